@@ -32,10 +32,9 @@ func Describe(cfg any) []Setting {
 
 // LogValue returns the settings as one group for slog, secrets masked.
 func LogValue(cfg any) slog.Value {
-	settings := Describe(cfg)
-	attrs := make([]slog.Attr, len(settings))
-	for i, s := range settings {
-		attrs[i] = slog.String(s.Variable, s.Value)
+	var attrs []slog.Attr
+	for _, s := range Describe(cfg) {
+		attrs = append(attrs, slog.String(s.Variable, s.Value))
 	}
 	return slog.GroupValue(attrs...)
 }
@@ -80,12 +79,9 @@ func (f *field) limits() string {
 
 // showDuration writes 48h where Duration.String writes 48h0m0s.
 func showDuration(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
+	text := strings.Replace(d.String(), "m0s", "m", 1)
+	if hours, whole := strings.CutSuffix(text, "h0m"); whole {
+		return hours + "h"
 	}
 	return text
 }

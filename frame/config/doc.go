@@ -1,4 +1,5 @@
-// Package config reads a service's settings from its environment: into a struct, checked, all problems at once.
+// Package config reads a service's settings from its environment: into a struct, checked, all problems at once. It
+// checks the variables' texts; github.com/caarlos0/env then converts those that are right and takes defaults for the rest.
 //
 // A field names its variable by tag and takes part in the checks that its type and its other tags ask for:
 //
@@ -16,7 +17,7 @@
 //   - envDefault: the value when the variable is not set, checked like any other.
 //   - min, max: bounds; of the value for numbers and durations, of the length in bytes for text.
 //     Without min, integers start at 0 and durations must be positive; without max, durations end at ten years.
-//   - oneof: the words allowed, separated by blanks; in any case, stored as they stand here.
+//   - oneof: the words allowed, in lower case, separated by blanks; they may be given in any case.
 //   - format: address, listen, url, mail, name, token or postgres for text; brokers, host or network for lists.
 //   - doc: what the variable does, for people.
 //   - envPrefix: on a struct field, put before the names inside it.

@@ -5,7 +5,10 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/caarlos0/env/v11"
 )
 
 // Load fills the struct that into points to from environ, which has the form of os.Environ. Where a variable is
@@ -16,25 +19,30 @@ import (
 // one. The struct is then partly filled and not to be used. Nothing but X_FILE files is opened. A tag that cannot be
 // understood panics.
 func Load(environ []string, into any) error {
-	env := make(map[string]string, len(environ))
-	for _, entry := range environ {
-		if name, value, ok := strings.Cut(entry, "="); ok && name != "" {
-			env[name] = value
-		}
-	}
+	texts := env.ToMap(environ)
+	delete(texts, "") // nothing's name; env would give it to fields without a tag
 	list := fields(reflect.ValueOf(into).Elem(), "")
 	var problems []Problem
 	for i := range list {
-		problems = append(problems, list[i].load(env)...)
+		problems = append(problems, list[i].load(texts)...)
+	}
+	err := env.ParseWithOptions(into, env.Options{Environment: texts, FuncMap: parsers})
+	if err != nil && problems == nil { // beside a problem env misses what is required
+		panic("config: " + err.Error())
 	}
 	if ruled, ok := into.(interface{ Rules() []Rule }); ok {
 		problems = append(problems, broken(ruled.Rules(), list, problems)...)
 	}
-	problems = append(problems, unknown(env, list)...)
+	problems = append(problems, unknown(texts, list)...)
 	if len(problems) > 0 {
 		return &Error{Problems: problems}
 	}
 	return nil
+}
+
+// parsers are those that env lacks: its own takes an int for 32 bits.
+var parsers = map[reflect.Type]env.ParserFunc{
+	reflect.TypeFor[int](): func(text string) (any, error) { return strconv.Atoi(text) },
 }
 
 // field is one variable of a config and where its value goes.
@@ -50,8 +58,7 @@ type field struct {
 // its user's, so it panics: any test that loads the config once finds it.
 func fields(config reflect.Value, prefix string) []field {
 	var list []field
-	for i := range config.NumField() {
-		structField := config.Type().Field(i)
+	for structField, value := range config.Fields() {
 		tags := structField.Tag
 		tag, tagged := tags.Lookup("env")
 		switch {
@@ -60,19 +67,19 @@ func fields(config reflect.Value, prefix string) []field {
 			name, option, _ := strings.Cut(tag, ",")
 			f := field{
 				Setting: Setting{
-					Variable: prefix + name, Type: typeOf(config.Field(i)), Default: tags.Get("envDefault"),
+					Variable: prefix + name, Type: typeOf(value), Default: tags.Get("envDefault"),
 					Required: option == "required", Doc: tags.Get("doc"),
 				},
 				min: tags.Get("min"), max: tags.Get("max"), oneOf: strings.Fields(tags.Get("oneof")),
-				format: Format(tags.Get("format")), value: config.Field(i),
+				format: Format(tags.Get("format")), value: value,
 			}
 			if _, known := formats[f.format]; !known || name == "" || (option != "" && !f.Required) || f.Type == "" ||
-				f.Default != "" && (f.Required || f.Type == "secret") {
+				f.Default != "" && (f.Required || f.Type == "secret" || f.check(f.Default) != nil) {
 				panic("config: the tags of " + structField.Name + " make no sense: " + string(tags))
 			}
 			list = append(list, f)
 		case structField.Type.Kind() == reflect.Struct:
-			list = append(list, fields(config.Field(i), prefix+tags.Get("envPrefix"))...)
+			list = append(list, fields(value, prefix+tags.Get("envPrefix"))...)
 		}
 	}
 	return list
@@ -86,33 +93,35 @@ func (f *field) fileVariable() string {
 	return f.Variable + "_FILE"
 }
 
-// load finds the field's text and parses it. The default is set first, so that it also stands where the text is bad.
-func (f *field) load(env map[string]string) []Problem {
-	if f.Default != "" {
-		if p := f.parse(f.Default); p != nil {
-			panic("config: default of " + p[0].String())
-		}
-	}
-	text, set := env[f.Variable]
-	path, fromFile := env[f.fileVariable()]
+// load checks the field's text and leaves it in texts if it is right. Without one env takes the default.
+func (f *field) load(texts map[string]string) (problems []Problem) {
+	text, set := texts[f.Variable]
+	path, fromFile := texts[f.fileVariable()]
+	delete(texts, f.Variable)
 	switch {
 	case set && fromFile:
 		return f.problem(CodeBothSet, "%s is set as well; which one is meant?", f.fileVariable())
 	case fromFile:
-		return f.loadFile(path)
-	case set && text == "" && f.Type == "secret" && !f.Required:
-		return nil // an optional secret: a variable that is there and empty is how compose and CI pass on "none"
-	case set:
-		return f.parse(text)
-	case f.Required:
+		text, problems = f.readFile(path)
+	case !set && f.Required:
 		return f.problem(CodeMissing, "required; %s", f.Doc)
+	case !set, text == "" && f.Type == "secret" && !f.Required:
+		return nil // an optional secret may be there and empty: that is how compose and CI pass on "none"
+	default:
+		problems = f.check(text)
 	}
-	return nil
+	if len(f.oneOf) > 0 {
+		text = strings.ToLower(text) // DEBUG is debug
+	}
+	if problems == nil {
+		texts[f.Variable] = text
+	}
+	return problems
 }
 
 // unknown reports variables that begin like one of ours and are no settings: mostly misspelt, and then the default
 // runs in production unnoticed. Our prefixes are the first words of the config's variables: OUTBOX_, KAFKA_.
-func unknown(env map[string]string, list []field) (problems []Problem) {
+func unknown(texts map[string]string, list []field) (problems []Problem) {
 	names, prefixes := map[string]bool{}, map[string]bool{}
 	for i := range list {
 		for _, name := range []string{list[i].Variable, list[i].fileVariable()} {
@@ -122,9 +131,9 @@ func unknown(env map[string]string, list []field) (problems []Problem) {
 			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(env)) {
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		word, _, ok := strings.Cut(name, "_")
-		if ok && prefixes[word] && !names[name] && !foreign(name, env[name]) {
+		if ok && prefixes[word] && !names[name] && !foreign(name, texts[name]) {
 			problems = append(problems, Problem{Variable: name, Code: CodeUnknown, Detail: "nothing reads it"})
 		}
 	}

@@ -50,12 +50,11 @@ type Error struct {
 
 // Error lists every problem on a line of its own.
 func (e *Error) Error() string {
-	lines := make([]string, 0, len(e.Problems)+1)
-	lines = append(lines, fmt.Sprintf("read configuration: %d problem(s)", len(e.Problems)))
+	text := fmt.Sprintf("read configuration: %d problem(s)", len(e.Problems))
 	for _, p := range e.Problems {
-		lines = append(lines, "  "+p.String())
+		text += "\n  " + p.String()
 	}
-	return strings.Join(lines, "\n")
+	return text
 }
 
 // ExitCode is the status with which a process ends that cannot use its configuration.

@@ -63,30 +63,31 @@ func MaskURL(raw string) string {
 // largestFile is more than any secret needs and little enough to read without a thought.
 const largestFile = 64 << 10
 
-// loadFile reads the secret from a file. One line end at its end is taken off, because editors and `echo` put it
+// readFile reads the secret from a file. One line end at its end is taken off, because editors and `echo` put it
 // there; everything else counts as part of the secret and is checked like it.
-func (f *field) loadFile(path string) []Problem {
+func (f *field) readFile(path string) (text string, problems []Problem) {
 	inFile := *f
 	inFile.Variable = f.fileVariable()
 	if path == "" {
-		return inFile.problem(CodeEmpty, "set, but to nothing")
+		return "", inFile.problem(CodeEmpty, "set, but to nothing")
 	}
 	// Before opening: a named pipe would make the open wait for a writer for ever.
 	switch info, err := os.Stat(path); {
 	case err != nil:
-		return inFile.problem(CodeFileUnreadable, "the file does not exist or cannot be looked at")
+		return "", inFile.problem(CodeFileUnreadable, "the file does not exist or cannot be looked at")
 	case !info.Mode().IsRegular():
-		return inFile.problem(CodeFileNotRegular, "not a regular file")
+		return "", inFile.problem(CodeFileNotRegular, "not a regular file")
 	case info.Size() > largestFile:
-		return inFile.problem(CodeFileTooLarge, "larger than 64 KiB")
+		return "", inFile.problem(CodeFileTooLarge, "larger than 64 KiB")
 	}
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return inFile.problem(CodeFileUnreadable, "the file cannot be read")
+		return "", inFile.problem(CodeFileUnreadable, "the file cannot be read")
 	}
-	problems := inFile.parse(strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r"))
+	text = strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r")
+	problems = inFile.check(text)
 	for i := range problems {
 		problems[i].Detail = "in the file: " + problems[i].Detail
 	}
-	return problems
+	return text, problems
 }

@@ -39,27 +39,24 @@ func typeOf(value reflect.Value) string {
 	return ""
 }
 
-// parse checks the text and stores it in the field's place, which keeps its value when there are problems. Of a list
-// each bad entry is one.
-func (f *field) parse(text string) []Problem {
-	if code, why := checkShape(text); code != "" && (f.Type != "list" || code == CodeEmpty || code == CodeQuoted) {
+// check says what is wrong with the text; what is not, env converts. Of a list each bad entry is a problem.
+func (f *field) check(text string) []Problem {
+	code, why := checkShape(text)
+	switch {
+	case code != "" && (f.Type != "list" || code == CodeEmpty || code == CodeQuoted):
 		return f.problem(code, "%s", why)
+	case f.Type == "list":
+		return f.checkList(text)
+	case f.Type == "duration":
+		return f.checkDuration(text)
+	case f.Type == "integer":
+		return f.checkInteger(text)
+	case f.Type != "bool":
+		return f.checkText(text)
+	case text != "true" && text != "false":
+		return f.problem(CodeInvalidBool, "%.32q is neither true nor false", text)
 	}
-	switch f.Type {
-	case "list":
-		return f.parseList(text)
-	case "duration":
-		return f.parseDuration(text)
-	case "integer":
-		return f.parseInteger(text)
-	case "bool":
-		if text != "true" && text != "false" {
-			return f.problem(CodeInvalidBool, "%.32q is neither true nor false", text)
-		}
-		f.value.SetBool(text == "true")
-		return nil
-	}
-	return f.parseText(text)
+	return nil
 }
 
 // checkShape finds mistakes that a value of any type may have, usually from the way it got into the environment.
@@ -81,23 +78,20 @@ func checkShape(text string) (Code, string) {
 
 // bounds are what the tags min and max say, or else those of all values of the type.
 func bounds[T any](f *field, read func(string) (T, error), lowest, highest T) (T, T) {
-	for _, bound := range []struct {
-		text  string
-		value *T
-	}{{f.min, &lowest}, {f.max, &highest}} {
-		if bound.text == "" {
+	for bound, text := range map[*T]string{&lowest: f.min, &highest: f.max} {
+		if text == "" {
 			continue
 		}
-		value, err := read(bound.text)
+		value, err := read(text)
 		if err != nil {
 			panic("config: a bound of " + f.Variable + ": " + err.Error())
 		}
-		*bound.value = value
+		*bound = value
 	}
 	return lowest, highest
 }
 
-func (f *field) parseDuration(text string) []Problem {
+func (f *field) checkDuration(text string) []Problem {
 	lowest, highest := bounds(f, time.ParseDuration, 1, longestDuration)
 	value, err := time.ParseDuration(text)
 	switch {
@@ -107,49 +101,41 @@ func (f *field) parseDuration(text string) []Problem {
 		return f.problem(CodeOutOfRange, "%.32q is not within %s and %s",
 			text, showDuration(lowest), showDuration(highest))
 	}
-	f.value.SetInt(int64(value))
 	return nil
 }
 
-func (f *field) parseInteger(text string) []Problem {
+func (f *field) checkInteger(text string) []Problem {
 	read := func(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
 	lowest, highest := bounds(f, read, 0, 1<<(f.value.Type().Bits()-1)-1)
-	if !plainInteger.MatchString(text) {
-		return f.problem(CodeInvalidInteger, "%.32q is no decimal number; write 1000, not 1_000, 1e3 or 0x3e8", text)
-	}
 	value, err := read(text)
-	if err != nil || value < lowest || value > highest {
+	switch {
+	case !plainInteger.MatchString(text):
+		return f.problem(CodeInvalidInteger, "%.32q is no decimal number; write 1000, not 1_000, 1e3 or 0x3e8", text)
+	case err != nil || value < lowest || value > highest:
 		return f.problem(CodeOutOfRange, "%.32q is not within %d and %d", text, lowest, highest)
 	}
-	f.value.SetInt(value)
 	return nil
 }
 
-func (f *field) parseText(text string) []Problem {
+func (f *field) checkText(text string) []Problem {
 	shortest, longest := bounds(f, strconv.Atoi, 1, longestText)
 	switch {
 	case len(text) < shortest:
 		return f.problem(CodeTooShort, "%d bytes, at least %d", len(text), shortest)
 	case len(text) > longest:
 		return f.problem(CodeTooLong, "%d bytes, at most %d", len(text), longest)
-	}
-	if len(f.oneOf) > 0 {
-		i := slices.IndexFunc(f.oneOf, func(word string) bool { return strings.EqualFold(word, text) })
-		if i < 0 {
-			return f.problem(CodeNotAllowed, "%.32q is none of %s", text, strings.Join(f.oneOf, ", "))
-		}
-		text = f.oneOf[i] // DEBUG is debug
+	case len(f.oneOf) > 0 && !slices.Contains(f.oneOf, strings.ToLower(text)):
+		return f.problem(CodeNotAllowed, "%.32q is none of %s", text, strings.Join(f.oneOf, ", "))
 	}
 	if why := f.format.Check(text); why != "" {
 		return f.problem(formats[f.format].code, "%s", why)
 	}
-	f.value.SetString(text)
 	return nil
 }
 
-// parseList names each bad entry by its place, counted from 1, not by its text: an operator may have put a password
+// checkList names each bad entry by its place, counted from 1, not by its text: an operator may have put a password
 // there. Entries that differ in the case of letters alone are the same: all are names of hosts, addresses or networks.
-func (f *field) parseList(text string) (problems []Problem) {
+func (f *field) checkList(text string) (problems []Problem) {
 	entries := strings.Split(text, ",")
 	for i, entry := range entries {
 		code, why := checkShape(entry)
@@ -168,9 +154,6 @@ func (f *field) parseList(text string) (problems []Problem) {
 		if code != "" {
 			problems = append(problems, f.problem(code, "entry %d of %d: %s", i+1, len(entries), why)...)
 		}
-	}
-	if problems == nil {
-		f.value.Set(reflect.ValueOf(entries))
 	}
 	return problems
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,6 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -31,39 +31,19 @@ import (
 )
 
 // edge is what all requests of a router share.
+//
+// It counts requests and measures how long they take, by method, route and class of status: the path would be a label
+// value per customer. What was refused before it had a route counts as well. Of an answer that was cut off it counts
+// what had been said until then.
 type edge struct {
-	config  Config
-	log     *slog.Logger
-	proxies []netip.Prefix
-	limit   limiter
-	tracer  trace.Tracer
-	metrics
-}
-
-// metrics counts requests and measures how long they take, by method, route and class of status: the path would be a
-// label value per customer. What was refused before it had a route counts as well. Of an answer that was cut off it
-// counts what had been said until then.
-type metrics struct {
+	config   Config
+	log      *slog.Logger
+	proxies  []netip.Prefix
+	limit    limiter
+	tracer   trace.Tracer
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	inFlight prometheus.Gauge
-}
-
-func newMetrics(registerer prometheus.Registerer) metrics {
-	factory := promauto.With(registerer)
-	return metrics{
-		requests: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "http_server_requests_total", Help: "Requests answered, by class of status: 2xx, 4xx, 5xx.",
-		}, []string{"method", "route", "status"}),
-		seconds: factory.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "http_server_request_duration_seconds",
-			Help:    "From a request's headers to the end of its answer.",
-			Buckets: []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10},
-		}, []string{"method", "route"}),
-		inFlight: factory.NewGauge(prometheus.GaugeOpts{
-			Name: "http_server_requests_in_flight", Help: "Requests that are being answered.",
-		}),
-	}
 }
 
 // exchange is what this package knows about one request and its answer. It travels in the request's context.
@@ -125,8 +105,7 @@ func (e *edge) wrap(next http.Handler) http.Handler {
 		header.Set("Referrer-Policy", "no-referrer") // a token in a query must not travel on
 		header.Set("Cache-Control", "no-store")
 		e.inFlight.Inc()
-		defer func() { e.finish(r, x, answer, span, time.Since(began)) }()
-		defer e.answerPanic(answer, r)
+		defer e.finish(r, x, answer, span, began)
 		if e.config.RateLimit > 0 && !e.limit.allow(x.client, began) {
 			WriteProblem(answer, r, refuseFor(rateWindow, CodeRateLimited, "Too many requests from this client."))
 			return
@@ -135,18 +114,29 @@ func (e *edge) wrap(next http.Handler) http.Handler {
 	})
 }
 
-// finish counts a request, ends its span and writes one line about it when it is answered or cut off, also by a panic.
-// It runs behind the router, which alone knows the route, and says that instead of the path and its query, which may
-// hold an id or a token. It names no address and no body either.
+// finish, deferred, counts a request, ends its span and writes one line about it when it is answered or cut off. It
+// runs behind the router, which alone knows the route, and says that instead of the path and its query, which may hold
+// an id or a token. It names no address and no body either.
+//
+// A panic it turns into a 500, or cuts the connection when the answer has begun: half an answer must not look whole.
 func (e *edge) finish(
-	r *http.Request, x *exchange, answer middleware.WrapResponseWriter, span trace.Span, took time.Duration,
+	r *http.Request, x *exchange, answer middleware.WrapResponseWriter, span trace.Span, began time.Time,
 ) {
+	reason := recover()
+	cut := reason == http.ErrAbortHandler //nolint:errorlint // a sentinel that is panicked with, never wrapped
+	if reason != nil && !cut {
+		e.log.ErrorContext(r.Context(), "panic in handler", slog.String("request_id", x.id),
+			slog.String("panic", fmt.Sprint(reason)), slog.String("stack", string(debug.Stack())))
+		if cut = answer.Status() != 0; !cut {
+			WriteProblem(answer, r, fmt.Errorf("panic in handler: %v", reason))
+		}
+	}
+	took := time.Since(began)
 	method, route, status := x.method, chi.RouteContext(r.Context()).RoutePattern(), answer.Status()
-	attributes := []slog.Attr{
+	attributes := append(make([]slog.Attr, 0, 10), // room for what follows
 		slog.String("request_id", x.id), slog.String("correlation_id", x.follow),
 		slog.String("method", method), slog.String("route", route), slog.Int("status", status),
-		slog.Int("bytes", answer.BytesWritten()), slog.Duration("duration", took),
-	}
+		slog.Int("bytes", answer.BytesWritten()), slog.Duration("duration", took))
 	if span.SpanContext().HasTraceID() {
 		attributes = append(attributes, slog.String("trace_id", span.SpanContext().TraceID().String()))
 	}
@@ -178,66 +168,48 @@ func (e *edge) finish(
 	e.inFlight.Dec()
 	e.requests.WithLabelValues(method, route, strconv.Itoa(status/100)+"xx").Inc()
 	e.seconds.WithLabelValues(method, route).Observe(took.Seconds())
-}
-
-// answerPanic, deferred, turns a panic into a 500, or cuts the connection when the answer has begun: half an answer
-// must not look whole.
-func (e *edge) answerPanic(answer middleware.WrapResponseWriter, r *http.Request) {
-	reason := recover()
-	if reason == nil {
-		return
-	}
-	if reason == http.ErrAbortHandler { //nolint:errorlint // a sentinel that is panicked with, never wrapped
-		panic(reason)
-	}
-	e.log.ErrorContext(r.Context(), "panic in handler", slog.String("request_id", exchangeOf(r).id),
-		slog.String("panic", fmt.Sprint(reason)), slog.String("stack", string(debug.Stack())))
-	if answer.Status() != 0 {
+	if cut {
 		panic(http.ErrAbortHandler)
 	}
-	WriteProblem(answer, r, fmt.Errorf("panic in handler: %v", reason))
 }
 
 // ClientOf names the client of a request, for what is counted per client: an IPv4 address, or the /64 of an IPv6
 // address, of which one customer of a provider has at least one. It is personal data; keep it out of logs and tables.
 func ClientOf(r *http.Request) string { return exchangeOf(r).client }
 
-// identify finds the client. Proxies are the networks whose X-Forwarded-For is trusted; each proxy appends the address
-// that it was reached from, so the list is read from its end: all before the first address that is no proxy's comes
-// from the client, which may write anything.
+// identify finds the client, "" on what is no network connection. Proxies are the networks whose X-Forwarded-For is
+// trusted; each proxy appends the address that it was reached from, so the list is read from its end, behind which the
+// connection's own other end stands: all before the first address that is no proxy's comes from the client, which may
+// write anything.
+//
+// Addresses are read as proxies write them: alone, with a port, in brackets. An IPv4 address inside an IPv6 one is the
+// IPv4 address, and a zone is dropped: no address has two names.
 func identify(r *http.Request, proxies []netip.Prefix) string {
-	at, err := parseHop(r.RemoteAddr)
-	if err != nil {
-		return "" // not a network connection
-	}
-	for _, hop := range slices.Backward(list(r.Header["X-Forwarded-For"])) {
+	var client netip.Addr
+	hops := append(list(r.Header["X-Forwarded-For"]), cmp.Or(r.RemoteAddr, "unknown"))
+	for _, hop := range slices.Backward(hops) {
 		if hop == "" {
 			continue
 		}
-		if !slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(at) }) {
-			break
+		if host, _, err := net.SplitHostPort(hop); err == nil {
+			hop = host
 		}
-		next, err := parseHop(hop)
+		at, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(hop, "["), "]"))
 		if err != nil {
 			break // the last proxy that wrote something readable answers for what stands before it
 		}
-		at = next
+		client = at.Unmap().WithZone("")
+		if !slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(client) }) {
+			break
+		}
 	}
-	if at.Is6() {
-		return netip.PrefixFrom(at, 64).Masked().String()
+	switch {
+	case client.Is6():
+		return netip.PrefixFrom(client, 64).Masked().String()
+	case client.Is4():
+		return client.String()
 	}
-	return at.String()
-}
-
-// parseHop reads an address as proxies write it: alone, with a port, in brackets. An IPv4 address inside an IPv6 one is
-// the IPv4 address, and a zone is dropped: no address has two names.
-func parseHop(text string) (netip.Addr, error) {
-	if host, _, err := net.SplitHostPort(text); err == nil {
-		text = host
-	}
-	text = strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")
-	addr, err := netip.ParseAddr(text)
-	return addr.Unmap().WithZone(""), err
+	return ""
 }
 
 const (

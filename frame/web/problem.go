@@ -65,11 +65,9 @@ var statuses = map[Code]int{
 
 // Title is what a code means in words: the same for every problem with that code.
 func (c Code) Title() string {
-	words := strings.ReplaceAll(string(c), "_", " ")
-	if words == "" {
-		return ""
-	}
-	return strings.ToUpper(words[:1]) + strings.ReplaceAll(words[1:], "json", "JSON")
+	words := strings.NewReplacer("_", " ", "json", "JSON").Replace(string(c))
+	first := min(1, len(words))
+	return strings.ToUpper(words[:first]) + words[first:]
 }
 
 // An Error is an answer: what the client is told, and beside it, for the log alone, the cause. Detail and Fields never
@@ -133,6 +131,8 @@ type Problem struct {
 	RequestID string  `json:"request_id"`
 	TraceID   string  `json:"trace_id,omitempty"`
 	Errors    []Field `json:"errors,omitempty"`
+
+	retryAfter time.Duration
 }
 
 // typeBase with a code behind it names the problem's type. Nothing needs to be served there.
@@ -144,39 +144,33 @@ const typeBase = "https://example.com/twinbox/problems/"
 //
 // A program gets problem details, a person with a browser ([WantsPage]) a page that says the same.
 func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
-	answer, problem := problemOf(r, err)
+	problem := ProblemOf(r, err)
 	header := w.Header()
 	header.Set("Content-Type", "application/problem+json")
 	header.Set("Cache-Control", "no-store")
 	header.Set("Vary", "Accept")
 	header.Set("X-Request-Id", problem.RequestID)
 	header.Del("ETag")
-	if answer.RetryAfter > 0 {
-		header.Set("Retry-After", strconv.Itoa(int(math.Ceil(answer.RetryAfter.Seconds()))))
+	if problem.retryAfter > 0 {
+		header.Set("Retry-After", strconv.Itoa(int(math.Ceil(problem.retryAfter.Seconds()))))
 	}
-	switch answer.Code {
+	switch problem.Code {
 	case CodeBodyTooLarge, CodeRequestTimeout, CodeBodyUnreadable:
 		// The rest of the body is still on the wire. To read on would be to give the sender what was just refused; to answer
 		// and keep the connection would take the rest for a request.
 		header.Set("Connection", "close")
 	}
 	if WantsPage(r) {
-		WritePage(w, r, answer.Status, problemPage, problem)
+		WritePage(w, r, problem.Status, problemPage, problem)
 		return
 	}
-	w.WriteHeader(answer.Status)
+	w.WriteHeader(problem.Status)
 	_ = json.NewEncoder(w).Encode(problem) // the client may be gone; the error has no reader
 }
 
 // ProblemOf is what [WriteProblem] would answer, for an answer that has begun and has to say it in its own form, or is
-// cut off. The error is in the log all the same.
+// cut off. The error is in the log all the same: the exchange remembers both.
 func ProblemOf(r *http.Request, err error) Problem {
-	_, problem := problemOf(r, err)
-	return problem
-}
-
-// problemOf finds the answer to err, and remembers both for the log.
-func problemOf(r *http.Request, err error) (*Error, Problem) {
 	x := exchangeOf(r)
 	answer := x.translate(r.Context(), err)
 	x.code, x.cause, x.status = answer.Code, err, answer.Status
@@ -189,11 +183,13 @@ func problemOf(r *http.Request, err error) (*Error, Problem) {
 		Code:      answer.Code,
 		RequestID: x.id,
 		Errors:    answer.Fields,
+
+		retryAfter: answer.RetryAfter,
 	}
 	if span := trace.SpanContextFromContext(r.Context()); span.HasTraceID() {
 		p.TraceID = span.TraceID().String()
 	}
-	return answer, p
+	return p
 }
 
 // translate finds the answer to err.

@@ -99,17 +99,16 @@ func (s *Sender) handOver(
 		return answered(StageData, err)
 	}
 	fault.Here("smtp.data")
-	answer := &answer{done: make(chan struct{})}
-	defer func() { <-answer.done }()
-	complete := false
+	answer, complete := &answer{done: make(chan struct{})}, false
+	go func() {
+		defer close(answer.done)
+		_, _, answer.err = conn.Text.ReadResponse(accepted)
+	}()
 	defer func() {
 		if !complete {
 			_ = conn.Close() // and not QUIT, which would end the content with the dot
 		}
-	}()
-	go func() {
-		defer close(answer.done)
-		_, _, answer.err = conn.Text.ReadResponse(accepted)
+		<-answer.done
 	}()
 	closer, ok := data.(*smtp.DataCloser)
 	if !ok {
@@ -170,21 +169,11 @@ func (a *answer) early() error {
 // accepted is the first digit of a yes.
 const accepted = 2
 
-// newMsg is an empty mail of the sender's, whose address in angle brackets comes with it.
-func (s *Sender) newMsg() (msg *mail.Msg, from string, err error) {
-	msg = mail.NewMsg()
-	if err := msg.From(s.From); err != nil {
-		return nil, "", fmt.Errorf("compose from: %w", err)
-	}
-	from, err = msg.GetSender(false)
-	return msg, from, err
-}
-
 // compose makes a letter into what the mail library sends, and its envelope.
 func (s *Sender) compose(letter Letter) (msg *mail.Msg, from, to string, err error) {
-	msg, from, err = s.newMsg()
-	if err != nil {
-		return nil, "", "", err
+	msg = mail.NewMsg()
+	if err := msg.From(s.From); err != nil {
+		return nil, "", "", fmt.Errorf("compose from: %w", err)
 	}
 	if err := msg.To(letter.To); err != nil {
 		return nil, "", "", errors.New("compose to: not an address the mail library takes")
@@ -193,10 +182,8 @@ func (s *Sender) compose(letter Letter) (msg *mail.Msg, from, to string, err err
 	msg.SetMessageIDWithValue(letter.MessageID)
 	msg.SetDateWithValue(letter.WrittenAt)
 	msg.SetBodyString(mail.TypeTextPlain, letter.Text)
-	recipients, err := msg.GetRecipients()
-	if err != nil || len(recipients) != 1 {
-		return nil, "", "", errors.New("compose to: not one recipient")
-	}
+	from, _ = msg.GetSender(false) // it has one, as said above, and one recipient
+	recipients, _ := msg.GetRecipients()
 	return msg, from, recipients[0], nil
 }
 

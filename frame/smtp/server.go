@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/mail"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -34,10 +35,11 @@ func NewCircuit(sender *Sender, log *slog.Logger, registerer prometheus.Register
 // tries one of them every few seconds. That this one stopped hearing of them, since another instance has sent them, is
 // known after awayProbe.
 func (s *Sender) probe(ctx context.Context) error {
-	_, from, err := s.newMsg()
+	from, err := mail.ParseAddress(s.From)
 	if err != nil {
-		return err
+		return fmt.Errorf("mail from: %w", err)
 	}
+	from.Name = ""
 	ctx, cancel := context.WithTimeout(ctx, s.Config.Timeout)
 	defer cancel()
 	conn, err := s.connect(ctx)
@@ -45,7 +47,7 @@ func (s *Sender) probe(ctx context.Context) error {
 		return fmt.Errorf("connect: %w", err)
 	}
 	defer hangUp(conn)
-	if err := conn.Mail(from); err != nil {
+	if err := conn.Mail(from.String()); err != nil {
 		return fmt.Errorf("mail from: %w", err)
 	}
 	if err := conn.Reset(); err != nil {

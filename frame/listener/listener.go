@@ -5,6 +5,7 @@ package listener
 import (
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -35,15 +36,18 @@ func Share(parts int) int {
 // closes; they are not refused. Accept outlives what passes, such as a process out of descriptors, and returns an error
 // only when nothing more will come.
 func Limit(ln net.Listener, n int) net.Listener {
-	return &limited{Listener: ln, free: make(chan struct{}, n), closed: make(chan struct{})}
+	closed := make(chan struct{})
+	return &limited{
+		Listener: ln, free: make(chan struct{}, n), closed: closed,
+		close: sync.OnceValue(func() error { close(closed); return ln.Close() }),
+	}
 }
 
 type limited struct {
 	net.Listener
-	free     chan struct{} // one element per open connection
-	closed   chan struct{}
-	closing  sync.Once
-	closeErr error
+	free   chan struct{} // one element per open connection
+	closed chan struct{}
+	close  func() error
 }
 
 // The pauses after accepts that failed, from the first in a row.
@@ -76,24 +80,14 @@ func (l *limited) Accept() (net.Conn, error) {
 }
 
 // Close closes the listener and ends an Accept that waits. Connections stay open.
-func (l *limited) Close() error {
-	l.closing.Do(func() {
-		close(l.closed)
-		l.closeErr = l.Listener.Close()
-	})
-	return l.closeErr
-}
+func (l *limited) Close() error { return l.close() }
 
 // passes tells what is over when others have closed something, or was the client's, from the end of the listener.
 func passes(err error) bool {
-	for _, passing := range []error{
+	number, _ := errors.AsType[syscall.Errno](err)
+	return slices.Contains([]syscall.Errno{
 		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.ECONNRESET,
-	} {
-		if errors.Is(err, passing) {
-			return true
-		}
-	}
-	return false
+	}, number)
 }
 
 // counted gives its place back when it is closed.

@@ -45,8 +45,9 @@ type AdminConfig struct {
 //
 // It has no access control and belongs on loopback or a network of one's own.
 type Admin struct {
+	*http.ServeMux // Handle adds what operates the service
+
 	cfg      AdminConfig
-	mux      *http.ServeMux
 	registry *prometheus.Registry
 
 	mu     sync.Mutex
@@ -58,15 +59,15 @@ type Admin struct {
 // and the build.
 func NewAdmin(cfg AdminConfig) *Admin {
 	cfg.CheckTimeout = cmp.Or(cfg.CheckTimeout, 2*time.Second)
-	a := &Admin{cfg: cfg, mux: http.NewServeMux(), registry: prometheus.NewRegistry()}
+	a := &Admin{cfg: cfg, ServeMux: http.NewServeMux(), registry: prometheus.NewRegistry()}
 	a.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		collectors.NewBuildInfoCollector(),
 	)
-	a.mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "alive") })
-	a.mux.HandleFunc("GET /readyz", a.ready)
-	a.mux.Handle("GET /metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}))
+	a.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "alive") })
+	a.HandleFunc("GET /readyz", a.ready)
+	a.Handle("GET /metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}))
 	return a
 }
 
@@ -87,14 +88,8 @@ func (a *Admin) Check(name string, run func(ctx context.Context) error) {
 
 // Document adds the OpenAPI document of the service's own API, as JSON: who operates a service finds it where they are.
 func (a *Admin) Document(document []byte) {
-	a.mux.HandleFunc("GET "+web.DocumentPath, web.Document(document))
+	a.HandleFunc("GET "+web.DocumentPath, web.Document(document))
 }
-
-// Handle adds what operates the service: patterns as http.ServeMux takes them.
-func (a *Admin) Handle(pattern string, handler http.Handler) { a.mux.Handle(pattern, handler) }
-
-// ServeHTTP answers a request as the listener does.
-func (a *Admin) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
 
 // Serve answers on the listener until ctx is cancelled, and closes it. It has a share of the connections to itself
 // ([listener.Small]), so that clients that take all of the API's leave it reachable. Requests under way get a second to

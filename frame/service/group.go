@@ -95,7 +95,14 @@ func (g *Group) Wait() error {
 	close(g.draining)
 	g.log.Info("stopping", "reason", context.Cause(g.ctx).Error(), "timeout", g.drain)
 	began := time.Now()
-	g.stop(tasks)
+	patience, cancel := context.WithTimeout(context.Background(), g.drain)
+	defer cancel()
+	for _, t := range slices.Backward(tasks) {
+		t.stop() // those before it too, once the patience is over
+		if t.endedBefore(patience) {
+			g.log.Debug("task stopped", "task", t.name)
+		}
+	}
 
 	grace, cancel := context.WithTimeout(context.Background(), lastGrace)
 	defer cancel()
@@ -113,18 +120,6 @@ func (g *Group) Wait() error {
 	}
 	g.log.Info("stopped", "took", time.Since(began).Round(time.Millisecond), "still_running", len(running))
 	return errors.Join(errs...)
-}
-
-// stop ends the tasks one after the other; when that takes too long, it tells all of them to end.
-func (g *Group) stop(tasks []*task) {
-	patience, cancel := context.WithTimeout(context.Background(), g.drain)
-	defer cancel()
-	for _, t := range slices.Backward(tasks) {
-		t.stop() // those before it too, once the patience is over
-		if t.endedBefore(patience) {
-			g.log.Debug("task stopped", "task", t.name)
-		}
-	}
 }
 
 // ErrEndedEarly is the failure of a task that returned nil before the group stopped it. A consumer that ends

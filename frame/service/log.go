@@ -90,18 +90,17 @@ func (l *LimitedLog) Handle(ctx context.Context, record slog.Record) error {
 	if record.Level < slog.LevelInfo {
 		return l.Handler.Handle(ctx, record)
 	}
-	kind, single, told := l.kind, l.single, false
+	line, told := *l, false
 	record.Attrs(func(attr slog.Attr) bool {
-		single = single || singleKeys[attr.Key]
 		if err, is := attr.Value.Any().(error); is && err != nil {
 			told = told || l.limits.told(err)
 			attr = slog.String("code", failure.Examine(err).Code)
 		}
-		kind += kindOf(attr)
+		line.add(attr)
 		return true
 	})
-	isLimited := single || record.Level >= slog.LevelWarn
-	if isLimited && (told || !l.limits.isFirst(kind, l.Handler, record)) {
+	isLimited := line.single || record.Level >= slog.LevelWarn
+	if isLimited && (told || !l.limits.isFirst(line.kind, l.Handler, record)) {
 		if record.Level = slog.LevelDebug; !l.Enabled(ctx, record.Level) {
 			return nil
 		}
@@ -109,20 +108,19 @@ func (l *LimitedLog) Handle(ctx context.Context, record slog.Record) error {
 	return l.Handler.Handle(ctx, record)
 }
 
-// kindOf is what an attribute adds to the kind of its line.
-func kindOf(attr slog.Attr) string {
-	if !kindKeys[attr.Key] {
-		return ""
+// add makes an attribute part of what tells the lines' kind.
+func (l *LimitedLog) add(attr slog.Attr) {
+	l.single = l.single || singleKeys[attr.Key]
+	if kindKeys[attr.Key] {
+		l.kind += "\x00" + attr.Key + "=" + attr.Value.String()
 	}
-	return "\x00" + attr.Key + "=" + attr.Value.String()
 }
 
 // WithAttrs implements [slog.Handler].
 func (l *LimitedLog) WithAttrs(attrs []slog.Attr) slog.Handler {
 	with := *l
 	for _, attr := range attrs {
-		with.single = with.single || singleKeys[attr.Key]
-		with.kind += kindOf(attr)
+		with.add(attr)
 	}
 	with.Handler = l.Handler.WithAttrs(attrs)
 	return &with

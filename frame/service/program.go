@@ -52,7 +52,8 @@ func (p Program[C]) Run(ctx context.Context, args, environ []string, stdout, std
 	}
 	_, _ = fmt.Fprintf(stderr, "%s: %v\n", p.Name, err)
 	var coded interface{ ExitCode() int }
-	if errors.As(err, &coded) && !isHealthcheck(args) {
+	// Container runtimes know 0 and 1 as a health check's exit codes and keep 2 to themselves.
+	if errors.As(err, &coded) && !slices.Equal(args, []string{"healthcheck"}) {
 		return coded.ExitCode()
 	}
 	return ExitFailure
@@ -82,9 +83,6 @@ func (p Program[C]) run(ctx context.Context, args, environ []string, stdout, std
 	}
 	return commands[i].run(ctx, cfg, stdout)
 }
-
-// isHealthcheck: container runtimes know 0 and 1 as a health check's exit codes and keep 2 to themselves.
-func isHealthcheck(args []string) bool { return len(args) == 1 && args[0] == "healthcheck" }
 
 type command[C any] struct {
 	name, what string

@@ -96,17 +96,15 @@ func (a *Admin) chosen(names []string) ([]*check, error) {
 		return a.checks, nil
 	}
 	var chosen []*check
-	known := make([]string, len(a.checks))
-	for i, c := range a.checks {
-		known[i] = c.name
+	var known []string
+	for _, c := range a.checks {
+		known = append(known, c.name)
 		if slices.Contains(names, c.name) {
 			chosen = append(chosen, c)
 		}
 	}
-	for _, name := range names {
-		if !slices.Contains(known, name) {
-			return nil, fmt.Errorf("no check has this name; there are: %s", strings.Join(known, ", "))
-		}
+	if slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(known, name) }) {
+		return nil, fmt.Errorf("no check has this name; there are: %s", strings.Join(known, ", "))
 	}
 	return chosen, nil
 }

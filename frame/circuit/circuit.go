@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -223,13 +224,9 @@ func Suspicious(err error) bool {
 		return true
 	}
 	v := failure.Examine(err)
-	if v.Class != failure.Transient {
+	if v.Class != failure.Transient ||
+		slices.ContainsFunc(fit, func(prefix string) bool { return strings.HasPrefix(v.Code, prefix) }) {
 		return false
-	}
-	for _, prefix := range fit {
-		if strings.HasPrefix(v.Code, prefix) {
-			return false
-		}
 	}
 	number, isBroker := strings.CutPrefix(v.Code, "kafka_")
 	return !isBroker || strings.Trim(number, "0123456789") != ""

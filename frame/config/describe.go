@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -56,25 +57,20 @@ func (f *field) show() string {
 }
 
 func (f *field) limits() string {
-	var parts []string
+	bounds := ""
 	switch {
 	case f.min != "" && f.max != "":
-		parts = append(parts, f.min+" to "+f.max)
+		bounds = f.min + " to " + f.max
 	case f.min != "":
-		parts = append(parts, "from "+f.min)
+		bounds = "from " + f.min
 	case f.max != "":
-		parts = append(parts, "up to "+f.max)
+		bounds = "up to " + f.max
 	}
-	if len(parts) > 0 && f.value.Kind() == reflect.String {
-		parts[0] += " bytes"
+	if bounds != "" && f.value.Kind() == reflect.String {
+		bounds += " bytes"
 	}
-	if len(f.oneOf) > 0 {
-		parts = append(parts, strings.Join(f.oneOf, ", "))
-	}
-	if f.format != "" {
-		parts = append(parts, string(f.format))
-	}
-	return strings.Join(parts, "; ")
+	parts := []string{bounds, strings.Join(f.oneOf, ", "), string(f.format)}
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; ")
 }
 
 // showDuration writes 48h where Duration.String writes 48h0m0s.

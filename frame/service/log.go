@@ -187,12 +187,9 @@ func (l *logLimits) isFirst(kind string, handler slog.Handler, record slog.Recor
 func (l *logLimits) tick(kind string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r := l.kinds[kind]
-	switch {
-	case r == nil: // flushed meanwhile
-	case r.say():
+	if r := l.kinds[kind]; r != nil && r.say() { // nil: flushed meanwhile
 		r.timer.Reset(repeatEvery)
-	default:
+	} else {
 		delete(l.kinds, kind)
 	}
 }

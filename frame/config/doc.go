@@ -1,5 +1,6 @@
 // Package config reads a service's settings from its environment: into a struct, checked, all problems at once. It
-// checks the variables' texts; github.com/caarlos0/env then converts those that are right and takes defaults for the rest.
+// checks the variables' texts; github.com/caarlos0/env then converts those that are right and takes defaults for the
+// rest.
 //
 // A field names its variable by tag and takes part in the checks that its type and its other tags ask for:
 //

@@ -50,11 +50,11 @@ type Error struct {
 
 // Error lists every problem on a line of its own.
 func (e *Error) Error() string {
-	text := fmt.Sprintf("read configuration: %d problem(s)", len(e.Problems))
+	lines := []string{fmt.Sprintf("read configuration: %d problem(s)", len(e.Problems))}
 	for _, p := range e.Problems {
-		text += "\n  " + p.String()
+		lines = append(lines, p.String())
 	}
-	return text
+	return strings.Join(lines, "\n  ")
 }
 
 // ExitCode is the status with which a process ends that cannot use its configuration.

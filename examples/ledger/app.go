@@ -56,10 +56,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		Attempts: cfg.CommandAttempts,
 	}
 	edge := &api{commands: commands, balances: node.Pool}
-	handler, err := newHandler(edge, cfg, node.Admin.Registry(), node.Traces, node.Log)
-	if err != nil {
-		return nil, err
-	}
+	handler := newHandler(edge, cfg, node.Admin.Registry(), node.Traces, node.Log)
 	bounds := web.ServerConfig{DrainTimeout: cfg.DrainFor / 2}.WithDefaults()
 	bounds.WriteTimeout = max(bounds.ReadTimeout, cfg.RequestTimeout) + 5*time.Second // the slowest request is answered
 	server := web.NewServer(bounds, handler, node.Log)

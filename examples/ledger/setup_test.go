@@ -50,8 +50,7 @@ func setupOn(t *testing.T, pool *pgxpool.Pool, cfg Config) *bundle {
 	require.NoError(t, err)
 	commands := &Commands{Pool: pool, Outbox: box, KeysFor: time.Hour, Timeout: time.Minute, Attempts: 1000}
 	cfg.RequestTimeout = time.Minute
-	handler, err := newHandler(&api{commands: commands, balances: pool}, cfg, nil, nil, slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
+	handler := newHandler(&api{commands: commands, balances: pool}, cfg, nil, nil, slog.New(slog.DiscardHandler))
 	declared, err := document()
 	require.NoError(t, err)
 	return &bundle{pool, commands, handler, apitest.Serve(t, handler, declared)}

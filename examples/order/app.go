@@ -71,10 +71,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		Pool: node.Pool, Outbox: node.Outbox, PayWithin: cfg.PayWithin, KeysFor: cfg.IdempotencyTTL,
 		Timeout: cfg.RequestTimeout,
 	}
-	handler, err := newHandler(commands, cfg, node)
-	if err != nil {
-		return nil, err
-	}
+	handler := newHandler(commands, cfg, node)
 	mails, err := newReceipts(node, cfg)
 	if err != nil {
 		return nil, err

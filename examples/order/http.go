@@ -17,19 +17,16 @@ import (
 // and answers.
 type api struct{ commands *Commands }
 
-func newHandler(commands *Commands, cfg Config, node *eventing.Node) (http.Handler, error) {
-	router, err := web.NewRouter(web.Config{
+func newHandler(commands *Commands, cfg Config, node *eventing.Node) http.Handler {
+	router := web.NewRouter(web.Config{
 		MapError: command.Problem, Document: openAPI, RequestTimeout: cfg.RequestTimeout,
 		Registerer: node.Admin.Registry(), Traces: node.Traces,
 	}, node.Log)
-	if err != nil {
-		return nil, err
-	}
 	a := &api{commands}
 	router.Post("/v1/orders", a.place)
 	router.Get("/v1/orders/{id}", a.show)
 	router.Post("/v1/orders/{id}/cancellation", a.cancel)
-	return router, nil
+	return router
 }
 
 // placeRequest is the body of POST /v1/orders.

@@ -56,13 +56,10 @@ func Migrations() []migrations.Set {
 }
 
 func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
-	router, err := web.NewRouter(web.Config{
+	router := web.NewRouter(web.Config{
 		MapError: command.Problem, Document: openAPI, RequestTimeout: cfg.RequestTimeout,
 		Registerer: node.Admin.Registry(), Traces: node.Traces,
 	}, node.Log)
-	if err != nil {
-		return nil, err
-	}
 	a := &api{node, cfg}
 	router.Post("/v1/payments", a.take)
 	server := web.NewServer(web.ServerConfig{DrainTimeout: cfg.DrainFor / 2}, router, node.Log)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net/netip"
 	"reflect"
 	"regexp"
 	"slices"
@@ -27,7 +28,7 @@ func typeOf(value reflect.Value) string {
 		return "secret"
 	case t == reflect.TypeFor[time.Duration]():
 		return "duration"
-	case t == reflect.TypeFor[[]string]():
+	case t == reflect.TypeFor[[]string](), t == reflect.TypeFor[[]netip.Prefix]():
 		return "list"
 	case value.CanInt():
 		return "integer"

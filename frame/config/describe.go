@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
@@ -47,8 +48,9 @@ func (f *field) show() string {
 			return MaskURL(value.Reveal())
 		}
 		return value.String()
-	case []string:
-		return strings.Join(value, ",")
+	case []string, []netip.Prefix:
+		text := fmt.Sprint(value)
+		return strings.ReplaceAll(text[1:len(text)-1], " ", ",") // no entry has blanks
 	case time.Duration:
 		return showDuration(value)
 	default:

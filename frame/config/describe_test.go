@@ -14,7 +14,7 @@ import (
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	var cfg sample
-	require.NoError(t, config.Load(valid("OUTBOX_LEASE=1m"), &cfg))
+	require.NoError(t, config.Load(valid("OUTBOX_LEASE=1m", "TRUSTED_PROXIES=10.0.0.0/8,::1/128"), &cfg))
 	by := map[string]config.Setting{}
 	for _, s := range config.Describe(cfg) {
 		by[s.Variable] = s
@@ -39,6 +39,9 @@ func TestDescribe(t *testing.T) {
 	}, by["VERIFICATION_SECRET"])
 	require.Equal(t, "a:9092,b:9092", by["KAFKA_BROKERS"].Value)
 	require.Equal(t, "list", by["KAFKA_BROKERS"].Type)
+	require.Equal(t, "10.0.0.0/8,::1/128", by["TRUSTED_PROXIES"].Value)
+	require.Equal(t, "list", by["TRUSTED_PROXIES"].Type)
+	require.Empty(t, by["ADMIN_HOSTS"].Value)
 	require.Equal(t, "true", by["SMTP_TLS"].Value)
 	require.Equal(t, "bool", by["SMTP_TLS"].Type)
 	require.Equal(t, "integer", by["DATABASE_POOL_SIZE"].Type)

@@ -3,6 +3,7 @@ package config_test
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"testing"
 	"time"
@@ -21,25 +22,25 @@ type inboxConfig struct {
 }
 
 type sample struct {
-	Database  config.Secret `env:"DATABASE_URL,required" format:"postgres" doc:"where it stores"`
-	Key       config.Secret `env:"VERIFICATION_SECRET,required" min:"32" max:"64" doc:"signs links"`
-	Brokers   []string      `env:"KAFKA_BROKERS,required" format:"brokers" doc:"first brokers to ask"`
-	Names     []string      `env:"KAFKA_NAMES" doc:"any list"`
-	SMTP      string        `env:"SMTP_ADDR" envDefault:"mail:25" format:"address" doc:"mail server"`
-	Listen    string        `env:"HTTP_ADDR" envDefault:":8080" format:"listen" doc:"API"`
-	Public    string        `env:"PUBLIC_URL" envDefault:"http://localhost:8080" format:"url" doc:"base of links"`
-	From      string        `env:"MAIL_FROM" envDefault:"Twinbox <no-reply@example.org>" format:"mail" doc:"sender"`
-	Proxies   []string      `env:"TRUSTED_PROXIES" format:"network" doc:"in front"`
-	Hosts     []string      `env:"ADMIN_HOSTS" format:"host" doc:"names of the listener"`
-	Token     config.Secret `env:"ADMIN_TOKEN" min:"32" format:"token" doc:"of operators"`
-	Env       string        `env:"ENVIRONMENT" envDefault:"local" format:"name" doc:"part of group ids"`
-	Lease     time.Duration `env:"OUTBOX_LEASE" envDefault:"10s" min:"1s" max:"5m" doc:"leader's lease"`
-	Poll      time.Duration `env:"OUTBOX_POLL" envDefault:"1s" doc:"at least every"`
-	Pause     time.Duration `env:"OUTBOX_PAUSE" envDefault:"0s" min:"0s" doc:"may be zero"`
-	Pool      int32         `env:"DATABASE_POOL_SIZE" envDefault:"10" min:"1" max:"1000" doc:"connections"`
-	Bytes     int64         `env:"OUTBOX_MAX_BYTES" envDefault:"900000" doc:"largest event"`
-	TLS       bool          `env:"SMTP_TLS" envDefault:"true" doc:"require TLS"`
-	Inbox     inboxConfig   `envPrefix:"INBOX_"`
+	Database  config.Secret  `env:"DATABASE_URL,required" format:"postgres" doc:"where it stores"`
+	Key       config.Secret  `env:"VERIFICATION_SECRET,required" min:"32" max:"64" doc:"signs links"`
+	Brokers   []string       `env:"KAFKA_BROKERS,required" format:"brokers" doc:"first brokers to ask"`
+	Names     []string       `env:"KAFKA_NAMES" doc:"any list"`
+	SMTP      string         `env:"SMTP_ADDR" envDefault:"mail:25" format:"address" doc:"mail server"`
+	Listen    string         `env:"HTTP_ADDR" envDefault:":8080" format:"listen" doc:"API"`
+	Public    string         `env:"PUBLIC_URL" envDefault:"http://localhost:8080" format:"url" doc:"base of links"`
+	From      string         `env:"MAIL_FROM" envDefault:"Twinbox <no-reply@example.org>" format:"mail" doc:"sender"`
+	Proxies   []netip.Prefix `env:"TRUSTED_PROXIES" format:"network" doc:"in front"`
+	Hosts     []string       `env:"ADMIN_HOSTS" format:"host" doc:"names of the listener"`
+	Token     config.Secret  `env:"ADMIN_TOKEN" min:"32" format:"token" doc:"of operators"`
+	Env       string         `env:"ENVIRONMENT" envDefault:"local" format:"name" doc:"part of group ids"`
+	Lease     time.Duration  `env:"OUTBOX_LEASE" envDefault:"10s" min:"1s" max:"5m" doc:"leader's lease"`
+	Poll      time.Duration  `env:"OUTBOX_POLL" envDefault:"1s" doc:"at least every"`
+	Pause     time.Duration  `env:"OUTBOX_PAUSE" envDefault:"0s" min:"0s" doc:"may be zero"`
+	Pool      int32          `env:"DATABASE_POOL_SIZE" envDefault:"10" min:"1" max:"1000" doc:"connections"`
+	Bytes     int64          `env:"OUTBOX_MAX_BYTES" envDefault:"900000" doc:"largest event"`
+	TLS       bool           `env:"SMTP_TLS" envDefault:"true" doc:"require TLS"`
+	Inbox     inboxConfig    `envPrefix:"INBOX_"`
 	untouched string
 	Untagged  string
 }
@@ -105,6 +106,7 @@ func TestLoad_Values(t *testing.T) {
 		"OUTBOX_LEASE=1m30s", "OUTBOX_PAUSE=0", "DATABASE_POOL_SIZE=1000", "SMTP_TLS=false", "INBOX_CONFLICT=warn",
 		"KAFKA_BROKERS=[::1]:9092,10.0.0.1:9092,kafka_1.local:65535", "HTTP_ADDR=127.0.0.1:0", "ENVIRONMENT=prod-2",
 		"INBOX_BATCH=7", "INBOX_BATCH=8", "PUBLIC_URL=https://example.org/app",
+		"TRUSTED_PROXIES=10.0.0.0/8,fd00::/8",
 	), &cfg))
 	require.Equal(t, 90*time.Second, cfg.Lease)
 	require.Zero(t, cfg.Pause)
@@ -112,6 +114,7 @@ func TestLoad_Values(t *testing.T) {
 	require.False(t, cfg.TLS)
 	require.Equal(t, policy("warn"), cfg.Inbox.Conflict)
 	require.Len(t, cfg.Brokers, 3)
+	require.Equal(t, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}, cfg.Proxies)
 	require.Equal(t, 8, cfg.Inbox.Batch, "the later of two counts")
 }
 

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,10 +15,9 @@ import (
 )
 
 // asked returns who the client of a request is.
-func asked(t *testing.T, proxies []string, peer string, forwarded ...string) string {
+func asked(t *testing.T, proxies []netip.Prefix, peer string, forwarded ...string) string {
 	t.Helper()
-	router, err := web.NewRouter(web.Config{TrustedProxies: proxies}, slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
+	router := web.NewRouter(web.Config{TrustedProxies: proxies}, slog.New(slog.DiscardHandler))
 	client := "never asked"
 	router.Get("/", func(_ http.ResponseWriter, r *http.Request) { client = web.ClientOf(r) })
 	r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
@@ -29,10 +29,10 @@ func asked(t *testing.T, proxies []string, peer string, forwarded ...string) str
 
 func TestWhoTheClientIs(t *testing.T) {
 	t.Parallel()
-	proxies := []string{"10.0.0.0/8", "fd00::/8"}
+	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
 	const direct, proxied = "198.51.100.1:4711", "10.0.0.1:4711"
 	for name, test := range map[string]struct {
-		proxies   []string
+		proxies   []netip.Prefix
 		peer      string
 		forwarded []string
 		want      string
@@ -95,9 +95,9 @@ func TestTheLimitIsAClientsOwn(t *testing.T) {
 // limitedRouter returns what sends a request of a client behind a proxy and gives the status.
 func limitedRouter(t *testing.T, limit int) func(client string) int {
 	t.Helper()
-	router, err := web.NewRouter(web.Config{RateLimit: limit, TrustedProxies: []string{"10.0.0.0/8"}},
-		slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
+	router := web.NewRouter(web.Config{
+		RateLimit: limit, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
+	}, slog.New(slog.DiscardHandler))
 	router.Get("/", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	return func(client string) int {
 		r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)

@@ -38,7 +38,6 @@ import (
 type edge struct {
 	config   Config
 	log      *slog.Logger
-	proxies  []netip.Prefix
 	limit    limiter
 	tracer   trace.Tracer
 	requests *prometheus.CounterVec
@@ -82,7 +81,7 @@ func (e *edge) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		x := &exchange{
-			id: uuid.Must(uuid.NewV7()).String(), method: r.Method, client: identify(r, e.proxies), config: e.config,
+			id: uuid.Must(uuid.NewV7()).String(), method: r.Method, client: identify(r, e.config.TrustedProxies), config: e.config,
 		}
 		if !slices.Contains(methods, x.method) {
 			x.method = "_OTHER"

@@ -60,8 +60,7 @@ func serve(t testing.TB, config web.Config, limits web.ServerConfig) *testServer
 		finished: make(chan error, 1),
 	}
 	log := slog.New(slog.NewJSONHandler(s.log, nil))
-	router, err := web.NewRouter(config, log)
-	require.NoError(t, err)
+	router := web.NewRouter(config, log)
 	s.mount(router)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

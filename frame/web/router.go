@@ -2,7 +2,6 @@ package web
 
 import (
 	"cmp"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -36,7 +35,7 @@ type Config struct {
 	RateLimit int
 	// TrustedProxies are the networks (CIDR) whose X-Forwarded-For is believed, see [ClientOf]. Default: none, the client
 	// is the peer of the connection. The header Forwarded (RFC 7239) is not read.
-	TrustedProxies []string
+	TrustedProxies []netip.Prefix
 	// Registerer takes the metrics http_server_requests_total, http_server_request_duration_seconds and
 	// http_server_requests_in_flight. Default: none are kept.
 	Registerer prometheus.Registerer
@@ -62,7 +61,7 @@ func (c Config) WithDefaults() Config {
 //
 // Methods are exactly what is mounted: HEAD is not answered by a GET handler unless it is mounted, since a GET may
 // do more than read. OPTIONS answers 204 with Allow. CORS is not offered.
-func NewRouter(config Config, log *slog.Logger) (*chi.Mux, error) {
+func NewRouter(config Config, log *slog.Logger) *chi.Mux {
 	config = config.WithDefaults()
 	metrics := promauto.With(config.Registerer)
 	e := &edge{
@@ -81,13 +80,6 @@ func NewRouter(config Config, log *slog.Logger) (*chi.Mux, error) {
 			Name: "http_server_requests_in_flight", Help: "Requests that are being answered.",
 		}),
 	}
-	for _, network := range config.TrustedProxies {
-		proxy, err := netip.ParsePrefix(network)
-		if err != nil {
-			return nil, fmt.Errorf("check trusted proxies: %w", err)
-		}
-		e.proxies = append(e.proxies, proxy)
-	}
 	r := chi.NewRouter()
 	r.Use(e.wrap)
 	r.NotFound(func(w http.ResponseWriter, req *http.Request) {
@@ -97,7 +89,7 @@ func NewRouter(config Config, log *slog.Logger) (*chi.Mux, error) {
 	if config.Document != nil {
 		r.Get(DocumentPath, Document(config.Document))
 	}
-	return r, nil
+	return r
 }
 
 // methods are all that HTTP has.

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -146,7 +147,8 @@ func TestRateLimitPerClient(t *testing.T) {
 
 func TestRateLimitBehindATrustedProxy(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{RateLimit: 1, TrustedProxies: []string{"127.0.0.0/8"}}, web.ServerConfig{})
+	proxies := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	s := serve(t, web.Config{RateLimit: 1, TrustedProxies: proxies}, web.ServerConfig{})
 	for _, client := range []string{"203.0.113.7", "203.0.113.8", "2001:db8:0:1::1", "2001:db8:0:2::1"} {
 		got := s.send(t, "GET", "/v1/things/1", map[string]string{"X-Forwarded-For": client})
 		require.Equal(t, http.StatusOK, got.status, client)
@@ -169,12 +171,6 @@ func TestTheLogHasNoPersonalData(t *testing.T) {
 	require.Contains(t, log, `"route":"/v1/things/{id}"`)
 	require.Contains(t, log, `"method":"_OTHER"`)
 	require.Contains(t, log, `"code":"unknown_member"`)
-}
-
-func TestConfigRefusesWhatCannotWork(t *testing.T) {
-	t.Parallel()
-	_, err := web.NewRouter(web.Config{TrustedProxies: []string{"10.0.0.1"}}, slog.New(slog.DiscardHandler))
-	require.ErrorContains(t, err, "check trusted proxies")
 }
 
 var errKnown = errors.New("the database is " + secret)
@@ -202,8 +198,7 @@ func TestForeignErrorsAreTranslated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			log := &safeBuffer{}
-			router, err := web.NewRouter(web.Config{MapError: mapError}, slog.New(slog.NewJSONHandler(log, nil)))
-			require.NoError(t, err)
+			router := web.NewRouter(web.Config{MapError: mapError}, slog.New(slog.NewJSONHandler(log, nil)))
 			router.Get("/", func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("ETag", `"1"`)
 				web.WriteProblem(w, r, test.err)
@@ -231,8 +226,7 @@ func TestAProblemInTheMiddleIsLogged(t *testing.T) {
 		"ERROR": errors.New(secret), "INFO": web.ParameterError(http.StatusBadRequest, "bad", "p", "is bad"),
 	} {
 		log := &safeBuffer{}
-		router, err := web.NewRouter(web.Config{}, slog.New(slog.NewJSONHandler(log, nil)))
-		require.NoError(t, err)
+		router := web.NewRouter(web.Config{}, slog.New(slog.NewJSONHandler(log, nil)))
 		router.Get("/", func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusOK)
 			require.NoError(t, json.NewEncoder(w).Encode(web.ProblemOf(r, test)))

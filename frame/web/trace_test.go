@@ -20,8 +20,7 @@ func TestSpansAreNamedByTheRoute(t *testing.T) {
 	t.Parallel()
 	recorder := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder))
-	router, err := NewRouter(Config{Traces: provider}, slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
+	router := NewRouter(Config{Traces: provider}, slog.New(slog.DiscardHandler))
 	var inside string
 	router.Get("/v1/things/{id}", func(w http.ResponseWriter, r *http.Request) {
 		inside = ProblemOf(r, refuse(CodeNotFound, "")).TraceID
@@ -54,8 +53,7 @@ func TestASpanIsPartOfTheCallersTrace(t *testing.T) {
 	otel.SetTextMapPropagator(propagation.TraceContext{})
 	recorder := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder))
-	router, err := NewRouter(Config{Traces: provider}, slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
+	router := NewRouter(Config{Traces: provider}, slog.New(slog.DiscardHandler))
 	router.Get("/", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
 	request := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 	request.Header.Set("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")

@@ -49,10 +49,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		Timeout: cfg.RequestTimeout, Allowances: cfg.allowances(),
 	}
 	edge := &api{commands: commands, profiles: node.Pool}
-	handler, err := newHandler(edge, cfg, node.Admin.Registry(), node.Traces, node.Log)
-	if err != nil {
-		return nil, err
-	}
+	handler := newHandler(edge, cfg, node.Admin.Registry(), node.Traces, node.Log)
 	server := web.NewServer(cfg.server(), handler, node.Log)
 	node.Verifier.Check("profiles", profiles.Compare) // part: ops
 	start = func(group *service.Group, api net.Listener) {

@@ -30,8 +30,8 @@ var _ openapi.ServerInterface = (*api)(nil)
 // newHandler puts the API behind the edge: limits, log, traces, problems.
 func newHandler(
 	a *api, cfg Config, metrics prometheus.Registerer, traces trace.TracerProvider, log *slog.Logger,
-) (http.Handler, error) {
-	router, err := web.NewRouter(web.Config{
+) http.Handler {
+	router := web.NewRouter(web.Config{
 		MapError:       mapError,
 		Document:       contracts.OpenAPI,
 		RequestTimeout: cfg.RequestTimeout,
@@ -40,9 +40,6 @@ func newHandler(
 		Registerer:     metrics,
 		Traces:         traces,
 	}, log)
-	if err != nil {
-		return nil, err
-	}
 	return openapi.HandlerWithOptions(a, openapi.ChiServerOptions{
 		BaseRouter: router,
 		ErrorHandlerFunc: func(w http.ResponseWriter, r *http.Request, err error) {
@@ -52,7 +49,7 @@ func newHandler(
 			}
 			web.WriteProblem(w, r, parameterError(err))
 		},
-	}), nil
+	})
 }
 
 // CreateSignup answers POST /v1/signups.

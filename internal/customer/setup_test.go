@@ -52,8 +52,7 @@ func setupOn(t *testing.T, pool *pgxpool.Pool, cfg Config) *bundle {
 		Allowances: cfg.allowances(),
 	}
 	cfg.RequestTimeout = time.Minute
-	handler, err := newHandler(&api{commands: commands, profiles: pool}, cfg, nil, nil, slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
+	handler := newHandler(&api{commands: commands, profiles: pool}, cfg, nil, nil, slog.New(slog.DiscardHandler))
 	declared, err := document()
 	require.NoError(t, err)
 	return &bundle{pool, commands, handler, apitest.Serve(t, handler, declared)}

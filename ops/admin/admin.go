@@ -72,13 +72,10 @@ func New(cfg Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	router, err := web.NewRouter(web.Config{
+	router := web.NewRouter(web.Config{
 		MapError:     func(err error) *web.Error { return mapError(cfg.Service, err) },
 		MaxBodyBytes: maxBodyBytes, RequestTimeout: longTimeout, CheckBody: document.checkBody,
 	}, cfg.Log)
-	if err != nil {
-		return nil, err
-	}
 	router.Use(guard(cfg.Token), addressed(cfg.Service, cfg.Environment))
 	if err := document.mount(router, handlersOf(cfg)); err != nil {
 		return nil, err

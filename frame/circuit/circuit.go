@@ -67,6 +67,7 @@ func New(cfg Config) *Circuit {
 	cfg.Timeout = cmp.Or(cfg.Timeout, 2*time.Second)
 	cfg.Every = cmp.Or(cfg.Every, 5*time.Second)
 	cfg.RetryMin, cfg.RetryMax = cmp.Or(cfg.RetryMin, 50*time.Millisecond), cmp.Or(cfg.RetryMax, 800*time.Millisecond)
+	cfg.Log = cfg.Log.With("dependency", cfg.Name)
 	metrics, labels := promauto.With(cfg.Registerer), prometheus.Labels{"dependency": cfg.Name}
 	c := &Circuit{
 		cfg: cfg, asked: make(chan struct{}, 1), settled: make(chan struct{}), back: make(chan struct{}),
@@ -129,27 +130,27 @@ func (c *Circuit) probe(ctx context.Context) error {
 // judge draws the conclusion from a probe that began when so many reports were known. One that came later may be of
 // something that happened after the server had answered.
 func (c *Circuit) judge(ctx context.Context, err error, known int) {
-	before, was := errors.AsType[*DownError](c.Err()) // which this method alone changes
+	was := c.down // which this method alone changes
 	if err == nil {
-		c.rise(ctx, known, before)
+		c.rise(ctx, known, was)
 		return
 	}
 	down := &DownError{Name: c.cfg.Name, Since: time.Now(), Err: err}
-	if was {
-		down.Since = before.Since
+	if was != nil {
+		down.Since = was.Since
 	}
 	c.mu.Lock()
 	c.down = down
 	c.mu.Unlock()
 	code := failure.Examine(err).Code
 	switch {
-	case !was:
+	case was == nil:
 		c.up.Set(0)
 		c.outages.Inc()
-		c.cfg.Log.ErrorContext(ctx, "dependency is down", "dependency", c.cfg.Name, "code", code, "error", err)
+		c.cfg.Log.ErrorContext(ctx, "dependency is down", "code", code, "error", err)
 	case time.Since(c.saidAt) >= sayEvery:
-		c.cfg.Log.WarnContext(ctx, "dependency is still down", "dependency", c.cfg.Name,
-			"for", time.Since(down.Since).Round(time.Second), "code", code, "error", err)
+		lasts := time.Since(down.Since).Round(time.Second)
+		c.cfg.Log.WarnContext(ctx, "dependency is still down", "for", lasts, "code", code, "error", err)
 	default:
 		return
 	}
@@ -166,8 +167,7 @@ func (c *Circuit) rise(ctx context.Context, known int, was *DownError) {
 			c.cfg.OnUp()
 		}
 		c.up.Set(1)
-		c.cfg.Log.InfoContext(ctx, "dependency is back", "dependency", c.cfg.Name,
-			"after", time.Since(was.Since).Round(time.Millisecond))
+		c.cfg.Log.InfoContext(ctx, "dependency is back", "after", time.Since(was.Since).Round(time.Millisecond))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -189,10 +189,7 @@ func (s *Sender) compose(letter Letter) (msg *mail.Msg, from, to string, err err
 
 // connect opens a connection and brings it to where the first mail may be sent: TLS and login included.
 func (s *Sender) connect(ctx context.Context) (*smtp.Client, error) {
-	host, _, err := net.SplitHostPort(s.Config.Addr)
-	if err != nil {
-		return nil, fmt.Errorf("mail server address: %w", err)
-	}
+	host, _, _ := net.SplitHostPort(s.Config.Addr) // as its format says; the mail library takes no empty one
 	policies := map[string]mail.TLSPolicy{
 		"none": mail.NoTLS, "opportunistic": mail.TLSOpportunistic, "starttls": mail.TLSMandatory,
 		"tls": mail.TLSOpportunistic, // the library finds the connection encrypted, and STARTTLS not offered

@@ -207,7 +207,8 @@ func spanOf(s sdktrace.ReadOnlySpan) object {
 		out["parentSpanId"] = s.Parent().SpanID().String()
 	}
 	out["name"], out["kind"] = s.Name(), int(s.SpanKind())
-	out["startTimeUnixNano"], out["endTimeUnixNano"] = nanoseconds(s.StartTime()), nanoseconds(s.EndTime())
+	out["startTimeUnixNano"] = fmt.Sprint(s.StartTime().UnixNano())
+	out["endTimeUnixNano"] = fmt.Sprint(s.EndTime().UnixNano())
 	out["attributes"], out["links"] = keyValues(s.Attributes()), links
 	out["status"] = object{"code": statusCodes[s.Status().Code]}
 	return out
@@ -219,8 +220,6 @@ func identity(c trace.SpanContext) object {
 		"traceState": c.TraceState().String(), "flags": int(c.TraceFlags()),
 	}
 }
-
-func nanoseconds(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
 
 func keyValues(list []attribute.KeyValue) []object {
 	out := make([]object, len(list))

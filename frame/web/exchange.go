@@ -81,7 +81,8 @@ func (e *edge) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		x := &exchange{
-			id: uuid.Must(uuid.NewV7()).String(), method: r.Method, client: identify(r, e.config.TrustedProxies), config: e.config,
+			id: uuid.Must(uuid.NewV7()).String(), method: r.Method, config: e.config,
+			client: identify(r, e.config.TrustedProxies),
 		}
 		if !slices.Contains(methods, x.method) {
 			x.method = "_OTHER"

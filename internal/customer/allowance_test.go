@@ -65,7 +65,8 @@ func TestAMailboxIsNotFlooded(t *testing.T) {
 func TestAClientIsLimitedOverManyAddresses(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, Config{
-		RateLimit: 1000, SignupsPerClient: 3, SignupsPerMailbox: 5, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		RateLimit: 1000, SignupsPerClient: 3, SignupsPerMailbox: 5,
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 	})
 	signUp := func(n int, client string) answer {
 		return b.do(t, http.MethodPost, "/v1/signups", fmt.Sprintf(`{"email":"p%d@example.org","name":"Ada"}`, n),

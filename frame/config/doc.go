@@ -12,8 +12,8 @@
 //		Inbox       InboxConfig   `envPrefix:"INBOX_"`
 //	}
 //
-// Types: string (and types made of it), [Secret], bool, int, int32, int64, [time.Duration], []string and
-// [][netip.Prefix]. Tags:
+// Types: string (and types made of it), [Secret], bool, int, int32, int64, [time.Duration], []string and, with the
+// format network, [][netip.Prefix]. Tags:
 //
 //   - env: the variable; with ",required" it must be set.
 //   - envDefault: the value when the variable is not set, checked like any other.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"maps"
+	"net/netip"
 	"reflect"
 	"regexp"
 	"slices"
@@ -74,6 +75,7 @@ func fields(config reflect.Value, prefix string) []field {
 				format: Format(tags.Get("format")), value: value,
 			}
 			if _, known := formats[f.format]; !known || name == "" || (option != "" && !f.Required) || f.Type == "" ||
+				value.Type() == reflect.TypeFor[[]netip.Prefix]() && f.format != "network" ||
 				f.Default != "" && (f.Required || f.Type == "secret" || f.check(f.Default) != nil) {
 				panic("config: the tags of " + structField.Name + " make no sense: " + string(tags))
 			}

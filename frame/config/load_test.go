@@ -182,6 +182,9 @@ func TestLoad_WrongTagsPanic(t *testing.T) {
 		"format": &struct {
 			A string `env:"A" format:"phone"`
 		}{},
+		"networks that are not checked": &struct {
+			A []netip.Prefix `env:"A" format:"host"`
+		}{},
 		"bound of int": &struct {
 			A int `env:"A" envDefault:"2" min:"1s"`
 		}{},

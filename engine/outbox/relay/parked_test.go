@@ -410,5 +410,6 @@ func TestAStaleLeaderForgetsNothing(t *testing.T) {
 func TestReasonsAreText(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "a\ufffdb", reasonOf(fmt.Errorf("a\xffb")))
+	require.Equal(t, "a\ufffdb", reasonOf(errors.New("a\x00b")), "the column takes no NUL")
 	require.LessOrEqual(t, len([]rune(reasonOf(errors.New(string(make([]byte, 10_000)))))), maxReasonBytes)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -170,7 +171,8 @@ func logParked(ctx context.Context, log *slog.Logger, parked []parking) {
 func reasonOf(err error) string {
 	text := []byte(err.Error())
 	text = text[:min(len(text), maxReasonBytes)]
-	return string([]rune(string(text))) // a cut rune, or what a publisher's error quotes, may not be UTF-8
+	// A cut rune, or what a publisher's error quotes, may not be UTF-8; and the column takes no NUL.
+	return strings.ReplaceAll(string([]rune(string(text))), "\x00", "\uFFFD")
 }
 
 const parkSQL = `

@@ -87,7 +87,7 @@ func (d *deliverer) read(msgs []*message.Message, next message.HandlerFunc) (ite
 	started := time.Now()
 	for i, msg := range msgs {
 		it := &made[i]
-		d.engine.crash("received")
+		d.crash("received")
 		known := d.readItem(it, msg, next)
 		it.started = started
 		switch {
@@ -409,5 +409,5 @@ func (d *deliverer) report(it *item, err error) {
 		d.log.Log(it.ctx, level, "event settled", attrs...)
 	}
 	d.cfg.Host.Handled(it.event, it.outcome)
-	d.engine.crash("acknowledging")
+	d.crash("acknowledging")
 }

@@ -22,5 +22,6 @@ func newReceiptList(pool *pgxpool.Pool) *mails.List {
 
 func offerOperations(node *eventing.Node) (prefix string, handler http.Handler, err error) {
 	list := newReceiptList(node.Pool)
+	node.Explain(list.Why(nil))
 	return ops.OfferWith(node, ops.Own{Mails: list, Tell: list.Tell})
 }

@@ -47,9 +47,9 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		return nil, err
 	}
 	node.Check("mails", sender.Healthy)
-	node.Explain(reasonOf(node.Pool, mailServer))                // part: ops
-	node.Verifier.Check("contacts", contacts.Compare)            // part: ops
-	node.Verifier.Check("mails", checkMails(cfg.Mail.Retention)) // part: ops
+	node.Explain(newMailList(node.Pool, node.Outbox).Why(mailServer)) // part: ops
+	node.Verifier.Check("contacts", contacts.Compare)                 // part: ops
+	node.Verifier.Check("mails", checkMails(cfg.Mail.Retention))      // part: ops
 	start = func(group *service.Group, _ net.Listener) {
 		group.Go("mail server circuit", mailServer.Run)
 		group.Go("mail sender", sender.Run)

@@ -6,54 +6,10 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/twinbox/engine/verify"
-	"example.com/twinbox/frame/circuit"
-	"example.com/twinbox/frame/eventing"
-	"example.com/twinbox/frame/service"
 	"example.com/twinbox/internal/contract"
 )
-
-// The codes of this service's own causes.
-const (
-	causeMailServerDown = "mail_server_down"
-	causeMailUncertain  = "mail_uncertain"
-)
-
-const countUnsettled = `
-select count(*) filter (where state <> 'uncertain'), count(*) filter (where state = 'uncertain'),
-    min(ended_at) filter (where state = 'uncertain')
-from lease where handler = $1 and state in ('pending', 'claimed', 'submitting', 'uncertain')`
-
-// reasonOf is why mails wait: the mail server is away, or it is for an operator to say whether one was sent.
-func reasonOf(pool *pgxpool.Pool, mailServer *circuit.Circuit) eventing.Reason {
-	return func(ctx context.Context) (service.Cause, error) {
-		cause := eventing.DownCause(causeMailServerDown, mailServer)
-		var open, uncertain int64
-		var since *time.Time
-		err := pool.QueryRow(ctx, countUnsettled, handlerVerification).Scan(&open, &uncertain, &since)
-		switch {
-		case err != nil:
-			return cause, fmt.Errorf("count mails: %w", err)
-		case cause.Code != "":
-			cause.Figures = map[string]float64{"mails": float64(open)}
-			cause.Command = "twinbox mail list --state pending"
-		case uncertain > 0:
-			mails, them := fmt.Sprintf("%d mails", uncertain), "them"
-			if uncertain == 1 {
-				mails, them = "1 mail", "it"
-			}
-			cause = service.Cause{
-				Code: causeMailUncertain, Since: *since, Figures: map[string]float64{"mails": float64(uncertain)},
-				Command: "twinbox mail list --state uncertain",
-				Sentence: fmt.Sprintf("Of %s it is not known whether the mail server took %s, of the first since %s.", mails, them,
-					since.UTC().Format(time.RFC3339)),
-			}
-		}
-		return cause, nil
-	}
-}
 
 // A row without an outcome is from before outcomes were stored, and may have been skipped. A mail that was purged was
 // sent long after its sign-up was taken in.

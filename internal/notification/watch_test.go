@@ -18,7 +18,7 @@ func (b *bundle) awaitCause(t *testing.T, mailServer *circuit.Circuit, code, sen
 	t.Helper()
 	waittest.Until(t, func() bool {
 		var err error
-		found, err = reasonOf(b.pool, mailServer)(t.Context())
+		found, err = newMailList(b.pool, b.outbox).Why(mailServer)(t.Context())
 		require.NoError(t, err)
 		return found.Code == code
 	}, "want %q: %v", code, &found)
@@ -51,11 +51,11 @@ func TestWhyMailsWait(t *testing.T) {
 	cuts.Store(true)
 	b.register(t)
 	b.start(t)
-	c := b.awaitCause(t, mailServer, causeMailServerDown, `The mail server has been down since `+aTime+`: .*554.*\.`)
+	c := b.awaitCause(t, mailServer, "mail_server_down", `The mail server has been down since `+aTime+`: .*554.*\.`)
 	require.EqualValues(t, 1, c.Figures["mails"])
 	require.WithinDuration(t, time.Now(), c.Since, patience)
 	away.Store(false)
-	c = b.awaitCause(t, mailServer, causeMailUncertain,
+	c = b.awaitCause(t, mailServer, "mail_uncertain",
 		`Of 1 mail it is not known whether the mail server took it, of the first since `+aTime+`\.`)
 	require.EqualValues(t, 1, c.Figures["mails"])
 	require.Equal(t, "twinbox mail list --state uncertain", c.Command)

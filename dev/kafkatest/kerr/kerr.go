@@ -18,6 +18,7 @@ var (
 	NotEnoughReplicas            = franz.NotEnoughReplicas
 	NotEnoughReplicasAfterAppend = franz.NotEnoughReplicasAfterAppend
 	NotLeaderForPartition        = franz.NotLeaderForPartition
+	OffsetOutOfRange             = franz.OffsetOutOfRange
 	OutOfOrderSequenceNumber     = franz.OutOfOrderSequenceNumber
 	PolicyViolation              = franz.PolicyViolation
 	RequestTimedOut              = franz.RequestTimedOut

@@ -58,8 +58,9 @@ func (c cluster) scan(
 		})
 		if errors.Is(err, sarama.ErrOffsetOutOfRange) {
 			// The records there were deleted meanwhile if the first offset lies behind them.
-			if found.Next, _ = c.client.GetOffset(topic, partition, sarama.OffsetOldest); found.Next > next {
-				err = nil
+			oldest, unknown := c.client.GetOffset(topic, partition, sarama.OffsetOldest)
+			if found.Next = oldest; unknown != nil || oldest > next {
+				err = unknown
 			}
 		}
 		if err != nil {

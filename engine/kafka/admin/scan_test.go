@@ -26,39 +26,49 @@ func refuse(cluster *kfake.Cluster, n int32, with *kerr.Error) {
 		if offsets.Add(1) > n {
 			return nil, nil, false
 		}
-		request := asked.(*kmsg.ListOffsetsRequest)
-		response := request.ResponseKind().(*kmsg.ListOffsetsResponse)
-		for _, topic := range request.Topics {
-			answer := kmsg.NewListOffsetsResponseTopic()
-			answer.Topic = topic.Topic
-			for _, p := range topic.Partitions {
-				partition := kmsg.NewListOffsetsResponseTopicPartition()
-				partition.Partition, partition.ErrorCode = p.Partition, with.Code
-				answer.Partitions = append(answer.Partitions, partition)
-			}
-			response.Topics = append(response.Topics, answer)
-		}
-		return response, nil, true
+		return noOffsets(asked, with), nil, true
 	})
 	cluster.ControlKey(int16(kmsg.Fetch), func(asked kmsg.Request) (kmsg.Response, error, bool) {
 		cluster.KeepControl()
 		if records.Add(1) > n {
 			return nil, nil, false
 		}
-		request := asked.(*kmsg.FetchRequest)
-		response := request.ResponseKind().(*kmsg.FetchResponse)
-		for _, topic := range request.Topics {
-			answer := kmsg.NewFetchResponseTopic()
-			answer.Topic = topic.Topic
-			for _, p := range topic.Partitions {
-				partition := kmsg.NewFetchResponseTopicPartition()
-				partition.Partition, partition.ErrorCode = p.Partition, with.Code
-				answer.Partitions = append(answer.Partitions, partition)
-			}
-			response.Topics = append(response.Topics, answer)
-		}
-		return response, nil, true
+		return noRecords(asked, with), nil, true
 	})
+}
+
+// noOffsets refuses a question for offsets.
+func noOffsets(asked kmsg.Request, with *kerr.Error) kmsg.Response {
+	request := asked.(*kmsg.ListOffsetsRequest)
+	response := request.ResponseKind().(*kmsg.ListOffsetsResponse)
+	for _, topic := range request.Topics {
+		answer := kmsg.NewListOffsetsResponseTopic()
+		answer.Topic = topic.Topic
+		for _, p := range topic.Partitions {
+			partition := kmsg.NewListOffsetsResponseTopicPartition()
+			partition.Partition, partition.ErrorCode = p.Partition, with.Code
+			answer.Partitions = append(answer.Partitions, partition)
+		}
+		response.Topics = append(response.Topics, answer)
+	}
+	return response
+}
+
+// noRecords refuses a question for records.
+func noRecords(asked kmsg.Request, with *kerr.Error) kmsg.Response {
+	request := asked.(*kmsg.FetchRequest)
+	response := request.ResponseKind().(*kmsg.FetchResponse)
+	for _, topic := range request.Topics {
+		answer := kmsg.NewFetchResponseTopic()
+		answer.Topic = topic.Topic
+		for _, p := range topic.Partitions {
+			partition := kmsg.NewFetchResponseTopicPartition()
+			partition.Partition, partition.ErrorCode = p.Partition, with.Code
+			answer.Partitions = append(answer.Partitions, partition)
+		}
+		response.Topics = append(response.Topics, answer)
+	}
+	return response
 }
 
 // Partitions go from broker to broker while they are read, and a topic that was made a moment ago is not known to all
@@ -95,4 +105,22 @@ func TestALogWhosePartitionHasNoLeaderIsNotWaitedForForEver(t *testing.T) {
 	log := admin.Log{Config: kafka.Config{Brokers: brokers, RequestTimeout: 300 * time.Millisecond}}
 	_, _, err := log.Ends(t.Context(), topic)
 	require.ErrorIs(t, err, sarama.ErrNotLeaderForPartition)
+}
+
+// A broker that does not say where the log begins has not said that the records are gone.
+func TestAScanSaysWhyItDoesNotKnowWhereALogBegins(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	cluster.ControlKey(int16(kmsg.Fetch), func(asked kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		return noRecords(asked, kerr.OffsetOutOfRange), nil, true
+	})
+	cluster.ControlKey(int16(kmsg.ListOffsets), func(asked kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		return noOffsets(asked, kerr.KafkaStorageError), nil, true
+	})
+	log := admin.Log{Config: kafka.Config{Brokers: brokers}}
+	_, err := log.Scan(t.Context(), topic, 0, 3, 5, func(*message.Message) {})
+	require.ErrorIs(t, err, sarama.ErrKafkaStorageError)
 }

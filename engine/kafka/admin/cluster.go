@@ -140,8 +140,11 @@ func (c cluster) offsets(topic string, which int64, level sarama.IsolationLevel)
 	return offsets, nil
 }
 
+// errGrown is of an answer that does not tell of every partition, since the topic was given more in between.
+var errGrown = fmt.Errorf("the topic was given more partitions: %w", sarama.ErrIncompleteResponse)
+
 // ends are the first offset of each partition and the one behind its last record, of those that are committed or of
-// all.
+// all. With an errGrown there are more of the ones than of the others.
 func (c cluster) ends(topic string, level sarama.IsolationLevel) (oldest, newest []int64, err error) {
 	oldest, err = c.offsets(topic, sarama.OffsetOldest, level)
 	if err == nil {
@@ -151,7 +154,7 @@ func (c cluster) ends(topic string, level sarama.IsolationLevel) (oldest, newest
 	case errors.Is(err, sarama.ErrUnknownTopicOrPartition):
 		return nil, nil, nil // there is no such topic
 	case err == nil && len(oldest) != len(newest):
-		err = sarama.ErrIncompleteResponse // it was given more partitions in between
+		err = errGrown
 	}
 	return oldest, newest, err
 }

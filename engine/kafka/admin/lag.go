@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -47,7 +48,8 @@ type sighting struct {
 //
 // Members commit once in [kafka.GroupConfig.CommitInterval], so a group that keeps up is behind by what it handled
 // since. It asks the group's coordinator and each leader, and reads one record of each partition in which something
-// waits. It ends when ctx does, and gives up on a broker that does not answer after [kafka.Config.RequestTimeout].
+// waits; a partition that the topic was given meanwhile is left out. It ends when ctx does, and gives up on a broker
+// that does not answer after [kafka.Config.RequestTimeout].
 func (r *LagReader) Read(ctx context.Context, cfg kafka.Config, group, topic string) (lags []Lag, err error) {
 	err = ask(ctx, cfg, "read lag of "+group+" in "+topic, func(c cluster) error {
 		committed, err := c.reader.Committed(group, topic)
@@ -55,10 +57,10 @@ func (r *LagReader) Read(ctx context.Context, cfg kafka.Config, group, topic str
 			return err
 		}
 		starts, ends, err := c.ends(topic, sarama.ReadCommitted)
-		if err != nil {
+		if err != nil && !errors.Is(err, errGrown) {
 			return err
 		}
-		found := make([]Lag, min(len(committed), len(ends)))
+		found := make([]Lag, min(len(committed), len(starts), len(ends)))
 		for i := range found {
 			next := committed[i].Offset
 			// No offset, one whose records were deleted, or one beyond the end, which is of a topic that was created anew:

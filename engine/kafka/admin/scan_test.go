@@ -124,3 +124,40 @@ func TestAScanSaysWhyItDoesNotKnowWhereALogBegins(t *testing.T) {
 	_, err := log.Scan(t.Context(), topic, 0, 3, 5, func(*message.Message) {})
 	require.ErrorIs(t, err, sarama.ErrKafkaStorageError)
 }
+
+// The partitions that were there are told of all the same: a figure that is missing would end an alert that is due.
+func TestLagIsToldWhileATopicGrows(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	cfg := kafka.Config{Brokers: brokers}.WithDefaults()
+	require.NoError(t, publish(t, cfg, topic))
+	asked, grown, again := make(chan struct{}, 1), make(chan struct{}), false
+	cluster.ControlKey(int16(kmsg.ListOffsets), func(question kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+		select {
+		case <-grown:
+			if again {
+				return nil, nil, false
+			}
+			again = true // the client looks at the topic once more before it asks on
+		default:
+		}
+		return noOffsets(question, kerr.NotLeaderForPartition), nil, true
+	})
+	operator, growing := kafkatest.Admin(t, brokers), make(chan error, 1)
+	go func() {
+		<-asked
+		growing <- operator.CreatePartitions(topic, 2, nil, false)
+		close(grown)
+	}()
+	lags, err := new(admin.LagReader).Read(t.Context(), cfg, "g", topic)
+	require.NoError(t, err)
+	require.NoError(t, <-growing)
+	require.Len(t, lags, 1)
+	require.EqualValues(t, 1, lags[0].Records)
+}

@@ -94,7 +94,9 @@ func (n *Node) diagnose(ctx context.Context) service.Cause {
 		cause, err := reason(ctx)
 		if err != nil {
 			n.dependencies.report(err)
-			unknown = append(unknown, err.Error())
+			if text := err.Error(); !slices.Contains(unknown, text) {
+				unknown = append(unknown, text)
+			}
 		}
 		if cause.Code == "" {
 			continue
@@ -108,7 +110,7 @@ func (n *Node) diagnose(ctx context.Context) service.Cause {
 		return cause
 	}
 	if unknown != nil {
-		said := failure.Cut(strings.Join(slices.Compact(unknown), "; "), maxSaid)
+		said := failure.Cut(strings.Join(unknown, "; "), maxSaid)
 		return service.Cause{Code: CauseUnknown, Sentence: "It is not known whether anything waits: " + said + "."}
 	}
 	return service.Cause{Code: service.CodeAllWell, Sentence: "All is well."}

@@ -21,13 +21,14 @@ import (
 // understood panics.
 func Load(environ []string, into any) error {
 	texts := env.ToMap(environ)
-	delete(texts, "") // nothing's name; env would give it to fields without a tag
+	delete(texts, "") // nothing's name, and that of the file of what is no secret
 	list := fields(reflect.ValueOf(into).Elem(), "")
 	var problems []Problem
+	checked := map[string]string{} // env would give others to fields without a tag and to members of lists
 	for i := range list {
-		problems = append(problems, list[i].load(texts)...)
+		problems = append(problems, list[i].load(texts, checked)...)
 	}
-	err := env.ParseWithOptions(into, env.Options{Environment: texts, FuncMap: parsers})
+	err := env.ParseWithOptions(into, env.Options{Environment: checked, FuncMap: parsers})
 	if err != nil && problems == nil { // beside a problem env misses what is required
 		panic("config: " + err.Error())
 	}
@@ -95,11 +96,10 @@ func (f *field) fileVariable() string {
 	return f.Variable + "_FILE"
 }
 
-// load checks the field's text and leaves it in texts if it is right. Without one env takes the default.
-func (f *field) load(texts map[string]string) (problems []Problem) {
+// load checks the field's text and, if it is right, puts it into checked. Without one env takes the default.
+func (f *field) load(texts, checked map[string]string) (problems []Problem) {
 	text, set := texts[f.Variable]
 	path, fromFile := texts[f.fileVariable()]
-	delete(texts, f.Variable)
 	switch {
 	case set && fromFile:
 		return f.problem(CodeBothSet, "%s is set as well; which one is meant?", f.fileVariable())
@@ -116,7 +116,7 @@ func (f *field) load(texts map[string]string) (problems []Problem) {
 		text = strings.ToLower(text) // DEBUG is debug
 	}
 	if problems == nil {
-		texts[f.Variable] = text
+		checked[f.Variable] = text
 	}
 	return problems
 }

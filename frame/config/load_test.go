@@ -203,6 +203,24 @@ func TestLoad_WrongTagsPanic(t *testing.T) {
 	}
 }
 
+// A field without a tag is no setting, whatever a variable is called: not by the prefix of its struct alone, and not by
+// the name that env gives to the members of a list.
+func TestLoad_OnlySettingsAreRead(t *testing.T) {
+	t.Parallel()
+	type part struct {
+		Networks []netip.Prefix `env:"NETWORKS" format:"network"`
+		Untagged []map[string]int
+	}
+	var cfg struct {
+		Part part           `envPrefix:"INBOX_"`
+		Flat []netip.Prefix `env:"FLAT" format:"network"`
+	}
+	environ := []string{"INBOX_NETWORKS=10.0.0.0/8", "INBOX_=x", "INBOX_0_X=y", "0_X=z"}
+	require.Equal(t, []string{"INBOX_ unknown_variable", "INBOX_0_X unknown_variable"}, load(t, environ, &cfg))
+	require.Equal(t, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, cfg.Part.Networks)
+	require.Nil(t, cfg.Flat)
+}
+
 func TestLoad_RulesOfAnEmbeddedConfig(t *testing.T) {
 	t.Parallel()
 	var cfg struct{ Outer }

@@ -31,6 +31,12 @@ type MailList struct {
 	After     string   `json:"after,omitempty" help:"Those after this one; the next page." env:"-" placeholder:"ID"`
 }
 
+// listed is a mail with the service that sends it.
+type listed struct {
+	Service string `json:"service"`
+	adminapi.Mail
+}
+
 // Run asks the services that send mails.
 func (c *MailList) Run(ctx context.Context, to *streams) error {
 	return c.repeat(ctx, to, func() error { return c.list(ctx, to) })
@@ -67,22 +73,25 @@ func (c *MailList) list(ctx context.Context, to *streams) error {
 	default:
 		return err
 	}
-	mails, more := []adminapi.Mail{}, false
+	mails, more := []listed{}, false
 	for _, a := range answers {
-		mails, more = append(mails, a.Value.Items...), more || a.Value.More
+		for _, m := range a.Value.Items {
+			mails = append(mails, listed{a.Service, m})
+		}
+		more = more || a.Value.More
 	}
-	slices.SortFunc(mails, func(a, b adminapi.Mail) int { return cmp.Compare(a.ID, b.ID) }) // as --after goes on
+	slices.SortFunc(mails, func(a, b listed) int { return cmp.Compare(a.ID, b.ID) }) // as --after goes on
 	more = more || len(mails) > int(c.Limit)
 	mails = mails[:min(len(mails), int(c.Limit))]
 	t := table{
-		columns: []string{"ID", "STATE", "TEMPLATE", "USER", "TRIES", "LISTED", "ERROR"},
+		columns: []string{"SERVICE", "ID", "STATE", "TEMPLATE", "USER", "TRIES", "LISTED", "ERROR"},
 		prose:   "ERROR", omit: []string{"USER", "TEMPLATE", "TRIES", "LISTED"}, none: "No mails.\n",
 	}
 	if c.Recipient {
 		t.columns = append(t.columns, "RECIPIENT")
 	}
 	for _, m := range mails {
-		t.add(m.ID, m.State, m.Template, m.UserID, m.Attempts, moment(m.CreatedAt), m.Error, m.Recipient)
+		t.add(m.Service, m.ID, m.State, m.Template, m.UserID, m.Attempts, moment(m.CreatedAt), m.Error, m.Recipient)
 	}
 	err = to.reply(err, map[string]any{"items": mails, "more": more}, &t)
 	if more {

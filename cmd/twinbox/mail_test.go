@@ -52,6 +52,27 @@ func TestPagesOfMailsLeaveNoneOut(t *testing.T) {
 	require.Equal(t, []string{"1", "3", "4", "5"}, ids)
 }
 
+// Several services send mails: each one is shown with the service that has it, in the table and in JSON.
+func TestMailsSayWhoSendsThem(t *testing.T) {
+	t.Parallel()
+	of := func(service, mail string) string {
+		return listener(t, answers(map[string]string{
+			"service": `{"name":"` + service + `","consumers":[],"mails":true}`,
+			"mails":   `{"items":[{"id":"` + mail + `","state":"failed"}]}`,
+		}))
+	}
+	args := []string{"mail", "list", "--state", "failed", "--admin", "order=" + of("order", "1")}
+	notification := of("notification", "2")
+	r := at(t, "", notification, args...)
+	require.Zero(t, r.code, r.stderr)
+	require.Regexp(t, `(?s)^SERVICE +ID .*\norder +1 +failed .*\nnotification +2 +failed `, r.stdout)
+	var page struct {
+		Items []struct{ Service, ID string }
+	}
+	at(t, "", notification, append(args, "--json")...).json(t, &page)
+	require.Equal(t, []struct{ Service, ID string }{{"order", "1"}, {"notification", "2"}}, page.Items)
+}
+
 // Addresses are personal data: they are shown only on request.
 func TestAddressesOfMails(t *testing.T) {
 	t.Parallel()

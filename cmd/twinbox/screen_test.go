@@ -82,7 +82,7 @@ func TestIdsAreWholeOnEveryScreen(t *testing.T) {
 		{"dlq list --each", []string{ref, aKey}},
 		{"dlq list --each --state all", []string{ref, aKey, "discarded"}},
 		{"dlq discard 1234567 --yes --reason r", []string{ref}},
-		{"mail list --state uncertain", []string{anID, "uncertain"}},
+		{"mail list --state uncertain", []string{"notification", anID, "uncertain"}},
 		{"inbox lookup " + anID, []string{"notification.users", ref}},
 		{"outbox status", []string{"customer.users.v1", aKey, "1234567"}},
 		{"outbox tail", []string{"1234567", anID}},

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -113,12 +114,27 @@ func (d *document) mount(router chi.Router, handlers map[string]handler) error {
 		}
 		router.MethodFunc(method, path, func(w http.ResponseWriter, r *http.Request) {
 			query, err := op.readQuery(r.URL.RawQuery)
-			if err != nil {
+			if err = cmp.Or(err, unescape(r)); err != nil {
 				web.WriteProblem(w, r, err)
 				return
 			}
 			handle(call{w: w, r: r, query: query, hasBody: op.body != nil})
 		})
+	}
+	return nil
+}
+
+// unescape leaves the parameters of a path as they are meant. The router takes them from the path as it was sent where
+// that has another form.
+func unescape(r *http.Request) (err error) {
+	if r.URL.RawPath == "" {
+		return nil
+	}
+	parameters := chi.RouteContext(r.Context()).URLParams
+	for i, text := range parameters.Values {
+		if parameters.Values[i], err = url.PathUnescape(text); err != nil {
+			return invalidParameter(parameters.Keys[i], "is malformed")
+		}
 	}
 	return nil
 }

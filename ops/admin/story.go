@@ -3,7 +3,6 @@ package admin
 import (
 	"cmp"
 	"context"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,11 +34,8 @@ type Teller func(ctx context.Context, id string) (Told, error)
 
 // story is what the service knows of the id in the operation's path.
 func (s consumerHandlers) story(ctx context.Context, asked adminapi.GetStoryParams) (adminapi.Story, error) {
-	id, err := url.PathUnescape(chi.URLParamFromCtx(ctx, "id"))
-	if err != nil {
-		return adminapi.Story{}, invalidParameter("id", "is malformed")
-	}
-	t := &story{consumerHandlers: s, Story: adminapi.Story{ID: id, Related: []string{}}, hint: operate.Hint(asked)}
+	told := adminapi.Story{ID: chi.URLParamFromCtx(ctx, "id"), Related: []string{}}
+	t := &story{consumerHandlers: s, Story: told, hint: operate.Hint(asked)}
 	for _, ask := range []func(context.Context) error{t.askService, t.askOutbox, t.askInbox, t.askLetters} {
 		if err := ask(ctx); err != nil {
 			return t.Story, err

@@ -141,6 +141,9 @@ func TestTheStoryThatAServiceTells(t *testing.T) {
 	require.NotEmpty(t, b.story(t, key).Related)
 	unknown := b.story(t, "none%2Fat%20all")
 	require.Equal(t, adminapi.Story{ID: "none/at all", Steps: []adminapi.StoryStep{}, Related: []string{}}, unknown)
+	for escaped, id := range map[string]string{"100%25": "100%", "a%2520b": "a%20b", "a%252F%2Fb": "a%2F/b"} {
+		require.Equal(t, id, b.story(t, escaped).ID, "it is unescaped once")
+	}
 	foreign := b.story(t, uuid.NewString())
 	require.Contains(t, foreign.Note, "give the key")
 	require.Empty(t, b.story(t, uuid.NewString()+"?key=k").Note)

@@ -315,3 +315,17 @@ func TestNullIsNoCondition(t *testing.T) {
 	requireProblem(t, status, answer, 422, "invalid_value")
 	require.Equal(t, before, state())
 }
+
+// Also a parameter that fits the document, and of which no value can be made, is refused by its name.
+func TestAParameterOfWhichThereIsNoValueIsNamed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for query, name := range map[string]string{
+		"since=2026-11-21T10:00:60Z&verb=edit": "since", "until=2026-11-21t10:00:00Z": "until", "limit=1e2": "limit",
+		"after=9223372036854775808": "after",
+	} {
+		status, answer := b.call(t, "GET", "/admin/v1/audit?"+query, "")
+		requireProblem(t, status, answer, http.StatusBadRequest, "invalid_parameter")
+		require.Contains(t, string(answer), fmt.Sprintf(`"parameter":%q`, name), query)
+	}
+}

@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"time"
 
@@ -79,15 +81,11 @@ func decode[R any](c call) (asked R, err error) {
 	if c.hasBody {
 		return web.Decode[R](c.w, c.r)
 	}
-	encoded, err := json.Marshal(c.query)
-	if err == nil {
-		err = json.Unmarshal(encoded, &asked)
-	}
-	if wrong, is := errors.AsType[*json.UnmarshalTypeError](err); is {
-		return asked, invalidParameter(wrong.Field, "is malformed")
-	}
-	if err != nil {
-		return asked, invalidParameter("query", "is malformed")
+	for _, name := range slices.Sorted(maps.Keys(c.query)) {
+		parameter, err := json.Marshal(map[string]any{name: c.query[name]})
+		if err = errors.Join(err, json.Unmarshal(parameter, &asked)); err != nil {
+			return asked, invalidParameter(name, "is malformed")
+		}
 	}
 	return asked, nil
 }

@@ -63,9 +63,12 @@ var statuses = map[Code]int{
 	CodeInternal:             http.StatusInternalServerError,
 }
 
+// inWords makes words of a code. It is built once: who floods the API gets a problem for each request.
+var inWords = strings.NewReplacer("_", " ", "json", "JSON")
+
 // Title is what a code means in words: the same for every problem with that code.
 func (c Code) Title() string {
-	words := strings.NewReplacer("_", " ", "json", "JSON").Replace(string(c))
+	words := inWords.Replace(string(c))
 	first := min(1, len(words))
 	return strings.ToUpper(words[:first]) + words[first:]
 }

@@ -170,8 +170,8 @@ func TestWhatWaitsBehindAnUnpickedLetterIsRefused(t *testing.T) {
 	c.requireEffects(t, second)
 }
 
-// Only the lower bound can be exact here, where a database is involved; replay/ordered_test.go has the spacing itself. A
-// slow machine makes it longer.
+// Only the lower bound can be exact here, where a database is involved; replay/ordered_test.go has the spacing itself.
+// A slow machine makes it longer.
 func TestAReplayKeepsToItsRate(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)

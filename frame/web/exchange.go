@@ -105,6 +105,7 @@ func (e *edge) wrap(next http.Handler) http.Handler {
 		header.Set("Referrer-Policy", "no-referrer") // a token in a query must not travel on
 		header.Set("Cache-Control", "no-store")
 		e.inFlight.Inc()
+		defer e.inFlight.Dec()
 		defer e.finish(r, x, answer, span, began)
 		if e.config.RateLimit > 0 && !e.limit.allow(x.client, began) {
 			WriteProblem(answer, r, refuseFor(rateWindow, CodeRateLimited, "Too many requests from this client."))
@@ -165,7 +166,6 @@ func (e *edge) finish(
 	if status == 0 {
 		status = http.StatusOK // what net/http sends for a handler that said nothing
 	}
-	e.inFlight.Dec()
 	e.requests.WithLabelValues(method, route, strconv.Itoa(status/100)+"xx").Inc()
 	e.seconds.WithLabelValues(method, route).Observe(took.Seconds())
 	if cut {

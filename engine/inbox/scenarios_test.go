@@ -233,6 +233,16 @@ var scenarios = map[string]scenario{
 		}),
 		outcomes: middleIsDead, effects: []int{0, 2, 3}, letters: []string{"handler_failed"},
 	},
+	"a queued return to a savepoint": {
+		events: threeWithBadMiddle,
+		handler: queueing(func(ctx context.Context, tx pgx.Tx) error {
+			return errors.Join(
+				inbox.Queue(ctx, tx, `savepoint before`),
+				inbox.Queue(ctx, tx, `insert into ledger (event_id) values ('gone')`),
+				inbox.Queue(ctx, tx, `rollback to savepoint before`))
+		}),
+		outcomes: []inbox.Outcome{inbox.Applied, inbox.Applied, inbox.Applied, inbox.Applied}, effects: []int{0, 2, 3},
+	},
 	"a queued write that hits nothing": {
 		events: threeWithBadMiddle,
 		handler: queueing(func(ctx context.Context, tx pgx.Tx) error {

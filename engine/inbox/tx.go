@@ -43,7 +43,7 @@ func (w *work) commit(ctx context.Context) error {
 	if w.err != nil {
 		return w.err
 	}
-	queue := append(w.queue, queued{item: noItem, sql: `commit`})
+	queue := append(w.queue, queued{item: noItem, sql: commit})
 	w.queue = nil
 	return sendQueue(ctx, w, queue)
 }
@@ -183,6 +183,7 @@ type queued struct {
 }
 
 const (
+	commit          = `commit`
 	divisionByZero  = "22012"
 	uniqueViolation = "23505"
 )
@@ -207,7 +208,7 @@ func (q *queued) take(results pgx.BatchResults) (err error) {
 		var tag pgconn.CommandTag
 		switch tag, err = results.Exec(); {
 		case err != nil:
-		case tag.String() == "ROLLBACK": // PostgreSQL's answer to a commit where a statement had failed before
+		case q.sql == commit && tag.String() == "ROLLBACK": // PostgreSQL's answer where a statement had failed before
 			err = pgx.ErrTxCommitRollback
 		case tag.RowsAffected() == 0:
 			err = q.none

@@ -28,7 +28,7 @@ func (in *Inbox) Process(ctx context.Context, eventID string, fn func(context.Co
 	if err == nil && it.outcome == Expired {
 		err = ErrExpired
 	}
-	if whose, known := errors.AsType[*itemError](err); known {
+	if whose, known := errors.AsType[*itemError](err); known && whose.item != noItem {
 		err = whose.err
 	}
 	in.deliverer.metrics.messages.WithLabelValues(string(it.outcome)).Inc()

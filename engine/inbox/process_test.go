@@ -32,6 +32,15 @@ func TestProcessRollsBackBothOrNeither(t *testing.T) {
 	require.Equal(t, 1, b.Effects(t, "id-1"))
 }
 
+// What kept the transaction from its end is no error of the handler's: it says so.
+func TestProcessSaysThatTheCommitFailed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.severing(t, isCommitted)
+	_, err := b.Inbox(t).Process(t.Context(), "id-1", b.Note("id-1"))
+	require.ErrorContains(t, err, "commit: ")
+}
+
 // A twin that comes while the first is still at work must neither run nor be told "duplicate" before the first is
 // committed: if the first rolls back, the second is the one that counts.
 func TestATwinWaitsForTheFirstToEnd(t *testing.T) {

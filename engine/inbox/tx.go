@@ -214,8 +214,11 @@ func (q *queued) take(results pgx.BatchResults) (err error) {
 			err = q.none
 		}
 	}
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
+	case q.sql == commit:
+		err = fmt.Errorf("commit: %w", err)
 	}
 	var pgErr *pgconn.PgError
 	if q.refusal != nil && errors.As(err, &pgErr) && (pgErr.Code == divisionByZero || pgErr.Code == uniqueViolation) {

@@ -249,7 +249,7 @@ func (s *Store) importOne(ctx context.Context, text []byte, c audit.Change) (add
 	// The value is too long, not text or out of range (class 22), against a constraint (23), or more than an index
 	// holds (54).
 	pgErr, is := errors.AsType[*pgconn.PgError](err)
-	if is && slices.Contains([]string{"22", "23", "54"}, pgErr.Code[:2]) {
+	if is && slices.Contains([]string{"22", "23", "54"}, pgErr.Code[:min(2, len(pgErr.Code))]) {
 		return false, &Error{LineRefused, pgErr.Message}
 	}
 	return added && err == nil, err

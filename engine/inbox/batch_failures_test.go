@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
@@ -110,4 +111,28 @@ func TestABatchThatFailsIsToldAtOnce(t *testing.T) {
 	_, err = handle(t.Context(), records(t, t.Context(), newEvent()))
 	require.NoError(t, err)
 	require.Equal(t, []string{"alone", "well", "applied"}, told)
+}
+
+// A handler may change its message before its batch fails: then it runs alone as the event that came.
+func TestAMessageThatIsChangedInABatchThatFails(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.Config.MaxAttempts = 1
+	e, beside := newEvent(), newEvent()
+	beside.Key = "beside"
+	handle := b.Inbox(t).BatchMiddleware(func(m *message.Message) ([]*message.Message, error) {
+		tx, _ := inbox.TxFromContext(m.Context())
+		if event, _ := inbox.EventFromContext(m.Context()); event.ID == beside.ID {
+			return nil, inbox.Queue(m.Context(), tx, `insert into ledger (event_id) values ($1)`, event.ID)
+		}
+		m.Payload = message.Payload(`{"value":"another"}`)
+		clear(m.Metadata)
+		return nil, errors.New("no")
+	})
+	handled, err := handle(t.Context(), []*message.Message{record(t, e, 1), record(t, beside, 2)})
+	require.NoError(t, err)
+	require.Equal(t, 2, handled)
+	require.Equal(t, []string{e.ID + " handler_failed " + string(e.Data)}, b.List(t, `
+		select event_id || ' ' || code || ' ' || convert_from(payload, 'UTF8') from dead_letter`))
+	require.Equal(t, 1, b.Effects(t, beside.ID))
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"example.com/twinbox/engine/failure"
 )
@@ -59,7 +58,13 @@ func New(cfg Config) (*Janitor, error) {
 	}
 	j := &Janitor{cfg: cfg, name: rand.Text(), gauges: map[string]prometheus.Gauge{}}
 	for name, help := range gauges {
-		j.gauges[name] = promauto.With(cfg.Registerer).NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+		gauge := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+		if cfg.Registerer != nil {
+			if err := cfg.Registerer.Register(gauge); err != nil {
+				return nil, fmt.Errorf("register metrics: %w", err)
+			}
+		}
+		j.gauges[name] = gauge
 	}
 	return j, nil
 }

@@ -3,12 +3,14 @@ package relay
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/outbox/window"
 )
 
@@ -69,4 +71,14 @@ func TestFailedIndexesOutOfRangeAreIgnored(t *testing.T) {
 		return &partialError{Failed: map[int]error{1: failed, 7: failed, -1: failed}}
 	})}, results)
 	require.Equal(t, []error{nil, failed}, results)
+}
+
+// What a caller says of an error goes before what the error says of itself, as it does for failure.Examine.
+func TestAMarkDecidesWhetherAFailureIsPermanent(t *testing.T) {
+	t.Parallel()
+	refused := &permanentError{Reason: "too large"}
+	require.True(t, isPermanent(fmt.Errorf("send: %w", failure.AsPermanent(errors.New("no such topic")))))
+	require.True(t, isPermanent(failure.AsPermanent(failure.AsTransient(refused))))
+	require.False(t, isPermanent(failure.AsTransient(failure.AsPermanent(refused))))
+	require.False(t, isPermanent(failure.AsTransient(refused)))
 }

@@ -14,7 +14,7 @@ var faces = []string{
 	"engine/inbox.TxFromContext",
 	"engine/lease.Add",
 	"engine/outbox.After", "engine/outbox.DueAt", "engine/outbox.KeyOf", "engine/outbox.TypeOf",
-	"engine/outbox.VersionOf",
+	"engine/outbox.VersionOf", "engine/outbox.option",
 	"engine/outbox/operate.ReadStatus",
 	"frame/command.Retry", "frame/config.Format.Check",
 	"frame/eventing.Described.", "frame/eventing.Instance.",

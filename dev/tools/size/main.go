@@ -48,7 +48,11 @@ func report(ctx context.Context, out io.Writer, root string, quick bool) error {
 	if err != nil {
 		return err
 	}
-	figures = append(figures, onItsWay)
+	linked, err := linkedIn(ctx, root, sources)
+	if err != nil {
+		return err
+	}
+	figures = append(figures, onItsWay, linked)
 	if !quick {
 		signup, err := oneSignup(ctx, root)
 		if err != nil {

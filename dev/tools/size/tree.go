@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -136,6 +137,35 @@ func (t tree) lines(picked func(ring) bool) int {
 		}
 	}
 	return total
+}
+
+// linkedIn counts the lines of the packages that the services are built of: the product without what only the
+// operators' command and other tools link.
+func linkedIn(ctx context.Context, root string, sources parts.Tree) (figure, error) {
+	all, err := measure(sources)
+	if err != nil {
+		return figure{}, err
+	}
+	module, err := sources.Module()
+	if err != nil {
+		return figure{}, err
+	}
+	listed, err := output(ctx, root, "go", "list", "-deps", "./cmd/...")
+	if err != nil {
+		return figure{}, err
+	}
+	folders := map[string]bool{}
+	for name := range strings.FieldsSeq(listed) {
+		folder, ours := strings.CutPrefix(name, module+"/")
+		folders[folder] = ours
+	}
+	lines := 0
+	for name, f := range all {
+		if folders[path.Dir(name)] {
+			lines += f.lines
+		}
+	}
+	return figure{name: "lines that the services link", value: lines}, nil
 }
 
 // largestType is the product's type with the most methods.

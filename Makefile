@@ -15,8 +15,8 @@ MODULES += engine/inbox/kv # part: kv
 ALL     += ./examples/... # part: examples
 MODULES += examples # part: examples
 # It is built outside the workspace and run in it: one run sees all modules, and each package once.
-LINT     = CGO_ENABLED=0 $$(GOWORK=off CGO_ENABLED=0 $(GO) tool -n -modfile=$(CURDIR)/golangci-lint.mod golangci-lint)
-LINT_API = GOWORK=off CGO_ENABLED=0 $(GO) tool -modfile=openapi-lint.mod vacuum lint --no-banner --no-style --details
+LINT     = CGO_ENABLED=0 $$(CGO_ENABLED=0 $(GO) tool -n -modfile=.ci/tools.mod golangci-lint)
+LINT_API = CGO_ENABLED=0 $(GO) tool -modfile=.ci/tools.mod vacuum lint --no-banner --no-style --details
 COMPOSE ?= docker compose
 SERVICE ?= customer
 NOTIFICATIONS ?= 1
@@ -113,7 +113,7 @@ test-edge: ## every test of consumers and of both services on Watermill's Kafka 
 test-observability: ## dashboards against the real /metrics, and each alert in its fault, with Prometheus' own engine
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
 	CGO_ENABLED=0 $(GO) test -count=1 -timeout 10m ./dev/e2e -run 'Fault|Recorded' -e2e.recordings="$$dir" && \
-	cd deploy/observability && export GOWORK=off CGO_ENABLED=0 && $(GO) mod tidy -diff && $(GO) vet . && \
+	cd deploy/observability && export CGO_ENABLED=0 && $(GO) mod tidy -diff && $(GO) vet . && \
 	$(GO) test -count=1 -timeout 5m . -recordings="$$dir"
 # part: observability, end
 
@@ -148,7 +148,7 @@ generate: ## write the generated files anew
 verify: ## fail when generated files, a go.mod or a go.sum are not what they should be
 	@before=$$($(GENERATED)); $(GO) generate $(ALL); after=$$($(GENERATED)); \
 	if [ "$$before" != "$$after" ]; then echo "a generated file was stale; commit what make generate wrote"; exit 1; fi
-	@for module in $(MODULES); do (cd $$module && GOWORK=off $(GO) mod tidy -diff) || exit 1; done
+	@for module in $(MODULES); do (cd $$module && $(GO) mod tidy -diff) || exit 1; done
 	$(GO) mod verify
 
 migrate: ## bring a database up to date: make migrate SERVICE=notification, settings from the environment

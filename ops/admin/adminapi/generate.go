@@ -3,5 +3,4 @@
 // Bodies of requests are left to [web.Decode], which is stricter than any generated decoder.
 package adminapi
 
-//go:generate env CGO_ENABLED=0 GOWORK=off go tool -modfile=../../../tools.mod oapi-codegen -config ../../../api/admin-oapi.yaml -o adminapi.gen.go ../../../api/admin.yaml
-//go:generate env CGO_ENABLED=0 GOWORK=off go tool -modfile=../../../tools.mod gofumpt -w adminapi.gen.go
+//go:generate env CGO_ENABLED=0 go tool -modfile=../../../.ci/tools.mod oapi-codegen -config ../../../api/admin-oapi.yaml -o adminapi.gen.go ../../../api/admin.yaml

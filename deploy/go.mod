@@ -1,6 +1,5 @@
-// The tests of the dashboards and rules beside this file, with Prometheus' own engine. It is a module of its own, in no
-// workspace, so that no other one requires Prometheus: make test-observability.
-module example.com/twinbox/deploy/observability
+// The tests of what is deployed, a module of its own: no other one requires Prometheus. make test-observability runs them.
+module example.com/twinbox/deploy
 
 go 1.26.0
 

@@ -10,8 +10,8 @@ ALL     += ./cmd/twinbox/... # part: ops
 MODULES += cmd/twinbox # part: ops
 ALL     += ./bench/... # part: bench
 MODULES += bench # part: bench
-ALL     += ./engine/inbox/kv/... # part: kv
-MODULES += engine/inbox/kv # part: kv
+ALL     += ./internal/inbox/kv/... # part: kv
+MODULES += internal/inbox/kv # part: kv
 ALL     += ./examples/... # part: examples
 MODULES += examples # part: examples
 # It is built outside the workspace and run in it: one run sees all modules, and each package once.
@@ -84,14 +84,14 @@ RUNS       ?= 200
 POISON     ?= 20s
 
 test-long: ## campaigns of a quarter of an hour: chaos, random schedules, a death around every statement, churn, outages, poison
-	@$(GO_TEST) -count=1 -timeout 30m ./engine/outbox/window -run 'Random|UsualWays|QuietServer' \
+	@$(GO_TEST) -count=1 -timeout 30m ./internal/outbox/window -run 'Random|UsualWays|QuietServer' \
 		-rapid.checks=$(CHECKS) -outbox.figures=10s
-	@$(GO_TEST) -count=1 -timeout 30m ./engine/outbox/relay -run 'Chaos|LongOutage|AnyStatement' \
+	@$(GO_TEST) -count=1 -timeout 30m ./internal/outbox/relay -run 'Chaos|LongOutage|AnyStatement' \
 		-outbox.chaos=$(CHAOS) -outbox.outage=$(OUTAGE) -outbox.statements=$(STATEMENTS)
-	@$(GO_TEST) -count=1 -timeout 10m ./engine/verify -run 'Moves' -verify.runs=$(RUNS)
-	@$(GO_TEST) -count=1 -timeout 10m ./engine/inbox -run 'AnyStatement|FoundByHalving' \
+	@$(GO_TEST) -count=1 -timeout 10m ./internal/verify -run 'Moves' -verify.runs=$(RUNS)
+	@$(GO_TEST) -count=1 -timeout 10m ./internal/inbox -run 'AnyStatement|FoundByHalving' \
 		-inbox.statements=$(STATEMENTS) -inbox.matrix
-	@$(GO_TEST) -count=1 -timeout 10m ./frame/eventing -run 'Churn|Zombie' -eventing.churn=$(CHURN)
+	@$(GO_TEST) -count=1 -timeout 10m ./internal/service/eventing -run 'Churn|Zombie' -eventing.churn=$(CHURN)
 	@$(GO_TEST) -count=1 -timeout 10m ./dev/e2e -run 'IsAway' -v -e2e.outage=$(OUTAGE)
 	@$(GO_TEST) -count=1 -timeout 10m -parallel 1 ./dev/e2e -run 'IsAway' -v -e2e.outages=$(OUTAGES)
 	@$(GO_TEST) -count=1 -timeout 10m ./dev/e2e -run 'PoisonUnderLoad' -v -e2e.poison=$(POISON)
@@ -99,13 +99,13 @@ test-long: ## campaigns of a quarter of an hour: chaos, random schedules, a deat
 # part: campaigns, end
 
 test-kafka: ## the Kafka, verify, relay and end-to-end tests against a real Apache Kafka, started without Docker
-	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -p 1 -timeout 10m ./engine/kafka/... ./dev/e2e/...
-	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -timeout 5m ./engine/verify # part: ops
-	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -timeout 5m -run ToAnyBroker ./engine/outbox/relay
+	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -p 1 -timeout 10m ./internal/kafka/... ./dev/e2e/...
+	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -timeout 5m ./internal/verify # part: ops
+	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -timeout 5m -run ToAnyBroker ./internal/outbox/relay
 
 # part: batch, begin
 test-edge: ## every test of consumers and of both services on Watermill's Kafka edge, in process and on a real Apache Kafka
-	@export TWINBOX_TEST_EDGE=watermill; $(GO_TEST) -count=1 -timeout 15m ./frame/eventing ./dev/e2e
+	@export TWINBOX_TEST_EDGE=watermill; $(GO_TEST) -count=1 -timeout 15m ./internal/service/eventing ./dev/e2e
 	@export TWINBOX_TEST_KAFKA=real TWINBOX_TEST_EDGE=watermill; $(GO_TEST) -count=1 -p 1 -timeout 10m ./dev/e2e
 # part: batch, end
 

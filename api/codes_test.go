@@ -17,8 +17,8 @@ import (
 
 // Where the codes of the Customer API are declared: constants of a type named Code.
 var codeFiles = []string{
-	"../frame/web/problem.go",
-	"../frame/command/problem.go",
+	"../internal/web/problem.go",
+	"../internal/command/problem.go",
 	"../internal/domain/input.go",
 	"../internal/customer/problems.go",
 }

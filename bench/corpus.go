@@ -10,7 +10,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/google/uuid"
 
-	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/internal/event/cloudevent"
 )
 
 const (

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"example.com/twinbox/dev/local/mailbox"
-	"example.com/twinbox/engine/kafka"
-	"example.com/twinbox/frame/config"
+	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/customer"
+	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/notification"
 	"example.com/twinbox/migrations"
 )

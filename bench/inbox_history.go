@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/engine/inbox/retention"
+	"example.com/twinbox/internal/inbox/retention"
 )
 
 const day = 24 * time.Hour

@@ -13,10 +13,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/inbox"
-	"example.com/twinbox/engine/kafka"
-	"example.com/twinbox/engine/kafka/consumer"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafka/consumer"
 )
 
 // member is the part of the payload that the domain keeps.
@@ -32,7 +32,7 @@ func registered(ctx context.Context, tx pgx.Tx, e cloudevent.Event, m member) er
 	return inbox.Queue(ctx, tx, insertEffectSQL, e.ID, m.Number, m.Email)
 }
 
-// newBox is an inbox as frame/eventing wires it: defaults, metrics, and the services' log format and level, of which
+// newBox is an inbox as internal/service/eventing wires it: defaults, metrics, and the services' log format and level, of which
 // the text is thrown away. There is no contract to validate against here.
 func newBox(c consumption, batch int, versioned bool) (*inbox.Inbox, *inbox.Mux, *slog.Logger, error) {
 	mux := inbox.NewMux()
@@ -80,7 +80,7 @@ func routedInbox(versioned bool) func(context.Context, consumption) error {
 	}
 }
 
-// ourInbox is consumer.Consumer with inbox.BatchMiddleware, as frame/eventing wires them.
+// ourInbox is consumer.Consumer with inbox.BatchMiddleware, as internal/service/eventing wires them.
 func ourInbox(batch int, versioned bool) func(context.Context, consumption) error {
 	return func(ctx context.Context, c consumption) error {
 		box, mux, log, err := newBox(c, batch, versioned)

@@ -10,8 +10,8 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/google/uuid"
 
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/kafka"
 )
 
 // records are what lies in the topic of a run. Record i is in partition i % partitions at offset i / partitions, so

@@ -9,8 +9,8 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/outbox/relay"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/outbox/relay"
 )
 
 // ledger notes when the broker acknowledged each event of a run. It wraps the publisher under test: an event is

@@ -11,7 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"example.com/twinbox/dev/local"
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/service"
 )
 
 // Commands are the benchmarks, one file each.

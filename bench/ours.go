@@ -8,11 +8,11 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/kafka"
-	"example.com/twinbox/engine/kafka/producer"
-	"example.com/twinbox/engine/outbox"
-	"example.com/twinbox/engine/outbox/relay"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafka/producer"
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/outbox/relay"
 )
 
 // ours is this project's outbox with its defaults.

@@ -10,16 +10,16 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/inbox"
-	"example.com/twinbox/engine/kafka"
-	"example.com/twinbox/frame/config"
-	"example.com/twinbox/frame/eventing"
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/customer"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/notification"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/migrations"
 )
 

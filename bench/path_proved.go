@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"example.com/twinbox/engine/verify"
-	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/internal/verify"
 )
 
 // proved asks both services for their verdicts: nothing of what was signed up is lost, doubled, altered, invented or

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/engine/verify"
+	"example.com/twinbox/internal/verify"
 )
 
 // Our line is not judged by its own counters: what the services cannot verify is no result.

@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/notification"
 )
 

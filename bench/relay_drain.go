@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/engine/outbox/relay"
+	"example.com/twinbox/internal/outbox/relay"
 )
 
 // drainSteps empties a backlog with stock, with ours, and from memory. Stock's query sorts what is left for each of its

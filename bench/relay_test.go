@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/service"
 )
 
 // smokePlan is everything once, as small as it can be.

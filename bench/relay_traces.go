@@ -7,8 +7,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/frame/tracing"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/service/tracing"
 )
 
 // deadCollector is where nothing listens.

@@ -16,7 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
-	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/internal/event/cloudevent"
 )
 
 // stock is Watermill's outbox as its documentation puts it together: the Forwarder's publisher around watermill-sql's

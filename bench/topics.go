@@ -10,8 +10,8 @@ import (
 	"github.com/IBM/sarama"
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/engine/kafka"
-	"example.com/twinbox/engine/kafka/admin"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafka/admin"
 )
 
 const (

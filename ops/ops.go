@@ -5,8 +5,8 @@ package ops
 import (
 	"net/http"
 
-	"example.com/twinbox/engine/inbox/replay"
-	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/internal/inbox/replay"
+	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/ops/admin"
 )
 

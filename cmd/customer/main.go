@@ -5,8 +5,8 @@ import (
 	"context"
 	"os"
 
-	"example.com/twinbox/frame/service"
 	"example.com/twinbox/internal/customer"
+	"example.com/twinbox/internal/service"
 )
 
 func main() {

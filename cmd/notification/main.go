@@ -5,8 +5,8 @@ import (
 	"context"
 	"os"
 
-	"example.com/twinbox/frame/service"
 	"example.com/twinbox/internal/notification"
+	"example.com/twinbox/internal/service"
 )
 
 func main() {

@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/engine/deadletter"
-	"example.com/twinbox/engine/failure"
-	"example.com/twinbox/engine/inbox"
-	"example.com/twinbox/engine/outbox/operate"
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/deadletter"
+	"example.com/twinbox/internal/outbox/operate"
 	"example.com/twinbox/ops/admin/adminapi"
 )
 

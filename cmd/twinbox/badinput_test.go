@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/porttest"
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/service"
 	"example.com/twinbox/ops/admin/adminapi"
 	"example.com/twinbox/ops/admin/client"
 )

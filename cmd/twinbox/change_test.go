@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/service"
 	"example.com/twinbox/ops/admin/adminapi"
 	"example.com/twinbox/ops/admin/client"
 )

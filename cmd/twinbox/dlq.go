@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"example.com/twinbox/engine/deadletter"
-	"example.com/twinbox/engine/failure"
-	"example.com/twinbox/engine/inbox"
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/ops/admin/adminapi"
 	"example.com/twinbox/ops/admin/client"
 )

@@ -16,7 +16,7 @@ import (
 	"strconv"
 	"strings"
 
-	"example.com/twinbox/engine/deadletter/operate"
+	"example.com/twinbox/internal/inbox/deadletter/operate"
 	"example.com/twinbox/ops/admin/adminapi"
 	"example.com/twinbox/ops/admin/client"
 )

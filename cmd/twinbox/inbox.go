@@ -6,7 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/ops/admin/adminapi"
 	"example.com/twinbox/ops/admin/client"
 )

@@ -16,7 +16,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/service"
 )
 
 // Commands are the subcommands.

@@ -22,9 +22,9 @@ import (
 	"example.com/twinbox/dev/porttest"
 	"example.com/twinbox/dev/servicetest"
 	"example.com/twinbox/dev/waittest"
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/verify"
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/verify"
 )
 
 // TestOperationsPage runs docs/operations.md. go test ./cmd/twinbox -run OperationsPage -update writes it anew.

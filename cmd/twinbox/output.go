@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/service"
 	"example.com/twinbox/ops/admin/client"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/service"
 )
 
 // failureDocument is the document of a command that has nothing to show.

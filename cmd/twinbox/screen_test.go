@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/ptytest"
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/service"
 )
 
 const aKey = "01980a5c-5f10-7b1e-8c55-2f0a6b7c8d9e"

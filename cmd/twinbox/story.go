@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"example.com/twinbox/engine/deadletter"
+	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/ops/admin/adminapi"
 	"example.com/twinbox/ops/admin/client"
 )

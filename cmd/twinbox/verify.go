@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"example.com/twinbox/engine/deadletter"
-	"example.com/twinbox/engine/verify"
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/inbox/deadletter"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/verify"
 	"example.com/twinbox/ops/admin/adminapi"
 	"example.com/twinbox/ops/admin/client"
 )

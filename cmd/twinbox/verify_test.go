@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/engine/verify"
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/verify"
 )
 
 const (

@@ -7,9 +7,9 @@ import (
 	"github.com/google/uuid"
 
 	"example.com/twinbox/api"
-	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/event/cloudevent"
 )
 
 // Event returns the event that tells of the payload, as its producer would have published it: with an id, at the

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/engine/failure"
+	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/ops/admin/client"
 )
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/IBM/sarama"
 
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/ops/admin/adminapi"
 	"example.com/twinbox/ops/admin/client"
 )

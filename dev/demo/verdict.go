@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"example.com/twinbox/engine/deadletter"
+	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/ops/admin/adminapi"
 	"example.com/twinbox/ops/admin/client"
 )

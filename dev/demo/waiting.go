@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/service"
 	"example.com/twinbox/ops/admin/client"
 	"example.com/twinbox/ops/metrics"
 )

@@ -45,7 +45,7 @@ func TestServices_ShipNothingForTests(t *testing.T) {
 		for _, foreign := range []string{
 			"github.com/twmb/", "github.com/stretchr/", "go.uber.org/goleak", "testing", "net/http/httptest",
 			"github.com/emersion/go-smtp", "github.com/compose-spec/", "example.com/twinbox/dev", "example.com/twinbox/bench",
-			"example.com/twinbox/examples", "example.com/twinbox/engine/inbox/kv", "github.com/nats-io/",
+			"example.com/twinbox/examples", "example.com/twinbox/internal/inbox/kv", "github.com/nats-io/",
 		} {
 			require.False(t, name == foreign || strings.HasPrefix(name, strings.TrimSuffix(foreign, "/")+"/"), name)
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	examples "example.com/twinbox/examples/services"
-	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/services"
 )
 

@@ -36,9 +36,9 @@ func TestGoVersionIsOne(t *testing.T) {
 	require.Equal(t, want, find(t, read(t, ".github/workflows/ci.yml"), `go-version: "(\d+\.\d+)"`))
 	for _, tools := range []string{
 		"dev/go.mod", "go.work", "tools.mod", "golangci-lint.mod", "openapi-lint.mod",
-		"bench/go.mod",           // part: bench
-		"examples/go.mod",        // part: examples
-		"engine/inbox/kv/go.mod", // part: kv
+		"bench/go.mod",             // part: bench
+		"examples/go.mod",          // part: examples
+		"internal/inbox/kv/go.mod", // part: kv
 	} {
 		require.Equal(t, want, find(t, read(t, tools), `^go (\d+\.\d+)(\.\d+)?$`), tools)
 	}

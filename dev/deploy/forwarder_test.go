@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	forwarding "example.com/twinbox/examples/forwarder"
-	"example.com/twinbox/frame/config"
+	"example.com/twinbox/internal/config"
 )
 
 // forwarder is the example that is no service with a database: it has one container, and no jobs.

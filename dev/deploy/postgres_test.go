@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/pgtest"
-	"example.com/twinbox/frame/config"
-	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/migrations"
 )
 

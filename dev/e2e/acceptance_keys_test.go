@@ -17,13 +17,13 @@ import (
 	"example.com/twinbox/dev/inboxtest"
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/dev/waittest"
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/inbox"
-	"example.com/twinbox/engine/kafka"
-	"example.com/twinbox/engine/lease"
-	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/customer"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/lease"
+	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/migrations"
 )
 

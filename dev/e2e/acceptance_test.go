@@ -19,10 +19,10 @@ import (
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/smtptest"
 	"example.com/twinbox/dev/waittest"
-	"example.com/twinbox/engine/lease"
-	"example.com/twinbox/frame/service"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/lease"
+	"example.com/twinbox/internal/service"
 )
 
 // The acceptance tests of the idempotency and ordering contract, by its own numbers; docs/contract.md has its

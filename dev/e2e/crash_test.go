@@ -11,7 +11,7 @@ import (
 
 	"example.com/twinbox/dev/crashtest"
 	"example.com/twinbox/dev/waittest"
-	"example.com/twinbox/engine/fault"
+	"example.com/twinbox/internal/fault"
 )
 
 // The steps of the flow, each with the crash points at which its service dies right after it. See the table in the

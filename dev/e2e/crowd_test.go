@@ -15,10 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/waittest"
-	"example.com/twinbox/frame/config"
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/customer"
 	"example.com/twinbox/internal/notification"
+	"example.com/twinbox/internal/service"
 )
 
 // crowd is people who sign up, each with an address and a key of their own, and who repeat what was refused until it is

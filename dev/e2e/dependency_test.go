@@ -12,7 +12,7 @@ import (
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/dev/porttest"
 	"example.com/twinbox/dev/waittest"
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/service"
 	"example.com/twinbox/migrations"
 )
 

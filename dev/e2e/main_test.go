@@ -5,7 +5,7 @@ import (
 
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/pgtest"
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/service"
 )
 
 func TestMain(m *testing.M) {

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/waittest"
-	"example.com/twinbox/frame/service"
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/service"
 	"example.com/twinbox/ops/admin/adminapi"
 	operations "example.com/twinbox/ops/admin/client"
 )

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/waittest"
-	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/event/cloudevent"
 )
 
 // oddity is a record that may lie on the topic, and what must become of it: a dead letter with the code, or none.

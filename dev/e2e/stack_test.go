@@ -18,13 +18,13 @@ import (
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/dev/porttest"
 	"example.com/twinbox/dev/waittest"
-	"example.com/twinbox/engine/kafka"
-	"example.com/twinbox/engine/kafka/admin"
-	"example.com/twinbox/frame/config"
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/customer"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafka/admin"
 	"example.com/twinbox/internal/notification"
+	"example.com/twinbox/internal/service"
 	"example.com/twinbox/migrations"
 )
 

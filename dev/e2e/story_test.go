@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/local/mailbox"
 	"example.com/twinbox/dev/waittest"
-	"example.com/twinbox/engine/outbox/operate"
+	"example.com/twinbox/internal/outbox/operate"
 )
 
 // The whole path: sign up, get one mail, follow its link, and both services know.

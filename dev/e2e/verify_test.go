@@ -6,14 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/engine/kafka"
-	"example.com/twinbox/engine/kafka/admin"
-	"example.com/twinbox/engine/verify"
-	"example.com/twinbox/frame/config"
-	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/customer"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafka/admin"
 	"example.com/twinbox/internal/notification"
+	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/internal/verify"
 )
 
 // requireVerified judges as `twinbox verify` does, from outside, so that it can do so after the services have ended:

@@ -19,11 +19,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/twinbox/dev/outboxtest"
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/deadletter"
-	"example.com/twinbox/engine/inbox"
-	"example.com/twinbox/engine/inbox/replay"
-	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/deadletter"
+	"example.com/twinbox/internal/inbox/replay"
+	"example.com/twinbox/internal/kafka"
 )
 
 // A Box is a consumer without a broker: an inbox on a database that has its tables, with handlers behind it. It is what

@@ -16,10 +16,10 @@ import (
 	"example.com/twinbox/dev/inboxtest"
 	"example.com/twinbox/dev/outboxtest"
 	"example.com/twinbox/dev/pgtest"
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/failure"
-	"example.com/twinbox/engine/inbox"
-	"example.com/twinbox/engine/outbox"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/migrations"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/engine/inbox"
+	"example.com/twinbox/internal/inbox"
 )
 
 // Subject is what an inbox remembers in, and what its handlers have effects on. Each part of the suite gets its own.

@@ -14,8 +14,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/twinbox/dev/pgtest"
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/inbox"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/migrations"
 )
 

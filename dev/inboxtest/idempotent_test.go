@@ -12,8 +12,8 @@ import (
 	"example.com/twinbox/dev/failtest"
 	"example.com/twinbox/dev/inboxtest"
 	"example.com/twinbox/dev/pgtest"
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/inbox"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/migrations"
 )
 

@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/pgtest"
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/deadletter"
-	"example.com/twinbox/engine/inbox"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/migrations"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/twinbox/engine/failure"
+	"example.com/twinbox/internal/failure"
 )
 
 // statements lets attempts at events fail after a number of their handlers' statements: the first attempt before the

@@ -13,7 +13,7 @@ import (
 
 	"example.com/twinbox/dev/kafkatest/kfake"
 	"example.com/twinbox/dev/porttest"
-	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/internal/event/cloudevent"
 )
 
 // Event is a message with the key and a UUID that says which one of the key it is.

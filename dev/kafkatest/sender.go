@@ -8,7 +8,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/internal/kafka"
 )
 
 // Sender is a [message.Publisher] on sarama's own producer: it writes to topics past every outbox, as any program

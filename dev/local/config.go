@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/twinbox/frame/config"
-	"example.com/twinbox/frame/eventing"
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/services"
 )
 

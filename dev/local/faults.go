@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"example.com/twinbox/engine/failure"
+	"example.com/twinbox/internal/failure"
 )
 
 // Faults break a running stack and mend it again. Given to [Run] in [Config.Faults], they make each service a process

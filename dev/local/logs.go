@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"os"
 
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/service"
 )
 
 // logs are the stack's log files, one per part. Everything is in the files; warnings and errors are also shown.

@@ -9,7 +9,7 @@ import (
 	"syscall"
 
 	"example.com/twinbox/dev/local/mailbox"
-	"example.com/twinbox/frame/config"
+	"example.com/twinbox/internal/config"
 )
 
 // A PortError says that an address cannot be listened on, and how to choose another.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/service"
 )
 
 const (

@@ -17,7 +17,7 @@ import (
 
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/local/localtest"
-	"example.com/twinbox/frame/config"
+	"example.com/twinbox/internal/config"
 )
 
 func TestMain(m *testing.M) {

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/service"
 )
 
 // screenEvery is how often one message of a part is shown. The files have every record.

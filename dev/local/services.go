@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/twinbox/frame/config"
-	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/service/eventing"
 )
 
 // tuning is what suits one process on one machine.

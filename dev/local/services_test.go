@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/services"
 )
 

@@ -9,10 +9,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/engine/kafka"
-	"example.com/twinbox/engine/kafka/admin"
-	"example.com/twinbox/frame/eventing"
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafka/admin"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/services"
 	"example.com/twinbox/migrations"
 )

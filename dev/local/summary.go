@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/internal/service/eventing"
 )
 
 // summary is what a start ends with.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/internal/event/cloudevent"
 )
 
 // DB is a pool, which shows what is committed, or a transaction, which shows its own events as well. A transaction that

@@ -13,8 +13,8 @@ import (
 	"example.com/twinbox/dev/failtest"
 	"example.com/twinbox/dev/outboxtest"
 	"example.com/twinbox/dev/pgtest"
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/outbox"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/migrations"
 )
 

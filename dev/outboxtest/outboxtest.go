@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/pgtest"
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/outbox"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/migrations"
 )
 

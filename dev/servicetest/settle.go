@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/engine/outbox/operate"
+	"example.com/twinbox/internal/outbox/operate"
 )
 
 // Settle returns when nothing is under way in the services that were started: everything committed is published, each

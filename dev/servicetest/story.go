@@ -9,8 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/outbox/window"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/outbox/window"
 )
 
 // step is one line of a story.

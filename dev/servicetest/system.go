@@ -16,10 +16,10 @@ import (
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/dev/waittest"
-	"example.com/twinbox/engine/kafka"
-	"example.com/twinbox/engine/kafka/admin"
-	"example.com/twinbox/frame/eventing"
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafka/admin"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/eventing"
 )
 
 // Part is a service of a [System].

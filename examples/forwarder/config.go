@@ -3,8 +3,8 @@ package forwarder
 import (
 	"time"
 
-	"example.com/twinbox/frame/config"
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/service"
 )
 
 // Config is everything that the forwarder reads from its environment.

@@ -20,8 +20,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"example.com/twinbox/engine/inbox/kv"
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/inbox/kv"
+	"example.com/twinbox/internal/service"
 )
 
 // Program is its command line.

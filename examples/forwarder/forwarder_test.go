@@ -20,9 +20,9 @@ import (
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/natstest"
 	"example.com/twinbox/dev/waittest"
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/frame/config"
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/service"
 )
 
 func TestMain(m *testing.M) { kafkatest.Main(m) }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
-	"example.com/twinbox/engine/failure"
+	"example.com/twinbox/internal/failure"
 )
 
 // hook is where events are posted.

@@ -7,12 +7,12 @@ import (
 	"net"
 	"time"
 
-	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/examples/ledger/contract"
-	"example.com/twinbox/frame/command"
-	"example.com/twinbox/frame/eventing"
-	"example.com/twinbox/frame/service"
-	"example.com/twinbox/frame/web"
+	"example.com/twinbox/internal/command"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/internal/web"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/ops" // part: ops
 )

@@ -15,11 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/inboxtest"
-	"example.com/twinbox/engine/audit"
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/deadletter/operate"
-	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/examples/ledger/account"
+	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/deadletter/operate"
 )
 
 // funded is an account with these credits, and its events from the first on.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/engine/verify"
+	"example.com/twinbox/internal/verify"
 )
 
 // projection moves with their accounts' events.

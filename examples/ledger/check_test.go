@@ -6,7 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/engine/verify"
+	"example.com/twinbox/internal/verify"
 )
 
 func TestAWrongBalanceIsFound(t *testing.T) {

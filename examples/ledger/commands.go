@@ -11,9 +11,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/examples/ledger/account"
-	"example.com/twinbox/frame/command"
+	"example.com/twinbox/internal/command"
+	"example.com/twinbox/internal/outbox"
 )
 
 // Commands is the write side: everything that may happen to an account, each in one transaction. All fields are

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/examples/ledger/account"
+	"example.com/twinbox/internal/outbox"
 )
 
 var background = context.Background()

@@ -4,10 +4,10 @@ import (
 	"net/netip"
 	"time"
 
-	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/examples/ledger/contract"
-	"example.com/twinbox/frame/config"
-	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/service/eventing"
 )
 
 // Config is everything that Ledger reads from its environment.

@@ -13,12 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/waittest"
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/deadletter/operate"
-	"example.com/twinbox/engine/inbox"
-	"example.com/twinbox/engine/inbox/replay"
 	"example.com/twinbox/examples/ledger/account"
 	"example.com/twinbox/examples/ledger/contract"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/deadletter/operate"
+	"example.com/twinbox/internal/inbox/replay"
 )
 
 // consumer is the service's own, without its broker.

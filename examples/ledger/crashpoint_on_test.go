@@ -5,7 +5,7 @@ package ledger
 import (
 	"pgregory.net/rapid"
 
-	"example.com/twinbox/engine/fault"
+	"example.com/twinbox/internal/fault"
 )
 
 // armCrashPoint lets a crash point of the consumer end the next process that reaches it, until disarmed.

@@ -12,8 +12,8 @@ import (
 
 	"example.com/twinbox/examples/ledger/account"
 	"example.com/twinbox/examples/ledger/openapi"
-	"example.com/twinbox/frame/command"
-	"example.com/twinbox/frame/web"
+	"example.com/twinbox/internal/command"
+	"example.com/twinbox/internal/web"
 )
 
 // api answers the Ledger API. A handler reads and checks, calls one command or one query, and answers.

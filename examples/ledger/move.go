@@ -9,10 +9,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/examples/ledger/account"
 	"example.com/twinbox/examples/ledger/contract"
-	"example.com/twinbox/frame/command"
+	"example.com/twinbox/internal/command"
+	"example.com/twinbox/internal/event/cloudevent"
 )
 
 // Movement is money that is to come to an account or to leave it.

@@ -12,7 +12,7 @@ import (
 	"example.com/twinbox/examples/ledger/account"
 	"example.com/twinbox/examples/ledger/contract"
 	"example.com/twinbox/examples/ledger/openapi"
-	"example.com/twinbox/frame/command"
+	"example.com/twinbox/internal/command"
 )
 
 // Open opens an account with nothing in it and emits AccountOpened. The same key with the same currency gives the same

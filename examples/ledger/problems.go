@@ -6,8 +6,8 @@ import (
 
 	"example.com/twinbox/examples/ledger/account"
 	"example.com/twinbox/examples/ledger/openapi"
-	"example.com/twinbox/frame/command"
-	"example.com/twinbox/frame/web"
+	"example.com/twinbox/internal/command"
+	"example.com/twinbox/internal/web"
 )
 
 // statuses gives each broken rule its HTTP status. A code that is missing here would be a defect: 500.

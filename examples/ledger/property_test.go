@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/examples/ledger/account"
 	"example.com/twinbox/examples/ledger/openapi"
-	"example.com/twinbox/frame/command"
+	"example.com/twinbox/internal/command"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
 )
 
 // books are what must always be true of one account: a model without a database.

@@ -17,10 +17,10 @@ import (
 	"example.com/twinbox/dev/apitest"
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/pgtest"
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/examples/ledger/account"
 	"example.com/twinbox/examples/ledger/contract"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/outbox"
 )
 
 func TestMain(m *testing.M) {

@@ -7,9 +7,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/examples/order/contract"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/outbox"
 )
 
 // adopt brings back what a restore took: an event of this service that was published, and that its database does not

@@ -16,13 +16,13 @@ import (
 	"io/fs"
 	"net"
 
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/examples/order/contract"
-	"example.com/twinbox/frame/command"
-	"example.com/twinbox/frame/eventing"
-	"example.com/twinbox/frame/service"
-	"example.com/twinbox/frame/web"
+	"example.com/twinbox/internal/command"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/internal/web"
 	"example.com/twinbox/migrations"
 )
 

@@ -12,9 +12,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/examples/order/contract"
-	"example.com/twinbox/frame/command"
+	"example.com/twinbox/internal/command"
+	"example.com/twinbox/internal/outbox"
 )
 
 // Commands is what a client may do to an order, each in one transaction. All fields are required.

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"time"
 
-	"example.com/twinbox/engine/kafka"
-	"example.com/twinbox/engine/lease"
 	"example.com/twinbox/examples/order/contract"
-	"example.com/twinbox/frame/config"
-	"example.com/twinbox/frame/eventing"
-	"example.com/twinbox/frame/smtp"
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/lease"
+	"example.com/twinbox/internal/mail"
+	"example.com/twinbox/internal/service/eventing"
 )
 
 // Config is everything that Order reads from its environment.

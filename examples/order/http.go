@@ -8,9 +8,9 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"example.com/twinbox/examples/order/contract"
-	"example.com/twinbox/frame/command"
-	"example.com/twinbox/frame/eventing"
-	"example.com/twinbox/frame/web"
+	"example.com/twinbox/internal/command"
+	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/internal/web"
 )
 
 // api answers the Order API, which openapi.yaml describes. A handler reads and checks, calls one command or one query,

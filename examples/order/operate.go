@@ -5,7 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/ops"
 	"example.com/twinbox/ops/mails"
 )

@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/engine/audit"
-	"example.com/twinbox/engine/inbox"
+	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/ops/admin/adminapi"
 )
 

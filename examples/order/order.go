@@ -9,11 +9,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/outbox"
-	"example.com/twinbox/engine/schema"
 	"example.com/twinbox/examples/order/contract"
-	"example.com/twinbox/frame/web"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event/schema"
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/web"
 )
 
 // Status says how far an order has come.

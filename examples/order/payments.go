@@ -8,11 +8,11 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/inbox"
-	"example.com/twinbox/engine/lease"
-	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/examples/order/contract"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/lease"
+	"example.com/twinbox/internal/outbox"
 )
 
 // Events are handled in the transaction that records their ids, so each takes effect once, however often it is

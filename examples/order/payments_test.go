@@ -12,11 +12,11 @@ import (
 
 	"example.com/twinbox/dev/inboxtest"
 	"example.com/twinbox/dev/outboxtest"
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/deadletter"
-	"example.com/twinbox/engine/inbox"
-	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/examples/order/contract"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/deadletter"
+	"example.com/twinbox/internal/outbox"
 )
 
 func TestAPaymentPaysItsOrderOnce(t *testing.T) {

@@ -10,11 +10,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/twinbox/engine/failure"
-	"example.com/twinbox/engine/lease"
 	"example.com/twinbox/examples/order/contract"
-	"example.com/twinbox/frame/eventing"
-	"example.com/twinbox/frame/smtp"
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/lease"
+	"example.com/twinbox/internal/mail"
+	"example.com/twinbox/internal/service/eventing"
 )
 
 // handlerReceipt names the leases of receipts.

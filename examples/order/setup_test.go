@@ -14,11 +14,11 @@ import (
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/outboxtest"
 	"example.com/twinbox/dev/pgtest"
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/inbox"
-	"example.com/twinbox/engine/outbox"
-	"example.com/twinbox/engine/schema"
 	"example.com/twinbox/examples/order/contract"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event/schema"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/outbox"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }

@@ -16,12 +16,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/examples/order/contract"
-	"example.com/twinbox/frame/command"
-	"example.com/twinbox/frame/eventing"
-	"example.com/twinbox/frame/service"
-	"example.com/twinbox/frame/web"
+	"example.com/twinbox/internal/command"
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/internal/web"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/ops" // part: ops
 )

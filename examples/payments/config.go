@@ -3,10 +3,10 @@ package payments
 import (
 	"time"
 
-	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/examples/order/contract"
-	"example.com/twinbox/frame/config"
-	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/service/eventing"
 )
 
 // Config is everything that Payments reads from its environment.

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/yamltest"
-	"example.com/twinbox/engine/cloudevent"
 	ledger "example.com/twinbox/examples/ledger/contract"
 	order "example.com/twinbox/examples/order/contract"
+	"example.com/twinbox/internal/event/cloudevent"
 )
 
 type ref struct {

@@ -6,7 +6,7 @@ import (
 	"example.com/twinbox/examples/ledger"
 	"example.com/twinbox/examples/order"
 	"example.com/twinbox/examples/payments"
-	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/internal/service/eventing"
 )
 
 // All lists them in the order of every output, and in that in which they are started.

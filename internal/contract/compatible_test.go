@@ -11,9 +11,9 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/event/cloudevent"
 )
 
 // meant is what the records in testdata say, to every build there will be.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/schema"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event/schema"
 )
 
 const userID = "01980a5c-52d4-7c3b-9a44-0d6f3f1f2a10"

@@ -4,9 +4,9 @@ package contract
 
 import (
 	"example.com/twinbox/api"
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/schema"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event/schema"
 )
 
 // Topics. The producing service owns its topic; every service may read it.

@@ -14,9 +14,9 @@ import (
 	"example.com/twinbox/api"
 	"example.com/twinbox/dev/contracttest"
 	"example.com/twinbox/dev/yamltest"
-	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/event/cloudevent"
 )
 
 // roundTrip reads an event into the struct of its definition and writes it again.

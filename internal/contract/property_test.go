@@ -12,10 +12,10 @@ import (
 	"pgregory.net/rapid"
 
 	"example.com/twinbox/dev/contracttest"
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/schema"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event/schema"
 )
 
 // All that the business accepts must keep the contract: otherwise a customer could sign up by the rules and be refused

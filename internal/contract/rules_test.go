@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/schema"
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event/schema"
 )
 
 // What each member of each event may not be, though it fits the schema. The keys are members of the examples.

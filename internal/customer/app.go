@@ -7,12 +7,12 @@ import (
 	"time"
 
 	contracts "example.com/twinbox/api"
-	"example.com/twinbox/frame/command"
-	"example.com/twinbox/frame/eventing"
-	"example.com/twinbox/frame/service"
-	"example.com/twinbox/frame/web"
+	"example.com/twinbox/internal/command"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/internal/web"
 	"example.com/twinbox/migrations"
 )
 

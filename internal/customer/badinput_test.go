@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/contracttest"
-	"example.com/twinbox/frame/command"
-	"example.com/twinbox/frame/web"
+	"example.com/twinbox/internal/command"
 	"example.com/twinbox/internal/customer/openapi"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/web"
 )
 
 // Every mistake of a client is a 4xx with a stable code, and leaves no row and no event.

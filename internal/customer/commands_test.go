@@ -11,10 +11,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/frame/command"
-	"example.com/twinbox/frame/web"
+	"example.com/twinbox/internal/command"
 	"example.com/twinbox/internal/customer/openapi"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/web"
 )
 
 // A commit that fails is neither a yes nor a no to the client. The trigger runs at the commit, after everything else

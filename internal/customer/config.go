@@ -4,11 +4,11 @@ import (
 	"net/netip"
 	"time"
 
-	"example.com/twinbox/engine/kafka"
-	"example.com/twinbox/frame/config"
-	"example.com/twinbox/frame/eventing"
-	"example.com/twinbox/frame/listener"
+	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/internal/web/listener"
 )
 
 // Config is everything that Customer reads from its environment.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/frame/config"
+	"example.com/twinbox/internal/config"
 )
 
 func TestAShutdownLeavesARequestItsTime(t *testing.T) {

@@ -13,10 +13,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	contracts "example.com/twinbox/api"
-	"example.com/twinbox/engine/fault"
-	"example.com/twinbox/frame/web"
 	"example.com/twinbox/internal/customer/openapi"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/fault"
+	"example.com/twinbox/internal/web"
 )
 
 // api answers the Customer API. A handler reads and checks, calls one command or one query, and answers.

@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/twinbox/engine/verify"
-	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/internal/verify"
 	"example.com/twinbox/ops"
 	"example.com/twinbox/ops/admin"
 	"example.com/twinbox/ops/admin/adminapi"

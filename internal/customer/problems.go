@@ -4,10 +4,10 @@ import (
 	"errors"
 	"net/http"
 
-	"example.com/twinbox/frame/command"
-	"example.com/twinbox/frame/web"
+	"example.com/twinbox/internal/command"
 	"example.com/twinbox/internal/customer/openapi"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/web"
 )
 
 // codeSignupsUsedUp is this API's beyond those of packages web and command and of the domain's rules.

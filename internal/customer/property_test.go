@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"example.com/twinbox/frame/command"
+	"example.com/twinbox/internal/command"
 	"example.com/twinbox/internal/domain"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"example.com/twinbox/dev/apitest"
 	"example.com/twinbox/dev/pgtest"
-	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/inbox"
 )
 
 func TestEveryDeclaredResponseIsGiven(t *testing.T) {

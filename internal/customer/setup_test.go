@@ -13,9 +13,9 @@ import (
 
 	"example.com/twinbox/dev/apitest"
 	"example.com/twinbox/dev/pgtest"
-	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/migrations"
 )
 

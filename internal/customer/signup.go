@@ -13,11 +13,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"example.com/twinbox/engine/fault"
-	"example.com/twinbox/frame/command"
+	"example.com/twinbox/internal/command"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/customer/openapi"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/fault"
 )
 
 // signUpScope separates the idempotency keys of this command from those of others to come.

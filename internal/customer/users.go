@@ -9,12 +9,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/fault"
-	"example.com/twinbox/engine/outbox"
-	"example.com/twinbox/frame/command"
+	"example.com/twinbox/internal/command"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/fault"
+	"example.com/twinbox/internal/outbox"
 )
 
 // Commands is the write side: everything that may happen to a user, each in one transaction. All fields but the last

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"net"
 
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/inbox"
-	"example.com/twinbox/frame/eventing"
-	"example.com/twinbox/frame/service"
-	"example.com/twinbox/frame/smtp"
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/mail"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/migrations"
 )
 

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"time"
 
-	"example.com/twinbox/engine/kafka"
-	"example.com/twinbox/engine/lease"
-	"example.com/twinbox/frame/config"
-	"example.com/twinbox/frame/eventing"
-	"example.com/twinbox/frame/smtp"
+	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/lease"
+	"example.com/twinbox/internal/mail"
+	"example.com/twinbox/internal/service/eventing"
 )
 
 // Config is everything that Notification reads from its environment.

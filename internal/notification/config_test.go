@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/frame/config"
+	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/domain"
 )
 

@@ -9,9 +9,9 @@ import (
 
 	"example.com/twinbox/dev/contracttest"
 	"example.com/twinbox/dev/inboxtest"
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/migrations"
 )
 

@@ -18,8 +18,8 @@ import (
 	"example.com/twinbox/dev/crashtest"
 	"example.com/twinbox/dev/smtptest"
 	"example.com/twinbox/dev/waittest"
-	"example.com/twinbox/engine/fault"
-	"example.com/twinbox/engine/lease"
+	"example.com/twinbox/internal/fault"
+	"example.com/twinbox/internal/lease"
 )
 
 // role is a sender in a process of its own that dies, or is frozen, when it first reaches a crash point.

@@ -2,11 +2,11 @@
 //
 // What it knows, it knows from Customer's events: contacts.go keeps whom it may write to and, for a new user, puts a
 // verification mail on the list, in the transaction that records the event. sender.go is the effect of a lease (see
-// engine/lease) that takes mails off that list, writes them and hands them over:
+// internal/lease) that takes mails off that list, writes them and hands them over:
 //
 //	pending -> claimed -> submitting -> sent | failed | uncertain
 //
-//	frame/smtp                   how it leaves, and what a mail server's answer means for it
+//	internal/mail                   how it leaves, and what a mail server's answer means for it
 //	operate.go                   the list as an operator sees it
 //
 // A mail is an effect outside SQL, so no transaction can make it happen exactly once. A sender that dies before the

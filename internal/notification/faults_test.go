@@ -10,8 +10,8 @@ import (
 
 	"example.com/twinbox/dev/smtptest"
 	"example.com/twinbox/dev/waittest"
-	"example.com/twinbox/engine/lease"
-	"example.com/twinbox/frame/smtp"
+	"example.com/twinbox/internal/lease"
+	"example.com/twinbox/internal/mail"
 )
 
 // facing gives the bundle a sender that faces a mail server with the script.

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/smtptest"
-	"example.com/twinbox/engine/failure"
-	"example.com/twinbox/frame/smtp"
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/mail"
 )
 
 // A mail server whose answer has no end: one line, or one line after the other. The attempt ends, and so does its

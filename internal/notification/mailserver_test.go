@@ -19,11 +19,11 @@ import (
 	"example.com/twinbox/dev/smtptest"
 	"example.com/twinbox/dev/tlstest"
 	"example.com/twinbox/dev/waittest"
-	"example.com/twinbox/engine/lease"
-	"example.com/twinbox/frame/circuit"
-	"example.com/twinbox/frame/config"
-	"example.com/twinbox/frame/service"
-	"example.com/twinbox/frame/smtp"
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/lease"
+	"example.com/twinbox/internal/mail"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/circuit"
 )
 
 // watchMailServer gives the bundle's sender a circuit as the service has it.

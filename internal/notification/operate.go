@@ -9,9 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/twinbox/engine/lease"
-	"example.com/twinbox/engine/outbox"
-	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/internal/lease"
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/ops"
 	"example.com/twinbox/ops/admin"
 	"example.com/twinbox/ops/admin/adminapi"

@@ -8,9 +8,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/engine/audit"
-	"example.com/twinbox/frame/web"
+	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/web"
 	"example.com/twinbox/ops/admin/adminapi"
 )
 

@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/engine/lease"
+	"example.com/twinbox/internal/lease"
 )
 
 // A mail that was sent long ago is removed with its lease, and a verification does not miss it. One that is uncertain

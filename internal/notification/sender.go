@@ -12,14 +12,14 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/failure"
-	"example.com/twinbox/engine/fault"
-	"example.com/twinbox/engine/lease"
-	"example.com/twinbox/engine/outbox"
-	"example.com/twinbox/frame/smtp"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/fault"
+	"example.com/twinbox/internal/lease"
+	"example.com/twinbox/internal/mail"
+	"example.com/twinbox/internal/outbox"
 )
 
 const templateVerification = "verification"

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"example.com/twinbox/engine/outbox"
-	"example.com/twinbox/frame/config"
-	"example.com/twinbox/frame/smtp"
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/mail"
+	"example.com/twinbox/internal/outbox"
 )
 
 // What the configuration accepts, the sender accepts.

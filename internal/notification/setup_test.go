@@ -20,12 +20,12 @@ import (
 	"example.com/twinbox/dev/local/mailbox"
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/dev/waittest"
-	"example.com/twinbox/engine/inbox"
-	"example.com/twinbox/engine/lease"
-	"example.com/twinbox/engine/outbox"
-	"example.com/twinbox/frame/smtp"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/lease"
+	"example.com/twinbox/internal/mail"
+	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/migrations"
 )
 

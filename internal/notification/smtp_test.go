@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/local/mailbox"
-	"example.com/twinbox/engine/failure"
-	"example.com/twinbox/frame/smtp"
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/mail"
 )
 
 func newSMTP(t *testing.T, cfg mailbox.Config, change func(*smtp.Config)) (*smtp.Sender, *mailbox.Mailbox) {

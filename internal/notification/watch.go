@@ -7,8 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/engine/verify"
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/verify"
 )
 
 // A row without an outcome is from before outcomes were stored, and may have been skipped. A mail that was purged was

@@ -9,8 +9,8 @@ import (
 
 	"example.com/twinbox/dev/smtptest"
 	"example.com/twinbox/dev/waittest"
-	"example.com/twinbox/frame/circuit"
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/circuit"
 )
 
 // awaitCause waits until the reason has the code; "" where none holds.

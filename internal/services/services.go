@@ -3,9 +3,9 @@
 package services
 
 import (
-	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/internal/customer"
 	"example.com/twinbox/internal/notification"
+	"example.com/twinbox/internal/service/eventing"
 )
 
 // All lists them in the order of every output, and in that in which they are started.

@@ -17,12 +17,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"example.com/twinbox/engine/audit"
-	"example.com/twinbox/engine/outbox/operate"
-	"example.com/twinbox/engine/verify"
-	"example.com/twinbox/frame/eventing"
-	"example.com/twinbox/frame/service"
-	"example.com/twinbox/frame/web"
+	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/internal/outbox/operate"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/internal/verify"
+	"example.com/twinbox/internal/web"
 	"example.com/twinbox/ops/admin/adminapi"
 )
 

@@ -17,7 +17,7 @@ import (
 
 	"example.com/twinbox/api"
 	"example.com/twinbox/dev/yamltest"
-	"example.com/twinbox/engine/audit"
+	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/ops/admin"
 	"example.com/twinbox/ops/admin/adminapi"
 )

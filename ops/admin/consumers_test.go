@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/engine/inbox/pause"
-	"example.com/twinbox/engine/inbox/replay"
+	"example.com/twinbox/internal/inbox/pause"
+	"example.com/twinbox/internal/inbox/replay"
 	"example.com/twinbox/ops/admin"
 	"example.com/twinbox/ops/admin/adminapi"
 )

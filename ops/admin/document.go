@@ -16,7 +16,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"example.com/twinbox/api"
-	"example.com/twinbox/frame/web"
+	"example.com/twinbox/internal/web"
 )
 
 // document is api/admin.yaml, converted to JSON, as a check of requests. What it says of a member or of a parameter

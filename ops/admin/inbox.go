@@ -11,12 +11,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"example.com/twinbox/engine/audit"
-	"example.com/twinbox/engine/deadletter"
-	deadletters "example.com/twinbox/engine/deadletter/operate"
-	"example.com/twinbox/engine/inbox"
-	"example.com/twinbox/engine/inbox/pause"
-	"example.com/twinbox/engine/inbox/retention"
+	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/deadletter"
+	deadletters "example.com/twinbox/internal/inbox/deadletter/operate"
+	"example.com/twinbox/internal/inbox/pause"
+	"example.com/twinbox/internal/inbox/retention"
 	"example.com/twinbox/ops/admin/adminapi"
 )
 

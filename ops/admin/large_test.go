@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	deadletters "example.com/twinbox/engine/deadletter/operate"
+	deadletters "example.com/twinbox/internal/inbox/deadletter/operate"
 	"example.com/twinbox/ops/admin"
 	"example.com/twinbox/ops/admin/adminapi"
 )

@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"time"
 
-	"example.com/twinbox/engine/audit"
-	deadletters "example.com/twinbox/engine/deadletter/operate"
-	"example.com/twinbox/engine/inbox/replay"
-	"example.com/twinbox/frame/web"
+	"example.com/twinbox/internal/audit"
+	deadletters "example.com/twinbox/internal/inbox/deadletter/operate"
+	"example.com/twinbox/internal/inbox/replay"
+	"example.com/twinbox/internal/web"
 	"example.com/twinbox/ops/admin/adminapi"
 )
 

@@ -3,7 +3,7 @@ package admin
 import (
 	"context"
 
-	"example.com/twinbox/engine/audit"
+	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/ops/admin/adminapi"
 )
 

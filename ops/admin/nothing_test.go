@@ -15,7 +15,7 @@ import (
 
 	"example.com/twinbox/api"
 	"example.com/twinbox/dev/yamltest"
-	"example.com/twinbox/engine/inbox/replay"
+	"example.com/twinbox/internal/inbox/replay"
 	"example.com/twinbox/ops/admin"
 )
 

@@ -15,9 +15,9 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/engine/audit"
-	deadletters "example.com/twinbox/engine/deadletter/operate"
-	"example.com/twinbox/frame/web"
+	"example.com/twinbox/internal/audit"
+	deadletters "example.com/twinbox/internal/inbox/deadletter/operate"
+	"example.com/twinbox/internal/web"
 	"example.com/twinbox/ops/admin/adminapi"
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/engine/audit"
-	"example.com/twinbox/engine/outbox/operate"
+	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/internal/outbox/operate"
 	"example.com/twinbox/ops/admin/adminapi"
 )
 

@@ -11,14 +11,14 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	deadletters "example.com/twinbox/engine/deadletter/operate"
-	"example.com/twinbox/engine/failure"
-	"example.com/twinbox/engine/inbox/pause"
-	kafkaadmin "example.com/twinbox/engine/kafka/admin"
-	"example.com/twinbox/engine/outbox/operate"
-	"example.com/twinbox/engine/verify"
-	"example.com/twinbox/frame/eventing"
-	"example.com/twinbox/frame/web"
+	"example.com/twinbox/internal/failure"
+	deadletters "example.com/twinbox/internal/inbox/deadletter/operate"
+	"example.com/twinbox/internal/inbox/pause"
+	kafkaadmin "example.com/twinbox/internal/kafka/admin"
+	"example.com/twinbox/internal/outbox/operate"
+	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/internal/verify"
+	"example.com/twinbox/internal/web"
 )
 
 // The codes that stand at several places; api/admin.yaml lists all of them.

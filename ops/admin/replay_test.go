@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	deadletters "example.com/twinbox/engine/deadletter/operate"
-	"example.com/twinbox/engine/inbox/replay"
+	deadletters "example.com/twinbox/internal/inbox/deadletter/operate"
+	"example.com/twinbox/internal/inbox/replay"
 	"example.com/twinbox/ops/admin"
 	"example.com/twinbox/ops/admin/adminapi"
 	"example.com/twinbox/ops/admin/client"

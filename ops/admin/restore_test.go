@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	kafkaadmin "example.com/twinbox/engine/kafka/admin"
+	kafkaadmin "example.com/twinbox/internal/kafka/admin"
 	"example.com/twinbox/ops/admin"
 )
 

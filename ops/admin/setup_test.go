@@ -19,10 +19,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/pgtest"
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/outbox"
-	"example.com/twinbox/frame/service"
-	"example.com/twinbox/frame/web"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/web"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/ops/admin"
 )

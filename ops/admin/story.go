@@ -11,11 +11,11 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
-	"example.com/twinbox/engine/audit"
-	"example.com/twinbox/engine/deadletter"
-	deadletters "example.com/twinbox/engine/deadletter/operate"
-	"example.com/twinbox/engine/inbox"
-	"example.com/twinbox/engine/outbox/operate"
+	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/deadletter"
+	deadletters "example.com/twinbox/internal/inbox/deadletter/operate"
+	"example.com/twinbox/internal/outbox/operate"
 	"example.com/twinbox/ops/admin/adminapi"
 )
 

@@ -13,11 +13,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/engine/audit"
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/inbox/replay"
-	"example.com/twinbox/engine/outbox"
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox/replay"
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/service"
 	"example.com/twinbox/ops/admin"
 	"example.com/twinbox/ops/admin/adminapi"
 )

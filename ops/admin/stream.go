@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"example.com/twinbox/frame/web"
+	"example.com/twinbox/internal/web"
 	"example.com/twinbox/ops/admin/adminapi"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/engine/verify"
-	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/internal/verify"
 	"example.com/twinbox/ops/admin"
 	"example.com/twinbox/ops/admin/adminapi"
 )

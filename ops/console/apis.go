@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/twinbox/frame/web"
+	"example.com/twinbox/internal/web"
 	"example.com/twinbox/ops/admin/adminapi"
 	"example.com/twinbox/ops/admin/client"
 )

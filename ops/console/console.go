@@ -21,7 +21,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/frame/web"
+	"example.com/twinbox/internal/web"
 	"example.com/twinbox/ops/admin/client"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/service"
 	"example.com/twinbox/ops/admin/adminapi"
 	"example.com/twinbox/ops/admin/client"
 	"example.com/twinbox/ops/metrics"

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"example.com/twinbox/frame/circuit"
-	"example.com/twinbox/frame/eventing"
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/circuit"
+	"example.com/twinbox/internal/service/eventing"
 )
 
 // The codes of the causes.

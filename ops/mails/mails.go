@@ -14,14 +14,14 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/twinbox/engine/audit"
-	"example.com/twinbox/engine/lease"
-	"example.com/twinbox/frame/web"
+	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/internal/lease"
+	"example.com/twinbox/internal/web"
 	"example.com/twinbox/ops/admin"
 	"example.com/twinbox/ops/admin/adminapi"
 )
 
-// List is the list of the mails of one lease handler. Every change leaves an action of kind mail in engine/audit's
+// List is the list of the mails of one lease handler. Every change leaves an action of kind mail in internal/audit's
 // table, in its own transaction.
 type List struct {
 	Pool    *pgxpool.Pool

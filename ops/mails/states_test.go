@@ -8,7 +8,7 @@ import (
 
 	"example.com/twinbox/api"
 	"example.com/twinbox/dev/yamltest"
-	"example.com/twinbox/engine/lease"
+	"example.com/twinbox/internal/lease"
 )
 
 // The states of a mail are those of its lease, of which done has a name of its own: the document of the operations has

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/service"
 	"example.com/twinbox/ops/admin/client"
 )
 

@@ -15,8 +15,8 @@ import (
 	"example.com/twinbox/dev/demo"
 	"example.com/twinbox/dev/demo/visitors"
 	"example.com/twinbox/dev/local"
-	"example.com/twinbox/engine/kafka"
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/services"
 	"example.com/twinbox/ops/admin/client"
 )

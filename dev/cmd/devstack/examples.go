@@ -4,7 +4,7 @@ package main
 
 import (
 	"example.com/twinbox/examples/services"
-	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/internal/service/eventing"
 )
 
 // examples are those that are asked for: all or none.

@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	"example.com/twinbox/dev/local" // part: kv
-	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/internal/service/eventing"
 )
 
 // Validate refuses what was left out: make run compiles the examples, and the NATS server that the forwarder needs, for

@@ -10,8 +10,8 @@ import (
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/local/natsserver"
 	"example.com/twinbox/examples/forwarder"
-	"example.com/twinbox/frame/config"
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/service"
 )
 
 // programs are the examples that are no services: the forwarder, with a NATS server and a receiver of its own.

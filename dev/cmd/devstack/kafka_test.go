@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/service"
 )
 
 func TestKafkaSaysWhatToInstall(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"example.com/twinbox/dev/local"
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/services"
 )
 

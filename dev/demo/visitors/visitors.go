@@ -15,9 +15,9 @@ import (
 	"github.com/google/uuid"
 
 	"example.com/twinbox/dev/demo"
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/frame/web"
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/web"
 )
 
 // Visitors sign up at one address, each under an address and a key that no others have.

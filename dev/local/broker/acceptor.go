@@ -5,7 +5,7 @@ import (
 	"net"
 	"sync"
 
-	"example.com/twinbox/frame/listener"
+	"example.com/twinbox/internal/web/listener"
 )
 
 // acceptor is the broker's listener. It bounds the connections and outlives a process that is out of descriptors: the

@@ -16,7 +16,7 @@ import (
 
 	"github.com/emersion/go-smtp"
 
-	"example.com/twinbox/frame/listener"
+	"example.com/twinbox/internal/web/listener"
 )
 
 // Config describes one mailbox. The zero value listens on free ports and keeps mails in memory.

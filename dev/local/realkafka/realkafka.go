@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"example.com/twinbox/dev/local/filelock"
-	"example.com/twinbox/engine/kafka"
-	"example.com/twinbox/engine/kafka/admin"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafka/admin"
 )
 
 // Version is the release of Apache Kafka that runs.

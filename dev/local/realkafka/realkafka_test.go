@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"example.com/twinbox/engine/kafka"
-	"example.com/twinbox/engine/kafka/admin"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafka/admin"
 )
 
 func TestMain(m *testing.M) {

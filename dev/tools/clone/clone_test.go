@@ -104,7 +104,7 @@ func TestRename_TheTree(t *testing.T) {
 	require.NoError(t, renamed.Write(dir))
 	// Every import of every package and test leads somewhere, and what has no other modules below it compiles.
 	goTool(t, dir, "list", "-deps", "-test", "./...", "./dev/...")
-	goTool(t, dir, "build", "./internal/domain", "./engine/fault", "./dev/tools/clone")
+	goTool(t, dir, "build", "./internal/domain", "./internal/fault", "./dev/tools/clone")
 
 	again, err := rename(renamed, module, "")
 	require.NoError(t, err)
@@ -231,12 +231,12 @@ func resources(t *testing.T, dir string) map[string]bool {
 		{"source", "internal/contract/definitions.go", `Source\w+ += "([^"]+)"`},
 		{"schema", "internal/contract/definitions.go", `DataSchema: +"([^"]+)"`},
 		{"type", "api/asyncapi.yaml", `(?m)^ +name: (\w+\.\S+\.v\d+)$`},
-		{"group", "frame/eventing/config.go", `project = "([^"]+)"`},
+		{"group", "internal/service/eventing/config.go", `project = "([^"]+)"`},
 		{"state", ".gitignore", `(?m)^/(\.\w\S*)/$`},
 		{"variables", "cmd/" + project.Name + "/main.go", `DefaultEnvars\("(\w+)"\)`}, // part: ops
 		{"cache", "dev/local/postgres/binaries/fetch.go", `Join\(dir, "([^"]+)"\)`},
 		{"temporary", "dev/local/postgres/socket.go", `socketPrefix = "([^"]+)"`},
-		{"problems", "frame/web/problem.go", `typeBase = "([^"]+)"`},
+		{"problems", "internal/web/problem.go", `typeBase = "([^"]+)"`},
 	} {
 		content, err := os.ReadFile(filepath.Join(dir, source.file))
 		require.NoError(t, err)

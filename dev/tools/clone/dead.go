@@ -10,15 +10,15 @@ import (
 // faces are what the smallest clone's own programs do not call and keep: what the owner's handlers, tests and the dev
 // stack do. A name that ends with a dot is a type with all its methods.
 var faces = []string{
-	"engine/inbox.EventFromContext", "engine/inbox.OnGap", "engine/inbox.PutMetadata", "engine/inbox.Retry",
-	"engine/inbox.TxFromContext",
-	"engine/lease.Add",
-	"engine/outbox.After", "engine/outbox.DueAt", "engine/outbox.KeyOf", "engine/outbox.TypeOf",
-	"engine/outbox.VersionOf", "engine/outbox.option",
-	"engine/outbox/operate.ReadStatus",
-	"frame/command.Retry", "frame/config.Format.Check",
-	"frame/eventing.Described.", "frame/eventing.Instance.",
-	"frame/eventing.Service.Describe",
+	"internal/inbox.EventFromContext", "internal/inbox.OnGap", "internal/inbox.PutMetadata", "internal/inbox.Retry",
+	"internal/inbox.TxFromContext",
+	"internal/lease.Add",
+	"internal/outbox.After", "internal/outbox.DueAt", "internal/outbox.KeyOf", "internal/outbox.TypeOf",
+	"internal/outbox.VersionOf", "internal/outbox.option",
+	"internal/outbox/operate.ReadStatus",
+	"internal/command.Retry", "internal/config.Format.Check",
+	"internal/service/eventing.Described.", "internal/service/eventing.Instance.",
+	"internal/service/eventing.Service.Describe",
 }
 
 const deadFormat = `-f={{range .Funcs}}{{$.Path}}.{{.Name}}{{"\n"}}{{end}}`

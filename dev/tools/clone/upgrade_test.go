@@ -85,7 +85,7 @@ func TestAnUpgrade(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, said, "already")
 
-	const engine, yours, other = "engine/fault/fault.go", "internal/domain/input.go", "internal/domain/user.go"
+	const engine, yours, other = "internal/fault/fault.go", "internal/domain/input.go", "internal/domain/user.go"
 	clone.add(yours, "// Owned is the owner's.\nconst Owned = 1")
 	clone.replace("README.md", "## What happens to a signup", "## What happens to an order")
 	clone.commit()
@@ -111,7 +111,7 @@ func TestAnUpgrade(t *testing.T) {
 	require.Contains(t, clone.read("README.md"), "## What happens to an order")
 	require.NoDirExists(t, filepath.Join(clone.dir, "bench"))
 	require.Contains(t, clone.read(originFile), newer)
-	goTool(t, clone.dir, "build", "./engine/fault", "./internal/domain")
+	goTool(t, clone.dir, "build", "./internal/fault", "./internal/domain")
 	_, err = clone.upgrade(upstream.dir, false)
 	require.ErrorContains(t, err, "not committed")
 	clone.commit()

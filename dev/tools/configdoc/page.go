@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/twinbox/frame/config"
+	"example.com/twinbox/internal/config"
 )
 
 // program is a service with what it reads from its environment.

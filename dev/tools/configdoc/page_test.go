@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/frame/config"
+	"example.com/twinbox/internal/config"
 )
 
 type firstConfig struct {

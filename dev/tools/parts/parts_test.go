@@ -107,13 +107,13 @@ func TestWhatTwoPartsShare(t *testing.T) {
 			require.Equal(t, len(tree.withJoint(nil)) == 0, tree.exists(strings.TrimSuffix(path, "/")), path)
 		}
 	}
-	shared := texts("go.mod", "module m.org/a\n", "ops/a.txt", "a\n", "engine/kafka/producer/b.txt", "b\n",
-		"engine/kafka/progress/c.txt", "c\n", "x.txt", "x\ny // part: standing\n")
+	shared := texts("go.mod", "module m.org/a\n", "ops/a.txt", "a\n", "internal/kafka/producer/b.txt", "b\n",
+		"internal/kafka/progress/c.txt", "c\n", "x.txt", "x\ny // part: standing\n")
 	withoutOps := without(t, shared, "ops")
-	require.Contains(t, withoutOps, "engine/kafka/progress/c.txt")
-	require.Contains(t, without(t, shared, "batch"), "engine/kafka/progress/c.txt")
+	require.Contains(t, withoutOps, "internal/kafka/progress/c.txt")
+	require.Contains(t, without(t, shared, "batch"), "internal/kafka/progress/c.txt")
 	for _, left := range []Tree{without(t, withoutOps, "batch"), without(t, shared, "batch ops")} {
-		require.NotContains(t, left, "engine/kafka/progress/c.txt")
+		require.NotContains(t, left, "internal/kafka/progress/c.txt")
 		require.Equal(t, "x\n", string(left["x.txt"].Content))
 	}
 }

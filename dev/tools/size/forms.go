@@ -22,16 +22,16 @@ type form struct {
 // written by hand: a test sees that each is still there, and one that is added is added here.
 var forms = []form{
 	{name: "the business's struct"},
-	{name: "Event", of: "engine/cloudevent"},
+	{name: "Event", of: "internal/event/cloudevent"},
 	{name: "row of the outbox"},
-	{name: "Record", of: "engine/outbox/window"},
-	{name: "record", of: "engine/kafka/producer"}, // part: batch
+	{name: "Record", of: "internal/outbox/window"},
+	{name: "record", of: "internal/kafka/producer"}, // part: batch
 	{name: "record on the wire"},
 	{name: "sarama.ConsumerMessage"},
-	{name: "entry", of: "engine/kafka/consumer"}, // part: batch
+	{name: "entry", of: "internal/kafka/consumer"}, // part: batch
 	{name: "message.Message"},
-	{name: "item", of: "engine/inbox"},
-	{name: "entry", of: "engine/inbox"},
+	{name: "item", of: "internal/inbox"},
+	{name: "entry", of: "internal/inbox"},
 }
 
 func (f form) String() string {

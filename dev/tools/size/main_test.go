@@ -79,7 +79,7 @@ func TestForms(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, forms, found.value)
 	for name := range sources {
-		if strings.HasPrefix(name, "engine/cloudevent/") {
+		if strings.HasPrefix(name, "internal/event/cloudevent/") {
 			delete(sources, name)
 		}
 	}

@@ -28,9 +28,9 @@ var rings = []ring{
 	{name: "the frame", folders: []string{"frame", "migrations"}, product: true},
 	{name: "the operations", folders: []string{"ops", "cmd/twinbox"}, product: true}, // part: ops
 	{name: "dev", folders: []string{"dev"}},
-	{name: "bench", folders: []string{"bench"}},                      // part: bench
-	{name: "the cached inbox", folders: []string{"engine/inbox/kv"}}, // part: kv
-	{name: "the examples", folders: []string{"examples"}},            // part: examples
+	{name: "bench", folders: []string{"bench"}},                        // part: bench
+	{name: "the cached inbox", folders: []string{"internal/inbox/kv"}}, // part: kv
+	{name: "the examples", folders: []string{"examples"}},              // part: examples
 }
 
 // ringOf is the ring with the folder that says most about the file.

@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"example.com/twinbox/examples/forwarder"
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/service"
 )
 
 func main() {

@@ -5,9 +5,9 @@ package contract
 import (
 	"embed"
 
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/schema"
 	"example.com/twinbox/examples/ledger/account"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event/schema"
 )
 
 // The ledger's topic, whose key is the account, and the ce_source of its events.

@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/schema"
 	"example.com/twinbox/examples/ledger/account"
 	"example.com/twinbox/examples/ledger/contract"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event/schema"
 )
 
 const id = "01980a5c-52d4-7c3b-9a44-0d6f3f1f2a10"

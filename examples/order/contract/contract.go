@@ -6,8 +6,8 @@ package contract
 import (
 	"embed"
 
-	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/schema"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event/schema"
 )
 
 // The topics. That of timers is what Order has scheduled for itself.

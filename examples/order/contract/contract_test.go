@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/engine/schema"
+	"example.com/twinbox/internal/event/schema"
 )
 
 // Each event has a schema and an example, which say the same as its struct: the example is valid, and decoded and

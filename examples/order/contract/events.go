@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"time"
 
-	"example.com/twinbox/engine/schema"
+	"example.com/twinbox/internal/event/schema"
 )
 
 // Money is an amount in the minor unit of its currency: 1999 EUR are 19.99 euros.

@@ -7,11 +7,11 @@ import (
 	"encoding/json"
 	"time"
 
-	"example.com/twinbox/engine/audit"
-	deadletters "example.com/twinbox/engine/deadletter/operate"
-	"example.com/twinbox/engine/inbox/pause"
-	"example.com/twinbox/engine/outbox/operate"
-	"example.com/twinbox/engine/verify"
+	"example.com/twinbox/internal/audit"
+	deadletters "example.com/twinbox/internal/inbox/deadletter/operate"
+	"example.com/twinbox/internal/inbox/pause"
+	"example.com/twinbox/internal/outbox/operate"
+	"example.com/twinbox/internal/verify"
 )
 
 // Defines values for MailState.

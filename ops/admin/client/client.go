@@ -18,8 +18,8 @@ import (
 	"sync"
 	"time"
 
-	"example.com/twinbox/engine/verify"
-	"example.com/twinbox/frame/config"
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/verify"
 	"example.com/twinbox/ops/admin/adminapi"
 )
 

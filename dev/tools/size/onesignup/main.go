@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"example.com/twinbox/dev/local"
-	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/service"
 )
 
 func main() {

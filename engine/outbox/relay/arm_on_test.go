@@ -1,7 +1,0 @@
-//go:build faults
-
-package relay
-
-import "example.com/twinbox/engine/fault"
-
-func armNth(point string, n int, do func()) { fault.ArmNth(point, n, do) }

@@ -1,0 +1,59 @@
+package audit_test
+
+import (
+	"cmp"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/migrations"
+)
+
+// Each condition picks what it says, the newest ones are the last, and they stand in the order of time.
+func TestFind(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t, migrations.Audit)
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		return audit.Record(t.Context(), tx,
+			audit.Action{By: "ada", Verb: "replay", Kind: "dead_letter", Subject: "1"},
+			audit.Action{By: "bob", Verb: "discard", Kind: "dead_letter", Subject: "2"},
+			audit.Action{By: "ada", Verb: "retry", Kind: "mail", Subject: "3"})
+	}))
+	_, err := pool.Exec(t.Context(), `update public.operator_action set at = '2026-11-20T00:00:00Z' where id = 1`)
+	require.NoError(t, err)
+	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		filter audit.Filter
+		want   []string
+	}{
+		"all":      {audit.Filter{}, []string{"1", "2", "3"}},
+		"by":       {audit.Filter{By: "ada"}, []string{"1", "3"}},
+		"verb":     {audit.Filter{Verb: "discard"}, []string{"2"}},
+		"kind":     {audit.Filter{Kind: "mail"}, []string{"3"}},
+		"subject":  {audit.Filter{Kind: "dead_letter", Subject: "1"}, []string{"1"}},
+		"since":    {audit.Filter{Since: noon}, []string{"2", "3"}},
+		"until":    {audit.Filter{Until: noon}, []string{"1"}},
+		"after":    {audit.Filter{After: 1}, []string{"2", "3"}},
+		"together": {audit.Filter{By: "ada", Since: noon}, []string{"3"}},
+		"first":    {audit.Filter{Limit: 2}, []string{"1", "2"}},
+		"newest":   {audit.Filter{Limit: 2, Newest: true}, []string{"2", "3"}},
+		"none":     {audit.Filter{By: "eve"}, nil},
+	} {
+		c.filter.Limit = cmp.Or(c.filter.Limit, 10)
+		found, err := audit.Find(t.Context(), pool, c.filter)
+		require.NoError(t, err)
+		var subjects []string
+		for _, a := range found {
+			subjects = append(subjects, a.Subject)
+		}
+		require.Equal(t, c.want, subjects, name)
+	}
+	one, err := audit.Of(t.Context(), pool, "mail", "3")
+	require.NoError(t, err)
+	require.Len(t, one, 1)
+	require.Equal(t, []string{"ada", "retry"}, []string{one[0].By, one[0].Verb})
+}

@@ -1,0 +1,48 @@
+package command_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/internal/command"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/migrations"
+)
+
+const countStock = `select count(*) from outbox where key = 'stock'`
+
+// addToStock reads how much there is, without a lock, and adds one more at the version after that.
+func addToStock(ctx context.Context, pool *pgxpool.Pool, box *outbox.Outbox) (version int64, err error) {
+	whole := command.Transaction{Pool: pool, Timeout: time.Minute}
+	return version, whole.Run(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		if err := tx.QueryRow(ctx, countStock).Scan(&version); err != nil {
+			return err
+		}
+		version++
+		_, err := box.Add(ctx, tx, cloudevent.Event{
+			Type: "added", Topic: "stock", Key: "stock", Version: version, Data: []byte("{}"),
+		})
+		return err
+	})
+}
+
+func ExampleRetry() {
+	ctx := context.Background()
+	pool, drop := pgtest.Open(migrations.ForCustomer()...)
+	defer drop()
+	box, err := outbox.New(outbox.Config{Source: "/shop"})
+	if err != nil {
+		panic(err)
+	}
+	version, err := command.Retry(ctx, 10, func(ctx context.Context) (int64, error) {
+		return addToStock(ctx, pool, box)
+	})
+	fmt.Println(version, err)
+	// Output: 1 <nil>
+}

@@ -1,0 +1,70 @@
+package command
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/web"
+)
+
+// The codes of a [Problem] beyond those of package web.
+const (
+	CodeKeyInFlight    web.Code = "idempotency_key_in_flight"
+	CodeKeyReused      web.Code = "idempotency_key_reused"
+	CodeOutcomeUnknown web.Code = "outcome_unknown"
+	// CodeVersionMismatch answers a lost race. A service's own check of an expected version has this code, too: to a
+	// client both mean that something has changed since it was read.
+	CodeVersionMismatch web.Code = "version_mismatch"
+)
+
+// retrySoon is what a client should wait when waiting is all it can do.
+const retrySoon = time.Second
+
+// tooSlow are the codes with which the database ends what takes too long: the statement timeout, for one that waited
+// for a lock or a slow disk, and the timeouts of a transaction whose process was stopped meanwhile. To a consumer they
+// are unknown, since a handler may be to blame; here no code is, and a repetition may find it faster.
+var tooSlow = []string{"sql_57014", "sql_25P03", "sql_25P04"}
+
+// poolClosed is the code of a request that outlived the drain: the pool closed under it.
+const poolClosed = "postgres_pool_closed"
+
+// Problem says what the errors of this package and of the database are to a client. nil means that it is not the
+// client's to know.
+func Problem(err error) *web.Error {
+	known := failure.Examine(err)
+	switch {
+	case errors.Is(err, ErrKeyInFlight):
+		problem := web.ParameterError(http.StatusConflict, CodeKeyInFlight, "Idempotency-Key",
+			"is in use by a request under way")
+		problem.RetryAfter = retrySoon
+		return problem
+	case errors.Is(err, ErrKeyReused):
+		return web.ParameterError(http.StatusUnprocessableEntity, CodeKeyReused, "Idempotency-Key",
+			"was used for another request")
+	case errors.Is(err, ErrOutcomeUnknown):
+		return unavailable(err, CodeOutcomeUnknown,
+			"The request may or may not have taken effect. Repeat it as it was to find out.")
+	case errors.Is(err, outbox.ErrVersionConflict):
+		return &web.Error{
+			Status: http.StatusConflict, Code: CodeVersionMismatch, Cause: err,
+			Detail: "Another request changed it meanwhile. This one has changed nothing: read again, and decide again.",
+		}
+	case slices.Contains(tooSlow, known.Code):
+		return unavailable(err, web.CodeTimeout, "The database took too long. Nothing has changed.")
+	case known.Code == poolClosed:
+		return unavailable(err, web.CodeShuttingDown, "This instance is shutting down. Nothing has changed.")
+	case known.Class == failure.Transient:
+		return unavailable(err, web.CodeUnavailable, "The service cannot reach its database. Nothing has changed.")
+	}
+	return nil
+}
+
+func unavailable(err error, code web.Code, detail string) *web.Error {
+	return &web.Error{
+		Status: http.StatusServiceUnavailable, Code: code, RetryAfter: retrySoon, Cause: err, Detail: detail,
+	}
+}

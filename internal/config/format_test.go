@@ -1,0 +1,71 @@
+package config_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/config"
+)
+
+func TestFormatsTakeWhatIsRight(t *testing.T) {
+	t.Parallel()
+	for format, texts := range map[config.Format][]string{
+		config.FormatAddress: {
+			"a:1", "kafka_1.local:65535", "kafka-1:9092", "EXAMPLE.org.:80", "[::1]:80", "[fe80::1%eth0]:80", "10.0.0.1:9092",
+			"1a:80", "a1.b2:80", "xn--exmple-cua.org:80", "0a:80",
+		},
+		config.FormatListen: {":80", ":0", "localhost:80", "0.0.0.0:80", "[::]:80", "[::1]:0"},
+		config.FormatURL: {
+			"http://a", "https://example.org", "https://example.org/", "https://example.org/shop/", "http://127.0.0.1:8080",
+			"http://[::1]:8080/a", "https://example.org:443/a-b/c_d/%C3%A4/..a/b..", "HTTPS://EXAMPLE.ORG",
+		},
+		"mail": {
+			"a@example.org", "Twinbox <no-reply@example.org>", "root@localhost", `"Twinbox, Inc." <a@example.org>`,
+			"Zwölf <a@example.org>",
+		},
+		"network": {"10.0.0.0/8", "10.0.0.1/32", "fd00::/8", "::1/128", "128.0.0.0/1"},
+		"postgres": {
+			"postgres://db/x", "postgres://u:p%23@db:5432/x?sslmode=disable", "postgres://u@a:1,b:2/x", "postgres://[::1]/x",
+			"postgres:///x?host=/run/postgresql", "postgres://localhost/x?host=/tmp",
+		},
+		"token": {"abcDEF123+/=~"},
+	} {
+		for _, text := range texts {
+			require.Empty(t, format.Check(text), "%s %s", format, text)
+		}
+	}
+}
+
+func TestSameListener(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{
+		{"127.0.0.1:80", "127.0.0.1:80", true},
+		{"127.0.0.1:80", "127.0.0.1:81", false},
+		{"127.0.0.1:0", "127.0.0.1:0", false},
+		{":0", ":0", false},
+		{":80", "127.0.0.1:80", true},
+		{":80", "[::1]:80", true},
+		{":80", ":80", true},
+		{":80", "elsewhere:80", true},
+		{"0.0.0.0:80", "127.0.0.1:80", true},
+		{"0.0.0.0:80", "[::1]:80", true},
+		{"0.0.0.0:80", "[::]:80", true},
+		{"[::]:80", "127.0.0.1:80", true},
+		{"localhost:80", "127.0.0.1:80", true},
+		{"LOCALHOST.:80", "[::1]:80", true},
+		{"localhost:80", ":80", true},
+		{"127.0.0.1:80", "127.0.0.2:80", false},
+		{"[::ffff:127.0.0.1]:80", "127.0.0.1:80", true},
+		{"[0:0:0:0:0:0:0:1]:80", "[::1]:80", true},
+		{"Box.example.org:80", "box.example.org.:80", true},
+		{"box.example.org:80", "10.0.0.1:80", false},
+		{"80", "80", false},
+	} {
+		require.Equal(t, c.want, config.SameListener(c.a, c.b), "%s %s", c.a, c.b)
+		require.Equal(t, c.want, config.SameListener(c.b, c.a), "%s %s", c.b, c.a)
+	}
+}

@@ -1,0 +1,273 @@
+package config_test
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/config"
+)
+
+type policy string
+
+type inboxConfig struct {
+	Batch     int           `env:"BATCH" envDefault:"100" min:"1" max:"1000" doc:"events per transaction"`
+	Retention time.Duration `env:"RETENTION" envDefault:"336h" min:"1h" doc:"how long ids are remembered"`
+	Conflict  policy        `env:"CONFLICT" envDefault:"error" oneof:"error warn" doc:"same id, other payload"`
+}
+
+type sample struct {
+	Database  config.Secret  `env:"DATABASE_URL,required" format:"postgres" doc:"where it stores"`
+	Key       config.Secret  `env:"VERIFICATION_SECRET,required" min:"32" max:"64" doc:"signs links"`
+	Brokers   []string       `env:"KAFKA_BROKERS,required" format:"brokers" doc:"first brokers to ask"`
+	Names     []string       `env:"KAFKA_NAMES" doc:"any list"`
+	SMTP      string         `env:"SMTP_ADDR" envDefault:"mail:25" format:"address" doc:"mail server"`
+	Listen    string         `env:"HTTP_ADDR" envDefault:":8080" format:"listen" doc:"API"`
+	Public    string         `env:"PUBLIC_URL" envDefault:"http://localhost:8080" format:"url" doc:"base of links"`
+	From      string         `env:"MAIL_FROM" envDefault:"Twinbox <no-reply@example.org>" format:"mail" doc:"sender"`
+	Proxies   []netip.Prefix `env:"TRUSTED_PROXIES" format:"network" doc:"in front"`
+	Hosts     []string       `env:"ADMIN_HOSTS" format:"host" doc:"names of the listener"`
+	Token     config.Secret  `env:"ADMIN_TOKEN" min:"32" format:"token" doc:"of operators"`
+	Env       string         `env:"ENVIRONMENT" envDefault:"local" format:"name" doc:"part of group ids"`
+	Lease     time.Duration  `env:"OUTBOX_LEASE" envDefault:"10s" min:"1s" max:"5m" doc:"leader's lease"`
+	Poll      time.Duration  `env:"OUTBOX_POLL" envDefault:"1s" doc:"at least every"`
+	Pause     time.Duration  `env:"OUTBOX_PAUSE" envDefault:"0s" min:"0s" doc:"may be zero"`
+	Pool      int32          `env:"DATABASE_POOL_SIZE" envDefault:"10" min:"1" max:"1000" doc:"connections"`
+	Bytes     int64          `env:"OUTBOX_MAX_BYTES" envDefault:"900000" doc:"largest event"`
+	TLS       bool           `env:"SMTP_TLS" envDefault:"true" doc:"require TLS"`
+	Inbox     inboxConfig    `envPrefix:"INBOX_"`
+	untouched string
+	Untagged  string
+}
+
+func (s *sample) Rules() []config.Rule {
+	return []config.Rule{
+		{Variable: "OUTBOX_POLL", Holds: s.Poll <= s.Lease, Text: "must not be longer than OUTBOX_LEASE"},
+		{Variable: "INBOX_BATCH", Holds: s.Inbox.Batch != 13, Text: "must not be 13"},
+	}
+}
+
+const key = "0123456789abcdef0123456789abcdef"
+
+// valid is the least that loads, with more and other variables after it.
+func valid(more ...string) []string {
+	return append([]string{
+		"DATABASE_URL=postgres://u:hunter2@db:5432/customer?sslmode=disable",
+		"VERIFICATION_SECRET=" + key,
+		"KAFKA_BROKERS=a:9092,b:9092",
+		"PATH=/bin", "not a variable", "=odd",
+	}, more...)
+}
+
+// load returns the problems as "VARIABLE code".
+func load(t *testing.T, environ []string, into any) []string {
+	t.Helper()
+	err := config.Load(environ, into)
+	if err == nil {
+		return nil
+	}
+	var invalid *config.Error
+	require.True(t, errors.As(err, &invalid))
+	require.Equal(t, 2, invalid.ExitCode())
+	found := make([]string, len(invalid.Problems))
+	for i, p := range invalid.Problems {
+		found[i] = p.Variable + " " + string(p.Code)
+		require.NotEmpty(t, p.Detail)
+	}
+	return found
+}
+
+func TestLoad_Defaults(t *testing.T) {
+	t.Parallel()
+	var cfg sample
+	cfg.untouched, cfg.Untagged = "x", "y"
+	require.Empty(t, load(t, valid(), &cfg))
+	require.Equal(t, sample{
+		Database: "postgres://u:hunter2@db:5432/customer?sslmode=disable",
+		Key:      key,
+		Brokers:  []string{"a:9092", "b:9092"},
+		SMTP:     "mail:25", Listen: ":8080", Public: "http://localhost:8080",
+		From: "Twinbox <no-reply@example.org>", Env: "local",
+		Lease: 10 * time.Second, Poll: time.Second, Pool: 10, Bytes: 900_000, TLS: true,
+		Inbox:     inboxConfig{Batch: 100, Retention: 336 * time.Hour, Conflict: "error"},
+		untouched: "x", Untagged: "y",
+	}, cfg)
+}
+
+func TestLoad_Values(t *testing.T) {
+	t.Parallel()
+	var cfg sample
+	require.Empty(t, load(t, valid(
+		"OUTBOX_LEASE=1m30s", "OUTBOX_PAUSE=0", "DATABASE_POOL_SIZE=1000", "SMTP_TLS=false", "INBOX_CONFLICT=warn",
+		"KAFKA_BROKERS=[::1]:9092,10.0.0.1:9092,kafka_1.local:65535", "HTTP_ADDR=127.0.0.1:0", "ENVIRONMENT=prod-2",
+		"INBOX_BATCH=7", "INBOX_BATCH=8", "PUBLIC_URL=https://example.org/app",
+		"TRUSTED_PROXIES=10.0.0.0/8,fd00::/8",
+	), &cfg))
+	require.Equal(t, 90*time.Second, cfg.Lease)
+	require.Zero(t, cfg.Pause)
+	require.EqualValues(t, 1000, cfg.Pool)
+	require.False(t, cfg.TLS)
+	require.Equal(t, policy("warn"), cfg.Inbox.Conflict)
+	require.Len(t, cfg.Brokers, 3)
+	require.Equal(t, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}, cfg.Proxies)
+	require.Equal(t, 8, cfg.Inbox.Batch, "the later of two counts")
+}
+
+func TestLoad_NothingSet(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []string{"DATABASE_URL missing", "VERIFICATION_SECRET missing", "KAFKA_BROKERS missing"},
+		load(t, nil, new(sample)), "every problem, in the order of the fields")
+}
+
+func TestLoad_AllProblemsAtOnce(t *testing.T) {
+	t.Parallel()
+	environ := []string{
+		"DATABASE_URL=postgres://u:hunter2@db", "KAFKA_BROKERS=a", "OUTBOX_LEASE=5", "OUTBOX_POLL=20s",
+		"INBOX_BATCH=0", "OUTBOX_LEESE=1s",
+	}
+	require.Equal(t, []string{
+		"DATABASE_URL invalid_postgres_url", "VERIFICATION_SECRET missing", "KAFKA_BROKERS invalid_address",
+		"OUTBOX_LEASE invalid_duration", "INBOX_BATCH out_of_range", "OUTBOX_POLL conflict",
+		"OUTBOX_LEESE unknown_variable",
+	}, load(t, environ, new(sample)), "cross checks see the default where a value is bad")
+	require.NotContains(t, load(t, slices.Concat(environ, []string{"OUTBOX_POLL=x"}), new(sample)), "OUTBOX_POLL conflict",
+		"a cross check of a variable that has a problem already is left out")
+}
+
+func TestLoad_UnknownVariables(t *testing.T) {
+	t.Parallel()
+	environ := valid(
+		"OUTBOX_LEASES=5s", "KAFKA_BROKERS_FILE=/x", "SMTP_PORT=587", "DATABASE_URLS=x", "INBOX_ZZZZZZ=1",
+		// What Kubernetes injects for services called kafka, smtp and http, and a proxy:
+		"KAFKA_SERVICE_HOST=10.0.0.7", "KAFKA_SERVICE_PORT=9092", "KAFKA_SERVICE_PORT_CLIENT=9092",
+		"KAFKA_PORT=tcp://10.0.0.7:9092", "KAFKA_PORT_9092_TCP=tcp://10.0.0.7:9092", "KAFKA_PORT_9092_TCP_ADDR=10.0.0.7",
+		"KAFKA_PORT_9092_TCP_PROTO=tcp", "SMTP_MAIL_SERVICE_HOST=10.0.0.8", "HTTP_PROXY=http://proxy:3128",
+	)
+	var invalid *config.Error
+	require.ErrorAs(t, config.Load(environ, new(sample)), &invalid)
+	require.Equal(t, []config.Problem{
+		{"DATABASE_URLS", "unknown_variable", "nothing reads it"},
+		{"INBOX_ZZZZZZ", "unknown_variable", "nothing reads it"},
+		{"KAFKA_BROKERS_FILE", "unknown_variable", "nothing reads it"},
+		{"OUTBOX_LEASES", "unknown_variable", "nothing reads it"},
+		{"SMTP_PORT", "unknown_variable", "nothing reads it"},
+	}, invalid.Problems)
+}
+
+func TestLoad_WrongTagsPanic(t *testing.T) {
+	t.Parallel()
+	cases := map[string]any{
+		"no pointer": sample{},
+		"no struct":  new(int),
+		"option": &struct {
+			A string `env:"A,notEmpty"`
+		}{},
+		"no name": &struct {
+			A string `env:",required"`
+		}{},
+		"default bad": &struct {
+			A int `env:"A" envDefault:"x"`
+		}{},
+		"default and must": &struct {
+			A int `env:"A,required" envDefault:"1"`
+		}{},
+		"secret default": &struct {
+			A config.Secret `env:"A" envDefault:"x"`
+		}{},
+		"format": &struct {
+			A string `env:"A" format:"phone"`
+		}{},
+		"networks that are not checked": &struct {
+			A []netip.Prefix `env:"A" format:"host"`
+		}{},
+		"bound of int": &struct {
+			A int `env:"A" envDefault:"2" min:"1s"`
+		}{},
+		"bound of time": &struct {
+			A time.Duration `env:"A" envDefault:"2s" max:"5"`
+		}{},
+		"type": &struct {
+			A float64 `env:"A"`
+		}{},
+	}
+	for name, into := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Panics(t, func() { _ = config.Load(nil, into) })
+		})
+	}
+}
+
+// A field without a tag is no setting, whatever a variable is called: not by the prefix of its struct alone, and not by
+// the name that env gives to the members of a list.
+func TestLoad_OnlySettingsAreRead(t *testing.T) {
+	t.Parallel()
+	type part struct {
+		Networks []netip.Prefix `env:"NETWORKS" format:"network"`
+		Untagged []map[string]int
+	}
+	var cfg struct {
+		Part part           `envPrefix:"INBOX_"`
+		Flat []netip.Prefix `env:"FLAT" format:"network"`
+	}
+	environ := []string{"INBOX_NETWORKS=10.0.0.0/8", "INBOX_=x", "INBOX_0_X=y", "0_X=z"}
+	require.Equal(t, []string{"INBOX_ unknown_variable", "INBOX_0_X unknown_variable"}, load(t, environ, &cfg))
+	require.Equal(t, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, cfg.Part.Networks)
+	require.Nil(t, cfg.Flat)
+}
+
+func TestLoad_RulesOfAnEmbeddedConfig(t *testing.T) {
+	t.Parallel()
+	var cfg struct{ Outer }
+	require.Equal(t, []string{"LOG_LEVEL conflict"}, load(t, nil, &cfg))
+	require.Equal(t, "info", cfg.Level)
+}
+
+func TestLoad_WordsInAnyCase(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"warn", "WARN", "Warn"} {
+		var cfg sample
+		require.Empty(t, load(t, valid("INBOX_CONFLICT="+text), &cfg), text)
+		require.Equal(t, policy("warn"), cfg.Inbox.Conflict, "stored as the tag has it")
+	}
+}
+
+func TestLoad_OptionalSecretMayBeEmpty(t *testing.T) {
+	t.Parallel()
+	var cfg struct {
+		Token config.Secret `env:"ADMIN_TOKEN" min:"32" doc:"who may operate it"`
+		Key   config.Secret `env:"KEY,required" min:"4" doc:"signs"`
+	}
+	require.NoError(t, config.Load([]string{"ADMIN_TOKEN=", "KEY=long"}, &cfg))
+	require.Empty(t, cfg.Token.Reveal())
+	require.ErrorContains(t, config.Load([]string{"ADMIN_TOKEN=short", "KEY=long"}, &cfg), "ADMIN_TOKEN: too_short")
+	require.ErrorContains(t, config.Load([]string{"KEY="}, &cfg), "KEY: empty", "what is required is never empty")
+}
+
+type Outer struct{ Common }
+
+type Common struct {
+	Level string `env:"LOG_LEVEL" envDefault:"info" oneof:"debug info" doc:"d"`
+}
+
+func (Common) Rules() []config.Rule {
+	return []config.Rule{{Variable: "LOG_LEVEL", Text: "never holds"}}
+}
+
+func ExampleLoad() {
+	var cfg struct {
+		Brokers []string      `env:"KAFKA_BROKERS,required" format:"brokers" doc:"first brokers to ask"`
+		Lease   time.Duration `env:"OUTBOX_LEASE" envDefault:"10s" min:"1s" max:"5m" doc:"how long a leader leads"`
+	}
+	fmt.Println(config.Load([]string{"OUTBOX_LEASE=5", "KAFKA_BROKER=kafka:9092"}, &cfg))
+	// Output:
+	// read configuration: 3 problem(s)
+	//   KAFKA_BROKERS: missing: required; first brokers to ask
+	//   OUTBOX_LEASE: invalid_duration: "5" is no duration; write 300ms, 5s, 2m or 24h
+	//   KAFKA_BROKER: unknown_variable: nothing reads it
+}

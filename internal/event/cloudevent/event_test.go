@@ -1,0 +1,184 @@
+package cloudevent_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/event/cloudevent"
+)
+
+func sample() cloudevent.Event {
+	return cloudevent.Event{
+		ID:         "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b",
+		Source:     "/test",
+		Type:       "com.example.test.v1",
+		Key:        "key-1",
+		Time:       time.Date(2026, 1, 2, 3, 4, 5, 678900000, time.UTC),
+		Version:    7,
+		DataSchema: "https://example.com/schema.json",
+		Data:       []byte(`{"a":1}`),
+		Extensions: map[string]string{"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
+	}
+}
+
+func TestAnEventSurvivesTheMessage(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*cloudevent.Event){
+		"complete":      func(*cloudevent.Event) {},
+		"no version":    func(e *cloudevent.Event) { e.Version = 0 },
+		"no schema":     func(e *cloudevent.Event) { e.DataSchema = "" },
+		"no extensions": func(e *cloudevent.Event) { e.Extensions = nil },
+		"foreign id":    func(e *cloudevent.Event) { e.ID = "orders-3-1042" },
+		"longest id":    func(e *cloudevent.Event) { e.ID = strings.Repeat("x", cloudevent.MaxIDLength) },
+		"in any script": func(e *cloudevent.Event) { e.ID = strings.Repeat("\u65e5", cloudevent.MaxIDLength) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := sample()
+			change(&want)
+			got, err := cloudevent.FromMessage(want.Message())
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+		})
+	}
+}
+
+func TestMessageCarriesTheBinaryModeHeaders(t *testing.T) {
+	t.Parallel()
+	m := sample().Message()
+	require.Equal(t, "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b", m.UUID)
+	require.Equal(t, message.Metadata{
+		"ce_source": "/test", "ce_type": "com.example.test.v1", "ce_specversion": "1.0",
+		"ce_time": "2026-01-02T03:04:05.6789Z", "ce_subject": "key-1", "ce_aggregateversion": "7",
+		"ce_dataschema": "https://example.com/schema.json", "content-type": "application/json",
+		"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+		"record_key":  "key-1",
+	}, m.Metadata)
+}
+
+func TestFromMessageNamesWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	set := func(name, value string) func(*message.Message) {
+		return func(m *message.Message) { m.Metadata[name] = value }
+	}
+	id := func(id string) func(*message.Message) { return func(m *message.Message) { m.UUID = id } }
+	for name, row := range map[string]struct {
+		spoil func(*message.Message)
+		want  cloudevent.Code
+	}{
+		"no id":                  {id(""), cloudevent.CodeMissingID},
+		"id too long":            {id(strings.Repeat("x", 256)), cloudevent.CodeInvalidID},
+		"id too long, any way":   {id(strings.Repeat("\u65e5", 256)), cloudevent.CodeInvalidID},
+		"id with NUL":            {id("a\x00b"), cloudevent.CodeInvalidID},
+		"id with line break":     {id("a\nb"), cloudevent.CodeInvalidID},
+		"id not UTF-8":           {id("a\xff"), cloudevent.CodeInvalidID},
+		"no type":                {set("ce_type", ""), cloudevent.CodeMissingType},
+		"no source":              {set("ce_source", ""), cloudevent.CodeMissingSource},
+		"no subject":             {set("ce_subject", ""), cloudevent.CodeMissingKey},
+		"no key":                 {set("record_key", ""), cloudevent.CodeMissingKey},
+		"key too long":           {set("record_key", strings.Repeat("x", 1025)), cloudevent.CodeInvalidKey},
+		"key is another":         {set("record_key", "key-2"), cloudevent.CodeKeyMismatch},
+		"no spec version":        {set("ce_specversion", ""), cloudevent.CodeUnsupportedSpec},
+		"spec version 0.3":       {set("ce_specversion", "0.3"), cloudevent.CodeUnsupportedSpec},
+		"structured mode":        {set("content-type", "application/cloudevents+json"), cloudevent.CodeStructuredMode},
+		"header not UTF-8":       {set("x", "\xff"), cloudevent.CodeInvalidHeader},
+		"header with NUL":        {set("x", "a\x00"), cloudevent.CodeInvalidHeader},
+		"no time":                {set("ce_time", ""), cloudevent.CodeInvalidTime},
+		"time without zone":      {set("ce_time", "2026-01-02T03:04:05"), cloudevent.CodeInvalidTime},
+		"no such day":            {set("ce_time", "2026-02-30T00:00:00Z"), cloudevent.CodeInvalidTime},
+		"time before the events": {set("ce_time", "1970-01-01T00:00:00Z"), cloudevent.CodeInvalidTime},
+		"time in the far future": {set("ce_time", "2200-01-01T00:00:00Z"), cloudevent.CodeInvalidTime},
+		"year 300000":            {set("ce_time", "300000-01-01T00:00:00Z"), cloudevent.CodeInvalidTime},
+		"version 0":              {set("ce_aggregateversion", "0"), cloudevent.CodeInvalidVersion},
+		"version negative":       {set("ce_aggregateversion", "-1"), cloudevent.CodeInvalidVersion},
+		"version overflows":      {set("ce_aggregateversion", "9223372036854775808"), cloudevent.CodeInvalidVersion},
+		"version is no number":   {set("ce_aggregateversion", "1e3"), cloudevent.CodeInvalidVersion},
+		"nil value":              {func(m *message.Message) { m.Payload = nil }, cloudevent.CodeEmptyValue},
+		"empty value":            {func(m *message.Message) { m.Payload = []byte{} }, cloudevent.CodeEmptyValue},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := sample().Message()
+			row.spoil(m)
+			_, err := cloudevent.FromMessage(m)
+			var decodeErr *cloudevent.DecodeError
+			require.ErrorAs(t, err, &decodeErr)
+			require.Equal(t, row.want, decodeErr.Code)
+			require.Equal(t, string(row.want), decodeErr.ErrorCode())
+		})
+	}
+}
+
+func TestABrokenEventIsReadAsFarAsItGoes(t *testing.T) {
+	t.Parallel()
+	m := sample().Message()
+	m.Metadata["ce_time"] = "yesterday"
+	e, err := cloudevent.FromMessage(m)
+	require.Error(t, err)
+	require.Equal(t, "com.example.test.v1", e.Type)
+	require.EqualValues(t, 7, e.Version)
+}
+
+func TestOriginTravelsInTheContext(t *testing.T) {
+	t.Parallel()
+	_, ok := cloudevent.OriginFrom(context.Background())
+	require.False(t, ok)
+	want := cloudevent.Origin{
+		Topic: "t", Partition: 3, Offset: 42, Headers: []cloudevent.Header{{Name: "a", Value: []byte{0xff}}},
+	}
+	got, ok := cloudevent.OriginFrom(cloudevent.WithOrigin(context.Background(), want))
+	require.True(t, ok)
+	require.Equal(t, want, got)
+}
+
+func TestAGapIsAnErrorThatNamesItsOffsets(t *testing.T) {
+	t.Parallel()
+	m := message.NewMessage("", nil)
+	m.SetContext(cloudevent.WithOrigin(t.Context(), cloudevent.Origin{
+		Offset: 7, LastOffset: 9, Unreadable: errors.New("checksum"),
+	}))
+	_, err := cloudevent.FromMessage(m)
+	var decodeErr *cloudevent.DecodeError
+	require.ErrorAs(t, err, &decodeErr)
+	require.Equal(t, cloudevent.CodeUnreadable, decodeErr.Code)
+	require.ErrorContains(t, err, "offsets 7 to 9: checksum")
+}
+
+func FuzzFromMessage(f *testing.F) {
+	f.Add("id", "key", "2026-01-02T03:04:05Z", "1", []byte(`{}`))
+	f.Add("", "\xff", "x", "-", []byte(nil))
+	f.Fuzz(func(t *testing.T, id, key, at, version string, data []byte) {
+		m := message.NewMessage(id, data)
+		m.Metadata = message.Metadata{
+			"ce_source": "/s", "ce_type": "t", "ce_specversion": "1.0", "ce_subject": key, "record_key": key,
+			"ce_time": at, "ce_aggregateversion": version,
+		}
+		e, err := cloudevent.FromMessage(m)
+		if err != nil {
+			var decodeErr *cloudevent.DecodeError
+			require.True(t, errors.As(err, &decodeErr))
+			return
+		}
+		again, err := cloudevent.FromMessage(e.Message())
+		require.NoError(t, err, "what was read can be written and read")
+		require.Equal(t, e, again)
+	})
+}
+
+// A row that an earlier build left in an outbox keeps its headers, those included whose names are no text.
+func TestParseWireOfAnEarlierBuild(t *testing.T) {
+	t.Parallel()
+	row := `{"Key":"aw==","Headers":[{"Name":"plain","Value":"dg=="},{"Name":"","Bytes":"/2E=","Value":null}]}`
+	w, ok := cloudevent.ParseWire(base64.StdEncoding.EncodeToString([]byte(row)))
+	require.True(t, ok)
+	require.Equal(t, cloudevent.Wire{Key: []byte("k"), Headers: []cloudevent.Header{
+		{Name: "plain", Value: []byte("v")}, {Name: "\xffa"},
+	}}, w)
+}

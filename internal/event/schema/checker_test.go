@@ -1,0 +1,103 @@
+package schema_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event/schema"
+)
+
+const orderID = "https://shop.example/events/order.json"
+
+var files = fstest.MapFS{"events/order.json": {Data: []byte(
+	`{"$id":"` + orderID + `","type":"object","required":["total"],"properties":{"total":{"type":"integer"}}}`)}}
+
+// order has rules of its own; plain is read from the same payload and has none.
+type order struct {
+	Order string    `json:"order"`
+	Total int       `json:"total"`
+	At    time.Time `json:"at"`
+}
+
+func (o order) About() (string, time.Time) { return o.Order, o.At }
+func (o order) Check() error {
+	switch {
+	case o.Total == 0:
+		return errors.New("total: is nothing")
+	case o.Total < 0:
+		return errDebt
+	}
+	return nil
+}
+
+// errDebt is a rule with a code of its own.
+var errDebt = fmt.Errorf("total: %w", codedError("debt"))
+
+type codedError string
+
+func (e codedError) Error() string     { return "is below nothing" }
+func (e codedError) ErrorCode() string { return string(e) }
+
+type plain struct {
+	Total int `json:"total"`
+}
+
+func declare[T any](name, source string) cloudevent.Declaration {
+	return cloudevent.Define[T](cloudevent.Declaration{Type: name, Source: source, DataSchema: orderID}).Declaration
+}
+
+func TestThePayloadsOwnRules(t *testing.T) {
+	t.Parallel()
+	c, err := schema.Load(files, declare[order]("order", "/shop"), declare[plain]("plain", "/till"))
+	require.NoError(t, err)
+	event := func(name, source, data string) cloudevent.Event {
+		return cloudevent.Event{Type: name, Source: source, Key: "7", Time: time.Now(), Data: []byte(data)}
+	}
+	for name, test := range map[string]struct {
+		event cloudevent.Event
+		want  string
+	}{
+		"fits":                {event("order", "/shop", `{"order":"7","total":1}`), ""},
+		"imported":            {event("order", "/import", `{"order":"7","total":1}`), ""},
+		"without rules":       {event("plain", "/till", `{"total":0}`), ""},
+		"breaks the schema":   {event("plain", "/till", `{"total":"1"}`), "schema_violation: /total type"},
+		"breaks a rule":       {event("order", "/shop", `{"order":"7","total":0}`), "schema_violation: total: is nothing"},
+		"breaks a coded rule": {event("order", "/shop", `{"order":"7","total":-1}`), "debt: total: is below nothing"},
+		"another aggregate": {
+			event("order", "/shop", `{"order":"8","total":1}`),
+			"subject_mismatch: the payload is about another aggregate than the envelope",
+		},
+		"of another service": {
+			event("order", "/till", `{"order":"7","total":1}`), "schema_violation: the source is another service's",
+		},
+		"another type": {
+			event("order", "/shop", `{"order":7,"total":1}`),
+			`invalid_json: the payload does not decode into schema_test.order: "/order" is of another type`,
+		},
+		"not declared": {event("parcel", "/shop", `{"total":1}`), "unknown_type: no such event type"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := c.Validate(test.event)
+			if test.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.EqualError(t, err, "check event: "+test.want)
+		})
+	}
+}
+
+func TestASchemaIsMissingOrBroken(t *testing.T) {
+	t.Parallel()
+	_, err := schema.Load(fstest.MapFS{}, declare[plain]("plain", "/till"))
+	require.ErrorContains(t, err, "load schema of plain")
+	_, err = schema.Load(fstest.MapFS{"events/order.json": {Data: []byte(`{`)}})
+	require.ErrorContains(t, err, "load schema events/order.json")
+}

@@ -1,0 +1,98 @@
+package failure_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/internal/failure"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// Errors as pgx makes them, of a server that is there.
+func TestOnARealConnection(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	conn, err := pgx.Connect(t.Context(), pgtest.DSN(pool))
+	require.NoError(t, err)
+	verdict := func(err error) failure.Verdict {
+		require.Error(t, err)
+		return failure.Examine(err)
+	}
+
+	rows, err := conn.Query(t.Context(), `select 1`)
+	require.NoError(t, err)
+	_, busy := conn.Exec(t.Context(), `select 2`)
+	rows.Close()
+	for _, err := range []error{busy, fmt.Errorf("insert customer: %w", busy)} {
+		require.Equal(t, failure.Unknown, verdict(err).Class, "a handler that shares its connection: %v", err)
+	}
+
+	late, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+	defer cancel()
+	<-late.Done()
+	_, err = conn.Exec(late, `select 3`)
+	require.True(t, pgconn.SafeToRetry(err), "the case that looks like a lost connection and is a handler out of time")
+	require.Equal(t, "context_deadline", verdict(err).Code)
+
+	short, cancel := context.WithTimeout(t.Context(), time.Second) // which ends in the statement, not before it
+	defer cancel()
+	_, err = conn.Exec(short, `select pg_sleep(60)`)
+	require.True(t, pgconn.Timeout(err))
+	require.Equal(t, "context_deadline", verdict(err).Code)
+
+	_, err = conn.Exec(t.Context(), `select 4`) // pgx closed it after the timeout
+	require.Equal(t, failure.Verdict{Class: failure.Transient, Code: "postgres_conn_closed"}, verdict(err))
+
+	other, err := pgx.Connect(t.Context(), pgtest.DSN(pool))
+	require.NoError(t, err)
+	_, err = pool.Exec(t.Context(), `select pg_terminate_backend($1)`, other.PgConn().PID())
+	require.NoError(t, err)
+	_, err = other.Exec(t.Context(), `select 5`)
+	require.Equal(t, failure.Transient, verdict(err).Class, "%v", err)
+
+	closed, err := pgxpool.New(t.Context(), pgtest.DSN(pool))
+	require.NoError(t, err)
+	closed.Close()
+	require.Equal(t, "postgres_pool_closed", verdict(closed.Ping(t.Context())).Code)
+}
+
+// And of one that is not, or refuses every login.
+func TestNoConnection(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "twinbox-failure-") // a socket's path must be short
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	server := "postgres://u@/d?host=" + dir // another process may take a closed TCP port at once
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: filepath.Join(dir, ".s.PGSQL.5432")})
+	require.NoError(t, err)
+	listener.SetUnlinkOnClose(false)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err = pgx.Connect(ctx, server) // it takes the connection and says nothing
+	require.Equal(t, failure.Transient, failure.Classify(err), "%v", err)
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = pgx.Connect(cancelled, server)
+	require.Equal(t, failure.Cancelled, failure.Classify(err), "%v", err)
+	require.NoError(t, listener.Close())
+	_, err = pgx.Connect(t.Context(), server)
+	require.Equal(t, "net_ECONNREFUSED", failure.Examine(err).Code)
+
+	_, err = pgx.Connect(t.Context(), pgtest.DSN(pgtest.New(t))+"&application_name=x&dbname=missing")
+	var refusal *pgconn.PgError
+	require.True(t, errors.As(err, &refusal))
+	require.Equal(t, failure.Verdict{Class: failure.Transient, Code: "sql_3D000"}, failure.Examine(err))
+}

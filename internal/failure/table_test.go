@@ -1,0 +1,183 @@
+package failure_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/textproto"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/IBM/sarama"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/failure"
+	_ "example.com/twinbox/internal/failure/kafkaerrors"
+	_ "example.com/twinbox/internal/failure/pgerrors"
+)
+
+const (
+	p = failure.Permanent
+	r = failure.Transient
+	u = failure.Unknown
+	c = failure.Cancelled
+)
+
+// sample is an error as it really comes, the code it must get and its class.
+type sample struct {
+	code string
+	want failure.Class
+	err  error
+}
+
+func samples(t *testing.T) []sample {
+	t.Helper()
+	var list []sample
+	add := func(code string, want failure.Class, err error) { list = append(list, sample{code, want, err}) }
+	eachWord := func(want failure.Class, words string, err func(word string) (string, error)) {
+		for word := range strings.FieldsSeq(words) {
+			code, made := err(word)
+			add(code, want, made)
+		}
+	}
+	sql := func(state string) (string, error) { return "sql_" + state, sqlState(state) }
+	eachWord(r, `08000 08003 08006 08001 08004 08007 40000 40001 40P01 40003 55P03 55006 53000 53100 53200 53300 53400
+		57000 57P01 57P02 57P03 57P04 57P05 58000 58030 58P01 F0000 25006 26000 72000 28000 28P01 3D000`, sql)
+	eachWord(p, `22000 22001 22003 22021 22P02 22P05 23000 23502 23503 23505 23514 23P01 40002 44000 54000
+		54001 54011`, sql)
+	eachWord(u, `08P01 57014 25P02 25P03 25P04`, sql)
+
+	broker := func(number string) (string, error) {
+		n, err := strconv.Atoi(number)
+		require.NoError(t, err)
+		return "kafka_" + number, sarama.KError(int16(n)) //nolint:gosec // written below
+	}
+	eachWord(r, `2 3 5 6 7 8 9 11 13 14 15 16 19 20 22 25 27 29 30 31 33 34 41 45 47 48 49 51 52 53 54 56 57 58 59 60 61 62
+		63
+		64 65 66 70 71 72 74 75 77 78 79 80 81 83 88 89 90`, broker)
+	eachWord(p, `10 12 17 18 28 32 43 44 46 76 87`, broker)
+	eachWord(u, `-1 1 4 21 23 24 26 35 36 37 38 39 40 42 50 55 67 68 69 73 82 84 85 86 95`, broker)
+
+	smtp := func(answer string) (string, error) {
+		digits, enhanced, isEnhanced := strings.Cut(answer, "/")
+		n, err := strconv.Atoi(digits)
+		require.NoError(t, err)
+		refusal := fmt.Errorf("rcpt: %w", &textproto.Error{Code: n, Msg: strings.TrimSpace(enhanced + " words")})
+		if isEnhanced {
+			return "smtp_" + enhanced, refusal
+		}
+		return "smtp_" + digits, refusal
+	}
+	eachWord(r, `421 450 451 452 454 552 421/4.7.0 450/4.2.1 451/4.3.0 530 534 535 538 535/5.7.8 530/5.7.9 538/5.7.11
+		534/5.7.14`, smtp)
+	eachWord(p, `550 551 553 554 555 550/5.1.1 550/5.7.1 554/5.4.4 552/5.3.4`, smtp)
+	eachWord(u, `500 501 502 503 504 552/5.2.2 554/5.5.1`, smtp)
+
+	for name, err := range map[string]error{
+		"ECONNREFUSED": syscall.ECONNREFUSED, "ECONNRESET": syscall.ECONNRESET, "ECONNABORTED": syscall.ECONNABORTED,
+		"EPIPE": syscall.EPIPE, "ENOTCONN": syscall.ENOTCONN, "ETIMEDOUT": syscall.ETIMEDOUT,
+		"EHOSTUNREACH": syscall.EHOSTUNREACH, "EHOSTDOWN": syscall.EHOSTDOWN, "ENETUNREACH": syscall.ENETUNREACH,
+		"ENETDOWN": syscall.ENETDOWN, "ENETRESET": syscall.ENETRESET, "EADDRNOTAVAIL": syscall.EADDRNOTAVAIL,
+		"EMFILE": syscall.EMFILE, "ENFILE": syscall.ENFILE, "ENOBUFS": syscall.ENOBUFS, "ENOMEM": syscall.ENOMEM,
+		"ENOSPC": syscall.ENOSPC, "EAGAIN": syscall.EAGAIN, "EINTR": syscall.EINTR,
+	} {
+		add("net_"+name, r, &net.OpError{Op: "read", Err: os.NewSyscallError("read", err)})
+	}
+	return append(list, []sample{
+		{"context_canceled", c, fmt.Errorf("query: %w", context.Canceled)},
+		{"context_deadline", u, context.DeadlineExceeded},
+		{"context_deadline", u, &url.Error{Op: "Get", Err: context.DeadlineExceeded}},
+		{"net_dial", r, &url.Error{Op: "Get", Err: &net.OpError{Op: "dial", Err: context.DeadlineExceeded}}},
+		{"net_timeout", r, &url.Error{Op: "Get", Err: os.ErrDeadlineExceeded}},
+		{"net_eof", r, io.EOF},
+		{"net_eof", r, fmt.Errorf("read: %w", io.ErrUnexpectedEOF)},
+		{"net_closed", r, &net.OpError{Op: "write", Err: net.ErrClosed}},
+		{"net_closed", r, io.ErrClosedPipe},
+		{"net_timeout", r, &net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}},
+		{"net_dial", r, &net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("connect", syscall.ENOENT)}},
+		{"net_dial", r, &net.OpError{Op: "dial", Err: context.DeadlineExceeded}},
+		{"net_io", r, &net.OpError{Op: "read", Err: errors.New("whatever")}},
+		{"context_canceled", c, &net.OpError{Op: "dial", Err: context.Canceled}},
+		{"dns_not_found", r, &net.OpError{Op: "dial", Err: &net.DNSError{IsNotFound: true}}},
+		{"dns_timeout", r, &net.DNSError{IsTimeout: true}},
+		{"dns_failed", r, &net.DNSError{IsTemporary: true}},
+		{"tls_certificate", r, &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}},
+		{"tls_certificate", r, x509.HostnameError{Certificate: &x509.Certificate{}}},
+		{"tls_certificate", r, x509.CertificateInvalidError{}},
+		{"tls_handshake", r, tls.RecordHeaderError{}},
+		{"tls_handshake", r, tls.AlertError(40)},
+		{"postgres_conn_closed", r, pgconn.ErrConnClosed},
+		{"postgres_not_sent", r, fmt.Errorf("query: %w", notSent{errUnknown})},
+		{"postgres_tx_closed", u, pgx.ErrTxClosed},
+		{"postgres_commit_rolled_back", u, pgx.ErrTxCommitRollback},
+		{"outcome_unknown", r, unknownOutcome{errUnknown}},
+		{"says_permanent", p, saysPermanent(true)},
+		{"marked_permanent", p, failure.AsPermanent(errUnknown)},
+		{"marked_transient", r, failure.AsTransient(errUnknown)},
+		{"kafka_out_of_brokers", r, fmt.Errorf("connect: %w", sarama.ErrOutOfBrokers)},
+		{"kafka_broker_not_found", r, sarama.ErrBrokerNotFound},
+		{"kafka_not_connected", r, sarama.ErrNotConnected},
+		{"kafka_already_connected", r, sarama.ErrAlreadyConnected},
+		{"kafka_client_closed", c, sarama.ErrClosedClient},
+		{"kafka_client_closed", c, sarama.ErrShuttingDown},
+		{"kafka_incomplete_response", r, sarama.ErrIncompleteResponse},
+		{"kafka_incomplete_response", r, sarama.ErrInsufficientData},
+		{"kafka_no_controller", r, sarama.ErrControllerNotAvailable},
+		{"kafka_retries_exhausted", r, sarama.ErrConsumerRetriesExhausted},
+		{"kafka_no_partition", r, sarama.ErrInvalidPartition},
+		{"kafka_fetch_too_large", p, sarama.ErrMessageTooLarge},
+		{"kafka_damaged", p, sarama.ErrConsumerOffsetNotAdvanced},
+		{"kafka_damaged", p, sarama.ErrDecompressedBatchTooLarge},
+		{"kafka_damaged", p, sarama.PacketDecodingError{Info: "x"}},
+	}...)
+}
+
+// Each row of the table has an error here that meets it, and each error gets the class it must.
+func TestEveryRow(t *testing.T) {
+	t.Parallel()
+	codes := []string{"postgres_connect", "postgres_pool_closed"} // by TestNoConnection and TestOnARealConnection
+	for _, one := range samples(t) {
+		require.Equal(t, failure.Verdict{Class: one.want, Code: one.code}, failure.Examine(one.err), "%v", one.err)
+		codes = append(codes, one.code)
+	}
+	for _, row := range failure.Codes() {
+		met := slices.ContainsFunc(codes, func(code string) bool { return strings.HasPrefix(code, row) })
+		require.True(t, met, "no test of %s", row)
+	}
+}
+
+// Each number that sarama names has a row.
+func TestEveryAnswerOfABrokerIsInTheTable(t *testing.T) {
+	t.Parallel()
+	inTable := map[string]bool{}
+	for _, row := range failure.Codes() {
+		inTable[row] = true
+	}
+	for n := int16(-1); n < 200; n++ {
+		named := !strings.Contains(sarama.KError(n).Error(), "how did this happen")
+		if n != 0 && named {
+			require.True(t, inTable["kafka_"+strconv.Itoa(int(n))], "%d: %s", n, sarama.KError(n))
+		}
+	}
+}
+
+func TestWhatIsInNoRow(t *testing.T) {
+	t.Parallel()
+	for _, err := range []error{
+		sqlState("42P01"), sqlState("P0001"), sqlState("XX000"), sqlState(""), sarama.KError(1234), syscall.EACCES,
+		os.ErrNotExist, pgx.ErrNoRows, &textproto.Error{Code: 250}, &textproto.Error{Code: 7},
+	} {
+		require.Equal(t, failure.Verdict{Class: u, Code: failure.CodeUnknown}, failure.Examine(err), "%v", err)
+	}
+}

@@ -1,0 +1,28 @@
+package inbox_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/inboxtest"
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/internal/inbox"
+)
+
+// A new column of times is put into one of the lists: does it pass with the clock of a test?
+func TestTimesOfTheInboxThatTestsMove(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	pgtest.RequireTimes(t, b.Pool, "^(inbox|dead_letter)", inboxtest.Moved, inboxtest.Stays)
+
+	box := inboxtest.NewBox(t, b.Pool, inbox.NewMux(), func(c *inbox.Config) { c.Handlers = inboxtest.Only(testType) })
+	event := inboxtest.NewEvent()
+	event.Data = []byte(`{"value":1}`)
+	before := box.RequireOutcome(t, inbox.Dead, event).DeadLetter
+	inboxtest.Advance(t, b.Pool, time.Hour)
+	after := box.RequireOutcome(t, inbox.Duplicate, event).DeadLetter
+	require.Equal(t, before.FailedAt.Add(-time.Hour), after.FailedAt)
+	require.Equal(t, before.FirstFailedAt.Add(-time.Hour), after.FirstFailedAt)
+}

@@ -1,0 +1,97 @@
+package inbox_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+)
+
+// Batches of any size give random events the same outcomes, effects, dead letters and versions as handling them one
+// by one.
+func TestABatchComesToWhatItsEventsComeToAlone(t *testing.T) {
+	t.Parallel()
+	shared := setup(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		events := rapid.SliceOfN(rapid.Custom(drawEvent), 1, 12).Draw(rt, "events")
+		configure := drawConfig(rt)
+		alone := shared.play(t, 0, configure, events)
+		batch := rapid.IntRange(2, 12).Draw(rt, "batch")
+		require.Equal(rt, alone, shared.play(t, batch, configure, events))
+	})
+}
+
+// drawEvent draws from few ids, keys and versions, so that they meet. Some ids carry a time that the inbox may have
+// forgotten, others none, so that the event's own counts.
+func drawEvent(t *rapid.T) cloudevent.Event {
+	n := rapid.IntRange(0, 9).Draw(t, "id")
+	e := named(fmt.Sprintf("order-%d", n), rapid.SampledFrom([]string{"a", "b"}).Draw(t, "key"))
+	if n > 5 {
+		e.ID = fmt.Sprintf("01940000-%04d-7000-8000-000000000000", 2000*(n-6)) // from January 2025 on
+	}
+	if n%4 == 3 { // an event has one time, however often it comes
+		e.Time = e.Time.AddDate(-3, 0, 0)
+	}
+	e.Version = rapid.Int64Range(0, 4).Draw(t, "version")
+	e.Data = []byte(rapid.SampledFrom([]string{
+		`{"value":"a"}`, `{"value":"a"}`, `{"value":"b"}`, `{"value":"bad"}`, `{"value":"panic"}`, `{"value":[]}`, "",
+	}).Draw(t, "data"))
+	return e
+}
+
+func drawConfig(t *rapid.T) func(*inbox.Config) {
+	versioned := rapid.Bool().Draw(t, "versioned")
+	onGap := rapid.SampledFrom([]inbox.GapPolicy{inbox.GapAllow, inbox.GapWait, inbox.GapPark}).Draw(t, "on gap")
+	onDead := rapid.SampledFrom([]inbox.DeadPolicy{inbox.DeadHold, inbox.DeadPass}).Draw(t, "on dead")
+	onConflict := rapid.SampledFrom([]inbox.ConflictMode{inbox.ConflictError, inbox.ConflictWarn}).Draw(t, "on conflict")
+	return func(c *inbox.Config) {
+		c.Versioned, c.OnGap, c.OnDead, c.OnConflict = versioned, onGap, onDead, onConflict
+		c.MaxAttempts, c.GapWait = 1, time.Millisecond
+	}
+}
+
+// play delivers the events in batches of a size, 0 for one by one, and tells all that has come of them.
+func (b *bundle) play(
+	t *testing.T, batch int, configure func(*inbox.Config), events []cloudevent.Event,
+) (told []string) {
+	t.Helper()
+	b = b.again(t)
+	b.Exec(t, `update inbox_horizon set remembers_from = '2025-01-01'`)
+	b.Config.Batch = max(batch, 1)
+	configure(&b.Config)
+	also := b.Host.OnOutcome
+	b.Host.OnOutcome = func(e cloudevent.Event, o inbox.Outcome) {
+		told = append(told, e.ID+" "+string(o))
+		if also != nil {
+			also(e, o)
+		}
+	}
+	b.run(t, batch, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+		switch data.Value {
+		case "bad":
+			return errors.New("no idea")
+		case "panic":
+			panic("no idea")
+		}
+		return effect(ctx, tx, e, data)
+	}, records(t, t.Context(), events...))
+	for _, sql := range []string{
+		`select 'effect ' || event_id from ledger order by n`,
+		`select concat_ws(' ', 'letter', event_id, convert_from(key, 'UTF8'), version, code, class, attempts, holds,
+			remembered, convert_from(payload, 'UTF8')) from dead_letter
+			order by holds, case when holds then id end, event_id, payload`,
+		`select concat_ws(' ', 'version', key, version) from inbox_watermark order by key`,
+		`select concat_ws(' ', 'remembered', event_id, metadata ->> 'outcome', payload_hash) from inbox order by event_id`,
+	} {
+		told = append(told, b.List(t, sql)...)
+	}
+	return told
+}

@@ -1,0 +1,184 @@
+package inbox_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/migrations"
+)
+
+// go test -run '^$' -bench Inbox -benchtime 20000x ./internal/inbox
+//
+// One partition's loop, without Kafka: what a careful user writes by hand, one transaction per event, against the same
+// checks here, by batch size and by the share of redeliveries. The handler inserts one row.
+func BenchmarkInbox(b *testing.B) {
+	for _, versioned := range []bool{false, true} {
+		for _, duplicates := range []int{1, 50, 100} {
+			name := fmt.Sprintf("versioned=%t/duplicates=%d%%/", versioned, duplicates)
+			b.Run(name+"by_hand", func(b *testing.B) { benchByHand(b, versioned, duplicates) })
+			for _, batch := range []int{1, 200} {
+				b.Run(fmt.Sprintf("%sbatch=%d", name, batch), func(b *testing.B) { bench(b, batch, versioned, duplicates) })
+			}
+		}
+	}
+}
+
+// stream makes events of 1,000 keys in order; a redelivery is the event from 1,000 before.
+type stream struct {
+	redeliver int // percent
+	n         int
+	versions  map[string]int64
+	past      []cloudevent.Event
+}
+
+func (s *stream) next() cloudevent.Event {
+	s.n++
+	if len(s.past) >= 1000 && s.n%100 < s.redeliver {
+		return s.past[s.n%1000]
+	}
+	key := fmt.Sprintf("key-%04d", s.n%1000)
+	s.versions[key]++
+	e := cloudevent.Event{
+		ID: uuid.Must(uuid.NewV7()).String(), Source: "/bench", Type: testType, Key: key, Version: s.versions[key],
+		Time: time.Now(), Data: fmt.Appendf(nil, `{"value":"%d %0200d"}`, s.n, 0),
+	}
+	if len(s.past) < 1000 {
+		s.past = append(s.past, e)
+	}
+	return e
+}
+
+// prepare gives a database that has processed the first 1,000 events, and the messages of the rest.
+func prepare(
+	b *testing.B, redeliver int, handle func(*pgxpool.Pool, []*message.Message),
+) (*pgxpool.Pool, []*message.Message) {
+	b.Helper()
+	pool := pgtest.New(b, migrations.Inbox)
+	if _, err := pool.Exec(b.Context(), `create table effect (event_id text, value text)`); err != nil {
+		b.Fatal(err)
+	}
+	s := &stream{redeliver: redeliver, versions: map[string]int64{}}
+	messages := func(n int) []*message.Message {
+		msgs := make([]*message.Message, n)
+		for i := range msgs {
+			e := s.next()
+			msgs[i] = e.Message()
+			msgs[i].SetContext(cloudevent.WithOrigin(b.Context(), cloudevent.Origin{
+				Group: "bench.group", Topic: "bench", Partition: 1, Offset: int64(s.n), Time: e.Time, Key: []byte(e.Key),
+			}))
+		}
+		return msgs
+	}
+	handle(pool, messages(1000))
+	return pool, messages(b.N)
+}
+
+func bench(b *testing.B, batch int, versioned bool, duplicates int) {
+	run := func(pool *pgxpool.Pool, msgs []*message.Message) {
+		mux := inbox.NewMux()
+		inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+			return inbox.Queue(ctx, tx, insertEffect, e.ID, data.Value)
+		})
+		in, err := inbox.New(inbox.Config{
+			Consumer: "bench", Pool: pool, Batch: batch, Versioned: versioned, Log: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		handle := in.BatchMiddleware(
+			mux.HandleMessage)
+		for len(msgs) > 0 {
+			n := min(batch, len(msgs))
+			if _, err := handle(b.Context(), msgs[:n]); err != nil {
+				b.Fatal(err)
+			}
+			msgs = msgs[n:]
+		}
+		if err := in.Close(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	pool, msgs := prepare(b, duplicates, run)
+	measured(b, func() { run(pool, msgs) })
+}
+
+const insertEffect = `insert into effect (event_id, value) values ($1, $2)`
+
+func measured(b *testing.B, run func()) {
+	b.ReportAllocs()
+	b.ResetTimer()
+	run()
+	b.StopTimer()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
+}
+
+func benchByHand(b *testing.B, versioned bool, duplicates int) {
+	run := func(pool *pgxpool.Pool, msgs []*message.Message) {
+		for _, msg := range msgs {
+			if err := byHand(msg, pool, versioned); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	pool, msgs := prepare(b, duplicates, run)
+	measured(b, func() { run(pool, msgs) })
+}
+
+var errBenchConflict = errors.New("same id, other payload")
+
+// byHand is one transaction per event: id, hash, version, effect, commit.
+func byHand(msg *message.Message, pool *pgxpool.Pool, versioned bool) error {
+	event, err := cloudevent.FromMessage(msg)
+	if err != nil {
+		return err
+	}
+	ctx := msg.Context()
+	origin, _ := cloudevent.OriginFrom(ctx)
+	id, err := uuid.Parse(event.ID)
+	if err != nil {
+		return err
+	}
+	at, hash := time.Unix(id.Time().UnixTime()), sha256.Sum256(event.Data)
+	metadata := fmt.Sprintf(`{"group":%q,"topic":%q,"partition":%d,"offset":%d}`,
+		origin.Group, origin.Topic, origin.Partition, origin.Offset)
+	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `insert into inbox (consumer, event_id, event_time, event_type, payload_hash, metadata)
+			values ($1, $2, $3, $4, $5, $6) on conflict do nothing`,
+			"bench", event.ID, at, event.Type, hash[:], metadata)
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() == 0 {
+			var known []byte
+			err := tx.QueryRow(ctx, `select payload_hash from inbox where consumer = $1 and event_id = $2 and event_time = $3`,
+				"bench", event.ID, at).Scan(&known)
+			if err == nil && [32]byte(known) != hash {
+				err = errBenchConflict
+			}
+			return err
+		}
+		if versioned {
+			tag, err = tx.Exec(ctx, `insert into inbox_watermark as w (consumer, key, version) values ($1, $2, $3)
+				on conflict (consumer, key) do update set version = excluded.version where w.version < excluded.version`,
+				"bench", event.Key, event.Version)
+			if err != nil || tag.RowsAffected() == 0 {
+				return err
+			}
+		}
+		_, err = tx.Exec(ctx, insertEffect, event.ID, string(event.Data[10:30]))
+		return err
+	})
+}

@@ -1,0 +1,81 @@
+package inbox_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/inboxtest"
+	"example.com/twinbox/internal/inbox"
+)
+
+// What every inbox promises, and no second effect in any of it.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	inboxtest.Conform(t, func(t *testing.T) *inboxtest.Subject {
+		t.Helper()
+		b := setup(t)
+		effectOf := func(consumer, id string) string { return consumer + "\t" + id }
+		open := func(t *testing.T, consumer string) inboxtest.Process {
+			t.Helper()
+			cfg := b.Config
+			cfg.Consumer = consumer
+			in, err := inbox.New(cfg)
+			require.NoError(t, err)
+			return func(ctx context.Context, id string, handler inboxtest.Handler) (inbox.Outcome, error) {
+				return in.Process(ctx, id, func(ctx context.Context, tx pgx.Tx) error {
+					return handler.Run(func() error { return b.Note(effectOf(consumer, id))(ctx, tx) })
+				})
+			}
+		}
+		return &inboxtest.Subject{
+			Open: open, Beside: open,
+			Effects: func(t *testing.T, consumer, id string) int {
+				t.Helper()
+				return b.Effects(t, effectOf(consumer, id))
+			},
+			Counted:    func(*testing.T) int { return 0 },
+			Stop:       b.lock,
+			Start:      b.unlock,
+			AfterCrash: 1,
+			Forget: func(t *testing.T, consumer, id string) {
+				t.Helper()
+				b.Exec(t, `delete from inbox where consumer = $1 and event_id = $2`, consumer, id)
+				b.Exec(t, `update inbox_horizon set remembers_from = now() + interval '1 day'`)
+			},
+			Forgotten: inbox.Expired,
+		}
+	})
+}
+
+// lock ends all sessions of the bundle's database and lets no new one in, as a server that is away would.
+func (b *bundle) lock(t *testing.T) {
+	t.Helper()
+	b.onServer(t, "alter database %s allow_connections false", "select pg_terminate_backend(pid) from pg_stat_activity "+
+		"where datname = '%s'")
+}
+
+// unlock brings it back.
+func (b *bundle) unlock(t *testing.T) {
+	t.Helper()
+	b.onServer(t, "alter database %s allow_connections true")
+	b.Pool.Reset() // of sessions that have not noticed
+}
+
+// onServer runs statements about the bundle's database in another one.
+func (b *bundle) onServer(t *testing.T, statements ...string) {
+	t.Helper()
+	cfg := b.Pool.Config().ConnConfig.Copy()
+	name := cfg.Database
+	cfg.Database = "postgres"
+	conn, err := pgx.ConnectConfig(t.Context(), cfg)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close(t.Context())) }()
+	for _, statement := range statements {
+		_, err := conn.Exec(t.Context(), strings.ReplaceAll(statement, "%s", name))
+		require.NoError(t, err)
+	}
+}

@@ -1,0 +1,55 @@
+package inbox_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/event/cloudevent"
+)
+
+type fromOutside struct{}
+
+// In a batch, too, a handler sees the values of its own message, and the deadline of the attempt; when the partition
+// goes, so do its context and those that it has derived.
+func TestTheContextOfAHandler(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.Config.HandlerTimeout = time.Hour
+	lost := errors.New("partition lost")
+	partition, lose := context.WithCancelCause(context.WithValue(t.Context(), fromOutside{}, "value"))
+	defer lose(nil)
+	var offsets []int64
+	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ testData) error {
+		origin, known := cloudevent.OriginFrom(ctx)
+		require.True(t, known)
+		offsets = append(offsets, origin.Offset)
+		require.Equal(t, "value", ctx.Value(fromOutside{}))
+		deadline, limited := ctx.Deadline()
+		require.True(t, limited)
+		require.WithinDuration(t, time.Now(), deadline, b.Config.HandlerTimeout)
+		require.NoError(t, ctx.Err())
+		if len(offsets) < 3 {
+			return nil
+		}
+		derived, cancel := context.WithCancel(ctx)
+		defer cancel()
+		lose(lost)
+		<-derived.Done()
+		require.ErrorIs(t, context.Cause(derived), lost)
+		return ctx.Err()
+	})
+	msgs := records(t, partition, newEvent(), newEvent(), newEvent())
+	handled, err := handle(partition, msgs)
+	require.Zero(t, handled)
+	require.ErrorIs(t, err, lost)
+	require.Equal(t, []int64{0, 1, 2}, offsets)
+	require.Zero(t, b.Count(t, `select count(*) from inbox`))
+	for _, msg := range msgs {
+		require.Equal(t, "value", msg.Context().Value(fromOutside{}), "the message has its own context again")
+	}
+}

@@ -1,0 +1,59 @@
+package deadletter_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/metrictest"
+	"example.com/twinbox/internal/inbox/deadletter"
+	"example.com/twinbox/internal/inbox/deadletter/operate"
+)
+
+// measured is what the gauges say, by name, consumer and state.
+func measured(t *testing.T, g *deadletter.Gauges) map[string]float64 {
+	t.Helper()
+	metrics, err := g.Measure(t.Context())
+	require.NoError(t, err)
+	names := map[*prometheus.Desc]string{}
+	descs := make(chan *prometheus.Desc, 2)
+	g.Describe(descs)
+	names[<-descs], names[<-descs] = "waiting", "oldest"
+	values := map[string]float64{}
+	for _, m := range metrics {
+		value, labels := metrictest.Gauge(t, m)
+		name := names[m.Desc()]
+		for _, label := range labels {
+			name += " " + label[1]
+		}
+		values[name] = value
+	}
+	return values
+}
+
+func TestWaitingLettersAreCountedByState(t *testing.T) {
+	t.Parallel()
+	old, parked, other := letter(1), letter(2), letter(3)
+	old.FirstFailedAt = time.Now().Add(-time.Hour)
+	parked.Class, parked.FirstFailedAt = deadletter.ClassParked, time.Now()
+	other.Consumer = "another"
+	store, pool := open(t, old, parked, other)
+	gauges := deadletter.NewGauges(pool, func() []string { return []string{"test", "idle"} })
+	got := measured(t, gauges)
+	require.InDelta(t, 3600, got["oldest test dead"], 60)
+	require.Less(t, got["oldest test parked"], 60.0)
+	delete(got, "oldest test dead")
+	delete(got, "oldest test parked")
+	require.Equal(t, map[string]float64{
+		"waiting test dead": 1, "waiting test parked": 1,
+		"waiting idle dead": 0, "waiting idle parked": 0, "oldest idle dead": 0, "oldest idle parked": 0,
+	}, got, "a consumer without dead letters has 0, and is not absent")
+
+	_, err := store.Discard(t.Context(), operate.Filter{IDs: []int64{1}}, by)
+	require.NoError(t, err)
+	got = measured(t, gauges)
+	require.Zero(t, got["waiting test dead"])
+	require.Zero(t, got["oldest test dead"])
+}

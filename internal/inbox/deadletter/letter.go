@@ -1,0 +1,140 @@
+package deadletter
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/failure"
+)
+
+// State says what has become of a dead letter.
+type State string
+
+// The states. Only a waiting dead letter changes.
+const (
+	Waiting   State = "waiting"
+	Replayed  State = "replayed"  // settled by a replay; [Letter.Outcome] says how
+	Discarded State = "discarded" // given up by an operator
+)
+
+// ClassParked is the class of a dead letter that has not failed itself: it waits for an earlier record of its key.
+const ClassParked = "parked"
+
+// Kind is what the audit trail calls a dead letter; the subject is its ID in decimal.
+const Kind = "dead_letter"
+
+// Header is one record header.
+type Header = cloudevent.Header
+
+// Letter is one record that a consumer gave up or parked.
+type Letter struct {
+	ID        int64  `json:"id"`
+	Consumer  string `json:"consumer"`
+	EventID   string `json:"event_id"` // topic/partition/offset where the record carries none
+	EventType string `json:"event_type"`
+	Version   int64  `json:"version"` // of the event; 0: none
+
+	// The record as it came, byte for byte. A key or a payload that is nil was null, which is not an empty one. Of
+	// records that could not be read (code unreadable) the payload is what there was of their batch on the log, 1 MiB
+	// of it at most.
+	Key        []byte    `json:"key"`
+	Headers    []Header  `json:"headers"`
+	Payload    []byte    `json:"payload"`
+	Group      string    `json:"group"` // that consumed it
+	Topic      string    `json:"topic"`
+	Partition  int32     `json:"partition"`
+	Offset     int64     `json:"offset"`
+	RecordTime time.Time `json:"record_time,omitzero"`
+	RecordMS   int64     `json:"record_ms,omitzero"` // milliseconds since 1970, of a time that RecordTime cannot hold
+
+	// Edited is what a replay takes instead; nil without an edit.
+	Edited *Edited `json:"edited,omitempty"`
+
+	Class         string    `json:"class"`
+	Code          string    `json:"code"` // stable: group by this, never by the error
+	Error         string    `json:"error"`
+	Attempts      int       `json:"attempts"`
+	FirstFailedAt time.Time `json:"first_failed_at"`
+	FailedAt      time.Time `json:"failed_at"`
+
+	State      State     `json:"state"`
+	Holds      bool      `json:"holds"`      // while it waits, later events of its key park behind it
+	Remembered bool      `json:"remembered"` // its id was taken in the inbox together with it
+	Replays    int       `json:"replays"`    // that failed
+	Outcome    string    `json:"outcome,omitempty"`
+	SettledAt  time.Time `json:"settled_at,omitzero"` // zero while it waits
+}
+
+// Edited is the record that an operator put in the place of the one that came.
+type Edited struct {
+	Headers []Header  `json:"headers"`
+	Payload []byte    `json:"payload"`
+	By      string    `json:"by"`
+	At      time.Time `json:"at"`
+}
+
+// Current is the record to replay: the edited one where there is one.
+func (l Letter) Current() (headers []Header, payload []byte) {
+	if l.Edited != nil {
+		return l.Edited.Headers, l.Edited.Payload
+	}
+	return l.Headers, l.Payload
+}
+
+// RecordedAt is the record's own timestamp; zero where it has none.
+func (l Letter) RecordedAt() time.Time {
+	if l.RecordMS != 0 {
+		return time.UnixMilli(l.RecordMS)
+	}
+	return l.RecordTime
+}
+
+// CorrelationID is what the record carries, or the event's id.
+func (l Letter) CorrelationID() string {
+	e := cloudevent.Event{ID: l.EventID, Extensions: make(map[string]string, len(l.Headers))}
+	for _, h := range l.Headers {
+		e.Extensions[h.Name] = string(h.Value)
+	}
+	return e.CorrelationID()
+}
+
+// Parked says that the dead letter has not failed itself.
+func (l Letter) Parked() bool { return l.Class == ClassParked }
+
+// KeyStart is what the column key_start holds of a key, and what dead letters are ordered by: an index does not take
+// any length. The key of an event is all there.
+func KeyStart(key []byte) []byte { return key[:min(len(key), cloudevent.MaxKeyBytes)] }
+
+// CopyPrefix begins the names of the topics for copies.
+const CopyPrefix = "dlq."
+
+// CopyTopic is where the copies of a group's dead letters of a topic go.
+func CopyTopic(group, topic string) string { return CopyPrefix + group + "." + topic }
+
+// Copy is the dead letter as a record for other tools: the key and the headers that came, in their order, and behind
+// them why it is here: the headers that KIP-1191 gives a dead letter, and what it has no name for. The value is the
+// payload that came. A copy is not replayed: the row is.
+func (l Letter) Copy() cloudevent.Wire {
+	wire := cloudevent.Wire{Key: l.Key, Headers: slices.Clone(l.Headers), NullValue: l.Payload == nil}
+	for _, h := range [][2]string{
+		{"__dlq.errors.topic", l.Topic},
+		{"__dlq.errors.partition", strconv.Itoa(int(l.Partition))},
+		{"__dlq.errors.offset", strconv.FormatInt(l.Offset, 10)},
+		{"__dlq.errors.group", l.Group},
+		{"__dlq.errors.delivery.count", strconv.Itoa(l.Attempts)},
+		{"__dlq.errors.message", failure.Cut(Text(l.Error), maxMessage)},
+		{"dlq_error_class", l.Class},
+		{"dlq_error_code", l.Code},
+		{"dlq_attempts", strconv.Itoa(l.Attempts)},
+		{"dlq_first_failed_at", l.FirstFailedAt.UTC().Format(time.RFC3339Nano)},
+		{"dlq_replay_count", strconv.Itoa(l.Replays)},
+		{"dlq_handler", l.Consumer},
+	} {
+		wire.Headers = append(wire.Headers, cloudevent.Header{Name: h[0], Value: []byte(h[1])})
+	}
+	return wire
+}
+
+const maxMessage = 950 // bytes of the error in the copy, with how much is missing 1000; the row has failure.MaxText

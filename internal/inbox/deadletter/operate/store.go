@@ -1,0 +1,111 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/internal/inbox/deadletter"
+)
+
+// Store reads and changes the dead letters of all consumers of one database.
+type Store struct{ pool *pgxpool.Pool }
+
+// NewStore opens nothing: the tables must be there (migrations/inbox, migrations/audit).
+func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
+
+// list is a page of what the filter picks, by a statement that it completes with a condition and a limit.
+func list[T any](ctx context.Context, s *Store, f Filter, sql string, row pgx.RowToFunc[T]) ([]T, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	const defaultLimit = 100
+	condition, args := f.Where(1)
+	rows, _ := s.pool.Query(ctx, fmt.Sprintf(sql, condition, cmp.Or(f.Limit, defaultLimit)), args...)
+	found, err := pgx.CollectRows(rows, row)
+	if err != nil {
+		return nil, fmt.Errorf("list dead letters: %w", err)
+	}
+	return found, nil
+}
+
+// maxPageBytes bounds what one page of whole dead letters takes in memory, beyond the first of them: 8 MiB.
+const maxPageBytes = `8388608`
+
+// The sizes are known without reading what they are of.
+const selectPage = `
+select ` + deadletter.Columns + ` from (
+    select *, row_number() over by_id as nth, sum(octet_length(payload) + coalesce(octet_length(edited_payload), 0)
+        + pg_column_size(headers) + pg_column_size(error)) over by_id as bytes
+    from (select * from public.dead_letter where %[1]s order by id limit %[2]d) picked
+    window by_id as (order by id)
+) sized
+where nth = 1 or bytes <= ` + maxPageBytes + ` order by id`
+
+// List is a page of whole dead letters that the filter picks, by ID. It ends early where the records become large, but
+// never before the first: the next page begins with [Filter.After] at the last ID of this one, and an empty one is the
+// end. To look at many dead letters use [Store.Summaries], which reads no payload.
+func (s *Store) List(ctx context.Context, f Filter) ([]deadletter.Letter, error) {
+	return list(ctx, s, f, selectPage, deadletter.Scan)
+}
+
+// Get is one dead letter, with what its record holds if that is asked for, and what was done to it, oldest first. The
+// error is an [*Error] with [CodeNotFound] where there is none.
+func (s *Store) Get(ctx context.Context, id int64, content bool) (Summary, []audit.Action, error) {
+	l, err := get(ctx, s.pool, id, "")
+	if err != nil {
+		return Summary{}, nil, err
+	}
+	rows, _ := s.pool.Query(ctx, fmt.Sprintf(selectSummaries, "id = $1", 1), id)
+	shown, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Summary])
+	if err != nil {
+		return shown, nil, fmt.Errorf("read dead letter: %w", err)
+	}
+	shown.Error, _ = l.Error, shown.Key.ScanBytes(l.Key) // whole
+	if content {
+		shown.show(l)
+	}
+	history, err := audit.Of(ctx, s.pool, deadletter.Kind, strconv.FormatInt(id, 10))
+	return shown, history, err
+}
+
+// get reads a dead letter, and locks it if the suffix says so.
+func get(ctx context.Context, q audit.Querier, id int64, lock string) (deadletter.Letter, error) {
+	rows, _ := q.Query(ctx, `select `+deadletter.Columns+` from public.dead_letter where id = $1 `+lock, id)
+	l, err := pgx.CollectExactlyOneRow(rows, deadletter.Scan)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return l, &Error{CodeNotFound, fmt.Sprintf("no dead letter %d", id)}
+	case err != nil:
+		return l, fmt.Errorf("read dead letter: %w", err)
+	}
+	return l, nil
+}
+
+// The stable codes of an [Error].
+const (
+	CodeNotFound        = "not_found"
+	CodeNotWaiting      = "not_waiting"      // it is settled: nothing changes any more
+	CodeMissingOperator = "missing_operator" // a replay says who makes it
+	CodeMissingFilter   = "missing_filter"   // a change of everything at once is not offered
+	CodeInvalidFilter   = "invalid_filter"
+	CodeNothingToEdit   = "nothing_to_edit"
+	CodeInvalidHeaders  = "invalid_headers"
+)
+
+// An Error is a refusal: the caller asked for what cannot be done, and nothing was changed.
+type Error struct {
+	Code   string
+	Detail string
+}
+
+func (e *Error) Error() string { return e.Code + ": " + e.Detail }
+
+// ErrorCode is the stable code.
+func (e *Error) ErrorCode() string { return e.Code }

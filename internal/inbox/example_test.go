@@ -1,0 +1,62 @@
+package inbox_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/migrations"
+)
+
+// An event delivered three times has one effect.
+func ExampleInbox_Process() {
+	ctx := context.Background()
+	pool, drop := pgtest.Open(migrations.Inbox)
+	defer drop()
+	orders, err := inbox.New(inbox.Config{Consumer: "orders", Pool: pool})
+	if err != nil {
+		panic(err)
+	}
+	for range 3 {
+		outcome, err := orders.Process(ctx, "order-42-placed", func(ctx context.Context, tx pgx.Tx) error {
+			fmt.Println("reserving stock")
+			return nil // write through tx here
+		})
+		fmt.Println(outcome, err)
+	}
+	// Output:
+	// reserving stock
+	// applied <nil>
+	// duplicate <nil>
+	// duplicate <nil>
+}
+
+// A typed handler under the Watermill middleware, as a service installs it.
+func ExampleHandle() {
+	pool, drop := pgtest.Open(migrations.Inbox)
+	defer drop()
+
+	type orderPlaced struct {
+		Total int `json:"total"`
+	}
+	placed := cloudevent.Define[orderPlaced](cloudevent.Declaration{Type: "com.example.order-placed.v1"})
+	mux := inbox.NewMux()
+	inbox.Handle(mux, placed,
+		func(ctx context.Context, tx pgx.Tx, event cloudevent.Event, order orderPlaced) error {
+			fmt.Printf("order %s over %d\n", event.Key, order.Total)
+			return nil // write through tx here
+		})
+	orders, err := inbox.New(inbox.Config{Consumer: "orders", Pool: pool, Handlers: mux})
+	if err != nil {
+		panic(err)
+	}
+	// router.AddConsumerHandler("orders", topic, subscriber, mux.HandleNoPublish).AddMiddleware(orders.Middleware)
+	fmt.Println(deliver(orders, mux, orderEvent().Message()))
+	// Output:
+	// order 42 over 99
+	// <nil>
+}

@@ -1,0 +1,105 @@
+package kv
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/inboxtest"
+	"example.com/twinbox/dev/natstest"
+	"example.com/twinbox/internal/inbox"
+)
+
+// subject is an inbox on the store that open gives, with a cache that is too small for the suite.
+func subject(open func(t *testing.T) Store) *inboxtest.Subject {
+	registry, done := prometheus.NewRegistry(), &effects{}
+	effectOf := func(consumer, id string) string { return consumer + "\x00" + id }
+	process := func(owner string) func(t *testing.T, consumer string) inboxtest.Process {
+		return func(t *testing.T, consumer string) inboxtest.Process {
+			t.Helper()
+			cfg := quiet(registry)
+			cfg.Owner, cfg.Cache = owner, 8
+			in := newInbox(t, open(t), cfg)
+			return func(ctx context.Context, id string, handler inboxtest.Handler) (inbox.Outcome, error) {
+				outcome, err := in.Process(ctx, consumer, id, func(ctx context.Context) error {
+					return handler.Run(func() error { return done.note(effectOf(consumer, id))(ctx) })
+				})
+				return inbox.Outcome(outcome), err
+			}
+		}
+	}
+	return &inboxtest.Subject{
+		Open: process("test"), Beside: process(""), // a name of its own each time
+		Effects: func(_ *testing.T, consumer, id string) int { return done.of(effectOf(consumer, id)) },
+		Counted: func(t *testing.T) int {
+			t.Helper()
+			return counter(t, registry, secondEffects)
+		},
+		Forget: func(t *testing.T, consumer, id string) {
+			t.Helper()
+			forget(t, open(t), digestOf(consumer, id).key())
+		},
+		Forgotten:  inbox.Applied,
+		AfterCrash: 2,
+	}
+}
+
+// forget removes the key as its expiry would.
+func forget(t *testing.T, store Store, key string) {
+	t.Helper()
+	entry, err := store.Get(t.Context(), key)
+	require.NoError(t, err)
+	require.NoError(t, store.Delete(t.Context(), key, entry.Revision))
+}
+
+func TestConformanceOnMemory(t *testing.T) {
+	t.Parallel()
+	inboxtest.Conform(t, func(*testing.T) *inboxtest.Subject {
+		store := NewMemory(0)
+		return subject(func(*testing.T) Store { return store })
+	})
+}
+
+// Each process has a connection of its own, and the server can be stopped.
+func TestConformanceOnJetStream(t *testing.T) {
+	t.Parallel()
+	inboxtest.Conform(t, func(t *testing.T) *inboxtest.Subject {
+		t.Helper()
+		server := natstest.New(t)
+		s := subject(func(t *testing.T) Store { return bucket(t, server, 0) })
+		s.Stop = func(*testing.T) { server.Stop() }
+		s.Start = func(t *testing.T) { server.Start(t) }
+		return s
+	})
+}
+
+// The outcomes are those of the SQL inbox, where there is one that means the same.
+func TestOutcomesAreNamedAsInTheSQLInbox(t *testing.T) {
+	t.Parallel()
+	for ours, sql := range map[Outcome]inbox.Outcome{
+		Applied: inbox.Applied, Duplicate: inbox.Duplicate, Failed: inbox.Failed,
+	} {
+		require.Equal(t, string(sql), string(ours))
+	}
+}
+
+// The bucket's own time to live ends what was remembered, and until then nothing else does.
+func TestABucketForgetsAfterItsTime(t *testing.T) {
+	t.Parallel()
+	store := bucket(t, natstest.New(t), time.Second)
+	in, done := newInbox(t, store, quiet(prometheus.NewRegistry())), &effects{}
+	before := time.Now()
+	for {
+		outcome, err := in.Process(t.Context(), "test", "id-1", done.note("id-1"))
+		require.NoError(t, err)
+		if outcome == Applied && done.of("id-1") == 2 {
+			break
+		}
+		require.Less(t, time.Since(before), waitLimit)
+		require.NoError(t, pause(t.Context(), 20*time.Millisecond))
+	}
+	require.GreaterOrEqual(t, time.Since(before), time.Second)
+}

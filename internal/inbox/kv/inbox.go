@@ -1,0 +1,187 @@
+package kv
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/fault"
+)
+
+// Outcome is what became of one delivery of one event. The names are those of the SQL inbox.
+type Outcome string
+
+// The outcomes. Each is counted in inbox_kv_messages_total.
+const (
+	Applied   Outcome = "applied"   // new: the handler ran, and the id is remembered
+	Duplicate Outcome = "duplicate" // the id is remembered: skipped, and no error
+	Failed    Outcome = "failed"    // the id is not remembered; the delivery is to be repeated
+)
+
+// Inbox remembers for any number of consumers. It is safe for concurrent use and starts no goroutine.
+type Inbox struct {
+	cfg     Config
+	store   Store
+	life    string // of this process, as its claims name it
+	cache   *cache
+	twins   *twins
+	metrics *metrics
+	away    atomic.Bool // the store, when it was asked last
+}
+
+// New returns an inbox that remembers in the store.
+func New(store Store, cfg Config) (*Inbox, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	m := newMetrics(cfg.Registerer)
+	known, err := newCache(cfg.Cache, store.TTL(), m.evictions)
+	if err != nil {
+		return nil, fmt.Errorf("make cache: %w", err)
+	}
+	return &Inbox{cfg: cfg, store: store, life: rand.Text(), cache: known, twins: newTwins(), metrics: m}, nil
+}
+
+// call is one delivery under way.
+type call struct {
+	*Inbox
+	consumer, id string
+	digest       digest
+	key          string
+}
+
+// Process runs fn unless the consumer has processed the id, and reports what became of it: [Applied], or [Duplicate]
+// when the id was processed before, in which case fn does not run and the error is nil. When fn fails the outcome is
+// [Failed], its error says why, and calling again runs it again. A call for an id that another one is at work on waits
+// for that one's end.
+//
+// Without an answer from the store the outcome is Failed as well, and the error is an [ErrUnavailable]; if fn had its
+// effect by then, the call goes on trying to remember that until ctx ends. With [Apply], fn runs, and the outcome is
+// Applied though nothing is remembered.
+//
+// Consumers see each event once each. Their names have no NUL; ids are any text of 1 to 255 characters, none of them a
+// control character; another one is a [*cloudevent.DecodeError], and permanent.
+func (in *Inbox) Process(
+	ctx context.Context, consumer, id string, fn func(context.Context) error,
+) (outcome Outcome, err error) {
+	outcome, err = in.process(ctx, consumer, id, fn)
+	in.metrics.messages.WithLabelValues(consumer, string(outcome)).Inc()
+	return outcome, err
+}
+
+var errConsumer = errors.New("kv inbox: a consumer's name is missing or has a NUL")
+
+func (in *Inbox) process(
+	ctx context.Context, consumer, id string, fn func(context.Context) error,
+) (Outcome, error) {
+	if consumer == "" || strings.Contains(consumer, "\x00") {
+		return Failed, failure.AsPermanent(errConsumer)
+	}
+	if err := cloudevent.ValidID(id); err != nil {
+		return Failed, failure.AsPermanent(err)
+	}
+	digest := digestOf(consumer, id)
+	c := &call{in, consumer, id, digest, digest.key()}
+	leave, err := in.twins.enter(ctx, digest)
+	if err != nil {
+		return Failed, err
+	}
+	defer leave()
+	if in.cache.has(digest) {
+		c.found("cache")
+		return Duplicate, nil
+	}
+	if revision, left := in.twins.takeUnmarked(digest); left { // an earlier call had the effect
+		return c.mark(ctx, revision)
+	}
+	revision, err := c.claim(ctx)
+	switch {
+	case errors.Is(err, errDone):
+		c.found("store")
+		return Duplicate, nil
+	case err != nil && in.cfg.OnOutage == Apply && errors.Is(err, ErrUnavailable):
+		return c.applyUnasked(ctx, fn)
+	case err != nil:
+		return Failed, err
+	}
+	c.found("nowhere")
+	fault.Here("inbox.kv.claimed")
+	if err := c.run(ctx, fn); err != nil {
+		c.release(ctx, revision)
+		return Failed, err
+	}
+	fault.Here("inbox.kv.handled")
+	outcome, err := c.mark(ctx, revision)
+	fault.Here("inbox.kv.marked")
+	return outcome, err
+}
+
+// run runs the handler for as long as it may take.
+func (c *call) run(ctx context.Context, fn func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.HandlerTimeout)
+	defer cancel()
+	return fn(ctx)
+}
+
+// applyUnasked runs the handler though the store does not answer, and asks it once more afterwards: an outage may end
+// meanwhile.
+func (c *call) applyUnasked(ctx context.Context, fn func(context.Context) error) (Outcome, error) {
+	if err := c.run(ctx, fn); err != nil {
+		return Failed, err
+	}
+	c.possible("outage")
+	_, _ = c.markOnce(ctx, 0)
+	return Applied, nil
+}
+
+func (c *call) found(where string) { c.metrics.lookups.WithLabelValues(c.consumer, where).Inc() }
+
+// possible counts an effect that may be a second one.
+func (c *call) possible(cause string) {
+	c.metrics.seconds.WithLabelValues(c.consumer, cause).Inc()
+	c.cfg.Log.Warn("second effect possible", "consumer", c.consumer, "event_id", c.id, "cause", cause)
+}
+
+// ask puts one question to the store, within its time. Its error is one of the store's answers, or transient.
+func (c *call) ask(ctx context.Context, question string, of func(context.Context) error) error {
+	asking, cancel := context.WithTimeout(ctx, c.cfg.StoreTimeout)
+	defer cancel()
+	err := of(asking)
+	if err == nil || errors.Is(err, ErrNotFound) || errors.Is(err, ErrRevision) {
+		if c.away.CompareAndSwap(true, false) {
+			c.cfg.Log.Info("inbox store is back")
+		}
+		return err
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", question, context.Cause(ctx))
+	}
+	c.metrics.errors.WithLabelValues(c.consumer, question).Inc()
+	if c.away.CompareAndSwap(false, true) {
+		c.cfg.Log.Warn("inbox store does not answer", "question", question, "policy", c.cfg.OnOutage, "error", err)
+	}
+	return failure.AsTransient(fmt.Errorf("%s: %w: %w", question, ErrUnavailable, err))
+}
+
+func (in *Inbox) backoff() *failure.Backoff {
+	return &failure.Backoff{Min: in.cfg.RetryMin, Max: in.cfg.RetryMax}
+}
+
+// pause waits, and returns an error when ctx ends before.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for inbox store: %w", context.Cause(ctx))
+	}
+}

@@ -1,0 +1,53 @@
+package kv
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"example.com/twinbox/internal/failure"
+)
+
+var errPublishes = errors.New("handler returned messages to publish: they would be lost by a crash after the mark")
+
+// Middleware makes a handler run unless the consumer has processed the message's id; [Config.ID] says what that is. A
+// duplicate is acknowledged. A handler's error is returned, and its event is not remembered.
+//
+// While the store does not answer it waits, until the message's context ends; then it returns an error that
+// failure.Classify knows as cancelled or transient. Install Watermill's Retry and PoisonQueue around it, not inside: an
+// event that was given up is not remembered then, so that it can be handled when it comes back from the poison queue.
+// Give the queue a filter that keeps those two classes out.
+//
+// Messages that the handler returns for publishing are refused: publish in the handler.
+func (in *Inbox) Middleware(consumer string) message.HandlerMiddleware {
+	return func(next message.HandlerFunc) message.HandlerFunc {
+		return func(msg *message.Message) ([]*message.Message, error) {
+			return nil, in.handle(consumer, msg, next)
+		}
+	}
+}
+
+func (in *Inbox) handle(consumer string, msg *message.Message, next message.HandlerFunc) error {
+	ctx, backoff := msg.Context(), in.backoff()
+	defer msg.SetContext(ctx)
+	for {
+		ran := false
+		outcome, err := in.process(ctx, consumer, in.cfg.ID(msg), func(ctx context.Context) error {
+			ran = true
+			msg.SetContext(ctx)
+			produced, err := next(msg)
+			if err == nil && len(produced) > 0 {
+				err = failure.AsPermanent(errPublishes)
+			}
+			return err
+		})
+		if !ran && errors.Is(err, ErrUnavailable) {
+			if stopped := pause(ctx, backoff.Next()); stopped == nil {
+				continue
+			}
+		}
+		in.metrics.messages.WithLabelValues(consumer, string(outcome)).Inc()
+		return err
+	}
+}

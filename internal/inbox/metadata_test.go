@@ -1,0 +1,89 @@
+package inbox_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/inbox"
+)
+
+func (b *bundle) metadata(t *testing.T, id string) string {
+	t.Helper()
+	found, err := inbox.Lookup(t.Context(), b.Pool, []string{b.Config.Consumer}, id)
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	require.Equal(t, inbox.Applied, found[0].Outcome)
+	return string(found[0].Metadata)
+}
+
+// What a handler puts beside its id is committed with the effect, or not at all; the last call counts.
+func TestAHandlerPutsMetadataBesideItsID(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	in := b.Inbox(t)
+	process := func(id string, metadata ...map[string]any) error {
+		_, err := in.Process(t.Context(), id, func(ctx context.Context, tx pgx.Tx) error {
+			for _, m := range metadata {
+				if err := inbox.PutMetadata(ctx, tx, m); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		return err
+	}
+	require.NoError(t, process("none"))
+	require.Empty(t, b.metadata(t, "none"))
+	require.NoError(t, process("id", map[string]any{"n": 1}, map[string]any{"mail": "m", "outcome": "failed"}))
+	require.JSONEq(t, `{"mail":"m","outcome":"failed"}`, b.metadata(t, "id"))
+	require.NoError(t, process("id", map[string]any{"n": 2}), "a duplicate runs nothing")
+	require.JSONEq(t, `{"mail":"m","outcome":"failed"}`, b.metadata(t, "id"))
+
+	long := map[string]any{"long": strings.Repeat("x", inbox.MaxMetadataBytes)}
+	err := process("long", map[string]any{"n": 1}, long)
+	require.ErrorIs(t, err, inbox.ErrMetadataTooLarge)
+	require.Equal(t, failure.Permanent, failure.Classify(err))
+	require.NoError(t, process("long"))
+	require.Empty(t, b.metadata(t, "long"), "the failed attempt left nothing")
+
+	_, err = in.Process(t.Context(), "savepoint", func(ctx context.Context, tx pgx.Tx) error {
+		return pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error { return inbox.PutMetadata(ctx, tx, long) })
+	})
+	require.ErrorIs(t, err, inbox.ErrNotRecorded)
+}
+
+func TestACallerPutsMetadataBesideAnIDThatItMarked(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	in := b.Inbox(t)
+	require.NoError(t, pgx.BeginFunc(t.Context(), b.Pool, func(tx pgx.Tx) error {
+		if _, err := in.MarkProcessed(t.Context(), tx, "id"); err != nil {
+			return err
+		}
+		require.ErrorIs(t, in.PutMetadata(t.Context(), tx, "other", nil), inbox.ErrNotRecorded)
+		require.Error(t, in.PutMetadata(t.Context(), tx, "", nil))
+		return in.PutMetadata(t.Context(), tx, "id", map[string]any{"feed": "f"})
+	}))
+	require.JSONEq(t, `{"feed":"f"}`, b.metadata(t, "id"))
+}
+
+func TestEachEventOfABatchHasItsOwnMetadata(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ testData) error {
+		return inbox.PutMetadata(ctx, tx, map[string]any{"version": e.Version})
+	})
+	events := versions("key-1", 1, 2, 3)()
+	_, err := handle(t.Context(), records(t, t.Context(), events...))
+	require.NoError(t, err)
+	for i, e := range events {
+		require.JSONEq(t, fmt.Sprintf(`{"version":%d}`, i+1), b.metadata(t, e.ID))
+	}
+}

@@ -1,0 +1,297 @@
+package inbox_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+)
+
+func TestARedeliveryIsSkipped(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var outcomes []inbox.Outcome
+	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+	e := newEvent()
+	for offset := range int64(3) {
+		require.NoError(t, b.Deliver(t, record(t, e, offset), effect))
+	}
+	require.Equal(t, []inbox.Outcome{inbox.Applied, inbox.Duplicate, inbox.Duplicate}, outcomes)
+	require.Equal(t, 1, b.Effects(t, e.ID))
+	require.Equal(t, 1, b.Count(t, `select count(*) from inbox`))
+}
+
+func TestTheInboxRowSaysWhereTheRecordLay(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e := newEvent()
+	e.Extensions = map[string]string{"ce_correlationid": "trace-me"}
+	require.NoError(t, b.Deliver(t, record(t, e, 42), effect))
+	var metadata []byte
+	var at time.Time
+	require.NoError(t, b.Pool.QueryRow(t.Context(),
+		`select metadata, event_time from inbox where consumer = 'test' and event_id = $1`, e.ID).Scan(&metadata, &at))
+	var got map[string]any
+	require.NoError(t, json.Unmarshal(metadata, &got))
+	began, err := time.Parse(time.RFC3339Nano, got["processing_time"].(string))
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now(), began, time.Minute)
+	delete(got, "processing_time")
+	require.Equal(t, map[string]any{
+		"group": "local.test", "topic": "topic-1", "partition": 2., "offset": 42., "correlation_id": "trace-me",
+		"outcome": "applied",
+	}, got)
+	require.WithinDuration(t, time.Now(), at, time.Minute, "a UUIDv7's own time, not ce_time")
+}
+
+func TestTheSameIDWithAnotherPayloadIsAConflict(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []inbox.ConflictMode{inbox.ConflictError, inbox.ConflictWarn} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.Config.OnConflict = mode
+			var last inbox.Outcome
+			b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { last = o }
+			e := newEvent()
+			require.NoError(t, b.Deliver(t, record(t, e, 1), effect))
+			e.Data = []byte(`{"value":"b"}`)
+			require.NoError(t, b.Deliver(t, record(t, e, 2), effect))
+			require.Equal(t, 1, b.Effects(t, e.ID), "never applied")
+			if mode == inbox.ConflictWarn {
+				require.Equal(t, inbox.Conflict, last)
+				require.Zero(t, b.Count(t, `select count(*) from dead_letter`))
+				require.Equal(t, []string{"applied topic-1[2]@2"}, b.List(t,
+					`select (metadata ->> 'outcome') || ' ' || (metadata ->> 'conflict') from inbox where event_id = $1`, e.ID),
+					"the event that came first, and where the second lies")
+				return
+			}
+			require.Equal(t, inbox.Conflict, last)
+			require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter where code = 'id_conflict'`))
+			require.NoError(t, b.Deliver(t, record(t, e, 2), effect), "and again, after a crash before the offset")
+			require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter`))
+		})
+	}
+}
+
+func TestAVersionedConsumerSkipsWhatItHasPassed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.Config.Versioned = true
+	var outcomes []inbox.Outcome
+	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+	for _, version := range []int64{1, 2, 2, 1, 3} {
+		e := newEvent()
+		e.Version = version
+		require.NoError(t, b.Deliver(t, record(t, e, version), effect))
+	}
+	other := newEvent()
+	other.Key, other.Version = "key-2", 1
+	require.NoError(t, b.Deliver(t, record(t, other, 9), effect))
+	require.Equal(t, []inbox.Outcome{
+		inbox.Applied, inbox.Applied, inbox.Stale, inbox.Stale, inbox.Applied, inbox.Applied,
+	}, outcomes)
+	require.Equal(t, 3, b.Count(t, `select version from inbox_watermark where consumer = 'test' and key = 'key-1'`))
+}
+
+func TestTransientFailuresAreTriedUntilTheyEnd(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.Config.MaxAttempts = 2
+	attempts := 0
+	e := newEvent()
+	require.NoError(t, b.Deliver(t, record(t, e, 1),
+		func(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data testData) error {
+			if attempts++; attempts <= 20 {
+				return &pgconn.PgError{Code: "57P01"}
+			}
+			return effect(ctx, tx, event, data)
+		}))
+	require.Equal(t, 1, b.Effects(t, e.ID))
+	require.Zero(t, b.Count(t, `select count(*) from dead_letter`))
+	require.InDelta(t, 20, testutil.ToFloat64(counter(t, b, "inbox_failed_attempts_total", "transient")), 0)
+}
+
+func TestUnknownFailuresAreBounded(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func() error{
+		"error":                func() error { return errors.New("no idea") },
+		"panic":                func() error { panic("no idea") },
+		"a context of its own": func() error { return context.Canceled },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.Config.MaxAttempts = 3
+			attempts := 0
+			e := newEvent()
+			require.NoError(t, b.Deliver(t, record(t, e, 1),
+				func(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data testData) error {
+					attempts++
+					require.NoError(t, effect(ctx, tx, event, data))
+					return fail()
+				}))
+			require.Equal(t, 3, attempts)
+			require.Zero(t, b.Effects(t, e.ID), "every attempt was rolled back")
+			require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter where attempts = 3`))
+		})
+	}
+}
+
+// A dead letter is the record as it came, also if its handler changed the message, and
+// whether the record or the message alone has the headers.
+func TestAHandlerThatChangesItsMessageChangesNoDeadLetter(t *testing.T) {
+	t.Parallel()
+	e := newEvent()
+	for name, msg := range map[string]*message.Message{"with its record": record(t, e, 7), "alone": e.Message()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			handler := func(change bool) message.HandlerFunc {
+				return func(m *message.Message) ([]*message.Message, error) {
+					if change {
+						m.Payload = message.Payload(`{"value":"another"}`)
+						clear(m.Metadata)
+					}
+					return nil, inbox.Permanent(errors.New("no"))
+				}
+			}
+			untouched := msg.Copy()
+			untouched.SetContext(msg.Context())
+			in, letters := b.Inbox(t), [2][]string{}
+			for i, m := range []*message.Message{untouched, msg} {
+				_, err := in.Middleware(handler(i == 1))(m)
+				require.NoError(t, err)
+				letters[i] = b.List(t, `select headers::text || convert_from(payload, 'UTF8') from dead_letter`)
+				b.Exec(t, `truncate dead_letter, inbox`)
+			}
+			require.Len(t, letters[0], 1)
+			require.Contains(t, letters[0][0], string(e.Data))
+			require.Equal(t, letters[0], letters[1])
+		})
+	}
+}
+
+func TestAPermanentFailureIsGivenUpAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	attempts := 0
+	e := newEvent()
+	fail := func(context.Context, pgx.Tx, cloudevent.Event, testData) error {
+		attempts++
+		return inbox.Permanent(errors.New("will never do"))
+	}
+	require.NoError(t, b.Deliver(t, record(t, e, 7), fail))
+	require.NoError(t, b.Deliver(t, record(t, e, 7), fail), "redelivered after a crash before the offset")
+	require.Equal(t, 1, attempts)
+	require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter`))
+
+	var letter struct {
+		key, headers, payload          []byte
+		topic, class, code, text, kind string
+		partition, attempts            int
+		offset                         int64
+	}
+	require.NoError(t, b.Pool.QueryRow(t.Context(), `select key, headers, payload, topic, partition, record_offset,
+		class, code, error, event_type, attempts from dead_letter where event_id = $1`, e.ID).Scan(
+		&letter.key, &letter.headers, &letter.payload, &letter.topic, &letter.partition, &letter.offset,
+		&letter.class, &letter.code, &letter.text, &letter.kind, &letter.attempts))
+	require.Equal(t, "key-1", string(letter.key))
+	require.Equal(t, e.Data, letter.payload)
+	require.Equal(t, "topic-1/2/7", letter.topic+"/"+itoa(letter.partition)+"/"+itoa(int(letter.offset)))
+	require.Equal(t, []string{"permanent", "handler_failed", "will never do", testType},
+		[]string{letter.class, letter.code, letter.text, letter.kind})
+	var headers [][2]string
+	require.NoError(t, json.Unmarshal(letter.headers, &headers))
+	require.Equal(t, [][2]string{{"x", "MQ=="}, {"x", "/wA="}}, headers, "in order, twice, byte for byte")
+}
+
+func TestStoppingPutsTheEventBack(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.Config.RetryMin, b.Config.RetryMax = time.Hour, time.Hour
+	e := newEvent()
+	msg := record(t, e, 1)
+	ctx, stop := context.WithCancel(msg.Context())
+	msg.SetContext(ctx)
+	var last inbox.Outcome
+	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { last = o }
+	err := b.Deliver(t, msg, func(context.Context, pgx.Tx, cloudevent.Event, testData) error {
+		stop()
+		return errors.New("because the world ended")
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, inbox.Failed, last)
+	require.Zero(t, b.Count(t, `select (select count(*) from inbox) + (select count(*) from dead_letter)`))
+}
+
+func TestAHandlerThatRunsTooLongIsRolledBack(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.Config.HandlerTimeout, b.Config.MaxAttempts = 200*time.Millisecond, 1
+	e := newEvent()
+	require.NoError(t, b.Deliver(t, record(t, e, 1),
+		func(ctx context.Context, tx pgx.Tx, _ cloudevent.Event, _ testData) error {
+			_, err := tx.Exec(ctx, `select pg_sleep(30)`)
+			return err
+		}))
+	require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter where error like 'handler ran longer than 200ms%'`))
+}
+
+func TestAHandlerMustNotPublish(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e := newEvent()
+	produced, err := b.Inbox(t).Middleware(func(m *message.Message) ([]*message.Message, error) {
+		return []*message.Message{message.NewMessage("x", nil)}, nil
+	})(record(t, e, 1))
+	require.NoError(t, err)
+	require.Empty(t, produced)
+	require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter where code = 'handler_publishes'`))
+}
+
+func TestWithoutTheMiddlewareNothingRuns(t *testing.T) {
+	t.Parallel()
+	mux := inbox.NewMux()
+	inbox.Handle(mux, testEvent, effect)
+	require.ErrorContains(t, mux.HandleNoPublish(newEvent().Message()), "middleware")
+	require.Panics(t, func() { inbox.Handle(mux, testEvent, effect) }, "one handler per type")
+}
+
+// A member in another case is another member, to the schema and so to the handler.
+func TestMembersAreComparedLetterByLetter(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e := newEvent()
+	e.Data = []byte(`{"value":"checked","VALUE":"unchecked"}`)
+	var got string
+	require.NoError(t, b.Deliver(t, record(t, e, 1),
+		func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, data testData) error {
+			got = data.Value
+			return nil
+		}))
+	require.Equal(t, "checked", got)
+}
+
+func TestATypeWithoutHandlerIsIgnored(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	mux := inbox.NewMux()
+	inbox.Handle(mux, testEvent, effect)
+	b.Config.Handlers = mux
+	b.Config.Validate = func(cloudevent.Event) error { return errors.New("not asked about foreign types") }
+	e := newEvent()
+	e.Type = "com.example.newer.v1"
+	require.NoError(t, deliver(b.Inbox(t), mux, record(t, e, 1)))
+	require.Zero(t, b.Count(t, `select (select count(*) from inbox) + (select count(*) from dead_letter)`))
+}

@@ -1,0 +1,118 @@
+package inbox_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/metrictest"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+)
+
+var everyOutcome = []inbox.Outcome{
+	inbox.Applied, inbox.Duplicate, inbox.Conflict, inbox.Stale, inbox.Gap, inbox.Parked, inbox.Expired, inbox.Ignored,
+	inbox.Dead, inbox.Failed,
+}
+
+// Each outcome but Failed, which ends no delivery, is that of a scenario, and so is its metric and its line in the log.
+func TestEveryOutcomeHasAScenario(t *testing.T) {
+	t.Parallel()
+	for _, outcome := range everyOutcome[:len(everyOutcome)-1] {
+		require.True(t, func() bool {
+			for _, s := range scenarios {
+				if slices.Contains(s.outcomes, outcome) {
+					return true
+				}
+			}
+			return false
+		}(), outcome)
+	}
+}
+
+// A delivery that is broken off has failed, is counted, logged with its cause, and comes again.
+func TestADeliveryThatIsBrokenOffHasFailed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	told := b.listen()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	lost := errors.New("partition lost")
+	msg := record(t, newEvent(), 1)
+	origin, _ := cloudevent.OriginFrom(msg.Context())
+	msg.SetContext(cloudevent.WithOrigin(ctx, origin))
+	err := b.Deliver(t, msg, func(ctx context.Context, _ pgx.Tx, _ cloudevent.Event, _ testData) error {
+		cancel(lost)
+		return ctx.Err()
+	})
+	require.ErrorIs(t, err, lost)
+	told.require(t, b, []inbox.Outcome{inbox.Failed})
+	require.Zero(t, b.Count(t, `select count(*) from inbox`))
+}
+
+// told is what an inbox has said about its deliveries, in the order of its lines.
+type told struct {
+	slog.Handler
+
+	mu       sync.Mutex
+	outcomes []inbox.Outcome
+}
+
+// listen makes the bundle's inboxes tell everything.
+func (b *bundle) listen() *told {
+	heard := &told{Handler: slog.DiscardHandler}
+	b.Config.Log = slog.New(heard)
+	return heard
+}
+
+func (*told) Enabled(context.Context, slog.Level) bool { return true }
+
+func (t *told) WithAttrs([]slog.Attr) slog.Handler { return t }
+
+// Handle keeps the outcomes of the lines that name one.
+func (t *told) Handle(_ context.Context, line slog.Record) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	line.Attrs(func(a slog.Attr) bool {
+		if outcome, ok := a.Value.Any().(inbox.Outcome); ok {
+			t.outcomes = append(t.outcomes, outcome)
+		}
+		return true
+	})
+	return nil
+}
+
+// require asks for a line and a count for each delivery's outcome.
+func (t *told) require(tb testing.TB, b *bundle, outcomes []inbox.Outcome) {
+	tb.Helper()
+	require.Equal(tb, outcomes, t.outcomes, "a line each")
+	for _, outcome := range everyOutcome {
+		n := 0
+		for _, o := range outcomes {
+			if o == outcome {
+				n++
+			}
+		}
+		require.Equal(tb, n, b.counted(tb, outcome), outcome)
+	}
+}
+
+// counted is inbox_messages_total of an outcome.
+func (b *bundle) counted(tb testing.TB, outcome inbox.Outcome) int {
+	tb.Helper()
+	families, err := b.Registry.Gather()
+	require.NoError(tb, err)
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == "inbox_messages_total" && metrictest.HasLabel(metric, string(outcome)) {
+				return int(metric.GetCounter().GetValue())
+			}
+		}
+	}
+	return 0
+}

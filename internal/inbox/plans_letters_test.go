@@ -1,0 +1,72 @@
+package inbox_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+)
+
+// An outage of a downstream may leave very many dead letters within a minute, before the table has any statistics. What
+// they hold is asked for with every batch; none may read them all. The plans may be from when there was one dead
+// letter.
+func TestABatchReadsOnlyItsOwnLetters(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.Config.Versioned, b.Config.Batch = true, 5
+	outcomes := map[inbox.Outcome]int{}
+	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes[o]++ }
+	session := b.onOneConnection(t)
+	mux := inbox.NewMux()
+	inbox.Handle(mux, testEvent, effect)
+	handle := b.Inbox(t).BatchMiddleware(mux.HandleMessage)
+	handled := 0
+	// batches of three new keys, of the key that is held for longest, and of another one that is held
+	batches := func(n int) {
+		for range n {
+			handled++
+			var msgs []*message.Message
+			for _, key := range []string{"a", "b", "c", "held-0", fmt.Sprint("held-", handled)} {
+				e := newEvent()
+				if e.Key, e.Version = key, 1; len(key) == 1 {
+					e.Version = int64(handled)
+				}
+				msgs = append(msgs, record(t, e, int64(handled)))
+			}
+			_, err := handle(t.Context(), msgs)
+			require.NoError(t, err)
+		}
+	}
+	read := func() int {
+		_, err := session.Exec(t.Context(), `select pg_stat_force_next_flush()`)
+		require.NoError(t, err)
+		return b.Count(t, `
+select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))
+    + (select sum(idx_tup_read) from pg_stat_user_indexes where relname = 'dead_letter')
+from pg_stat_user_tables where relname = 'dead_letter'`)
+	}
+	b.letters(t, "held-0", 0, 0)
+	batches(10)
+	require.Equal(t, map[inbox.Outcome]int{inbox.Applied: 40, inbox.Parked: 10}, outcomes)
+	const letters, asked = 20_000, 20
+	b.letters(t, "held-' || n || '", 1, letters)
+	b.letters(t, "held-0", letters+1, 2*letters)
+	before := read()
+	batches(asked)
+	require.Less(t, read()-before, 50*asked)
+	require.Equal(t, map[inbox.Outcome]int{inbox.Applied: 100, inbox.Parked: 50}, outcomes)
+}
+
+// letters files dead letters without a version that hold their keys. The key may name its n.
+func (b *bundle) letters(t *testing.T, key string, from, to int) {
+	t.Helper()
+	b.Exec(t, fmt.Sprintf(`
+insert into public.dead_letter (consumer, event_id, event_type, key, version, headers, payload, topic, partition,
+    record_offset, class, code, error, attempts, first_failed_at, holds)
+select 'test', 'old-' || n, 't.v1', convert_to('%s', 'UTF8'), 0, '[]', convert_to(n::text, 'UTF8'), 't', 0,
+    n, 'unknown', 'handler_failed', '', 1, clock_timestamp(), true from generate_series(%d, %d) as n`, key, from, to))
+}

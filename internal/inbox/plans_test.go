@@ -1,0 +1,122 @@
+package inbox_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+)
+
+// onOneConnection is the bundle's database for an inbox whose statements are all prepared on the same session, which
+// knows how they were planned.
+func (b *bundle) onOneConnection(t *testing.T) *pgxpool.Pool {
+	t.Helper()
+	cfg := b.Pool.Config()
+	cfg.MinConns, cfg.MaxConns = 1, 1
+	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	b.Config.Pool = pool
+	return pool
+}
+
+// handledBatches hands over batches of three new events and of two that have just been processed.
+func handledBatches(t *testing.T, b *bundle, batches int) {
+	t.Helper()
+	mux := inbox.NewMux()
+	inbox.Handle(mux, testEvent, queueing(nil))
+	handle := b.Inbox(t).BatchMiddleware(mux.HandleMessage)
+	var before []cloudevent.Event
+	version := int64(0)
+	for range batches {
+		events := before
+		for range 3 {
+			version++
+			e := newEvent()
+			e.Version = version
+			events = append(events, e)
+		}
+		msgs := make([]*message.Message, len(events))
+		for i, e := range events {
+			msgs[i] = record(t, e, version)
+		}
+		handled, err := handle(t.Context(), msgs)
+		require.NoError(t, err)
+		require.Equal(t, len(msgs), handled)
+		before = events[len(events)-2:]
+	}
+}
+
+// A statement whose plan depends on its arguments is planned at each execution, and planning looks at every partition:
+// with some of them it costs more than the rest of a batch.
+func TestABatchPlansNothingAnew(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.Config.Versioned, b.Config.Batch = true, 5
+	session := b.onOneConnection(t)
+	handledBatches(t, b, 20)
+	rows, err := session.Query(t.Context(), `
+select statement, generic_plans, custom_plans from pg_prepared_statements where generic_plans + custom_plans > 10`)
+	require.NoError(t, err)
+	type plans struct {
+		Statement       string
+		Generic, Custom int
+	}
+	often, err := pgx.CollectRows(rows, pgx.RowToStructByPos[plans])
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(often), 4, "the ids, the parked keys, the watermarks, the hashes")
+	for _, p := range often {
+		require.LessOrEqual(t, p.Custom, 5, "the server tries five before it decides: %s", p.Statement)
+	}
+}
+
+// A partition has no statistics in its first minutes, when it may already hold a million rows.
+func TestABatchReadsOnlyItsOwnRows(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.Config.Versioned, b.Config.Batch = true, 5
+	const remembered = 20_000
+	b.Exec(t, fmt.Sprintf(`
+insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash)
+select 'test', 'old-' || n, clock_timestamp(), 't.v1', '\x01' from generate_series(1, %d) as n`, remembered))
+	b.Exec(t, fmt.Sprintf(`
+insert into public.inbox_watermark (consumer, key, version)
+select 'test', 'old-' || n, 1 from generate_series(1, %d) as n`, remembered))
+	session := b.onOneConnection(t)
+	read := func() int {
+		_, err := session.Exec(t.Context(), `select pg_stat_force_next_flush()`)
+		require.NoError(t, err)
+		return b.Count(t, `
+select sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) from pg_stat_user_tables where relname like 'inbox%'`)
+	}
+	before := read()
+	const batches = 20
+	handledBatches(t, b, batches)
+	require.Less(t, read()-before, 50*batches)
+}
+
+// Only a consumer whose handlers need the order of versions pays for it, one by one and in batches.
+func TestOnlyAVersionedConsumerReadsWatermarks(t *testing.T) {
+	t.Parallel()
+	for versioned, want := range map[bool]bool{false: false, true: true} {
+		b := setup(t)
+		b.Config.Versioned = versioned
+		session := b.onOneConnection(t)
+		_, handle := b.handle(t, effect)
+		for _, events := range [][]cloudevent.Event{{v("a", 1)}, {v("b", 1), v("c", 1)}} {
+			_, err := handle(t.Context(), records(t, t.Context(), events...))
+			require.NoError(t, err)
+		}
+		_, err := session.Exec(t.Context(), `select pg_stat_force_next_flush()`)
+		require.NoError(t, err)
+		read := b.Count(t, `
+select seq_scan + coalesce(idx_scan, 0) from pg_stat_user_tables where relname = 'inbox_watermark'`)
+		require.Equal(t, want, read > 0, "versioned %t: %d scans", versioned, read)
+	}
+}

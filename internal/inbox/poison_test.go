@@ -1,0 +1,130 @@
+package inbox_test
+
+import (
+	"errors"
+	"strconv"
+	"testing"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/metrictest"
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/event/cloudevent"
+)
+
+// For each kind of poison: the delivery is acknowledged, exactly one dead letter keeps it,
+// and a redelivery changes nothing.
+func TestPoisonIsKeptOnceAndAcknowledged(t *testing.T) {
+	t.Parallel()
+	shared := setup(t)
+	for name, row := range map[string]struct {
+		spoil func(*message.Message)
+		code  string
+	}{
+		"nil value":        {func(m *message.Message) { m.Payload = nil }, "empty_value"},
+		"no id":            {func(m *message.Message) { m.UUID = "" }, "missing_id"},
+		"id not UTF-8":     {func(m *message.Message) { m.UUID = "\xff\x00" }, "invalid_id"},
+		"no type":          {func(m *message.Message) { delete(m.Metadata, "ce_type") }, "missing_type"},
+		"no key":           {func(m *message.Message) { delete(m.Metadata, "record_key") }, "missing_key"},
+		"other key":        {func(m *message.Message) { m.Metadata["record_key"] = "x" }, "key_mismatch"},
+		"garbage header":   {func(m *message.Message) { m.Metadata["x"] = "\xff\x00" }, "invalid_header"},
+		"garbage type":     {func(m *message.Message) { m.Metadata["ce_type"] = "\xff\x00" }, "invalid_header"},
+		"no time":          {func(m *message.Message) { delete(m.Metadata, "ce_time") }, "invalid_time"},
+		"version overflow": {func(m *message.Message) { m.Metadata["ce_aggregateversion"] = "9e99" }, "invalid_version"},
+		"contract":         {func(m *message.Message) { m.Payload = []byte(`{"value":"forbidden"}`) }, "bad_contract"},
+		"other type":       {func(m *message.Message) { m.Payload = []byte(`{"value":[]}`) }, "payload_mismatch"},
+		"not JSON":         {func(m *message.Message) { m.Payload = []byte("\xff\x00{") }, "payload_mismatch"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := shared.again(t)
+			b.Config.Validate = func(e cloudevent.Event) error {
+				if string(e.Data) == `{"value":"forbidden"}` {
+					return contractError{}
+				}
+				return nil
+			}
+			for range 2 {
+				msg := record(t, newEvent(), 5)
+				msg.UUID = "fixed"
+				row.spoil(msg)
+				require.NoError(t, b.Deliver(t, msg, effect))
+			}
+			require.Zero(t, b.Count(t, `select count(*) from ledger`))
+			require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter`))
+			require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter where class = 'permanent' and code = $1`, row.code))
+		})
+	}
+}
+
+type contractError struct{}
+
+func (contractError) Error() string     { return "breaks the contract" }
+func (contractError) ErrorCode() string { return "bad_contract" }
+
+func TestARecordFromNowhereIsNamedByItsContent(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for range 2 {
+		msg := message.NewMessage("", []byte("garbage"))
+		msg.SetContext(t.Context())
+		require.NoError(t, b.Deliver(t, msg, effect))
+	}
+	require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter where event_id like 'sha256/%'`))
+}
+
+// The version of an event that was given up is not applied: a replay must not find it stale.
+func TestADeadEventDoesNotAdvanceTheWatermark(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.Config.Versioned = true
+	e := newEvent()
+	e.Version, e.Data = 1, []byte(`{"value":[]}`)
+	require.NoError(t, b.Deliver(t, record(t, e, 1), effect))
+	require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter`))
+	require.Zero(t, b.Count(t, `select count(*) from inbox_watermark`))
+}
+
+func TestADeadLetterWaitsForItsDatabase(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	_, err := b.Pool.Exec(t.Context(), `alter table dead_letter rename to moved`)
+	require.NoError(t, err)
+	b.Config.Validate = func(cloudevent.Event) error { return errors.New("poison") }
+	e := newEvent()
+	done := make(chan error, 1)
+	go func() { done <- b.Deliver(t, record(t, e, 1), effect) }()
+	waittest.Until(t, func() bool {
+		return b.Count(t, `select xact_rollback from pg_stat_database where datname = current_database()`) > 0
+	})
+	select {
+	case err := <-done:
+		t.Fatalf("acknowledged without a dead letter: %v", err)
+	default:
+	}
+	_, err = b.Pool.Exec(t.Context(), `alter table moved rename to dead_letter`)
+	require.NoError(t, err)
+	require.NoError(t, <-done)
+	require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter`))
+}
+
+// counter finds the counter of a name by the value of any of its labels.
+func counter(t *testing.T, b *bundle, name, label string) prometheus.Collector {
+	t.Helper()
+	families, err := b.Registry.Gather()
+	require.NoError(t, err)
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == name && metrictest.HasLabel(metric, label) {
+				c := prometheus.NewCounter(prometheus.CounterOpts{Name: "found"})
+				c.Add(metric.GetCounter().GetValue())
+				return c
+			}
+		}
+	}
+	t.Fatalf("no metric %s with label %s", name, label)
+	return nil
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

@@ -1,0 +1,133 @@
+package inbox_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+)
+
+func TestProcessRollsBackBothOrNeither(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	in := b.Inbox(t)
+	broken := errors.New("broken")
+	outcome, err := in.Process(t.Context(), "id-1", func(ctx context.Context, tx pgx.Tx) error {
+		return errors.Join(b.Note("id-1")(ctx, tx), broken)
+	})
+	require.ErrorIs(t, err, broken)
+	require.Equal(t, inbox.Failed, outcome)
+	require.Zero(t, b.Effects(t, "id-1"))
+
+	outcome, err = in.Process(t.Context(), "id-1", b.Note("id-1"))
+	require.NoError(t, err)
+	require.Equal(t, inbox.Applied, outcome, "a failure is not remembered")
+	require.Equal(t, 1, b.Effects(t, "id-1"))
+}
+
+// What kept the transaction from its end is no error of the handler's: it says so.
+func TestProcessSaysThatTheCommitFailed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.severing(t, isCommitted)
+	_, err := b.Inbox(t).Process(t.Context(), "id-1", b.Note("id-1"))
+	require.ErrorContains(t, err, "commit: ")
+}
+
+// A twin that comes while the first is still at work must neither run nor be told "duplicate" before the first is
+// committed: if the first rolls back, the second is the one that counts.
+func TestATwinWaitsForTheFirstToEnd(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	in := b.Inbox(t)
+	inside, release := make(chan struct{}), make(chan struct{})
+	first := make(chan error, 1)
+	go func() {
+		_, err := in.Process(context.WithoutCancel(t.Context()), "id-1", func(context.Context, pgx.Tx) error {
+			close(inside)
+			<-release
+			return errors.New("rolled back in the end")
+		})
+		first <- err
+	}()
+	<-inside
+	second := make(chan inbox.Outcome, 1)
+	go func() {
+		outcome, err := in.Process(context.WithoutCancel(t.Context()), "id-1", b.Note("id-1"))
+		if err == nil {
+			second <- outcome
+		}
+	}()
+	waittest.Until(t, func() bool {
+		return b.Count(t, `select count(*) from pg_stat_activity
+			where datname = current_database() and wait_event_type = 'Lock'`) == 1
+	}, "the twin never waited")
+	close(release)
+	require.Error(t, <-first)
+	require.Equal(t, inbox.Applied, <-second)
+	require.Equal(t, 1, b.Effects(t, "id-1"))
+}
+
+func TestProcessRefusesAnIDItCouldNotRemember(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	in := b.Inbox(t)
+	for name, id := range map[string]string{
+		"empty": "", "too long": strings.Repeat("x", 256), "NUL": "a\x00", "not UTF-8": "\xff",
+	} {
+		outcome, err := in.Process(t.Context(), id, func(context.Context, pgx.Tx) error {
+			t.Error("ran")
+			return nil
+		})
+		var decodeErr *cloudevent.DecodeError
+		require.ErrorAs(t, err, &decodeErr, name)
+		require.Equal(t, inbox.Failed, outcome)
+	}
+	nothing := func(context.Context, pgx.Tx) error { return nil }
+	outcome, err := in.Process(t.Context(), strings.Repeat("日", 255), nothing)
+	require.NoError(t, err)
+	require.Equal(t, inbox.Applied, outcome, "255 characters of any script fit")
+}
+
+func TestIsProcessedAndMarkProcessed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	in := b.Inbox(t)
+	err := pgx.BeginFunc(t.Context(), b.Pool, func(tx pgx.Tx) error {
+		processed, err := in.IsProcessed(t.Context(), tx, "id-1")
+		require.NoError(t, err)
+		require.False(t, processed)
+		outcome, err := in.MarkProcessed(t.Context(), tx, "id-1")
+		require.NoError(t, err)
+		require.Equal(t, inbox.Applied, outcome)
+		outcome, err = in.MarkProcessed(t.Context(), tx, "id-1")
+		require.NoError(t, err)
+		require.Equal(t, inbox.Duplicate, outcome)
+		processed, err = in.IsProcessed(t.Context(), tx, "id-1")
+		require.NoError(t, err)
+		require.True(t, processed)
+		_, err = in.MarkProcessed(t.Context(), tx, "")
+		require.Error(t, err)
+		return nil
+	})
+	require.NoError(t, err)
+	outcome, err := in.Process(t.Context(), "id-1", b.Note("id-1"))
+	require.NoError(t, err)
+	require.Equal(t, inbox.Duplicate, outcome)
+}
+
+func TestNewReportsEveryMistakeAtOnce(t *testing.T) {
+	t.Parallel()
+	_, err := inbox.New(inbox.Config{OnConflict: "shrug", MaxAttempts: -1, RetryMin: 2, RetryMax: 1})
+	require.Error(t, err)
+	for _, part := range []string{"consumer", "pool", "conflict mode", "max attempts", "retry"} {
+		require.ErrorContains(t, err, part)
+	}
+}

@@ -1,0 +1,254 @@
+package retention_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/inboxtest"
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/retention"
+)
+
+func TestTheJanitorMakesDaysAheadAndDropsOldOnes(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.split(t, 10)
+	b.Exec(t, `drop table inbox_`+b.today.AddDate(0, 0, 7).Format("20060102"))
+	old := inboxtest.At(b.today.AddDate(0, 0, -6).Add(time.Hour))
+	kept := inboxtest.At(b.today.AddDate(0, 0, -5).Add(time.Hour))
+	require.NoError(t, b.Deliver(t, inboxtest.Record(t, old, 1), inboxtest.Effect))
+	require.NoError(t, b.Deliver(t, inboxtest.Record(t, kept, 2), inboxtest.Effect))
+	j := b.janitor(t, 5*day)
+	round := b.tidy(t, j)
+	require.Equal(t, retention.Round{Led: true, Created: 1, Dropped: 5}, round)
+	require.Equal(t, 5+8+2, b.partitions(t), "five old days, today and seven ahead, foreign and future")
+	require.Equal(t, retention.Round{Led: true}, b.tidy(t, j), "nothing left to do")
+
+	var outcomes []inbox.Outcome
+	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+	require.NoError(t, b.Deliver(t, inboxtest.Record(t, old, 1), inboxtest.Effect))
+	require.NoError(t, b.Deliver(t, inboxtest.Record(t, kept, 2), inboxtest.Effect))
+	require.Equal(t, []inbox.Outcome{inbox.Expired, inbox.Duplicate}, outcomes)
+	require.Equal(t, 1, b.Effects(t, old.ID), "not applied again although its row is gone")
+	require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter where code = 'too_old'`))
+}
+
+// A longer retention does not bring back what is forgotten.
+func TestTheHorizonNeverMovesBack(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.tidy(t, b.janitor(t, day))
+	horizon := b.List(t, `select remembers_from::text from inbox_horizon`)
+	b.tidy(t, b.janitor(t, 30*day))
+	require.Equal(t, horizon, b.List(t, `select remembers_from::text from inbox_horizon`))
+	in, old := b.Inbox(t), inboxtest.IDAt(time.Now().AddDate(0, 0, -9))
+	outcome, err := in.Process(t.Context(), old, b.Note("x"))
+	require.Equal(t, inbox.Expired, outcome)
+	require.ErrorIs(t, err, inbox.ErrExpired)
+	err = pgx.BeginFunc(t.Context(), b.Pool, func(tx pgx.Tx) error {
+		outcome, err := in.MarkProcessed(t.Context(), tx, old)
+		require.Equal(t, inbox.Expired, outcome)
+		return err
+	})
+	require.ErrorIs(t, err, inbox.ErrExpired)
+}
+
+func TestTheJanitorRefusesToForgetWhatMayComeAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.split(t, 4)
+	reach, failure := 2*day, error(nil)
+	j := b.janitor(t, 2*day, func(c *retention.Config) {
+		c.Redelivery = func(context.Context) (time.Duration, error) { return reach, failure }
+	})
+	require.Equal(t, retention.Round{Led: true, Refused: true}, b.tidy(t, j))
+	failure = errors.New("broker away")
+	b.Exec(t, `update inbox_janitor set due_at = 'epoch'`)
+	round, err := j.Tidy(t.Context())
+	require.ErrorIs(t, err, failure)
+	require.True(t, round.Refused)
+	require.Equal(t, 4+8+2, b.partitions(t))
+	reach, failure = 2*day-1, nil
+	require.Equal(t, retention.Round{Led: true, Dropped: 2}, b.tidy(t, j))
+}
+
+func TestOneJanitorWorksAtATime(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	first, second := b.janitor(t, day), b.janitor(t, day)
+	round, err := first.Tidy(t.Context())
+	require.NoError(t, err)
+	require.True(t, round.Led)
+	round, err = second.Tidy(t.Context())
+	require.NoError(t, err)
+	require.False(t, round.Led, "done for this hour")
+	b.Exec(t, `update inbox_janitor set due_at = 'epoch', lease_until = clock_timestamp() + interval '1 hour'`)
+	round, err = second.Tidy(t.Context())
+	require.NoError(t, err)
+	require.False(t, round.Led, "another janitor leads")
+	b.Exec(t, `update inbox_janitor set lease_until = clock_timestamp()`)
+	round, err = second.Tidy(t.Context())
+	require.NoError(t, err)
+	require.True(t, round.Led, "that one died")
+}
+
+// A janitor that was stopped for longer than its lease changes nothing when it goes on.
+func TestADeposedJanitorStops(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.split(t, 4)
+	j := b.janitor(t, day, func(c *retention.Config) {
+		c.Redelivery = func(ctx context.Context) (time.Duration, error) {
+			_, err := b.Pool.Exec(ctx, `update inbox_janitor set epoch = epoch + 1`)
+			return 0, err
+		}
+	})
+	b.Exec(t, `update inbox_janitor set due_at = 'epoch'`)
+	_, err := j.Tidy(t.Context())
+	require.ErrorContains(t, err, "took over")
+	require.Equal(t, 4+8+2, b.partitions(t))
+}
+
+// The rows of a day that had no partition yet go along when it gets one, so their events stay known.
+func TestEventsFromTheFutureMoveToTheirDay(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.atNoon(t)
+	b.tidy(t, b.janitor(t, 3000*day))
+	near := b.today.AddDate(0, 0, 7)
+	b.Exec(t, `drop table inbox_`+near.Format("20060102"))
+	soon, far := inboxtest.At(near.Add(time.Hour)), inboxtest.At(near.AddDate(500, 0, 0))
+	in := func() []inbox.Outcome {
+		var outcomes []inbox.Outcome
+		b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+		require.NoError(t, b.Deliver(t, inboxtest.Record(t, soon, 1), inboxtest.Effect))
+		require.NoError(t, b.Deliver(t, inboxtest.Record(t, far, 2), inboxtest.Effect))
+		return outcomes
+	}
+	require.Equal(t, []inbox.Outcome{inbox.Applied, inbox.Applied}, in())
+	require.Equal(t, 2, b.Count(t, `select count(*) from inbox_future`))
+	require.Equal(t, 1, b.tidy(t, b.janitor(t, day)).Created)
+	require.Equal(t, 1, b.Count(t, `select count(*) from inbox_future`))
+	require.Equal(t, []inbox.Outcome{inbox.Duplicate, inbox.Duplicate}, in())
+}
+
+// An event that is on its way into a partition while that one is dropped is not applied without a memory of it.
+func TestDroppingWaitsForEventsOnTheirWay(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.split(t, 2)
+	old := inboxtest.IDAt(b.today.AddDate(0, 0, -2).Add(time.Hour))
+	in := b.Inbox(t)
+	_, err := in.Process(t.Context(), old, func(ctx context.Context, tx pgx.Tx) error {
+		require.Zero(t, b.tidy(t, b.janitor(t, day)).Dropped, "put off: the inbox is in use")
+		return b.Note(old)(ctx, tx)
+	})
+	require.NoError(t, err)
+	require.Equal(t, 1, b.Count(t, `select count(*) from inbox where event_id = $1`, old))
+
+	// The other way round: it comes while the drop is not committed.
+	tx, err := b.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	for _, sql := range []string{
+		`update inbox_horizon set remembers_from = date_trunc('day', now() at time zone 'UTC') at time zone 'UTC'`,
+		`drop table inbox_` + b.today.AddDate(0, 0, -2).Format("20060102"),
+	} {
+		_, err = tx.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	outcome := make(chan inbox.Outcome, 1)
+	go func() {
+		o, _ := in.Process(context.WithoutCancel(t.Context()), old, b.Note(old))
+		outcome <- o
+	}()
+	waittest.Until(t, func() bool {
+		return b.Count(t, `select count(*) from pg_stat_activity
+			where datname = current_database() and wait_event_type = 'Lock'`) == 1
+	})
+	require.NoError(t, tx.Commit(t.Context()))
+	require.Equal(t, inbox.Expired, <-outcome)
+	require.Equal(t, 1, b.Effects(t, old))
+}
+
+func TestWhatOutlivesThePartitions(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.split(t, 5)
+	b.Config.Versioned, b.Config.OnGap = true, inbox.GapPark
+	applied, parked := inboxtest.At(b.today.AddDate(0, 0, -4)), inboxtest.At(b.today.AddDate(0, 0, -3))
+	applied.Version = 1
+	parked.Key, parked.Version = "parked", 9
+	foreign, parkedForeign := inboxtest.Named("foreign", "f"), inboxtest.Named("parked", "parked")
+	foreign.Version, parkedForeign.Version = 1, 10
+	for i, e := range []cloudevent.Event{applied, parked, foreign, parkedForeign} {
+		require.NoError(t, b.Deliver(t, inboxtest.Record(t, e, int64(i)), inboxtest.Effect))
+	}
+	b.Exec(t, `update inbox set processed_at = now() - interval '90 days'`)
+	b.Exec(t, `insert into inbox_attempt values ('test', 't', 0, 0, 1, now() - interval '90 days')`)
+	round := b.tidy(t, b.janitor(t, day))
+	require.Equal(t, retention.Round{Led: true, Dropped: 4, Forgotten: 2}, round, "dead letters remember by themselves")
+	require.Equal(t, []string{"parked"}, b.List(t, `select event_id from inbox`), "a foreign id that waits stays")
+	require.Equal(t, 1, b.Count(t, `select version from inbox_watermark where key = 'key-1'`))
+	require.Zero(t, b.Count(t, `select count(*) from inbox_attempt`))
+
+	late := inboxtest.NewEvent() // a new id for what the key has passed: the watermark is what knows
+	late.Version = 1
+	var last inbox.Outcome
+	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { last = o }
+	require.NoError(t, b.Deliver(t, inboxtest.Record(t, late, 9), inboxtest.Effect))
+	require.Equal(t, inbox.Stale, last)
+}
+
+func TestTheJanitorRunsByItself(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.atNoon(t)
+	rounds := make(chan retention.Round, 100)
+	j := b.janitor(t, day, func(c *retention.Config) {
+		c.Every, c.Registerer = 20*time.Millisecond, b.Registry
+		c.OnRound = func(r retention.Round, err error) {
+			if err == nil {
+				rounds <- r
+			}
+		}
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- j.Run(ctx) }()
+	for led := 0; led < 2; {
+		if r := <-rounds; r.Led {
+			led++
+		}
+	}
+	stop()
+	require.NoError(t, <-ended)
+	families, err := b.Registry.Gather()
+	require.NoError(t, err)
+	values := map[string]float64{}
+	for _, f := range families {
+		values[f.GetName()] = f.GetMetric()[0].GetGauge().GetValue()
+	}
+	require.InDelta(t, 8+3, values["inbox_partitions"], 0)
+	require.Positive(t, values["inbox_table_bytes"])
+	require.Contains(t, values, "inbox_rows")
+	require.Contains(t, values, "inbox_oldest_partition_seconds")
+}
+
+func TestAJanitorNeedsItsSettings(t *testing.T) {
+	t.Parallel()
+	_, err := retention.New(retention.Config{Every: -1})
+	require.ErrorContains(t, err, "pool")
+	require.ErrorContains(t, err, "retention")
+
+	b := setup(t)
+	b.janitor(t, day, func(c *retention.Config) { c.Registerer = b.Registry })
+	_, err = retention.New(retention.Config{Pool: b.Pool, Retention: day, Registerer: b.Registry})
+	require.ErrorContains(t, err, "register metrics")
+}

@@ -1,0 +1,266 @@
+package inbox_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/dev/inboxtest"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+)
+
+// v is an event of a key with a version, under a new id.
+func v(key string, version int64) cloudevent.Event {
+	e := newEvent()
+	e.Key, e.Version = key, version
+	return e
+}
+
+func versions(key string, numbers ...int64) func() []cloudevent.Event {
+	return func() []cloudevent.Event {
+		events := make([]cloudevent.Event, len(numbers))
+		for i, n := range numbers {
+			events[i] = v(key, n)
+		}
+		return events
+	}
+}
+
+func payload(e cloudevent.Event, data string) cloudevent.Event {
+	e.Data = []byte(data)
+	return e
+}
+
+func versioned(policy inbox.GapPolicy) func(*inbox.Config) {
+	return func(c *inbox.Config) {
+		c.Versioned, c.OnGap, c.GapWait = true, policy, 10*time.Millisecond
+	}
+}
+
+// failing fails for the payload {"value":"bad"} and has its effect for others.
+func failing(fail func(ctx context.Context, tx pgx.Tx) error) handlerFunc {
+	return func(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data testData) error {
+		if data.Value == "bad" {
+			return fail(ctx, tx)
+		}
+		return effect(ctx, tx, event, data)
+	}
+}
+
+func threeWithBadMiddle() []cloudevent.Event {
+	return []cloudevent.Event{v("a", 1), payload(v("b", 1), `{"value":"bad"}`), v("c", 1), v("a", 2)}
+}
+
+var middleIsDead = []inbox.Outcome{inbox.Applied, inbox.Dead, inbox.Applied, inbox.Applied}
+
+var scenarios = map[string]scenario{
+	"new ones": {
+		events:   versions("key-1", 1, 2, 3, 4),
+		outcomes: []inbox.Outcome{inbox.Applied, inbox.Applied, inbox.Applied, inbox.Applied},
+		effects:  []int{0, 1, 2, 3},
+	},
+	"an id twice": {
+		events: func() []cloudevent.Event {
+			a, b := newEvent(), newEvent()
+			return []cloudevent.Event{a, b, a, a}
+		},
+		outcomes: []inbox.Outcome{inbox.Applied, inbox.Applied, inbox.Duplicate, inbox.Duplicate},
+		effects:  []int{0, 1},
+	},
+	"an id twice with another payload": {
+		events: func() []cloudevent.Event {
+			a, b := newEvent(), newEvent()
+			return []cloudevent.Event{a, payload(a, `{"value":"b"}`), b, payload(a, `{"value":"c"}`), a}
+		},
+		outcomes: []inbox.Outcome{inbox.Applied, inbox.Conflict, inbox.Applied, inbox.Conflict, inbox.Duplicate},
+		effects:  []int{0, 2},
+		letters:  []string{"id_conflict", "id_conflict"},
+	},
+	"another payload, only warned of": {
+		configure: func(c *inbox.Config) { c.OnConflict = inbox.ConflictWarn },
+		events: func() []cloudevent.Event {
+			a := newEvent()
+			return []cloudevent.Event{a, payload(a, `{"value":"b"}`)}
+		},
+		outcomes: []inbox.Outcome{inbox.Applied, inbox.Conflict},
+		effects:  []int{0},
+	},
+	"a run of redeliveries, and in it another payload and something new": {
+		events: func() []cloudevent.Event {
+			a, b, c, d := newEvent(), newEvent(), newEvent(), newEvent()
+			return []cloudevent.Event{
+				a, b, c, a, b, c, a, b, c, a, b, c, a, b, c, payload(a, `{"value":"b"}`), a, b, c, a, b, c, a, b, c, d, a, d,
+			}
+		},
+		outcomes: slices.Concat(slices.Repeat([]inbox.Outcome{inbox.Applied}, 3),
+			slices.Repeat([]inbox.Outcome{inbox.Duplicate}, 12), []inbox.Outcome{inbox.Conflict},
+			slices.Repeat([]inbox.Outcome{inbox.Duplicate}, 9),
+			[]inbox.Outcome{inbox.Applied, inbox.Duplicate, inbox.Duplicate}),
+		effects: []int{0, 1, 2, 25},
+		letters: []string{"id_conflict"},
+	},
+	"a foreign id with another time is the same id": {
+		events: func() []cloudevent.Event {
+			a, b := named("order-1", "key-1"), named("order-1", "key-1")
+			b.Time = b.Time.AddDate(0, 0, 3)
+			return []cloudevent.Event{a, b}
+		},
+		outcomes: []inbox.Outcome{inbox.Applied, inbox.Duplicate},
+		effects:  []int{0},
+	},
+	"stale": {
+		configure: versioned(inbox.GapAllow),
+		events:    versions("key-1", 1, 2, 2, 1, 3),
+		outcomes:  []inbox.Outcome{inbox.Applied, inbox.Applied, inbox.Stale, inbox.Stale, inbox.Applied},
+		effects:   []int{0, 1, 4},
+		watermark: 3,
+	},
+	"gap allowed": {
+		configure: versioned(inbox.GapAllow),
+		events:    versions("key-1", 1, 5, 3, 6),
+		outcomes:  []inbox.Outcome{inbox.Applied, inbox.Applied, inbox.Stale, inbox.Applied},
+		effects:   []int{0, 1, 3},
+		watermark: 6,
+	},
+	"gap parked, and what comes behind it": {
+		configure: versioned(inbox.GapPark),
+		events: func() []cloudevent.Event {
+			return []cloudevent.Event{v("key-1", 1), v("key-1", 3), v("other", 1), v("key-1", 4), v("key-1", 2), v("other", 2)}
+		},
+		outcomes: []inbox.Outcome{
+			inbox.Applied, inbox.Gap, inbox.Applied, inbox.Parked, inbox.Applied, inbox.Applied,
+		},
+		effects:   []int{0, 2, 4, 5},
+		parked:    []string{"version_gap", "parked_behind"},
+		watermark: 2,
+	},
+	"gap waited for, then parked": {
+		configure: versioned(inbox.GapWait),
+		events:    versions("key-1", 1, 3, 4),
+		outcomes:  []inbox.Outcome{inbox.Applied, inbox.Gap, inbox.Parked},
+		effects:   []int{0},
+		parked:    []string{"version_gap", "parked_behind"},
+		watermark: 1,
+	},
+	"a key without versions parks wholly": {
+		before: `insert into dead_letter (consumer, event_id, event_type, key, headers, payload, topic, partition,
+			record_offset, holds, class, code, error, attempts, first_failed_at) values
+			('test', 'e0', 't', 'key-1', '[]', '', 't', 0, 0, true, 'parked', 'test', 'x', 1, now())`,
+		events: func() []cloudevent.Event {
+			return []cloudevent.Event{v("key-1", 0), v("other", 0), v("key-1", 0), v("key-1", 7)}
+		},
+		outcomes: []inbox.Outcome{inbox.Parked, inbox.Applied, inbox.Parked, inbox.Parked},
+		effects:  []int{1},
+		parked:   []string{"test", "parked_behind", "parked_behind", "parked_behind"},
+	},
+	"older than the inbox remembers": {
+		before: `update inbox_horizon set remembers_from = '2026-01-03'`,
+		events: func() []cloudevent.Event {
+			old := at(time.Date(2026, 1, 2, 23, 59, 59, 0, time.UTC))
+			return []cloudevent.Event{v("a", 1), old, named("order-1", "b"), v("a", 2), old}
+		},
+		outcomes: []inbox.Outcome{inbox.Applied, inbox.Expired, inbox.Expired, inbox.Applied, inbox.Expired},
+		effects:  []int{0, 3},
+		letters:  []string{"too_old", "too_old"},
+	},
+	"from the past and from the future": {
+		events: func() []cloudevent.Event {
+			far := at(time.Date(8000, 1, 1, 0, 0, 0, 0, time.UTC))
+			near := at(time.Now().AddDate(0, 0, 30))
+			return []cloudevent.Event{far, near, at(firstMoment), at(time.Unix(1, 0)), far, near}
+		},
+		outcomes: []inbox.Outcome{
+			inbox.Applied, inbox.Applied, inbox.Applied, inbox.Applied, inbox.Duplicate, inbox.Duplicate,
+		},
+		effects: []int{0, 1, 2, 3},
+	},
+	"not an event": {
+		events: threeWithBadMiddle,
+		spoil: func(i int, m *message.Message) {
+			if i == 1 {
+				m.Payload = nil
+			}
+		},
+		outcomes: middleIsDead, effects: []int{0, 2, 3}, letters: []string{"empty_value"},
+	},
+	"not for this consumer": {
+		configure: func(c *inbox.Config) { c.Handlers = inboxtest.Only(testType) },
+		events:    threeWithBadMiddle,
+		spoil: func(i int, m *message.Message) {
+			if i == 1 || i == 3 {
+				m.Metadata["ce_type"] = "other"
+			}
+		},
+		outcomes: []inbox.Outcome{inbox.Applied, inbox.Ignored, inbox.Applied, inbox.Ignored}, effects: []int{0, 2},
+	},
+	"refused by its handler": {
+		events:   threeWithBadMiddle,
+		handler:  failing(func(context.Context, pgx.Tx) error { return inbox.Permanent(errors.New("never")) }),
+		outcomes: middleIsDead, effects: []int{0, 2, 3}, letters: []string{"handler_failed"},
+	},
+	"failing for an unknown reason": {
+		events:   threeWithBadMiddle,
+		handler:  failing(func(context.Context, pgx.Tx) error { return errors.New("no idea") }),
+		outcomes: middleIsDead, effects: []int{0, 2, 3}, letters: []string{"handler_failed"},
+	},
+	"panicking": {
+		events:   threeWithBadMiddle,
+		handler:  failing(func(context.Context, pgx.Tx) error { panic("no idea") }),
+		outcomes: middleIsDead, effects: []int{0, 2, 3}, letters: []string{"handler_panic"},
+	},
+	"an SQL error that its handler hides": {
+		events: threeWithBadMiddle,
+		handler: failing(func(ctx context.Context, tx pgx.Tx) error {
+			_, _ = tx.Exec(ctx, `select 1/0`)
+			return nil
+		}),
+		outcomes: middleIsDead, effects: []int{0, 2, 3}, letters: []string{"handler_failed"},
+	},
+	"ending the transaction": {
+		events:   threeWithBadMiddle,
+		handler:  failing(func(ctx context.Context, tx pgx.Tx) error { return tx.Commit(ctx) }),
+		outcomes: middleIsDead, effects: []int{0, 2, 3}, letters: []string{"handler_failed"},
+	},
+	"a queued write that fails": {
+		events: threeWithBadMiddle,
+		handler: queueing(func(ctx context.Context, tx pgx.Tx) error {
+			return inbox.Queue(ctx, tx, `insert into ledger (n) values (1)`)
+		}),
+		outcomes: middleIsDead, effects: []int{0, 2, 3}, letters: []string{"handler_failed"},
+	},
+	"a queued return to a savepoint": {
+		events: threeWithBadMiddle,
+		handler: queueing(func(ctx context.Context, tx pgx.Tx) error {
+			return errors.Join(
+				inbox.Queue(ctx, tx, `savepoint before`),
+				inbox.Queue(ctx, tx, `insert into ledger (event_id) values ('gone')`),
+				inbox.Queue(ctx, tx, `rollback to savepoint before`))
+		}),
+		outcomes: []inbox.Outcome{inbox.Applied, inbox.Applied, inbox.Applied, inbox.Applied}, effects: []int{0, 2, 3},
+	},
+	"a queued write that hits nothing": {
+		events: threeWithBadMiddle,
+		handler: queueing(func(ctx context.Context, tx pgx.Tx) error {
+			return inbox.QueueRows(ctx, tx, inbox.Permanent(errors.New("no rows")),
+				`update ledger set event_id = '' where event_id = 'none'`)
+		}),
+		outcomes: middleIsDead, effects: []int{0, 2, 3}, letters: []string{"handler_failed"},
+	},
+}
+
+var firstMoment = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// queueing is failing with queued writes alone.
+func queueing(fail func(context.Context, pgx.Tx) error) handlerFunc {
+	return func(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data testData) error {
+		if data.Value == "bad" {
+			return fail(ctx, tx)
+		}
+		return inbox.Queue(ctx, tx, `insert into ledger (event_id) values ($1)`, event.ID)
+	}
+}

@@ -1,0 +1,71 @@
+package inbox_test
+
+import (
+	"flag"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/twinbox/dev/inboxtest"
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/internal/event/cloudevent"
+)
+
+// Tests with a database wait more than they compute, so eight run side by side unless -parallel says otherwise; the
+// command line is parsed later.
+func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "8")
+	pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...)
+}
+
+type bundle struct{ *inboxtest.Bundle }
+
+func setup(t *testing.T) *bundle {
+	t.Helper()
+	return &bundle{inboxtest.New(t)}
+}
+
+func newBundle(pool *pgxpool.Pool) *bundle { return &bundle{inboxtest.On(pool)} }
+
+// again is the bundle as [setup] made it, for tests that follow one another in one database: all rows are gone.
+func (b *bundle) again(t *testing.T) *bundle {
+	t.Helper()
+	for _, table := range []string{
+		"ledger", "dead_letter", "inbox", "inbox_watermark", "inbox_passed", "inbox_owner", "inbox_attempt", "inbox_horizon",
+	} {
+		b.Exec(t, "delete from "+table)
+	}
+	b.Exec(t, `insert into inbox_horizon default values`)
+	return newBundle(b.Pool)
+}
+
+const (
+	waitLimit = inboxtest.WaitLimit
+	pollEvery = inboxtest.PollEvery
+	testType  = inboxtest.Type
+	day       = 24 * time.Hour
+)
+
+type (
+	testData    = inboxtest.Data
+	handlerFunc = inboxtest.HandlerFunc
+)
+
+var (
+	testEvent = inboxtest.Event
+	deliver   = inboxtest.Deliver
+	effect    = inboxtest.Effect
+	newEvent  = inboxtest.NewEvent
+	named     = inboxtest.Named
+	at        = inboxtest.At
+	record    = inboxtest.Record
+)
+
+func orderEvent() cloudevent.Event {
+	return cloudevent.Event{
+		ID: "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b", Source: "/shop", Type: "com.example.order-placed.v1", Key: "42",
+		Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Data: []byte(`{"total":99}`),
+	}
+}

@@ -1,0 +1,65 @@
+package inbox_test
+
+import (
+	"regexp"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"example.com/twinbox/dev/inboxtest"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+)
+
+// Random events in batches of any size, with a dead owner before them or none: connections lost at any answer of
+// the server do not change the outcome. Only what was committed unheard is called a duplicate.
+func TestLostConnectionsChangeNothing(t *testing.T) {
+	t.Parallel()
+	shared := setup(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		events := rapid.SliceOfN(rapid.Custom(drawEvent), 1, 8).Draw(rt, "events")
+		configure := drawConfig(rt)
+		batch := rapid.IntRange(0, 8).Draw(rt, "batch")
+		suspects := rapid.SampledFrom([]int{0, 0, 1, 3, 20}).Draw(rt, "suspects")
+		losses := rapid.SliceOfNDistinct(rapid.Int64Range(1, 60), 0, 4, rapid.ID).Draw(rt, "answers lost")
+		whole := shared.play(t, batch, configure, events)
+		lost := make(map[int64]bool, len(losses))
+		for _, n := range losses {
+			lost[n] = true
+		}
+		var answers, ended atomic.Int64
+		var pool *pgxpool.Pool
+		severed := shared.play(t, batch, func(c *inbox.Config) {
+			configure(c)
+			pool = newBundle(shared.Pool).severing(t, func([]byte) bool {
+				return ended.Load() < int64(len(events)) && lost[answers.Add(1)]
+			})
+			c.Pool = pool
+			c.Host.(*inboxtest.Host).OnOutcome = func(cloudevent.Event, inbox.Outcome) { ended.Add(1) }
+			if suspects > 0 {
+				shared.Exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'a dead process', $1)`, suspects)
+			}
+		}, events)
+		pool.Close()
+		require.Equal(rt, withoutAttempts(whole[len(events):]), withoutAttempts(severed[len(events):]))
+		for i := range events {
+			if severed[i] != whole[i] {
+				require.Equal(rt, events[i].ID+" "+string(inbox.Duplicate), severed[i])
+			}
+		}
+	})
+}
+
+var attemptsOfLetter = regexp.MustCompile(`^(letter .*) \d+ ([tf] [tf] )`)
+
+// withoutAttempts leaves out how often something was tried until it became a dead letter: a lost connection is one
+// more.
+func withoutAttempts(told []string) []string {
+	for i, line := range told {
+		told[i] = attemptsOfLetter.ReplaceAllString(line, "$1 $2")
+	}
+	return told
+}

@@ -1,0 +1,117 @@
+package inbox_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+)
+
+// A scenario is what comes on one partition and what must become of it, however many events share a transaction.
+type scenario struct {
+	configure func(*inbox.Config)
+	before    string // SQL
+	handler   handlerFunc
+	events    func() []cloudevent.Event
+	spoil     func(i int, m *message.Message)
+	outcomes  []inbox.Outcome
+	effects   []int // indexes of the events, in the order of their effects
+	letters   []string
+	parked    []string
+	watermark int64 // of key-1
+}
+
+func TestScenarios(t *testing.T) {
+	t.Parallel()
+	for _, batch := range []int{0, 1, 3, 200} {
+		t.Run(fmt.Sprint(batch), func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			for name, s := range scenarios {
+				t.Run(name, func(t *testing.T) { s.play(t, b.again(t), batch) })
+			}
+		})
+	}
+}
+
+// play runs the scenario with so many events per transaction; 0 is the Router's middleware.
+func (s scenario) play(t *testing.T, b *bundle, batch int) {
+	if s.before != "" {
+		_, err := b.Pool.Exec(t.Context(), s.before)
+		require.NoError(t, err)
+	}
+	b.Config.MaxAttempts, b.Config.Batch = 2, max(batch, 1)
+	if s.configure != nil {
+		s.configure(&b.Config)
+	}
+	var outcomes []inbox.Outcome
+	var seen []string
+	b.Host.OnOutcome = func(e cloudevent.Event, o inbox.Outcome) {
+		outcomes, seen = append(outcomes, o), append(seen, e.ID)
+	}
+	handler := s.handler
+	if handler == nil {
+		handler = effect
+	}
+	events := s.events()
+	msgs, ids, effects := make([]*message.Message, len(events)), make([]string, len(events)), []string{}
+	for i, e := range events {
+		msgs[i], ids[i] = record(t, e, int64(i)), e.ID
+		if s.spoil != nil {
+			s.spoil(i, msgs[i])
+		}
+	}
+	told := b.listen()
+	b.run(t, batch, handler, msgs)
+	require.Equal(t, s.outcomes, outcomes)
+	told.require(t, b, outcomes)
+	require.Equal(t, ids, seen, "in order")
+	for _, i := range s.effects {
+		effects = append(effects, ids[i])
+	}
+	require.Equal(t, effects, b.List(t, `select event_id from ledger order by n`))
+	require.Equal(t, append([]string{}, s.letters...),
+		b.List(t, `select code from dead_letter where class <> 'parked' order by id`))
+	require.Equal(t, append([]string{}, s.parked...),
+		b.List(t, `select code from dead_letter where class = 'parked' order by id`))
+	require.Equal(t, int(s.watermark),
+		b.Count(t, `select coalesce(max(version), 0) from inbox_watermark where key = 'key-1'`))
+
+	// Everything again, as after a crash before the offsets: nothing new comes of it.
+	outcomes = nil
+	for i, e := range events {
+		msgs[i] = record(t, e, int64(i))
+		if s.spoil != nil {
+			s.spoil(i, msgs[i])
+		}
+	}
+	b.run(t, batch, handler, msgs)
+	require.Len(t, outcomes, len(events))
+	require.NotContains(t, outcomes, inbox.Applied)
+	require.Equal(t, effects, b.List(t, `select event_id from ledger order by n`))
+	require.Equal(t, len(s.letters)+len(s.parked), b.Count(t, `select count(*) from dead_letter`))
+}
+
+// run hands over the messages in the face that the batch size stands for.
+func (b *bundle) run(t *testing.T, batch int, handler handlerFunc, msgs []*message.Message) {
+	t.Helper()
+	mux := inbox.NewMux()
+	inbox.Handle(mux, testEvent, handler)
+	next := mux.HandleMessage
+	in := b.Inbox(t)
+	if batch == 0 {
+		for _, m := range msgs {
+			_, err := in.Middleware(next)(m)
+			require.NoError(t, err)
+		}
+	} else {
+		handled, err := in.BatchMiddleware(next)(t.Context(), msgs)
+		require.NoError(t, err)
+		require.Equal(t, len(msgs), handled)
+	}
+	require.NoError(t, in.Close(t.Context()))
+}

@@ -1,0 +1,22 @@
+// Package mismatch handles one event with the struct of another. It must not compile; a test sees to it.
+package mismatch
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+)
+
+type (
+	placed  struct{ Total int }
+	shipped struct{ Parcel string }
+)
+
+var orderPlaced = cloudevent.Define[placed](cloudevent.Declaration{Type: "com.example.order-placed.v1"})
+
+func register(mux *inbox.Mux) {
+	inbox.Handle(mux, orderPlaced, func(context.Context, pgx.Tx, cloudevent.Event, shipped) error { return nil })
+}

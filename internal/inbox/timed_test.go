@@ -1,0 +1,37 @@
+package inbox_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/inboxtest"
+	"example.com/twinbox/internal/event/cloudevent"
+)
+
+// How long an event took, retries included, is counted per consumer.
+func TestHandlingIsTimed(t *testing.T) {
+	t.Parallel()
+	b := inboxtest.New(t)
+	const took = 20 * time.Millisecond
+	event := inboxtest.NewEvent()
+	require.NoError(t, b.Deliver(t, inboxtest.Record(t, event, 1),
+		func(ctx context.Context, tx pgx.Tx, _ cloudevent.Event, _ inboxtest.Data) error {
+			_, err := tx.Exec(ctx, `select pg_sleep($1)`, took.Seconds())
+			return err
+		}))
+	families, err := b.Registry.Gather()
+	require.NoError(t, err)
+	for _, family := range families {
+		if family.GetName() == "inbox_handle_seconds" {
+			timed := family.GetMetric()[0].GetHistogram()
+			require.EqualValues(t, 1, timed.GetSampleCount())
+			require.GreaterOrEqual(t, timed.GetSampleSum(), took.Seconds())
+			return
+		}
+	}
+	require.Fail(t, "there is no inbox_handle_seconds")
+}

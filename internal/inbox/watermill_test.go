@@ -1,0 +1,123 @@
+package inbox_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill"
+	wkafka "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	_ "example.com/twinbox/internal/kafka" // it reads what watermill-kafka says of a record
+)
+
+// routed runs messages of a topic through a Router on watermill-kafka, with nothing of this project but the middleware
+// and what reads the origin.
+func routed(t *testing.T, brokers []string, topic string, in *inbox.Inbox, handler message.NoPublishHandlerFunc) {
+	t.Helper()
+	cfg := wkafka.DefaultSaramaSubscriberConfig()
+	cfg.Consumer.Offsets.Initial = sarama.OffsetOldest
+	subscriber, err := wkafka.NewSubscriber(wkafka.SubscriberConfig{
+		Brokers: brokers, ConsumerGroup: kafkatest.Group(t), OverwriteSaramaConfig: cfg,
+	}, nil)
+	require.NoError(t, err)
+	router := message.NewDefaultRouter(watermill.NopLogger{})
+	router.AddConsumerHandler("test", topic, subscriber, handler).AddMiddleware(in.Middleware)
+	ended := make(chan error, 1)
+	go func() { ended <- router.Run(context.WithoutCancel(t.Context())) }()
+	t.Cleanup(func() {
+		require.NoError(t, router.Close())
+		require.NoError(t, <-ended)
+	})
+}
+
+// publishPlain writes events as watermill-kafka's own marshaler does, with their subjects as keys.
+func publishPlain(t *testing.T, brokers []string, topic string, events ...cloudevent.Event) {
+	t.Helper()
+	publisher, err := wkafka.NewPublisher(wkafka.PublisherConfig{
+		Brokers: brokers,
+		Marshaler: wkafka.NewWithPartitioningMarshaler(func(_ string, msg *message.Message) (string, error) {
+			return msg.Metadata[cloudevent.HeaderSubject], nil
+		}),
+	}, nil)
+	require.NoError(t, err)
+	for _, e := range events {
+		require.NoError(t, publisher.Publish(topic, e.Message()))
+	}
+	require.NoError(t, publisher.Close())
+}
+
+// A handler that knows Watermill alone writes in the transaction, and what it cannot handle is filed with its origin.
+func TestAPlainHandlerOnWatermillKafka(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	good, bad := newEvent(), newEvent()
+	bad.Key, bad.Extensions = "key-2", map[string]string{"x": "1"}
+	publishPlain(t, brokers, topic, good, bad)
+	b.Config.Group = "local.stock"
+	outcomes := make(chan inbox.Outcome, 2)
+	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes <- o }
+	_, outside := inbox.TxFromContext(t.Context())
+	_, event := inbox.EventFromContext(t.Context())
+	require.Equal(t, []bool{false, false}, []bool{outside, event})
+
+	routed(t, brokers, topic, b.Inbox(t), func(msg *message.Message) error {
+		tx, inTx := inbox.TxFromContext(msg.Context())
+		e, isEvent := inbox.EventFromContext(msg.Context())
+		if !inTx || !isEvent || e.ID != msg.UUID {
+			return errors.New("nothing in the context")
+		}
+		if _, err := tx.Exec(msg.Context(), `insert into ledger (event_id) values ($1)`, e.ID); err != nil {
+			return err
+		}
+		if e.ID == bad.ID {
+			return inbox.Permanent(errors.New("will never do"))
+		}
+		return nil
+	})
+	require.Equal(t, []inbox.Outcome{inbox.Applied, inbox.Dead}, []inbox.Outcome{<-outcomes, <-outcomes})
+	require.Equal(t, 1, b.Effects(t, good.ID))
+	require.Zero(t, b.Effects(t, bad.ID), "rolled back")
+
+	require.Equal(t, 1, b.Count(t, `select count(*) from inbox where event_id = $1 and metadata @> jsonb_build_object(
+		'group', 'local.stock', 'topic', $2::text, 'partition', 0, 'offset', 0)`, good.ID, topic))
+	var headers []byte
+	var recorded time.Time
+	require.NoError(t, b.Pool.QueryRow(t.Context(), `select headers, record_time from dead_letter where event_id = $1
+		and consumer_group = 'local.stock' and topic = $2 and partition = 0 and record_offset = 1 and key = 'key-2'`,
+		bad.ID, topic).Scan(&headers, &recorded))
+	require.WithinDuration(t, time.Now(), recorded, time.Minute)
+	var pairs [][2]string
+	require.NoError(t, json.Unmarshal(headers, &pairs))
+	require.Contains(t, pairs, [2]string{"ce_id", base64.StdEncoding.EncodeToString([]byte(bad.ID))})
+	require.Contains(t, pairs, [2]string{"x", "MQ=="})
+	require.NotContains(t, string(headers), "record_key")
+}
+
+// What ended the last owner of a partition is counted before it runs, on watermill-kafka too.
+func TestSuspectsOnWatermillKafka(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	e := newEvent()
+	publishPlain(t, brokers, topic, e)
+	b.Exec(t, `insert into inbox_owner values ('test', '`+topic+`', 0, 'one that died', 1)`)
+	counted := make(chan int, 1)
+	routed(t, brokers, topic, b.Inbox(t), func(msg *message.Message) error {
+		counted <- b.Count(t, `select attempts from inbox_attempt where topic = $1 and record_offset = 0`, topic)
+		return nil
+	})
+	require.Equal(t, 1, <-counted)
+}

@@ -1,0 +1,90 @@
+package kafka_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/kafka"
+)
+
+// pins are settings and the values they must have; the tables in the documentation say why.
+type pins map[string]struct{ want, have any }
+
+func (p pins) check(t *testing.T) {
+	t.Helper()
+	for name, pin := range p {
+		require.Equal(t, pin.want, pin.have, name)
+	}
+}
+
+func TestProducerSettingsArePinned(t *testing.T) {
+	t.Parallel()
+	cfg := kafka.Config{Brokers: []string{"a:1"}}.Producer()
+	require.NoError(t, cfg.Validate())
+	pins{
+		"Version":                {sarama.V3_6_0_0, cfg.Version},
+		"ClientID":               {"twinbox", cfg.ClientID},
+		"AllowAutoTopicCreation": {false, cfg.Metadata.AllowAutoTopicCreation},
+		"Metadata.Full":          {false, cfg.Metadata.Full},
+		"RefreshFrequency":       {10 * time.Second, cfg.Metadata.RefreshFrequency},
+		"Metadata.Retry.Max":     {1, cfg.Metadata.Retry.Max},
+		"DialTimeout":            {4 * time.Second, cfg.Net.DialTimeout},
+		"ReadTimeout":            {4 * time.Second, cfg.Net.ReadTimeout},
+		"WriteTimeout":           {4 * time.Second, cfg.Net.WriteTimeout},
+		"RequiredAcks":           {sarama.WaitForAll, cfg.Producer.RequiredAcks},
+		"Idempotent":             {true, cfg.Producer.Idempotent},
+		"MaxOpenRequests":        {1, cfg.Net.MaxOpenRequests},
+		"Retry.Max":              {100, cfg.Producer.Retry.Max},
+		"Retry.Backoff":          {50 * time.Millisecond, cfg.Producer.Retry.Backoff},
+		"Producer.Timeout":       {3 * time.Second, cfg.Producer.Timeout},
+		"Compression":            {sarama.CompressionLZ4, cfg.Producer.Compression},
+		"MaxMessageBytes":        {1_000_000, cfg.Producer.MaxMessageBytes},
+		"Return.Successes":       {true, cfg.Producer.Return.Successes},
+		"Return.Errors":          {true, cfg.Producer.Return.Errors},
+		"TLS":                    {false, cfg.Net.TLS.Enable},
+		"SASL":                   {false, cfg.Net.SASL.Enable},
+	}.check(t)
+}
+
+func TestConsumerSettingsArePinned(t *testing.T) {
+	t.Parallel()
+	cfg := kafka.GroupConfig{Config: kafka.Config{Brokers: []string{"a:1"}}, Group: "g"}.Consumer()
+	require.NoError(t, cfg.Validate())
+	group := cfg.Consumer.Group
+	require.Len(t, group.Rebalance.GroupStrategies, 1)
+	pins{
+		"Version":              {sarama.V3_6_0_0, cfg.Version},
+		"Offsets.Initial":      {sarama.OffsetOldest, cfg.Consumer.Offsets.Initial},
+		"AutoCommit.Enable":    {true, cfg.Consumer.Offsets.AutoCommit.Enable},
+		"AutoCommit.Interval":  {time.Second, cfg.Consumer.Offsets.AutoCommit.Interval},
+		"ResetInvalidOffsets":  {false, group.ResetInvalidOffsets},
+		"IsolationLevel":       {sarama.ReadCommitted, cfg.Consumer.IsolationLevel},
+		"GroupStrategies":      {"cooperative-sticky", group.Rebalance.GroupStrategies[0].Name()},
+		"Session.Timeout":      {10 * time.Second, group.Session.Timeout},
+		"Heartbeat.Interval":   {time.Second, group.Heartbeat.Interval},
+		"Rebalance.Timeout":    {30 * time.Second, group.Rebalance.Timeout},
+		"Rebalance.Backoff":    {500 * time.Millisecond, group.Rebalance.Retry.Backoff},
+		"Net.ReadTimeout":      {34 * time.Second, cfg.Net.ReadTimeout},
+		"Return.Errors":        {true, cfg.Consumer.Return.Errors},
+		"Fetch.Min":            {int32(1), cfg.Consumer.Fetch.Min},
+		"MaxWaitTime":          {500 * time.Millisecond, cfg.Consumer.MaxWaitTime},
+		"Consumer.Backoff":     {250 * time.Millisecond, cfg.Consumer.Retry.Backoff},
+		"RefreshFrequency":     {10 * time.Second, cfg.Metadata.RefreshFrequency},
+		"AutoTopicCreation":    {false, cfg.Metadata.AllowAutoTopicCreation},
+		"deprecated Strategy":  {nil, group.Rebalance.Strategy},
+		"deprecated Committer": {time.Duration(0), cfg.Consumer.Offsets.CommitInterval},
+	}.check(t)
+}
+
+func TestPasswordsAndCertificatesReachTheClient(t *testing.T) {
+	t.Parallel()
+	cfg := kafka.Config{Brokers: []string{"a:1"}, User: "u", Password: "p"}.Producer()
+	require.NoError(t, cfg.Validate())
+	require.True(t, cfg.Net.SASL.Enable)
+	require.EqualValues(t, sarama.SASLTypePlaintext, cfg.Net.SASL.Mechanism)
+	require.Equal(t, "u", cfg.Net.SASL.User)
+	require.Equal(t, "p", cfg.Net.SASL.Password)
+}

@@ -1,0 +1,45 @@
+package consumer_test
+
+import (
+	"log/slog"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/leaktest"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafka/producer"
+)
+
+// TestMain also is the program of the processes that tests kill.
+func TestMain(m *testing.M) {
+	if os.Getenv(childBrokers) != "" {
+		beAMember()
+		return
+	}
+	// A message that comes again when a test of Watermill's suite has read enough: its multiplier has no reader left.
+	const multiplier = "github.com/ThreeDotsLabs/watermill/internal/subscriber.(*multiplier).Subscribe"
+	kafkatest.Main(m, leaktest.Known(multiplier+".func2"), leaktest.Known(multiplier+".func3"))
+}
+
+var quiet = slog.New(slog.DiscardHandler)
+
+func newPublisher(t testing.TB, cfg kafka.Config) *producer.Publisher {
+	t.Helper()
+	publisher, err := producer.New(cfg, quiet)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, publisher.Close()) })
+	return publisher
+}
+
+var (
+	event        = kafkatest.Event
+	events       = kafkatest.Events
+	keys         = kafkatest.Keys
+	idsOf        = kafkatest.IDs
+	admin        = kafkatest.Admin
+	logOf        = kafkatest.LogOf
+	requireOrder = kafkatest.RequireOrder
+)

@@ -1,0 +1,238 @@
+package consumer_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill"
+	stock "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/kafkatest/kerr"
+	"example.com/twinbox/dev/kafkatest/kfake"
+	"example.com/twinbox/dev/kafkatest/kmsg"
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/kafka"
+	kafkaadmin "example.com/twinbox/internal/kafka/admin"
+	"example.com/twinbox/internal/kafka/consumer"
+)
+
+// What the tests of this file show is why the package exists, see docs/adr/0040-own-kafka-client-edges.md. When one of
+// them fails, sarama or watermill-kafka has learned something, and a part of this package may be superfluous.
+
+// TestUsualWaySaramaSendsPastAFailedBatch: one key, several batches, one of the first is refused for good. The next
+// ones are sent all the same: a caller that sends the refused one again puts it behind them.
+func TestUsualWaySaramaSendsPastAFailedBatch(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	producer := rawProducer(t, brokers, func(cfg *sarama.Config) {
+		cfg.Producer.MaxMessageBytes = 6000 // ten messages and more
+		cfg.Producer.Flush.Messages, cfg.Producer.Flush.MaxMessages = 10, 10
+	})
+	batches := 0
+	cluster.Fault(kfake.Fault{
+		Keys: []kmsg.Key{kmsg.Produce}, Topic: topic, Err: kerr.PolicyViolation,
+		When: func(kmsg.Request) bool { batches++; return batches == 2 },
+	})
+	msgs := events(100, "a")
+	records := make([]*sarama.ProducerMessage, len(msgs))
+	for i, msg := range msgs {
+		records[i], _ = kafka.Marshaler{}.Marshal(topic, msg)
+	}
+	var failed sarama.ProducerErrors
+	require.ErrorAs(t, producer.SendMessages(records), &failed)
+
+	written := logOf(t, brokers, topic, len(msgs)-len(failed))["a"]
+	require.Len(t, written, len(msgs)-10, "a batch is missing")
+	require.Contains(t, written, "a-100", "and the last one is on the log")
+}
+
+// stockSubscriber is watermill-kafka's, with the settings of ours.
+func stockSubscriber(t *testing.T, cfg consumer.Config, topic string) <-chan *message.Message {
+	t.Helper()
+	_, messages := stockMember(t, cfg, topic)
+	return messages
+}
+
+func stockMember(
+	t *testing.T, cfg consumer.Config, topic string,
+) (*stock.Subscriber, <-chan *message.Message) {
+	t.Helper()
+	subscriber, err := stock.NewSubscriber(stock.SubscriberConfig{
+		Brokers: cfg.Brokers, ConsumerGroup: cfg.Group, Unmarshaler: kafka.Marshaler{},
+		NackResendSleep: 10 * time.Millisecond, ReconnectRetrySleep: 50 * time.Millisecond,
+		OverwriteSaramaConfig: cfg.Consumer(),
+	}, watermill.NopLogger{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, subscriber.Close()) })
+	messages, err := subscriber.Subscribe(t.Context(), topic)
+	require.NoError(t, err)
+	return subscriber, messages
+}
+
+// TestUsualWayADamagedBatchBlocksItsBroker: watermill-kafka's subscriber delivers nothing of the partition any more,
+// neither what lies before the batch nor what lies behind it, and says nothing.
+func TestUsualWayADamagedBatchBlocksItsBroker(t *testing.T) {
+	t.Parallel()
+	_, brokers := kafkatest.Fake(t, kfake.ListenFn(rotten{"rotten apple"}.listen))
+	topic := kafkatest.Topic(t, brokers, 1)
+	toPartition(t, brokers, topic, 0, "before")
+	toPartition(t, brokers, topic, 0, "rotten apple")
+	toPartition(t, brokers, topic, 0, "behind")
+	messages := stockSubscriber(t, fast(brokers, kafkatest.Group(t)), topic)
+	select {
+	case msg := <-messages:
+		require.FailNow(t, "delivered", "%s", msg.Payload)
+	case <-time.After(2 * time.Second):
+	}
+}
+
+// TestUsualWayANackLoopOutlivesItsPartition: watermill-kafka's subscriber hands a nacked message over and over to a
+// handler whose partition another member has meanwhile got, together with the message.
+func TestUsualWayANackLoopOutlivesItsPartition(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic, _ := published(t, brokers, 1)
+	cfg := fast(brokers, kafkatest.Group(t))
+	cfg.SessionTimeout = 6 * time.Second // for so long the first member's place is kept
+	first := stockSubscriber(t, cfg, topic)
+	var nacks atomic.Int64
+	nacked := make(chan struct{}, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for msg := range first {
+			nacks.Add(1)
+			msg.Nack()
+			select {
+			case nacked <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	t.Cleanup(func() { <-done })
+	receive(t, nacked)
+
+	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, TopLevel: true, Err: kerr.UnknownMemberID, Count: 1})
+	msg := receive(t, stockSubscriber(t, cfg, topic))
+	before := nacks.Load()
+	waittest.Until(t, func() bool { return nacks.Load() > before+20 },
+		"two handlers have one message")
+	msg.Ack()
+}
+
+// TestUsualWayALostPartitionCancelsNoHandler: the next owner has the message, and the first one's handler has heard of
+// nothing.
+func TestUsualWayALostPartitionCancelsNoHandler(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic, ids := published(t, brokers, 1)
+	cfg := fast(brokers, kafkatest.Group(t))
+	cfg.SessionTimeout = 6 * time.Second
+	working := receive(t, stockSubscriber(t, cfg, topic))
+	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, TopLevel: true, Err: kerr.UnknownMemberID, Count: 1})
+	again := receive(t, stockSubscriber(t, cfg, topic))
+	require.Equal(t, ids[0], again.UUID)
+	require.NoError(t, working.Context().Err(), "it works on")
+	working.Ack()
+	again.Ack()
+}
+
+// TestUsualWayAnOffsetThatIsGoneIsWaitedForForEver: what the group committed is not on the log any more.
+// watermill-kafka's subscriber connects again and again, delivers nothing, and tells its caller nothing.
+func TestUsualWayAnOffsetThatIsGoneIsWaitedForForEver(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	cfg := fast(brokers, kafkatest.Group(t))
+	l, topic := readAndCommitted(t, cfg)
+	require.NoError(t, l.Close())
+	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, events(5, "b")...))
+	deleteRecords(t, brokers, topic, 8)
+	select {
+	case msg, open := <-stockSubscriber(t, cfg, topic):
+		require.FailNow(t, "the channel is not silent", "%v %v", open, msg)
+	case <-time.After(2 * time.Second):
+	}
+}
+
+// TestUsualWayAStopWaitsForTheRebalance: a member that is asked to stop while the group waits for another one stops
+// when that one has come, or the rebalance timeout is over.
+func TestUsualWayAStopWaitsForTheRebalance(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic, _ := published(t, brokers, 1)
+	cfg := fast(brokers, kafkatest.Group(t))
+	held, release := holdRejoins(cluster)
+	subscriber, messages := stockMember(t, cfg, topic)
+	receive(t, messages).Ack()
+	consume(t, cfg, topic, func(_ context.Context, batch []*message.Message) (int, error) { return len(batch), nil })
+	receive(t, held)
+	closed := make(chan error, 1)
+	go func() { closed <- subscriber.Close() }()
+	select {
+	case err := <-closed:
+		require.FailNow(t, "it has stopped", "%v", err)
+	case <-time.After(time.Second):
+	}
+	release()
+	require.NoError(t, receive(t, closed))
+}
+
+// stockPublisher is watermill-kafka's, with the settings of ours.
+func stockPublisher(t *testing.T, cfg kafka.Config) *stock.Publisher {
+	t.Helper()
+	publisher, err := stock.NewPublisher(stock.PublisherConfig{
+		Brokers: cfg.Brokers, Marshaler: kafka.Marshaler{}, OverwriteSaramaConfig: cfg.Producer(),
+	}, watermill.NopLogger{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, publisher.Close()) })
+	return publisher
+}
+
+// TestUsualWayNewPartitionsTakeKeysAway: a key's events go to another partition as soon as the client sees that there
+// are more, past those that are not read yet.
+func TestUsualWayNewPartitionsTakeKeysAway(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	msgs := events(40, keys(20)...)
+	require.NoError(t, stockPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, msgs[:20]...))
+	require.NoError(t, admin(t, brokers).CreatePartitions(topic, 12, nil, false))
+	waittest.Until(t, func() bool {
+		counts, err := kafkaadmin.PartitionCounts(t.Context(), kafka.Config{Brokers: brokers}, topic)
+		return err == nil && counts[topic] == 12
+	})
+	require.NoError(t, stockPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, msgs[20:]...))
+	used := map[int32]bool{}
+	for _, record := range kafkatest.ReadAll(t, brokers, topic, 40)[20:] {
+		used[record.Partition] = true
+	}
+	require.Greater(t, len(used), 1)
+}
+
+// TestUsualWayABrokerThatIsBackIsNotAsked: after a few attempts that found no leader sarama's producer refuses its
+// partition for ten seconds, even if the broker is back before.
+func TestUsualWayABrokerThatIsBackIsNotAsked(t *testing.T) {
+	t.Parallel()
+	start := kafkatest.Restartable(t)
+	cluster, brokers := start()
+	topic := kafkatest.Topic(t, brokers, 1)
+	cfg := kafka.Config{Brokers: brokers, RetryFor: 500 * time.Millisecond}
+	publisher := stockPublisher(t, cfg)
+	require.NoError(t, publisher.Publish(topic, event("a", 1)))
+	cluster.Close()
+	waittest.Until(t, func() bool {
+		err := publisher.Publish(topic, event("a", 2))
+		return err != nil && strings.Contains(err.Error(), "circuit breaker is open")
+	})
+	start()
+	require.NoError(t, newPublisher(t, cfg).Publish(topic, event("b", 1)), "it is back")
+	require.ErrorContains(t, publisher.Publish(topic, event("a", 2)), "circuit breaker is open")
+}

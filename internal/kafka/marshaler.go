@@ -1,0 +1,75 @@
+package kafka
+
+import (
+	"context"
+
+	"github.com/IBM/sarama"
+	wkafka "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/kafka/internal/codec"
+)
+
+// Marshaler maps a Watermill message to a Kafka record and back: CloudEvents 1.0, binary mode. It is a
+// MarshalerUnmarshaler of watermill-kafka, so the stock publisher and subscriber can use it too.
+//
+//	message UUID              -> headers ce_id and [cloudevent.HeaderWatermillID], the first; absent when it is empty
+//	message metadata          -> headers: CloudEvents attributes in a fixed order, then the rest by name
+//	cloudevent.KeyMetadata    -> record key; absent or empty: no key, and no order
+//	cloudevent.RecordMetadata -> key and headers of another system's record; then nothing else of the metadata counts
+//	message payload           -> record value, byte for byte
+//
+// A stock subscriber with its own marshaler reads the same records: their UUID is the event's id. Records of the stock
+// publisher with its own marshaler have no ce_id, so they are no events here.
+type Marshaler struct{}
+
+// Marshal never fails.
+func (Marshaler) Marshal(topic string, msg *message.Message) (*sarama.ProducerMessage, error) {
+	to := &sarama.ProducerMessage{
+		Topic:   topic,
+		Value:   sarama.ByteEncoder(msg.Payload),
+		Headers: make([]sarama.RecordHeader, 0, len(msg.Metadata)+1),
+	}
+	if wire, is := cloudevent.ParseWire(msg.Metadata[cloudevent.RecordMetadata]); is {
+		for _, h := range wire.Headers {
+			to.Headers = append(to.Headers, sarama.RecordHeader{Key: []byte(h.Name), Value: h.Value})
+		}
+		if wire.Key != nil {
+			to.Key = sarama.ByteEncoder(wire.Key)
+		}
+		if wire.NullValue {
+			to.Value = nil
+		}
+		return to, nil
+	}
+	cloudevent.EachHeader(msg, func(name, value string) {
+		to.Headers = append(to.Headers, sarama.RecordHeader{Key: []byte(name), Value: []byte(value)})
+	})
+	if key := msg.Metadata[cloudevent.KeyMetadata]; key != "" {
+		to.Key = sarama.StringEncoder(key)
+	}
+	return to, nil
+}
+
+// Unmarshal never fails: every record becomes a message, and the handler decides. Of a header that occurs twice the
+// metadata keep the last; [cloudevent.Origin] keeps all, byte for byte. A missing key or value is an empty one. A
+// header that happens to be named like [cloudevent.KeyMetadata] does not pass for the record key.
+func (Marshaler) Unmarshal(from *sarama.ConsumerMessage) (*message.Message, error) {
+	return codec.Decode(context.Background(), from), nil
+}
+
+func init() { cloudevent.ForeignOrigin = watermillOrigin }
+
+// watermillOrigin is what watermill-kafka's subscriber says of a record, and the topic as Watermill's Router does.
+func watermillOrigin(ctx context.Context) (o cloudevent.Origin, ok bool) {
+	o.Partition, ok = wkafka.MessagePartitionFromCtx(ctx)
+	o.Topic = message.SubscribeTopicFromCtx(ctx)
+	if !ok || o.Topic == "" {
+		return cloudevent.Origin{}, false
+	}
+	o.Offset, _ = wkafka.MessagePartitionOffsetFromCtx(ctx)
+	o.Time, _ = wkafka.MessageTimestampFromCtx(ctx)
+	o.Key, _ = wkafka.MessageKeyFromCtx(ctx)
+	return o, true
+}

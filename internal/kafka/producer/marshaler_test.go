@@ -1,0 +1,121 @@
+package producer_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill"
+	stock "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/kafka"
+)
+
+// headers are what the record carries, as "name=value", in order.
+func headers(record *sarama.ConsumerMessage) []string {
+	list := make([]string, len(record.Headers))
+	for i, header := range record.Headers {
+		list[i] = fmt.Sprintf("%s=%s", header.Key, header.Value)
+	}
+	return list
+}
+
+func fullEvent() cloudevent.Event {
+	return cloudevent.Event{
+		ID:         "0197f3a0-0000-7000-8000-000000000001",
+		Source:     "/twinbox/customer",
+		Type:       "com.example.customer.user-registered.v1",
+		Key:        "user-1",
+		Time:       time.Date(2026, 11, 21, 3, 4, 5, 6000, time.UTC),
+		Version:    7,
+		DataSchema: "https://example.com/schema.json",
+		Data:       []byte(`{"a": 1}`),
+		Extensions: map[string]string{"zeta": "z", "alpha": "a", "traceparent": "00-1-2-01"},
+	}
+}
+
+// TestTheWireIsCloudEventsBinaryMode looks at the record as a foreign consumer sees it.
+func TestTheWireIsCloudEventsBinaryMode(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
+	before := time.Now().Truncate(time.Millisecond)
+	require.NoError(t, publisher.Publish(topic, fullEvent().Message()))
+
+	record := kafkatest.ReadAll(t, brokers, topic, 1)[0]
+	require.Equal(t, []string{
+		"ce_id=0197f3a0-0000-7000-8000-000000000001",
+		"_watermill_message_uuid=0197f3a0-0000-7000-8000-000000000001",
+		"ce_source=/twinbox/customer",
+		"ce_type=com.example.customer.user-registered.v1",
+		"ce_specversion=1.0",
+		"ce_time=2026-11-21T03:04:05.000006Z",
+		"ce_subject=user-1",
+		"ce_aggregateversion=7",
+		"ce_dataschema=https://example.com/schema.json",
+		"content-type=application/json",
+		"traceparent=00-1-2-01",
+		"alpha=a",
+		"zeta=z",
+	}, headers(record))
+	require.Equal(t, "user-1", string(record.Key))
+	require.Equal(t, `{"a": 1}`, string(record.Value))
+	require.WithinRange(t, record.Timestamp, before, time.Now())
+}
+
+func TestTheStockMarshalerInterfaceWritesTheSame(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
+	msg := fullEvent().Message()
+	require.NoError(t, publisher.Publish(topic, msg))
+	direct := kafkatest.ReadAll(t, brokers, topic, 1)[0]
+
+	record, err := kafka.Marshaler{}.Marshal(topic, msg)
+	require.NoError(t, err)
+	require.Equal(t, topic, record.Topic)
+	key, err := record.Key.Encode()
+	require.NoError(t, err)
+	require.Equal(t, direct.Key, key)
+	value, err := record.Value.Encode()
+	require.NoError(t, err)
+	require.Equal(t, direct.Value, value)
+	require.Len(t, record.Headers, len(direct.Headers))
+	for i, header := range record.Headers {
+		require.Equal(t, *direct.Headers[i], header)
+	}
+}
+
+// A subscriber of watermill-kafka as it comes, with its own marshaler and nothing of ours, has the event's id as its
+// message's UUID.
+func TestAStockSubscriberReadsTheEventsID(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
+	event := fullEvent()
+	require.NoError(t, publisher.PublishEvents(t.Context(), topic, &event))
+	settings := kafka.GroupConfig{Config: kafka.Config{Brokers: brokers}}.Consumer()
+	subscriber, err := stock.NewSubscriber(stock.SubscriberConfig{
+		Brokers: brokers, Unmarshaler: stock.DefaultMarshaler{}, OverwriteSaramaConfig: settings,
+	}, watermill.NopLogger{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, subscriber.Close()) })
+	messages, err := subscriber.Subscribe(t.Context(), topic)
+	require.NoError(t, err)
+	select {
+	case msg := <-messages:
+		require.Equal(t, event.ID, msg.UUID)
+		require.Equal(t, event.ID, msg.Metadata["ce_id"])
+		require.Equal(t, event.Data, []byte(msg.Payload))
+		require.True(t, msg.Ack())
+	case <-time.After(kafkatest.Patience):
+		require.FailNow(t, "nothing came")
+	}
+}

@@ -1,0 +1,95 @@
+package producer_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/kafkatest/kfake"
+	"example.com/twinbox/internal/kafka"
+)
+
+// wire cuts connections of an in-process broker at a byte, which no fault of the broker itself can do.
+type wire struct {
+	loseAnswers atomic.Int32 // so many answers vanish, and their connections with them
+	cutRequests atomic.Int32 // so many requests arrive only in part
+	cuts        atomic.Int32
+}
+
+func (w *wire) listen(network, address string) (net.Listener, error) {
+	listener, err := new(net.ListenConfig).Listen(context.Background(), network, address)
+	return wiredListener{listener, w}, err
+}
+
+type wiredListener struct {
+	net.Listener
+	wire *wire
+}
+
+func (l wiredListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return wiredConn{conn, l.wire}, nil
+}
+
+type wiredConn struct {
+	net.Conn
+	wire *wire
+}
+
+var errCut = errors.New("cut")
+
+func (c wiredConn) Write(p []byte) (int, error) {
+	if c.wire.loseAnswers.Add(-1) >= 0 {
+		c.wire.cuts.Add(1)
+		_ = c.Close()
+		return 0, errCut
+	}
+	return c.Conn.Write(p)
+}
+
+func (c wiredConn) Read(p []byte) (int, error) {
+	const part = 200
+	if len(p) > part && c.wire.cutRequests.Load() > 0 {
+		n, _ := c.Conn.Read(p[:part])
+		if c.wire.cutRequests.Add(-1) >= 0 {
+			c.wire.cuts.Add(1)
+			_ = c.Close()
+			return n, errCut
+		}
+		return n, nil
+	}
+	return c.Conn.Read(p)
+}
+
+// TestAConnectionCutCostsNothing: whether the request was cut on its way or its answer was lost, the batch is on the
+// log once.
+func TestAConnectionCutCostsNothing(t *testing.T) {
+	t.Parallel()
+	for name, cut := range map[string]func(*wire){
+		"answer lost":        func(w *wire) { w.loseAnswers.Store(2) },
+		"cut in the request": func(w *wire) { w.cutRequests.Store(2) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &wire{}
+			_, brokers := kafkatest.Fake(t, kfake.ListenFn(w.listen))
+			topic := kafkatest.Topic(t, brokers, 2)
+			publisher := newPublisher(t, kafka.Config{Brokers: brokers, RequestTimeout: time.Second})
+			msgs := events(400, keys(10)...)
+			require.NoError(t, publisher.Publish(topic, msgs[:200]...))
+			cut(w)
+			require.NoError(t, publisher.Publish(topic, msgs[200:]...))
+			require.EqualValues(t, 2, w.cuts.Load())
+			require.Equal(t, sent(msgs...), logOf(t, brokers, topic, len(msgs)))
+		})
+	}
+}

@@ -1,0 +1,304 @@
+package producer_test
+
+import (
+	"crypto/rand"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/kafkatest/kerr"
+	"example.com/twinbox/dev/kafkatest/kfake"
+	"example.com/twinbox/dev/kafkatest/kmsg"
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafka/producer"
+)
+
+var produce = []kmsg.Key{kmsg.Produce}
+
+func TestAPublishIsOneRequestPerBroker(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic := kafkatest.Topic(t, brokers, 12)
+	requests := cluster.Fault(kfake.Fault{
+		Keys: produce, Observe: true, Count: -1, Partitions: []int32{0}, Topic: topic,
+	})
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
+	require.NoError(t, publisher.Publish(topic, kafkatest.SignupEvents(5000)...))
+	require.Equal(t, 1, requests.Hits())
+}
+
+// TestFaultsThatARetryHides: the caller sees nothing, and the log holds every record once, in order.
+func TestFaultsThatARetryHides(t *testing.T) {
+	t.Parallel()
+	for name, inject := range map[string]func(*kfake.Cluster){
+		"not leader": func(c *kfake.Cluster) {
+			c.Fault(kfake.Fault{Keys: produce, Err: kerr.NotLeaderForPartition, Count: 3})
+		},
+		"timed out after the append": func(c *kfake.Cluster) {
+			c.Fault(kfake.Fault{Keys: produce, Err: kerr.RequestTimedOut, Count: 3})
+		},
+		"too few replicas after the append": func(c *kfake.Cluster) {
+			c.Fault(kfake.Fault{Keys: produce, Err: kerr.NotEnoughReplicasAfterAppend, Count: 2})
+		},
+		"one partition not leader": func(c *kfake.Cluster) {
+			c.Fault(kfake.Fault{Keys: produce, Err: kerr.NotLeaderForPartition, Partitions: []int32{0}, Count: 2})
+		},
+		"connection cut": func(c *kfake.Cluster) {
+			left := 3
+			c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+				if left--; left == 0 {
+					c.DropControl()
+				} else {
+					c.KeepControl()
+				}
+				return nil, errors.New("cut"), true
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cluster, brokers := kafkatest.Fake(t)
+			topic := kafkatest.Topic(t, brokers, 3)
+			publisher := newPublisher(t, kafka.Config{Brokers: brokers, MaxMessageBytes: 5000})
+			msgs := events(300, keys(10)...)
+			require.NoError(t, publisher.Publish(topic, msgs[:100]...))
+			inject(cluster)
+			require.NoError(t, publisher.Publish(topic, msgs[100:]...))
+			require.Equal(t, sent(msgs...), logOf(t, brokers, topic, len(msgs)))
+		})
+	}
+}
+
+func TestAPartitionRefusedForEverHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic := kafkatest.Topic(t, brokers, 2)
+	publisher := newPublisher(t, kafka.Config{
+		Brokers: brokers, RetryFor: 200 * time.Millisecond,
+	})
+	refusal := cluster.Fault(kfake.Fault{
+		Keys: produce, Err: kerr.NotEnoughReplicas, Topic: topic, Partitions: []int32{0}, Count: -1,
+	})
+	msgs := events(100, keys(10)...)
+
+	err := publisher.Publish(topic, msgs[:50]...)
+	require.ErrorIs(t, err, sarama.ErrNotEnoughReplicas)
+	require.False(t, isPermanent(err))
+	var one *producer.RecordError
+	require.ErrorAs(t, err, &one)
+	require.False(t, one.OutcomeUnknown(), "the broker said that it appended nothing")
+	left := unsent(t, err, msgs[:50])
+	require.NotEmpty(t, left)
+	require.Less(t, len(left), 50)
+
+	// Known to fail: one attempt, no waiting.
+	tries := refusal.Hits()
+	require.Error(t, publisher.Publish(topic, left...))
+	require.Equal(t, tries+1, refusal.Hits())
+
+	refusal.Remove()
+	require.NoError(t, publisher.Publish(topic, append(left, msgs[50:]...)...))
+	require.Equal(t, sent(msgs...), logOf(t, brokers, topic, len(msgs)))
+}
+
+// TestNothingOvertakesAFailedBatch: a partition's share needs several batches, the second one fails for good.
+func TestNothingOvertakesAFailedBatch(t *testing.T) {
+	t.Parallel()
+	for name, refusal := range map[string]*kerr.Error{
+		"not appended":         kerr.NotEnoughReplicas,
+		"appended, not acked":  kerr.RequestTimedOut,
+		"out of sequence":      kerr.OutOfOrderSequenceNumber,
+		"producer not known":   kerr.UnknownProducerID,
+		"producer epoch stale": kerr.InvalidProducerEpoch,
+		"unknown answer":       kerr.UnknownServerError,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cluster, brokers := kafkatest.Fake(t)
+			topic := kafkatest.Topic(t, brokers, 1)
+			publisher := newPublisher(t, kafka.Config{
+				Brokers: brokers, MaxMessageBytes: 3000, RetryFor: 120 * time.Millisecond,
+			})
+			batches := 0
+			fault := cluster.Fault(kfake.Fault{
+				Keys: produce, Topic: topic, Err: refusal, Count: -1,
+				When: func(kmsg.Request) bool { batches++; return batches > 1 },
+			})
+			msgs := events(100, keys(3)...)
+
+			err := publisher.Publish(topic, msgs...)
+			left := unsent(t, err, msgs)
+			require.Equal(t, idsOf(msgs[100-len(left):]), idsOf(left), "what failed is a tail")
+			require.False(t, isPermanent(err))
+
+			fault.Remove()
+			require.NoError(t, publisher.Publish(topic, left...), "usable again")
+			requireOrder(t, msgs, logOf(t, brokers, topic, len(msgs)))
+		})
+	}
+}
+
+func TestARecordThatOnlyTheBrokerRefuses(t *testing.T) {
+	t.Parallel()
+	_, brokers := kafkatest.Fake(t, kfake.BrokerConfigs(map[string]string{"message.max.bytes": "40000"}))
+	topic := kafkatest.Topic(t, brokers, 1)
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
+	msgs := events(300, "a", "b", "c")
+	msgs[100].Payload = make([]byte, 50_000) // key b
+	_, err := rand.Read(msgs[100].Payload)   // no codec makes it smaller
+	require.NoError(t, err)
+
+	failed := failures(t, publisher.Publish(topic, msgs...))
+	require.ErrorIs(t, failed[100], producer.ErrTooLarge)
+	require.True(t, isPermanent(failed[100]))
+	delete(failed, 100)
+	require.Len(t, failed, 66, "the later ones of its key")
+	for i, err := range failed {
+		require.Equal(t, 1, i%3)
+		require.ErrorIs(t, err, kafka.ErrNotSent)
+	}
+	byKey := logOf(t, brokers, topic, 300-67)
+	require.Len(t, byKey["a"], 100)
+	require.Len(t, byKey["b"], 33)
+	require.Len(t, byKey["c"], 100)
+}
+
+func TestAnInvalidRecordIsIsolated(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
+	msgs := events(50, keys(50)...)
+	msgs[17].Payload = []byte("poison")
+	cluster.Fault(kfake.Fault{
+		Keys: produce, Topic: topic, Err: kerr.InvalidRecord, Count: -1,
+		When: func(r kmsg.Request) bool {
+			request := r.(*kmsg.ProduceRequest)
+			return strings.Contains(string(request.Topics[0].Partitions[0].Records), "poison")
+		},
+	})
+
+	failed := failures(t, publisher.Publish(topic, msgs...))
+	require.Len(t, failed, 1)
+	require.True(t, isPermanent(failed[17]))
+	require.Len(t, logOf(t, brokers, topic, 49), 49)
+}
+
+// A right that is missing is no record's fault: what it held up goes out when the right is there.
+func TestATopicThatMayNotBeWritten(t *testing.T) {
+	t.Parallel()
+	for name, refusal := range map[string]*kerr.Error{
+		"the topic": kerr.TopicAuthorizationFailed, "the cluster": kerr.ClusterAuthorizationFailed,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cluster, brokers := kafkatest.Fake(t)
+			topic := kafkatest.Topic(t, brokers, 2)
+			publisher := newPublisher(t, kafka.Config{Brokers: brokers, RetryFor: 100 * time.Millisecond})
+			fault := cluster.Fault(kfake.Fault{Keys: produce, Topic: topic, Err: refusal, Count: -1})
+			msgs := events(10, keys(10)...)
+			err := publisher.Publish(topic, msgs...)
+			for _, failed := range failures(t, err) {
+				require.Equal(t, failure.Transient, failure.Classify(failed))
+				require.False(t, isPermanent(failed))
+			}
+			require.Len(t, failures(t, err), 10)
+			fault.Remove()
+			require.NoError(t, publisher.Publish(topic, msgs...))
+			require.Len(t, logOf(t, brokers, topic, 10), 10)
+		})
+	}
+}
+
+func TestATopicThatTakesNoRecord(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic := kafkatest.Topic(t, brokers, 2)
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
+	cluster.Fault(kfake.Fault{Keys: produce, Topic: topic, Err: kerr.PolicyViolation, Count: -1})
+	err := publisher.Publish(topic, events(10, keys(10)...)...)
+	require.Len(t, failures(t, err), 10)
+	require.True(t, isPermanent(err))
+}
+
+// TestALateAppendIsFenced: the broker holds a request beyond the publish timeout and appends it when the records have
+// been sent again. Without the new epoch they would lie on the log again, behind later ones.
+func TestALateAppendIsFenced(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers, PublishTimeout: 3 * time.Second})
+	acknowledged(t, publisher, topic, event("a", 1))
+	release := make(chan struct{})
+	held := false
+	cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+		if !held {
+			held = true
+			cluster.SleepControl(func() { <-release })
+		}
+		return nil, nil, false
+	})
+
+	err := publisher.Publish(topic, event("a", 2))
+	var one *producer.RecordError
+	require.ErrorAs(t, err, &one)
+	require.True(t, one.OutcomeUnknown())
+	require.False(t, isPermanent(err))
+
+	acknowledged(t, publisher, topic, event("a", 2))
+	acknowledged(t, publisher, topic, event("a", 3))
+	answered := cluster.Fault(kfake.Fault{Keys: produce, Observe: true, Count: -1})
+	close(release)
+	require.NoError(t, answered.Wait(t.Context(), 1), "the held request is worked on")
+	acknowledged(t, publisher, topic, event("a", 4))
+	require.Equal(t, []string{"a-1", "a-2", "a-3", "a-4"}, slices.Compact(logOf(t, brokers, topic, 4)["a"]))
+}
+
+// acknowledged sends the messages again until they are acknowledged, as a relay does. A call that was too slow for its
+// timeout may leave one behind the other on the log what the next call writes again.
+func acknowledged(t *testing.T, publisher *producer.Publisher, topic string, msgs ...*message.Message) {
+	t.Helper()
+	waittest.Until(t, func() bool { return publisher.Publish(topic, msgs...) == nil })
+}
+
+func TestABrokerThatRestarts(t *testing.T) {
+	t.Parallel()
+	start := kafkatest.Restartable(t)
+	cluster, brokers := start()
+	topic := kafkatest.Topic(t, brokers, 2)
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers, PublishTimeout: 3 * time.Second})
+	msgs := events(40, keys(4)...)
+	acknowledged(t, publisher, topic, msgs[:20]...)
+	cluster.Close()
+	require.Error(t, publisher.Publish(topic, msgs[20:]...))
+
+	_, restarted := start()
+	acknowledged(t, publisher, topic, msgs[20:]...)
+	requireOrder(t, msgs, logOf(t, restarted, topic, len(msgs)))
+}
+
+// TestAnotherRecordIsNotTakenForARepetition: a batch was appended, its acknowledgement never came, and it is not sent
+// again. The next batch must not get its sequence number: the broker would drop it and call that a success.
+func TestAnotherRecordIsNotTakenForARepetition(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers, RetryFor: time.Millisecond})
+	fault := cluster.Fault(kfake.Fault{Keys: produce, Topic: topic, Err: kerr.RequestTimedOut, Count: -1})
+	var one *producer.RecordError
+	require.ErrorAs(t, publisher.Publish(topic, event("a", 1)), &one)
+	require.True(t, one.OutcomeUnknown())
+	fault.Remove()
+
+	require.NoError(t, publisher.Publish(topic, event("b", 1)))
+	require.Equal(t, sent(event("a", 1), event("b", 1)), logOf(t, brokers, topic, 2))
+}

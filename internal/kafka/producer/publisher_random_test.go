@@ -1,0 +1,95 @@
+package producer_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/kafkatest/kerr"
+	"example.com/twinbox/dev/kafkatest/kfake"
+	"example.com/twinbox/dev/kafkatest/kmsg"
+	"example.com/twinbox/internal/kafka"
+)
+
+// TestNothingIsLostOrInvertedByAnyAnswer publishes as a relay does: what a call does not acknowledge is
+// sent again first. Before each call the broker gets a random fault. In the end every record is on the log, and the
+// first occurrences of every key are in order.
+func TestNothingIsLostOrInvertedByAnyAnswer(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(seed, 1))
+			cluster, brokers := kafkatest.Fake(t)
+			topic := kafkatest.Topic(t, brokers, 3)
+			publisher := newPublisher(t, kafka.Config{
+				Brokers: brokers, MaxMessageBytes: 4000,
+				PublishTimeout: 2 * time.Second, RetryFor: 120 * time.Millisecond,
+			})
+			msgs := events(1500, keys(25)...)
+			pending, failedCalls := msgs, 0
+			for len(pending) > 0 {
+				fault := randomFault(random, cluster)
+				batch := pending[:min(100, len(pending))]
+				err := publisher.Publish(topic, batch...)
+				fault()
+				if err == nil {
+					pending = pending[len(batch):]
+					continue
+				}
+				failedCalls++
+				pending = append(unsent(t, err, batch), pending[len(batch):]...)
+			}
+			require.Positive(t, failedCalls, "the faults must have hurt")
+			byKey := logOf(t, brokers, topic, len(msgs))
+			requireOrder(t, msgs, byKey)
+			t.Logf("%d calls failed, %d duplicates", failedCalls, count(byKey)-len(msgs))
+		})
+	}
+}
+
+// randomFault breaks something and returns what repairs it.
+func randomFault(random *rand.Rand, cluster *kfake.Cluster) (repair func()) {
+	answers := []*kerr.Error{
+		kerr.NotLeaderForPartition, kerr.RequestTimedOut, kerr.NotEnoughReplicas, kerr.NotEnoughReplicasAfterAppend,
+		kerr.OutOfOrderSequenceNumber, kerr.InvalidProducerEpoch, kerr.UnknownServerError, kerr.KafkaStorageError,
+	}
+	times := []int{1, 1, 2, -1}[random.IntN(4)]
+	switch random.IntN(4) {
+	case 0:
+		return func() {}
+	case 1: // the connection is cut before the request is worked on
+		var repaired atomic.Bool
+		cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+			if times--; repaired.Load() || times == 0 {
+				cluster.DropControl()
+			} else {
+				cluster.KeepControl()
+			}
+			if repaired.Load() {
+				return nil, nil, false
+			}
+			return nil, errors.New("cut"), true
+		})
+		return func() { repaired.Store(true) }
+	default:
+		fault := kfake.Fault{Keys: produce, Err: answers[random.IntN(len(answers))], Count: times}
+		if random.IntN(2) == 0 {
+			fault.Partitions = []int32{random.Int32N(3)}
+		}
+		return cluster.Fault(fault).Remove
+	}
+}
+
+func count(byKey map[string][]string) (n int) {
+	for _, ids := range byKey {
+		n += len(ids)
+	}
+	return n
+}

@@ -1,0 +1,203 @@
+package producer_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafka/producer"
+)
+
+// failures unpacks the error of a call.
+func failures(t testing.TB, err error) map[int]error {
+	t.Helper()
+	var failed *kafka.PublishError
+	require.ErrorAs(t, err, &failed)
+	return failed.FailedIndexes()
+}
+
+// unsent are the messages to which the error says "not acknowledged".
+func unsent(t testing.TB, err error, msgs []*message.Message) []*message.Message {
+	t.Helper()
+	failed := failures(t, err)
+	var left []*message.Message
+	for i, msg := range msgs {
+		if failed[i] != nil {
+			left = append(left, msg)
+		}
+	}
+	require.Len(t, left, len(failed))
+	return left
+}
+
+func TestPublishWritesEveryKeyInOrder(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 4)
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
+	msgs := events(1000, keys(20)...)
+
+	require.NoError(t, publisher.Publish(topic, msgs[:600]...))
+	require.NoError(t, publisher.Publish(topic, msgs[600:]...))
+	require.NoError(t, publisher.Publish(topic))
+	require.Equal(t, sent(msgs...), logOf(t, brokers, topic, len(msgs)))
+}
+
+func TestPublishCutsAPartitionsShareIntoBatchesThatFit(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 2)
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers, MaxMessageBytes: 2000})
+	msgs := events(200, keys(5)...)
+
+	require.NoError(t, publisher.Publish(topic, msgs...))
+	require.Equal(t, sent(msgs...), logOf(t, brokers, topic, len(msgs)))
+}
+
+func TestConcurrentCallsAreAllAnswered(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 4)
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
+	const callers, each = 20, 10
+	var group sync.WaitGroup
+	errs := make([]error, callers)
+	for i := range callers {
+		group.Go(func() {
+			for n := range each {
+				if err := publisher.Publish(topic, event(fmt.Sprint("caller-", i), n+1)); err != nil {
+					errs[i] = err
+				}
+			}
+		})
+	}
+	group.Wait()
+	for _, err := range errs {
+		require.NoError(t, err)
+	}
+	byKey := logOf(t, brokers, topic, callers*each)
+	require.Len(t, byKey, callers)
+	for key, ids := range byKey {
+		require.Len(t, ids, each)
+		for n, id := range ids {
+			require.Equal(t, fmt.Sprintf("%s-%d", key, n+1), id)
+		}
+	}
+}
+
+func TestATooLargeRecordFailsAloneWithItsKeysTail(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers, MaxMessageBytes: 10_000})
+	msgs := events(6, "a", "b") // a1 b1 a2 b2 a3 b3
+	msgs[2].Payload = []byte(strings.Repeat("x", 10_000))
+
+	failed := failures(t, publisher.Publish(topic, msgs...))
+	require.Len(t, failed, 2)
+	require.ErrorIs(t, failed[2], producer.ErrTooLarge)
+	require.True(t, isPermanent(failed[2]))
+	require.ErrorIs(t, failed[4], kafka.ErrNotSent)
+	require.False(t, isPermanent(failed[4]))
+	require.Equal(t, sent(msgs[0], msgs[1], msgs[3], msgs[5]), logOf(t, brokers, topic, 4))
+}
+
+func TestRecordsWithoutAKeyShareABatchAndAreAllWritten(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 3)
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
+	partitions := map[int32]int{}
+	for range 3 {
+		require.NoError(t, publisher.Publish(topic, message.NewMessage("", []byte("x")), message.NewMessage("", nil)))
+	}
+	for _, record := range kafkatest.ReadAll(t, brokers, topic, 6) {
+		partitions[record.Partition]++
+		require.Nil(t, record.Key)
+		require.Empty(t, record.Headers)
+	}
+	require.Equal(t, map[int32]int{0: 2, 1: 2, 2: 2}, partitions)
+}
+
+func TestTopicsThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
+	for _, name := range []string{"", ".", "..", "with space", "ümlaut", strings.Repeat("x", 250)} {
+		err := publisher.Publish(name, event("a", 1))
+		require.ErrorIs(t, err, kafka.ErrInvalidTopic)
+		require.True(t, isPermanent(err))
+	}
+	err := publisher.Publish("no-such-topic", event("a", 1), event("b", 1))
+	require.ErrorIs(t, err, sarama.ErrUnknownTopicOrPartition)
+	require.False(t, isPermanent(err), "a topic may be created later")
+	require.Len(t, failures(t, err), 2)
+}
+
+func TestPublishAfterClose(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
+	require.NoError(t, publisher.Close())
+	require.NoError(t, publisher.Close())
+	require.ErrorIs(t, publisher.Publish("t", event("a", 1)), kafka.ErrClosed)
+}
+
+func TestABrokerThatIsAwayIsATransientFailureWithinTheTimeout(t *testing.T) {
+	t.Parallel()
+	publisher := newPublisher(t, kafka.Config{Brokers: []string{"127.0.0.1:1"}, PublishTimeout: 300 * time.Millisecond})
+	began := time.Now()
+	err := publisher.Publish("t", event("a", 1))
+	require.Less(t, time.Since(began), 9*time.Second, "the default would be 10")
+	require.Len(t, failures(t, err), 1)
+	require.False(t, isPermanent(err))
+}
+
+// What no broker would take is refused at once, also while no broker answers and another call waits for one.
+func TestACallThatCannotBeSentDoesNotWait(t *testing.T) {
+	t.Parallel()
+	publisher := newPublisher(t, kafka.Config{
+		Brokers: []string{"127.0.0.1:1"}, PublishTimeout: 10 * kafkatest.Patience, MaxMessageBytes: 2000,
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var waiting sync.WaitGroup
+	waiting.Go(func() { _ = publisher.PublishContext(ctx, "t", event("a", 1)) })
+	defer waiting.Wait()
+	defer cancel()
+	large := event("a", 2)
+	large.Payload = make([]byte, 2000)
+	for range 2 { // the sender has taken the first call before it could have taken another one
+		refused := make(chan error, 1)
+		go func() { refused <- publisher.Publish("t", large) }()
+		select {
+		case err := <-refused:
+			require.ErrorIs(t, err, producer.ErrTooLarge)
+		case <-time.After(kafkatest.Patience):
+			require.Fail(t, "it waits for the broker")
+		}
+	}
+}
+
+func TestPublisherConfigurationIsChecked(t *testing.T) {
+	t.Parallel()
+	_, err := producer.New(kafka.Config{
+		Brokers: []string{"a:1", "a:1", "nonsense"}, PublishTimeout: -1, RequestTimeout: time.Hour, MaxMessageBytes: 1,
+		User: "u",
+	}, nil)
+	for _, problem := range []string{
+		"given twice", `"nonsense" is not host:port`, "publish timeout", "max message bytes", "user and password",
+	} {
+		require.ErrorContains(t, err, problem)
+	}
+	_, err = producer.New(kafka.Config{}, nil)
+	require.ErrorContains(t, err, "at least one host:port")
+}

@@ -1,0 +1,78 @@
+package lease_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/internal/lease"
+	"example.com/twinbox/migrations"
+)
+
+// A parcel is handed to a carrier whose API knows no transaction. The intent is written with the event, the effect
+// follows, and what it changes is written with its record.
+func Example() {
+	ctx, stop := context.WithCancel(context.Background())
+	pool, drop := pgtest.Open(migrations.Lease)
+	defer drop()
+
+	// In the handler of an event, in the transaction of its inbox row.
+	err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error { return lease.Add(ctx, tx, "parcel", "order-42-paid") })
+	fmt.Println("intent:", err)
+
+	runner, err := lease.New(lease.Config{Handler: "parcel", Pool: pool, Effect: lease.Effect{
+		Do: func(ctx context.Context, c *lease.Claim) error {
+			// Prepare, connect, ask: steps that can still be taken back. Then:
+			if err := c.Begin(ctx); err != nil {
+				return err
+			}
+			fmt.Println("handed over:", c.EventID, "attempt", c.Attempt)
+			return nil
+		},
+		Done: func(ctx context.Context, tx pgx.Tx, c *lease.Claim, at time.Time) error {
+			return nil // add "parcel handed over" to the outbox here
+		},
+		Committed: func(*lease.Claim) { stop() },
+	}})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("stopped:", runner.Run(ctx))
+	// Output:
+	// intent: <nil>
+	// handed over: order-42-paid attempt 1
+	// stopped: <nil>
+}
+
+// A process that was away for longer than its lease finds that another one has it.
+func ExampleClaim_Begin() {
+	ctx := context.Background()
+	pool, drop := pgtest.Open(migrations.Lease)
+	defer drop()
+	leases, err := lease.New(lease.Config{Handler: "parcel", Pool: pool})
+	if err != nil {
+		panic(err)
+	}
+	if err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		return lease.Add(ctx, tx, "parcel", "order-42-paid")
+	}); err != nil {
+		panic(err)
+	}
+	first, err := leases.Claim(ctx, 1)
+	if err != nil {
+		panic(err)
+	}
+	// It is away for longer than that, and another process claims the row.
+	if _, err := pool.Exec(ctx, `update lease set due_at = clock_timestamp()`); err != nil {
+		panic(err)
+	}
+	if _, err := leases.Claim(ctx, 1); err != nil {
+		panic(err)
+	}
+	fmt.Println(first[0].Begin(ctx))
+	// Output:
+	// stale_lease: begin: the lease of parcel on event order-42-paid has been lost
+}

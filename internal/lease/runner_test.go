@@ -1,0 +1,324 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/metrictest"
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/failure"
+)
+
+var quick = Settings{
+	Poll: 10 * time.Millisecond, MaxAttempts: 3, RetryMin: 10 * time.Millisecond, RetryMax: 20 * time.Millisecond,
+}
+
+// Where and how an effect fails decides what becomes of its row.
+func TestTheEffectsErrorDecides(t *testing.T) {
+	t.Parallel()
+	no := errors.New("no " + strings.Repeat("and no ", 150_000)) // the other side may be wordy
+	for name, row := range map[string]struct {
+		before, after error // Begin
+		panics        bool
+		want          State
+		attempts      int
+	}{
+		"done":                        {want: Done, attempts: 1},
+		"fails before it begins":      {before: no, want: Failed, attempts: 3},
+		"refused before it begins":    {before: failure.AsPermanent(no), want: Failed, attempts: 1},
+		"breaks off":                  {after: no, want: Uncertain, attempts: 1},
+		"breaks off for good":         {after: failure.AsPermanent(no), want: Uncertain, attempts: 1},
+		"the connection is cut":       {after: failure.AsTransient(no), want: Uncertain, attempts: 1},
+		"certainly not, for now":      {after: Undone(no), want: Failed, attempts: 3},
+		"certainly not, and for good": {after: Undone(failure.AsPermanent(no)), want: Failed, attempts: 1},
+		"panics":                      {panics: true, want: Uncertain, attempts: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, quick)
+			b.add(t, "e1")
+			b.run(t, b.leases, Effect{Do: func(ctx context.Context, c *Claim) error {
+				if row.before != nil {
+					return row.before
+				}
+				if err := c.Begin(ctx); err != nil {
+					return err
+				}
+				if row.panics {
+					panic("at the worst moment")
+				}
+				return row.after
+			}})
+			b.await(t, "e1", row.want)
+			require.Equal(t, row.attempts, b.count(t, `select attempts from lease`))
+			require.Less(t, b.count(t, `select length(coalesce(error, '')) from lease`), failure.MaxText+50)
+		})
+	}
+}
+
+// While the other side does not answer no row is given up.
+func TestAnUnreachableOtherSideUsesUpNoAttempt(t *testing.T) {
+	t.Parallel()
+	settings := quick
+	settings.MaxAttempts = 1
+	b := setup(t, settings)
+	b.add(t, "e1", "e2")
+	asked, back := make(chan struct{}), make(chan struct{})
+	b.run(t, b.leases, Effect{Do: func(ctx context.Context, c *Claim) error {
+		select {
+		case <-back:
+			return c.Begin(ctx)
+		case asked <- struct{}{}:
+			return failure.AsTransient(errors.New("connection refused"))
+		}
+	}})
+	for range 6 { // more often than there are attempts
+		<-asked
+	}
+	close(back)
+	b.await(t, "e1", Done)
+	b.await(t, "e2", Done)
+	require.Equal(t, 2, b.count(t, `select count(*) from lease where attempts = 1`))
+}
+
+// An effect that takes longer than its lease keeps it by heartbeats: no other process takes over, and it happens
+// once. Time passes in the row alone, nine tenths of the lease at once: a machine that stands still for a while
+// loses nothing.
+func TestAnEffectMayOutliveItsLease(t *testing.T) {
+	t.Parallel()
+	settings := quick
+	settings.Lease, settings.Heartbeat = 10*time.Minute, 100*time.Millisecond
+	b := setup(t, settings)
+	b.add(t, "e1")
+	started, finish := make(chan struct{}, 10), make(chan struct{})
+	effect := Effect{Timeout: patience, Do: func(ctx context.Context, c *Claim) error {
+		if err := c.Begin(ctx); err != nil {
+			return err
+		}
+		started <- struct{}{}
+		<-finish
+		return nil
+	}}
+	b.run(t, b.leases, effect)
+	<-started
+	b.run(t, b.open(t, settings), effect) // another process, watching
+	for range 3 {
+		b.exec(t, `update lease set due_at = due_at - interval '9 min'`)
+		aged := b.due(t)
+		waittest.Until(t, func() bool { return b.due(t).After(aged) },
+			"renewed again and again")
+	}
+	close(finish)
+	b.await(t, "e1", Done)
+	require.Equal(t, 1, b.count(t, `select attempts from lease`))
+	require.Empty(t, started)
+}
+
+// Rows that were claimed together wait for their worker with their leases renewed, all of them.
+func TestClaimsThatWaitForAWorkerAreKept(t *testing.T) {
+	t.Parallel()
+	settings := quick
+	settings.Workers, settings.Batch, settings.Lease, settings.Heartbeat = 1, 4, time.Minute, 10*time.Millisecond
+	b := setup(t, settings)
+	b.add(t, "e1", "e2", "e3", "e4")
+	inside, finish := make(chan struct{}, 4), make(chan struct{})
+	b.run(t, b.leases, Effect{Do: func(ctx context.Context, c *Claim) error {
+		inside <- struct{}{}
+		select {
+		case <-finish:
+		case <-t.Context().Done():
+		}
+		return c.Begin(ctx)
+	}})
+	<-inside
+	b.exec(t, `create table first as select event_id, due_at from lease`)
+	waittest.Until(t, func() bool {
+		return b.count(t, `select count(*) from lease join first using (event_id) where lease.due_at > first.due_at`) == 4
+	}, "each is renewed")
+	close(finish)
+	for _, event := range []string{"e1", "e2", "e3", "e4"} {
+		b.await(t, event, Done)
+	}
+	require.Equal(t, 4, b.count(t, `select count(*) from lease where attempts = 1`))
+}
+
+func (b *bundle) due(t *testing.T) (at time.Time) {
+	t.Helper()
+	require.NoError(t, b.pool.QueryRow(t.Context(), `select due_at from lease`).Scan(&at))
+	return at
+}
+
+// A lease that is lost ends the attempt that has not begun.
+func TestALostLeaseEndsTheAttempt(t *testing.T) {
+	t.Parallel()
+	settings := quick
+	settings.Lease, settings.Heartbeat = time.Minute, 10*time.Millisecond
+	b := setup(t, settings)
+	b.add(t, "e1")
+	inside, ended := make(chan struct{}), make(chan error)
+	b.run(t, b.leases, Effect{Do: func(ctx context.Context, c *Claim) error {
+		close(inside)
+		<-ctx.Done()
+		ended <- context.Cause(ctx)
+		return c.Begin(context.WithoutCancel(ctx))
+	}})
+	<-inside
+	b.exec(t, `update lease set token = gen_random_uuid()`)
+	require.ErrorIs(t, <-ended, errLost)
+	counted := b.leases.metrics.attempts.WithLabelValues("stale")
+	waittest.Until(t, func() bool { return testutil.ToFloat64(counted) == 1 })
+	require.Equal(t, Claimed, b.state(t, "e1"))
+}
+
+// Shutdown finishes what has begun and gives back, uncounted, what no worker has taken.
+func TestShutdownFinishesOneAndGivesBackTheOthers(t *testing.T) {
+	t.Parallel()
+	settings := quick
+	settings.Workers, settings.Batch = 1, 10
+	b := setup(t, settings)
+	b.add(t, "e1", "e2", "e3")
+	inside, finish := make(chan string, 3), make(chan struct{})
+	stop := b.run(t, b.leases, Effect{Do: func(ctx context.Context, c *Claim) error {
+		if err := c.Begin(ctx); err != nil {
+			return err
+		}
+		inside <- c.EventID
+		<-finish
+		return ctx.Err()
+	}})
+	event := <-inside
+	stopped := make(chan struct{})
+	go func() { defer close(stopped); stop() }()
+	waittest.Until(t, func() bool {
+		return b.count(t, `select count(*) from lease where state = 'pending' and attempts = 0`) == 2
+	})
+	close(finish)
+	<-stopped
+	require.Equal(t, Done, b.state(t, event))
+}
+
+// An effect whose record fails is recorded as soon as that is possible, and once.
+func TestTheRecordInsists(t *testing.T) {
+	t.Parallel()
+	b := setup(t, quick)
+	b.add(t, "e1")
+	tries := 0
+	committed := make(chan struct{})
+	b.run(t, b.leases, Effect{
+		Do: func(ctx context.Context, c *Claim) error { return c.Begin(ctx) },
+		Done: func(context.Context, pgx.Tx, *Claim, time.Time) error {
+			if tries++; tries < 3 {
+				return errors.New("the database went away")
+			}
+			return nil
+		},
+		Committed: func(*Claim) { close(committed) },
+	})
+	<-committed
+	b.await(t, "e1", Done)
+	require.Equal(t, 1, b.count(t, `select attempts from lease`))
+}
+
+func TestMetricsCountTheOpenRows(t *testing.T) {
+	t.Parallel()
+	b := setup(t, quick)
+	b.add(t, "e1", "e2")
+	b.exec(t, `update lease set added_at = added_at - interval '1 h'`)
+	require.NoError(t, b.claim(t).Begin(t.Context()))
+	b.expire(t)
+	_, err := b.leases.Sweep(t.Context())
+	require.NoError(t, err)
+	metrics, err := b.leases.Measure(t.Context())
+	require.NoError(t, err)
+	values := map[string]float64{}
+	for _, m := range metrics {
+		value, labels := metrictest.Gauge(t, m)
+		for _, label := range labels {
+			if label[0] == "state" {
+				name, _, _ := strings.Cut(strings.TrimPrefix(m.Desc().String(), `Desc{fqName: "`), `"`)
+				values[name+" "+label[1]] = value
+			}
+		}
+	}
+	require.EqualValues(t, 1, values["lease_rows pending"])
+	require.EqualValues(t, 1, values["lease_rows uncertain"])
+	require.Contains(t, values, "lease_rows failed", "a state without rows is 0, not absent")
+	require.Greater(t, values["lease_oldest_seconds pending"], 3600.0)
+	require.Greater(t, values["lease_oldest_seconds uncertain"], 3600.0)
+	require.Zero(t, values["lease_oldest_seconds claimed"])
+
+	b.pool.Close()
+	_, err = b.leases.Measure(t.Context())
+	require.ErrorContains(t, err, "count leases")
+}
+
+// A runner that cannot claim does no work, also if all else works: it is unhealthy until it can.
+func TestARunnerThatCannotClaimIsNotHealthy(t *testing.T) {
+	t.Parallel()
+	b := setup(t, quick)
+	r := b.leases
+	r.effect.Do = func(ctx context.Context, c *Claim) error { return c.Begin(ctx) }
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	b.exec(t, `alter table lease rename to lease_gone`)
+	waittest.Until(t, func() bool { return r.failingFor(0) != nil })
+	require.ErrorContains(t, r.failingFor(0), `relation "lease" does not exist`)
+	require.NoError(t, r.Healthy(t.Context()), "a moment is nothing")
+	b.exec(t, `alter table lease_gone rename to lease`)
+	waittest.Until(t, func() bool { return r.failingFor(0) == nil })
+	b.add(t, "e1")
+	b.await(t, "e1", Done)
+	stop()
+	require.NoError(t, <-ended)
+}
+
+// While claims fail a runner cannot know whether rows wait: it looks as often as it does for rows, not as rarely
+// as at rest.
+func TestARunnerThatCannotClaimTriesWithEveryPoll(t *testing.T) {
+	t.Parallel()
+	settings := quick
+	settings.Poll = time.Second
+	b := setup(t, settings)
+	b.exec(t, `alter table lease rename to lease_gone`)
+	failures := make(chan struct{}, 100)
+	r := b.leases
+	r.effect.Do = func(ctx context.Context, c *Claim) error { return c.Begin(ctx) }
+	r.log = slog.New(counting{slog.DiscardHandler, failures})
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	for range 3 {
+		<-failures
+	}
+	began := time.Now()
+	b.exec(t, `alter table lease_gone rename to lease`)
+	b.add(t, "e1")
+	b.await(t, "e1", Done)
+	require.Less(t, time.Since(began), 3*settings.Poll)
+	stop()
+	require.NoError(t, <-ended)
+}
+
+// counting tells of each line.
+type counting struct {
+	slog.Handler
+	lines chan<- struct{}
+}
+
+func (counting) Enabled(context.Context, slog.Level) bool { return true }
+
+func (c counting) Handle(context.Context, slog.Record) error {
+	c.lines <- struct{}{}
+	return nil
+}
+
+func (c counting) WithAttrs([]slog.Attr) slog.Handler { return c }

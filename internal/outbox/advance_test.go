@@ -1,0 +1,35 @@
+package outbox_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/outboxtest"
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/internal/outbox"
+)
+
+// A new column of times is put into one of the lists: does it pass with the clock of a test?
+func TestTimesOfTheOutboxThatTestsMove(t *testing.T) {
+	t.Parallel()
+	o, pool := outboxtest.New(t), outboxtest.Database(t)
+	pgtest.RequireTimes(t, pool, "^outbox", outboxtest.Moved, outboxtest.Stays)
+
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		return o.Schedule(t.Context(), tx, "a", outbox.After(time.Hour), outboxtest.Event("k"))
+	}))
+	due := func() (in time.Duration) {
+		require.NoError(t, pool.AcquireFunc(t.Context(), func(c *pgxpool.Conn) (err error) {
+			in, _, err = outbox.NextDue(t.Context(), c.Conn())
+			return err
+		}))
+		return in
+	}
+	require.Positive(t, due())
+	outboxtest.Advance(t, pool, time.Hour)
+	require.LessOrEqual(t, due(), time.Duration(0))
+}

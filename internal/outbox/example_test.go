@@ -1,0 +1,59 @@
+package outbox_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/migrations"
+)
+
+// An event is added in the transaction of the change that it tells of. If the transaction does not commit there is no
+// event.
+func ExampleOutbox_Add() {
+	ctx := context.Background()
+	db, drop := pgtest.Open(migrations.Outbox)
+	defer drop()
+	box, err := outbox.New(outbox.Config{Source: "/shop"})
+	if err != nil {
+		panic(err)
+	}
+	placed := cloudevent.Event{
+		Type: "com.example.shop.order-placed.v1", Topic: "shop.orders.v1", Key: "order-7", Data: []byte(`{"total": 42}`),
+	}
+
+	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+		// ... insert the order ...
+		added, err := box.Add(ctx, tx, placed)
+		if err == nil {
+			fmt.Println("added as version", added[0].Version)
+		}
+		return err
+	})
+	box.Committed() // the relay need not wait for its next poll
+	fmt.Println("committed:", err == nil)
+
+	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+		paid := placed
+		paid.Type, paid.Version = "com.example.shop.order-paid.v1", 5 // what this caller believes to be the next
+		_, err := box.Add(ctx, tx, paid)
+		return err
+	})
+	fmt.Println("conflict:", errors.Is(err, outbox.ErrVersionConflict))
+
+	var events int
+	if err := db.QueryRow(ctx, `select count(*) from outbox`).Scan(&events); err != nil {
+		panic(err)
+	}
+	fmt.Println("events:", events)
+	// Output:
+	// added as version 1
+	// committed: true
+	// conflict: true
+	// events: 1
+}

@@ -1,0 +1,331 @@
+package outbox
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/event/cloudevent"
+)
+
+// writers are the ways in which an event with an id of the caller's own gets into a transaction.
+var writers = map[string]func(context.Context, *Outbox, pgx.Tx, cloudevent.Event) error{
+	"add": func(ctx context.Context, o *Outbox, tx pgx.Tx, e cloudevent.Event) error {
+		_, err := o.Add(ctx, tx, e)
+		return err
+	},
+	"add beside others": func(ctx context.Context, o *Outbox, tx pgx.Tx, e cloudevent.Event) error {
+		_, err := o.Add(ctx, tx, event("beside"), e)
+		return err
+	},
+	"queue": func(ctx context.Context, o *Outbox, tx pgx.Tx, e cloudevent.Event) error {
+		batch := &pgx.Batch{}
+		if err := o.Queue(ctx, batch, e); err != nil {
+			return err
+		}
+		batch.Queue(`select 1`)
+		return tx.SendBatch(ctx, batch).Close()
+	},
+	"publisher": func(ctx context.Context, o *Outbox, tx pgx.Tx, e cloudevent.Event) error {
+		p, err := o.Publisher(ctx, tx)
+		if err != nil {
+			return err
+		}
+		sent := e
+		sent.Time, sent.Source = time.Now(), "/test"
+		return p.Publish(e.Topic, sent.Message())
+	},
+}
+
+func givenEvent() cloudevent.Event {
+	e := event("k")
+	e.ID, e.Source = uuid.NewString(), "/test"
+	return e
+}
+
+// other changes of an event, each of which makes it another event.
+var others = map[string]func(*cloudevent.Event){
+	"payload": func(e *cloudevent.Event) { e.Data = []byte(`{"n":2}`) },
+	"key":     func(e *cloudevent.Event) { e.Key = "another" },
+	"type":    func(e *cloudevent.Event) { e.Type = "test.other.v1" },
+	"topic":   func(e *cloudevent.Event) { e.Topic = "other.events.v1" },
+	"source":  func(e *cloudevent.Event) { e.Source = "/elsewhere" },
+	"version": func(e *cloudevent.Event) { e.Version = 2 },
+}
+
+func inTx(t *testing.T, pool *pgxpool.Pool, fn func(pgx.Tx) error) error {
+	t.Helper()
+	return pgx.BeginFunc(t.Context(), pool, fn)
+}
+
+func TestAnIDBelongsToOneEvent(t *testing.T) {
+	t.Parallel()
+	for writer, add := range writers {
+		for what, change := range others {
+			if writer == "publisher" && what == "source" {
+				continue // the test's publisher names its own
+			}
+			t.Run(writer+", another "+what, func(t *testing.T) {
+				t.Parallel()
+				o, pool := newOutbox(t), newDatabase(t)
+				first := givenEvent()
+				second := first
+				change(&second)
+				require.NoError(t, inTx(t, pool, func(tx pgx.Tx) error { return add(t.Context(), o, tx, first) }))
+				before := number(t, pool, `select count(*) from outbox`)
+
+				err := inTx(t, pool, func(tx pgx.Tx) error { return add(t.Context(), o, tx, second) })
+				var refused *EventError
+				require.ErrorAs(t, err, &refused)
+				require.Equal(t, CodeIDConflict, refused.Code)
+				require.ErrorContains(t, err, "id_conflict")
+				require.Equal(t, before, number(t, pool, `select count(*) from outbox`), "nothing of the call is there")
+			})
+		}
+		t.Run(writer+", within one transaction", func(t *testing.T) {
+			t.Parallel()
+			o, pool := newOutbox(t), newDatabase(t)
+			first := givenEvent()
+			second := first
+			second.Data = []byte(`{"n":2}`)
+			err := inTx(t, pool, func(tx pgx.Tx) error {
+				require.NoError(t, add(t.Context(), o, tx, first))
+				return add(t.Context(), o, tx, second)
+			})
+			var refused *EventError
+			require.ErrorAs(t, err, &refused)
+			require.Equal(t, CodeIDConflict, refused.Code)
+		})
+	}
+}
+
+func TestTheSameEventAgainAddsNothing(t *testing.T) {
+	t.Parallel()
+	for writer, add := range writers {
+		t.Run(writer, func(t *testing.T) {
+			t.Parallel()
+			o, pool := newOutbox(t), newDatabase(t)
+			e := givenEvent()
+			for range 2 { // two transactions
+				require.NoError(t, inTx(t, pool, func(tx pgx.Tx) error {
+					for range 2 { // twice in each
+						e.Time = time.Now()
+						e.Extensions = map[string]string{"traceparent": uuid.NewString()}
+						if err := add(t.Context(), o, tx, e); err != nil {
+							return err
+						}
+					}
+					return nil
+				}))
+			}
+			require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox where event_id = $1`, e.ID))
+			require.Equal(t, int64(1), number(t, pool, `select version from outbox_key where key = 'k'`),
+				"no number is taken for what is not added")
+		})
+	}
+}
+
+func TestARepeatedEventLeavesTheOthersOfItsCall(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	e := givenEvent()
+	commit(t, o, pool, e)
+	fresh := givenEvent()
+	added := commit(t, o, pool, event("k"), e, fresh, fresh, event("k"))
+	require.Equal(t, []bool{false, true, false, true, false}, []bool{
+		added[0].Repeated, added[1].Repeated, added[2].Repeated, added[3].Repeated, added[4].Repeated,
+	})
+	require.Equal(t, []int64{2, 0, 3, 0, 4}, []int64{
+		added[0].Version, added[1].Version, added[2].Version, added[3].Version, added[4].Version,
+	})
+	require.Equal(t, e.ID, added[1].ID)
+	require.Equal(t, int64(4), number(t, pool, `select count(*) from outbox`))
+}
+
+// Another event under an id of the same call: nothing was sent to the database.
+func TestAnIDIsGivenOncePerCall(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	first := givenEvent()
+	second := first
+	second.Data = []byte(`{"n":2}`)
+	_, err := o.Add(t.Context(), nil, first, second)
+	var refused *EventError
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, CodeIDConflict, refused.Code)
+	require.Equal(t, 1, refused.Index)
+}
+
+// The id of an event that was not added is free, even if the caller commits what is left of its transaction.
+func TestAVersionConflictRecordsNoID(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	e := givenEvent()
+	e.Version = 2
+	tx := begin(t, pool)
+	_, err := o.Add(t.Context(), tx, e)
+	require.ErrorIs(t, err, ErrVersionConflict)
+	require.NoError(t, tx.Commit(t.Context()))
+	e.Version = 1
+	require.False(t, commit(t, o, pool, e)[0].Repeated)
+
+	e = givenEvent()
+	e.Version = 9
+	require.ErrorIs(t, queued(t.Context(), o, pool, e), ErrVersionConflict)
+	e.Version = 2
+	require.NoError(t, queued(t.Context(), o, pool, e))
+	require.Equal(t, int64(2), number(t, pool, `select count(*) from outbox`))
+}
+
+// Two transactions give one id at the same time: the second one waits, and how the first one ends decides.
+func TestAnIDUnderWayIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	for writer, add := range writers {
+		for _, c := range []struct {
+			name           string
+			commits, other bool
+			conflict       bool
+			rows           int64
+		}{
+			{name: "the first commits", commits: true, other: true, conflict: true, rows: 1},
+			{name: "the first commits the same", commits: true, rows: 1},
+			{name: "the first rolls back", other: true, rows: 1},
+		} {
+			t.Run(writer+", "+c.name, func(t *testing.T) {
+				t.Parallel()
+				o, pool := newOutbox(t), newDatabase(t)
+				e := givenEvent()
+				holder, waiter := begin(t, pool), begin(t, pool)
+				_, err := o.Add(t.Context(), holder, e)
+				require.NoError(t, err)
+				second := e
+				if c.other {
+					second.Data = []byte(`{"n":2}`)
+				}
+				result := make(chan error, 1)
+				go func() { result <- add(t.Context(), o, waiter, second) }()
+				awaitLockWait(t, pool, waiter)
+				if c.commits {
+					require.NoError(t, holder.Commit(t.Context()))
+				} else {
+					require.NoError(t, holder.Rollback(t.Context()))
+				}
+				err = <-result
+				if c.conflict {
+					var refused *EventError
+					require.ErrorAs(t, err, &refused)
+					require.Equal(t, CodeIDConflict, refused.Code)
+					require.NoError(t, waiter.Rollback(t.Context()))
+				} else {
+					require.NoError(t, err)
+					require.NoError(t, waiter.Commit(t.Context()))
+				}
+				require.Equal(t, c.rows, number(t, pool, `select count(*) from outbox where event_id = $1`, e.ID))
+			})
+		}
+	}
+}
+
+func TestAnIDIsOneAcrossTablePartitions(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	e := givenEvent()
+	commit(t, o, pool, e)
+	number(t, pool, `select setval('outbox_position_seq', 1000005)`)
+	e.Data = []byte(`{"n":2}`)
+	err := inTx(t, pool, func(tx pgx.Tx) error {
+		_, err := o.Add(t.Context(), tx, e)
+		return err
+	})
+	require.ErrorContains(t, err, "id_conflict")
+}
+
+func TestAConflictMayBeOnlyLogged(t *testing.T) {
+	t.Parallel()
+	for writer, add := range writers {
+		t.Run(writer, func(t *testing.T) {
+			t.Parallel()
+			var log bytes.Buffer
+			o, err := New(Config{
+				Source: "/test", OnConflict: ConflictWarn, Log: slog.New(slog.NewTextHandler(&log, nil)),
+			})
+			require.NoError(t, err)
+			pool := newDatabase(t)
+			first := givenEvent()
+			second := first
+			second.Data = []byte(`{"secret":2}`)
+			for _, e := range []cloudevent.Event{first, second, first} {
+				require.NoError(t, inTx(t, pool, func(tx pgx.Tx) error { return add(t.Context(), o, tx, e) }))
+			}
+			require.Equal(t, int64(2), number(t, pool, `select count(*) from outbox where event_id = $1`, first.ID))
+			require.Contains(t, log.String(), "event_id="+first.ID)
+			require.NotContains(t, log.String(), "secret")
+		})
+	}
+	_, err := New(Config{OnConflict: "ignore"})
+	var check *CheckError
+	require.ErrorAs(t, err, &check)
+	require.True(t, check.Has("on_conflict"))
+}
+
+// statementsOf counts what a pool's connections send inside transactions.
+type statementsOf struct{ sent []string }
+
+func (s *statementsOf) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	s.sent = append(s.sent, q.SQL)
+	return ctx
+}
+func (*statementsOf) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// An id that is made here costs one statement per call, no savepoint, and no row beside the event's.
+func TestAnOwnIDCostsNothing(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	statements := &statementsOf{}
+	cfg := pool.Config().ConnConfig
+	cfg.Tracer = statements
+	conn, err := pgx.ConnectConfig(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	require.NoError(t, pgx.BeginFunc(t.Context(), conn, func(tx pgx.Tx) error {
+		statements.sent = nil
+		_, err := o.Add(t.Context(), tx, event("a"))
+		require.NoError(t, err)
+		require.Len(t, statements.sent, 1)
+		_, err = o.Add(t.Context(), tx, event("a"), event("b"))
+		require.NoError(t, err)
+		require.Len(t, statements.sent, 2)
+		require.NoError(t, o.AddRecord(t.Context(), tx, "dlq.x", cloudevent.Wire{
+			Headers: []cloudevent.Header{{Name: "ce_id", Value: []byte("copied")}},
+		}, []byte("x")))
+		require.Len(t, statements.sent, 3)
+		batch := &pgx.Batch{}
+		require.NoError(t, o.Queue(t.Context(), batch, event("a")))
+		require.Equal(t, 1, batch.Len())
+		return tx.SendBatch(t.Context(), batch).Close()
+	}))
+	require.Zero(t, number(t, pool, `select count(*) from outbox_given_id`))
+}
+
+// Copies of dead letters carry the id of the event they are copies of, in another topic and as often as it fails.
+func TestARecordMayCarryAnyID(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	e := givenEvent()
+	commit(t, o, pool, e)
+	for _, value := range []string{"one", "two"} {
+		require.NoError(t, inTx(t, pool, func(tx pgx.Tx) error {
+			return o.AddRecord(t.Context(), tx, "dlq.x", cloudevent.Wire{
+				Key: []byte("k"), Headers: []cloudevent.Header{{Name: "ce_id", Value: []byte(e.ID)}},
+			}, []byte(value))
+		}))
+	}
+	require.Equal(t, int64(3), number(t, pool, `select count(*) from outbox`))
+}

@@ -1,0 +1,205 @@
+package operate
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/outbox/window"
+)
+
+// Entry is an event as it lies in the outbox.
+type Entry struct {
+	Position    int64     `json:"position"`
+	EventID     string    `json:"event_id"`
+	Type        string    `json:"type"`
+	Topic       string    `json:"topic"`
+	Key         string    `json:"key"`
+	Version     int64     `json:"version"`
+	OccurredAt  time.Time `json:"occurred_at"`      // business time
+	Bytes       int       `json:"bytes"`            // of the payload
+	State       string    `json:"state"`            // published, waiting, held or discarded
+	Correlation string    `json:"-"`                // what it carries, else its own id
+	Causation   string    `json:"-"`                // the event from which it follows; empty: none
+	TraceParent string    `json:"-"`                // W3C Trace Context; empty: none
+	Payload     []byte    `json:"payload,omitzero"` // only if asked for, and as far as it fits
+}
+
+const entryColumns = `
+select o.position, o.event_id::text, o.event_type, o.topic, o.key, o.version, o.occurred_at, length(o.payload),
+    ` + window.State + `,
+    coalesce(o.headers ->> '` + cloudevent.HeaderCorrelationID + `', o.event_id::text),
+    coalesce(o.headers ->> '` + cloudevent.HeaderCausationID + `', ''),
+    coalesce(o.headers ->> '` + cloudevent.HeaderTraceParent + `', ''), `
+
+// Tail says which entries to read: the last ones that fit. What is set must all hold.
+type Tail struct {
+	Topic, Key, Type string
+	Before           int64 // of positions below this one; 0: the newest
+	Payload          bool  // the newest ones, up to 8 MiB of them
+	Limit            int   // how many; below 1 counts as 1
+}
+
+// The length of a payload is known without reading it, so that what is left out is not read.
+const tailSQL = entryColumns + `
+    case when $6 and sum(length(o.payload)) over (order by o.position desc) <= 8388608 then o.payload end
+from public.outbox o cross join public.outbox_cursor c
+where c.name = $1 and o.position >= $7 and o.position < $8
+    and ($2 = '' or o.topic = $2) and ($3 = '' or o.key = $3) and ($4 = '' or o.event_type = $4)
+order by o.position desc
+limit $5`
+
+const keptSQL = `select coalesce(min(position), 0), coalesce(max(position), 0) from public.outbox`
+
+// tailPositions are looked at by one call: 0.2 s, at a microsecond each.
+const tailPositions = 200_000
+
+// ReadTail returns the newest entries in the order of their positions. A transaction that commits late puts its
+// entries below ones that were read before. One call looks at 200,000 positions at most, however rare a condition is:
+// if it found fewer than asked for and older rows are kept, rest is the Before to go on with; else 0.
+func ReadTail(ctx context.Context, db window.DB, t Tail) (entries []Entry, rest int64, err error) {
+	var oldest, newest int64
+	if err := db.QueryRow(ctx, keptSQL).Scan(&oldest, &newest); err != nil {
+		return nil, 0, fmt.Errorf("read positions: %w", err)
+	}
+	before, limit := newest+1, max(1, t.Limit)
+	if t.Before > 0 {
+		before = min(before, t.Before)
+	}
+	from := before - tailPositions
+	entries, err = list[Entry](ctx, db, "read tail", tailSQL,
+		window.CursorName, t.Topic, t.Key, t.Type, limit, t.Payload, from, before)
+	if err != nil {
+		return nil, 0, err
+	}
+	slices.Reverse(entries)
+	if len(entries) < limit && from > oldest {
+		rest = from
+	}
+	return entries, rest, nil
+}
+
+// Hint says more of an event whose id carries no time. Either helps.
+type Hint struct {
+	Key string
+	At  time.Time // when it was added, give or take a minute
+}
+
+// Trace is what an outbox knows of an id.
+type Trace struct {
+	OfKey []Entry // the newest events whose key it is, at most 1000, in the order of their positions
+	// Events are those whose id it is. More than one: it was given twice. Nothing: none was added here, or its partition
+	// is dropped.
+	Events []Entry
+	Caused []Entry // events that say that they follow from the one of the id, at most 1000
+	// NeedsHint says that an event can only be found with a [Hint]: its id is no UUIDv7, and the outbox does not know any
+	// more when it was given.
+	NeedsHint bool
+}
+
+const tracedColumns = entryColumns + `null::bytea
+from public.outbox o cross join public.outbox_cursor c
+where c.name = $1 and (o.headers ? '` + cloudevent.RecordMetadata + `') is not true and `
+
+const (
+	tracedByID    = tracedColumns + `o.event_id = $2::text::uuid order by o.position limit 10`
+	tracedByKeyID = tracedColumns + `o.key = $2 and o.event_id = $3::text::uuid order by o.position limit 10`
+	tracedNearID  = tracedColumns + `o.position between $2 and $3 and o.event_id = $4::text::uuid limit 10`
+	tracedByKey   = `select * from (` + tracedColumns + `o.key = $2 order by o.position desc limit 1000) newest
+order by position`
+	tracedByCause = tracedColumns + `o.headers ->> '` + cloudevent.HeaderCausationID + `' = $2
+order by o.position limit 1000`
+	positionsNear = `select coalesce(min(position), 0), coalesce(max(position), -1) from public.outbox
+where event_id between $1::text::uuid and $2::text::uuid`
+	givenAt = `select added_at from public.outbox_given_id where event_id = $1::text::uuid`
+)
+
+// noScans leaves the planner nothing but the summaries. Of a partition that was never analysed it takes them to tell
+// nothing, and reads all of the table, or all of it by the index of its positions, in whose order the rows are wanted.
+const noScans = `set local enable_seqscan = off; set local enable_indexscan = off; set local enable_indexonlyscan = off;
+set local max_parallel_workers_per_gather = 0; set local jit = off`
+
+// ReadTrace looks for an id in the blocks where it may lie, and does not read the table.
+func ReadTrace(
+	ctx context.Context, db interface {
+		Begin(ctx context.Context) (pgx.Tx, error)
+	}, id string, hint Hint,
+) (t Trace, err error) {
+	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) (err error) {
+		if _, err := tx.Conn().PgConn().Exec(ctx, noScans).ReadAll(); err != nil {
+			return fmt.Errorf("trace outbox: %w", err)
+		}
+		if t.OfKey, err = traced(ctx, tx, tracedByKey, id); err != nil {
+			return err
+		}
+		if t.Caused, err = traced(ctx, tx, tracedByCause, id); err != nil {
+			return err
+		}
+		switch parsed, wrong := uuid.Parse(id); {
+		case wrong != nil: // no id of an outbox
+		case parsed.Version() == 7:
+			t.Events, err = traced(ctx, tx, tracedByID, parsed.String())
+		case hint.Key != "":
+			t.Events, err = traced(ctx, tx, tracedByKeyID, hint.Key, parsed.String())
+		default:
+			err = t.findForeign(ctx, tx, parsed.String(), hint.At)
+		}
+		return err
+	})
+	return t, err
+}
+
+// aroundGiven is how far the clocks of a process and of its database may be apart; aroundHint is how well people
+// remember.
+const (
+	aroundGiven = 10 * time.Second
+	aroundHint  = time.Minute
+)
+
+// findForeign looks among the neighbours: events that got their ids, which carry a time, at about that time.
+func (t *Trace) findForeign(ctx context.Context, tx pgx.Tx, id string, at time.Time) error {
+	around := aroundHint
+	if at.IsZero() {
+		around = aroundGiven
+		switch err := tx.QueryRow(ctx, givenAt, id).Scan(&at); {
+		case errors.Is(err, pgx.ErrNoRows):
+			t.NeedsHint = true
+			return nil
+		case err != nil:
+			return fmt.Errorf("look up given id: %w", err)
+		}
+	}
+	var first, last int64
+	low, high := idAt(at.Add(-around), "0"), idAt(at.Add(around), "f")
+	err := tx.QueryRow(ctx, positionsNear, low, high).Scan(&first, &last)
+	switch {
+	case err != nil:
+		return fmt.Errorf("look for neighbours: %w", err)
+	case last < first:
+		return nil // nothing was added then
+	}
+	// The row may lie beside the first or the last of them.
+	t.Events, err = traced(ctx, tx, tracedNearID, first-neighbours, last+neighbours, id)
+	return err
+}
+
+const neighbours = 10_000
+
+// idAt is the lowest or the highest UUIDv7 of a millisecond, by the digit that fills it up.
+func idAt(at time.Time, digit string) string {
+	ms := max(at.UnixMilli(), 0)
+	b := [6]byte{byte(ms >> 40), byte(ms >> 32), byte(ms >> 24), byte(ms >> 16), byte(ms >> 8), byte(ms)}
+	return hex.EncodeToString(b[:]) + strings.Repeat(digit, 20)
+}
+
+func traced(ctx context.Context, tx pgx.Tx, sql string, args ...any) ([]Entry, error) {
+	return list[Entry](ctx, tx, "trace outbox", sql, append([]any{window.CursorName}, args...)...)
+}

@@ -1,0 +1,177 @@
+package operate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/event/cloudevent"
+)
+
+func TestAnEventIsFoundByItsIDsAndTellsItsState(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	added := commit(t, o, pool, event("a"))
+	read(t, newReader(t, pool, 10))
+	caused := event("b")
+	caused.Extensions = map[string]string{
+		cloudevent.HeaderCausationID: added[0].ID, cloudevent.HeaderCorrelationID: "order-7",
+		cloudevent.HeaderTraceParent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+	}
+	later := commit(t, o, pool, caused)
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { // no event, and none of the key's story
+		return o.AddRecord(t.Context(), tx, "dlq.g.t", cloudevent.Wire{Key: []byte("a")}, []byte("v"))
+	}))
+
+	trace := func(id string) Trace {
+		found, err := ReadTrace(t.Context(), pool, id, Hint{})
+		require.NoError(t, err)
+		return found
+	}
+	found := trace(strings.ToUpper(added[0].ID)).Events
+	require.Equal(t, []Entry{{
+		Position: 1, EventID: added[0].ID, Type: event("a").Type, Topic: testTopic, Key: "a", Version: 1, Bytes: 7,
+		OccurredAt: found[0].OccurredAt, State: "published", Correlation: added[0].ID,
+	}}, found)
+	found = trace(added[0].ID).Caused
+	require.Len(t, found, 1)
+	require.Equal(t, []string{later[0].ID, "waiting", "order-7", added[0].ID},
+		[]string{found[0].EventID, found[0].State, found[0].Correlation, found[0].Causation})
+	require.NotEmpty(t, found[0].TraceParent)
+	require.Len(t, trace("a").OfKey, 1)
+
+	for _, held := range []struct{ change, state string }{
+		{`insert into outbox_held values ('t', 'b', 2)`, "held"},
+		{`delete from outbox_held; insert into outbox_discarded values (2)`, "discarded"},
+	} {
+		_, err := pool.Exec(t.Context(), held.change)
+		require.NoError(t, err)
+		require.Equal(t, held.state, trace(later[0].ID).Events[0].State)
+	}
+	for _, id := range []string{uuid.Must(uuid.NewV7()).String(), "users/3/17", ""} {
+		require.Empty(t, trace(id).Events, id)
+	}
+}
+
+// An id that carries no time is found as long as it is known when it was given; then by the event's key, or about when
+// it was added.
+func TestAnEventOfAForeignID(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	addMany(t, o, pool, 20, 5)
+	foreign := event("a")
+	foreign.ID = uuid.NewString()
+	commit(t, o, pool, foreign)
+	addMany(t, o, pool, 20, 5)
+	find := func(hint Hint) int {
+		found, err := ReadTrace(t.Context(), pool, foreign.ID, hint)
+		require.NoError(t, err)
+		return len(found.Events)
+	}
+	require.Equal(t, 1, find(Hint{}))
+	_, err := pool.Exec(t.Context(), `delete from outbox_given_id`)
+	require.NoError(t, err)
+	lost, err := ReadTrace(t.Context(), pool, foreign.ID, Hint{})
+	require.NoError(t, err)
+	require.True(t, lost.NeedsHint)
+	require.Equal(t, 1, find(Hint{Key: "a"}))
+	require.Equal(t, 0, find(Hint{Key: "b"}))
+	require.Equal(t, 1, find(Hint{At: time.Now()}))
+	require.Equal(t, 0, find(Hint{At: time.Now().Add(-time.Hour)}))
+}
+
+// Each question to a large outbox, never analysed, reads only a few of its blocks.
+func TestNothingIsFoundByReadingTheTable(t *testing.T) {
+	t.Parallel()
+	pool := newDatabase(t)
+	const rows = 60_000
+	_, err := pool.Exec(t.Context(), `
+insert into outbox (event_id, event_type, source, topic, key, version, occurred_at, headers, payload)
+select (lpad(to_hex((extract(epoch from now()) * 1000)::bigint + n), 12, '0') || '7' || substr(md5(n::text), 1, 3)
+    || '8' || substr(md5(n::text), 4, 15))::uuid, 't.v1', '/test', 'topic', md5((n % 20000)::text), 1 + n / 20000,
+    now(), case when n % 3 = 0 then jsonb_build_object('ce_causationid', md5('cause' || n)) end,
+    decode(repeat('00', 200), 'hex')
+from generate_series(1, $1) n`, rows)
+	require.NoError(t, err)
+	_, err = pool.Exec(t.Context(), `select brin_summarize_new_values(indexrelid) from pg_index i
+		join pg_class c on c.oid = i.indexrelid join pg_am a on a.oid = c.relam
+		where a.amname = 'brin' and c.relkind = 'i'`)
+	require.NoError(t, err)
+	var id, key, cause string
+	require.NoError(t, pool.QueryRow(t.Context(), `select event_id::text, key, headers->>'ce_causationid' from outbox
+		where position = 30000`).Scan(&id, &key, &cause))
+	var pages int
+	require.NoError(t, pool.QueryRow(t.Context(),
+		`select pg_relation_size('outbox_1') / current_setting('block_size')::int`).Scan(&pages))
+
+	for name, ask := range map[string]struct {
+		sql  string
+		args []any
+		rows int
+	}{
+		"by id":    {tracedByID, []any{"relay", id}, 1},
+		"by key":   {tracedByKey, []any{"relay", key}, 3},
+		"by cause": {tracedByCause, []any{"relay", cause}, 1},
+		"foreign":  {tracedByKeyID, []any{"relay", key, id}, 1},
+		"near":     {positionsNear, []any{idAt(time.Now(), "0"), idAt(time.Now().Add(5*time.Second), "f")}, 1},
+	} {
+		plan := explain(t, pool, ask.sql, ask.args...)
+		require.Empty(t, plan.scans, "%s reads a table", name)
+		require.Equal(t, ask.rows, plan.rows, name)
+		require.Less(t, plan.blocks, pages/4, "%s: of %d", name, pages)
+	}
+	found, err := ReadTrace(t.Context(), pool, key, Hint{})
+	require.NoError(t, err)
+	require.Len(t, found.OfKey, 3)
+}
+
+// plan is what the server did for a question.
+type plan struct {
+	scans        []string // tables of more than some blocks that were read from end to end
+	rows, blocks int
+}
+
+type node struct {
+	Type    string  `json:"Node Type"`
+	Table   string  `json:"Relation Name"`
+	Rows    float64 `json:"Actual Rows"`
+	Hit     int     `json:"Shared Hit Blocks"`
+	Read    int     `json:"Shared Read Blocks"`
+	Removed float64 `json:"Rows Removed by Filter"`
+	Plans   []node
+}
+
+func explain(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) (p plan) {
+	t.Helper()
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		_, err := tx.Conn().PgConn().Exec(t.Context(), noScans).ReadAll()
+		require.NoError(t, err)
+		var document []byte
+		err = tx.QueryRow(context.Background(), `explain (analyze, buffers, format json) `+sql, args...).Scan(&document)
+		require.NoError(t, err)
+		var plans []struct{ Plan node }
+		require.NoError(t, json.Unmarshal(document, &plans))
+		top := plans[0].Plan
+		p.rows, p.blocks = int(top.Rows), top.Hit+top.Read
+		var walk func(node)
+		walk = func(n node) {
+			if n.Type == "Seq Scan" && strings.HasPrefix(n.Table, "outbox_") && n.Hit+n.Read > 10 {
+				p.scans = append(p.scans, fmt.Sprint(n.Table, " ", n.Hit+n.Read))
+			}
+			for _, child := range n.Plans {
+				walk(child)
+			}
+		}
+		walk(top)
+		return nil
+	}))
+	return p
+}

@@ -1,0 +1,166 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/event/cloudevent"
+)
+
+func testMessage(key string) *message.Message {
+	return cloudevent.Event{
+		ID: uuid.NewString(), Source: "/test", Type: "t.v1", Key: key,
+		Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Data: []byte(`{}`),
+		Extensions: map[string]string{"traceparent": "00-1"},
+	}.Message()
+}
+
+func TestPublisherAddsToTheTransaction(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	m := testMessage("k")
+	err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		p, err := o.Publisher(t.Context(), tx)
+		require.NoError(t, err)
+		require.NoError(t, p.Publish(testTopic, m, testMessage("l"), testMessage("k")))
+		return p.Close()
+	})
+	require.NoError(t, err)
+	require.Equal(t, int64(3), number(t, pool, `select count(*) from outbox`))
+	require.Equal(t, int64(1), number(t, pool, `select version from outbox where event_id = $1 and key = 'k'
+		and headers = '{"traceparent": "00-1"}' and occurred_at = '2026-01-02 03:04:05+00'`, m.UUID))
+	require.Equal(t, int64(2), number(t, pool, `select max(version) from outbox where key = 'k'`))
+}
+
+func TestPublisherReportsAConflict(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	tx := begin(t, pool)
+	p, err := o.Publisher(t.Context(), tx)
+	require.NoError(t, err)
+	second, third := testMessage("k"), testMessage("l")
+	second.Metadata[cloudevent.HeaderVersion] = "2"
+	require.ErrorIs(t, p.Publish(testTopic, third, second), ErrVersionConflict)
+	require.NoError(t, tx.Commit(t.Context()))
+	require.Zero(t, number(t, pool, `select count(*) from outbox`))
+}
+
+// watermill-sql inserts under context.Background; the caller's deadline must hold all the same.
+func TestPublisherCarriesTheContext(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	holder, waiter := begin(t, pool), begin(t, pool)
+	_, err := o.Add(t.Context(), holder, event("k"))
+	require.NoError(t, err)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	p, err := o.Publisher(ctx, waiter)
+	require.NoError(t, err)
+	result := make(chan error)
+	go func() { result <- p.Publish(testTopic, testMessage("k")) }()
+	awaitLockWait(t, pool, waiter)
+	cancel()
+	require.ErrorIs(t, <-result, context.Canceled)
+}
+
+func TestPublisherRefuses(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	for _, c := range []struct {
+		code   Code
+		change func(*message.Message)
+	}{
+		{CodeInvalidID, func(m *message.Message) { m.UUID = "a\nb" }},
+		{CodeInvalidKey, func(m *message.Message) { m.Metadata[cloudevent.HeaderSubject] = "other" }},
+		{CodeInvalidTime, func(m *message.Message) { m.Metadata[cloudevent.HeaderTime] = "yesterday" }},
+		{CodeInvalidVersion, func(m *message.Message) { m.Metadata[cloudevent.HeaderVersion] = "one" }},
+		{CodeTooLarge, func(m *message.Message) { m.Payload = []byte(strings.Repeat("x", 1_000_000)) }},
+	} {
+		t.Run(string(c.code), func(t *testing.T) {
+			t.Parallel()
+			p, err := o.Publisher(t.Context(), nil)
+			require.NoError(t, err)
+			bad := testMessage("k")
+			c.change(bad)
+			var refused *EventError
+			require.ErrorAs(t, p.Publish(testTopic, testMessage("k"), bad), &refused)
+			require.Equal(t, c.code, refused.Code)
+			require.Equal(t, 1, refused.Index)
+		})
+	}
+}
+
+// plain is a message that says nothing but what it holds, under any id.
+func plain(id string) *message.Message { return message.NewMessage(id, []byte(`{"n":1}`)) }
+
+// A message is taken as any Watermill code writes it; the same one again is the same event.
+func TestPublisherTakesPlainMessages(t *testing.T) {
+	t.Parallel()
+	pool := newDatabase(t)
+	o, err := New(Config{})
+	require.NoError(t, err)
+	named := plain(watermill.NewUUID())
+	named.Metadata["name"] = "orders.OrderPlaced" // what the marshalers of cqrs write
+	ours, loud := testMessage("k"), plain(strings.ToUpper(uuid.NewString()))
+	ids := []string{watermill.NewUUID(), watermill.NewShortUUID(), watermill.NewULID(), "order 7, placed", ""}
+	for range 2 {
+		messages := []*message.Message{named.Copy(), ours.Copy(), loud.Copy()}
+		for _, id := range ids {
+			messages = append(messages, plain(id))
+		}
+		require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+			p, err := o.Publisher(t.Context(), tx)
+			require.NoError(t, err)
+			return p.Publish(testTopic, messages...)
+		}))
+	}
+	require.EqualValues(t, 3+4+2, number(t, pool, `select count(*) from outbox`), "an id that is empty is none")
+	require.EqualValues(t, 1, number(t, pool, `select count(*) from outbox
+		where event_id = $1 and event_type = 'orders.OrderPlaced' and key = event_id::text and version = 1
+		and source = '/' || topic and headers = '{"name": "orders.OrderPlaced"}'`, named.UUID))
+	require.EqualValues(t, 1, number(t, pool, `select count(*) from outbox where event_id = $1 and event_type = 't.v1'`,
+		ours.UUID))
+	require.EqualValues(t, 1, number(t, pool, `select count(*) from outbox
+		where event_id = $1::text::uuid and headers = jsonb_build_object('ce_messageid', $1::text)`, loud.UUID))
+	for _, id := range ids[1:4] {
+		require.EqualValues(t, 1, number(t, pool, `select count(*) from outbox
+			where event_type = topic and headers = jsonb_build_object('ce_messageid', $1::text)`, id))
+	}
+}
+
+// The options' word goes before the metadata's, and what they do not say is the metadata's.
+func TestPublisherOptions(t *testing.T) {
+	t.Parallel()
+	pool, o := newDatabase(t), newOutbox(t)
+	first, second := plain(uuid.NewString()), testMessage("of the message")
+	second.Metadata[cloudevent.HeaderSubject] = ""
+	tx := begin(t, pool)
+	p, err := o.Publisher(t.Context(), tx,
+		TypeOf(func(topic string, _ *message.Message) (string, error) { return "of." + topic, nil }),
+		KeyOf(func(_ string, m *message.Message) (string, error) {
+			if m.UUID == first.UUID {
+				return "named", nil
+			}
+			return "", nil
+		}),
+		VersionOf(func(string, *message.Message) (int64, error) { return 1, nil }))
+	require.NoError(t, err)
+	require.NoError(t, p.Publish(testTopic, first, second))
+	require.NoError(t, tx.Commit(t.Context()))
+	require.EqualValues(t, 2, number(t, pool, `select count(*) from outbox
+		where event_type = 'of.' || topic and version = 1 and key in ('named', 'of the message')`))
+
+	broken := errors.New("no such thing")
+	p, err = o.Publisher(t.Context(), nil, KeyOf(func(string, *message.Message) (string, error) { return "", broken }))
+	require.NoError(t, err)
+	require.ErrorIs(t, p.Publish(testTopic, first), broken)
+}

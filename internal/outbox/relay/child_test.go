@@ -1,0 +1,264 @@
+package relay
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/crashtest"
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/outbox"
+)
+
+// The test binary plays a relay process when this variable holds a childConfig.
+const childVariable = "TWINBOX_TEST_OUTBOX_CHILD"
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(childVariable); text != "" {
+		if err := playRelay(text); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...)
+}
+
+// childConfig is what a relay process is told.
+type childConfig struct {
+	DSN   string
+	Wire  string // the broker: a file, a line per record
+	Point string // the crash point at which the process kills itself
+	Nth   int
+	Stop  bool     // it stops itself there instead, with SIGSTOP, and does not take another step before a SIGCONT
+	Until int      // it ends by itself when so many different events are on the wire
+	Fail  []string // keys that fail once
+	Late  int      // events that are committed during its first call of Publish, unless they were before
+	Slow  bool     // the broker takes its time, so that a crash during a call is one
+	Lease time.Duration
+	// Unrecorded is MaxUnrecorded; 0: two pages.
+	Unrecorded int
+	// Statement is the one around which the process kills itself, if any.
+	Statement *crashtest.Statement
+}
+
+// playRelay is the process.
+func playRelay(text string) error {
+	var c childConfig
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if c.Point != "" {
+		how := crashtest.Die
+		if c.Stop {
+			how = crashtest.Freeze
+		}
+		armNth(c.Point, c.Nth, how)
+	}
+	broker := &fileBroker{path: c.Wire, until: c.Until, done: cancel, failOnce: map[string]bool{}}
+	if c.Late > 0 {
+		broker.first = sync.OnceValue(func() error { return commitLate(ctx, c.DSN, c.Late) })
+	}
+	for _, key := range c.Fail {
+		broker.failOnce[key] = true
+	}
+	cfg := childRelayConfig(broker)
+	var err error
+	if cfg.Scheduled, err = outbox.New(outbox.Config{}); err != nil {
+		return err
+	}
+	session, err := pgx.ParseConfig(c.DSN)
+	if err != nil {
+		return err
+	}
+	if c.Statement != nil {
+		session.Tracer = c.Statement
+	}
+	cfg.Connect = func(ctx context.Context) (*pgx.Conn, error) { return pgx.ConnectConfig(ctx, session) }
+	if c.Unrecorded > 0 {
+		cfg.MaxUnrecorded = c.Unrecorded
+	}
+	if c.Lease > 0 {
+		cfg.Lease, cfg.PublishTimeout, cfg.MaxSilence = c.Lease, c.Lease/2, c.Lease
+	}
+	cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	r, err := New(cfg)
+	if err != nil {
+		return err
+	}
+	return r.Run(ctx)
+}
+
+func childRelayConfig(p message.Publisher) Config {
+	return Config{
+		Publisher: p, BatchSize: crashPage, MaxUnrecorded: 2 * crashPage, RecordEvery: time.Hour,
+		PollMin: time.Millisecond, PollMax: 5 * time.Millisecond,
+		Lease: testLease, PublishTimeout: testLease / 3, MaxSilence: testLease,
+		RetryMin: time.Millisecond, RetryMax: 10 * time.Millisecond,
+		ParkedRetryMax: 10 * time.Millisecond, Attempts: 1, Patience: time.Millisecond,
+		PartitionSize: 8, PartitionsAhead: 4, MaintainEvery: 20 * time.Millisecond,
+	}
+}
+
+// fileBroker appends a call's records to a file in one write: a record in the file was
+// accepted, even if a process dies next.
+type fileBroker struct {
+	path     string
+	until    int
+	done     func()
+	failOnce map[string]bool
+	first    func() error // what the first call of Publish begins with
+}
+
+// lateSQL adds one event each of keys that have none.
+const lateSQL = `
+insert into public.outbox (event_id, event_type, source, topic, key, version, data_schema, occurred_at, payload)
+select gen_random_uuid(), 'com.example.test.happened.v1', '/twinbox/test', 'test.events.v1', 'late-' || n, 1, '', now(),
+    '{}'
+from generate_series(1, $1::int) as n
+where not exists (select from public.outbox where key like 'late-%')`
+
+func commitLate(ctx context.Context, dsn string, n int) error {
+	conn, err := pgx.Connect(context.WithoutCancel(ctx), dsn)
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(context.WithoutCancel(ctx), lateSQL, n)
+	return errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
+}
+
+func (b *fileBroker) Publish(topic string, msgs ...*message.Message) error {
+	if b.first != nil {
+		if err := b.first(); err != nil {
+			return err
+		}
+	}
+	failed := map[int]error{}
+	for i, m := range msgs {
+		key := m.Metadata[cloudevent.KeyMetadata]
+		if b.failOnce[key] {
+			failed[i] = errors.New("once")
+		}
+	}
+	for i := range failed {
+		delete(b.failOnce, msgs[i].Metadata[cloudevent.KeyMetadata])
+	}
+	partial := &partialError{Failed: failed}
+	partial.HoldBack(msgs)
+	var lines strings.Builder
+	for i, m := range msgs {
+		if failed[i] == nil {
+			e := entryOf(topic, m)
+			fmt.Fprintf(&lines, "%s %s %s %d\n", e.Topic, e.Key, e.ID, e.Version)
+		}
+	}
+	if err := appendTo(b.path, lines.String()); err != nil {
+		return err
+	}
+	wire, err := readWire(b.path)
+	if err != nil {
+		return err
+	}
+	if b.until > 0 && distinct(wire) >= b.until {
+		b.done()
+	}
+	if len(failed) > 0 {
+		return partial
+	}
+	return nil
+}
+
+func (b *fileBroker) Close() error { return nil }
+
+func appendTo(path, text string) error {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
+func readWire(path string) ([]entry, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var wire []entry
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var e entry
+		if _, err := fmt.Sscan(lines.Text(), &e.Topic, &e.Key, &e.ID, &e.Version); err != nil {
+			return nil, err
+		}
+		wire = append(wire, e)
+	}
+	return wire, nil
+}
+
+// child is a relay process.
+type child struct {
+	*exec.Cmd
+	done chan struct{} // closed when it has ended
+}
+
+func startChild(t testing.TB, c childConfig) *child {
+	t.Helper()
+	text, err := json.Marshal(c)
+	require.NoError(t, err)
+	path, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.Command(path, "-test.run=^$")
+	cmd.Env = append(os.Environ(), childVariable+"="+string(text))
+	cmd.Stderr = testWriter{t}
+	require.NoError(t, cmd.Start())
+	ch := &child{Cmd: cmd, done: make(chan struct{})}
+	go func() {
+		defer close(ch.done)
+		_ = cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-ch.done
+	})
+	return ch
+}
+
+func (c *child) await(t testing.TB) {
+	t.Helper()
+	select {
+	case <-c.done:
+	case <-time.After(testTimeout):
+		require.FailNow(t, "the relay process does not end")
+	}
+}
+
+func wirePath(t testing.TB) string {
+	t.Helper()
+	return filepath.Join(t.TempDir(), "wire")
+}

@@ -1,0 +1,70 @@
+package relay
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/outboxtest"
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/outbox"
+)
+
+// A server in recovery has snapshots that do not list running transactions: their rows would be lost.
+func TestRunRefusesAStandby(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Durable(t)
+	pool := outboxtest.Migrated(t, server.DSN("postgres"))
+	dir := outboxtest.Column[string](t, pool, `show data_directory`)[0]
+	pool.Close()
+	require.NoError(t, server.Stop(t.Context()))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "standby.signal"), nil, 0o644))
+	standby := pgtest.Restart(t, server)
+	cfg := testRelayConfig(t, pool, newLedger())
+	cfg.Connect = func(ctx context.Context) (*pgx.Conn, error) { return pgx.Connect(ctx, standby.DSN("postgres")) }
+	r, err := New(cfg)
+	require.NoError(t, err)
+	var refused *outbox.CheckError
+	require.ErrorAs(t, r.Run(t.Context()), &refused)
+	require.True(t, refused.Has("standby"))
+}
+
+// A writer may have its commit acknowledged before it is on disk (synchronous_commit = off in its session). The process
+// that would write it in the background is stopped, the event is published, and the server is killed: the event must be
+// there afterwards, since storing the window wrote everything before it.
+func TestNothingPublishedIsUndoneByAServerCrash(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Durable(t)
+	o, pool, l := newOutbox(t), outboxtest.Migrated(t, server.DSN("postgres")), newLedger()
+	r := startRelay(t, testRelayConfig(t, pool, l))
+	waittest.Until(t, r.leads)
+	walwriter := int(number(t, pool, `select pid from pg_stat_activity where backend_type = 'walwriter'`))
+	require.NoError(t, syscall.Kill(walwriter, syscall.SIGSTOP))
+	err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(t.Context(), `set local synchronous_commit = off`); err != nil {
+			return err
+		}
+		_, err := o.Add(t.Context(), tx, event("k"))
+		return err
+	})
+	require.NoError(t, err)
+	wire := l.AwaitDistinct(t, 1)
+	require.NoError(t, server.Kill())
+	<-server.Done()
+	pool.Close()
+
+	again, err := pgxpool.New(t.Context(), pgtest.Restart(t, server).DSN("postgres"))
+	require.NoError(t, err)
+	t.Cleanup(again.Close)
+	requireAll(t, again, wire)
+	commit(t, o, again, event("k"))
+	wire = l.AwaitDistinct(t, 2) // the same relay goes on
+	requireAll(t, again, wire)
+}

@@ -1,0 +1,152 @@
+package relay
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/kafkatest/kerr"
+	"example.com/twinbox/dev/kafkatest/kfake"
+	"example.com/twinbox/dev/kafkatest/kmsg"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafka/producer"
+)
+
+// What the relay expects of a publisher's errors, and what ours for Kafka returns, are one thing.
+var (
+	_ FailedIndexes = (*kafka.PublishError)(nil)
+	_ Permanent     = (*producer.RecordError)(nil)
+)
+
+func newKafkaPublisher(t testing.TB, brokers []string, timeout time.Duration) *producer.Publisher {
+	t.Helper()
+	p, err := producer.New(kafka.Config{
+		Brokers: brokers, PublishTimeout: timeout, RetryFor: timeout / 4, RequestTimeout: timeout,
+	}, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, p.Close()) })
+	return p
+}
+
+// entries are the records of a topic, each partition in its own order, which is all the order that a key needs.
+func entries(t testing.TB, records []*sarama.ConsumerMessage) (wire []entry) {
+	t.Helper()
+	for _, r := range records {
+		e := entry{Topic: r.Topic, Key: string(r.Key)}
+		for _, h := range r.Headers {
+			switch string(h.Key) {
+			case cloudevent.HeaderID:
+				e.ID = string(h.Value)
+			case cloudevent.HeaderVersion:
+				version, err := strconv.ParseInt(string(h.Value), 10, 64)
+				require.NoError(t, err)
+				e.Version = version
+			}
+		}
+		wire = append(wire, e)
+	}
+	return wire
+}
+
+// One partition has no leader for a while, another takes records and says otherwise, and a record is too large for the
+// broker: each key is in order, and one is parked.
+func TestRelayToKafka(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	cluster, brokers := kafkatest.Fake(t)
+	topic := kafkatest.Topic(t, brokers, 4)
+	produce := []kmsg.Key{kmsg.Produce}
+	cluster.Fault(kfake.Fault{
+		Keys: produce, Err: kerr.NotLeaderForPartition, Topic: topic, Partitions: []int32{1}, Count: 5,
+	})
+	cluster.Fault(kfake.Fault{
+		Keys: produce, Err: kerr.NotEnoughReplicasAfterAppend, Topic: topic, Partitions: []int32{2}, Count: 3,
+	})
+	cfg := testRelayConfig(t, pool, newKafkaPublisher(t, brokers, time.Second))
+	cfg.BatchSize = 40
+	startRelay(t, cfg)
+	for i := range 300 {
+		e := event("k" + strconv.Itoa(i%20))
+		e.Topic = topic
+		commit(t, o, pool, e)
+	}
+	awaitCaughtUp(t, pool)
+	requireAll(t, pool, entries(t, kafkatest.ReadAll(t, brokers, topic, 300)))
+
+	// Past Add, which would refuse it: what only the client or the broker finds too large.
+	_, err := pool.Exec(t.Context(), `
+		insert into outbox (event_id, event_type, source, topic, key, version, occurred_at, payload)
+		select gen_random_uuid(), 't', '/test', $1, key, 1, now(), convert_to(repeat('x', size), 'utf8')
+		from (values ('large', 2000000), ('small', 10)) as v (key, size)`, topic)
+	require.NoError(t, err)
+	awaitCaughtUpBut(t, pool, 1)
+	require.Equal(t, "large", awaitParked(t, pool, 1).Key)
+	require.Contains(t, entries(t, kafkatest.ReadAll(t, brokers, topic, 301)), smallOf(t, pool))
+}
+
+func smallOf(t testing.TB, pool *pgxpool.Pool) entry {
+	t.Helper()
+	e := entry{Key: "small", Version: 1}
+	require.NoError(t, pool.QueryRow(t.Context(), `select topic, event_id::text from outbox where key = 'small'`).
+		Scan(&e.Topic, &e.ID))
+	return e
+}
+
+// Against any broker, the real one too: sessions are ended, the relay is replaced, writers go on, and a broker that
+// checks sizes refuses one record. Everything else is on the log, each key in order.
+func TestRelayToAnyBroker(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 4)
+	publisher, err := producer.New(kafka.Config{Brokers: brokers, MaxMessageBytes: 8 << 20}, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, publisher.Close()) })
+	cfg := testRelayConfig(t, pool, publisher)
+	cfg.BatchSize = 25
+	refused := int64(0)
+	if kafkatest.IsReal() {
+		refused = 1
+		addTooLarge(t, pool, topic)
+	}
+	const rounds, each = 4, 100
+	for range rounds {
+		r := startRelay(t, cfg)
+		for i := range each {
+			e := event("k" + strconv.Itoa(i%20))
+			e.Topic = topic
+			commit(t, o, pool, e)
+			if i == each/2 {
+				_, err := pool.Exec(t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity
+					where application_name = 'outbox relay' and datname = current_database()`)
+				require.NoError(t, err)
+			}
+		}
+		r.stop()
+		endLease(t, pool) // a relay stopped between two sessions cannot give it back
+	}
+	startRelay(t, cfg)
+	awaitCaughtUpBut(t, pool, refused)
+	if refused > 0 {
+		require.Equal(t, "large", awaitParked(t, pool, 1).Key)
+	}
+	wire := entries(t, kafkatest.ReadAll(t, brokers, topic, rounds*each))
+	requireOrder(t, wire)
+	require.Equal(t, rounds*each, distinct(wire))
+}
+
+// addTooLarge adds an event past Add, which would refuse it, of two megabytes that no compression makes small.
+func addTooLarge(t testing.TB, pool *pgxpool.Pool, topic string) {
+	t.Helper()
+	_, err := pool.Exec(t.Context(), `
+		insert into outbox (event_id, event_type, source, topic, key, version, occurred_at, payload)
+		select gen_random_uuid(), 't', '/test', $1, 'large', 1, now(),
+			convert_to(string_agg(md5(n::text), ''), 'utf8') from generate_series(1, 70000) as n`, topic)
+	require.NoError(t, err)
+}

@@ -1,0 +1,119 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/outbox/operate"
+)
+
+// values reads all metrics, those with labels summed up.
+func values(t testing.TB, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	list := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			list[f.GetName()] += m.GetGauge().GetValue() + m.GetCounter().GetValue() +
+				float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	return list
+}
+
+// collected makes a collector of the gauges, as a service does with a timeout and a cache.
+type collected struct{ *operate.Gauges }
+
+func (c collected) Collect(out chan<- prometheus.Metric) {
+	metrics, err := c.Measure(context.Background())
+	if err != nil {
+		return
+	}
+	for _, m := range metrics {
+		out <- m
+	}
+}
+
+func TestMetricsTellWhatHappens(t *testing.T) {
+	t.Parallel()
+	registry, pool, l := prometheus.NewRegistry(), newDatabase(t), newLedger()
+	o, err := outbox.New(outbox.Config{Source: "/test", Registerer: registry})
+	require.NoError(t, err)
+	cfg := testRelayConfig(t, pool, l)
+	registry.MustRegister(collected{operate.NewGauges(pool)})
+	cfg.Registerer, cfg.Patience, cfg.MaintainEvery = registry, time.Minute, tick
+	startRelay(t, cfg)
+	until := func(name string, is func(float64) bool) {
+		t.Helper()
+		waittest.Until(t, func() bool { return is(values(t, registry)[name]) }, name)
+	}
+
+	until("outbox_relay_leader", func(v float64) bool { return v == 1 })
+	until("outbox_relay_position_room", func(v float64) bool { return v >= 4_000_000 })
+	l.Follow(refuseKeys(&permanentError{Reason: "no"}, "bad"))
+	commit(t, o, pool, event("bad"), event("a"), event("a"))
+	until("outbox_relay_published_total", func(v float64) bool { return v == 2 })
+	until("outbox_relay_parked_keys", func(v float64) bool { return v == 1 })
+	until("outbox_relay_held_events", func(v float64) bool { return v == 1 })
+	until("outbox_relay_lag_events", func(v float64) bool { return v == 0 })
+
+	l.Follow(func(int, string, []*message.Message) error { return errors.New("no broker") })
+	old := event("a")
+	old.Time = time.Now().Add(-time.Hour)
+	commit(t, o, pool, old, event("b"))
+	until("outbox_relay_lag_events", func(v float64) bool { return v == 2 })
+	addMany(t, o, pool, 10, 3)
+	until("outbox_relay_lag_events", func(v float64) bool { return v == 12 })
+	until("outbox_relay_oldest_unpublished_seconds", func(v float64) bool { return v >= 3600 })
+	until("outbox_relay_failures_total", func(v float64) bool { return v >= 3 })
+	l.Follow(nil)
+	until("outbox_relay_oldest_unpublished_seconds", func(v float64) bool { return v == 0 })
+
+	got := values(t, registry)
+	require.Equal(t, 15.0, got["outbox_events_added_total"])
+	require.Equal(t, 14.0, got["outbox_relay_published_total"])
+	require.Equal(t, 1.0, got["outbox_relay_epoch"])
+	require.Equal(t, 1.0, got["outbox_relay_parkings_total"])
+	require.Equal(t, got["outbox_relay_publish_seconds"], got["outbox_relay_batch_events"])
+
+	_, err = outbox.New(outbox.Config{Registerer: registry})
+	require.ErrorContains(t, err, "register outbox metrics")
+}
+
+// Every instance says the same, whether it leads, follows or runs no relay at all; and all say that none leads.
+func TestEveryInstanceTellsTheSameOfWhatWaits(t *testing.T) {
+	t.Parallel()
+	pool, l := newDatabase(t), newLedger()
+	o := newOutbox(t)
+	gauges := func() map[string]float64 {
+		registry := prometheus.NewRegistry()
+		registry.MustRegister(collected{operate.NewGauges(pool)})
+		return values(t, registry)
+	}
+	old := event("a")
+	old.Time = time.Now().Add(-time.Hour)
+	commit(t, o, pool, old, event("b"))
+	got := gauges()
+	require.Zero(t, got["outbox_relay_has_leader"])
+	require.Equal(t, 2.0, got["outbox_relay_lag_events"])
+	require.InDelta(t, 3600, got["outbox_relay_oldest_unpublished_seconds"], 60)
+	require.Positive(t, got["outbox_relay_position_room"])
+
+	registry := prometheus.NewRegistry()
+	cfg := testRelayConfig(t, pool, l)
+	cfg.Registerer = registry
+	startRelay(t, cfg)
+	waittest.Until(t, func() bool { return gauges()["outbox_relay_lag_events"] == 0 })
+	got = gauges()
+	require.Equal(t, 1.0, got["outbox_relay_has_leader"])
+	require.Zero(t, got["outbox_relay_oldest_unpublished_seconds"])
+}

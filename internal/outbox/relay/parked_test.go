@@ -1,0 +1,415 @@
+package relay
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"example.com/twinbox/dev/outboxtest"
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/outbox/operate"
+	"example.com/twinbox/internal/outbox/window"
+)
+
+// refuseKeys is a script that refuses the keys' records, per record, and takes the rest.
+func refuseKeys(err error, keys ...string) func(int, string, []*message.Message) error {
+	return func(_ int, _ string, msgs []*message.Message) error {
+		failed := map[int]error{}
+		for i, m := range msgs {
+			for _, key := range keys {
+				if m.Metadata[cloudevent.KeyMetadata] == key {
+					failed[i] = err
+				}
+			}
+		}
+		if len(failed) == 0 {
+			return nil
+		}
+		return &partialError{Failed: failed}
+	}
+}
+
+func awaitParked(t testing.TB, pool *pgxpool.Pool, held int64) operate.ParkedKey {
+	t.Helper()
+	var keys []operate.ParkedKey
+	waittest.Until(t, func() bool {
+		var err error
+		keys, err = operate.Parked(t.Context(), pool, 10)
+		return err == nil && len(keys) == 1 && keys[0].Held == held
+	}, "one parked key with %d held rows", held)
+	return keys[0]
+}
+
+func TestAnUnpublishableRecordParksItsKeyAlone(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	l.Follow(refuseKeys(&permanentError{Reason: "too large"}, "bad"))
+	commit(t, o, pool, event("bad"), event("good"), event("bad"), event("good"))
+	cfg := testRelayConfig(t, pool, l)
+	r := startRelay(t, cfg)
+	l.AwaitDistinct(t, 2)
+	key := awaitParked(t, pool, 2)
+	require.Equal(t, operate.ParkedKey{
+		Topic: testTopic, Key: "bad", Reason: "too large", Permanent: true, Attempts: 1, ParkedAt: key.ParkedAt,
+		Held: 2, Position: 1,
+	}, key)
+
+	commit(t, o, pool, event("bad"), event("good"))
+	l.AwaitDistinct(t, 3)
+	awaitParked(t, pool, 3)
+	waittest.Until(t, func() bool {
+		return number(t, pool, `select (win is null and head = 6)::int::bigint from outbox_cursor`) == 1
+	}, "the parked key keeps no window open")
+
+	r.stop()
+	startRelay(t, cfg)
+	commit(t, o, pool, event("bad"), event("good"))
+	l.AwaitDistinct(t, 4)
+	awaitParked(t, pool, 4)
+
+	require.NoError(t, operate.Release(t.Context(), pool, testTopic, "bad"), "in vain: it fails again")
+	waittest.Until(t, func() bool { return awaitParked(t, pool, 4).Attempts > 1 })
+
+	l.Follow(nil)
+	require.NoError(t, operate.Release(t.Context(), pool, testTopic, "bad"))
+	l.AwaitDistinct(t, 8)
+	commit(t, o, pool, event("bad"))
+	wire := l.AwaitDistinct(t, 9)
+	requireAll(t, pool, wire)
+	waittest.Until(t, func() bool {
+		return number(t, pool, `select count(*) from outbox_parked`)+number(t, pool, `select count(*) from outbox_held`) == 0
+	})
+	require.ErrorIs(t, operate.Release(t.Context(), pool, testTopic, "bad"), operate.ErrNotParked)
+}
+
+func TestDiscardGivesUpOneRecord(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	added := commit(t, o, pool, event("bad"), event("bad"), event("bad"))
+	l.Follow(func(_ int, _ string, msgs []*message.Message) error {
+		for i, m := range msgs {
+			if m.UUID == added[0].ID {
+				return &partialError{Failed: map[int]error{i: &permanentError{Reason: "poison"}}}
+			}
+		}
+		return nil
+	})
+	startRelay(t, testRelayConfig(t, pool, l))
+	awaitParked(t, pool, 3)
+	require.ErrorIs(t, operate.Discard(t.Context(), pool, testTopic, "bad", 77), operate.ErrNotParked)
+	require.NoError(t, operate.Discard(t.Context(), pool, testTopic, "bad", added[0].Position))
+	wire := l.Await(t, "the rest of the key", func(wire []entry) bool { return len(wire) == 2 })
+	require.Equal(t, []int64{2, 3}, []int64{wire[0].Version, wire[1].Version})
+
+	// It was never published, and is not published after its successors either.
+	waittest.Until(t, func() bool { return number(t, pool, `select count(*) from outbox_held`) == 0 })
+	n, err := operate.Republish(t.Context(), pool, outboxtest.ContextLedger{Ledger: l}, operate.Selection{From: 1})
+	require.NoError(t, err)
+	require.Equal(t, 2, n)
+	entries, _, err := operate.ReadTail(t.Context(), pool, operate.Tail{Limit: 3})
+	require.NoError(t, err)
+	require.Equal(t, []string{"discarded", "published", "published"},
+		[]string{entries[0].State, entries[1].State, entries[2].State})
+}
+
+// An operator gives a row up while the leader writes down what became of it. Both get through.
+func TestDiscardBesideTheLeader(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	added := commit(t, o, pool, event("k"), event("k"))
+	for _, sql := range []string{
+		`insert into outbox_held select topic, key, position from outbox`,
+		`insert into outbox_parked (topic, key, reason, permanent) values ('` + testTopic + `', 'k', 'down', false)`,
+	} {
+		_, err := pool.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	leader := begin(t, pool) // the first is out, the second has failed; see leader.recordFlush
+	key := window.Key{Topic: testTopic, Key: "k"}
+	failed := []parking{{key: key, reason: "down", attempts: 2}}
+	require.NoError(t, writeOutcome(t.Context(), leader, failed, deleteHeldSQL, nil))
+	var group errgroup.Group
+	group.Go(func() error { return operate.Discard(deadline(t), pool, testTopic, "k", added[0].Position) })
+	waittest.Until(t, func() bool {
+		return number(t, pool, `select count(*) from pg_stat_activity
+			where datname = current_database() and wait_event_type = 'Lock' and query like '%outbox_held%'`) == 1
+	})
+	taken := records("k")
+	taken[0].Event.Topic, taken[0].Position = testTopic, added[0].Position
+	require.NoError(t, writeOutcome(t.Context(), leader, nil, deleteHeldSQL, taken))
+	require.NoError(t, leader.Commit(t.Context()))
+	require.ErrorIs(t, group.Wait(), operate.ErrNotParked, "it is published")
+	require.NoError(t, operate.Discard(t.Context(), pool, testTopic, "k", added[1].Position))
+}
+
+// A key whose only held row is given up is a key like any other again.
+func TestDiscardOfTheLastRowReleasesTheKey(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	l.Follow(refuseKeys(&permanentError{Reason: "poison"}, "bad"))
+	added := commit(t, o, pool, event("bad"))
+	startRelay(t, testRelayConfig(t, pool, l))
+	awaitParked(t, pool, 1)
+	l.Follow(nil)
+	require.NoError(t, operate.Discard(t.Context(), pool, testTopic, "bad", added[0].Position))
+	waittest.Until(t, func() bool { return number(t, pool, `select count(*) from outbox_parked`) == 0 })
+	commit(t, o, pool, event("bad"))
+	l.AwaitDistinct(t, 1)
+}
+
+// Nothing was taken since an outage, and then the broker is back and refuses the one record that waits. It works.
+func TestARelayIsWellWhoseBrokerOnlyRefuses(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	l.Follow(refuseKeys(errors.New("no broker"), "bad"))
+	cfg := testRelayConfig(t, pool, l)
+	cfg.PublishTimeout, cfg.MaxSilence = 100*time.Millisecond, 200*time.Millisecond
+	r := startRelay(t, cfg)
+	commit(t, o, pool, event("bad"))
+	waittest.Until(t, func() bool { return r.unwell(t, "no broker") })
+	l.Follow(refuseKeys(&permanentError{Reason: "too large"}, "bad"))
+	waittest.Until(t, func() bool {
+		return number(t, pool, `select count(*) from outbox_parked where permanent`) == 1
+	})
+	waittest.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
+}
+
+// All that is written is of keys that are set aside, without a pause in which the relay would find nothing new. That is
+// no standstill, unless they are because the broker is down.
+func TestARelayIsWellThatOnlyHolds(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	cfg := testRelayConfig(t, pool, newLedger())
+	cfg.MaxSilence = time.Minute
+	l := newLeader(t, pool, cfg)
+	l.parked[window.Key{Topic: testTopic, Key: "bad"}] = 1
+	l.health.markWell(stateStarting)
+	for _, down := range []bool{false, true} {
+		if down {
+			l.failedAt = time.Now()
+		}
+		l.health.wellAt = time.Now().Add(-time.Hour)
+		require.Error(t, l.Healthy(t.Context()))
+		commit(t, o, pool, event("bad"))
+		found, err := l.publishNext(t.Context())
+		require.NoError(t, err)
+		require.True(t, found)
+		require.Equal(t, down, l.Healthy(t.Context()) != nil)
+	}
+}
+
+// An outage has left a lot, and nothing else is written. As long as it gets less, page by page, all is well.
+func TestARelayIsWellThatSendsWhatWasHeld(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	addMany(t, o, pool, 30, 1)
+	for _, sql := range []string{
+		`insert into outbox_held select topic, key, position from outbox`,
+		`insert into outbox_parked (topic, key, reason, permanent, retry_at)
+			select topic, key, 'down', false, clock_timestamp() from outbox group by topic, key`,
+	} {
+		_, err := pool.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	cfg := testRelayConfig(t, pool, newLedger())
+	cfg.MaxSilence = time.Minute
+	l := newLeader(t, pool, cfg)
+	l.health.markWell(stateStarting)
+	l.health.wellAt = time.Now().Add(-time.Hour)
+	more, err := l.flushParked(t.Context())
+	require.NoError(t, err)
+	require.True(t, more)
+	require.NoError(t, l.Healthy(t.Context()))
+}
+
+func TestAPublisherThatRefusesTheWholeCallIsAskedOneByOne(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	l.Follow(func(_ int, _ string, msgs []*message.Message) error {
+		for _, m := range msgs {
+			if m.Metadata[cloudevent.KeyMetadata] == "bad" {
+				return &permanentError{Reason: "one of them is forbidden"}
+			}
+		}
+		return nil
+	})
+	commit(t, o, pool, event("a"), event("bad"), event("a"), event("bad"), event("b"))
+	startRelay(t, testRelayConfig(t, pool, l))
+	wire := l.AwaitDistinct(t, 3)
+	require.Len(t, wire, 3)
+	awaitParked(t, pool, 2)
+}
+
+// One partition refuses: its keys are set aside after a while, the others go on, and it is tried again unasked.
+func TestARefusingPartitionHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	l.Follow(refuseKeys(errors.New("no leader for partition"), "k1", "k4"))
+	startRelay(t, testRelayConfig(t, pool, l))
+	for i := range 10 {
+		addMany(t, o, pool, 60, 6)
+		l.Await(t, "the other keys", func(wire []entry) bool { return distinct(wire) >= 40*(i+1) })
+	}
+	wire, _ := l.Snapshot()
+	require.Equal(t, 400, distinct(wire))
+	require.Equal(t, int64(2), number(t, pool, `select count(*) from outbox_parked where not permanent`))
+	l.Follow(nil)
+	requireAll(t, pool, l.AwaitDistinct(t, 600))
+}
+
+// Attempts that fail slowly get a tenth of the time, however many are due; released keys alternate with the others.
+func TestParkedKeysHoldUpTheOthersForATenthOfTheTime(t *testing.T) {
+	t.Parallel()
+	p := &leader{Relay: &Relay{cfg: Config{ParkedRetryMax: 15 * time.Second}}}
+	now := time.Now()
+	due := window.Page{Records: make([]window.Record, 10), More: true}
+	require.Equal(t, now, p.nextFlush(now, time.Minute, 10, due), "all taken, more waits")
+	all := window.Page{Records: due.Records}
+	require.Equal(t, now.Add(flushEvery), p.nextFlush(now, time.Minute, 10, all), "all taken")
+	require.Equal(t, now.Add(flushEvery), p.nextFlush(now, time.Millisecond, 0, due), "failed at once")
+	require.Equal(t, now.Add(90*time.Second), p.nextFlush(now, 10*time.Second, 0, due), "failed slowly")
+	require.Equal(t, now.Add(90*time.Second), p.nextFlush(now, 10*time.Second, 9, due), "some failed slowly")
+}
+
+// A partition answers only when the time of a call is over. Its keys are tried again and again, all due at all times;
+// the others' records go out between the attempts, many for each.
+func TestASlowlyFailingPartitionDelaysTheOthersLittle(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	cfg := testRelayConfig(t, pool, l)
+	cfg.ParkedRetryMax, cfg.Attempts = 2*time.Millisecond, 1
+	const slow = 100 * time.Millisecond
+	var attempts atomic.Int64
+	l.Follow(func(_ int, _ string, msgs []*message.Message) error {
+		for i, m := range msgs {
+			if m.Metadata[cloudevent.KeyMetadata] == "slow" {
+				attempts.Add(1)
+				<-time.After(slow) // the publisher insists
+				return &partialError{Failed: map[int]error{i: errors.New("no leader for partition")}}
+			}
+		}
+		return nil
+	})
+	commit(t, o, pool, event("slow"))
+	startRelay(t, cfg)
+	waittest.Until(t, func() bool { return attempts.Load() >= 2 })
+	before, began := attempts.Load(), time.Now()
+	for i := range 50 {
+		commit(t, o, pool, event("quick"))
+		l.AwaitDistinct(t, i+1)
+	}
+	// One attempt may have been under way; each pause between two is nine times as long as the attempt before it.
+	most := 2 + int64(time.Since(began)/(10*slow))
+	require.LessOrEqual(t, attempts.Load()-before, most)
+	l.Follow(nil)
+	requireAll(t, pool, l.AwaitDistinct(t, 51))
+}
+
+// Two partitions were down, and one of them is back. The other one's keys have the lower positions, and more held rows
+// than a page takes; all of them are due at any time. Those that can be sent are sent nevertheless.
+func TestParkedKeysAreSentWhileOthersFail(t *testing.T) {
+	t.Parallel()
+	for name, down := range map[string]int{"one key": 1, "many keys": 25} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o, pool, broker := newOutbox(t), newDatabase(t), newLedger()
+			addMany(t, o, pool, 25, down)
+			commit(t, o, pool, event("well"), event("well"))
+			for _, sql := range []string{
+				`insert into outbox_held select topic, key, position from outbox`,
+				`insert into outbox_parked (topic, key, reason, permanent, retry_at)
+					select topic, key, 'down', false, clock_timestamp() from outbox group by topic, key`,
+			} {
+				_, err := pool.Exec(t.Context(), sql)
+				require.NoError(t, err)
+			}
+			broker.Follow(func(_ int, _ string, msgs []*message.Message) error {
+				failed := map[int]error{}
+				for i, m := range msgs {
+					if m.Metadata[cloudevent.KeyMetadata] != "well" {
+						failed[i] = errors.New("no leader for partition")
+					}
+				}
+				return &partialError{Failed: failed}
+			})
+			l := newLeader(t, pool, testRelayConfig(t, pool, broker))
+			for range 4 {
+				_, err := pool.Exec(t.Context(), `update outbox_parked set retry_at = retry_at - interval '1 h'`) // it passes
+				require.NoError(t, err)
+				l.flushAt = time.Time{}
+				_, err = l.flushParked(t.Context())
+				require.NoError(t, err)
+			}
+			wire, _ := broker.Snapshot()
+			require.Len(t, wire, 2)
+			require.Equal(t, int64(down), number(t, pool, `select count(*) from outbox_parked`))
+			require.NotContains(t, l.parked, window.Key{Topic: testTopic, Key: "well"})
+		})
+	}
+}
+
+// A key that keeps failing gets no second chance before its time, and its rows are never sent out of order even if the
+// relay restarts between attempts.
+func TestParkedKeysSurviveRestarts(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	calls := 0
+	l.Follow(func(_ int, _ string, msgs []*message.Message) error {
+		failed := map[int]error{}
+		for i, m := range msgs {
+			if calls++; calls%3 == 0 && m.Metadata[cloudevent.KeyMetadata] != "k0" {
+				failed[i] = errors.New("now and then")
+			}
+		}
+		if len(failed) > 0 {
+			return &partialError{Failed: failed}
+		}
+		return nil
+	})
+	cfg := testRelayConfig(t, pool, l)
+	cfg.Attempts, cfg.BatchSize = 1, 7
+	for i := range 6 {
+		r := startRelay(t, cfg)
+		addMany(t, o, pool, 30, 5)
+		l.Await(t, "some more", func(wire []entry) bool { return distinct(wire) > 20*i })
+		r.stop()
+	}
+	l.Follow(nil)
+	startRelay(t, cfg)
+	requireAll(t, pool, l.AwaitDistinct(t, 180))
+}
+
+// Who led once and has the broker's answer only now deletes no held rows: that is the leader's.
+func TestAStaleLeaderForgetsNothing(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	commit(t, o, pool, event("k"))
+	_, err := pool.Exec(t.Context(), `insert into outbox_held select topic, key, position from outbox`)
+	require.NoError(t, err)
+	_, err = pool.Exec(t.Context(), `insert into outbox_parked (topic, key, reason, permanent, retry_at)
+		select topic, key, 'down', false, '2000-01-01' from outbox`)
+	require.NoError(t, err)
+	l := newLeader(t, pool, testRelayConfig(t, pool, newLedger()))
+	takeOver(t, pool)
+	held := records("k")
+	require.ErrorIs(t, l.recordFlush(t.Context(), held, nil), window.ErrDeposed)
+	keys, err := operate.Parked(t.Context(), pool, 10)
+	require.NoError(t, err)
+	require.Len(t, keys, 1)
+	require.Equal(t, int64(1), keys[0].Held)
+}
+
+func TestReasonsAreText(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "a\ufffdb", reasonOf(fmt.Errorf("a\xffb")))
+	require.Equal(t, "a\ufffdb", reasonOf(errors.New("a\x00b")), "the column takes no NUL")
+	require.LessOrEqual(t, len([]rune(reasonOf(errors.New(string(make([]byte, 10_000)))))), maxReasonBytes)
+}

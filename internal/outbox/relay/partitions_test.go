@@ -1,0 +1,182 @@
+package relay
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/outboxtest"
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/outbox/window"
+)
+
+func listPartitions(t testing.TB, l *leader) []partition {
+	t.Helper()
+	rows, _ := l.conn.Query(t.Context(), window.Partitions+` order by upper`)
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[partition])
+	require.NoError(t, err)
+	return list
+}
+
+func uppers(t testing.TB, l *leader) (list []int64) {
+	t.Helper()
+	for _, p := range listPartitions(t, l) {
+		list = append(list, p.Upper)
+	}
+	return list
+}
+
+// readPast reads everything and goes on until the reader knows that no transaction can hide below the landmark. Other
+// tests' transactions on the same server are waited for.
+func readPast(t testing.TB, l *leader, published int64) {
+	t.Helper()
+	waittest.Until(t, func() bool {
+		read(t, l.window)
+		return l.window.PublishedTo() >= published
+	})
+}
+
+func TestPartitionsAreCreatedAhead(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions) // of 8
+	cfg := testRelayConfig(t, pool, newLedger())
+	cfg.PartitionSize, cfg.PartitionsAhead = 8, 4
+	l := newLeader(t, pool, cfg)
+	require.Equal(t, []int64{9, 17, 25, 33}, uppers(t, l))
+	for range 40 {
+		commit(t, o, pool, event("k"))
+		require.NoError(t, l.partitions.maintain(t.Context()))
+	}
+	require.Equal(t, []int64{57, 65, 73}, uppers(t, l)[6:])
+	require.Len(t, read(t, l.window), 40)
+}
+
+// Creating a partition must not wait for writers, nor they for it.
+func TestPartitionsAreCreatedBesideWriters(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	writer := begin(t, pool)
+	addIn(t, o, writer, "k")
+	cfg := testRelayConfig(t, pool, newLedger())
+	cfg.PartitionsAhead = 6
+	l := newLeader(t, pool, cfg)
+	require.NoError(t, l.partitions.maintain(t.Context()))
+	require.Len(t, uppers(t, l), 7)
+	addIn(t, o, writer, "k")
+	require.NoError(t, writer.Commit(t.Context()))
+}
+
+func TestOnlyPublishedPartitionsAreDropped(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)
+	cfg := testRelayConfig(t, pool, newLedger())
+	cfg.PartitionSize, cfg.PartitionsAhead = 8, 4
+	l := newLeader(t, pool, cfg)
+	expire := func() {
+		t.Helper()
+		_, err := pool.Exec(t.Context(), `update outbox_partition set published_at = '2000-01-01'`)
+		require.NoError(t, err)
+		require.NoError(t, l.partitions.maintain(t.Context()))
+	}
+
+	slow := begin(t, pool)
+	addIn(t, o, slow, "slow") // position 1, in the first partition
+	addMany(t, o, pool, 25, 3)
+	require.Len(t, read(t, l.window), 25)
+	require.NoError(t, l.partitions.maintain(t.Context()))
+	expire()
+	require.Equal(t, int64(9), uppers(t, l)[0], "a row of it is not committed yet")
+
+	require.NoError(t, slow.Commit(t.Context()))
+	readPast(t, l, 26)
+	_, err := pool.Exec(t.Context(), `insert into outbox_held values ('t', 'k', 12)`)
+	require.NoError(t, err)
+	require.NoError(t, l.partitions.maintain(t.Context()))
+	require.Equal(t, int64(9), uppers(t, l)[0], "published, but not for long enough")
+
+	expire()
+	require.Equal(t, []int64{17, 33}, uppers(t, l)[:2], "apart from the one with a held row")
+
+	_, err = pool.Exec(t.Context(), `insert into outbox_discarded values (12), (40)`)
+	require.NoError(t, err)
+	_, err = pool.Exec(t.Context(), `delete from outbox_held`)
+	require.NoError(t, err)
+	_, err = pool.Exec(t.Context(), `update outbox_cursor set old_done = '3:3:', old_head = 0, old_limit = 0, old_pos = 0`)
+	require.NoError(t, err)
+	restored, err := window.NewReader(t.Context(), l.conn, l.term, window.NewPager(10, 1<<20))
+	require.NoError(t, err)
+	reader := l.window
+	l.window = restored
+	expire()
+	require.Equal(t, int64(17), uppers(t, l)[0], "nothing is dropped while a restore is being published")
+	l.window = reader
+
+	busy := begin(t, pool)
+	addIn(t, o, busy, "busy")
+	expire()
+	require.Equal(t, int64(17), uppers(t, l)[0], "no writer is made to wait for long")
+	require.NoError(t, busy.Commit(t.Context()))
+	expire()
+	require.Equal(t, int64(33), uppers(t, l)[0])
+	require.Zero(t, number(t, pool, `select count(*) from outbox_partition`))
+	require.Equal(t, int64(40), number(t, pool, `select position from outbox_discarded`), "of those that are gone none")
+	readPast(t, l, 27)
+}
+
+// Partitions were taken away by hand. Their notes keep none of the others from being dropped.
+func TestPartitionsAreDroppedDespiteOldNotes(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)
+	cfg := testRelayConfig(t, pool, newLedger())
+	cfg.PartitionSize = 8
+	l := newLeader(t, pool, cfg)
+	addMany(t, o, pool, 10, 3)
+	readPast(t, l, 10)
+	require.NoError(t, l.partitions.maintain(t.Context()))
+	_, err := pool.Exec(t.Context(), `update outbox_partition set published_at = '2000-01-01'`)
+	require.NoError(t, err)
+	_, err = pool.Exec(t.Context(), `insert into outbox_partition (upper_bound, published_at)
+		select -n, '2000-01-01' from generate_series(1, $1) n`, maxChanges)
+	require.NoError(t, err)
+	require.NoError(t, l.partitions.maintain(t.Context()))
+	require.Equal(t, int64(17), uppers(t, l)[0])
+}
+
+func TestAStaleLeaderDropsNothing(t *testing.T) {
+	t.Parallel()
+	pool := newDatabase(t)
+	l := newLeader(t, pool, testRelayConfig(t, pool, newLedger()))
+	takeOver(t, pool)
+	partitions := listPartitions(t, l)
+	require.ErrorIs(t, l.partitions.drop(t.Context(), partitions[0]), window.ErrDeposed)
+	require.ErrorIs(t, l.partitions.create(t.Context(), 4_000_001, 5_000_001), window.ErrDeposed)
+	require.Len(t, uppers(t, l), 4)
+}
+
+func TestGivenIDsAreForgottenInTime(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	l := newLeader(t, pool, testRelayConfig(t, pool, newLedger()))
+	old, young := event("k"), event("k")
+	old.ID, young.ID = uuid.NewString(), uuid.NewString()
+	commit(t, o, pool, old, young)
+	_, err := pool.Exec(t.Context(), `update outbox_given_id set added_at = now() - interval '241 hours'
+		where event_id = $1`, old.ID)
+	require.NoError(t, err)
+	require.NoError(t, l.partitions.maintain(t.Context()))
+	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox_given_id`))
+	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox_given_id where event_id = $1`, young.ID))
+}
+
+// A relay publishes nothing before it has maintained the table for the first time. So it does not look for published
+// partitions where there can be none.
+func TestNothingIsLookedForBeforeAPartitionIsPublished(t *testing.T) {
+	t.Parallel()
+	pool := newDatabase(t)
+	l := newLeader(t, pool, testRelayConfig(t, pool, newLedger()))
+	_, err := pool.Exec(t.Context(), `alter table outbox_partition rename to elsewhere`)
+	require.NoError(t, err)
+	require.NoError(t, l.partitions.maintain(t.Context()))
+}

@@ -1,0 +1,217 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/outbox/operate"
+)
+
+func TestRelayPublishesInOrder(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	addMany(t, o, pool, 500, 7)
+	cfg := testRelayConfig(t, pool, l)
+	cfg.BatchSize = 64
+	r := startRelay(t, cfg)
+	l.AwaitDistinct(t, 500)
+	addMany(t, o, pool, 300, 7)
+	wire := l.AwaitDistinct(t, 800)
+	r.stop()
+	requireAll(t, pool, wire)
+	require.Len(t, wire, 800, "without a fault nothing is sent twice")
+
+	addMany(t, o, pool, 10, 7)
+	startRelay(t, cfg)
+	wire = l.AwaitDistinct(t, 810)
+	require.Len(t, wire, 810, "nor after a clean stop")
+}
+
+func TestRelayWakesUpAfterACommit(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	cfg := testRelayConfig(t, pool, l)
+	cfg.Wake, cfg.PollMin, cfg.PollMax, cfg.Lease = o.Wake(), time.Hour, time.Hour, 4*time.Hour
+	r := startRelay(t, cfg)
+	waittest.Until(t, r.leads)
+	for i := range 5 {
+		commit(t, o, pool, event("k"))
+		o.Committed()
+		l.AwaitDistinct(t, i+1)
+	}
+}
+
+func TestRelaySendsEachTopicItsOwn(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	events := make([]cloudevent.Event, 30)
+	for i := range events {
+		events[i] = event("k")
+		events[i].Topic = fmt.Sprintf("topic.%d", i%3)
+	}
+	commit(t, o, pool, events...)
+	startRelay(t, testRelayConfig(t, pool, l))
+	wire := l.AwaitDistinct(t, 30)
+	requireAll(t, pool, wire)
+	require.Equal(t, 3, l.CallCount())
+}
+
+func TestAWindowIsStoredBeforeItsFirstRecordIsSent(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	stored := make(chan int64, 1)
+	l.Follow(func(call int, _ string, _ []*message.Message) error {
+		if call == 1 {
+			stored <- number(t, pool, `select count(*) from outbox_cursor where win is not null and win_pos = 0`)
+		}
+		return nil
+	})
+	commit(t, o, pool, event("k"))
+	startRelay(t, testRelayConfig(t, pool, l))
+	require.Equal(t, int64(1), <-stored)
+}
+
+// A key's later records wait behind its first failure, other keys go on, and all are in order in the end.
+func TestRelayKeepsOrderThroughPartialFailures(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	l.Follow(func(call int, _ string, msgs []*message.Message) error {
+		if call > 30 { // the pauses between attempts grow with a slow machine
+			return nil
+		}
+		failed := map[int]error{}
+		key := map[string]bool{}
+		for i, m := range msgs {
+			name := m.Metadata[cloudevent.KeyMetadata]
+			if (i*7+call)%5 == 0 || key[name] {
+				failed[i], key[name] = errors.New("not now"), true
+			}
+		}
+		if len(failed) == 0 {
+			return nil
+		}
+		return &partialError{Failed: failed}
+	})
+	addMany(t, o, pool, 400, 9)
+	cfg := testRelayConfig(t, pool, l)
+	cfg.BatchSize = 50
+	startRelay(t, cfg)
+	requireAll(t, pool, l.AwaitDistinct(t, 400))
+}
+
+func TestRelayOutlivesABrokerThatIsDown(t *testing.T) {
+	t.Parallel()
+	for name, after := range map[string]bool{"refuses": false, "fails after appending": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+			l.After = after
+			l.Follow(func(call int, _ string, _ []*message.Message) error {
+				if call <= 12 {
+					return errors.New("no broker")
+				}
+				return nil
+			})
+			addMany(t, o, pool, 100, 5)
+			cfg := testRelayConfig(t, pool, l)
+			cfg.BatchSize, cfg.Patience = 30, time.Minute
+			startRelay(t, cfg)
+			wire := l.Await(t, "the end of the outage", func(wire []entry) bool {
+				return distinct(wire) == 100 && l.CallCount() > 12
+			})
+			requireAll(t, pool, wire)
+			keys, err := operate.Parked(t.Context(), pool, 10)
+			require.NoError(t, err)
+			require.Empty(t, keys, "waiting held up no other key")
+		})
+	}
+}
+
+func TestRelayIsUnhealthyWhenNothingMoves(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	l.Follow(func(int, string, []*message.Message) error { return errors.New("no broker") })
+	cfg := testRelayConfig(t, pool, l)
+	cfg.Patience, cfg.PublishTimeout, cfg.MaxSilence = time.Minute, 100*time.Millisecond, 200*time.Millisecond
+	r := startRelay(t, cfg)
+	waittest.Until(t, r.leads)
+	waittest.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
+	commit(t, o, pool, event("k"))
+	waittest.Until(t, func() bool { return r.unwell(t, "no broker") })
+	l.Follow(nil)
+	waittest.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
+	r.stop()
+	require.ErrorContains(t, r.Healthy(t.Context()), "does not run")
+}
+
+// A service is not ready before the database says that an instance leads, so a client that saw it ready finds a leader.
+func TestARelayIsUnhealthyWithoutALeader(t *testing.T) {
+	t.Parallel()
+	pool := newDatabase(t)
+	lock, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = lock.Exec(t.Context(), `select from outbox_cursor for update`)
+	require.NoError(t, err)
+	cfg := testRelayConfig(t, pool, newLedger())
+	cfg.MaxSilence = time.Hour
+	relays := []running{startRelay(t, cfg), startRelay(t, cfg)}
+	for _, r := range relays {
+		waittest.Until(t, func() bool { return r.unwell(t, "neither led nor seen a leader yet") })
+	}
+	require.NoError(t, lock.Rollback(t.Context()))
+	for _, r := range relays {
+		waittest.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
+		require.EqualValues(t, 1, number(t, pool, `select count(*) from outbox_cursor where lease_until > clock_timestamp()`))
+	}
+}
+
+// A publisher that answers after its timeout is waited for; meanwhile nothing is sent, and what it took late is not
+// sent again by the same process.
+func TestRelayWaitsForALatePublisher(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	release := make(chan struct{})
+	l.Follow(func(call int, _ string, _ []*message.Message) error {
+		if call == 1 {
+			<-release
+		}
+		return nil
+	})
+	addMany(t, o, pool, 20, 3)
+	cfg := testRelayConfig(t, pool, l)
+	cfg.PublishTimeout, cfg.Lease = 30*time.Millisecond, time.Second
+	cfg.BatchSize = 10
+	r := startRelay(t, cfg)
+	waittest.Until(t, func() bool { return errors.Is(r.lastError(), errPublishTimeout) })
+	require.NoError(t, r.Healthy(t.Context()))
+	require.Equal(t, 1, l.CallCount())
+	close(release)
+	wire := l.AwaitDistinct(t, 20)
+	requireAll(t, pool, wire)
+	require.Len(t, wire, 20)
+}
+
+// Until a late call has ended no new session begins, however long that takes: what it takes would be sent twice.
+func TestNoSessionBeginsBesideALateCall(t *testing.T) {
+	t.Parallel()
+	cfg := testRelayConfig(t, newDatabase(t), newLedger())
+	cfg.Connect = func(context.Context) (*pgx.Conn, error) {
+		t.Error("the relay connects")
+		return nil, errors.New("no database")
+	}
+	r, err := New(cfg)
+	require.NoError(t, err)
+	r.flight = &flight{landed: make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, r.runSession(ctx), context.Canceled)
+}

@@ -1,0 +1,96 @@
+package relay
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/outbox"
+)
+
+func schedule(t testing.TB, o *outbox.Outbox, pool *pgxpool.Pool, name string, due outbox.Due) {
+	t.Helper()
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		return o.Schedule(t.Context(), tx, name, due, event(name))
+	}))
+	o.Committed()
+}
+
+// A relay that does not poll to speak of publishes what is due when it is due and not before: a commit tells it that
+// something was scheduled, also something that is due before what it waits for.
+func TestTheLeaderAddsWhatIsDue(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	cfg := testRelayConfig(t, pool, l)
+	cfg.PollMin, cfg.PollMax, cfg.Lease, cfg.Wake, cfg.Scheduled = time.Hour, time.Hour, 4*time.Hour, o.Wake(), o
+	r := startRelay(t, cfg)
+	waittest.Until(t, r.leads)
+	schedule(t, o, pool, "late", outbox.After(time.Hour))
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { // so that none is seen without the other
+		return errors.Join(
+			o.Schedule(t.Context(), tx, "second", outbox.After(2*time.Second), event("second")),
+			o.Schedule(t.Context(), tx, "first", outbox.After(300*time.Millisecond), event("first")))
+	}))
+	o.Committed()
+	wire := l.AwaitDistinct(t, 2)
+	require.Equal(t, []string{"first", "second"}, []string{wire[0].Key, wire[1].Key})
+	require.Zero(t, number(t, pool, `select count(*) from outbox where occurred_at > clock_timestamp()`))
+	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox_scheduled`))
+	r.stop()
+	requireAll(t, pool, wire)
+}
+
+// With nothing to add, a leader looks twice a minute; with something, when that is due.
+func TestALeaderSleepsUntilSomethingIsDue(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	cfg := testRelayConfig(t, pool, newLedger())
+	cfg.Scheduled = o
+	s := newLeader(t, pool, cfg).scheduled
+	require.True(t, s.at.IsZero(), "a relay that begins to lead looks")
+	require.NoError(t, s.add(t.Context()))
+	require.Positive(t, time.Until(s.at))
+	require.Greater(t, s.at.Sub(s.lookedAt), lookAnyway-time.Second)
+
+	looksAt := s.at
+	s.committed(byCommit)
+	require.Equal(t, looksAt, s.at, "no commit of this process can have scheduled anything")
+	s.committed(byNotification)
+	require.Less(t, s.at, looksAt, "another one's can")
+
+	schedule(t, o, pool, "a", outbox.After(20*time.Second))
+	require.NoError(t, s.add(t.Context()))
+	require.LessOrEqual(t, s.at.Sub(s.lookedAt), 20*time.Second)
+	s.committed(byCommit)
+	s.committed(byCommit)
+	require.Equal(t, lookAfterCommit, s.at.Sub(s.lookedAt), "however many commits there are")
+
+	schedule(t, o, pool, "b", outbox.After(-time.Minute))
+	held := begin(t, pool)
+	_, err := o.Cancel(t.Context(), held, "b")
+	require.NoError(t, err)
+	require.NoError(t, s.add(t.Context()))
+	require.Equal(t, lookAtHeld, s.at.Sub(s.lookedAt), "its transaction may still cancel it")
+}
+
+// What the database refuses about scheduled events keeps no other event from being published.
+func TestARelayThatCannotAddDueEventsPublishesTheOthers(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	schedule(t, o, pool, "s", outbox.After(-time.Minute))
+	_, err := pool.Exec(t.Context(), `alter table outbox_scheduled rename to elsewhere`)
+	require.NoError(t, err)
+	cfg := testRelayConfig(t, pool, l)
+	cfg.Wake, cfg.Scheduled = o.Wake(), o
+	startRelay(t, cfg)
+	commit(t, o, pool, event("k"))
+	l.AwaitDistinct(t, 1)
+	_, err = pool.Exec(t.Context(), `alter table elsewhere rename to outbox_scheduled`)
+	require.NoError(t, err)
+	require.Equal(t, "s", l.AwaitDistinct(t, 2)[1].Key)
+}

@@ -1,0 +1,300 @@
+package outbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/event/cloudevent"
+)
+
+// schedule schedules an event in a transaction of its own.
+func schedule(t testing.TB, o *Outbox, pool *pgxpool.Pool, name string, due Due, e cloudevent.Event) {
+	t.Helper()
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		return o.Schedule(t.Context(), tx, name, due, e)
+	}))
+}
+
+func cancel(t testing.TB, o *Outbox, pool *pgxpool.Pool, name string) (cancelled bool) {
+	t.Helper()
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) (err error) {
+		cancelled, err = o.Cancel(t.Context(), tx, name)
+		return err
+	}))
+	return cancelled
+}
+
+func addDue(t testing.TB, o *Outbox, pool *pgxpool.Pool) (added int) {
+	t.Helper()
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) (err error) {
+		added, err = o.AddDue(t.Context(), tx, 100)
+		return err
+	}))
+	return added
+}
+
+const past = -time.Hour
+
+// A scheduled event is none before it is due. Then it has what Add would give it at that moment: an id of that time,
+// the key's next version, a place behind the key's other events. What led to the call is its cause.
+func TestAScheduledEventIsAddedWhenItIsDue(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	ctx := cloudevent.WithCause(t.Context(), cloudevent.Cause{CorrelationID: "c", CausationID: "before"})
+	due := time.Now().Add(past).UTC().Truncate(time.Microsecond)
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		return errors.Join(
+			o.Schedule(ctx, tx, "a", DueAt(due), event("k")), o.Schedule(ctx, tx, "later", After(time.Hour), event("k")))
+	}))
+	before := time.Now().Truncate(time.Millisecond)
+	commit(t, o, pool, event("k"))
+	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox`))
+
+	require.Equal(t, 1, addDue(t, o, pool))
+	require.Zero(t, addDue(t, o, pool))
+	var id uuid.UUID
+	var version int64
+	var occurred time.Time
+	var headers []byte
+	require.NoError(t, pool.QueryRow(t.Context(), `select event_id, version, occurred_at, headers from outbox
+		order by position desc limit 1`).Scan(&id, &version, &occurred, &headers))
+	require.Equal(t, int64(2), version, "of the moment when it is added")
+	require.Equal(t, due, occurred.UTC(), "an event without a time of its own happened when it was due")
+	seconds, nanos := id.Time().UnixTime()
+	require.False(t, time.Unix(seconds, nanos).Before(before), "consumers take an event's age from its id")
+	var extensions map[string]string
+	require.NoError(t, json.Unmarshal(headers, &extensions))
+	require.Equal(t, map[string]string{
+		HeaderScheduledName: "a", cloudevent.HeaderCorrelationID: "c", cloudevent.HeaderCausationID: "before",
+	}, extensions)
+	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox_scheduled where name = 'later'
+		and due_at > clock_timestamp() + interval '50 minutes'`))
+}
+
+func TestScheduledEventsAreAddedInTheOrderInWhichTheyAreDue(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	for _, n := range []int{3, 1, 2} {
+		e := event("k")
+		e.Data = fmt.Appendf(nil, `%d`, n)
+		schedule(t, o, pool, fmt.Sprint(n), DueAt(time.Now().Add(past+time.Duration(n)*time.Minute)), e)
+	}
+	require.Equal(t, 3, addDue(t, o, pool))
+	rows, err := pool.Query(t.Context(), `select convert_from(payload, 'UTF8') from outbox order by version`)
+	require.NoError(t, err)
+	payloads, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	require.Equal(t, []string{"1", "2", "3"}, payloads)
+}
+
+// What is scheduled is part of the transaction, and so is that it is cancelled or replaced.
+func TestScheduleAndCancelArePartOfTheTransaction(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	undo := errors.New("undo")
+	err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		require.NoError(t, o.Schedule(t.Context(), tx, "a", After(past), event("k")))
+		return undo
+	})
+	require.ErrorIs(t, err, undo)
+	require.Zero(t, addDue(t, o, pool))
+
+	schedule(t, o, pool, "a", After(past), event("old"))
+	schedule(t, o, pool, "a", After(past), event("new"))
+	tx := begin(t, pool)
+	cancelled, err := o.Cancel(t.Context(), tx, "a")
+	require.NoError(t, err)
+	require.True(t, cancelled)
+	require.Zero(t, addDue(t, o, pool), "a transaction may cancel until its end, and keeps no other waiting")
+	require.NoError(t, tx.Rollback(t.Context()))
+	require.Equal(t, 1, addDue(t, o, pool))
+	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox where key = 'new'`), "a name is one event's")
+	require.False(t, cancel(t, o, pool, "a"), "too late: it is added")
+
+	schedule(t, o, pool, "a", After(past), event("k"))
+	require.True(t, cancel(t, o, pool, "a"))
+	require.False(t, cancel(t, o, pool, "a"))
+	require.Zero(t, addDue(t, o, pool))
+}
+
+// An event whose key another transaction holds stays, and the others are added without waiting for it: also if the key
+// is new, and so has no row to see.
+func TestDueEventsWaitForNoTransaction(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	commit(t, o, pool, event("held"))
+	for i, name := range []string{"held", "new", "free", "also new"} {
+		schedule(t, o, pool, name, After(past+time.Duration(i)*time.Minute), event(name))
+	}
+	writer := begin(t, pool)
+	_, err := o.Add(t.Context(), writer, event("held"), event("new"))
+	require.NoError(t, err)
+
+	require.Equal(t, 2, addDue(t, o, pool))
+	require.Zero(t, addDue(t, o, pool))
+	require.Equal(t, int64(1), number(t, pool, `select version from outbox where key = 'also new'`))
+	require.NoError(t, writer.Commit(t.Context()))
+	require.Equal(t, 2, addDue(t, o, pool))
+	require.Equal(t, int64(3), number(t, pool, `select version from outbox where headers ->> 'ce_scheduledname' = 'held'`))
+	require.Equal(t, int64(2), number(t, pool, `select version from outbox where headers ->> 'ce_scheduledname' = 'new'`))
+}
+
+// However many events of held keys are due before it, an event of a free key is added.
+func TestManyDueEventsOfHeldKeysStandInNoOthersWay(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	_, err := pool.Exec(t.Context(), `insert into outbox_scheduled (name, due_at, event_type, source, topic, key,
+		data_schema, payload) select i::text, now() - interval '1 hour' + i * interval '1 second', 'test', '/test', $1,
+		'held ' || i % 3, '', '{}' from generate_series(1, 500) as i`, testTopic)
+	require.NoError(t, err)
+	_, err = pool.Exec(t.Context(), `insert into outbox_key (topic, key, version)
+		select distinct topic, key, 0 from outbox_scheduled`)
+	require.NoError(t, err)
+	schedule(t, o, pool, "free", After(-time.Minute), event("free"))
+	commit(t, o, pool, event("held 0"), event("held 1"))
+	for _, key := range []string{"held 0", "held 1", "held 2"} { // of the last one the first event
+		_, err := o.Add(t.Context(), begin(t, pool), event(key))
+		require.NoError(t, err)
+	}
+	require.Equal(t, 1, addDue(t, o, pool))
+	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox where key = 'free'`))
+	require.Zero(t, addDue(t, o, pool))
+	require.Equal(t, int64(500), number(t, pool, `select count(*) from outbox_scheduled`))
+}
+
+// A key that is let go while its due events are looked at is passed over with all of them or with none.
+func TestDueEventsOfAKeyStayInOrder(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	_, err := pool.Exec(t.Context(), `insert into outbox_scheduled (name, due_at, event_type, source, topic, key,
+		data_schema, payload) select i::text, now() - interval '10 days' + i * interval '1 second', 'test', '/test', $1,
+		'k', '', '{}' from generate_series(1, 100000) as i`, testTopic)
+	require.NoError(t, err)
+	commit(t, o, pool, event("k"))
+	writer := begin(t, pool)
+	_, err = o.Add(t.Context(), writer, event("k"))
+	require.NoError(t, err)
+
+	tx := begin(t, pool)
+	looking := make(chan error, 1)
+	go func() {
+		_, err := o.AddDue(t.Context(), tx, 10)
+		looking <- err
+	}()
+	waittest.Until(t, func() bool {
+		return number(t, pool, `select count(*) from pg_stat_activity where state = 'active' and datname = current_database()
+			and query like '%for update of s skip locked%' and pid <> pg_backend_pid()`) > 0
+	})
+	require.NoError(t, writer.Commit(t.Context()))
+	require.NoError(t, <-looking)
+	require.NoError(t, tx.Commit(t.Context()))
+	require.NotZero(t, addDue(t, o, pool))
+	require.Zero(t, number(t, pool, `select min(name::int) + count(*) - 100001 from outbox_scheduled`),
+		"those that are left are the last ones")
+}
+
+// What is scheduled takes no number of its key before it is added, also if the key is new.
+func TestAKeyWithScheduledEventsCountsFromOne(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	schedule(t, o, pool, "later", After(past), event("k"))
+	first := event("k")
+	first.Version = 1
+	require.Equal(t, int64(1), commit(t, o, pool, first)[0].Version)
+	require.Equal(t, 1, addDue(t, o, pool))
+	require.Equal(t, int64(2), number(t, pool, `select max(version) from outbox where key = 'k'`))
+
+	add := func(events ...cloudevent.Event) error {
+		return pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+			_, err := o.Add(t.Context(), tx, events...)
+			return err
+		})
+	}
+	schedule(t, o, pool, "later", After(past), event("l"))
+	second, beside := event("l"), event("m")
+	second.Version = 2
+	require.ErrorIs(t, add(second), ErrVersionConflict)
+	require.ErrorIs(t, add(second, beside), ErrVersionConflict)
+	second.Version = 1
+	require.NoError(t, add(second, beside))
+
+	schedule(t, o, pool, "old", After(past), event("n"))
+	_, err := pool.Exec(t.Context(), `delete from outbox_key where key = 'n'`)
+	require.NoError(t, err)
+	require.Equal(t, 2, addDue(t, o, pool), "one that was stored before keys' rows were made is added too")
+}
+
+// Two relays that both take themselves for the leader share the events.
+func TestTwoThatAddDueEventsAddEachOnce(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	schedule(t, o, pool, "a", After(past), event("a"))
+	one, other := begin(t, pool), begin(t, pool)
+	added, err := o.AddDue(t.Context(), one, 100)
+	require.NoError(t, err)
+	require.Equal(t, 1, added)
+	added, err = o.AddDue(t.Context(), other, 100)
+	require.NoError(t, err)
+	require.Zero(t, added)
+	require.NoError(t, one.Commit(t.Context()))
+	require.NoError(t, other.Commit(t.Context()))
+	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox`))
+}
+
+func TestWhatCannotBeScheduled(t *testing.T) {
+	t.Parallel()
+	pool := newDatabase(t)
+	o, err := New(Config{Source: "/test", MaxEventBytes: 1000, Validate: func(e cloudevent.Event) error {
+		if string(e.Data) == "{}" {
+			return errors.New("empty")
+		}
+		return nil
+	}})
+	require.NoError(t, err)
+	with := func(change func(*cloudevent.Event)) cloudevent.Event {
+		e := event("k")
+		change(&e)
+		return e
+	}
+	for _, c := range []struct {
+		code  Code
+		name  string
+		due   Due
+		event cloudevent.Event
+	}{
+		{CodeInvalidName, "", After(0), event("k")},
+		{CodeInvalidName, strings.Repeat("n", 256), After(0), event("k")},
+		{CodeInvalidName, "\x00", After(0), event("k")},
+		{CodeInvalidTime, "a", DueAt(time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)), event("k")},
+		{CodeInvalidTime, "a", After(200 * 365 * 24 * time.Hour), event("k")},
+		{CodeInvalidID, "a", After(0), with(func(e *cloudevent.Event) { e.ID = uuid.NewString() })},
+		{CodeInvalidVersion, "a", After(0), with(func(e *cloudevent.Event) { e.Version = 1 })},
+		{CodeMissingKey, "a", After(0), with(func(e *cloudevent.Event) { e.Key = "" })},
+		{CodeInvalidPayload, "a", After(0), with(func(e *cloudevent.Event) { e.Data = []byte("{}") })},
+		{CodeTooLarge, "a", After(0), with(func(e *cloudevent.Event) { e.Data = make([]byte, 1000) })},
+	} {
+		err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+			err := o.Schedule(t.Context(), tx, c.name, c.due, c.event)
+			require.NoError(t, o.Schedule(t.Context(), tx, "good", After(0), event("k")), "the transaction stays usable")
+			return err
+		})
+		var refused *EventError
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, c.code, refused.Code)
+	}
+	require.Zero(t, number(t, pool, `select count(*) from outbox_scheduled`))
+	e := event("k")
+	e.Extensions = map[string]string{"x": "y"}
+	schedule(t, o, pool, "a", After(0), e)
+	require.Equal(t, map[string]string{"x": "y"}, e.Extensions, "the caller's event stays as it was")
+}

@@ -1,0 +1,105 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"example.com/twinbox/internal/web"
+	"example.com/twinbox/internal/web/listener"
+)
+
+// AdminConfig configures an [Admin].
+type AdminConfig struct {
+	Log *slog.Logger
+
+	// Draining makes /readyz answer 503 once it is closed; see [Group.Draining]. Nil: never.
+	Draining <-chan struct{}
+
+	// Hosts are the names, besides localhost, under which the listener may be asked; IP addresses always may. A request
+	// for any other is answered with 421, see [web.ForHosts].
+	Hosts []string
+
+	// CheckTimeout bounds every single readiness check, and so the answer, as they run side by side. Default 2 s.
+	CheckTimeout time.Duration
+}
+
+// An Admin is the listener for operators and probes:
+//
+//	/livez    200 as long as the process answers. It asks no server: a restart cures no database.
+//	/readyz   200 when every check passes, else 503; JSON with each check's name and reason. /readyz?only=NAME asks
+//	          one check alone, and several where only is repeated: a load balancer need not take an API out for what it
+//	          can do without.
+//	          It also says why the service waits if it does ([Admin.Explain]). // part: ops
+//	/metrics  the registry in Prometheus' text format.
+//	/openapi.json  the document of the service's own API, where it has one ([Admin.Document]).
+//
+// It has no access control and belongs on loopback or a network of one's own.
+type Admin struct {
+	*http.ServeMux // Handle adds what operates the service
+
+	cfg      AdminConfig
+	registry *prometheus.Registry
+
+	mu     sync.Mutex
+	checks []*check
+	cause  *shared[Cause] // nil: the service does not explain itself // part: ops
+}
+
+// NewAdmin returns an admin listener without checks. Its registry holds the collectors of the Go runtime, the process
+// and the build.
+func NewAdmin(cfg AdminConfig) *Admin {
+	cfg.CheckTimeout = cmp.Or(cfg.CheckTimeout, 2*time.Second)
+	a := &Admin{cfg: cfg, ServeMux: http.NewServeMux(), registry: prometheus.NewRegistry()}
+	a.registry.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		collectors.NewBuildInfoCollector(),
+	)
+	a.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "alive") })
+	a.HandleFunc("GET /readyz", a.ready)
+	a.Handle("GET /metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}))
+	return a
+}
+
+// Registry is where the service registers its metrics.
+func (a *Admin) Registry() *prometheus.Registry { return a.registry }
+
+// Check adds a readiness check. Every client is shown its error's text, so it must hold nothing secret. A check that
+// ignores its context delays no answer beyond CheckTimeout: it counts as failing, and is not started again while it
+// runs.
+func (a *Admin) Check(name string, run func(ctx context.Context) error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.checks = append(a.checks, &check{name, shared[struct{}]{
+		timeout: a.cfg.CheckTimeout,
+		ask:     func(ctx context.Context) (none struct{}, err error) { return none, run(ctx) },
+	}})
+}
+
+// Document adds the OpenAPI document of the service's own API, as JSON: who operates a service finds it where they are.
+func (a *Admin) Document(document []byte) {
+	a.HandleFunc("GET "+web.DocumentPath, web.Document(document))
+}
+
+// Serve answers on the listener until ctx is cancelled, and closes it. It has a share of the connections to itself
+// ([listener.Small]), so that clients that take all of the API's leave it reachable. Requests under way get a second to
+// end; then they are cut off, which is no failure: what they ask for can be asked for again.
+func (a *Admin) Serve(ctx context.Context, ln net.Listener) error {
+	server := web.NewServer(web.ServerConfig{
+		WriteTimeout: time.Minute, MaxConnections: listener.Share(listener.Small), DrainTimeout: time.Second,
+	}, web.ForHosts(a.cfg.Hosts, "in ADMIN_HOSTS", a), a.cfg.Log)
+	if err := server.Serve(ctx, ln); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("serve admin: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,230 @@
+package circuit_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/service/circuit"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// server can be switched off.
+type server struct {
+	off    atomic.Bool
+	probes atomic.Int64
+	reset  atomic.Int64
+	log    bytes.Buffer
+}
+
+func (s *server) probe(context.Context) error {
+	s.probes.Add(1)
+	if s.off.Load() {
+		return syscall.ECONNREFUSED
+	}
+	return nil
+}
+
+// run runs f with a running circuit, on a clock that moves when all goroutines wait.
+func (s *server) run(t *testing.T, f func(ctx context.Context, c *circuit.Circuit)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		c := circuit.New(circuit.Config{
+			Name: "database", Probe: s.probe, OnUp: func() { s.reset.Add(1) },
+			Log: slog.New(slog.NewTextHandler(&s.log, nil)),
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		synctest.Wait()
+		f(ctx, c)
+		stop()
+		require.NoError(t, <-ended)
+	})
+}
+
+func TestAnOutageIsSaidOnceAndItsEndOnce(t *testing.T) {
+	t.Parallel()
+	s := &server{}
+	s.run(t, func(ctx context.Context, c *circuit.Circuit) {
+		require.NoError(t, c.Err())
+		require.NoError(t, c.Await(ctx))
+		s.off.Store(true)
+		c.Report(io.EOF)
+		synctest.Wait()
+		var down *circuit.DownError
+		require.ErrorAs(t, c.Err(), &down)
+		require.Equal(t, failure.Transient, failure.Classify(c.Err()))
+		require.True(t, circuit.Suspicious(fmt.Errorf("acquire connection: %w", c.Err())))
+
+		began := time.Now()
+		time.AfterFunc(time.Minute, func() { s.off.Store(false) })
+		for range 1000 {
+			c.Report(syscall.ECONNREFUSED) // a thousand requests meet it
+		}
+		require.NoError(t, c.Await(ctx))
+		require.WithinRange(t, time.Now(), began.Add(time.Minute), began.Add(time.Minute+time.Second))
+		require.NoError(t, c.Err())
+		require.EqualValues(t, 1, s.reset.Load())
+		require.Less(t, s.probes.Load(), int64(150), "they do not multiply with waiting callers")
+	})
+	lines := strings.Split(strings.TrimSpace(s.log.String()), "\n")
+	require.Len(t, lines, 2, s.log.String())
+	require.Contains(t, lines[0], `msg="dependency is down" dependency=database code=net_ECONNREFUSED`)
+	require.Contains(t, lines[1], `msg="dependency is back" dependency=database after=1m0`)
+}
+
+// A caller in a long backoff is woken when the server is back.
+func TestThoseWhoPauseAreWoken(t *testing.T) {
+	t.Parallel()
+	s := &server{}
+	s.run(t, func(ctx context.Context, c *circuit.Circuit) {
+		began := time.Now()
+		require.NoError(t, c.Pause(ctx, 30*time.Second))
+		require.Equal(t, 30*time.Second, time.Since(began), "there was no outage")
+
+		s.off.Store(true)
+		<-time.After(6 * time.Second) // no caller reports: the regular probe finds it
+		require.True(t, c.Down())
+		time.AfterFunc(2*time.Second, func() { s.off.Store(false) })
+		began = time.Now()
+		require.NoError(t, c.Pause(ctx, 30*time.Second))
+		require.LessOrEqual(t, time.Since(began), 3*time.Second)
+	})
+}
+
+// A report is a suspicion. A server that answers the probe was never down.
+func TestABlipIsNoOutage(t *testing.T) {
+	t.Parallel()
+	s := &server{}
+	s.run(t, func(ctx context.Context, c *circuit.Circuit) {
+		before := s.probes.Load()
+		c.Report(io.EOF)
+		require.NoError(t, c.Await(ctx))
+		require.Equal(t, before+1, s.probes.Load())
+		for _, fit := range []error{
+			nil, &pgconn.PgError{Code: "40P01"}, &pgconn.PgError{Code: "23505"}, errors.New("of the handler"),
+			context.Canceled, context.DeadlineExceeded, sarama.ErrNotLeaderForPartition,
+		} {
+			c.Report(fit)
+			synctest.Wait()
+			require.Equal(t, before+1, s.probes.Load(), "%v is no reason to ask", fit)
+		}
+	})
+	require.Empty(t, s.log.String())
+}
+
+// A probe that was under way when the error was met has asked the server before it went. Only the next one decides.
+func TestAProbeAnswersForWhatWasReportedBeforeIt(t *testing.T) {
+	t.Parallel()
+	s := &server{}
+	synctest.Test(t, func(t *testing.T) {
+		c := circuit.New(circuit.Config{Name: "database", Log: quiet, Probe: func(ctx context.Context) error {
+			err := s.probe(ctx)
+			<-time.After(time.Second) // the answer is on its way
+			return err
+		}})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		synctest.Wait()
+		s.off.Store(true)
+		c.Report(io.EOF)
+		<-time.After(1500 * time.Millisecond)
+		require.True(t, c.Unsettled(), "the first answer is older than the report")
+		require.False(t, c.Down())
+		<-time.After(time.Second)
+		require.True(t, c.Down())
+		s.off.Store(false)
+		require.NoError(t, c.Await(ctx))
+		require.False(t, c.Unsettled())
+
+		for range 2 { // others go on reporting: that delays no waiting caller
+			began := time.Now()
+			time.AfterFunc(500*time.Millisecond, func() { c.Report(io.EOF) })
+			time.AfterFunc(1500*time.Millisecond, func() { c.Report(io.EOF) })
+			c.Report(io.EOF)
+			require.NoError(t, c.Await(ctx))
+			require.LessOrEqual(t, time.Since(began), 2*time.Second)
+			require.True(t, c.Unsettled())
+		}
+		stop()
+		require.NoError(t, <-ended)
+	})
+}
+
+func TestWhoWaitsCanBeStopped(t *testing.T) {
+	t.Parallel()
+	s := &server{}
+	s.off.Store(true)
+	s.run(t, func(ctx context.Context, c *circuit.Circuit) {
+		require.True(t, c.Down(), "down from the start")
+		why := errors.New("partition lost")
+		ctx, cancel := context.WithCancelCause(ctx)
+		time.AfterFunc(time.Second, func() { cancel(why) })
+		require.ErrorIs(t, c.Await(ctx), why)
+		require.ErrorIs(t, c.Pause(ctx, time.Hour), why)
+	})
+}
+
+// A server that says nothing is as bad as one that is gone.
+func TestASilentServerIsDown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := circuit.New(circuit.Config{Name: "broker", Log: quiet, Probe: func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		<-time.After(3 * time.Second)
+		require.NoError(t, c.Err(), "one silent probe may be this machine's fault")
+		<-time.After(2 * time.Second)
+		require.ErrorContains(t, c.Err(), "broker is down: no answer within 2s")
+		require.Equal(t, failure.Transient, failure.Classify(c.Err()))
+		stop()
+		require.NoError(t, <-ended)
+	})
+}
+
+// An outage of ten minutes is a line a minute, so that an operator sees it at the end of a log.
+func TestALongOutageIsSaidOnceAMinute(t *testing.T) {
+	t.Parallel()
+	s := &server{}
+	s.off.Store(true)
+	s.run(t, func(ctx context.Context, c *circuit.Circuit) {
+		time.AfterFunc(10*time.Minute+30*time.Second, func() { s.off.Store(false) })
+		require.NoError(t, c.Await(ctx))
+	})
+	require.Equal(t, 1, strings.Count(s.log.String(), `"dependency is down"`))
+	require.InDelta(t, 10, strings.Count(s.log.String(), `"dependency is still down"`), 1)
+	require.Equal(t, 1, strings.Count(s.log.String(), `"dependency is back"`))
+}
+
+// Errors that come all the time although the server answers do not make a load of probes.
+func TestComplaintsDoNotSetThePaceOfProbes(t *testing.T) {
+	t.Parallel()
+	s := &server{}
+	s.run(t, func(_ context.Context, c *circuit.Circuit) {
+		for began := time.Now(); time.Since(began) < time.Second; <-time.After(time.Millisecond) {
+			c.Suspect()
+		}
+		require.Less(t, s.probes.Load(), int64(25))
+	})
+}

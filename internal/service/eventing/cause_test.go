@@ -1,0 +1,411 @@
+package eventing_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/kafkatest/kerr"
+	"example.com/twinbox/dev/kafkatest/kfake"
+	"example.com/twinbox/dev/kafkatest/kmsg"
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/porttest"
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/eventing"
+)
+
+// troubled is a service in which one thing goes wrong at a time: its database, its broker, and the settings of its
+// instances.
+type troubled struct {
+	pool    *pgxpool.Pool
+	cluster *kfake.Cluster
+	brokers []string
+	cfg     eventing.Config
+	topic   string
+	handle  func(ctx context.Context, data pinged) error
+}
+
+// newTrouble gives a service with one partition, on the edge that knows how its handlers get on.
+func newTrouble(t *testing.T, more ...string) *troubled {
+	t.Helper()
+	s := &troubled{pool: pgtest.New(t, sets...), topic: kafkatest.Group(t)}
+	s.cluster, s.brokers = kafkatest.Fake(t)
+	s.cfg = environ(t, pgtest.DSN(s.pool), s.brokers[0],
+		append([]string{kafkatest.OnBatchEdge, "KAFKA_TOPIC_PARTITIONS=1", "INBOX_RETRY_MIN=10ms"}, more...)...)
+	s.handle = func(context.Context, pinged) error { return nil }
+	ensureTopic(t, s.cfg, s.topic)
+	return s
+}
+
+// instance runs one more process of the service.
+func (s *troubled) instance(t *testing.T) *bundle {
+	t.Helper()
+	b := open(t, s.cfg, s.cfg.Topics(s.topic)...)
+	mux := inbox.NewMux()
+	inbox.Handle(mux, pingedEvent, func(ctx context.Context, _ pgx.Tx, _ cloudevent.Event, data pinged) error {
+		return s.handle(ctx, data)
+	})
+	require.NoError(t, b.node.Consume(eventing.Consumer{
+		Name: repeatedConsumer, Topic: s.topic, Handlers: mux, Versioned: true,
+	}))
+	b.serve(t)
+	return b
+}
+
+func (s *troubled) send(t *testing.T, versions ...int64) {
+	t.Helper()
+	for _, version := range versions {
+		sendRaw(t, s.brokers, pingRecord(t, s.topic, version))
+	}
+}
+
+// awaitCause waits until the instance says why it waits, in a sentence of this form, and says the same in /readyz.
+func (b *bundle) awaitCause(t *testing.T, code, sentence string) (found service.Cause) {
+	t.Helper()
+	var report service.Readiness
+	waittest.Until(t, func() bool { // each is as of its own moment
+		found = b.node.Cause(t.Context())
+		answer := httptest.NewRecorder()
+		b.admin.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", http.NoBody))
+		report = service.Readiness{}
+		require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &report))
+		require.NotNil(t, report.Cause)
+		return found.Code == code && report.Cause.Code == code
+	}, "want %s: %v", code, &found)
+	require.Regexp(t, "^"+sentence+"$", found.Sentence)
+	require.Equal(t, code == service.CodeAllWell, found.Well())
+	if !found.Since.IsZero() {
+		require.WithinDuration(t, time.Now(), found.Since, patience)
+	}
+	require.Regexp(t, sentence, report.Cause.Sentence)
+	return found
+}
+
+func (b *bundle) awaitWell(t *testing.T) {
+	t.Helper()
+	b.awaitCause(t, service.CodeAllWell, `All is well\.`)
+}
+
+const (
+	aTime   = `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`
+	aTopic  = `[\w.]+`
+	aNumber = `\d+`
+)
+
+func TestCauseABrokerThatIsDown(t *testing.T) {
+	t.Parallel()
+	b := open(t, environ(t, pgtest.DSN(pgtest.New(t, sets...)), porttest.Reserve(t)))
+	b.serve(t)
+	c := b.awaitCause(t, eventing.CauseDependencyDown, `The broker has been down since `+aTime+`: .*connection refused\.`)
+	require.Contains(t, c.Figures, "seconds")
+	require.NotZero(t, c.Since)
+}
+
+func TestCauseADatabaseThatTakesNothing(t *testing.T) {
+	t.Parallel()
+	s := newTrouble(t)
+	b := s.instance(t)
+	b.awaitWell(t)
+	name := pgx.Identifier{s.pool.Config().ConnConfig.Database}.Sanitize()
+	execute(t, s.pool, `alter database `+name+` set default_transaction_read_only = on`)
+	b.awaitCause(t, eventing.CauseDependencyDown, `The database has been down since `+aTime+`: commit: .*read-only.*\.`)
+	execute(t, s.pool, `begin read write; alter database `+name+` reset default_transaction_read_only; commit`)
+	b.awaitWell(t)
+}
+
+// Another session locks the row of the leader's lease: no instance renews or takes the lease.
+func TestCauseNoLeader(t *testing.T) {
+	t.Parallel()
+	s := newTrouble(t, "OUTBOX_LEASE=3s", "KAFKA_PUBLISH_TIMEOUT=1s")
+	instances := []*bundle{s.instance(t), s.instance(t)}
+	instances[0].awaitWell(t)
+	lock, err := s.pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = lock.Exec(t.Context(), `select from outbox_cursor for update`)
+	require.NoError(t, err)
+	instances[0].add(t, s.topic, "a")
+	for _, b := range instances {
+		c := b.awaitCause(t, eventing.CauseNoLeader,
+			`No instance publishes the outbox: the lease of \S+ ran out at `+aTime+`; 1 event waits\.`)
+		require.EqualValues(t, 1, c.Figures["events"])
+		require.Equal(t, "twinbox outbox status", c.Command)
+	}
+	require.NoError(t, lock.Rollback(t.Context()))
+	instances[1].awaitWell(t)
+}
+
+// The broker holds an event of the service that its database does not know.
+func TestCauseARestoreThatIsNotConfirmed(t *testing.T) {
+	t.Parallel()
+	s := newTrouble(t)
+	sendRaw(t, s.brokers, pingRecord(t, s.topic, 1), pingRecord(t, s.topic, 2))
+	execute(t, s.pool, `update outbox_cursor set compared = 'before'`)
+	b := replicaOf(t, s)
+	b.awaitCause(t, eventing.CauseRestoreWaits,
+		`Nothing is published until the restore of the database is confirmed: .*`+aTopic+`.*\.`)
+	execute(t, s.pool, `update outbox_cursor set restored = null, compared = 'new'`)
+	b.awaitWell(t)
+}
+
+// The database comes from another cluster, and the broker does not answer to what it left: nothing is lost, and nothing
+// else is published yet.
+func TestCauseARestoreThatIsBeingPublished(t *testing.T) {
+	t.Parallel()
+	s := newTrouble(t)
+	before := open(t, s.cfg, s.cfg.Topics(s.topic)...)
+	for range 3 {
+		before.add(t, s.topic, "a")
+	}
+	require.NoError(t, before.node.Close())
+	execute(t, s.pool, `update outbox_cursor set sysid = 1`)
+	back := swallow(s.cluster, kmsg.Produce)
+	defer back()
+	b := replicaOf(t, s)
+	c := b.awaitCause(t, eventing.CauseRestoreWaits,
+		`What a restore of the database left is still being published; 3 events wait\.`)
+	require.EqualValues(t, 3, c.Figures["events"])
+	require.Equal(t, "twinbox outbox status", c.Command)
+	back()
+	b.awaitWell(t)
+}
+
+// replicaOf is an instance that does not wait until it may write.
+func replicaOf(t *testing.T, s *troubled) *bundle {
+	t.Helper()
+	b := openReplica(t, s.cfg, s.topic)
+	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {})
+	t.Cleanup(func() {
+		b.stop()
+		require.NoError(t, <-ended)
+	})
+	return b
+}
+
+func TestCauseATopicWithMorePartitions(t *testing.T) {
+	t.Parallel()
+	s := newTrouble(t)
+	leader, follower := s.instance(t), s.instance(t)
+	leader.add(t, s.topic, "a")
+	leader.awaitWell(t)
+	require.NoError(t, newAdmin(t, s.brokers).CreatePartitions(s.topic, 3, nil, false))
+	waittest.Until(t, func() bool { // the relay looks at its topics from time to time
+		leader.add(t, s.topic, "a")
+		return follower.node.Cause(t.Context()).Code == eventing.CauseRelayRefuses
+	})
+	for _, b := range []*bundle{leader, follower} {
+		b.awaitCause(t, eventing.CauseRelayRefuses, `Nothing is published until the partitions of `+aTopic+
+			` are confirmed: it has 3, and its keys are spread over 1; `+aNumber+` events? waits?\.`)
+	}
+	execute(t, s.pool, `update outbox_topic set partitions = 3`)
+	leader.awaitWell(t)
+}
+
+func TestCauseAKeyThatIsParked(t *testing.T) {
+	t.Parallel()
+	s := newTrouble(t, "KAFKA_PUBLISH_TIMEOUT=500ms")
+	leader, follower := s.instance(t), s.instance(t)
+	gone := kafkatest.Group(t)
+	leader.add(t, gone, "a")
+	leader.add(t, gone, "a")
+	for _, b := range []*bundle{leader, follower} {
+		waittest.Until(t, func() bool { // the second is held soon after the first
+			c := b.node.Cause(t.Context())
+			return c.Code == eventing.CauseKeysParked && c.Figures["events"] == 2
+		})
+		c := b.awaitCause(t, eventing.CauseKeysParked,
+			`1 key is parked and holds 2 events; of the first, for `+aTopic+` since `+aTime+`, the broker says: .*topic.*\.`)
+		require.EqualValues(t, 1, c.Figures["keys"])
+	}
+	ensureTopic(t, s.cfg, gone)
+	leader.awaitWell(t)
+}
+
+func TestCauseAPartitionWithoutOwner(t *testing.T) {
+	t.Parallel()
+	s := newTrouble(t)
+	back := swallow(s.cluster, kmsg.JoinGroup)
+	defer back()
+	b := s.instance(t)
+	s.send(t, 1)
+	c := b.awaitCause(t, eventing.CauseNoOwner, `No instance of test\.repeated reads `+aTopic+`/0; 1 record waits\.`)
+	require.EqualValues(t, 1, c.Figures["records"])
+	back()
+	b.awaitWell(t)
+}
+
+func TestCauseABrokerThatGivesNothingToRead(t *testing.T) {
+	t.Parallel()
+	s := newTrouble(t)
+	refuses := make(chan struct{})
+	s.cluster.ControlKey(int16(kmsg.Fetch), func(asked kmsg.Request) (kmsg.Response, error, bool) {
+		select {
+		case <-refuses:
+			return nil, nil, false
+		default:
+		}
+		s.cluster.KeepControl()
+		request := asked.(*kmsg.FetchRequest)
+		response := request.ResponseKind().(*kmsg.FetchResponse)
+		for _, topic := range request.Topics {
+			answer := kmsg.NewFetchResponseTopic()
+			answer.Topic = topic.Topic
+			for _, p := range topic.Partitions {
+				partition := kmsg.NewFetchResponseTopicPartition()
+				partition.Partition, partition.ErrorCode = p.Partition, kerr.TopicAuthorizationFailed.Code
+				answer.Partitions = append(answer.Partitions, partition)
+			}
+			response.Topics = append(response.Topics, answer)
+		}
+		return response, nil, true
+	})
+	b := s.instance(t)
+	s.send(t, 1)
+	b.awaitCause(t, eventing.CauseRecordRefused,
+		`The broker gives test\.repeated no records of `+aTopic+`/0 since `+aTime+`: kafka_29: .*\.`)
+	close(refuses)
+	b.awaitWell(t)
+}
+
+func TestCauseAnAttemptThatFails(t *testing.T) {
+	t.Parallel()
+	kafkatest.OnBothEdges(t, func(t *testing.T, edge string) {
+		t.Parallel()
+		s := newTrouble(t, edge)
+		mended := make(chan struct{})
+		s.handle = func(context.Context, pinged) error {
+			select {
+			case <-mended:
+				return nil
+			default:
+				return failure.AsTransient(errors.New("the bank does not answer"))
+			}
+		}
+		b := s.instance(t)
+		s.send(t, 1)
+		b.awaitCause(t, eventing.CauseAttemptFailing, `test\.repeated fails at the next record of `+aTopic+`/0 since `+aTime+
+			` and tries again: .*the bank does not answer\.`)
+		close(mended)
+		b.awaitWell(t)
+	})
+}
+
+func TestCauseAGap(t *testing.T) {
+	t.Parallel()
+	s := newTrouble(t)
+	instances := []*bundle{s.instance(t), s.instance(t)}
+	s.send(t, 1, 3, 4)
+	for _, b := range instances {
+		c := b.awaitCause(t, eventing.CauseGap, `1 key of test\.repeated waits for an earlier version that has not come `+
+			`since `+aTime+`; \d events? (is|are) parked\.`)
+		require.Equal(t, "twinbox dlq list", c.Command)
+	}
+	s.send(t, 2)
+	instances[0].awaitWell(t)
+}
+
+// The instance that owns the partition says what holds it up, and another one whose it is.
+func TestCauseASlowHandler(t *testing.T) {
+	t.Parallel()
+	kafkatest.OnBothEdges(t, func(t *testing.T, edge string) {
+		t.Parallel()
+		s := newTrouble(t, edge, "INBOX_HANDLER_TIMEOUT=1m")
+		waited := make(chan struct{})
+		goOn := sync.OnceFunc(func() { close(waited) })
+		defer goOn()
+		s.handle = func(ctx context.Context, _ pinged) error {
+			select {
+			case <-waited:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		owner := s.instance(t)
+		owner.awaitWell(t)
+		s.send(t, 1)
+		owner.awaitCause(t, eventing.CauseHandlerSlow,
+			`The handler of test\.repeated has been at the same records of `+aTopic+`/0 since `+aTime+`\.`)
+		other := open(t, s.cfg, s.cfg.Topics(s.topic)...)
+		require.NoError(t, other.node.Consume(eventing.Consumer{
+			Name: repeatedConsumer, Topic: s.topic, Handlers: inbox.NewMux(), Versioned: true,
+		}))
+		defer func() { require.NoError(t, other.node.Close()) }() // it looks on, and does not join
+		c := other.awaitCause(t, eventing.CauseConsumerBehind, `test\.repeated is behind: 1 record waits, the first in `+
+			aTopic+`/0 since `+aTime+`, which test at \S+ reads\.`)
+		require.EqualValues(t, 1, c.Figures["records"])
+		goOn()
+		owner.awaitWell(t)
+	})
+}
+
+// The broker takes one call after the other, slower than events come.
+func TestCauseARelayAtItsLimit(t *testing.T) {
+	t.Parallel()
+	s := newTrouble(t, "OUTBOX_BATCH=2")
+	fast := make(chan struct{})
+	b := s.instance(t)
+	b.awaitWell(t)
+	s.cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+		s.cluster.KeepControl()
+		s.cluster.SleepControl(func() {
+			select {
+			case <-fast:
+			case <-time.After(200 * time.Millisecond):
+			}
+		})
+		return nil, nil, false
+	})
+	for i := range 60 {
+		b.add(t, s.topic, fmt.Sprint(i))
+	}
+	c := b.awaitCause(t, eventing.CauseRelayAtLimit,
+		`The relay publishes less than is added: `+aNumber+` events wait, the oldest since `+aTime+`\.`)
+	require.Greater(t, c.Figures["seconds"], 1.0)
+	close(fast)
+	b.awaitWell(t)
+}
+
+func TestCauseDeadLetters(t *testing.T) {
+	t.Parallel()
+	s := newTrouble(t)
+	s.handle = func(context.Context, pinged) error { return inbox.Permanent(errors.New("a name that is none")) }
+	instances := []*bundle{s.instance(t), s.instance(t)}
+	const one = `1 dead letter of 1 key waits for an operator: handler_failed in test\.repeated`
+	s.send(t, 1)
+	instances[0].awaitCause(t, eventing.CauseDeadLetters, one+`\.`)
+	s.send(t, 2)
+	for _, b := range instances {
+		waittest.Until(t, func() bool { return b.node.Cause(t.Context()).Figures["parked"] == 1 })
+		b.awaitCause(t, eventing.CauseDeadLetters, one+`; 1 later event waits behind it\.`)
+	}
+	execute(t, s.pool, `update dead_letter set state = 'discarded', settled_at = now()`)
+	instances[1].awaitWell(t)
+}
+
+// A question that is not answered is no good news.
+func TestCauseThatIsNotKnown(t *testing.T) {
+	t.Parallel()
+	s := newTrouble(t)
+	b := s.instance(t)
+	b.awaitWell(t)
+	execute(t, s.pool, `alter table dead_letter rename to away`)
+	b.awaitCause(t, eventing.CauseUnknown, `It is not known whether anything waits: .*dead_letter.*\.`)
+	execute(t, s.pool, `alter table away rename to dead_letter`)
+	b.awaitWell(t)
+}

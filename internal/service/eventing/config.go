@@ -1,0 +1,209 @@
+package eventing
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/inbox/deadletter"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/service/tracing"
+	"example.com/twinbox/migrations"
+)
+
+// Config is the part of a service's configuration that is the same in all of them. Embed it.
+type Config struct {
+	LogLevel  string        `env:"LOG_LEVEL" envDefault:"info" oneof:"debug info warn error" doc:"least severe log lines to write"`
+	LogFormat string        `env:"LOG_FORMAT" envDefault:"json" oneof:"text json" doc:"form of the log lines"`
+	DrainFor  time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"25s" min:"1s" max:"10m" doc:"how long work under way may take after the first signal"`
+
+	DatabaseURL config.Secret  `env:"DATABASE_URL,required" format:"postgres" doc:"the service's own database, on its primary and without a transaction pooler in between"`
+	MigrateURL  config.Secret  `env:"MIGRATE_DATABASE_URL" format:"postgres" doc:"the same database for the owner of its tables: the migrate command connects with it, and gives the user of DATABASE_URL the right to read and write rows and no other; empty: DATABASE_URL's user owns the tables and may drop them"`
+	AdminToken  config.Secret  `env:"ADMIN_TOKEN" min:"32" max:"4096" format:"token" doc:"the token that operators, and the twinbox command, send to the admin listener; empty: operations are off"`
+	AdminHosts  []string       `env:"ADMIN_HOSTS" format:"host" doc:"names under which the admin listener is asked, besides localhost, IP addresses and the host of ADMIN_ADDR, separated by commas; a request for any other is refused, so that no web page reaches it by a name of its own"`
+	Environment string         `env:"ENVIRONMENT" envDefault:"local" format:"name" doc:"part of the consumer groups' names, so that two environments on one broker do not share work; topics they would share, and records do not say whose they are, so each wants a broker of its own"`
+	Pool        PoolConfig     `envPrefix:"DATABASE_"`
+	Kafka       KafkaConfig    `envPrefix:"KAFKA_"`
+	Outbox      OutboxConfig   `envPrefix:"OUTBOX_"`
+	Inbox       InboxConfig    `envPrefix:"INBOX_"`
+	Tracing     tracing.Config `envPrefix:"OTEL_"` // part: observability
+}
+
+// PoolConfig is how a service uses its database.
+type PoolConfig struct {
+	MaxConns         int           `env:"MAX_CONNECTIONS" envDefault:"40" min:"4" max:"1000" doc:"connections of the pool: commits that wait for the disk at the same time share a write; the relay has one more of its own"`
+	StatementTimeout time.Duration `env:"STATEMENT_TIMEOUT" envDefault:"30s" min:"100ms" max:"1h" doc:"for one statement, enforced by the server"`
+}
+
+// KafkaConfig is where the broker is and how to treat it.
+type KafkaConfig struct {
+	Brokers           []string      `env:"BROKERS,required" format:"brokers" doc:"first brokers to ask, separated by commas"`
+	Edge              string        `env:"EDGE" envDefault:"batch" oneof:"batch watermill" doc:"how the service writes to Kafka and reads from it: batch is the publisher and the consumer of internal/kafka, watermill is watermill-kafka's Publisher and Subscriber and Watermill's Router, an event at a time; docs/from-watermill.md has what that one cannot promise"` // part: batch
+	PublishTimeout    time.Duration `env:"PUBLISH_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one batch of the relay, retries included; must be shorter than OUTBOX_LEASE"`
+	SessionTimeout    time.Duration `env:"SESSION_TIMEOUT" envDefault:"10s" min:"500ms" max:"5m" doc:"silence after which the group takes a consumer for dead"`
+	InstanceID        string        `env:"INSTANCE_ID" envDefault:"auto" doc:"name that this process keeps when it is restarted in its place: after a crash the next start takes its partitions at once instead of after KAFKA_SESSION_TIMEOUT; auto: the machine's name and the port of ADMIN_ADDR, which no other process has, as long as machines (pods, containers) have different names; none: no name. Of two processes with one name the later has it, the earlier says so in an error and goes on without"` // part: batch
+	TLS               bool          `env:"TLS" envDefault:"false" doc:"encrypt connections to the broker"`
+	Username          string        `env:"USERNAME" doc:"SASL PLAIN user; empty: no login"`
+	Password          config.Secret `env:"PASSWORD" doc:"its password"`
+	Partitions        int32         `env:"TOPIC_PARTITIONS" envDefault:"6" min:"1" max:"1000" doc:"of a topic that the topics command creates; one that is there stays as it is; more partitions for it: docs/operations.md"`
+	ReplicationFactor int32         `env:"TOPIC_REPLICATION_FACTOR" envDefault:"1" min:"1" max:"9" doc:"of a topic that the topics command creates; 3 in production"`
+	Retention         time.Duration `env:"TOPIC_RETENTION" envDefault:"168h" min:"1m" max:"87600h" doc:"of a topic that the topics command creates"`
+}
+
+// OutboxConfig is how events leave.
+type OutboxConfig struct {
+	BatchSize     int           `env:"BATCH" envDefault:"1000" min:"1" max:"100000" doc:"events per call to the broker"`
+	Poll          time.Duration `env:"POLL" envDefault:"2s" min:"5ms" max:"1m" doc:"longest pause between two looks at the table while there is nothing to publish, and never more than a third of OUTBOX_LEASE; commits wake the relay at once, the poll finds rows without a wake-up"`
+	Notify        bool          `env:"NOTIFY" envDefault:"true" doc:"with several instances: those that only follow tell the one whose relay leads of their commits, at most 50 times a second, instead of leaving them to its poll"`
+	Lease         time.Duration `env:"LEASE" envDefault:"15s" min:"500ms" max:"10m" doc:"how long the leading relay leads without renewal: a relay that hangs or is cut off from the database is replaced after that, one that was killed within a second"`
+	Retention     time.Duration `env:"RETENTION" envDefault:"72h" min:"1m" max:"87600h" doc:"how long published events are kept"`
+	MaxEventBytes int           `env:"MAX_EVENT_BYTES" envDefault:"900000" min:"1024" max:"1000000" doc:"of one event with its headers; below the broker's message.max.bytes"`
+	OnConflict    string        `env:"ON_CONFLICT" envDefault:"error" oneof:"error warn" doc:"an event that is added under another event's id is refused (error) or added and logged (warn); ids that the outbox makes never conflict"`
+}
+
+// InboxConfig is how events are taken in.
+type InboxConfig struct {
+	Retention       time.Duration `env:"RETENTION" envDefault:"240h" min:"1h" max:"87600h" doc:"how long an event is remembered, counted from its own time; must exceed the topics' retention plus INBOX_REPLAY_WINDOW"`
+	ReplayWindow    time.Duration `env:"REPLAY_WINDOW" envDefault:"48h" min:"0s" max:"87600h" doc:"how long beyond its topic's retention an event may still come: retries, parked keys, replays, the broker's delay in deleting"`
+	JanitorInterval time.Duration `env:"JANITOR_INTERVAL" envDefault:"1h" min:"1s" max:"24h" doc:"between two rounds that make partitions ahead and drop what is forgotten"`
+	Batch           int           `env:"BATCH" envDefault:"200" min:"1" max:"10000" doc:"events of a partition that may share a transaction"` // part: batch
+	GapWait         time.Duration `env:"GAP_WAIT" envDefault:"5s" min:"1ms" max:"5m" doc:"how long a handler that waits for a missing version (inbox.GapWait) waits before it parks the key; the handlers here park at once"`
+	HandlerTimeout  time.Duration `env:"HANDLER_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one attempt of an event or a batch, transaction included"`
+	MaxAttempts     int           `env:"MAX_ATTEMPTS" envDefault:"5" min:"1" max:"1000" doc:"attempts that fail for an unknown reason before the event is given up"`
+	RetryMin        time.Duration `env:"RETRY_MIN" envDefault:"1s" min:"1ms" max:"1h" doc:"pause after the first failed attempt; doubles each time"`
+	RetryMax        time.Duration `env:"RETRY_MAX" envDefault:"30s" min:"1ms" max:"1h" doc:"longest pause between attempts"`
+	OnConflict      string        `env:"ON_CONFLICT" envDefault:"error" oneof:"error warn" doc:"an event id that comes back with another payload is dead-lettered (error) or only logged (warn)"`
+}
+
+// Rules are the cross checks that are the same in every service.
+func (c Config) Rules() []config.Rule {
+	serving, owner, both := c.roles()
+	rules := []config.Rule{
+		{
+			Variable: "MIGRATE_DATABASE_URL", Holds: !both || serving.Database == owner.Database,
+			Text: "must name the same database as DATABASE_URL",
+		},
+		{
+			Variable: "OUTBOX_LEASE", Holds: c.Kafka.PublishTimeout < c.Outbox.Lease,
+			Text: "must be longer than KAFKA_PUBLISH_TIMEOUT: a batch under way must end before the lease does",
+		},
+		{
+			Variable: "INBOX_RETENTION", Holds: c.Inbox.Retention > c.Kafka.Retention+c.Inbox.ReplayWindow,
+			Text: "must be longer than KAFKA_TOPIC_RETENTION and INBOX_REPLAY_WINDOW together: for as long an event " +
+				"may come again",
+		},
+		{
+			Variable: "INBOX_RETRY_MAX", Holds: c.Inbox.RetryMin <= c.Inbox.RetryMax,
+			Text: "must not be shorter than INBOX_RETRY_MIN",
+		},
+		{ // part: batch, begin
+			Variable: "KAFKA_INSTANCE_ID", Holds: c.Kafka.validInstance(),
+			Text: "must be 1 to 200 letters, digits, dots, hyphens and underscores, as brokers take it, and not only dots",
+		}, // part: batch, end
+		{
+			Variable: "KAFKA_PASSWORD", Holds: (c.Kafka.Username == "") == (c.Kafka.Password == ""),
+			Text: "is set together with KAFKA_USERNAME or not at all",
+		},
+		{
+			Variable: "KAFKA_TLS", Holds: c.Kafka.Password == "" || c.Kafka.TLS,
+			Text: "must be true with KAFKA_PASSWORD: a password is sent over TLS only",
+		},
+	}
+	rules = append(rules, c.Tracing.Rules()...) // part: observability
+	return rules
+}
+
+// adminNames are the host names under which the admin listener at addr may be asked.
+func (c Config) adminNames(addr string) []string {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil || host == "" {
+		return c.AdminHosts
+	}
+	return append([]string{host}, c.AdminHosts...)
+}
+
+// poll is OUTBOX_POLL, or as much of it as lets a leader look often enough to keep its lease.
+func (c Config) poll() time.Duration { return min(c.Outbox.Poll, c.Outbox.Lease/3) }
+
+// maxSilence is how long unpublished events may wait without any progress before /readyz fails: a batch or a pause may
+// take its time, and is no silence.
+func (c Config) maxSilence() time.Duration { return max(c.Kafka.PublishTimeout*3/2, 2*c.poll()) }
+
+// rebalanceTimeout is how long the group waits for a consumer: within it a handler may end and, cancelled, end again.
+func (c Config) rebalanceTimeout() time.Duration { return max(5*time.Second, 3*c.Inbox.HandlerTimeout) }
+
+// Client is the configuration of a Kafka client of the service.
+func (c Config) Client(service string) kafka.Config {
+	client := kafka.Config{
+		Brokers: c.Kafka.Brokers, ClientID: service, PublishTimeout: c.Kafka.PublishTimeout,
+		User: c.Kafka.Username, Password: string(c.Kafka.Password),
+	}
+	if c.Kafka.TLS {
+		client.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	return client
+}
+
+// Topics is a topic of each name, as the topics command creates them.
+func (c Config) Topics(names ...string) []kafka.Topic {
+	topics := make([]kafka.Topic, len(names))
+	for i, name := range names {
+		topics[i] = kafka.Topic{
+			Name:              name,
+			Partitions:        c.Kafka.Partitions,
+			ReplicationFactor: int16(c.Kafka.ReplicationFactor),
+			Retention:         c.Kafka.Retention,
+		}
+	}
+	return topics
+}
+
+// project begins the name of every consumer group: two projects on one broker do not share work.
+const project = "twinbox"
+
+// group is the consumer group of a consumer.
+func (c Config) group(consumer string) string { return project + "." + c.Environment + "." + consumer }
+
+// CopyTopic is the topic for the copies of a consumer's dead letters. It belongs to the service's own topics.
+func (c Config) CopyTopic(consumer, topic string) string {
+	return deadletter.CopyTopic(c.group(consumer), topic)
+}
+
+// Migrate brings the service's database to the schema of this build and says on out what it applied, also when it
+// fails on the way: what was applied stays. As the owner of the tables it gives the role that serves its rights.
+func (c Config) Migrate(ctx context.Context, out io.Writer, sets ...migrations.Set) error {
+	url := cmp.Or(c.MigrateURL, c.DatabaseURL).Reveal()
+	applied, err := migrations.Apply(ctx, url, sets...)
+	for _, one := range applied {
+		_, _ = fmt.Fprintf(out, "applied %s/%s\n", one.Set, one.File)
+	}
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	_, _ = fmt.Fprintf(out, "%d migrations applied, the schema is up to date\n", len(applied))
+	if serving, owner, both := c.roles(); both && serving.User != owner.User {
+		if err := migrations.Grant(ctx, url, serving.User); err != nil {
+			return fmt.Errorf("migrate: %w", err)
+		}
+		_, _ = fmt.Fprintf(out, "%s may serve\n", serving.User)
+	}
+	return nil
+}
+
+// roles are how the service and the owner of its tables connect, where that is another one. A URL that cannot be read
+// is told of elsewhere.
+func (c Config) roles() (serving, owner *pgx.ConnConfig, both bool) {
+	if c.MigrateURL == "" {
+		return nil, nil, false
+	}
+	serving, servingErr := pgx.ParseConfig(c.DatabaseURL.Reveal())
+	owner, ownerErr := pgx.ParseConfig(c.MigrateURL.Reveal())
+	return serving, owner, servingErr == nil && ownerErr == nil
+}

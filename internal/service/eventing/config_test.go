@@ -1,0 +1,91 @@
+package eventing_test
+
+import (
+	"crypto/tls"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/service/eventing"
+)
+
+var least = []string{"DATABASE_URL=postgres://u:hunter2@127.0.0.1:1/d", "KAFKA_BROKERS=127.0.0.1:1,127.0.0.1:2"}
+
+func TestTheDefaultsHoldTogether(t *testing.T) {
+	t.Parallel()
+	cfg, err := load(t, least...)
+	require.NoError(t, err)
+	require.Less(t, cfg.Kafka.PublishTimeout, cfg.Outbox.Lease)
+	require.Equal(t, "local", cfg.Environment)
+}
+
+func TestEachCrossCheckNamesItsVariable(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		set  []string
+		want []string
+	}{
+		"publishing outlasts the lease":                {[]string{"OUTBOX_LEASE=9s"}, []string{"OUTBOX_LEASE"}},
+		"polling for longer than a third of the lease": {[]string{"OUTBOX_LEASE=12s", "OUTBOX_POLL=1m"}, nil},
+		"forgotten before it is gone":                  {[]string{"INBOX_RETENTION=216h"}, []string{"INBOX_RETENTION"}},
+		"retries the wrong way round": {
+			[]string{"INBOX_RETRY_MIN=2s", "INBOX_RETRY_MAX=1s"}, []string{"INBOX_RETRY_MAX"},
+		},
+		"a user without password": {[]string{"KAFKA_USERNAME=u"}, []string{"KAFKA_PASSWORD"}},
+		"a password in the clear": {
+			[]string{"KAFKA_USERNAME=u", "KAFKA_PASSWORD=hunter2"}, []string{"KAFKA_TLS"},
+		},
+		"a name that no broker takes": {[]string{"KAFKA_INSTANCE_ID=a b"}, []string{"KAFKA_INSTANCE_ID"}}, // part: batch
+		"a name of dots":              {[]string{"KAFKA_INSTANCE_ID=.."}, []string{"KAFKA_INSTANCE_ID"}},  // part: batch
+		"a pod's name":                {[]string{"KAFKA_INSTANCE_ID=customer-0.customer"}, nil},           // part: batch
+		"all right": {
+			[]string{"KAFKA_USERNAME=u", "KAFKA_PASSWORD=hunter2", "KAFKA_TLS=true"}, nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := load(t, append(row.set, least...)...)
+			all := &config.Error{}
+			require.True(t, err == nil || errors.As(err, &all))
+			var variables []string
+			for _, p := range all.Problems {
+				require.Equal(t, config.CodeConflict, p.Code, "each value alone is fine")
+				require.NotContains(t, p.Detail, "hunter2")
+				variables = append(variables, p.Variable)
+			}
+			require.Equal(t, row.want, variables)
+		})
+	}
+}
+
+func TestMissingAddressesAreNamedTogether(t *testing.T) {
+	t.Parallel()
+	_, err := load(t)
+	var all *config.Error
+	require.True(t, errors.As(err, &all))
+	require.Len(t, all.Problems, 2)
+	require.Equal(t, "DATABASE_URL", all.Problems[0].Variable)
+	require.Equal(t, "KAFKA_BROKERS", all.Problems[1].Variable)
+}
+
+func TestClientAndTopicsFollowTheVariables(t *testing.T) {
+	t.Parallel()
+	cfg, err := load(t, append([]string{
+		"KAFKA_TLS=true", "KAFKA_USERNAME=u", "KAFKA_PASSWORD=hunter2", "KAFKA_PUBLISH_TIMEOUT=3s",
+		"KAFKA_TOPIC_PARTITIONS=12", "KAFKA_TOPIC_REPLICATION_FACTOR=3", "KAFKA_TOPIC_RETENTION=24h",
+	}, least...)...)
+	require.NoError(t, err)
+	require.Equal(t, kafka.Config{
+		Brokers: []string{"127.0.0.1:1", "127.0.0.1:2"}, ClientID: "test", PublishTimeout: 3 * time.Second,
+		User: "u", Password: "hunter2", TLS: &tls.Config{MinVersion: tls.VersionTLS12},
+	}, cfg.Client("test"))
+	require.Equal(t, []kafka.Topic{
+		{Name: "a", Partitions: 12, ReplicationFactor: 3, Retention: 24 * time.Hour},
+		{Name: "b", Partitions: 12, ReplicationFactor: 3, Retention: 24 * time.Hour},
+	}, cfg.Topics("a", "b"))
+	require.Nil(t, eventing.Config{}.Client("test").TLS)
+}

@@ -1,0 +1,278 @@
+package eventing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/deadletter"
+	"example.com/twinbox/internal/inbox/replay"
+	"example.com/twinbox/internal/inbox/retention"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafka/admin"
+	"example.com/twinbox/internal/kafka/progress"
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/service"
+)
+
+// Consumer is one reader of one topic, with a consumer group and an inbox of its own.
+type Consumer struct {
+	// Name is the inbox's name of the consumer and, with the project and the environment before it, the name of its group.
+	// Changing it makes the consumer start over.
+	Name     string
+	Topic    string
+	Handlers *inbox.Mux
+	// Middlewares run around the handler of each event, in the transaction that records its id and with each attempt at
+	// it, replays included; the first is the outermost. They see the message, with what inbox.TxFromContext and
+	// inbox.EventFromContext return in its context. An error rolls the event back and is judged like a handler's own. The
+	// inbox retries, gives up and acknowledges: a middleware that does so too (Retry, PoisonQueue, InstantAck) takes that
+	// from it.
+	Middlewares []message.HandlerMiddleware
+	// Versioned keeps the order of each key's versions; see [inbox.Config].
+	Versioned bool
+	// OnGap is what a versioned consumer does with an event whose predecessor is missing, where its handler was not
+	// registered with a policy of its own; see [inbox.Config]. Default: inbox.GapPark.
+	OnGap inbox.GapPolicy
+	// OnDead is what a dead letter means for the later events of its key; see [inbox.Config].
+	OnDead inbox.DeadPolicy
+	// OnOutcome is called after each delivery; see Handled of [inbox.Host]. Optional.
+	OnOutcome func(cloudevent.Event, inbox.Outcome)
+}
+
+// consumer is a Consumer that has been set up. It is the [inbox.Host] of its inbox: what that knows of the process.
+type consumer struct {
+	Consumer
+	node    *Node
+	group   string
+	members kafka.GroupConfig   // what every edge has of them
+	handle  message.HandlerFunc // the Mux inside the middlewares
+	inbox   *inbox.Inbox
+	replays *replay.Replayer
+	reader  reader
+	leaving sync.WaitGroup // partitions that were lost
+}
+
+func (c Consumer) handler() message.HandlerFunc {
+	handle := c.Handlers.HandleMessage
+	for _, middleware := range slices.Backward(c.Middlewares) {
+		handle = middleware(handle)
+	}
+	return handle
+}
+
+// heartbeat is how soon a member hears that another one joins, which waits for it: one that was killed and is started
+// again with the partitions that it had is such a one.
+const heartbeat = 500 * time.Millisecond
+
+// Consume sets a consumer up. It runs from [Node.StartConsumers] on.
+func (n *Node) Consume(c Consumer) error {
+	cfg := n.setup.Config
+	edge := cfg.Kafka.edge()
+	batch := 1        // how many events of a partition may share a transaction
+	if edge.batches { // part: batch, begin
+		batch = cfg.Inbox.Batch
+	}
+	// part: batch, end
+	kc := &consumer{Consumer: c, node: n, group: cfg.group(c.Name), handle: c.handler()}
+	var err error
+	kc.inbox, err = inbox.New(inbox.Config{
+		Consumer:       c.Name,
+		Group:          kc.group,
+		Pool:           n.Pool,
+		Handlers:       c.Handlers,
+		Validate:       n.setup.Validate,
+		Versioned:      c.Versioned,
+		OnGap:          c.OnGap,
+		OnDead:         c.OnDead,
+		GapWait:        cfg.Inbox.GapWait,
+		Batch:          batch,
+		OnConflict:     inbox.ConflictMode(cfg.Inbox.OnConflict),
+		MaxAttempts:    cfg.Inbox.MaxAttempts,
+		HandlerTimeout: cfg.Inbox.HandlerTimeout,
+		RetryMin:       cfg.Inbox.RetryMin,
+		RetryMax:       cfg.Inbox.RetryMax,
+		Host:           kc,
+		Log:            n.Log,
+		Registerer:     n.Admin.Registry(),
+		Spans:          n.Spans, // part: observability
+	})
+	if err != nil {
+		return fmt.Errorf("open inbox of %s: %w", c.Name, err)
+	}
+	kc.replays, err = replay.New(replay.Config{Inbox: kc.inbox, Handler: kc.handle})
+	if err != nil {
+		return fmt.Errorf("open replays of %s: %w", c.Name, err)
+	}
+	kc.members = kafka.GroupConfig{
+		Config:            n.setup.client,
+		Group:             kc.group,
+		SessionTimeout:    cfg.Kafka.SessionTimeout,
+		HeartbeatInterval: min(heartbeat, cfg.Kafka.SessionTimeout/3),
+		RebalanceTimeout:  cfg.rebalanceTimeout(),
+		DrainTimeout:      cfg.Inbox.HandlerTimeout, // so a delivery under way ends by itself when a partition moves
+	}
+	if kc.reader, err = edge.reader(kc); err != nil {
+		return fmt.Errorf("open consumer %s: %w", c.Name, err)
+	}
+	n.consumers = append(n.consumers, kc)
+	n.Admin.Check("consumer "+c.Name, n.dependencies.behind(kc.reader.Healthy))
+	return nil
+}
+
+// StartConsumers starts every consumer and what tidies their inbox. Stopping one lets the delivery under way end and
+// commits its offset.
+func (n *Node) StartConsumers(g *service.Group) {
+	if len(n.consumers) > 0 {
+		g.Go("consumer pauses", n.gates.Run) // part: ops
+		g.Go("inbox janitor", n.forget)
+	}
+	for _, c := range n.consumers {
+		g.Go("consumer "+c.Name, func(ctx context.Context) error {
+			// Whether an event of the topic could come again after the inbox has forgotten it. The consumer runs meanwhile: the
+			// janitor forgets nothing as long as it gets no answer to the same question.
+			err := n.runWhileAsking(ctx, "requirements of "+c.Name, n.setup.requirements(c).Check,
+				c.reader.Run, c.replays.ResumeGaps)
+			c.leave(ctx)
+			return err
+		})
+	}
+}
+
+const leaveTimeout = 2 * time.Second
+
+// lost says that a partition went in good order, so that its next owner suspects no event; unless a handler was left at
+// work. The subscriber does not wait for it.
+func (c *consumer) lost(topic string, partition int32, idle bool) {
+	if !idle {
+		c.inbox.Abandon(topic, partition)
+		c.node.Log.Warn("partition left with a handler still at work", "consumer", c.Name, "partition", partition)
+		return
+	}
+	record := c.inbox.Leave(topic, partition)
+	c.leaving.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+		defer cancel()
+		if err := record(ctx); err != nil {
+			c.node.Log.WarnContext(ctx, "partition not left", "consumer", c.Name, "partition", partition, "error", err)
+		}
+	})
+}
+
+// leave says the same of every partition when the consumer has stopped. Where it fails the next owner is slower at
+// first, which is no reason to end with an error.
+func (c *consumer) leave(ctx context.Context) {
+	c.leaving.Wait()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
+	defer cancel()
+	if err := c.inbox.Close(ctx); err != nil {
+		c.node.Log.WarnContext(ctx, "inbox not closed", "consumer", c.Name, "error", err)
+	}
+}
+
+// Pause implements [inbox.Host]. A pause is no stall of the partition, however long the database is away.
+func (c *consumer) Pause(ctx context.Context, failure error, d time.Duration) error {
+	defer progress.Pausing(ctx, failure)() // part: standing
+	if d == 0 {
+		return nil
+	}
+	if err := c.node.dependencies.wait(ctx, failure, d); err != nil {
+		return err
+	}
+	if err := c.awaitResume(ctx); err != nil { // part: ops, begin
+		return err // what an operator paused is not tried again either
+	} // part: ops, end
+	return nil
+}
+
+// part: ops, begin
+
+// awaitResume waits while the consumer is paused. That is no stall of the partition, and nothing fails.
+func (c *consumer) awaitResume(ctx context.Context) error {
+	if c.node.gates.IsOpen(c.Name) {
+		return nil
+	}
+	defer progress.Pausing(ctx, nil)()
+	return c.node.gates.Wait(ctx, c.Name)
+}
+
+// part: ops, end
+
+// Handled implements [inbox.Host].
+func (c *consumer) Handled(event cloudevent.Event, outcome inbox.Outcome) {
+	if c.OnOutcome != nil {
+		c.OnOutcome(event, outcome)
+	}
+}
+
+// CopyDeadLetter implements [inbox.Host]: the copy goes through the outbox, in the transaction that files the dead
+// letter. A record that the outbox does not take, say because it is too large, has no copy: the database's errors alone
+// keep the dead letter from being filed.
+func (c *consumer) CopyDeadLetter(ctx context.Context, tx pgx.Tx, l deadletter.Letter) error {
+	if l.Group == "" || l.Topic == "" {
+		c.node.copies.WithLabelValues(l.Consumer, "no_origin").Inc()
+		return nil
+	}
+	result := "queued"
+	err := c.node.Outbox.AddRecord(ctx, tx, deadletter.CopyTopic(l.Group, l.Topic), l.Copy(), l.Payload)
+	if refused, is := errors.AsType[*outbox.EventError](err); is {
+		result = string(refused.Code)
+		c.node.Log.WarnContext(ctx, "dead letter has no copy", "consumer", l.Consumer, "event_id", l.EventID,
+			"correlation_id", l.CorrelationID(), "code", refused.Code, "reason", refused.Detail)
+	} else if err != nil {
+		return fmt.Errorf("copy dead letter: %w", err)
+	}
+	c.node.copies.WithLabelValues(l.Consumer, result).Inc()
+	return nil
+}
+
+// requirements are what the inbox's promise rests on, for the consumers given.
+func (s Setup) requirements(consumers ...*consumer) retention.Requirements {
+	cfg := s.Config
+	r := retention.Requirements{
+		Retention:        cfg.Inbox.Retention,
+		TopicRetention:   s.topicRetention,
+		Slack:            cfg.Inbox.ReplayWindow,
+		HandlerTimeout:   cfg.Inbox.HandlerTimeout,
+		RebalanceTimeout: cfg.rebalanceTimeout(),
+		Environment:      cfg.Environment,
+		FromOldest:       true, // internal/kafka knows no other start
+	}
+	for _, c := range consumers {
+		r.Topics = append(r.Topics, c.Topic)
+		r.Groups = append(r.Groups, c.group)
+	}
+	return r
+}
+
+// topicRetention asks the broker how long it keeps the records of one topic.
+func (s Setup) topicRetention(ctx context.Context, topic string) (time.Duration, error) {
+	kept, err := admin.ReadTopicSettings(ctx, s.client, topic)
+	if _, exists := kept[topic]; !exists && err == nil {
+		err = errors.New("the topic does not exist")
+	}
+	return kept[topic].Retention, err
+}
+
+// forget tidies the inbox that all consumers of the service share.
+func (n *Node) forget(ctx context.Context) error {
+	janitor, err := retention.New(retention.Config{
+		Pool:       n.Pool,
+		Retention:  n.setup.Config.Inbox.Retention,
+		Redelivery: n.setup.requirements(n.consumers...).Redelivery,
+		Every:      n.setup.Config.Inbox.JanitorInterval,
+		Log:        n.Log,
+		Registerer: n.Admin.Registry(),
+	})
+	if err != nil {
+		return fmt.Errorf("open janitor: %w", err)
+	}
+	return janitor.Run(ctx)
+}

@@ -1,0 +1,159 @@
+//go:build faults
+
+package eventing_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/crashtest"
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/kafkatest/kfake"
+	"example.com/twinbox/dev/kafkatest/kmsg"
+	"example.com/twinbox/dev/waittest"
+)
+
+// points are the crash points between a record's arrival and the commit of its offset, in the order in which it meets
+// them; those of the inbox carry its consumer's name.
+var points = []string{
+	"kafka.taken", // part: batch
+	"inbox.received", "inbox.beginning", "inbox.recorded", "inbox.handling", "inbox.handled",
+	"inbox.committing", "inbox.committed", "inbox.giving_up", "inbox.burying", "inbox.buried", "inbox.acknowledging",
+	"kafka.stored", "kafka.before_mark", "kafka.after_mark", // part: batch
+}
+
+// A member is killed at each point of its way and its successor goes on: each event has one effect, in the order of its
+// key, the one that breaks the contract is dead-lettered once, and every offset is committed in the end.
+func TestAMemberThatDiesAtEachPoint(t *testing.T) {
+	t.Parallel()
+	pool := newLedger(t)
+	for _, point := range points {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			if strings.HasPrefix(point, "kafka.") { // part: batch, begin
+				dieAt(t, pool, point, kafkatest.OnBatchEdge)
+				return
+			}
+			// part: batch, end
+			kafkatest.OnBothEdges(t, func(t *testing.T, edge string) {
+				t.Parallel()
+				dieAt(t, pool, point, edge)
+			})
+		})
+	}
+}
+
+func dieAt(t *testing.T, pool *pgxpool.Pool, point, edge string) {
+	t.Helper()
+	s := newStage(t, pool, kafkatest.Brokers(t), edge, named("one"), "KAFKA_TOPIC_PARTITIONS=3",
+		"KAFKA_SESSION_TIMEOUT=6s") // without a name, the successor waits as long
+	s.story(t, func() {
+		armed := s.member
+		armed.At, armed.Nth = strings.Replace(point, "inbox.", "inbox."+armed.Consumer+".", 1), 2
+		if point == "inbox.giving_up" || point == "inbox.burying" || point == "inbox.buried" {
+			armed.Nth = 1 // there is one to give up
+		}
+		require.EqualError(t, crashtest.Start(t, armed).Wait(t), crashtest.Killed)
+	})
+}
+
+// The same around the offset commit, which is the client library's: the broker tells when to kill.
+func TestAMemberThatDiesAroundTheOffsetCommit(t *testing.T) {
+	t.Parallel()
+	pool := newLedger(t)
+	for name, committed := range map[string]bool{"before": false, "after": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cluster, brokers := kafkatest.Fake(t)
+			s := newStage(t, pool, brokers, named("one"), "KAFKA_TOPIC_PARTITIONS=3")
+			s.story(t, func() {
+				reached, goOn := atOffsetCommit(cluster, committed)
+				doomed := s.start(t)
+				<-reached
+				doomed.Signal(syscall.SIGKILL)
+				require.EqualError(t, doomed.Wait(t), crashtest.Killed)
+				require.Equal(t, committed, s.committed(t) > 0)
+				goOn()
+			})
+		})
+	}
+}
+
+// atOffsetCommit closes reached when a member commits an offset: instead of taking it or, after it was taken and
+// answered, with the member's next heartbeat. What is not taken is not taken either when it comes again, until goOn is
+// called: the member tries for as long as it lives.
+func atOffsetCommit(cluster *kfake.Cluster, taken bool) (reached <-chan struct{}, goOn func()) {
+	var asked, over atomic.Bool
+	there := make(chan struct{})
+	reach := sync.OnceFunc(func() { close(there) })
+	cluster.ControlKey(int16(kmsg.OffsetCommit), func(kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		asked.Store(true)
+		if taken || over.Load() {
+			return nil, nil, false
+		}
+		reach()
+		return nil, errors.New("not taken"), true
+	})
+	cluster.ControlKey(int16(kmsg.Heartbeat), func(kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		if taken && asked.Load() {
+			reach()
+		}
+		return nil, nil, false
+	})
+	return there, func() { over.Store(true) }
+}
+
+// story is what the topic holds, a member that dies over it, what comes meanwhile, and a member that does not die.
+func (s *stage) story(t *testing.T, die func()) {
+	t.Helper()
+	const effects = 20 + 5
+	events := counted(1, 20)
+	broken := events[0]
+	broken.Data = []byte(`{"other":"payload"}`)
+	s.send(append(events, broken, events[1])...)
+	die()
+	s.send(counted(5, 5)...)
+	survivor := s.start(t)
+	s.await(t, effects)
+	waittest.Until(t, func() bool { return s.committed(t) == s.sent })
+	end(t, survivor)
+	s.requireOnceInOrder(t, effects)
+	require.Zero(t, s.count(t, `select count(*) from inbox_attempt where consumer = $1`))
+	require.Equal(t, 1, s.count(t, `select count(*) from dead_letter where consumer = $1`))
+}
+
+// A crash point that is in the code and not in the list is never tried.
+func TestEveryCrashPointOfConsumingIsInTheList(t *testing.T) {
+	t.Parallel()
+	in := regexp.MustCompile(`(?:fault\.Here\("(kafka\.[a-z_]+)"|[de]\.crash\("([a-z_]+)")\)`)
+	var found []string
+	for _, folder := range []string{"../../internal/kafka/consumer", "../../internal/inbox"} {
+		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+		require.NoError(t, err)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			for _, match := range in.FindAllStringSubmatch(string(text), -1) {
+				if match[2] != "" {
+					match[1] = "inbox." + match[2]
+				}
+				if !strings.HasSuffix(match[1], "_send") && !strings.HasPrefix(match[1], "inbox.replay_") {
+					found = append(found, match[1]) // what is left out belongs to the publisher and to replays
+				}
+			}
+		}
+	}
+	require.ElementsMatch(t, points, found)
+}

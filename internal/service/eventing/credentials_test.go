@@ -1,0 +1,234 @@
+package eventing_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/binary"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/IBM/sarama"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/kafkatest/kfake"
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/tlstest"
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/migrations"
+)
+
+// A server that has no connection left is down, although the connections of the pool go on.
+func TestADatabaseWithoutAFreeConnectionIsNotReady(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t, sets...)
+	role := "limited_" + pool.Config().ConnConfig.Database
+	execute(t, pool, `create role `+role+` login`)
+	t.Cleanup(func() {
+		_, err := pool.Exec(context.WithoutCancel(t.Context()), `drop owned by `+role+`; drop role `+role)
+		require.NoError(t, err)
+	})
+	require.NoError(t, migrations.Grant(t.Context(), pgtest.DSN(pool), role))
+	b := open(t, environ(t, as(t, role, pgtest.DSN(pool)), kafkatest.Brokers(t)[0]))
+	b.serve(t)
+	b.awaitReady(t)
+	execute(t, pool, `alter role `+role+` connection limit 0`)
+	b.awaitFailing(t, "database", "SQLSTATE 53300")
+	execute(t, pool, `alter role `+role+` connection limit -1`)
+	b.awaitReady(t)
+}
+
+// behindTLS is a way to a database that is encrypted as PostgreSQL does it: asked for, granted, and TLS from then on.
+func behindTLS(t *testing.T, dsn string, server *tlstest.Server) string {
+	t.Helper()
+	at, err := url.Parse(dsn)
+	require.NoError(t, err)
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	socket := at.Query().Get("host") + "/.s.PGSQL.5432"
+	var open sync.WaitGroup
+	open.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			open.Go(func() { encrypt(conn, server.Config(), socket) })
+		}
+	})
+	t.Cleanup(func() {
+		require.NoError(t, listener.Close())
+		open.Wait()
+	})
+	at.Host = listener.Addr().String()
+	at.RawQuery = url.Values{"sslmode": {"verify-full"}, "sslrootcert": {server.File(t)}}.Encode()
+	return at.String()
+}
+
+// requestTLS is what a client of PostgreSQL says first.
+const requestTLS = 80877103
+
+func encrypt(conn net.Conn, cfg *tls.Config, socket string) {
+	defer conn.Close()
+	var ask [2]uint32
+	if binary.Read(conn, binary.BigEndian, &ask) != nil {
+		return
+	}
+	if ask[1] != requestTLS { // pgx cancels statements in the clear
+		return
+	}
+	if _, err := conn.Write([]byte("S")); err != nil {
+		return
+	}
+	plain, err := net.Dial("unix", socket)
+	if err != nil {
+		return
+	}
+	defer plain.Close()
+	secured := tls.Server(conn, cfg)
+	go func() {
+		_, _ = io.Copy(plain, secured)
+		_ = plain.Close()
+	}()
+	_, _ = io.Copy(secured, plain)
+}
+
+// A database whose certificate is no longer good is down for a client that checks it.
+func TestADatabaseWithABadCertificateIsNotReady(t *testing.T) {
+	t.Parallel()
+	server := tlstest.NewServer(t)
+	b := open(t, environ(t, behindTLS(t, pgtest.DSN(pgtest.New(t, sets...)), server), kafkatest.Brokers(t)[0]))
+	b.serve(t)
+	b.awaitReady(t)
+	for name, flaw := range tlstest.Flaws {
+		t.Log(name)
+		server.Show(t, flaw.Spoil)
+		b.awaitFailing(t, "database", flaw.Says)
+		server.Show(t, func(*x509.Certificate) {})
+		b.awaitReady(t)
+	}
+}
+
+// trusted is the one authority that clients of this process trust which are not told of another one.
+var trusted = struct {
+	sync.Once
+	*tlstest.Server
+}{}
+
+// encrypted is a broker behind TLS and a login that each may use, with rights for the user app to be given.
+func encrypted(t *testing.T, opts ...kfake.Opt) (*tlstest.Server, string) {
+	t.Helper()
+	trusted.Do(func() {
+		trusted.Server = tlstest.NewServer(t)
+		require.NoError(t, os.Setenv("SSL_CERT_FILE", trusted.File(t)))
+		_, err := x509.SystemCertPool() // read once in a process
+		require.NoError(t, err)
+	})
+	server := trusted.Another(t)
+	_, brokers := kafkatest.Fake(t, append(opts, kfake.TLS(server.Config()))...)
+	return server, brokers[0]
+}
+
+func TestABrokerWithABadCertificateIsNotReady(t *testing.T) {
+	t.Parallel()
+	server, broker := encrypted(t)
+	b := ready(t, pgtest.New(t, sets...), []string{broker}, "KAFKA_TLS=true")
+	for name, flaw := range tlstest.Flaws {
+		t.Log(name)
+		server.Show(t, flaw.Spoil)
+		b.awaitFailing(t, "broker", flaw.Says)
+		server.Show(t, func(*x509.Certificate) {})
+		b.awaitReady(t)
+	}
+}
+
+// A right at the broker that was taken away is named where it is missed, and that it is there again is seen without an
+// event that would try.
+func TestARightAtTheBrokerThatWasTakenAwayIsNotReady(t *testing.T) {
+	t.Parallel()
+	const topic, secret = "guarded", "hunter22"
+	_, broker := encrypted(t, kfake.EnableSASL(), kfake.EnableACLs(), kfake.SeedTopics(1, topic),
+		kfake.Superuser("PLAIN", "root", secret), kfake.User("PLAIN", "app", secret))
+	pool := pgtest.New(t, sets...)
+	cfg := environ(t, pgtest.DSN(pool), broker, kafkatest.OnBatchEdge, "KAFKA_TLS=true", "KAFKA_USERNAME=app",
+		"KAFKA_PASSWORD="+secret,
+		"KAFKA_PUBLISH_TIMEOUT=500ms", "OUTBOX_POLL=1s", "KAFKA_SESSION_TIMEOUT=6s")
+	root := cfg
+	root.Kafka.Username = "root"
+	settings := root.Client("test").Producer()
+	settings.Metadata.Full = true
+	cluster, err := sarama.NewClusterAdmin([]string{broker}, settings)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, cluster.Close()) })
+	give := func(kind sarama.AclResourceType, name string, operation sarama.AclOperation) {
+		t.Helper()
+		require.NoError(t, cluster.CreateACLs([]*sarama.ResourceAcls{{
+			Resource: sarama.Resource{
+				ResourceType: kind, ResourceName: name, ResourcePatternType: sarama.AclPatternLiteral,
+			},
+			Acls: []*sarama.Acl{{
+				Principal: "User:app", Host: "*", Operation: operation, PermissionType: sarama.AclPermissionAllow,
+			}},
+		}}))
+	}
+	take := func(kind sarama.AclResourceType, name string, operation sarama.AclOperation) {
+		t.Helper()
+		taken, err := cluster.DeleteACL(sarama.AclFilter{
+			ResourceType: kind, ResourceName: &name, ResourcePatternTypeFilter: sarama.AclPatternLiteral,
+			Operation: operation, PermissionType: sarama.AclPermissionAllow,
+		}, false)
+		require.NoError(t, err)
+		require.Len(t, taken, 1)
+	}
+	group := "twinbox." + cfg.Environment + ".test.pings"
+	for _, operation := range []sarama.AclOperation{
+		sarama.AclOperationRead, sarama.AclOperationWrite, sarama.AclOperationDescribe, sarama.AclOperationDescribeConfigs,
+	} {
+		give(sarama.AclResourceTopic, topic, operation)
+	}
+	give(sarama.AclResourceGroup, group, sarama.AclOperationRead)
+	give(sarama.AclResourceCluster, "kafka-cluster", sarama.AclOperationIdempotentWrite)
+	b := open(t, cfg)
+	mux := inbox.NewMux()
+	inbox.Handle(mux, pingedEvent, func(context.Context, pgx.Tx, cloudevent.Event, pinged) error { return nil })
+	require.NoError(t, b.node.Consume(eventing.Consumer{Name: "test.pings", Topic: topic, Handlers: mux}))
+	b.serve(t)
+	b.awaitReady(t)
+
+	take(sarama.AclResourceTopic, topic, sarama.AclOperationWrite)
+	b.add(t, topic, "k")
+	b.awaitSaid(t, "held events", "not authorized to access this topic") // the relay has nothing else to publish
+	give(sarama.AclResourceTopic, topic, sarama.AclOperationWrite)
+	b.awaitReady(t)
+
+	take(sarama.AclResourceTopic, topic, sarama.AclOperationRead)
+	b.awaitSaid(t, "consumer test.pings", "kafka_29")
+	give(sarama.AclResourceTopic, topic, sarama.AclOperationRead)
+	b.awaitReady(t)
+
+	take(sarama.AclResourceGroup, group, sarama.AclOperationRead)
+	b.awaitSaid(t, "consumer test.pings", "kafka_30")
+	give(sarama.AclResourceGroup, group, sarama.AclOperationRead)
+	b.awaitReady(t)
+}
+
+// awaitSaid waits until the check gives the reason, beside any other failing ones. A membership takes half a minute to
+// be missed.
+func (b *bundle) awaitSaid(t *testing.T, check, reason string) {
+	t.Helper()
+	var last map[string]string
+	waittest.Until(t, func() bool {
+		_, last = b.report(t)
+		return strings.Contains(last[check], reason)
+	}, "want %s for %q: %v", check, reason, &last)
+}

@@ -1,0 +1,123 @@
+package eventing_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/deadletter"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/eventing"
+)
+
+// A record that no decoder takes is copied to the group's own topic as it came, with the reason behind its headers; one
+// that only its handler refuses is copied too.
+func TestDeadLettersAreCopied(t *testing.T) {
+	t.Parallel()
+	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
+	cfg := environ(t, pgtest.DSN(pool), brokers[0], kafkatest.OnBatchEdge, "KAFKA_TOPIC_PARTITIONS=1",
+		"INBOX_MAX_ATTEMPTS=1")
+	topic := kafkatest.Group(t)
+	copies := cfg.CopyTopic("test.copies", topic)
+	ensureTopic(t, cfg, topic)
+	ensureTopic(t, cfg, copies)
+	foreign := []sarama.RecordHeader{
+		{Key: []byte("x"), Value: []byte{0xff, 0}},
+		{Key: []byte("x"), Value: []byte("second")},
+		{Key: []byte("ce_id"), Value: nil},
+		{Key: []byte("\xff\x00Name"), Value: []byte{}},
+		{Key: []byte{}, Value: []byte("nameless")},
+	}
+	sick := cloudevent.Event{
+		ID: "sick", Source: "/test", Type: "test.pinged.v1", Key: "k", Time: time.Now(), Data: []byte(`{"n":7}`),
+	}.Message()
+	event, err := kafka.Marshaler{}.Marshal(topic, sick)
+	require.NoError(t, err)
+	sendRaw(t, brokers, &sarama.ProducerMessage{
+		Topic: topic, Key: sarama.ByteEncoder{0xfe, 1}, Value: sarama.StringEncoder("not an event"), Headers: foreign,
+	}, event, &sarama.ProducerMessage{Topic: topic, Key: sarama.ByteEncoder{}})
+
+	b := open(t, cfg, cfg.Topics(copies)...)
+	mux := inbox.NewMux()
+	inbox.Handle(mux, pingedEvent, func(context.Context, pgx.Tx, cloudevent.Event, pinged) error {
+		return inbox.Permanent(errors.New("seven is bad"))
+	})
+	require.NoError(t, b.node.Consume(eventing.Consumer{Name: "test.copies", Topic: topic, Handlers: mux}))
+	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(group *service.Group, _ net.Listener) {
+		b.node.StartConsumers(group)
+	})
+	copied := kafkatest.ReadAll(t, brokers, copies, 3)
+	require.Len(t, copied, 3)
+	require.Equal(t, []byte{0xfe, 1}, copied[0].Key)
+	require.Equal(t, "not an event", string(copied[0].Value))
+	for i, h := range foreign {
+		require.Equal(t, h.Key, copied[0].Headers[i].Key)
+		require.Equal(t, h.Value, copied[0].Headers[i].Value, "null is not empty")
+	}
+	reasons := map[string]string{}
+	for _, h := range copied[0].Headers[len(foreign):] {
+		reasons[string(h.Key)] = string(h.Value)
+	}
+	require.Equal(t, []string{topic, "0", "0", "missing_id", "permanent", "test.copies"}, []string{
+		reasons["__dlq.errors.topic"], reasons["__dlq.errors.partition"], reasons["__dlq.errors.offset"],
+		reasons["dlq_error_code"], reasons["dlq_error_class"], reasons["dlq_handler"],
+	})
+	require.Equal(t, "twinbox."+cfg.Environment+".test.copies", reasons["__dlq.errors.group"])
+	require.Equal(t, "ce_id", string(copied[1].Headers[0].Key), "an event stays one")
+	require.Equal(t, "sick", string(copied[1].Headers[0].Value))
+	require.Nil(t, copied[2].Value, "a tombstone stays one")
+	require.NotNil(t, copied[2].Key, "an empty key is not null")
+	letters, err := deadLetters(t.Context(), pool)
+	require.NoError(t, err)
+	for i, h := range foreign {
+		require.Equal(t, deadletter.Header{Name: string(h.Key), Value: h.Value}, letters[0].Headers[i])
+	}
+	require.Equal(t, []any{[]byte{}, []byte(nil)}, []any{letters[2].Key, letters[2].Payload})
+
+	b.stop()
+	require.NoError(t, <-ended)
+}
+
+// A record too large for the outbox has its row and no copy.
+func TestALetterTooLargeForTheOutboxHasNoCopy(t *testing.T) {
+	t.Parallel()
+	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
+	cfg := environ(t, pgtest.DSN(pool), brokers[0], "KAFKA_TOPIC_PARTITIONS=1", "OUTBOX_MAX_EVENT_BYTES=1024")
+	topic := kafkatest.Group(t)
+	ensureTopic(t, cfg, topic)
+	sendRaw(t, brokers, &sarama.ProducerMessage{Topic: topic, Value: sarama.ByteEncoder(make([]byte, 2000))})
+	b := open(t, cfg)
+	require.NoError(t, b.node.Consume(eventing.Consumer{Name: "test.large", Topic: topic, Handlers: inbox.NewMux()}))
+	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(group *service.Group, _ net.Listener) {
+		b.node.StartConsumers(group)
+	})
+	waittest.Until(t, func() bool {
+		letters, err := deadLetters(t.Context(), pool)
+		return err == nil && len(letters) == 1 && len(letters[0].Payload) == 2000
+	})
+	families, err := b.admin.Registry().Gather()
+	require.NoError(t, err)
+	results := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == "dead_letter_copies_total" {
+				results[m.GetLabel()[1].GetValue()] = m.GetCounter().GetValue()
+			}
+		}
+	}
+	require.Equal(t, map[string]float64{"too_large": 1}, results)
+	b.stop()
+	require.NoError(t, <-ended)
+}

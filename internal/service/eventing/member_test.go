@@ -1,0 +1,214 @@
+//go:build faults
+
+package eventing_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/crashtest"
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/fault"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/retention"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/eventing"
+)
+
+// member is a process that consumes as a service does: a node with one consumer, whose handler writes to the ledger.
+type member struct {
+	Environ  []string
+	Topic    string
+	Consumer string
+	At       string // crash point
+	Nth      int
+	Freeze   bool   // instead of dying there
+	Poison   string // id of the event over which it dies
+}
+
+func init() { crashtest.Child(member.play) }
+
+const ledgerType = "test.counted.v1"
+
+func (m member) play() error {
+	var cfg struct{ eventing.Config }
+	if err := config.Load(m.Environ, &cfg); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	group := service.NewGroup(ctx, log, 0)
+	node, err := eventing.Open(ctx, eventing.Setup{
+		Service: "test", Config: cfg.Config, Migrations: sets, Log: log,
+		Admin:    service.NewAdmin(service.AdminConfig{Log: log, Draining: group.Draining(), CheckTimeout: patience}),
+		Validate: func(cloudevent.Event) error { return nil },
+	})
+	if err != nil {
+		return err
+	}
+	mux := inbox.NewMux()
+	counted := cloudevent.Define[struct{}](cloudevent.Declaration{Type: ledgerType})
+	inbox.Handle(mux, counted, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ struct{}) error {
+		if e.ID == m.Poison {
+			crashtest.Die()
+		}
+		return inbox.Queue(ctx, tx, `insert into ledger (consumer, event_id, key, version, pid) values ($1, $2, $3, $4, $5)`,
+			m.Consumer, e.ID, e.Key, e.Version, os.Getpid())
+	})
+	err = node.Consume(eventing.Consumer{
+		Name: m.Consumer, Topic: m.Topic, Handlers: mux, Versioned: true,
+		OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { fmt.Println(o) },
+	})
+	if err != nil {
+		return err
+	}
+	if m.At != "" {
+		end := crashtest.Die
+		if m.Freeze {
+			end = crashtest.Freeze
+		}
+		fault.ArmNth(m.At, m.Nth, end)
+	}
+	node.StartConsumers(group)
+	fmt.Println("started")
+	err = group.Wait()
+	if closeErr := node.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// stage is what members of one group share: a broker, a topic of up to three partitions, a database with the ledger.
+// The ledger has no unique constraint: what counts effects must not be able to prevent one.
+type stage struct {
+	pool   *pgxpool.Pool
+	cfg    eventing.Config
+	member member
+	admin  sarama.ClusterAdmin
+	sent   int
+	send   func(...cloudevent.Event)
+}
+
+func newLedger(t *testing.T) *pgxpool.Pool {
+	t.Helper()
+	pool := pgtest.New(t, sets...)
+	_, err := pool.Exec(t.Context(), `create table ledger (n bigint generated always as identity, consumer text,
+		event_id text, key text, version bigint, pid int)`)
+	require.NoError(t, err)
+	janitor, err := retention.New(retention.Config{
+		Pool: pool, Retention: 240 * time.Hour, Log: slog.New(slog.DiscardHandler),
+	})
+	require.NoError(t, err)
+	_, err = janitor.Tidy(t.Context()) // so that no member is killed or frozen over the partitions
+	require.NoError(t, err)
+	return pool
+}
+
+func newStage(t *testing.T, pool *pgxpool.Pool, brokers []string, more ...string) *stage {
+	t.Helper()
+	variables := append([]string{
+		"DATABASE_URL=" + pgtest.DSN(pool), "DATABASE_MAX_CONNECTIONS=8", "KAFKA_BROKERS=" + brokers[0],
+		"ENVIRONMENT=t" + kafkaSafe(t), "INBOX_RETRY_MIN=5ms", "INBOX_RETRY_MAX=50ms", kafkatest.Edge(),
+	}, more...)
+	cfg, err := load(t, variables...)
+	require.NoError(t, err)
+	settings := sarama.NewConfig()
+	settings.Version = sarama.V3_6_0_0
+	admin, err := sarama.NewClusterAdmin(brokers, settings)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, admin.Close()) })
+	s := &stage{pool: pool, cfg: cfg, admin: admin}
+	s.member = member{Environ: variables, Topic: kafkatest.Group(t), Consumer: "c" + kafkaSafe(t)}
+	ensureTopic(t, cfg, s.member.Topic)
+	publisher := kafkatest.NewSender(t, cfg.Kafka.Brokers)
+	t.Cleanup(func() { require.NoError(t, publisher.Close()) })
+	s.send = func(events ...cloudevent.Event) {
+		for _, e := range events {
+			require.NoError(t, publisher.Publish(s.member.Topic, e.Message()))
+			s.sent++
+		}
+	}
+	return s
+}
+
+// counted are n events from the version on, of five keys in turn.
+func counted(version, n int) []cloudevent.Event {
+	events := make([]cloudevent.Event, n)
+	for i := range events {
+		key, v := fmt.Sprintf("key-%d", i%5), version+i/5
+		events[i] = cloudevent.Event{
+			ID: fmt.Sprintf("%s/%d", key, v), Source: "/test", Type: ledgerType, Key: key, Version: int64(v),
+			Time: time.Now(), Data: []byte(`{}`),
+		}
+	}
+	return events
+}
+
+func (s *stage) start(t *testing.T) *crashtest.Process {
+	t.Helper()
+	return crashtest.Start(t, s.member)
+}
+
+// end stops a member as a supervisor does.
+func end(t *testing.T, p *crashtest.Process) {
+	t.Helper()
+	p.Await(t, 1, "started")
+	p.Signal(syscall.SIGTERM)
+	require.NoError(t, p.Wait(t))
+}
+
+func (s *stage) group() string { return "twinbox." + s.cfg.Environment + "." + s.member.Consumer }
+
+func (s *stage) count(t *testing.T, sql string) (n int) {
+	t.Helper()
+	require.NoError(t, s.pool.QueryRow(t.Context(), sql, s.member.Consumer).Scan(&n))
+	return n
+}
+
+func (s *stage) effects(t *testing.T) int {
+	t.Helper()
+	return s.count(t, `select count(distinct event_id) from ledger where consumer = $1`)
+}
+
+func (s *stage) await(t *testing.T, effects int) {
+	t.Helper()
+	waittest.Until(t, func() bool { return s.effects(t) >= effects })
+}
+
+// requireOnceInOrder also asks for the offsets: after a clean end everything sent is committed.
+func (s *stage) requireOnceInOrder(t *testing.T, effects int) {
+	t.Helper()
+	require.Equal(t, effects, s.effects(t))
+	require.Equal(t, effects, s.count(t, `select count(*) from ledger where consumer = $1`), "no effect twice")
+	require.Zero(t, s.count(t, `select count(*) from (
+		select version, lag(version) over (partition by key order by n) as before from ledger where consumer = $1) l
+		where before >= version`), "in order per key")
+	require.Equal(t, s.sent, s.committed(t))
+}
+
+// committed is how many records the group is behind, over all partitions.
+func (s *stage) committed(t *testing.T) (n int) {
+	t.Helper()
+	offsets, err := s.admin.ListConsumerGroupOffsets(s.group(), map[string][]int32{s.member.Topic: {0, 1, 2}})
+	require.NoError(t, err)
+	for _, block := range offsets.Blocks[s.member.Topic] {
+		n += int(max(0, block.Offset))
+	}
+	return n
+}

@@ -1,0 +1,123 @@
+package eventing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"example.com/twinbox/internal/inbox/deadletter"
+	"example.com/twinbox/internal/kafka/admin"
+	"example.com/twinbox/internal/outbox/operate"
+)
+
+// measure adds what the database, the pool and the broker say about the node.
+func (n *Node) measure() error {
+	admin := n.Admin
+	n.copies = promauto.With(admin.Registry()).NewCounterVec(prometheus.CounterOpts{
+		Name: "dead_letter_copies_total",
+		Help: "Dead letters by what became of their copy: queued, or why there is none. The row is there in any case.",
+	}, []string{"consumer", "result"})
+	return errors.Join(
+		admin.Registry().Register(poolMetrics{n.Pool}),
+		admin.Measure("outbox", operate.NewGauges(n.Pool)),
+		admin.Measure("dead_letters", deadletter.NewGauges(n.Pool, n.consumerNames)),
+		admin.Measure("consumer_lag", consumerLag{n}),
+	)
+}
+
+func (n *Node) consumerNames() []string {
+	names := make([]string, len(n.consumers))
+	for i, c := range n.consumers {
+		names[i] = c.Name
+	}
+	return names
+}
+
+// consumerLag is how far the consumers' groups are behind, in every partition of their topics, on every instance:
+//
+//	kafka_consumer_lag_records{consumer,topic,partition}   offsets between what is committed and the end of the log
+//	kafka_consumer_lag_seconds{consumer,topic,partition}   since when the first of these records has been on the log
+type consumerLag struct{ node *Node }
+
+var (
+	lagRecordsDesc = prometheus.NewDesc("kafka_consumer_lag_records",
+		"Records on the log that the consumer has not committed; 0 at rest.", []string{"consumer", "topic", "partition"}, nil)
+	lagSecondsDesc = prometheus.NewDesc("kafka_consumer_lag_seconds",
+		"Time since the first record that the consumer has not committed was written; 0 at rest.",
+		[]string{"consumer", "topic", "partition"}, nil)
+)
+
+// Describe lists the gauges.
+func (consumerLag) Describe(out chan<- *prometheus.Desc) {
+	out <- lagRecordsDesc
+	out <- lagSecondsDesc
+}
+
+// Measure asks the broker for each consumer.
+func (l consumerLag) Measure(ctx context.Context) ([]prometheus.Metric, error) {
+	if err := l.node.dependencies.broker.Err(); err != nil {
+		return nil, err
+	}
+	var metrics []prometheus.Metric
+	found, err := l.read(ctx)
+	for consumer, lags := range found {
+		for _, lag := range lags {
+			labels := []string{consumer, lag.Topic, strconv.Itoa(int(lag.Partition))}
+			metrics = append(metrics,
+				prometheus.MustNewConstMetric(lagRecordsDesc, prometheus.GaugeValue, float64(lag.Records), labels...),
+				prometheus.MustNewConstMetric(lagSecondsDesc, prometheus.GaugeValue, lag.Age.Seconds(), labels...))
+		}
+	}
+	return metrics, err
+}
+
+// Lags reads what waits on the log for each consumer, by its name. Beside an error it returns what could be read.
+type Lags func(ctx context.Context) (map[string][]admin.Lag, error)
+
+func (l consumerLag) read(ctx context.Context) (map[string][]admin.Lag, error) {
+	found := make(map[string][]admin.Lag, len(l.node.consumers))
+	var problems []error
+	for _, c := range l.node.consumers {
+		lags, err := l.node.lags.Read(ctx, l.node.setup.lagClient(), c.group, c.Topic)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("read lag of %s: %w", c.Name, err))
+		}
+		found[c.Name] = lags
+	}
+	return found, errors.Join(problems...)
+}
+
+// poolMetrics are the connections of the service's pool.
+type poolMetrics struct{ *pgxpool.Pool }
+
+var poolConnectionsDesc = prometheus.NewDesc("database_pool_connections",
+	"Connections: acquired, idle or being opened.", []string{"state"}, nil)
+
+// Describe implements [prometheus.Collector].
+func (p poolMetrics) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(p, out) }
+
+// Collect implements [prometheus.Collector].
+func (p poolMetrics) Collect(out chan<- prometheus.Metric) {
+	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
+	s := p.Stat()
+	for state, connections := range map[string]int32{
+		"acquired": s.AcquiredConns(), "idle": s.IdleConns(), "opening": s.ConstructingConns(),
+	} {
+		out <- prometheus.MustNewConstMetric(poolConnectionsDesc, gauge, float64(connections), state)
+	}
+	send := func(kind prometheus.ValueType, name string, value float64, help string) {
+		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("database_pool_"+name, help, nil, nil), kind, value)
+	}
+	send(gauge, "max_connections", float64(s.MaxConns()), "Connections that the pool may open.")
+	send(counter, "acquires_total", float64(s.AcquireCount()), "Connections handed out.")
+	send(counter, "waits_total", float64(s.EmptyAcquireCount()),
+		"Connections handed out after waiting for one to come free or open.")
+	send(counter, "wait_seconds_total", s.EmptyAcquireWaitTime().Seconds(), "Time spent waiting for connections.")
+	send(counter, "canceled_acquires_total", float64(s.CanceledAcquireCount()),
+		"Callers who gave up waiting for a connection.")
+}

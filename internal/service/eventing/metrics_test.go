@@ -1,0 +1,148 @@
+package eventing_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/porttest"
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/eventing"
+)
+
+// scrape is what the instance says, each sum over the series whose name and labels begin like that.
+func (b *bundle) scrape(t *testing.T) func(series string) (sum float64, found bool) {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	b.admin.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
+	require.Equal(t, http.StatusOK, answer.Code)
+	text := answer.Body.String()
+	return func(series string) (sum float64, found bool) {
+		for line := range strings.Lines(text) {
+			if !strings.HasPrefix(line, series) {
+				continue
+			}
+			fields := strings.Fields(line)
+			value, err := strconv.ParseFloat(fields[len(fields)-1], 64)
+			require.NoError(t, err)
+			sum, found = sum+value, true
+		}
+		return sum, found
+	}
+}
+
+// serve runs the node with its consumers until the end of the test.
+func (b *bundle) serve(t *testing.T) {
+	t.Helper()
+	listening, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(group *service.Group, _ net.Listener) {
+		b.node.StartConsumers(group)
+	})
+	t.Cleanup(func() {
+		b.stop()
+		require.NoError(t, <-ended)
+	})
+	<-listening
+}
+
+func (b *bundle) add(t *testing.T, topic, key string) {
+	t.Helper()
+	require.NoError(t, pgx.BeginFunc(t.Context(), b.node.Pool, func(tx pgx.Tx) error {
+		_, err := b.node.Outbox.Add(t.Context(), tx, cloudevent.Event{
+			Source: "/test", Type: "test.pinged.v1", Topic: topic, Key: key, Data: []byte(`{"n":7}`),
+		})
+		return err
+	}))
+	b.node.Outbox.Committed()
+}
+
+// Two instances, of which one leads and each owns what the group gave it. What waits, in the outbox, on the log and
+// among the dead letters, is the same at both, and told while the consumer stands.
+func TestEveryInstanceTellsWhatWaits(t *testing.T) {
+	t.Parallel()
+	cfg := environ(t, pgtest.DSN(pgtest.New(t, sets...)), kafkatest.Brokers(t)[0], "KAFKA_TOPIC_PARTITIONS=1",
+		"OUTBOX_LEASE=30s")
+	topic := kafkatest.Group(t)
+	ensureTopic(t, cfg, topic)
+	hold, handling := make(chan struct{}), make(chan struct{}, 10)
+	instances := []*bundle{open(t, cfg), open(t, cfg)}
+	for _, b := range instances {
+		mux := inbox.NewMux()
+		inbox.Handle(mux, pingedEvent, func(ctx context.Context, _ pgx.Tx, _ cloudevent.Event, _ pinged) error {
+			handling <- struct{}{}
+			select {
+			case <-hold:
+			case <-ctx.Done():
+			}
+			return nil
+		})
+		require.NoError(t, b.node.Consume(eventing.Consumer{Name: "test.pings", Topic: topic, Handlers: mux}))
+		b.serve(t)
+	}
+	everywhere := func(series string, holds func(float64) bool) {
+		t.Helper()
+		for i, b := range instances {
+			waittest.Until(t, func() bool {
+				value, found := b.scrape(t)(series)
+				return found && holds(value)
+			}, "%s of instance %d", series, i)
+		}
+	}
+	is := func(want float64) func(float64) bool { return func(value float64) bool { return value == want } }
+	const (
+		records = `kafka_consumer_lag_records{consumer="test.pings"`
+		seconds = `kafka_consumer_lag_seconds{consumer="test.pings"`
+	)
+	everywhere("outbox_relay_has_leader", is(1))
+	everywhere(records, is(0))
+
+	for _, key := range []string{"a", "b", "c"} {
+		instances[0].add(t, topic, key)
+	}
+	<-handling
+	everywhere(records, is(3))
+	everywhere(seconds, func(age float64) bool { return age > 1 }) // and grows while it stands
+	everywhere("outbox_relay_lag_events", is(0))
+	close(hold)
+	everywhere(records, is(0))
+	everywhere(seconds, is(0))
+	everywhere(`dead_letters_waiting{consumer="test.pings",state="dead"}`, is(0))
+	for _, source := range []string{"outbox", "dead_letters", "consumer_lag"} {
+		everywhere(`metrics_source_up{source="`+source+`"}`, is(1))
+	}
+	everywhere(`database_pool_max_connections`, is(40))
+}
+
+// Without database and broker the metrics are there, soon, without those that need a server.
+func TestMetricsWithoutServers(t *testing.T) {
+	t.Parallel()
+	b := open(t, environ(t, "postgres://u@"+porttest.Reserve(t)+"/d", porttest.Reserve(t)))
+	defer func() { require.NoError(t, b.node.Close()) }()
+	require.NoError(t, b.node.Consume(eventing.Consumer{Name: "c", Topic: "t", Handlers: inbox.NewMux()}))
+	began := time.Now()
+	value := b.scrape(t)
+	require.Less(t, time.Since(began), 10*time.Second)
+	for _, source := range []string{"outbox", "dead_letters", "consumer_lag"} {
+		up, found := value(`metrics_source_up{source="` + source + `"}`)
+		require.True(t, found)
+		require.Zero(t, up, source)
+	}
+	for _, series := range []string{"outbox_relay_lag_events", "kafka_consumer_lag_records", "dead_letters_waiting"} {
+		_, found := value(series)
+		require.False(t, found, "%s is not known", series)
+	}
+	_, found := value("go_goroutines")
+	require.True(t, found)
+}

@@ -1,0 +1,222 @@
+package eventing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox/pause"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafka/admin"
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/outbox/operate"
+	"example.com/twinbox/internal/outbox/relay"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/tracing"
+	"example.com/twinbox/migrations"
+)
+
+// Setup is what a node needs to know. All fields but Source and Adopt are required.
+type Setup struct {
+	Service    string // names the service towards database and broker
+	Source     string // of its events. Empty: no restore of its database is looked for
+	Config     Config
+	Migrations []migrations.Set
+	Topics     []kafka.Topic                // that it writes to
+	Tables     []string                     // of its own, in which it adds, reads and changes rows
+	Validate   func(cloudevent.Event) error // the contract, on both sides
+	Admin      *service.Admin               // receives checks and metrics
+	Log        *slog.Logger
+
+	// Adopt brings back what an event of the service says that a restore took from its database; see
+	// restore.Confirm. Without it only the numbers go on behind such events.
+	Adopt func(context.Context, pgx.Tx, cloudevent.Event) error
+
+	// Operations makes what operates the service, to be put on the admin listener below the prefix. It is called before
+	// the database is known to answer: during an outage an operator is told so, instead of finding nothing there.
+	Operations func(*Node) (prefix string, handler http.Handler, err error)
+
+	client kafka.Config // of the service's Kafka clients; set by Open
+}
+
+// Node is one service's events: what it writes and what it consumes.
+type Node struct {
+	Pool   *pgxpool.Pool
+	Outbox *outbox.Outbox
+	Admin  *service.Admin
+	// Log is the service's logger. During an outage it leaves out what the circuits of the node tell of. CircuitLog is the
+	// logger for a circuit, which tells of an outage itself.
+	Log, CircuitLog *slog.Logger
+	// Traces gives the service's requests their spans: with or without a place to send them to, an event carries its
+	// request's trace on.
+	Traces trace.TracerProvider
+
+	Verifier      *Verifier         // part: ops
+	Spans         *cloudevent.Spans // nil: spans go nowhere // part: observability
+	traces        *tracing.Exporter // nil likewise // part: observability
+	setup         Setup
+	reasons       []Reason // the service's own // part: ops
+	dependencies  dependencies
+	publisher     message.Publisher
+	relay         *relay.Relay
+	relayDatabase *pgx.ConnConfig
+	writers       *writers
+	consumers     []*consumer
+	lags          admin.LagReader
+	gates         *pause.Gates // of the consumers // part: ops
+	copies        *prometheus.CounterVec
+	limited       *service.LimitedLog
+	bound         service.Listening // from Run on
+}
+
+// Open prepares the node and connects to nothing.
+func Open(ctx context.Context, setup Setup) (node *Node, err error) {
+	n := &Node{Admin: setup.Admin, CircuitLog: setup.Log, Traces: otel.GetTracerProvider()}
+	n.writers = &writers{node: n}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.Close())
+		}
+	}()
+	pool, relayDatabase, err := databaseConfig(setup.Config, setup.Service)
+	if err != nil {
+		return nil, err
+	}
+	setup.client = setup.Config.Client(setup.Service)
+	n.dependencies = newDependencies(setup, probeDatabase(pool.ConnConfig), func() { n.Pool.Reset() })
+	relayDatabase.Tracer = connectTracer{n.dependencies.database.Report}
+	n.relayDatabase = relayDatabase
+	n.limited = service.LimitLog(setup.Log.Handler(), n.dependencies.tell)
+	setup.Log = slog.New(n.limited)
+	n.setup, n.Log = setup, setup.Log
+	registry := setup.Admin.Registry()
+	n.Verifier = newVerifier(n) // part: ops
+	if n.Pool, err = n.openPool(ctx, pool); err != nil {
+		return nil, err
+	}
+	// part: observability, begin
+	n.traces = tracing.New(setup.Config.Tracing, setup.Service, setup.Config.Environment, setup.Log, registry)
+	if n.traces != nil {
+		n.Traces = n.traces.Provider()
+		n.Spans = cloudevent.NewSpans(n.Traces)
+	}
+	// part: observability, end
+	n.Outbox, err = outbox.New(outbox.Config{
+		MaxEventBytes: setup.Config.Outbox.MaxEventBytes,
+		Validate:      setup.Validate,
+		Refuse:        n.writers.refuse,
+		OnConflict:    outbox.OnConflict(setup.Config.Outbox.OnConflict),
+		Log:           setup.Log,
+		Registerer:    registry,
+		Spans:         n.Spans, // part: observability
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open outbox: %w", err)
+	}
+	client := setup.client
+	client.RetryFor = min(retryFor, client.PublishTimeout/2)
+	if n.publisher, err = setup.Config.Kafka.edge().publisher(client, setup.Log); err != nil {
+		return nil, fmt.Errorf("open publisher: %w", err)
+	}
+	// part: ops, begin
+	// The gates are shut until it is known which consumers are paused. That the database is away its circuit says.
+	n.gates = pause.NewGates(func(ctx context.Context) (map[string]pause.Paused, error) { return pause.Read(ctx, n.Pool) },
+		pausesEvery, n.dependencies.database.Report)
+	// part: ops, end
+	if n.relay, err = relay.New(n.relayConfig()); err != nil {
+		return nil, fmt.Errorf("open relay: %w", err)
+	}
+	if err = n.measure(); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	n.Admin.Explain(n.diagnose) // part: ops
+	n.Admin.Check("database", func(context.Context) error { return n.dependencies.database.Err() })
+	n.Admin.Check("broker", func(context.Context) error { return n.dependencies.broker.Err() })
+	n.Check("tables", checkTables(n.Pool, setup.Tables))
+	n.Admin.Check("relay", n.dependencies.behind(n.relay.Healthy))
+	// Events that the broker has not taken for longer than a relay may be silent, while it takes others: the topic is
+	// gone, a right is missing, a partition has no leader. Events that it refuses for good are a matter of their own keys.
+	n.Admin.Check("held events", n.dependencies.behind(func(ctx context.Context) error {
+		return operate.CheckHeld(ctx, n.Pool, setup.Config.maxSilence())
+	}))
+	return n, nil
+}
+
+// pausesEvery is how often an instance asks whether a consumer of it is paused. // part: ops
+const pausesEvery = 2 * time.Second // part: ops
+
+// retryFor is how long the publisher insists on a partition by itself. It is short because the relay, too, tries again,
+// and in the meantime publishes what goes to the other partitions.
+const retryFor = 500 * time.Millisecond
+
+func (n *Node) relayConfig() relay.Config {
+	setup := n.setup
+	cfg := setup.Config.Outbox
+	config := relay.Config{
+		Connect:        n.connectRelay,
+		Publisher:      n.publisher,
+		Destination:    n.dependencies.broker,
+		Wake:           n.Outbox.Wake(),
+		Listen:         cfg.Notify,
+		Scheduled:      n.Outbox,
+		BatchSize:      cfg.BatchSize,
+		PollMax:        setup.Config.poll(),
+		Lease:          cfg.Lease,
+		PublishTimeout: setup.Config.Kafka.PublishTimeout,
+		Retention:      cfg.Retention,
+		IDRetention:    setup.Config.Inbox.Retention,
+		MaxSilence:     setup.Config.maxSilence(),
+		Topics:         func(ctx context.Context) (map[string]int32, error) { return setup.partitions(ctx) },
+		Log:            setup.Log,
+		Registerer:     n.Admin.Registry(),
+		Spans:          n.Spans, // part: observability
+	}
+	if spreads, can := n.publisher.(interface{ SpreadKeys(topics map[string]int32) }); can {
+		config.SpreadKeys = spreads.SpreadKeys
+	}
+	if setup.Source != "" {
+		config.Published = setup.newest
+	}
+	return config
+}
+
+// Check adds a check to the readiness report that needs the database: while that is down it only says so.
+func (n *Node) Check(name string, check func(context.Context) error) {
+	n.Admin.Check(name, n.dependencies.needsDatabase(check))
+}
+
+// connectRelay waits until the database is there, so that the relay is back with it and not when its own pause ends.
+func (n *Node) connectRelay(ctx context.Context) (*pgx.Conn, error) {
+	if err := n.dependencies.database.Await(ctx); err != nil {
+		return nil, err
+	}
+	return pgx.ConnectConfig(ctx, n.relayDatabase)
+}
+
+// Close closes the pool and the connections to the broker. [Node.Run] does it; call it when Run is not reached.
+func (n *Node) Close() error {
+	if n.Pool != nil {
+		n.Pool.Close()
+	}
+	if n.limited != nil {
+		defer n.limited.Flush()
+	}
+	if n.publisher == nil {
+		return nil
+	}
+	if err := n.publisher.Close(); err != nil {
+		return fmt.Errorf("close publisher: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+package eventing_test
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/porttest"
+	"example.com/twinbox/dev/servicetest"
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/retention"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafka/admin"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/migrations"
+)
+
+const patience = 30 * time.Second
+
+var pingedEvent = cloudevent.Define[pinged](cloudevent.Declaration{Type: "test.pinged.v1"})
+
+type pinged struct {
+	N int `json:"n"`
+}
+
+// One node that hears itself: what a transaction adds comes back to a handler, once.
+func TestWhatIsAddedComesBackOnce(t *testing.T) {
+	t.Parallel()
+	kafkatest.OnBothEdges(t, func(t *testing.T, edge string) {
+		t.Parallel()
+		cfg := environ(t, pgtest.DSN(pgtest.New(t, sets...)), kafkatest.Brokers(t)[0], edge)
+		topic := kafkatest.Group(t)
+		ensureTopic(t, cfg, topic)
+		b := open(t, cfg)
+		handled, outcomes := make(chan int, 10), make(chan inbox.Outcome, 10)
+		mux := inbox.NewMux()
+		inbox.Handle(mux, pingedEvent, func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, data pinged) error {
+			handled <- data.N
+			return nil
+		})
+		require.NoError(t, b.node.Consume(eventing.Consumer{
+			Name: "test.pings", Topic: topic, Handlers: mux, Versioned: true,
+			OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { outcomes <- o },
+		}))
+		listening, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0", API: "127.0.0.1:0"},
+			func(group *service.Group, api net.Listener) {
+				b.node.StartConsumers(group)
+				group.Go("api", func(ctx context.Context) error {
+					<-ctx.Done()
+					return api.Close()
+				})
+			})
+		at := <-listening
+		require.NotEmpty(t, at.API)
+
+		err := pgx.BeginFunc(t.Context(), b.node.Pool, func(tx pgx.Tx) error {
+			_, err := b.node.Outbox.Add(t.Context(), tx, cloudevent.Event{
+				Source: "/test", Type: "test.pinged.v1", Topic: topic, Key: "k", Data: []byte(`{"n":7}`),
+			})
+			return err
+		})
+		require.NoError(t, err)
+		b.node.Outbox.Committed()
+		require.Equal(t, 7, <-handled)
+		require.Equal(t, inbox.Applied, <-outcomes)
+		waittest.Until(t, func() bool {
+			return servicetest.Status(t, "http://"+at.Admin+"/readyz") == http.StatusOK
+		})
+
+		b.stop()
+		require.NoError(t, <-ended)
+		require.Empty(t, handled)
+		require.ErrorContains(t, b.node.Pool.Ping(context.Background()), "closed pool", "nothing is left open")
+	})
+}
+
+func TestTheSessionsAreSetUpForThePromises(t *testing.T) {
+	t.Parallel()
+	b := open(t, environ(t, pgtest.DSN(pgtest.New(t, sets...)), "127.0.0.1:1",
+		"DATABASE_STATEMENT_TIMEOUT=7s", "DATABASE_MAX_CONNECTIONS=5"))
+	defer func() { require.NoError(t, b.node.Close()) }()
+	for setting, want := range map[string]string{
+		"statement_timeout": "7s", "idle_in_transaction_session_timeout": "1min",
+		"default_transaction_isolation": "read committed", "application_name": "test",
+	} {
+		var got string
+		require.NoError(t, b.node.Pool.QueryRow(t.Context(), `select current_setting($1)`, setting).Scan(&got))
+		require.Equal(t, want, got, setting)
+	}
+	require.EqualValues(t, 5, b.node.Pool.Config().MaxConns)
+}
+
+func TestASchemaThatDoesNotFitIsSaidAtOnce(t *testing.T) {
+	t.Parallel()
+	b := open(t, environ(t, pgtest.DSN(pgtest.New(t)), "127.0.0.1:1"))
+	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {
+		t.Error("started on an empty database")
+	})
+	err := <-ended
+	var wrong *migrations.SchemaError
+	require.ErrorAs(t, err, &wrong)
+}
+
+func TestADatabaseThatIsDownIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	b := open(t, environ(t, "postgres://u:hunter2@"+porttest.Reserve(t)+"/d", "127.0.0.1:1"))
+	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {
+		t.Error("started without a database")
+	})
+	b.stop()
+	require.NoError(t, <-ended, "to be stopped while waiting is no failure")
+}
+
+func TestAPortInUseEndsTheStart(t *testing.T) {
+	t.Parallel()
+	taken, _ := servicetest.Trap(t)
+	cfg := environ(t, pgtest.DSN(pgtest.New(t, sets...)), "127.0.0.1:1")
+	for name, at := range map[string]eventing.Listeners{
+		"admin": {Admin: taken}, "API": {Admin: "127.0.0.1:0", API: taken},
+	} {
+		b := open(t, cfg)
+		_, ended := b.run(at, func(*service.Group, net.Listener) { t.Error("started without its port") })
+		err := <-ended
+		require.ErrorContains(t, err, "open "+name+" listener")
+		require.ErrorContains(t, err, "address already in use")
+	}
+}
+
+func TestAConsumerThatCannotWorkIsRefused(t *testing.T) {
+	t.Parallel()
+	b := open(t, environ(t, pgtest.DSN(pgtest.New(t, sets...)), "127.0.0.1:1"))
+	defer func() { require.NoError(t, b.node.Close()) }()
+	err := b.node.Consume(eventing.Consumer{Topic: "t", Handlers: inbox.NewMux()})
+	require.ErrorContains(t, err, "consumer is missing")
+}
+
+func TestMigrateAndTopicsSayWhatTheyDid(t *testing.T) {
+	t.Parallel()
+	cfg := environ(t, pgtest.DSN(pgtest.New(t)), kafkatest.Brokers(t)[0])
+	var first, second bytes.Buffer
+	require.NoError(t, cfg.Migrate(t.Context(), &first, sets...))
+	require.NoError(t, cfg.Migrate(t.Context(), &second, sets...))
+	require.Contains(t, first.String(), "applied outbox/0001_")
+	require.Equal(t, "0 migrations applied, the schema is up to date\n", second.String())
+
+	topic := kafkatest.Group(t)
+	var out bytes.Buffer
+	require.NoError(t, cfg.EnsureTopics(t.Context(), &out, "test", cfg.Topics(topic)))
+	require.Equal(t, topic+": 6 partitions, kept 168h0m0s\n", out.String())
+
+	out.Reset()
+	cfg.Kafka.Partitions, cfg.Kafka.Retention = 12, 24*time.Hour
+	require.NoError(t, cfg.EnsureTopics(t.Context(), &out, "test", cfg.Topics(topic)))
+	require.Equal(t, topic+": 6 partitions, kept 168h0m0s; "+
+		"it stays as it is, and is not given 12 partitions, kept 24h0m0s\n", out.String(),
+		"what the broker has, not what is set")
+}
+
+func TestTheDatabasesPasswordIsInNoError(t *testing.T) {
+	t.Parallel()
+	cfg := environ(t, "postgres://u:hunter2@"+porttest.Reserve(t)+"/d", "127.0.0.1:1")
+	var out bytes.Buffer
+	err := cfg.Migrate(t.Context(), &out, sets...)
+	require.Error(t, err)
+	require.False(t, strings.Contains(err.Error()+out.String(), "hunter2"))
+	require.Error(t, cfg.EnsureTopics(t.Context(), &out, "test", cfg.Topics("t")))
+}
+
+// A topic that keeps its records for longer than the inbox remembers them ends the service: a record from its far end
+// would be applied again.
+func TestATopicThatOutlivesTheInboxIsRefused(t *testing.T) {
+	t.Parallel()
+	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
+	cfg := environ(t, pgtest.DSN(pool), brokers[0], "INBOX_RETENTION=240h")
+	topic := kafkatest.Group(t)
+	require.NoError(t, admin.EnsureTopics(t.Context(), cfg.Client("test"),
+		kafka.Topic{Name: topic, Partitions: 1, Retention: 192 * time.Hour}))
+	b := open(t, cfg)
+	require.NoError(t, b.node.Consume(eventing.Consumer{Name: "c", Topic: topic, Handlers: inbox.NewMux()}))
+	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(g *service.Group, _ net.Listener) {
+		b.node.StartConsumers(g)
+	})
+	err := <-ended
+	var wrong *retention.Violation
+	require.ErrorAs(t, err, &wrong)
+	require.Equal(t, retention.CheckRetention, wrong.Code)
+	requireExitCode(t, service.ExitUsage, err)
+}
+
+// requireExitCode asks as a service's program does.
+func requireExitCode(t *testing.T, want int, err error) {
+	t.Helper()
+	var coded interface{ ExitCode() int }
+	require.ErrorAs(t, err, &coded)
+	require.Equal(t, want, coded.ExitCode())
+}

@@ -1,0 +1,277 @@
+package eventing_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/kafkatest/kfake"
+	"example.com/twinbox/dev/kafkatest/kmsg"
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/migrations"
+)
+
+// report is what /readyz says: the checks that fail, with their reasons.
+func (b *bundle) report(t *testing.T) (code int, failing map[string]string) {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	b.admin.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", http.NoBody))
+	var report service.Readiness
+	require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &report))
+	failing = map[string]string{}
+	for _, check := range report.Checks {
+		if check.Status == service.StatusFailing {
+			failing[check.Name] = check.Reason
+		}
+	}
+	return answer.Code, failing
+}
+
+func (b *bundle) awaitReady(t *testing.T) {
+	t.Helper()
+	var last map[string]string
+	waittest.Until(t, func() bool {
+		code, failing := b.report(t)
+		last = failing
+		return code == http.StatusOK
+	}, "never ready: %v", &last)
+}
+
+// awaitFailing waits until the check says why it fails, and requires that no other one fails.
+func (b *bundle) awaitFailing(t *testing.T, check, reason string) {
+	t.Helper()
+	var last map[string]string
+	waittest.Until(t, func() bool {
+		code, failing := b.report(t)
+		last = failing
+		return code == http.StatusServiceUnavailable && len(failing) == 1 && strings.Contains(failing[check], reason)
+	}, "want %s for %q: %v", check, reason, &last)
+}
+
+// ready is a node that runs on the pool's database, and nothing happens in it.
+func ready(t *testing.T, pool *pgxpool.Pool, brokers []string, more ...string) *bundle {
+	t.Helper()
+	b := open(t, environ(t, pgtest.DSN(pool), brokers[0], more...))
+	b.serve(t)
+	b.awaitReady(t)
+	return b
+}
+
+func execute(t *testing.T, pool *pgxpool.Pool, sql string) {
+	t.Helper()
+	_, err := pool.Exec(t.Context(), sql)
+	require.NoError(t, err, sql)
+}
+
+// A database that answers and takes no commit is no database. Each cause is named, and its end is seen without a
+// request or an event that would try.
+func TestADatabaseThatTakesNoCommitIsNotReady(t *testing.T) {
+	t.Parallel()
+	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
+	b := ready(t, pool, brokers)
+	name := pgx.Identifier{pool.Config().ConnConfig.Database}.Sanitize()
+
+	execute(t, pool, `alter database `+name+` set default_transaction_read_only = on`)
+	b.awaitFailing(t, "database", "SQLSTATE 25006")
+	execute(t, pool, `begin read write; alter database `+name+` reset default_transaction_read_only; commit`)
+	b.awaitReady(t)
+
+	lock, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = lock.Exec(t.Context(), `lock table outbox in share mode`)
+	require.NoError(t, err)
+	b.awaitFailing(t, "tables", "insert into outbox: ERROR: canceling statement due to lock timeout")
+	require.NoError(t, lock.Rollback(t.Context()))
+	b.awaitReady(t)
+
+	held := make([]*pgxpool.Conn, b.node.Pool.Config().MaxConns)
+	for i := range held {
+		held[i], err = b.node.Pool.Acquire(t.Context())
+		require.NoError(t, err)
+	}
+	waittest.Until(t, func() bool {
+		_, failing := b.report(t)
+		return strings.HasPrefix(failing["tables"], "no answer within")
+	}, "every connection is taken")
+	for _, conn := range held {
+		conn.Release()
+	}
+	b.awaitReady(t)
+}
+
+func TestARightThatWasTakenAwayIsNotReady(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t, sets...)
+	cfg := pool.Config().ConnConfig
+	role := "serving_" + cfg.Database
+	execute(t, pool, `create role `+role+` login password 'x'`)
+	t.Cleanup(func() {
+		_, err := pool.Exec(context.WithoutCancel(t.Context()), `drop owned by `+role+`; drop role `+role)
+		require.NoError(t, err)
+	})
+	execute(t, pool, `grant select, insert, update, delete on all tables in schema public to `+role)
+	b := ready(t, pool, kafkatest.Brokers(t), "DATABASE_MAX_CONNECTIONS=4")
+	serving := make([]*pgxpool.Conn, 4)
+	for i := range serving {
+		var err error
+		serving[i], err = b.node.Pool.Acquire(t.Context())
+		require.NoError(t, err)
+		_, err = serving[i].Exec(t.Context(), `set role `+role)
+		require.NoError(t, err)
+	}
+	for _, conn := range serving {
+		conn.Release()
+	}
+	execute(t, pool, `revoke insert on dead_letter from `+role)
+	b.awaitFailing(t, "tables", "insert into dead_letter: ERROR: permission denied")
+	execute(t, pool, `grant insert on dead_letter to `+role)
+	b.awaitReady(t)
+	for _, right := range []string{"select", "update"} {
+		execute(t, pool, `revoke `+right+` on inbox_watermark from `+role)
+		b.awaitFailing(t, "tables", "no right to "+right+" inbox_watermark")
+		execute(t, pool, `grant `+right+` on inbox_watermark to `+role)
+		b.awaitReady(t)
+	}
+}
+
+// smallDisk is a database on a file system of its own, on a server of its own, and what fills and empties that. Where
+// this account may not mount one, the server refuses the space that a full disk would refuse.
+func smallDisk(t *testing.T) (pool *pgxpool.Pool, fill, empty func()) {
+	t.Helper()
+	server := pgtest.Durable(t)
+	outer, err := pgxpool.New(t.Context(), server.DSN("postgres"))
+	require.NoError(t, err)
+	t.Cleanup(outer.Close)
+	space, filling := mountSmall(t, outer)
+	if space == "" {
+		execute(t, outer, `create database small`)
+	} else {
+		execute(t, outer, `create tablespace small location '`+space+`'`)
+		execute(t, outer, `create database small tablespace small`)
+	}
+	dsn := server.DSN("small")
+	_, err = migrations.Apply(t.Context(), dsn, sets...)
+	require.NoError(t, err)
+	pool, err = pgxpool.New(t.Context(), dsn)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		pool.Close()
+		_, err := outer.Exec(context.WithoutCancel(t.Context()), `drop database small with (force)`)
+		require.NoError(t, err)
+		_, err = outer.Exec(context.WithoutCancel(t.Context()), `drop tablespace if exists small`)
+		require.NoError(t, err)
+	})
+	if space == "" {
+		return pool, func() { execute(t, outer, `alter database small set temp_file_limit = '8kB'`) },
+			func() { execute(t, outer, `alter database small reset temp_file_limit`) }
+	}
+	fill = func() {
+		file, err := os.Create(filling)
+		require.NoError(t, err)
+		for chunk := make([]byte, 1<<16); err == nil; {
+			_, err = file.Write(chunk)
+		}
+		require.ErrorIs(t, err, syscall.ENOSPC)
+		require.NoError(t, file.Close())
+	}
+	return pool, fill, func() { require.NoError(t, os.Remove(filling)) }
+}
+
+// mountSmall gives a folder for a tablespace on a small file system, and the name of a file that may fill it.
+func mountSmall(t *testing.T, pool *pgxpool.Pool) (space, filling string) {
+	t.Helper()
+	var data string
+	require.NoError(t, pool.QueryRow(t.Context(), `show data_directory`).Scan(&data))
+	info, err := os.Stat(data)
+	require.NoError(t, err)
+	owner := info.Sys().(*syscall.Stat_t)
+	dir := data + "-small"
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64m"); err != nil {
+		t.Logf("the full disk is played by the server: mount: %v", err)
+		return "", ""
+	}
+	t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, 0)) })
+	space = filepath.Join(dir, "space")
+	require.NoError(t, os.Mkdir(space, 0o700))
+	for _, path := range []string{dir, space} {
+		require.NoError(t, os.Chown(path, int(owner.Uid), int(owner.Gid)))
+	}
+	return space, filepath.Join(dir, "filling")
+}
+
+// A full disk refuses the page that a growing table needs, and goes on answering questions.
+func TestAFullDiskIsNotReady(t *testing.T) {
+	t.Parallel()
+	pool, fill, empty := smallDisk(t)
+	b := ready(t, pool, kafkatest.Brokers(t))
+	fill()
+	b.awaitFailing(t, "database", "SQLSTATE 53")
+	var one int
+	require.NoError(t, pool.QueryRow(t.Context(), `select 1`).Scan(&one), "a question is still answered")
+	empty()
+	b.awaitReady(t)
+}
+
+// The broker answers, knows its topics and acknowledges nothing: it is cut off from its peers. What waits for it makes
+// the service unready within twice OUTBOX_POLL, and ready again when it has been acknowledged.
+func TestABrokerThatAcknowledgesNothingIsNotReady(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	b := ready(t, pgtest.New(t, sets...), brokers, "KAFKA_PUBLISH_TIMEOUT=500ms", "OUTBOX_POLL=1s")
+	topic := kafkatest.Group(t)
+	ensureTopic(t, environ(t, pgtest.DSN(b.node.Pool), brokers[0]), topic)
+	back := swallow(cluster, kmsg.Produce)
+	defer back()
+	b.add(t, topic, "k")
+	b.awaitFailing(t, "relay", "nothing moved for")
+	back()
+	b.awaitReady(t)
+	require.NotEmpty(t, kafkatest.ReadAll(t, brokers, topic, 1))
+}
+
+// A topic that is gone holds up its own events. That others are published does not hide it.
+func TestATopicThatIsGoneIsNotReady(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	pool := pgtest.New(t, sets...)
+	b := ready(t, pool, brokers, "KAFKA_PUBLISH_TIMEOUT=500ms", "OUTBOX_POLL=1s")
+	there, gone := kafkatest.Group(t), kafkatest.Group(t)
+	cfg := environ(t, pgtest.DSN(pool), brokers[0])
+	ensureTopic(t, cfg, there)
+	b.add(t, gone, "k")
+	waittest.Until(t, func() bool { // others go on all the time
+		b.add(t, there, "k")
+		code, failing := b.report(t)
+		return code == http.StatusServiceUnavailable && strings.Contains(failing["held events"], gone) && len(failing) == 1
+	})
+	ensureTopic(t, cfg, gone)
+	b.awaitReady(t)
+}
+
+// swallow keeps the broker from answering requests of a kind until the function is called.
+func swallow(cluster *kfake.Cluster, key kmsg.Key) (back func()) {
+	away := make(chan struct{})
+	back = sync.OnceFunc(func() { close(away) })
+	cluster.ControlKey(int16(key), func(kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		cluster.SleepControl(func() { <-away })
+		return nil, nil, false
+	})
+	return back
+}

@@ -1,0 +1,162 @@
+package eventing_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/eventing"
+)
+
+const repeatedConsumer = "test.repeated"
+
+func newAdmin(t *testing.T, brokers []string) sarama.ClusterAdmin {
+	t.Helper()
+	settings := sarama.NewConfig()
+	settings.Version = sarama.V3_6_0_0
+	cluster, err := sarama.NewClusterAdmin(brokers, settings)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, cluster.Close()) })
+	return cluster
+}
+
+// outcomesOf runs a node that consumes the topic until it has dealt with n records, and stops it in good order. Its
+// handler refuses an n of 13.
+func outcomesOf(t *testing.T, cfg eventing.Config, topic string, n int) map[inbox.Outcome]int {
+	t.Helper()
+	b := open(t, cfg)
+	outcomes, mux := make(chan inbox.Outcome, 100), inbox.NewMux()
+	inbox.Handle(mux, pingedEvent, func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, data pinged) error {
+		if data.N == 13 {
+			return inbox.Permanent(errors.New("refused"))
+		}
+		return nil
+	})
+	require.NoError(t, b.node.Consume(eventing.Consumer{
+		Name: repeatedConsumer, Topic: topic, Handlers: mux, Versioned: true,
+		OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { outcomes <- o },
+	}))
+	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(group *service.Group, _ net.Listener) {
+		b.node.StartConsumers(group)
+	})
+	seen := map[inbox.Outcome]int{}
+	for range n {
+		select {
+		case o := <-outcomes:
+			seen[o]++
+		case <-time.After(patience):
+			require.FailNow(t, "the partition stands", "%v", seen)
+		}
+	}
+	waitForCommit(t, cfg, topic)
+	b.stop()
+	require.NoError(t, <-ended)
+	require.Empty(t, outcomes)
+	return seen
+}
+
+// waitForCommit waits until the group has committed all of the topic's one partition. On Watermill's edge a stop before
+// that brings the last record once more.
+func waitForCommit(t *testing.T, cfg eventing.Config, topic string) {
+	t.Helper()
+	client, err := sarama.NewClient(cfg.Kafka.Brokers, nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, client.Close()) }()
+	end, err := client.GetOffset(topic, 0, sarama.OffsetNewest)
+	require.NoError(t, err)
+	admin, group := newAdmin(t, cfg.Kafka.Brokers), groupOf(cfg)
+	waittest.Until(t, func() bool {
+		offsets, err := admin.ListConsumerGroupOffsets(group, map[string][]int32{topic: {0}})
+		return err == nil && offsets.GetBlock(topic, 0).Offset == end
+	}, "the group commits")
+}
+
+func groupOf(cfg eventing.Config) string {
+	return "twinbox." + cfg.Environment + "." + repeatedConsumer
+}
+
+// A batch that lies on the log twice, because its producer did not hear of the first time and has forgotten its number,
+// has one effect and one dead letter for each event. A record without an id is another record at another place. And
+// when the group has lost its offsets, everything comes again from the same places and nothing happens.
+func TestABatchThatComesAgain(t *testing.T) {
+	t.Parallel()
+	kafkatest.OnBothEdges(t, func(t *testing.T, edge string) {
+		t.Parallel()
+		pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
+		cfg := environ(t, pgtest.DSN(pool), brokers[0], edge, "KAFKA_TOPIC_PARTITIONS=1")
+		topic := kafkatest.Group(t)
+		ensureTopic(t, cfg, topic)
+		at, batch := time.Now(), []*sarama.ProducerMessage{}
+		for _, row := range []struct {
+			id, key, data string
+			version       int64
+		}{
+			{"a/1", "a", `{"n":1}`, 1},
+			{"b/1", "b", `{"n":1}`, 1},
+			{"a/2", "a", `{"n":2}`, 2},
+			{"b/2", "b", `{"n":13}`, 2}, // refused, and the next one of its key waits behind it
+			{"b/3", "b", `{"n":3}`, 3},
+		} {
+			record, err := kafka.Marshaler{}.Marshal(topic, cloudevent.Event{
+				ID: row.id, Source: "/test", Type: "test.pinged.v1", Key: row.key, Version: row.version, Time: at,
+				Data: []byte(row.data),
+			}.Message())
+			require.NoError(t, err)
+			batch = append(batch, record)
+		}
+		batch = append(batch, &sarama.ProducerMessage{Topic: topic, Value: sarama.StringEncoder("no event")})
+		letters := func() (n int) {
+			require.NoError(t, pool.QueryRow(t.Context(), `select count(*) from dead_letter`).Scan(&n))
+			return n
+		}
+
+		sendRaw(t, brokers, batch...)
+		require.Equal(t, map[inbox.Outcome]int{inbox.Applied: 3, inbox.Dead: 2, inbox.Parked: 1},
+			outcomesOf(t, cfg, topic, 6))
+		require.Equal(t, 3, letters())
+
+		sendRaw(t, brokers, batch...)
+		require.Equal(t, map[inbox.Outcome]int{inbox.Duplicate: 5, inbox.Dead: 1}, outcomesOf(t, cfg, topic, 6))
+		require.Equal(t, 4, letters())
+
+		require.NoError(t, newAdmin(t, brokers).DeleteConsumerGroup(groupOf(cfg)))
+		require.Equal(t, map[inbox.Outcome]int{inbox.Duplicate: 10, inbox.Dead: 2}, outcomesOf(t, cfg, topic, 12))
+		require.Equal(t, 4, letters())
+	})
+}
+
+// Two environments on one broker: each has groups of its own, so neither takes records away from the other. But a
+// record does not say which environment it is from: on a topic that both use, each applies what the other wrote.
+func TestEnvironmentsShareTopicsButNoGroups(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Group(t)
+	blue := environ(t, pgtest.DSN(pgtest.New(t, sets...)), brokers[0], "KAFKA_TOPIC_PARTITIONS=1")
+	green := environ(t, pgtest.DSN(pgtest.New(t, sets...)), brokers[0])
+	require.NotEqual(t, blue.Environment, green.Environment)
+	ensureTopic(t, blue, topic)
+	for _, cfg := range []eventing.Config{blue, green} {
+		record, err := kafka.Marshaler{}.Marshal(topic, cloudevent.Event{
+			ID: "of " + cfg.Environment, Source: "/test", Type: "test.pinged.v1", Key: cfg.Environment, Version: 1,
+			Time: time.Now(), Data: []byte(`{"n":1}`),
+		}.Message())
+		require.NoError(t, err)
+		sendRaw(t, brokers, record)
+	}
+	for _, cfg := range []eventing.Config{blue, green} {
+		require.Equal(t, map[inbox.Outcome]int{inbox.Applied: 2}, outcomesOf(t, cfg, topic, 2))
+	}
+}

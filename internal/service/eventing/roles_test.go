@@ -1,0 +1,147 @@
+package eventing_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/servicetest"
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/migrations"
+)
+
+// as is the URL for another role.
+func as(t *testing.T, role, dsn string) string {
+	t.Helper()
+	address, err := url.Parse(dsn)
+	require.NoError(t, err)
+	address.User = url.User(role)
+	return address.String()
+}
+
+// A service serves as a role that owns nothing: everything works, partitions are made and dropped, and the tables, the
+// events and the audit trail are safe from it.
+func TestTheServingRoleOwnsNothing(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	run := func(sql string) {
+		t.Helper()
+		_, err := pool.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	var database string
+	require.NoError(t, pool.QueryRow(t.Context(), `select current_database()`).Scan(&database))
+	owner, serving := database+"_owner", database+"_serving"
+	run("create role " + owner + " login; create role " + serving + " login")
+	run("alter database " + database + " owner to " + owner)
+	cfg := environ(t, as(t, serving, pgtest.DSN(pool)), kafkatest.Brokers(t)[0],
+		"MIGRATE_DATABASE_URL="+as(t, owner, pgtest.DSN(pool)), "KAFKA_TOPIC_RETENTION=1m", "INBOX_REPLAY_WINDOW=0s",
+		"INBOX_RETENTION=1h")
+	var out bytes.Buffer
+	for range 2 { // the second time it finds its own grants
+		require.NoError(t, cfg.Migrate(t.Context(), &out, sets...))
+	}
+	again := "0 migrations applied, the schema is up to date\n" + serving + " may serve\n"
+	require.True(t, strings.HasSuffix(out.String(), again), out.String())
+	run(`drop table public.outbox_3000001`) // so that there is something to make; inbox_past is there to be dropped
+	var tomorrow string
+	require.NoError(t, pool.QueryRow(t.Context(), `select 'public.inbox_' || to_char(now() at time zone 'UTC'
+		+ interval '1 day', 'YYYYMMDD')`).Scan(&tomorrow))
+	run(`drop table ` + tomorrow)
+	run(`drop table public.inbox_past`) // it ends today, which is not yet forgotten in the day's first hour
+	run(`create table public.inbox_past partition of public.inbox for values from ('2000-01-01') to ('2001-01-01')`)
+	run(`alter table public.inbox_past owner to ` + owner)
+
+	topic := kafkatest.Group(t)
+	ensureTopic(t, cfg, topic)
+	handled := make(chan int, 1)
+	mux := inbox.NewMux()
+	inbox.Handle(mux, pingedEvent, func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, data pinged) error {
+		handled <- data.N
+		return nil
+	})
+	b := open(t, cfg, cfg.Topics(topic)...)
+	require.NoError(t, b.node.Consume(eventing.Consumer{
+		Name: "test.pings", Topic: topic, Handlers: mux, Versioned: true,
+	}))
+	listening, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"},
+		func(group *service.Group, _ net.Listener) { b.node.StartConsumers(group) })
+	at := <-listening
+	require.NoError(t, pgx.BeginFunc(t.Context(), b.node.Pool, func(tx pgx.Tx) error {
+		_, err := b.node.Outbox.Add(t.Context(), tx, cloudevent.Event{
+			Type: "test.pinged.v1", Topic: topic, Key: "k", Source: "/test", Data: []byte(`{"n":7}`),
+		})
+		return err
+	}))
+	select {
+	case n := <-handled:
+		require.Equal(t, 7, n)
+	case <-time.After(patience):
+		require.FailNow(t, "the event did not come")
+	}
+	waittest.Until(t, func() bool {
+		var made, dropped bool
+		err := pool.QueryRow(t.Context(), `select to_regclass('public.outbox_3000001') is not null
+			and to_regclass($1) is not null, to_regclass('public.inbox_past') is null`, tomorrow).Scan(&made, &dropped)
+		return err == nil && made && dropped
+	})
+	waittest.Until(t, func() bool {
+		return servicetest.Status(t, "http://"+at.Admin+"/readyz") == http.StatusOK
+	})
+
+	for statement, code := range map[string]string{
+		`drop table public.no_such_profile`:                                                       "42P01",
+		`drop table public.outbox`:                                                                "42501",
+		`alter table public.inbox add column x int`:                                               "42501",
+		`truncate public.dead_letter`:                                                             "42501",
+		`create table public.mine ()`:                                                             "42501",
+		`update public.outbox set payload = ''`:                                                   "42501",
+		`delete from public.outbox`:                                                               "42501",
+		`delete from public.outbox_1`:                                                             "42501",
+		`update public.operator_action set operator = 'me'`:                                       "42501",
+		`delete from public.operator_action`:                                                      "42501",
+		`insert into public.migration_outbox (version_id) values (9)`:                             "42501",
+		`select public.outbox_drop_partition('outbox_1')`:                                         "55006",
+		`select public.outbox_drop_partition('dead_letter')`:                                      "42P01",
+		`select public.inbox_drop_day('inbox_watermark')`:                                         "42P01",
+		`select public.inbox_drop_day('inbox_' || to_char(now() at time zone 'UTC', 'YYYYMMDD'))`: "55006",
+		`select public.inbox_create_day(now() + interval '1 hour 1 second', 1)`:                   "22023",
+	} {
+		_, err := b.node.Pool.Exec(t.Context(), statement)
+		refused, is := errors.AsType[*pgconn.PgError](err)
+		require.True(t, is, "%s: %v", statement, err)
+		require.Equal(t, code, refused.Code, statement)
+	}
+	b.stop()
+	require.NoError(t, <-ended)
+	_, err := migrations.Apply(t.Context(), pgtest.DSN(pool), migrations.Lease) // by hand, as the superuser
+	require.NoError(t, err)
+	require.Error(t, migrations.Grant(t.Context(), as(t, serving, pgtest.DSN(pool)), serving), "it grants itself nothing")
+}
+
+func TestTheOwnersURLLeadsToTheSameDatabase(t *testing.T) {
+	t.Parallel()
+	for owner, problems := range map[string]int{"postgres://o@db/other": 1, "postgres://o@direct/customer": 0, "": 0} {
+		_, err := load(t, "DATABASE_URL=postgres://s@db/customer", "KAFKA_BROKERS=k:9092", "MIGRATE_DATABASE_URL="+owner)
+		all := &config.Error{}
+		require.True(t, err == nil || errors.As(err, &all))
+		require.Len(t, all.Problems, problems, owner)
+	}
+}

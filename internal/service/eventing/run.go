@@ -1,0 +1,160 @@
+package eventing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/inbox/retention"
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/outbox/restore"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/migrations"
+)
+
+// Listeners are the addresses a service listens on. API is empty for a service without one.
+type Listeners struct{ Admin, API string }
+
+// Run is the life of a service around its node: it opens the admin listener, waits for the database, starts the relay,
+// waits until events may be written, opens the API's listener, lets start start what writes and consumes, says that it
+// listens, and returns when the group has stopped. The group stops in reverse, so the relay is still there for the last
+// events. An error that only another setting can cure, of the service, a server or a topic, has the exit code of a
+// wrong configuration.
+//
+// While it waits, /livez answers, /readyz says what is missing, and the API accepts no connection. A task that fails
+// meanwhile ends the wait: what is waited for may be its work, as the first lead of a relay is.
+func (n *Node) Run(
+	group *service.Group, at Listeners, host service.Host, start func(group *service.Group, api net.Listener),
+) error {
+	group.OnStop("connections", n.Close)
+	bound, err := n.open(group.Context(), group, at, start)
+	switch {
+	case err == nil:
+		host.Announce(bound)
+	case group.Context().Err() == nil:
+		group.Go("start", func(context.Context) error { return err })
+	}
+	err = group.Wait()
+	if isRefusal(err) {
+		return refusal{err}
+	}
+	return err
+}
+
+func (n *Node) open(
+	ctx context.Context, group *service.Group, at Listeners, start func(*service.Group, net.Listener),
+) (bound service.Listening, err error) {
+	if n.setup.Operations != nil {
+		prefix, operations, err := n.setup.Operations(n)
+		if err != nil {
+			return bound, fmt.Errorf("offer operations: %w", err)
+		}
+		n.Admin.Handle(prefix, operations)
+	}
+	var listen net.ListenConfig
+	admin, err := listen.Listen(ctx, "tcp", at.Admin)
+	if err != nil {
+		return bound, fmt.Errorf("open admin listener: %w", err)
+	}
+	group.Go("admin", func(ctx context.Context) error { return n.Admin.Serve(ctx, admin) })
+	bound.Admin = admin.Addr().String()
+	n.bound = bound
+	if n.traces != nil { // before what makes spans, and so it stops after it // part: observability, begin
+		group.Go("traces", n.traces.Run)
+	}
+	// part: observability, end
+	group.Go("database circuit", n.dependencies.database.Run)
+	group.Go("broker circuit", n.dependencies.broker.Run)
+	err = n.await(ctx, "database", func(ctx context.Context) error {
+		return migrations.Check(ctx, n.Pool, n.setup.Migrations...)
+	})
+	if err != nil {
+		return bound, err
+	}
+	group.Go("relay", func(ctx context.Context) error { // which does not wait for the answer: there may be no broker yet
+		return n.runWhileAsking(ctx, "sizes of topics", n.setup.checkSizes, n.relay.Run)
+	})
+	group.Go("writers", n.writers.await)
+	if err := n.await(ctx, "outbox", n.writers.check); err != nil {
+		return bound, err
+	}
+	if at.API == "" {
+		start(group, nil)
+		return bound, nil
+	}
+	api, err := listen.Listen(ctx, "tcp", at.API)
+	if err != nil {
+		return bound, fmt.Errorf("open API listener: %w", err)
+	}
+	bound.API = api.Addr().String()
+	start(group, api)
+	return bound, nil
+}
+
+// runWhileAsking runs tasks together, and beside them repeats a check until it passes. The tasks end with an error of
+// the check that waiting does not change.
+func (n *Node) runWhileAsking(
+	ctx context.Context, what string, check func(context.Context) error, tasks ...func(context.Context) error,
+) error {
+	together, ctx := errgroup.WithContext(ctx)
+	together.Go(func() error {
+		if err := n.await(ctx, what, check); ctx.Err() == nil {
+			return err
+		}
+		return nil
+	})
+	for _, task := range tasks {
+		together.Go(func() error { return task(ctx) })
+	}
+	return together.Wait()
+}
+
+// await repeats a check until it passes, and says what it waits for. An error that waiting does not change ends it.
+func (n *Node) await(ctx context.Context, what string, check func(context.Context) error) error {
+	for pauses := (failure.Backoff{Min: 100 * time.Millisecond, Max: time.Second}); ; {
+		err := check(ctx)
+		if err == nil {
+			return nil
+		}
+		if lasts(err) {
+			return fmt.Errorf("check %s: %w", what, err)
+		}
+		if ctx.Err() == nil {
+			n.Log.WarnContext(ctx, "waiting", "for", what, "error", err)
+			n.dependencies.report(err)
+		}
+		if err := failure.Sleep(ctx, pauses.Next()); err != nil {
+			return fmt.Errorf("check %s: %w", what, err)
+		}
+	}
+}
+
+// lasts says of a check's error that waiting changes nothing: a schema that does not fit, or a refusal. That the
+// database was restored, or is not compared with the broker yet, the relay or an operator settles meanwhile.
+func lasts(err error) bool {
+	_, ofSchema := errors.AsType[*migrations.SchemaError](err)
+	refused, ofOutbox := errors.AsType[*outbox.CheckError](err)
+	settled := ofOutbox && (refused.Has(restore.CodeRestored) || refused.Has(restore.CodeNotCompared))
+	return ofSchema || isRefusal(err) && !settled
+}
+
+// refusal is an error that comes again with every start, until an operator changes a setting: synchronous_commit, the
+// number of a topic's partitions, a retention that is too short. Outbox and inbox refuse to work on that, since events
+// would be lost or repeated; what their refusal means for the process is said here.
+type refusal struct{ error }
+
+func (r refusal) Unwrap() error { return r.error }
+
+// ExitCode is that of a wrong configuration: starting again will not help.
+func (refusal) ExitCode() int { return service.ExitUsage }
+
+func isRefusal(err error) bool {
+	_, ofOutbox := errors.AsType[*outbox.CheckError](err)
+	_, ofInbox := errors.AsType[*retention.Violation](err)
+	return ofOutbox || ofInbox
+}

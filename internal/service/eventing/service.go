@@ -1,0 +1,167 @@
+// Package eventing runs the common part of every service: one database with an outbox and its relay, one
+// broker with consumers and their inbox. A service declares its consumers ([Node.Consume]) and writes its
+// events through [Node.Outbox]; the rest is the same for all services, and so are its settings
+// ([Config]).
+//
+// It joins the parts and adds no promise: those are in outbox, inbox and kafka.
+package eventing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event/schema"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/migrations"
+)
+
+// A Service declares one service once: its program, its life and its description for others are made of this. All
+// fields but Source, API, Tables, Adopt and Operations are required; they are those of [Setup].
+type Service[C Settings] struct {
+	Name       string
+	Source     string
+	Contract   func() (*schema.Checker, error)
+	API        []byte           // the OpenAPI document of its API, as JSON; the admin listener shows it
+	Migrations []migrations.Set // of its database, in the order of application
+	Tables     []string
+	Adopt      func(context.Context, pgx.Tx, cloudevent.Event) error
+	Operations func(node *Node) (prefix string, handler http.Handler, err error)
+
+	// SetUp builds the service's own parts around its node, and returns the function that starts them. The group stops
+	// them in the reverse order, and then the relay.
+	SetUp func(node *Node, cfg C) (start func(group *service.Group, api net.Listener), err error)
+}
+
+// Settings is the interface of every service's configuration. Embedding [Config] implements most of it.
+type Settings interface {
+	Shared() Config
+	Listeners() Listeners
+	Topics() []kafka.Topic
+	Client(service string) kafka.Config
+	Rules() []config.Rule
+}
+
+// Shared is the part of a configuration that is the same in all services.
+func (c Config) Shared() Config { return c }
+
+// Run is the service, from its configuration to the end of ctx and the drain after it.
+func (s Service[C]) Run(ctx context.Context, cfg C, host service.Host) error {
+	return s.run(ctx, cfg, host, nil)
+}
+
+// run gives opened, if there is one, what reads the consumers' lags, before anything runs.
+func (s Service[C]) run(ctx context.Context, cfg C, host service.Host, opened func(Lags)) error {
+	shared, at := cfg.Shared(), cfg.Listeners()
+	group := service.NewGroup(ctx, host.Log, shared.DrainFor)
+	contract, err := s.Contract()
+	if err != nil {
+		return fmt.Errorf("load contract: %w", err)
+	}
+	admin := service.NewAdmin(service.AdminConfig{
+		Log: host.Log, Draining: group.Draining(), Hosts: shared.adminNames(at.Admin),
+	})
+	if s.API != nil {
+		admin.Document(s.API)
+	}
+	node, err := Open(ctx, Setup{
+		Service: s.Name, Source: s.Source, Config: shared, Migrations: s.Migrations, Topics: cfg.Topics(),
+		Tables: s.Tables, Validate: contract.Validate, Adopt: s.Adopt, Operations: s.Operations, Log: host.Log,
+		Admin: admin,
+	})
+	if err != nil {
+		return err
+	}
+	start, err := s.SetUp(node, cfg)
+	if err != nil {
+		return errors.Join(err, node.Close())
+	}
+	if opened != nil {
+		opened(consumerLag{node}.read)
+	}
+	return node.Run(group, at, host, start)
+}
+
+// Main is the whole program: a main function adds the process around it.
+func (s Service[C]) Main(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
+	program := service.Program[C]{
+		Name: s.Name,
+		Settings: func(cfg C) service.Settings {
+			shared := cfg.Shared()
+			return service.Settings{
+				AdminAddr: cfg.Listeners().Admin, LogLevel: shared.LogLevel, LogFormat: shared.LogFormat,
+			}
+		},
+		Serve: s.Run,
+		Migrate: func(ctx context.Context, cfg C, out io.Writer) error {
+			return cfg.Shared().Migrate(ctx, out, s.Migrations...)
+		},
+		Topics: func(ctx context.Context, cfg C, out io.Writer) error {
+			return cfg.Shared().EnsureTopics(ctx, out, s.Name, cfg.Topics())
+		},
+	}
+	return program.Run(ctx, args, environ, stdout, stderr)
+}
+
+// Described is a service without the type of its configuration, for code that runs, operates or documents all services.
+type Described struct {
+	Name       string
+	Migrations []migrations.Set
+	API        []byte // the OpenAPI document of its API; empty: it has none
+
+	// Load reads the service's configuration as its program would. Beside an error it returns what could be read.
+	Load func(environ []string) (*Instance, error)
+}
+
+// Describe is the service without the type of its configuration.
+func (s Service[C]) Describe() Described {
+	return Described{Name: s.Name, Migrations: s.Migrations, API: s.API, Load: func(environ []string) (*Instance, error) {
+		cfg, i := new(C), &Instance{}
+		err := config.Load(environ, cfg)
+		i.Settings = *cfg
+		i.Variables = func() []config.Setting { return config.Describe(cfg) }
+		i.Run = func(ctx context.Context, host service.Host) error { return s.run(ctx, *cfg, host, i.Opened) }
+		return i, err
+	}}
+}
+
+// Unset is the service with the defaults alone, which do not suffice to run it.
+func (d Described) Unset() *Instance {
+	instance, _ := d.Load(nil) // what is required is missing
+	return instance
+}
+
+// Instance is a service with its configuration.
+type Instance struct {
+	Settings
+
+	// Variables are those that the service reads, with the values in effect.
+	Variables func() []config.Setting
+	// Run runs the service until ctx ends, and drains it.
+	Run func(ctx context.Context, host service.Host) error
+	// Opened gets what reads how far the consumers are, before anything runs. Optional.
+	Opened func(Lags)
+}
+
+// Reads reports whether the service knows the variable.
+func (i *Instance) Reads(variable string) bool { return i.variable(variable).Variable != "" }
+
+// Value is a variable's value in effect, "" where the service does not know it.
+func (i *Instance) Value(variable string) string { return i.variable(variable).Value }
+
+func (i *Instance) variable(name string) (found config.Setting) {
+	for _, v := range i.Variables() {
+		if v.Variable == name {
+			found = v
+		}
+	}
+	return found
+}

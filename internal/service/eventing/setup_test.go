@@ -1,0 +1,132 @@
+package eventing_test
+
+import (
+	"context"
+	"flag"
+	"log/slog"
+	"net"
+	"testing"
+
+	"github.com/IBM/sarama"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox/deadletter"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafka/admin"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/migrations"
+)
+
+// Tests with a broker and a database wait more than they compute, so eight run side by side unless -parallel says
+// otherwise; the command line is parsed later.
+func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "8")
+	pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...)
+}
+
+var sets = []migrations.Set{migrations.Audit, migrations.Outbox, migrations.Inbox}
+
+// load reads a config from its variables, as a service does.
+func load(t *testing.T, environ ...string) (eventing.Config, error) {
+	t.Helper()
+	var cfg struct{ eventing.Config }
+	err := config.Load(environ, &cfg)
+	return cfg.Config, err
+}
+
+// environ is a complete environment on addresses that answer. Nothing in it runs out while the machine stands still for
+// some seconds: a member that the group has given up gets its records again, and what was published in vain lies on the
+// topic twice. Nor does anything here wait for one of these times to pass.
+func environ(t *testing.T, dsn, broker string, more ...string) eventing.Config {
+	t.Helper()
+	cfg, err := load(t, append([]string{
+		"DATABASE_URL=" + dsn, "KAFKA_BROKERS=" + broker, "KAFKA_SESSION_TIMEOUT=1m", "KAFKA_PUBLISH_TIMEOUT=20s",
+		"OUTBOX_LEASE=1m", "ENVIRONMENT=" + "t" + kafkaSafe(t), kafkatest.Edge(),
+	}, more...)...)
+	require.NoError(t, err)
+	return cfg
+}
+
+// kafkaSafe names the test's consumer groups.
+func kafkaSafe(t *testing.T) string {
+	t.Helper()
+	name := kafkatest.Group(t)
+	return name[len(name)-8:]
+}
+
+// bundle is a node before anything runs.
+type bundle struct {
+	node  *eventing.Node
+	admin *service.Admin
+	group *service.Group
+	stop  context.CancelFunc
+	ctx   context.Context
+}
+
+func open(t *testing.T, cfg eventing.Config, topics ...kafka.Topic) *bundle {
+	t.Helper()
+	return openWith(t, slog.New(slog.DiscardHandler), cfg, topics...)
+}
+
+func openWith(t *testing.T, log *slog.Logger, cfg eventing.Config, topics ...kafka.Topic) *bundle {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	t.Cleanup(stop)
+	group := service.NewGroup(ctx, log, patience)
+	admin := service.NewAdmin(service.AdminConfig{Log: log, Draining: group.Draining(), CheckTimeout: patience})
+	node, err := eventing.Open(ctx, eventing.Setup{
+		Service: "test", Config: cfg, Migrations: sets, Topics: topics, Admin: admin, Log: log,
+		Tables:   []string{"inbox_watermark"},
+		Validate: func(cloudevent.Event) error { return nil },
+	})
+	require.NoError(t, err)
+	return &bundle{node: node, admin: admin, group: group, stop: stop, ctx: ctx}
+}
+
+// run runs the node in the background. listening gets the bound addresses once; ended gets Run's result.
+func (b *bundle) run(
+	at eventing.Listeners, start func(*service.Group, net.Listener),
+) (listening chan service.Listening, ended chan error) {
+	listening, ended = make(chan service.Listening, 1), make(chan error, 1)
+	host := service.Host{
+		Log:   slog.New(slog.DiscardHandler),
+		Ready: func(l service.Listening) { listening <- l },
+	}
+	go func() { ended <- b.node.Run(b.group, at, host, start) }()
+	return listening, ended
+}
+
+func ensureTopic(t *testing.T, cfg eventing.Config, name string) {
+	t.Helper()
+	require.NoError(t, admin.EnsureTopics(t.Context(), cfg.Client("test"), cfg.Topics(name)...))
+}
+
+// named is the setting that names a member; empty where the edge knows no names.
+func named(member string) (setting string) {
+	setting = "KAFKA_INSTANCE_ID=" + member // part: batch
+	return setting
+}
+
+func sendRaw(t *testing.T, brokers []string, records ...*sarama.ProducerMessage) {
+	t.Helper()
+	producer, err := sarama.NewSyncProducer(brokers, kafka.Config{Brokers: brokers}.Producer())
+	require.NoError(t, err)
+	for _, r := range records {
+		_, _, err := producer.SendMessage(r)
+		require.NoError(t, err)
+	}
+	require.NoError(t, producer.Close())
+}
+
+// deadLetters are all of the database, in the order of their ids.
+func deadLetters(ctx context.Context, pool *pgxpool.Pool) ([]deadletter.Letter, error) {
+	rows, _ := pool.Query(ctx, `select `+deadletter.Columns+` from dead_letter order by id`)
+	return pgx.CollectRows(rows, deadletter.Scan)
+}

@@ -1,0 +1,89 @@
+package eventing
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafka/admin"
+	"example.com/twinbox/internal/outbox"
+)
+
+func namesOf(topics []kafka.Topic) []string {
+	names := make([]string, len(topics))
+	for i, topic := range topics {
+		names[i] = topic.Name
+	}
+	return names
+}
+
+// lagPatience is shorter than a scrape's timeout.
+const lagPatience = time.Second
+
+// lagClient is how the broker is asked what waits.
+func (s Setup) lagClient() kafka.Config {
+	client := s.client
+	client.RequestTimeout = min(lagPatience, client.WithDefaults().PublishTimeout)
+	return client
+}
+
+// partitions lets the relay hold a topic back whose number of partitions is not the one its keys are spread over, and
+// an operator confirm it. The others are topics that the service no longer writes to, such as those of an earlier name.
+func (s Setup) partitions(ctx context.Context, others ...string) (map[string]int32, error) {
+	names := slices.Concat(namesOf(s.Topics), others)
+	slices.Sort(names)
+	return admin.PartitionCounts(ctx, s.client, slices.Compact(names)...)
+}
+
+// checkSizes returns an error if a topic that exists takes less than the largest event: one that the outbox accepts and
+// its topic refuses would park its key. A limit that is lowered later parks the keys that exceed it.
+func (s Setup) checkSizes(ctx context.Context) error {
+	names, largest := namesOf(s.Topics), s.Config.Outbox.MaxEventBytes
+	sizes, err := admin.ReadTopicSettings(ctx, s.client, names...)
+	if err != nil {
+		return err
+	}
+	var refused outbox.CheckError
+	for _, name := range names {
+		size, exists := sizes[name]
+		refused.RefuseIf(exists && size.MaxBytes < largest, "max_event_bytes",
+			fmt.Sprintf("%s takes %d bytes, an event may have %d", name, size.MaxBytes, largest))
+	}
+	return refused.Err()
+}
+
+// EnsureTopics creates the topics that are not there and says on out which there are, as the broker has them. One that
+// has another number of partitions or keeps its records for another time than the settings ask for stays as it is.
+func (c Config) EnsureTopics(ctx context.Context, out io.Writer, service string, topics []kafka.Topic) error {
+	client, names := c.Client(service), namesOf(topics)
+	if err := admin.EnsureTopics(ctx, client, topics...); err != nil {
+		return err
+	}
+	found, err := admin.PartitionCounts(ctx, client, names...)
+	if err != nil {
+		return fmt.Errorf("ensure topics: %w", err)
+	}
+	kept, err := admin.ReadTopicSettings(ctx, client, names...)
+	if err != nil {
+		return fmt.Errorf("ensure topics: %w", err)
+	}
+	for _, topic := range topics {
+		is := describeTopic(found[topic.Name], kept[topic.Name].Retention)
+		if set := describeTopic(topic.Partitions, topic.Retention); is != set {
+			is += "; it stays as it is, and is not given " + set
+		}
+		_, _ = fmt.Fprintf(out, "%s: %s\n", topic.Name, is)
+	}
+	return nil
+}
+
+func describeTopic(partitions int32, retention time.Duration) string {
+	kept := retention.String()
+	if retention < 0 {
+		kept = "for ever"
+	}
+	return fmt.Sprintf("%d partitions, kept %s", partitions, kept)
+}

@@ -1,0 +1,136 @@
+package eventing_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/IBM/sarama"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/servicetest"
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/outbox/operate"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/eventing"
+)
+
+// A topic gets more partitions while the service runs: it stays up and takes events, is not ready and says why, starts
+// again like that, and when the new number is confirmed every event comes, in its key's order.
+func TestAServiceOutlivesMorePartitions(t *testing.T) {
+	t.Parallel()
+	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
+	cfg := environ(t, pgtest.DSN(pool), brokers[0])
+	topic := kafkatest.Group(t)
+	ensureTopic(t, cfg, topic)
+	const keys, each = 20, 3
+	var mu sync.Mutex
+	seen := map[string][]int{}
+	start := func() (b *bundle, ready func() (int, string), ended chan error) {
+		b = open(t, cfg, cfg.Topics(topic)...)
+		mux := inbox.NewMux()
+		inbox.Handle(mux, pingedEvent, func(_ context.Context, _ pgx.Tx, e cloudevent.Event, data pinged) error {
+			mu.Lock()
+			defer mu.Unlock()
+			seen[e.Key] = append(seen[e.Key], data.N)
+			return nil
+		})
+		require.NoError(t, b.node.Consume(eventing.Consumer{
+			Name: "test.pings", Topic: topic, Handlers: mux, Versioned: true,
+		}))
+		listening, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"},
+			func(group *service.Group, _ net.Listener) { b.node.StartConsumers(group) })
+		at := <-listening
+		return b, func() (int, string) { return servicetest.Get(t, "http://"+at.Admin+"/readyz") }, ended
+	}
+	add := func(b *bundle, n int) {
+		require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+			for key := range keys {
+				_, err := b.node.Outbox.Add(t.Context(), tx, cloudevent.Event{
+					Type: "test.pinged.v1", Topic: topic, Key: fmt.Sprint(key), Source: "/test",
+					Data: fmt.Appendf(nil, `{"n":%d}`, n),
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+	}
+	handled := func(n int) func() bool {
+		return func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			all := 0
+			for _, events := range seen {
+				all += len(events)
+			}
+			return all >= n*keys
+		}
+	}
+	held := func(ready func() (int, string)) func() bool {
+		return func() bool {
+			status, report := ready()
+			return status == http.StatusServiceUnavailable && strings.Contains(report, "partition_count")
+		}
+	}
+
+	b, ready, ended := start()
+	add(b, 1)
+	waittest.Until(t, handled(1))
+	settings := sarama.NewConfig()
+	settings.Version = sarama.V3_6_0_0
+	admin, err := sarama.NewClusterAdmin(brokers, settings)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, admin.Close()) })
+	require.NoError(t, admin.CreatePartitions(topic, 2*cfg.Kafka.Partitions, nil, false))
+	waittest.Until(t, held(ready))
+	add(b, 2)
+	b.stop()
+	require.NoError(t, <-ended)
+
+	b, ready, ended = start()
+	waittest.Until(t, held(ready), "it starts, and is not ready for the same reason")
+	add(b, 3)
+	require.False(t, handled(2)())
+	_, err = operate.ConfirmPartitions(t.Context(), pool, topic, 2*cfg.Kafka.Partitions)
+	require.NoError(t, err)
+	waittest.Until(t, handled(each))
+	waittest.Until(t, func() bool { status, _ := ready(); return status == http.StatusOK })
+	b.stop()
+	require.NoError(t, <-ended)
+	for key, events := range seen {
+		require.Equal(t, []int{1, 2, 3}, events, key)
+	}
+}
+
+// A topic that takes less than the largest event would park the key of every event in between.
+func TestATopicForSmallerEventsIsRefused(t *testing.T) {
+	t.Parallel()
+	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
+	cfg := environ(t, pgtest.DSN(pool), brokers[0], "OUTBOX_MAX_EVENT_BYTES=20001")
+	settings := sarama.NewConfig()
+	settings.Version = sarama.V3_6_0_0
+	admin, err := sarama.NewClusterAdmin(brokers, settings)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, admin.Close()) })
+	topic, limit := kafkatest.Group(t), "20000"
+	require.NoError(t, admin.CreateTopic(topic, &sarama.TopicDetail{
+		NumPartitions: cfg.Kafka.Partitions, ReplicationFactor: 1,
+		ConfigEntries: map[string]*string{"max.message.bytes": &limit},
+	}, false))
+	_, ended := open(t, cfg, cfg.Topics(topic, kafkatest.Group(t))...).
+		run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {})
+	err = <-ended
+	require.ErrorContains(t, err, "max_event_bytes: "+topic+" takes 20000 bytes, an event may have 20001")
+	requireExitCode(t, service.ExitUsage, err)
+}

@@ -1,0 +1,136 @@
+package service_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/service"
+)
+
+// Every level writes itself and what is worse, and nothing else.
+func TestNewLogger_Levels(t *testing.T) {
+	t.Parallel()
+	levels := []string{"debug", "info", "warn", "error"}
+	for i, level := range levels {
+		var out bytes.Buffer
+		log, err := service.NewLogger(&out, level, "text")
+		require.NoError(t, err)
+		log.Debug("debug")
+		log.Info("info")
+		log.Warn("warn")
+		log.Error("error")
+		for j, message := range levels {
+			require.Equal(t, j >= i, strings.Contains(out.String(), "msg="+message), "%s at level %s", message, level)
+		}
+	}
+}
+
+// Records of machines in several zones are read side by side, so their times are UTC; a time that a record is about
+// stays what it is.
+func TestNewLogger_TimesAreUTC(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 4, 4, 5, 0, time.FixedZone("", 3600))
+	var out bytes.Buffer
+	log, err := service.NewLogger(&out, "info", "json")
+	require.NoError(t, err)
+	record := slog.NewRecord(at, slog.LevelInfo, "m", 0)
+	record.Add("due", at, slog.Group("of", "took", time.Minute, "until", at))
+	require.NoError(t, log.Handler().Handle(t.Context(), record))
+	require.JSONEq(t, `{"time":"2026-01-02T03:04:05Z","level":"INFO","msg":"m","due":"2026-01-02T04:04:05+01:00",
+		"of":{"took":"1m0s","until":"2026-01-02T04:04:05+01:00"}}`, out.String())
+}
+
+// logged are the records that a group wrote.
+func logged(t *testing.T, out *bytes.Buffer) (records []map[string]any) {
+	t.Helper()
+	for line := range strings.Lines(out.String()) {
+		var record map[string]any
+		require.NoError(t, json.Unmarshal([]byte(line), &record))
+		records = append(records, record)
+	}
+	return records
+}
+
+// The log of a process that has ended says which task failed, where it panicked, and what the stop waited for.
+func TestGroup_SaysWhyItStopped(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		run     func(ctx context.Context) error
+		message string
+		stack   bool
+	}{
+		"failed":   {func(context.Context) error { return errors.New("boom") }, "task failed", false},
+		"panicked": {func(context.Context) error { panic("boom") }, "task panicked", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var out bytes.Buffer
+				log, err := service.NewLogger(&out, "info", "json")
+				require.NoError(t, err)
+				group := service.NewGroup(t.Context(), log, time.Minute)
+				group.Go("relay", c.run)
+				require.ErrorContains(t, group.Wait(), "boom")
+				records := logged(t, &out)
+				require.Len(t, records, 3)
+				require.Equal(t, c.message, records[0]["msg"])
+				require.Equal(t, "ERROR", records[0]["level"])
+				require.Equal(t, "relay", records[0]["task"])
+				require.Contains(t, records[0]["error"], "boom")
+				stack, _ := records[0]["stack"].(string)
+				require.Equal(t, c.stack, strings.Contains(stack, "logs_test.go"))
+				require.Equal(t, "stopping", records[1]["msg"])
+				require.Equal(t, "a task failed", records[1]["reason"])
+			})
+		})
+	}
+}
+
+// A group that is told nothing else gives its tasks twenty seconds, and says so; what does not stop is counted.
+func TestGroup_StopsWithinTwentySeconds(t *testing.T) {
+	t.Parallel()
+	for _, drain := range []time.Duration{0, -time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			var out bytes.Buffer
+			log, err := service.NewLogger(&out, "info", "json")
+			require.NoError(t, err)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			group := service.NewGroup(ctx, log, drain)
+			release := make(chan struct{})
+			group.Go("stuck", func(context.Context) error { <-release; return nil })
+			cancel(errors.New("terminated by a signal"))
+			require.EqualError(t, group.Wait(), "stop: still running after 20s: stuck")
+			records := logged(t, &out)
+			require.Equal(t, []any{"stopping", "terminated by a signal", "20s"},
+				[]any{records[0]["msg"], records[0]["reason"], records[0]["timeout"]})
+			require.Equal(t, []any{"stopped", "21s", 1.0},
+				[]any{records[1]["msg"], records[1]["took"], records[1]["still_running"]})
+			close(release)
+		})
+	}
+}
+
+// What the other side says may be a megabyte: a line of the log is not.
+func TestNewLogger_ALineIsBounded(t *testing.T) {
+	t.Parallel()
+	const long = 1 << 20
+	for _, format := range []string{"json", "text"} {
+		var out bytes.Buffer
+		log, err := service.NewLogger(&out, "info", format)
+		require.NoError(t, err)
+		log.Error("broken", "error", errors.New("read: "+strings.Repeat("x", long)), "detail", strings.Repeat("y", long),
+			slog.Group("inner", "error", errors.Join(errors.New("a"), errors.New(strings.Repeat("z", long)))))
+		require.Less(t, out.Len(), 32<<10, format)
+		require.Contains(t, out.String(), "read: xxx")
+		require.Contains(t, out.String(), "bytes more)")
+	}
+}

@@ -1,0 +1,192 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"example.com/twinbox/internal/config"
+)
+
+// A Program is the command line of one service with the config C: serve (the default), migrate, topics, healthcheck
+// and config. Every command reads the whole configuration first, and does nothing when that has a problem; config
+// alone still lists the settings, since an operator needs the list to set them.
+type Program[C any] struct {
+	Name     string
+	Settings func(cfg C) Settings
+
+	// Serve runs the service until ctx is cancelled.
+	Serve func(ctx context.Context, cfg C, host Host) error
+
+	// Migrate and Topics bring database and broker to what this build needs and say on out what they did. A program that
+	// has neither leaves them out, and has no such command.
+	Migrate func(ctx context.Context, cfg C, out io.Writer) error
+	Topics  func(ctx context.Context, cfg C, out io.Writer) error
+}
+
+// Settings is what a program itself needs of its config.
+type Settings struct{ AdminAddr, LogLevel, LogFormat string }
+
+const commandConfig = "config"
+
+// The exit codes of a program.
+const (
+	ExitOK      = 0
+	ExitFailure = 1
+	ExitUsage   = 2 // the command line or the configuration is wrong; a restart will not help
+)
+
+// Run runs one command and returns the exit code. Results go to stdout; logs and errors to stderr.
+func (p Program[C]) Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
+	err := p.run(ctx, args, environ, stdout, stderr)
+	if err == nil {
+		return ExitOK
+	}
+	_, _ = fmt.Fprintf(stderr, "%s: %v\n", p.Name, err)
+	var coded interface{ ExitCode() int }
+	// Container runtimes know 0 and 1 as a health check's exit codes and keep 2 to themselves.
+	if errors.As(err, &coded) && !slices.Equal(args, []string{"healthcheck"}) {
+		return coded.ExitCode()
+	}
+	return ExitFailure
+}
+
+func (p Program[C]) run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
+	name, commands := "serve", p.commands(stderr)
+	if len(args) > 0 {
+		name = args[0]
+	}
+	switch {
+	case name == "help" || name == "-h" || name == "--help":
+		return p.usage(stdout, commands)
+	case len(args) > 1:
+		return &usageError{fmt.Sprintf("%s takes no arguments; %s help lists the commands", name, p.Name)}
+	}
+	i := slices.IndexFunc(commands, func(c command[C]) bool { return c.name == name })
+	if i < 0 {
+		return &usageError{fmt.Sprintf("unknown command %q; %s help lists the commands", name, p.Name)}
+	}
+	var cfg C
+	if err := config.Load(environ, &cfg); err != nil {
+		if name == commandConfig {
+			err = errors.Join(err, printConfig(cfg, stdout))
+		}
+		return err
+	}
+	return commands[i].run(ctx, cfg, stdout)
+}
+
+type command[C any] struct {
+	name, what string
+	run        func(ctx context.Context, cfg C, out io.Writer) error
+}
+
+func (p Program[C]) commands(stderr io.Writer) []command[C] {
+	return slices.DeleteFunc([]command[C]{
+		{
+			"serve", "run the service (the default); the first SIGINT or SIGTERM drains it, the second ends it",
+			func(ctx context.Context, cfg C, _ io.Writer) error { return p.serve(ctx, cfg, stderr) },
+		},
+		{"migrate", "bring the database to the schema of this build", p.Migrate},
+		{"topics", "create the Kafka topics of this service", p.Topics},
+		{
+			"healthcheck", "ask the running service whether it is ready: exit code 0 or 1",
+			func(ctx context.Context, cfg C, out io.Writer) error {
+				return Healthcheck(ctx, p.Settings(cfg).AdminAddr, out)
+			},
+		},
+		{
+			commandConfig, "list the settings and what is in effect, secrets masked; problems go to stderr",
+			func(_ context.Context, cfg C, out io.Writer) error { return printConfig(cfg, out) },
+		},
+	}, func(c command[C]) bool { return c.run == nil })
+}
+
+func (p Program[C]) serve(ctx context.Context, cfg C, stderr io.Writer) error {
+	settings := p.Settings(cfg)
+	log, err := NewLogger(stderr, settings.LogLevel, settings.LogFormat)
+	if err != nil {
+		return err
+	}
+	log = log.With("service", p.Name)
+	log.Info("starting", "configuration", config.LogValue(cfg))
+	StartTracing()
+	return p.Serve(ctx, cfg, Host{Log: log})
+}
+
+func (p Program[C]) usage(out io.Writer, commands []command[C]) error {
+	var list strings.Builder
+	for _, c := range commands {
+		_, _ = fmt.Fprintf(&list, "  %-11s  %s\n", c.name, c.what)
+	}
+	_, err := fmt.Fprintf(out, `Usage: %s [command]
+
+%s
+All settings come from the environment. Exit codes: 0 done, 1 failed, 2 usage or configuration.
+`, p.Name, &list)
+	return err
+}
+
+func printConfig(cfg any, out io.Writer) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "VARIABLE\tVALUE\tDEFAULT\tLIMITS\tWHAT IT DOES")
+	for _, s := range config.Describe(cfg) {
+		fallback := s.Default
+		if s.Required {
+			fallback = "(required)"
+		}
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", s.Variable, s.Value, fallback, s.Limits, s.Doc)
+	}
+	return table.Flush()
+}
+
+// usageError is a command line that makes no sense.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
+// ExitCode is that of wrong usage.
+func (e *usageError) ExitCode() int { return ExitUsage }
+
+// Healthcheck asks the admin listener at addr whether the service is ready, prints the checks and returns an error
+// when it is not. It is the health check of containers whose image holds nothing but the service.
+func Healthcheck(ctx context.Context, addr string, out io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/readyz", http.NoBody)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", addr, err)
+	}
+	// Not the default client: a proxy in the environment must not be asked about this process. And not by a name: a bare
+	// image need not be able to resolve "localhost". An address that listens everywhere is dialled as this machine.
+	client := &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, addr)
+		},
+	}}
+	response, err := client.Do(request)
+	if err != nil {
+		return fmt.Errorf("ask admin listener: %w", err)
+	}
+	defer response.Body.Close()
+	var report Readiness
+	if err := json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(&report); err != nil {
+		return fmt.Errorf("read readiness: status %d: %w", response.StatusCode, err)
+	}
+	_, _ = fmt.Fprintln(out, report.Status)
+	for _, c := range report.Checks {
+		_, _ = fmt.Fprintf(out, "  %-8s %s %s\n", c.Status, c.Name, c.Reason)
+	}
+	if response.StatusCode != http.StatusOK {
+		return errors.New("not ready")
+	}
+	return nil
+}

@@ -1,0 +1,317 @@
+package verify_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/outboxtest"
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafka/admin"
+	"example.com/twinbox/internal/outbox/operate"
+	"example.com/twinbox/internal/verify"
+)
+
+// settled is a system through which some events went.
+func settled(t *testing.T) *system {
+	t.Helper()
+	s := newSystem(t)
+	s.add(t, keysOf(5)...)
+	s.add(t, keysOf(3)...)
+	s.publish(t)
+	s.consume(t)
+	return s
+}
+
+func TestNothingIsWrong(t *testing.T) {
+	t.Parallel()
+	s := settled(t)
+	verdict := s.verify(t)
+	requireWhole(t, verdict)
+	require.Zero(t, s.pauses)
+	require.Equal(t, []verify.Produced{{Topic: s.topic, Published: 8, Records: 8}}, verdict.Produced)
+	require.Equal(t, verify.Consumed{Consumer: consumer, Topic: s.topic, Handled: 8}, verdict.Consumed[0])
+
+	s.add(t, "key-0")
+	require.EqualValues(t, 1, s.verify(t).Produced[0].Waiting)
+	s.publish(t)
+	verdict = s.verify(t)
+	requireWhole(t, verdict)
+	require.EqualValues(t, 1, verdict.Consumed[0].Pending)
+}
+
+// The verdict is the same for every bound of memory.
+func TestWindowsComeToTheSame(t *testing.T) {
+	t.Parallel()
+	s := settled(t)
+	whole := s.verify(t)
+	cfg := s.config()
+	cfg.Window = 2
+	parts := run(t, cfg)
+	requireWhole(t, parts)
+	parts.At = whole.At
+	require.Equal(t, whole, parts)
+
+	s.exec(t, `delete from inbox
+		where consumer = $1 and event_id = (select event_id::text from outbox where position = 1)`, consumer)
+	require.Len(t, run(t, cfg).Findings, 1)
+}
+
+func TestWhatIsSentAgainIsNoFinding(t *testing.T) {
+	t.Parallel()
+	s := settled(t)
+	publisher := kafkatest.NewSender(t, s.brokers)
+	sent, err := operate.Republish(t.Context(), s.pool, publisher, operate.Selection{From: 2})
+	require.NoError(t, err)
+	require.NoError(t, publisher.Close())
+	s.consume(t)
+	verdict := s.verify(t)
+	requireWhole(t, verdict)
+	require.EqualValues(t, sent, verdict.Produced[0].Again)
+	require.EqualValues(t, sent, verdict.Consumed[0].Again)
+}
+
+// A copy of a dead letter is no event: it is compared byte for byte.
+func TestCopiesAreCompared(t *testing.T) {
+	t.Parallel()
+	s := settled(t)
+	copies := "dlq." + s.topic
+	require.NoError(t, admin.EnsureTopics(t.Context(), kafka.Config{Brokers: s.brokers},
+		kafka.Topic{Name: copies, Partitions: 2, ReplicationFactor: 1, Retention: time.Hour}))
+	wire := cloudevent.Wire{Headers: []cloudevent.Header{{Name: "x", Value: []byte{0xff}}, {Name: "x", Value: nil}}}
+	add := func(value string) {
+		require.NoError(t, pgx.BeginFunc(t.Context(), s.pool, func(tx pgx.Tx) error {
+			return s.outbox.AddRecord(t.Context(), tx, copies, wire, []byte(value))
+		}))
+	}
+	add("one")
+	s.publish(t)
+	cfg := s.config()
+	cfg.Topics = append(cfg.Topics, copies)
+	verdict := run(t, cfg)
+	requireWhole(t, verdict)
+	require.Equal(t, verify.Produced{Topic: copies, Published: 1, Records: 1}, verdict.Produced[1])
+
+	s.exec(t, `update outbox set payload = 'two' where topic = $1`, copies)
+	require.ElementsMatch(t, []verify.Rule{"V1", "V2"}, rulesOf(run(t, cfg)))
+}
+
+// What waits, is held or was given up is not missing on the topic; what this service did not write is no ghost.
+func TestWhatIsNotPublishedIsNotLost(t *testing.T) {
+	t.Parallel()
+	s := settled(t)
+	for i, id := range s.add(t, "held", "discarded") {
+		table := []string{
+			"outbox_held (topic, key, position) select topic, key, position",
+			"outbox_discarded (position) select position",
+		}[i]
+		s.exec(t, `insert into `+table+` from outbox where event_id = $1`, id)
+	}
+	s.lay(t, cloudevent.Event{
+		ID: "of another", Source: "/other", Type: "x", Key: "key-0", Time: time.Now(), Data: []byte("{}"),
+	}, -1)
+	s.exec(t, `update outbox_cursor set done = pg_current_snapshot()`) // the cursor has passed them
+	verdict := s.verify(t)
+	requireWhole(t, verdict)
+	require.Equal(t, verify.Produced{
+		Topic: s.topic, Published: 8, Records: 8, Foreign: 1, Held: 1, Discarded: 1,
+	}, verdict.Produced[0])
+}
+
+// reasonOf is how much a verdict could not verify for a reason.
+func reasonOf(v *verify.Verdict, why verify.Reason) (n int64) {
+	for _, u := range v.Unverifiable {
+		if u.Reason == why {
+			n += u.Events
+		}
+	}
+	return n
+}
+
+func (s *system) admin(t *testing.T) sarama.ClusterAdmin {
+	t.Helper()
+	cfg := sarama.NewConfig()
+	cfg.Version = sarama.V3_6_0_0
+	admin, err := sarama.NewClusterAdmin(s.brokers, cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, admin.Close()) })
+	return admin
+}
+
+func TestWhatTheTopicForgotIsNotVerifiable(t *testing.T) {
+	t.Parallel()
+	s := settled(t)
+	gone := map[int32]int64{}
+	for p := range int32(partitions) {
+		gone[p] = int64(len(s.records(t, p, 0)))
+	}
+	require.NoError(t, s.admin(t).DeleteRecords(s.topic, gone))
+	verdict := s.verify(t)
+	requireClean(t, verdict)
+	require.False(t, verdict.Whole())
+	require.EqualValues(t, 8+8+8, reasonOf(verdict, verify.TopicForgot), "rows of the outbox and of two inboxes")
+
+	s.add(t, "key-0")
+	s.publish(t)
+	s.consume(t)
+	requireClean(t, s.verify(t))
+}
+
+func TestWhatTheOutboxDroppedIsNotVerifiable(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, outboxtest.SmallPartitions) // of eight rows
+	s.add(t, keysOf(8)...)
+	s.add(t, keysOf(5)...)
+	s.publish(t)
+	s.consume(t)
+	s.exec(t, `insert into outbox_partition (upper_bound) values (9)`)
+	s.exec(t, `select outbox_drop_partition('outbox_1')`)
+	verdict := s.verify(t)
+	requireClean(t, verdict)
+	require.EqualValues(t, 8, reasonOf(verdict, verify.OutboxForgot))
+
+	e := s.event(t, s.add(t, "key-1")[0])
+	s.publish(t)
+	e.ID, e.Version = uuid.Must(uuid.NewV7()).String(), 7
+	s.lay(t, e, -1)
+	require.Equal(t, []verify.Kind{verify.Ghost}, kindsOf(s.verify(t)), "rows of earlier versions are kept")
+}
+
+func TestWhatARestoreTookIsNotVerifiable(t *testing.T) {
+	t.Parallel()
+	s := settled(t)
+	s.exec(t, `delete from outbox where position = 8`)
+	require.Equal(t, []verify.Rule{"V2"}, rulesOf(s.verify(t)))
+	s.exec(t, `insert into operator_action (operator, verb, kind) values ('ada', 'confirm_restore', 'outbox')`)
+	verdict := s.verify(t)
+	requireClean(t, verdict)
+	require.EqualValues(t, 1, reasonOf(verdict, verify.Restored))
+}
+
+func TestWhatTheInboxForgotIsNotVerifiable(t *testing.T) {
+	t.Parallel()
+	s := settled(t)
+	s.exec(t, `delete from inbox where consumer = $1`, unordered)
+	s.exec(t, `update inbox_horizon set remembers_from = clock_timestamp() + interval '1 hour'`)
+	verdict := s.verify(t)
+	requireClean(t, verdict)
+	require.EqualValues(t, 8, reasonOf(verdict, verify.InboxForgot))
+}
+
+// A topic that was made anew has the old one's name, and offsets that begin again.
+func TestATopicThatWasMadeAnew(t *testing.T) {
+	t.Parallel()
+	s := settled(t)
+	for name := range s.inboxes {
+		s.commitOffsets(t, name, "topic-id:"+uuid.NewString())
+	}
+	verdict := s.verify(t)
+	requireClean(t, verdict)
+	require.EqualValues(t, 8+8, reasonOf(verdict, verify.OtherTopic))
+
+	admin := s.admin(t)
+	require.NoError(t, admin.DeleteTopic(s.topic))
+	s.awaitEmpty(t, 0)
+	verdict = s.verify(t)
+	require.EqualValues(t, 8+8, reasonOf(verdict, verify.TopicForgot), "rows of the inboxes, of a topic that is gone")
+
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		detail := &sarama.TopicDetail{NumPartitions: partitions, ReplicationFactor: 1}
+		require.NoError(c, admin.CreateTopic(s.topic, detail, false))
+	}, kafkatest.Patience, 10*time.Millisecond)
+	s.awaitEmpty(t, partitions)
+	verdict = s.verify(t)
+	require.Len(t, verdict.Findings, 8, "the outbox has them as published, so they can be published again")
+	require.Subset(t, []verify.Rule{"V1"}, rulesOf(verdict))
+	forgotten := reasonOf(verdict, verify.OtherTopic) + reasonOf(verdict, verify.TopicForgot) // offsets may be gone
+	require.EqualValues(t, 8+8, forgotten, "rows of the inboxes")
+}
+
+// awaitEmpty waits until every broker knows that the topic has so many partitions, and no record.
+func (s *system) awaitEmpty(t *testing.T, partitions int) {
+	t.Helper()
+	waittest.Until(t, func() bool {
+		_, ends, err := s.log.Ends(t.Context(), s.topic)
+		return err == nil && slices.Equal(ends, make([]int64, partitions))
+	})
+}
+
+// Records of a transaction that was given up are no records; what lies behind an open one cannot be read.
+func TestTransactionsOfOthers(t *testing.T) {
+	t.Parallel()
+	s := settled(t)
+	cfg := kafka.Config{Brokers: s.brokers}.WithDefaults().Producer()
+	cfg.Producer.Return.Successes = true
+	cfg.Producer.Transaction.ID = s.topic
+	producer, err := sarama.NewSyncProducer(s.brokers, cfg)
+	require.NoError(t, err)
+	lay := func() {
+		require.NoError(t, producer.BeginTxn())
+		_, _, err := producer.SendMessage(&sarama.ProducerMessage{Topic: s.topic, Key: sarama.StringEncoder("key-0")})
+		require.NoError(t, err)
+	}
+	lay()
+	require.NoError(t, producer.AbortTxn())
+	lay()
+	s.add(t, "key-0")
+	s.publish(t)
+	verdict := s.verify(t)
+	requireClean(t, verdict)
+	require.EqualValues(t, 1, reasonOf(verdict, verify.Open))
+	require.NoError(t, producer.CommitTxn())
+	require.NoError(t, producer.Close())
+	s.consume(t)
+	requireWhole(t, s.verify(t))
+}
+
+// What the outbox and the inbox remember for longer, or for less long, than is asked about is left out.
+func TestSince(t *testing.T) {
+	t.Parallel()
+	s := settled(t)
+	s.exec(t, `update outbox set event_id = gen_random_uuid(), occurred_at = occurred_at - interval '2 days'
+		where position < 4`)
+	require.False(t, s.verify(t).Clean())
+	cfg := s.config()
+	since := time.Now().Add(-time.Hour)
+	cfg.Since = &since
+	verdict := run(t, cfg)
+	require.Equal(t, 5, int(verdict.Produced[0].Published))
+	require.NotContains(t, kindsOf(verdict), verify.Lost)
+}
+
+func kindsOf(v *verify.Verdict) (kinds []verify.Kind) {
+	for _, f := range v.Findings {
+		kinds = append(kinds, f.Kind)
+	}
+	return kinds
+}
+
+// A suspect that the next look does not confirm is none.
+func TestWhatHealsMeanwhileIsNoFinding(t *testing.T) {
+	t.Parallel()
+	s := settled(t)
+	s.exec(t, `update inbox set metadata = metadata || '{"outcome":"dead"}'
+		where consumer = $1 and metadata ->> 'offset' = '0'`, consumer)
+	s.between = func() {
+		s.exec(t, `update inbox set metadata = metadata || '{"outcome":"applied"}'`)
+	}
+	requireWhole(t, s.verify(t))
+	require.Equal(t, 1, s.pauses)
+}
+
+func TestADatabaseThatCannotSayIsNotAsked(t *testing.T) {
+	t.Parallel()
+	s := settled(t)
+	s.exec(t, `update outbox_cursor set restored = 'the broker holds more'`)
+	_, err := verify.Run(t.Context(), s.config())
+	require.ErrorIs(t, err, verify.ErrRestoring)
+}

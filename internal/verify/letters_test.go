@@ -1,0 +1,65 @@
+package verify_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/inboxtest"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/deadletter/operate"
+	"example.com/twinbox/internal/inbox/replay"
+)
+
+// What was given up is among the dead letters: an event that its handler refuses, a record that names no event, an id
+// of another producer that came with two payloads. An operator edits some, in their payload and in their id, and
+// replays them: what is remembered then is not what lies on the topic, and that is no finding.
+func TestWhatWasGivenUpAndEdited(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	s.mux = inbox.NewMux()
+	inbox.Handle(s.mux, inboxtest.Event, func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, d inboxtest.Data) error {
+		if d.Value == "key-1" {
+			return inbox.Permanent(errors.New("no such key"))
+		}
+		return nil
+	})
+	s.add(t, keysOf(3)...)
+	s.add(t, keysOf(3)...) // the second event of key-1 parks behind its first
+	foreign := cloudevent.Event{
+		ID: "order-17", Source: "/other", Type: inboxtest.Type, Key: "foreign", Version: 1, Time: time.Now(),
+		Data: []byte(`{"value":"a"}`),
+	}
+	s.lay(t, foreign, -1)
+	foreign.Data = []byte(`{"value":"b"}`)
+	s.lay(t, foreign, -1)
+	nameless := foreign
+	nameless.ID, nameless.Key = "", "nameless"
+	s.lay(t, nameless, -1)
+	s.publish(t)
+	s.consume(t)
+	verdict := s.verify(t)
+	requireWhole(t, verdict)
+	require.EqualValues(t, 4, verdict.Consumed[0].Dead)
+
+	s.exec(t, `update dead_letter set edited_headers = headers, edited_payload = '{"value":"mended"}', edited_by = 'ada',
+		edited_at = clock_timestamp() where code = 'handler_failed'`)
+	s.exec(t, `update dead_letter set edited_headers = headers || '[["ce_id", "bWVuZGVk"]]', edited_payload = payload,
+		edited_by = 'ada', edited_at = clock_timestamp() where code = 'missing_id'`)
+	for _, in := range s.inboxes {
+		replays, err := replay.New(replay.Config{Inbox: in, Handler: s.mux.HandleMessage, MaxReplays: 3})
+		require.NoError(t, err)
+		_, err = replays.Replay(t.Context(), operate.Filter{State: "waiting"}, replay.Options{By: "ada", Reason: "mended"})
+		require.NoError(t, err)
+	}
+	var mended int
+	require.NoError(t, s.pool.QueryRow(t.Context(),
+		`select count(*) from inbox where event_id = 'mended' and consumer = $1`, consumer).Scan(&mended))
+	require.Equal(t, 1, mended, "replayed under an id that no record has")
+	requireWhole(t, s.verify(t))
+}

@@ -1,0 +1,166 @@
+package verify_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"example.com/twinbox/dev/inboxtest"
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/outboxtest"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/outbox/operate"
+	"example.com/twinbox/internal/outbox/relay"
+)
+
+var runs = flag.Int("verify.runs", 5, "verifications of a system that moves")
+
+// perSystem bounds how long one system moves: each verification reads all that was written until then.
+const perSystem = 20
+
+// People write, relays are replaced in the middle of a batch, what was published is published again, consumers go back
+// to earlier offsets and give events up, rows of the outbox are dropped: whenever it is asked, nothing is found. What
+// is left when all have stopped is whole.
+func TestNoFindingWhileEverythingMoves(t *testing.T) {
+	t.Parallel()
+	for left := *runs; left > 0; left -= perSystem {
+		t.Run(strconv.Itoa(left), func(t *testing.T) { verifyWhileMoving(t, min(left, perSystem)) })
+	}
+}
+
+func verifyWhileMoving(t *testing.T, runs int) {
+	t.Helper()
+	s := newSystem(t, outboxtest.SmallPartitions)
+	s.mux = inbox.NewMux()
+	inbox.Handle(s.mux, inboxtest.Event, func(_ context.Context, _ pgx.Tx, e cloudevent.Event, _ inboxtest.Data) error {
+		if e.Version%7 == 0 {
+			return inbox.Permanent(errors.New("no event of this version"))
+		}
+		return nil
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	movers, moving := errgroup.WithContext(ctx)
+	publisher := kafkatest.NewSender(t, s.brokers)
+	for _, move := range []func(context.Context) error{
+		s.write, s.write,
+		func(ctx context.Context) error { return s.relayInTurns(ctx, t, publisher) },
+		func(ctx context.Context) error { return s.republish(ctx, publisher) },
+		func(ctx context.Context) error { return s.consumeInLeaps(ctx, t, consumer) },
+		func(ctx context.Context) error { return s.consumeInLeaps(ctx, t, unordered) },
+	} {
+		movers.Go(func() error {
+			for moving.Err() == nil {
+				if err := move(moving); err != nil && moving.Err() == nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	var checked int64
+	for n := 0; n < runs || checked == 0; n++ { // on a busy machine nothing may be published at first
+		verdict := s.verify(t)
+		requireClean(t, verdict)
+		checked = max(checked, verdict.Produced[0].Published)
+	}
+	stop()
+	require.NoError(t, movers.Wait())
+	require.NoError(t, publisher.Close())
+	t.Logf("%d events, %d verifications", checked, runs)
+	s.publish(t)
+	requireClean(t, s.verify(t))
+}
+
+func pause(ctx context.Context, most time.Duration) {
+	timer := time.NewTimer(rand.N(most))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+func (s *system) write(ctx context.Context) error {
+	pause(ctx, 5*time.Millisecond)
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		key := keysOf(20)[rand.N(20)]
+		_, err := s.outbox.Add(ctx, tx, cloudevent.Event{
+			Type: inboxtest.Type, Topic: s.topic, Key: key, Data: []byte(`{"value":"` + key + `"}`),
+		})
+		pause(ctx, 5*time.Millisecond)
+		return err
+	})
+	if refused, is := errors.AsType[*pgconn.PgError](err); is && refused.Code == "23514" {
+		return nil // the next table partition is not there yet
+	}
+	return err
+}
+
+// relayInTurns runs a relay for a moment and ends it at any point. Its successor sends again what it did not record.
+func (s *system) relayInTurns(ctx context.Context, t *testing.T, publisher *kafkatest.Sender) error {
+	r, err := relay.New(relay.Config{
+		Connect: outboxtest.Dial(t, s.pool), Publisher: tampered{publisher, s}, PollMax: 10 * time.Millisecond,
+		RecordEvery: 50 * time.Millisecond, Retention: time.Hour, MaintainEvery: 20 * time.Millisecond,
+		PartitionSize: 50,
+	})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, rand.N(300*time.Millisecond))
+	defer cancel()
+	return r.Run(ctx)
+}
+
+// republish also lets the retention of the outbox pass.
+func (s *system) republish(ctx context.Context, publisher *kafkatest.Sender) error {
+	pause(ctx, 300*time.Millisecond)
+	_, err := s.pool.Exec(ctx, `update outbox_partition set published_at = published_at - interval '2 hours'`)
+	if err != nil {
+		return err
+	}
+	_, err = operate.Republish(ctx, s.pool, publisher, operate.Selection{Key: keysOf(20)[rand.N(20)]})
+	return err
+}
+
+// consumeInLeaps delivers some records of each partition, sometimes from earlier ones on, as after a crash, and commits
+// what was delivered.
+func (s *system) consumeInLeaps(ctx context.Context, t *testing.T, name string) error {
+	handle := s.inboxes[name].Middleware(s.mux.HandleMessage)
+	next := map[int32]int64{}
+	for ctx.Err() == nil {
+		_, ends, err := s.log.Ends(ctx, s.topic)
+		if err != nil {
+			return err
+		}
+		for p := range int32(partitions) {
+			from := max(0, next[p]-rand.Int64N(5))
+			var batch []*message.Message
+			to := min(ends[p], from+rand.Int64N(40))
+			collect := func(m *message.Message) { batch = append(batch, m) }
+			if _, err := s.log.Scan(ctx, s.topic, p, from, to, collect); err != nil {
+				return err
+			}
+			for _, m := range batch {
+				if _, err := handle(m); err != nil {
+					return err
+				}
+			}
+			next[p] = max(next[p], to)
+		}
+		if err := s.commitAll(ctx, name, next); err != nil {
+			return err
+		}
+	}
+	return nil
+}

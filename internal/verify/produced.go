@@ -1,0 +1,320 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox/deadletter"
+	"example.com/twinbox/internal/outbox/window"
+)
+
+// produced is what is known when the outbox is compared with one of its topics.
+type produced struct {
+	comparison
+	outboxHorizon
+	rows    []fact
+	records []fact
+	counts  *Produced
+}
+
+// outboxHorizon is what an outbox no longer knows.
+type outboxHorizon struct {
+	moved    bool  // an operator has spread keys over another number of partitions
+	restored bool  // an operator has confirmed a restore of the database
+	dropped  bool  // the outbox has dropped table partitions
+	rowsFrom int64 // the time of the lowest row that it holds
+}
+
+// lookAtProduced compares the outbox with its topics.
+func (l *look) lookAtProduced(ctx context.Context) error {
+	l.verdict.Produced = make([]Produced, len(l.cfg.Topics))
+	for i, topic := range l.cfg.Topics {
+		l.verdict.Produced[i].Topic = topic
+	}
+	return l.passes(l.rows, func() error { return l.passProduced(ctx) })
+}
+
+func (l *look) passProduced(ctx context.Context) error {
+	all := map[string]*produced{}
+	for i, topic := range l.cfg.Topics {
+		parts, err := l.partsOf(ctx, topic)
+		if err != nil {
+			return err
+		}
+		all[topic] = &produced{comparison: comparison{l, topic, parts}, counts: &l.verdict.Produced[i]}
+	}
+	if err := l.readOutbox(ctx, all); err != nil {
+		return err
+	}
+	for _, topic := range l.cfg.Topics {
+		if err := all[topic].readTopic(ctx); err != nil {
+			return err
+		}
+	}
+	horizon, err := readOutboxHorizon(ctx, l.cfg.DB)
+	if err != nil {
+		return err
+	}
+	for _, topic := range l.cfg.Topics {
+		all[topic].outboxHorizon = horizon
+		all[topic].compare()
+	}
+	return nil
+}
+
+// What became of a row is read with it, in one statement: it is published if the cursor has passed it and it is neither
+// held nor discarded. So is over how many partitions the relay spreads the keys of its topic, where that is not all.
+const selectRows = `
+select o.position, o.event_id::text, o.event_type, o.source, o.topic, o.key, o.version, coalesce(o.data_schema, ''),
+    o.occurred_at, o.headers, o.payload,
+    ` + window.State + `,
+    coalesce((select t.partitions from public.outbox_topic t where t.topic = o.topic), 0)
+from public.outbox o cross join public.outbox_cursor c
+where c.name = $1 and o.position > $2 and ($3::timestamptz is null or o.occurred_at >= $3)
+order by o.position limit $4`
+
+// readOutbox reads the rows of the outbox, in the order of their positions.
+func (l *look) readOutbox(ctx context.Context, all map[string]*produced) error {
+	var position int64
+	var e cloudevent.Event
+	var state string
+	var spread int32
+	args := func() []any { return []any{window.CursorName, position, l.cfg.Since} }
+	scan := []any{
+		&position, &e.ID, &e.Type, &e.Source, &e.Topic, &e.Key, &e.Version, &e.DataSchema, &e.Time, &e.Extensions, &e.Data,
+		&state, &spread,
+	}
+	return pages(ctx, l.cfg.DB, "outbox", selectRows, args, scan, func() (err error) {
+		l.step()
+		p := all[e.Topic]
+		if p == nil {
+			if l.this == 0 && state == "published" {
+				l.cannot(e.Topic, NoTopic, 1)
+			}
+			return nil
+		}
+		r := outboxFact(e)
+		if !l.takesAll(r) {
+			return nil
+		}
+		l.label(r.id, e.ID)
+		l.label(r.key, e.Key)
+		r.state = state[0]
+		partitions := int32(len(p.parts))
+		if spread > 0 {
+			partitions = min(partitions, spread)
+		}
+		if !r.wire && partitions > 0 {
+			r.part, err = l.cfg.Log.Place(e.Topic, e.Key, partitions)
+		}
+		p.rows = append(p.rows, r)
+		return err
+	})
+}
+
+func outboxFact(e cloudevent.Event) fact {
+	f := fact{key: hashOf(e.Topic, e.Key), version: e.Version, place: place{part: -1}, at: earliest(e.ID, e.Time)}
+	if wire, is := cloudevent.ParseWire(e.Extensions[cloudevent.RecordMetadata]); is {
+		f.content, f.wire = wireOf(wire, e.Data), true
+		f.id, f.key = f.content, f.content // of its record nothing else is known
+		return f
+	}
+	f.id, f.content = hashOf(e.Topic, e.ID), contentOf(e)
+	return f
+}
+
+// readTopic reads the records.
+func (p *produced) readTopic(ctx context.Context) error {
+	recordFact := p.eventFact
+	if strings.HasPrefix(p.subject, deadletter.CopyPrefix) {
+		recordFact = p.copyFact
+	}
+	return p.readParts(ctx, p.subject, p.parts, func(m *message.Message, o cloudevent.Origin) {
+		r := recordFact(m, o)
+		r.place = place{o.Offset, o.Partition}
+		if p.takesAll(r) {
+			p.label(r.id, m.UUID)
+			p.label(r.key, m.Metadata[cloudevent.KeyMetadata])
+			p.records = append(p.records, r)
+		}
+	})
+}
+
+func (p *produced) copyFact(m *message.Message, o cloudevent.Origin) fact {
+	content := wireOf(cloudevent.Wire{Key: o.Key, Headers: o.Headers}, m.Payload)
+	return fact{id: content, content: content, key: content, ours: true, wire: true, old: p.old(o.Time)}
+}
+
+func (p *produced) eventFact(m *message.Message, o cloudevent.Origin) fact {
+	e, _ := cloudevent.FromMessage(m)
+	f := fact{
+		id: hashOf(p.subject, idOf(e, o)), content: contentOf(e), key: hashOf(p.subject, e.Key), version: e.Version,
+		ours: e.Source == p.cfg.Source, old: p.old(e.Time), at: earliest(e.ID, e.Time, o.Time),
+	}
+	if key := m.Metadata[cloudevent.KeyMetadata]; key != e.Key {
+		f.content = hashOf(key) // the record's key is not its event's
+	}
+	return f
+}
+
+// selectHorizon is asked after the rows: a table partition that is dropped between the two must count as dropped.
+const selectHorizon = `
+select coalesce((select min(lower) from (` + window.Partitions + `) p), 1) > 1,
+    coalesce((select o.event_id::text from public.outbox o order by o.position limit 1), ''),
+    coalesce((select o.occurred_at from public.outbox o order by o.position limit 1), clock_timestamp()),
+    exists (select from public.operator_action where verb = 'confirm_restore'),
+    exists (select from public.operator_action where kind = 'topic' and verb = 'confirm')`
+
+func readOutboxHorizon(ctx context.Context, db DB) (h outboxHorizon, err error) {
+	var id string
+	var at time.Time
+	if err = db.QueryRow(ctx, selectHorizon).Scan(&h.dropped, &id, &at, &h.restored, &h.moved); err != nil {
+		return h, fmt.Errorf("read outbox horizon: %w", err)
+	}
+	h.rowsFrom = earliest(id, at)
+	return h, nil
+}
+
+// compare is V1, V2, V3 and the outbox's half of V5.
+func (p *produced) compare() {
+	var rowless []fact
+	pairs(p.rows, p.records, func(rows, records []fact) {
+		for i := range records {
+			records[i].again, records[i].ours = i > 0, records[i].ours || len(rows) > 0
+		}
+		switch {
+		case len(rows) == 0:
+			rowless = append(rowless, records[0])
+		case len(records) == 0:
+			p.missing(rows[0])
+		default:
+			p.same(rows[0], records)
+		}
+		if len(rows) > 1 && !rows[0].wire {
+			p.suspect("V5", Twice, fact{id: rows[0].id, key: rows[0].key})
+		}
+	})
+	slices.SortFunc(p.rows, byVersion)
+	for _, r := range rowless {
+		p.ghost(r)
+	}
+	p.versions()
+	slices.SortFunc(p.records, byPlace)
+	p.order()
+	p.count()
+}
+
+// What became of a row; a published one must have its record.
+const published, waiting, held, discarded = 'p', 'w', 'h', 'd'
+
+// missing judges a row without a record.
+func (p *produced) missing(r fact) {
+	if r.state != published {
+		return
+	}
+	for i, part := range p.parts {
+		if r.part >= 0 && int(r.part) != i && !p.moved {
+			continue
+		}
+		switch {
+		case part.open:
+			p.cannot(Open)
+			return
+		case part.cut && r.at < part.firstAt+clocks:
+			p.cannot(TopicForgot)
+			return
+		}
+	}
+	p.suspect("V1", Lost, r)
+}
+
+// same judges a row and its records.
+func (p *produced) same(r fact, records []fact) {
+	if slices.ContainsFunc(records, func(record fact) bool { return record.content != r.content }) {
+		p.suspect("V1", Altered, r)
+	}
+	if r.part >= 0 && !p.moved && slices.ContainsFunc(records, func(record fact) bool { return record.part != r.part }) {
+		p.suspect("V3", Misplaced, r)
+	}
+}
+
+// ghost judges a record without a row. The rows are in the order of their keys' versions.
+func (p *produced) ghost(r fact) {
+	if !r.ours || r.old || r.offset >= p.parts[r.part].ghosts {
+		return
+	}
+	i, held := slices.BinarySearchFunc(p.rows, r, byVersion)
+	earlier := i > 0 && p.rows[i-1].key == r.key // positions ascend with versions, so its row would be kept, too
+	switch {
+	case held: // its version belongs to another event
+	case p.restored:
+		p.cannot(Restored)
+		return
+	case p.dropped && !earlier && r.at < p.rowsFrom+clocks:
+		p.cannot(OutboxForgot)
+		return
+	}
+	p.suspect("V2", Ghost, r)
+}
+
+// versions looks for holes and twins in the versions of each key.
+func (p *produced) versions() {
+	for i, r := range p.rows {
+		if i == 0 || p.rows[i-1].key != r.key || r.wire {
+			continue
+		}
+		switch before := p.rows[i-1]; {
+		case before.version == r.version && before.id != r.id:
+			p.suspect("V5", Twice, fact{key: r.key, version: r.version})
+		case r.version > before.version+1 && p.restored:
+			p.look.cannot(p.subject, Restored, r.version-before.version-1)
+		case r.version > before.version+1:
+			p.suspect("V3", Gap, fact{key: r.key, version: before.version + 1})
+		}
+	}
+}
+
+// order looks at the first records of each event: those of a key ascend. Where the beginning of a log is gone, the
+// first that is there may be a repetition.
+func (p *produced) order() {
+	var last fact // the one with the highest version of its key in its partition
+	for _, r := range p.records {
+		if r.again || r.wire || !r.ours || r.old || r.version == 0 {
+			continue
+		}
+		switch {
+		case r.key != last.key || r.part != last.part || r.version > last.version:
+			last = r
+		case p.parts[r.part].cut:
+			p.cannot(TopicForgot)
+		default:
+			p.suspect("V3", Reordered, r)
+		}
+	}
+}
+
+func (p *produced) count() {
+	states := map[byte]*int64{
+		published: &p.counts.Published, waiting: &p.counts.Waiting, held: &p.counts.Held, discarded: &p.counts.Discarded,
+	}
+	for _, r := range p.rows {
+		*states[r.state]++
+	}
+	for _, r := range p.records {
+		switch {
+		case r.old:
+		case !r.ours:
+			p.counts.Foreign++
+		case r.again:
+			p.counts.Again++
+		default:
+			p.counts.Records++
+		}
+	}
+}

@@ -1,0 +1,326 @@
+package verify_test
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/inboxtest"
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/outboxtest"
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafka/admin"
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/outbox/operate"
+	"example.com/twinbox/internal/outbox/relay"
+	"example.com/twinbox/internal/verify"
+	"example.com/twinbox/migrations"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }
+
+const (
+	source     = "/test"
+	consumer   = "test" // keeps the order of the versions
+	unordered  = "test.unordered"
+	partitions = 3
+)
+
+// system is a service that consumes its own events, with two consumers: what verify is to find fault with.
+type system struct {
+	pool    *pgxpool.Pool
+	brokers []string
+	topic   string
+	outbox  *outbox.Outbox
+	log     admin.Log
+	inboxes map[string]*inbox.Inbox
+	mux     *inbox.Mux
+
+	tamper   func([]*message.Message) []*message.Message // with what goes to the broker
+	handled  map[string]map[int32]int64                  // offsets by consumer
+	pauses   int
+	between  func() // called in each pause
+	checks   []verify.Check
+	accepted func(eventType string) bool
+}
+
+func newSystem(t *testing.T, more ...migrations.Set) *system {
+	t.Helper()
+	brokers := kafkatest.Brokers(t)
+	s := &system{
+		pool:    pgtest.New(t, append([]migrations.Set{migrations.Outbox, migrations.Inbox, migrations.Audit}, more...)...),
+		brokers: brokers, topic: kafkatest.Topic(t, brokers, partitions),
+		inboxes: map[string]*inbox.Inbox{}, mux: inbox.NewMux(), handled: map[string]map[int32]int64{},
+		between: func() {}, accepted: func(string) bool { return true },
+	}
+	var err error
+	s.outbox, err = outbox.New(outbox.Config{Source: source})
+	require.NoError(t, err)
+	s.log = admin.Log{Config: kafka.Config{Brokers: brokers}}
+	inbox.Handle(s.mux, inboxtest.Event, func(context.Context, pgx.Tx, cloudevent.Event, inboxtest.Data) error {
+		return nil
+	})
+	for _, name := range []string{consumer, unordered} {
+		cfg := inboxtest.On(s.pool).Config
+		cfg.Consumer, cfg.Versioned, cfg.Handlers, cfg.Group = name, name == consumer, s.mux, s.topic+"."+name
+		s.inboxes[name], err = inbox.New(cfg)
+		require.NoError(t, err)
+	}
+	return s
+}
+
+// add commits events, one for each of the keys.
+func (s *system) add(t *testing.T, keys ...string) (ids []string) {
+	t.Helper()
+	for _, key := range keys {
+		added := outboxtest.Commit(t, s.outbox, s.pool, cloudevent.Event{
+			Type: inboxtest.Type, Topic: s.topic, Key: key, Data: []byte(`{"value":"` + key + `"}`),
+		})
+		ids = append(ids, added[0].ID)
+	}
+	return ids
+}
+
+// publish runs a relay until nothing waits.
+func (s *system) publish(t *testing.T) {
+	t.Helper()
+	publisher := kafkatest.NewSender(t, s.brokers)
+	r, err := relay.New(relay.Config{
+		Connect: outboxtest.Dial(t, s.pool), Publisher: tampered{publisher, s}, PollMax: 10 * time.Millisecond,
+		Topics: func(ctx context.Context) (map[string]int32, error) {
+			return admin.PartitionCounts(ctx, kafka.Config{Brokers: s.brokers}, s.topic)
+		},
+	})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	waittest.Until(t, func() bool {
+		status, err := operate.ReadStatus(t.Context(), s.pool)
+		return err == nil && status.Waiting == 0
+	}, "published")
+	cancel()
+	require.NoError(t, <-ended)
+	require.NoError(t, publisher.Close())
+}
+
+// tampered is a broker that acknowledges records and may lose or change them.
+type tampered struct {
+	to     *kafkatest.Sender
+	system *system
+}
+
+func (p tampered) Close() error { return p.to.Close() }
+
+func (p tampered) Publish(topic string, msgs ...*message.Message) error {
+	return p.PublishContext(context.Background(), topic, msgs...)
+}
+
+func (p tampered) PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error {
+	if p.system.tamper == nil || topic != p.system.topic {
+		return p.to.PublishContext(ctx, topic, msgs...)
+	}
+	for _, m := range p.system.tamper(slices.Clone(msgs)) { // one at a time, so that the order is the test's
+		if err := p.to.PublishContext(ctx, topic, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// records are all records of the topic, as a subscriber would hand them over.
+func (s *system) records(t *testing.T, partition int32, from int64) (all []*message.Message) {
+	t.Helper()
+	_, ends, err := s.log.Ends(t.Context(), s.topic)
+	require.NoError(t, err)
+	_, err = s.log.Scan(t.Context(), s.topic, partition, from, ends[partition], func(m *message.Message) {
+		all = append(all, m)
+	})
+	require.NoError(t, err)
+	return all
+}
+
+// consume delivers what is on the topic to both consumers, and commits the offsets.
+func (s *system) consume(t *testing.T, skip ...string) {
+	t.Helper()
+	for name, in := range s.inboxes {
+		if s.handled[name] == nil {
+			s.handled[name] = map[int32]int64{}
+		}
+		handle := in.Middleware(s.mux.HandleMessage)
+		for p := range int32(partitions) {
+			for _, m := range s.records(t, p, s.handled[name][p]) {
+				if !slices.Contains(skip, m.UUID) {
+					_, err := handle(m)
+					require.NoError(t, err)
+				}
+				origin, _ := cloudevent.OriginFrom(m.Context())
+				s.handled[name][p] = origin.Offset + 1
+			}
+		}
+		s.commitOffsets(t, name, "")
+	}
+}
+
+func (s *system) commitOffsets(t *testing.T, name, metadata string) {
+	t.Helper()
+	require.NoError(t, s.commitWith(name, s.handled[name], metadata))
+}
+
+func (s *system) commitAll(ctx context.Context, name string, next map[int32]int64) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return s.commitWith(name, next, "")
+}
+
+// commitWith commits offsets as a tool of operators does, which is no member of the group.
+func (s *system) commitWith(name string, offsets map[int32]int64, metadata string) error {
+	client, err := sarama.NewClient(s.brokers, kafka.Config{Brokers: s.brokers}.WithDefaults().Producer())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }()
+	group := s.topic + "." + name
+	coordinator, err := client.Coordinator(group)
+	if err != nil {
+		return err
+	}
+	request := &sarama.OffsetCommitRequest{
+		Version: 2, ConsumerGroup: group, ConsumerGroupGeneration: sarama.GroupGenerationUndefined, RetentionTime: -1,
+	}
+	for p, next := range offsets {
+		request.AddBlock(s.topic, p, next, 0, metadata)
+	}
+	answer, err := coordinator.CommitOffset(request)
+	if err != nil {
+		return err
+	}
+	for _, of := range answer.Errors[s.topic] {
+		if of != sarama.ErrNoError {
+			return of
+		}
+	}
+	return nil
+}
+
+func (s *system) config() verify.Config {
+	cfg := verify.Config{
+		DB: s.pool, Log: s.log, Source: source, Topics: []string{s.topic}, Checks: s.checks,
+		Pause: func(context.Context) error {
+			s.pauses++
+			s.between()
+			return nil
+		},
+	}
+	for _, name := range []string{consumer, unordered} {
+		cfg.Consumers = append(cfg.Consumers, verify.Consumer{
+			Name: name, Group: s.topic + "." + name, Topic: s.topic, Versioned: name == consumer, Accepts: s.accepted,
+		})
+	}
+	return cfg
+}
+
+func (s *system) verify(t *testing.T) *verify.Verdict {
+	t.Helper()
+	return run(t, s.config())
+}
+
+func run(t *testing.T, cfg verify.Config) *verify.Verdict {
+	t.Helper()
+	verdict, err := verify.Run(t.Context(), cfg)
+	require.NoError(t, err)
+	return verdict
+}
+
+// exec changes the database behind the services' backs.
+func (s *system) exec(t *testing.T, sql string, args ...any) {
+	t.Helper()
+	tag, err := s.pool.Exec(t.Context(), sql, args...)
+	require.NoError(t, err)
+	require.NotZero(t, tag.RowsAffected(), "nothing was changed: %s", sql)
+}
+
+// lay puts a record on the topic; a negative partition stands for the one of its key.
+func (s *system) lay(t *testing.T, e cloudevent.Event, partition int32) {
+	t.Helper()
+	record, err := kafka.Marshaler{}.Marshal(s.topic, e.Message())
+	require.NoError(t, err)
+	record.Key = sarama.StringEncoder(e.Key)
+	cfg := kafka.Config{Brokers: s.brokers}.WithDefaults().Producer()
+	cfg.Producer.Return.Successes = true
+	if partition >= 0 {
+		cfg.Producer.Partitioner = sarama.NewManualPartitioner
+		record.Partition = partition
+	}
+	producer, err := sarama.NewSyncProducer(s.brokers, cfg)
+	require.NoError(t, err)
+	_, _, err = producer.SendMessage(record)
+	require.NoError(t, err)
+	require.NoError(t, producer.Close())
+}
+
+// place is the partition of a key.
+func (s *system) place(t *testing.T, key string) int32 {
+	t.Helper()
+	p, err := s.log.Place(s.topic, key, partitions)
+	require.NoError(t, err)
+	return p
+}
+
+// event is the event with that id, as the outbox has it.
+func (s *system) event(t *testing.T, id string) cloudevent.Event {
+	t.Helper()
+	e := cloudevent.Event{ID: id, Source: source, Type: inboxtest.Type, Topic: s.topic}
+	require.NoError(t, s.pool.QueryRow(t.Context(), `select key, version, occurred_at, headers, payload
+		from outbox where event_id = $1`, id).Scan(&e.Key, &e.Version, &e.Time, &e.Extensions, &e.Data))
+	return e
+}
+
+// keysOf are n keys.
+func keysOf(n int) []string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = "key-" + strconv.Itoa(i)
+	}
+	return keys
+}
+
+func requireClean(t *testing.T, v *verify.Verdict) {
+	t.Helper()
+	require.Empty(t, v.Findings)
+	require.True(t, v.Clean())
+}
+
+func requireWhole(t *testing.T, v *verify.Verdict) {
+	t.Helper()
+	requireClean(t, v)
+	require.Empty(t, v.Unverifiable)
+	require.True(t, v.Whole())
+}
+
+// each changes one message on its way to the broker.
+func each(id *string, change func(*message.Message) []*message.Message) func([]*message.Message) []*message.Message {
+	return func(msgs []*message.Message) (out []*message.Message) {
+		for _, m := range msgs {
+			if m.UUID == *id {
+				out = append(out, change(m)...)
+				continue
+			}
+			out = append(out, m)
+		}
+		return out
+	}
+}

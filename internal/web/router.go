@@ -1,0 +1,119 @@
+package web
+
+import (
+	"cmp"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Config bounds what one request may take. Zero values mean the defaults, except where 0 is said to mean off.
+type Config struct {
+	// MapError translates the errors of a service, of its rules and of its database. It returns nil for an error it
+	// does not know. Default: knows none.
+	MapError func(error) *Error
+	// MaxBodyBytes is the longest body that [Decode] reads. Default 64 KiB.
+	MaxBodyBytes int64
+	// RequestTimeout is how long a handler may take, body included, before its context ends. Default 5 s.
+	RequestTimeout time.Duration
+	// CheckBody, if set, has the last word about each body that [Decode] has read and found right in itself: the place for
+	// a schema. Default: nothing more is checked.
+	CheckBody func(r *http.Request, body []byte) error
+	// Document is the API's OpenAPI document as JSON, which GET /openapi.json answers with. Default: there is nothing.
+	Document []byte
+	// RateLimit is how many requests one client may make per minute, as a sliding window; a client is an IPv4
+	// address or an IPv6 /64. Per instance, in memory. 0 means off.
+	RateLimit int
+	// TrustedProxies are the networks (CIDR) whose X-Forwarded-For is believed, see [ClientOf]. Default: none, the client
+	// is the peer of the connection. The header Forwarded (RFC 7239) is not read.
+	TrustedProxies []netip.Prefix
+	// Registerer takes the metrics http_server_requests_total, http_server_request_duration_seconds and
+	// http_server_requests_in_flight. Default: none are kept.
+	Registerer prometheus.Registerer
+	// Traces gives each request its span. Default: OpenTelemetry's global provider.
+	Traces trace.TracerProvider
+}
+
+// WithDefaults returns the configuration with its zero values replaced.
+func (c Config) WithDefaults() Config {
+	if c.MapError == nil {
+		c.MapError = func(error) *Error { return nil }
+	}
+	c.MaxBodyBytes = cmp.Or(c.MaxBodyBytes, 64<<10)
+	c.RequestTimeout = cmp.Or(c.RequestTimeout, 5*time.Second)
+	if c.Traces == nil {
+		c.Traces = otel.GetTracerProvider()
+	}
+	return c
+}
+
+// NewRouter returns a router whose requests are named, traced, logged, limited and protected from panics, and whose
+// unknown paths and methods are problems. Mount handlers on it; it is ready to be served.
+//
+// Methods are exactly what is mounted: HEAD is not answered by a GET handler unless it is mounted, since a GET may
+// do more than read. OPTIONS answers 204 with Allow. CORS is not offered.
+func NewRouter(config Config, log *slog.Logger) *chi.Mux {
+	config = config.WithDefaults()
+	metrics := promauto.With(config.Registerer)
+	e := &edge{
+		config: config, log: log,
+		tracer: config.Traces.Tracer("example.com/twinbox/internal/web"),
+		limit:  limiter{limit: config.RateLimit, present: map[string]int{}},
+		requests: metrics.NewCounterVec(prometheus.CounterOpts{
+			Name: "http_server_requests_total", Help: "Requests answered, by class of status: 2xx, 4xx, 5xx.",
+		}, []string{"method", "route", "status"}),
+		seconds: metrics.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "http_server_request_duration_seconds",
+			Help:    "From a request's headers to the end of its answer.",
+			Buckets: []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10},
+		}, []string{"method", "route"}),
+		inFlight: metrics.NewGauge(prometheus.GaugeOpts{
+			Name: "http_server_requests_in_flight", Help: "Requests that are being answered.",
+		}),
+	}
+	r := chi.NewRouter()
+	r.Use(e.wrap)
+	r.NotFound(func(w http.ResponseWriter, req *http.Request) {
+		WriteProblem(w, req, refuse(CodeNotFound, "There is nothing at this path."))
+	})
+	r.MethodNotAllowed(func(w http.ResponseWriter, req *http.Request) { otherMethod(r, w, req) })
+	if config.Document != nil {
+		r.Get(DocumentPath, Document(config.Document))
+	}
+	return r
+}
+
+// methods are all that HTTP has.
+var methods = []string{
+	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+	http.MethodOptions, http.MethodTrace, http.MethodConnect,
+}
+
+// otherMethod answers a method that no handler of the path takes. The router calls it also for methods it has never
+// heard of, whether the path exists or not.
+func otherMethod(routes *chi.Mux, w http.ResponseWriter, r *http.Request) {
+	path := cmp.Or(r.URL.RawPath, r.URL.Path)
+	taken := slices.DeleteFunc(slices.Clone(methods), func(method string) bool {
+		return method == http.MethodOptions || !routes.Match(chi.NewRouteContext(), method, path)
+	})
+	if len(taken) == 0 {
+		routes.NotFoundHandler()(w, r)
+		return
+	}
+	allowed := strings.Join(append(taken, http.MethodOptions), ", ")
+	w.Header().Set("Allow", allowed)
+	if r.Method == http.MethodOptions {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	WriteProblem(w, r, refuse(CodeMethodNotAllowed, "This path takes "+allowed+"."))
+}

@@ -1,0 +1,157 @@
+package web_test
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/web"
+)
+
+func (s *testServer) wait(t *testing.T) error {
+	t.Helper()
+	select {
+	case err := <-s.finished:
+		s.finished <- nil // for the cleanup
+		return err
+	case <-time.After(patience):
+		require.Fail(t, "the server did not stop")
+		return nil
+	}
+}
+
+const holdRequest = "GET /hold HTTP/1.1\r\nHost: x\r\n\r\n"
+
+func TestDrainEndsWhatIsInFlightAndRefusesWhatIsNew(t *testing.T) {
+	t.Parallel()
+	s := serve(t, web.Config{}, web.ServerConfig{DrainTimeout: patience})
+	inFlight := s.raw(t, holdRequest)
+	<-s.entered
+	kept := s.raw(t, "GET /v1/things/1 HTTP/1.1\r\nHost: x\r\n\r\n")
+	require.Equal(t, http.StatusOK, kept.answer(t).status)
+	s.stop()
+
+	// A new connection sees the drain at some point after the signal; nothing tells which one.
+	var refused answer
+	waittest.Until(t, func() bool {
+		refused = s.raw(t, "GET /v1/things/1 HTTP/1.1\r\nHost: x\r\n\r\n").answer(t)
+		return refused.status == http.StatusServiceUnavailable
+	})
+	requireShuttingDown(t, refused)
+	kept.closed(t)
+	require.Zero(t, s.created.Load())
+
+	close(s.release)
+	got := inFlight.answer(t)
+	require.Equal(t, http.StatusOK, got.status, "a request in flight must end")
+	require.True(t, got.closes)
+	require.NoError(t, s.wait(t))
+	_, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.addr)
+	require.Error(t, err, "the listener must be closed")
+}
+
+func requireShuttingDown(t *testing.T, got answer) {
+	t.Helper()
+	require.Equal(t, http.StatusServiceUnavailable, got.status)
+	require.Equal(t, web.CodeShuttingDown, got.problem(t).Code)
+	require.Equal(t, "1", got.header.Get("Retry-After"))
+	require.True(t, got.closes)
+}
+
+func TestDrainCutsOffWhatDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	s := serve(t, web.Config{RequestTimeout: time.Hour}, web.ServerConfig{DrainTimeout: 100 * time.Millisecond})
+	conn := s.raw(t, "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
+	held := s.raw(t, holdRequest)
+	<-s.entered // it came later, so the other is most likely in flight too; the outcome is the same either way
+	s.stop()
+	require.ErrorContains(t, s.wait(t), "requests took longer than 100ms")
+	close(s.release)
+	held.closed(t)
+	_ = conn.Close()
+}
+
+func TestAnIdleServerStopsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := serve(t, web.Config{}, web.ServerConfig{DrainTimeout: time.Hour})
+	kept := s.raw(t, "GET /v1/things/1 HTTP/1.1\r\nHost: x\r\n\r\n")
+	require.Equal(t, http.StatusOK, kept.answer(t).status)
+	s.stop()
+	require.NoError(t, s.wait(t))
+	kept.closed(t)
+}
+
+// A browser opens connections ahead, and a load balancer asks whether it can: neither is a request that did not end.
+func TestAConnectionWithoutARequestIsNoFailureOfTheDrain(t *testing.T) {
+	t.Parallel()
+	s := serve(t, web.Config{}, web.ServerConfig{DrainTimeout: 100 * time.Millisecond})
+	silent := s.raw(t, "")
+	kept := s.raw(t, "GET /v1/things/1 HTTP/1.1\r\nHost: x\r\n\r\n")
+	require.Equal(t, http.StatusOK, kept.answer(t).status) // the server accepted this one later, so it has the other too
+	s.stop()
+	require.NoError(t, s.wait(t))
+	silent.closed(t)
+	kept.closed(t)
+}
+
+func TestServeReportsABrokenListener(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, ln.Close())
+	server := web.NewServer(web.ServerConfig{}, http.NotFoundHandler(), slog.New(slog.DiscardHandler))
+	require.ErrorContains(t, server.Serve(t.Context(), ln), "serve http")
+}
+
+func TestStartAndStopUnderLoad(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		s := serve(t, web.Config{}, web.ServerConfig{DrainTimeout: patience})
+		transport := &http.Transport{}
+		done := make(chan int)
+		for range 4 {
+			go func() { done <- hammer(t.Context(), transport, s.addr) }()
+		}
+		waittest.Until(t, func() bool { return s.created.Load() > 20 })
+		s.stop()
+		require.NoError(t, s.wait(t))
+		accepted := 0
+		for range 4 {
+			accepted += <-done
+		}
+		transport.CloseIdleConnections()
+		require.EqualValues(t, s.created.Load(), accepted, "what was carried out must have been answered")
+	}
+}
+
+// hammer posts until the server is gone and returns how many requests were answered 201.
+func hammer(ctx context.Context, transport *http.Transport, addr string) int {
+	accepted := 0
+	for {
+		body := strings.NewReader(goodThing)
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+"/v1/things", body)
+		if err != nil {
+			return accepted
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Idempotency-Key", "k")
+		res, err := transport.RoundTrip(req)
+		if err != nil {
+			return accepted
+		}
+		_ = res.Body.Close()
+		switch res.StatusCode {
+		case http.StatusCreated:
+			accepted++
+		default:
+			return accepted
+		}
+	}
+}

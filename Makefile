@@ -92,34 +92,34 @@ test-long: ## campaigns of a quarter of an hour: chaos, random schedules, a deat
 	@$(GO_TEST) -count=1 -timeout 10m ./internal/inbox -run 'AnyStatement|FoundByHalving' \
 		-inbox.statements=$(STATEMENTS) -inbox.matrix
 	@$(GO_TEST) -count=1 -timeout 10m ./internal/service/eventing -run 'Churn|Zombie' -eventing.churn=$(CHURN)
-	@$(GO_TEST) -count=1 -timeout 10m ./dev/e2e -run 'IsAway' -v -e2e.outage=$(OUTAGE)
-	@$(GO_TEST) -count=1 -timeout 10m -parallel 1 ./dev/e2e -run 'IsAway' -v -e2e.outages=$(OUTAGES)
-	@$(GO_TEST) -count=1 -timeout 10m ./dev/e2e -run 'PoisonUnderLoad' -v -e2e.poison=$(POISON)
+	@$(GO_TEST) -count=1 -timeout 10m ./test/e2e -run 'IsAway' -v -e2e.outage=$(OUTAGE)
+	@$(GO_TEST) -count=1 -timeout 10m -parallel 1 ./test/e2e -run 'IsAway' -v -e2e.outages=$(OUTAGES)
+	@$(GO_TEST) -count=1 -timeout 10m ./test/e2e -run 'PoisonUnderLoad' -v -e2e.poison=$(POISON)
 	@$(GO_TEST) -count=1 -timeout 10m ./dev/cmd/devstack -run 'Demo' -v -devstack.demo=20s # part: ops
 # part: campaigns, end
 
 test-kafka: ## the Kafka, verify, relay and end-to-end tests against a real Apache Kafka, started without Docker
-	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -p 1 -timeout 10m ./internal/kafka/... ./dev/e2e/...
+	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -p 1 -timeout 10m ./internal/kafka/... ./test/e2e/...
 	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -timeout 5m ./internal/verify # part: ops
 	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -timeout 5m -run ToAnyBroker ./internal/outbox/relay
 
 # part: batch, begin
 test-edge: ## every test of consumers and of both services on Watermill's Kafka edge, in process and on a real Apache Kafka
-	@export TWINBOX_TEST_EDGE=watermill; $(GO_TEST) -count=1 -timeout 15m ./internal/service/eventing ./dev/e2e
-	@export TWINBOX_TEST_KAFKA=real TWINBOX_TEST_EDGE=watermill; $(GO_TEST) -count=1 -p 1 -timeout 10m ./dev/e2e
+	@export TWINBOX_TEST_EDGE=watermill; $(GO_TEST) -count=1 -timeout 15m ./internal/service/eventing ./test/e2e
+	@export TWINBOX_TEST_KAFKA=real TWINBOX_TEST_EDGE=watermill; $(GO_TEST) -count=1 -p 1 -timeout 10m ./test/e2e
 # part: batch, end
 
 # part: observability, begin
 test-observability: ## dashboards against the real /metrics, and each alert in its fault, with Prometheus' own engine
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
-	CGO_ENABLED=0 $(GO) test -count=1 -timeout 10m ./dev/e2e -run 'Fault|Recorded' -e2e.recordings="$$dir" && \
+	CGO_ENABLED=0 $(GO) test -count=1 -timeout 10m ./test/e2e -run 'Fault|Recorded' -e2e.recordings="$$dir" && \
 	cd deploy/observability && export CGO_ENABLED=0 && $(GO) mod tidy -diff && $(GO) vet . && \
 	$(GO) test -count=1 -timeout 5m . -recordings="$$dir"
 # part: observability, end
 
 # part: ops, begin
 test-console: ## the console in a real Chromium: sign up, stop Kafka, mend poison; the README's picture: ARGS=-screenshot=$PWD/docs/console.png
-	@$(GO) vet -tags console ./dev/console && $(GO) test -count=1 -timeout 10m -tags console ./dev/console $(ARGS)
+	@$(GO) vet -tags console ./internal/ops/console/chromium && $(GO) test -count=1 -timeout 10m -tags console ./internal/ops/console/chromium $(ARGS)
 # part: ops, end
 
 test-pg18: ## every test on a fetched PostgreSQL 18, beside any installed one; PG_BIN=DIR make test takes another one

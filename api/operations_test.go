@@ -68,7 +68,7 @@ func TestCodesOfOperationsAreDocumented(t *testing.T) {
 	t.Parallel()
 	data, err := api.Files.ReadFile("admin.yaml")
 	require.NoError(t, err)
-	for _, code := range declaredCodes(t, "../ops/admin/problems.go") {
+	for _, code := range declaredCodes(t, "../internal/ops/admin/problems.go") {
 		require.True(t, strings.Contains(string(data), "`"+code+"`"), "%s is not among the problems' codes", code)
 	}
 }

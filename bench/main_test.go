@@ -4,8 +4,8 @@ import (
 	"flag"
 	"testing"
 
-	"example.com/twinbox/dev/kafkatest"
-	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/pgtest"
 )
 
 // update rewrites the golden files: go test ./bench -update.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/pgtest"
 )
 
 func TestCheck(t *testing.T) {

@@ -7,11 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
-	"example.com/twinbox/dev/pgtest"
-	"example.com/twinbox/dev/servicetest"
 	"example.com/twinbox/dev/smtptest"
 	"example.com/twinbox/internal/notification"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/servicetest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }

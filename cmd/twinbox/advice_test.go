@@ -11,8 +11,8 @@ import (
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
+	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/outbox/operate"
-	"example.com/twinbox/ops/admin/adminapi"
 )
 
 // What an operator is told to do fits what is wrong with the dead letter: one that waits for another is not replayed by

@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/porttest"
+	"example.com/twinbox/internal/ops/admin/adminapi"
+	"example.com/twinbox/internal/ops/admin/client"
 	"example.com/twinbox/internal/service"
-	"example.com/twinbox/ops/admin/adminapi"
-	"example.com/twinbox/ops/admin/client"
 )
 
 // Every bad command line ends with 2 before anything is asked, and says what is wrong on stderr; with --json stdout is

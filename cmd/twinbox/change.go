@@ -11,8 +11,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"example.com/twinbox/ops/admin/adminapi"
-	"example.com/twinbox/ops/admin/client"
+	"example.com/twinbox/internal/ops/admin/adminapi"
+	"example.com/twinbox/internal/ops/admin/client"
 )
 
 // Change is what every command that changes something takes. A command is the body of its request, too: under the names

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"example.com/twinbox/internal/ops/admin/adminapi"
+	"example.com/twinbox/internal/ops/admin/client"
 	"example.com/twinbox/internal/services"
-	"example.com/twinbox/ops/admin/adminapi"
-	"example.com/twinbox/ops/admin/client"
 )
 
 // Operator is what every command that operates a running system takes: where it is, and how to answer.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/ops/admin/client"
 	"example.com/twinbox/internal/service"
-	"example.com/twinbox/ops/admin/client"
 )
 
 // The folder of a system says which services run there; those that are not the project's own come last.

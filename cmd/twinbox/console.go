@@ -8,7 +8,7 @@ import (
 	"net"
 	"strings"
 
-	"example.com/twinbox/ops/console"
+	"example.com/twinbox/internal/ops/console"
 )
 
 // ConsoleCommand is "twinbox console".

@@ -11,8 +11,8 @@ import (
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/ops/admin/adminapi"
-	"example.com/twinbox/ops/admin/client"
+	"example.com/twinbox/internal/ops/admin/adminapi"
+	"example.com/twinbox/internal/ops/admin/client"
 )
 
 // DLQCommands are "twinbox dlq ...".

@@ -17,8 +17,8 @@ import (
 	"strings"
 
 	"example.com/twinbox/internal/inbox/deadletter/operate"
-	"example.com/twinbox/ops/admin/adminapi"
-	"example.com/twinbox/ops/admin/client"
+	"example.com/twinbox/internal/ops/admin/adminapi"
+	"example.com/twinbox/internal/ops/admin/client"
 )
 
 // LetterChange is what changes many dead letters.

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 
 	"example.com/twinbox/internal/event/cloudevent"
-	"example.com/twinbox/ops/admin/adminapi"
-	"example.com/twinbox/ops/admin/client"
+	"example.com/twinbox/internal/ops/admin/adminapi"
+	"example.com/twinbox/internal/ops/admin/client"
 )
 
 // InboxCommands are "twinbox inbox ...".

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"example.com/twinbox/ops/admin/adminapi"
-	"example.com/twinbox/ops/admin/client"
+	"example.com/twinbox/internal/ops/admin/adminapi"
+	"example.com/twinbox/internal/ops/admin/client"
 )
 
 // MailCommands are "twinbox mail ...".

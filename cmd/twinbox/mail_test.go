@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
 func mailOf(id string, listed int64) adminapi.Mail {

@@ -15,16 +15,16 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/local/broker"
 	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/dev/porttest"
-	"example.com/twinbox/dev/servicetest"
 	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/verify"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/servicetest"
 )
 
 // TestOperationsPage runs docs/operations.md. go test ./cmd/twinbox -run OperationsPage -update writes it anew.

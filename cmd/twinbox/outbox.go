@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"example.com/twinbox/ops/admin/adminapi"
-	"example.com/twinbox/ops/admin/client"
+	"example.com/twinbox/internal/ops/admin/adminapi"
+	"example.com/twinbox/internal/ops/admin/client"
 )
 
 // OutboxCommands are "twinbox outbox ...".

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/waittest"
-	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
 type tailDocument struct {

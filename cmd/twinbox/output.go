@@ -14,8 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"example.com/twinbox/internal/ops/admin/client"
 	"example.com/twinbox/internal/service"
-	"example.com/twinbox/ops/admin/client"
 )
 
 // Answer is how a command answers.

@@ -37,7 +37,7 @@ func TestTheCommandsCallTheOperationsOfTheDocument(t *testing.T) {
 	}
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)
-	shared, err := filepath.Glob("../../ops/admin/client/*.go")
+	shared, err := filepath.Glob("../../internal/ops/admin/client/*.go")
 	require.NoError(t, err)
 	seen := map[string]bool{}
 	for _, file := range slices.Concat(files, shared) {

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 
 	"example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/ops/admin/adminapi"
-	"example.com/twinbox/ops/admin/client"
+	"example.com/twinbox/internal/ops/admin/adminapi"
+	"example.com/twinbox/internal/ops/admin/client"
 )
 
 // StatusCommand is "twinbox status".

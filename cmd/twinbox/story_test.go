@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
 // Two services know a part each. What one of them names is asked of both, once, and the

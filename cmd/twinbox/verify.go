@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"example.com/twinbox/internal/inbox/deadletter"
+	"example.com/twinbox/internal/ops/admin/adminapi"
+	"example.com/twinbox/internal/ops/admin/client"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/verify"
-	"example.com/twinbox/ops/admin/adminapi"
-	"example.com/twinbox/ops/admin/client"
 )
 
 // VerifyCommand is "twinbox verify".

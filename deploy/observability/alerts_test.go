@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// expected are the alerts of each state that dev/e2e records.
+// expected are the alerts of each state that test/e2e records.
 var expected = map[string][]string{
 	"healthy":                 nil,
 	"broker down":             {"DependencyDown"},

@@ -20,9 +20,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var recordings = flag.String("recordings", "", "folder that dev/e2e wrote its recordings to")
+var recordings = flag.String("recordings", "", "folder that test/e2e wrote its recordings to")
 
-// recording is what /metrics said while something happened; see dev/e2e, which writes it.
+// recording is what /metrics said while something happened; see test/e2e, which writes it.
 type recording struct {
 	Name    string `json:"name"`
 	GoesOn  bool   `json:"goes_on"`

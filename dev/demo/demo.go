@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/internal/failure"
-	"example.com/twinbox/ops/admin/client"
+	"example.com/twinbox/internal/ops/admin/client"
 )
 
 // Config is a demonstration.

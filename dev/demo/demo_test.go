@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/leaktest"
-	"example.com/twinbox/ops/admin/client"
+	"example.com/twinbox/internal/ops/admin/client"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }

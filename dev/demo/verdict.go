@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/ops/admin/adminapi"
-	"example.com/twinbox/ops/admin/client"
+	"example.com/twinbox/internal/ops/admin/adminapi"
+	"example.com/twinbox/internal/ops/admin/client"
 )
 
 // exitPartial is the exit code of a verdict about a part of what was asked for, as of twinbox verify.

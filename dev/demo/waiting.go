@@ -7,9 +7,9 @@ import (
 	"strings"
 	"sync"
 
+	"example.com/twinbox/internal/ops/admin/client"
+	"example.com/twinbox/internal/ops/metrics"
 	"example.com/twinbox/internal/service"
-	"example.com/twinbox/ops/admin/client"
-	"example.com/twinbox/ops/metrics"
 )
 
 // standing is what the services say of what is not done yet, added up.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/test/pgtest"
 )
 
 // Moved are the times that [Advance] moves.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"net"
 
-	"example.com/twinbox/ops/admin/client"
-	"example.com/twinbox/ops/console"
+	"example.com/twinbox/internal/ops/admin/client"
+	"example.com/twinbox/internal/ops/console"
 )
 
 // runConsole serves the operators' page in the group. It is the first to stop: it looks at all the others.

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"example.com/twinbox/ops/admin/client"
+	"example.com/twinbox/internal/ops/admin/client"
 )
 
 // writeOperators says how to operate this stack, for the operator's command. A reader sees all of the file or none.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/ops/admin/client"
+	"example.com/twinbox/internal/ops/admin/client"
 )
 
 // How to operate a stack is the folder's owner's alone, and what is half written or not there is not taken for it.

@@ -16,13 +16,13 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/inboxtest"
-	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/natstest"
 	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/service"
+	"example.com/twinbox/test/inboxtest"
+	"example.com/twinbox/test/kafkatest"
 )
 
 func TestMain(m *testing.M) { kafkatest.Main(m) }

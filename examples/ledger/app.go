@@ -10,11 +10,11 @@ import (
 	"example.com/twinbox/examples/ledger/contract"
 	"example.com/twinbox/internal/command"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/ops" // part: ops
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/web"
 	"example.com/twinbox/migrations"
-	"example.com/twinbox/ops" // part: ops
 )
 
 // Service is Ledger.

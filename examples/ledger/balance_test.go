@@ -14,12 +14,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/inboxtest"
 	"example.com/twinbox/examples/ledger/account"
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter/operate"
+	"example.com/twinbox/test/inboxtest"
 )
 
 // funded is an account with these credits, and its events from the first on.

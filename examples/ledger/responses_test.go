@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/apitest"
-	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/test/pgtest"
 )
 
 func TestEveryDeclaredResponseIsGiven(t *testing.T) {

@@ -15,12 +15,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/apitest"
-	"example.com/twinbox/dev/kafkatest"
-	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/examples/ledger/account"
 	"example.com/twinbox/examples/ledger/contract"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/pgtest"
 )
 
 func TestMain(m *testing.M) {

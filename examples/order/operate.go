@@ -5,9 +5,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"example.com/twinbox/internal/ops"
+	"example.com/twinbox/internal/ops/mails"
 	"example.com/twinbox/internal/service/eventing"
-	"example.com/twinbox/ops"
-	"example.com/twinbox/ops/mails"
 )
 
 // What a receipt is about is its order.

@@ -7,7 +7,7 @@ import (
 
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/inbox"
-	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
 // An order's story has its receipt, for each of its ids.

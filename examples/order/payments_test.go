@@ -10,13 +10,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/inboxtest"
-	"example.com/twinbox/dev/outboxtest"
 	"example.com/twinbox/examples/order/contract"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/test/inboxtest"
+	"example.com/twinbox/test/outboxtest"
 )
 
 func TestAPaymentPaysItsOrderOnce(t *testing.T) {

@@ -10,15 +10,15 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/inboxtest"
-	"example.com/twinbox/dev/kafkatest"
-	"example.com/twinbox/dev/outboxtest"
-	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/examples/order/contract"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/event/schema"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/test/inboxtest"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/outboxtest"
+	"example.com/twinbox/test/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }

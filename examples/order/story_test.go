@@ -12,11 +12,11 @@ import (
 
 	"example.com/twinbox/dev/apitest"
 	"example.com/twinbox/dev/local/mailbox"
-	"example.com/twinbox/dev/outboxtest"
-	"example.com/twinbox/dev/servicetest"
 	"example.com/twinbox/examples/order"
 	"example.com/twinbox/examples/order/contract"
 	"example.com/twinbox/examples/payments"
+	"example.com/twinbox/test/outboxtest"
+	"example.com/twinbox/test/servicetest"
 )
 
 // world is both services, and a mail server.

@@ -18,12 +18,12 @@ import (
 
 	"example.com/twinbox/examples/order/contract"
 	"example.com/twinbox/internal/command"
+	"example.com/twinbox/internal/ops" // part: ops
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/web"
 	"example.com/twinbox/migrations"
-	"example.com/twinbox/ops" // part: ops
 )
 
 // Service is Payments.

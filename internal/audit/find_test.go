@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/pgtest"
 )
 
 // Each condition picks what it says, the newest ones are the last, and they stand in the order of time.

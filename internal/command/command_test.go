@@ -13,9 +13,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/internal/command"
 	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

@@ -11,11 +11,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"example.com/twinbox/internal/ops"
+	"example.com/twinbox/internal/ops/admin"
+	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/verify"
-	"example.com/twinbox/ops"
-	"example.com/twinbox/ops/admin"
-	"example.com/twinbox/ops/admin/adminapi"
 )
 
 const selectStory = `

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/apitest"
-	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/test/pgtest"
 )
 
 func TestEveryDeclaredResponseIsGiven(t *testing.T) {

@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/apitest"
-	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/inboxtest"
-	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/test/inboxtest"
+	"example.com/twinbox/test/pgtest"
 )
 
 // A new column of times is put into one of the lists: does it pass with the clock of a test?

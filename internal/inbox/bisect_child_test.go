@@ -15,10 +15,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/dev/crashtest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/test/crashtest"
 )
 
 // made are n events that a child makes for itself: so many do not fit into what it is told.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/crashtest"
+	"example.com/twinbox/test/crashtest"
 )
 
 // Whether TestAPoisonRecordIsFoundByHalving goes through the whole matrix; `make test-long` asks for it.

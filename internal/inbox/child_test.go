@@ -14,13 +14,13 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/twinbox/dev/crashtest"
-	"example.com/twinbox/dev/inboxtest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter/operate"
 	"example.com/twinbox/internal/inbox/replay"
+	"example.com/twinbox/test/crashtest"
+	"example.com/twinbox/test/inboxtest"
 )
 
 // job is what a process of its own, this test binary called again, is told to do: consume the events as one partition.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/crashtest"
-	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/test/crashtest"
+	"example.com/twinbox/test/pgtest"
 )
 
 // points are all crash points of the inbox, in the order in which an event meets them.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/crashtest"
 	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/test/crashtest"
 )
 
 // replayPoints are all crash points of a replay, in the order in which a dead letter meets them.

@@ -9,10 +9,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/inboxtest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/test/inboxtest"
 )
 
 // A handler's own rules hold for its events, alone and in a batch, and for no other's; what they leave out is the

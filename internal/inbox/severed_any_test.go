@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"example.com/twinbox/dev/inboxtest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/test/inboxtest"
 )
 
 // Random events in batches of any size, with a dead owner before them or none: connections lost at any answer of

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/crashtest"
+	"example.com/twinbox/test/crashtest"
 )
 
 // How many deaths TestAProcessThatDiesAroundAnyStatement tries in each story. `make test-long` asks for more.

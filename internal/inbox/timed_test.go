@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/inboxtest"
 	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/test/inboxtest"
 )
 
 // How long an event took, retries included, is counted per consumer.

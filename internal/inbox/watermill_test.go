@@ -14,10 +14,10 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	_ "example.com/twinbox/internal/kafka" // it reads what watermill-kafka says of a record
+	"example.com/twinbox/test/kafkatest"
 )
 
 // routed runs messages of a topic through a Router on watermill-kafka, with nothing of this project but the middleware

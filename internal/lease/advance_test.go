@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/leasetest"
-	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/test/pgtest"
 )
 
 // A new column of times is moved with a test's clock, or said not to be.

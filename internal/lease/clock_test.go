@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/test/pgtest"
 )
 
 // A process whose clock is wrong by decades, in either direction, decides like any other: it neither takes what is

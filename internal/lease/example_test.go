@@ -7,9 +7,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/internal/lease"
 	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/pgtest"
 )
 
 // A parcel is handed to a carrier whose API knows no transaction. The intent is written with the event, the effect

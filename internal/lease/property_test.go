@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/test/pgtest"
 )
 
 // The database itself logs every change of a row and who made it. Who made it is the name of a connection: nothing that

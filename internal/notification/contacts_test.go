@@ -8,11 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/contracttest"
-	"example.com/twinbox/dev/inboxtest"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/inboxtest"
 )
 
 func TestTheContactFollowsTheEvents(t *testing.T) {

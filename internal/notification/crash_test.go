@@ -15,11 +15,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/crashtest"
 	"example.com/twinbox/dev/smtptest"
 	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/lease"
+	"example.com/twinbox/test/crashtest"
 )
 
 // role is a sender in a process of its own that dies, or is frozen, when it first reaches a crash point.

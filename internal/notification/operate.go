@@ -10,12 +10,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/twinbox/internal/lease"
+	"example.com/twinbox/internal/ops"
+	"example.com/twinbox/internal/ops/admin"
+	"example.com/twinbox/internal/ops/admin/adminapi"
+	"example.com/twinbox/internal/ops/mails"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/service/eventing"
-	"example.com/twinbox/ops"
-	"example.com/twinbox/ops/admin"
-	"example.com/twinbox/ops/admin/adminapi"
-	"example.com/twinbox/ops/mails"
 )
 
 const operatedMails = `

@@ -10,8 +10,8 @@ import (
 
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/web"
-	"example.com/twinbox/ops/admin/adminapi"
 )
 
 // put lists n mails in the state and returns their ids in order.

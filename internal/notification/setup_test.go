@@ -16,9 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/contracttest"
-	"example.com/twinbox/dev/inboxtest"
 	"example.com/twinbox/dev/local/mailbox"
-	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
@@ -27,6 +25,8 @@ import (
 	"example.com/twinbox/internal/mail"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/inboxtest"
+	"example.com/twinbox/test/pgtest"
 )
 
 // The tests wait for leases and for other processes more than they compute.

@@ -7,9 +7,9 @@ import (
 	"github.com/ThreeDotsLabs/watermill/components/cqrs"
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/pgtest"
 )
 
 type OrderPlaced struct {

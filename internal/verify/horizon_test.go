@@ -11,14 +11,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
-	"example.com/twinbox/dev/outboxtest"
 	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/kafka/admin"
 	"example.com/twinbox/internal/outbox/operate"
 	"example.com/twinbox/internal/verify"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/outboxtest"
 )
 
 // settled is a system through which some events went.

@@ -9,11 +9,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/inboxtest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter/operate"
 	"example.com/twinbox/internal/inbox/replay"
+	"example.com/twinbox/test/inboxtest"
 )
 
 // What was given up is among the dead letters: an event that its handler refuses, a record that names no event, an id

@@ -15,13 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/dev/inboxtest"
-	"example.com/twinbox/dev/kafkatest"
-	"example.com/twinbox/dev/outboxtest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/outbox/operate"
 	"example.com/twinbox/internal/outbox/relay"
+	"example.com/twinbox/test/inboxtest"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/outboxtest"
 )
 
 var runs = flag.Int("verify.runs", 5, "verifications of a system that moves")

@@ -13,10 +13,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/inboxtest"
-	"example.com/twinbox/dev/kafkatest"
-	"example.com/twinbox/dev/outboxtest"
-	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
@@ -27,6 +23,10 @@ import (
 	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/verify"
 	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/inboxtest"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/outboxtest"
+	"example.com/twinbox/test/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }

@@ -16,9 +16,9 @@ import (
 	"example.com/twinbox/dev/demo/visitors"
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/ops/admin/client"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/services"
-	"example.com/twinbox/ops/admin/client"
 )
 
 // DemoCommand is "devstack demo".

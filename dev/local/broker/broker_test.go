@@ -7,9 +7,9 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/local/broker"
 	"example.com/twinbox/dev/porttest"
+	"example.com/twinbox/test/kafkatest"
 )
 
 func TestMain(m *testing.M) { kafkatest.Main(m) }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/local/broker"
+	"example.com/twinbox/test/kafkatest"
 )
 
 // A browser that opens the broker's address, a client of something else, a request that

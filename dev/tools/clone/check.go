@@ -19,7 +19,7 @@ import (
 // works.
 var tested = []string{
 	"./api", "./cmd/customer", "./cmd/notification", "./internal/...", "./migrations",
-	"./dev/tools/docs", "./dev/tools/parts", "./dev/tools/scaffold", "./dev/tools/size", "./dev/deploy",
+	"./test/tree", "./dev/tools/parts", "./dev/tools/scaffold", "./dev/tools/size", "./test/deploy",
 }
 
 // scaffolded are the commands that make a service, an event and its consumer.

@@ -179,7 +179,7 @@ func TestTwoProjectsShareNothing(t *testing.T) {
 		requireGone(t, dir)
 	}
 	// The tests that compare pages, contracts and containers with the code hold for a derived project as well.
-	goTool(t, other, "test", "./api", "./dev/deploy", "./internal/contract", "./dev/tools/docs",
+	goTool(t, other, "test", "./api", "./test/deploy", "./internal/contract", "./test/tree",
 		"-run", "Requests|Operations|Definition|Compose|Dockerfile|InitSQL|Links|Commands")
 }
 

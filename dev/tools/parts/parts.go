@@ -27,7 +27,7 @@ var All = []Part{
 		What: "the operations on the admin listener, the operator's command, the console; " +
 			"without them operators work on dead letters in SQL, and no command says why a service waits",
 		Paths: []string{
-			"ops/", "cmd/twinbox/", "internal/verify/", "internal/kafka/admin/groups.go",
+			"internal/ops/", "cmd/twinbox/", "internal/verify/", "internal/kafka/admin/groups.go",
 			"internal/outbox/operate/change.go", "internal/outbox/operate/entries.go", "internal/outbox/operate/republish.go",
 			"internal/inbox/retention/stats.go",
 			"internal/inbox/deadletter/operate/", "internal/inbox/replay/ordered.go",
@@ -36,7 +36,7 @@ var All = []Part{
 			"internal/outbox/restore/confirm.go", "internal/service/cause.go", "internal/service/eventing/cause.go",
 			"internal/service/eventing/export_pause_test.go", "internal/notification/watch.go",
 			"api/admin.yaml", "api/admin.gen.json", "api/admin-oapi.yaml",
-			"api/operations.http", "api/operations_test.go", "dev/console/", "docs/console.png",
+			"api/operations.http", "api/operations_test.go", "internal/ops/console/chromium/", "docs/console.png",
 			"dev/demo/", "dev/cmd/devstack/demo.go", "dev/cmd/devstack/demo_test.go",
 			"docs/adr/0092-the-demo-breaks-its-own-system.md", "docs/adr/0110-what-waits-is-told-in-lines.md",
 			"internal/service/eventing/operate.go",
@@ -72,7 +72,7 @@ var All = []Part{
 		Name: "campaigns",
 		What: "the campaigns of a quarter of an hour, and the end-to-end tests of outages and poison under load",
 		Paths: []string{
-			"dev/e2e/outage_test.go", "dev/e2e/poison_load_test.go", "internal/outbox/window/figures_test.go",
+			"test/e2e/outage_test.go", "test/e2e/poison_load_test.go", "internal/outbox/window/figures_test.go",
 		},
 	},
 	{
@@ -95,7 +95,7 @@ var All = []Part{
 		What: "spans sent to a collector, dashboards and alerts, and the containers that show them",
 		Paths: []string{
 			"internal/service/tracing/", "internal/event/cloudevent/spans.go", "deploy/observability/",
-			"dev/deploy/observability_test.go", "dev/e2e/spans_test.go", "docs/adr/0088-alerts-are-fired-by-their-faults.md",
+			"test/deploy/observability_test.go", "test/e2e/spans_test.go", "docs/adr/0088-alerts-are-fired-by-their-faults.md",
 		},
 	},
 }

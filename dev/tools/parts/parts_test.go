@@ -107,7 +107,7 @@ func TestWhatTwoPartsShare(t *testing.T) {
 			require.Equal(t, len(tree.withJoint(nil)) == 0, tree.exists(strings.TrimSuffix(path, "/")), path)
 		}
 	}
-	shared := texts("go.mod", "module m.org/a\n", "ops/a.txt", "a\n", "internal/kafka/producer/b.txt", "b\n",
+	shared := texts("go.mod", "module m.org/a\n", "internal/ops/a.txt", "a\n", "internal/kafka/producer/b.txt", "b\n",
 		"internal/kafka/progress/c.txt", "c\n", "x.txt", "x\ny // part: standing\n")
 	withoutOps := without(t, shared, "ops")
 	require.Contains(t, withoutOps, "internal/kafka/progress/c.txt")

@@ -29,8 +29,8 @@ var checks = [][]string{
 	},
 	{
 		"go", "test", "./internal/loyalty", "./internal/services", "./internal/contract", "./internal/domain",
-		"./dev/tools/configdoc", "./dev/tools/docs", "./dev/tools/scaffold", "./api", "./cmd/...", "./dev/cmd/...",
-		"./dev/deploy", "./migrations",
+		"./dev/tools/configdoc", "./test/tree", "./dev/tools/scaffold", "./api", "./cmd/...", "./dev/cmd/...",
+		"./test/deploy", "./migrations",
 	},
 	{"go", "test", "./dev/local", "-run", "Guide|GivenTo|Ports"},
 }

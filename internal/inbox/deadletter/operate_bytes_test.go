@@ -9,11 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/inbox/deadletter/operate"
 	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/pgtest"
 )
 
 var by = audit.Change{By: "ana", Reason: "test"}

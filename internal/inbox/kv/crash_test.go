@@ -16,9 +16,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/crashtest"
 	"example.com/twinbox/dev/natstest"
 	"example.com/twinbox/internal/fault"
+	"example.com/twinbox/test/crashtest"
 )
 
 // delivery is what a process of its own, this test binary called again, is told to do: handle one event, whose effect

@@ -9,9 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/inboxtest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/test/inboxtest"
 )
 
 // handled is the middleware around a handler that has its effect under the message's UUID.

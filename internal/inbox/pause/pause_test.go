@@ -12,9 +12,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/internal/inbox/pause"
 	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

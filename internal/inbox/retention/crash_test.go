@@ -10,12 +10,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/crashtest"
-	"example.com/twinbox/dev/inboxtest"
-	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/retention"
+	"example.com/twinbox/test/crashtest"
+	"example.com/twinbox/test/inboxtest"
+	"example.com/twinbox/test/pgtest"
 )
 
 // job is what a process of its own, this test binary called again, is told to do: be a janitor for one round.

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/dev/inboxtest"
 	"example.com/twinbox/internal/inbox/retention"
+	"example.com/twinbox/test/inboxtest"
 )
 
 // Making and dropping partitions locks them against writers, dropping locks all of the inbox. While a transaction that

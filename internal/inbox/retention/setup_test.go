@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/inboxtest"
-	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/internal/inbox/retention"
+	"example.com/twinbox/test/inboxtest"
+	"example.com/twinbox/test/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

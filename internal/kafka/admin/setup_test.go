@@ -6,8 +6,8 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/test/kafkatest"
 )
 
 func TestMain(m *testing.M) { kafkatest.Main(m) }

@@ -13,10 +13,10 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/kafka/admin"
+	"example.com/twinbox/test/kafkatest"
 )
 
 func TestEnsureTopicsIsIdempotent(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/kafka/consumer"
+	"example.com/twinbox/test/kafkatest"
 )
 
 func TestRunNamesWhatItCannotConsume(t *testing.T) {

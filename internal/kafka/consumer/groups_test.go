@@ -5,9 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/internal/kafka"
 	kafkaadmin "example.com/twinbox/internal/kafka/admin"
+	"example.com/twinbox/test/kafkatest"
 )
 
 // A group is behind by what lies before its offsets, and from the beginning where it has none; one that never read the

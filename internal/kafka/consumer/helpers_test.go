@@ -7,10 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/leaktest"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/kafka/producer"
+	"example.com/twinbox/test/kafkatest"
 )
 
 // TestMain also is the program of the processes that tests kill.

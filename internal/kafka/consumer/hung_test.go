@@ -10,10 +10,10 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
-	"example.com/twinbox/dev/kafkatest/kfake"
-	"example.com/twinbox/dev/kafkatest/kmsg"
 	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/kafkatest/kfake"
+	"example.com/twinbox/test/kafkatest/kmsg"
 )
 
 // hole is a broker's network, in which answers can begin to vanish without a word, as when its machine does.

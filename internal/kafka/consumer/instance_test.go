@@ -13,9 +13,9 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/kafka/consumer"
+	"example.com/twinbox/test/kafkatest"
 )
 
 // Variables of a child process: where it consumes, and as whom.

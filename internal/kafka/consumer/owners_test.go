@@ -8,12 +8,12 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/kafka"
 	kafkaadmin "example.com/twinbox/internal/kafka/admin"
 	"example.com/twinbox/internal/kafka/consumer"
 	"example.com/twinbox/internal/kafka/progress"
+	"example.com/twinbox/test/kafkatest"
 )
 
 // The coordinator tells every client who owns which partition; only the owner knows how far it is.

@@ -8,9 +8,9 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/test/kafkatest"
 )
 
 // shelf is a store of positions, of one partition.

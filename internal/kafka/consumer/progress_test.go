@@ -9,12 +9,12 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
-	"example.com/twinbox/dev/kafkatest/kfake"
-	"example.com/twinbox/dev/kafkatest/kmsg"
 	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/kafka/consumer"
 	"example.com/twinbox/internal/kafka/progress"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/kafkatest/kfake"
+	"example.com/twinbox/test/kafkatest/kmsg"
 )
 
 // mute answers sarama's own fetches of the topic with nothing, as if all were read. The look at the log asks for one

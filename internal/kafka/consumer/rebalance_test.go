@@ -8,11 +8,11 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
-	"example.com/twinbox/dev/kafkatest/kfake"
-	"example.com/twinbox/dev/kafkatest/kmsg"
 	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/kafkatest/kfake"
+	"example.com/twinbox/test/kafkatest/kmsg"
 )
 
 // fill publishes n events to a fresh topic of two partitions, with keys in both.

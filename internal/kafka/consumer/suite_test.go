@@ -10,11 +10,11 @@ import (
 	"github.com/ThreeDotsLabs/watermill/pubsub/tests"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/kafka"
 	kafkaadmin "example.com/twinbox/internal/kafka/admin"
 	"example.com/twinbox/internal/kafka/producer"
+	"example.com/twinbox/test/kafkatest"
 )
 
 // TestWatermillSuite runs Watermill's own suite over the publisher of this package and watermill-kafka's subscriber

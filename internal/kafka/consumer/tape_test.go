@@ -9,10 +9,10 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
-	"example.com/twinbox/dev/kafkatest/kfake"
-	"example.com/twinbox/dev/kafkatest/kmsg"
 	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/kafkatest/kfake"
+	"example.com/twinbox/test/kafkatest/kmsg"
 )
 
 // What cannot be read is handed over as it lies on the log: each of its batches once, up to a megabyte.

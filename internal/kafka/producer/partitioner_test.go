@@ -6,9 +6,9 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/test/kafkatest"
 )
 
 // murmur2Vectors are hashes that Kafka's own unit tests expect of its Java implementation.

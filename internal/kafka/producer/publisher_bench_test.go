@@ -10,8 +10,8 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/test/kafkatest"
 )
 
 // BenchmarkPublish sends batches of small events to 12 partitions: ours, Watermill's own publisher, and sarama's

@@ -12,9 +12,9 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/kafka/producer"
+	"example.com/twinbox/test/kafkatest"
 )
 
 // failures unpacks the error of a call.

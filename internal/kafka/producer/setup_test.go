@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/kafka/producer"
+	"example.com/twinbox/test/kafkatest"
 )
 
 func TestMain(m *testing.M) { kafkatest.Main(m) }

@@ -5,10 +5,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/kafka"
 	kafkaadmin "example.com/twinbox/internal/kafka/admin"
+	"example.com/twinbox/test/kafkatest"
 )
 
 // A topic gets more partitions: every key stays where it was until the publisher is told to spread it anew.

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/outboxtest"
 	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/test/outboxtest"
 )
 
 func TestRepublishSendsOnlyWhatWasPublished(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/outboxtest"
-	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/internal/outbox/window"
+	"example.com/twinbox/test/outboxtest"
+	"example.com/twinbox/test/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

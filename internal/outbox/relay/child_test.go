@@ -21,11 +21,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/crashtest"
-	"example.com/twinbox/dev/kafkatest"
-	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/test/crashtest"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/pgtest"
 )
 
 // The test binary plays a relay process when this variable holds a childConfig.

@@ -11,11 +11,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/crashtest"
-	"example.com/twinbox/dev/outboxtest"
 	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/outbox/window"
+	"example.com/twinbox/test/crashtest"
+	"example.com/twinbox/test/outboxtest"
 )
 
 const (

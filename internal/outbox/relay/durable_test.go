@@ -11,10 +11,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/outboxtest"
-	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/test/outboxtest"
+	"example.com/twinbox/test/pgtest"
 )
 
 // A server in recovery has snapshots that do not list running transactions: their rows would be lost.

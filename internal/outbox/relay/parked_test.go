@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/dev/outboxtest"
 	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/outbox/operate"
 	"example.com/twinbox/internal/outbox/window"
+	"example.com/twinbox/test/outboxtest"
 )
 
 // refuseKeys is a script that refuses the keys' records, per record, and takes the rest.

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/dev/outboxtest"
 	"example.com/twinbox/internal/outbox/operate"
+	"example.com/twinbox/test/outboxtest"
 )
 
 // newPatientLeader is a leader of small partitions whose session would wait for locks for ever, so that what does not

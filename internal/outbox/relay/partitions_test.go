@@ -7,9 +7,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/outboxtest"
 	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/outbox/window"
+	"example.com/twinbox/test/outboxtest"
 )
 
 func listPartitions(t testing.TB, l *leader) []partition {

@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/outboxtest"
-	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/test/outboxtest"
+	"example.com/twinbox/test/pgtest"
 )
 
 // What a dump holds, restored into a real second cluster: its transaction ids have nothing to do with the stored ones.

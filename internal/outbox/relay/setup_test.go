@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/outboxtest"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/outbox/window"
+	"example.com/twinbox/test/outboxtest"
 )
 
 const (

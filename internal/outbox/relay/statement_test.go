@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"example.com/twinbox/dev/crashtest"
+	"example.com/twinbox/test/crashtest"
 )
 
 // How many deaths TestRelayDiesAroundAnyStatement tries in each story. `make test-long` asks for more.

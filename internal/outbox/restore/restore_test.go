@@ -5,9 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/outboxtest"
-	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/test/outboxtest"
+	"example.com/twinbox/test/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

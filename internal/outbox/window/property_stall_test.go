@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"example.com/twinbox/dev/outboxtest"
+	"example.com/twinbox/test/outboxtest"
 )
 
 // randomStallsLoseNothing runs random schedules of writers of which any may be stopped between the defaults of its row,

@@ -6,7 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/outboxtest"
+	"example.com/twinbox/test/outboxtest"
 )
 
 // The four usual ways to read an outbox, and how each breaks: each test scripts the few transactions that do it, shows

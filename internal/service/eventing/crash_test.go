@@ -16,11 +16,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/crashtest"
-	"example.com/twinbox/dev/kafkatest"
-	"example.com/twinbox/dev/kafkatest/kfake"
-	"example.com/twinbox/dev/kafkatest/kmsg"
 	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/test/crashtest"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/kafkatest/kfake"
+	"example.com/twinbox/test/kafkatest/kmsg"
 )
 
 // points are the crash points between a record's arrival and the commit of its offset, in the order in which it meets
@@ -139,7 +139,7 @@ func TestEveryCrashPointOfConsumingIsInTheList(t *testing.T) {
 	t.Parallel()
 	in := regexp.MustCompile(`(?:fault\.Here\("(kafka\.[a-z_]+)"|[de]\.crash\("([a-z_]+)")\)`)
 	var found []string
-	for _, folder := range []string{"../../internal/kafka/consumer", "../../internal/inbox"} {
+	for _, folder := range []string{"../../kafka/consumer", "../../inbox"} {
 		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 		require.NoError(t, err)
 		for _, file := range files {

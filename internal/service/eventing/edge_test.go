@@ -12,17 +12,17 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
-	"example.com/twinbox/dev/kafkatest/kerr"
-	"example.com/twinbox/dev/kafkatest/kfake"
-	"example.com/twinbox/dev/kafkatest/kmsg"
-	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/kafkatest/kerr"
+	"example.com/twinbox/test/kafkatest/kfake"
+	"example.com/twinbox/test/kafkatest/kmsg"
+	"example.com/twinbox/test/pgtest"
 )
 
 var onWatermill = kafkatest.Setting("watermill")

@@ -14,12 +14,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
-	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/pgtest"
 )
 
 // loggedLine is one line of a service's log.

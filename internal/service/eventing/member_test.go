@@ -17,9 +17,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/crashtest"
-	"example.com/twinbox/dev/kafkatest"
-	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/event/cloudevent"
@@ -28,6 +25,9 @@ import (
 	"example.com/twinbox/internal/inbox/retention"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/test/crashtest"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/pgtest"
 )
 
 // member is a process that consumes as a service does: a node with one consumer, whose handler writes to the ledger.

@@ -12,10 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
-	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/dev/porttest"
-	"example.com/twinbox/dev/servicetest"
 	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
@@ -25,6 +22,9 @@ import (
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/servicetest"
 )
 
 const patience = 30 * time.Second

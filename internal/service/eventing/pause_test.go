@@ -8,10 +8,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/inbox/pause"
 	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/test/kafkatest"
 )
 
 // A consumer that was paused before its service started handles nothing, says so and is well otherwise; then it goes on

@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/crashtest"
-	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/test/crashtest"
+	"example.com/twinbox/test/kafkatest"
 )
 
 // Two replicas read a topic in which one record ends every process that handles it. The replica that gets the

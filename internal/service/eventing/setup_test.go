@@ -12,8 +12,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
-	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox/deadletter"
@@ -22,6 +20,8 @@ import (
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/pgtest"
 )
 
 // Tests with a broker and a database wait more than they compute, so eight run side by side unless -parallel says

@@ -6,10 +6,10 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest/kerr"
-	"example.com/twinbox/dev/kafkatest/kfake"
-	"example.com/twinbox/dev/kafkatest/kmsg"
 	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/test/kafkatest/kerr"
+	"example.com/twinbox/test/kafkatest/kfake"
+	"example.com/twinbox/test/kafkatest/kmsg"
 )
 
 // A broker that does not know the topic for a moment has said nothing about its id: "there is none" would leave the

@@ -1,0 +1,194 @@
+// Package admin offers what operates a service as a small JSON API on its admin listener: the outbox, the inbox, the
+// dead letters and the mails of that one service. api/admin.yaml describes it; package client is its other end.
+//
+// The operations run in the service's own process, because a replay needs its handlers.
+package admin
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/internal/ops/admin/adminapi"
+	"example.com/twinbox/internal/outbox/operate"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/internal/verify"
+	"example.com/twinbox/internal/web"
+)
+
+// Prefix is where the API lives.
+const Prefix = "/admin/v1/"
+
+// Config is one service as its operators see it.
+type Config struct {
+	// Service names it, and Environment says where it runs.
+	Service, Environment string
+	// Token is what a caller must know. Empty: the operations are off, and every call is told so.
+	Token string
+	// Pool is the service's database.
+	Pool *pgxpool.Pool
+	// Publisher is where republished events go.
+	Publisher operate.Publisher
+	// Topics are those that the service writes to.
+	Topics Topics
+	// Restore confirms a restore of the database.
+	Restore Restore
+	// Consumers are the service's consumers.
+	Consumers []Consumer
+	// Paused, if set, is called when a consumer was paused, or goes on.
+	Paused func()
+	// Metrics hold the consumers' counts.
+	Metrics prometheus.Gatherer
+	// Mails is the list of mails; nil where the service sends none.
+	Mails Mails
+	// Verifier compares what the service wrote and consumed.
+	Verifier Verifier
+	// Cause says why the service waits.
+	Cause func(context.Context) service.Cause
+	// Tell tells what the service's own tables know of an id; nil: nothing beside its events.
+	Tell Teller
+	Log  *slog.Logger
+}
+
+const (
+	shortTimeout = 10 * time.Second // for an operation that answers at once
+	longTimeout  = time.Hour        // for one that streams
+	maxBodyBytes = 2 << 20          // an event of the largest size, as base64 in JSON
+)
+
+// New returns the API. It answers everything below [Prefix].
+func New(cfg Config) (http.Handler, error) {
+	document, err := loadDocument()
+	if err != nil {
+		return nil, err
+	}
+	router := web.NewRouter(web.Config{
+		MapError:     func(err error) *web.Error { return mapError(cfg.Service, err) },
+		MaxBodyBytes: maxBodyBytes, RequestTimeout: longTimeout, CheckBody: document.checkBody,
+	}, cfg.Log)
+	router.Use(guard(cfg.Token), addressed(cfg.Service, cfg.Environment))
+	if err := document.mount(router, handlersOf(cfg)); err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+adminapi.DocumentPath, web.Document(document.text))
+	mux.Handle("/", router)
+	return mux, nil
+}
+
+// guard lets through who knows the token. It compares hashes: their length says nothing about the token's.
+func guard(token string) func(http.Handler) http.Handler {
+	want := sha256.Sum256([]byte(token))
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if token == "" {
+				web.WriteProblem(w, r, errOff)
+				return
+			}
+			scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+			got := sha256.Sum256([]byte(given))
+			if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(want[:], got[:]) != 1 {
+				w.Header().Set("WWW-Authenticate", `Bearer realm="twinbox operations"`)
+				web.WriteProblem(w, r, errUnauthorized)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// The headers in which a request says whom it is meant for, and every answer who gave it.
+const (
+	HeaderService     = "Twinbox-Service"
+	HeaderEnvironment = "Twinbox-Environment"
+)
+
+// addressed refuses what is meant for another service or another environment. The check is part of the request that
+// changes something: to ask first and then to change would leave a moment in which the address comes to lead elsewhere.
+func addressed(service, environment string) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set(HeaderService, service)
+			w.Header().Set(HeaderEnvironment, environment)
+			for _, check := range []struct {
+				header, own string
+				code        web.Code
+			}{
+				{HeaderService, service, "wrong_service"}, {HeaderEnvironment, environment, "wrong_environment"},
+			} {
+				if given := r.Header.Values(check.header); len(given) > 1 || len(given) == 1 && given[0] != check.own {
+					web.WriteProblem(w, r, problem(http.StatusMisdirectedRequest, check.code, fmt.Sprintf(
+						"This is %s in the environment %s; the request is meant for another one.", service, environment)))
+					return
+				}
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// serviceHandlers answer what is about the service as a whole, and its mails.
+type serviceHandlers struct{ Config }
+
+func (s serviceHandlers) service(context.Context, nothing) (adminapi.Service, error) {
+	return adminapi.Service{
+		Name: s.Service, Environment: s.Environment, Consumers: s.consumerNames(), Mails: s.Mails != nil,
+	}, nil
+}
+
+func (c Config) consumerNames() []string {
+	names := make([]string, len(c.Consumers))
+	for i, consumer := range c.Consumers {
+		names[i] = consumer.Name
+	}
+	return names
+}
+
+func (s serviceHandlers) cause(ctx context.Context, _ nothing) (adminapi.Cause, error) {
+	c := s.Cause(ctx)
+	if c.Figures == nil {
+		c.Figures = map[string]float64{}
+	}
+	return adminapi.Cause{
+		Service: s.Service, At: c.At, Well: c.Well(), Code: c.Code, Sentence: c.Sentence, Since: c.Since,
+		Figures: c.Figures, Command: c.Command,
+	}, nil
+}
+
+func (s serviceHandlers) audit(ctx context.Context, asked adminapi.ListAuditParams) (out adminapi.Actions, err error) {
+	var found []adminapi.Action
+	out.Items, out.More, err = page(asked.Limit, func(limit int) ([]adminapi.Action, error) {
+		asked.Limit = limit
+		found, err = audit.Find(ctx, s.Pool, audit.Filter(asked))
+		return found, err
+	})
+	if out.More && asked.Newest {
+		out.Items = found[1:]
+	}
+	return out, err
+}
+
+// Verifier verifies the service's events; see [eventing.Verifier].
+type Verifier interface {
+	Run(ctx context.Context, asked eventing.Verification) (*verify.Verdict, error)
+}
+
+func (s serviceHandlers) verify(c call) {
+	answerLines(c, func(ctx context.Context, l *lines, asked adminapi.VerifyRequest) (any, error) {
+		verdict, err := s.Verifier.Run(ctx, eventing.Verification{
+			Since: asked.Since, Progress: l.done.Store,
+			Suspected: func(n int) { l.write(adminapi.Line{Suspects: &n}) },
+		})
+		return adminapi.Line{Verdict: verdict}, err
+	})
+}

@@ -1,0 +1,307 @@
+package admin_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/api"
+	"example.com/twinbox/dev/yamltest"
+	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/internal/ops/admin"
+	"example.com/twinbox/internal/ops/admin/adminapi"
+)
+
+const token = "0123456789abcdef0123456789abcdef"
+
+func TestWithoutTheTokenAllIsRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for name, authorization := range map[string]string{
+		"nothing": "", "another token": "Bearer " + token[1:] + "0", "no scheme": token, "another scheme": "Basic " + token,
+		"a part": "Bearer " + token[:31], "the token and more": "Bearer " + token + "0",
+	} {
+		for _, path := range []string{"/admin/v1/service", "/admin/v1/outbox/status", "/admin/v1/nothing"} {
+			status, body := b.callAs(t, authorization, http.MethodGet, path, "")
+			requireProblem(t, status, body, http.StatusUnauthorized, "unauthorized")
+			require.NotContains(t, string(body), token, name)
+		}
+	}
+	status, _ := b.callAs(t, "bearer "+token, http.MethodGet, "/admin/v1/service", "")
+	require.Equal(t, http.StatusOK, status, "a scheme's case does not matter")
+
+	off := setup(t, func(cfg *admin.Config, _ *http.Server) { cfg.Token = "" })
+	for _, authorization := range []string{"", "Bearer ", "Bearer " + token} {
+		status, body := off.callAs(t, authorization, http.MethodGet, "/admin/v1/service", "")
+		requireProblem(t, status, body, http.StatusForbidden, "operations_off")
+	}
+}
+
+// The document holds no secret: a client need not know the token to read it.
+func TestTheDocumentIsShown(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(cfg *admin.Config, _ *http.Server) { cfg.Token = "" })
+	want, err := api.Files.ReadFile("admin.gen.json")
+	require.NoError(t, err)
+	status, body := b.callAs(t, "", http.MethodGet, adminapi.DocumentPath, "")
+	require.Equal(t, http.StatusOK, status)
+	require.Equal(t, string(want), string(body))
+	status, body = b.callAs(t, "", http.MethodPost, adminapi.DocumentPath, "{}")
+	requireProblem(t, status, body, http.StatusForbidden, "operations_off")
+}
+
+func TestEveryOperationIsServed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	data, err := api.Files.ReadFile("admin.yaml")
+	require.NoError(t, err)
+	var document struct {
+		Paths map[string]map[string]any `yaml:"paths"`
+	}
+	require.NoError(t, yamltest.Unmarshal(data, &document))
+	n := 0
+	for path, methods := range document.Paths {
+		for _, method := range []string{"get", "post"} {
+			if methods[method] == nil {
+				continue
+			}
+			n++
+			status, body := b.call(t, strings.ToUpper(method), strings.ReplaceAll(path, "{id}", "1"), "")
+			if status == http.StatusNotFound { // the thing, not the route
+				require.NotContains(t, string(body), "There is nothing at this path")
+				continue
+			}
+			require.NotContains(t, []int{405, 500, 501}, status, "%s %s: %s", method, path, body)
+		}
+	}
+	require.Greater(t, n, 15)
+	status, body := b.call(t, http.MethodGet, "/admin/v1/nothing", "")
+	requireProblem(t, status, body, http.StatusNotFound, "not_found")
+	status, body = b.call(t, http.MethodDelete, "/admin/v1/service", "")
+	requireProblem(t, status, body, http.StatusMethodNotAllowed, "method_not_allowed")
+}
+
+func TestBadInputIsRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const republish, release = "/admin/v1/outbox/republish", "/admin/v1/outbox/release"
+	who := `"by":"ada","reason":"r","dry_run":true`
+	for _, c := range []struct {
+		name, method, path, body string
+		status                   int
+		code                     string
+	}{
+		{"no body", "POST", republish, "", 400, "body_missing"},
+		{"no dry_run", "POST", republish, `{"by":"a","reason":"r","from":1}`, 400, "missing_member"},
+		{"unknown member", "POST", republish, `{` + who + `,"form":1}`, 400, "unknown_member"},
+		{"another case", "POST", republish, `{` + who + `,"From":1}`, 400, "unknown_member"},
+		{"no name", "POST", republish, `{"by":"","reason":"r","dry_run":true,"from":1}`, 422, "invalid_value"},
+		{"a blank name", "POST", republish, `{"by":" ","reason":"r","dry_run":true,"from":1}`, 422, "invalid_value"},
+		{"a blank reason", "POST", republish, `{"by":"a","reason":" ","dry_run":true,"from":1}`, 422, "invalid_value"},
+		{"an unseen name", "POST", republish, `{"by":"\u200b","reason":"r","dry_run":true,"from":1}`, 422, "invalid_value"},
+		{"a joiner alone", "POST", republish, `{"by":"\u200d","reason":"r","dry_run":true,"from":1}`, 422, "invalid_value"},
+		{"a turned name", "POST", republish, `{"by":"a\u202eb","reason":"r","dry_run":true,"from":1}`, 422, "invalid_value"},
+		{"a C1 line end", "POST", republish, `{"by":"a\u0085b","reason":"r","dry_run":true,"from":1}`, 422, "invalid_value"},
+		{"a zero in a key", "POST", republish, `{` + who + `,"key":"\u0000"}`, 422, "invalid_value"},
+		{"a zero in a parked key", "POST", release, `{` + who + `,"topic":"t","key":"\u0000"}`, 422, "invalid_value"},
+		{
+			"a zero in a filter", "POST", "/admin/v1/dead-letters/groups", `{"consumer":"\u0000"}`, 422, "invalid_value",
+		},
+		{"a zero in a parameter", "GET", "/admin/v1/inbox/events?event_id=%00", "", 422, "invalid_value"},
+		{"no UTF-8", "GET", "/admin/v1/outbox/events?key=%ff", "", 422, "invalid_value"},
+		{
+			"import by no UTF-8", "POST", "/admin/v1/dead-letters/import?by=%ff&reason=r&dry_run=true", "", 422,
+			"invalid_value",
+		},
+		{"no reason", "POST", republish, `{"by":"a","reason":"","dry_run":true,"from":1}`, 422, "invalid_value"},
+		{"two lines", "POST", republish, `{"by":"a\nb","reason":"r","dry_run":true,"from":1}`, 422, "invalid_value"},
+		{"nothing selected", "POST", republish, `{` + who + `}`, 422, "nothing_selected"},
+		{"reversed", "POST", republish, `{` + who + `,"from":5,"to":1}`, 422, "invalid_value"},
+		{"negative", "POST", republish, `{` + who + `,"from":-1}`, 422, "invalid_value"},
+		{"an alias of an id", "POST", republish, `{` + who + `,"event_ids":["0198-0A"]}`, 422, "invalid_value"},
+		{"no time", "POST", republish, `{` + who + `,"since":"2026-02-30T00:00:00Z"}`, 400, "wrong_type"},
+		{"no zone", "POST", republish, `{` + who + `,"since":"2026-02-03T00:00:00"}`, 400, "wrong_type"},
+		{
+			"window reversed", "POST", republish,
+			`{` + who + `,"since":"2026-02-03T00:00:00Z","until":"2026-02-03T00:00:00Z"}`, 422, "invalid_value",
+		},
+		{"drop where nothing is parked", "POST", release, `{` + who + `,"topic":"t","key":"k","drop":1}`, 404, "not_parked"},
+		{
+			"release without a name", "POST", release,
+			`{"by":"","reason":"r","dry_run":true,"topic":"t","key":"k"}`, 422, "invalid_value",
+		},
+		{"audit of 0", "GET", "/admin/v1/audit?limit=0", "", 400, "invalid_parameter"},
+		{"import, no name", "POST", "/admin/v1/dead-letters/import?by=&reason=r&dry_run=true", "", 400, "invalid_parameter"},
+		{"import without a word", "POST", "/admin/v1/dead-letters/import", "", 400, "missing_parameter"},
+		{
+			"edit without a name", "POST", "/admin/v1/dead-letters/1/edit",
+			`{"by":"","reason":"r","dry_run":true}`, 422, "invalid_value",
+		},
+		{"edit of nothing", "POST", "/admin/v1/dead-letters/1/edit", `{` + who + `}`, 422, "nothing_to_edit"},
+		{"not parked", "POST", release, `{` + who + `,"topic":"t","key":"k"}`, 404, "not_parked"},
+		{"limit 0", "GET", "/admin/v1/outbox/events?limit=0", "", 400, "invalid_parameter"},
+		{"limit 1001", "GET", "/admin/v1/outbox/events?limit=1001", "", 400, "invalid_parameter"},
+		{"limit x", "GET", "/admin/v1/outbox/events?limit=x", "", 400, "invalid_parameter"},
+		{"no event", "GET", "/admin/v1/inbox/events", "", 400, "missing_parameter"},
+		{"a long event", "GET", "/admin/v1/inbox/events?event_id=" + strings.Repeat("x", 256), "", 400, "invalid_parameter"},
+		{"no dead letter", "GET", "/admin/v1/dead-letters/99", "", 404, "not_found"},
+		{"no number", "GET", "/admin/v1/dead-letters/x", "", 400, "invalid_parameter"},
+		{"discard all", "POST", "/admin/v1/dead-letters/discard", `{` + who + `,"filter":{}}`, 422, "missing_filter"},
+		{
+			"no state", "POST", "/admin/v1/dead-letters/query", `{"filter":{"state":"x"},"after":0}`,
+			422, "invalid_filter",
+		},
+		{"no mails here", "GET", "/admin/v1/mails", "", 404, "no_mails"},
+		{"a large body", "POST", republish, `{"by":"` + strings.Repeat("x", 3<<20) + `"}`, 413, "body_too_large"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			status, body := b.operate(t, c.method, c.path, c.body)
+			requireProblem(t, status, body, c.status, c.code)
+		})
+	}
+	rows, err := audit.Find(t.Context(), b.pool, audit.Filter{Limit: 10})
+	require.NoError(t, err)
+	require.Empty(t, rows, "what is refused leaves no trace")
+}
+
+func TestRepublishStreamsAndIsAudited(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.add(t, 3)
+	status, body := b.operate(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":true,"from":1}`)
+	require.Equal(t, 200, status)
+	require.JSONEq(t, `{"result":{"dry_run":true,"count":3,"failed":0}}`, string(body))
+	require.Zero(t, b.publisher.n)
+
+	_, body = b.operate(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":false,"from":2}`)
+	require.JSONEq(t, `{"result":{"dry_run":false,"count":2,"failed":0}}`, string(body))
+	require.Equal(t, 2, b.publisher.n)
+	status, body = b.call(t, "GET", "/admin/v1/audit?kind=outboks", "")
+	requireProblem(t, status, body, 400, "invalid_parameter")
+	_, body = b.call(t, "GET", "/admin/v1/audit?kind=outbox", "")
+	var actions adminapi.Actions
+	require.NoError(t, json.Unmarshal(body, &actions))
+	require.Len(t, actions.Items, 2)
+	require.Equal(t, "started", actions.Items[0].After)
+	require.Equal(t, "done", actions.Items[1].After)
+	require.EqualValues(t, 2, actions.Items[1].Count)
+	require.Equal(t, "ada", actions.Items[1].By)
+
+	b.publisher.do = func([]*message.Message) error { return errors.New("no") }
+	status, body = b.operate(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":false,"from":2}`)
+	requireProblem(t, status, body, 500, "internal")
+	rows, err := audit.Find(t.Context(), b.pool, audit.Filter{Kind: "outbox", After: actions.Items[1].ID, Limit: 10})
+	require.NoError(t, err)
+	require.Equal(t, "failed", rows[1].After)
+}
+
+// The listener reads a request within seconds; what it answers may take longer.
+func TestALongOperationOutlivesTheReadTimeout(t *testing.T) {
+	t.Parallel()
+	const readTimeout = time.Second // the request has to be there by then
+	b := setup(t, func(_ *admin.Config, s *http.Server) { s.ReadTimeout = readTimeout })
+	b.add(t, 1)
+	b.publisher.do = func([]*message.Message) error {
+		<-time.After(3 * readTimeout / 2) // until the server's timer has run out
+		return nil
+	}
+	status, body := b.call(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":false,"from":1}`)
+	require.Equal(t, 200, status, string(body))
+	require.Contains(t, string(body), `"count":1`)
+	rows, err := audit.Find(t.Context(), b.pool, audit.Filter{Kind: "outbox", Limit: 10})
+	require.NoError(t, err)
+	require.Equal(t, "done", rows[1].After, "and its context was not ended either")
+}
+
+func TestReleaseAndDrop(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.add(t, 2)
+	_, err := b.pool.Exec(t.Context(), `insert into public.outbox_parked (topic, key, reason, permanent)
+		values ('topic', 'k', 'too large', true)`)
+	require.NoError(t, err)
+	_, err = b.pool.Exec(t.Context(), `insert into public.outbox_held values ('topic', 'k', 1), ('topic', 'k', 2)`)
+	require.NoError(t, err)
+	_, body := b.call(t, "GET", "/admin/v1/outbox/status", "")
+	var status adminapi.OutboxStatus
+	require.NoError(t, json.Unmarshal(body, &status))
+	require.EqualValues(t, 2, status.HeldEvents)
+	require.Len(t, status.Parked, 1)
+	require.Nil(t, status.Parked[0].RetryAt)
+
+	const path = "/admin/v1/outbox/release"
+	code, body := b.call(t, "POST", path, `{"by":"ada","reason":"r","dry_run":true,"topic":"topic","key":"k","drop":1}`)
+	require.Equal(t, 200, code, string(body))
+	held := func() (n int) {
+		require.NoError(t, b.pool.QueryRow(t.Context(), `select count(*) from public.outbox_held`).Scan(&n))
+		return n
+	}
+	require.Equal(t, 2, held(), "a dry run is rolled back")
+	code, _ = b.call(t, "POST", path, `{"by":"ada","reason":"r","dry_run":false,"topic":"topic","key":"k","drop":1}`)
+	require.Equal(t, 200, code)
+	require.Equal(t, 1, held())
+	code, _ = b.call(t, "POST", path, `{"by":"ada","reason":"r","dry_run":false,"topic":"topic","key":"k"}`)
+	require.Equal(t, 200, code)
+	rows, err := audit.Of(t.Context(), b.pool, "outbox_key", "topic/k")
+	require.NoError(t, err)
+	require.Len(t, rows, 2)
+	require.Equal(t, []string{"drop", "release"}, []string{rows[0].Verb, rows[1].Verb})
+}
+
+func TestADatabaseThatIsDownIsSaidSo(t *testing.T) {
+	t.Parallel()
+	gone, err := pgxpool.New(context.Background(), "postgres://127.0.0.1:1/x")
+	require.NoError(t, err)
+	t.Cleanup(gone.Close)
+	b := setup(t, func(cfg *admin.Config, _ *http.Server) { cfg.Pool = gone })
+	status, body := b.call(t, "GET", "/admin/v1/outbox/status", "")
+	requireProblem(t, status, body, http.StatusServiceUnavailable, "unavailable")
+	status, body = b.operate(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":false,"from":1}`)
+	requireProblem(t, status, body, http.StatusServiceUnavailable, "unavailable")
+	gone.Close() // as it is when the service has drained, and a request has outlived that
+	status, body = b.call(t, "GET", "/admin/v1/outbox/status", "")
+	requireProblem(t, status, body, http.StatusServiceUnavailable, "shutting_down")
+	status, body = b.operate(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":false,"from":1}`)
+	requireProblem(t, status, body, http.StatusServiceUnavailable, "shutting_down")
+}
+
+// A problem behind the first line cannot be a status any more: it is a line, and what was done before it is said.
+func TestAFailureInTheMiddleIsALine(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.add(t, 1200) // three pages
+	calls := 0
+	b.publisher.do = func([]*message.Message) error {
+		if calls++; calls < 3 {
+			<-time.After(250 * time.Millisecond) // longer than the pause between two looks at what is done
+			return nil
+		}
+		return errors.New("no")
+	}
+	status, body := b.call(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":false,"from":1}`)
+	require.Equal(t, 200, status)
+	var told []adminapi.Line
+	for lines := bufio.NewScanner(bytes.NewReader(body)); lines.Scan(); {
+		var line adminapi.Line
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &line))
+		told = append(told, line)
+	}
+	require.GreaterOrEqual(t, len(told), 3, "what is done, once or more, what was done in the end, the problem")
+	last, before := told[len(told)-1], told[len(told)-2]
+	require.NotNil(t, last.Problem)
+	require.Equal(t, "internal", last.Problem.Code)
+	require.EqualValues(t, 1000, *before.Done)
+	rows, err := audit.Find(t.Context(), b.pool, audit.Filter{Kind: "outbox", Limit: 10})
+	require.NoError(t, err)
+	require.EqualValues(t, 1000, rows[1].Count)
+}

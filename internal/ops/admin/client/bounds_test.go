@@ -1,0 +1,55 @@
+package client
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/ops/admin/adminapi"
+)
+
+// What answers at an admin address may be anything, and may not stop: the call ends all the same.
+func TestAnAnswerWithoutAnEndIsCutOff(t *testing.T) {
+	t.Parallel()
+	endless := strings.Repeat("x", 1<<20)
+	sent := make(chan int, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		n := 0
+		w.Header().Set("Twinbox-Service", "customer")
+		for {
+			written, err := w.Write([]byte(endless))
+			if n += written; err != nil {
+				sent <- n
+				return
+			}
+		}
+	}))
+	defer server.Close()
+	service, err := New("customer", server.URL, "token")
+	require.NoError(t, err)
+	ask := Get("/admin/v1/service", nil)
+	_, err = Stream(t.Context(), service, func(int64) {}, ask)
+	require.ErrorIs(t, err, ErrCutOff)
+	require.Less(t, <-sent, 2*maxAnswerBytes)
+	_, err = Call[adminapi.Service](t.Context(), service, ask)
+	require.Error(t, err)
+	require.Less(t, <-sent, 2*maxAnswerBytes)
+}
+
+func TestAnAddressIsCheckedBeforeItIsDialled(t *testing.T) {
+	t.Parallel()
+	for _, good := range []string{"127.0.0.1:8081", "customer:8081", "[::1]:8081", "https://ops.example.org/customer/"} {
+		_, err := New("customer", good, "token")
+		require.NoError(t, err, good)
+	}
+	for _, bad := range []string{
+		"", "customer", "256.1.1.1:80", "127.0.0.1:0", "127.0.0.1:99999", "::1:80", "http://h:99999", "ftp://h",
+		"http://user@h", "http://h?x=1", "http://h\u202e", "h\u202e:80", "http://",
+	} {
+		_, err := New("customer", bad, "token")
+		require.ErrorContains(t, err, "read address of customer", bad)
+	}
+}

@@ -1,0 +1,355 @@
+// Package client calls the operations of a service's admin listener; see package admin.
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/ops/admin/adminapi"
+	"example.com/twinbox/internal/verify"
+)
+
+// Service is one service's operations. It may be used by any number of goroutines. Every request says that it is meant
+// for the service of this name, so that another one at the address refuses it.
+type Service struct {
+	Name, Addr string
+	// Environment, if set before the first call, is the one that is meant: a service of another one refuses.
+	Environment string
+
+	base, token string
+	http        *http.Client
+}
+
+// connectTimeout is how long an address may take to be reached, and then to begin its answer.
+const connectTimeout = 15 * time.Second
+
+// New makes a client of the admin listener at addr, host:port or a URL. It connects to nothing yet.
+func New(name, addr, token string) (*Service, error) {
+	base := strings.TrimSuffix(addr, "/")
+	why := config.FormatURL.Check(base)
+	if !strings.Contains(base, "://") {
+		why = config.FormatAddress.Check(base)
+		base = "http://" + base
+	}
+	if why != "" {
+		return nil, fmt.Errorf("read address of %s: %q is neither host:port nor a URL: %s", name, addr, why)
+	}
+	return &Service{
+		Name: name, Addr: addr, base: strings.TrimSuffix(base, "/"), token: token,
+		http: &http.Client{Transport: newTransport(connectTimeout)},
+	}, nil
+}
+
+// newTransport has no proxy: it must not hear of the token. The limit is for each step until an answer begins; left to
+// the system, an address behind a firewall would take minutes.
+func newTransport(limit time.Duration) *http.Transport {
+	return &http.Transport{
+		DisableKeepAlives: true, DialContext: (&net.Dialer{Timeout: limit}).DialContext, TLSHandshakeTimeout: limit,
+		ResponseHeaderTimeout: limit,
+	}
+}
+
+// A ProblemError is a service's answer that it did not do what it was asked.
+type ProblemError struct {
+	Service string
+	Problem adminapi.Problem
+}
+
+func (e *ProblemError) Error() string {
+	return fmt.Sprintf("%s: %s (%s)", e.Service, e.Problem.Detail, e.Problem.Code)
+}
+
+// An UnreachableError says that the service did not answer.
+type UnreachableError struct {
+	Service string
+	Err     error
+}
+
+func (e *UnreachableError) Error() string { return fmt.Sprintf("%s: %v", e.Service, e.Err) }
+func (e *UnreachableError) Unwrap() error { return e.Err }
+
+func (s *Service) noAnswer(err error) error {
+	return &UnreachableError{s.Name, fmt.Errorf("no answer from %s: %w", s.Addr, err)}
+}
+
+// otherProgram is an answer that no operation of the service gives.
+func (s *Service) otherProgram(status string) error {
+	err := fmt.Errorf("%s is not its admin listener: another program answers (%s)", s.Addr, status)
+	return &UnreachableError{s.Name, err}
+}
+
+// ErrCutOff says that a long operation's answer ended before its result. What was done until then stays done.
+var ErrCutOff = errors.New("the answer was cut off; what was done until then stays done")
+
+// maxAnswerBytes bounds what one answer, or one line of a long one, may take in memory.
+const maxAnswerBytes = 64 << 20
+
+// Call makes a call whose answer is one JSON document.
+func Call[T any](ctx context.Context, s *Service, r Request) (value T, err error) {
+	body, err := s.Open(ctx, r)
+	if err != nil {
+		return value, err
+	}
+	defer body.Close()
+	if err := json.NewDecoder(io.LimitReader(body, maxAnswerBytes)).Decode(&value); err != nil {
+		return value, fmt.Errorf("%s: read answer: %w", s.Name, err)
+	}
+	return value, nil
+}
+
+// An Answer is what one service said, or why it did not.
+type Answer[T any] struct {
+	Service string
+	Value   T
+	Err     error
+}
+
+// Ask asks all services at once and returns the answers in their order.
+func Ask[T any](services []*Service, call func(*Service) (T, error)) []Answer[T] {
+	answers := make([]Answer[T], len(services))
+	var all sync.WaitGroup
+	for i, s := range services {
+		all.Go(func() {
+			value, err := call(s)
+			answers[i] = Answer[T]{s.Name, value, err}
+		})
+	}
+	all.Wait()
+	return answers
+}
+
+// Stream makes a call whose answer is JSON lines, and tells progress what is done so far. Beside an error the result
+// counts what was done until then, as far as it is known.
+func Stream(
+	ctx context.Context, s *Service, progress func(done int64), r Request,
+) (result adminapi.Result, err error) {
+	last, err := readLines(ctx, s, r, func(line adminapi.Line) {
+		if line.Done != nil {
+			result.Count = *line.Done
+			progress(*line.Done)
+		}
+	})
+	if last.Result != nil {
+		result = *last.Result
+	}
+	return result, err
+}
+
+// Verify asks for a verdict, and tells meanwhile how much was read and how much is looked at again.
+func Verify(
+	ctx context.Context, s *Service, since *time.Time, tell func(adminapi.Line),
+) (*verify.Verdict, error) {
+	last, err := readLines(ctx, s, Post("/admin/v1/verify", adminapi.VerifyRequest{Since: since}), tell)
+	return last.Verdict, err
+}
+
+// readLines reads an answer of JSON lines up to its last one, or to a problem, and tells what is in those before.
+func readLines(
+	ctx context.Context, s *Service, r Request, tell func(adminapi.Line),
+) (last adminapi.Line, err error) {
+	body, err := s.Open(ctx, r)
+	if err != nil {
+		return last, err
+	}
+	defer body.Close()
+	lines := bufio.NewScanner(body)
+	lines.Buffer(nil, maxAnswerBytes)
+	for lines.Scan() {
+		var line adminapi.Line
+		switch err := json.Unmarshal(lines.Bytes(), &line); {
+		case err != nil:
+			return last, fmt.Errorf("%s: %w", s.Name, ErrCutOff)
+		case line.Problem != nil:
+			return last, &ProblemError{Service: s.Name, Problem: *line.Problem}
+		case line.Result != nil, line.Verdict != nil:
+			return line, nil
+		}
+		tell(line)
+	}
+	return last, fmt.Errorf("%s: %w", s.Name, ErrCutOff)
+}
+
+// Open makes a call and gives the body of its answer, for one that is neither of these.
+func (s *Service) Open(ctx context.Context, r Request) (io.ReadCloser, error) {
+	request, err := r.build(ctx, s.base)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Name, err)
+	}
+	request.Header.Set("Authorization", "Bearer "+s.token)
+	request.Header.Set("Twinbox-Service", s.Name)
+	if s.Environment != "" {
+		request.Header.Set("Twinbox-Environment", s.Environment)
+	}
+	response, err := s.send(request)
+	if err != nil {
+		return nil, err
+	}
+	// Each operation says whose it is. Without that, a 200 is the page of any web server, and a 404 may be that of the
+	// service's own API, where the operation and not what it names is missing.
+	own := response.Header.Get("Twinbox-Service") == s.Name
+	if response.StatusCode == http.StatusOK && own {
+		return response.Body, nil
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	if err != nil {
+		return nil, s.noAnswer(err)
+	}
+	var problem adminapi.Problem
+	err = json.Unmarshal(body, &problem)
+	switch status := response.StatusCode; {
+	case !own && (status == http.StatusOK || status == http.StatusNotFound), err != nil, problem.Code == "":
+		return nil, s.otherProgram(response.Status)
+	}
+	return nil, &ProblemError{Service: s.Name, Problem: problem}
+}
+
+func (s *Service) send(request *http.Request) (*http.Response, error) {
+	response, err := s.http.Do(request)
+	if err != nil {
+		if inner := errors.Unwrap(err); inner != nil { // without the URL: the address is said already
+			err = inner
+		}
+		return nil, s.noAnswer(err)
+	}
+	return response, nil
+}
+
+// URL is where a path of the listener is.
+func (s *Service) URL(path string) string { return s.base + path }
+
+// Document reads the OpenAPI document at a path of the listener. Nil: it has none there. The token is not sent.
+func (s *Service) Document(ctx context.Context, path string) (document []byte, err error) {
+	err = s.look(ctx, path, http.StatusNotFound, func(status int, body io.Reader) (err error) {
+		if status == http.StatusOK {
+			document, err = io.ReadAll(io.LimitReader(body, maxAnswerBytes))
+		}
+		return err
+	})
+	return document, err
+}
+
+// Look reads what the listener shows without the token: /metrics and /readyz, whose 503 is an answer too. The token is
+// not sent.
+func (s *Service) Look(ctx context.Context, path string, read func(body io.Reader) error) error {
+	return s.look(ctx, path, http.StatusServiceUnavailable, func(_ int, body io.Reader) error { return read(body) })
+}
+
+// look reads an answer of 200 or of the other status.
+func (s *Service) look(ctx context.Context, path string, other int, read func(status int, body io.Reader) error) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL(path), http.NoBody)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.Name, err)
+	}
+	response, err := s.send(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK && response.StatusCode != other {
+		return s.otherProgram(response.Status)
+	}
+	return read(response.StatusCode, response.Body)
+}
+
+// Request is a call of one operation. The operations, and what each takes and gives, are in api/admin.yaml; the types
+// of parameters and bodies are those of package adminapi.
+type Request struct {
+	method, path string
+	params, body any
+	lines        io.Reader
+}
+
+// Get asks for what is at the path. Params is the operation's struct of parameters; nil: it has none.
+func Get(path string, params any) Request {
+	return Request{method: http.MethodGet, path: path, params: params}
+}
+
+// Post does what the path says with the body, which is sent as JSON.
+func Post(path string, body any) Request {
+	return Request{method: http.MethodPost, path: path, body: body}
+}
+
+// PostLines is [Post] for an operation that takes JSON lines, as long as there are any.
+func PostLines(path string, params any, lines io.Reader) Request {
+	return Request{method: http.MethodPost, path: path, params: params, lines: lines}
+}
+
+func (r Request) build(ctx context.Context, base string) (*http.Request, error) {
+	query, err := queryOf(r.params)
+	if err != nil {
+		return nil, fmt.Errorf("encode parameters: %w", err)
+	}
+	body, kind := r.lines, "application/jsonl"
+	if r.body != nil {
+		encoded, err := json.Marshal(r.body)
+		if err != nil {
+			return nil, fmt.Errorf("encode request: %w", err)
+		}
+		body, kind = bytes.NewReader(encoded), "application/json"
+	}
+	request, err := http.NewRequestWithContext(ctx, r.method, base+r.path, body)
+	if err != nil {
+		return nil, err
+	}
+	request.URL.RawQuery = query.Encode()
+	if body != nil {
+		request.Header.Set("Content-Type", kind)
+	}
+	return request, nil
+}
+
+// queryOf takes the parameters' names and values from their JSON form, which is the one that the document gives them.
+func queryOf(params any) (url.Values, error) {
+	encoded, err := json.Marshal(params)
+	if err != nil {
+		return nil, err
+	}
+	var members map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(encoded))
+	decoder.UseNumber()
+	if err := decoder.Decode(&members); err != nil {
+		return nil, err
+	}
+	query := url.Values{}
+	for name, value := range members {
+		query.Set(name, fmt.Sprint(value))
+	}
+	return query, nil
+}
+
+// OperatorsFile is where a dev stack says how to operate it. It holds the token, so it is its owner's alone, and it is
+// there only while the stack runs, unless that was killed.
+const OperatorsFile = "operators.json"
+
+// Operators is what is in that file.
+type Operators struct {
+	Services map[string]string `json:"services"` // admin listeners by the service's name
+	Token    string            `json:"token"`
+}
+
+// ReadOperators finds out how to operate the dev stack in the folder. Where none runs the error is [os.ErrNotExist].
+func ReadOperators(dir string) (o Operators, err error) {
+	content, err := os.ReadFile(filepath.Join(dir, OperatorsFile))
+	if err == nil {
+		err = json.Unmarshal(content, &o)
+	}
+	if err != nil {
+		return o, fmt.Errorf("read operators: %w", err)
+	}
+	return o, nil
+}

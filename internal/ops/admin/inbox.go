@@ -1,0 +1,202 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/deadletter"
+	deadletters "example.com/twinbox/internal/inbox/deadletter/operate"
+	"example.com/twinbox/internal/inbox/pause"
+	"example.com/twinbox/internal/inbox/retention"
+	"example.com/twinbox/internal/ops/admin/adminapi"
+)
+
+// consumerHandlers answer what is about the consumers: the inbox, and the dead letters.
+type consumerHandlers struct {
+	Config
+	letters *deadletters.Store
+	started time.Time
+}
+
+func (s consumerHandlers) stats(ctx context.Context, _ nothing) (out adminapi.InboxStats, err error) {
+	stats, err := retention.ReadStats(ctx, s.Pool)
+	if err != nil {
+		return out, err
+	}
+	groups, err := s.letters.Groups(ctx, deadletters.Filter{State: deadletter.Waiting})
+	if err != nil {
+		return out, err
+	}
+	paused, err := pause.Read(ctx, s.Pool)
+	if err != nil {
+		return out, err
+	}
+	items, err := s.figures()
+	for i := range items {
+		item := &items[i]
+		if p, is := paused[item.Consumer]; is {
+			item.Paused = &p
+		}
+		for _, g := range groups {
+			switch {
+			case g.Consumer != item.Consumer:
+			case g.Code == inbox.CodeParked:
+				item.Parked += g.Count
+			default:
+				item.Dead += g.Count
+			}
+		}
+	}
+	return adminapi.InboxStats{
+		StartedAt: s.started, RemembersFrom: stats.RemembersFrom, Remembered: stats.Remembered, Items: items,
+	}, err
+}
+
+// figures are what the metrics say of the consumers: the deliveries to this process, and what waits on the log. To
+// count outcomes in the table would be to read all of it, and duplicates leave nothing there.
+func (s consumerHandlers) figures() ([]adminapi.ConsumerStats, error) {
+	families, err := s.Metrics.Gather()
+	if err != nil {
+		return nil, fmt.Errorf("gather metrics: %w", err)
+	}
+	names := s.consumerNames()
+	stats := make([]adminapi.ConsumerStats, len(names))
+	for i, name := range names {
+		stats[i] = adminapi.ConsumerStats{Consumer: name, Outcomes: map[string]int64{}}
+	}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			labels := prometheus.Labels{}
+			for _, label := range metric.GetLabel() {
+				labels[label.GetName()] = label.GetValue()
+			}
+			at := slices.Index(names, labels["consumer"])
+			if at < 0 {
+				continue
+			}
+			switch of := &stats[at]; family.GetName() {
+			case "inbox_messages_total":
+				of.Outcomes[labels["outcome"]] = int64(metric.GetCounter().GetValue())
+			case "kafka_consumer_lag_records": // of one partition
+				of.LagRecords = new(known(of.LagRecords) + int64(metric.GetGauge().GetValue()))
+			case "kafka_consumer_lag_seconds":
+				of.LagSeconds = new(max(known(of.LagSeconds), metric.GetGauge().GetValue()))
+			}
+		}
+	}
+	return stats, nil
+}
+
+// known is a figure that may not be known: then it is nothing so far.
+func known[T any](figure *T) T {
+	if figure == nil {
+		var none T
+		return none
+	}
+	return *figure
+}
+
+func (s consumerHandlers) lookup(
+	ctx context.Context, asked adminapi.LookupInboxEventParams,
+) (out adminapi.InboxEvents, err error) {
+	found, err := inbox.Lookup(ctx, s.Pool, s.consumerNames(), asked.EventID)
+	if err != nil {
+		return out, err
+	}
+	letters, err := s.letters.OfEvent(ctx, s.consumerNames(), asked.EventID)
+	out.Items = whatBecame(found, letters)
+	return out, err
+}
+
+// whatBecame joins what the inbox remembers with the dead letters, which know more where there is one.
+func whatBecame(found []inbox.Remembered, letters []deadletters.Known) []adminapi.InboxEvent {
+	items := []adminapi.InboxEvent{}
+	for _, f := range found {
+		items = append(items, adminapi.InboxEvent{
+			Consumer: f.Consumer, EventID: f.EventID, Type: f.EventType, Outcome: string(f.Outcome),
+			ProcessedAt: f.ProcessedAt, PayloadHash: hex.EncodeToString(f.PayloadHash), Topic: f.Topic,
+			Partition: f.Partition, Offset: f.Offset, Conflict: f.Conflict, Metadata: f.Metadata,
+		})
+	}
+	for _, l := range letters {
+		i := slices.IndexFunc(found, func(f inbox.Remembered) bool { return sameRecord(f, l) })
+		if i < 0 {
+			i = len(items)
+			items = append(items, adminapi.InboxEvent{
+				Consumer: l.Consumer, EventID: l.EventID, Type: l.Type, ProcessedAt: l.FailedAt, Topic: l.Topic,
+				Partition: l.Partition, Offset: l.Offset,
+			})
+		}
+		items[i].Outcome, items[i].DeadLetter = letterOutcome(l.Summary), l.ID
+	}
+	return items
+}
+
+// sameRecord tells the dead letter of an event from one of another record that came under its id: the inbox remembers
+// what came, or what an operator put in its place.
+func sameRecord(f inbox.Remembered, l deadletters.Known) bool {
+	return f.Consumer == l.Consumer && (bytes.Equal(f.PayloadHash, l.Came) || bytes.Equal(f.PayloadHash, l.Current))
+}
+
+// letterOutcome is what became of an event that is a dead letter.
+func letterOutcome(l deadletters.Summary) string {
+	switch {
+	case l.State != deadletter.Waiting && l.Outcome != "":
+		return string(l.State) + ", " + l.Outcome
+	case l.State != deadletter.Waiting:
+		return string(l.State)
+	case l.Code == inbox.CodeGap, l.Code == inbox.CodeJump:
+		return string(inbox.Gap)
+	case l.Parked():
+		return string(inbox.Parked)
+	case l.Code == inbox.CodeConflict:
+		return string(inbox.Conflict)
+	case l.Code == inbox.CodeTooOld:
+		return string(inbox.Expired)
+	}
+	return string(inbox.Dead)
+}
+
+func (s consumerHandlers) pause(
+	ctx context.Context, change audit.Change, asked adminapi.ConsumerRequest,
+) (audit.Result, error) {
+	return s.changeConsumer(ctx, change, asked.Consumer, func(tx pgx.Tx) (audit.Action, error) {
+		err := pause.Pause(ctx, tx, asked.Consumer, asked.By, asked.Reason)
+		return audit.Action{Verb: "pause", Before: "running", After: "paused"}, err
+	})
+}
+
+func (s consumerHandlers) resume(
+	ctx context.Context, change audit.Change, asked adminapi.ConsumerRequest,
+) (audit.Result, error) {
+	return s.changeConsumer(ctx, change, asked.Consumer, func(tx pgx.Tx) (audit.Action, error) {
+		ended, err := pause.Resume(ctx, tx, asked.Consumer)
+		return audit.Action{Verb: "resume", Before: "paused by " + ended.By, After: "running"}, err
+	})
+}
+
+func (s consumerHandlers) changeConsumer(
+	ctx context.Context, change audit.Change, consumer string, what func(tx pgx.Tx) (audit.Action, error),
+) (audit.Result, error) {
+	if !slices.Contains(s.consumerNames(), consumer) {
+		return audit.Result{}, errNoConsumer
+	}
+	err := change.Make(ctx, s.Pool, func(tx pgx.Tx) (audit.Action, error) {
+		done, err := what(tx)
+		done.Kind, done.Subject = "consumer", consumer
+		return done, err
+	})
+	if err == nil && !change.DryRun && s.Paused != nil {
+		s.Paused()
+	}
+	return audit.Result{DryRun: change.DryRun, Count: 1}, err
+}

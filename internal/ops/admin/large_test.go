@@ -1,0 +1,87 @@
+package admin_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	deadletters "example.com/twinbox/internal/inbox/deadletter/operate"
+	"example.com/twinbox/internal/ops/admin"
+	"example.com/twinbox/internal/ops/admin/adminapi"
+)
+
+const megabyte = 1 << 20
+
+// What lies in the dead letters is as large as its senders liked. To look at them is to read none of it, and to take
+// them away is to hold a few of them at a time.
+//
+// It runs alone: what other tests take would be counted with it.
+func TestManyLargeLetters(t *testing.T) {
+	const letters = 300
+	b := setup(t, func(cfg *admin.Config, _ *http.Server) { cfg.Consumers = []admin.Consumer{{Name: "a"}} })
+	b.file(t, filed{"a", "", "permanent", "c", "waiting", "", letters})
+	_, err := b.pool.Exec(t.Context(), `update public.dead_letter set payload = convert_to(repeat('x', $1), 'UTF8'),
+		error = case when id <= 20 then repeat('e', $1) else 'e' end,
+		key = case when id <= 20 then convert_to(repeat('k', $1), 'UTF8') else 'k' end`, megabyte)
+	require.NoError(t, err)
+
+	before := allocated()
+	status, body := b.call(t, "POST", "/admin/v1/dead-letters/query", `{"filter":{"limit":1000},"after":0}`)
+	require.Equal(t, http.StatusOK, status)
+	var page adminapi.DeadLetters
+	require.NoError(t, json.Unmarshal(body, &page))
+	require.Len(t, page.Items, letters)
+	require.Equal(t, megabyte, page.Items[0].Bytes)
+	require.Nil(t, page.Items[0].Payload)
+	status, body = b.call(t, "POST", "/admin/v1/dead-letters/groups", `{}`)
+	require.Equal(t, http.StatusOK, status)
+	require.Contains(t, string(body), fmt.Sprintf(`"count":%d`, letters))
+	status, _ = b.call(t, "GET", "/admin/v1/inbox/events?event_id=c1", "")
+	require.Equal(t, http.StatusOK, status)
+	status, _ = b.call(t, "GET", "/admin/v1/inbox/stats", "")
+	require.Equal(t, http.StatusOK, status)
+	t.Logf("%d KiB for four questions about %d MiB", (allocated()-before)>>10, letters)
+	require.Less(t, allocated()-before, uint64(30*megabyte), "of the service and of its caller, who are one process here")
+
+	whole, err := deadletters.NewStore(b.pool).List(t.Context(), deadletters.Filter{Limit: 100})
+	require.NoError(t, err)
+	require.Less(t, len(whole), 10, "a page of whole dead letters ends where they become large")
+	require.NotEmpty(t, whole)
+	n, err := deadletters.NewStore(b.pool).Export(t.Context(), deadletters.Filter{Limit: 20}, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, 20, n, "and the next one goes on")
+}
+
+// allocated is what was taken in all: what was given back meanwhile counts as well.
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
+}
+
+// The newest payloads of an outbox are shown as far as they fit into one answer.
+func TestTheTailOfLargeEvents(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.add(t, 20)
+	_, err := b.pool.Exec(t.Context(), `update public.outbox set payload = convert_to(repeat('x', $1), 'UTF8')`, megabyte)
+	require.NoError(t, err)
+	_, body := b.call(t, "GET", "/admin/v1/outbox/events?payload=true", "")
+	var events adminapi.OutboxEvents
+	require.NoError(t, json.Unmarshal(body, &events))
+	require.Len(t, events.Items, 20)
+	shown := 0
+	for _, e := range events.Items {
+		require.Equal(t, megabyte, e.Bytes)
+		if e.Payload != nil {
+			shown++
+		}
+	}
+	require.Equal(t, 8, shown)
+	require.NotNil(t, events.Items[19].Payload, "the newest ones")
+}

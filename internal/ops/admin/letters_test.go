@@ -1,0 +1,304 @@
+package admin_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/inbox/deadletter"
+	deadletters "example.com/twinbox/internal/inbox/deadletter/operate"
+	"example.com/twinbox/internal/inbox/replay"
+	"example.com/twinbox/internal/ops/admin"
+	"example.com/twinbox/internal/ops/admin/adminapi"
+)
+
+const fileLetters = `
+insert into public.dead_letter (consumer, event_id, event_type, key, headers, payload, topic, partition, record_offset,
+    class, code, error, attempts, first_failed_at, state, outcome, settled_at)
+select $1, coalesce(nullif($2, ''), $4 || n), 't.v1', 'k', '[]', convert_to(n::text, 'UTF8'), 'topic', 3, 40 + n, $3,
+    $4, 'e', 1, clock_timestamp(), $5, $6, case $5 when 'waiting' then null else clock_timestamp() end
+from generate_series(1, $7) n`
+
+// filed is dead letters of one kind.
+type filed struct {
+	consumer, event, class, code, state, outcome string
+	n                                            int
+}
+
+func (b *bundle) file(t *testing.T, letters ...filed) {
+	t.Helper()
+	for _, l := range letters {
+		_, err := b.pool.Exec(t.Context(), fileLetters, l.consumer, l.event, l.class, l.code, l.state, l.outcome, l.n)
+		require.NoError(t, err)
+	}
+}
+
+// The table of each consumer says how many of its deliveries ended how, and how many dead letters of it wait: those
+// that failed and those that only wait for them.
+func TestInboxStatsOfEachConsumer(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewRegistry()
+	counts := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "inbox_messages_total"},
+		[]string{"consumer", "outcome"})
+	other := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "other_total"}, []string{"consumer", "outcome"})
+	lag := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kafka_consumer_lag_records"},
+		[]string{"consumer", "partition"})
+	age := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kafka_consumer_lag_seconds"},
+		[]string{"consumer", "partition"})
+	registry.MustRegister(counts, other, lag, age)
+	for partition, n := range []float64{7, 0, 4} {
+		lag.WithLabelValues("a", strconv.Itoa(partition)).Set(n)
+		age.WithLabelValues("a", strconv.Itoa(partition)).Set(n * 1.5)
+	}
+	counts.WithLabelValues("a", "applied").Add(5)
+	counts.WithLabelValues("a", "stale").Add(2)
+	counts.WithLabelValues("gone", "applied").Add(9)
+	other.WithLabelValues("a", "applied").Add(100)
+	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
+		cfg.Metrics, cfg.Consumers = registry, []admin.Consumer{{Name: "a"}, {Name: "b"}}
+	})
+	b.file(t,
+		filed{"a", "", "permanent", "schema_violation", "waiting", "", 2},
+		filed{"a", "", "unknown", "handler_failed", "waiting", "", 1},
+		filed{"a", "", "parked", "parked_behind", "waiting", "", 4},
+		filed{"a", "", "permanent", "settled", "discarded", "", 8},
+		filed{"b", "", "parked", "parked_behind", "waiting", "", 1})
+	status, body := b.call(t, "GET", "/admin/v1/inbox/stats", "")
+	require.Equal(t, 200, status, string(body))
+	var stats adminapi.InboxStats
+	require.NoError(t, json.Unmarshal(body, &stats))
+	require.Equal(t, []adminapi.ConsumerStats{
+		{
+			Consumer: "a", Outcomes: map[string]int64{"applied": 5, "stale": 2}, Dead: 3, Parked: 4,
+			LagRecords: new(int64(11)), LagSeconds: new(10.5),
+		},
+		{Consumer: "b", Outcomes: map[string]int64{}, Parked: 1},
+	}, stats.Items)
+}
+
+// An event that the inbox does not remember may be a dead letter: the look-up says what became of it.
+func TestLookupOfADeadLetter(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(cfg *admin.Config, _ *http.Server) { cfg.Consumers = []admin.Consumer{{Name: "a"}} })
+	for want, l := range map[string]filed{
+		"dead":            {"a", "e1", "permanent", "c", "waiting", "", 1},
+		"gap":             {"a", "e5", "parked", "version_gap", "waiting", "", 1},
+		"expired":         {"a", "e6", "permanent", "too_old", "waiting", "", 1},
+		"conflict":        {"a", "e7", "permanent", "id_conflict", "waiting", "", 1},
+		"parked":          {"a", "e2", "parked", "parked_behind", "waiting", "", 1},
+		"discarded":       {"a", "e3", "parked", "parked_behind", "discarded", "", 1},
+		"replayed, stale": {"a", "e4", "permanent", "c", "replayed", "stale", 1},
+	} {
+		b.file(t, l)
+		status, body := b.call(t, "GET", "/admin/v1/inbox/events?event_id="+l.event, "")
+		require.Equal(t, 200, status, string(body))
+		var events adminapi.InboxEvents
+		require.NoError(t, json.Unmarshal(body, &events))
+		require.Len(t, events.Items, 1)
+		e := events.Items[0]
+		require.Equal(t, want, e.Outcome)
+		require.NotZero(t, e.DeadLetter)
+		require.Equal(t, []any{"a", "t.v1", "topic", int32(3), int64(41)},
+			[]any{e.Consumer, e.Type, e.Topic, e.Partition, e.Offset})
+	}
+}
+
+// After an outage there may be very many dead letters. To look one event up is to read its own.
+func TestALookupReadsItsOwnLetters(t *testing.T) {
+	t.Parallel()
+	var session *pgxpool.Pool // of one connection, whose statistics are told when it is asked to
+	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
+		one := cfg.Pool.Config()
+		one.MaxConns = 1
+		var err error
+		session, err = pgxpool.NewWithConfig(context.Background(), one)
+		require.NoError(t, err)
+		t.Cleanup(session.Close)
+		cfg.Pool, cfg.Consumers = session, []admin.Consumer{{Name: "a"}, {Name: "b"}}
+	})
+	b.file(t, filed{"a", "", "permanent", "c", "waiting", "", 10_000}, filed{"b", "e", "permanent", "c", "waiting", "", 1})
+	read := func() (n int) {
+		_, err := session.Exec(t.Context(), `select pg_stat_force_next_flush()`)
+		require.NoError(t, err)
+		require.NoError(t, b.pool.QueryRow(t.Context(), `select seq_tup_read + coalesce(idx_tup_fetch, 0)
+			from pg_stat_user_tables where relname = 'dead_letter'`).Scan(&n))
+		return n
+	}
+	before := read()
+	for range 3 {
+		status, body := b.call(t, "GET", "/admin/v1/inbox/events?event_id=e", "")
+		require.Equal(t, 200, status)
+		require.Contains(t, string(body), `"consumer":"b"`)
+	}
+	require.Less(t, read()-before, 100)
+}
+
+// Another record came under the id of an event that was applied: it is a dead letter, and the event is applied all the
+// same. A dead letter of the event itself is what became of it.
+func TestLookupTellsRecordsOfOneIDApart(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(cfg *admin.Config, _ *http.Server) { cfg.Consumers = []admin.Consumer{{Name: "a"}} })
+	b.file(t, filed{"a", "e1", "permanent", "id_conflict", "waiting", "", 1})
+	b.file(t, filed{"a", "e2", "permanent", "c", "replayed", "applied", 1})
+	outcomes := func(event, payload string) (list []string) {
+		_, err := b.pool.Exec(t.Context(), `insert into public.inbox (consumer, event_id, event_time, event_type,
+			payload_hash, metadata) values ('a', $1, '1970-01-01', 't.v1', sha256($2::bytea),
+			'{"outcome":"applied","caller":{"mail":"m"}}')`, event, []byte(payload))
+		require.NoError(t, err)
+		_, body := b.call(t, "GET", "/admin/v1/inbox/events?event_id="+event, "")
+		var events adminapi.InboxEvents
+		require.NoError(t, json.Unmarshal(body, &events))
+		for _, e := range events.Items {
+			list = append(list, fmt.Sprint(e.Outcome, " ", e.DeadLetter != 0, " ", string(e.Metadata)))
+		}
+		return list
+	}
+	require.Equal(t, []string{`applied false {"mail":"m"}`, "conflict true "}, outcomes("e1", "another"))
+	require.Equal(t, []string{`replayed, applied true {"mail":"m"}`}, outcomes("e2", "1"))
+}
+
+// A condition that is set to nothing is a caller's mistake: ignored, it would pick dead letters that the caller did
+// not mean.
+func TestAnEmptyConditionPicksNothing(t *testing.T) {
+	t.Parallel()
+	var calls []asked
+	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
+		cfg.Consumers = []admin.Consumer{consumer("a", replay.Report{}, nil, &calls)}
+	})
+	b.file(t, filed{"a", "", "permanent", "c", "waiting", "", 3})
+	for _, condition := range []string{
+		`"ids":[]`, `"key":""`, `"type":""`, `"event_id":""`, `"code":""`, `"error":""`, `"state":""`, `"limit":0`,
+	} {
+		filter := `{"consumer":"a",` + condition + `}`
+		for path, body := range map[string]string{
+			"discard": `{"by":"ada","reason":"r","dry_run":false,"filter":` + filter + `}`,
+			"replay":  `{"by":"ada","reason":"r","dry_run":false,"filter":` + filter + `}`,
+			"export":  filter,
+			"groups":  filter,
+		} {
+			status, answer := b.call(t, "POST", "/admin/v1/dead-letters/"+path, body)
+			require.Equal(t, 422, status, "%s %s: %s", path, condition, answer)
+			requireProblem(t, status, answer, 422, "invalid_value")
+		}
+	}
+	status, answer := b.call(t, "POST", "/admin/v1/dead-letters/discard",
+		`{"by":"ada","reason":"r","dry_run":false,"filter":{"consumer":"","key":"k"}}`)
+	requireProblem(t, status, answer, 422, "invalid_value")
+	for _, condition := range []string{`"event_ids":[]`, `"topic":""`, `"key":""`} {
+		status, answer = b.call(t, "POST", "/admin/v1/outbox/republish",
+			`{"by":"ada","reason":"r","dry_run":false,"from":1,`+condition+`}`)
+		requireProblem(t, status, answer, 422, "invalid_value")
+	}
+	require.Empty(t, calls)
+	var waiting int
+	require.NoError(t, b.pool.QueryRow(t.Context(),
+		`select count(*) from public.dead_letter where state = 'waiting'`).Scan(&waiting))
+	require.Equal(t, 3, waiting)
+}
+
+// journal is a log that may be read while it is written.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
+// What the filter picks is exported; a dead letter that cannot be read cuts the connection, so that half an export
+// never looks whole. Where nothing is written yet, it is a problem like any other.
+func TestAnExportThatBreaks(t *testing.T) {
+	t.Parallel()
+	log := &journal{}
+	b := setup(t, func(cfg *admin.Config, _ *http.Server) { cfg.Log = slog.New(slog.NewJSONHandler(log, nil)) })
+	b.file(t, filed{"a", "", "permanent", "c", "waiting", "", 250})
+	export := func(body string) (status, lines int, err error) {
+		request, err := http.NewRequestWithContext(t.Context(), "POST", b.server.URL+"/admin/v1/dead-letters/export",
+			strings.NewReader(body))
+		require.NoError(t, err)
+		request.Header.Set("Authorization", "Bearer "+token)
+		request.Header.Set("Content-Type", "application/json")
+		response, err := b.client.Do(request)
+		require.NoError(t, err)
+		defer response.Body.Close()
+		content, err := io.ReadAll(response.Body)
+		return response.StatusCode, strings.Count(string(content), "\n"), err
+	}
+	status, lines, err := export(`{}`)
+	require.NoError(t, err)
+	require.Equal(t, []int{200, 250}, []int{status, lines})
+	status, lines, err = export(`{"limit":220}`)
+	require.NoError(t, err)
+	require.Equal(t, []int{200, 220}, []int{status, lines})
+	status, lines, err = export(`{"limit":200,"consumer":"none"}`)
+	require.NoError(t, err)
+	require.Equal(t, []int{200, 0}, []int{status, lines})
+
+	_, err = b.pool.Exec(t.Context(), `update public.dead_letter set headers = '[["x", 1]]' where id = 230`)
+	require.NoError(t, err)
+	_, lines, err = export(`{}`)
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	require.LessOrEqual(t, lines, 200, "of the page before")
+	require.Contains(t, log.String(), "decode record headers", "only the log says why")
+	status, _, err = export(`{"ids":[230]}`)
+	require.NoError(t, err)
+	require.Equal(t, 500, status)
+	status, _, err = export(`{"state":"lost"}`)
+	require.NoError(t, err)
+	require.Equal(t, 422, status)
+}
+
+// Names and values of headers come through as they are, text or not, null or empty.
+func TestHeadersKeepTheirBytes(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.file(t, filed{"a", "", "permanent", "c", "waiting", "", 1})
+	_, err := b.pool.Exec(t.Context(), `update public.dead_letter set payload_null = true, payload = '', key_null = true,
+		key = '', headers = '[["\ufffd", "AQ==", "/w=="], ["x", null], ["x", ""]]'`)
+	require.NoError(t, err)
+	show := func() adminapi.DeadLetter {
+		status, body := b.call(t, "GET", "/admin/v1/dead-letters/1?payload=true", "")
+		require.Equal(t, 200, status, string(body))
+		var detail adminapi.DeadLetterDetail
+		require.NoError(t, json.Unmarshal(body, &detail))
+		return detail.Letter
+	}
+	name := []byte{0xff}
+	require.Equal(t, []adminapi.Header{
+		{Name: "\ufffd", NameBase64: name, Value: []byte{1}},
+		{Name: "x", Value: []byte{}, Null: true},
+		{Name: "x", Value: []byte{}},
+	}, show().Headers)
+	require.Equal(t, []any{true, true, []byte{}}, []any{show().NullKey, show().NullPayload, show().Payload})
+
+	status, body := b.call(t, "POST", "/admin/v1/dead-letters/1/edit", `{"by":"ada","reason":"r","dry_run":false,
+		"headers":[{"name":"","name_base64":"/w==","value":"Ag=="}]}`)
+	require.Equal(t, 200, status, string(body))
+	letters, err := deadletters.NewStore(b.pool).List(t.Context(), deadletters.Filter{})
+	require.NoError(t, err)
+	headers, payload := letters[0].Current()
+	require.Equal(t, []deadletter.Header{
+		{Name: "x"}, {Name: "x", Value: []byte{}}, {Name: "\xff", Value: []byte{2}},
+	}, headers)
+	require.Nil(t, payload)
+}

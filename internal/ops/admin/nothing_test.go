@@ -1,0 +1,331 @@
+package admin_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/api"
+	"example.com/twinbox/dev/yamltest"
+	"example.com/twinbox/internal/inbox/replay"
+	"example.com/twinbox/internal/ops/admin"
+)
+
+type object = map[string]any
+
+// operation is one method of one path of admin.yaml, with its references followed.
+type operation struct {
+	method, path string
+	example      object // of the body
+	members      object // of the body
+	query        object
+	required     []string // of the query
+}
+
+// changes says whether the operation changes something: then it asks who does it.
+func (o operation) changes() bool {
+	_, inQuery := o.query["by"]
+	return o.method == http.MethodPost && (inQuery || o.members["by"] != nil)
+}
+
+func (o operation) String() string { return o.method + " " + o.path }
+
+func describedOperations(t *testing.T) (operations []operation) {
+	t.Helper()
+	data, err := api.Files.ReadFile("admin.yaml")
+	require.NoError(t, err)
+	var root object
+	require.NoError(t, yamltest.Unmarshal(data, &root))
+	deref := func(value any) object {
+		described, _ := value.(object)
+		for described["$ref"] != nil {
+			var here any = root
+			for member := range strings.SplitSeq(strings.TrimPrefix(described["$ref"].(string), "#/"), "/") {
+				here = here.(object)[member]
+			}
+			described = here.(object)
+		}
+		return described
+	}
+	for path, methods := range root["paths"].(object) {
+		for method, described := range methods.(object) {
+			if method == "parameters" {
+				continue
+			}
+			op := operation{method: strings.ToUpper(method), path: strings.ReplaceAll(path, "{id}", "1"), query: object{}}
+			parameters, _ := described.(object)["parameters"].([]any)
+			for _, p := range parameters {
+				name := deref(p)["name"].(string)
+				op.query[name] = deref(p)["example"]
+				if deref(p)["required"] == true {
+					op.required = append(op.required, name)
+				}
+			}
+			body, _ := described.(object)["requestBody"].(object)
+			content, _ := body["content"].(object)
+			if media, isJSON := content["application/json"].(object); isJSON {
+				op.example, op.members = media["example"].(object), object{}
+				require.NotEmpty(t, op.example, "%s needs an example", op)
+				for name, schema := range deref(media["schema"])["properties"].(object) {
+					member := maps.Clone(deref(schema))
+					if inner := property(member); inner != nil {
+						inner = maps.Clone(inner)
+						for name := range inner {
+							inner[name] = deref(inner[name])
+						}
+						member["properties"] = inner
+					}
+					op.members[name] = member
+				}
+			}
+			operations = append(operations, op)
+		}
+	}
+	return operations
+}
+
+// nothings are the ways to say nothing in a member. False is not among them: it says no. In a text the zero of times is
+// a text like any other.
+func nothings(schema any) []any {
+	all := []any{nil, "", " ", "\t", 0, 0.0, []any{}, []any{nil}, []any{""}, []any{0}, object{}}
+	if described := schema.(object); described["type"] == "string" && described["format"] == nil {
+		return all
+	}
+	return append(all, "0001-01-01T00:00:00Z", "0001-01-01T14:00:00+14:00", "0000-12-31T23:00:00-01:00")
+}
+
+// bodies are requests of the operation that say nothing in one place each.
+func (o operation) bodies(t *testing.T) (bodies []string) {
+	t.Helper()
+	clone := func(with object) object {
+		request := maps.Clone(o.example)
+		request["dry_run"] = false
+		maps.Copy(request, with)
+		return request
+	}
+	for name, schema := range o.members {
+		for _, nothing := range nothings(schema) {
+			bodies = append(bodies, text(t, clone(object{name: nothing})))
+		}
+		for inner, of := range property(schema) {
+			for _, nothing := range nothings(of) {
+				bodies = append(bodies, text(t, clone(object{name: object{inner: nothing}})),
+					text(t, clone(object{name: object{"consumer": "a", "limit": 1000, inner: nothing}})))
+			}
+			twice := text(t, clone(object{name: "HERE"}))
+			bodies = append(bodies, strings.Replace(twice, `"HERE"`, fmt.Sprintf(`{"code":"c",%q:null,%q:1}`, inner, inner), 1),
+				text(t, clone(object{name: object{strings.ToUpper(inner): "c"}})))
+		}
+		bodies = append(bodies, text(t, clone(object{strings.ToUpper(name): o.example[name]})),
+			strings.Replace(text(t, clone(nil)), "{", fmt.Sprintf(`{%q:null,%q:null,`, name, name), 1))
+	}
+	return append(bodies, text(t, clone(object{"unknown": 1})), "", "null", "[]", "{}", `{"dry_run":false}`)
+}
+
+func property(schema any) object {
+	properties, _ := schema.(object)["properties"].(object)
+	return properties
+}
+
+func text(t *testing.T, value any) string {
+	t.Helper()
+	encoded, err := json.Marshal(value)
+	require.NoError(t, err)
+	return string(encoded)
+}
+
+// queries are queries of the operation that say nothing in one place each, or something that it does not know.
+func (o operation) queries() (queries []string) {
+	good := url.Values{}
+	for name, example := range o.query {
+		if example != nil {
+			good.Set(name, fmt.Sprint(example))
+		}
+	}
+	if o.changes() && o.query["dry_run"] != nil {
+		good.Set("dry_run", "false")
+	}
+	with := func(name string, values ...string) string {
+		changed := maps.Clone(good)
+		changed[name] = values
+		return changed.Encode()
+	}
+	for name := range o.query {
+		queries = append(queries, with(name, ""), with(name, "1", "1"), with(strings.ToUpper(name), "x"))
+		if !slices.Contains(o.required, name) { // an id may be a blank
+			queries = append(queries, with(name, " "))
+		}
+		if strings.HasPrefix(name, "since") || name == "until" {
+			queries = append(queries, with(name, "0001-01-01T00:00:00Z"))
+		}
+	}
+	return append(queries, with("unknown", "1"), with("unknown", ""), good.Encode()+"&%zz")
+}
+
+// world is a database in which every change would find something to change.
+func world(t *testing.T) (b *bundle, touched func() []any) {
+	t.Helper()
+	var calls []asked
+	settled := &mails{}
+	broker := &brokerTopics{partitions: map[string]int32{}}
+	b = setup(t, func(cfg *admin.Config, _ *http.Server) {
+		cfg.Topics = broker
+		cfg.Mails, cfg.Consumers = settled, []admin.Consumer{consumer("a", replay.Report{}, nil, &calls)}
+		for _, name := range []string{"customer.mail", "customer.profile"} { // of examples
+			cfg.Consumers = append(cfg.Consumers, consumer(name, replay.Report{}, nil, &calls))
+		}
+	})
+	b.add(t, 3)
+	b.file(t, filed{"a", "", "permanent", "schema_violation", "waiting", "", 3},
+		filed{"a", "", "unknown", "handler_failed", "waiting", "", 3}, filed{"b", "", "unknown", "c", "waiting", "", 3})
+	for _, op := range describedOperations(t) {
+		if strings.HasSuffix(op.path, "/resume") {
+			_, err := b.pool.Exec(t.Context(), `insert into public.inbox_pause (consumer, paused_by, reason)
+				values ($1, 'grace', 'r')`, op.example["consumer"])
+			require.NoError(t, err)
+		}
+		if strings.HasSuffix(op.path, "/scheduled/cancel") {
+			_, err := b.pool.Exec(t.Context(), scheduleRowSQL, op.example["name"], "1 hour")
+			require.NoError(t, err)
+		}
+		topic := op.example["topic"]
+		if key, parked := op.example["key"]; parked {
+			_, err := b.pool.Exec(t.Context(), `insert into public.outbox_parked (topic, key, reason, permanent)
+				values ($1, $2, 'too large', true)`, topic, key)
+			require.NoError(t, err)
+		}
+		if partitions, grown := op.example["partitions"].(int); grown {
+			broker.partitions[topic.(string)] = int32(partitions)
+			_, err := b.pool.Exec(t.Context(), `insert into public.outbox_topic values ($1, 1)`, topic)
+			require.NoError(t, err)
+		}
+	}
+	return b, func() []any {
+		rows, err := b.pool.Query(t.Context(), `select format('select %L, md5(string_agg(t::text, '','' order by t::text))
+			from %s t', oid::regclass, oid::regclass) from pg_class where relkind in ('r', 'p')
+			and relnamespace = 'public'::regnamespace and not relispartition order by 1`)
+		require.NoError(t, err)
+		tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		require.NoError(t, err)
+		require.Greater(t, len(tables), 5)
+		state := []any{len(calls), settled.verb, b.publisher.n}
+		for _, table := range tables {
+			var name string
+			var sum *string
+			require.NoError(t, b.pool.QueryRow(t.Context(), table).Scan(&name, &sum))
+			state = append(state, name, sum)
+		}
+		return state
+	}
+}
+
+// The document is walked, so that an operation that is added tomorrow is tried as well: a request with an empty member,
+// or one in the wrong place, changes nothing and is refused.
+func TestARequestThatSaysNothingChangesNothing(t *testing.T) {
+	t.Parallel()
+	b, state := world(t)
+	before, tried := state(), 0
+	for _, op := range describedOperations(t) {
+		if !op.changes() {
+			continue
+		}
+		for _, query := range op.queries() {
+			status, answer := b.operate(t, op.method, op.path+"?"+query, text(t, op.example))
+			require.True(t, status >= 400 && status < 500, "%s?%s: %d %s", op, query, status, answer)
+		}
+		if op.members == nil {
+			continue
+		}
+		for _, body := range op.bodies(t) {
+			status, answer := b.operate(t, op.method, op.path, body)
+			require.True(t, status >= 400 && status < 500, "%s %s: %d %s", op, body, status, answer)
+			require.Contains(t, string(answer), `"code":`)
+			tried++
+		}
+		require.Equal(t, before, state(), "%s changed something", op)
+	}
+	require.Greater(t, tried, 500)
+	for _, op := range describedOperations(t) {
+		if op.members != nil {
+			status, answer := b.operate(t, op.method, op.path, text(t, op.example))
+			require.Equal(t, http.StatusOK, status, "the example of %s, a dry run: %s", op, answer)
+		}
+	}
+}
+
+// What only reads refuses the same: a question that was not understood must not be answered with everything.
+func TestAQuestionThatSaysNothingIsRefused(t *testing.T) {
+	t.Parallel()
+	b, _ := world(t)
+	for _, op := range describedOperations(t) {
+		if op.changes() {
+			continue
+		}
+		for _, query := range op.queries() {
+			status, answer := b.call(t, op.method, op.path+"?"+query, "")
+			require.Equal(t, http.StatusBadRequest, status, "%s?%s", op, query)
+			requireProblem(t, status, answer, http.StatusBadRequest, "invalid_parameter")
+		}
+		for name, schema := range op.members {
+			members := property(schema)
+			if name != "filter" {
+				members = object{name: nil}
+			}
+			for _, inner := range slices.Sorted(maps.Keys(members)) {
+				body := maps.Clone(op.example)
+				body[inner] = nil
+				if name == "filter" {
+					body = maps.Clone(op.example)
+					body["filter"] = object{inner: nil}
+				}
+				status, answer := b.call(t, op.method, op.path, text(t, body))
+				require.Contains(t, []int{400, 422}, status, "%s %v: %s", op, body, answer)
+				require.Contains(t, string(answer), inner, "it names the member")
+			}
+		}
+		if op.method == http.MethodPost {
+			status, answer := b.call(t, op.method, op.path, text(t, op.example))
+			require.Equal(t, http.StatusOK, status, string(answer))
+		}
+	}
+}
+
+// A condition of null is refused with a stable code and its name.
+func TestNullIsNoCondition(t *testing.T) {
+	t.Parallel()
+	b, state := world(t)
+	before := state()
+	status, answer := b.call(t, "POST", "/admin/v1/dead-letters/discard",
+		`{"by":"ada","reason":"r","dry_run":false,"filter":{"ids":null}}`)
+	requireProblem(t, status, answer, 422, "invalid_value")
+	require.Contains(t, string(answer), `"pointer":"#/filter/ids"`)
+	status, answer = b.call(t, "POST", "/admin/v1/dead-letters/replay",
+		`{"by":"ada","reason":"r","dry_run":false,"filter":{"state":"waiting","limit":5}}`)
+	requireProblem(t, status, answer, 422, "missing_filter")
+	status, answer = b.call(t, "POST", "/admin/v1/dead-letters/replay",
+		`{"by":"ada","reason":"r","dry_run":false,"filter":{"consumer":"a"},"all":true}`)
+	requireProblem(t, status, answer, 422, "invalid_value")
+	require.Equal(t, before, state())
+}
+
+// Also a parameter that fits the document, and of which no value can be made, is refused by its name.
+func TestAParameterOfWhichThereIsNoValueIsNamed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for query, name := range map[string]string{
+		"since=2026-11-21T10:00:60Z&verb=edit": "since", "until=2026-11-21t10:00:00Z": "until", "limit=1e2": "limit",
+		"after=9223372036854775808": "after",
+	} {
+		status, answer := b.call(t, "GET", "/admin/v1/audit?"+query, "")
+		requireProblem(t, status, answer, http.StatusBadRequest, "invalid_parameter")
+		require.Contains(t, string(answer), fmt.Sprintf(`"parameter":%q`, name), query)
+	}
+}

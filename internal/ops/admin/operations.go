@@ -1,0 +1,174 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/audit"
+	deadletters "example.com/twinbox/internal/inbox/deadletter/operate"
+	"example.com/twinbox/internal/ops/admin/adminapi"
+	"example.com/twinbox/internal/web"
+)
+
+// handlersOf are what answers the operations, by the ids that they have in api/admin.yaml.
+func handlersOf(cfg Config) map[string]handler {
+	consumers := consumerHandlers{cfg, deadletters.NewStore(cfg.Pool), time.Now().UTC()}
+	outbox, service := outboxHandlers{cfg}, serviceHandlers{cfg}
+	return map[string]handler{
+		"getService": answer(service.service),
+		"getCause":   answer(service.cause),
+		"listAudit":  answer(service.audit),
+		"verify":     service.verify,
+
+		"listMails":     answer(service.mails),
+		"retryMails":    change(service.settle(Mails.Retry)),
+		"markMailsSent": change(service.settle(Mails.MarkSent)),
+
+		"getOutboxStatus":   answer(outbox.status),
+		"tailOutbox":        answer(outbox.tail),
+		"republishOutbox":   longChange(outbox.republish),
+		"releaseOutboxKey":  changeOne(cfg.Pool, outbox.release),
+		"listScheduled":     answer(outbox.scheduled),
+		"cancelScheduled":   changeOne(cfg.Pool, outbox.cancelScheduled),
+		"listTopics":        answer(outbox.topics),
+		"confirmPartitions": changeOne(cfg.Pool, outbox.confirmPartitions),
+		"confirmRestore":    longChange(outbox.confirmRestore),
+
+		"getStory":         answer(consumers.story),
+		"getInboxStats":    answer(consumers.stats),
+		"lookupInboxEvent": answer(consumers.lookup),
+		"pauseConsumer":    change(consumers.pause),
+		"resumeConsumer":   change(consumers.resume),
+
+		"queryDeadLetters":   answer(consumers.deadLetters),
+		"groupDeadLetters":   answer(consumers.groups),
+		"getDeadLetter":      answer(consumers.deadLetter),
+		"editDeadLetter":     change(consumers.edit),
+		"replayDeadLetters":  longChange(consumers.replay),
+		"discardDeadLetters": longChange(consumers.discard),
+		"exportDeadLetters":  consumers.export,
+		"importDeadLetters":  consumers.importAll,
+	}
+}
+
+// handler answers an operation.
+type handler func(c call)
+
+// call is a request whose parameters fit the document.
+type call struct {
+	w       http.ResponseWriter
+	r       *http.Request
+	query   map[string]any
+	hasBody bool // as JSON
+}
+
+// nothing is the request of an operation that takes nothing.
+type nothing = struct{}
+
+// decode is what an operation is asked: its body or, where it has none, its parameters.
+func decode[R any](c call) (asked R, err error) {
+	if c.hasBody {
+		return web.Decode[R](c.w, c.r)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.query)) {
+		parameter, err := json.Marshal(map[string]any{name: c.query[name]})
+		if err = errors.Join(err, json.Unmarshal(parameter, &asked)); err != nil {
+			return asked, invalidParameter(name, "is malformed")
+		}
+	}
+	return asked, nil
+}
+
+// idOf is the number in the operation's path.
+func idOf(ctx context.Context) (int64, error) {
+	id, err := strconv.ParseInt(chi.URLParamFromCtx(ctx, "id"), 10, 64)
+	if err != nil {
+		return 0, invalidParameter("id", "is malformed")
+	}
+	return id, nil
+}
+
+// answer runs an operation that ends soon and answers with what it returns.
+func answer[R, T any](operation func(ctx context.Context, asked R) (T, error)) handler {
+	return func(c call) {
+		ctx, cancel := context.WithTimeout(c.r.Context(), shortTimeout)
+		defer cancel()
+		var value T
+		asked, err := decode[R](c)
+		if err == nil {
+			value, err = operation(ctx, asked)
+		}
+		if err != nil {
+			web.WriteProblem(c.w, c.r, err)
+			return
+		}
+		web.WriteJSON(c.w, c.r, http.StatusOK, value)
+	}
+}
+
+// changeOf is who changes something, why, and whether it is a dry run: every request of a change has these members.
+func changeOf(asked any) audit.Change {
+	members := reflect.ValueOf(asked)
+	return audit.Change{
+		By: members.FieldByName("By").String(), Reason: members.FieldByName("Reason").String(),
+		DryRun: members.FieldByName("DryRun").Bool(),
+	}
+}
+
+// changing is an operation that changes something.
+type changing[R any] func(ctx context.Context, change audit.Change, asked R) (audit.Result, error)
+
+// change runs a change that ends soon.
+func change[R any](operation changing[R]) handler {
+	return answer(func(ctx context.Context, asked R) (audit.Result, error) {
+		return operation(ctx, changeOf(asked), asked)
+	})
+}
+
+// changeOne runs a change of one thing, in the transaction of the audit row that it returns.
+func changeOne[R any](
+	db audit.Beginner, what func(ctx context.Context, tx pgx.Tx, asked R) (audit.Action, error),
+) handler {
+	return change(func(ctx context.Context, change audit.Change, asked R) (audit.Result, error) {
+		err := change.Make(ctx, db, func(tx pgx.Tx) (audit.Action, error) { return what(ctx, tx, asked) })
+		return audit.Result{DryRun: change.DryRun, Count: 1}, err
+	})
+}
+
+// longChange runs a change that takes long, and tells how much is done.
+func longChange[R any](operation changing[R]) handler {
+	return func(c call) {
+		answerLines(c, func(ctx context.Context, l *lines, asked R) (any, error) {
+			change := changeOf(asked)
+			change.Progress = l.done.Store
+			result, err := operation(ctx, change, asked)
+			if err != nil && result.Count > 0 && !result.DryRun {
+				l.write(adminapi.Line{Done: &result.Count}) // it stays done, so it has to be said
+			}
+			return adminapi.Line{Result: &result}, err
+		})
+	}
+}
+
+const (
+	defaultLimit = 100
+	maxLimit     = 1000
+)
+
+// page finds as much as is asked for, and one more, which says whether there is more.
+func page[T any](limit int, find func(limit int) ([]T, error)) (items []T, more bool, err error) {
+	limit = cmp.Or(limit, defaultLimit)
+	found, err := find(limit + 1)
+	return found[:min(len(found), limit)], len(found) > limit, err
+}

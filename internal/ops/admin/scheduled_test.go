@@ -1,0 +1,63 @@
+package admin_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/ops/admin"
+	"example.com/twinbox/internal/ops/admin/adminapi"
+)
+
+const scheduleRowSQL = `
+insert into public.outbox_scheduled (name, due_at, event_type, source, topic, key, data_schema, payload)
+values ($1, clock_timestamp() + $2::interval, 'com.example.reminded.v1', '/test', 'reminders', 'k', '', '{}')`
+
+// A scheduled event is taken back once, by an operator and for a reason; a dry run changes nothing.
+func TestAScheduledEventIsTakenBack(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(*admin.Config, *http.Server) {})
+	for name, in := range map[string]string{"later": "1 hour", "overdue": "-1 hour"} {
+		_, err := b.pool.Exec(t.Context(), scheduleRowSQL, name, in)
+		require.NoError(t, err)
+	}
+	list := func(query string) (events adminapi.ScheduledEvents) {
+		status, body := b.call(t, "GET", "/admin/v1/outbox/scheduled"+query, "")
+		require.Equal(t, http.StatusOK, status, string(body))
+		require.NoError(t, json.Unmarshal(body, &events))
+		return events
+	}
+	cancel := func(dryRun string) (int, []byte) {
+		return b.call(t, "POST", "/admin/v1/outbox/scheduled/cancel",
+			`{"by":"ada","reason":"agreed","dry_run":`+dryRun+`,"name":"later"}`)
+	}
+	first := list("?limit=1")
+	require.True(t, first.More)
+	require.Len(t, first.Items, 1)
+	require.Equal(t, "overdue", first.Items[0].Name)
+	require.GreaterOrEqual(t, first.Items[0].OverdueSeconds, 3600.0)
+	require.Empty(t, list("?key=other").Items)
+
+	for _, dryRun := range []string{"true", "false"} {
+		require.Len(t, list("?topic=reminders&key=k").Items, 2)
+		status, body := cancel(dryRun)
+		require.Equal(t, http.StatusOK, status, string(body))
+		require.JSONEq(t, `{"dry_run":`+dryRun+`,"count":1,"failed":0}`, string(body))
+	}
+	rest := list("")
+	require.False(t, rest.More)
+	require.Len(t, rest.Items, 1)
+	status, body := cancel("false")
+	requireProblem(t, status, body, http.StatusNotFound, "not_scheduled")
+
+	_, body = b.call(t, "GET", "/admin/v1/audit?kind=scheduled_event", "")
+	var actions adminapi.Actions
+	require.NoError(t, json.Unmarshal(body, &actions))
+	require.Len(t, actions.Items, 1)
+	require.Equal(t, "ada cancel later: agreed", actions.Items[0].By+" "+actions.Items[0].Verb+
+		" "+actions.Items[0].Subject+": "+actions.Items[0].Reason)
+	require.Equal(t, map[string]string{"type": "com.example.reminded.v1", "topic": "reminders", "key": "k"},
+		actions.Items[0].Detail)
+}

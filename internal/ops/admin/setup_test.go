@@ -1,0 +1,147 @@
+package admin_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/ops/admin"
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/web"
+	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// bundle is one service's operations behind a listener.
+type bundle struct {
+	pool      *pgxpool.Pool
+	publisher *publisher
+	server    *httptest.Server
+	client    *http.Client
+}
+
+// setup starts the listener. A change may be made to the configuration, and to the server before it starts.
+func setup(t *testing.T, change ...func(*admin.Config, *http.Server)) *bundle {
+	t.Helper()
+	b := &bundle{
+		pool:      pgtest.New(t, migrations.Audit, migrations.Outbox, migrations.Inbox),
+		publisher: &publisher{}, client: &http.Client{Transport: &http.Transport{
+			DisableKeepAlives: true, ExpectContinueTimeout: time.Minute,
+		}},
+	}
+	cfg := admin.Config{
+		Service: "test", Environment: "here", Token: token, Pool: b.pool, Publisher: b.publisher,
+		Cause:   func(context.Context) service.Cause { return service.Cause{Code: service.CodeAllWell} },
+		Metrics: prometheus.NewRegistry(), Topics: &brokerTopics{}, Restore: &restored{}, Verifier: &verifier{},
+		Log: slog.New(slog.DiscardHandler),
+	}
+	b.server = httptest.NewUnstartedServer(nil)
+	for _, c := range change {
+		c(&cfg, b.server.Config)
+	}
+	handler, err := admin.New(cfg)
+	require.NoError(t, err)
+	b.server.Config.Handler = handler
+	b.server.Start()
+	t.Cleanup(b.server.Close)
+	return b
+}
+
+// publisher takes everything, or does as do says.
+type publisher struct {
+	do func(msgs []*message.Message) error
+	n  int
+}
+
+func (p *publisher) PublishContext(_ context.Context, _ string, msgs ...*message.Message) error {
+	if p.do != nil {
+		if err := p.do(msgs); err != nil {
+			return err
+		}
+	}
+	p.n += len(msgs)
+	return nil
+}
+
+// call makes a call with the token and returns status and body.
+func (b *bundle) call(t *testing.T, method, path, body string) (int, []byte) {
+	t.Helper()
+	return b.callAs(t, "Bearer "+token, method, path, body)
+}
+
+// operate is call for what may be an operation that tells how far it is, with one line or with many, by how long it
+// takes. It returns the last one; a problem in it stands for a status, as it does where nothing was told before.
+func (b *bundle) operate(t *testing.T, method, path, body string) (int, []byte) {
+	t.Helper()
+	status, content := b.call(t, method, path, body)
+	last := content[bytes.LastIndexByte(bytes.TrimSpace(content), '\n')+1:]
+	var line struct{ Problem json.RawMessage }
+	if json.Unmarshal(last, &line) != nil || line.Problem == nil {
+		return status, last
+	}
+	var problem web.Problem
+	require.NoError(t, json.Unmarshal(line.Problem, &problem))
+	return problem.Status, line.Problem
+}
+
+func (b *bundle) callAs(t *testing.T, authorization, method, path, body string) (int, []byte) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, b.server.URL+path, strings.NewReader(body))
+	require.NoError(t, err)
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	request.Header.Set("Authorization", authorization)
+	if len(body) > 1<<20 { // to read the answer to a body that is refused unread, it must not be on its way already
+		request.Header.Set("Expect", "100-continue")
+	}
+	response, err := b.client.Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return response.StatusCode, content
+}
+
+func requireProblem(t *testing.T, status int, body []byte, wantStatus int, code string) {
+	t.Helper()
+	var problem web.Problem
+	require.NoError(t, json.Unmarshal(body, &problem), string(body))
+	require.Equal(t, wantStatus, status, string(body))
+	require.Equal(t, code, string(problem.Code))
+}
+
+// add writes events and lets no relay publish them: it moves the cursor as one would.
+func (b *bundle) add(t *testing.T, n int) {
+	t.Helper()
+	o, err := outbox.New(outbox.Config{Source: "/test"})
+	require.NoError(t, err)
+	require.NoError(t, pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
+		for range n {
+			_, err := o.Add(t.Context(), tx, cloudevent.Event{Type: "t.v1", Topic: "topic", Key: "k", Data: []byte(`{}`)})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	_, err = b.pool.Exec(t.Context(), `update public.outbox_cursor set done = pg_current_snapshot(), head = $1`, n)
+	require.NoError(t, err)
+}

@@ -1,0 +1,233 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/google/uuid"
+
+	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/deadletter"
+	deadletters "example.com/twinbox/internal/inbox/deadletter/operate"
+	"example.com/twinbox/internal/ops/admin/adminapi"
+	"example.com/twinbox/internal/outbox/operate"
+)
+
+// Told is what a service's own tables know of an id.
+type Told struct {
+	Kind  adminapi.StoryKind // empty: nothing
+	Steps []adminapi.StoryStep
+	// Related are ids to ask further, in any service.
+	Related []string
+}
+
+// Teller tells what a service's own tables know of an id, which may be anything: a user's, an event's, a mail's, or
+// a mistyped text. It reads by indexes, and says ids, states and times: no address, no name, no payload.
+// The steps need not name the service.
+type Teller func(ctx context.Context, id string) (Told, error)
+
+// story is what the service knows of the id in the operation's path.
+func (s consumerHandlers) story(ctx context.Context, asked adminapi.GetStoryParams) (adminapi.Story, error) {
+	told := adminapi.Story{ID: chi.URLParamFromCtx(ctx, "id"), Related: []string{}}
+	t := &story{consumerHandlers: s, Story: told, hint: operate.Hint(asked)}
+	for _, ask := range []func(context.Context) error{t.askService, t.askOutbox, t.askInbox, t.askLetters} {
+		if err := ask(ctx); err != nil {
+			return t.Story, err
+		}
+	}
+	return t.told(), nil
+}
+
+// story is one being put together.
+type story struct {
+	consumerHandlers
+	adminapi.Story
+	hint operate.Hint
+}
+
+func (t *story) add(steps ...adminapi.StoryStep) { t.Steps = append(t.Steps, steps...) }
+func (t *story) is(kind adminapi.StoryKind)      { t.Kind = cmp.Or(t.Kind, kind) }
+
+func (t *story) relate(ids ...string) { t.Related = append(t.Related, ids...) }
+
+func (t *story) askService(ctx context.Context) error {
+	if t.Tell == nil {
+		return nil
+	}
+	told, err := t.Tell(ctx, t.ID)
+	t.is(told.Kind)
+	t.add(told.Steps...)
+	t.relate(told.Related...)
+	return err
+}
+
+// askOutbox is for an id that is the key of events, such as a user's, or an event's: the event, and what follows from
+// it. It also tells what operators did to the events' keys since they were added: released them, or gave one up.
+func (t *story) askOutbox(ctx context.Context) error {
+	found, err := operate.ReadTrace(ctx, t.Pool, t.ID, t.hint)
+	if err != nil {
+		return err
+	}
+	if found.NeedsHint {
+		t.Note = "The outbox cannot be searched for an id that carries no time: give the key of the event, " +
+			"or about when it was added."
+	}
+	if len(found.OfKey) > 0 {
+		t.is(adminapi.StoryKindKey)
+	}
+	for _, e := range slices.Concat(found.OfKey, found.Events, found.Caused) {
+		t.is(adminapi.StoryKindEvent)
+		t.addEvent(e)
+		t.relate(e.EventID)
+	}
+	for _, e := range found.Events {
+		t.relate(e.Causation)
+	}
+	asked := map[string]bool{}
+	for _, e := range t.Steps {
+		subject := e.Topic + "/" + e.Key
+		if e.Station != adminapi.StoryStepStationOutbox || asked[subject] {
+			continue
+		}
+		asked[subject] = true
+		if err := t.addAudit(ctx, e, kindOutboxKey, subject); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addEvent adds an event's row, and the request that led to it where no event did.
+func (t *story) addEvent(e operate.Entry) {
+	step := adminapi.StoryStep{
+		At: addedAt(e), Station: adminapi.StoryStepStationOutbox, Outcome: e.State, EventID: e.EventID,
+		EventType: e.Type, Key: e.Key, Version: e.Version, Position: e.Position, Topic: e.Topic,
+		CorrelationID: e.Correlation, CausationID: e.Causation, TraceID: traceID(e.TraceParent),
+	}
+	if e.Causation == "" {
+		request := step
+		request.At, request.Station, request.Outcome = e.OccurredAt, adminapi.StoryStepStationRequest, ""
+		request.Position, request.Topic = 0, ""
+		t.add(request)
+	}
+	t.add(step)
+}
+
+// addedAt is the time in the event's id: of an event that was given, the business time may be any.
+func addedAt(e operate.Entry) time.Time {
+	id, err := uuid.Parse(e.EventID)
+	if err != nil || id.Version() != 7 {
+		return e.OccurredAt
+	}
+	sec, nsec := id.Time().UnixTime()
+	return time.Unix(sec, nsec).UTC()
+}
+
+func traceID(parent string) string {
+	if parts := strings.Split(parent, "-"); len(parts) == 4 {
+		return parts[1]
+	}
+	return ""
+}
+
+// askInbox tells what the consumers remember of an event, and where its record lay: a step of its own, because several
+// consumers read the same one.
+func (t *story) askInbox(ctx context.Context) error {
+	found, err := inbox.Lookup(ctx, t.Pool, t.consumerNames(), t.ID)
+	for _, f := range found {
+		t.is(adminapi.StoryKindEvent)
+		step := adminapi.StoryStep{
+			At: f.ProcessedAt, Station: adminapi.StoryStepStationInbox, Consumer: f.Consumer, Outcome: string(f.Outcome),
+			EventID: f.EventID, EventType: f.EventType, CorrelationID: f.Correlation,
+		}
+		if f.Topic != "" {
+			step.Topic, step.Partition, step.Offset = f.Topic, &f.Partition, &f.Offset
+			record := step
+			record.Station, record.Consumer, record.Outcome = adminapi.StoryStepStationRecord, "", "read"
+			if f.TakenAt != nil {
+				record.At = *f.TakenAt
+			}
+			t.add(record)
+		}
+		if f.Conflict != "" {
+			step.Detail = "warned of another record under this id at " + f.Conflict
+		}
+		t.add(step)
+	}
+	return err
+}
+
+// askLetters tells of the dead letters of an event, and what operators did to them. Of a key whose events another
+// service's outbox holds it finds what waits here.
+func (t *story) askLetters(ctx context.Context) error {
+	letters, err := t.letters.OfEvent(ctx, t.consumerNames(), t.ID)
+	if err != nil {
+		return err
+	}
+	for _, l := range letters {
+		t.is(adminapi.StoryKindEvent)
+		if err := t.addLetter(ctx, l.Summary); err != nil {
+			return err
+		}
+	}
+	for _, consumer := range t.consumerNames() {
+		waiting, err := t.letters.Summaries(ctx, deadletters.Filter{
+			Consumer: consumer, Key: t.ID, State: deadletter.Waiting,
+		})
+		if err != nil {
+			return err
+		}
+		for _, l := range waiting {
+			t.is(adminapi.StoryKindKey)
+			t.relate(l.EventID)
+		}
+	}
+	return nil
+}
+
+func (t *story) addLetter(ctx context.Context, l deadletters.Summary) error {
+	step := adminapi.StoryStep{
+		At: l.FailedAt, Station: adminapi.StoryStepStationDeadLetter, Consumer: l.Consumer, Outcome: string(l.State),
+		EventID: l.EventID, EventType: l.Type, Key: string(l.Key), Version: l.Version,
+		Topic: l.Topic, Partition: &l.Partition, Offset: &l.Offset, Cause: l.Code, Subject: strconv.FormatInt(l.ID, 10),
+		Detail: "attempts: " + strconv.Itoa(l.Attempts),
+	}
+	if l.Replays > 0 {
+		step.Detail += ", failed replays: " + strconv.Itoa(l.Replays)
+	}
+	t.add(step)
+	return t.addAudit(ctx, step, deadletter.Kind, step.Subject)
+}
+
+// addAudit adds what operators did to the subject of a step, since that.
+func (t *story) addAudit(ctx context.Context, of adminapi.StoryStep, kind, subject string) error {
+	actions, err := audit.Of(ctx, t.Pool, kind, subject)
+	for _, a := range actions {
+		if a.At.Before(of.At) && kind == kindOutboxKey {
+			continue // it was about earlier events of the key
+		}
+		t.add(adminapi.StoryStep{
+			At: a.At, Station: adminapi.StoryStepStationAudit, Consumer: of.Consumer, Outcome: a.Verb, EventID: of.EventID,
+			EventType: of.EventType, Key: of.Key, Version: of.Version, Cause: a.Detail["code"], Subject: subject,
+			Detail: "by " + a.By + ": " + a.Reason,
+		})
+	}
+	return err
+}
+
+// told is the story in the order of time.
+func (t *story) told() adminapi.Story {
+	for i := range t.Steps {
+		t.Steps[i].Service = t.Service
+	}
+	t.Steps = adminapi.InOrder(t.Steps)
+	slices.Sort(t.Related)
+	t.Related = slices.DeleteFunc(slices.Compact(t.Related), func(id string) bool { return id == "" || id == t.ID })
+	return t.Story
+}

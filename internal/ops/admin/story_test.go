@@ -1,0 +1,169 @@
+package admin_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox/replay"
+	"example.com/twinbox/internal/ops/admin"
+	"example.com/twinbox/internal/ops/admin/adminapi"
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/service"
+)
+
+func (b *bundle) story(t *testing.T, path string) (story adminapi.Story) {
+	t.Helper()
+	status, answer := b.call(t, http.MethodGet, "/admin/v1/story/"+path, "")
+	require.Equal(t, http.StatusOK, status, string(answer))
+	require.NoError(t, json.Unmarshal(answer, &story))
+	return story
+}
+
+func stepsOf(story adminapi.Story) (steps []string) {
+	for _, s := range story.Steps {
+		words := strings.Fields(fmt.Sprintf("%s %s %s %s", s.Station, s.Consumer, s.Outcome, s.Cause))
+		steps = append(steps, strings.Join(words, " "))
+	}
+	return steps
+}
+
+// An event that a consumer gave up, with what operators did: to its key in the outbox before it was published, and to
+// its dead letter. Nothing of what people wrote is among it.
+func TestTheStoryOfAnEventThatWasGivenUp(t *testing.T) {
+	t.Parallel()
+	var calls []asked
+	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
+		for _, name := range []string{"a", "b"} {
+			cfg.Consumers = append(cfg.Consumers, consumer(name, replay.Report{}, nil, &calls))
+		}
+	})
+	o, err := outbox.New(outbox.Config{Source: "/test"})
+	require.NoError(t, err)
+	var added []outbox.Added
+	require.NoError(t, pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
+		early := audit.Action{By: "ada", Verb: "release", Kind: "outbox_key", Subject: "topic/k", Reason: "an earlier event"}
+		if err := audit.Record(t.Context(), tx, early); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(t.Context(), `update operator_action set at = at - interval '1 minute'`); err != nil {
+			return err
+		}
+		added, err = o.Add(t.Context(), tx, cloudevent.Event{
+			Type: "t.v1", Topic: "topic", Key: "k", Data: []byte(`{"email":"ada@example.org"}`),
+			Extensions: map[string]string{"ce_correlationid": "order-7", "ce_causationid": "before"},
+		})
+		return err
+	}))
+	id := added[0].ID
+	_, err = b.pool.Exec(t.Context(), `
+insert into inbox (consumer, event_id, event_time, event_type, payload_hash, metadata, processed_at)
+select c, $1, '1970-01-01', 't.v1', '\x01', metadata::jsonb, clock_timestamp() from (values
+    ('a', '{"outcome":"dead","topic":"topic","partition":3,"offset":17,"correlation_id":"order-7"}'),
+    ('b', '{"outcome":"applied","topic":"topic","partition":3,"offset":17,"correlation_id":"order-7"}')
+) v (c, metadata)`, id)
+	require.NoError(t, err)
+	b.file(t, filed{"a", id, "permanent", "schema_violation", "waiting", "", 1})
+	var letter string
+	require.NoError(t, b.pool.QueryRow(t.Context(), `
+update dead_letter set failed_at = clock_timestamp(), error = 'ada@example.org is none', payload = 'ada@example.org'
+returning id::text`).Scan(&letter))
+	require.NoError(t, pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
+		return audit.Record(t.Context(), tx,
+			audit.Action{By: "bob", Verb: "release", Kind: "outbox_key", Subject: "topic/k", Reason: "room again"},
+			audit.Action{By: "ada", Verb: "edit", Kind: "dead_letter", Subject: letter, Reason: "a typing error"})
+	}))
+
+	story := b.story(t, id)
+	require.Equal(t, adminapi.StoryKindEvent, story.Kind)
+	require.ElementsMatch(t, []string{
+		"outbox waiting", "record read", "inbox a dead", "inbox b applied", "dead_letter a waiting schema_violation",
+		"audit release", "audit a edit",
+	}, stepsOf(story))
+	require.Equal(t, "outbox waiting", stepsOf(story)[0])
+	require.Equal(t, "record read", stepsOf(story)[1])
+	require.Equal(t, []string{"before"}, story.Related, "what it follows from")
+	for _, s := range story.Steps {
+		require.Equal(t, "test", s.Service)
+		switch s.Station {
+		case adminapi.StoryStepStationRecord:
+			require.Equal(t, []any{"topic", int32(3), int64(17)}, []any{s.Topic, *s.Partition, *s.Offset})
+		case adminapi.StoryStepStationOutbox:
+			require.Equal(t, []any{int64(1), int64(1), "order-7", "before"},
+				[]any{s.Position, s.Version, s.CorrelationID, s.CausationID})
+		case adminapi.StoryStepStationDeadLetter:
+			require.Equal(t, letter, s.Subject)
+		case adminapi.StoryStepStationAudit:
+			require.Contains(t, []string{"by bob: room again", "by ada: a typing error"}, s.Detail)
+		}
+	}
+	text, err := json.Marshal(story)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "example.org")
+	ofKey := b.story(t, "k")
+	require.Contains(t, ofKey.Related, id, "the key of the event leads to it")
+	require.Equal(t, adminapi.StoryKindKey, ofKey.Kind, "what has the key may be no user")
+}
+
+// What a service's own tables know goes before what its events say, and a key's dead letters lead to their events.
+func TestTheStoryThatAServiceTells(t *testing.T) {
+	t.Parallel()
+	var calls []asked
+	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
+		cfg.Consumers = []admin.Consumer{consumer("a", replay.Report{}, nil, &calls)}
+		cfg.Tell = func(_ context.Context, id string) (admin.Told, error) {
+			if id != "someone" {
+				return admin.Told{}, nil
+			}
+			return admin.Told{
+				Kind: adminapi.StoryKindUser, Related: []string{"m", "m", "", "someone"},
+				Steps: []adminapi.StoryStep{{At: time.Now(), Station: adminapi.StoryStepStationRequest, Outcome: "signed_up"}},
+			}, nil
+		}
+	})
+	story := b.story(t, "someone")
+	require.Equal(t, adminapi.StoryKindUser, story.Kind)
+	require.Equal(t, []string{"request signed_up"}, stepsOf(story))
+	require.Equal(t, []string{"m"}, story.Related)
+	b.file(t, filed{"a", "e", "permanent", "handler_failed", "waiting", "", 1})
+	var key string
+	require.NoError(t, b.pool.QueryRow(t.Context(), `select convert_from(key, 'UTF8') from dead_letter`).Scan(&key))
+	require.NotEmpty(t, b.story(t, key).Related)
+	unknown := b.story(t, "none%2Fat%20all")
+	require.Equal(t, adminapi.Story{ID: "none/at all", Steps: []adminapi.StoryStep{}, Related: []string{}}, unknown)
+	for escaped, id := range map[string]string{"100%25": "100%", "a%2520b": "a%20b", "a%252F%2Fb": "a%2F/b"} {
+		require.Equal(t, id, b.story(t, escaped).ID, "it is unescaped once")
+	}
+	foreign := b.story(t, uuid.NewString())
+	require.Contains(t, foreign.Note, "give the key")
+	require.Empty(t, b.story(t, uuid.NewString()+"?key=k").Note)
+	require.Empty(t, b.story(t, uuid.NewString()+"?at=2026-11-21T10:00:00Z").Note)
+}
+
+func TestTheCauseAsTheDocumentHasIt(t *testing.T) {
+	t.Parallel()
+	cause := service.Cause{
+		Code: "keys_parked", Sentence: "1 key is parked.", At: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC),
+		Figures: map[string]float64{"keys": 1}, Command: "twinbox outbox status",
+	}
+	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
+		cfg.Cause = func(context.Context) service.Cause { return cause }
+	})
+	_, answer := b.call(t, http.MethodGet, "/admin/v1/cause", "")
+	require.JSONEq(t, `{"service":"test","at":"2026-11-21T10:00:00Z","well":false,"code":"keys_parked",
+		"sentence":"1 key is parked.","figures":{"keys":1},"command":"twinbox outbox status"}`, string(answer))
+	cause = service.Cause{Code: service.CodeAllWell, Sentence: "All is well.", At: cause.At, Since: cause.At}
+	_, answer = b.call(t, http.MethodGet, "/admin/v1/cause", "")
+	require.JSONEq(t, `{"service":"test","at":"2026-11-21T10:00:00Z","well":true,"code":"all_well",
+		"sentence":"All is well.","figures":{},"since":"2026-11-21T10:00:00Z"}`, string(answer))
+}

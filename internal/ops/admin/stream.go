@@ -1,0 +1,112 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"example.com/twinbox/internal/ops/admin/adminapi"
+	"example.com/twinbox/internal/web"
+)
+
+const (
+	// stallTimeout is how long a client may take no line.
+	stallTimeout = 30 * time.Second
+	// progressEvery keeps an operation of a million steps from writing a million lines.
+	progressEvery = 200 * time.Millisecond
+	// aliveEvery is when an operation is heard of that has nothing to say: one that counts a large table or waits for
+	// a slow handler must not look like a service that does not answer.
+	aliveEvery = time.Second
+)
+
+// lines is an answer that is written while the operation runs. The first line makes it a 200; an operation that fails
+// before that is answered like any other.
+type lines struct {
+	call
+	control *http.ResponseController
+	done    atomic.Int64
+
+	mu    sync.Mutex // the operation and its sign of life take turns
+	begun bool
+}
+
+// newLines leaves the listener's read timeout alone: net/http ends it with the body, and [imported] sets its own.
+func newLines(c call) *lines {
+	return &lines{call: c, control: http.NewResponseController(c.w)}
+}
+
+// answerLines runs a long operation, and answers with what it tells and, in the last line, with what it returns. An
+// error ends the answer as a problem.
+func answerLines[R any](
+	c call, operation func(ctx context.Context, l *lines, asked R) (last any, err error),
+) {
+	asked, err := decode[R](c)
+	if err != nil {
+		web.WriteProblem(c.w, c.r, err)
+		return
+	}
+	l := newLines(c)
+	stop := l.keepTelling()
+	defer stop()
+	last, err := operation(c.r.Context(), l, asked)
+	stop()
+	switch {
+	case err == nil:
+		l.write(last)
+	case l.begun:
+		l.write(map[string]web.Problem{"problem": web.ProblemOf(c.r, err)})
+	default:
+		web.WriteProblem(c.w, c.r, err)
+	}
+}
+
+// keepTelling says how much is done when that has changed, and from time to time, until stop is called.
+func (l *lines) keepTelling() (stop func()) {
+	ctx, cancel := context.WithCancel(l.r.Context())
+	var beats sync.WaitGroup
+	beats.Go(func() {
+		tick := time.NewTicker(progressEvery)
+		defer tick.Stop()
+		said, at := int64(0), time.Now()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if done := l.done.Load(); done != said || time.Since(at) >= aliveEvery {
+				l.write(adminapi.Line{Done: &done})
+				said, at = done, time.Now()
+			}
+		}
+	})
+	return func() {
+		cancel()
+		beats.Wait()
+	}
+}
+
+// write sends one line. A client that is gone ends the request's context, which ends the operation.
+func (l *lines) write(line any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_ = json.NewEncoder(l).Encode(line)
+	_ = l.control.Flush()
+}
+
+// Write passes on what is written, for as long as the client reads it.
+func (l *lines) Write(p []byte) (int, error) {
+	l.begin()
+	_ = l.control.SetWriteDeadline(time.Now().Add(stallTimeout))
+	return l.w.Write(p)
+}
+
+func (l *lines) begin() {
+	if !l.begun {
+		l.w.Header().Set("Content-Type", "application/jsonl")
+		l.begun = true
+	}
+}

@@ -1,0 +1,270 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/leaktest"
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/ops/admin/adminapi"
+	"example.com/twinbox/internal/ops/admin/client"
+	"example.com/twinbox/internal/ops/metrics"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+const token = "the-services-token"
+
+// stub is an admin listener that answers what a test wants. It refuses operations without the token, as a service does.
+type stub struct {
+	mu      sync.Mutex
+	answers map[string]string // by path
+	asked   []string          // method, path and body of the operations
+	looks   int               // at metrics
+	tokens  int               // requests beside operations that carried one
+}
+
+func (s *stub) set(path, answer string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answers[path] = answer
+}
+
+func (s *stub) operations() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(s.asked), func(asked string) bool { return asked == "GET /admin/v1/cause" })
+}
+
+func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.Header().Set("Twinbox-Service", r.Header.Get("Twinbox-Service"))
+	if strings.HasPrefix(r.URL.Path, "/admin/") && r.URL.Path != adminapi.DocumentPath {
+		if r.Header.Get("Authorization") != "Bearer "+token {
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = io.WriteString(w, `{"code":"unauthorized","status":401,"detail":"no"}`)
+			return
+		}
+		s.asked = append(s.asked, strings.TrimSpace(r.Method+" "+r.URL.RequestURI()+" "+string(body)))
+	} else if r.Header.Get("Authorization") != "" {
+		s.tokens++
+	}
+	if r.URL.Path == "/metrics" {
+		s.looks++
+	}
+	answer, known := s.answers[r.URL.Path]
+	if !known {
+		w.WriteHeader(http.StatusNotFound)
+		answer = `{"code":"not_found","status":404,"detail":"There is no such thing."}`
+	}
+	_, _ = io.WriteString(w, answer)
+}
+
+const (
+	aReadyService = `{"status":"ready","checks":[]}`
+	theMetrics    = `# HELP outbox_relay_lag_events What waits.
+outbox_relay_lag_events 3
+outbox_relay_oldest_unpublished_seconds 0.5
+outbox_relay_has_leader 1
+outbox_events_added_total{topic="customer.users.v1"} 7
+http_server_requests_in_flight 0
+kafka_consumer_lag_records{consumer="customer.profile",partition="0",topic="customer.users.v1"} 2
+kafka_consumer_lag_records{consumer="customer.profile",partition="1",topic="customer.users.v1"} 3
+process_open_fds 12
+`
+)
+
+// bundle is a console between a stubbed service and a browser.
+type bundle struct {
+	stub    *stub
+	console *Console
+	url     string
+	browser *http.Client
+	stop    func()
+}
+
+func setup(t *testing.T, change func(*Config)) *bundle {
+	t.Helper()
+	b := &bundle{stub: &stub{answers: map[string]string{"/metrics": theMetrics, "/readyz": aReadyService}}}
+	server := httptest.NewServer(b.stub)
+	t.Cleanup(server.Close)
+	service, err := client.New("customer", server.URL, token)
+	require.NoError(t, err)
+	cfg := Config{
+		Services: []*client.Service{service}, Interval: 10 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	b.console = New(cfg)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	b.url = "http://" + ln.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- b.console.Run(ctx, ln) }()
+	b.stop = sync.OnceFunc(func() {
+		cancel()
+		require.NoError(t, <-ended)
+	})
+	jar, err := cookiejar.New(nil)
+	require.NoError(t, err)
+	transport := &http.Transport{}
+	b.browser = &http.Client{Jar: jar, Transport: transport}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		b.stop()
+	})
+	return b
+}
+
+// signIn opens the link.
+func (b *bundle) signIn(t *testing.T) *bundle {
+	t.Helper()
+	status, _ := b.get(t, b.console.SignIn())
+	require.Equal(t, http.StatusOK, status)
+	return b
+}
+
+func (b *bundle) get(t *testing.T, path string) (status int, body string) {
+	t.Helper()
+	return b.do(t, http.MethodGet, path, "", nil)
+}
+
+func (b *bundle) do(t *testing.T, method, path, body string, header http.Header) (status int, answer string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, b.url+path, strings.NewReader(body))
+	require.NoError(t, err)
+	maps.Copy(request.Header, header)
+	request.Host = header.Get("Host")
+	response, err := b.browser.Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.NotContains(t, string(content), token)
+	require.NotContains(t, fmt.Sprint(response.Header), token)
+	return response.StatusCode, string(content)
+}
+
+func TestTheFlowIsLive(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	const outbox = `data-station="customer/Outbox/customer" data-kind="Outbox" data-state="well" ` +
+		`data-rate="0" data-waiting="`
+	shows := func(text string) func() bool {
+		return func() bool {
+			_, page := b.get(t, "/")
+			return strings.Contains(page, text)
+		}
+	}
+	waittest.Until(t, shows("All is well"))
+	waittest.Until(t, shows(outbox+`3"`))
+	b.stub.set("/metrics", strings.Replace(theMetrics, "lag_events 3", "lag_events 41", 1))
+	waittest.Until(t, shows(outbox+`41"`))
+	_, page := b.get(t, "/")
+	require.Contains(t, page, "customer.users.v1")
+	require.Contains(t, page, "customer.profile")
+	var past history
+	_, answer := b.get(t, "/history")
+	require.NoError(t, json.Unmarshal([]byte(answer), &past))
+	waited := past.Stations["customer/Outbox/customer"][1]
+	require.Len(t, waited, len(past.At))
+	require.Nil(t, waited[0], "nothing is known before the first sample")
+	require.InDelta(t, 41.0, *waited[len(waited)-1], 0)
+	b.stub.mu.Lock()
+	defer b.stub.mu.Unlock()
+	require.Zero(t, b.stub.tokens, "metrics and readiness are read without the token")
+	for _, asked := range b.stub.asked {
+		require.Equal(t, "GET /admin/v1/cause", asked)
+	}
+}
+
+// Many viewers cost the service no more than one.
+func TestViewersShareOnePoll(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *Config) { c.Interval = 50 * time.Millisecond })
+	began := time.Now()
+	var viewers sync.WaitGroup
+	for range 20 {
+		viewers.Go(func() {
+			for range 20 {
+				status, _ := b.get(t, "/")
+				require.Equal(t, http.StatusOK, status)
+			}
+		})
+	}
+	viewers.Wait()
+	b.stub.mu.Lock()
+	defer b.stub.mu.Unlock()
+	require.LessOrEqual(t, b.stub.looks, int(time.Since(began)/(50*time.Millisecond))+2)
+}
+
+func TestASessionBeginsOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	link := b.console.SignIn()
+	_, page := b.get(t, "/")
+	require.Contains(t, page, "Read-only")
+	_, page = b.get(t, link)
+	require.NotContains(t, page, "Read-only")
+	require.Contains(t, page, "Dead letters")
+	_, page = b.get(t, link)
+	require.NotContains(t, page, "Read-only", "the browser that is signed in may come by the link again")
+	b.browser.Jar, _ = cookiejar.New(nil)
+	for _, path := range []string{link, "/session/", "/session/x"} {
+		status, _ := b.get(t, path)
+		require.NotEqual(t, http.StatusOK, status, path)
+	}
+}
+
+// Requests from elsewhere, by another host name or from another site's page, are refused.
+func TestStrangers(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *Config) { c.Hosts = []string{"ops.example.org"} }).signIn(t)
+	for host, want := range map[string]int{
+		"evil.example": http.StatusMisdirectedRequest, "ops.example.org": http.StatusOK, "localhost:1": http.StatusOK,
+	} {
+		status, answer := b.do(t, http.MethodGet, "/", "", http.Header{"Host": {host}})
+		require.Equal(t, want, status, host)
+		if want == http.StatusMisdirectedRequest {
+			require.Contains(t, answer, "with --host of twinbox console", "the console's own setting, not the services'")
+		}
+	}
+	for _, header := range []http.Header{
+		{"Sec-Fetch-Site": {"cross-site"}}, {"Sec-Fetch-Site": {"same-site"}}, {"Origin": {"http://127.0.0.1:8025"}},
+	} {
+		status, _ := b.do(t, http.MethodPost, "/changes", "verb=replay", header)
+		require.Equal(t, http.StatusForbidden, status)
+	}
+}
+
+func TestReadMetrics(t *testing.T) {
+	t.Parallel()
+	m, err := metrics.Read(strings.NewReader(theMetrics + `lease_rows{handler="a\"},b\\",state="x"} 1e3` + "\n"))
+	require.NoError(t, err)
+	require.InDelta(t, 5.0, *metrics.Sum(m["kafka_consumer_lag_records"]), 0)
+	require.InDelta(t, 1000.0, *metrics.Sum(m.Having("lease_rows", "handler", `a"},b\`)), 0)
+	require.Nil(t, metrics.Sum(m["lease_oldest_seconds"]))
+	for _, bad := range []string{"lease_rows{a=\"b} 1\n", "lease_rows x\n", "lease_rows{a} 1\n"} {
+		_, err := metrics.Read(strings.NewReader(bad))
+		require.ErrorContains(t, err, "read metrics", bad)
+	}
+}

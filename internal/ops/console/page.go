@@ -1,0 +1,206 @@
+package console
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"example.com/twinbox/internal/ops/admin/client"
+)
+
+//go:embed templates
+var templateFiles embed.FS
+
+//go:embed assets
+var assetFiles embed.FS
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"number": number, "rate": rate, "age": age, "clock": clock, "asset": asset, "since": since,
+	"plural": plural, "short": short, "fields": fieldsOf, "rules": rules, "prose": prose, "example": exampleText,
+	"moves": func(rate *float64) bool { return rate != nil && *rate > 0 },
+}).ParseFS(templateFiles, "templates/*.html"))
+
+// serveAsset serves the page's own files. Their addresses hold what is in them, so a browser keeps them for ever.
+func serveAsset(w http.ResponseWriter, r *http.Request) {
+	if r.URL.RawQuery != "" {
+		w.Header().Set("Cache-Control", "max-age=31536000, immutable")
+	}
+	http.FileServerFS(assetFiles).ServeHTTP(w, r)
+}
+
+// asset is the address of a file of assets.
+func asset(name string) (string, error) {
+	content, err := assetFiles.ReadFile("assets/" + name)
+	if err != nil {
+		return "", fmt.Errorf("find asset: %w", err)
+	}
+	return "/assets/" + name + "?" + hashOf(content), nil
+}
+
+func hashOf(content []byte) string {
+	hash := sha256.Sum256(content)
+	return hex.EncodeToString(hash[:8])
+}
+
+// page is what every page's template is given.
+type page struct {
+	Title    string
+	Body     template.HTML // what the page's own template made
+	Operate  bool
+	ReadOnly bool
+	Links    []Link
+	Section  string // the first part of the address
+	Tag      string // of the body: a page that has one looks whether it has changed
+}
+
+// stillPages are those that do not look again.
+var stillPages = map[string]bool{"apis": true, "api": true, "refused": true}
+
+// content is what is on a page, within the frame that all pages have.
+type content struct {
+	name, title string // of its template, and of the page
+	data        any
+}
+
+// missing is why there is nothing at an address.
+type missing string
+
+func (m missing) Error() string { return string(m) }
+
+// shows answers with a page, or with one that says why it could not be made.
+func (c *Console) shows(of func(r *http.Request) (content, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		shown, err := of(r)
+		status := http.StatusOK
+		if err != nil {
+			shown, status = content{"failed", "Not found", err}, http.StatusBadGateway
+		}
+		problem, is := errors.AsType[*client.ProblemError](err)
+		if _, none := errors.AsType[missing](err); none || is && problem.Problem.Status == http.StatusNotFound {
+			status = http.StatusNotFound
+		}
+		c.page(w, r, status, shown)
+	}
+}
+
+func (c *Console) page(w http.ResponseWriter, r *http.Request, status int, shown content) {
+	whole := page{Title: shown.title, Operate: c.mayOperate(r), ReadOnly: c.cfg.ReadOnly, Links: c.cfg.Links}
+	whole.Section, _, _ = strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	var err error
+	if whole.Body, err = render(shown.name, shown.data); err != nil {
+		c.broken(w, r, shown.name, err)
+		return
+	}
+	if !stillPages[shown.name] {
+		whole.Tag = `"` + hashOf([]byte(whole.Body)) + `"`
+		w.Header().Set("ETag", whole.Tag)
+		if r.Header.Get("If-None-Match") == whole.Tag {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
+	c.answer(w, r, status, "page", whole)
+}
+
+// answer answers with what a template makes: a page, or a part of one, which htmx puts in its place.
+func (c *Console) answer(w http.ResponseWriter, r *http.Request, status int, name string, data any) {
+	content, err := render(name, data)
+	if err != nil {
+		c.broken(w, r, name, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(content)) // the browser may be gone
+}
+
+func (c *Console) broken(w http.ResponseWriter, r *http.Request, name string, err error) {
+	c.cfg.Log.ErrorContext(r.Context(), "page not made", "page", name, "error", err)
+	http.Error(w, "The page could not be made; the log of the console says why.", http.StatusInternalServerError)
+}
+
+// render executes a template, whose escaping is what makes the result safe to be part of another one.
+func render(name string, data any) (template.HTML, error) {
+	var out bytes.Buffer
+	if err := templates.ExecuteTemplate(&out, name, data); err != nil {
+		return "", fmt.Errorf("render: %w", err)
+	}
+	return template.HTML(out.String()), nil //nolint:gosec // made by html/template
+}
+
+const unknownText = "–"
+
+// number writes a count as people read it: 7, 1,204, 12.4k.
+func number(n *float64) string {
+	switch {
+	case n == nil:
+		return unknownText
+	case *n >= 1e6:
+		return strconv.FormatFloat(*n/1e6, 'f', 1, 64) + "M"
+	case *n >= 1e4:
+		return strconv.FormatFloat(*n/1e3, 'f', 1, 64) + "k"
+	case *n >= 1e3:
+		return fmt.Sprintf("%d,%03d", int(*n)/1000, int(*n)%1000)
+	}
+	return strconv.Itoa(int(*n))
+}
+
+// rate writes a number per second, with what is below ten in tenths.
+func rate(n *float64) string {
+	if n == nil || *n >= 9.95 {
+		return number(n)
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(*n, 'f', 1, 64), ".0")
+}
+
+// age writes seconds; none where nothing waits.
+func age(seconds *float64) string {
+	switch {
+	case seconds == nil || *seconds <= 0:
+		return unknownText
+	case *seconds < 1:
+		return "<1 s"
+	case *seconds < 120:
+		return strconv.Itoa(int(*seconds)) + " s"
+	case *seconds < 2*60*60:
+		return strconv.Itoa(int(*seconds/60)) + " min"
+	case *seconds < 2*24*60*60:
+		return strconv.Itoa(int(*seconds/3600)) + " h"
+	}
+	return strconv.Itoa(int(*seconds/86400)) + " d"
+}
+
+// since writes how long a step came after the first.
+func since(d time.Duration) string {
+	if d < time.Second {
+		return "+" + strconv.FormatInt(d.Milliseconds(), 10) + " ms"
+	}
+	return "+" + age(new(d.Seconds()))
+}
+
+// plural is a count with its thing: 1 mail, 2 mails.
+func plural(n int64, things string) string {
+	if n == 1 {
+		things = strings.TrimSuffix(things, "s")
+	}
+	return strconv.FormatInt(n, 10) + " " + things
+}
+
+// short is the end of an event's type, without what all types begin with.
+func short(eventType string) string {
+	parts := strings.Split(eventType, ".")
+	if len(parts) < 3 {
+		return eventType
+	}
+	return strings.Join(parts[len(parts)-2:], ".")
+}
+
+func clock(t time.Time) string { return t.Local().Format("2 Jan 15:04:05") }

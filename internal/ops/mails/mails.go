@@ -1,0 +1,247 @@
+// Package mails is what operators see of a service's mails and do about them, where each mail is the effect of a lease
+// (package lease). A service says where its mails are and what else follows from one that is sent; [List] is its list
+// on the admin listener, and tells their part of a story.
+package mails
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/internal/lease"
+	"example.com/twinbox/internal/ops/admin"
+	"example.com/twinbox/internal/ops/admin/adminapi"
+	"example.com/twinbox/internal/web"
+)
+
+// List is the list of the mails of one lease handler. Every change leaves an action of kind mail in internal/audit's
+// table, in its own transaction.
+type List struct {
+	Pool    *pgxpool.Pool
+	Handler string // of their leases
+	// Query selects the service's mails: id (uuid), event_id, template, user_id (uuid, of what the mail is about: a user,
+	// an order), recipient, correlation_id, created_at. Conditions on the first four are put on it from outside, so its
+	// tables should have indexes for them.
+	Query string
+	// Sent writes what else follows from mails that an operator says were sent, in that transaction, and Committed is
+	// called behind it. Default: nothing.
+	Sent      func(ctx context.Context, tx pgx.Tx, sent ...lease.Settled) error
+	Committed func()
+}
+
+var _ admin.Mails = &List{}
+
+// A mail that is sent is one whose lease is done, unless a later one was begun in its place.
+const stateOf = `case when lease.superseded_by is not null then 'superseded' when lease.state = 'done' then 'sent'
+    else lease.state end`
+
+// from is the part of every statement that finds the mails with their leases; $1 is the handler.
+func (l *List) from() string {
+	return ` from (` + l.Query + `) mail join lease on lease.event_id = mail.event_id and lease.handler = $1 `
+}
+
+const listColumns = `
+select mail.id, ` + stateOf + ` as state, mail.event_id, mail.template, mail.user_id,
+       coalesce(case when $7 then mail.recipient end, '') as recipient, attempts, coalesce(error, '') as error,
+       mail.created_at, due_at, case lease.state when 'done' then ended_at end as sent_at`
+
+const listConditions = `
+where ($2 = '' or lease.state = case when $2 in ('sent', 'superseded') then 'done' else $2 end
+        and (lease.superseded_by is not null) = ($2 = 'superseded'))
+  and ($3 = '' or mail.user_id = nullif($3, '')::uuid) and ($4 = '' or mail.event_id = $4)
+  and ($5::timestamptz is null or mail.created_at >= $5) and ($6::timestamptz is null or mail.created_at < $6)
+  and mail.id > coalesce(nullif($8, '')::uuid, '00000000-0000-0000-0000-000000000000')
+order by mail.id limit $9`
+
+// List returns a page, in the order in which the mails were listed.
+func (l *List) List(ctx context.Context, q adminapi.ListMailsParams) ([]adminapi.Mail, error) {
+	rows, _ := l.Pool.Query(ctx, listColumns+l.from()+listConditions, l.Handler, q.State, q.UserID, q.EventID,
+		orNull(q.Since), orNull(q.Until), q.Recipient, q.After, q.Limit)
+	listed, err := pgx.CollectRows(rows, pgx.RowToStructByName[adminapi.Mail])
+	if err != nil {
+		return nil, fmt.Errorf("list mails: %w", err)
+	}
+	return listed, nil
+}
+
+func orNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// Retry puts uncertain and failed mails back: pending, due at once, with a fresh count of attempts. The next attempt
+// carries the same Message-ID. For an uncertain mail it is the operator who accepts that it may arrive twice. Calling
+// it again changes nothing.
+func (l *List) Retry(ctx context.Context, ids []string, c audit.Change) (audit.Result, error) {
+	return l.settle(ctx, ids, c, settlement{
+		verb: "retry", from: []adminapi.MailState{adminapi.Uncertain, adminapi.Failed}, to: adminapi.Pending,
+		change: func(ctx context.Context, tx pgx.Tx, events []string) error {
+			_, err := lease.Reopen(ctx, tx, l.Handler, events)
+			return err
+		},
+	})
+}
+
+// MarkSent settles uncertain mails of which the operator knows that the server took them: sent, with all that follows
+// from it.
+func (l *List) MarkSent(ctx context.Context, ids []string, c audit.Change) (audit.Result, error) {
+	if l.Committed != nil {
+		defer l.Committed()
+	}
+	return l.settle(ctx, ids, c, settlement{
+		verb: "mark_sent", from: []adminapi.MailState{adminapi.Uncertain}, to: adminapi.Sent,
+		change: func(ctx context.Context, tx pgx.Tx, events []string) error {
+			settled, err := lease.Settle(ctx, tx, l.Handler, events)
+			if err != nil || l.Sent == nil {
+				return err
+			}
+			return l.Sent(ctx, tx, settled...)
+		},
+	})
+}
+
+// settlement is something an operator does to mails.
+type settlement struct {
+	verb   string
+	from   []adminapi.MailState // the states in which it means something
+	to     adminapi.MailState
+	change func(ctx context.Context, tx pgx.Tx, events []string) error
+}
+
+type lockedMail struct {
+	ID      string
+	EventID string
+	State   adminapi.MailState
+}
+
+// settle does one thing to all mails that are in a state for it, in one transaction with the rows that say so, and says
+// of each that stays as it is why.
+func (l *List) settle(
+	ctx context.Context, ids []string, c audit.Change, s settlement,
+) (result audit.Result, err error) {
+	var found []lockedMail
+	var events []string
+	result.DryRun = c.DryRun
+	err = pgx.BeginFunc(ctx, l.Pool, func(tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, `select mail.id::text, mail.event_id, `+stateOf+l.from()+
+			`where mail.id = any($2::text[]::uuid[]) order by mail.id for update of lease`, l.Handler, ids)
+		if found, err = pgx.CollectRows(rows, pgx.RowToStructByPos[lockedMail]); err != nil {
+			return err
+		}
+		var actions []audit.Action
+		for _, mail := range found {
+			if !slices.Contains(s.from, mail.State) {
+				result.Fail(mail.ID, "mail_not_settled", "it is "+string(mail.State))
+				continue
+			}
+			events = append(events, mail.EventID)
+			actions = append(actions, c.Action(s.verb, "mail", mail.ID, string(mail.State), string(s.to)))
+		}
+		if c.DryRun || len(events) == 0 {
+			return nil
+		}
+		if err := s.change(ctx, tx, events); err != nil {
+			return err
+		}
+		return audit.Record(ctx, tx, actions...)
+	})
+	switch {
+	case err != nil:
+		return audit.Result{}, fmt.Errorf("%s mails: %w", s.verb, err)
+	case len(found) == 0:
+		return result, errNoMail
+	}
+	for _, id := range ids {
+		if !slices.ContainsFunc(found, func(m lockedMail) bool { return m.ID == id }) {
+			result.Fail(id, string(errNoMail.Code), "there is no such mail")
+		}
+	}
+	result.Count = int64(len(events))
+	return result, nil
+}
+
+var errNoMail = &web.Error{
+	Status: http.StatusNotFound, Code: "mail_not_found", Detail: "There is no such mail.",
+}
+
+// mail is what the tables say of a mail, in the order in which the story's statement selects it.
+type mail struct {
+	ID, EventID, Key, Correlation string
+	State                         adminapi.MailState
+	Attempts                      int
+	CreatedAt                     time.Time
+	EndedAt                       *time.Time
+	Now                           time.Time
+}
+
+// A mail under way has been so since its claim, which only its lease knows.
+const storyColumns = `
+select mail.id::text, mail.event_id, mail.user_id::text, mail.correlation_id, ` + stateOf + `, lease.attempts,
+    mail.created_at, lease.ended_at, clock_timestamp()`
+
+const storyConditions = `
+where mail.id = $2 or mail.user_id = $2 or mail.event_id = $3
+order by mail.id limit 1000`
+
+// Tell tells of the mails with an id, of what they are about or of their event: when each was added, how far it is, and
+// what operators did to it.
+func (l *List) Tell(ctx context.Context, id string) (told admin.Told, err error) {
+	var parsed *uuid.UUID
+	if u, err := uuid.Parse(id); err == nil {
+		parsed = &u
+	}
+	rows, _ := l.Pool.Query(ctx, storyColumns+l.from()+storyConditions, l.Handler, parsed, id)
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[mail])
+	if err != nil {
+		return told, fmt.Errorf("read mails: %w", err)
+	}
+	for _, m := range found {
+		if m.ID == id {
+			told.Kind = adminapi.StoryKindMail
+		}
+		told.Steps = append(told.Steps, m.steps()...)
+		told.Related = append(told.Related, m.EventID)
+		actions, err := audit.Of(ctx, l.Pool, "mail", m.ID)
+		if err != nil {
+			return told, err
+		}
+		for _, a := range actions {
+			done := m.owed()
+			done.At, done.Station, done.Outcome = a.At, adminapi.StoryStepStationAudit, a.Verb
+			done.Detail = "by " + a.By + ": " + a.Reason
+			told.Steps = append(told.Steps, done)
+		}
+	}
+	return told, nil
+}
+
+// owed is the step at which the mail became due.
+func (m mail) owed() adminapi.StoryStep {
+	return adminapi.StoryStep{
+		At: m.CreatedAt, Station: adminapi.StoryStepStationMail, Outcome: adminapi.Owed, EventID: m.EventID,
+		Key: m.Key, CorrelationID: m.Correlation, Subject: m.ID,
+	}
+}
+
+// steps are when the mail became due, and how far it is.
+func (m mail) steps() []adminapi.StoryStep {
+	told := []adminapi.StoryStep{m.owed()}
+	if m.State != adminapi.Pending || m.Attempts > 0 {
+		now := m.owed()
+		now.At, now.Outcome, now.Detail = m.Now, string(m.State), fmt.Sprintf("attempts: %d", m.Attempts)
+		if m.EndedAt != nil {
+			now.At = *m.EndedAt
+		}
+		told = append(told, now)
+	}
+	return told
+}

@@ -1,6 +1,0 @@
-// Package adminapi holds the types of the operations, generated from api/admin.yaml.
-//
-// Bodies of requests are left to [web.Decode], which is stricter than any generated decoder.
-package adminapi
-
-//go:generate env CGO_ENABLED=0 go tool -modfile=../../../.ci/tools.mod oapi-codegen -config ../../../api/admin-oapi.yaml -o adminapi.gen.go ../../../api/admin.yaml

@@ -1,0 +1,295 @@
+//go:build faults
+
+package e2e
+
+import (
+	"fmt"
+	"io" // part: ops
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/IBM/sarama"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/smtptest"
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/lease"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/test/crashtest"
+	"example.com/twinbox/test/kafkatest"
+)
+
+// The acceptance tests of the idempotency and ordering contract, by its own numbers; docs/contract.md has its
+// sentences. Each is one cheap run of a scenario for which the packages and the campaigns have many.
+func TestAcceptance(t *testing.T) {
+	parallel(t)
+	for _, row := range []struct {
+		name string
+		test func(*testing.T)
+	}{
+		{"1 publisher publishes twice after a checkpoint rollback", publishedTwice},
+		{"2 worker crash at four points", workerCrashes},
+		{"3 projection crash at three points", projectionCrashes},
+		{"4 shuffled sequence numbers", shuffledVersions},
+		{"5 one id delivered to two consumers at once", deliveredToTwo},
+		{"6 retry after failure up to manual intervention", failedUntilMended},
+		{"7 keys that differ in case, blanks, special characters and normal forms do not collide", keysThatLookAlike},
+		{"8 registry outage is explicit", registryOutage},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			parallel(t)
+			row.test(t)
+		})
+	}
+}
+
+// The cursor, which says what is published, goes back to before the first event: all of them are sent again.
+func publishedTwice(t *testing.T) {
+	h := newStack(t)
+	databases := []*pgxpool.Pool{h.customerDB, h.notificationDB}
+	for _, db := range databases {
+		execute(t, db, `create table checkpoint as select * from public.outbox_cursor`)
+	}
+	stops := []func(){h.start(t, customerService), h.start(t, notificationService)}
+	h.tell(t)
+	for _, stop := range stops {
+		stop()
+	}
+	for _, db := range databases {
+		execute(t, db, `
+update public.outbox_cursor c
+set done = p.done, head = p.head, win = p.win, win_head = p.win_head, win_pos = p.win_pos, mark_x = p.mark_x,
+    mark_h = p.mark_h, generation = c.generation + 1
+from checkpoint p where p.name = c.name`)
+	}
+	stops = []func(){h.start(t, customerService), h.start(t, notificationService)}
+	users := kafkatest.ReadAll(t, h.brokers, contract.TopicUsers, 4)
+	mails := kafkatest.ReadAll(t, h.brokers, contract.TopicMails, 2)
+	for _, log := range [][]string{idsOf(users), idsOf(mails)} {
+		slices.Sort(log)
+		require.Len(t, slices.Compact(slices.Clone(log)), len(log)/2, "each event is there twice: %v", log)
+	}
+	h.awaitRead(t, "customer.profile", 4)
+	h.awaitRead(t, "customer.mail", 2)
+	h.awaitRead(t, "notification.users", 4)
+	for _, stop := range stops {
+		stop()
+	}
+	h.requireTold(t)
+}
+
+// The worker is what carries out effects outside SQL. It dies once at each point, always with a mail of its own: what
+// is uncertain stays so, since a second attempt could be a second mail.
+func workerCrashes(t *testing.T) {
+	h := newStack(t)
+	for _, row := range []struct {
+		when, point string
+		mails       int // in all, so far
+	}{
+		{"right before it is recorded as done", "notification.mail.recording", 1},
+		{"right after the effect", "smtp.accepted", 2},
+		{"right before the effect", "smtp.submitting", 2},
+		{"right after the claim", "notification.mail.claimed", 2}, // last: the next process is to take it over
+	} {
+		h.lay(t, healthy())
+		armed := h.spawn(t, notificationService, row.point)
+		require.EqualError(t, armed.Wait(t), crashtest.Killed, row.when)
+		require.Len(t, h.box.Messages(), row.mails, row.when)
+		h.endMailLeases(t)
+	}
+	stop := h.start(t, notificationService)
+	for state, want := range map[lease.State]int{lease.Uncertain: 3, lease.Done: 1} {
+		sql := fmt.Sprintf(`select count(*) from lease where state = '%s'`, state)
+		waittest.Until(t, func() bool { return count(t, h.notificationDB, sql) == want }, state)
+	}
+	stop()
+	require.Len(t, h.box.Messages(), 3, "never a second mail")
+}
+
+// One event is there for all three crashes. Its effect is in no database before the commit and in one from then on.
+func projectionCrashes(t *testing.T) {
+	h := newStack(t)
+	event := healthy()
+	h.lay(t, event)
+	for _, row := range []struct {
+		when, point string
+		profile     bool
+	}{
+		{"right before the write", "inbox.customer.profile.handling", false},
+		{"right after the write", "inbox.customer.profile.handled", false},
+		{"right before the offset is committed", "inbox.customer.profile.committed", true},
+	} {
+		armed := h.spawn(t, customerService, row.point)
+		require.EqualError(t, armed.Wait(t), crashtest.Killed, row.when)
+		require.Equal(t, row.profile, h.hasProfile(t, event.id()), row.when)
+	}
+	stop := h.start(t, customerService)
+	h.awaitRead(t, "customer.profile", 1)
+	stop()
+	require.True(t, h.hasProfile(t, event.id()))
+	require.Equal(t, 1, count(t, h.customerDB, `select count(*) from inbox where consumer = 'customer.profile'`))
+	require.Zero(t, count(t, h.customerDB, `select count(*) from dead_letter`))
+}
+
+// Versions come in a wrong order, and old ones come again under new ids, as from a producer that was set back.
+func shuffledVersions(t *testing.T) {
+	h := newStack(t)
+	ada := domain.UserID(healthy().id())
+	first, again := life(t, ada), life(t, ada)
+	publish := h.publisher(t)
+	publish(first[3], first[1], first[4], first[2])
+	publish(again[2], again[4], again[3])
+	stop := h.start(t, customerService)
+	h.awaitRead(t, "customer.profile", 7)
+	stop()
+	require.Equal(t, 1, count(t, h.customerDB,
+		`select count(*) from profile where name = 'Lovelace' and status = 'verified' and version = 4`))
+	require.Equal(t, 4, count(t, h.customerDB,
+		`select count(*) from inbox where consumer = 'customer.profile' and metadata ->> 'outcome' = 'applied'`))
+	require.Equal(t, 3, count(t, h.customerDB,
+		`select count(*) from inbox where consumer = 'customer.profile' and metadata ->> 'outcome' = 'stale'`))
+	require.Zero(t, count(t, h.customerDB, `select count(*) from dead_letter where state = 'waiting'`))
+}
+
+// While the mail server does not take a person's mail, and a table does not take a person's contact, both are tried
+// again after growing pauses, given up after as many attempts as are allowed, and done when an operator has said so.
+func failedUntilMended(t *testing.T) {
+	h := newStack(t, "INBOX_MAX_ATTEMPTS=3", "MAIL_MAX_ATTEMPTS=3", "MAIL_RETRY_MIN=10ms", "MAIL_RETRY_MAX=40ms")
+	var full atomic.Bool
+	full.Store(true)
+	server := smtptest.Start(t, func(at smtptest.Stage, _ string) smtptest.Answer {
+		if at == smtptest.To && full.Load() {
+			return smtptest.Answer{Say: "452 4.2.2 mailbox full"}
+		}
+		return smtptest.Answer{}
+	})
+	h.notificationEnv = append(h.notificationEnv, "SMTP_ADDR="+server.Addr())
+	environ, admin := operated(t, h.notificationEnv) // part: ops, begin
+	h.notificationEnv = environ                      // part: ops, end
+	execute(t, h.notificationDB, `create function refuse() returns trigger language plpgsql
+		as $$ begin raise exception 'not now'; end $$`)
+	execute(t, h.notificationDB, `create trigger refuse before insert on contact execute function refuse()`)
+	ada := domain.UserID(healthy().id())
+	events := life(t, ada)
+	h.publisher(t)(events[1], events[2])
+	h.start(t, notificationService)
+	h.awaitRead(t, "notification.users", 2)
+	require.Equal(t, 1, count(t, h.notificationDB, `select count(*) from dead_letter where state = 'waiting' and
+		class = 'unknown' and attempts = 3 and version = 1 and holds`), "given up after three attempts")
+	require.Equal(t, 1, count(t, h.notificationDB, `select count(*) from dead_letter where state = 'waiting' and
+		class = 'parked' and version = 2`), "what comes after it waits")
+	require.Zero(t, count(t, h.notificationDB, `select count(*) from contact`))
+
+	execute(t, h.notificationDB, `drop trigger refuse on contact`)
+	// part: ops, begin
+	change(t, admin, "/admin/v1/dead-letters/replay",
+		`{"by":"ada","reason":"the table is mended","dry_run":false,"all":true,"filter":{}}`)
+	require.Equal(t, 1, count(t, h.notificationDB,
+		`select count(*) from contact where name = 'Countess' and version = 2`), "in order, once")
+	const failed = `select count(*) from lease where state = 'failed' and attempts = 3`
+	waittest.Until(t, func() bool { return count(t, h.notificationDB, failed) == 1 },
+		"the mail is given up after three attempts")
+	require.Empty(t, server.Mails())
+	full.Store(false)
+	var mail string
+	require.NoError(t, h.notificationDB.QueryRow(t.Context(), `select id::text from mail`).Scan(&mail))
+	change(t, admin, "/admin/v1/mails/retry",
+		fmt.Sprintf(`{"by":"ada","reason":"the mailbox has room","dry_run":false,"ids":[%q]}`, mail))
+	waittest.Until(t, func() bool {
+		return count(t, h.notificationDB, `select count(*) from lease where state = 'done'`) == 1
+	}, "the mail that was put back is sent")
+	require.Len(t, server.Mails(), 1) // part: ops, end
+}
+
+// change sends a change as an operator does, which must go well. // part: ops, begin
+func change(t *testing.T, admin, path, body string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+admin+path, strings.NewReader(body))
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Authorization", "Bearer "+drillToken)
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	said, err := io.ReadAll(response.Body) // one line, or several with what is done so far
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, response.StatusCode, string(said))
+	require.NotContains(t, string(said), `"errors"`)
+} // part: ops, end
+
+// The database with the registry goes away while events come. The consumer stops there, readiness and the API say why,
+// and nothing is given up: what came meanwhile is applied when the database is back.
+func registryOutage(t *testing.T) {
+	db, gone := durableDatabase(t)
+	h := newStackOn(t, kafkatest.Brokers(t), db, "INBOX_MAX_ATTEMPTS=1", "KAFKA_SESSION_TIMEOUT=6s")
+	customer := h.watch(t, customerService)
+	before, meanwhile := healthy(), healthy()
+	h.lay(t, before)
+	waittest.Until(t, func() bool { return h.hasProfile(t, before.id()) })
+	gone.down()
+	h.lay(t, meanwhile)
+	var got readiness
+	waittest.Until(t, func() bool {
+		got = customer.readyz(t)
+		return got.code == http.StatusServiceUnavailable && slices.ContainsFunc(got.report.Checks,
+			func(c service.CheckResult) bool { return c.Name == gone.name && c.Status == service.StatusFailing })
+	}, "readiness names the database: %+v", &got)
+	answer, err := h.client().try(t.Context(), http.MethodPost, "/v1/signups", signUpBody, nil)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusServiceUnavailable, answer.Status, answer.raw)
+	gone.up()
+	h.customerDB.Reset() // the test's own connections are of the server that went
+	waittest.Until(t, func() bool { return customer.readyz(t).code == http.StatusOK })
+	h.awaitRead(t, "customer.profile", 2)
+	require.True(t, h.hasProfile(t, meanwhile.id()))
+	require.Zero(t, count(t, h.customerDB, `select count(*) from dead_letter`), "an outage is no event's fault")
+	require.True(t, slices.ContainsFunc(customer.log.lines(), func(l line) bool {
+		return l.Message == "dependency is down" && l.Dependency == gone.name
+	}), "the log says so")
+}
+
+func execute(t *testing.T, db *pgxpool.Pool, sql string, args ...any) {
+	t.Helper()
+	_, err := db.Exec(t.Context(), sql, args...)
+	require.NoError(t, err, sql)
+}
+
+// awaitRead waits until the consumer has handled that many records of its topic, with any outcome, and has committed
+// that to its group.
+func (h *stack) awaitRead(t *testing.T, consumer string, records int64) {
+	t.Helper()
+	at := slices.IndexFunc(h.customerEnv, func(entry string) bool { return strings.HasPrefix(entry, "ENVIRONMENT=") })
+	group := strings.TrimPrefix(h.customerEnv[at], "ENVIRONMENT=") + "." + consumer
+	admin := kafkatest.Admin(t, h.brokers)
+	var n int64
+	waittest.Until(t, func() bool {
+		n = 0
+		groups, err := admin.ListConsumerGroups()
+		for name := range groups {
+			if strings.HasSuffix(name, "."+group) {
+				var committed *sarama.OffsetFetchResponse
+				committed, err = admin.ListConsumerGroupOffsets(name, nil)
+				n += sum(committed)
+			}
+		}
+		return err == nil && n == records
+	}, "%s has read %d of %d records", consumer, &n, records)
+}
+
+func sum(committed *sarama.OffsetFetchResponse) (n int64) {
+	if committed == nil {
+		return 0
+	}
+	for _, partitions := range committed.Blocks {
+		for _, at := range partitions {
+			n += max(0, at.Offset)
+		}
+	}
+	return n
+}

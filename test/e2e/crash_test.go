@@ -1,0 +1,105 @@
+//go:build faults
+
+package e2e
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/fault"
+	"example.com/twinbox/test/crashtest"
+)
+
+// The steps of the flow, each with the crash points at which its service dies right after it. See the table in the
+// README: "if it dies here".
+var steps = []struct{ step, service, point string }{
+	{"1 decoded", customerService, "customer.signup.decoded"},
+	{"2 committed", customerService, "customer.signup.committed"},
+	{"3 answered", customerService, "customer.signup.answered"},
+	{"4 published, cursor not advanced", customerService, "relay.publish.after"},
+	{"4 cursor advanced", customerService, "relay.finish.after"},
+	{"5 profile written, not committed", customerService, "inbox.customer.profile.handled"},
+	{"5 profile committed, offset not", customerService, "inbox.customer.profile.committed"},
+	{"6 mail listed, not committed", notificationService, "inbox.notification.users.handled"},
+	{"6 mail listed and committed, offset not", notificationService, "inbox.notification.users.committed"},
+	{"7 mail claimed, not submitted", notificationService, "notification.mail.claimed"},
+	{"7 mail sent and recorded", notificationService, "notification.mail.recorded"},
+	{"7 sent said, cursor not advanced", notificationService, "relay.publish.after"},
+	{"8 mail noted, offset not committed", customerService, "inbox.customer.mail.committed"},
+	{"9 verified and committed, not answered", customerService, "customer.verify.committed"},
+}
+
+// The story comes to the same end with a service killed after any of its steps and started again.
+func TestTheStoryWithAProcessThatDies(t *testing.T) {
+	parallel(t)
+	for _, row := range steps {
+		t.Run(row.step, func(t *testing.T) {
+			parallel(t)
+			h := newStack(t)
+			h.start(t, map[string]string{
+				customerService: notificationService, notificationService: customerService,
+			}[row.service])
+			armed := h.spawn(t, row.service, row.point)
+			again := make(chan func(), 1)
+			go func() {
+				defer close(again) // also when the second start fails the test
+				_ = armed.Wait(t)
+				if row.service == notificationService {
+					h.endMailLeases(t) // those of a sender that lives would become uncertain
+				}
+				again <- h.start(t, row.service)
+			}()
+			h.tell(t)
+			require.EqualError(t, armed.Wait(t), crashtest.Killed)
+			stop := <-again
+			require.NotNil(t, stop)
+			stop()
+			h.requireTold(t)
+		})
+	}
+}
+
+// A sender that dies between the server's yes and its own record cannot know. The mail is parked for a person: never
+// sent twice.
+func TestAnUncertainMailIsParked(t *testing.T) {
+	parallel(t)
+	h := newStack(t)
+	h.start(t, customerService)
+	armed := h.spawn(t, notificationService, "smtp.accepted")
+	h.client().signUp(t)
+	require.EqualError(t, armed.Wait(t), crashtest.Killed)
+	require.Len(t, h.box.Messages(), 1)
+	h.endMailLeases(t)
+	stop := h.start(t, notificationService)
+	waittest.Until(t, func() bool {
+		return count(t, h.notificationDB, `select count(*) from lease where state = 'uncertain'`) == 1
+	})
+	stop()
+	require.Len(t, h.box.Messages(), 1)
+}
+
+// role is a service in a process of its own that dies when it first reaches a crash point.
+type role struct {
+	Service string
+	Environ []string
+	CrashAt string
+}
+
+func init() { crashtest.Child(play) }
+
+func play(r role) error {
+	fault.Arm(r.CrashAt, crashtest.Die)
+	return run(context.Background(), r.Service, r.Environ, func() {})
+}
+
+// spawn starts a service that will die. Its mail sender waits to be called, which is done behind the consumer's last
+// crash point. One that polled could be submitting when the process dies there, and the mail would be uncertain.
+func (h *stack) spawn(t *testing.T, name, crashAt string) *crashtest.Process {
+	t.Helper()
+	environ := append(slices.Clone(h.environ(name)), "MAIL_POLL=1m")
+	return crashtest.Start(t, role{name, environ, crashAt})
+}

@@ -1,0 +1,80 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/local/broker"
+	"example.com/twinbox/dev/local/postgres"
+	"example.com/twinbox/dev/porttest"
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/pgtest"
+)
+
+// dependency is a server that the test takes away and gives back.
+type dependency struct {
+	name     string
+	down, up func()
+}
+
+// durableDatabase is Customer's database on a server of the test's own.
+func durableDatabase(t *testing.T) (*pgxpool.Pool, dependency) {
+	t.Helper()
+	server := pgtest.Durable(t)
+	dsn := server.DSN("postgres")
+	_, err := migrations.Apply(t.Context(), dsn, migrations.ForCustomer()...)
+	require.NoError(t, err)
+	pool, err := pgxpool.New(t.Context(), dsn)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	running := []*postgres.Server{server}
+	return pool, dependency{
+		name: "database",
+		down: func() { require.NoError(t, running[0].Kill()); <-running[0].Done() },
+		up:   func() { running[0] = pgtest.Restart(t, running[0]) },
+	}
+}
+
+// durableBroker is a broker that keeps what it has while it is down, at one address.
+func durableBroker(t *testing.T) (string, dependency) {
+	t.Helper()
+	cfg := broker.Config{Addr: porttest.Reserve(t), Dir: t.TempDir()}
+	running, err := broker.Start(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, running.Close()) })
+	return cfg.Addr, dependency{
+		name: "broker",
+		down: func() { require.NoError(t, running.Close()) },
+		up: func() {
+			waittest.Until(t, func() bool {
+				again, err := broker.Start(t.Context(), cfg)
+				if err == nil {
+					running = again
+				}
+				return err == nil
+			})
+		},
+	}
+}
+
+// rest lets an outage last.
+func rest(t *testing.T, d time.Duration) {
+	t.Helper()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-t.Context().Done():
+	}
+}
+
+// readiness is an answer of /readyz.
+type readiness struct {
+	code   int
+	report service.Readiness
+}

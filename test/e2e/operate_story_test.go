@@ -1,0 +1,253 @@
+package e2e
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/ops/admin/adminapi"
+	operations "example.com/twinbox/internal/ops/admin/client"
+	"example.com/twinbox/internal/service"
+)
+
+// operated starts a service with operations and returns its client.
+func (h *stack) operated(t *testing.T, name string, log *slog.Logger) *operations.Service {
+	t.Helper()
+	const token = "a-token-for-operators-0123456789"
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended, ready := make(chan error, 1), make(chan service.Listening, 1)
+	host := service.Host{Log: log, Ready: func(l service.Listening) { ready <- l }}
+	go func() {
+		ended <- serve(ctx, name, append(h.environ(name), "ADMIN_TOKEN="+token, "LOG_LEVEL=debug"), host)
+	}()
+	select {
+	case l := <-ready:
+		t.Cleanup(func() { cancel(); require.NoError(t, <-ended) })
+		s, err := operations.New(name, l.Admin, token)
+		require.NoError(t, err)
+		return s
+	case err := <-ended:
+		cancel()
+		require.NoError(t, err, "start %s", name)
+		return nil
+	}
+}
+
+func quiet() *slog.Logger {
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
+
+// awaitStory asks until the story has what is looked for.
+func awaitStory(
+	t *testing.T, services []*operations.Service, id string, whole func(adminapi.Story) bool,
+) (story adminapi.Story) {
+	t.Helper()
+	waittest.Until(t, func() bool {
+		found, err := operations.Story(t.Context(), services, id, adminapi.GetStoryParams{})
+		require.NoError(t, err)
+		story = found
+		return whole(story)
+	}, "the story of %s: %v", id, &story)
+	return story
+}
+
+// told is a step in a few words: where, by whom, what, of which type. A record is told of by the service that happened
+// to read it first.
+func told(s adminapi.StoryStep) string {
+	who := cmp.Or(s.Consumer, s.Service)
+	if s.Station == adminapi.StoryStepStationRecord {
+		who = ""
+	}
+	kind := strings.TrimSuffix(s.EventType[strings.LastIndexByte(strings.TrimSuffix(s.EventType, ".v1"), '.')+1:], ".v1")
+	return strings.Join(strings.Fields(string(s.Station)+" "+who+" "+s.Outcome+" "+kind), " ")
+}
+
+// Each of its ids, a user's, an event's or a mail's, gives the same story. It is in the order of time and holds no
+// personal data.
+func TestOneStoryByItsIDs(t *testing.T) {
+	parallel(t)
+	h := newStack(t)
+	services := []*operations.Service{
+		h.operated(t, customerService, quiet()), h.operated(t, notificationService, quiet()),
+	}
+	user := h.client().signUp(t).Body["user_id"].(string)
+	want := []string{
+		"request customer signed_up user-registered",
+		"outbox customer published user-registered",
+		"record read user-registered",
+		"inbox customer.profile applied user-registered",
+		"inbox notification.users applied user-registered",
+		"mail notification owed",
+		"outbox notification published verification-email-sent",
+		"mail notification sent",
+		"record read verification-email-sent",
+		"inbox customer.mail applied verification-email-sent",
+	}
+	profile := "inbox customer.profile applied" // the row itself
+	story := awaitStory(t, services, user, tells(append(want, profile)...))
+	require.Equal(t, adminapi.StoryKindUser, story.Kind)
+	told := toldOf(story)
+	require.ElementsMatch(t, append(want, profile), told)
+	before := func(first, second string) {
+		require.Less(t, slices.Index(told, first), slices.Index(told, second), "%s, then %s: %v", first, second, told)
+	}
+	for i := range 3 {
+		before(want[i], want[i+1])
+	}
+	before(want[2], want[4])
+	for i := 4; i < 6; i++ {
+		before(want[i], want[i+1])
+	}
+	before(want[6], want[8])
+	before(want[8], want[9])
+	for _, s := range story.Steps {
+		require.Equal(t, user, cmp.Or(s.Key, user), "of this user alone")
+	}
+
+	registered := eventOf(t, story, contract.UserRegistered.Type)
+	sent := eventOf(t, story, contract.VerificationEmailSent.Type)
+	mail := story.Steps[slices.IndexFunc(story.Steps, func(s adminapi.StoryStep) bool {
+		return s.Station == adminapi.StoryStepStationMail
+	})].Subject
+	for _, other := range []struct {
+		id   string
+		kind adminapi.StoryKind
+	}{{registered, adminapi.StoryKindEvent}, {sent, adminapi.StoryKindEvent}, {mail, adminapi.StoryKindMail}} {
+		same := awaitStory(t, services, other.id, tells(append([]string{"request customer user-registered"}, want[1:]...)...))
+		require.Equal(t, other.kind, same.Kind, other.id)
+		require.Len(t, same.Steps, len(want))
+	}
+	text, err := json.Marshal(story)
+	require.NoError(t, err)
+	for _, secret := range []string{"Ada", "ada@", "example.org", "example.com"} {
+		require.NotContains(t, string(text), secret, "it shows what a person wrote")
+	}
+	unknown, err := operations.Story(t.Context(), services, "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b",
+		adminapi.GetStoryParams{})
+	require.NoError(t, err)
+	require.Empty(t, unknown.Steps)
+	require.Empty(t, unknown.Kind)
+}
+
+func toldOf(story adminapi.Story) (all []string) {
+	for _, s := range story.Steps {
+		all = append(all, told(s))
+	}
+	return all
+}
+
+// logged is what a log line says of one story.
+type logged struct{ service, msg, event, correlation string }
+
+// notes collects the lines of a log, down to the debug level.
+type notes struct {
+	mu    sync.Mutex
+	lines []logged
+}
+
+func (n *notes) of(service string) *slog.Logger {
+	return slog.New(noting{n, service})
+}
+
+func (n *notes) with(correlation string) (lines []logged) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, line := range n.lines {
+		if line.correlation == correlation {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+type noting struct {
+	notes   *notes
+	service string
+}
+
+func (noting) Enabled(context.Context, slog.Level) bool { return true }
+func (n noting) WithAttrs([]slog.Attr) slog.Handler     { return n }
+func (n noting) WithGroup(string) slog.Handler          { return n }
+func (n noting) Handle(_ context.Context, r slog.Record) error {
+	line := logged{service: n.service, msg: r.Message}
+	r.Attrs(func(a slog.Attr) bool {
+		switch a.Key {
+		case "event_id":
+			line.event = a.Value.String()
+		case "correlation_id":
+			line.correlation = a.Value.String()
+		}
+		return true
+	})
+	n.notes.mu.Lock()
+	defer n.notes.mu.Unlock()
+	n.notes.lines = append(n.notes.lines, line)
+	return nil
+}
+
+// One correlation id leads through the logs of both services: from the request over the outbox, the relay and the
+// inboxes to the mail and what that caused. Each line but the request's names the event, and no step is without one.
+func TestOneCorrelationIDLeadsThroughTheLogs(t *testing.T) {
+	parallel(t)
+	h := newStack(t)
+	lines := &notes{}
+	services := []*operations.Service{
+		h.operated(t, customerService, lines.of(customerService)),
+		h.operated(t, notificationService, lines.of(notificationService)),
+	}
+	signedUp := h.client().insist(t, http.StatusCreated, http.MethodPost, "/v1/signups", signUpBody,
+		map[string]string{"X-Correlation-Id": "order-7"})
+	user := signedUp.Body["user_id"].(string)
+	story := awaitStory(t, services, user, tells("inbox customer.mail applied verification-email-sent"))
+	registered := eventOf(t, story, contract.UserRegistered.Type)
+	sent := eventOf(t, story, contract.VerificationEmailSent.Type)
+	want := []logged{
+		{customerService, "request", "", "order-7"},
+		{customerService, "event added", registered, "order-7"},
+		{customerService, "event published", registered, "order-7"},
+		{customerService, "event settled", registered, "order-7"},
+		{notificationService, "event settled", registered, "order-7"},
+		{notificationService, "event added", sent, "order-7"},
+		{notificationService, "effect done", registered, "order-7"},
+		{notificationService, "event published", sent, "order-7"},
+		{customerService, "event settled", sent, "order-7"},
+	}
+	waittest.Until(t, func() bool { return len(lines.with("order-7")) >= len(want) })
+	require.ElementsMatch(t, want, lines.with("order-7"))
+	for _, s := range story.Steps { // and the story says it, wherever an event is told of
+		if s.EventID != "" {
+			require.Equal(t, "order-7", s.CorrelationID, told(s))
+		}
+	}
+	lines.mu.Lock()
+	defer lines.mu.Unlock()
+	for _, line := range lines.lines {
+		require.True(t, line.event == "" || line.correlation != "", "%v names an event and no correlation", line)
+	}
+}
+
+func eventOf(t *testing.T, story adminapi.Story, eventType string) string {
+	t.Helper()
+	i := slices.IndexFunc(story.Steps, func(s adminapi.StoryStep) bool { return s.EventType == eventType })
+	require.GreaterOrEqual(t, i, 0, eventType)
+	return story.Steps[i].EventID
+}
+
+// tells looks for steps.
+func tells(steps ...string) func(adminapi.Story) bool {
+	return func(s adminapi.Story) bool {
+		told := toldOf(s)
+		return !slices.ContainsFunc(steps, func(step string) bool { return !slices.Contains(told, step) })
+	}
+}

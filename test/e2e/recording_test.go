@@ -1,0 +1,169 @@
+package e2e
+
+import (
+	"encoding/json"
+	"flag"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/pgtest"
+)
+
+var recordings = flag.String("e2e.recordings", "", "folder for what /metrics said; none: not recorded")
+
+// recording is what Prometheus would have read from the services while something happened to them. It is read by the
+// tests in deploy/observability, which are a module of their own: so the two have only this form in common.
+type recording struct {
+	Name string `json:"name"`
+	// GoesOn says that the last two scrapes are of a state that lasts: what rose between them would go on rising.
+	GoesOn  bool     `json:"goes_on"`
+	Scrapes []scrape `json:"scrapes"`
+}
+
+// scrape is one look at all services: /metrics by service, empty where it does not answer.
+type scrape struct {
+	At      time.Time         `json:"at"`
+	Targets map[string]string `json:"targets"`
+}
+
+// scene is a stack of which a recording is made.
+type scene struct {
+	*stack
+	broker   dependency
+	db       *pgxpool.Pool // Customer's; nil: one on the shared server
+	settings []string
+	watched  map[string]*watched
+	recorded recording
+}
+
+func newScene(t *testing.T, name string) *scene {
+	t.Helper()
+	if *recordings == "" {
+		t.Skip("make test-observability runs it")
+	}
+	return &scene{watched: map[string]*watched{}, recorded: recording{Name: name}}
+}
+
+// begin starts the services, both if none is named, and records them once they are ready.
+func (s *scene) begin(t *testing.T, services ...string) {
+	t.Helper()
+	addr, broker := durableBroker(t)
+	s.broker = broker
+	if s.db == nil {
+		s.db = pgtest.New(t, migrations.ForCustomer()...)
+	}
+	s.stack = newStackOn(t, []string{addr}, s.db, "INBOX_RETRY_MIN=100ms", "KAFKA_SESSION_TIMEOUT=6s")
+	for _, setting := range s.settings {
+		s.set(setting)
+	}
+	if len(services) == 0 {
+		services = []string{customerService, notificationService}
+	}
+	for _, name := range services {
+		s.watched[name] = s.watch(t, name)
+	}
+	for name, w := range s.watched {
+		waittest.Until(t, func() bool { return w.readyz(t).code == http.StatusOK }, name)
+		s.await(t, name, "outbox_relay_has_leader", "", positive)
+	}
+	s.record(t)
+}
+
+// set changes a setting of the services that have it, and adds one that none has to both.
+func (s *scene) set(setting string) {
+	name, _, _ := strings.Cut(setting, "=")
+	found := false
+	for _, environ := range [][]string{s.customerEnv, s.notificationEnv} {
+		for i, entry := range environ {
+			if strings.HasPrefix(entry, name+"=") {
+				environ[i], found = setting, true
+			}
+		}
+	}
+	if !found {
+		s.customerEnv, s.notificationEnv = append(s.customerEnv, setting), append(s.notificationEnv, setting)
+	}
+}
+
+// record adds a scrape of all services.
+func (s *scene) record(t *testing.T) {
+	t.Helper()
+	look := scrape{At: time.Now(), Targets: map[string]string{}}
+	for name, w := range s.watched {
+		look.Targets[name] = w.metrics(t)
+	}
+	s.recorded.Scrapes = append(s.recorded.Scrapes, look)
+}
+
+// recordState records a state that lasts: twice, further apart than an answer of /metrics may be old.
+func (s *scene) recordState(t *testing.T) {
+	t.Helper()
+	s.recorded.GoesOn = true
+	s.record(t)
+	rest(t, 1200*time.Millisecond)
+	s.record(t)
+}
+
+// keep writes the recording down.
+func (s *scene) keep(t *testing.T) {
+	t.Helper()
+	content, err := json.MarshalIndent(s.recorded, "", " ")
+	require.NoError(t, err)
+	name := strings.ReplaceAll(s.recorded.Name, " ", "-") + ".json"
+	require.NoError(t, os.WriteFile(filepath.Join(*recordings, name), content, 0o600))
+}
+
+// metrics is what Prometheus would read; empty: the service does not answer.
+func (w *watched) metrics(t *testing.T) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+w.admin+"/metrics", http.NoBody)
+	require.NoError(t, err)
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	if err != nil {
+		return ""
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, response.StatusCode, string(content))
+	return string(content)
+}
+
+// await waits until the sum of a metric's values, of those that have the label, is as it should be.
+func (s *scene) await(t *testing.T, service, name, label string, holds func(float64) bool) {
+	t.Helper()
+	var last float64
+	waittest.Until(t, func() bool {
+		value, found := sumOf(s.watched[service].metrics(t), name, label)
+		last = value
+		return found && holds(value)
+	}, "%s{%s} of %s is %v", name, label, service, &last)
+}
+
+func zero(v float64) bool     { return v == 0 }
+func positive(v float64) bool { return v > 0 }
+
+func sumOf(metrics, name, label string) (sum float64, found bool) {
+	for line := range strings.Lines(metrics) {
+		rest, is := strings.CutPrefix(strings.TrimSpace(line), name)
+		if !is || rest == "" || rest[0] != '{' && rest[0] != ' ' || !strings.Contains(rest, label) {
+			continue
+		}
+		value, err := strconv.ParseFloat(rest[strings.LastIndexByte(rest, ' ')+1:], 64)
+		if err == nil {
+			sum, found = sum+value, true
+		}
+	}
+	return sum, found
+}

@@ -1,0 +1,185 @@
+package e2e
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/local/mailbox"
+	"example.com/twinbox/dev/porttest"
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/customer"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafka/admin"
+	"example.com/twinbox/internal/notification"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/pgtest"
+)
+
+// stack is everything around the two services, which outlives them: databases, broker, mail server.
+type stack struct {
+	customerDB, notificationDB *pgxpool.Pool
+	box                        *mailbox.Mailbox
+	brokers                    []string
+	customerEnv                []string
+	notificationEnv            []string
+}
+
+// newStack builds an empty stack. On a shared broker the topics are made anew, so such tests do not run side by side.
+func newStack(t *testing.T, more ...string) *stack {
+	t.Helper()
+	return newStackOn(t, kafkatest.Brokers(t), pgtest.New(t, migrations.ForCustomer()...), more...)
+}
+
+// newStackOn builds it on a broker and a database for Customer that the test may take away.
+func newStackOn(t *testing.T, brokers []string, customerDB *pgxpool.Pool, more ...string) *stack {
+	t.Helper()
+	h := &stack{
+		brokers:        brokers,
+		customerDB:     customerDB,
+		notificationDB: pgtest.New(t, migrations.ForNotification()...),
+	}
+	var err error
+	h.box, err = mailbox.Start(t.Context(), mailbox.Config{Keep: 100_000})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, h.box.Close()) })
+	common := []string{
+		"ENVIRONMENT=" + environment(t),
+		"KAFKA_BROKERS=" + brokers[0],
+		kafkatest.Edge(),
+		"KAFKA_PUBLISH_TIMEOUT=1s",
+		"KAFKA_SESSION_TIMEOUT=" + sessionTimeout(),
+		"OUTBOX_LEASE=2s",
+		"OUTBOX_POLL=50ms",
+		"INBOX_RETRY_MIN=10ms",
+		"VERIFICATION_SECRET=0123456789abcdef0123456789abcdef",
+		"ADMIN_ADDR=127.0.0.1:0",
+		"LOG_LEVEL=warn",
+	}
+	common = append(common, more...)
+	h.customerEnv = append([]string{
+		"DATABASE_URL=" + pgtest.DSN(h.customerDB), "HTTP_ADDR=" + porttest.Reserve(t), // the same after a crash
+		"SIGNUPS_PER_CLIENT=0", // all people of a test are one client
+	}, common...)
+	h.notificationEnv = append([]string{
+		"DATABASE_URL=" + pgtest.DSN(h.notificationDB), "SMTP_ADDR=" + h.box.SMTPAddr(), "SMTP_TLS=none",
+		"SMTP_TIMEOUT=10s", "MAIL_LEASE=15s", "MAIL_POLL=50ms", // a machine that is slow must leave no mail uncertain
+	}, common...)
+	h.makeTopics(t, brokers)
+	return h
+}
+
+// sessionTimeout is how long the group keeps the place of a consumer that was killed: a second where the broker is
+// ours, else the least that a broker allows by default.
+func sessionTimeout() string {
+	if choice := os.Getenv(kafkatest.Variable); choice == "" || choice == "real" {
+		return "1s"
+	}
+	return "6s"
+}
+
+// endMailLeases lets the time pass for which a sender that died still has its mails.
+func (h *stack) endMailLeases(t *testing.T) {
+	t.Helper()
+	_, err := h.notificationDB.Exec(context.WithoutCancel(t.Context()),
+		`update lease set due_at = clock_timestamp() where state in ('claimed', 'submitting')`)
+	require.NoError(t, err)
+}
+
+func (h *stack) makeTopics(t *testing.T, brokers []string) {
+	t.Helper()
+	var c customer.Config
+	var n notification.Config
+	require.NoError(t, config.Load(h.customerEnv, &c))
+	require.NoError(t, config.Load(h.notificationEnv, &n))
+	if kafkatest.IsReal() {
+		dropTopics(t, brokers)
+	}
+	topics := append(c.Topics(), n.Topics()...)
+	for _, d := range contract.All() { // one that another service writes to may be read
+		if !slices.ContainsFunc(topics, func(made kafka.Topic) bool { return made.Name == d.Topic }) {
+			topics = append(topics, c.Config.Topics(d.Topic)...)
+		}
+	}
+	// A topic that is being deleted cannot be made again at once.
+	require.EventuallyWithT(t, func(collect *assertCollect) {
+		require.NoError(collect, admin.EnsureTopics(t.Context(), c.Client("e2e"), topics...))
+	}, kafkatest.Patience, 100*time.Millisecond)
+}
+
+// dropTopics returns when the broker that records are sent to knows that the topics are gone. The controller is ahead
+// of it: a topic that is made again meanwhile seems to be there already, and what is written goes to the old one.
+func dropTopics(t *testing.T, brokers []string) {
+	t.Helper()
+	cfg := sarama.NewConfig()
+	cfg.Version = sarama.V3_6_0_0
+	admin, err := sarama.NewClusterAdmin(brokers, cfg)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, admin.Close()) }()
+	topics := []string{contract.TopicUsers, contract.TopicMails}
+	for _, topic := range topics {
+		if err := admin.DeleteTopic(topic); err != nil {
+			require.ErrorIs(t, err, sarama.ErrUnknownTopicOrPartition)
+		}
+	}
+	waittest.Until(t, func() bool {
+		found, err := admin.DescribeTopics(topics)
+		return err == nil && !slices.ContainsFunc(found, func(topic *sarama.TopicMetadata) bool {
+			return topic.Err != sarama.ErrUnknownTopicOrPartition
+		})
+	}, "the topics of the last test are still there")
+}
+
+// The two services.
+const (
+	customerService     = "customer"
+	notificationService = "notification"
+)
+
+// run is one service until ctx ends. ready is called once it listens.
+func run(ctx context.Context, name string, environ []string, ready func()) error {
+	host := service.Host{
+		Log:   slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})).With("service", name),
+		Ready: func(service.Listening) { ready() },
+	}
+	return serve(ctx, name, environ, host)
+}
+
+func (h *stack) environ(name string) []string {
+	if name == customerService {
+		return h.customerEnv
+	}
+	return h.notificationEnv
+}
+
+// start runs a service in this process. Call what it returns to stop it, which must go well.
+func (h *stack) start(t *testing.T, name string) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended, ready := make(chan error, 1), make(chan struct{})
+	go func() { ended <- run(ctx, name, h.environ(name), func() { close(ready) }) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		require.NoError(t, <-ended, "a clean stop of %s", name)
+	})
+	select {
+	case <-ready:
+		t.Cleanup(stop)
+	case err := <-ended:
+		cancel()
+		require.NoError(t, err, "start %s", name)
+	}
+	return stop
+}

@@ -1,0 +1,126 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/local/mailbox"
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/outbox/operate"
+	"example.com/twinbox/test/kafkatest"
+)
+
+// The whole path: sign up, get one mail, follow its link, and both services know.
+func TestTheStory(t *testing.T) {
+	parallel(t)
+	kafkatest.OnBothEdges(t, func(t *testing.T, edge string) {
+		parallel(t)
+		h := newStack(t, edge)
+		stops := []func(){h.start(t, customerService), h.start(t, notificationService)}
+
+		h.tell(t)
+
+		again := h.client().signUp(t)
+		require.Equal(t, "pending_verification", again.Body["status"], "a retry gets the first answer, word for word")
+		for _, stop := range stops {
+			stop()
+		}
+		h.requireTold(t)
+	})
+}
+
+// tell goes through the story as a person would, repeating what gets no answer.
+func (h *stack) tell(t *testing.T) {
+	t.Helper()
+	person := h.client()
+	signedUp := person.signUp(t)
+	id, ok := signedUp.Body["user_id"].(string)
+	require.True(t, ok, signedUp.raw)
+	path := "/v1/customers/" + id
+	profile := person.insist(t, http.StatusOK, http.MethodGet, path, "", nil)
+	require.Equal(t, "Ada", profile.Body["name"])
+
+	messages := h.awaitMail(t)
+	require.Len(t, messages[0].Links, 1)
+	link, err := url.Parse(messages[0].Links[0])
+	require.NoError(t, err)
+	person.insist(t, http.StatusOK, http.MethodGet, link.RequestURI(), "", nil) // the page with the button
+	person.insist(t, http.StatusOK, http.MethodPost, link.Path, fmt.Sprintf(`{"token":%q}`, link.Query().Get("token")),
+		map[string]string{"Content-Type": "application/json"})
+
+	waittest.Until(t, func() bool {
+		answer, err := person.try(t.Context(), http.MethodGet, path, "", nil)
+		return err == nil && answer.Status == http.StatusOK &&
+			answer.Body["status"] == "verified" && answer.Body["verification_email_sent_at"] != nil
+	}, "profile never verified with its mail sent")
+	waittest.Until(t, func() bool {
+		return count(t, h.notificationDB, `select count(*) from contact where verified`) == 1
+	}, "contact never verified")
+	h.awaitRecorded(t)
+}
+
+// awaitRecorded waits until the relays have recorded what they sent.
+func (h *stack) awaitRecorded(t *testing.T) {
+	t.Helper()
+	for _, db := range []*pgxpool.Pool{h.customerDB, h.notificationDB} {
+		waittest.Until(t, func() bool {
+			status, err := operate.ReadStatus(t.Context(), db)
+			return err == nil && status.Waiting == 0
+		}, "what was sent never recorded")
+	}
+}
+
+// awaitMail waits for the one mail.
+func (h *stack) awaitMail(t *testing.T) []mailbox.Message {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	messages, err := h.box.Await(ctx, 1)
+	require.NoError(t, err)
+	return messages
+}
+
+// requireTold is what must be true at the end, after any crashes: everything is there, once.
+func (h *stack) requireTold(t *testing.T) {
+	t.Helper()
+	for _, row := range []struct {
+		db   *pgxpool.Pool
+		sql  string
+		want int
+	}{
+		{h.customerDB, `select count(*) from users where status = 'verified' and version = 2`, 1},
+		{h.customerDB, `select count(*) from users`, 1},
+		{h.customerDB, `select count(*) from profile where status = 'verified' and version = 2`, 1},
+		{h.customerDB, `select count(*) from profile`, 1},
+		{h.customerDB, `select count(*) from verification_mail`, 1},
+		{h.notificationDB, `select count(*) from contact where verified and version = 2`, 1},
+		{h.notificationDB, `select count(*) from lease where state = 'done'`, 1},
+		{h.notificationDB, `select count(*) from mail`, 1},
+	} {
+		require.Equal(t, row.want, count(t, row.db, row.sql), row.sql)
+	}
+	require.Len(t, h.box.Messages(), 1, "one mail")
+	fromCustomer, fromNotification := h.requireVerified(t) // part: ops, begin
+	require.EqualValues(t, 2, fromCustomer)
+	require.EqualValues(t, 1, fromNotification) // part: ops, end
+}
+
+func count(t *testing.T, db *pgxpool.Pool, sql string) (n int) {
+	t.Helper()
+	require.NoError(t, db.QueryRow(context.WithoutCancel(t.Context()), sql).Scan(&n), sql)
+	return n
+}
+
+// parallel runs the test beside others, unless they would share the topics of one broker.
+func parallel(t *testing.T) {
+	t.Helper()
+	if !kafkatest.IsReal() {
+		t.Parallel()
+	}
+}

@@ -1,0 +1,254 @@
+package inboxtest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/deadletter"
+	"example.com/twinbox/internal/inbox/replay"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/test/outboxtest"
+)
+
+// A Box is a consumer without a broker: an inbox on a database that has its tables, with handlers behind it. It is what
+// one process owns of one partition, so its deliveries wait for each other; for events at once take a box for each.
+type Box struct {
+	pool      *pgxpool.Pool
+	config    inbox.Config
+	in        *inbox.Inbox
+	handle    message.HandlerFunc
+	partition int32
+	hasOutbox bool
+
+	mu       sync.Mutex
+	offset   int64
+	outcomes map[string]inbox.Outcome // of the delivery under way, and of what it resumed
+	failures int                      // of its surroundings
+	failed   error                    // what the handler failed with last
+}
+
+// partitions keeps boxes apart: two that shared one would take each other for a process that died.
+var partitions atomic.Int32
+
+// Versioned is for [NewBox]: the consumer keeps the order of its keys' versions.
+func Versioned(c *inbox.Config) { c.Versioned = true }
+
+// Consumer is for [NewBox]: its name, under which it remembers.
+func Consumer(name string) func(*inbox.Config) { return func(c *inbox.Config) { c.Consumer = name } }
+
+// Checked is for [NewBox]: each event is compared with its contract, as the service does it.
+func Checked(validate func(cloudevent.Event) error) func(*inbox.Config) {
+	return func(c *inbox.Config) { c.Validate = validate }
+}
+
+// NewBox opens the inbox of a consumer, as the service does, but for its patience: retries follow at once, and what its
+// surroundings let fail is given back after as many attempts as an unknown error gets. Its name is "test" unless
+// configure says another.
+func NewBox(t testing.TB, pool *pgxpool.Pool, mux *inbox.Mux, configure ...func(*inbox.Config)) *Box {
+	t.Helper()
+	b := &Box{
+		pool: pool, handle: mux.HandleMessage, partition: partitions.Add(1), outcomes: map[string]inbox.Outcome{},
+		config: inbox.Config{
+			Consumer: "test", Group: "test", Pool: pool, Handlers: mux, HandlerTimeout: WaitLimit, MaxAttempts: 5,
+			GapWait: time.Millisecond, RetryMin: time.Millisecond, RetryMax: 2 * time.Millisecond,
+			Log: slog.New(slog.DiscardHandler),
+		},
+	}
+	for _, set := range configure {
+		set(&b.config)
+	}
+	b.config.Host = boxHost{cmp.Or[inbox.Host](b.config.Host, inbox.Standalone{}), b}
+	var err error
+	if b.in, err = inbox.New(b.config); err != nil {
+		t.Fatalf("open inbox: %v", err)
+	}
+	if _, err = replay.New(replay.Config{Inbox: b.in, Handler: b.attempt}); err != nil {
+		t.Fatalf("open replays: %v", err)
+	}
+	const hasOutbox = `select to_regclass('public.outbox') is not null`
+	if err := pool.QueryRow(t.Context(), hasOutbox).Scan(&b.hasOutbox); err != nil {
+		t.Fatalf("look for the outbox: %v", err)
+	}
+	return b
+}
+
+// boxHost hears of outcomes, and ends a delivery that nothing but its surroundings keep from success.
+type boxHost struct {
+	inbox.Host
+	box *Box
+}
+
+func (h boxHost) Handled(e cloudevent.Event, outcome inbox.Outcome) {
+	h.box.outcomes[e.ID] = outcome
+	h.Host.Handled(e, outcome)
+}
+
+func (h boxHost) Pause(ctx context.Context, failure error, d time.Duration) error {
+	if failure != nil && d > 0 {
+		if h.box.failures++; h.box.failures >= h.box.config.MaxAttempts {
+			return failure
+		}
+	}
+	return h.Host.Pause(ctx, failure, d)
+}
+
+// attempt is the handler, with an ear for what it fails with.
+func (b *Box) attempt(msg *message.Message) ([]*message.Message, error) {
+	produced, err := b.handle(msg)
+	b.failed = err
+	return produced, err
+}
+
+// Delivery is what became of an event.
+type Delivery struct {
+	Outcome    inbox.Outcome
+	Err        error              // of the handler's last attempt, or of what kept it from one
+	DeadLetter *deadletter.Letter // nil: none
+	Emitted    []cloudevent.Event // what its handler has added to the outbox of the same database, in order
+}
+
+// NewEventOf makes the event of a payload as its producer would, with an id of its own and the time of now. Version 0
+// is that of an event whose consumer counts no versions.
+func NewEventOf[T any](
+	t testing.TB, of cloudevent.Definition[T], key string, version int64, payload T,
+) cloudevent.Event {
+	t.Helper()
+	e, err := of.New(key, version, time.Now().UTC().Truncate(time.Microsecond), payload)
+	if err != nil {
+		t.Fatalf("make event: %v", err)
+	}
+	e.ID = uuid.Must(uuid.NewV7()).String()
+	return e
+}
+
+// Deliver hands the event over as a broker would, as the next record of the box's partition: it is encoded and decoded,
+// compared with its contract if the box is [Checked], its id remembered, its handler run. Events of its key that were
+// parked for want of it are taken up before Deliver returns.
+func (b *Box) Deliver(t testing.TB, e cloudevent.Event) Delivery {
+	t.Helper()
+	got, err := b.deliver(t, e)
+	if err != nil {
+		t.Fatalf("deliver %s: %v", e.Type, err)
+	}
+	return got
+}
+
+func (b *Box) deliver(t testing.TB, e cloudevent.Event) (got Delivery, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	ctx, cancel := context.WithTimeout(t.Context(), WaitLimit)
+	defer cancel()
+	msg, err := b.record(ctx, e)
+	if err != nil {
+		return got, err
+	}
+	clear(b.outcomes)
+	b.failures, b.failed = 0, nil
+	before := len(b.emitted(t, e.ID))
+	_, err = b.in.Middleware(b.attempt)(msg)
+	got = Delivery{Outcome: b.outcomes[e.ID], Err: cmp.Or(b.failed, err), Emitted: b.emitted(t, e.ID)[before:]}
+	if ctx.Err() != nil {
+		return got, fmt.Errorf("not handled in %s: %w", WaitLimit, got.Err)
+	}
+	if err != nil {
+		got.Outcome, got.Err = inbox.Failed, err
+	}
+	got.DeadLetter, err = b.letter(ctx, e.ID)
+	if got.DeadLetter != nil && got.Err == nil && got.Outcome == inbox.Dead {
+		got.Err = errors.New(got.DeadLetter.Code + ": " + got.DeadLetter.Error)
+	}
+	return got, err
+}
+
+func (b *Box) emitted(t testing.TB, id string) []cloudevent.Event {
+	t.Helper()
+	if !b.hasOutbox {
+		return nil
+	}
+	return outboxtest.Added(t, b.pool, outboxtest.CausedBy(id))
+}
+
+// record is the event after a way over a topic. One that no codec could have written does not come back as it was.
+func (b *Box) record(ctx context.Context, e cloudevent.Event) (*message.Message, error) {
+	written, err := kafka.Marshaler{}.Marshal(cmp.Or(e.Topic, "test"), e.Message())
+	if err != nil {
+		return nil, err
+	}
+	read := &sarama.ConsumerMessage{
+		Topic: written.Topic, Partition: b.partition, Offset: b.offset, Timestamp: time.Now().Truncate(time.Millisecond),
+	}
+	b.offset++
+	for _, h := range written.Headers {
+		read.Headers = append(read.Headers, &sarama.RecordHeader{Key: h.Key, Value: h.Value})
+	}
+	if written.Key != nil {
+		if read.Key, err = written.Key.Encode(); err != nil {
+			return nil, err
+		}
+	}
+	if read.Value, err = written.Value.Encode(); err != nil {
+		return nil, err
+	}
+	msg, err := kafka.Marshaler{}.Unmarshal(read)
+	if err != nil {
+		return nil, err
+	}
+	origin, _ := cloudevent.OriginFrom(msg.Context())
+	origin.Group = b.config.Group
+	msg.SetContext(cloudevent.WithOrigin(ctx, origin))
+	return msg, nil
+}
+
+const newestDeadLetter = `
+select ` + deadletter.Columns + ` from public.dead_letter
+where consumer = $1 and event_id = $2 order by id desc limit 1`
+
+func (b *Box) letter(ctx context.Context, id string) (*deadletter.Letter, error) {
+	rows, _ := b.pool.Query(ctx, newestDeadLetter, b.config.Consumer, id)
+	letter, err := pgx.CollectExactlyOneRow(rows, deadletter.Scan)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	return &letter, err
+}
+
+// RequireOutcome delivers the event, and fails the test when that does not come to the outcome: the failure says what
+// it came to, and why.
+func (b *Box) RequireOutcome(t testing.TB, want inbox.Outcome, e cloudevent.Event) Delivery {
+	t.Helper()
+	got := b.Deliver(t, e)
+	if got.Outcome != want {
+		t.Fatalf("the event came to %q, and %q was to be\n  %s%s", got.Outcome, want, outboxtest.Line(e), got.why())
+	}
+	return got
+}
+
+func (d Delivery) why() string {
+	var why strings.Builder
+	if d.Err != nil {
+		fmt.Fprintf(&why, "\n  the handler: %v", d.Err)
+	}
+	if l := d.DeadLetter; l != nil {
+		fmt.Fprintf(&why, "\n  dead letter: %s %s after %d attempts: %s", l.State, l.Code, l.Attempts, l.Error)
+	}
+	for _, e := range d.Emitted {
+		fmt.Fprintf(&why, "\n  emitted: %s", outboxtest.Line(e))
+	}
+	return why.String()
+}

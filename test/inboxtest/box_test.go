@@ -1,0 +1,184 @@
+package inboxtest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/fstest"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/failtest"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/inboxtest"
+	"example.com/twinbox/test/outboxtest"
+	"example.com/twinbox/test/pgtest"
+)
+
+// depot is a consumer that counts parcels, and says of each that it was counted.
+type depot struct {
+	outbox *outbox.Outbox
+	fails  error
+}
+
+var counted = cloudevent.Define[inboxtest.Data](cloudevent.Declaration{
+	Type: "shop.parcel-counted.v1", Topic: "shop.depot.v1", Source: "/depot",
+})
+
+func (d *depot) events() *inbox.Mux {
+	mux := inbox.NewMux()
+	inbox.Handle(mux, inboxtest.Event,
+		func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data inboxtest.Data) error {
+			if _, err := tx.Exec(ctx, insertParcel, e.Key, 1); err != nil {
+				return err
+			}
+			told, err := counted.New(e.Key, 0, e.Time, data)
+			if err != nil {
+				return err
+			}
+			if _, err := d.outbox.Add(ctx, tx, told); err != nil {
+				return err
+			}
+			return d.fails
+		})
+	return mux
+}
+
+func newDepot(t *testing.T) (*depot, *pgxpool.Pool) {
+	t.Helper()
+	pool := pgtest.New(t, migrations.Audit, migrations.Outbox, migrations.Inbox, parcelTable)
+	return &depot{outbox: outboxtest.New(t)}, pool
+}
+
+func TestADeliveryGoesThroughTheEngine(t *testing.T) {
+	t.Parallel()
+	d, pool := newDepot(t)
+	box := inboxtest.NewBox(t, pool, d.events(), inboxtest.Versioned)
+	event := func(version int64) cloudevent.Event {
+		return inboxtest.NewEventOf(t, inboxtest.Event, "a", version, inboxtest.Data{Value: "x"})
+	}
+	first, third := event(1), event(3)
+	first.Source, third.Source = "/shop", "/shop"
+	got := box.RequireOutcome(t, inbox.Applied, first)
+	require.NoError(t, got.Err)
+	require.Nil(t, got.DeadLetter)
+	require.Len(t, got.Emitted, 1)
+	require.Equal(t, counted.Type, got.Emitted[0].Type)
+
+	require.Empty(t, box.RequireOutcome(t, inbox.Duplicate, first).Emitted)
+	require.Equal(t, "version_gap", box.RequireOutcome(t, inbox.Gap, third).DeadLetter.Code)
+	second := event(2)
+	second.Source = "/shop"
+	box.RequireOutcome(t, inbox.Applied, second)
+	require.Len(t, outboxtest.Added(t, pool, outboxtest.Type(counted)), 3, "what was parked is taken up")
+	unversioned := event(0)
+	box.RequireOutcome(t, inbox.Dead, unversioned) // without a source it is no event
+}
+
+func TestWhatAnOutcomeFailsWith(t *testing.T) {
+	t.Parallel()
+	d, pool := newDepot(t)
+	box := inboxtest.NewBox(t, pool, d.events())
+	requireText := func(e cloudevent.Event, want string) {
+		t.Helper()
+		require.Equal(t, want, failtest.Text(t, func(t testing.TB) { box.RequireOutcome(t, inbox.Duplicate, e) }))
+	}
+	requireText(inboxtest.Named("id-1", "a"), `the event came to "applied", and "duplicate" was to be
+  com.example.test.v1 a v0 {"value":"a"}
+  emitted: shop.parcel-counted.v1 a v1 {"value":"a"}`)
+	requireText(inboxtest.Named("id-1", "a"), "")
+
+	d.fails = inbox.PermanentAs("unknown_parcel", errors.New("no such parcel"))
+	requireText(inboxtest.Named("id-2", "b"), `the event came to "dead", and "duplicate" was to be
+  com.example.test.v1 b v0 {"value":"a"}
+  the handler: no such parcel
+  dead letter: waiting unknown_parcel after 1 attempts: no such parcel`)
+
+	d.fails = failure.AsTransient(errors.New("the depot is closed"))
+	requireText(inboxtest.Named("id-3", "c"), `the event came to "failed", and "duplicate" was to be
+  com.example.test.v1 c v0 {"value":"a"}
+  the handler: the depot is closed`)
+
+	checked := inboxtest.NewBox(t, pool, d.events(), inboxtest.Checked(func(cloudevent.Event) error {
+		return errors.New("value is missing")
+	}))
+	got := checked.RequireOutcome(t, inbox.Dead, inboxtest.Named("id-4", "d"))
+	require.ErrorContains(t, got.Err, "value is missing")
+}
+
+// What an operator would find of an event, without a broker.
+func ExampleBox() {
+	pool, drop := pgtest.Open(migrations.Audit, migrations.Inbox, parcelTable)
+	defer drop()
+	mux := inbox.NewMux()
+	inbox.Handle(mux, inboxtest.Event,
+		func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ inboxtest.Data) error {
+			_, err := tx.Exec(ctx, insertParcel, e.Key, 1)
+			return err
+		})
+	t := exampleTB{} // of the test
+	box, event := inboxtest.NewBox(t, pool, mux), inboxtest.Named("id-1", "a")
+	fmt.Println(box.Deliver(t, event).Outcome)
+	box.RequireOutcome(t, inbox.Duplicate, event)
+	event.Data = []byte(`{"value":"another"}`)
+	fmt.Println(box.RequireOutcome(t, inbox.Conflict, event).DeadLetter.Code)
+	// Output:
+	// applied
+	// id_conflict
+}
+
+// A handler that writes beside its transaction: what it has written stays when the transaction does not.
+func ExampleRequireIdempotent() {
+	t := exampleTB{cleanups: new([]func())} // of the test
+	defer t.end()
+	fmt.Println(failtest.Text(t, func(t testing.TB) {
+		inboxtest.RequireIdempotent(t, inboxtest.Idempotence{
+			Handlers: func(pool *pgxpool.Pool) *inbox.Mux {
+				mux := inbox.NewMux()
+				inbox.Handle(mux, inboxtest.Event,
+					func(ctx context.Context, _ pgx.Tx, e cloudevent.Event, _ inboxtest.Data) error {
+						_, err := pool.Exec(ctx, insertParcel, e.Key, 1)
+						return err
+					})
+				return mux
+			},
+			Migrations: []migrations.Set{parcelTable},
+			Events:     []cloudevent.Event{inboxtest.Named("id-1", "a")},
+			Tables:     []string{"parcel"}, Except: []string{"parcel.at"},
+		})
+	}))
+	// Output:
+	// the handlers are not idempotent: each event twice, failing behind each statement, 1 in a transaction
+	// table parcel has 2 rows and not 1; the first that differs
+	//   once: none
+	//   now:  {"key": "a", "sent": 1}
+	// A handler's effect belongs into its transaction; a column that may differ into Except.
+}
+
+// exampleTB is the test of an Example.
+type exampleTB struct {
+	testing.TB
+	cleanups *[]func()
+}
+
+func (exampleTB) Helper()                  {}
+func (exampleTB) Failed() bool             { return false }
+func (exampleTB) Context() context.Context { return context.Background() }
+func (t exampleTB) Cleanup(f func())       { *t.cleanups = append(*t.cleanups, f) }
+
+func (t exampleTB) end() {
+	for _, f := range slices.Backward(*t.cleanups) {
+		f()
+	}
+}
+
+var parcelTable = migrations.Set{Name: "parcel", FS: fstest.MapFS{"0001_parcel.sql": {Data: []byte(
+	"-- +goose Up\ncreate table parcel (key text, sent int, at timestamptz default clock_timestamp());\n")}}}

@@ -1,0 +1,254 @@
+package inboxtest
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/pgtest"
+)
+
+// Idempotence is what [RequireIdempotent] checks. Handlers, Migrations, Events and Tables are required.
+type Idempotence struct {
+	// Handlers are the consumer's. It is called once for each database that they are tried on.
+	Handlers func(pool *pgxpool.Pool) *inbox.Mux
+	// Migrations make the handlers' tables; the inbox's own are added.
+	Migrations []migrations.Set
+	// Configure changes the inbox's configuration, such as [Versioned].
+	Configure func(*inbox.Config)
+	// Prepare fills each database before the first event: with what the handlers expect to find.
+	Prepare func(t testing.TB, pool *pgxpool.Pool)
+	// Events are delivered in this order, as one partition.
+	Events []cloudevent.Event
+	// AcrossKeys says that the order of events of different keys matters to the handlers. A broker does not keep it where
+	// the keys are on several partitions. Without it the order across keys is changed, too.
+	AcrossKeys bool
+	// Tables are those whose rows must come to the same, and Except their columns, "table.column", that may differ:
+	// times of the clock, random ids.
+	Tables, Except []string
+}
+
+// way is one in which the same events may reach the handlers.
+type way struct {
+	name  string
+	order []int // of the events; nil: as they are
+	batch int   // events per transaction
+	twice bool  // each event is delivered again, right behind itself, and the whole partition at the end
+	fail  bool  // each event fails before and behind each statement of its handler, each time with its transaction
+}
+
+// RequireIdempotent fails the test when the tables depend on how often, in which transactions and between which others
+// the events were handled. It delivers them once, in order; then, on a database of its own for each way, in
+// transactions of one, three and all events: each twice, and the whole partition again; the same with a failure behind
+// each statement of each handler, which is then tried again from the beginning. At last it delivers them with the
+// events of other keys in between, and then key by key. What a handler does beside its transaction, or keeps for
+// itself, is found by that. The failure shows the first row that differs.
+//
+// A failure is injected into what goes through the pool that the handlers are made with, in the goroutine that calls
+// them.
+func RequireIdempotent(t testing.TB, of Idempotence) {
+	t.Helper()
+	once := of.play(t, way{name: "once", batch: 1})
+	for _, w := range of.ways() {
+		if difference := compare(of.Tables, once, of.play(t, w)); difference != "" {
+			t.Fatalf("the handlers are not idempotent: %s, %d in a transaction\n%s\nA handler's effect belongs into its "+
+				"transaction; a column that may differ into Except.", w.name, w.batch, difference)
+		}
+	}
+}
+
+func (of Idempotence) ways() (ways []way) {
+	batches := []int{1, 3, len(of.Events)}
+	slices.Sort(batches)
+	for _, batch := range slices.Compact(batches) {
+		ways = append(ways, way{name: "each event twice", batch: batch, twice: true})
+	}
+	for _, batch := range slices.Compact([]int{1, len(of.Events)}) { // a batch that fails goes on one by one
+		ways = append(ways, way{
+			name: "each event twice, failing behind each statement", batch: batch, twice: true, fail: true,
+		})
+	}
+	if !of.AcrossKeys {
+		ways = append(ways,
+			way{name: "with other keys in between", batch: 1, order: of.inTurns()},
+			way{name: "key by key", batch: 1, order: of.byKey()})
+	}
+	return ways
+}
+
+// keys are the keys in the order in which they come first, with the places of their events.
+func (of Idempotence) keys() (places [][]int) {
+	at := map[string]int{}
+	for i, e := range of.Events {
+		if _, known := at[e.Key]; !known {
+			at[e.Key] = len(places)
+			places = append(places, nil)
+		}
+		places[at[e.Key]] = append(places[at[e.Key]], i)
+	}
+	return places
+}
+
+func (of Idempotence) byKey() []int { return slices.Concat(of.keys()...) }
+
+// inTurns takes an event of each key, then the next one of each.
+func (of Idempotence) inTurns() (order []int) {
+	for keys, n := of.keys(), 0; len(order) < len(of.Events); n++ {
+		for _, places := range keys {
+			if n < len(places) {
+				order = append(order, places[n])
+			}
+		}
+	}
+	return order
+}
+
+// play delivers the events in that way and returns the tables' rows.
+func (of Idempotence) play(t testing.TB, w way) map[string][]string {
+	t.Helper()
+	statements := &statements{allowed: map[string]int{}}
+	pool := statements.pool(t, pgtest.New(t, of.sets()...))
+	if of.Prepare != nil {
+		of.Prepare(t, pool)
+	}
+	var gone []string // what was given up says why a row is missing
+	cfg := inbox.Config{
+		Consumer: "idempotence", Pool: pool, Batch: w.batch, HandlerTimeout: WaitLimit,
+		RetryMin: time.Millisecond, RetryMax: time.Millisecond, Log: slog.New(slog.DiscardHandler),
+		Host: &Host{OnOutcome: func(e cloudevent.Event, outcome inbox.Outcome) {
+			if outcome != inbox.Applied && outcome != inbox.Duplicate && outcome != inbox.Stale {
+				gone = append(gone, fmt.Sprintf("event %s: %s", e.ID, outcome))
+			}
+		}},
+	}
+	mux := of.Handlers(pool)
+	cfg.Handlers = mux
+	if of.Configure != nil {
+		of.Configure(&cfg)
+	}
+	in, err := inbox.New(cfg)
+	if err != nil {
+		t.Fatalf("make inbox: %v", err)
+	}
+	next := mux.HandleMessage
+	if w.fail {
+		next = statements.around(next)
+	}
+	handle := in.BatchMiddleware(next)
+	for msgs := of.messages(t, w); len(msgs) > 0; {
+		n := min(w.batch, len(msgs))
+		if _, err := handle(t.Context(), msgs[:n]); err != nil {
+			t.Fatalf("deliver events: %v", err)
+		}
+		msgs = msgs[n:]
+	}
+	if err := in.Close(t.Context()); err != nil {
+		t.Fatalf("close inbox: %v", err)
+	}
+	if len(gone) > 0 {
+		t.Fatalf("%s: not every event was applied: %q", w.name, gone)
+	}
+	return of.rows(t, pool)
+}
+
+// messages are the events as they lie on the partition. What comes twice has the offset that it had.
+func (of Idempotence) messages(t testing.TB, w way) (msgs []*message.Message) {
+	t.Helper()
+	var order []int
+	for i := range of.Events {
+		if w.order != nil {
+			i = w.order[i]
+		}
+		order = append(order, i)
+		if w.twice {
+			order = append(order, i)
+		}
+	}
+	if w.twice {
+		order = append(order, order...)
+	}
+	for _, i := range order {
+		msg := of.Events[i].Message()
+		msg.SetContext(cloudevent.WithOrigin(t.Context(), cloudevent.Origin{
+			Group: "idempotence", Topic: "idempotence", Offset: int64(i), Time: of.Events[i].Time,
+			Key: []byte(of.Events[i].Key),
+		}))
+		msgs = append(msgs, msg)
+	}
+	return msgs
+}
+
+// sets are the migrations, the inbox's before those that the service lists.
+func (of Idempotence) sets() []migrations.Set {
+	sets := slices.Clone(of.Migrations)
+	for _, needed := range []migrations.Set{migrations.Inbox, migrations.Audit} {
+		has := func(s migrations.Set) bool { return s.Name == needed.Name }
+		if !slices.ContainsFunc(sets, has) {
+			sets = slices.Insert(sets, 0, needed)
+		}
+	}
+	return sets
+}
+
+// rows are those of each table, as JSON, in the order of that text.
+func (of Idempotence) rows(t testing.TB, pool *pgxpool.Pool) map[string][]string {
+	t.Helper()
+	found := map[string][]string{}
+	for _, table := range of.Tables {
+		var except []string
+		for _, column := range of.Except {
+			if rest, is := strings.CutPrefix(column, table+"."); is {
+				except = append(except, rest)
+			}
+		}
+		list, err := readRows(t.Context(), pool, table, except)
+		if err != nil {
+			t.Fatalf("read %s: %v", table, err)
+		}
+		found[table] = list
+	}
+	return found
+}
+
+func readRows(ctx context.Context, pool *pgxpool.Pool, table string, except []string) ([]string, error) {
+	sql := `select (to_jsonb(t) - $1::text[])::text from ` + pgx.Identifier{table}.Sanitize() + ` t`
+	rows, err := pool.Query(ctx, sql, append([]string{}, except...))
+	if err != nil {
+		return nil, err
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	slices.Sort(list)
+	return list, err
+}
+
+// compare tells the first difference; "" is none.
+func compare(tables []string, once, now map[string][]string) string {
+	for _, table := range tables {
+		a, b := once[table], now[table]
+		for i := range max(len(a), len(b)) {
+			if row(a, i) != row(b, i) {
+				return fmt.Sprintf("table %s has %d rows and not %d; the first that differs\n  once: %s\n  now:  %s",
+					table, len(b), len(a), row(a, i), row(b, i))
+			}
+		}
+	}
+	return ""
+}
+
+func row(rows []string, i int) string {
+	if i >= len(rows) {
+		return "none"
+	}
+	return rows[i]
+}

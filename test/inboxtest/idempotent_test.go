@@ -1,0 +1,147 @@
+package inboxtest_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/failtest"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/inboxtest"
+	"example.com/twinbox/test/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// failureOf is what the check fails with; "" is nothing.
+func failureOf(t *testing.T, of inboxtest.Idempotence) string {
+	t.Helper()
+	return failtest.Text(t, func(t testing.TB) { inboxtest.RequireIdempotent(t, of) })
+}
+
+// parcels are handlers that do that for each event.
+func parcels(
+	do func(ctx context.Context, pool *pgxpool.Pool, tx pgx.Tx, e cloudevent.Event) error,
+) inboxtest.Idempotence {
+	return inboxtest.Idempotence{
+		Handlers: func(pool *pgxpool.Pool) *inbox.Mux {
+			mux := inbox.NewMux()
+			inbox.Handle(mux, inboxtest.Event,
+				func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ inboxtest.Data) error {
+					return do(ctx, pool, tx, e)
+				})
+			return mux
+		},
+		Migrations: []migrations.Set{parcelTable},
+		Events: []cloudevent.Event{
+			inboxtest.Named("id-1", "a"), inboxtest.Named("id-2", "b"),
+			inboxtest.Named("id-3", "a"), inboxtest.Named("id-4", "c"),
+		},
+		Tables: []string{"parcel"}, Except: []string{"parcel.at"},
+	}
+}
+
+const insertParcel = `insert into parcel (key, sent) values ($1, $2)`
+
+func TestAHandlerThatKeepsToItsTransactionIsIdempotent(t *testing.T) {
+	t.Parallel()
+	require.Empty(t, failureOf(t, parcels(
+		func(ctx context.Context, _ *pgxpool.Pool, tx pgx.Tx, e cloudevent.Event) error {
+			_, err := tx.Exec(ctx, insertParcel, e.Key, 1)
+			return err
+		})))
+}
+
+func TestAWriteBesideTheTransactionIsFound(t *testing.T) {
+	t.Parallel()
+	text := failureOf(t, parcels(func(ctx context.Context, pool *pgxpool.Pool, _ pgx.Tx, e cloudevent.Event) error {
+		_, err := pool.Exec(ctx, insertParcel, e.Key, 1)
+		return err
+	}))
+	require.Equal(t, "the handlers are not idempotent: each event twice, failing behind each statement, "+
+		`1 in a transaction
+table parcel has 8 rows and not 4; the first that differs
+  once: {"key": "b", "sent": 1}
+  now:  {"key": "a", "sent": 1}
+A handler's effect belongs into its transaction; a column that may differ into Except.`, text)
+}
+
+func TestWhatAHandlerKeepsForItselfIsFound(t *testing.T) {
+	t.Parallel()
+	var calls int
+	text := failureOf(t, parcels(func(ctx context.Context, _ *pgxpool.Pool, tx pgx.Tx, e cloudevent.Event) error {
+		calls++
+		_, err := tx.Exec(ctx, insertParcel, e.Key, calls)
+		return err
+	}))
+	require.True(t, strings.HasPrefix(text, "the handlers are not idempotent: each event"), text)
+	require.Contains(t, text, `once: {"key": "a", "sent": 1}`)
+}
+
+func TestAColumnOfTheClockBelongsIntoExcept(t *testing.T) {
+	t.Parallel()
+	of := parcels(func(ctx context.Context, _ *pgxpool.Pool, tx pgx.Tx, e cloudevent.Event) error {
+		_, err := tx.Exec(ctx, insertParcel, e.Key, 1)
+		return err
+	})
+	of.Except = nil
+	require.Contains(t, failureOf(t, of), "a column that may differ into Except")
+}
+
+// A failure behind the whole handler would not find it: the handler forgets what it has done when it is through.
+func TestWhatAHandlerKeepsBetweenTwoStatementsIsFound(t *testing.T) {
+	t.Parallel()
+	inserted := map[string]bool{}
+	text := failureOf(t, parcels(func(ctx context.Context, _ *pgxpool.Pool, tx pgx.Tx, e cloudevent.Event) error {
+		if !inserted[e.ID] {
+			if _, err := tx.Exec(ctx, insertParcel, e.Key, 0); err != nil {
+				return err
+			}
+			inserted[e.ID] = true
+		}
+		_, err := tx.Exec(ctx, `update parcel set sent = 1`)
+		if err == nil {
+			delete(inserted, e.ID)
+		}
+		return err
+	}))
+	require.Equal(t, `the handlers are not idempotent: each event twice, failing behind each statement, 1 in a transaction
+table parcel has 0 rows and not 4; the first that differs
+  once: {"key": "a", "sent": 1}
+  now:  none
+A handler's effect belongs into its transaction; a column that may differ into Except.`, text)
+}
+
+func TestAnOrderAcrossKeysIsFound(t *testing.T) {
+	t.Parallel()
+	of := parcels(func(ctx context.Context, _ *pgxpool.Pool, tx pgx.Tx, e cloudevent.Event) error {
+		_, err := tx.Exec(ctx, `insert into parcel (key, sent) select $1, count(*) from parcel`, e.Key)
+		return err
+	})
+	text := failureOf(t, of)
+	require.Equal(t, `the handlers are not idempotent: with other keys in between, 1 in a transaction
+table parcel has 4 rows and not 4; the first that differs
+  once: {"key": "a", "sent": 2}
+  now:  {"key": "a", "sent": 3}
+A handler's effect belongs into its transaction; a column that may differ into Except.`, text)
+	of.AcrossKeys = true
+	require.Empty(t, failureOf(t, of))
+}
+
+// An event that the handlers refuse would make all ways alike.
+func TestAnEventThatIsGivenUpIsNoProof(t *testing.T) {
+	t.Parallel()
+	text := failureOf(t, parcels(func(_ context.Context, _ *pgxpool.Pool, _ pgx.Tx, e cloudevent.Event) error {
+		if e.ID == "id-3" {
+			return inbox.Permanent(context.DeadlineExceeded)
+		}
+		return nil
+	}))
+	require.Equal(t, `once: not every event was applied: ["event id-3: dead"]`, text)
+}

@@ -1,0 +1,225 @@
+// Package inboxtest gives tests an inbox on a database of their own, and events to deliver to it.
+package inboxtest
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/deadletter"
+	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/pgtest"
+)
+
+// How long tests wait for what must come, and how often they look.
+const (
+	WaitLimit = 30 * time.Second
+	PollEvery = 2 * time.Millisecond
+)
+
+// Bundle is a database with the inbox and a ledger of effects. The ledger has no unique constraint: what counts
+// effects must not be able to prevent one.
+type Bundle struct {
+	Pool     *pgxpool.Pool
+	Config   inbox.Config
+	Host     *Host // in Config
+	Registry *prometheus.Registry
+}
+
+// New returns a bundle on a database of its own.
+func New(t *testing.T) *Bundle {
+	t.Helper()
+	pool := pgtest.New(t, migrations.Inbox, migrations.Audit)
+	_, err := pool.Exec(t.Context(), `create table ledger (n bigint generated always as identity, event_id text)`)
+	require.NoError(t, err)
+	return On(pool)
+}
+
+// On is a bundle on a database that has the tables.
+func On(pool *pgxpool.Pool) *Bundle {
+	registry, host := prometheus.NewRegistry(), &Host{}
+	return &Bundle{Pool: pool, Registry: registry, Host: host, Config: inbox.Config{
+		Consumer:       "test",
+		Pool:           pool,
+		Host:           host,
+		HandlerTimeout: WaitLimit, // no handler is late because the machine stood still
+		RetryMin:       time.Millisecond,
+		RetryMax:       2 * time.Millisecond,
+		Log:            slog.New(slog.DiscardHandler),
+		Registerer:     registry,
+	}}
+}
+
+// Inbox is one of the bundle's configuration.
+func (b *Bundle) Inbox(t *testing.T) *inbox.Inbox {
+	t.Helper()
+	in, err := inbox.New(b.Config)
+	require.NoError(t, err)
+	return in
+}
+
+// Deliver runs one message through the middleware and a Mux with the handler, as a Router would.
+func (b *Bundle) Deliver(t *testing.T, msg *message.Message, handler HandlerFunc) error {
+	t.Helper()
+	mux := inbox.NewMux()
+	inbox.Handle(mux, Event, handler)
+	return Deliver(b.Inbox(t), mux, msg)
+}
+
+// Deliver runs one message through the middleware and the Mux.
+func Deliver(in *inbox.Inbox, mux *inbox.Mux, msg *message.Message) error {
+	_, err := in.Middleware(mux.HandleMessage)(msg)
+	return err
+}
+
+// Effects is how often the event had its effect.
+func (b *Bundle) Effects(t *testing.T, eventID string) int {
+	t.Helper()
+	return b.Count(t, `select count(*) from ledger where event_id = $1`, eventID)
+}
+
+// Note writes the effect of an id, for [inbox.Inbox.Process].
+func (b *Bundle) Note(eventID string) func(context.Context, pgx.Tx) error {
+	return func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `insert into ledger (event_id) values ($1)`, eventID)
+		return err
+	}
+}
+
+// Exec runs a statement.
+func (b *Bundle) Exec(t *testing.T, sql string, args ...any) {
+	t.Helper()
+	_, err := b.Pool.Exec(t.Context(), sql, args...)
+	require.NoError(t, err)
+}
+
+// Count reads a number.
+func (b *Bundle) Count(t *testing.T, sql string, args ...any) (n int) {
+	t.Helper()
+	require.NoError(t, b.Pool.QueryRow(t.Context(), sql, args...).Scan(&n))
+	return n
+}
+
+// List reads a column of text; it is empty, not nil, without rows.
+func (b *Bundle) List(t *testing.T, sql string, args ...any) []string {
+	t.Helper()
+	rows, err := b.Pool.Query(t.Context(), sql, args...)
+	require.NoError(t, err)
+	list, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	return append([]string{}, list...)
+}
+
+// Host is an [inbox.Host] whose methods are functions; nil ones do what [inbox.Standalone] does.
+type Host struct {
+	inbox.Standalone
+	OnOutcome func(cloudevent.Event, inbox.Outcome)
+	OnPause   func(ctx context.Context, failure error)
+	Copy      func(context.Context, pgx.Tx, deadletter.Letter) error
+}
+
+// Handled implements [inbox.Host].
+func (h *Host) Handled(event cloudevent.Event, outcome inbox.Outcome) {
+	if h.OnOutcome != nil {
+		h.OnOutcome(event, outcome)
+	}
+}
+
+// Pause implements [inbox.Host].
+func (h *Host) Pause(ctx context.Context, failure error, d time.Duration) error {
+	if h.OnPause != nil {
+		h.OnPause(ctx, failure)
+	}
+	return h.Standalone.Pause(ctx, failure, d)
+}
+
+// CopyDeadLetter implements [inbox.Host].
+func (h *Host) CopyDeadLetter(ctx context.Context, tx pgx.Tx, letter deadletter.Letter) error {
+	if h.Copy == nil {
+		return nil
+	}
+	return h.Copy(ctx, tx, letter)
+}
+
+// Only are Handlers of one type.
+type Only string
+
+// Accepts implements [inbox.Handlers].
+func (o Only) Accepts(eventType string) bool { return eventType == string(o) }
+
+// OnGap implements [inbox.Handlers].
+func (Only) OnGap(string) inbox.GapPolicy { return "" }
+
+// Type is the type of the events.
+const Type = "com.example.test.v1"
+
+// Event is their declaration.
+var Event = cloudevent.Define[Data](cloudevent.Declaration{Type: Type})
+
+// Data is their payload.
+type Data struct {
+	Value string `json:"value"`
+}
+
+// HandlerFunc handles them.
+type HandlerFunc = func(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data Data) error
+
+// Effect is the handler that does something countable.
+func Effect(ctx context.Context, tx pgx.Tx, event cloudevent.Event, _ Data) error {
+	_, err := tx.Exec(ctx, `insert into ledger (event_id) values ($1)`, event.ID)
+	return err
+}
+
+// NewEvent returns an event with an id of its own.
+func NewEvent() cloudevent.Event {
+	return cloudevent.Event{
+		ID: uuid.Must(uuid.NewV7()).String(), Source: "/test", Type: Type, Key: "key-1",
+		Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Data: []byte(`{"value":"a"}`),
+	}
+}
+
+// Named is an event with that id and key.
+func Named(id, key string) cloudevent.Event {
+	e := NewEvent()
+	e.ID, e.Key = id, key
+	return e
+}
+
+// At is an event whose UUIDv7 says that time.
+func At(when time.Time) cloudevent.Event {
+	e := NewEvent()
+	e.ID = IDAt(when)
+	return e
+}
+
+// IDAt is a UUIDv7 of that time.
+func IDAt(when time.Time) string {
+	u := uuid.Must(uuid.NewV7())
+	ms := when.UnixMilli()
+	for i := range 6 {
+		u[i] = byte(ms >> (40 - 8*i))
+	}
+	return u.String()
+}
+
+// Record is the event as a subscriber hands it over.
+func Record(t *testing.T, e cloudevent.Event, offset int64) *message.Message {
+	t.Helper()
+	m := e.Message()
+	m.SetContext(cloudevent.WithOrigin(t.Context(), cloudevent.Origin{
+		Group: "local.test", Topic: "topic-1", Partition: 2, Offset: offset, Time: e.Time,
+		Key:     []byte(e.Key),
+		Headers: []cloudevent.Header{{Name: "x", Value: []byte("1")}, {Name: "x", Value: []byte{0xff, 0x00}}},
+	}))
+	return m
+}

@@ -1,0 +1,115 @@
+package kafkatest
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/porttest"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/test/kafkatest/kfake"
+)
+
+// Event is a message with the key and a UUID that says which one of the key it is.
+func Event(key string, n int) *message.Message {
+	return cloudevent.Event{
+		ID:      fmt.Sprintf("%s-%d", key, n),
+		Source:  "/test",
+		Type:    "com.example.test.v1",
+		Key:     key,
+		Time:    time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Version: int64(n),
+		Data:    []byte(fmt.Sprintf(`{"n":%d}`, n)),
+	}.Message()
+}
+
+// Events are n messages, round robin over the keys.
+func Events(n int, keys ...string) []*message.Message {
+	msgs := make([]*message.Message, n)
+	for i := range msgs {
+		msgs[i] = Event(keys[i%len(keys)], i/len(keys)+1)
+	}
+	return msgs
+}
+
+// Keys are the names of n keys.
+func Keys(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("key-%03d", i)
+	}
+	return names
+}
+
+// Restartable returns how to start an in-process broker, and to start it again once it is closed: where the last one
+// listened, on its data.
+func Restartable(t testing.TB) (start func() (*kfake.Cluster, []string)) {
+	t.Helper()
+	_, port, err := net.SplitHostPort(porttest.Reserve(t))
+	require.NoError(t, err)
+	number, err := strconv.Atoi(port)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	return func() (*kfake.Cluster, []string) { return Fake(t, kfake.DataDir(dir), kfake.Ports(number)) }
+}
+
+// SignupEvents are n events of 100 keys with payloads as large as those of signups.
+func SignupEvents(n int) []*message.Message {
+	msgs := Events(n, Keys(100)...)
+	for _, msg := range msgs {
+		msg.Payload = fmt.Appendf(nil, `{"user_id":"%s","email":"%s@example.org","name":"%s","registered_at":"2026-%s",`+
+			`"verification":{"token_id":"%s","expires_in":86400},"locale":"en-GB","source":"web"}`,
+			uuid.NewString(), uuid.NewString()[:8], uuid.NewString()[:13], uuid.NewString()[:18], uuid.NewString())
+	}
+	return msgs
+}
+
+// IDs are the messages' ids.
+func IDs(msgs []*message.Message) []string {
+	ids := make([]string, len(msgs))
+	for i, msg := range msgs {
+		ids[i] = msg.UUID
+	}
+	return ids
+}
+
+// LogOf is what a topic holds, per key in the order of the log.
+func LogOf(t testing.TB, brokers []string, topic string, n int) map[string][]string {
+	t.Helper()
+	byKey := map[string][]string{}
+	for _, record := range ReadAll(t, brokers, topic, n) {
+		byKey[string(record.Key)] = append(byKey[string(record.Key)], string(record.Headers[0].Value))
+	}
+	return byKey
+}
+
+// Sent is what the log must be when every message was written once, in order.
+func Sent(msgs ...*message.Message) map[string][]string {
+	byKey := map[string][]string{}
+	for _, msg := range msgs {
+		byKey[msg.Metadata["record_key"]] = append(byKey[msg.Metadata["record_key"]], msg.UUID)
+	}
+	return byKey
+}
+
+// RequireOrder checks that all messages are there and that the first occurrences of every key are in order.
+func RequireOrder(t *testing.T, msgs []*message.Message, byKey map[string][]string) {
+	t.Helper()
+	firsts := map[string][]string{}
+	for key, ids := range byKey {
+		seen := map[string]bool{}
+		for _, id := range ids {
+			if !seen[id] {
+				firsts[key] = append(firsts[key], id)
+			}
+			seen[id] = true
+		}
+	}
+	require.Equal(t, Sent(msgs...), firsts)
+}

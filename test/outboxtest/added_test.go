@@ -1,0 +1,141 @@
+package outboxtest_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/failtest"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/outboxtest"
+	"example.com/twinbox/test/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+type shipped struct {
+	Parcel string `json:"parcel"`
+}
+
+var (
+	parcelShipped = cloudevent.Define[shipped](cloudevent.Declaration{
+		Type: "shop.parcel-shipped.v1", Topic: "shop.parcels.v1", Source: "/shop",
+	})
+	parcelLost = cloudevent.Define[shipped](cloudevent.Declaration{
+		Type: "shop.parcel-lost.v1", Topic: "shop.parcels.v1", Source: "/shop",
+	})
+)
+
+func ship(t *testing.T, of cloudevent.Definition[shipped], key string) cloudevent.Event {
+	t.Helper()
+	e, err := of.New(key, 0, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), shipped{Parcel: key + "!"})
+	require.NoError(t, err)
+	return e
+}
+
+func TestTheOneEventIsDecoded(t *testing.T) {
+	t.Parallel()
+	o, pool := outboxtest.New(t), outboxtest.Database(t)
+	tx := outboxtest.Begin(t, pool)
+	_, err := o.Add(t.Context(), tx, ship(t, parcelShipped, "a"), ship(t, parcelShipped, "b"), ship(t, parcelLost, "a"))
+	require.NoError(t, err)
+
+	require.Equal(t, shipped{"a!"}, outboxtest.RequireAdded(t, tx, parcelShipped, outboxtest.Key("a")))
+	require.Equal(t, shipped{"a!"}, outboxtest.RequireAdded(t, tx, parcelLost))
+	outboxtest.RequireNone(t, tx, outboxtest.Key("c"))
+	outboxtest.RequireNone(t, pool) // nothing is committed
+	added := outboxtest.Added(t, tx, outboxtest.Key("a"))
+	require.Len(t, added, 2)
+	require.Equal(t, []any{"shop.parcel-lost.v1", int64(2), "/shop", "shop.parcels.v1"},
+		[]any{added[1].Type, added[1].Version, added[1].Source, added[1].Topic})
+}
+
+func TestWhatARequirementOnTheOutboxFailsWith(t *testing.T) {
+	t.Parallel()
+	o, pool := outboxtest.New(t), outboxtest.Database(t)
+	requireText := func(db outboxtest.DB, want string) {
+		t.Helper()
+		require.Equal(t, want, failtest.Text(t, func(t testing.TB) {
+			outboxtest.RequireAdded(t, db, parcelShipped, outboxtest.Key("a"))
+		}))
+	}
+	const none = "no event was added with type shop.parcel-shipped.v1, key a; "
+	requireText(pool, none+"the outbox is empty")
+
+	tx := outboxtest.Begin(t, pool)
+	_, err := o.Add(t.Context(), tx, ship(t, parcelShipped, "a"))
+	require.NoError(t, err)
+	requireText(pool, none+"the outbox is empty\n"+
+		"A transaction of another connection has added events and is open: look into that one, or commit it before.")
+	requireText(tx, "")
+	require.NoError(t, tx.Rollback(t.Context()))
+
+	outboxtest.Commit(t, o, pool, ship(t, parcelShipped, "b"), ship(t, parcelLost, "a"))
+	requireText(pool, none+`the outbox has
+  shop.parcel-shipped.v1 b v1 {"parcel":"b!"}
+  shop.parcel-lost.v1 a v1 {"parcel":"a!"}`)
+
+	outboxtest.Commit(t, o, pool, ship(t, parcelShipped, "a"), ship(t, parcelShipped, "a"))
+	requireText(pool, `2 events were added with type shop.parcel-shipped.v1, key a, and one was to be:
+  shop.parcel-shipped.v1 a v2 {"parcel":"a!"}
+  shop.parcel-shipped.v1 a v3 {"parcel":"a!"}`)
+
+	require.Equal(t, `no event was to be added with type shop.parcel-lost.v1; the outbox has
+  shop.parcel-lost.v1 a v1 {"parcel":"a!"}`, failtest.Text(t, func(t testing.TB) {
+		outboxtest.RequireNone(t, pool, outboxtest.Type(parcelLost))
+	}))
+}
+
+func TestOnlyTheLastEventsOfALongOutboxAreShown(t *testing.T) {
+	t.Parallel()
+	o, pool := outboxtest.New(t), outboxtest.Database(t)
+	outboxtest.CommitMany(t, o, pool, 30, 30)
+	text := failtest.Text(t, func(t testing.TB) { outboxtest.RequireNone(t, pool) })
+	require.Regexp(t, `^no event was to be added with anything; the outbox has 30, of which the last are\n`, text)
+	require.Len(t, regexp.MustCompile(`(?m)^  test`).FindAllString(text, -1), 20)
+}
+
+func TestAPayloadOfAnotherFormIsShown(t *testing.T) {
+	t.Parallel()
+	o, pool := outboxtest.New(t), outboxtest.Database(t)
+	e := ship(t, parcelShipped, "a")
+	e.Data = []byte(`{"parcel":1}`)
+	outboxtest.Commit(t, o, pool, e)
+	require.Regexp(t, `^event [-0-9a-f]{36}: the payload does not decode into outboxtest_test.shipped: "/parcel" is of `+
+		`another type\nshop.parcel-shipped.v1 a v1 \{"parcel":1\}$`, failtest.Text(t, func(t testing.TB) {
+		outboxtest.RequireAdded(t, pool, parcelShipped)
+	}))
+}
+
+// What a transaction has added is seen in it, and by others once it is committed.
+func ExampleRequireAdded() {
+	pool, drop := pgtest.Open(migrations.Outbox)
+	defer drop()
+	ctx, t := context.Background(), exampleTB{}
+	o, _ := outbox.New(outbox.Config{})
+	_ = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		event, _ := parcelShipped.New("a", 0, time.Now(), shipped{Parcel: "a!"})
+		_, err := o.Add(ctx, tx, event)
+		for _, e := range outboxtest.Added(t, tx, outboxtest.Key("a")) {
+			fmt.Println(outboxtest.Line(e))
+		}
+		return err
+	})
+	fmt.Println(outboxtest.RequireAdded(t, pool, parcelShipped).Parcel)
+	// Output:
+	// shop.parcel-shipped.v1 a v1 {"parcel":"a!"}
+	// a!
+}
+
+// exampleTB is the test of an Example.
+type exampleTB struct{ testing.TB }
+
+func (exampleTB) Helper()                  {}
+func (exampleTB) Context() context.Context { return context.Background() }

@@ -1,0 +1,166 @@
+package servicetest
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafka/admin"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/pgtest"
+)
+
+// Part is a service of a [System].
+type Part struct {
+	eventing.Described
+	// Environ is what the service needs beside a database, a broker and addresses to listen on; it has the last word.
+	Environ []string
+}
+
+// System is services that run in this process, each on a database of its own, on one broker.
+type System struct {
+	t     testing.TB
+	parts []*part
+	limit time.Duration
+}
+
+// part is a service while it runs.
+type part struct {
+	name     string
+	pool     *pgxpool.Pool
+	lags     eventing.Lags
+	at       service.Listening
+	warnings *warnings
+}
+
+// patient lets a machine stand still for some seconds without a member being given up or a record published twice.
+var patient = []string{
+	"HTTP_ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0", "KAFKA_SESSION_TIMEOUT=1m", "KAFKA_PUBLISH_TIMEOUT=20s",
+	"OUTBOX_LEASE=40s", "SMTP_TIMEOUT=15s", "MAIL_POLL=50ms",
+}
+
+// Start migrates a database for each service, makes the topics of all of them, and returns when each listens. They stop
+// with the test, in the reverse order. When the test fails, its log has what was under way, the stories of the keys
+// that were written last, and what the services warned of.
+//
+// The package's TestMain is pgtest.Main; where TWINBOX_TEST_KAFKA may name a real broker, around kafkatest.With.
+func Start(t testing.TB, services ...Part) *System {
+	t.Helper()
+	s := &System{t: t, limit: waittest.Limit}
+	environ := append([]string{
+		"KAFKA_BROKERS=" + kafkatest.Brokers(t)[0], "ENVIRONMENT=" + strings.ToLower(rand.Text()), kafkatest.Edge(),
+	}, patient...)
+	var topics []kafka.Topic
+	var client kafka.Config
+	instances := make([]*eventing.Instance, len(services))
+	for i, of := range services {
+		p := &part{name: of.Name, pool: pgtest.New(t, of.Migrations...), warnings: &warnings{}}
+		s.parts = append(s.parts, p)
+		var err error
+		instances[i], err = of.Load(known(of, append(environ, "DATABASE_URL="+pgtest.DSN(p.pool))))
+		if err != nil {
+			t.Fatalf("configure %s: %v", of.Name, err)
+		}
+		topics, client = append(topics, instances[i].Topics()...), instances[i].Client("test")
+	}
+	if err := admin.EnsureTopics(t.Context(), client, topics...); err != nil {
+		t.Fatalf("make topics: %v", err)
+	}
+	for i, p := range s.parts {
+		p.run(t, instances[i])
+	}
+	t.Cleanup(func() { // before they are stopped
+		if t.Failed() {
+			t.Log(s.report())
+		}
+	})
+	return s
+}
+
+// known leaves out what a service does not read, but for what the test itself gives it.
+func known(of Part, environ []string) (list []string) {
+	reads := of.Unset()
+	for _, entry := range environ {
+		name, _, _ := strings.Cut(entry, "=")
+		given := func(other string) bool { return strings.HasPrefix(other, name+"=") }
+		if reads.Reads(name) && !slices.ContainsFunc(of.Environ, given) {
+			list = append(list, entry)
+		}
+	}
+	return append(list, of.Environ...)
+}
+
+// run runs the service until the test ends, and returns when it listens.
+func (p *part) run(t testing.TB, instance *eventing.Instance) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	listening, ended := make(chan service.Listening, 1), make(chan error, 1)
+	host := service.Host{
+		Log:   slog.New(slog.NewTextHandler(p.warnings, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Ready: func(at service.Listening) { listening <- at },
+	}
+	instance.Opened = func(lags eventing.Lags) { p.lags = lags }
+	go func() { ended <- instance.Run(ctx, host) }()
+	select {
+	case p.at = <-listening:
+		t.Cleanup(func() {
+			stop()
+			if err := <-ended; err != nil {
+				t.Errorf("%s ended with %v", p.name, err)
+			}
+		})
+	case err := <-ended:
+		stop()
+		t.Fatalf("%s did not start: %v\n%s", p.name, err, p.warnings)
+	}
+}
+
+func (s *System) part(name string) *part {
+	s.t.Helper()
+	for _, p := range s.parts {
+		if p.name == name {
+			return p
+		}
+	}
+	s.t.Fatalf("no service %s was started", name)
+	return nil
+}
+
+// API is where the service's API listens, host and port.
+func (s *System) API(name string) string { s.t.Helper(); return s.part(name).at.API }
+
+// Pool is the service's database.
+func (s *System) Pool(name string) *pgxpool.Pool { s.t.Helper(); return s.part(name).pool }
+
+// warnings keeps the end of a service's log.
+type warnings struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+const maxWarnings = 32 << 10
+
+func (w *warnings) Write(line []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text.Next(max(0, w.text.Len()+len(line)-maxWarnings))
+	return w.text.Write(line)
+}
+
+func (w *warnings) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
+}

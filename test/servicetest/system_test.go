@@ -1,0 +1,201 @@
+package servicetest_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/failtest"
+	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event/schema"
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/lease"
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/outboxtest"
+	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/servicetest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }
+
+// throw is an event of a game: two players throw a ball until it has no throws left.
+type throw struct {
+	Ball string `json:"ball"`
+	Left int    `json:"left"`
+}
+
+func (throw) Check() error                 { return nil }
+func (t throw) About() (string, time.Time) { return t.Ball, time.Time{} }
+
+const schemaID = "https://example.com/thrown.v1.json"
+
+func thrownBy(player string) cloudevent.Definition[throw] {
+	return cloudevent.Define[throw](cloudevent.Declaration{
+		Type: "game.thrown-by-" + player + ".v1", Topic: "game." + player + ".v1", Source: "/" + player, DataSchema: schemaID,
+	})
+}
+
+type settings struct {
+	AdminAddr string `env:"ADMIN_ADDR" envDefault:"127.0.0.1:0" format:"listen" doc:"listener of operators"`
+	Player    string `env:"PLAYER" doc:"who it is"`
+
+	eventing.Config
+}
+
+func (c settings) Listeners() eventing.Listeners { return eventing.Listeners{Admin: c.AdminAddr} }
+func (c settings) Topics() []kafka.Topic         { return c.Config.Topics(thrownBy(c.Player).Topic) }
+func (c settings) Rules() []config.Rule          { return c.Config.Rules() }
+
+// stuck is a ball that no player catches.
+const stuck = "stuck"
+
+// player catches what the other one throws, and throws it back.
+func player(name, other string) servicetest.Part {
+	mine, theirs := thrownBy(name), thrownBy(other)
+	s := eventing.Service[settings]{
+		Name: name, Source: mine.Source, Tables: []string{"lease"},
+		Migrations: []migrations.Set{migrations.Audit, migrations.Outbox, migrations.Inbox, migrations.Lease},
+		Contract: func() (*schema.Checker, error) {
+			return schema.Load(fstest.MapFS{"events/thrown.v1.json": {Data: []byte(`{
+				"$schema": "http://json-schema.org/draft-07/schema#", "$id": "` + schemaID + `", "type": "object"}`)}},
+				mine.Declaration, theirs.Declaration)
+		},
+		SetUp: func(node *eventing.Node, _ settings) (func(*service.Group, net.Listener), error) {
+			mux := inbox.NewMux()
+			inbox.Handle(mux, theirs, func(ctx context.Context, tx pgx.Tx, _ cloudevent.Event, got throw) error {
+				if got.Ball == stuck {
+					return failure.AsTransient(errors.New("out of reach"))
+				}
+				if got.Left == 0 {
+					return nil
+				}
+				back, err := mine.New(got.Ball, 0, time.Now(), throw{got.Ball, got.Left - 1})
+				if err != nil {
+					return err
+				}
+				_, err = node.Outbox.Add(ctx, tx, back)
+				return err
+			})
+			start := func(group *service.Group, _ net.Listener) { node.StartConsumers(group) }
+			return start, node.Consume(eventing.Consumer{
+				Name: name + ".catches", Topic: theirs.Topic, Handlers: mux,
+				OnOutcome: func(cloudevent.Event, inbox.Outcome) { node.Outbox.Committed() },
+			})
+		},
+	}
+	return servicetest.Part{Described: s.Describe(), Environ: []string{
+		"PLAYER=" + name, "INBOX_HANDLER_TIMEOUT=1s", // for which a stop waits for the ball that is stuck
+	}}
+}
+
+type game struct {
+	*servicetest.System
+	outbox *outbox.Outbox
+}
+
+func play(t *testing.T) game {
+	t.Helper()
+	return game{servicetest.Start(t, player("ann", "bob"), player("bob", "ann")), outboxtest.New(t)}
+}
+
+// begin lets a player throw.
+func (g game) begin(t *testing.T, name string, first throw) {
+	t.Helper()
+	e, err := thrownBy(name).New(first.Ball, 0, time.Now(), first)
+	require.NoError(t, err)
+	outboxtest.Commit(t, g.outbox, g.Pool(name), e)
+}
+
+// Services in process, on databases and a broker of their own.
+func ExampleStart() {
+	var t *testing.T // of the test
+	_ = func() {
+		sys := servicetest.Start(t, player("ann", "bob"), player("bob", "ann"))
+		// ... a request to sys.API("ann")
+		sys.Settle()
+		outboxtest.RequireAdded(t, sys.Pool("bob"), thrownBy("bob"))
+		servicetest.Advance(t, sys.Pool("ann"), time.Hour)
+		sys.Settle()
+		t.Log(sys.Story("red"))
+	}
+}
+
+func TestSettleWaitsForAllThatFollows(t *testing.T) {
+	t.Parallel()
+	g := play(t)
+	g.Settle() // nothing has happened
+	g.begin(t, "ann", throw{"red", 9})
+	g.begin(t, "bob", throw{"blue", 4})
+	g.Settle()
+	require.Len(t, outboxtest.Added(t, g.Pool("ann"), outboxtest.Key("red")), 5)
+	require.Len(t, outboxtest.Added(t, g.Pool("bob"), outboxtest.Key("red")), 5)
+	require.Len(t, outboxtest.Added(t, g.Pool("bob"), outboxtest.Key("blue")), 3)
+
+	story := g.Story("blue")
+	const id = `\([-0-9a-f]{36}\)`
+	require.Regexp(t, `^\d\d:\d\d:\d\d\.\d{3} bob outbox published: game.thrown-by-bob.v1 blue v1 `+id+`\n`, story)
+	require.Regexp(t, `ann ann\.catches applied: game.thrown-by-bob.v1 `+id+` at game.bob.v1/\d offset \d\n`, story)
+	require.NotContains(t, story, "red")
+	require.Equal(t, "no service knows green", g.Story("green"))
+}
+
+func TestWhatSettleFailsWith(t *testing.T) {
+	t.Parallel()
+	g := play(t)
+	g.begin(t, "ann", throw{stuck, 1})
+	require.NoError(t, pgx.BeginFunc(t.Context(), g.Pool("ann"), func(tx pgx.Tx) error {
+		return lease.Add(t.Context(), tx, "ann.letters", "id-1") // no runner carries it out
+	}))
+	var busy []string
+	waittest.Until(t, func() (settled bool) {
+		var err error
+		busy, err = g.Busy()
+		return err == nil && len(busy) == 2 && busy[0] != "ann: 1 events wait in the outbox"
+	}, busy)
+	const inFront = `bob: bob\.catches has 1 records of game\.ann\.v1/\d before it`
+	const owed = `ann: 1 effects of ann\.letters are pending`
+	text := failtest.Text(t, func(t testing.TB) { g.On(t, time.Second).Settle() })
+	require.Regexp(t, `^not settled after 1s; under way:\n  `+inFront+`\n  `+owed+`$`, text)
+
+	report := g.Report()
+	require.Regexp(t, `^under way: \["`+inFront+`" "`+owed+`"\] <nil>\nstuck of ann:\n  \d\d:`, report)
+	require.Contains(t, report, "ann outbox published: game.thrown-by-ann.v1 stuck v1")
+	require.Contains(t, report, "bob warned of:\ntime=")
+	require.Contains(t, report, "out of reach")
+}
+
+func TestWhatIsDueLaterIsNotUnderWay(t *testing.T) {
+	t.Parallel()
+	g := play(t)
+	e, err := thrownBy("ann").New("red", 0, time.Time{}, throw{"red", 0})
+	require.NoError(t, err)
+	require.NoError(t, pgx.BeginFunc(t.Context(), g.Pool("ann"), func(tx pgx.Tx) error {
+		return g.outbox.Schedule(t.Context(), tx, "red", outbox.After(time.Hour), e)
+	}))
+	g.Settle()
+	outboxtest.RequireNone(t, g.Pool("ann"))
+	servicetest.Advance(t, g.Pool("ann"), time.Hour)
+	g.Settle()
+	outboxtest.RequireAdded(t, g.Pool("ann"), thrownBy("ann"))
+	require.Contains(t, g.Story("red"), "bob bob.catches applied")
+}
+
+func TestAServiceThatWasNotStarted(t *testing.T) {
+	t.Parallel()
+	none := &servicetest.System{}
+	require.Equal(t, "no service cid was started", failtest.Text(t, func(t testing.TB) { none.On(t, 0).API("cid") }))
+}

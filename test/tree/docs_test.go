@@ -1,0 +1,230 @@
+// Package docs_test keeps the written pages true: their links lead somewhere, and the commands they name exist.
+package docs_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const root = "../.."
+
+// pages lists the Markdown files of the tree.
+func pages(t *testing.T) []string {
+	t.Helper()
+	var list []string
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && path != root:
+			return fs.SkipDir
+		case filepath.Ext(path) == ".md":
+			list = append(list, path)
+		}
+		return nil
+	}))
+	require.Contains(t, list, filepath.Join(root, "README.md"))
+	return list
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(content)
+}
+
+var link = regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	t.Parallel()
+	for _, page := range pages(t) {
+		for _, match := range link.FindAllStringSubmatch(read(t, page), -1) {
+			if strings.Contains(match[1], "://") || strings.HasPrefix(match[1], "mailto:") {
+				continue
+			}
+			_, err := os.Stat(filepath.Join(filepath.Dir(page), match[1]))
+			require.NoError(t, err, "%s links to %s", page, match[1])
+		}
+	}
+}
+
+var (
+	target  = regexp.MustCompile(`(?m)^([a-z0-9-]+):.*?## (.+)$`)
+	command = regexp.MustCompile("(?m)(?:`|^)make ([a-z][a-z0-9 -]*)")
+	program = regexp.MustCompile(`(?:go|\(GO\)) run \./([a-z/-]+)`)
+)
+
+func targets(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, match := range target.FindAllStringSubmatch(read(t, filepath.Join(root, "Makefile")), -1) {
+		found[match[1]] = match[2]
+	}
+	return found
+}
+
+func TestCommandsExist(t *testing.T) {
+	t.Parallel()
+	known := targets(t)
+	for _, page := range pages(t) {
+		if filepath.Base(page) == "CHANGELOG.md" { // tells of commands that are gone as well
+			continue
+		}
+		text := read(t, page)
+		for _, match := range command.FindAllStringSubmatch(text, -1) {
+			for name := range strings.FieldsSeq(match[1]) {
+				require.Contains(t, known, name, "%s names make %s", page, name)
+			}
+		}
+		for _, match := range program.FindAllStringSubmatch(text+read(t, filepath.Join(root, "Makefile")), -1) {
+			_, err := os.Stat(filepath.Join(root, match[1]))
+			require.NoError(t, err, "%s runs %s", page, match[1])
+		}
+	}
+}
+
+func TestMakefile_HelpListsEveryTarget(t *testing.T) {
+	t.Parallel()
+	text := read(t, filepath.Join(root, "Makefile"))
+	var phony []string
+	for _, line := range regexp.MustCompile(`(?m)^\.PHONY: ([a-z0-9 -]+)`).FindAllStringSubmatch(text, -1) {
+		phony = append(phony, strings.Fields(line[1])...)
+	}
+	documented := targets(t)
+	for _, name := range phony {
+		require.Contains(t, documented, name)
+	}
+	require.Len(t, phony, len(documented))
+
+	help := exec.CommandContext(t.Context(), "make")
+	help.Dir = root
+	output, err := help.Output()
+	require.NoError(t, err)
+	for name, what := range documented {
+		require.Regexp(t, `(?m)^  make `+name+` +`+regexp.QuoteMeta(what)+`$`, string(output))
+	}
+}
+
+// A job or a container may have no HOME; Go refuses to compile without one.
+func TestMakefile_FindsHOME(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "probe.mk")
+	require.NoError(t, os.WriteFile(file, []byte("probe:\n\t@echo $$HOME\n"), 0o600))
+	for _, env := range [][]string{{}, {"HOME="}} {
+		probe := exec.CommandContext(t.Context(), "make", "-f", "Makefile", "-f", file, "probe")
+		probe.Dir, probe.Env = root, append(env, "PATH="+os.Getenv("PATH"))
+		output, err := probe.Output()
+		require.NoError(t, err)
+		require.DirExists(t, strings.TrimSpace(string(output)))
+	}
+}
+
+// The workflow must do nothing that a person cannot do by hand, with one command each.
+func TestWorkflowCallsTheScript(t *testing.T) {
+	t.Parallel()
+	workflow := read(t, filepath.Join(root, ".github/workflows/ci.yml"))
+	runs := regexp.MustCompile(`(?m)^\s+(?:- )?run: (.+)$`).FindAllStringSubmatch(workflow, -1)
+	require.Len(t, runs, 2)
+	require.Equal(t, "bash .ci/run", runs[0][1])
+	require.Equal(t, "bash deploy/drill.sh # prints the containers' logs when it fails", runs[1][1], "what needs Docker")
+	for _, uses := range regexp.MustCompile(`uses: (\S+)`).FindAllStringSubmatch(workflow, -1) {
+		require.Regexp(t, `@[0-9a-f]{40}$`, uses[1], "a tag can be moved, a commit cannot")
+	}
+}
+
+// goBlock is Go code on a page. A block behind the name of a file is a step of the guide, which make guide compiles.
+var (
+	goBlock  = regexp.MustCompile("(?s)```go\n(.*?)```")
+	fileStep = regexp.MustCompile("(?ms)^`[^`\n]+`:\n```go\n.*?```")
+)
+
+// Go code on a page stands in the tree too, where it is compiled; indentation does not count.
+func TestGoOnPagesIsCompiled(t *testing.T) {
+	t.Parallel()
+	var sources []string
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && path != root: // where a stack may be at work
+			return fs.SkipDir
+		case filepath.Ext(path) == ".go":
+			sources = append(sources, unindented(read(t, path)))
+		}
+		return nil
+	}))
+	for _, page := range pages(t) {
+		for _, block := range goBlock.FindAllStringSubmatch(fileStep.ReplaceAllString(read(t, page), ""), -1) {
+			found := slices.ContainsFunc(sources, func(source string) bool {
+				return strings.Contains(source, unindented(block[1]))
+			})
+			require.True(t, found, "%s shows code that is nowhere else:\n%s", page, block[1])
+		}
+	}
+}
+
+// unindented begins each line at its first visible character.
+func unindented(code string) string {
+	var b strings.Builder
+	for line := range strings.Lines(code) {
+		b.WriteString(strings.TrimLeft(line, "\t "))
+	}
+	return b.String()
+}
+
+var (
+	testName = regexp.MustCompile("`(Test[A-Z]\\w+)(?:/(\\d+))?`")
+	variable = regexp.MustCompile("`([A-Z]+_[A-Z_]+)`")
+	tableRow = regexp.MustCompile(`(?m)^\| .*$`)
+)
+
+// What a page promises or denies is shown by the tests that it names.
+func TestNamedTestsExist(t *testing.T) {
+	t.Parallel()
+	known := testsOfTheTree(t)
+	acceptance := read(t, filepath.Join(root, "test/e2e/acceptance_test.go"))
+	for _, page := range []string{"ENGINE.md", "docs/from-watermill.md", "docs/contract.md"} {
+		named := testName.FindAllStringSubmatch(read(t, filepath.Join(root, page)), -1)
+		require.NotEmpty(t, named)
+		for _, match := range named {
+			require.True(t, known[match[1]], "%s names %s, which does not exist", page, match[1])
+			if number := match[2]; number != "" {
+				require.Equal(t, "TestAcceptance", match[1], page)
+				require.Contains(t, acceptance, `{"`+number+" ", "%s names test %s of the contract", page, number)
+			}
+		}
+	}
+}
+
+// Each sentence of the contract has its test, and each variable that it names is one. A row of settings says instead
+// why there is none.
+func TestTheContractNamesItsTestsAndVariables(t *testing.T) {
+	t.Parallel()
+	page := read(t, filepath.Join(root, "docs/contract.md"))
+	settings := read(t, filepath.Join(root, "docs/configuration.md"))
+	for _, match := range variable.FindAllStringSubmatch(page, -1) {
+		require.Contains(t, settings, "| `"+match[1]+"` |", "the contract names a variable that does not exist")
+	}
+	promises, _, found := strings.Cut(page, "## Settings that are asked for")
+	require.True(t, found)
+	rows := tableRow.FindAllString(promises, -1)
+	require.Greater(t, len(rows), 30)
+	for _, row := range rows {
+		if !strings.HasPrefix(row, "| what is asked") && !strings.HasPrefix(row, "| number") {
+			require.Regexp(t, testName, row, "a sentence without a test is a wish")
+		}
+	}
+	for number := range 8 {
+		require.Contains(t, promises, fmt.Sprintf("`TestAcceptance/%d`", number+1))
+	}
+}

@@ -22,8 +22,6 @@ EXPOSE 8082
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --start-interval=1s --retries=2 CMD ["/notification", "healthcheck"]
 ENTRYPOINT ["/notification"]
 
-# new: images go above this line
-# part: examples, begin
 FROM build AS build-examples
 ARG TARGETOS TARGETARCH
 RUN --mount=type=cache,target=/cache \
@@ -47,11 +45,8 @@ EXPOSE 8110 8111
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --start-interval=1s --retries=2 CMD ["/ledger", "healthcheck"]
 ENTRYPOINT ["/ledger"]
 
-# part: kv, begin
 FROM gcr.io/distroless/static-debian13:nonroot AS forwarder
 COPY --from=build-examples /out/forwarder /forwarder
 EXPOSE 8120 8121
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --start-interval=1s --retries=2 CMD ["/forwarder", "healthcheck"]
 ENTRYPOINT ["/forwarder"]
-# part: kv, end
-# part: examples, end

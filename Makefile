@@ -6,14 +6,14 @@ GO      ?= go
 # own, which no workspace takes.
 ALL      = ./... ./dev/...
 MODULES  = . dev
-ALL     += ./cmd/twinbox/... # part: ops
-MODULES += cmd/twinbox # part: ops
-ALL     += ./bench/... # part: bench
-MODULES += bench # part: bench
-ALL     += ./internal/inbox/kv/... # part: kv
-MODULES += internal/inbox/kv # part: kv
-ALL     += ./examples/... # part: examples
-MODULES += examples # part: examples
+ALL     += ./cmd/twinbox/...
+MODULES += cmd/twinbox
+ALL     += ./bench/...
+MODULES += bench
+ALL     += ./internal/inbox/kv/...
+MODULES += internal/inbox/kv
+ALL     += ./examples/...
+MODULES += examples
 # It is built outside the workspace and run in it: one run sees all modules, and each package once.
 LINT     = CGO_ENABLED=0 $$(CGO_ENABLED=0 $(GO) tool -n -modfile=.ci/tools.mod golangci-lint)
 LINT_API = CGO_ENABLED=0 $(GO) tool -modfile=.ci/tools.mod vacuum lint --no-banner --no-style --details
@@ -38,27 +38,25 @@ GENERATED = find . \( -name '*.gen.*' -o -path ./docs/configuration.md -o -path 
 
 .DEFAULT_GOAL := help
 .PHONY: help build run up down reset test test-kafka test-pg18 test-parts kafka lint lint-api fmt vet generate verify migrate new new-service new-event new-consumer upgrade guide size clean
-.PHONY: bench # part: bench
-.PHONY: demo test-console # part: ops
-.PHONY: test-edge # part: batch
-.PHONY: test-observability # part: observability
-.PHONY: test-long # part: campaigns
+.PHONY: bench
+.PHONY: demo test-console
+.PHONY: test-edge
+.PHONY: test-observability
+.PHONY: test-long
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## every program of cmd/, in bin/
 	@CGO_ENABLED=0 $(GO) build -o bin/ ./cmd/...
-	@CGO_ENABLED=0 $(GO) build -o bin/ ./cmd/twinbox # part: ops
+	@CGO_ENABLED=0 $(GO) build -o bin/ ./cmd/twinbox
 
 run: ## the whole system in one process, without Docker; Ctrl-C stops it, .twinbox/ keeps its data
 	@export GO="$(GO)"; exec sh dev/tools/start/start.sh run $(ARGS)
 
-# part: ops, begin
 demo: ## a system of its own: people sign up, services are killed, Kafka and PostgreSQL go away; ends with a verdict
 	@export GO="$(GO)"; exec sh dev/tools/start/start.sh demo $(ARGS)
 
-# part: ops, end
 up: ## the whole system in containers: Kafka, PostgreSQL, Mailpit and both services
 	@export COMPOSE="$(COMPOSE)" NOTIFICATIONS="$(NOTIFICATIONS)"; exec sh deploy/containers.sh up
 
@@ -72,7 +70,6 @@ reset: ## throw away all local data: .twinbox/ and the containers' volumes; refu
 test: ## every test: real PostgreSQL, the Kafka protocol in process, nothing to set up
 	@$(GO_TEST) -timeout 10m $(ALL)
 
-# part: campaigns, begin
 # How long and how often, as in make test-long CHAOS=1m.
 CHAOS      ?= 4m
 OUTAGE     ?= 2m
@@ -95,32 +92,25 @@ test-long: ## campaigns of a quarter of an hour: chaos, random schedules, a deat
 	@$(GO_TEST) -count=1 -timeout 10m ./test/e2e -run 'IsAway' -v -e2e.outage=$(OUTAGE)
 	@$(GO_TEST) -count=1 -timeout 10m -parallel 1 ./test/e2e -run 'IsAway' -v -e2e.outages=$(OUTAGES)
 	@$(GO_TEST) -count=1 -timeout 10m ./test/e2e -run 'PoisonUnderLoad' -v -e2e.poison=$(POISON)
-	@$(GO_TEST) -count=1 -timeout 10m ./dev/cmd/devstack -run 'Demo' -v -devstack.demo=20s # part: ops
-# part: campaigns, end
+	@$(GO_TEST) -count=1 -timeout 10m ./dev/cmd/devstack -run 'Demo' -v -devstack.demo=20s
 
 test-kafka: ## the Kafka, verify, relay and end-to-end tests against a real Apache Kafka, started without Docker
 	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -p 1 -timeout 10m ./internal/kafka/... ./test/e2e/...
-	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -timeout 5m ./internal/verify # part: ops
+	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -timeout 5m ./internal/verify
 	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -timeout 5m -run ToAnyBroker ./internal/outbox/relay
 
-# part: batch, begin
 test-edge: ## every test of consumers and of both services on Watermill's Kafka edge, in process and on a real Apache Kafka
 	@export TWINBOX_TEST_EDGE=watermill; $(GO_TEST) -count=1 -timeout 15m ./internal/service/eventing ./test/e2e
 	@export TWINBOX_TEST_KAFKA=real TWINBOX_TEST_EDGE=watermill; $(GO_TEST) -count=1 -p 1 -timeout 10m ./test/e2e
-# part: batch, end
 
-# part: observability, begin
 test-observability: ## dashboards against the real /metrics, and each alert in its fault, with Prometheus' own engine
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
 	CGO_ENABLED=0 $(GO) test -count=1 -timeout 10m ./test/e2e -run 'Fault|Recorded' -e2e.recordings="$$dir" && \
 	cd deploy/observability && export CGO_ENABLED=0 && $(GO) mod tidy -diff && $(GO) vet . && \
 	$(GO) test -count=1 -timeout 5m . -recordings="$$dir"
-# part: observability, end
 
-# part: ops, begin
 test-console: ## the console in a real Chromium: sign up, stop Kafka, mend poison; the README's picture: ARGS=-screenshot=$PWD/docs/console.png
 	@$(GO) vet -tags console ./internal/ops/console/chromium && $(GO) test -count=1 -timeout 10m -tags console ./internal/ops/console/chromium $(ARGS)
-# part: ops, end
 
 test-pg18: ## every test on a fetched PostgreSQL 18, beside any installed one; PG_BIN=DIR make test takes another one
 	@export TWINBOX_TEST_FETCH=1; $(GO_TEST) -count=1 -timeout 10m $(ALL)
@@ -179,11 +169,9 @@ guide: ## follow docs/building.md in a copy of the tree: make its service, and r
 size: ## lines, methods and requirements of the tree, and what one signup runs, beside their goals
 	@$(GO) run ./dev/tools/size
 
-# part: bench, begin
 bench: ## measure: make bench WHAT=relay
 	$(GO) run ./bench $(or $(WHAT),relay) $(ARGS)
 
-# part: bench, end
 clean: ## remove what was built
 	rm -rf bin coverage*
 	$(GO) clean -testcache

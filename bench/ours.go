@@ -22,8 +22,8 @@ type ours struct {
 	counter statementCounter
 	// maintainEvery is shorter than the default only where partitions are used up faster than in life.
 	maintainEvery time.Duration
-	spans         *cloudevent.Spans // part: observability
-	traced        bool              // its events are of sampled requests
+	spans         *cloudevent.Spans
+	traced        bool // its events are of sampled requests
 }
 
 func newOurs(db *database) (*ours, error) {
@@ -61,7 +61,7 @@ func (o *ours) relay(ctx context.Context, p message.Publisher) error {
 		Name:          "bench",
 		BatchSize:     batchSize,
 		MaintainEvery: o.maintainEvery,
-		Spans:         o.spans, // part: observability
+		Spans:         o.spans,
 	})
 	if err != nil {
 		return err

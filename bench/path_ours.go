@@ -137,9 +137,9 @@ func (n *node) run(ctx context.Context) error {
 
 // verify asks the services themselves, as an operator does, and looks at what they cannot see: the tables of both.
 func (l *ourLine) verify(ctx context.Context) error {
-	if err := l.proved(ctx); err != nil { // part: ops, begin
+	if err := l.proved(ctx); err != nil {
 		return err
-	} // part: ops, end
+	}
 	return verifyEffects(ctx, l.cfg)
 }
 

@@ -87,9 +87,8 @@ func (b *relayBench) steps(only []string) []step {
 			all = append(all, interleave(part, b.plan.Rounds, of.behindSteps)...)
 		case "cost":
 			all = append(all, interleave(part, b.plan.Rounds, b.costSteps)...)
-		case "traces": // part: observability, begin
+		case "traces":
 			all = append(all, interleave(part, b.plan.Rounds, b.traceSteps)...)
-			// part: observability, end
 		}
 	}
 	if b.plan.NoStock {

@@ -16,8 +16,6 @@ create database twinbox_notification owner twinbox_notification_owner;
 revoke connect, temporary on database twinbox_notification from public;
 grant connect on database twinbox_notification to twinbox_notification;
 
--- new: databases go above this line
--- part: examples, begin
 create role twinbox_order_owner login password 'order_owner' connection limit 5;
 create role twinbox_order login password 'order' connection limit 20;
 create database twinbox_order owner twinbox_order_owner;
@@ -35,4 +33,3 @@ create role twinbox_ledger login password 'ledger' connection limit 20;
 create database twinbox_ledger owner twinbox_ledger_owner;
 revoke connect, temporary on database twinbox_ledger from public;
 grant connect on database twinbox_ledger to twinbox_ledger;
--- part: examples, end

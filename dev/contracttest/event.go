@@ -49,7 +49,6 @@ func made(payload domain.Event, version int64) (cloudevent.Event, error) {
 		return contract.EmailVerified.New(key, version, at, p)
 	case domain.VerificationEmailSent:
 		return contract.VerificationEmailSent.New(key, version, at, p)
-		// new: events go above this line
 	}
 	panic("no definition")
 }

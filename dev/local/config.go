@@ -20,16 +20,12 @@ type Config struct {
 	// Services are those to run, by name, with what each listens on: by default 127.0.0.1:0, a free port, here and below.
 	// Default: all.
 	Services map[string]Listen
-	// part: examples, begin
 	// Examples are run beside the project's own services, those that Services names.
 	Examples []eventing.Described
 	// Programs are run beside the services, and begin when these are ready.
 	Programs []Program
-	// part: examples, end
-	// part: ops, begin
 	// Console is the operators' page.
 	Console string
-	// part: ops, end
 	// Mailbox is the page with the mails, SMTP where they are sent, Kafka the embedded broker.
 	Mailbox, SMTP, Kafka string
 
@@ -59,8 +55,6 @@ type Config struct {
 	Ready func(Addresses)
 }
 
-// part: examples, begin
-
 // Program is one that is no service of the stack's kind: it has no database here.
 type Program struct {
 	Name  string
@@ -74,8 +68,6 @@ type Program struct {
 // ProgramListen is an address of a program, with the flag that changes it.
 type ProgramListen struct{ Name, Flag, Addr string }
 
-// part: examples, end
-
 // Listen are the addresses of one service, host:port each.
 type Listen struct {
 	API   string // for those that have one
@@ -85,8 +77,8 @@ type Listen struct {
 // Addresses says where the parts of a running stack are.
 type Addresses struct {
 	Services      map[string]Listen // by the service's name
-	Programs      []string          // host:port of what each shows, in the order of Config // part: examples
-	Console       string            // part: ops
+	Programs      []string          // host:port of what each shows, in the order of Config
+	Console       string
 	Mailbox, SMTP string            // host:port
 	KafkaBrokers  string            // host:port, separated by commas
 	Databases     map[string]string // URLs for the superuser, by the service's name
@@ -119,7 +111,7 @@ func (c Config) withDefaults() Config {
 		c.Services[s.Name] = listen
 	}
 	c.Mailbox, c.SMTP, c.Kafka = cmp.Or(c.Mailbox, freePort), cmp.Or(c.SMTP, freePort), cmp.Or(c.Kafka, freePort)
-	c.Console = cmp.Or(c.Console, freePort) // part: ops
+	c.Console = cmp.Or(c.Console, freePort)
 	if c.Out == nil {
 		c.Out = io.Discard
 	}
@@ -157,12 +149,12 @@ func (c Config) listeners() []listener {
 		}
 		all = append(all, listener{title(s.Name) + " admin", admin, listen.Admin, false})
 	}
-	for _, p := range c.Programs { // part: examples, begin
+	for _, p := range c.Programs {
 		for _, l := range p.Listens {
 			all = append(all, listener{l.Name, l.Flag, l.Addr, false})
 		}
-	} // part: examples, end
-	all = append(all, listener{"console", "console-addr", c.Console, true}) // part: ops
+	}
+	all = append(all, listener{"console", "console-addr", c.Console, true})
 	all = append(all,
 		listener{"mailbox page", "mailbox-addr", c.Mailbox, true}, listener{"SMTP", "smtp-addr", c.SMTP, true})
 	if c.KafkaBrokers == "" {
@@ -174,7 +166,7 @@ func (c Config) listeners() []listener {
 // all are the services that may run.
 func (c Config) all() []eventing.Described {
 	all := services.All()
-	all = append(all, c.Examples...) // part: examples
+	all = append(all, c.Examples...)
 	return all
 }
 

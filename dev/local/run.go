@@ -52,12 +52,12 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	default:
 		log.InfoContext(ctx, "ready", "took", time.Since(began))
 		shown := summary{at: h.at, services: cfg.services(), dir: cfg.Dir, took: time.Since(began), colour: cfg.Colour}
-		shown.programs = cfg.Programs // part: examples
+		shown.programs = cfg.Programs
 		shown.write(cfg.Out)
 		cfg.Ready(h.at)
 	}
 	err = h.group.Wait()
-	err = errors.Join(err, h.removeOperators()) // part: ops
+	err = errors.Join(err, h.removeOperators())
 	return err
 }
 
@@ -71,7 +71,7 @@ const placeholderSecret = "0123456789abcdef0123456789abcdef"
 func checkSettings(cfg Config) error {
 	const database = "postgres://localhost/placeholder"
 	free := Config{Settings: cfg.Settings, Services: map[string]Listen{}}
-	free.Examples = cfg.Examples // part: examples
+	free.Examples = cfg.Examples
 	for name := range cfg.Services {
 		free.Services[name] = Listen{}
 	}

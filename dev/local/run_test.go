@@ -107,13 +107,11 @@ func TestStack(t *testing.T) {
 	require.Contains(t, out, "curl -XPOST "+first.at.API()+`/v1/signups -H 'content-type: application/json' `+
 		`-d '{"email":"ada@example.org","name":"Ada"}'`)
 	require.Contains(t, out, "http://"+first.at.Mailbox)
-	// part: ops, begin
 	require.Less(t, strings.Index(out, first.at.Console), strings.Index(out, first.at.API()), "it is the first line")
 	page, failed := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Head(first.at.Console)
 	require.NoError(t, failed)
 	require.NoError(t, page.Body.Close())
 	require.Len(t, page.Request.Response.Cookies(), 1, "its link signs in")
-	// part: ops, end
 	require.NotContains(t, out, "\x1b[", "no colours unless allowed")
 
 	err := local.Run(t.Context(), local.Config{Dir: dir})

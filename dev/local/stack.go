@@ -88,22 +88,20 @@ func (h *stack) start(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := h.writeOperators(); err != nil { // part: ops, begin
+	if err := h.writeOperators(); err != nil {
 		return err
-	} // part: ops, end
+	}
 	if err := h.awaitReady(ctx); err != nil {
 		return err
 	}
-	if err := h.runPrograms(ctx); err != nil { // part: examples, begin
+	if err := h.runPrograms(ctx); err != nil {
 		return err
-	} // part: examples, end
-	if err := h.runConsole(ctx); err != nil { // part: ops, begin
+	}
+	if err := h.runConsole(ctx); err != nil {
 		return err
-	} // part: ops, end
+	}
 	return nil
 }
-
-// part: examples, begin
 
 // runPrograms starts what stands beside the services. Each says where it is when it is ready.
 func (h *stack) runPrograms(ctx context.Context) error {
@@ -124,8 +122,6 @@ func (h *stack) runPrograms(ctx context.Context) error {
 	}
 	return nil
 }
-
-// part: examples, end
 
 // prepare does what the services' migrate and topics commands do. Topics of services that do not run are made as well:
 // others may read them.

@@ -13,7 +13,7 @@ import (
 type summary struct {
 	at       Addresses
 	services []eventing.Described // that run
-	programs []Program            // part: examples
+	programs []Program
 	dir      string
 	took     time.Duration
 	colour   bool
@@ -40,16 +40,16 @@ func (s summary) write(out io.Writer) {
 // rows are the addresses: those that people open first, then those that operate the system.
 func (s summary) rows() [][2]string {
 	var rows [][2]string
-	rows = append(rows, [2]string{"Console", s.at.Console}) // part: ops
+	rows = append(rows, [2]string{"Console", s.at.Console})
 	for _, of := range s.services {
 		if api := s.at.Services[of.Name].API; api != "" {
 			rows = append(rows, [2]string{title(of.Name) + " API", "http://" + reachable(api)})
 		}
 	}
 	rows = append(rows, [2]string{"Mailbox", "http://" + s.at.Mailbox})
-	for i, addr := range s.at.Programs { // part: examples, begin
+	for i, addr := range s.at.Programs {
 		rows = append(rows, [2]string{s.programs[i].Shows, "http://" + reachable(addr)})
-	} // part: examples, end
+	}
 	for _, of := range s.services {
 		admin := s.at.Services[of.Name].Admin
 		rows = append(rows, [2]string{title(of.Name) + " admin", "http://" + reachable(admin) + "/readyz"})

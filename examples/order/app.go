@@ -35,7 +35,7 @@ var Service = eventing.Service[Config]{
 	Migrations: Migrations(),
 	Tables:     []string{"orders", "refund", "receipt", "lease", "idempotency_key"},
 	Adopt:      adopt,
-	Operations: offerOperations, // part: ops
+	Operations: offerOperations,
 	SetUp:      setUp,
 }
 

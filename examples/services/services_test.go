@@ -38,9 +38,9 @@ func TestEveryExample(t *testing.T) {
 	programs, err := os.ReadDir("../cmd")
 	require.NoError(t, err)
 	for _, program := range programs {
-		if program.Name() == "forwarder" { // part: kv, begin
+		if program.Name() == "forwarder" {
 			continue // it has no database, and so it is no service of their kind
-		} // part: kv, end
+		}
 		require.Contains(t, services.Names(), program.Name(), "each program is an example")
 	}
 }

@@ -31,7 +31,6 @@ var meant = map[string]any{
 		UserID: userID, MailID: "01980a5c-5f10-7b1e-8c55-2f0a6b7c8d9e",
 		SentAt: time.Date(2026, 11, 20, 9, 30, 1, 250_000_000, time.UTC),
 	},
-	// new: events go above this line
 }
 
 // record reads a file of testdata as the event that a subscriber makes of such a record.

@@ -13,14 +13,12 @@ import (
 const (
 	TopicUsers = "customer.users.v1"
 	TopicMails = "notification.mails.v1"
-	// new: topics go above this line
 )
 
 // Sources, the ce_source of each producer. An event id is unique within its source.
 const (
 	SourceCustomer     = "/twinbox/customer"
 	SourceNotification = "/twinbox/notification"
-	// new: sources go above this line
 )
 
 // The events of the services.
@@ -30,14 +28,12 @@ var (
 	EmailVerified         = define[domain.EmailVerified](TopicUsers, SourceCustomer, "customer", "email-verified.v1")
 	VerificationEmailSent = define[domain.VerificationEmailSent](
 		TopicMails, SourceNotification, "notification", "verification-email-sent.v1")
-	// new: events go above this line
 )
 
 // All returns every declaration, in the order in which a user meets the events.
 func All() []cloudevent.Declaration {
 	return []cloudevent.Declaration{
 		UserRegistered.Declaration, VerificationEmailSent.Declaration, EmailVerified.Declaration, UserRenamed.Declaration,
-		// new: declarations go above this line
 	}
 }
 

@@ -25,10 +25,9 @@ var Service = eventing.Service[Config]{
 	Migrations: migrations.ForCustomer(),
 	Tables: []string{
 		"users", "idempotency_key", "signup_allowance", "profile", "verification_mail",
-		// new: tables go above this line
 	},
 	Adopt:      adopt,
-	Operations: offerOperations, // part: ops
+	Operations: offerOperations,
 	SetUp:      setUp,
 }
 
@@ -51,7 +50,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	edge := &api{commands: commands, profiles: node.Pool}
 	handler := newHandler(edge, cfg, node.Admin.Registry(), node.Traces, node.Log)
 	server := web.NewServer(cfg.server(), handler, node.Log)
-	node.Verifier.Check("profiles", profiles.Compare) // part: ops
+	node.Verifier.Check("profiles", profiles.Compare)
 	start = func(group *service.Group, api net.Listener) {
 		group.Go("expired rows", func(ctx context.Context) error { return command.Hourly(ctx, node.Log, commands.forget) })
 		node.StartConsumers(group)
@@ -64,7 +63,6 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		node.Consume(eventing.Consumer{
 			Name: mailConsumer, Topic: contract.TopicMails, Handlers: MailEvents(),
 		}),
-		// new: consumers go above this line
 	)
 }
 

@@ -38,7 +38,6 @@ func (c Config) Topics() []kafka.Topic {
 	return c.Config.Topics(
 		contract.TopicUsers,
 		c.CopyTopic(profileConsumer, contract.TopicUsers), c.CopyTopic(mailConsumer, contract.TopicMails),
-		// new: topics go above this line
 	)
 }
 

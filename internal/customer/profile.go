@@ -22,7 +22,6 @@ func ProfileEvents() *inbox.Mux {
 	inbox.Handle(mux, contract.UserRegistered, createProfile)
 	inbox.Handle(mux, contract.UserRenamed, renameProfile)
 	inbox.Handle(mux, contract.EmailVerified, verifyProfile)
-	// new: handlers of contract.TopicUsers go above this line
 	return mux
 }
 
@@ -31,7 +30,6 @@ func ProfileEvents() *inbox.Mux {
 func MailEvents() *inbox.Mux {
 	mux := inbox.NewMux()
 	inbox.Handle(mux, contract.VerificationEmailSent, noteVerificationMail)
-	// new: handlers of contract.TopicMails go above this line
 	return mux
 }
 

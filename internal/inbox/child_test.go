@@ -98,13 +98,13 @@ func consume(j job) error {
 	if j.CrashAt != "" {
 		fault.ArmNth(j.CrashAt, j.CrashHit, j.crash)
 	}
-	if j.Replay { // part: ops, begin
+	if j.Replay {
 		replayer, err := replay.New(again)
 		if err == nil {
 			_, err = replayer.Replay(ctx, operate.Filter{}, replay.Options{By: "child"})
 		}
 		return err
-	} // part: ops, end
+	}
 	handle := in.BatchMiddleware(mux.HandleMessage)
 	msgs := make([]*message.Message, len(j.Events))
 	for i, e := range j.Events {

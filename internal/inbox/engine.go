@@ -57,11 +57,9 @@ type engine struct {
 // With an error nothing is committed; an [*itemError] says whose fault it is, where that is known. The counts of
 // attempts at records up to an offset go with it.
 func (e *engine) apply(ctx context.Context, items []*item, upTo int64) error {
-	// part: observability, begin
 	end := e.cfg.Spans.Process(e.cfg.Consumer, len(items), func(i int) *cloudevent.Event { return &items[i].event })
-	// part: observability, end
 	err := e.transact(ctx, func(ctx context.Context, w *work) error { return e.handleItems(ctx, w, items, upTo) })
-	end(err) // part: observability
+	end(err)
 	if err != nil {
 		for _, it := range items {
 			it.outcome = Failed

@@ -71,8 +71,8 @@ type Config struct {
 	Log *slog.Logger
 	// Registerer receives the metrics. Default: none.
 	Registerer prometheus.Registerer
-	// Spans records each attempt with an event of a sampled request. Default none. // part: observability
-	Spans *cloudevent.Spans // part: observability
+	// Spans records each attempt with an event of a sampled request. Default none.
+	Spans *cloudevent.Spans
 }
 
 func (c Config) withDefaults() Config {

@@ -109,10 +109,8 @@ func blame(err error) error {
 func (e *engine) retake(ctx context.Context, w *work, r Retake) (outcome Outcome, err error) {
 	record, err := r.Lock(ctx, w)
 	if err == nil {
-		// part: observability, begin
 		end := e.cfg.Spans.Process(e.cfg.Consumer, 1, func(int) *cloudevent.Event { return &record.it.event })
 		defer func() { end(err) }()
-		// part: observability, end
 		err = e.retakePlace(ctx, w, record)
 	}
 	if err == nil {

@@ -22,10 +22,9 @@ var Service = eventing.Service[Config]{
 	Migrations: migrations.ForNotification(),
 	Tables: []string{
 		"contact", "mail", "lease", "lease_watermark",
-		// new: tables go above this line
 	},
 	Adopt:      adopt,
-	Operations: offerOperations, // part: ops
+	Operations: offerOperations,
 	SetUp:      setUp,
 }
 
@@ -41,15 +40,15 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	sender, err := newSender(Sender{
 		settings: cfg.Mail, pool: node.Pool, outbox: node.Outbox, log: node.Log, registerer: admin.Registry(),
 		writer: cfg.writer(), smtp: mailer, suspect: mailServer.Suspect,
-		spans: node.Spans, // part: observability
+		spans: node.Spans,
 	})
 	if err != nil {
 		return nil, err
 	}
 	node.Check("mails", sender.Healthy)
-	node.Explain(newMailList(node.Pool, node.Outbox).Why(mailServer)) // part: ops
-	node.Verifier.Check("contacts", contacts.Compare)                 // part: ops
-	node.Verifier.Check("mails", checkMails(cfg.Mail.Retention))      // part: ops
+	node.Explain(newMailList(node.Pool, node.Outbox).Why(mailServer))
+	node.Verifier.Check("contacts", contacts.Compare)
+	node.Verifier.Check("mails", checkMails(cfg.Mail.Retention))
 	start = func(group *service.Group, _ net.Listener) {
 		group.Go("mail server circuit", mailServer.Run)
 		group.Go("mail sender", sender.Run)
@@ -65,6 +64,5 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 				}
 			},
 		}),
-		// new: consumers go above this line
 	)
 }

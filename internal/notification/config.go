@@ -37,7 +37,6 @@ func (c Config) Listeners() eventing.Listeners { return eventing.Listeners{Admin
 func (c Config) Topics() []kafka.Topic {
 	return c.Config.Topics(
 		contract.TopicMails, c.CopyTopic(usersConsumer, contract.TopicUsers),
-		// new: topics go above this line
 	)
 }
 

@@ -22,7 +22,6 @@ func UserEvents() *inbox.Mux {
 	inbox.Handle(mux, contract.UserRegistered, welcome)
 	inbox.Handle(mux, contract.UserRenamed, renameContact)
 	inbox.Handle(mux, contract.EmailVerified, verifyContact)
-	// new: handlers of contract.TopicUsers go above this line
 	return mux
 }
 

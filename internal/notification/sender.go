@@ -35,8 +35,8 @@ type Sender struct {
 	outbox     *outbox.Outbox
 	writer     Writer
 	smtp       *smtp.Sender
-	suspect    func()            // is told that the mail server may be away
-	spans      *cloudevent.Spans // part: observability
+	suspect    func() // is told that the mail server may be away
+	spans      *cloudevent.Spans
 	log        *slog.Logger
 	registerer prometheus.Registerer
 
@@ -94,9 +94,9 @@ func (s *Sender) send(ctx context.Context, c *lease.Claim) error {
 	if err != nil {
 		return failure.AsPermanent(err)
 	}
-	end := s.spans.Call("send mail", cause) // part: observability
+	end := s.spans.Call("send mail", cause)
 	err = s.smtp.Submit(ctx, letter, c.Begin)
-	end(err) // part: observability
+	end(err)
 	if s.smtp.Heard(err) {
 		s.suspect()
 	}

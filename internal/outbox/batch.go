@@ -59,7 +59,7 @@ func (o *Outbox) batch(ctx context.Context, events []cloudevent.Event) (*batch, 
 				b.given[it.ID] = it.content
 			}
 		}
-		o.cfg.Spans.Create(&it.Event) // part: observability
+		o.cfg.Spans.Create(&it.Event)
 		b.conditional = b.conditional || it.Version != 0
 		b.items = append(b.items, it)
 	}

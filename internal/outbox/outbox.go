@@ -34,8 +34,8 @@ type Config struct {
 	Refuse func() error
 	// Registerer takes the metric outbox_events_added_total{topic}. Optional.
 	Registerer prometheus.Registerer
-	// Spans gives each event that follows from a sampled request a span of its own. Default none. // part: observability
-	Spans *cloudevent.Spans // part: observability
+	// Spans gives each event that follows from a sampled request a span of its own. Default none.
+	Spans *cloudevent.Spans
 }
 
 const (

@@ -183,7 +183,7 @@ func (o *Outbox) AddDue(ctx context.Context, tx pgx.Tx, limit int) (added int, e
 	b := &batch{items: make([]item, len(due)), added: make([]Added, len(due))}
 	for i, e := range due {
 		e.ID = uuid.Must(uuid.NewV7()).String()
-		o.cfg.Spans.Create(&e) // part: observability
+		o.cfg.Spans.Create(&e)
 		b.items[i] = item{Event: e, index: i}
 	}
 	_, err = o.insert(ctx, tx, b)

@@ -32,7 +32,7 @@ func (w waitingError) Error() string { return "for " + string(w) }
 // A Readiness is the body of /readyz.
 type Readiness struct {
 	Status string        `json:"status"`
-	Cause  *Cause        `json:"cause,omitempty"` // of the whole report, where the service explains itself // part: ops
+	Cause  *Cause        `json:"cause,omitempty"` // of the whole report, where the service explains itself
 	Checks []CheckResult `json:"checks"`
 }
 
@@ -72,11 +72,11 @@ func (a *Admin) ready(w http.ResponseWriter, req *http.Request) {
 		report.Status = StatusDraining
 	default:
 	}
-	if len(names) == 0 && a.cause != nil { // part: ops, begin
+	if len(names) == 0 && a.cause != nil {
 		cause := a.Cause(req.Context())
 		cause.Sentence = oneLine(cause.Sentence)
 		report.Cause = &cause
-	} // part: ops, end
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	if report.Status != StatusReady {

@@ -13,7 +13,6 @@ func All() []eventing.Described {
 	return []eventing.Described{
 		customer.Service.Describe(),
 		notification.Service.Describe(),
-		// new: services go above this line
 	}
 }
 

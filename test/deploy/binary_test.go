@@ -84,10 +84,8 @@ func TestDockerignore_LeavesTheBuildWhole(t *testing.T) {
 	}
 	list := []string{"list", "-deps", "-f", `{{.ImportPath}} {{.EmbedFiles}}`, "./cmd/..."}
 	require.Equal(t, goTool(t, root, list...), goTool(t, dir, list...))
-	// part: examples, begin
 	there := goTool(t, filepath.Join(root, "examples"), list...)
 	require.Equal(t, there, goTool(t, filepath.Join(dir, "examples"), list...))
-	// part: examples, end
 }
 
 // letThrough lists the names that .dockerignore excepts from its first line, which is "*".

@@ -60,7 +60,7 @@ func ours(project *types.Project) map[string]eventing.Described {
 // all are the services that have containers: the project's own, and those that a profile adds.
 func all() []eventing.Described {
 	all := services.All()
-	all = append(all, examples.All()...) // part: examples
+	all = append(all, examples.All()...)
 	return all
 }
 
@@ -185,14 +185,14 @@ func TestCompose_DependenciesAreConditions(t *testing.T) {
 		require.True(t, hasHealthcheck(project.Services[name]), name)
 		require.Subset(t, waitsFor(project, name, nil), needs, name)
 	}
-	for _, s := range examples.All() { // part: examples, begin
+	for _, s := range examples.All() {
 		require.True(t, hasHealthcheck(project.Services[s.Name]), s.Name)
 		require.Subset(t, waitsFor(project, s.Name, nil),
 			[]string{"postgres", "kafka", s.Name + "-migrate", s.Name + "-topics"}, s.Name)
 		for _, container := range []string{s.Name, s.Name + "-migrate", s.Name + "-topics"} {
 			require.Equal(t, []string{"examples"}, project.Services[container].Profiles, container)
 		}
-	} // part: examples, end
+	}
 }
 
 func hasHealthcheck(service types.ServiceConfig) bool {
@@ -303,9 +303,7 @@ func TestCompose_Volumes(t *testing.T) {
 	require.Equal(t, map[string]string{
 		"postgres": "postgres:/var/lib/postgresql",
 		"kafka":    "kafka:" + *project.Services["kafka"].Environment["KAFKA_LOG_DIRS"],
-		// part: examples, begin
-		"nats": "nats:/data", // part: kv
-		// part: examples, end
+		"nats":     "nats:/data",
 	}, mounts)
 	require.Len(t, project.Volumes, len(mounts), "every volume declared is used")
 	require.ElementsMatch(t, []string{"/etc/kafka/secrets", "/mnt/shared/config"}, project.Services["kafka"].Tmpfs,

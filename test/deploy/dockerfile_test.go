@@ -36,9 +36,9 @@ func TestGoVersionIsOne(t *testing.T) {
 	require.Equal(t, want, find(t, read(t, ".github/workflows/ci.yml"), `go-version: "(\d+\.\d+)"`))
 	for _, tools := range []string{
 		"dev/go.mod", "go.work", "tools.mod", "golangci-lint.mod", "openapi-lint.mod",
-		"bench/go.mod",             // part: bench
-		"examples/go.mod",          // part: examples
-		"internal/inbox/kv/go.mod", // part: kv
+		"bench/go.mod",
+		"examples/go.mod",
+		"internal/inbox/kv/go.mod",
 	} {
 		require.Equal(t, want, find(t, read(t, tools), `^go (\d+\.\d+)(\.\d+)?$`), tools)
 	}
@@ -78,7 +78,7 @@ func TestDockerfile_StagesRunTheirCommand(t *testing.T) {
 		require.Contains(t, body, `CMD ["/`+name+`", "healthcheck"]`)
 	}
 	built := names()
-	built = append(built, forwarder) // part: kv
+	built = append(built, forwarder)
 	require.ElementsMatch(t, built, stages)
 	for name, service := range compose(t).Services {
 		if service.Build != nil {

@@ -111,8 +111,6 @@ func TestObservability_GrafanaAsksNoOtherHost(t *testing.T) {
 	}
 }
 
-// part: ops, begin
-
 // Each alert leads to a heading of the operations page.
 func TestObservability_RunbooksExist(t *testing.T) {
 	t.Parallel()
@@ -144,8 +142,6 @@ func TestObservability_RunbooksExist(t *testing.T) {
 		}
 	}
 }
-
-// part: ops, end
 
 // panel is what every panel of a dashboard must have.
 type panel struct {

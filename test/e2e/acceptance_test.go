@@ -4,7 +4,7 @@ package e2e
 
 import (
 	"fmt"
-	"io" // part: ops
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -170,8 +170,8 @@ func failedUntilMended(t *testing.T) {
 		return smtptest.Answer{}
 	})
 	h.notificationEnv = append(h.notificationEnv, "SMTP_ADDR="+server.Addr())
-	environ, admin := operated(t, h.notificationEnv) // part: ops, begin
-	h.notificationEnv = environ                      // part: ops, end
+	environ, admin := operated(t, h.notificationEnv)
+	h.notificationEnv = environ
 	execute(t, h.notificationDB, `create function refuse() returns trigger language plpgsql
 		as $$ begin raise exception 'not now'; end $$`)
 	execute(t, h.notificationDB, `create trigger refuse before insert on contact execute function refuse()`)
@@ -187,7 +187,6 @@ func failedUntilMended(t *testing.T) {
 	require.Zero(t, count(t, h.notificationDB, `select count(*) from contact`))
 
 	execute(t, h.notificationDB, `drop trigger refuse on contact`)
-	// part: ops, begin
 	change(t, admin, "/admin/v1/dead-letters/replay",
 		`{"by":"ada","reason":"the table is mended","dry_run":false,"all":true,"filter":{}}`)
 	require.Equal(t, 1, count(t, h.notificationDB,
@@ -204,10 +203,10 @@ func failedUntilMended(t *testing.T) {
 	waittest.Until(t, func() bool {
 		return count(t, h.notificationDB, `select count(*) from lease where state = 'done'`) == 1
 	}, "the mail that was put back is sent")
-	require.Len(t, server.Mails(), 1) // part: ops, end
+	require.Len(t, server.Mails(), 1)
 }
 
-// change sends a change as an operator does, which must go well. // part: ops, begin
+// change sends a change as an operator does, which must go well.
 func change(t *testing.T, admin, path, body string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+admin+path, strings.NewReader(body))
@@ -221,7 +220,7 @@ func change(t *testing.T, admin, path, body string) {
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, response.StatusCode, string(said))
 	require.NotContains(t, string(said), `"errors"`)
-} // part: ops, end
+}
 
 // The database with the registry goes away while events come. The consumer stops there, readiness and the API say why,
 // and nothing is given up: what came meanwhile is applied when the database is back.

@@ -190,7 +190,7 @@ func consumerStands(t *testing.T, s *scene) {
 
 // What has been on the topic for an hour is read more slowly than it was written.
 func consumerBehind(t *testing.T, s *scene) {
-	s.settings = []string{"INBOX_BATCH=1"} // part: batch
+	s.settings = []string{"INBOX_BATCH=1"}
 	s.begin(t, customerService)
 	_, err := s.customerDB.Exec(t.Context(), `create function slow() returns trigger language plpgsql as
 		'begin perform pg_sleep(0.05); return new; end';

@@ -156,9 +156,9 @@ func (h *stack) requireMadeUpFor(t *testing.T, crowd *crowd) {
 			"a key that waits for the broker's answer does not stay parked")
 	}
 	h.awaitRecorded(t)
-	fromCustomer, fromNotification := h.requireVerified(t) // part: ops, begin
+	fromCustomer, fromNotification := h.requireVerified(t)
 	require.EqualValues(t, n, fromCustomer)
-	require.EqualValues(t, n, fromNotification) // part: ops, end
+	require.EqualValues(t, n, fromNotification)
 }
 
 // report prints what a campaign is run for.

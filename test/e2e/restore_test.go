@@ -349,8 +349,6 @@ func TestARestartIsNoRestore(t *testing.T) {
 	require.Equal(t, 1, count(t, h.customerDB, `select count(*) from outbox_cursor where restored is null`))
 }
 
-// part: batch, begin
-
 // A service that had only read since the backup has published nothing by which the broker could tell. Its groups'
 // offsets are ahead of its database, and it reads what it has forgotten again, by itself: also one that ran through the
 // restore.
@@ -391,5 +389,3 @@ func TestARestoreOfWhatOnlyReadsIsMadeUpFor(t *testing.T) {
 		})
 	}
 }
-
-// part: batch, end

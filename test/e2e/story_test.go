@@ -106,9 +106,9 @@ func (h *stack) requireTold(t *testing.T) {
 		require.Equal(t, row.want, count(t, row.db, row.sql), row.sql)
 	}
 	require.Len(t, h.box.Messages(), 1, "one mail")
-	fromCustomer, fromNotification := h.requireVerified(t) // part: ops, begin
+	fromCustomer, fromNotification := h.requireVerified(t)
 	require.EqualValues(t, 2, fromCustomer)
-	require.EqualValues(t, 1, fromNotification) // part: ops, end
+	require.EqualValues(t, 1, fromNotification)
 }
 
 func count(t *testing.T, db *pgxpool.Pool, sql string) (n int) {

@@ -11,13 +11,13 @@ const EdgeVariable = "TWINBOX_TEST_EDGE"
 
 // edges are those that services know, the default first.
 var edges = []string{
-	"batch", // part: batch
+	"batch",
 	"watermill",
 }
 
 // Setting is the variable that chooses an edge; empty where there is but one.
 func Setting(edge string) (setting string) {
-	setting = "KAFKA_EDGE=" + edge // part: batch
+	setting = "KAFKA_EDGE=" + edge
 	return setting
 }
 
@@ -42,4 +42,4 @@ func OnBothEdges(t *testing.T, test func(t *testing.T, setting string)) {
 }
 
 // OnBatchEdge is the setting for what only the batch edge promises; docs/from-watermill.md has the list.
-const OnBatchEdge = "KAFKA_EDGE=batch" // part: batch
+const OnBatchEdge = "KAFKA_EDGE=batch"

@@ -42,12 +42,12 @@ var rings = map[string]ring{
 	},
 	"dev": {folders: []string{"dev"}, knows: []string{
 		"internal", "api", "engine", "frame", "ops", "migrations",
-		"examples", // part: examples
+		"examples",
 	}},
-	"examples": { // part: examples, begin
+	"examples": {
 		folders: []string{"examples"},
 		knows:   []string{"engine", "frame", "ops", "migrations"}, testsKnow: []string{"dev"},
-	}, // part: examples, end
+	},
 	"bench":  {folders: []string{"bench"}, knows: []string{"internal", "engine", "frame", "migrations", "dev"}},
 	"deploy": {folders: []string{"deploy"}}, // the tests of its dashboards and alerts know what was recorded, and no code
 }

@@ -5,7 +5,7 @@ package main
 import (
 	"errors"
 
-	"example.com/twinbox/dev/local" // part: kv
+	"example.com/twinbox/dev/local"
 	"example.com/twinbox/internal/service/eventing"
 )
 
@@ -20,4 +20,4 @@ func (c *RunCommand) Validate() error {
 
 func (c *RunCommand) examples() []eventing.Described { return nil }
 
-func (c *RunCommand) programs() []local.Program { return nil } // part: kv
+func (c *RunCommand) programs() []local.Program { return nil }

@@ -20,8 +20,8 @@ import (
 type Commands struct {
 	Run   RunCommand   `cmd:"" help:"Run the whole system: services, PostgreSQL, Kafka broker, mailbox."`
 	Kafka KafkaCommand `cmd:"" help:"Run a real Apache Kafka, one node, until it is stopped. Needs java and, once, mvn."`
-	Demo  DemoCommand  `cmd:"" help:"Run a system of its own, break it, and ask whether anything was lost."` // part: ops
-	Serve ServeCommand `cmd:"" hidden:""`                                                                    // part: ops
+	Demo  DemoCommand  `cmd:"" help:"Run a system of its own, break it, and ask whether anything was lost."`
+	Serve ServeCommand `cmd:"" hidden:""`
 }
 
 // streams are where a command writes: stdout is for results, stderr for people.

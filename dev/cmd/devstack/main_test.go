@@ -54,8 +54,6 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// part: examples, begin
-
 // Where an example listens is chosen by its name, and the advice can be pasted.
 func TestAnExamplesBusyPort(t *testing.T) {
 	t.Parallel()
@@ -87,8 +85,6 @@ func TestWhatMakeRunCompilesWithoutExamples(t *testing.T) {
 	require.NotContains(t, without, "nats-io/")
 }
 
-// part: examples, end
-
 func TestBusyPort(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -119,11 +115,11 @@ func TestDefaults(t *testing.T) {
 		require.Equal(t, want, run.listen()[s.Name], s.Name)
 	}
 	require.Len(t, run.listen(), len(services.All()))
-	run.Examples = true // part: examples, begin
+	run.Examples = true
 	for _, s := range examples.All() {
 		want := local.Listen{API: s.Unset().Value("HTTP_ADDR"), Admin: s.Unset().Value("ADMIN_ADDR")}
 		require.Equal(t, want, run.listen()[s.Name], s.Name)
-	} // part: examples, end
+	}
 	for _, node := range parser.Model.Children {
 		if node.Name == "demo" {
 			continue // what one show is told is no setting of a machine
@@ -154,15 +150,14 @@ func TestRun(t *testing.T) {
 	for _, part := range []string{"customer", "customer-admin", "notification-admin", "mailbox", "smtp", "kafka"} {
 		args = append(args, "--"+part+"-addr", "127.0.0.1:0")
 	}
-	args = append(args, "--console-addr", "127.0.0.1:0") // part: ops
-	args = append(args, "--examples")                    // part: examples, begin
+	args = append(args, "--console-addr", "127.0.0.1:0")
+	args = append(args, "--examples")
 	for _, s := range examples.All() {
 		args = append(args, "--service-addr", s.Name+"=127.0.0.1:0", "--service-admin-addr", s.Name+"=127.0.0.1:0")
 	}
-	for _, part := range []string{"forwarder", "forwarder-admin", "nats"} { // part: kv, begin
+	for _, part := range []string{"forwarder", "forwarder-admin", "nats"} {
 		args = append(args, "--"+part+"-addr", "127.0.0.1:0")
-	} // part: kv, end
-	// part: examples, end
+	}
 	for _, setting := range localtest.Patient() {
 		args = append(args, "--set", setting)
 	}
@@ -172,9 +167,8 @@ func TestRun(t *testing.T) {
 	var stderr bytes.Buffer
 	require.Equal(t, 0, run(ctx, args, out, &stderr), stderr.String())
 	require.Contains(t, out.text.String(), "curl -XPOST 127.0.0.1:")
-	require.Contains(t, out.text.String(), "Order API") // part: examples, begin
-	require.Contains(t, out.text.String(), "Forwarded") // part: kv
-	// part: examples, end
+	require.Contains(t, out.text.String(), "Order API")
+	require.Contains(t, out.text.String(), "Forwarded")
 	require.Empty(t, stderr.String())
 }
 

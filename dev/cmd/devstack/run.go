@@ -22,19 +22,16 @@ type RunCommand struct {
 	ServiceAddr      map[string]string `help:"Where the API of another service listens, by its name." placeholder:"NAME=HOST:PORT;..."`
 	ServiceAdminAddr map[string]string `help:"Its /livez, /readyz, /metrics." placeholder:"NAME=HOST:PORT;..."`
 
-	ConsoleAddr string `help:"Operators' page, loopback only." default:"127.0.0.1:8090"` // part: ops
+	ConsoleAddr string `help:"Operators' page, loopback only." default:"127.0.0.1:8090"`
 	MailboxAddr string `help:"Page with the mails, loopback only." default:"127.0.0.1:8025"`
 	SMTPAddr    string `help:"Where the mailbox accepts mails, loopback only." name:"smtp-addr" default:"127.0.0.1:1025"`
 	KafkaAddr   string `help:"Kafka broker." default:"127.0.0.1:9092"`
 
-	// part: examples, begin
-
 	Examples bool `help:"Run the examples as well, each with a database of its own."`
 
-	ForwarderAddr      string `help:"What the forwarder's receiver was sent." default:"127.0.0.1:8120"`                          // part: kv
-	ForwarderAdminAddr string `help:"Its /livez, /readyz, /metrics." default:"127.0.0.1:8121"`                                   // part: kv
-	NATSAddr           string `help:"NATS server, which remembers for the forwarder." name:"nats-addr" default:"127.0.0.1:4222"` // part: kv
-	// part: examples, end
+	ForwarderAddr      string `help:"What the forwarder's receiver was sent." default:"127.0.0.1:8120"`
+	ForwarderAdminAddr string `help:"Its /livez, /readyz, /metrics." default:"127.0.0.1:8121"`
+	NATSAddr           string `help:"NATS server, which remembers for the forwarder." name:"nats-addr" default:"127.0.0.1:4222"`
 
 	KafkaBrokers  string   `help:"Use a Kafka elsewhere instead: its brokers." placeholder:"HOST:PORT,..."`
 	PGBin         string   `help:"Folder of initdb and postgres. Default: what is installed, else what is fetched." name:"pg-bin" env:"PG_BIN,TWINBOX_PG_BIN" placeholder:"DIR"`
@@ -52,11 +49,10 @@ func (c *RunCommand) Run(ctx context.Context, to streams) error {
 	return local.Run(ctx, local.Config{
 		Dir:      c.Dir,
 		Services: c.listen(),
-		Examples: c.examples(), // part: examples, begin
-		Programs: c.programs(), // part: kv
-		// part: examples, end
-		Console: c.ConsoleAddr, // part: ops
-		Mailbox: c.MailboxAddr, SMTP: c.SMTPAddr, Kafka: c.KafkaAddr, KafkaBrokers: c.KafkaBrokers,
+		Examples: c.examples(),
+		Programs: c.programs(),
+		Console:  c.ConsoleAddr,
+		Mailbox:  c.MailboxAddr, SMTP: c.SMTPAddr, Kafka: c.KafkaAddr, KafkaBrokers: c.KafkaBrokers,
 		PGBin: c.PGBin, FetchPostgres: c.FetchPostgres, Settings: c.Set,
 		ByMake: c.ByMake, Verbose: c.Verbose, Out: to.out, Err: to.err, Colour: isTerminal(to.out),
 	})
@@ -65,7 +61,7 @@ func (c *RunCommand) Run(ctx context.Context, to streams) error {
 // listen is what each service listens on: what a flag says, or what it would by itself.
 func (c *RunCommand) listen() map[string]local.Listen {
 	all := services.All()
-	all = append(all, c.examples()...) // part: examples
+	all = append(all, c.examples()...)
 	listen := map[string]local.Listen{}
 	for _, s := range all {
 		unset := s.Unset()

@@ -13,9 +13,7 @@ import (
 )
 
 //go:generate env CGO_ENABLED=0 go run . ../../../api/openapi.yaml ../../../api/openapi.gen.json
-// part: ops, begin
 //go:generate env CGO_ENABLED=0 go run . ../../../api/admin.yaml ../../../api/admin.gen.json
-// part: ops, end
 
 func main() {
 	if len(os.Args) != 3 {

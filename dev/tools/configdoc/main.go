@@ -27,7 +27,7 @@ func main() {
 func page() string {
 	var programs []program
 	all := services.All()
-	all = append(all, examples.All()...) // part: examples
+	all = append(all, examples.All()...)
 	for _, s := range all {
 		unset := s.Unset()
 		programs = append(programs, program{s.Name, unset.Variables(), unset.Rules()})

@@ -3,7 +3,7 @@
 # to get what is not, and compile with a sign of life. The Makefile calls it.
 #
 #   start.sh run [flags]     check, compile, run the whole system
-#   start.sh demo [flags]    the same in a temporary folder, and break it # part: ops
+#   start.sh demo [flags]    the same in a temporary folder, and break it
 #   start.sh kafka [flags]   the same with a real Apache Kafka alone
 #   start.sh containers      check what docker compose needs
 set -eu
@@ -199,8 +199,8 @@ $(install compose)"
 compile() {
 	export CGO_ENABLED=0
 	set -- ./dev/cmd/devstack
-	set -- "$@" ./cmd/twinbox # part: ops
-	[ -n "$examples" ] || set -- -tags noexamples "$@" # part: examples
+	set -- "$@" ./cmd/twinbox
+	[ -n "$examples" ] || set -- -tags noexamples "$@"
 	modules=$("$GO" env GOMODCACHE)
 	objects=$("$GO" env GOCACHE)
 	need_writable . "This folder" "The program and its data go there."
@@ -248,10 +248,8 @@ progress() { # TOTAL
 
 command=$1
 shift
-# part: examples, begin
 examples=${TWINBOX_EXAMPLES:-}
 case " $* " in *" --examples"*) examples=asked ;; esac
-# part: examples, end
 case $command in
 run)
 	need_go
@@ -259,14 +257,12 @@ run)
 	compile
 	exec bin/devstack run --by-make "$@"
 	;;
-# part: ops, begin
 demo)
 	need_go
 	need_postgres "$@"
 	compile
 	exec bin/devstack demo --by-make "$@"
 	;;
-# part: ops, end
 kafka)
 	need_go
 	need_kafka

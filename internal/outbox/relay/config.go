@@ -64,8 +64,8 @@ type Config struct {
 	// those of its round. Default 3 ms.
 	RoundEvery time.Duration
 
-	// Spans tells of each call in which there is an event of a sampled request. Default none. // part: observability
-	Spans *cloudevent.Spans // part: observability
+	// Spans tells of each call in which there is an event of a sampled request. Default none.
+	Spans *cloudevent.Spans
 
 	// Name is what the cursor row shows of a leader. Default host and process id.
 	Name string

@@ -129,9 +129,9 @@ func callsOf(records []window.Record) []*call {
 
 // send makes a call and marks each record behind a key's first failure as failed too, also an acknowledged one.
 func (r *Relay) send(ctx context.Context, c *call, results []error) {
-	end := r.cfg.Spans.Send(c.topic, c.events) // part: observability
+	end := r.cfg.Spans.Send(c.topic, c.events)
 	c.publish(ctx, r.publisher, results)
-	var first error // part: observability
+	var first error
 	taken, failed := 0, map[string]bool{}
 	for i, e := range c.events {
 		why, class := &results[c.index[i]], "transient"
@@ -145,10 +145,10 @@ func (r *Relay) send(ctx context.Context, c *call, results []error) {
 			class = "permanent"
 		}
 		failed[e.Key] = true
-		first = cmp.Or(first, *why) // part: observability
+		first = cmp.Or(first, *why)
 		r.metrics.failures.WithLabelValues(c.topic, class).Inc()
 	}
-	end(first) // part: observability
+	end(first)
 	if taken > 0 {
 		r.metrics.published.WithLabelValues(c.topic).Add(float64(taken))
 	}

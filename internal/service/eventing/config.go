@@ -33,7 +33,7 @@ type Config struct {
 	Kafka       KafkaConfig    `envPrefix:"KAFKA_"`
 	Outbox      OutboxConfig   `envPrefix:"OUTBOX_"`
 	Inbox       InboxConfig    `envPrefix:"INBOX_"`
-	Tracing     tracing.Config `envPrefix:"OTEL_"` // part: observability
+	Tracing     tracing.Config `envPrefix:"OTEL_"`
 }
 
 // PoolConfig is how a service uses its database.
@@ -45,10 +45,10 @@ type PoolConfig struct {
 // KafkaConfig is where the broker is and how to treat it.
 type KafkaConfig struct {
 	Brokers           []string      `env:"BROKERS,required" format:"brokers" doc:"first brokers to ask, separated by commas"`
-	Edge              string        `env:"EDGE" envDefault:"batch" oneof:"batch watermill" doc:"how the service writes to Kafka and reads from it: batch is the publisher and the consumer of internal/kafka, watermill is watermill-kafka's Publisher and Subscriber and Watermill's Router, an event at a time; docs/from-watermill.md has what that one cannot promise"` // part: batch
+	Edge              string        `env:"EDGE" envDefault:"batch" oneof:"batch watermill" doc:"how the service writes to Kafka and reads from it: batch is the publisher and the consumer of internal/kafka, watermill is watermill-kafka's Publisher and Subscriber and Watermill's Router, an event at a time; docs/from-watermill.md has what that one cannot promise"`
 	PublishTimeout    time.Duration `env:"PUBLISH_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one batch of the relay, retries included; must be shorter than OUTBOX_LEASE"`
 	SessionTimeout    time.Duration `env:"SESSION_TIMEOUT" envDefault:"10s" min:"500ms" max:"5m" doc:"silence after which the group takes a consumer for dead"`
-	InstanceID        string        `env:"INSTANCE_ID" envDefault:"auto" doc:"name that this process keeps when it is restarted in its place: after a crash the next start takes its partitions at once instead of after KAFKA_SESSION_TIMEOUT; auto: the machine's name and the port of ADMIN_ADDR, which no other process has, as long as machines (pods, containers) have different names; none: no name. Of two processes with one name the later has it, the earlier says so in an error and goes on without"` // part: batch
+	InstanceID        string        `env:"INSTANCE_ID" envDefault:"auto" doc:"name that this process keeps when it is restarted in its place: after a crash the next start takes its partitions at once instead of after KAFKA_SESSION_TIMEOUT; auto: the machine's name and the port of ADMIN_ADDR, which no other process has, as long as machines (pods, containers) have different names; none: no name. Of two processes with one name the later has it, the earlier says so in an error and goes on without"`
 	TLS               bool          `env:"TLS" envDefault:"false" doc:"encrypt connections to the broker"`
 	Username          string        `env:"USERNAME" doc:"SASL PLAIN user; empty: no login"`
 	Password          config.Secret `env:"PASSWORD" doc:"its password"`
@@ -73,7 +73,7 @@ type InboxConfig struct {
 	Retention       time.Duration `env:"RETENTION" envDefault:"240h" min:"1h" max:"87600h" doc:"how long an event is remembered, counted from its own time; must exceed the topics' retention plus INBOX_REPLAY_WINDOW"`
 	ReplayWindow    time.Duration `env:"REPLAY_WINDOW" envDefault:"48h" min:"0s" max:"87600h" doc:"how long beyond its topic's retention an event may still come: retries, parked keys, replays, the broker's delay in deleting"`
 	JanitorInterval time.Duration `env:"JANITOR_INTERVAL" envDefault:"1h" min:"1s" max:"24h" doc:"between two rounds that make partitions ahead and drop what is forgotten"`
-	Batch           int           `env:"BATCH" envDefault:"200" min:"1" max:"10000" doc:"events of a partition that may share a transaction"` // part: batch
+	Batch           int           `env:"BATCH" envDefault:"200" min:"1" max:"10000" doc:"events of a partition that may share a transaction"`
 	GapWait         time.Duration `env:"GAP_WAIT" envDefault:"5s" min:"1ms" max:"5m" doc:"how long a handler that waits for a missing version (inbox.GapWait) waits before it parks the key; the handlers here park at once"`
 	HandlerTimeout  time.Duration `env:"HANDLER_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one attempt of an event or a batch, transaction included"`
 	MaxAttempts     int           `env:"MAX_ATTEMPTS" envDefault:"5" min:"1" max:"1000" doc:"attempts that fail for an unknown reason before the event is given up"`
@@ -103,10 +103,10 @@ func (c Config) Rules() []config.Rule {
 			Variable: "INBOX_RETRY_MAX", Holds: c.Inbox.RetryMin <= c.Inbox.RetryMax,
 			Text: "must not be shorter than INBOX_RETRY_MIN",
 		},
-		{ // part: batch, begin
+		{
 			Variable: "KAFKA_INSTANCE_ID", Holds: c.Kafka.validInstance(),
 			Text: "must be 1 to 200 letters, digits, dots, hyphens and underscores, as brokers take it, and not only dots",
-		}, // part: batch, end
+		},
 		{
 			Variable: "KAFKA_PASSWORD", Holds: (c.Kafka.Username == "") == (c.Kafka.Password == ""),
 			Text: "is set together with KAFKA_USERNAME or not at all",
@@ -116,7 +116,7 @@ func (c Config) Rules() []config.Rule {
 			Text: "must be true with KAFKA_PASSWORD: a password is sent over TLS only",
 		},
 	}
-	rules = append(rules, c.Tracing.Rules()...) // part: observability
+	rules = append(rules, c.Tracing.Rules()...)
 	return rules
 }
 

@@ -39,9 +39,9 @@ func TestEachCrossCheckNamesItsVariable(t *testing.T) {
 		"a password in the clear": {
 			[]string{"KAFKA_USERNAME=u", "KAFKA_PASSWORD=hunter2"}, []string{"KAFKA_TLS"},
 		},
-		"a name that no broker takes": {[]string{"KAFKA_INSTANCE_ID=a b"}, []string{"KAFKA_INSTANCE_ID"}}, // part: batch
-		"a name of dots":              {[]string{"KAFKA_INSTANCE_ID=.."}, []string{"KAFKA_INSTANCE_ID"}},  // part: batch
-		"a pod's name":                {[]string{"KAFKA_INSTANCE_ID=customer-0.customer"}, nil},           // part: batch
+		"a name that no broker takes": {[]string{"KAFKA_INSTANCE_ID=a b"}, []string{"KAFKA_INSTANCE_ID"}},
+		"a name of dots":              {[]string{"KAFKA_INSTANCE_ID=.."}, []string{"KAFKA_INSTANCE_ID"}},
+		"a pod's name":                {[]string{"KAFKA_INSTANCE_ID=customer-0.customer"}, nil},
 		"all right": {
 			[]string{"KAFKA_USERNAME=u", "KAFKA_PASSWORD=hunter2", "KAFKA_TLS=true"}, nil,
 		},

@@ -76,11 +76,10 @@ const heartbeat = 500 * time.Millisecond
 func (n *Node) Consume(c Consumer) error {
 	cfg := n.setup.Config
 	edge := cfg.Kafka.edge()
-	batch := 1        // how many events of a partition may share a transaction
-	if edge.batches { // part: batch, begin
+	batch := 1 // how many events of a partition may share a transaction
+	if edge.batches {
 		batch = cfg.Inbox.Batch
 	}
-	// part: batch, end
 	kc := &consumer{Consumer: c, node: n, group: cfg.group(c.Name), handle: c.handler()}
 	var err error
 	kc.inbox, err = inbox.New(inbox.Config{
@@ -102,7 +101,7 @@ func (n *Node) Consume(c Consumer) error {
 		Host:           kc,
 		Log:            n.Log,
 		Registerer:     n.Admin.Registry(),
-		Spans:          n.Spans, // part: observability
+		Spans:          n.Spans,
 	})
 	if err != nil {
 		return fmt.Errorf("open inbox of %s: %w", c.Name, err)
@@ -131,7 +130,7 @@ func (n *Node) Consume(c Consumer) error {
 // commits its offset.
 func (n *Node) StartConsumers(g *service.Group) {
 	if len(n.consumers) > 0 {
-		g.Go("consumer pauses", n.gates.Run) // part: ops
+		g.Go("consumer pauses", n.gates.Run)
 		g.Go("inbox janitor", n.forget)
 	}
 	for _, c := range n.consumers {
@@ -179,20 +178,18 @@ func (c *consumer) leave(ctx context.Context) {
 
 // Pause implements [inbox.Host]. A pause is no stall of the partition, however long the database is away.
 func (c *consumer) Pause(ctx context.Context, failure error, d time.Duration) error {
-	defer progress.Pausing(ctx, failure)() // part: standing
+	defer progress.Pausing(ctx, failure)()
 	if d == 0 {
 		return nil
 	}
 	if err := c.node.dependencies.wait(ctx, failure, d); err != nil {
 		return err
 	}
-	if err := c.awaitResume(ctx); err != nil { // part: ops, begin
+	if err := c.awaitResume(ctx); err != nil {
 		return err // what an operator paused is not tried again either
-	} // part: ops, end
+	}
 	return nil
 }
-
-// part: ops, begin
 
 // awaitResume waits while the consumer is paused. That is no stall of the partition, and nothing fails.
 func (c *consumer) awaitResume(ctx context.Context) error {
@@ -202,8 +199,6 @@ func (c *consumer) awaitResume(ctx context.Context) error {
 	defer progress.Pausing(ctx, nil)()
 	return c.node.gates.Wait(ctx, c.Name)
 }
-
-// part: ops, end
 
 // Handled implements [inbox.Host].
 func (c *consumer) Handled(event cloudevent.Event, outcome inbox.Outcome) {

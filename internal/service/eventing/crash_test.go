@@ -26,10 +26,10 @@ import (
 // points are the crash points between a record's arrival and the commit of its offset, in the order in which it meets
 // them; those of the inbox carry its consumer's name.
 var points = []string{
-	"kafka.taken", // part: batch
+	"kafka.taken",
 	"inbox.received", "inbox.beginning", "inbox.recorded", "inbox.handling", "inbox.handled",
 	"inbox.committing", "inbox.committed", "inbox.giving_up", "inbox.burying", "inbox.buried", "inbox.acknowledging",
-	"kafka.stored", "kafka.before_mark", "kafka.after_mark", // part: batch
+	"kafka.stored", "kafka.before_mark", "kafka.after_mark",
 }
 
 // A member is killed at each point of its way and its successor goes on: each event has one effect, in the order of its
@@ -40,11 +40,10 @@ func TestAMemberThatDiesAtEachPoint(t *testing.T) {
 	for _, point := range points {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			if strings.HasPrefix(point, "kafka.") { // part: batch, begin
+			if strings.HasPrefix(point, "kafka.") {
 				dieAt(t, pool, point, kafkatest.OnBatchEdge)
 				return
 			}
-			// part: batch, end
 			kafkatest.OnBothEdges(t, func(t *testing.T, edge string) {
 				t.Parallel()
 				dieAt(t, pool, point, edge)

@@ -29,25 +29,24 @@ type edge struct {
 	publisher func(kafka.Config, *slog.Logger) (message.Publisher, error)
 	// reader hands a consumer's records to its inbox.
 	reader  func(*consumer) (reader, error)
-	batches bool // events of a partition may share a transaction // part: batch
+	batches bool // events of a partition may share a transaction
 }
 
 // reader reads the topic of a consumer.
 type reader interface {
 	// Run reads until ctx ends. Then the deliveries under way have come to their end.
 	Run(ctx context.Context) error
-	// Standings are how the handler gets on with the partitions of this member. // part: ops
-	Standings() []progress.Standing // part: ops
+	// Standings are how the handler gets on with the partitions of this member.
+	Standings() []progress.Standing
 	// Healthy says why nothing is read.
 	Healthy(ctx context.Context) error
 }
 
 // edge is the one that the settings name; the zero value of them names the default.
 func (c KafkaConfig) edge() edge {
-	if c.Edge != "watermill" { // part: batch, begin
+	if c.Edge != "watermill" {
 		return batchEdge
 	}
-	// part: batch, end
 	return watermillEdge
 }
 
@@ -143,8 +142,8 @@ type watermillReader struct {
 	consumer *consumer
 	began    atomic.Pointer[time.Time] // when Run did
 	joined   atomic.Bool
-	ends     sync.Map       // partition -> where its log ended when this member began to read it
-	watch    progress.Watch // part: ops
+	ends     sync.Map // partition -> where its log ended when this member began to read it
+	watch    progress.Watch
 }
 
 func newWatermillReader(c *consumer) (reader, error) {
@@ -173,12 +172,12 @@ func (r *watermillReader) Run(ctx context.Context) error {
 	router.AddConsumerHandler(c.Name, c.Topic, patientSubscriber{subscriber, c.node.dependencies.broker},
 		func(msg *message.Message) (err error) {
 			partition, _ := wkafka.MessagePartitionFromCtx(msg.Context())
-			ctx, end := r.watch.Call(msg.Context(), c.Topic, partition) // part: ops, begin
+			ctx, end := r.watch.Call(msg.Context(), c.Topic, partition)
 			msg.SetContext(ctx)
 			defer func() { end(err) }()
 			if err := c.awaitResume(ctx); err != nil {
 				return err
-			} // part: ops, end
+			}
 			if end, known := r.ends.Load(partition); known {
 				msg.SetContext(cloudevent.WithLogEnd(msg.Context(), end.(int64)))
 			}
@@ -188,12 +187,8 @@ func (r *watermillReader) Run(ctx context.Context) error {
 	return router.Run(ctx)
 }
 
-// part: ops, begin
-
 // Standings are those of the partitions that had a record.
 func (r *watermillReader) Standings() []progress.Standing { return r.watch.Standings() }
-
-// part: ops, end
 
 // joinPatience is how long Healthy overlooks that the member has not joined its group: its topic may be another
 // service's to create, which is started at the same time.
@@ -257,7 +252,7 @@ func (c claims) Setup(session sarama.ConsumerGroupSession) error {
 func (c claims) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
 	c.reader.ends.Store(claim.Partition(), claim.HighWaterMarkOffset())
 	err := c.ConsumerGroupHandler.ConsumeClaim(session, claim)
-	c.reader.watch.Forget(claim.Topic(), claim.Partition()) // part: ops
+	c.reader.watch.Forget(claim.Topic(), claim.Partition())
 	if c.ctx.Err() == nil {
 		c.reader.consumer.lost(claim.Topic(), claim.Partition(), true)
 	}

@@ -50,9 +50,9 @@ func (r *batchReader) open(instanceID string) error {
 	cfg, handle := r.config, r.consumer.inbox.BatchMiddleware(r.consumer.handle)
 	cfg.InstanceID = instanceID
 	records, err := kafkaconsumer.New(cfg, func(ctx context.Context, msgs []*message.Message) (int, error) {
-		if err := r.consumer.awaitResume(ctx); err != nil { // part: ops, begin
+		if err := r.consumer.awaitResume(ctx); err != nil {
 			return 0, err
-		} // part: ops, end
+		}
 		return handle(ctx, msgs)
 	}, r.consumer.node.Log)
 	if err == nil {
@@ -81,12 +81,8 @@ func (r *batchReader) Run(ctx context.Context) error {
 	return r.records.Load().Run(ctx, r.consumer.Topic)
 }
 
-// part: ops, begin
-
 // Standings are those of the member that there is now.
 func (r *batchReader) Standings() []progress.Standing { return r.records.Load().Standings() }
-
-// part: ops, end
 
 // Healthy is the readiness of the member that there is now.
 func (r *batchReader) Healthy(ctx context.Context) error { return r.records.Load().Healthy(ctx) }

@@ -62,11 +62,11 @@ type Node struct {
 	// request's trace on.
 	Traces trace.TracerProvider
 
-	Verifier      *Verifier         // part: ops
-	Spans         *cloudevent.Spans // nil: spans go nowhere // part: observability
-	traces        *tracing.Exporter // nil likewise // part: observability
+	Verifier      *Verifier
+	Spans         *cloudevent.Spans // nil: spans go nowhere
+	traces        *tracing.Exporter // nil likewise
 	setup         Setup
-	reasons       []Reason // the service's own // part: ops
+	reasons       []Reason // the service's own
 	dependencies  dependencies
 	publisher     message.Publisher
 	relay         *relay.Relay
@@ -74,7 +74,7 @@ type Node struct {
 	writers       *writers
 	consumers     []*consumer
 	lags          admin.LagReader
-	gates         *pause.Gates // of the consumers // part: ops
+	gates         *pause.Gates // of the consumers
 	copies        *prometheus.CounterVec
 	limited       *service.LimitedLog
 	bound         service.Listening // from Run on
@@ -101,17 +101,15 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	setup.Log = slog.New(n.limited)
 	n.setup, n.Log = setup, setup.Log
 	registry := setup.Admin.Registry()
-	n.Verifier = newVerifier(n) // part: ops
+	n.Verifier = newVerifier(n)
 	if n.Pool, err = n.openPool(ctx, pool); err != nil {
 		return nil, err
 	}
-	// part: observability, begin
 	n.traces = tracing.New(setup.Config.Tracing, setup.Service, setup.Config.Environment, setup.Log, registry)
 	if n.traces != nil {
 		n.Traces = n.traces.Provider()
 		n.Spans = cloudevent.NewSpans(n.Traces)
 	}
-	// part: observability, end
 	n.Outbox, err = outbox.New(outbox.Config{
 		MaxEventBytes: setup.Config.Outbox.MaxEventBytes,
 		Validate:      setup.Validate,
@@ -119,7 +117,7 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 		OnConflict:    outbox.OnConflict(setup.Config.Outbox.OnConflict),
 		Log:           setup.Log,
 		Registerer:    registry,
-		Spans:         n.Spans, // part: observability
+		Spans:         n.Spans,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open outbox: %w", err)
@@ -129,18 +127,16 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	if n.publisher, err = setup.Config.Kafka.edge().publisher(client, setup.Log); err != nil {
 		return nil, fmt.Errorf("open publisher: %w", err)
 	}
-	// part: ops, begin
 	// The gates are shut until it is known which consumers are paused. That the database is away its circuit says.
 	n.gates = pause.NewGates(func(ctx context.Context) (map[string]pause.Paused, error) { return pause.Read(ctx, n.Pool) },
 		pausesEvery, n.dependencies.database.Report)
-	// part: ops, end
 	if n.relay, err = relay.New(n.relayConfig()); err != nil {
 		return nil, fmt.Errorf("open relay: %w", err)
 	}
 	if err = n.measure(); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	n.Admin.Explain(n.diagnose) // part: ops
+	n.Admin.Explain(n.diagnose)
 	n.Admin.Check("database", func(context.Context) error { return n.dependencies.database.Err() })
 	n.Admin.Check("broker", func(context.Context) error { return n.dependencies.broker.Err() })
 	n.Check("tables", checkTables(n.Pool, setup.Tables))
@@ -153,8 +149,8 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	return n, nil
 }
 
-// pausesEvery is how often an instance asks whether a consumer of it is paused. // part: ops
-const pausesEvery = 2 * time.Second // part: ops
+// pausesEvery is how often an instance asks whether a consumer of it is paused.
+const pausesEvery = 2 * time.Second
 
 // retryFor is how long the publisher insists on a partition by itself. It is short because the relay, too, tries again,
 // and in the meantime publishes what goes to the other partitions.
@@ -180,7 +176,7 @@ func (n *Node) relayConfig() relay.Config {
 		Topics:         func(ctx context.Context) (map[string]int32, error) { return setup.partitions(ctx) },
 		Log:            setup.Log,
 		Registerer:     n.Admin.Registry(),
-		Spans:          n.Spans, // part: observability
+		Spans:          n.Spans,
 	}
 	if spreads, can := n.publisher.(interface{ SpreadKeys(topics map[string]int32) }); can {
 		config.SpreadKeys = spreads.SpreadKeys

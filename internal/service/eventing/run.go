@@ -64,10 +64,9 @@ func (n *Node) open(
 	group.Go("admin", func(ctx context.Context) error { return n.Admin.Serve(ctx, admin) })
 	bound.Admin = admin.Addr().String()
 	n.bound = bound
-	if n.traces != nil { // before what makes spans, and so it stops after it // part: observability, begin
+	if n.traces != nil { // before what makes spans, and so it stops after it
 		group.Go("traces", n.traces.Run)
 	}
-	// part: observability, end
 	group.Go("database circuit", n.dependencies.database.Run)
 	group.Go("broker circuit", n.dependencies.broker.Run)
 	err = n.await(ctx, "database", func(ctx context.Context) error {

@@ -110,7 +110,7 @@ func ensureTopic(t *testing.T, cfg eventing.Config, name string) {
 
 // named is the setting that names a member; empty where the edge knows no names.
 func named(member string) (setting string) {
-	setting = "KAFKA_INSTANCE_ID=" + member // part: batch
+	setting = "KAFKA_INSTANCE_ID=" + member
 	return setting
 }
 

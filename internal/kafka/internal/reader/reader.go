@@ -23,7 +23,7 @@ import (
 type Reader struct {
 	brokers  []string
 	settings *sarama.Config
-	tape     *tape // of its connections; nil: what cannot be read is not wanted // part: batch
+	tape     *tape // of its connections; nil: what cannot be read is not wanted
 
 	mu     sync.Mutex
 	client sarama.Client
@@ -96,9 +96,9 @@ func (r *Reader) Read(at kafka.TopicPartition, offset int64, bytes int32) (found
 	default:
 		found = Found{From: offset, Next: offset, Damage: err}
 	}
-	if found.Damage != nil && r.tape != nil { // part: batch, begin
+	if found.Damage != nil && r.tape != nil {
 		found.Raw, found.Size = r.tape.records()
-	} // part: batch, end
+	}
 	return found, nil
 }
 
@@ -114,9 +114,9 @@ func (r *Reader) Connected() (sarama.Client, error) {
 	}
 	cfg := *r.settings
 	cfg.Metadata.Retry.Max = 0
-	if r.tape != nil { // part: batch, begin
+	if r.tape != nil {
 		r.tape.record(&cfg)
-	} // part: batch, end
+	}
 	client, err := sarama.NewClient(r.brokers, &cfg)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)

@@ -12,7 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/contracttest"
+	"example.com/twinbox/api"
+	"example.com/twinbox/test/testkit"
 )
 
 // Where the codes of the Customer API are declared: constants of a type named Code.
@@ -37,7 +38,7 @@ func TestDocumentedCodesAreTheOnesInTheCode(t *testing.T) {
 	}
 	declared = slices.DeleteFunc(declared, func(code string) bool { return slices.Contains(elsewhere, code) })
 	slices.Sort(declared) // a code may be said of a rule and of the race for it
-	documented := slices.Sorted(maps.Keys(contracttest.ProblemStatuses(t)))
+	documented := slices.Sorted(maps.Keys(testkit.ProblemStatuses(t, api.OpenAPI)))
 	require.Equal(t, documented, slices.Compact(declared))
 }
 

@@ -13,9 +13,10 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
+	"gopkg.in/yaml.v3"
+
 	"example.com/twinbox/api"
-	"example.com/twinbox/dev/contracttest"
-	"example.com/twinbox/dev/yamltest"
+	"example.com/twinbox/test/testkit"
 )
 
 type object = map[string]any
@@ -25,7 +26,7 @@ func document(t *testing.T, name string) object {
 	data, err := os.ReadFile(name)
 	require.NoError(t, err)
 	var parsed object
-	require.NoError(t, yamltest.Unmarshal(data, &parsed))
+	require.NoError(t, yaml.Unmarshal(data, &parsed))
 	return parsed
 }
 
@@ -137,7 +138,7 @@ func TestExamplesFitTheirSchemas(t *testing.T) {
 func TestProblemExamplesAreTheCodesOfTheirResponse(t *testing.T) {
 	t.Parallel()
 	root := document(t, "openapi.yaml")
-	statuses := contracttest.ProblemStatuses(t)
+	statuses := testkit.ProblemStatuses(t, api.OpenAPI)
 	shown := map[string]bool{"not_found": true, "method_not_allowed": true} // of every route; described once, in the text
 	for _, op := range operations(t, root) {
 		for status := range op.responses {

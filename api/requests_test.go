@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/api"
-	"example.com/twinbox/dev/httpfile"
+	"example.com/twinbox/test/testkit"
 )
 
-func readRequests(t *testing.T, name string) httpfile.File {
+func readRequests(t *testing.T, name string) testkit.HTTPFile {
 	t.Helper()
 	content, err := api.Files.ReadFile(name)
 	require.NoError(t, err)
-	file, err := httpfile.Parse(string(content))
+	file, err := testkit.ParseHTTPFile(string(content))
 	require.NoError(t, err, name)
 	return file
 }
@@ -47,7 +47,7 @@ func TestRequestsFollowTheAPI(t *testing.T) {
 	}
 }
 
-func requireBody(t *testing.T, check func(string, any) error, op operation, request httpfile.Request) {
+func requireBody(t *testing.T, check func(string, any) error, op operation, request testkit.HTTPFileRequest) {
 	t.Helper()
 	if op.body == nil {
 		require.Empty(t, request.Body)

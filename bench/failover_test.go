@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/test/testkit"
 )
 
 // smokeFailoverPlan is everything once, as small as it can be.
@@ -76,7 +76,7 @@ func TestCPUOfProcesses(t *testing.T) {
 	require.Equal(t, strconv.Itoa(os.Getppid()), fields[statParent])
 	before, err := cpuSeconds(os.Getpid(), false)
 	require.NoError(t, err)
-	waittest.Until(t, func() bool { // until this loop has used some
+	testkit.Until(t, func() bool { // until this loop has used some
 		after, err := cpuSeconds(os.Getpid(), false)
 		require.NoError(t, err)
 		return after > before

@@ -8,11 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/porttest"
 	"example.com/twinbox/internal/customer"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/servicetest"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }
@@ -93,7 +93,7 @@ func TestAPortInUseIsNamed(t *testing.T) {
 
 func TestWithoutDatabaseAndBrokerTheCommandsFail(t *testing.T) {
 	t.Parallel()
-	closed := porttest.Reserve(t)
+	closed := testkit.ReservePort(t)
 	program.FailsAlone(t, environment(t,
 		"KAFKA_BROKERS="+closed, "DATABASE_URL=postgres://u:hunter2@"+closed+"/customer"), "hunter2")
 }

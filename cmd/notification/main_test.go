@@ -7,11 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/smtptest"
 	"example.com/twinbox/internal/notification"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/servicetest"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }
@@ -27,7 +27,7 @@ func TestMigrateTopicsServe(t *testing.T) {
 			"KAFKA_BROKERS=" + kafkatest.Brokers(t)[0],
 			"VERIFICATION_SECRET=0123456789abcdef0123456789abcdef",
 			"ENVIRONMENT=" + strings.ToLower(rand.Text()),
-			"SMTP_ADDR=" + smtptest.Start(t, nil).Addr(), // readiness asks it
+			"SMTP_ADDR=" + testkit.StartMailServer(t, nil).Addr(), // readiness asks it
 			"ADMIN_ADDR=127.0.0.1:0", edge,
 		}
 		program.Life(t, environ, "notification/0001_", "notification.mails.v1", func(s servicetest.Serving) {

@@ -13,10 +13,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/porttest"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/admin/client"
 	"example.com/twinbox/internal/service"
+	"example.com/twinbox/test/testkit"
 )
 
 // Every bad command line ends with 2 before anything is asked, and says what is wrong on stderr; with --json stdout is
@@ -202,7 +202,7 @@ func TestAServiceThatDoesNotAnswer(t *testing.T) {
 	require.Equal(t, service.ExitFailure, nowhere.code)
 	require.Contains(t, nowhere.stderr, "make run")
 
-	gone := porttest.Reserve(t)
+	gone := testkit.ReservePort(t)
 	tokenFile := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(tokenFile, []byte(h.at.AdminToken.Reveal()+"\n"), 0o600))
 

@@ -18,13 +18,12 @@ import (
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/local/broker"
 	"example.com/twinbox/dev/local/localtest"
-	"example.com/twinbox/dev/porttest"
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/verify"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/servicetest"
+	"example.com/twinbox/test/testkit"
 )
 
 // TestOperationsPage runs docs/operations.md. go test ./cmd/twinbox -run OperationsPage -update writes it anew.
@@ -58,7 +57,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{cfg: broker.Config{Dir: t.TempDir(), Addr: porttest.Reserve(t)}}
+	w := &world{cfg: broker.Config{Dir: t.TempDir(), Addr: testkit.ReservePort(t)}}
 	w.start(t)
 	t.Cleanup(func() { require.NoError(t, w.broker.Close()) })
 	w.stack = newStack(local.Config{
@@ -94,7 +93,7 @@ func (w *world) recovery(t *testing.T) {
 
 func (w *world) duplicates(t *testing.T) {
 	t.Helper()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		var stats map[string]struct {
 			Items []struct {
 				Outcomes map[string]int64 `json:"outcomes"`
@@ -120,7 +119,7 @@ func (w *world) duplicates(t *testing.T) {
 // committed waits for the offsets, which are committed a moment after what they stand for.
 func (w *world) committed(t *testing.T) {
 	t.Helper()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		var verdicts map[string]verify.Verdict
 		w.stack.twinbox(t, "verify", "--json").json(t, &verdicts)
 		pending := int64(0)
@@ -208,7 +207,7 @@ func (w *world) morePartitions(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, admin.Close()) }()
 	require.NoError(t, admin.CreatePartitions(contract.TopicUsers, 12, nil, false))
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		status, report := servicetest.Get(t, "http://"+w.stack.at.Services["customer"].Admin+"/readyz")
 		return status == http.StatusServiceUnavailable && strings.Contains(report, "partition_count")
 	}, "the relay asks every ten seconds")
@@ -219,7 +218,7 @@ func (w *world) morePartitions(t *testing.T) {
 func (w *world) handled(t *testing.T) {
 	w.await(t, w.stack.at.Databases["customer"], fmt.Sprintf(`select exists (select from profile where user_id = '%s')`,
 		w.users[len(w.users)-1]))
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		status, _ := servicetest.Get(t, "http://"+w.stack.at.Services["customer"].Admin+"/readyz")
 		return status == http.StatusOK
 	})
@@ -230,7 +229,7 @@ func (w *world) await(t *testing.T, dsn, sql string) {
 	conn, err := pgx.Connect(t.Context(), dsn)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, conn.Close(context.WithoutCancel(t.Context()))) }()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		var reached bool
 		return conn.QueryRow(t.Context(), sql).Scan(&reached) == nil && reached
 	}, sql)

@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/ops/admin/adminapi"
+	"example.com/twinbox/test/testkit"
 )
 
 type tailDocument struct {
@@ -20,7 +20,7 @@ type tailDocument struct {
 func (h *stack) tail(t *testing.T, key string, want int) []tailed {
 	t.Helper()
 	var document tailDocument
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		document = tailDocument{}
 		h.twinbox(t, "outbox", "tail", "--key", key, "--json").json(t, &document)
 		published := 0

@@ -10,8 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"gopkg.in/yaml.v3"
+
 	"example.com/twinbox/api"
-	"example.com/twinbox/dev/yamltest"
 )
 
 var calls = regexp.MustCompile(
@@ -26,7 +27,7 @@ func TestTheCommandsCallTheOperationsOfTheDocument(t *testing.T) {
 	var document struct {
 		Paths map[string]map[string]any `yaml:"paths"`
 	}
-	require.NoError(t, yamltest.Unmarshal(data, &document))
+	require.NoError(t, yaml.Unmarshal(data, &document))
 	var described, called []string
 	for path, operations := range document.Paths {
 		for method := range operations {

@@ -17,8 +17,8 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/ptytest"
 	"example.com/twinbox/internal/service"
+	"example.com/twinbox/test/testkit"
 )
 
 const aKey = "01980a5c-5f10-7b1e-8c55-2f0a6b7c8d9e"
@@ -64,7 +64,7 @@ var everything = answers(map[string]string{
 // onScreen runs a command line on a terminal of that width and returns what is seen there.
 func onScreen(t *testing.T, width uint16, args ...string) (code int, seen string) {
 	t.Helper()
-	screen := ptytest.Open(t, width)
+	screen := testkit.OpenScreen(t, width)
 	code = run(t.Context(), args, screen.Terminal, screen.Terminal)
 	return code, strings.ReplaceAll(screen.Close(t), "\r\n", "\n")
 }

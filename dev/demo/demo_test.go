@@ -15,11 +15,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/leaktest"
+	"go.uber.org/goleak"
+
 	"example.com/twinbox/internal/ops/admin/client"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // system is a service that says what a test wants it to, and counts what is asked of it.
 type system struct {

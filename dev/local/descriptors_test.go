@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/test/testkit"
 )
 
 // A client opens three times as many connections as the process may have descriptors, and sends nothing on them: first
@@ -48,10 +48,10 @@ func TestConnectionsWithoutEndLeaveRoom(t *testing.T) {
 		}
 	}
 	for _, addr := range admins {
-		waittest.Until(t, func() bool { return status(t, "http://"+addr+"/readyz") == http.StatusOK },
+		testkit.Until(t, func() bool { return status(t, "http://"+addr+"/readyz") == http.StatusOK },
 			"the broker takes connections again")
 	}
-	waittest.Until(t, func() bool { return signUp(t, at, "after@example.org") == http.StatusCreated })
+	testkit.Until(t, func() bool { return signUp(t, at, "after@example.org") == http.StatusCreated })
 	require.NoError(t, stack.cmd.Process.Signal(os.Interrupt))
 	require.NoError(t, stack.cmd.Wait())
 }

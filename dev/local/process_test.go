@@ -19,7 +19,7 @@ import (
 
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/local/localtest"
-	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/test/testkit"
 )
 
 // childVariable makes this test binary a program that runs a stack in the folder until SIGINT; filesVariable says how
@@ -111,7 +111,7 @@ func TestKillLeavesNothingAndLosesNothing(t *testing.T) {
 	require.Equal(t, 201, signUp(t, at(stack.api), "ada@example.org"))
 	require.NoError(t, stack.cmd.Process.Kill())
 	require.Error(t, stack.cmd.Wait())
-	waittest.Until(t, func() bool { return localtest.Gone(stack.postgres) })
+	testkit.Until(t, func() bool { return localtest.Gone(stack.postgres) })
 
 	again := startChild(t, dir)
 	require.Equal(t, 409, signUp(t, at(again.api), "ADA@example.org"), "she is still there")

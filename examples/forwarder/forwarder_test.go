@@ -16,13 +16,13 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/natstest"
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/test/inboxtest"
 	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/natsserver"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestMain(m *testing.M) { kafkatest.Main(m) }
@@ -71,20 +71,20 @@ func (s *site) requests(id string) int {
 // await returns when the event was posted so often.
 func (s *site) await(t *testing.T, id string, times int) {
 	t.Helper()
-	waittest.Until(t, func() bool { return s.requests(id) >= times }, id)
+	testkit.Until(t, func() bool { return s.requests(id) >= times }, id)
 }
 
 // house is a broker, a NATS server and a forwarder between them.
 type house struct {
 	cfg     Config
 	brokers []string
-	nats    *natstest.Server
+	nats    *natsserver.TestServer
 	sender  *kafkatest.Sender
 }
 
 func newHouse(t *testing.T, url string) *house {
 	t.Helper()
-	h := &house{brokers: kafkatest.Brokers(t), nats: natstest.New(t)}
+	h := &house{brokers: kafkatest.Brokers(t), nats: natsserver.ForTest(t)}
 	topic := kafkatest.Topic(t, h.brokers, 1)
 	var cfg Config
 	require.NoError(t, config.Load([]string{
@@ -214,11 +214,11 @@ func TestWithoutNATSEventsWait(t *testing.T) {
 		defer response.Body.Close()
 		return response.StatusCode
 	}
-	waittest.Until(t, func() bool { return status() == http.StatusServiceUnavailable })
+	testkit.Until(t, func() bool { return status() == http.StatusServiceUnavailable })
 	require.Zero(t, to.requests(event.ID))
 	h.nats.Start(t)
 	to.await(t, event.ID, 1)
-	waittest.Until(t, func() bool { return status() == http.StatusOK })
+	testkit.Until(t, func() bool { return status() == http.StatusOK })
 	last := inboxtest.NewEvent()
 	h.send(t, last)
 	to.await(t, last.ID, 1)

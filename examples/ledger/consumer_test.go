@@ -12,13 +12,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/examples/ledger/account"
 	"example.com/twinbox/examples/ledger/contract"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter/operate"
 	"example.com/twinbox/internal/inbox/replay"
+	"example.com/twinbox/test/testkit"
 )
 
 // consumer is the service's own, without its broker.
@@ -105,7 +105,7 @@ func (b *bundle) resumed(t *testing.T, c *consumer) {
 	ctx, stop := context.WithCancel(t.Context())
 	rounds := make(chan error, 1)
 	go func() { rounds <- c.replays.ResumeGaps(ctx) }()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return b.count(t, `select count(*) from dead_letter where state = 'waiting'`) == 0
 	})
 	stop()

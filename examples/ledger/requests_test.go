@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/httpfile"
 	"example.com/twinbox/examples/ledger/account"
+	"example.com/twinbox/test/testkit"
 )
 
 // requests.http works from top to bottom, as its first lines promise, when the id is copied.
@@ -23,7 +23,7 @@ func TestTheRequestsThatPeopleTry(t *testing.T) {
 	}
 	content, err := os.ReadFile("requests.http")
 	require.NoError(t, err)
-	file, err := httpfile.Parse(string(content))
+	file, err := testkit.ParseHTTPFile(string(content))
 	require.NoError(t, err)
 	values := map[string]string{"ledger": ""}
 	for _, request := range file.Requests {

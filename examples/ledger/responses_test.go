@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/apitest"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestEveryDeclaredResponseIsGiven(t *testing.T) {
@@ -22,7 +22,7 @@ func TestEveryDeclaredResponseIsGiven(t *testing.T) {
 	const one = `{"amount":1,"currency":"EUR","expected_version":2}`
 
 	b.holdKey(t, "open", "held")
-	asks := map[string]apitest.Ask{
+	asks := map[string]testkit.Ask{
 		"POST " + accounts + " 201": b.Ask(accounts, `{"currency":"EUR"}`),
 		"POST " + accounts + " 400": b.Ask(accounts, `{}`),
 		"POST " + accounts + " 409": b.Ask(accounts, `{"currency":"EUR"}`, "Idempotency-Key", "held"),
@@ -30,7 +30,7 @@ func TestEveryDeclaredResponseIsGiven(t *testing.T) {
 	}
 	for _, way := range []string{"/credits", "/debits"} {
 		fresh, _ := b.funded(t, 5)
-		maps.Copy(asks, map[string]apitest.Ask{
+		maps.Copy(asks, map[string]testkit.Ask{
 			"POST " + account + way + " 200": b.Ask(accounts+"/"+string(fresh)+way, one),
 			"POST " + account + way + " 400": b.Ask(mine+way, `{}`),
 			"POST " + account + way + " 404": b.Ask(nobodys+way, one),
@@ -39,7 +39,7 @@ func TestEveryDeclaredResponseIsGiven(t *testing.T) {
 		})
 	}
 	for _, method := range []string{http.MethodGet, http.MethodHead} {
-		maps.Copy(asks, map[string]apitest.Ask{
+		maps.Copy(asks, map[string]testkit.Ask{
 			method + " " + account + " 200": b.Ask(mine, ""),
 			method + " " + account + " 304": b.Ask(mine, "", "If-None-Match", `"2"`),
 			method + " " + account + " 400": b.Ask(accounts+"/42", ""),
@@ -49,10 +49,10 @@ func TestEveryDeclaredResponseIsGiven(t *testing.T) {
 	broken := setup(t)
 	_, err := broken.pool.Exec(t.Context(), `drop table account, account_balance cascade`)
 	require.NoError(t, err)
-	apitest.Faulty{
-		Healthy: b.Client, Limited: setupOn(t, b.pool, Config{RateLimit: 1}).Client, Broken: broken.Client,
-		Away: setupOn(t, pgtest.Unreachable(t), Config{}).Client, Late: apitest.ServeLate(t, b.handler, b.Document),
-	}.Add(t, asks, map[string]apitest.Ask{
+	testkit.FaultyAPI{
+		Healthy: b.APIClient, Limited: setupOn(t, b.pool, Config{RateLimit: 1}).APIClient, Broken: broken.APIClient,
+		Away: setupOn(t, pgtest.Unreachable(t), Config{}).APIClient, Late: testkit.ServeAPILate(t, b.handler, b.Document),
+	}.Add(t, asks, map[string]testkit.Ask{
 		"POST " + accounts:             {Path: accounts, Body: `{"currency":"EUR"}`},
 		"POST " + account + "/credits": {Path: mine + "/credits", Body: one},
 		"POST " + account + "/debits":  {Path: mine + "/debits", Body: one},

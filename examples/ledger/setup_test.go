@@ -14,13 +14,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/apitest"
 	"example.com/twinbox/examples/ledger/account"
 	"example.com/twinbox/examples/ledger/contract"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -33,7 +33,7 @@ type bundle struct {
 	pool     *pgxpool.Pool
 	commands *Commands
 	handler  http.Handler
-	*apitest.Client
+	*testkit.APIClient
 }
 
 func setup(t *testing.T) *bundle {
@@ -53,7 +53,7 @@ func setupOn(t *testing.T, pool *pgxpool.Pool, cfg Config) *bundle {
 	handler := newHandler(&api{commands: commands, balances: pool}, cfg, nil, nil, slog.New(slog.DiscardHandler))
 	declared, err := document()
 	require.NoError(t, err)
-	return &bundle{pool, commands, handler, apitest.Serve(t, handler, declared)}
+	return &bundle{pool, commands, handler, testkit.ServeAPI(t, handler, declared)}
 }
 
 func (b *bundle) count(t require.TestingT, sql string, args ...any) (n int64) {
@@ -71,15 +71,15 @@ func (b *bundle) stored(t *testing.T) [3]int64 {
 	}
 }
 
-type answer struct{ apitest.Answer }
+type answer struct{ testkit.Answer }
 
 // document is what openapi.yaml says of the answers.
-var document = sync.OnceValues(func() (*apitest.Document, error) {
+var document = sync.OnceValues(func() (*testkit.OpenAPI, error) {
 	data, err := os.ReadFile("openapi.yaml")
 	if err != nil {
 		return nil, err
 	}
-	return apitest.Parse(data)
+	return testkit.ParseOpenAPI(data)
 })
 
 func (b *bundle) do(t *testing.T, method, path, body string, headers ...string) answer {

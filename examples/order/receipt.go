@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/examples/order/contract"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/lease"
-	"example.com/twinbox/internal/mail"
+	smtp "example.com/twinbox/internal/mail"
 	"example.com/twinbox/internal/service/eventing"
 )
 

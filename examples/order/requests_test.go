@@ -8,8 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/apitest"
-	"example.com/twinbox/dev/httpfile"
+	"example.com/twinbox/test/testkit"
 )
 
 // requests.http works from top to bottom, as its first lines promise, when the ids are copied.
@@ -23,10 +22,10 @@ func TestTheRequestsThatPeopleTry(t *testing.T) {
 	}
 	content, err := os.ReadFile("requests.http")
 	require.NoError(t, err)
-	file, err := httpfile.Parse(string(content))
+	file, err := testkit.ParseHTTPFile(string(content))
 	require.NoError(t, err)
 	values := map[string]string{"order": "order", "payments": "payments"}
-	apis := map[string]*apitest.Client{"order": w.orders, "payments": w.payments}
+	apis := map[string]*testkit.APIClient{"order": w.orders, "payments": w.payments}
 	for _, request := range file.Requests {
 		status, known := want[request.Name]
 		require.True(t, known, "request %q is new: what should it answer?", request.Name)

@@ -10,19 +10,19 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/apitest"
 	"example.com/twinbox/dev/local/mailbox"
 	"example.com/twinbox/examples/order"
 	"example.com/twinbox/examples/order/contract"
 	"example.com/twinbox/examples/payments"
 	"example.com/twinbox/test/outboxtest"
 	"example.com/twinbox/test/servicetest"
+	"example.com/twinbox/test/testkit"
 )
 
 // world is both services, and a mail server.
 type world struct {
 	*servicetest.System
-	orders, payments *apitest.Client
+	orders, payments *testkit.APIClient
 	db               *pgxpool.Pool
 	box              *mailbox.Mailbox
 }
@@ -39,18 +39,18 @@ func newWorld(t *testing.T) *world {
 		},
 	)}
 	w.db = w.Pool("order")
-	w.orders = &apitest.Client{URL: "http://" + w.API("order"), Document: document(t, "openapi.yaml")}
-	w.payments = &apitest.Client{
+	w.orders = &testkit.APIClient{URL: "http://" + w.API("order"), Document: document(t, "openapi.yaml")}
+	w.payments = &testkit.APIClient{
 		URL: "http://" + w.API("payments"), Document: document(t, "../payments/openapi.yaml"),
 	}
 	return w
 }
 
-func document(t *testing.T, file string) *apitest.Document {
+func document(t *testing.T, file string) *testkit.OpenAPI {
 	t.Helper()
 	content, err := os.ReadFile(file)
 	require.NoError(t, err)
-	parsed, err := apitest.Parse(content)
+	parsed, err := testkit.ParseOpenAPI(content)
 	require.NoError(t, err)
 	return parsed
 }
@@ -113,7 +113,7 @@ func TestTheAPIsSayWhatIsWrong(t *testing.T) {
 	id := first["order_id"].(string)
 	for _, c := range []struct {
 		method     string
-		at         *apitest.Client
+		at         *testkit.APIClient
 		path, body string
 		headers    []string
 		status     int

@@ -10,7 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/yamltest"
+	"gopkg.in/yaml.v3"
+
 	ledger "example.com/twinbox/examples/ledger/contract"
 	order "example.com/twinbox/examples/order/contract"
 	"example.com/twinbox/internal/event/cloudevent"
@@ -49,7 +50,7 @@ func TestAsyncAPIDescribesTheDefinitions(t *testing.T) {
 		content, err := os.ReadFile(filepath.Join(folder, "asyncapi.yaml"))
 		require.NoError(t, err)
 		var read document
-		require.NoError(t, yamltest.Unmarshal(content, &read))
+		require.NoError(t, yaml.Unmarshal(content, &read))
 		var want, got, senders, channels []string
 		for _, d := range all {
 			want = append(want, d.Topic+" "+d.Type+" ./events/"+path.Base(d.DataSchema))

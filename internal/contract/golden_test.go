@@ -11,10 +11,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"gopkg.in/yaml.v3"
+
 	"example.com/twinbox/api"
-	"example.com/twinbox/dev/contracttest"
-	"example.com/twinbox/dev/yamltest"
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/contract/contracttest"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/event/cloudevent"
 )
@@ -120,7 +121,7 @@ func asyncAPI(t *testing.T) asyncDocument {
 	data, err := api.Files.ReadFile("asyncapi.yaml")
 	require.NoError(t, err)
 	var document asyncDocument
-	require.NoError(t, yamltest.Unmarshal(data, &document))
+	require.NoError(t, yaml.Unmarshal(data, &document))
 	return document
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"example.com/twinbox/dev/contracttest"
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/contract/contracttest"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/event/schema"

@@ -7,11 +7,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/contracttest"
+	contract "example.com/twinbox/api"
 	"example.com/twinbox/internal/command"
 	"example.com/twinbox/internal/customer/openapi"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/web"
+	"example.com/twinbox/test/testkit"
 )
 
 // Every mistake of a client is a 4xx with a stable code, and leaves no row and no event.
@@ -129,7 +130,7 @@ func TestEveryCodeIsDocumented(t *testing.T) {
 	} {
 		require.True(t, openapi.ProblemCode(code).Valid(), code)
 	}
-	documented := contracttest.ProblemStatuses(t)
+	documented := testkit.ProblemStatuses(t, contract.OpenAPI)
 	for code, status := range statuses {
 		require.Equal(t, documented[string(code)], status, code)
 		answer := mapError(&domain.Error{Code: code, Field: "x", Message: "y"})

@@ -10,16 +10,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	contracts "example.com/twinbox/api"
-	"example.com/twinbox/dev/apitest"
+	"example.com/twinbox/test/testkit"
 )
 
 // document is what api/openapi.yaml says of the answers.
-var document = sync.OnceValues(func() (*apitest.Document, error) {
+var document = sync.OnceValues(func() (*testkit.OpenAPI, error) {
 	data, err := contracts.Files.ReadFile("openapi.yaml")
 	if err != nil {
 		return nil, err
 	}
-	return apitest.Parse(data)
+	return testkit.ParseOpenAPI(data)
 })
 
 func TestTheAPIShowsItsDocument(t *testing.T) {

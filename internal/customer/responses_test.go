@@ -9,10 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/apitest"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestEveryDeclaredResponseIsGiven(t *testing.T) {
@@ -33,7 +33,7 @@ func TestEveryDeclaredResponseIsGiven(t *testing.T) {
 	adas, graces, nobodys := "/v1/customers/"+string(ada), "/v1/customers/"+grace, "/v1/customers/"+string(someone)
 	form := []string{"Content-Type", formType, "Accept", browserAccept}
 
-	asks := map[string]apitest.Ask{
+	asks := map[string]testkit.Ask{
 		"POST " + signups + " 201": b.Ask(signups, signup("edith@example.org", "Edith")),
 		"POST " + signups + " 400": b.Ask(signups, `{}`),
 		"POST " + signups + " 409": b.Ask(signups, signup("ada@example.org", "Ada")),
@@ -53,7 +53,7 @@ func TestEveryDeclaredResponseIsGiven(t *testing.T) {
 		"POST " + verifications + " 422":                  b.Ask(verifications, verify("x")),
 	}
 	for _, method := range []string{http.MethodGet, http.MethodHead} {
-		maps.Copy(asks, map[string]apitest.Ask{
+		maps.Copy(asks, map[string]testkit.Ask{
 			method + " " + customer + " 200": b.Ask(adas, ""),
 			method + " " + customer + " 304": b.Ask(adas, "", "If-None-Match", `"1"`),
 			method + " " + customer + " 400": b.Ask("/v1/customers/42", ""),
@@ -68,10 +68,10 @@ func TestEveryDeclaredResponseIsGiven(t *testing.T) {
 	broken := setup(t)
 	_, err := broken.pool.Exec(t.Context(), `drop table users, profile cascade`)
 	require.NoError(t, err)
-	apitest.Faulty{
-		Healthy: b.Client, Limited: setupWith(t, Config{RateLimit: 1}).Client, Broken: broken.Client,
-		Away: setupOn(t, pgtest.Unreachable(t), Config{}).Client, Late: apitest.ServeLate(t, b.handler, b.Document),
-	}.Add(t, asks, map[string]apitest.Ask{
+	testkit.FaultyAPI{
+		Healthy: b.APIClient, Limited: setupWith(t, Config{RateLimit: 1}).APIClient, Broken: broken.APIClient,
+		Away: setupOn(t, pgtest.Unreachable(t), Config{}).APIClient, Late: testkit.ServeAPILate(t, b.handler, b.Document),
+	}.Add(t, asks, map[string]testkit.Ask{
 		"POST " + signups:       {Path: signups, Body: signup("edith@example.org", "Edith")},
 		"GET " + customer:       {Path: adas},
 		"HEAD " + customer:      {Path: adas},

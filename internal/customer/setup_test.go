@@ -11,12 +11,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/apitest"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -26,7 +26,7 @@ type bundle struct {
 	pool     *pgxpool.Pool
 	commands *Commands
 	handler  http.Handler
-	*apitest.Client
+	*testkit.APIClient
 }
 
 func setup(t *testing.T) *bundle {
@@ -55,7 +55,7 @@ func setupOn(t *testing.T, pool *pgxpool.Pool, cfg Config) *bundle {
 	handler := newHandler(&api{commands: commands, profiles: pool}, cfg, nil, nil, slog.New(slog.DiscardHandler))
 	declared, err := document()
 	require.NoError(t, err)
-	return &bundle{pool, commands, handler, apitest.Serve(t, handler, declared)}
+	return &bundle{pool, commands, handler, testkit.ServeAPI(t, handler, declared)}
 }
 
 var testKey = domain.VerificationKey(strings.Repeat("k", 32))
@@ -76,7 +76,7 @@ func (b *bundle) stored(t *testing.T) [3]int {
 	}
 }
 
-type answer struct{ apitest.Answer }
+type answer struct{ testkit.Answer }
 
 func (b *bundle) do(t *testing.T, method, path, body string, headers ...string) answer {
 	t.Helper()

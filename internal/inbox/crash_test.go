@@ -10,10 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/test/crashtest"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // points are all crash points of the inbox, in the order in which an event meets them.
@@ -91,7 +91,7 @@ func TestTenProcessesWithTheSameEvents(t *testing.T) {
 	for _, c := range children {
 		c.CloseInput()
 	}
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return b.Count(t, `select count(*) from pg_stat_activity
 			where datname = current_database() and wait_event_type = 'Lock'`) >= 2
 	}, "one holds the events, one that takes it for dead half of them")
@@ -122,7 +122,7 @@ func TestAnOwnerThatWasStopped(t *testing.T) {
 			stopped := crashtest.Start(t, first)
 			stopped.Await(t, 1, crashtest.Frozen)
 			second := crashtest.Start(t, job)
-			waittest.Until(t, func() bool {
+			testkit.Until(t, func() bool {
 				return b.Count(t, `select xact_rollback from pg_stat_database where datname = current_database()`) > 1
 			}, "the successor gives up waiting, and tries again")
 			stopped.Thaw(t)

@@ -10,10 +10,10 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/test/inboxtest"
+	"example.com/twinbox/test/testkit"
 )
 
 const ignoredType = "com.example.nobodys.v1"
@@ -120,7 +120,7 @@ func TestTheRoundsResumeWhatIsLeft(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- c.taker.ResumeGaps(ctx) }()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return c.Count(t, `select count(*) from dead_letter where state = 'waiting'`) == 1
 	})
 	stop()

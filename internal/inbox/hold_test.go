@@ -10,11 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter/operate"
 	"example.com/twinbox/internal/inbox/replay"
+	"example.com/twinbox/test/testkit"
 )
 
 // A consumer has read that a dead letter holds the key and is about to commit an event as parked behind it, when a
@@ -50,7 +50,7 @@ func TestNothingParksBehindALetterThatIsGone(t *testing.T) {
 		_, err := c.taker.Replay(t.Context(), operate.Filter{}, replay.Options{By: "ana", Reason: "fixed"})
 		return err
 	})
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		select {
 		case <-ended:
 			return true // it should have waited; what comes of it is seen below

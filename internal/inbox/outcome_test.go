@@ -11,9 +11,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/metrictest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/test/testkit"
 )
 
 var everyOutcome = []inbox.Outcome{
@@ -109,7 +109,7 @@ func (b *bundle) counted(tb testing.TB, outcome inbox.Outcome) int {
 	require.NoError(tb, err)
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
-			if family.GetName() == "inbox_messages_total" && metrictest.HasLabel(metric, string(outcome)) {
+			if family.GetName() == "inbox_messages_total" && testkit.HasLabel(metric, string(outcome)) {
 				return int(metric.GetCounter().GetValue())
 			}
 		}

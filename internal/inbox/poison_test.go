@@ -9,9 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/metrictest"
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/test/testkit"
 )
 
 // For each kind of poison: the delivery is acknowledged, exactly one dead letter keeps it,
@@ -95,7 +94,7 @@ func TestADeadLetterWaitsForItsDatabase(t *testing.T) {
 	e := newEvent()
 	done := make(chan error, 1)
 	go func() { done <- b.Deliver(t, record(t, e, 1), effect) }()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return b.Count(t, `select xact_rollback from pg_stat_database where datname = current_database()`) > 0
 	})
 	select {
@@ -116,7 +115,7 @@ func counter(t *testing.T, b *bundle, name, label string) prometheus.Collector {
 	require.NoError(t, err)
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
-			if family.GetName() == name && metrictest.HasLabel(metric, label) {
+			if family.GetName() == name && testkit.HasLabel(metric, label) {
 				c := prometheus.NewCounter(prometheus.CounterOpts{Name: "found"})
 				c.Add(metric.GetCounter().GetValue())
 				return c

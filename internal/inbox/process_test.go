@@ -9,9 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestProcessRollsBackBothOrNeither(t *testing.T) {
@@ -65,7 +65,7 @@ func TestATwinWaitsForTheFirstToEnd(t *testing.T) {
 			second <- outcome
 		}
 	}()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return b.Count(t, `select count(*) from pg_stat_activity
 			where datname = current_database() and wait_event_type = 'Lock'`) == 1
 	}, "the twin never waited")

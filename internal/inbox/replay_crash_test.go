@@ -7,10 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/test/crashtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // replayPoints are all crash points of a replay, in the order in which a dead letter meets them.
@@ -82,7 +82,7 @@ func TestTwoReplaysAtOnce(t *testing.T) {
 			stopped := crashtest.Start(t, first)
 			stopped.Await(t, 1, crashtest.Frozen)
 			other := crashtest.Start(t, second)
-			waittest.Until(t, func() bool {
+			testkit.Until(t, func() bool {
 				return c.Count(t, `select count(*) from pg_stat_activity
 					where datname = current_database() and wait_event_type = 'Lock'`) > 0
 			}, "the other one waits for the dead letter")

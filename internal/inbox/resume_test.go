@@ -10,10 +10,10 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/test/testkit"
 )
 
 // rounds runs the inbox's rounds until the condition holds.
@@ -22,7 +22,7 @@ func (c *clinic) rounds(t *testing.T, until func() bool) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- c.taker.ResumeGaps(ctx) }()
-	waittest.Until(t, until)
+	testkit.Until(t, until)
 	stop()
 	require.NoError(t, <-ended)
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/leasetest"
 	"example.com/twinbox/test/pgtest"
 )
 
@@ -14,15 +13,15 @@ import (
 func TestTimesOfLeasesThatTestsMove(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Settings{Lease: time.Minute})
-	pgtest.RequireTimes(t, b.pool, "^lease", leasetest.Moved, nil)
+	pgtest.RequireTimes(t, b.pool, "^lease", pgtest.LeaseTimes, nil)
 
 	b.add(t, "event-1")
 	require.NoError(t, b.claim(t).Retry(t.Context(), "away", time.Hour))
 	none, err := b.leases.Claim(t.Context(), 1)
 	require.NoError(t, err)
 	require.Empty(t, none)
-	leasetest.Advance(t, b.pool, time.Hour)
+	pgtest.AdvanceLeases(t, b.pool, time.Hour)
 	require.Equal(t, 2, b.claim(t).Attempt)
-	leasetest.Advance(t, b.pool, time.Minute)
+	pgtest.AdvanceLeases(t, b.pool, time.Minute)
 	require.Equal(t, 3, b.claim(t).Attempt, "a lease that was not renewed has run out")
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/test/testkit"
 )
 
 func (b *bundle) owe(t *testing.T, id, key string, version int64) {
@@ -82,7 +82,7 @@ func TestTwoThatBeginAtOnce(t *testing.T) {
 	require.NoError(t, err) // as the second one's Begin does
 	begun := make(chan error, 1)
 	go func() { begun <- claims["a1"].Begin(context.WithoutCancel(t.Context())) }()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return b.count(t, `select count(*) from pg_stat_activity
 			where datname = current_database() and wait_event_type = 'Lock'`) == 1
 	})
@@ -113,7 +113,7 @@ func TestABeginThatWaitsForItsRow(t *testing.T) {
 				require.NoError(t, err)
 				begun := make(chan error, 1)
 				go func() { begun <- c.Begin(t.Context()) }()
-				waittest.Until(t, func() bool {
+				testkit.Until(t, func() bool {
 					return b.count(t, `select count(*) from pg_stat_activity
 						where datname = current_database() and wait_event_type = 'Lock'`) == 1
 				})
@@ -149,7 +149,7 @@ func TestARunnerSkipsWhatIsSuperseded(t *testing.T) {
 	b.await(t, "a8", Done)
 	require.Equal(t, "a8", <-done)
 	require.Empty(t, done)
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return testutil.ToFloat64(b.leases.metrics.attempts.WithLabelValues("superseded")) == 1 &&
 			testutil.ToFloat64(b.leases.metrics.attempts.WithLabelValues("done")) == 1
 	})
@@ -199,5 +199,5 @@ func TestARunnerPurges(t *testing.T) {
 	b.exec(t, `insert into lease (handler, event_id, state, ended_at)
 		select 'test', n::text, 'done', clock_timestamp() - interval '2 h' from generate_series(1, 2500) as n`)
 	b.run(t, b.leases, Effect{Do: func(context.Context, *Claim) error { return nil }})
-	waittest.Until(t, func() bool { return b.count(t, `select count(*) from lease`) == 0 })
+	testkit.Until(t, func() bool { return b.count(t, `select count(*) from lease`) == 0 })
 }

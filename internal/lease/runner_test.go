@@ -12,9 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/metrictest"
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/test/testkit"
 )
 
 var quick = Settings{
@@ -113,7 +112,7 @@ func TestAnEffectMayOutliveItsLease(t *testing.T) {
 	for range 3 {
 		b.exec(t, `update lease set due_at = due_at - interval '9 min'`)
 		aged := b.due(t)
-		waittest.Until(t, func() bool { return b.due(t).After(aged) },
+		testkit.Until(t, func() bool { return b.due(t).After(aged) },
 			"renewed again and again")
 	}
 	close(finish)
@@ -140,7 +139,7 @@ func TestClaimsThatWaitForAWorkerAreKept(t *testing.T) {
 	}})
 	<-inside
 	b.exec(t, `create table first as select event_id, due_at from lease`)
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return b.count(t, `select count(*) from lease join first using (event_id) where lease.due_at > first.due_at`) == 4
 	}, "each is renewed")
 	close(finish)
@@ -174,7 +173,7 @@ func TestALostLeaseEndsTheAttempt(t *testing.T) {
 	b.exec(t, `update lease set token = gen_random_uuid()`)
 	require.ErrorIs(t, <-ended, errLost)
 	counted := b.leases.metrics.attempts.WithLabelValues("stale")
-	waittest.Until(t, func() bool { return testutil.ToFloat64(counted) == 1 })
+	testkit.Until(t, func() bool { return testutil.ToFloat64(counted) == 1 })
 	require.Equal(t, Claimed, b.state(t, "e1"))
 }
 
@@ -197,7 +196,7 @@ func TestShutdownFinishesOneAndGivesBackTheOthers(t *testing.T) {
 	event := <-inside
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); stop() }()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return b.count(t, `select count(*) from lease where state = 'pending' and attempts = 0`) == 2
 	})
 	close(finish)
@@ -240,7 +239,7 @@ func TestMetricsCountTheOpenRows(t *testing.T) {
 	require.NoError(t, err)
 	values := map[string]float64{}
 	for _, m := range metrics {
-		value, labels := metrictest.Gauge(t, m)
+		value, labels := testkit.Gauge(t, m)
 		for _, label := range labels {
 			if label[0] == "state" {
 				name, _, _ := strings.Cut(strings.TrimPrefix(m.Desc().String(), `Desc{fqName: "`), `"`)
@@ -270,11 +269,11 @@ func TestARunnerThatCannotClaimIsNotHealthy(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()
 	b.exec(t, `alter table lease rename to lease_gone`)
-	waittest.Until(t, func() bool { return r.failingFor(0) != nil })
+	testkit.Until(t, func() bool { return r.failingFor(0) != nil })
 	require.ErrorContains(t, r.failingFor(0), `relation "lease" does not exist`)
 	require.NoError(t, r.Healthy(t.Context()), "a moment is nothing")
 	b.exec(t, `alter table lease_gone rename to lease`)
-	waittest.Until(t, func() bool { return r.failingFor(0) == nil })
+	testkit.Until(t, func() bool { return r.failingFor(0) == nil })
 	b.add(t, "e1")
 	b.await(t, "e1", Done)
 	stop()

@@ -9,10 +9,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -87,7 +87,7 @@ func (b *bundle) count(t *testing.T, sql string, args ...any) (n int) {
 
 func (b *bundle) await(t *testing.T, event string, want State) {
 	t.Helper()
-	waittest.Until(t, func() bool { return b.state(t, event) == want },
+	testkit.Until(t, func() bool { return b.state(t, event) == want },
 		"%s never %s", event, want)
 }
 

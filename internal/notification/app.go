@@ -8,7 +8,7 @@ import (
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
-	"example.com/twinbox/internal/mail"
+	smtp "example.com/twinbox/internal/mail"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/migrations"

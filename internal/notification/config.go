@@ -11,7 +11,7 @@ import (
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/lease"
-	"example.com/twinbox/internal/mail"
+	smtp "example.com/twinbox/internal/mail"
 	"example.com/twinbox/internal/service/eventing"
 )
 

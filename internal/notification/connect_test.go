@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/failure"
-	"example.com/twinbox/internal/mail"
+	smtp "example.com/twinbox/internal/mail"
 )
 
 // doorkeeper is a mail server that lets one client in or not, and reports how the conversation ended: io.EOF if the

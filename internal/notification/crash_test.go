@@ -15,11 +15,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/smtptest"
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/lease"
 	"example.com/twinbox/test/crashtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // role is a sender in a process of its own that dies, or is frozen, when it first reaches a crash point.
@@ -94,12 +93,12 @@ type ending struct {
 	doubts, taken int
 }
 
-func (b *bundle) requireEnding(t *testing.T, want ending, server *smtptest.Server) {
+func (b *bundle) requireEnding(t *testing.T, want ending, server *testkit.MailServer) {
 	t.Helper()
 	b.awaitState(t, string(want.state))
 	require.Equal(t, want.doubts, b.count(t, `select doubts from lease`))
 	// A sender may be dead before the server has read the end of what it wrote.
-	waittest.Until(t, func() bool { return len(server.Mails()) >= want.taken })
+	testkit.Until(t, func() bool { return len(server.Mails()) >= want.taken })
 	mails := server.Mails()
 	require.Len(t, mails, want.taken)
 	for _, mail := range mails {
@@ -154,7 +153,7 @@ func TestASenderThatIsKilled(t *testing.T) {
 			})
 			require.EqualError(t, armed.Wait(t), crashtest.Killed)
 			// A backend may outlive its client by a statement, and this one could claim what the next line sets free.
-			waittest.Until(t, func() bool {
+			testkit.Until(t, func() bool {
 				return b.count(t, `select count(*) from pg_stat_activity
 						where datname = current_database() and application_name = $1`, childName) == 0
 			})

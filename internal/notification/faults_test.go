@@ -8,17 +8,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/smtptest"
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/lease"
-	"example.com/twinbox/internal/mail"
+	smtp "example.com/twinbox/internal/mail"
+	"example.com/twinbox/test/testkit"
 )
 
 // facing gives the bundle a sender that faces a mail server with the script.
-func facing(t *testing.T, script smtptest.Script, change func(*Sender)) (*bundle, *smtptest.Server) {
+func facing(t *testing.T, script testkit.MailScript, change func(*Sender)) (*bundle, *testkit.MailServer) {
 	t.Helper()
 	b := setup(t, nil)
-	server := smtptest.Start(t, script)
+	server := testkit.StartMailServer(t, script)
 	b.sender = b.newSender(t, func(s *Sender) {
 		s.smtp.Config.Addr = server.Addr()
 		if change != nil {
@@ -43,7 +42,7 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 	twofold := fate{lease.Uncertain, 1, 1}  // taken, and the sender cannot know
 	accepted := fate{lease.Done, 1, 1}      // although the answer is an odd one
 	answers := map[string]map[string]fate{} // stage, answer
-	conversation := []smtptest.Stage{smtptest.From, smtptest.To, smtptest.Data, smtptest.Dot}
+	conversation := []testkit.MailStage{testkit.MailFrom, testkit.MailTo, testkit.MailData, testkit.MailDot}
 	for _, at := range conversation {
 		answers[string(at)] = map[string]fate{
 			"421 later": givenUp, "450 4.2.0 busy": givenUp, "451 4.7.1 greylisted": givenUp, "451 later": givenUp,
@@ -75,15 +74,15 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 			t.Parallel()
 			var say atomic.Value
 			var asked atomic.Int32
-			b, server := facing(t, func(stage smtptest.Stage, _ string) smtptest.Answer {
+			b, server := facing(t, func(stage testkit.MailStage, _ string) testkit.MailAnswer {
 				if string(stage) != at {
-					return smtptest.Answer{}
+					return testkit.MailAnswer{}
 				}
 				asked.Add(1)
 				if say.Load() == "cut" {
-					return smtptest.Answer{Cut: true}
+					return testkit.MailAnswer{Cut: true}
 				}
-				return smtptest.Answer{Say: say.Load().(string)}
+				return testkit.MailAnswer{Say: say.Load().(string)}
 			}, nil)
 			for answer, want := range rows {
 				say.Store(answer)
@@ -97,7 +96,7 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 					b.register(t)
 					t.Run("send", func(t *testing.T) {
 						b.start(t)
-						waittest.Until(t, func() bool {
+						testkit.Until(t, func() bool {
 							return b.count(t, `select count(*) from lease where state = $1 and (error is not null or state = 'done')
 								and due_at is not null`, want.state) == 1 && asked.Load() > 0
 						}, "never %s", want.state)
@@ -117,7 +116,7 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 }
 
 // again makes the list empty and the sender a new one, for rows that follow one another in one database.
-func (b *bundle) again(t *testing.T, server *smtptest.Server) {
+func (b *bundle) again(t *testing.T, server *testkit.MailServer) {
 	t.Helper()
 	for _, table := range []string{"lease", "mail", "contact", "outbox", "inbox_watermark"} {
 		_, err := b.pool.Exec(t.Context(), "delete from "+table)
@@ -131,11 +130,11 @@ func (b *bundle) again(t *testing.T, server *smtptest.Server) {
 func TestAServerThatHangsUpBeforeTheFinalDotHasNothing(t *testing.T) {
 	t.Parallel()
 	hangUp := make(chan struct{})
-	b, server := facing(t, func(at smtptest.Stage, _ string) smtptest.Answer {
-		if at == smtptest.Content {
-			return smtptest.Answer{Wait: hangUp, Cut: true}
+	b, server := facing(t, func(at testkit.MailStage, _ string) testkit.MailAnswer {
+		if at == testkit.MailContent {
+			return testkit.MailAnswer{Wait: hangUp, Cut: true}
 		}
-		return smtptest.Answer{}
+		return testkit.MailAnswer{}
 	}, nil)
 	mailer := b.sender.smtp
 	var gone <-chan struct{}
@@ -159,8 +158,8 @@ func TestTakenThenCut(t *testing.T) {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()
 			var cuts atomic.Int32
-			b, server := facing(t, func(at smtptest.Stage, _ string) smtptest.Answer {
-				return smtptest.Answer{Cut: at == smtptest.Taken && cuts.Add(1) == 1}
+			b, server := facing(t, func(at testkit.MailStage, _ string) testkit.MailAnswer {
+				return testkit.MailAnswer{Cut: at == testkit.MailTaken && cuts.Add(1) == 1}
 			}, func(s *Sender) { s.settings.OnUncertain = policy })
 			b.register(t)
 			b.start(t)
@@ -177,29 +176,29 @@ func TestTakenThenCut(t *testing.T) {
 func TestAStallAfterTheContentLeavesDoubt(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
-	b, server := facing(t, func(at smtptest.Stage, _ string) smtptest.Answer {
-		if at == smtptest.Taken {
-			return smtptest.Answer{Wait: release}
+	b, server := facing(t, func(at testkit.MailStage, _ string) testkit.MailAnswer {
+		if at == testkit.MailTaken {
+			return testkit.MailAnswer{Wait: release}
 		}
-		return smtptest.Answer{}
+		return testkit.MailAnswer{}
 	}, func(s *Sender) { s.smtp.Config.Timeout = 2 * time.Second })
 	t.Cleanup(func() { close(release) })
 	b.register(t)
 	b.start(t)
 	b.awaitState(t, "uncertain")
-	waittest.Until(t, func() bool { return len(server.Mails()) == 1 })
+	testkit.Until(t, func() bool { return len(server.Mails()) == 1 })
 }
 
 // A server that is slow to take the content, for longer than the lease: heartbeats keep the mail its sender's.
 func TestASendThatOutlivesItsLease(t *testing.T) {
 	t.Parallel()
 	slow, release := make(chan struct{}, 10), make(chan struct{})
-	b, server := facing(t, func(at smtptest.Stage, _ string) smtptest.Answer {
-		if at == smtptest.Content {
+	b, server := facing(t, func(at testkit.MailStage, _ string) testkit.MailAnswer {
+		if at == testkit.MailContent {
 			slow <- struct{}{}
-			return smtptest.Answer{Wait: release}
+			return testkit.MailAnswer{Wait: release}
 		}
-		return smtptest.Answer{}
+		return testkit.MailAnswer{}
 	}, func(s *Sender) { s.settings.Heartbeat, s.smtp.Config.Timeout = 100*time.Millisecond, patience })
 	b.register(t)
 	b.start(t)
@@ -215,7 +214,7 @@ func TestASendThatOutlivesItsLease(t *testing.T) {
 		before := due()
 		_, err := b.pool.Exec(t.Context(), `update lease set due_at = due_at - interval '30 s'`)
 		require.NoError(t, err)
-		waittest.Until(t, func() bool { return due().After(before) })
+		testkit.Until(t, func() bool { return due().After(before) })
 	}
 	close(release)
 	b.awaitState(t, "done")
@@ -226,15 +225,15 @@ func TestASendThatOutlivesItsLease(t *testing.T) {
 // TLS is required and the server has none: nothing is sent, and nothing is given up.
 func TestRequiredTLSThatIsAbsent(t *testing.T) {
 	t.Parallel()
-	b, server := facing(t, func(at smtptest.Stage, _ string) smtptest.Answer {
-		if at == smtptest.From {
+	b, server := facing(t, func(at testkit.MailStage, _ string) testkit.MailAnswer {
+		if at == testkit.MailFrom {
 			t.Error("a mail begins in the clear")
 		}
-		return smtptest.Answer{}
+		return testkit.MailAnswer{}
 	}, func(s *Sender) { s.smtp.Config.TLS = "starttls" })
 	b.register(t)
 	b.start(t)
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return b.count(t, `select count(*) from lease where error like '%STARTTLS%' and attempts = 0`) == 1
 	})
 	require.Empty(t, server.Mails())

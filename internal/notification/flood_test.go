@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/smtptest"
 	"example.com/twinbox/internal/failure"
-	"example.com/twinbox/internal/mail"
+	smtp "example.com/twinbox/internal/mail"
+	"example.com/twinbox/test/testkit"
 )
 
 // A mail server whose answer has no end: one line, or one line after the other. The attempt ends, and so does its
@@ -72,15 +72,15 @@ func allocated() uint64 {
 func TestAnAnswerWithoutAnEndIsNone(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("250-more\r\n", smtp.MaxReplyBytes/5)
-	for at, want := range map[smtptest.Stage]smtp.Stage{
-		smtptest.From: smtp.StageMail, smtptest.To: smtp.StageRcpt, smtptest.Data: smtp.StageData,
-		smtptest.Dot: smtp.StageDot,
+	for at, want := range map[testkit.MailStage]smtp.Stage{
+		testkit.MailFrom: smtp.StageMail, testkit.MailTo: smtp.StageRcpt, testkit.MailData: smtp.StageData,
+		testkit.MailDot: smtp.StageDot,
 	} {
-		server := smtptest.Start(t, func(reached smtptest.Stage, _ string) smtptest.Answer {
+		server := testkit.StartMailServer(t, func(reached testkit.MailStage, _ string) testkit.MailAnswer {
 			if reached == at {
-				return smtptest.Answer{Say: long}
+				return testkit.MailAnswer{Say: long}
 			}
-			return smtptest.Answer{}
+			return testkit.MailAnswer{}
 		})
 		s := &smtp.Sender{Config: smtp.Config{Addr: server.Addr(), TLS: "none", Timeout: patience}, From: "a@example.com"}
 		err := s.Submit(t.Context(), letter, ready)

@@ -15,15 +15,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/porttest"
-	"example.com/twinbox/dev/smtptest"
-	"example.com/twinbox/dev/tlstest"
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/lease"
-	"example.com/twinbox/internal/mail"
+	smtp "example.com/twinbox/internal/mail"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/circuit"
+	"example.com/twinbox/test/testkit"
 )
 
 // watchMailServer gives the bundle's sender a circuit as the service has it.
@@ -43,7 +40,7 @@ func watchMailServer(t *testing.T, s *Sender) *circuit.Circuit {
 
 func awaitMailServer(t *testing.T, mailServer *circuit.Circuit, says string) {
 	t.Helper()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		err := mailServer.Err()
 		if says == "" {
 			return err == nil
@@ -57,38 +54,38 @@ func awaitMailServer(t *testing.T, mailServer *circuit.Circuit, says string) {
 func TestAMailServerThatTakesNoMailIsDown(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
-		at     smtptest.Stage
-		answer smtptest.Answer
+		at     testkit.MailStage
+		answer testkit.MailAnswer
 		says   string
 	}{
-		"refuses":                 {smtptest.Connect, smtptest.Answer{Say: "554 5.3.2 no service"}, "554"},
-		"hangs up":                {smtptest.Connect, smtptest.Answer{Cut: true}, "EOF"},
-		"knows us not":            {smtptest.Hello, smtptest.Answer{Say: "550 5.7.1 not from here"}, "connect: "},
-		"has no room":             {smtptest.From, smtptest.Answer{Say: "452 4.3.1 no room"}, "mail from: 452"},
-		"has no room for mails":   {smtptest.Dot, smtptest.Answer{Say: "452 4.3.1 no room"}, "final dot: 452 4.3.1"},
-		"takes no mail":           {smtptest.Data, smtptest.Answer{Say: "554 5.3.2 read only"}, "data: 554 5.3.2"},
-		"refuses the sender":      {smtptest.From, smtptest.Answer{Say: "550 5.7.1 not yours"}, "mail from: 550"},
-		"cannot read the sender":  {smtptest.From, smtptest.Answer{Say: "501 what"}, "mail from: 501"},
-		"hangs up on the sender":  {smtptest.From, smtptest.Answer{Cut: true}, "mail from: EOF"},
-		"refuses the sender late": {smtptest.To, smtptest.Answer{Say: "550 5.1.8 no such domain"}, "rcpt to: 550 5.1.8"},
-		"wants a login":           {smtptest.From, smtptest.Answer{Say: "530 5.7.0 log in"}, "mail from: 530"},
-		"wants a login late":      {smtptest.To, smtptest.Answer{Say: "530 5.7.0 log in"}, "rcpt to: 530"},
-		"never answers":           {smtptest.Connect, smtptest.Answer{}, "timeout"},
+		"refuses":                 {testkit.MailConnect, testkit.MailAnswer{Say: "554 5.3.2 no service"}, "554"},
+		"hangs up":                {testkit.MailConnect, testkit.MailAnswer{Cut: true}, "EOF"},
+		"knows us not":            {testkit.MailHello, testkit.MailAnswer{Say: "550 5.7.1 not from here"}, "connect: "},
+		"has no room":             {testkit.MailFrom, testkit.MailAnswer{Say: "452 4.3.1 no room"}, "mail from: 452"},
+		"has no room for mails":   {testkit.MailDot, testkit.MailAnswer{Say: "452 4.3.1 no room"}, "final dot: 452 4.3.1"},
+		"takes no mail":           {testkit.MailData, testkit.MailAnswer{Say: "554 5.3.2 read only"}, "data: 554 5.3.2"},
+		"refuses the sender":      {testkit.MailFrom, testkit.MailAnswer{Say: "550 5.7.1 not yours"}, "mail from: 550"},
+		"cannot read the sender":  {testkit.MailFrom, testkit.MailAnswer{Say: "501 what"}, "mail from: 501"},
+		"hangs up on the sender":  {testkit.MailFrom, testkit.MailAnswer{Cut: true}, "mail from: EOF"},
+		"refuses the sender late": {testkit.MailTo, testkit.MailAnswer{Say: "550 5.1.8 no such domain"}, "rcpt to: 550 5.1.8"},
+		"wants a login":           {testkit.MailFrom, testkit.MailAnswer{Say: "530 5.7.0 log in"}, "mail from: 530"},
+		"wants a login late":      {testkit.MailTo, testkit.MailAnswer{Say: "530 5.7.0 log in"}, "rcpt to: 530"},
+		"never answers":           {testkit.MailConnect, testkit.MailAnswer{}, "timeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var away atomic.Bool
 			back := make(chan struct{})
 			answer := row.answer
-			if answer == (smtptest.Answer{}) {
+			if answer == (testkit.MailAnswer{}) {
 				answer.Wait = back
 			}
 			var mailServer *circuit.Circuit
-			b, server := facing(t, func(stage smtptest.Stage, _ string) smtptest.Answer {
+			b, server := facing(t, func(stage testkit.MailStage, _ string) testkit.MailAnswer {
 				if away.Load() && stage == row.at {
 					return answer
 				}
-				return smtptest.Answer{}
+				return testkit.MailAnswer{}
 			}, func(s *Sender) {
 				s.smtp.Config.Timeout = 3 * time.Second
 				mailServer = watchMailServer(t, s)
@@ -111,7 +108,7 @@ func TestAMailServerThatTakesNoMailIsDown(t *testing.T) {
 // That it is back is seen without a mail; and a probe is no mail.
 func TestAMailServerIsBackWithoutAMail(t *testing.T) {
 	t.Parallel()
-	addr := porttest.Reserve(t)
+	addr := testkit.ReservePort(t)
 	s := newSetup(nil, nil, addr)
 	s.smtp.Config.Timeout = 3 * time.Second
 	mailServer := watchMailServer(t, &s)
@@ -126,7 +123,7 @@ func TestAMailServerIsBackWithoutAMail(t *testing.T) {
 // An account that the server does not know is found out at the start, before any mail.
 func TestAWrongPasswordIsADownMailServer(t *testing.T) {
 	t.Parallel()
-	server := smtptest.Start(t, nil)
+	server := testkit.StartMailServer(t, nil)
 	s := newSetup(nil, nil, server.Addr())
 	s.smtp.Config.Username, s.smtp.Config.Password = "app", config.Secret("hunter2")
 	s.smtp.Config.Timeout = 3 * time.Second
@@ -138,12 +135,12 @@ func TestAWrongPasswordIsADownMailServer(t *testing.T) {
 // A mail server whose certificate is no longer good is down, and no mail goes to it in the clear instead.
 func TestAMailServerWithABadCertificateIsDown(t *testing.T) {
 	t.Parallel()
-	for name, flaw := range tlstest.Flaws {
+	for name, flaw := range testkit.TLSFlaws {
 		for _, policy := range []string{"starttls", "opportunistic"} {
 			t.Run(name+", "+policy, func(t *testing.T) {
 				t.Parallel()
-				certified := tlstest.NewServer(t)
-				server := smtptest.StartSecured(t, certified.Config(), nil)
+				certified := testkit.NewTLSServer(t)
+				server := testkit.StartSecuredMailServer(t, certified.Config(), nil)
 				b := setup(t, nil)
 				var mailServer *circuit.Circuit
 				b.sender = b.newSender(t, func(s *Sender) {
@@ -170,9 +167,9 @@ func TestAMailServerThatIsAwayIsOneLine(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
 	var log bytes.Buffer
-	b, _ := facing(t, func(smtptest.Stage, string) smtptest.Answer {
+	b, _ := facing(t, func(testkit.MailStage, string) testkit.MailAnswer {
 		asked.Add(1)
-		return smtptest.Answer{Cut: true}
+		return testkit.MailAnswer{Cut: true}
 	}, func(s *Sender) {
 		s.log = slog.New(service.LimitLog(slog.NewTextHandler(&log, nil), func(error) bool { return false }))
 	})
@@ -180,7 +177,7 @@ func TestAMailServerThatIsAwayIsOneLine(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- b.sender.Run(ctx) }()
-	waittest.Until(t, func() bool { return asked.Load() >= 8 })
+	testkit.Until(t, func() bool { return asked.Load() >= 8 })
 	stop()
 	require.NoError(t, <-ended)
 	require.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())

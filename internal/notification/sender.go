@@ -18,7 +18,7 @@ import (
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/lease"
-	"example.com/twinbox/internal/mail"
+	smtp "example.com/twinbox/internal/mail"
 	"example.com/twinbox/internal/outbox"
 )
 

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/local/mailbox"
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestAMailIsSentOnceAndSaysSo(t *testing.T) {
@@ -110,7 +110,7 @@ func TestAServerThatIsDownCostsNothing(t *testing.T) {
 	down.sender = b.newSender(t, func(s *Sender) { s.smtp.Config.Addr = "127.0.0.1:1" })
 	t.Run("down", func(t *testing.T) {
 		down.start(t)
-		waittest.Until(t, func() bool {
+		testkit.Until(t, func() bool {
 			return b.count(t, `select count(*) from lease where error like '%connect%'`) == 1
 		})
 	})

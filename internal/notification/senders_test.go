@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/test/testkit"
 )
 
 // Two senders of several workers each, on one list: every mail goes out once, and each says so once.
@@ -23,7 +23,7 @@ func TestManySendersSendEachMailOnce(t *testing.T) {
 	other.sender = b.newSender(t, nil)
 	b.start(t)
 	other.start(t)
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return b.count(t, `select count(*) from lease where state = 'done' and attempts = 1`) == mails
 	})
 

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"example.com/twinbox/internal/config"
-	"example.com/twinbox/internal/mail"
+	smtp "example.com/twinbox/internal/mail"
 	"example.com/twinbox/internal/outbox"
 )
 

@@ -15,18 +15,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/contracttest"
 	"example.com/twinbox/dev/local/mailbox"
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/contract/contracttest"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/lease"
-	"example.com/twinbox/internal/mail"
+	smtp "example.com/twinbox/internal/mail"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/inboxtest"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // The tests wait for leases and for other processes more than they compute.
@@ -141,7 +141,7 @@ func (b *bundle) awaitState(t *testing.T, state string) {
 			t.Log("the mail is", row, err)
 		}
 	}()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return b.count(t, `select count(*) from lease where state = $1`, state) == 1
 	}, "mail never %s", state)
 }

@@ -10,7 +10,7 @@ import (
 
 	"example.com/twinbox/dev/local/mailbox"
 	"example.com/twinbox/internal/failure"
-	"example.com/twinbox/internal/mail"
+	smtp "example.com/twinbox/internal/mail"
 )
 
 func newSMTP(t *testing.T, cfg mailbox.Config, change func(*smtp.Config)) (*smtp.Sender, *mailbox.Mailbox) {

@@ -7,16 +7,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/smtptest"
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/circuit"
+	"example.com/twinbox/test/testkit"
 )
 
 // awaitCause waits until the reason has the code; "" where none holds.
 func (b *bundle) awaitCause(t *testing.T, mailServer *circuit.Circuit, code, sentence string) (found service.Cause) {
 	t.Helper()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		var err error
 		found, err = newMailList(b.pool, b.outbox).Why(mailServer)(t.Context())
 		require.NoError(t, err)
@@ -33,14 +32,14 @@ func TestWhyMailsWait(t *testing.T) {
 	t.Parallel()
 	var away, cuts atomic.Bool
 	var mailServer *circuit.Circuit
-	b, _ := facing(t, func(at smtptest.Stage, _ string) smtptest.Answer {
+	b, _ := facing(t, func(at testkit.MailStage, _ string) testkit.MailAnswer {
 		switch {
-		case away.Load() && at == smtptest.Connect:
-			return smtptest.Answer{Say: "554 5.3.2 no service"}
-		case cuts.Load() && at == smtptest.Taken:
-			return smtptest.Answer{Cut: true}
+		case away.Load() && at == testkit.MailConnect:
+			return testkit.MailAnswer{Say: "554 5.3.2 no service"}
+		case cuts.Load() && at == testkit.MailTaken:
+			return testkit.MailAnswer{Cut: true}
 		}
-		return smtptest.Answer{}
+		return testkit.MailAnswer{}
 	}, func(s *Sender) {
 		s.smtp.Config.Timeout = 3 * time.Second
 		mailServer = watchMailServer(t, s)

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestAddWaitsForTheKeyAndSeesItsNewestVersion(t *testing.T) {
@@ -80,7 +80,7 @@ func awaitLockWait(t testing.TB, pool interface {
 ) {
 	t.Helper()
 	pid := tx.Conn().PgConn().PID()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		var waiting bool
 		err := pool.QueryRow(t.Context(), `select wait_event_type = 'Lock' from pg_stat_activity where pid = $1`,
 			int64(pid)).Scan(&waiting)

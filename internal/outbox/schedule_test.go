@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/test/testkit"
 )
 
 // schedule schedules an event in a transaction of its own.
@@ -191,7 +191,7 @@ func TestDueEventsOfAKeyStayInOrder(t *testing.T) {
 		_, err := o.AddDue(t.Context(), tx, 10)
 		looking <- err
 	}()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return number(t, pool, `select count(*) from pg_stat_activity where state = 'active' and datname = current_database()
 			and query like '%for update of s skip locked%' and pid <> pg_backend_pid()`) > 0
 	})

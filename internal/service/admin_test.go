@@ -16,8 +16,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/porttest"
 	"example.com/twinbox/internal/service"
+	"example.com/twinbox/test/testkit"
 )
 
 func get(t *testing.T, handler http.Handler, path string) *httptest.ResponseRecorder {
@@ -195,7 +195,7 @@ func TestHealthcheck(t *testing.T) {
 
 func TestHealthcheck_NoAnswer(t *testing.T) {
 	t.Parallel()
-	err := service.Healthcheck(t.Context(), porttest.Reserve(t), io.Discard)
+	err := service.Healthcheck(t.Context(), testkit.ReservePort(t), io.Discard)
 	require.ErrorContains(t, err, "ask admin listener")
 }
 

@@ -17,7 +17,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/leaktest"
+	"go.uber.org/goleak"
+
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/service"
 )
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("TWINBOX_TEST_STUBBORN") != "" {
 		stubborn()
 	}
-	leaktest.Main(m)
+	goleak.VerifyTestMain(m)
 }
 
 type programConfig struct {

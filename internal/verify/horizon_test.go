@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/kafka/admin"
@@ -19,6 +18,7 @@ import (
 	"example.com/twinbox/internal/verify"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/outboxtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // settled is a system through which some events went.
@@ -239,7 +239,7 @@ func TestATopicThatWasMadeAnew(t *testing.T) {
 // awaitEmpty waits until every broker knows that the topic has so many partitions, and no record.
 func (s *system) awaitEmpty(t *testing.T, partitions int) {
 	t.Helper()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		_, ends, err := s.log.Ends(t.Context(), s.topic)
 		return err == nil && slices.Equal(ends, make([]int64, partitions))
 	})

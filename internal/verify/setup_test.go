@@ -13,7 +13,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/kafka"
@@ -27,6 +26,7 @@ import (
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/outboxtest"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }
@@ -107,7 +107,7 @@ func (s *system) publish(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		status, err := operate.ReadStatus(t.Context(), s.pool)
 		return err == nil && status.Waiting == 0
 	}, "published")

@@ -5,12 +5,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/contracttest"
+	"example.com/twinbox/api"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestStatusesAreTheContracts(t *testing.T) {
 	t.Parallel()
-	documented := contracttest.ProblemStatuses(t)
+	documented := testkit.ProblemStatuses(t, api.OpenAPI)
 	answered := map[Code]int{}
 	for _, code := range []Code{
 		CodeBodyMissing, CodeBodyUnreadable, CodeMalformedJSON, CodeNotAnObject, CodeDuplicateMember, CodeUnknownMember,

@@ -18,11 +18,12 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/leaktest"
+	"go.uber.org/goleak"
+
 	"example.com/twinbox/internal/web"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is how long a test waits for what must happen; it is no part of any assertion.
 const patience = 30 * time.Second

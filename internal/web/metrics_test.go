@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/web"
+	"example.com/twinbox/test/testkit"
 )
 
 // Requests are counted by route, not by path, and what a client made up is no label.
@@ -39,7 +39,7 @@ http_server_requests_in_flight 0
 `
 	names := []string{"http_server_requests_total", "http_server_requests_in_flight"}
 	var err error
-	waittest.Until(t, func() bool { // the answer is on the wire a moment before it is counted
+	testkit.Until(t, func() bool { // the answer is on the wire a moment before it is counted
 		err = testutil.GatherAndCompare(registry, strings.NewReader(want), names...)
 		return err == nil
 	}, "%v", &err)
@@ -67,5 +67,5 @@ http_server_requests_in_flight `+value+"\n"), "http_server_requests_in_flight") 
 	require.True(t, gauge("1"))
 	close(s.release)
 	<-answered
-	waittest.Until(t, func() bool { return gauge("0") })
+	testkit.Until(t, func() bool { return gauge("0") })
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/web"
+	"example.com/twinbox/test/testkit"
 )
 
 // These tests write bytes that no HTTP client would.
@@ -187,7 +187,7 @@ func TestAClientThatHangsUpIsNoError(t *testing.T) {
 	s := serve(t, web.Config{}, web.ServerConfig{})
 	require.NoError(t, s.raw(t, withLength(len(goodThing), goodThing[:10])).Close())
 	require.NoError(t, s.raw(t, "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n").Close())
-	waittest.Until(t, func() bool { // nothing signals the end of a log line
+	testkit.Until(t, func() bool { // nothing signals the end of a log line
 		log := s.log.String()
 		return strings.Contains(log, `"route":"/wait"`) && strings.Contains(log, `"route":"/v1/things"`)
 	})

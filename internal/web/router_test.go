@@ -16,8 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/web"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestAnAPIShowsItsDocument(t *testing.T) {
@@ -164,7 +164,7 @@ func TestTheLogHasNoPersonalData(t *testing.T) {
 	s.send(t, "GET", "/"+secret, nil)
 	s.send(t, strings.ToUpper(secret), "/v1/things/1", nil)
 	s.post(t, strings.NewReader(`{"`+secret+`":1}`), nil)
-	waittest.Until(t, func() bool { return strings.Count(s.log.String(), `"msg":"request"`) == 4 })
+	testkit.Until(t, func() bool { return strings.Count(s.log.String(), `"msg":"request"`) == 4 })
 	log := s.log.String()
 	require.NotContains(t, strings.ToLower(log), secret)
 	require.NotContains(t, log, "127.0.0.1")

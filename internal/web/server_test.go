@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/web"
+	"example.com/twinbox/test/testkit"
 )
 
 func (s *testServer) wait(t *testing.T) error {
@@ -40,7 +40,7 @@ func TestDrainEndsWhatIsInFlightAndRefusesWhatIsNew(t *testing.T) {
 
 	// A new connection sees the drain at some point after the signal; nothing tells which one.
 	var refused answer
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		refused = s.raw(t, "GET /v1/things/1 HTTP/1.1\r\nHost: x\r\n\r\n").answer(t)
 		return refused.status == http.StatusServiceUnavailable
 	})
@@ -119,7 +119,7 @@ func TestStartAndStopUnderLoad(t *testing.T) {
 		for range 4 {
 			go func() { done <- hammer(t.Context(), transport, s.addr) }()
 		}
-		waittest.Until(t, func() bool { return s.created.Load() > 20 })
+		testkit.Until(t, func() bool { return s.created.Load() > 20 })
 		s.stop()
 		require.NoError(t, s.wait(t))
 		accepted := 0

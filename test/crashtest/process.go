@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/test/testkit"
 )
 
 // Patience is how long a test waits for a process before it fails.
@@ -134,7 +134,7 @@ func (p *Process) Signal(signal os.Signal) { _ = p.cmd.Process.Signal(signal) }
 //	child  stops: the first thread that is told of the stop need not be the one that sent it
 func (p *Process) Thaw(t testing.TB) {
 	t.Helper()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		goesOn := p.Count(thawed) > 0
 		p.Signal(syscall.SIGCONT)
 		return goesOn

@@ -14,7 +14,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/customer"
 	"example.com/twinbox/internal/event/cloudevent"
@@ -25,6 +24,7 @@ import (
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/inboxtest"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // publisher sends messages to the users' topic, those of one call in their order.
@@ -73,7 +73,7 @@ func deliveredToTwo(t *testing.T) {
 	deliver(t, db)
 	<-handling
 	deliver(t, db)
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return count(t, db, `select count(*) from pg_stat_activity
 			where datname = current_database() and wait_event_type = 'Lock'`) == 1
 	}, "the second one waits for the first one's end")

@@ -15,14 +15,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/smtptest"
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/lease"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/test/crashtest"
 	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/testkit"
 )
 
 // The acceptance tests of the idempotency and ordering contract, by its own numbers; docs/contract.md has its
@@ -106,7 +105,7 @@ func workerCrashes(t *testing.T) {
 	stop := h.start(t, notificationService)
 	for state, want := range map[lease.State]int{lease.Uncertain: 3, lease.Done: 1} {
 		sql := fmt.Sprintf(`select count(*) from lease where state = '%s'`, state)
-		waittest.Until(t, func() bool { return count(t, h.notificationDB, sql) == want }, state)
+		testkit.Until(t, func() bool { return count(t, h.notificationDB, sql) == want }, state)
 	}
 	stop()
 	require.Len(t, h.box.Messages(), 3, "never a second mail")
@@ -163,11 +162,11 @@ func failedUntilMended(t *testing.T) {
 	h := newStack(t, "INBOX_MAX_ATTEMPTS=3", "MAIL_MAX_ATTEMPTS=3", "MAIL_RETRY_MIN=10ms", "MAIL_RETRY_MAX=40ms")
 	var full atomic.Bool
 	full.Store(true)
-	server := smtptest.Start(t, func(at smtptest.Stage, _ string) smtptest.Answer {
-		if at == smtptest.To && full.Load() {
-			return smtptest.Answer{Say: "452 4.2.2 mailbox full"}
+	server := testkit.StartMailServer(t, func(at testkit.MailStage, _ string) testkit.MailAnswer {
+		if at == testkit.MailTo && full.Load() {
+			return testkit.MailAnswer{Say: "452 4.2.2 mailbox full"}
 		}
-		return smtptest.Answer{}
+		return testkit.MailAnswer{}
 	})
 	h.notificationEnv = append(h.notificationEnv, "SMTP_ADDR="+server.Addr())
 	environ, admin := operated(t, h.notificationEnv)
@@ -192,7 +191,7 @@ func failedUntilMended(t *testing.T) {
 	require.Equal(t, 1, count(t, h.notificationDB,
 		`select count(*) from contact where name = 'Countess' and version = 2`), "in order, once")
 	const failed = `select count(*) from lease where state = 'failed' and attempts = 3`
-	waittest.Until(t, func() bool { return count(t, h.notificationDB, failed) == 1 },
+	testkit.Until(t, func() bool { return count(t, h.notificationDB, failed) == 1 },
 		"the mail is given up after three attempts")
 	require.Empty(t, server.Mails())
 	full.Store(false)
@@ -200,7 +199,7 @@ func failedUntilMended(t *testing.T) {
 	require.NoError(t, h.notificationDB.QueryRow(t.Context(), `select id::text from mail`).Scan(&mail))
 	change(t, admin, "/admin/v1/mails/retry",
 		fmt.Sprintf(`{"by":"ada","reason":"the mailbox has room","dry_run":false,"ids":[%q]}`, mail))
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return count(t, h.notificationDB, `select count(*) from lease where state = 'done'`) == 1
 	}, "the mail that was put back is sent")
 	require.Len(t, server.Mails(), 1)
@@ -230,11 +229,11 @@ func registryOutage(t *testing.T) {
 	customer := h.watch(t, customerService)
 	before, meanwhile := healthy(), healthy()
 	h.lay(t, before)
-	waittest.Until(t, func() bool { return h.hasProfile(t, before.id()) })
+	testkit.Until(t, func() bool { return h.hasProfile(t, before.id()) })
 	gone.down()
 	h.lay(t, meanwhile)
 	var got readiness
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		got = customer.readyz(t)
 		return got.code == http.StatusServiceUnavailable && slices.ContainsFunc(got.report.Checks,
 			func(c service.CheckResult) bool { return c.Name == gone.name && c.Status == service.StatusFailing })
@@ -244,7 +243,7 @@ func registryOutage(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, answer.Status, answer.raw)
 	gone.up()
 	h.customerDB.Reset() // the test's own connections are of the server that went
-	waittest.Until(t, func() bool { return customer.readyz(t).code == http.StatusOK })
+	testkit.Until(t, func() bool { return customer.readyz(t).code == http.StatusOK })
 	h.awaitRead(t, "customer.profile", 2)
 	require.True(t, h.hasProfile(t, meanwhile.id()))
 	require.Zero(t, count(t, h.customerDB, `select count(*) from dead_letter`), "an outage is no event's fault")
@@ -267,7 +266,7 @@ func (h *stack) awaitRead(t *testing.T, consumer string, records int64) {
 	group := strings.TrimPrefix(h.customerEnv[at], "ENVIRONMENT=") + "." + consumer
 	admin := kafkatest.Admin(t, h.brokers)
 	var n int64
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		n = 0
 		groups, err := admin.ListConsumerGroups()
 		for name := range groups {

@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/testkit"
 )
 
 // assertCollect collects the failures of one look; the next look starts over.
@@ -83,7 +83,7 @@ func (c *client) insist(
 ) (answer response) {
 	t.Helper()
 	var err error
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		answer, err = c.try(t.Context(), method, path, body, headers)
 		return err == nil && answer.Status == status
 	}, "%s %s: last answer %v, %v", method, path, &answer, &err)

@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/test/crashtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // The steps of the flow, each with the crash points at which its service dies right after it. See the table in the
@@ -75,7 +75,7 @@ func TestAnUncertainMailIsParked(t *testing.T) {
 	require.Len(t, h.box.Messages(), 1)
 	h.endMailLeases(t)
 	stop := h.start(t, notificationService)
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return count(t, h.notificationDB, `select count(*) from lease where state = 'uncertain'`) == 1
 	})
 	stop()

@@ -14,11 +14,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/customer"
 	"example.com/twinbox/internal/notification"
 	"example.com/twinbox/internal/service"
+	"example.com/twinbox/test/testkit"
 )
 
 // crowd is people who sign up, each with an address and a key of their own, and who repeat what was refused until it is
@@ -120,14 +120,14 @@ func (c *crowd) latest() string {
 func (c *crowd) await(t *testing.T, more int) {
 	t.Helper()
 	want := c.accepted() + more
-	waittest.Until(t, func() bool { return c.accepted() >= want }, "no client can sign up")
+	testkit.Until(t, func() bool { return c.accepted() >= want }, "no client can sign up")
 }
 
 // awaitRefusals waits until the API has said so often that it cannot work.
 func (c *crowd) awaitRefusals(t *testing.T, more int) {
 	t.Helper()
 	want := c.refusals() + more
-	waittest.Until(t, func() bool { return c.refusals() >= want }, "no client is refused")
+	testkit.Until(t, func() bool { return c.refusals() >= want }, "no client is refused")
 }
 
 // goHome ends the signups and returns how many were taken.

@@ -9,11 +9,10 @@ import (
 
 	"example.com/twinbox/dev/local/broker"
 	"example.com/twinbox/dev/local/postgres"
-	"example.com/twinbox/dev/porttest"
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // dependency is a server that the test takes away and gives back.
@@ -43,7 +42,7 @@ func durableDatabase(t *testing.T) (*pgxpool.Pool, dependency) {
 // durableBroker is a broker that keeps what it has while it is down, at one address.
 func durableBroker(t *testing.T) (string, dependency) {
 	t.Helper()
-	cfg := broker.Config{Addr: porttest.Reserve(t), Dir: t.TempDir()}
+	cfg := broker.Config{Addr: testkit.ReservePort(t), Dir: t.TempDir()}
 	running, err := broker.Start(t.Context(), cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, running.Close()) })
@@ -51,7 +50,7 @@ func durableBroker(t *testing.T) (string, dependency) {
 		name: "broker",
 		down: func() { require.NoError(t, running.Close()) },
 		up: func() {
-			waittest.Until(t, func() bool {
+			testkit.Until(t, func() bool {
 				again, err := broker.Start(t.Context(), cfg)
 				if err == nil {
 					running = again

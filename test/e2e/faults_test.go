@@ -14,9 +14,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/smtptest"
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/test/testkit"
 )
 
 // faults bring a system that works into a state of which its operator is to be told, and return when /metrics says so.
@@ -76,7 +75,7 @@ func TestAHealthyDayIsRecorded(t *testing.T) {
 // requireMadeUpForBeside waits until the crowd has its mails, beside the one of the story.
 func (s *scene) requireMadeUpForBeside(t *testing.T, crowd int) {
 	t.Helper()
-	waittest.Until(t, func() bool { return len(s.box.Messages()) == crowd+1 })
+	testkit.Until(t, func() bool { return len(s.box.Messages()) == crowd+1 })
 	s.await(t, customerService, "kafka_consumer_lag_records", "", zero)
 	s.await(t, notificationService, "kafka_consumer_lag_records", "", zero)
 }
@@ -166,7 +165,7 @@ func nothingPublished(t *testing.T, s *scene) {
 	admin := s.brokerAdmin(t)
 	require.NoError(t, admin.CreatePartitions(contract.TopicUsers, 12, nil, false))
 	customer := s.watched[customerService]
-	waittest.Until(t, func() bool { return customer.readyz(t).code == http.StatusServiceUnavailable })
+	testkit.Until(t, func() bool { return customer.readyz(t).code == http.StatusServiceUnavailable })
 	s.signUpAs(t, "ada")
 	s.await(t, customerService, "outbox_relay_oldest_unpublished_seconds", "", positive)
 }
@@ -233,8 +232,8 @@ func renamed(key string, version int) *rawEvent {
 }
 
 func mailUncertain(t *testing.T, s *scene) {
-	server := smtptest.Start(t, func(at smtptest.Stage, _ string) smtptest.Answer {
-		return smtptest.Answer{Cut: at == smtptest.Taken}
+	server := testkit.StartMailServer(t, func(at testkit.MailStage, _ string) testkit.MailAnswer {
+		return testkit.MailAnswer{Cut: at == testkit.MailTaken}
 	})
 	s.settings = []string{"SMTP_ADDR=" + server.Addr()}
 	s.begin(t)

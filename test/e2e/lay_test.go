@@ -10,11 +10,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 func stackBrokers(t *testing.T) []string { return kafkatest.Brokers(t) }
@@ -56,7 +56,7 @@ func (r *rawEvent) message() *sarama.ProducerMessage {
 func (h *stack) awaitLetter(t *testing.T, offset int64, code, record string) {
 	t.Helper()
 	if code != "" {
-		waittest.Until(t, func() bool { return h.letterAt(t, offset) != "" }, record)
+		testkit.Until(t, func() bool { return h.letterAt(t, offset) != "" }, record)
 	}
 	require.Equal(t, code, h.letterAt(t, offset), record)
 }

@@ -14,11 +14,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	operations "example.com/twinbox/internal/ops/admin/client"
 	"example.com/twinbox/internal/service"
+	"example.com/twinbox/test/testkit"
 )
 
 // operated starts a service with operations and returns its client.
@@ -53,7 +53,7 @@ func awaitStory(
 	t *testing.T, services []*operations.Service, id string, whole func(adminapi.Story) bool,
 ) (story adminapi.Story) {
 	t.Helper()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		found, err := operations.Story(t.Context(), services, id, adminapi.GetStoryParams{})
 		require.NoError(t, err)
 		story = found
@@ -223,7 +223,7 @@ func TestOneCorrelationIDLeadsThroughTheLogs(t *testing.T) {
 		{notificationService, "event published", sent, "order-7"},
 		{customerService, "event settled", sent, "order-7"},
 	}
-	waittest.Until(t, func() bool { return len(lines.with("order-7")) >= len(want) })
+	testkit.Until(t, func() bool { return len(lines.with("order-7")) >= len(want) })
 	require.ElementsMatch(t, want, lines.with("order-7"))
 	for _, s := range story.Steps { // and the story says it, wherever an event is told of
 		if s.EventID != "" {

@@ -12,11 +12,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/contracttest"
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/contract/contracttest"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/testkit"
 )
 
 // life is a person's events by version: registered, renamed, verified, renamed again.
@@ -89,12 +89,12 @@ func TestEventsOutOfOrderThroughBothServices(t *testing.T) {
 				|| ' ' || version = '%s'`,
 		} {
 			sql = fmt.Sprintf(sql, id, want)
-			waittest.Until(t, func() bool { return count(t, db, sql) == 1 }, "%s: %s", name, want)
+			testkit.Until(t, func() bool { return count(t, db, sql) == 1 }, "%s: %s", name, want)
 		}
 	}
 	for _, db := range []*pgxpool.Pool{h.customerDB, h.notificationDB} {
 		const parked = `select count(*) from dead_letter where state = 'waiting' and class = 'parked'`
-		waittest.Until(t, func() bool { return count(t, db, parked) == waiting })
+		testkit.Until(t, func() bool { return count(t, db, parked) == waiting })
 		require.Equal(t, waiting, count(t, db, `select count(*) from dead_letter where state = 'waiting'`))
 		require.Equal(t, 2, count(t, db, parked+` and code = 'version_jump'`))
 	}

@@ -13,11 +13,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // The campaign has outages of a minute, and many short ones to measure how fast the services are back.
@@ -39,7 +39,7 @@ func TestTheDatabaseIsAway(t *testing.T) {
 		gone.down()
 		customer.requireNotReady(t, gone.name)
 		crowd.awaitRefusals(t, 5)
-		waittest.Until(t, func() bool { return notification.readyz(t).code == http.StatusOK },
+		testkit.Until(t, func() bool { return notification.readyz(t).code == http.StatusOK },
 			"the other service has a database of its own")
 		rest(t, *outageLasts)
 		recovered = append(recovered, h.recover(t, gone, crowd, customer))
@@ -78,7 +78,7 @@ func TestAnOutageUnderLoadIsAFewLines(t *testing.T) {
 	all.Wait()
 	require.Greater(t, refused.Load(), int64(requests*9/10))
 	gone.up()
-	waittest.Until(t, func() bool { return customer.readyz(t).code == http.StatusOK })
+	testkit.Until(t, func() bool { return customer.readyz(t).code == http.StatusOK })
 	crowd.await(t, 10)
 	crowd.goHome()
 	lines := slices.DeleteFunc(customer.log.lines()[before:], func(l line) bool { // what still starts says so
@@ -120,12 +120,12 @@ func (h *stack) recover(t *testing.T, gone dependency, crowd *crowd, services ..
 	gone.up()
 	began := time.Now()
 	for _, s := range services {
-		waittest.Until(t, func() bool { return s.readyz(t).code == http.StatusOK },
+		testkit.Until(t, func() bool { return s.readyz(t).code == http.StatusOK },
 			"%s never ready again", s.name)
 	}
 	crowd.await(t, 1)
 	id := crowd.latest()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return count(t, h.customerDB, `select count(*) from profile where user_id = '`+id+`'`) == 1 &&
 			count(t, h.notificationDB, `select count(*) from mail where user_id = '`+id+`'`) == 1
 	}, "the event of a signup after the outage never arrived")
@@ -147,12 +147,12 @@ func (h *stack) requireMadeUpFor(t *testing.T, crowd *crowd) {
 		{h.notificationDB, `select count(*) from lease where state = 'done'`},
 		{h.customerDB, `select count(*) from verification_mail`},
 	} {
-		waittest.Until(t, func() bool { return count(t, row.db, row.sql) >= n }, row.sql)
+		testkit.Until(t, func() bool { return count(t, row.db, row.sql) >= n }, row.sql)
 		require.Equal(t, n, count(t, row.db, row.sql), row.sql)
 	}
 	require.Len(t, h.box.Messages(), n, "one mail each")
 	for _, db := range []*pgxpool.Pool{h.customerDB, h.notificationDB} {
-		waittest.Until(t, func() bool { return count(t, db, `select count(*) from outbox_parked`) == 0 },
+		testkit.Until(t, func() bool { return count(t, db, `select count(*) from outbox_parked`) == 0 },
 			"a key that waits for the broker's answer does not stay parked")
 	}
 	h.awaitRecorded(t)
@@ -174,7 +174,7 @@ func report(t *testing.T, name string, recovered []time.Duration, crowd *crowd) 
 func (w *watched) requireNotReady(t *testing.T, name string) {
 	t.Helper()
 	var got readiness
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		got = w.readyz(t)
 		var failing []string
 		for _, check := range got.report.Checks {

@@ -12,9 +12,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/test/testkit"
 )
 
 // oddity is a record that may lie on the topic, and what must become of it: a dead letter with the code, or none.
@@ -230,11 +230,11 @@ func TestEveryKindOfPoison(t *testing.T) {
 
 	h.start(t, customerService)
 	for i, row := range rows {
-		waittest.Until(t, func() bool { return h.hasProfile(t, behind[i]) },
+		testkit.Until(t, func() bool { return h.hasProfile(t, behind[i]) },
 			"the partition stands behind: %s", row.name)
 		h.awaitLetter(t, offsets[i], row.code, row.name)
 	}
-	waittest.Until(t, func() bool { return h.hasProfile(t, last.id()) })
+	testkit.Until(t, func() bool { return h.hasProfile(t, last.id()) })
 	require.Empty(t, h.letterAt(t, twin), "the same event again is no error")
 	h.awaitLetter(t, conflict, "id_conflict", "another payload")
 	for _, id := range profiles {

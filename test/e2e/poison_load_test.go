@@ -11,7 +11,7 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/test/testkit"
 )
 
 var poisonFor = flag.Duration("e2e.poison", time.Second, "how long records are laid, without poison and then with it")
@@ -67,7 +67,7 @@ func (h *stack) layMany(t *testing.T, odd []oddity) (found latency) {
 		require.NoError(t, err)
 		<-tick.C
 	}
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		letters := count(t, h.customerDB, `select count(*) from dead_letter where consumer = 'customer.profile'`)
 		found = h.latencies(t, ids, laid)
 		return letters == before+broken && found.arrived == len(ids)

@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/test/testkit"
 )
 
 // poison is what may lie on a topic that many write to. All of it goes to the partition of the person's key, before
@@ -71,7 +71,7 @@ func TestTheStoryGoesOnBehindPoison(t *testing.T) {
 	for code := range records { // those beside the person's partition are handled in their own time
 		sql := fmt.Sprintf(`select count(*) from dead_letter where code = '%s' and class = 'permanent'`, code)
 		for _, db := range []*pgxpool.Pool{h.customerDB, h.notificationDB} {
-			waittest.Until(t, func() bool { return count(t, db, sql) >= partitions }, code)
+			testkit.Until(t, func() bool { return count(t, db, sql) >= partitions }, code)
 			require.Equal(t, partitions, count(t, db, sql), code)
 		}
 	}

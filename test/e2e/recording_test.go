@@ -15,9 +15,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 var recordings = flag.String("e2e.recordings", "", "folder for what /metrics said; none: not recorded")
@@ -74,7 +74,7 @@ func (s *scene) begin(t *testing.T, services ...string) {
 		s.watched[name] = s.watch(t, name)
 	}
 	for name, w := range s.watched {
-		waittest.Until(t, func() bool { return w.readyz(t).code == http.StatusOK }, name)
+		testkit.Until(t, func() bool { return w.readyz(t).code == http.StatusOK }, name)
 		s.await(t, name, "outbox_relay_has_leader", "", positive)
 	}
 	s.record(t)
@@ -144,7 +144,7 @@ func (w *watched) metrics(t *testing.T) string {
 func (s *scene) await(t *testing.T, service, name, label string, holds func(float64) bool) {
 	t.Helper()
 	var last float64
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		value, found := sumOf(s.watched[service].metrics(t), name, label)
 		last = value
 		return found && holds(value)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/api"
-	"example.com/twinbox/dev/httpfile"
+	"example.com/twinbox/test/testkit"
 )
 
 // api/requests.http works from top to bottom, as its first lines promise, when the two values are copied.
@@ -27,7 +27,7 @@ func TestTheRequestsThatPeopleTry(t *testing.T) {
 	}
 	content, err := api.Files.ReadFile("requests.http")
 	require.NoError(t, err)
-	file, err := httpfile.Parse(string(content))
+	file, err := testkit.ParseHTTPFile(string(content))
 	require.NoError(t, err)
 	mailbox := "http://" + h.box.HTTPAddr()
 	values := map[string]string{"customer": person.base, "mailbox": mailbox}

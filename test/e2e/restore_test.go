@@ -18,13 +18,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/local/postgres"
-	"example.com/twinbox/dev/porttest"
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // cluster is a server of the test's own, of which base backups can be taken and restored in place.
@@ -113,7 +112,7 @@ func (c *cluster) restore(t *testing.T, recovery bool) {
 		require.NoError(t, command.Run())
 	}
 	c.server = pgtest.Restart(t, c.server)
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		conn, err := pgx.Connect(t.Context(), c.server.DSN("postgres"))
 		if err != nil {
 			return false
@@ -139,7 +138,7 @@ const drillToken = "0123456789abcdef0123456789abcdef"
 // operated gives a service of the stack an admin listener at a known address and an operator's token.
 func operated(t *testing.T, environ []string) (_ []string, admin string) {
 	t.Helper()
-	admin = porttest.Reserve(t)
+	admin = testkit.ReservePort(t)
 	return append(environ, "ADMIN_ADDR="+admin, "ADMIN_TOKEN="+drillToken), admin
 }
 
@@ -245,7 +244,7 @@ func (h *stack) known(t *testing.T, id, name string, version int) {
 		h.notificationDB: `select count(*) from contact where user_id = '%s' and name = '%s' and version = %d`,
 	} {
 		query := fmt.Sprintf(sql, id, name, version)
-		waittest.Until(t, func() bool {
+		testkit.Until(t, func() bool {
 			var n int
 			return db.QueryRow(t.Context(), query).Scan(&n) == nil && n == 1
 		}, query)
@@ -281,7 +280,7 @@ func TestARestoreInPlaceIsNoticed(t *testing.T) {
 
 			ready := h.begin(t, customerService)
 			var report string
-			waittest.Until(t, func() bool {
+			testkit.Until(t, func() bool {
 				var status int
 				status, report = probe(t, admin, "/readyz")
 				return status == http.StatusServiceUnavailable && strings.Contains(report, contract.TopicUsers) &&
@@ -312,14 +311,14 @@ func TestARestoreInPlaceIsNoticed(t *testing.T) {
 			for _, db := range []*pgxpool.Pool{h.customerDB, h.notificationDB} {
 				require.Zero(t, count(t, db, `select count(*) from dead_letter`))
 			}
-			waittest.Until(t, func() bool { return len(h.box.Messages()) >= 3 })
+			testkit.Until(t, func() bool { return len(h.box.Messages()) >= 3 })
 			require.Len(t, h.box.Messages(), 3, "one mail for each person")
-			waittest.Until(t, func() bool {
+			testkit.Until(t, func() bool {
 				status, _ := probe(t, admin, "/readyz")
 				return status == http.StatusOK
 			})
 
-			waittest.Until(t, func() bool { // a busy machine may let the group lose its members for a while
+			testkit.Until(t, func() bool { // a busy machine may let the group lose its members for a while
 				status, last, _ = confirmRestore(t, admin, false)
 				return status == http.StatusConflict && strings.Contains(last, "consuming")
 			}, "nothing is confirmed while the service works: %s", &last)
@@ -364,7 +363,7 @@ func TestARestoreOfWhatOnlyReadsIsMadeUpFor(t *testing.T) {
 			stop := h.start(t, notificationService)
 			ada := h.person(t, "ada@example.org")
 			h.known(t, ada, "Someone", 1)
-			waittest.Until(t, func() bool { // her mail has been told of, and that is all this service has to tell
+			testkit.Until(t, func() bool { // her mail has been told of, and that is all this service has to tell
 				return count(t, h.customerDB, `select count(*) from verification_mail`) == 1
 			})
 			c.backup(t)

@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/testkit"
 )
 
 // collected is a span as the collector got it.
@@ -102,7 +102,7 @@ func (c *collector) all() []collected {
 // await waits for the first span of the kind whose name begins so and of which it holds.
 func (c *collector) await(t *testing.T, kind int, name string, holds func(collected) bool) (found collected) {
 	t.Helper()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		all := c.all()
 		at := slices.IndexFunc(all, func(s collected) bool {
 			return s.Kind == kind && strings.HasPrefix(s.Name, name) && holds(s)
@@ -160,7 +160,7 @@ func TestSpansTellTheStory(t *testing.T) {
 	carried := "00-" + traceID + "-" + create.SpanID + "-01"
 	require.Equal(t, 1,
 		count(t, s.customerDB, `select count(*) from outbox where headers ->> 'traceparent' = '`+carried+`'`))
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return count(t, s.notificationDB, `select count(*) from mail where traceparent = '`+carried+`'`) == 1
 	})
 	var onTheLog []string
@@ -198,9 +198,9 @@ func (s *scene) replayKeepsTheTrace(t *testing.T, c *collector) {
 		}
 		return n
 	}
-	waittest.Until(t, func() bool { return attempts() > 0 })
+	testkit.Until(t, func() bool { return attempts() > 0 })
 	before := attempts()
 	s.send(t, early.message())
 	s.await(t, customerService, "inbox_replays_total", `"customer.profile"`, positive)
-	waittest.Until(t, func() bool { return attempts() > before })
+	testkit.Until(t, func() bool { return attempts() > before })
 }

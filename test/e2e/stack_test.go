@@ -14,8 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/local/mailbox"
-	"example.com/twinbox/dev/porttest"
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/customer"
@@ -26,6 +24,7 @@ import (
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // stack is everything around the two services, which outlives them: databases, broker, mail server.
@@ -70,7 +69,7 @@ func newStackOn(t *testing.T, brokers []string, customerDB *pgxpool.Pool, more .
 	}
 	common = append(common, more...)
 	h.customerEnv = append([]string{
-		"DATABASE_URL=" + pgtest.DSN(h.customerDB), "HTTP_ADDR=" + porttest.Reserve(t), // the same after a crash
+		"DATABASE_URL=" + pgtest.DSN(h.customerDB), "HTTP_ADDR=" + testkit.ReservePort(t), // the same after a crash
 		"SIGNUPS_PER_CLIENT=0", // all people of a test are one client
 	}, common...)
 	h.notificationEnv = append([]string{
@@ -134,7 +133,7 @@ func dropTopics(t *testing.T, brokers []string) {
 			require.ErrorIs(t, err, sarama.ErrUnknownTopicOrPartition)
 		}
 	}
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		found, err := admin.DescribeTopics(topics)
 		return err == nil && !slices.ContainsFunc(found, func(topic *sarama.TopicMetadata) bool {
 			return topic.Err != sarama.ErrUnknownTopicOrPartition

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/local/mailbox"
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/outbox/operate"
 	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/testkit"
 )
 
 // The whole path: sign up, get one mail, follow its link, and both services know.
@@ -54,12 +54,12 @@ func (h *stack) tell(t *testing.T) {
 	person.insist(t, http.StatusOK, http.MethodPost, link.Path, fmt.Sprintf(`{"token":%q}`, link.Query().Get("token")),
 		map[string]string{"Content-Type": "application/json"})
 
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		answer, err := person.try(t.Context(), http.MethodGet, path, "", nil)
 		return err == nil && answer.Status == http.StatusOK &&
 			answer.Body["status"] == "verified" && answer.Body["verification_email_sent_at"] != nil
 	}, "profile never verified with its mail sent")
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return count(t, h.notificationDB, `select count(*) from contact where verified`) == 1
 	}, "contact never verified")
 	h.awaitRecorded(t)
@@ -69,7 +69,7 @@ func (h *stack) tell(t *testing.T) {
 func (h *stack) awaitRecorded(t *testing.T) {
 	t.Helper()
 	for _, db := range []*pgxpool.Pool{h.customerDB, h.notificationDB} {
-		waittest.Until(t, func() bool {
+		testkit.Until(t, func() bool {
 			status, err := operate.ReadStatus(t.Context(), db)
 			return err == nil && status.Waiting == 0
 		}, "what was sent never recorded")

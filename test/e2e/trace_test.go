@@ -9,8 +9,8 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/test/testkit"
 )
 
 // headersOf reads the topics from their beginning until there is a record of the type, and returns its headers.
@@ -84,7 +84,7 @@ func TestTheTraceReachesTheEndOfTheStory(t *testing.T) {
 	require.Equal(t, traceID, strings.Split(sent["traceparent"], "-")[1])
 	require.Equal(t, "vendor=1", sent["tracestate"])
 
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return count(t, h.customerDB, `select count(*) from inbox where metadata->>'correlation_id' = 'order-7'`) == 2
 	}, "the consumers remember it")
 }

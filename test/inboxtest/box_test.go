@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/failtest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox"
@@ -21,6 +20,7 @@ import (
 	"example.com/twinbox/test/inboxtest"
 	"example.com/twinbox/test/outboxtest"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // depot is a consumer that counts parcels, and says of each that it was counted.
@@ -89,7 +89,7 @@ func TestWhatAnOutcomeFailsWith(t *testing.T) {
 	box := inboxtest.NewBox(t, pool, d.events())
 	requireText := func(e cloudevent.Event, want string) {
 		t.Helper()
-		require.Equal(t, want, failtest.Text(t, func(t testing.TB) { box.RequireOutcome(t, inbox.Duplicate, e) }))
+		require.Equal(t, want, testkit.FailureText(t, func(t testing.TB) { box.RequireOutcome(t, inbox.Duplicate, e) }))
 	}
 	requireText(inboxtest.Named("id-1", "a"), `the event came to "applied", and "duplicate" was to be
   com.example.test.v1 a v0 {"value":"a"}
@@ -139,7 +139,7 @@ func ExampleBox() {
 func ExampleRequireIdempotent() {
 	t := exampleTB{cleanups: new([]func())} // of the test
 	defer t.end()
-	fmt.Println(failtest.Text(t, func(t testing.TB) {
+	fmt.Println(testkit.FailureText(t, func(t testing.TB) {
 		inboxtest.RequireIdempotent(t, inboxtest.Idempotence{
 			Handlers: func(pool *pgxpool.Pool) *inbox.Mux {
 				mux := inbox.NewMux()

@@ -9,12 +9,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/failtest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/inboxtest"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // failureOf is what the check fails with; "" is nothing.
 func failureOf(t *testing.T, of inboxtest.Idempotence) string {
 	t.Helper()
-	return failtest.Text(t, func(t testing.TB) { inboxtest.RequireIdempotent(t, of) })
+	return testkit.FailureText(t, func(t testing.TB) { inboxtest.RequireIdempotent(t, of) })
 }
 
 // parcels are handlers that do that for each event.

@@ -11,9 +11,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/porttest"
+	"github.com/twmb/franz-go/pkg/kfake"
+
 	"example.com/twinbox/internal/event/cloudevent"
-	"example.com/twinbox/test/kafkatest/kfake"
+	"example.com/twinbox/test/testkit"
 )
 
 // Event is a message with the key and a UUID that says which one of the key it is.
@@ -51,7 +52,7 @@ func Keys(n int) []string {
 // listened, on its data.
 func Restartable(t testing.TB) (start func() (*kfake.Cluster, []string)) {
 	t.Helper()
-	_, port, err := net.SplitHostPort(porttest.Reserve(t))
+	_, port, err := net.SplitHostPort(testkit.ReservePort(t))
 	require.NoError(t, err)
 	number, err := strconv.Atoi(port)
 	require.NoError(t, err)

@@ -22,8 +22,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"go.uber.org/goleak"
-
-	"example.com/twinbox/dev/leaktest"
 )
 
 // Variable chooses the broker; see the package documentation.
@@ -38,7 +36,7 @@ const Patience = 30 * time.Second
 //
 // Tests with a broker wait more than they compute, so at least eight run side by side unless -parallel says otherwise.
 // Goroutines that the package's tests are known to leave behind are named by further options.
-func Main(m *testing.M, known ...leaktest.Option) {
+func Main(m *testing.M, known ...goleak.Option) {
 	_ = flag.Set("test.parallel", strconv.Itoa(max(8, runtime.GOMAXPROCS(0)))) // the command line is parsed later
 	code := m.Run()
 	stopReal()

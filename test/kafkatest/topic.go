@@ -9,7 +9,7 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/test/testkit"
 )
 
 // Topic creates a topic that no other test uses and waits until each of its partitions has a leader.
@@ -21,7 +21,7 @@ func Topic(t testing.TB, brokers []string, partitions int32) string {
 	defer func() { require.NoError(t, admin.Close()) }()
 	detail := &sarama.TopicDetail{NumPartitions: partitions, ReplicationFactor: 1}
 	require.NoError(t, admin.CreateTopic(name, detail, false), "create topic")
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		topics, err := admin.DescribeTopics([]string{name})
 		return err == nil && len(topics) == 1 && int32(len(topics[0].Partitions)) == partitions &&
 			!slices.ContainsFunc(topics[0].Partitions, func(p *sarama.PartitionMetadata) bool { return p.Leader < 0 })

@@ -10,12 +10,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/failtest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/outboxtest"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -62,7 +62,7 @@ func TestWhatARequirementOnTheOutboxFailsWith(t *testing.T) {
 	o, pool := outboxtest.New(t), outboxtest.Database(t)
 	requireText := func(db outboxtest.DB, want string) {
 		t.Helper()
-		require.Equal(t, want, failtest.Text(t, func(t testing.TB) {
+		require.Equal(t, want, testkit.FailureText(t, func(t testing.TB) {
 			outboxtest.RequireAdded(t, db, parcelShipped, outboxtest.Key("a"))
 		}))
 	}
@@ -88,7 +88,7 @@ func TestWhatARequirementOnTheOutboxFailsWith(t *testing.T) {
   shop.parcel-shipped.v1 a v3 {"parcel":"a!"}`)
 
 	require.Equal(t, `no event was to be added with type shop.parcel-lost.v1; the outbox has
-  shop.parcel-lost.v1 a v1 {"parcel":"a!"}`, failtest.Text(t, func(t testing.TB) {
+  shop.parcel-lost.v1 a v1 {"parcel":"a!"}`, testkit.FailureText(t, func(t testing.TB) {
 		outboxtest.RequireNone(t, pool, outboxtest.Type(parcelLost))
 	}))
 }
@@ -97,7 +97,7 @@ func TestOnlyTheLastEventsOfALongOutboxAreShown(t *testing.T) {
 	t.Parallel()
 	o, pool := outboxtest.New(t), outboxtest.Database(t)
 	outboxtest.CommitMany(t, o, pool, 30, 30)
-	text := failtest.Text(t, func(t testing.TB) { outboxtest.RequireNone(t, pool) })
+	text := testkit.FailureText(t, func(t testing.TB) { outboxtest.RequireNone(t, pool) })
 	require.Regexp(t, `^no event was to be added with anything; the outbox has 30, of which the last are\n`, text)
 	require.Len(t, regexp.MustCompile(`(?m)^  test`).FindAllString(text, -1), 20)
 }
@@ -109,7 +109,7 @@ func TestAPayloadOfAnotherFormIsShown(t *testing.T) {
 	e.Data = []byte(`{"parcel":1}`)
 	outboxtest.Commit(t, o, pool, e)
 	require.Regexp(t, `^event [-0-9a-f]{36}: the payload does not decode into outboxtest_test.shipped: "/parcel" is of `+
-		`another type\nshop.parcel-shipped.v1 a v1 \{"parcel":1\}$`, failtest.Text(t, func(t testing.TB) {
+		`another type\nshop.parcel-shipped.v1 a v1 \{"parcel":1\}$`, testkit.FailureText(t, func(t testing.TB) {
 		outboxtest.RequireAdded(t, pool, parcelShipped)
 	}))
 }

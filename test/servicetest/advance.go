@@ -7,7 +7,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/leasetest"
 	"example.com/twinbox/test/inboxtest"
 	"example.com/twinbox/test/outboxtest"
 	"example.com/twinbox/test/pgtest"
@@ -23,7 +22,7 @@ func Advance(t testing.TB, pool *pgxpool.Pool, d time.Duration, own ...string) {
 	var hasLeases bool
 	require.NoError(t, pool.QueryRow(t.Context(), selectHasLeases).Scan(&hasLeases))
 	if hasLeases {
-		leasetest.Advance(t, pool, d)
+		pgtest.AdvanceLeases(t, pool, d)
 	}
 	pgtest.MoveBack(t, pool, d, own...)
 	outboxtest.Advance(t, pool, d) // the last: it wakes the relay

@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/test/testkit"
 )
 
 // Run is the run function of a command under cmd/.
@@ -133,7 +133,7 @@ func (run Run) Life(t *testing.T, environ []string, migration, topic string, whi
 		code, _, _ := run.Command(t, append(environ, "ADMIN_ADDR="+serving.Admin), "healthcheck")
 		return code == 0
 	}
-	waittest.Until(t, healthy)
+	testkit.Until(t, healthy)
 	require.Zero(t, serving.Stop())
 	require.False(t, healthy(), "the stopped process does not answer")
 }

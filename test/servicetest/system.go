@@ -13,13 +13,13 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/kafka/admin"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // Part is a service of a [System].
@@ -58,7 +58,7 @@ var patient = []string{
 // The package's TestMain is pgtest.Main; where TWINBOX_TEST_KAFKA may name a real broker, around kafkatest.With.
 func Start(t testing.TB, services ...Part) *System {
 	t.Helper()
-	s := &System{t: t, limit: waittest.Limit}
+	s := &System{t: t, limit: testkit.WaitLimit}
 	environ := append([]string{
 		"KAFKA_BROKERS=" + kafkatest.Brokers(t)[0], "ENVIRONMENT=" + strings.ToLower(rand.Text()), kafkatest.Edge(),
 	}, patient...)

@@ -11,8 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/failtest"
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/event/schema"
@@ -28,6 +26,7 @@ import (
 	"example.com/twinbox/test/outboxtest"
 	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/servicetest"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }
@@ -161,14 +160,14 @@ func TestWhatSettleFailsWith(t *testing.T) {
 		return lease.Add(t.Context(), tx, "ann.letters", "id-1") // no runner carries it out
 	}))
 	var busy []string
-	waittest.Until(t, func() (settled bool) {
+	testkit.Until(t, func() (settled bool) {
 		var err error
 		busy, err = g.Busy()
 		return err == nil && len(busy) == 2 && busy[0] != "ann: 1 events wait in the outbox"
 	}, busy)
 	const inFront = `bob: bob\.catches has 1 records of game\.ann\.v1/\d before it`
 	const owed = `ann: 1 effects of ann\.letters are pending`
-	text := failtest.Text(t, func(t testing.TB) { g.On(t, time.Second).Settle() })
+	text := testkit.FailureText(t, func(t testing.TB) { g.On(t, time.Second).Settle() })
 	require.Regexp(t, `^not settled after 1s; under way:\n  `+inFront+`\n  `+owed+`$`, text)
 
 	report := g.Report()
@@ -197,5 +196,5 @@ func TestWhatIsDueLaterIsNotUnderWay(t *testing.T) {
 func TestAServiceThatWasNotStarted(t *testing.T) {
 	t.Parallel()
 	none := &servicetest.System{}
-	require.Equal(t, "no service cid was started", failtest.Text(t, func(t testing.TB) { none.On(t, 0).API("cid") }))
+	require.Equal(t, "no service cid was started", testkit.FailureText(t, func(t testing.TB) { none.On(t, 0).API("cid") }))
 }

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 
 	"example.com/twinbox/dev/local"
-	"example.com/twinbox/dev/local/natsserver"
 	"example.com/twinbox/examples/forwarder"
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/service"
+	"example.com/twinbox/test/natsserver"
 )
 
 // programs are the examples that are no services: the forwarder, with a NATS server and a receiver of its own.

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/local/broker"
-	"example.com/twinbox/dev/porttest"
 	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestMain(m *testing.M) { kafkatest.Main(m) }
@@ -38,7 +38,7 @@ func send(t *testing.T, addr, topic, value string) error {
 
 func TestKeepsItsDataBetweenRuns(t *testing.T) {
 	t.Parallel()
-	addr, dir := porttest.Reserve(t), t.TempDir()
+	addr, dir := testkit.ReservePort(t), t.TempDir()
 	first := start(t, broker.Config{Dir: dir, Addr: addr})
 	topic := kafkatest.Topic(t, []string{addr}, 3)
 	require.NoError(t, send(t, addr, topic, "kept"))

@@ -12,7 +12,7 @@ import (
 
 	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/dev/local/postgres"
-	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/test/testkit"
 )
 
 // startParent starts such a program and returns when its server is up.
@@ -38,7 +38,7 @@ func TestServerEndsWithAKilledParent(t *testing.T) {
 		pid := localtest.Postmaster(t, dir)
 		require.NoError(t, parent.Process.Kill())
 		require.Error(t, parent.Wait())
-		waittest.Until(t, func() bool { return localtest.Gone(pid) })
+		testkit.Until(t, func() bool { return localtest.Gone(pid) })
 	}
 	parent := startParent(t, dir)
 	socket := socketDir(t, dir)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/test/testkit"
 )
 
 // TestHelperProcess is not a test: it is the process that the next test kills.
@@ -43,7 +43,7 @@ func TestKafkaEndsWithAKilledParent(t *testing.T) {
 	require.NoError(t, parent.Process.Kill())
 	_ = parent.Wait() // killed
 	require.NotZero(t, pid)
-	waittest.Until(t, func() bool { return !isRunning(pid) })
+	testkit.Until(t, func() bool { return !isRunning(pid) })
 }
 
 // isRunning: a zombie is not running.

@@ -11,11 +11,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/examples/ledger"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/servicetest"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }
@@ -42,7 +42,7 @@ func TestMigrateTopicsServe(t *testing.T) {
 		account := post(t, accounts, `{"currency":"EUR"}`).AccountID
 		post(t, accounts+"/"+account+"/credits", `{"amount":1000,"currency":"EUR","expected_version":1}`)
 		post(t, accounts+"/"+account+"/debits", `{"amount":1,"currency":"EUR","expected_version":2}`)
-		waittest.Until(t, func() bool {
+		testkit.Until(t, func() bool {
 			status, body := servicetest.Get(t, accounts+"/"+account)
 			var read state
 			return status == http.StatusOK && json.Unmarshal([]byte(body), &read) == nil &&

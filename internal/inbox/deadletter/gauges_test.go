@@ -7,9 +7,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/metrictest"
 	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/inbox/deadletter/operate"
+	"example.com/twinbox/test/testkit"
 )
 
 // measured is what the gauges say, by name, consumer and state.
@@ -23,7 +23,7 @@ func measured(t *testing.T, g *deadletter.Gauges) map[string]float64 {
 	names[<-descs], names[<-descs] = "waiting", "oldest"
 	values := map[string]float64{}
 	for _, m := range metrics {
-		value, labels := metrictest.Gauge(t, m)
+		value, labels := testkit.Gauge(t, m)
 		name := names[m.Desc()]
 		for _, label := range labels {
 			name += " " + label[1]

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/local/natsserver"
+	"example.com/twinbox/test/natsserver"
 )
 
 // What an id costs: one that is new, one that the store knows, and one that the cache knows. The server is reached over

@@ -8,9 +8,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/natstest"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/test/inboxtest"
+	"example.com/twinbox/test/natsserver"
 )
 
 // subject is an inbox on the store that open gives, with a cache that is too small for the suite.
@@ -68,7 +68,7 @@ func TestConformanceOnJetStream(t *testing.T) {
 	t.Parallel()
 	inboxtest.Conform(t, func(t *testing.T) *inboxtest.Subject {
 		t.Helper()
-		server := natstest.New(t)
+		server := natsserver.ForTest(t)
 		s := subject(func(t *testing.T) Store { return bucket(t, server, 0) })
 		s.Stop = func(*testing.T) { server.Stop() }
 		s.Start = func(t *testing.T) { server.Start(t) }
@@ -89,7 +89,7 @@ func TestOutcomesAreNamedAsInTheSQLInbox(t *testing.T) {
 // The bucket's own time to live ends what was remembered, and until then nothing else does.
 func TestABucketForgetsAfterItsTime(t *testing.T) {
 	t.Parallel()
-	store := bucket(t, natstest.New(t), time.Second)
+	store := bucket(t, natsserver.ForTest(t), time.Second)
 	in, done := newInbox(t, store, quiet(prometheus.NewRegistry())), &effects{}
 	before := time.Now()
 	for {

@@ -16,9 +16,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/natstest"
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/test/crashtest"
+	"example.com/twinbox/test/natsserver"
 )
 
 // delivery is what a process of its own, this test binary called again, is told to do: handle one event, whose effect
@@ -82,7 +82,7 @@ func TestAProcessThatDiesBesideItsEffect(t *testing.T) {
 	} {
 		t.Run(c.point, func(t *testing.T) {
 			t.Parallel()
-			server := natstest.New(t)
+			server := natsserver.ForTest(t)
 			job := delivery{URL: server.URL(), File: t.TempDir() + "/effects"}
 			armed := job
 			armed.CrashAt = c.point

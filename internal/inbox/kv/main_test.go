@@ -10,11 +10,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/leaktest"
-	"example.com/twinbox/dev/natstest"
+	"go.uber.org/goleak"
+
+	"example.com/twinbox/test/natsserver"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // waitLimit is how long a test waits for what must come.
 const waitLimit = 30 * time.Second
@@ -89,7 +90,7 @@ const (
 )
 
 // bucket is a store on a server of the test's own.
-func bucket(t *testing.T, server *natstest.Server, ttl time.Duration) *JetStream {
+func bucket(t *testing.T, server *natsserver.TestServer, ttl time.Duration) *JetStream {
 	t.Helper()
 	store, err := Bucket(t.Context(), server.Connect(t), BucketConfig{Name: "inbox", TTL: ttl})
 	require.NoError(t, err)

@@ -9,11 +9,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/retention"
 	"example.com/twinbox/test/inboxtest"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestTheJanitorMakesDaysAheadAndDropsOldOnes(t *testing.T) {
@@ -168,7 +168,7 @@ func TestDroppingWaitsForEventsOnTheirWay(t *testing.T) {
 		o, _ := in.Process(context.WithoutCancel(t.Context()), old, b.Note(old))
 		outcome <- o
 	}()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return b.Count(t, `select count(*) from pg_stat_activity
 			where datname = current_database() and wait_event_type = 'Lock'`) == 1
 	})

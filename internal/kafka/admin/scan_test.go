@@ -9,12 +9,13 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/kafka/admin"
 	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/kafkatest/kerr"
-	"example.com/twinbox/test/kafkatest/kfake"
-	"example.com/twinbox/test/kafkatest/kmsg"
 )
 
 // refuse answers the next n questions for offsets, and as many for records, as a broker does to which the partition has

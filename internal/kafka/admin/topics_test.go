@@ -13,10 +13,10 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/kafka/admin"
 	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestEnsureTopicsIsIdempotent(t *testing.T) {
@@ -70,7 +70,7 @@ func TestWhatIsOnlyCompactedIsKeptForEver(t *testing.T) {
 		}, false))
 	}
 	names := slices.Collect(maps.Keys(want))
-	waittest.Until(t, func() bool { // a broker hears of a new topic after the controller has answered
+	testkit.Until(t, func() bool { // a broker hears of a new topic after the controller has answered
 		counts, err := admin.PartitionCounts(t.Context(), kafka.Config{Brokers: brokers}, names...)
 		return err == nil && len(counts) == len(names)
 	})

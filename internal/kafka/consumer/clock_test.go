@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/kafka/consumer"
+	"example.com/twinbox/test/testkit"
 )
 
 // clock is a consumer's watchdog's: time passes when the test says so, however fast the machine is.
@@ -45,7 +45,7 @@ func (c *clock) add(d time.Duration) (reads int) {
 func (c *clock) pass(t testing.TB, d time.Duration) {
 	t.Helper()
 	before := c.add(d)
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return c.reads > before+2

@@ -11,13 +11,14 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/kafka/consumer"
 	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/kafkatest/kerr"
-	"example.com/twinbox/test/kafkatest/kfake"
-	"example.com/twinbox/test/kafkatest/kmsg"
 )
 
 func partitionOf(t testing.TB, msg *message.Message) int32 {

@@ -10,11 +10,11 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/kafka/consumer"
 	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/testkit"
 )
 
 // running is a consumer with its hooks on channels.
@@ -162,7 +162,7 @@ func TestWhatIsNotHandledComesAgainInOrder(t *testing.T) {
 
 	batch = bringing(t, calls, ids[1:5]) // the rest, then newer ones
 	require.NotContains(t, batch.batch[0].Metadata, "changed")
-	waittest.Until(t, func() bool { return committed(t, brokers, cfg.Group, topic) == 1 })
+	testkit.Until(t, func() bool { return committed(t, brokers, cfg.Group, topic) == 1 })
 	for range 3 {
 		batch.reply <- result{0, errors.New("and again")}
 		batch = receive(t, calls)

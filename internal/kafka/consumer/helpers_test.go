@@ -7,7 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/leaktest"
+	"go.uber.org/goleak"
+
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/kafka/producer"
 	"example.com/twinbox/test/kafkatest"
@@ -21,7 +22,7 @@ func TestMain(m *testing.M) {
 	}
 	// A message that comes again when a test of Watermill's suite has read enough: its multiplier has no reader left.
 	const multiplier = "github.com/ThreeDotsLabs/watermill/internal/subscriber.(*multiplier).Subscribe"
-	kafkatest.Main(m, leaktest.Known(multiplier+".func2"), leaktest.Known(multiplier+".func3"))
+	kafkatest.Main(m, goleak.IgnoreAnyFunction(multiplier+".func2"), goleak.IgnoreAnyFunction(multiplier+".func3"))
 }
 
 var quiet = slog.New(slog.DiscardHandler)

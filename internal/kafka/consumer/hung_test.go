@@ -10,10 +10,11 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/kafkatest/kfake"
-	"example.com/twinbox/test/kafkatest/kmsg"
 )
 
 // hole is a broker's network, in which answers can begin to vanish without a word, as when its machine does.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/kafka/internal/reader"
+	"example.com/twinbox/test/testkit"
 )
 
 // A partition whose topic cannot be told from another is not read. For a while that is an election; then it has to be
@@ -25,7 +25,7 @@ func TestAPartitionThatCannotBeIdentifiedIsUnhealthy(t *testing.T) {
 	p := newPartition(m, session, session)
 	identified := make(chan bool)
 	go func() { identified <- p.identify() }()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return !p.progress.Standing().Refused.IsZero()
 	})
 	p.leave(nil)

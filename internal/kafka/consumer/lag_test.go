@@ -7,12 +7,13 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"example.com/twinbox/internal/kafka"
 	kafkaadmin "example.com/twinbox/internal/kafka/admin"
 	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/kafkatest/kfake"
-	"example.com/twinbox/test/kafkatest/kmsg"
+	"example.com/twinbox/test/testkit"
 )
 
 // behind is the lag of the topic's only partition.
@@ -31,7 +32,7 @@ func behindBy(t *testing.T, reader *kafkaadmin.LagReader, brokers []string, grou
 
 func awaitBehind(t *testing.T, brokers []string, group, topic string, records int64) {
 	t.Helper()
-	waittest.Until(t, func() bool { return behind(t, brokers, group, topic).Records == records }, "want %d", records)
+	testkit.Until(t, func() bool { return behind(t, brokers, group, topic).Records == records }, "want %d", records)
 }
 
 // What waits is told before the group has ever been there, while it stands, when the log lost its head, and after it.
@@ -49,7 +50,7 @@ func TestLagIsWhatWaits(t *testing.T) {
 	require.Equal(t, ids[:1], read(t, l, 1))
 	awaitBehind(t, brokers, group, topic, 4)
 	standing := behind(t, brokers, group, topic)
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		now := behind(t, brokers, group, topic)
 		require.EqualValues(t, 4, now.Records)
 		return now.Age > standing.Age
@@ -74,7 +75,7 @@ func TestARecordFromTheFutureWaitsSinceItWasSeen(t *testing.T) {
 	var reader kafkaadmin.LagReader
 	first := behindBy(t, &reader, brokers, group, topic)
 	require.EqualValues(t, 1, first.Records)
-	waittest.Until(t, func() bool { return behindBy(t, &reader, brokers, group, topic).Age > first.Age }, "its age grows")
+	testkit.Until(t, func() bool { return behindBy(t, &reader, brokers, group, topic).Age > first.Age }, "its age grows")
 }
 
 func TestLagAtRestIsZero(t *testing.T) {

@@ -13,10 +13,10 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/testkit"
 )
 
 // heap is how many bytes are in use, once nothing new is any more: the broker of the test is in the same process, and
@@ -24,7 +24,7 @@ import (
 func heap(t *testing.T) int {
 	t.Helper()
 	last := -1
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		var stats runtime.MemStats
 		runtime.GC()
 		runtime.GC() // what pools hold goes with the second one
@@ -94,7 +94,7 @@ func TestAPausedConsumerHoldsNoMoreThanItIsTold(t *testing.T) { //nolint:paralle
 				busy[receive(t, entered)] = true
 			}
 			bound := partitions*(most+2*size+tc.answer) + broker
-			waittest.Until(t, func() bool { return heap(t)-before < bound }) // all handlers hang: what is held stays
+			testkit.Until(t, func() bool { return heap(t)-before < bound }) // all handlers hang: what is held stays
 			require.Greater(t, partitions*tc.each*size, 2*bound, "there is more on the log")
 			close(release)
 			receive(t, all)

@@ -8,12 +8,12 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/kafka"
 	kafkaadmin "example.com/twinbox/internal/kafka/admin"
 	"example.com/twinbox/internal/kafka/consumer"
 	"example.com/twinbox/internal/kafka/progress"
 	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/testkit"
 )
 
 // The coordinator tells every client who owns which partition; only the owner knows how far it is.
@@ -42,7 +42,7 @@ func TestOwnersAndStandings(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- consumer.Run(ctx, topic) }()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		owners, err = kafkaadmin.ReadOwners(t.Context(), kafka.Config{Brokers: brokers}, group, topic)
 		return err == nil && len(owners.By) == 2
 	})
@@ -59,11 +59,11 @@ func TestOwnersAndStandings(t *testing.T) {
 		}
 		return found
 	}
-	waittest.Until(t, func() bool { return errors.Is(standing(0).Failure, failing) && !standing(1).Handling.IsZero() })
+	testkit.Until(t, func() bool { return errors.Is(standing(0).Failure, failing) && !standing(1).Handling.IsZero() })
 	require.NotZero(t, standing(0).Failing)
 	require.NoError(t, standing(1).Failure)
 	close(handling)
-	waittest.Until(t, func() bool { return standing(1).Handling.IsZero() })
+	testkit.Until(t, func() bool { return standing(1).Handling.IsZero() })
 	stop()
 	require.NoError(t, <-ended)
 	require.Empty(t, consumer.Standings())

@@ -8,9 +8,9 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/testkit"
 )
 
 // shelf is a store of positions, of one partition.
@@ -124,7 +124,7 @@ func TestAGroupGoesBackWithItsStore(t *testing.T) {
 			require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, more[0]))
 			from := max(to, 0)
 			require.Equal(t, all[from:6], take(t, handled, 6-int(from)))
-			waittest.Until(t, func() bool { return store.at() == 6 })
+			testkit.Until(t, func() bool { return store.at() == 6 })
 
 			store.restore(min(to, 2)) // as it is read
 			require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, more[1]))
@@ -154,7 +154,7 @@ func TestAnOffsetIsStoredBeforeItIsCommitted(t *testing.T) {
 	store.start()
 	_, handled = stored(t, store, group, topic, brokers)
 	require.Equal(t, ids, take(t, handled, 5))
-	waittest.Until(t, func() bool { return committed(t, brokers, group, topic) == 5 })
+	testkit.Until(t, func() bool { return committed(t, brokers, group, topic) == 5 })
 }
 
 // The store was restored to the very position that it took last, so that no row is behind. What was handled between
@@ -166,18 +166,18 @@ func TestWhatWasHandledBeforeTheStoreWentAwayComesAgain(t *testing.T) {
 	group, store := kafkatest.Group(t), &shelf{}
 	running, handled := stored(t, store, group, topic, brokers)
 	require.Equal(t, ids, take(t, handled, 2))
-	waittest.Until(t, func() bool { return store.at() == 2 })
+	testkit.Until(t, func() bool { return store.at() == 2 })
 
 	store.stop()
 	more := events(5, "a")[2:]
 	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, more...))
 	require.Equal(t, idsOf(more), take(t, handled, 3))
 	refused := store.refused()
-	waittest.Until(t, func() bool { return store.refused() > refused })
+	testkit.Until(t, func() bool { return store.refused() > refused })
 	require.EqualValues(t, 2, store.at())
 	store.start()
 	require.Equal(t, idsOf(more), take(t, handled, 3))
-	waittest.Until(t, func() bool { return store.at() == 5 })
+	testkit.Until(t, func() bool { return store.at() == 5 })
 	running.stop()
 	require.NoError(t, receive(t, running.ended))
 	require.EqualValues(t, 5, committed(t, brokers, group, topic))
@@ -203,7 +203,7 @@ func TestAnOffsetOfAnOperatorIsBelieved(t *testing.T) {
 			commit(t, batches(brokers, group), topic, to, "")
 			_, handled = stored(t, store, group, topic, brokers)
 			require.Equal(t, append(ids, idsOf(more)...)[to:], take(t, handled, 9-int(to)))
-			waittest.Until(t, func() bool { return store.at() == 9 })
+			testkit.Until(t, func() bool { return store.at() == 9 })
 		})
 	}
 }

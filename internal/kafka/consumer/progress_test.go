@@ -9,12 +9,13 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"example.com/twinbox/internal/kafka/consumer"
 	"example.com/twinbox/internal/kafka/progress"
 	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/kafkatest/kfake"
-	"example.com/twinbox/test/kafkatest/kmsg"
+	"example.com/twinbox/test/testkit"
 )
 
 // mute answers sarama's own fetches of the topic with nothing, as if all were read. The look at the log asks for one
@@ -114,7 +115,7 @@ func TestAHandlerThatKeepsFailingIsUnhealthyAndGoesOn(t *testing.T) {
 	require.ErrorIs(t, r.Healthy(t.Context()), down)
 	require.Empty(t, r.ended)
 	last.reply <- result{1, nil}
-	waittest.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
+	testkit.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
 }
 
 // TestAHandlerThatPausesIsUnhealthyAndGoesOn: within one call, for as long as the outage lasts.
@@ -146,7 +147,7 @@ func TestAHandlerThatPausesIsUnhealthyAndGoesOn(t *testing.T) {
 	}
 	require.Empty(t, r.ended)
 	close(returned)
-	waittest.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
+	testkit.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
 	progress.Pausing(t.Context(), down)() // outside a call: it has no effect
 }
 

@@ -8,11 +8,12 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/kafkatest/kfake"
-	"example.com/twinbox/test/kafkatest/kmsg"
+	"example.com/twinbox/test/testkit"
 )
 
 // fill publishes n events to a fresh topic of two partitions, with keys in both.
@@ -87,7 +88,7 @@ func TestAHandlerMayFinishDuringARebalance(t *testing.T) {
 func awaitWithheld(t *testing.T, brokers []string, group string) {
 	t.Helper()
 	cluster := admin(t, brokers)
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		groups, err := cluster.DescribeConsumerGroups([]string{group})
 		if err != nil || groups[0].State != "Stable" || len(groups[0].Members) != 2 {
 			return false

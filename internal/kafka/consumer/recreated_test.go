@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/kafka/consumer"
 	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/testkit"
 )
 
 func adminConfig() *sarama.Config {
@@ -47,7 +47,7 @@ func awaitEmpty(t testing.TB, brokers []string, topic string) {
 	client, err := sarama.NewClient(brokers, adminConfig())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, client.Close()) }()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		end, err := client.GetOffset(topic, 0, sarama.OffsetNewest)
 		return err == nil && end == 0
 	})
@@ -65,7 +65,7 @@ func readAndCommitted(t *testing.T, cfg consumer.Config) (*listener, string) {
 
 func awaitCommit(t *testing.T, cfg consumer.Config, topic string, offset int64) {
 	t.Helper()
-	waittest.Until(t, func() bool { return committed(t, cfg.Brokers, cfg.Group, topic) == offset })
+	testkit.Until(t, func() bool { return committed(t, cfg.Brokers, cfg.Group, topic) == offset })
 }
 
 // A topic that is made anew under a running member begins at 0, and the member stands at 5: however many records there

@@ -12,11 +12,12 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/kafkatest/kfake"
-	"example.com/twinbox/test/kafkatest/kmsg"
+	"example.com/twinbox/test/testkit"
 )
 
 // codes notes the code that each log line carries.
@@ -120,7 +121,7 @@ func TestAMissingRightIsSaidAndWaitedFor(t *testing.T) {
 			log := &codes{}
 			l := listenWith(t, cfg, topic, slog.New(log))
 
-			waittest.Until(t, func() bool {
+			testkit.Until(t, func() bool {
 				err := l.Healthy(t.Context())
 				return len(log.all()) > 0 && err != nil && strings.Contains(err.Error(), row.code+": ")
 			}) // sarama asks for a group two dozen times, with a wait before each
@@ -128,7 +129,7 @@ func TestAMissingRightIsSaidAndWaitedFor(t *testing.T) {
 
 			grant(t, root, topic, group)
 			receive(t, l.messages).Ack()
-			waittest.Until(t, func() bool { return l.Healthy(t.Context()) == nil })
+			testkit.Until(t, func() bool { return l.Healthy(t.Context()) == nil })
 		})
 	}
 }

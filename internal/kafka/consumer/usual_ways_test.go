@@ -13,14 +13,15 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"example.com/twinbox/internal/kafka"
 	kafkaadmin "example.com/twinbox/internal/kafka/admin"
 	"example.com/twinbox/internal/kafka/consumer"
 	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/kafkatest/kerr"
-	"example.com/twinbox/test/kafkatest/kfake"
-	"example.com/twinbox/test/kafkatest/kmsg"
+	"example.com/twinbox/test/testkit"
 )
 
 // What the tests of this file show is why the package exists, see docs/adr/0040-own-kafka-client-edges.md. When one of
@@ -123,7 +124,7 @@ func TestUsualWayANackLoopOutlivesItsPartition(t *testing.T) {
 	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, TopLevel: true, Err: kerr.UnknownMemberID, Count: 1})
 	msg := receive(t, stockSubscriber(t, cfg, topic))
 	before := nacks.Load()
-	waittest.Until(t, func() bool { return nacks.Load() > before+20 },
+	testkit.Until(t, func() bool { return nacks.Load() > before+20 },
 		"two handlers have one message")
 	msg.Ack()
 }
@@ -205,7 +206,7 @@ func TestUsualWayNewPartitionsTakeKeysAway(t *testing.T) {
 	msgs := events(40, keys(20)...)
 	require.NoError(t, stockPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, msgs[:20]...))
 	require.NoError(t, admin(t, brokers).CreatePartitions(topic, 12, nil, false))
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		counts, err := kafkaadmin.PartitionCounts(t.Context(), kafka.Config{Brokers: brokers}, topic)
 		return err == nil && counts[topic] == 12
 	})
@@ -228,7 +229,7 @@ func TestUsualWayABrokerThatIsBackIsNotAsked(t *testing.T) {
 	publisher := stockPublisher(t, cfg)
 	require.NoError(t, publisher.Publish(topic, event("a", 1)))
 	cluster.Close()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		err := publisher.Publish(topic, event("a", 2))
 		return err != nil && strings.Contains(err.Error(), "circuit breaker is open")
 	})

@@ -10,9 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/twmb/franz-go/pkg/kfake"
+
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/kafkatest/kfake"
 )
 
 // wire cuts connections of an in-process broker at a byte, which no fault of the broker itself can do.

@@ -12,14 +12,15 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/kafka/producer"
 	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/kafkatest/kerr"
-	"example.com/twinbox/test/kafkatest/kfake"
-	"example.com/twinbox/test/kafkatest/kmsg"
+	"example.com/twinbox/test/testkit"
 )
 
 var produce = []kmsg.Key{kmsg.Produce}
@@ -267,7 +268,7 @@ func TestALateAppendIsFenced(t *testing.T) {
 // timeout may leave one behind the other on the log what the next call writes again.
 func acknowledged(t *testing.T, publisher *producer.Publisher, topic string, msgs ...*message.Message) {
 	t.Helper()
-	waittest.Until(t, func() bool { return publisher.Publish(topic, msgs...) == nil })
+	testkit.Until(t, func() bool { return publisher.Publish(topic, msgs...) == nil })
 }
 
 func TestABrokerThatRestarts(t *testing.T) {

@@ -5,10 +5,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/kafka"
 	kafkaadmin "example.com/twinbox/internal/kafka/admin"
 	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/testkit"
 )
 
 // A topic gets more partitions: every key stays where it was until the publisher is told to spread it anew.
@@ -22,7 +22,7 @@ func TestKeysStayInTheirPartitionsUntilTheyAreSpreadAnew(t *testing.T) {
 	msgs := events(60, keys(20)...)
 	require.NoError(t, before.Publish(topic, msgs[:20]...))
 	require.NoError(t, admin(t, brokers).CreatePartitions(topic, 12, nil, false))
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		counts, err := kafkaadmin.PartitionCounts(t.Context(), kafka.Config{Brokers: brokers}, topic)
 		if err != nil || counts[topic] != 12 {
 			return false

@@ -13,8 +13,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"gopkg.in/yaml.v3"
+
 	"example.com/twinbox/api"
-	"example.com/twinbox/dev/yamltest"
 	"example.com/twinbox/internal/inbox/replay"
 	"example.com/twinbox/internal/ops/admin"
 )
@@ -43,7 +44,7 @@ func describedOperations(t *testing.T) (operations []operation) {
 	data, err := api.Files.ReadFile("admin.yaml")
 	require.NoError(t, err)
 	var root object
-	require.NoError(t, yamltest.Unmarshal(data, &root))
+	require.NoError(t, yaml.Unmarshal(data, &root))
 	deref := func(value any) object {
 		described, _ := value.(object)
 		for described["$ref"] != nil {

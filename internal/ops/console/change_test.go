@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/test/testkit"
 )
 
 // post sends a form as the page does.
@@ -30,7 +30,7 @@ func (b *bundle) post(t *testing.T, path string, form url.Values) string {
 func (b *bundle) ended(t *testing.T, id int) (last string) {
 	t.Helper()
 	path := "/operations/" + strconv.Itoa(id)
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		_, last = b.get(t, path)
 		return !strings.Contains(last, `hx-get="`+path+`"`)
 	})

@@ -19,14 +19,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/leaktest"
-	"example.com/twinbox/dev/waittest"
+	"go.uber.org/goleak"
+
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/admin/client"
 	"example.com/twinbox/internal/ops/metrics"
+	"example.com/twinbox/test/testkit"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const token = "the-services-token"
 
@@ -175,10 +176,10 @@ func TestTheFlowIsLive(t *testing.T) {
 			return strings.Contains(page, text)
 		}
 	}
-	waittest.Until(t, shows("All is well"))
-	waittest.Until(t, shows(outbox+`3"`))
+	testkit.Until(t, shows("All is well"))
+	testkit.Until(t, shows(outbox+`3"`))
 	b.stub.set("/metrics", strings.Replace(theMetrics, "lag_events 3", "lag_events 41", 1))
-	waittest.Until(t, shows(outbox+`41"`))
+	testkit.Until(t, shows(outbox+`41"`))
 	_, page := b.get(t, "/")
 	require.Contains(t, page, "customer.users.v1")
 	require.Contains(t, page, "customer.profile")

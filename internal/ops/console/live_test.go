@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/test/testkit"
 )
 
 func groups(count int) string {
@@ -47,7 +47,7 @@ func TestAListIsSentWhenItHasChanged(t *testing.T) {
 	require.Equal(t, tag, same)
 	require.Empty(t, page)
 	b.stub.set("/admin/v1/dead-letters/groups", groups(2))
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		status, _, page = b.look(t, "/dead-letters", tag)
 		return status == http.StatusOK
 	})

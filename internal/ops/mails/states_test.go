@@ -6,8 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"gopkg.in/yaml.v3"
+
 	"example.com/twinbox/api"
-	"example.com/twinbox/dev/yamltest"
 	"example.com/twinbox/internal/lease"
 )
 
@@ -26,7 +27,7 @@ func TestTheDocumentNamesTheStatesOfAMail(t *testing.T) {
 			} `yaml:"schemas"`
 		} `yaml:"components"`
 	}
-	require.NoError(t, yamltest.Unmarshal(data, &document))
+	require.NoError(t, yaml.Unmarshal(data, &document))
 	var states []string
 	for _, state := range []lease.State{
 		lease.Pending, lease.Claimed, lease.Submitting, lease.Done, lease.Failed, lease.Uncertain,

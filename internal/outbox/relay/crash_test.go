@@ -11,11 +11,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/outbox/window"
 	"example.com/twinbox/test/crashtest"
 	"example.com/twinbox/test/outboxtest"
+	"example.com/twinbox/test/testkit"
 )
 
 const (
@@ -155,7 +155,7 @@ func crash(t *testing.T, p crashPoint) {
 	require.LessOrEqual(t, allowed, p.most)
 
 	second := startChild(t, childConfig{DSN: dsn, Wire: path, Late: p.late})
-	waittest.Until(t, func() bool { return number(t, pool, `select count(*) from outbox_scheduled`) == 0 },
+	testkit.Until(t, func() bool { return number(t, pool, `select count(*) from outbox_scheduled`) == 0 },
 		"what is due is added")
 	awaitCaughtUp(t, pool)
 	require.NoError(t, second.Process.Kill())
@@ -174,7 +174,7 @@ func crash(t *testing.T, p crashPoint) {
 // awaitNoSession waits until the server, too, has done with a dead process: a statement that had arrived is still run.
 func awaitNoSession(t testing.TB, pool *pgxpool.Pool) {
 	t.Helper()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return number(t, pool, `select count(*) from pg_stat_activity
 			where datname = current_database() and application_name = 'outbox relay'`) == 0
 	}, "the dead relay's session ends")
@@ -201,7 +201,7 @@ func awaitCaughtUp(t testing.TB, pool *pgxpool.Pool) {
 // again is waited for.
 func awaitCaughtUpBut(t testing.TB, pool *pgxpool.Pool, held int64) {
 	t.Helper()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return number(t, pool, passedSQL+` and (select count(*) from outbox_held) = $1`, held) == 1
 	}, "the backlog is published")
 }

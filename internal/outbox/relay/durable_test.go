@@ -11,10 +11,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/test/outboxtest"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // A server in recovery has snapshots that do not list running transactions: their rows would be lost.
@@ -44,7 +44,7 @@ func TestNothingPublishedIsUndoneByAServerCrash(t *testing.T) {
 	server := pgtest.Durable(t)
 	o, pool, l := newOutbox(t), outboxtest.Migrated(t, server.DSN("postgres")), newLedger()
 	r := startRelay(t, testRelayConfig(t, pool, l))
-	waittest.Until(t, r.leads)
+	testkit.Until(t, r.leads)
 	walwriter := int(number(t, pool, `select pid from pg_stat_activity where backend_type = 'walwriter'`))
 	require.NoError(t, syscall.Kill(walwriter, syscall.SIGSTOP))
 	err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {

@@ -14,10 +14,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/outbox/window"
 	"example.com/twinbox/test/outboxtest"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestOneRelayLeads(t *testing.T) {
@@ -34,7 +34,7 @@ func TestOneRelayLeads(t *testing.T) {
 
 	leader, followers := -1, 0
 	for i, r := range relays {
-		waittest.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
+		testkit.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
 		if r.leads() {
 			leader = i
 		} else {
@@ -109,7 +109,7 @@ func TestALeaderTakesItsOwnLeaseBack(t *testing.T) {
 	cfg := testRelayConfig(t, pool, l)
 	cfg.Lease, cfg.PollMax = time.Hour, time.Second
 	r := startRelay(t, cfg)
-	waittest.Until(t, r.leads)
+	testkit.Until(t, r.leads)
 	_, err := pool.Exec(t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity
 		where application_name = 'outbox relay' and datname = current_database()`)
 	require.NoError(t, err)
@@ -140,7 +140,7 @@ func TestStoppedLeaderChangesNothing(t *testing.T) {
 			noteTakeovers(t, pool)
 			c.Point, c.Lease = "", 0
 			startChild(t, c)
-			waittest.Until(t, func() bool { return number(t, pool, `select epoch from outbox_cursor`) > epoch })
+			testkit.Until(t, func() bool { return number(t, pool, `select epoch from outbox_cursor`) > epoch })
 			require.Len(t, takeovers(t, pool), 1)
 			awaitCaughtUp(t, pool)
 			addMany(t, o, pool, 5, 5)
@@ -148,7 +148,7 @@ func TestStoppedLeaderChangesNothing(t *testing.T) {
 
 			generation := number(t, pool, `select generation from outbox_cursor`)
 			require.NoError(t, sleeper.Process.Signal(syscall.SIGCONT))
-			waittest.Until(t, func() bool { // it notices, and follows
+			testkit.Until(t, func() bool { // it notices, and follows
 				return number(t, pool, `select count(*) from pg_stat_activity where datname = current_database()
 					and query like '%lease_until - clock_timestamp()%' and pid <> pg_backend_pid()`) == 1
 			})
@@ -170,7 +170,7 @@ func TestAFollowerTakesOverWhenTheLeaseEnds(t *testing.T) {
 		update outbox_cursor set epoch = 7, leader = 'dead', lease_until = clock_timestamp() + interval '1 hour'`)
 	require.NoError(t, err)
 	r := startRelay(t, testRelayConfig(t, pool, l))
-	waittest.Until(t, r.follows)
+	testkit.Until(t, r.follows)
 	noteTakeovers(t, pool)
 	commit(t, o, pool, event("k"))
 	_, err = pool.Exec(t.Context(), `update outbox_cursor set lease_until = clock_timestamp() + interval '200 ms'`)
@@ -210,7 +210,7 @@ func takeovers(t testing.TB, pool *pgxpool.Pool) []time.Duration {
 
 func awaitStopped(t testing.TB, c *child) {
 	t.Helper()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(c.Process.Pid, &status, syscall.WUNTRACED|syscall.WNOHANG, nil)
 		return err == nil && pid == c.Process.Pid && status.Stopped()

@@ -10,9 +10,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/outbox/operate"
+	"example.com/twinbox/test/testkit"
 )
 
 // values reads all metrics, those with labels summed up.
@@ -54,7 +54,7 @@ func TestMetricsTellWhatHappens(t *testing.T) {
 	startRelay(t, cfg)
 	until := func(name string, is func(float64) bool) {
 		t.Helper()
-		waittest.Until(t, func() bool { return is(values(t, registry)[name]) }, name)
+		testkit.Until(t, func() bool { return is(values(t, registry)[name]) }, name)
 	}
 
 	until("outbox_relay_leader", func(v float64) bool { return v == 1 })
@@ -112,7 +112,7 @@ func TestEveryInstanceTellsTheSameOfWhatWaits(t *testing.T) {
 	cfg := testRelayConfig(t, pool, l)
 	cfg.Registerer = registry
 	startRelay(t, cfg)
-	waittest.Until(t, func() bool { return gauges()["outbox_relay_lag_events"] == 0 })
+	testkit.Until(t, func() bool { return gauges()["outbox_relay_lag_events"] == 0 })
 	got = gauges()
 	require.Equal(t, 1.0, got["outbox_relay_has_leader"])
 	require.Zero(t, got["outbox_relay_oldest_unpublished_seconds"])

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/test/testkit"
 )
 
 // A relay that follows tells the one that leads, which does not poll to speak of, what its own process has committed.
@@ -17,10 +17,10 @@ func TestAFollowerWakesTheLeader(t *testing.T) {
 	cfg.Listen, cfg.PollMin, cfg.PollMax, cfg.Lease = true, time.Hour, time.Hour, 4*time.Hour
 	cfg.Wake = nil // nothing is written where it leads
 	leader := startRelay(t, cfg)
-	waittest.Until(t, leader.leads)
+	testkit.Until(t, leader.leads)
 	cfg.Wake = o.Wake()
 	follower := startRelay(t, cfg)
-	waittest.Until(t, follower.follows)
+	testkit.Until(t, follower.follows)
 	for n := range 3 {
 		commit(t, o, pool, event("k"))
 		o.Committed()
@@ -36,9 +36,9 @@ func TestALeaderAtRestHearsTheEndOfItsSession(t *testing.T) {
 	cfg := testRelayConfig(t, pool, newLedger())
 	cfg.Listen, cfg.PollMin, cfg.PollMax, cfg.Lease = true, time.Hour, time.Hour, 4*time.Hour
 	r := startRelay(t, cfg)
-	waittest.Until(t, r.leads)
+	testkit.Until(t, r.leads)
 	endLeadersSession(t, pool)
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return number(t, pool, `select epoch from outbox_cursor`) == 2
 	})
 }
@@ -81,7 +81,7 @@ func TestALeaderThatIsToldNothingPolls(t *testing.T) {
 	cfg := testRelayConfig(t, pool, l)
 	cfg.Listen = true
 	r := startRelay(t, cfg)
-	waittest.Until(t, r.leads)
+	testkit.Until(t, r.leads)
 	for n := range 5 {
 		commit(t, o, pool, event("k"))
 		l.AwaitDistinct(t, n+1)
@@ -95,9 +95,9 @@ func TestAFollowerNotifiesAtALimitedRate(t *testing.T) {
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
 	cfg := testRelayConfig(t, pool, l)
 	cfg.Listen, cfg.PollMin, cfg.PollMax, cfg.Lease = true, time.Hour, time.Hour, 4*time.Hour
-	waittest.Until(t, startRelay(t, cfg).leads)
+	testkit.Until(t, startRelay(t, cfg).leads)
 	cfg.Wake = o.Wake()
-	waittest.Until(t, startRelay(t, cfg).follows)
+	testkit.Until(t, startRelay(t, cfg).follows)
 	heard := acquireConn(t, pool)
 	_, err := heard.Exec(t.Context(), listenSQL)
 	require.NoError(t, err)

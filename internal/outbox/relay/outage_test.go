@@ -10,7 +10,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/test/testkit"
 )
 
 // How long the broker is down in TestRelayOutlivesALongOutage. `make test-long` asks for minutes.
@@ -28,7 +28,7 @@ func TestRelayOutlivesALongOutage(t *testing.T) {
 	r := startRelay(t, cfg)
 	addMany(t, o, pool, 50, 7)
 	l.AwaitDistinct(t, 50)
-	waittest.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
+	testkit.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
 
 	l.Follow(func(int, string, []*message.Message) error { return errors.New("no broker") })
 	outage, cancel := context.WithTimeout(t.Context(), *outageFor)
@@ -38,7 +38,7 @@ func TestRelayOutlivesALongOutage(t *testing.T) {
 		addMany(t, o, pool, 10, 7)
 		events += 10
 	}
-	waittest.Until(t, func() bool { // by now, unless the machine was busy with something else
+	testkit.Until(t, func() bool { // by now, unless the machine was busy with something else
 		return r.unwell(t, "no broker") && number(t, pool, `select count(*) from outbox_parked`) > 0
 	})
 
@@ -47,7 +47,7 @@ func TestRelayOutlivesALongOutage(t *testing.T) {
 	awaitCaughtUp(t, pool)
 	wire, _ := l.Snapshot()
 	require.Len(t, wire, events, "nothing is sent twice: nothing was taken in vain")
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return r.Healthy(t.Context()) == nil && number(t, pool, `select count(*) from outbox_parked`) == 0
 	})
 	require.Equal(t, int64(1), number(t, pool, `select epoch from outbox_cursor`), "no other relay had to lead")

@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/outbox/operate"
 	"example.com/twinbox/internal/outbox/window"
 	"example.com/twinbox/test/outboxtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // refuseKeys is a script that refuses the keys' records, per record, and takes the rest.
@@ -40,7 +40,7 @@ func refuseKeys(err error, keys ...string) func(int, string, []*message.Message)
 func awaitParked(t testing.TB, pool *pgxpool.Pool, held int64) operate.ParkedKey {
 	t.Helper()
 	var keys []operate.ParkedKey
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		var err error
 		keys, err = operate.Parked(t.Context(), pool, 10)
 		return err == nil && len(keys) == 1 && keys[0].Held == held
@@ -65,7 +65,7 @@ func TestAnUnpublishableRecordParksItsKeyAlone(t *testing.T) {
 	commit(t, o, pool, event("bad"), event("good"))
 	l.AwaitDistinct(t, 3)
 	awaitParked(t, pool, 3)
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return number(t, pool, `select (win is null and head = 6)::int::bigint from outbox_cursor`) == 1
 	}, "the parked key keeps no window open")
 
@@ -76,7 +76,7 @@ func TestAnUnpublishableRecordParksItsKeyAlone(t *testing.T) {
 	awaitParked(t, pool, 4)
 
 	require.NoError(t, operate.Release(t.Context(), pool, testTopic, "bad"), "in vain: it fails again")
-	waittest.Until(t, func() bool { return awaitParked(t, pool, 4).Attempts > 1 })
+	testkit.Until(t, func() bool { return awaitParked(t, pool, 4).Attempts > 1 })
 
 	l.Follow(nil)
 	require.NoError(t, operate.Release(t.Context(), pool, testTopic, "bad"))
@@ -84,7 +84,7 @@ func TestAnUnpublishableRecordParksItsKeyAlone(t *testing.T) {
 	commit(t, o, pool, event("bad"))
 	wire := l.AwaitDistinct(t, 9)
 	requireAll(t, pool, wire)
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return number(t, pool, `select count(*) from outbox_parked`)+number(t, pool, `select count(*) from outbox_held`) == 0
 	})
 	require.ErrorIs(t, operate.Release(t.Context(), pool, testTopic, "bad"), operate.ErrNotParked)
@@ -110,7 +110,7 @@ func TestDiscardGivesUpOneRecord(t *testing.T) {
 	require.Equal(t, []int64{2, 3}, []int64{wire[0].Version, wire[1].Version})
 
 	// It was never published, and is not published after its successors either.
-	waittest.Until(t, func() bool { return number(t, pool, `select count(*) from outbox_held`) == 0 })
+	testkit.Until(t, func() bool { return number(t, pool, `select count(*) from outbox_held`) == 0 })
 	n, err := operate.Republish(t.Context(), pool, outboxtest.ContextLedger{Ledger: l}, operate.Selection{From: 1})
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
@@ -138,7 +138,7 @@ func TestDiscardBesideTheLeader(t *testing.T) {
 	require.NoError(t, writeOutcome(t.Context(), leader, failed, deleteHeldSQL, nil))
 	var group errgroup.Group
 	group.Go(func() error { return operate.Discard(deadline(t), pool, testTopic, "k", added[0].Position) })
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return number(t, pool, `select count(*) from pg_stat_activity
 			where datname = current_database() and wait_event_type = 'Lock' and query like '%outbox_held%'`) == 1
 	})
@@ -160,7 +160,7 @@ func TestDiscardOfTheLastRowReleasesTheKey(t *testing.T) {
 	awaitParked(t, pool, 1)
 	l.Follow(nil)
 	require.NoError(t, operate.Discard(t.Context(), pool, testTopic, "bad", added[0].Position))
-	waittest.Until(t, func() bool { return number(t, pool, `select count(*) from outbox_parked`) == 0 })
+	testkit.Until(t, func() bool { return number(t, pool, `select count(*) from outbox_parked`) == 0 })
 	commit(t, o, pool, event("bad"))
 	l.AwaitDistinct(t, 1)
 }
@@ -174,12 +174,12 @@ func TestARelayIsWellWhoseBrokerOnlyRefuses(t *testing.T) {
 	cfg.PublishTimeout, cfg.MaxSilence = 100*time.Millisecond, 200*time.Millisecond
 	r := startRelay(t, cfg)
 	commit(t, o, pool, event("bad"))
-	waittest.Until(t, func() bool { return r.unwell(t, "no broker") })
+	testkit.Until(t, func() bool { return r.unwell(t, "no broker") })
 	l.Follow(refuseKeys(&permanentError{Reason: "too large"}, "bad"))
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return number(t, pool, `select count(*) from outbox_parked where permanent`) == 1
 	})
-	waittest.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
+	testkit.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
 }
 
 // All that is written is of keys that are set aside, without a pause in which the relay would find nothing new. That is
@@ -300,7 +300,7 @@ func TestASlowlyFailingPartitionDelaysTheOthersLittle(t *testing.T) {
 	})
 	commit(t, o, pool, event("slow"))
 	startRelay(t, cfg)
-	waittest.Until(t, func() bool { return attempts.Load() >= 2 })
+	testkit.Until(t, func() bool { return attempts.Load() >= 2 })
 	before, began := attempts.Load(), time.Now()
 	for i := range 50 {
 		commit(t, o, pool, event("quick"))

@@ -7,9 +7,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/outbox/window"
 	"example.com/twinbox/test/outboxtest"
+	"example.com/twinbox/test/testkit"
 )
 
 func listPartitions(t testing.TB, l *leader) []partition {
@@ -32,7 +32,7 @@ func uppers(t testing.TB, l *leader) (list []int64) {
 // tests' transactions on the same server are waited for.
 func readPast(t testing.TB, l *leader, published int64) {
 	t.Helper()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		read(t, l.window)
 		return l.window.PublishedTo() >= published
 	})

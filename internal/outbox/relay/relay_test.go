@@ -11,9 +11,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/outbox/operate"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestRelayPublishesInOrder(t *testing.T) {
@@ -42,7 +42,7 @@ func TestRelayWakesUpAfterACommit(t *testing.T) {
 	cfg := testRelayConfig(t, pool, l)
 	cfg.Wake, cfg.PollMin, cfg.PollMax, cfg.Lease = o.Wake(), time.Hour, time.Hour, 4*time.Hour
 	r := startRelay(t, cfg)
-	waittest.Until(t, r.leads)
+	testkit.Until(t, r.leads)
 	for i := range 5 {
 		commit(t, o, pool, event("k"))
 		o.Committed()
@@ -143,12 +143,12 @@ func TestRelayIsUnhealthyWhenNothingMoves(t *testing.T) {
 	cfg := testRelayConfig(t, pool, l)
 	cfg.Patience, cfg.PublishTimeout, cfg.MaxSilence = time.Minute, 100*time.Millisecond, 200*time.Millisecond
 	r := startRelay(t, cfg)
-	waittest.Until(t, r.leads)
-	waittest.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
+	testkit.Until(t, r.leads)
+	testkit.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
 	commit(t, o, pool, event("k"))
-	waittest.Until(t, func() bool { return r.unwell(t, "no broker") })
+	testkit.Until(t, func() bool { return r.unwell(t, "no broker") })
 	l.Follow(nil)
-	waittest.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
+	testkit.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
 	r.stop()
 	require.ErrorContains(t, r.Healthy(t.Context()), "does not run")
 }
@@ -165,11 +165,11 @@ func TestARelayIsUnhealthyWithoutALeader(t *testing.T) {
 	cfg.MaxSilence = time.Hour
 	relays := []running{startRelay(t, cfg), startRelay(t, cfg)}
 	for _, r := range relays {
-		waittest.Until(t, func() bool { return r.unwell(t, "neither led nor seen a leader yet") })
+		testkit.Until(t, func() bool { return r.unwell(t, "neither led nor seen a leader yet") })
 	}
 	require.NoError(t, lock.Rollback(t.Context()))
 	for _, r := range relays {
-		waittest.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
+		testkit.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
 		require.EqualValues(t, 1, number(t, pool, `select count(*) from outbox_cursor where lease_until > clock_timestamp()`))
 	}
 }
@@ -191,7 +191,7 @@ func TestRelayWaitsForALatePublisher(t *testing.T) {
 	cfg.PublishTimeout, cfg.Lease = 30*time.Millisecond, time.Second
 	cfg.BatchSize = 10
 	r := startRelay(t, cfg)
-	waittest.Until(t, func() bool { return errors.Is(r.lastError(), errPublishTimeout) })
+	testkit.Until(t, func() bool { return errors.Is(r.lastError(), errPublishTimeout) })
 	require.NoError(t, r.Healthy(t.Context()))
 	require.Equal(t, 1, l.CallCount())
 	close(release)

@@ -11,10 +11,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/outbox/restore"
+	"example.com/twinbox/test/testkit"
 )
 
 func onBroker(key string, version int64) cloudevent.Event {
@@ -66,7 +66,7 @@ func TestADatabaseThatKnowsLessThanTheBrokerPublishesNothing(t *testing.T) {
 	cfg := testRelayConfig(t, pool, l)
 	cfg.Published, cfg.ConfirmEvery, cfg.Scheduled = holding(&asked, lost...), tick, o
 	r := startRelay(t, cfg)
-	waittest.Until(t, func() bool { return r.Restored() != nil })
+	testkit.Until(t, func() bool { return r.Restored() != nil })
 	require.ErrorContains(t, r.Healthy(t.Context()), "publishes nothing: outbox refuses to work: restored: "+testTopic+
 		" holds version 3 of key k, this database knows 2; 3 more events are like it")
 	require.Equal(t, restore.CodeRestored, problemOf(t, pool), "no writer is to write in the meantime")
@@ -78,7 +78,7 @@ func TestADatabaseThatKnowsLessThanTheBrokerPublishesNothing(t *testing.T) {
 	require.Zero(t, l.CallCount(), "nothing was sent")
 
 	r = startRelay(t, cfg) // another process: the database remembers
-	waittest.Until(t, func() bool { return r.Restored() != nil })
+	testkit.Until(t, func() bool { return r.Restored() != nil })
 	require.EqualValues(t, 1, asked.Load())
 
 	var adopted []int64

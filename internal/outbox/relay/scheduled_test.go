@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/test/testkit"
 )
 
 func schedule(t testing.TB, o *outbox.Outbox, pool *pgxpool.Pool, name string, due outbox.Due) {
@@ -29,7 +29,7 @@ func TestTheLeaderAddsWhatIsDue(t *testing.T) {
 	cfg := testRelayConfig(t, pool, l)
 	cfg.PollMin, cfg.PollMax, cfg.Lease, cfg.Wake, cfg.Scheduled = time.Hour, time.Hour, 4*time.Hour, o.Wake(), o
 	r := startRelay(t, cfg)
-	waittest.Until(t, r.leads)
+	testkit.Until(t, r.leads)
 	schedule(t, o, pool, "late", outbox.After(time.Hour))
 	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { // so that none is seen without the other
 		return errors.Join(

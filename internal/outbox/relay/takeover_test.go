@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/test/testkit"
 )
 
 // leaderLockSQL finds the session that holds the lock of the present epoch.
@@ -36,7 +36,7 @@ func TestAKilledLeaderIsReplacedBeforeItsLeaseEnds(t *testing.T) {
 	awaitCaughtUp(t, pool)
 	l := newLedger()
 	r := startRelay(t, testRelayConfig(t, pool, l))
-	waittest.Until(t, r.follows)
+	testkit.Until(t, r.follows)
 	require.NoError(t, leader.Process.Kill())
 	killed := time.Now()
 	commit(t, o, pool, event("k"))
@@ -85,7 +85,7 @@ func TestALeaseIsWaitedForUnlessItsLeaderHeldTheLock(t *testing.T) {
 	leader := takeOver(t, pool)
 	requireSeen(1, false)
 	closeConn(t.Context(), leader.conn)
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		seen, err := readLeadership(t.Context(), follower)
 		return err == nil && seen.ended
 	})
@@ -155,7 +155,7 @@ func TestALeaderWithoutItsSessionSendsNothingMore(t *testing.T) {
 			follower.AwaitDistinct(t, 40)
 			awaitCaughtUp(t, pool)
 			close(land)
-			waittest.Until(t, old.follows)
+			testkit.Until(t, old.follows)
 			wire, _ := l.Snapshot()
 			requireAll(t, pool, wire)
 			followers, _ := follower.Snapshot()

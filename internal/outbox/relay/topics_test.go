@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/outbox/operate"
+	"example.com/twinbox/test/testkit"
 )
 
 // topicsOf is a broker's answer, and over how many partitions the publisher was told to spread keys.
@@ -54,7 +54,7 @@ func (o *topicsOf) watch(cfg *Config) {
 
 func requireEventually(t *testing.T, condition func() bool) {
 	t.Helper()
-	waittest.Until(t, condition)
+	testkit.Until(t, condition)
 }
 
 // A topic that gets more partitions while the relay leads, or while no relay runs, stops publishing and nothing else:

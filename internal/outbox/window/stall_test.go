@@ -10,9 +10,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/test/outboxtest"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // The locks on which a writer stalls: before it takes its transaction id, and after.
@@ -158,7 +158,7 @@ func stall(t testing.TB, pool *pgxpool.Pool, lock int) (release func()) {
 
 func awaitAdvisoryWait(t testing.TB, pool *pgxpool.Pool, conn *pgx.Conn) {
 	t.Helper()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return number(t, pool, `select count(*) from pg_stat_activity where pid = $1 and wait_event = 'advisory'`,
 			int64(conn.PgConn().PID())) == 1
 	})

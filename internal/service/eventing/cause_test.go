@@ -16,18 +16,18 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/porttest"
-	"example.com/twinbox/dev/waittest"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/kafkatest/kerr"
-	"example.com/twinbox/test/kafkatest/kfake"
-	"example.com/twinbox/test/kafkatest/kmsg"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // troubled is a service in which one thing goes wrong at a time: its database, its broker, and the settings of its
@@ -79,7 +79,7 @@ func (s *troubled) send(t *testing.T, versions ...int64) {
 func (b *bundle) awaitCause(t *testing.T, code, sentence string) (found service.Cause) {
 	t.Helper()
 	var report service.Readiness
-	waittest.Until(t, func() bool { // each is as of its own moment
+	testkit.Until(t, func() bool { // each is as of its own moment
 		found = b.node.Cause(t.Context())
 		answer := httptest.NewRecorder()
 		b.admin.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", http.NoBody))
@@ -110,7 +110,7 @@ const (
 
 func TestCauseABrokerThatIsDown(t *testing.T) {
 	t.Parallel()
-	b := open(t, environ(t, pgtest.DSN(pgtest.New(t, sets...)), porttest.Reserve(t)))
+	b := open(t, environ(t, pgtest.DSN(pgtest.New(t, sets...)), testkit.ReservePort(t)))
 	b.serve(t)
 	c := b.awaitCause(t, eventing.CauseDependencyDown, `The broker has been down since `+aTime+`: .*connection refused\.`)
 	require.Contains(t, c.Figures, "seconds")
@@ -204,7 +204,7 @@ func TestCauseATopicWithMorePartitions(t *testing.T) {
 	leader.add(t, s.topic, "a")
 	leader.awaitWell(t)
 	require.NoError(t, newAdmin(t, s.brokers).CreatePartitions(s.topic, 3, nil, false))
-	waittest.Until(t, func() bool { // the relay looks at its topics from time to time
+	testkit.Until(t, func() bool { // the relay looks at its topics from time to time
 		leader.add(t, s.topic, "a")
 		return follower.node.Cause(t.Context()).Code == eventing.CauseRelayRefuses
 	})
@@ -224,7 +224,7 @@ func TestCauseAKeyThatIsParked(t *testing.T) {
 	leader.add(t, gone, "a")
 	leader.add(t, gone, "a")
 	for _, b := range []*bundle{leader, follower} {
-		waittest.Until(t, func() bool { // the second is held soon after the first
+		testkit.Until(t, func() bool { // the second is held soon after the first
 			c := b.node.Cause(t.Context())
 			return c.Code == eventing.CauseKeysParked && c.Figures["events"] == 2
 		})
@@ -391,7 +391,7 @@ func TestCauseDeadLetters(t *testing.T) {
 	instances[0].awaitCause(t, eventing.CauseDeadLetters, one+`\.`)
 	s.send(t, 2)
 	for _, b := range instances {
-		waittest.Until(t, func() bool { return b.node.Cause(t.Context()).Figures["parked"] == 1 })
+		testkit.Until(t, func() bool { return b.node.Cause(t.Context()).Figures["parked"] == 1 })
 		b.awaitCause(t, eventing.CauseDeadLetters, one+`; 1 later event waits behind it\.`)
 	}
 	execute(t, s.pool, `update dead_letter set state = 'discarded', settled_at = now()`)

@@ -16,11 +16,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"example.com/twinbox/test/crashtest"
 	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/kafkatest/kfake"
-	"example.com/twinbox/test/kafkatest/kmsg"
+	"example.com/twinbox/test/testkit"
 )
 
 // points are the crash points between a record's arrival and the commit of its offset, in the order in which it meets
@@ -126,7 +127,7 @@ func (s *stage) story(t *testing.T, die func()) {
 	s.send(counted(5, 5)...)
 	survivor := s.start(t)
 	s.await(t, effects)
-	waittest.Until(t, func() bool { return s.committed(t) == s.sent })
+	testkit.Until(t, func() bool { return s.committed(t) == s.sent })
 	end(t, survivor)
 	s.requireOnceInOrder(t, effects)
 	require.Zero(t, s.count(t, `select count(*) from inbox_attempt where consumer = $1`))

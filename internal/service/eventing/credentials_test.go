@@ -17,15 +17,15 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/tlstest"
-	"example.com/twinbox/dev/waittest"
+	"github.com/twmb/franz-go/pkg/kfake"
+
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/kafkatest/kfake"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // A server that has no connection left is down, although the connections of the pool go on.
@@ -49,7 +49,7 @@ func TestADatabaseWithoutAFreeConnectionIsNotReady(t *testing.T) {
 }
 
 // behindTLS is a way to a database that is encrypted as PostgreSQL does it: asked for, granted, and TLS from then on.
-func behindTLS(t *testing.T, dsn string, server *tlstest.Server) string {
+func behindTLS(t *testing.T, dsn string, server *testkit.TLSServer) string {
 	t.Helper()
 	at, err := url.Parse(dsn)
 	require.NoError(t, err)
@@ -106,11 +106,11 @@ func encrypt(conn net.Conn, cfg *tls.Config, socket string) {
 // A database whose certificate is no longer good is down for a client that checks it.
 func TestADatabaseWithABadCertificateIsNotReady(t *testing.T) {
 	t.Parallel()
-	server := tlstest.NewServer(t)
+	server := testkit.NewTLSServer(t)
 	b := open(t, environ(t, behindTLS(t, pgtest.DSN(pgtest.New(t, sets...)), server), kafkatest.Brokers(t)[0]))
 	b.serve(t)
 	b.awaitReady(t)
-	for name, flaw := range tlstest.Flaws {
+	for name, flaw := range testkit.TLSFlaws {
 		t.Log(name)
 		server.Show(t, flaw.Spoil)
 		b.awaitFailing(t, "database", flaw.Says)
@@ -122,14 +122,14 @@ func TestADatabaseWithABadCertificateIsNotReady(t *testing.T) {
 // trusted is the one authority that clients of this process trust which are not told of another one.
 var trusted = struct {
 	sync.Once
-	*tlstest.Server
+	*testkit.TLSServer
 }{}
 
 // encrypted is a broker behind TLS and a login that each may use, with rights for the user app to be given.
-func encrypted(t *testing.T, opts ...kfake.Opt) (*tlstest.Server, string) {
+func encrypted(t *testing.T, opts ...kfake.Opt) (*testkit.TLSServer, string) {
 	t.Helper()
 	trusted.Do(func() {
-		trusted.Server = tlstest.NewServer(t)
+		trusted.TLSServer = testkit.NewTLSServer(t)
 		require.NoError(t, os.Setenv("SSL_CERT_FILE", trusted.File(t)))
 		_, err := x509.SystemCertPool() // read once in a process
 		require.NoError(t, err)
@@ -143,7 +143,7 @@ func TestABrokerWithABadCertificateIsNotReady(t *testing.T) {
 	t.Parallel()
 	server, broker := encrypted(t)
 	b := ready(t, pgtest.New(t, sets...), []string{broker}, "KAFKA_TLS=true")
-	for name, flaw := range tlstest.Flaws {
+	for name, flaw := range testkit.TLSFlaws {
 		t.Log(name)
 		server.Show(t, flaw.Spoil)
 		b.awaitFailing(t, "broker", flaw.Says)
@@ -227,7 +227,7 @@ func TestARightAtTheBrokerThatWasTakenAwayIsNotReady(t *testing.T) {
 func (b *bundle) awaitSaid(t *testing.T, check, reason string) {
 	t.Helper()
 	var last map[string]string
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		_, last = b.report(t)
 		return strings.Contains(last[check], reason)
 	}, "want %s for %q: %v", check, reason, &last)

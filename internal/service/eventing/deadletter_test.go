@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
@@ -20,6 +19,7 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // A record that no decoder takes is copied to the group's own topic as it came, with the reason behind its headers; one
@@ -103,7 +103,7 @@ func TestALetterTooLargeForTheOutboxHasNoCopy(t *testing.T) {
 	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(group *service.Group, _ net.Listener) {
 		b.node.StartConsumers(group)
 	})
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		letters, err := deadLetters(t.Context(), pool)
 		return err == nil && len(letters) == 1 && len(letters[0].Payload) == 2000
 	})

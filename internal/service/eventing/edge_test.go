@@ -12,6 +12,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
@@ -19,9 +23,6 @@ import (
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/kafkatest/kerr"
-	"example.com/twinbox/test/kafkatest/kfake"
-	"example.com/twinbox/test/kafkatest/kmsg"
 	"example.com/twinbox/test/pgtest"
 )
 

@@ -15,7 +15,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service"
@@ -23,6 +22,7 @@ import (
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/servicetest"
+	"example.com/twinbox/test/testkit"
 )
 
 // instances are the names of the members of the group of consumer "test.pings"; "" is one without.
@@ -117,15 +117,15 @@ func TestEachProcessHasAnInstanceIDOfItsOwn(t *testing.T) {
 		require.NoError(t, err)
 		want = append(want, host+"-"+port)
 	}
-	waittest.Until(t, func() bool { return len(instances(t, cfg)) == 2 })
+	testkit.Until(t, func() bool { return len(instances(t, cfg)) == 2 })
 	require.ElementsMatch(t, want, instances(t, cfg))
 	one.end(t)
-	waittest.Until(t, func() bool { return len(instances(t, cfg)) == 1 }, "a clean stop leaves")
+	testkit.Until(t, func() bool { return len(instances(t, cfg)) == 1 }, "a clean stop leaves")
 	other.end(t)
 
 	cfg.Kafka.InstanceID = "none"
 	nameless := startInstance(t, cfg, topic)
-	waittest.Until(t, func() bool { return len(instances(t, cfg)) == 1 })
+	testkit.Until(t, func() bool { return len(instances(t, cfg)) == 1 })
 	require.Equal(t, []string{""}, instances(t, cfg))
 	nameless.end(t)
 }
@@ -140,13 +140,13 @@ func TestOfTwoProcessesWithOneNameBothGoOn(t *testing.T) {
 	ensureTopic(t, cfg, topic)
 	const said = "another process has the same KAFKA_INSTANCE_ID"
 	earlier := startInstance(t, cfg, topic)
-	waittest.Until(t, func() bool { return len(instances(t, cfg)) == 1 })
+	testkit.Until(t, func() bool { return len(instances(t, cfg)) == 1 })
 	later := startInstance(t, cfg, topic)
-	waittest.Until(t, func() bool { return earlier.log.count(said) == 1 })
-	waittest.Until(t, func() bool { return len(instances(t, cfg)) == 2 })
+	testkit.Until(t, func() bool { return earlier.log.count(said) == 1 })
+	testkit.Until(t, func() bool { return len(instances(t, cfg)) == 2 })
 	require.ElementsMatch(t, []string{"same", ""}, instances(t, cfg))
 	for _, i := range []*instance{earlier, later} {
-		waittest.Until(t, func() bool {
+		testkit.Until(t, func() bool {
 			return servicetest.Status(t, "http://"+i.at.Admin+"/readyz") == http.StatusOK
 		})
 	}

@@ -14,12 +14,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // loggedLine is one line of a service's log.
@@ -77,7 +77,7 @@ func TestAStormIsAFewLines(t *testing.T) {
 		}
 	}
 	require.NoError(t, publisher.Publish(topic, storm...))
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return outcomes[0].Load() == poison && outcomes[1].Load() == duplicates
 	}, "%v", &outcomes)
 	b.node.FlushLog()

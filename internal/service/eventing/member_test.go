@@ -17,7 +17,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/fault"
@@ -28,6 +27,7 @@ import (
 	"example.com/twinbox/test/crashtest"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // member is a process that consumes as a service does: a node with one consumer, whose handler writes to the ledger.
@@ -188,7 +188,7 @@ func (s *stage) effects(t *testing.T) int {
 
 func (s *stage) await(t *testing.T, effects int) {
 	t.Helper()
-	waittest.Until(t, func() bool { return s.effects(t) >= effects })
+	testkit.Until(t, func() bool { return s.effects(t) >= effects })
 }
 
 // requireOnceInOrder also asks for the offsets: after a clean end everything sent is committed.

@@ -13,14 +13,13 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/porttest"
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // scrape is what the instance says, each sum over the series whose name and labels begin like that.
@@ -94,7 +93,7 @@ func TestEveryInstanceTellsWhatWaits(t *testing.T) {
 	everywhere := func(series string, holds func(float64) bool) {
 		t.Helper()
 		for i, b := range instances {
-			waittest.Until(t, func() bool {
+			testkit.Until(t, func() bool {
 				value, found := b.scrape(t)(series)
 				return found && holds(value)
 			}, "%s of instance %d", series, i)
@@ -128,7 +127,7 @@ func TestEveryInstanceTellsWhatWaits(t *testing.T) {
 // Without database and broker the metrics are there, soon, without those that need a server.
 func TestMetricsWithoutServers(t *testing.T) {
 	t.Parallel()
-	b := open(t, environ(t, "postgres://u@"+porttest.Reserve(t)+"/d", porttest.Reserve(t)))
+	b := open(t, environ(t, "postgres://u@"+testkit.ReservePort(t)+"/d", testkit.ReservePort(t)))
 	defer func() { require.NoError(t, b.node.Close()) }()
 	require.NoError(t, b.node.Consume(eventing.Consumer{Name: "c", Topic: "t", Handlers: inbox.NewMux()}))
 	began := time.Now()

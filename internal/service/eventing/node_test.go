@@ -12,8 +12,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/porttest"
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/retention"
@@ -25,6 +23,7 @@ import (
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/servicetest"
+	"example.com/twinbox/test/testkit"
 )
 
 const patience = 30 * time.Second
@@ -75,7 +74,7 @@ func TestWhatIsAddedComesBackOnce(t *testing.T) {
 		b.node.Outbox.Committed()
 		require.Equal(t, 7, <-handled)
 		require.Equal(t, inbox.Applied, <-outcomes)
-		waittest.Until(t, func() bool {
+		testkit.Until(t, func() bool {
 			return servicetest.Status(t, "http://"+at.Admin+"/readyz") == http.StatusOK
 		})
 
@@ -115,7 +114,7 @@ func TestASchemaThatDoesNotFitIsSaidAtOnce(t *testing.T) {
 
 func TestADatabaseThatIsDownIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	b := open(t, environ(t, "postgres://u:hunter2@"+porttest.Reserve(t)+"/d", "127.0.0.1:1"))
+	b := open(t, environ(t, "postgres://u:hunter2@"+testkit.ReservePort(t)+"/d", "127.0.0.1:1"))
 	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {
 		t.Error("started without a database")
 	})
@@ -170,7 +169,7 @@ func TestMigrateAndTopicsSayWhatTheyDid(t *testing.T) {
 
 func TestTheDatabasesPasswordIsInNoError(t *testing.T) {
 	t.Parallel()
-	cfg := environ(t, "postgres://u:hunter2@"+porttest.Reserve(t)+"/d", "127.0.0.1:1")
+	cfg := environ(t, "postgres://u:hunter2@"+testkit.ReservePort(t)+"/d", "127.0.0.1:1")
 	var out bytes.Buffer
 	err := cfg.Migrate(t.Context(), &out, sets...)
 	require.Error(t, err)

@@ -8,13 +8,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/outbox/operate"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // With OUTBOX_NOTIFY what an instance commits whose relay follows reaches the broker through the instance whose relay
@@ -57,7 +57,7 @@ func TestAnInstanceThatFollowsWakesTheOneThatLeads(t *testing.T) {
 // awaitLed waits until a relay leads, which is the first one's.
 func awaitLed(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		status, err := operate.ReadStatus(t.Context(), pool)
 		return err == nil && status.Leading
 	})

@@ -15,11 +15,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"example.com/twinbox/test/crashtest"
 	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/kafkatest/kfake"
-	"example.com/twinbox/test/kafkatest/kmsg"
+	"example.com/twinbox/test/testkit"
 )
 
 var churn = flag.Duration("eventing.churn", 0, "how long members come and go in TestMembersChurn; 0: six of them")
@@ -48,7 +49,7 @@ func TestAZombieGoesOnWithItsBatch(t *testing.T) {
 			old := joined()
 			told := holdHeartbeats(t, cluster, old)
 			heir := s.start(t)
-			waittest.Until(t, func() bool {
+			testkit.Until(t, func() bool {
 				now := s.members(t)
 				return len(now) == 1 && now[0] != old
 			}, "a takeover")
@@ -58,7 +59,7 @@ func TestAZombieGoesOnWithItsBatch(t *testing.T) {
 			zombie.Await(t, 1, says)
 			told()
 			s.await(t, 30)
-			waittest.Until(t, func() bool { return s.committed(t) == s.sent })
+			testkit.Until(t, func() bool { return s.committed(t) == s.sent })
 			end(t, zombie)
 			end(t, heir)
 			s.requireOnceInOrder(t, 30)
@@ -75,7 +76,7 @@ func (s *stage) awaitOverlap(t *testing.T, point string) {
 		s.await(t, 30)
 		return
 	}
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		var waiting int
 		require.NoError(t, s.pool.QueryRow(t.Context(), `select count(*) from pg_stat_activity
 			where datname = current_database() and wait_event_type = 'Lock' and query like '%into public.inbox %'`).
@@ -178,7 +179,7 @@ func TestMembersChurn(t *testing.T) {
 	crowd = append(crowd, s.start(t))
 	effects := (version - 1) * 5
 	s.await(t, effects)
-	waittest.Until(t, func() bool { return s.committed(t) == s.sent })
+	testkit.Until(t, func() bool { return s.committed(t) == s.sent })
 	for _, p := range crowd {
 		end(t, p)
 	}

@@ -8,10 +8,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/inbox/pause"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/testkit"
 )
 
 // A consumer that was paused before its service started handles nothing, says so and is well otherwise; then it goes on
@@ -35,21 +35,21 @@ func TestCauseAConsumerThatIsPaused(t *testing.T) {
 		b := s.instance(t)
 		found := b.awaitCause(t, eventing.CauseConsumerPaused, sentence)
 		require.Equal(t, "twinbox consumer resume test.repeated", found.Command)
-		waittest.Until(t, func() bool { return b.node.Held() == 1 })
+		testkit.Until(t, func() bool { return b.node.Held() == 1 })
 		require.Zero(t, handled.Load())
 		change(resumeIt)
 		eventing.Operable{Node: b.node}.LookForPauses()
-		waittest.Until(t, func() bool { return handled.Load() == 2 })
+		testkit.Until(t, func() bool { return handled.Load() == 2 })
 		b.awaitWell(t)
 
 		change(pauseIt) // without a notification to the instance
-		waittest.Until(t, func() bool { return b.node.Paused(repeatedConsumer) })
+		testkit.Until(t, func() bool { return b.node.Paused(repeatedConsumer) })
 		s.send(t, 3)
 		b.awaitCause(t, eventing.CauseConsumerPaused, sentence)
-		waittest.Until(t, func() bool { return b.node.Held() == 1 })
+		testkit.Until(t, func() bool { return b.node.Held() == 1 })
 		require.EqualValues(t, 2, handled.Load())
 		change(resumeIt)
-		waittest.Until(t, func() bool { return handled.Load() == 3 })
+		testkit.Until(t, func() bool { return handled.Load() == 3 })
 		b.awaitWell(t)
 	})
 }

@@ -16,13 +16,14 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/kafkatest/kfake"
-	"example.com/twinbox/test/kafkatest/kmsg"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // report is what /readyz says: the checks that fail, with their reasons.
@@ -44,7 +45,7 @@ func (b *bundle) report(t *testing.T) (code int, failing map[string]string) {
 func (b *bundle) awaitReady(t *testing.T) {
 	t.Helper()
 	var last map[string]string
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		code, failing := b.report(t)
 		last = failing
 		return code == http.StatusOK
@@ -55,7 +56,7 @@ func (b *bundle) awaitReady(t *testing.T) {
 func (b *bundle) awaitFailing(t *testing.T, check, reason string) {
 	t.Helper()
 	var last map[string]string
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		code, failing := b.report(t)
 		last = failing
 		return code == http.StatusServiceUnavailable && len(failing) == 1 && strings.Contains(failing[check], reason)
@@ -103,7 +104,7 @@ func TestADatabaseThatTakesNoCommitIsNotReady(t *testing.T) {
 		held[i], err = b.node.Pool.Acquire(t.Context())
 		require.NoError(t, err)
 	}
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		_, failing := b.report(t)
 		return strings.HasPrefix(failing["tables"], "no answer within")
 	}, "every connection is taken")
@@ -255,7 +256,7 @@ func TestATopicThatIsGoneIsNotReady(t *testing.T) {
 	cfg := environ(t, pgtest.DSN(pool), brokers[0])
 	ensureTopic(t, cfg, there)
 	b.add(t, gone, "k")
-	waittest.Until(t, func() bool { // others go on all the time
+	testkit.Until(t, func() bool { // others go on all the time
 		b.add(t, there, "k")
 		code, failing := b.report(t)
 		return code == http.StatusServiceUnavailable && strings.Contains(failing["held events"], gone) && len(failing) == 1

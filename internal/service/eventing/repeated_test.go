@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/kafka"
@@ -19,6 +18,7 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 const repeatedConsumer = "test.repeated"
@@ -78,7 +78,7 @@ func waitForCommit(t *testing.T, cfg eventing.Config, topic string) {
 	end, err := client.GetOffset(topic, 0, sarama.OffsetNewest)
 	require.NoError(t, err)
 	admin, group := newAdmin(t, cfg.Kafka.Brokers), groupOf(cfg)
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		offsets, err := admin.ListConsumerGroupOffsets(group, map[string][]int32{topic: {0}})
 		return err == nil && offsets.GetBlock(topic, 0).Offset == end
 	}, "the group commits")

@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/test/crashtest"
 	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/testkit"
 )
 
 // Two replicas read a topic in which one record ends every process that handles it. The replica that gets the
@@ -42,7 +42,7 @@ func TestAPoisonRecordIsFoundByTwoReplicas(t *testing.T) {
 					where consumer = $1`) == 1+behind && s.committed(t) == s.sent
 			}
 			deaths, dead := 0, -1
-			waittest.Until(t, func() bool {
+			testkit.Until(t, func() bool {
 				for i, p := range replicas {
 					if i == dead {
 						continue

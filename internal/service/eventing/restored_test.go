@@ -9,14 +9,15 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/kafkatest/kmsg"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // replica is one of several nodes that write to the topic.
@@ -78,7 +79,7 @@ func TestNoReplicaWritesToADatabaseThatIsNotCompared(t *testing.T) {
 		t.Helper()
 		for i, b := range replicas {
 			var err error
-			waittest.Until(t, func() bool {
+			testkit.Until(t, func() bool {
 				err = b.write(t, topic, "k")
 				return holds(err)
 			}, "%s: replica %d: %v", what, i, &err)

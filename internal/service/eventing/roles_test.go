@@ -15,7 +15,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
@@ -25,6 +24,7 @@ import (
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/servicetest"
+	"example.com/twinbox/test/testkit"
 )
 
 // as is the URL for another role.
@@ -96,13 +96,13 @@ func TestTheServingRoleOwnsNothing(t *testing.T) {
 	case <-time.After(patience):
 		require.FailNow(t, "the event did not come")
 	}
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		var made, dropped bool
 		err := pool.QueryRow(t.Context(), `select to_regclass('public.outbox_3000001') is not null
 			and to_regclass($1) is not null, to_regclass('public.inbox_past') is null`, tomorrow).Scan(&made, &dropped)
 		return err == nil && made && dropped
 	})
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		return servicetest.Status(t, "http://"+at.Admin+"/readyz") == http.StatusOK
 	})
 

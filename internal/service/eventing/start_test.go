@@ -8,11 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/outbox/operate"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // A start waits for its relay to make a restored database this cluster's own. A relay that refuses to work will not, so
@@ -52,7 +52,7 @@ func TestThePoolsOwnParametersMayBeInTheURL(t *testing.T) {
 	require.NoError(t, cfg.Migrate(t.Context(), io.Discard, sets...))
 	b := open(t, cfg)
 	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {})
-	waittest.Until(t, func() bool {
+	testkit.Until(t, func() bool {
 		status, err := operate.ReadStatus(t.Context(), pool)
 		return err == nil && status.Leading
 	}, "the relay leads")

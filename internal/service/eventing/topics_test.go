@@ -13,7 +13,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/outbox/operate"
@@ -22,6 +21,7 @@ import (
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/servicetest"
+	"example.com/twinbox/test/testkit"
 )
 
 // A topic gets more partitions while the service runs: it stays up and takes events, is not ready and says why, starts
@@ -86,26 +86,26 @@ func TestAServiceOutlivesMorePartitions(t *testing.T) {
 
 	b, ready, ended := start()
 	add(b, 1)
-	waittest.Until(t, handled(1))
+	testkit.Until(t, handled(1))
 	settings := sarama.NewConfig()
 	settings.Version = sarama.V3_6_0_0
 	admin, err := sarama.NewClusterAdmin(brokers, settings)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, admin.Close()) })
 	require.NoError(t, admin.CreatePartitions(topic, 2*cfg.Kafka.Partitions, nil, false))
-	waittest.Until(t, held(ready))
+	testkit.Until(t, held(ready))
 	add(b, 2)
 	b.stop()
 	require.NoError(t, <-ended)
 
 	b, ready, ended = start()
-	waittest.Until(t, held(ready), "it starts, and is not ready for the same reason")
+	testkit.Until(t, held(ready), "it starts, and is not ready for the same reason")
 	add(b, 3)
 	require.False(t, handled(2)())
 	_, err = operate.ConfirmPartitions(t.Context(), pool, topic, 2*cfg.Kafka.Partitions)
 	require.NoError(t, err)
-	waittest.Until(t, handled(each))
-	waittest.Until(t, func() bool { status, _ := ready(); return status == http.StatusOK })
+	testkit.Until(t, handled(each))
+	testkit.Until(t, func() bool { status, _ := ready(); return status == http.StatusOK })
 	b.stop()
 	require.NoError(t, <-ended)
 	for key, events := range seen {

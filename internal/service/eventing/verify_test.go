@@ -8,13 +8,13 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/verify"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // A running node compares all that it wrote and consumed, on both edges. A check of its own that finds something is
@@ -43,7 +43,7 @@ func TestANodeVerifiesItself(t *testing.T) {
 		<-handled
 		<-handled
 		var verdict *verify.Verdict
-		waittest.Until(t, func() bool { // what is handled is committed a moment later
+		testkit.Until(t, func() bool { // what is handled is committed a moment later
 			var err error
 			verdict, err = b.node.Verifier.Run(t.Context(), eventing.Verification{})
 			require.NoError(t, err)

@@ -14,8 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/config"
+	"example.com/twinbox/test/testkit"
 )
 
 func newExporter(t *testing.T, endpoint string) *Exporter {
@@ -70,7 +70,7 @@ func TestABusyCollectorIsAskedAgain(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- e.Run(ctx) }()
 	require.Equal(t, 3, strings.Count(<-bodies, `"name":"span"`))
-	waittest.Until(t, func() bool { return e.counted("sent") == 3 })
+	testkit.Until(t, func() bool { return e.counted("sent") == 3 })
 	e.make(t, 2)
 	cancel()
 	require.NoError(t, <-ended)
@@ -90,7 +90,7 @@ func TestARefusalIsNotRepeated(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- e.Run(ctx) }()
-	waittest.Until(t, func() bool { return e.counted("dropped") == 3 })
+	testkit.Until(t, func() bool { return e.counted("dropped") == 3 })
 	cancel()
 	require.NoError(t, <-ended)
 }

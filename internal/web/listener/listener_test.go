@@ -11,11 +11,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/leaktest"
+	"go.uber.org/goleak"
+
 	"example.com/twinbox/internal/web/listener"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func listen(t *testing.T) net.Listener {
 	t.Helper()

@@ -6,10 +6,11 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/test/kafkatest/kerr"
-	"example.com/twinbox/test/kafkatest/kfake"
-	"example.com/twinbox/test/kafkatest/kmsg"
 )
 
 // A broker that does not know the topic for a moment has said nothing about its id: "there is none" would leave the

@@ -29,8 +29,8 @@ import (
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/local/broker"
 	"example.com/twinbox/dev/local/localtest"
-	"example.com/twinbox/dev/porttest"
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/test/testkit"
 )
 
 var screenshot = flag.String("screenshot", "", "write the picture of the README to this file")
@@ -89,7 +89,7 @@ type system struct {
 
 func start(t *testing.T) *system {
 	t.Helper()
-	s := &system{cfg: broker.Config{Dir: t.TempDir(), Addr: porttest.Reserve(t)}}
+	s := &system{cfg: broker.Config{Dir: t.TempDir(), Addr: testkit.ReservePort(t)}}
 	s.startKafka(t)
 	t.Cleanup(func() { require.NoError(t, s.broker.Close()) })
 	ready, ended := make(chan local.Addresses, 1), make(chan error, 1)

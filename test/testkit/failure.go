@@ -1,0 +1,59 @@
+package testkit
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// FailureText is what do fails the test that it is given with, and logs; "" is a test that passes. All else of that test, such
+// as its name, its context, its cleanups and whether it has failed, is t's.
+func FailureText(t testing.TB, do func(t testing.TB)) string {
+	t.Helper()
+	r := &recorder{TB: t}
+	ended := make(chan struct{})
+	go func() { // a failure ends the goroutine, as it does in a test
+		defer close(ended)
+		do(r)
+	}()
+	<-ended
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.TrimSuffix(r.text.String(), "\n")
+}
+
+// recorder is a test that keeps what it is told.
+type recorder struct {
+	testing.TB
+
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (r *recorder) write(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.text.WriteString(text)
+	r.text.WriteString("\n")
+}
+
+func (r *recorder) Log(args ...any)                   { r.write(fmt.Sprint(args...)) }
+func (r *recorder) Logf(format string, args ...any)   { r.write(fmt.Sprintf(format, args...)) }
+func (r *recorder) Error(args ...any)                 { r.write(fmt.Sprint(args...)) }
+func (r *recorder) Errorf(format string, args ...any) { r.write(fmt.Sprintf(format, args...)) }
+func (r *recorder) Fail()                             { r.write("failed") }
+
+func (r *recorder) Fatal(args ...any) {
+	r.Error(args...)
+	runtime.Goexit()
+}
+
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.Errorf(format, args...)
+	runtime.Goexit()
+}
+
+// FailNow is what comes behind an Error.
+func (*recorder) FailNow() { runtime.Goexit() }

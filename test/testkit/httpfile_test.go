@@ -1,0 +1,92 @@
+package testkit_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/test/testkit"
+)
+
+const good = `# About the file.
+
+@base = http://127.0.0.1:8080
+@id = copy-it-here
+
+### Ask.
+# @name ask
+GET {{base}}/things/{{id}}
+
+### Tell. A comment may follow.
+# More about it.
+# @name tell
+POST {{base}}/things
+Content-Type: application/json
+Authorization: Bearer {{id}}
+
+{"a": 1,
+"b": "{{id}}"}
+`
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	file, err := testkit.ParseHTTPFile(good)
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"base": "http://127.0.0.1:8080", "id": "copy-it-here"}, file.Variables)
+	require.Equal(t, []testkit.HTTPFileRequest{
+		{Name: "ask", Method: "GET", Target: "{{base}}/things/{{id}}", Header: http.Header{}},
+		{
+			Name: "tell", Method: "POST", Target: "{{base}}/things", Body: "{\"a\": 1,\n\"b\": \"{{id}}\"}",
+			Header: http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer {{id}}"}},
+		},
+	}, file.Requests)
+	require.Equal(t, "http://127.0.0.1:8080/things/7", file.Fill(file.Requests[0].Target, map[string]string{"id": "7"}))
+	require.Equal(t, "copy-it-here", file.Fill("{{id}}", nil))
+}
+
+// Each of these works in one of the editors and fails, or means something else, in another.
+func TestWhatOnlyOneEditorKnowsIsRefused(t *testing.T) {
+	t.Parallel()
+	const (
+		top  = "@base = http://127.0.0.1:8080\n\n"
+		post = top + "### Tell\n# @name tell\nPOST {{base}}/\nContent-Type: application/json\n\n{\"a\": 1}\n"
+	)
+	for name, test := range map[string]struct{ text, want string }{
+		"REST Client's capture":   {top + "### A\n# @name a\nGET {{base}}/{{b.response.body.id}}\n", "line 5: {{b.response"},
+		"httpyac's capture":       {top + "### A\n# @name a\nGET {{base}}/{{b.id}}\n", "line 5: {{b.id}}"},
+		"a generated value":       {top + "### A\n# @name a\nGET {{base}}/{{$guid}}\n", "line 5: {{$guid}}"},
+		"a variable between":      {top + "### A\n@c = 1\n# @name a\nGET {{base}}/\n", "line 4: none of"},
+		"a lazy variable":         {"@base := http://127.0.0.1:8080\n", "line 1: neither"},
+		"another directive":       {top + "### A\n# @no-redirect\nGET {{base}}/\n", "line 4: none of"},
+		"a directive above":       {"# @import other.http\n", "line 1: neither"},
+		"a comment of slashes":    {top + "### A\n// @name a\nGET {{base}}/\n", "line 4: none of"},
+		"a script before":         {top + "### A\n# @name a\n< {% x %}\nGET {{base}}/\n", "line 5: none of"},
+		"a script after":          {post + "\n> {% client.global.set('a', 1) %}\n", "line 10: not a line of JSON"},
+		"a script block":          {post + "\n{{\n  x()\n}}\n", "line 10: not a line of JSON"},
+		"an assertion":            {post + "\n?? status == 201\n", "line 10: not a line of JSON"},
+		"a body from a file":      {top + "### A\n# @name a\nPOST {{base}}/\nContent-Type: a/b\n\n< a.json\n", "line 8: not"},
+		"an answer into a file":   {post + ">> answer.json\n", "line 9: not a line of JSON"},
+		"a comment in the body":   {post + "# the end\n", "line 9: not a line of JSON"},
+		"a second request":        {post + "GET {{base}}/\n", "line 9: not a line of JSON"},
+		"a target over two lines": {top + "### A\n# @name a\nGET {{base}}/\n  ?a=b\n", `line 6: not "Header: value"`},
+		"a version of HTTP":       {top + "### A\n# @name a\nGET {{base}}/ HTTP/1.1\n", "line 5: none of"},
+		"only a target":           {top + "### A\n# @name a\nhttp://127.0.0.1/\n", "line 5: none of"},
+		"a relative target":       {top + "### A\n# @name a\nGET /v1/things\n", "line 5: none of"},
+		"no name":                 {top + "### A\nGET {{base}}/\n", "end of file: GET {{base}}/ has no name"},
+		"two names":               {top + "### A\n# @name a\n# @name b\nGET {{base}}/\n", "line 5: a second name"},
+		"one name twice":          {post + post[len(top):], "end of file: tell is there twice"},
+		"a body of no type":       {top + "### A\n# @name a\nPOST {{base}}/\n\n{}\n", "a has a body and no Content-Type"},
+		"a header without value":  {top + "### A\n# @name a\nGET {{base}}/\nAccept:\n", `line 6: not "Header: value"`},
+		"an empty section":        {top + "### A\n\n### B\n# @name b\nGET {{base}}/\n", "line 4: none of"},
+		"no request line":         {top + "### A\n# @name a\n### B\n", "line 5: the section above has no request line"},
+		"white space at the end":  {"@base = x \n", "line 1: white space"},
+		"no request":              {top, "no request"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := testkit.ParseHTTPFile(test.text)
+			require.ErrorContains(t, err, test.want)
+		})
+	}
+}

@@ -1,0 +1,86 @@
+package testkit
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// APIClient asks an API, and compares each answer with what its document says.
+type APIClient struct {
+	URL      string
+	Document *OpenAPI
+}
+
+// ServeAPI serves the handler until the test ends.
+func ServeAPI(t testing.TB, handler http.Handler, document *OpenAPI) *APIClient {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return &APIClient{server.URL, document}
+}
+
+// ServeAPILate is [ServeAPI] when the time of a body is over as soon as its head has come. What came with the head, up to
+// 4 KiB, the handler still sees.
+func ServeAPILate(t testing.TB, handler http.Handler, document *OpenAPI) *APIClient {
+	t.Helper()
+	return ServeAPI(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := http.NewResponseController(w).SetReadDeadline(time.Now()); err != nil {
+			panic(err)
+		}
+		handler.ServeHTTP(w, r)
+	}), document)
+}
+
+// Answer is what came back.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Do sends a request. A body is JSON unless the headers, names and values in turns, say otherwise.
+func (c *APIClient) Do(t testing.TB, method, path, body string, headers ...string) Answer {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, c.URL+path, strings.NewReader(body))
+	require.NoError(t, err)
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	// Not DisableKeepAlives: of a connection that is to be closed anyway the server resets the rest of a body that it
+	// refuses, and the refusal may be lost with it.
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	read, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	c.Document.RequireDeclared(t, request, response, read)
+	return Answer{response.StatusCode, response.Header, read}
+}
+
+// JSON is the body, an object.
+func (a Answer) JSON(t testing.TB) (object map[string]any) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal(a.Body, &object), string(a.Body))
+	return object
+}
+
+// Code is that of a problem.
+func (a Answer) Code(t testing.TB) string {
+	t.Helper()
+	require.Equal(t, "application/problem+json", a.Header.Get("Content-Type"), string(a.Body))
+	problem := a.JSON(t)
+	require.EqualValues(t, a.Status, problem["status"])
+	return problem["code"].(string)
+}

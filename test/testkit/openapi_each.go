@@ -1,0 +1,66 @@
+package testkit
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Ask is a request, and the service that it goes to.
+type Ask struct {
+	On         *APIClient
+	Path, Body string
+	Headers    []string
+}
+
+// Ask is a request to be sent.
+func (c *APIClient) Ask(path, body string, headers ...string) Ask { return Ask{c, path, body, headers} }
+
+// FaultyAPI are services that answer a good request with a problem.
+type FaultyAPI struct {
+	Healthy *APIClient // for what is wrong with a body alone
+	Limited *APIClient // to one request per client
+	Broken  *APIClient // without its tables
+	Away    *APIClient // without its database
+	Late    *APIClient // see [ServeAPILate]
+}
+
+// Add adds what each operation answers to a good request when the client has used its share, when there is a defect or
+// no database, and to the same body when it is late, too long or of another kind.
+func (f FaultyAPI) Add(t testing.TB, asks, good map[string]Ask) {
+	t.Helper()
+	first := f.Limited.Do(t, http.MethodGet, "/v2", "")
+	require.Equal(t, http.StatusNotFound, first.Status, "the only one that is allowed")
+	for operation, a := range good {
+		asks[operation+" 429"] = f.Limited.Ask(a.Path, a.Body)
+		asks[operation+" 500"] = f.Broken.Ask(a.Path, a.Body)
+		asks[operation+" 503"] = f.Away.Ask(a.Path, a.Body)
+		if a.Body == "" {
+			continue
+		}
+		asks[operation+" 408"] = f.Late.Ask(a.Path, strings.Repeat(" ", 16<<10)+a.Body)
+		asks[operation+" 413"] = f.Healthy.Ask(a.Path, strings.Repeat(" ", 64<<10)+a.Body)
+		asks[operation+" 415"] = f.Healthy.Ask(a.Path, a.Body, "Content-Type", "text/plain")
+	}
+}
+
+// RequireEach asks for each response that the document declares, by the names of [OpenAPI.Responses], and fails the
+// test where one is not asked for or does not come. Clients are made from the document: a response that is declared and
+// never comes is a branch of theirs that never runs. That no other comes is what every [APIClient.Do] compares.
+func (d *OpenAPI) RequireEach(t testing.TB, asks map[string]Ask) {
+	t.Helper()
+	require.ElementsMatch(t, d.Responses(), slices.Collect(maps.Keys(asks)))
+	for name, ask := range asks {
+		parts := strings.Fields(name) // method, path, status, and the form where there are several
+		a := ask.On.Do(t, parts[0], ask.Path, ask.Body, ask.Headers...)
+		require.Equal(t, parts[2], strconv.Itoa(a.Status), "%s: %s", name, a.Body)
+		if len(parts) > 3 {
+			require.Contains(t, a.Header.Get("Content-Type"), parts[3], name)
+		}
+	}
+}

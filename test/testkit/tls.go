@@ -1,0 +1,110 @@
+package testkit
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TLSServer is the certificate that a server on 127.0.0.1 shows, another one from each Show on. Connections that are open
+// stay as they are.
+type TLSServer struct {
+	authority *x509.Certificate
+	key       *ecdsa.PrivateKey
+	shown     atomic.Pointer[tls.Certificate]
+}
+
+// TLSFlaws are what can be wrong with a certificate, and how a client of this process says so.
+var TLSFlaws = map[string]struct {
+	Spoil func(*x509.Certificate)
+	Says  string
+}{
+	"expired":       {func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) }, "certificate has expired"},
+	"not valid yet": {func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Hour) }, "not yet valid"},
+	"of another":    {func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(10, 0, 0, 1)} }, "10.0.0.1"},
+	"self-signed":   {nil, "unknown authority"},
+}
+
+// NewTLSServer makes an authority and shows a good certificate of it.
+func NewTLSServer(t testing.TB) *TLSServer {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	s := &TLSServer{key: key}
+	s.authority = &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "twinbox tests"}, IsCA: true,
+		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign, NotBefore: time.Now().Add(-24 * time.Hour),
+		NotAfter: time.Now().Add(24 * time.Hour),
+	}
+	s.authority, err = x509.ParseCertificate(s.sign(t, s.authority, s.authority, &key.PublicKey))
+	require.NoError(t, err)
+	return s.Another(t)
+}
+
+// Another is a server with a certificate of its own from the same authority.
+func (s *TLSServer) Another(t testing.TB) *TLSServer {
+	t.Helper()
+	another := &TLSServer{authority: s.authority, key: s.key}
+	another.Show(t, func(*x509.Certificate) {})
+	return another
+}
+
+// Show shows a good certificate that the function has spoiled; nil: one without a known authority.
+func (s *TLSServer) Show(t testing.TB, spoil func(*x509.Certificate)) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	leaf := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	if spoil == nil {
+		self := &TLSServer{key: key}
+		s.shown.Store(&tls.Certificate{Certificate: [][]byte{self.sign(t, leaf, leaf, &key.PublicKey)}, PrivateKey: key})
+		return
+	}
+	spoil(leaf)
+	s.shown.Store(&tls.Certificate{Certificate: [][]byte{s.sign(t, leaf, s.authority, &key.PublicKey)}, PrivateKey: key})
+}
+
+func (s *TLSServer) sign(t testing.TB, leaf, by *x509.Certificate, public *ecdsa.PublicKey) []byte {
+	t.Helper()
+	der, err := x509.CreateCertificate(rand.Reader, leaf, by, public, s.key)
+	require.NoError(t, err)
+	return der
+}
+
+// Config is the server's.
+func (s *TLSServer) Config() *tls.Config {
+	return &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.shown.Load(), nil }}
+}
+
+// Roots trust the authority alone.
+func (s *TLSServer) Roots() *x509.CertPool {
+	roots := x509.NewCertPool()
+	roots.AddCert(s.authority)
+	return roots
+}
+
+// File holds the authority's certificate until the end of the test.
+func (s *TLSServer) File(t testing.TB) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "authority.pem")
+	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.authority.Raw})
+	require.NoError(t, os.WriteFile(file, block, 0o600))
+	return file
+}

@@ -1,0 +1,53 @@
+package testkit_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/test/testkit"
+)
+
+// failing is a test that may fail.
+type failing struct {
+	testing.TB
+	said string
+}
+
+func (f *failing) Helper() {}
+
+func (f *failing) Errorf(format string, args ...any) { f.said += fmt.Sprintf(format, args...) }
+
+func (f *failing) FailNow() { runtime.Goexit() }
+
+func TestUntil(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began, asked := time.Now(), 0
+		testkit.Until(t, func() bool { asked++; return time.Since(began) >= time.Minute })
+		require.LessOrEqual(t, time.Since(began), time.Minute+100*time.Millisecond)
+		require.Less(t, asked, 1000, "it does not keep a processor busy")
+	})
+}
+
+func TestUntilFailsWhatDoesNotHappen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began, asked, ended := time.Now(), 0, make(chan struct{})
+		f := &failing{TB: t}
+		go func() {
+			defer close(ended)
+			testkit.Until(f, func() bool { asked++; return false }, "asked: %d", &asked)
+		}()
+		<-ended
+		require.GreaterOrEqual(t, time.Since(began), testkit.WaitLimit)
+		require.Contains(t, f.said, "has not happened")
+		before := asked
+		<-time.After(time.Minute) // by the clock of the bubble
+		require.Equal(t, before, asked, "a condition is not asked after the end")
+	})
+}

@@ -32,7 +32,7 @@ func registered(ctx context.Context, tx pgx.Tx, e cloudevent.Event, m member) er
 	return inbox.Queue(ctx, tx, insertEffectSQL, e.ID, m.Number, m.Email)
 }
 
-// newBox is an inbox as internal/service/eventing wires it: defaults, metrics, and the services' log format and level, of which
+// newBox is an inbox as package eventing wires it: defaults, metrics, and the services' log format and level, of which
 // the text is thrown away. There is no contract to validate against here.
 func newBox(c consumption, batch int, versioned bool) (*inbox.Inbox, *inbox.Mux, *slog.Logger, error) {
 	mux := inbox.NewMux()

@@ -67,7 +67,7 @@ func TestAMailServerThatTakesNoMailIsDown(t *testing.T) {
 		"refuses the sender":      {testkit.MailFrom, testkit.MailAnswer{Say: "550 5.7.1 not yours"}, "mail from: 550"},
 		"cannot read the sender":  {testkit.MailFrom, testkit.MailAnswer{Say: "501 what"}, "mail from: 501"},
 		"hangs up on the sender":  {testkit.MailFrom, testkit.MailAnswer{Cut: true}, "mail from: EOF"},
-		"refuses the sender late": {testkit.MailTo, testkit.MailAnswer{Say: "550 5.1.8 no such domain"}, "rcpt to: 550 5.1.8"},
+		"refuses the sender late": {testkit.MailTo, testkit.MailAnswer{Say: "550 5.1.8 no domain"}, "rcpt to: 550 5.1.8"},
 		"wants a login":           {testkit.MailFrom, testkit.MailAnswer{Say: "530 5.7.0 log in"}, "mail from: 530"},
 		"wants a login late":      {testkit.MailTo, testkit.MailAnswer{Say: "530 5.7.0 log in"}, "rcpt to: 530"},
 		"never answers":           {testkit.MailConnect, testkit.MailAnswer{}, "timeout"},

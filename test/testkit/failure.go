@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// FailureText is what do fails the test that it is given with, and logs; "" is a test that passes. All else of that test, such
-// as its name, its context, its cleanups and whether it has failed, is t's.
+// FailureText returns what do logs and with what it fails its test; "" for a test that passes. The name, context,
+// cleanups and state of that test are those of t.
 func FailureText(t testing.TB, do func(t testing.TB)) string {
 	t.Helper()
 	r := &recorder{TB: t}

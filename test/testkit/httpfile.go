@@ -33,7 +33,8 @@ var (
 
 // ParseHTTPFile reads a file in the subset of the format that VS Code's REST Client, the HTTP Client of JetBrains and
 // httpyac all understand. Everything else is an error that names the line. Scripts that take a value out of an answer
-// are not in the subset: each tool has its own syntax for them. Every variable is defined above the first request, every request has a name of its own.
+// are not in the subset: each tool has its own syntax for them. Every variable is defined above the first request, and
+// every request has its own name.
 func ParseHTTPFile(text string) (HTTPFile, error) {
 	p := parser{file: HTTPFile{Variables: map[string]string{}}, read: (*parser).preamble}
 	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {

@@ -26,8 +26,8 @@ func ServeAPI(t testing.TB, handler http.Handler, document *OpenAPI) *APIClient 
 	return &APIClient{server.URL, document}
 }
 
-// ServeAPILate is [ServeAPI] when the time of a body is over as soon as its head has come. What came with the head, up to
-// 4 KiB, the handler still sees.
+// ServeAPILate is [ServeAPI] with a deadline for the body that passes with the head. The handler still reads the first
+// 4 KiB, which came with the head.
 func ServeAPILate(t testing.TB, handler http.Handler, document *OpenAPI) *APIClient {
 	t.Helper()
 	return ServeAPI(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ReservePort gives an address on loopback that is the test's until it ends, whether a server of it listens there or not.
-// Where none does, connections are refused. A socket stays bound to the port and never listens: a request for any
-// free port gets another one, and a listener opened by package net on this one shares it.
+// ReservePort gives the test an address on loopback until the test ends. While no server listens there, connections are
+// refused. A socket stays bound to the port and never listens: a request for a free port gets a different one, and a
+// listener that package net opens on this port shares it.
 func ReservePort(t testing.TB) string {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)

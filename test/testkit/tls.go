@@ -19,8 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TLSServer is the certificate that a server on 127.0.0.1 shows, another one from each Show on. Connections that are open
-// stay as they are.
+// TLSServer is the certificate that a server on 127.0.0.1 shows. Each Show replaces it; open connections keep theirs.
 type TLSServer struct {
 	authority *x509.Certificate
 	key       *ecdsa.PrivateKey

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// WaitLimit is how long a test waits before it fails: far longer than anything takes on a busy machine. It is no measure of
+// WaitLimit is how long a test waits before it fails: far longer than anything takes on a busy machine. It does not say
 // how soon something has to happen.
 const WaitLimit = 2 * time.Minute
 
@@ -17,9 +17,9 @@ const (
 	latest  = 100 * time.Millisecond
 )
 
-// Until returns when the condition holds, and fails the test when it does not within [WaitLimit]. The condition runs in the
-// caller's goroutine, so it may use require; and after the test has failed none of it still runs, as it may with
-// require.Eventually, which then reads what the test prints, or logs for a test that has ended.
+// Until returns when the condition holds, and fails the test when it does not within [WaitLimit]. The condition runs in
+// the caller's goroutine, so it may use require, and it no longer runs after the test has failed. The condition of
+// require.Eventually may, and then logs for a test that has ended.
 func Until(t testing.TB, condition func() bool, msgAndArgs ...any) {
 	t.Helper()
 	for began := time.Now(); !condition(); {

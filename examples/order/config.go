@@ -8,7 +8,7 @@ import (
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/lease"
-	smtp "example.com/twinbox/internal/mail"
+	"example.com/twinbox/internal/mail"
 	"example.com/twinbox/internal/service/eventing"
 )
 
@@ -21,7 +21,7 @@ type Config struct {
 	IdempotencyTTL time.Duration `env:"IDEMPOTENCY_TTL" envDefault:"168h" min:"1m" max:"8760h" doc:"how long an answer is kept for retries under its Idempotency-Key"`
 	RequestTimeout time.Duration `env:"REQUEST_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one request, its transaction included"`
 
-	SMTP     smtp.Config    `envPrefix:"SMTP_"`
+	SMTP     mail.Config    `envPrefix:"SMTP_"`
 	MailFrom string         `env:"MAIL_FROM" envDefault:"Orders <no-reply@example.com>" format:"mail" doc:"sender of every receipt"`
 	Mail     lease.Settings `envPrefix:"MAIL_"`
 

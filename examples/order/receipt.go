@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/examples/order/contract"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/lease"
-	smtp "example.com/twinbox/internal/mail"
+	"example.com/twinbox/internal/mail"
 	"example.com/twinbox/internal/service/eventing"
 )
 
@@ -25,11 +25,11 @@ const handlerReceipt = "mail.receipt"
 type receipts struct {
 	*lease.Runner
 	pool *pgxpool.Pool
-	smtp *smtp.Sender
+	smtp *mail.Sender
 }
 
 func newReceipts(node *eventing.Node, cfg Config) (r *receipts, err error) {
-	r = &receipts{pool: node.Pool, smtp: &smtp.Sender{Config: cfg.SMTP, From: cfg.MailFrom}}
+	r = &receipts{pool: node.Pool, smtp: &mail.Sender{Config: cfg.SMTP, From: cfg.MailFrom}}
 	r.Runner, err = lease.New(lease.Config{
 		Handler: handlerReceipt, Pool: node.Pool, Settings: cfg.Mail, Timeout: cfg.SMTP.Timeout,
 		Effect: lease.Effect{Do: r.send, Timeout: cfg.SMTP.Timeout + margin},
@@ -57,8 +57,8 @@ func (r *receipts) send(ctx context.Context, c *lease.Claim) error {
 	return r.smtp.Submit(ctx, letter(id, o, c.At), c.Begin)
 }
 
-func letter(id uuid.UUID, o Order, at time.Time) smtp.Letter {
-	return smtp.Letter{
+func letter(id uuid.UUID, o Order, at time.Time) mail.Letter {
+	return mail.Letter{
 		MessageID: id.String() + "@order.example.com",
 		To:        o.Email,
 		Subject:   "Your receipt",

@@ -8,7 +8,7 @@ import (
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
-	smtp "example.com/twinbox/internal/mail"
+	"example.com/twinbox/internal/mail"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/migrations"
@@ -34,8 +34,8 @@ const usersConsumer = "notification.users"
 // setUp joins the consumer, which lists mails, and the sender. They stop in the reverse of the order in which they
 // start: no new record, then the mails under way are sent, then the relay passes on what they wrote.
 func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
-	mailer, admin := &smtp.Sender{Config: cfg.SMTP, From: cfg.MailFrom}, node.Admin
-	mailServer := smtp.NewCircuit(mailer, node.CircuitLog, admin.Registry())
+	mailer, admin := &mail.Sender{Config: cfg.SMTP, From: cfg.MailFrom}, node.Admin
+	mailServer := mail.NewCircuit(mailer, node.CircuitLog, admin.Registry())
 	admin.Check("mail server", func(context.Context) error { return mailServer.Err() })
 	sender, err := newSender(Sender{
 		settings: cfg.Mail, pool: node.Pool, outbox: node.Outbox, log: node.Log, registerer: admin.Registry(),

@@ -2,7 +2,7 @@ package notification
 
 import (
 	"fmt"
-	"net/mail"
+	netmail "net/mail"
 	"strings"
 	"time"
 
@@ -11,7 +11,7 @@ import (
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/lease"
-	smtp "example.com/twinbox/internal/mail"
+	"example.com/twinbox/internal/mail"
 	"example.com/twinbox/internal/service/eventing"
 )
 
@@ -23,7 +23,7 @@ type Config struct {
 	PublicURL          string        `env:"PUBLIC_URL" envDefault:"http://127.0.0.1:8080" format:"url" doc:"where people reach the Customer API: the beginning of links in mails"`
 	LinksFor           time.Duration `env:"VERIFICATION_LINK_TTL" envDefault:"48h" min:"1m" max:"8760h" doc:"how long a link works from when it is sent"`
 
-	SMTP     smtp.Config    `envPrefix:"SMTP_"`
+	SMTP     mail.Config    `envPrefix:"SMTP_"`
 	MailFrom string         `env:"MAIL_FROM" envDefault:"Twinbox <no-reply@example.com>" format:"mail" doc:"sender of every mail"`
 	Mail     lease.Settings `envPrefix:"MAIL_"`
 
@@ -76,7 +76,7 @@ func (c Config) writer() Writer {
 		Links:     domain.VerificationKey(c.VerificationSecret),
 		PublicURL: strings.TrimRight(c.PublicURL, "/"), LinksFor: c.LinksFor,
 	}
-	if from, err := mail.ParseAddress(c.MailFrom); err == nil { // as the variable's format has it checked
+	if from, err := netmail.ParseAddress(c.MailFrom); err == nil { // as the variable's format has it checked
 		w.Host = from.Address[strings.LastIndex(from.Address, "@")+1:]
 	}
 	return w

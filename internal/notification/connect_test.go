@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/failure"
-	smtp "example.com/twinbox/internal/mail"
+	"example.com/twinbox/internal/mail"
 )
 
 // doorkeeper is a mail server that lets one client in or not, and reports how the conversation ended: io.EOF if the
@@ -73,8 +73,8 @@ func TestARefusedConnectionIsClosed(t *testing.T) {
 			t.Parallel()
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
 			require.NoError(t, err)
-			s := &smtp.Sender{
-				Config: smtp.Config{Addr: listener.Addr().String(), TLS: row.tls, Timeout: patience},
+			s := &mail.Sender{
+				Config: mail.Config{Addr: listener.Addr().String(), TLS: row.tls, Timeout: patience},
 				From:   "no-reply@example.com", Roots: roots,
 			}
 			if row.tls == "tls" {
@@ -104,8 +104,8 @@ func TestALoginOverTLSFromTheFirstByte(t *testing.T) {
 			"EHLO": "250-a\r\n250 AUTH PLAIN", "AUTH": "235 2.7.0 come in", "MAIL": "250 yes", "RCPT": "250 yes",
 			"DATA": "354 go on", ".": "250 taken", "QUIT": "221 bye",
 		})
-	s := &smtp.Sender{
-		Config: smtp.Config{
+	s := &mail.Sender{
+		Config: mail.Config{
 			Addr: listener.Addr().String(), TLS: "tls", Username: "u", Password: "hunter2", Timeout: patience,
 		},
 		From: "no-reply@example.com", Roots: roots,

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/lease"
-	smtp "example.com/twinbox/internal/mail"
+	"example.com/twinbox/internal/mail"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -145,9 +145,9 @@ func TestAServerThatHangsUpBeforeTheFinalDotHasNothing(t *testing.T) {
 		return nil
 	})
 	require.IsType(t, lease.Undone(err), err, "the attempt is repeated, and not in doubt")
-	var submit *smtp.SubmitError
+	var submit *mail.SubmitError
 	require.ErrorAs(t, err, &submit)
-	require.Equal(t, smtp.StageContent, submit.Stage)
+	require.Equal(t, mail.StageContent, submit.Stage)
 	require.Empty(t, server.Mails())
 }
 

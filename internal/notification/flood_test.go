@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/failure"
-	smtp "example.com/twinbox/internal/mail"
+	"example.com/twinbox/internal/mail"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -48,8 +48,8 @@ func TestAServersAnswerHasAnEnd(t *testing.T) {
 				}
 			}
 		}()
-		s := &smtp.Sender{
-			Config: smtp.Config{Addr: ln.Addr().String(), TLS: "none", Timeout: 3 * patience}, From: "a@example.com",
+		s := &mail.Sender{
+			Config: mail.Config{Addr: ln.Addr().String(), TLS: "none", Timeout: 3 * patience}, From: "a@example.com",
 		}
 		began := time.Now()
 		err = s.Submit(t.Context(), letter, ready)
@@ -71,10 +71,10 @@ func allocated() uint64 {
 // Once the conversation runs, an answer without an end is no answer.
 func TestAnAnswerWithoutAnEndIsNone(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("250-more\r\n", smtp.MaxReplyBytes/5)
-	for at, want := range map[testkit.MailStage]smtp.Stage{
-		testkit.MailFrom: smtp.StageMail, testkit.MailTo: smtp.StageRcpt, testkit.MailData: smtp.StageData,
-		testkit.MailDot: smtp.StageDot,
+	long := strings.Repeat("250-more\r\n", mail.MaxReplyBytes/5)
+	for at, want := range map[testkit.MailStage]mail.Stage{
+		testkit.MailFrom: mail.StageMail, testkit.MailTo: mail.StageRcpt, testkit.MailData: mail.StageData,
+		testkit.MailDot: mail.StageDot,
 	} {
 		server := testkit.StartMailServer(t, func(reached testkit.MailStage, _ string) testkit.MailAnswer {
 			if reached == at {
@@ -82,9 +82,9 @@ func TestAnAnswerWithoutAnEndIsNone(t *testing.T) {
 			}
 			return testkit.MailAnswer{}
 		})
-		s := &smtp.Sender{Config: smtp.Config{Addr: server.Addr(), TLS: "none", Timeout: patience}, From: "a@example.com"}
+		s := &mail.Sender{Config: mail.Config{Addr: server.Addr(), TLS: "none", Timeout: patience}, From: "a@example.com"}
 		err := s.Submit(t.Context(), letter, ready)
-		var submit *smtp.SubmitError
+		var submit *mail.SubmitError
 		require.ErrorAs(t, err, &submit, at)
 		require.Equal(t, want, submit.Stage)
 		require.Less(t, len(err.Error()), 200, "the server's words are left out")

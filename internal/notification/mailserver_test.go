@@ -17,7 +17,7 @@ import (
 
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/lease"
-	smtp "example.com/twinbox/internal/mail"
+	"example.com/twinbox/internal/mail"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/circuit"
 	"example.com/twinbox/test/testkit"
@@ -26,7 +26,7 @@ import (
 // watchMailServer gives the bundle's sender a circuit as the service has it.
 func watchMailServer(t *testing.T, s *Sender) *circuit.Circuit {
 	t.Helper()
-	mailServer := smtp.NewCircuit(s.smtp, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	mailServer := mail.NewCircuit(s.smtp, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	s.suspect = mailServer.Suspect
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)

@@ -18,7 +18,7 @@ import (
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/lease"
-	smtp "example.com/twinbox/internal/mail"
+	"example.com/twinbox/internal/mail"
 	"example.com/twinbox/internal/outbox"
 )
 
@@ -34,7 +34,7 @@ type Sender struct {
 	pool       *pgxpool.Pool
 	outbox     *outbox.Outbox
 	writer     Writer
-	smtp       *smtp.Sender
+	smtp       *mail.Sender
 	suspect    func() // is told that the mail server may be away
 	spans      *cloudevent.Spans
 	log        *slog.Logger
@@ -167,13 +167,13 @@ It works until %s. If you did not sign up, do nothing: the address stays unconfi
 
 // Write makes the letter of a mail. The link is signed here and not when the mail was put on the list: it lives from
 // when it is sent, and no database holds it.
-func (w Writer) Write(m Mail, now time.Time) (smtp.Letter, error) {
+func (w Writer) Write(m Mail, now time.Time) (mail.Letter, error) {
 	expires := now.Add(w.LinksFor)
 	token, err := w.Links.Sign(m.UserID, m.Recipient, expires)
 	if err != nil {
-		return smtp.Letter{}, fmt.Errorf("sign link: %w", err)
+		return mail.Letter{}, fmt.Errorf("sign link: %w", err)
 	}
-	return smtp.Letter{
+	return mail.Letter{
 		MessageID: m.ID.String() + "@" + w.Host,
 		To:        string(m.Recipient),
 		Subject:   "Please confirm your address",

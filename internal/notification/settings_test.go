@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"example.com/twinbox/internal/config"
-	smtp "example.com/twinbox/internal/mail"
+	"example.com/twinbox/internal/mail"
 	"example.com/twinbox/internal/outbox"
 )
 
@@ -42,7 +42,7 @@ func TestSettingsThatLoadAreSettingsThatWork(t *testing.T) {
 		}
 		_, err := newSender(Sender{
 			settings: cfg.Mail, pool: pool, outbox: &outbox.Outbox{}, log: slog.New(slog.DiscardHandler),
-			registerer: prometheus.NewRegistry(), writer: cfg.writer(), smtp: &smtp.Sender{Config: cfg.SMTP, From: cfg.MailFrom},
+			registerer: prometheus.NewRegistry(), writer: cfg.writer(), smtp: &mail.Sender{Config: cfg.SMTP, From: cfg.MailFrom},
 		})
 		require.NoError(t, err)
 	})

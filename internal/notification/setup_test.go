@@ -21,7 +21,7 @@ import (
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/lease"
-	smtp "example.com/twinbox/internal/mail"
+	"example.com/twinbox/internal/mail"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/inboxtest"
@@ -92,8 +92,8 @@ func newSetup(pool *pgxpool.Pool, out *outbox.Outbox, smtpAddr string) Sender {
 		settings: quick, pool: pool, outbox: out, log: slog.New(slog.DiscardHandler), registerer: prometheus.NewRegistry(),
 		writer:  Writer{Links: testKey, PublicURL: "http://127.0.0.1:8080", LinksFor: time.Hour, Host: "example.com"},
 		suspect: func() {},
-		smtp: &smtp.Sender{
-			Config: smtp.Config{Addr: smtpAddr, TLS: "none", Timeout: 25 * time.Second}, // a slow machine makes no doubtful mail
+		smtp: &mail.Sender{
+			Config: mail.Config{Addr: smtpAddr, TLS: "none", Timeout: 25 * time.Second}, // a slow machine makes no doubtful mail
 			From:   "Twinbox <no-reply@example.com>",
 		},
 	}

@@ -10,22 +10,22 @@ import (
 
 	"example.com/twinbox/dev/local/mailbox"
 	"example.com/twinbox/internal/failure"
-	smtp "example.com/twinbox/internal/mail"
+	"example.com/twinbox/internal/mail"
 )
 
-func newSMTP(t *testing.T, cfg mailbox.Config, change func(*smtp.Config)) (*smtp.Sender, *mailbox.Mailbox) {
+func newSMTP(t *testing.T, cfg mailbox.Config, change func(*mail.Config)) (*mail.Sender, *mailbox.Mailbox) {
 	t.Helper()
 	box, err := mailbox.Start(t.Context(), cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, box.Close()) })
-	settings := smtp.Config{Addr: box.SMTPAddr(), TLS: "none", Timeout: patience}
+	settings := mail.Config{Addr: box.SMTPAddr(), TLS: "none", Timeout: patience}
 	if change != nil {
 		change(&settings)
 	}
-	return &smtp.Sender{Config: settings, From: "Twinbox <no-reply@example.com>"}, box
+	return &mail.Sender{Config: settings, From: "Twinbox <no-reply@example.com>"}, box
 }
 
-var letter = smtp.Letter{
+var letter = mail.Letter{
 	MessageID: "1@example.com", To: "ada@example.org",
 	Subject: "Grüße\r\nBcc: eve@example.org", Text: "Hello.\n.\nA lone dot.\n",
 }
@@ -53,15 +53,15 @@ func TestNothingIsSentBeforeTheSenderIsReady(t *testing.T) {
 
 func TestWhatCannotConnectIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*smtp.Config){
-		"port 1 is closed":           func(c *smtp.Config) { c.Addr = "127.0.0.1:1" },
-		"STARTTLS is not offered":    func(c *smtp.Config) { c.TLS = "starttls" },
-		"the server speaks no TLS":   func(c *smtp.Config) { c.TLS, c.Timeout = "tls", time.Second },
-		"no such host":               func(c *smtp.Config) { c.Addr, c.Timeout = "mail.invalid:25", time.Second },
-		"an account, and no login":   func(c *smtp.Config) { c.Username, c.Password = "u", "hunter2" },
-		"a port that is not one":     func(c *smtp.Config) { c.Addr = "127.0.0.1:smtp" },
-		"an address without a port":  func(c *smtp.Config) { c.Addr = "127.0.0.1" },
-		"a host that mail cannot be": func(c *smtp.Config) { c.Addr = ":25" },
+	for name, change := range map[string]func(*mail.Config){
+		"port 1 is closed":           func(c *mail.Config) { c.Addr = "127.0.0.1:1" },
+		"STARTTLS is not offered":    func(c *mail.Config) { c.TLS = "starttls" },
+		"the server speaks no TLS":   func(c *mail.Config) { c.TLS, c.Timeout = "tls", time.Second },
+		"no such host":               func(c *mail.Config) { c.Addr, c.Timeout = "mail.invalid:25", time.Second },
+		"an account, and no login":   func(c *mail.Config) { c.Username, c.Password = "u", "hunter2" },
+		"a port that is not one":     func(c *mail.Config) { c.Addr = "127.0.0.1:smtp" },
+		"an address without a port":  func(c *mail.Config) { c.Addr = "127.0.0.1" },
+		"a host that mail cannot be": func(c *mail.Config) { c.Addr = ":25" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -87,18 +87,18 @@ func TestALetterThatCannotBeWrittenIsRefused(t *testing.T) {
 func TestSMTPCrossChecks(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
-		cfg  smtp.Config
+		cfg  mail.Config
 		want []string
 	}{
-		"no login":               {smtp.Config{TLS: "none"}, nil},
-		"login over TLS":         {smtp.Config{TLS: "tls", Username: "u", Password: "p"}, nil},
-		"login over STARTTLS":    {smtp.Config{TLS: "starttls", Username: "u", Password: "p"}, nil},
-		"login in the clear":     {smtp.Config{TLS: "none", Username: "u", Password: "p"}, []string{"SMTP_TLS"}},
-		"login if TLS is there":  {smtp.Config{TLS: "opportunistic", Username: "u", Password: "p"}, []string{"SMTP_TLS"}},
-		"user without password":  {smtp.Config{TLS: "tls", Username: "u"}, []string{"SMTP_PASSWORD"}},
-		"password without user":  {smtp.Config{TLS: "tls", Password: "p"}, []string{"SMTP_PASSWORD"}},
-		"password, and no TLS":   {smtp.Config{TLS: "none", Password: "p"}, []string{"SMTP_PASSWORD", "SMTP_TLS"}},
-		"nothing of it is asked": {smtp.Config{TLS: "opportunistic"}, nil},
+		"no login":               {mail.Config{TLS: "none"}, nil},
+		"login over TLS":         {mail.Config{TLS: "tls", Username: "u", Password: "p"}, nil},
+		"login over STARTTLS":    {mail.Config{TLS: "starttls", Username: "u", Password: "p"}, nil},
+		"login in the clear":     {mail.Config{TLS: "none", Username: "u", Password: "p"}, []string{"SMTP_TLS"}},
+		"login if TLS is there":  {mail.Config{TLS: "opportunistic", Username: "u", Password: "p"}, []string{"SMTP_TLS"}},
+		"user without password":  {mail.Config{TLS: "tls", Username: "u"}, []string{"SMTP_PASSWORD"}},
+		"password without user":  {mail.Config{TLS: "tls", Password: "p"}, []string{"SMTP_PASSWORD"}},
+		"password, and no TLS":   {mail.Config{TLS: "none", Password: "p"}, []string{"SMTP_PASSWORD", "SMTP_TLS"}},
+		"nothing of it is asked": {mail.Config{TLS: "opportunistic"}, nil},
 	} {
 		var variables []string
 		for _, rule := range row.cfg.Rules() {

@@ -1,5 +1,5 @@
-// Package docs_test keeps the written pages true: their links lead somewhere, and the commands they name exist.
-package docs_test
+// Package tree_test keeps the written pages true: their links lead somewhere, and the commands they name exist.
+package tree_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package docs_test
+package tree_test
 
 import (
 	"io/fs"

@@ -207,7 +207,7 @@ var (
 
 // ShowVerification answers GET /v1/verifications?token=, the link in the mail: a page with a button that posts the
 // token. Programs that fetch links, of mail servers, browsers and previews, change nothing; see
-// docs/adr/0023-the-link-shows-a-button.md.
+// docs/adr/0018-requests-are-safe-to-repeat.md.
 func (a *api) ShowVerification(w http.ResponseWriter, r *http.Request, params openapi.ShowVerificationParams) {
 	status, err := a.commands.CheckLink(r.Context(), params.Token)
 	switch {

@@ -84,7 +84,7 @@ func encodeAll(items []*item) []string {
 }
 
 // foreign is the place of all ids that carry no time. Were it the event's own time, an id that comes back with another
-// ce_time would be looked for in another partition and be applied twice; see docs/adr/0030-one-place-per-id.md.
+// ce_time would be looked for in another partition and be applied twice; see docs/adr/0007-one-place-per-event-id.md.
 var foreign = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // firstDay is where the days begin in migrations/inbox; a UUIDv7 from before is a counter or a joke, not a time.

@@ -24,8 +24,8 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// What the tests of this file show is why the package exists, see docs/adr/0040-own-kafka-client-edges.md. When one of
-// them fails, sarama or watermill-kafka has learned something, and a part of this package may be superfluous.
+// The tests of this file show why the package exists; see docs/adr/0011-how-records-travel-to-and-from-kafka.md. If one
+// of them fails, sarama or watermill-kafka has learned something, and a part of this package may be superfluous.
 
 // TestUsualWaySaramaSendsPastAFailedBatch: one key, several batches, one of the first is refused for good. The next
 // ones are sent all the same: a caller that sends the refused one again puts it behind them.

@@ -21,7 +21,7 @@
 // With the lease a leader takes an advisory lock of its epoch on its session. A follower that finds it free knows that
 // the session has ended and does not wait for the lease: after kill -9 it leads within 750 ms. The process may
 // live, without its session and with a call of Publish under way; the same argument holds for its records, and it sends
-// nothing more. docs/adr/0014-a-lock-tells-of-a-leaders-death.md has the sequence of events.
+// nothing more. docs/adr/0003-one-relay-leads.md has the sequence of events.
 //
 // # Who tries again
 //
@@ -49,9 +49,8 @@
 // id. How much that is has a limit: [Config.MaxUnrecorded] events (10,000), the page in the air included, and while a
 // backlog is drained an advance every [Config.RecordEvery] (100 ms). What a window held is recorded before anything
 // behind it is sent, by the statement that opens what comes next, or at rest within some 25 ms
-// (docs/adr/0105-rounds-are-paced-under-load.md). A
-// session that breaks costs no duplicates, since the process remembers, unless a follower takes over before the process
-// has another.
+// (docs/adr/0001-read-the-outbox-by-snapshot-window.md). A session that breaks costs no duplicates, since the process
+// remembers, unless a follower takes over before the process has another.
 //
 // No order across keys.
 package relay

@@ -11,7 +11,7 @@
 // the row with a lower one that is committed later. A reader that waits until no older transaction runs stalls behind
 // every transaction on the server, in any database. A reader that follows transaction ids publishes the later of two
 // events of a key first, and so do readers that lock single rows and skip locked ones. Each is reproduced in
-// usual_ways_test.go; docs/adr/0002-outbox-snapshot-window.md has the figures.
+// usual_ways_test.go; docs/adr/0001-read-the-outbox-by-snapshot-window.md has the figures.
 //
 // # The algorithm
 //
@@ -28,7 +28,7 @@
 //	finish   done := win, and a landmark                             after the last page
 //
 // While rows keep coming, the finish of a window and the store of the next are one statement: win becomes done and the
-// new C becomes win (docs/adr/0083-a-window-is-closed-with-the-next-one.md).
+// new C becomes win (docs/adr/0001-read-the-outbox-by-snapshot-window.md).
 //
 // # Why nothing is lost, doubled or invented
 //

@@ -23,8 +23,8 @@ import (
 // scripted tests do.
 var figuresFor = flag.Duration("outbox.figures", 0, "print what the usual ways lose and invert in that time")
 
-// TestUsualWaysInFigures prints the table of docs/adr/0002-outbox-snapshot-window.md: the same writers, read in all
-// ways at once. In the middle a transaction in another database stays open for half of the time.
+// TestUsualWaysInFigures prints the table of docs/adr/0001-read-the-outbox-by-snapshot-window.md. It reads the same
+// writers in all ways together. In the middle a transaction in another database stays open for half of the time.
 func TestUsualWaysInFigures(t *testing.T) {
 	if *figuresFor == 0 {
 		return

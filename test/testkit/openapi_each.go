@@ -54,7 +54,9 @@ func (f FaultyAPI) Add(t testing.TB, asks, good map[string]Ask) {
 // never comes is a branch of theirs that never runs. That no other comes is what every [APIClient.Do] compares.
 func (d *OpenAPI) RequireEach(t testing.TB, asks map[string]Ask) {
 	t.Helper()
-	require.ElementsMatch(t, d.Responses(), slices.Collect(maps.Keys(asks)))
+	declared, asked := d.Responses(), slices.Sorted(maps.Keys(asks))
+	require.Empty(t, without(declared, asked), "declared responses for which there is no request")
+	require.Empty(t, without(asked, declared), "requests for responses that are not declared")
 	for name, ask := range asks {
 		parts := strings.Fields(name) // method, path, status, and the form where there are several
 		a := ask.On.Do(t, parts[0], ask.Path, ask.Body, ask.Headers...)
@@ -63,4 +65,11 @@ func (d *OpenAPI) RequireEach(t testing.TB, asks map[string]Ask) {
 			require.Contains(t, a.Header.Get("Content-Type"), parts[3], name)
 		}
 	}
+}
+
+// without returns the names that the other list lacks, in order.
+func without(names, other []string) []string {
+	return slices.Sorted(slices.Values(slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return slices.Contains(other, name)
+	})))
 }

@@ -1,7 +1,7 @@
 // Package pause lets an operator stop a consumer and let it go on.
 //
 // A row of the consumer's database says that it is paused, so the word outlives restarts and holds for all instances.
-// Each instance asks about once a second ([Gates.Run]) and stands before its next batch ([Gates.Wait]); what is under
+// Each instance asks about every two seconds ([Gates.Run]) and stands before its next batch ([Gates.Wait]); what is under
 // way is handled to its end. A consumer keeps its partitions meanwhile, its records wait on the topic.
 //
 // Not guaranteed: an instance that cannot reach its database goes by what it knew last, and handles nothing anyway. One

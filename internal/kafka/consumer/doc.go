@@ -38,7 +38,7 @@
 // # Unreadable batches, and records that do not arrive
 //
 // sarama asks a broker for all partitions at once. A batch that it cannot decode (a checksum that is wrong, a
-// decompression that exceeds 64 MiB) fails the whole answer, and all partitions of that broker are asked for again, and
+// decompression that exceeds 16 MiB) fails the whole answer, and all partitions of that broker are asked for again, and
 // fail again, for ever; a batch whose records end early is taken for an answer cut short and asked for again without
 // any error. So a partition for which sarama reports errors, or for which nothing comes, looks for itself, on a
 // connection of its own, at the one batch that lies next:

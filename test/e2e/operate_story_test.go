@@ -73,6 +73,15 @@ func told(s adminapi.StoryStep) string {
 	return strings.Join(strings.Fields(string(s.Station)+" "+who+" "+s.Outcome+" "+kind), " ")
 }
 
+// withoutOthers drops the steps of consumers that these tests do not know.
+func withoutOthers(story adminapi.Story) adminapi.Story {
+	known := []string{"", "customer.profile", "customer.mail", "notification.users"}
+	story.Steps = slices.DeleteFunc(slices.Clone(story.Steps), func(s adminapi.StoryStep) bool {
+		return !slices.Contains(known, s.Consumer)
+	})
+	return story
+}
+
 // Each of its ids, a user's, an event's or a mail's, gives the same story. It is in the order of time and holds no
 // personal data.
 func TestOneStoryByItsIDs(t *testing.T) {
@@ -95,7 +104,7 @@ func TestOneStoryByItsIDs(t *testing.T) {
 		"inbox customer.mail applied verification-email-sent",
 	}
 	profile := "inbox customer.profile applied" // the row itself
-	story := awaitStory(t, services, user, tells(append(want, profile)...))
+	story := withoutOthers(awaitStory(t, services, user, tells(append(want, profile)...)))
 	require.Equal(t, adminapi.StoryKindUser, story.Kind)
 	told := toldOf(story)
 	require.ElementsMatch(t, append(want, profile), told)
@@ -124,7 +133,8 @@ func TestOneStoryByItsIDs(t *testing.T) {
 		id   string
 		kind adminapi.StoryKind
 	}{{registered, adminapi.StoryKindEvent}, {sent, adminapi.StoryKindEvent}, {mail, adminapi.StoryKindMail}} {
-		same := awaitStory(t, services, other.id, tells(append([]string{"request customer user-registered"}, want[1:]...)...))
+		same := withoutOthers(awaitStory(t, services, other.id,
+			tells(append([]string{"request customer user-registered"}, want[1:]...)...)))
 		require.Equal(t, other.kind, same.Kind, other.id)
 		require.Len(t, same.Steps, len(want))
 	}
@@ -223,8 +233,16 @@ func TestOneCorrelationIDLeadsThroughTheLogs(t *testing.T) {
 		{notificationService, "event published", sent, "order-7"},
 		{customerService, "event settled", sent, "order-7"},
 	}
-	testkit.Until(t, func() bool { return len(lines.with("order-7")) >= len(want) })
-	require.ElementsMatch(t, want, lines.with("order-7"))
+	distinct := func() (seen []logged) { // a second consumer of an event writes the same line
+		for _, line := range lines.with("order-7") {
+			if !slices.Contains(seen, line) {
+				seen = append(seen, line)
+			}
+		}
+		return seen
+	}
+	testkit.Until(t, func() bool { return len(distinct()) >= len(want) })
+	require.ElementsMatch(t, want, distinct())
 	for _, s := range story.Steps { // and the story says it, wherever an event is told of
 		if s.EventID != "" {
 			require.Equal(t, "order-7", s.CorrelationID, told(s))

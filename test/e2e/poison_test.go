@@ -69,8 +69,11 @@ func TestTheStoryGoesOnBehindPoison(t *testing.T) {
 	h.start(t, notificationService)
 	h.tell(t)
 	for code := range records { // those beside the person's partition are handled in their own time
-		sql := fmt.Sprintf(`select count(*) from dead_letter where code = '%s' and class = 'permanent'`, code)
-		for _, db := range []*pgxpool.Pool{h.customerDB, h.notificationDB} {
+		for consumer, db := range map[string]*pgxpool.Pool{
+			"customer.profile": h.customerDB, "notification.users": h.notificationDB,
+		} {
+			sql := fmt.Sprintf(`select count(*) from dead_letter where consumer = '%s' and code = '%s' and class = 'permanent'`,
+				consumer, code)
 			testkit.Until(t, func() bool { return count(t, db, sql) >= partitions }, code)
 			require.Equal(t, partitions, count(t, db, sql), code)
 		}

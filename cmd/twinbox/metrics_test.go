@@ -15,10 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// documented is a row of docs/metrics.md.
+// documented is a row of the section "Metrics" of docs/operations.md.
 type documented struct {
 	kind string
-	late bool // it is there from its first event on
+	late bool // the metric appears with its first event
 }
 
 var metricRow = regexp.MustCompile(
@@ -26,12 +26,15 @@ var metricRow = regexp.MustCompile(
 
 func documentedMetrics(t *testing.T) map[string]documented {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/metrics.md")
+	page, err := os.ReadFile("../../docs/operations.md")
 	require.NoError(t, err)
+	_, section, found := strings.Cut(string(page), "\n## Metrics\n")
+	require.True(t, found)
+	section, _, _ = strings.Cut(section, "\n## ")
 	rows := map[string]documented{}
-	for line := range strings.Lines(string(page)) {
+	for line := range strings.Lines(section) {
 		if row := metricRow.FindStringSubmatch(line); row != nil {
-			require.NotContains(t, rows, row[1], "stands twice")
+			require.NotContains(t, rows, row[1], "two rows")
 			rows[row[1]] = documented{kind: row[2], late: row[3] != ""}
 		}
 	}
@@ -66,7 +69,7 @@ func exported(t *testing.T, h *stack) (kinds, helps map[string]string) {
 // runtimeMetrics are the Go runtime's and the process's, which client_golang documents.
 var runtimeMetrics = regexp.MustCompile(`^(go|process|promhttp)_`)
 
-// The page lists every metric that the services export, with its kind, and none that they do not.
+// The section lists every metric that the services export, with its kind, and no other metric.
 func TestMetricsPage(t *testing.T) {
 	t.Parallel()
 	h := shared(t)
@@ -78,7 +81,7 @@ func TestMetricsPage(t *testing.T) {
 		if runtimeMetrics.MatchString(name) {
 			continue
 		}
-		require.Contains(t, page, name, "docs/metrics.md does not have it")
+		require.Contains(t, page, name, "docs/operations.md has no row for it")
 		require.Equal(t, page[name].kind, kind, name)
 		require.NotEmpty(t, helps[name], name)
 		if kind == "counter" {
@@ -91,7 +94,7 @@ func TestMetricsPage(t *testing.T) {
 			require.Regexp(t, `"(`+name+`|`+strings.TrimPrefix(name, "outbox_relay_")+`)"`, source, "no code has %s", name)
 			continue
 		}
-		require.Contains(t, kinds, name, "docs/metrics.md has a metric that no service exports")
+		require.Contains(t, kinds, name, "docs/operations.md has a metric that no service exports")
 	}
 }
 
@@ -100,17 +103,15 @@ func goSource(t *testing.T) string {
 	t.Helper()
 	var text strings.Builder
 	root := os.DirFS("../..")
-	for _, folder := range []string{"internal", "engine", "frame", "ops"} {
-		require.NoError(t, fs.WalkDir(root, folder, func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			content, err := fs.ReadFile(root, path)
-			if bytes.Contains(content, []byte("prometheus/client_golang")) {
-				text.Write(content)
-			}
+	require.NoError(t, fs.WalkDir(root, "internal", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
-		}))
-	}
+		}
+		content, err := fs.ReadFile(root, path)
+		if bytes.Contains(content, []byte("prometheus/client_golang")) {
+			text.Write(content)
+		}
+		return err
+	}))
 	return text.String()
 }

@@ -1,0 +1,131 @@
+// Package guide_test runs the service that docs/building.md builds: the page's Go code is also in this file, and the
+// table is made by the page's SQL.
+package guide_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/contract/contracttest"
+	"example.com/twinbox/internal/customer"
+	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/notification"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/inboxtest"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/servicetest"
+	"example.com/twinbox/test/testkit"
+)
+
+// Config is everything that Loyalty reads from its environment.
+type Config struct {
+	AdminAddr string `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8083" format:"listen" doc:"listener for /livez, /readyz and /metrics"`
+
+	eventing.Config
+}
+
+// Listeners returns the operators' listener. Loyalty has no API.
+func (c Config) Listeners() eventing.Listeners { return eventing.Listeners{Admin: c.AdminAddr} }
+
+// Topics returns the topics that Loyalty writes to: the copies of its dead letters.
+func (c Config) Topics() []kafka.Topic {
+	return c.Config.Topics(c.CopyTopic(usersConsumer, contract.TopicUsers))
+}
+
+// Service is Loyalty.
+var Service = eventing.Service[Config]{
+	Name:       "loyalty",
+	Source:     "/twinbox/loyalty",
+	Contract:   contract.Load,
+	Migrations: migrations.For("loyalty"),
+	Tables:     []string{"points"},
+	SetUp:      setUp,
+}
+
+func setUp(node *eventing.Node, _ Config) (start func(*service.Group, net.Listener), err error) {
+	start = func(group *service.Group, _ net.Listener) { node.StartConsumers(group) }
+	return start, node.Consume(eventing.Consumer{
+		Name: usersConsumer, Topic: contract.TopicUsers, Handlers: userEvents(), Versioned: true,
+	})
+}
+
+const usersConsumer = "loyalty.users"
+
+func userEvents() *inbox.Mux {
+	mux := inbox.NewMux()
+	inbox.Handle(mux, contract.UserRegistered, grantPoints)
+	return mux
+}
+
+const insertPoints = `insert into points (user_id, points) values ($1, 100)`
+
+func grantPoints(ctx context.Context, tx pgx.Tx, _ cloudevent.Event, data domain.UserRegistered) error {
+	return inbox.Queue(ctx, tx, insertPoints, string(data.UserID))
+}
+
+func TestPointsAreGrantedOnce(t *testing.T) {
+	t.Parallel()
+	inboxtest.RequireIdempotent(t, inboxtest.Idempotence{
+		Handlers:   func(*pgxpool.Pool) *inbox.Mux { return userEvents() },
+		Migrations: tables(t),
+		Events:     []cloudevent.Event{contracttest.Example(t, contract.UserRegistered.Declaration, 1)},
+		Tables:     []string{"points"},
+	})
+}
+
+func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }
+
+// tables returns the migrations of Loyalty's database: the service's own and the one that the page shows.
+func tables(t *testing.T) []migrations.Set {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/building.md")
+	require.NoError(t, err)
+	_, sql, found := strings.Cut(string(page), "```sql\n")
+	require.True(t, found)
+	sql, _, _ = strings.Cut(sql, "```")
+	files := fstest.MapFS{"0001_loyalty.sql": {Data: []byte(sql)}}
+	return append(migrations.For("loyalty"), migrations.Set{Name: "loyalty", FS: files})
+}
+
+// A sign-up with Customer reaches Loyalty's table.
+func TestASignUpGetsPoints(t *testing.T) {
+	t.Parallel()
+	const secret = "VERIFICATION_SECRET=0123456789abcdef0123456789abcdef"
+	loyalty := Service.Describe()
+	loyalty.Migrations = tables(t)
+	system := servicetest.Start(t,
+		servicetest.Part{Described: customer.Service.Describe(), Environ: []string{secret}},
+		servicetest.Part{Described: notification.Service.Describe(), Environ: []string{
+			secret, "SMTP_ADDR=" + testkit.StartMailServer(t, nil).Addr(), "SMTP_TLS=none",
+		}},
+		servicetest.Part{Described: loyalty},
+	)
+	content, err := os.ReadFile("../../api/openapi.yaml")
+	require.NoError(t, err)
+	document, err := testkit.ParseOpenAPI(content)
+	require.NoError(t, err)
+	client := &testkit.APIClient{URL: "http://" + system.API("customer"), Document: document}
+	answer := client.Do(t, http.MethodPost, "/v1/signups", `{"email":"ada@example.org","name":"Ada"}`)
+	require.Equal(t, http.StatusCreated, answer.Status)
+	system.Settle()
+	var points int
+	require.NoError(t, system.Pool("loyalty").QueryRow(t.Context(), `select points from points where user_id = $1`,
+		answer.JSON(t)["user_id"]).Scan(&points))
+	require.Equal(t, 100, points)
+}

@@ -264,3 +264,25 @@ func TestTheContractNamesItsTestsAndVariables(t *testing.T) {
 		require.Contains(t, promises, fmt.Sprintf("`TestAcceptance/%d`", number+1))
 	}
 }
+
+// begins matches the begin of a transaction on a connection or a pool; [pgx.BeginFunc] is no match.
+var begins = regexp.MustCompile(`\.BeginTx\(|(?i)(?:pool|conn)\.Begin\(`)
+
+// CONTRIBUTING.md lists the files that begin a transaction without pgx.BeginFunc.
+func TestTransactionsBeginInTheListedFiles(t *testing.T) {
+	t.Parallel()
+	page := read(t, filepath.Join(root, "CONTRIBUTING.md"))
+	found := 0
+	for _, folder := range []string{"cmd", "internal", "migrations"} {
+		walkTree(t, filepath.Join(root, folder), func(path string) {
+			if filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || !begins.MatchString(read(t, path)) {
+				return
+			}
+			file, err := filepath.Rel(root, path)
+			require.NoError(t, err)
+			require.Contains(t, page, "]("+filepath.ToSlash(file)+")", "%s begins a transaction", file)
+			found++
+		})
+	}
+	require.Equal(t, 3, found)
+}

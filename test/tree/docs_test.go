@@ -60,12 +60,10 @@ func TestLinksLeadSomewhere(t *testing.T) {
 			if match[1] != "" {
 				to = filepath.Join(filepath.Dir(page), match[1])
 			}
-			if isLeftOut(t, to) {
-				continue
-			}
-			_, err := os.Stat(to)
-			require.NoError(t, err, "%s links to %s", page, match[1])
-			if filepath.Ext(to) == ".md" && match[2] != "" {
+			relative, err := filepath.Rel(root, to)
+			require.NoError(t, err)
+			requireExists(t, relative, "%s links to %s", page, match[1])
+			if _, err := os.Stat(to); err == nil && filepath.Ext(to) == ".md" && match[2] != "" {
 				require.Contains(t, anchors(t, to), match[2], "%s links to %s", page, match[0])
 			}
 		}
@@ -82,19 +80,69 @@ func anchors(t *testing.T, page string) (list []string) {
 	return list
 }
 
-// optional are the folders that docs/building.md lets an owner delete.
-var optional = []string{
-	"bench", "cmd/twinbox", "deploy/observability", "examples", "internal/inbox/kv", "internal/ops", "internal/verify",
+// The commands that take in a newer twinbox name folders that exist.
+func TestFencedFoldersExist(t *testing.T) {
+	t.Parallel()
+	_, list, found := strings.Cut(read(t, filepath.Join(root, "docs/building.md")), "\nset -- ")
+	require.True(t, found)
+	list, _, _ = strings.Cut(list, "\ngit ")
+	for folder := range strings.FieldsSeq(strings.ReplaceAll(list, "\\", "")) {
+		requireExists(t, folder)
+	}
 }
 
-// isLeftOut reports whether the path lies in an optional folder that this tree does not have.
-func isLeftOut(t *testing.T, path string) bool {
+var codeSpan = regexp.MustCompile("`([^`]+)`")
+
+// optional lists the patterns of the files that docs/building.md lets an owner delete, and the folders among them.
+func optional(t *testing.T) (patterns, folders []string) {
 	t.Helper()
-	relative, err := filepath.Rel(root, path)
-	require.NoError(t, err)
-	return slices.ContainsFunc(optional, func(folder string) bool {
+	_, section, _ := strings.Cut(read(t, filepath.Join(root, "docs/building.md")), "\n## Leave out what you do not need\n")
+	section, _, _ = strings.Cut(section, "\n### ")
+	for _, row := range tableRow.FindAllString(section, -1) {
+		columns := strings.Split(row, "|")
+		for _, column := range []int{1, len(columns) - 2} {
+			for _, match := range codeSpan.FindAllStringSubmatch(columns[column], -1) {
+				patterns = append(patterns, match[1])
+				if column == 1 {
+					folders = append(folders, match[1])
+				}
+			}
+		}
+	}
+	return patterns, folders
+}
+
+// isOptional reports whether the path, which is relative to the root, or a folder above it is one that may be deleted.
+func isOptional(t *testing.T, path string) bool {
+	t.Helper()
+	patterns, _ := optional(t)
+	for ; path != "."; path = filepath.Dir(path) {
+		if slices.ContainsFunc(patterns, func(pattern string) bool {
+			matches, err := filepath.Match(pattern, path)
+			require.NoError(t, err)
+			return matches
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// requireExists fails when the path is missing, unless its owner may have deleted it.
+func requireExists(t *testing.T, path string, msgAndArgs ...any) {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(root, path)); err != nil && !isOptional(t, path) {
+		require.NoError(t, err, msgAndArgs...)
+	}
+}
+
+// isPruned reports whether an optional folder is missing.
+func isPruned(t *testing.T) bool {
+	t.Helper()
+	_, folders := optional(t)
+	return slices.ContainsFunc(folders, func(folder string) bool {
 		_, err := os.Stat(filepath.Join(root, folder))
-		return strings.HasPrefix(filepath.ToSlash(relative)+"/", folder+"/") && err != nil
+		return err != nil
 	})
 }
 
@@ -117,7 +165,7 @@ func TestCommandsExist(t *testing.T) {
 	t.Parallel()
 	known := targets(t)
 	for _, page := range pages(t) {
-		if filepath.Base(page) == "CHANGELOG.md" { // tells of commands that are gone as well
+		if filepath.Base(page) == "CHANGELOG.md" { // names removed commands
 			continue
 		}
 		text := read(t, page)
@@ -127,8 +175,7 @@ func TestCommandsExist(t *testing.T) {
 			}
 		}
 		for _, match := range program.FindAllStringSubmatch(text+read(t, filepath.Join(root, "Makefile")), -1) {
-			_, err := os.Stat(filepath.Join(root, match[1]))
-			require.NoError(t, err, "%s runs %s", page, match[1])
+			requireExists(t, match[1], "%s runs %s", page, match[1])
 		}
 	}
 }
@@ -233,7 +280,7 @@ func TestNamedTestsExist(t *testing.T) {
 		named := testName.FindAllStringSubmatch(read(t, filepath.Join(root, page)), -1)
 		require.NotEmpty(t, named)
 		for _, match := range named {
-			require.True(t, known[match[1]], "%s names %s, which does not exist", page, match[1])
+			require.True(t, known[match[1]] || isPruned(t), "%s names %s, which does not exist", page, match[1])
 			if number := match[2]; number != "" {
 				require.Equal(t, "TestAcceptance", match[1], page)
 				require.Contains(t, acceptance, `{"`+number+" ", "%s names test %s of the contract", page, number)

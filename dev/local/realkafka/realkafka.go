@@ -1,8 +1,8 @@
 // Package realkafka runs a real Apache Kafka on this machine, without Docker: one KRaft node, broker and controller in
 // one Java process, its jars fetched through Maven into the user's cache on first use.
 //
-// It is for tests and for trying things by hand (`make kafka`). It needs Java 17 or newer, and mvn for the first
-// start alone.
+// It is for tests and for trying things by hand (`go run ./dev/cmd/devstack kafka`). It needs Java 17 or newer, and mvn
+// for the first start alone.
 package realkafka
 
 import (

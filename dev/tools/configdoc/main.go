@@ -1,5 +1,5 @@
-// Command configdoc writes docs/configuration.md from the configuration types, so that the page cannot say anything
-// else than the programs do. `make generate` runs it; `make verify` fails when the page is stale.
+// Command configdoc writes docs/configuration.md from the configuration types, so that the page agrees with the
+// programs. `make generate` runs it, and a test fails when the page is stale.
 package main
 
 import (

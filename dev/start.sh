@@ -7,7 +7,7 @@
 #   start.sh kafka [flags]   the same with a real Apache Kafka alone
 #   start.sh containers      check what docker compose needs
 set -eu
-cd "$(dirname "$0")/../../.."
+cd "$(dirname "$0")/.."
 
 GO=${GO:-go}
 DOCKER=${DOCKER:-docker}

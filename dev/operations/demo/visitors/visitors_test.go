@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/demo"
-	"example.com/twinbox/dev/demo/visitors"
+	"example.com/twinbox/dev/operations/demo"
+	"example.com/twinbox/dev/operations/demo/visitors"
 	"example.com/twinbox/internal/contract"
 )
 

@@ -1,4 +1,4 @@
-package start_test
+package dev_test
 
 import (
 	"bytes"
@@ -205,7 +205,7 @@ func TestWhatIsThereIsEnough(t *testing.T) {
 // The script cannot read the list that the program has.
 func TestTheSamePlacesAsInTheProgram(t *testing.T) {
 	t.Parallel()
-	program, err := os.ReadFile("../../local/postgres/binaries/find.go")
+	program, err := os.ReadFile("local/postgres/binaries/find.go")
 	require.NoError(t, err)
 	_, list, found := strings.Cut(string(program), "var places = []string{")
 	require.True(t, found)

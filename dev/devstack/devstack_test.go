@@ -1,4 +1,4 @@
-package main
+package devstack
 
 import (
 	"bytes"
@@ -75,7 +75,7 @@ func TestAnExamplesBusyPort(t *testing.T) {
 func TestWhatMakeRunCompilesWithoutExamples(t *testing.T) {
 	t.Parallel()
 	list := func(flags ...string) string {
-		packages, err := exec.CommandContext(t.Context(), "go", append([]string{"list", "-deps"}, flags...)...).Output()
+		packages, err := exec.CommandContext(t.Context(), "go", append(append([]string{"list", "-deps"}, flags...), "../cmd/devstack")...).Output()
 		require.NoError(t, err)
 		return string(packages)
 	}

@@ -1,6 +1,6 @@
 //go:build noexamples
 
-package main
+package devstack
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package main
+package devstack
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"sync"
 	"time"
 
-	"example.com/twinbox/dev/demo"
-	"example.com/twinbox/dev/demo/visitors"
 	"example.com/twinbox/dev/local"
+	"example.com/twinbox/dev/operations/demo"
+	"example.com/twinbox/dev/operations/demo/visitors"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/ops/admin/client"
 	"example.com/twinbox/internal/service"

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"example.com/twinbox/dev/demo"
+	"example.com/twinbox/dev/operations/demo"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/web"

@@ -17,6 +17,7 @@ import (
 
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/local/localtest"
+	"example.com/twinbox/dev/operations"
 )
 
 const patience = 30 * time.Second
@@ -67,6 +68,7 @@ func (h *stack) open(cfg local.Config) (err error) {
 	for _, name := range shownServices {
 		cfg.Services[name] = local.Listen{}
 	}
+	cfg.Programs = []local.Program{operations.Console("127.0.0.1:0")}
 	cfg.Dir, cfg.Ready = h.dir, func(at local.Addresses) { ready <- at }
 	go func() { h.ended <- local.Run(ctx, cfg) }()
 	select {

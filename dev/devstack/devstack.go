@@ -1,5 +1,6 @@
 // Package devstack runs what stands around the services on a developer's machine: the whole system in one process
-// ("make run"), or a real Apache Kafka alone ("make kafka"). No product binary knows it.
+// ("make run"), or a real Apache Kafka alone ("make kafka"). Extensions add flags, commands, services and programs;
+// extensions.go lists them. No product binary knows it.
 package devstack
 
 import (
@@ -9,39 +10,43 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kong"
 
+	"example.com/twinbox/dev/local"
 	"example.com/twinbox/internal/service"
 )
 
-// Commands are the subcommands, one file each.
+// Commands are the subcommands, one file each. Extensions add theirs.
 type Commands struct {
 	Run   RunCommand   `cmd:"" help:"Run the whole system: services, PostgreSQL, Kafka broker, mailbox."`
 	Kafka KafkaCommand `cmd:"" help:"Run a real Apache Kafka, one node, until it is stopped. Needs java and, once, mvn."`
-	Demo  DemoCommand  `cmd:"" help:"Run a system of its own, break it, and ask whether anything was lost."`
-	Serve ServeCommand `cmd:"" hidden:""`
+
+	Extensions kong.Plugins `embed:""`
 }
 
-// streams are where a command writes: stdout is for results, stderr for people.
-type streams struct{ out, err io.Writer }
-
-// Main runs the command line of this process and ends it.
-func Main() {
+// Main runs the command line of this process, with more extensions than the listed ones, and returns the exit code.
+func Main(more ...local.Extension) int {
 	ctx := service.SignalContext(context.Background())
 	if !signal.Ignored(syscall.SIGHUP) { // under nohup a closed terminal changes nothing
 		var stop func()
 		ctx, stop = signal.NotifyContext(ctx, syscall.SIGHUP)
 		defer stop()
 	}
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	return Run(ctx, os.Args[1:], os.Stdout, os.Stderr, more...)
 }
 
-// run runs one command and returns the exit code: 0 done, 1 failed, 2 usage.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+// Run runs one command and returns the exit code: 0 done, 1 failed, 2 usage. Results go to stdout, texts for people to
+// stderr. The programs of these extensions start before those of the listed ones.
+func Run(ctx context.Context, args []string, stdout, stderr io.Writer, more ...local.Extension) int {
+	return run(ctx, args, stdout, stderr, slices.Concat(more, extensions()))
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer, extensions []local.Extension) int {
 	exit := -1
-	parser, err := kong.New(&Commands{},
+	parser, err := kong.New(newCommands(extensions),
 		kong.Name("devstack"),
 		kong.Description("The whole system on one machine. Settings are also variables, TWINBOX_*; the help names them. "+
 			"Exit codes: 0 done, 1 failed, 2 usage."),
@@ -49,7 +54,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		kong.Exit(func(code int) { exit = code }),
 		kong.DefaultEnvars("TWINBOX"),
 		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(streams{out: stdout, err: stderr}),
 	)
 	if err != nil {
 		return report(stderr, err, service.ExitFailure)
@@ -67,7 +71,21 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return service.ExitOK
 }
 
-// report says the error and gives the exit code: the error's own, if it has one.
+// newCommands returns the commands with those of the extensions.
+func newCommands(extensions []local.Extension) *Commands {
+	c := &Commands{Run: RunCommand{extensions: extensions}}
+	for _, e := range extensions {
+		if e.Flags != nil {
+			c.Run.Extensions = append(c.Run.Extensions, e.Flags)
+		}
+		if e.Commands != nil {
+			c.Extensions = append(c.Extensions, e.Commands)
+		}
+	}
+	return c
+}
+
+// report writes the error and returns the exit code: the error's own, if it has one.
 func report(to io.Writer, err error, code int) int {
 	var coded interface{ ExitCode() int }
 	if errors.As(err, &coded) && code == service.ExitFailure {

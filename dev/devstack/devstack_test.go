@@ -3,6 +3,7 @@ package devstack
 import (
 	"bytes"
 	"context"
+	"log/slog"
 	"net"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +15,7 @@ import (
 
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/local/localtest"
-	examples "example.com/twinbox/examples/services"
+	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/services"
 )
 
@@ -24,7 +25,7 @@ func invoke(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, err bytes.Buffer
-	code = run(ctx, args, &out, &err)
+	code = run(ctx, args, &out, &err, nil)
 	return code, out.String(), err.String()
 }
 
@@ -54,35 +55,18 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// Where an example listens is chosen by its name, and the advice can be pasted.
-func TestAnExamplesBusyPort(t *testing.T) {
+// A first make run compiles no example, no benchmark, no NATS server and no code of tests.
+func TestWhatMakeRunCompiles(t *testing.T) {
 	t.Parallel()
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	packages, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "../cmd/devstack").Output()
 	require.NoError(t, err)
-	defer func() { require.NoError(t, taken.Close()) }()
-	args := []string{"run", "--dir", filepath.Join(t.TempDir(), "state"), "--examples"}
-	for _, s := range examples.All() {
-		args = append(args, "--service-addr", s.Name+"=127.0.0.1:0", "--service-admin-addr", s.Name+"=127.0.0.1:0")
+	require.Contains(t, string(packages), "/dev/local\n")
+	for pkg := range strings.Lines(string(packages)) {
+		for _, unwanted := range []string{"/examples/", "/bench", "/internal/inbox/kv", "github.com/nats-io/"} {
+			require.NotContains(t, pkg, unwanted)
+		}
+		require.NotEqual(t, "testing\n", pkg)
 	}
-	var stderr bytes.Buffer
-	args = append(args, "--service-addr", "order="+taken.Addr().String())
-	require.Equal(t, 1, run(t.Context(), args, &bytes.Buffer{}, &stderr))
-	require.Contains(t, stderr.String(), "Order API: "+taken.Addr().String()+" is in use; choose another with "+
-		"--service-addr=order=127.0.0.1:0 or TWINBOX_SERVICE_ADDR=order=127.0.0.1:0")
-}
-
-// A first make run compiles no example, and no NATS server for one.
-func TestWhatMakeRunCompilesWithoutExamples(t *testing.T) {
-	t.Parallel()
-	list := func(flags ...string) string {
-		packages, err := exec.CommandContext(t.Context(), "go", append(append([]string{"list", "-deps"}, flags...), "../cmd/devstack")...).Output()
-		require.NoError(t, err)
-		return string(packages)
-	}
-	require.Contains(t, list(), "/examples/")
-	without := list("-tags", "noexamples")
-	require.NotContains(t, without, "/examples/")
-	require.NotContains(t, without, "nats-io/")
 }
 
 func TestBusyPort(t *testing.T) {
@@ -93,7 +77,7 @@ func TestBusyPort(t *testing.T) {
 	var stderr bytes.Buffer
 	code := run(t.Context(), []string{
 		"run", "--dir", filepath.Join(t.TempDir(), "state"), "--customer-addr", taken.Addr().String(),
-	}, &bytes.Buffer{}, &stderr)
+	}, &bytes.Buffer{}, &stderr, nil)
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr.String(), taken.Addr().String()+" is in use; choose another with --customer-addr")
 }
@@ -101,8 +85,8 @@ func TestBusyPort(t *testing.T) {
 // What people may set they can set by a flag and by a variable, and the ports are those of the README.
 func TestDefaults(t *testing.T) {
 	t.Parallel()
-	var commands Commands
-	parser, err := kong.New(&commands, kong.DefaultEnvars("TWINBOX"))
+	commands := newCommands(nil)
+	parser, err := kong.New(commands, kong.DefaultEnvars("TWINBOX"))
 	require.NoError(t, err)
 	_, err = parser.Parse([]string{"run"})
 	require.NoError(t, err)
@@ -115,15 +99,7 @@ func TestDefaults(t *testing.T) {
 		require.Equal(t, want, run.listen()[s.Name], s.Name)
 	}
 	require.Len(t, run.listen(), len(services.All()))
-	run.Examples = true
-	for _, s := range examples.All() {
-		want := local.Listen{API: s.Unset().Value("HTTP_ADDR"), Admin: s.Unset().Value("ADMIN_ADDR")}
-		require.Equal(t, want, run.listen()[s.Name], s.Name)
-	}
 	for _, node := range parser.Model.Children {
-		if node.Name == "demo" {
-			continue // what one show is told is no setting of a machine
-		}
 		for _, flag := range node.Flags {
 			require.True(t, flag.Hidden || len(flag.Envs) > 0, flag.Name)
 		}
@@ -142,20 +118,62 @@ func TestVariables(t *testing.T) {
 	require.Contains(t, stderr, "OUTBOX_POLL")
 }
 
+// newExtension returns one with a flag, a command, a service and a program.
+func newExtension() local.Extension {
+	flags := &struct {
+		PageAddr string `help:"A page." default:"127.0.0.1:1"`
+	}{}
+	return local.Extension{
+		Flags: flags,
+		Commands: &struct {
+			Greet greetCommand `cmd:"" help:"Say hello."`
+		}{},
+		Services: func() []eventing.Described {
+			extra := services.All()[0]
+			extra.Name = "extra"
+			return []eventing.Described{extra}
+		},
+		Programs: func() []local.Program {
+			return []local.Program{{
+				Name: "page", Title: "Page",
+				Listeners: []local.Listener{{Name: "page", Flag: "page-addr", Addr: flags.PageAddr}},
+				Run: func(ctx context.Context, _ local.Addresses, _ *slog.Logger, ready func(string)) error {
+					ready("http://page/" + flags.PageAddr)
+					<-ctx.Done()
+					return nil
+				},
+			}}
+		},
+	}
+}
+
+type greetCommand struct{}
+
+func (*greetCommand) Run(to *kong.Context) error {
+	_, err := to.Stdout.Write([]byte("hello"))
+	return err
+}
+
+func TestAnExtensionsFlagsAndCommands(t *testing.T) {
+	t.Parallel()
+	var stdout, stderr bytes.Buffer
+	require.Zero(t, run(t.Context(), []string{"greet"}, &stdout, &stderr, []local.Extension{{}, newExtension()}), stderr.String())
+	require.Equal(t, "hello", stdout.String())
+	stdout.Reset()
+	require.Zero(t, run(t.Context(), []string{"run", "--help"}, &stdout, &stderr, []local.Extension{newExtension()}))
+	require.Contains(t, stdout.String(), "TWINBOX_PAGE_ADDR")
+	args := []string{"run", "--dir", filepath.Join(t.TempDir(), "state"), "--page-addr", "x", "--service-addr", "extra=y"}
+	require.Equal(t, 2, run(t.Context(), args, &stdout, &stderr, []local.Extension{newExtension()}))
+	require.Contains(t, stderr.String(), `page: --page-addr "x"`)
+	require.Contains(t, stderr.String(), `Extra API: --service-addr=extra "y"`)
+}
+
 // The whole way through the command line, once: up, summary, down.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(localtest.Folder(t), "state")
 	args := []string{"run", "--dir", dir, "--set", "OUTBOX_POLL=100ms", "--set", "MAIL_LEASE=90s"}
-	for _, part := range []string{"customer", "customer-admin", "notification-admin", "mailbox", "smtp", "kafka"} {
-		args = append(args, "--"+part+"-addr", "127.0.0.1:0")
-	}
-	args = append(args, "--console-addr", "127.0.0.1:0")
-	args = append(args, "--examples")
-	for _, s := range examples.All() {
-		args = append(args, "--service-addr", s.Name+"=127.0.0.1:0", "--service-admin-addr", s.Name+"=127.0.0.1:0")
-	}
-	for _, part := range []string{"forwarder", "forwarder-admin", "nats"} {
+	for _, part := range []string{"customer", "customer-admin", "notification-admin", "mailbox", "smtp", "kafka", "page"} {
 		args = append(args, "--"+part+"-addr", "127.0.0.1:0")
 	}
 	for _, setting := range localtest.Patient() {
@@ -165,10 +183,11 @@ func TestRun(t *testing.T) {
 	defer cancel()
 	out := &untilSummary{done: cancel}
 	var stderr bytes.Buffer
-	require.Equal(t, 0, run(ctx, args, out, &stderr), stderr.String())
+	extension := newExtension()
+	extension.Services = nil
+	require.Equal(t, 0, run(ctx, args, out, &stderr, []local.Extension{extension}), stderr.String())
 	require.Contains(t, out.text.String(), "curl -XPOST 127.0.0.1:")
-	require.Contains(t, out.text.String(), "Order API")
-	require.Contains(t, out.text.String(), "Forwarded")
+	require.Regexp(t, `Page +http://page/127.0.0.1:0\n`, out.text.String())
 	require.Empty(t, stderr.String())
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/alecthomas/kong"
+
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/local/realkafka"
 )
@@ -18,22 +20,22 @@ type KafkaCommand struct {
 }
 
 // Run runs Kafka until the context ends. That the process ends by itself is an error.
-func (c *KafkaCommand) Run(ctx context.Context, to streams) error {
+func (c *KafkaCommand) Run(ctx context.Context, to *kong.Context) error {
 	ctx, stop := local.WithTool(ctx, c.ByMake)
 	defer stop()
 	server, err := realkafka.Start(ctx, realkafka.Config{
 		Addr: c.Addr,
 		Dir:  c.Data,
 		Progress: func(what string) {
-			_, _ = fmt.Fprintln(to.err, what+" ...")
+			_, _ = fmt.Fprintln(to.Stderr, what+" ...")
 		},
 	})
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(to.out, "Apache Kafka %s on %s, data in %s; Ctrl-C stops it.\n", realkafka.Version, server.Addr(),
+	_, _ = fmt.Fprintf(to.Stdout, "Apache Kafka %s on %s, data in %s; Ctrl-C stops it.\n", realkafka.Version, server.Addr(),
 		c.Data)
-	_, _ = fmt.Fprintf(to.out, "Use it: make run ARGS='--kafka-brokers %s'\n", server.Addr())
+	_, _ = fmt.Fprintf(to.Stdout, "Use it: make run ARGS='--kafka-brokers %s'\n", server.Addr())
 	select {
 	case <-ctx.Done():
 	case <-server.Done():

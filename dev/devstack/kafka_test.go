@@ -15,7 +15,7 @@ import (
 func TestKafkaSaysWhatToInstall(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), []string{"kafka", "--addr", "127.0.0.1:0", "--data", t.TempDir()}, &stdout, &stderr)
+	code := run(t.Context(), []string{"kafka", "--addr", "127.0.0.1:0", "--data", t.TempDir()}, &stdout, &stderr, nil)
 	require.Equal(t, service.ExitFailure, code)
 	require.Contains(t, stderr.String(), "java 17 or newer is needed")
 	require.Empty(t, stdout.String())
@@ -30,7 +30,7 @@ func TestKafkaRunsUntilItIsStopped(t *testing.T) {
 	var stderr bytes.Buffer
 	stdout := &signalling{written: stop}
 	data := filepath.Join(t.TempDir(), "kafka")
-	code := run(ctx, []string{"kafka", "--addr", "127.0.0.1:0", "--data", data}, stdout, &stderr)
+	code := run(ctx, []string{"kafka", "--addr", "127.0.0.1:0", "--data", data}, stdout, &stderr, nil)
 	require.Equal(t, service.ExitOK, code, stderr.String())
 	require.Contains(t, stdout.String(), "Apache Kafka")
 	require.DirExists(t, filepath.Join(data, "data"))

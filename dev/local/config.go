@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 
 	"example.com/twinbox/internal/config"
-	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/services"
 )
@@ -20,12 +20,10 @@ type Config struct {
 	// Services are those to run, by name, with what each listens on: by default 127.0.0.1:0, a free port, here and below.
 	// Default: all.
 	Services map[string]Listen
-	// Examples are run beside the project's own services, those that Services names.
-	Examples []eventing.Described
-	// Programs are run beside the services, and begin when these are ready.
+	// Extra are services in addition to the project's own. If Services is set, it has to name them as well.
+	Extra []eventing.Described
+	// Programs start in this order when all services are ready, and stop before these, in reverse.
 	Programs []Program
-	// Console is the operators' page.
-	Console string
 	// Mailbox is the page with the mails, SMTP where they are sent, Kafka the embedded broker.
 	Mailbox, SMTP, Kafka string
 
@@ -55,18 +53,27 @@ type Config struct {
 	Ready func(Addresses)
 }
 
-// Program is one that is no service of the stack's kind: it has no database here.
+// Program runs next to the services. It has no database here.
 type Program struct {
 	Name  string
-	Shows string // what people find at its address, in a word
-	// Listens are what it listens on.
-	Listens []ProgramListen
-	// Run runs it until ctx ends, with state of its own below dir. It announces where it is once it is ready.
-	Run func(ctx context.Context, dir string, at Addresses, host service.Host) error
+	Title string // of its line in the summary
+	First bool   // its line is the first one
+	// Listeners are the addresses that it opens.
+	Listeners []Listener
+	// Prepare, if set, is called as soon as the admin addresses of all services are known: before the services start, or
+	// when they listen, if one of them takes a free port. undo is called when the stack stops.
+	Prepare func(at Addresses) (undo func() error, err error)
+	// Run runs the program until ctx ends. It calls ready once, with the link for the summary.
+	Run func(ctx context.Context, at Addresses, log *slog.Logger, ready func(link string)) error
 }
 
-// ProgramListen is an address of a program, with the flag that changes it.
-type ProgramListen struct{ Name, Flag, Addr string }
+// Listener is an address that the stack opens.
+type Listener struct {
+	Name     string // for people
+	Flag     string // changes the address
+	Addr     string
+	Loopback bool // no other machine may reach it
+}
 
 // Listen are the addresses of one service, host:port each.
 type Listen struct {
@@ -76,9 +83,10 @@ type Listen struct {
 
 // Addresses says where the parts of a running stack are.
 type Addresses struct {
+	Dir           string            // of all state, absolute
+	Names         []string          // of the services that run, in the order of every output
 	Services      map[string]Listen // by the service's name
-	Programs      []string          // host:port of what each shows, in the order of Config
-	Console       string
+	Programs      map[string]string // links, by the program's name; set when the stack is ready
 	Mailbox, SMTP string            // host:port
 	KafkaBrokers  string            // host:port, separated by commas
 	Databases     map[string]string // URLs for the superuser, by the service's name
@@ -111,7 +119,6 @@ func (c Config) withDefaults() Config {
 		c.Services[s.Name] = listen
 	}
 	c.Mailbox, c.SMTP, c.Kafka = cmp.Or(c.Mailbox, freePort), cmp.Or(c.SMTP, freePort), cmp.Or(c.Kafka, freePort)
-	c.Console = cmp.Or(c.Console, freePort)
 	if c.Out == nil {
 		c.Out = io.Discard
 	}
@@ -124,20 +131,11 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// listener is one address the stack listens on, with the flag that changes it.
-type listener struct {
-	name string
-	flag string
-	addr string
-
-	loopback bool // no other machine may reach it
-}
-
 // withFlags are the services whose addresses have flags of their own; those of others are set by their names.
 var withFlags = []string{"customer", "notification"}
 
-func (c Config) listeners() []listener {
-	var all []listener
+func (c Config) listeners() []Listener {
+	var all []Listener
 	for _, s := range c.services() {
 		listen := c.Services[s.Name]
 		api, admin := s.Name+"-addr", s.Name+"-admin-addr"
@@ -145,29 +143,34 @@ func (c Config) listeners() []listener {
 			api, admin = "service-addr="+s.Name, "service-admin-addr="+s.Name
 		}
 		if listen.API != "" {
-			all = append(all, listener{title(s.Name) + " API", api, listen.API, false})
+			all = append(all, Listener{title(s.Name) + " API", api, listen.API, false})
 		}
-		all = append(all, listener{title(s.Name) + " admin", admin, listen.Admin, false})
+		all = append(all, Listener{title(s.Name) + " admin", admin, listen.Admin, false})
 	}
 	for _, p := range c.Programs {
-		for _, l := range p.Listens {
-			all = append(all, listener{l.Name, l.Flag, l.Addr, false})
-		}
+		all = append(all, p.Listeners...)
 	}
-	all = append(all, listener{"console", "console-addr", c.Console, true})
 	all = append(all,
-		listener{"mailbox page", "mailbox-addr", c.Mailbox, true}, listener{"SMTP", "smtp-addr", c.SMTP, true})
+		Listener{"mailbox page", "mailbox-addr", c.Mailbox, true}, Listener{"SMTP", "smtp-addr", c.SMTP, true})
 	if c.KafkaBrokers == "" {
-		all = append(all, listener{"Kafka", "kafka-addr", c.Kafka, false})
+		all = append(all, Listener{"Kafka", "kafka-addr", c.Kafka, false})
 	}
 	return all
 }
 
 // all are the services that may run.
 func (c Config) all() []eventing.Described {
-	all := services.All()
-	all = append(all, c.Examples...)
-	return all
+	return append(services.All(), c.Extra...)
+}
+
+// hasFixedAdmins reports whether no service takes a free port for its admin listener.
+func (c Config) hasFixedAdmins() bool {
+	for _, listen := range c.Services {
+		if strings.HasSuffix(listen.Admin, ":0") {
+			return false
+		}
+	}
+	return true
 }
 
 // services are those that run.

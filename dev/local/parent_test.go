@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"example.com/twinbox/internal/services"
 )
 
 func TestBuiltByGoRun(t *testing.T) {
@@ -58,7 +56,7 @@ func TestReachable(t *testing.T) {
 		"127.0.0.1:8080": "127.0.0.1:8080", ":8080": "127.0.0.1:8080", "0.0.0.0:80": "127.0.0.1:80",
 		"[::]:80": "127.0.0.1:80", "host:80": "host:80", "nonsense": "nonsense",
 	} {
-		require.Equal(t, want, reachable(addr), addr)
+		require.Equal(t, want, Reachable(addr), addr)
 	}
 }
 
@@ -66,11 +64,13 @@ func TestSummaryInColour(t *testing.T) {
 	t.Parallel()
 	var plain, coloured strings.Builder
 	at := Addresses{Services: map[string]Listen{"customer": {API: "0.0.0.0:8080"}}, Mailbox: "127.0.0.1:8025"}
-	s := summary{at: at, services: services.All(), took: time.Second}
+	at.Names, at.Programs = []string{"customer"}, map[string]string{"page": "http://x/y", "other": "http://z"}
+	s := summary{at: at, programs: []Program{{Name: "other", Title: "Other"}, {Name: "page", Title: "Page", First: true}}}
 	s.write(&plain)
 	s.colour = true
 	s.write(&coloured)
 	require.NotContains(t, plain.String(), "\x1b")
+	require.Regexp(t, `(?s)Page +http://x/y\n.*Customer API .*Mailbox .*Other +http://z\n.*Customer admin `, plain.String())
 	require.Contains(t, coloured.String(), "\x1b[36mcurl -XPOST 127.0.0.1:8080/")
 }
 

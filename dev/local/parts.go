@@ -169,6 +169,7 @@ func (p *parts) addresses(cfg Config) Addresses {
 		Databases: map[string]string{},
 	}
 	for _, s := range cfg.services() {
+		at.Names = append(at.Names, s.Name)
 		at.Databases[s.Name] = p.postgres.DSN(s.Name)
 	}
 	if p.broker != nil {

@@ -63,20 +63,20 @@ func (e *AddressError) Error() string {
 func (*AddressError) ExitCode() int { return 2 }
 
 // checkAddresses reports everything that is wrong with the addresses as they are written, and opens nothing.
-func checkAddresses(listeners []listener) error {
+func checkAddresses(listeners []Listener) error {
 	var problems []error
 	for i, l := range listeners {
-		detail := config.FormatListen.Check(l.addr)
-		if detail == "" && l.loopback && !mailbox.IsLoopback(l.addr) {
+		detail := config.FormatListen.Check(l.Addr)
+		if detail == "" && l.Loopback && !mailbox.IsLoopback(l.Addr) {
 			detail = "not a loopback address: others could read what it shows"
 		}
 		for _, other := range listeners[:i] {
-			if detail == "" && config.SameListener(l.addr, other.addr) {
-				detail = "is also the address of " + other.name
+			if detail == "" && config.SameListener(l.Addr, other.Addr) {
+				detail = "is also the address of " + other.Name
 			}
 		}
 		if detail != "" {
-			problems = append(problems, &AddressError{Name: l.name, Addr: l.addr, Flag: l.flag, Detail: detail})
+			problems = append(problems, &AddressError{Name: l.Name, Addr: l.Addr, Flag: l.Flag, Detail: detail})
 		}
 	}
 	return errors.Join(problems...)
@@ -84,12 +84,12 @@ func checkAddresses(listeners []listener) error {
 
 // checkPorts opens every address once, all at a time so that one given twice is found too, and reports all that fail.
 // Another process may take a port between this and its use; the part that then fails names the port as well.
-func checkPorts(ctx context.Context, listeners []listener, byMake bool) error {
+func checkPorts(ctx context.Context, listeners []Listener, byMake bool) error {
 	var problems []error
 	for _, l := range listeners {
-		open, err := new(net.ListenConfig).Listen(ctx, "tcp", l.addr)
+		open, err := new(net.ListenConfig).Listen(ctx, "tcp", l.Addr)
 		if err != nil {
-			problems = append(problems, &PortError{Name: l.name, Addr: l.addr, Flag: l.flag, ByMake: byMake, Err: err})
+			problems = append(problems, &PortError{Name: l.Name, Addr: l.Addr, Flag: l.Flag, ByMake: byMake, Err: err})
 			continue
 		}
 		defer open.Close()

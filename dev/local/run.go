@@ -51,14 +51,11 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		h.run("start", func(context.Context) error { return err })
 	default:
 		log.InfoContext(ctx, "ready", "took", time.Since(began))
-		shown := summary{at: h.at, services: cfg.services(), dir: cfg.Dir, took: time.Since(began), colour: cfg.Colour}
-		shown.programs = cfg.Programs
+		shown := summary{at: h.at, programs: cfg.Programs, dir: cfg.Dir, took: time.Since(began), colour: cfg.Colour}
 		shown.write(cfg.Out)
 		cfg.Ready(h.at)
 	}
-	err = h.group.Wait()
-	err = errors.Join(err, h.removeOperators())
-	return err
+	return h.group.Wait()
 }
 
 // placeholderAPI stands for the address of the API until that listens: its port may be any free one.
@@ -71,7 +68,7 @@ const placeholderSecret = "0123456789abcdef0123456789abcdef"
 func checkSettings(cfg Config) error {
 	const database = "postgres://localhost/placeholder"
 	free := Config{Settings: cfg.Settings, Services: map[string]Listen{}}
-	free.Examples = cfg.Examples
+	free.Extra = cfg.Extra
 	for name := range cfg.Services {
 		free.Services[name] = Listen{}
 	}

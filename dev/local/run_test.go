@@ -3,6 +3,8 @@ package local_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -18,6 +20,8 @@ import (
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/services"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -107,11 +111,6 @@ func TestStack(t *testing.T) {
 	require.Contains(t, out, "curl -XPOST "+first.at.API()+`/v1/signups -H 'content-type: application/json' `+
 		`-d '{"email":"ada@example.org","name":"Ada"}'`)
 	require.Contains(t, out, "http://"+first.at.Mailbox)
-	require.Less(t, strings.Index(out, first.at.Console), strings.Index(out, first.at.API()), "it is the first line")
-	page, failed := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Head(first.at.Console)
-	require.NoError(t, failed)
-	require.NoError(t, page.Body.Close())
-	require.Len(t, page.Request.Response.Cookies(), 1, "its link signs in")
 	require.NotContains(t, out, "\x1b[", "no colours unless allowed")
 
 	err := local.Run(t.Context(), local.Config{Dir: dir})
@@ -280,4 +279,70 @@ func TestStartThatFails(t *testing.T) {
 // listens are the addresses of the two services that these tests look at.
 func listens(api, customer, notification string) map[string]local.Listen {
 	return map[string]local.Listen{"customer": {API: api, Admin: customer}, "notification": {Admin: notification}}
+}
+
+// A program can use the admin addresses before a service listens there, runs when all services are ready, and stops
+// before them.
+func TestPrograms(t *testing.T) {
+	t.Parallel()
+	admins := map[string]local.Listen{}
+	for _, name := range services.Names() {
+		admins[name] = local.Listen{Admin: testkit.ReservePort(t)}
+	}
+	var happened []string
+	note := func(what string) {
+		conn, err := net.Dial("tcp", admins["customer"].Admin)
+		if err == nil {
+			err = conn.Close()
+		}
+		happened = append(happened, fmt.Sprint(what, ", services listen: ", err == nil))
+	}
+	var early map[string]local.Listen
+	dir := folder(t)
+	r := start(t, local.Config{Dir: dir, Services: admins, Programs: []local.Program{{
+		Name: "page", Title: "Page",
+		Prepare: func(at local.Addresses) (func() error, error) {
+			note("prepared in " + at.Dir)
+			early = at.Services
+			return func() error {
+				note("undone")
+				return nil
+			}, nil
+		},
+		Run: func(ctx context.Context, at local.Addresses, _ *slog.Logger, ready func(string)) error {
+			note("running with " + at.Services["customer"].Admin)
+			ready("http://127.0.0.1:1/page")
+			<-ctx.Done()
+			note("stopped")
+			return nil
+		},
+	}}})
+	require.Equal(t, map[string]string{"page": "http://127.0.0.1:1/page"}, r.at.Programs)
+	require.Regexp(t, `Page +http://127.0.0.1:1/page\n`, r.out.String())
+	require.NoError(t, r.stop())
+	require.Equal(t, admins["notification"].Admin, early["notification"].Admin)
+	require.Equal(t, []string{
+		"prepared in " + dir + ", services listen: false",
+		"running with " + admins["customer"].Admin + ", services listen: true",
+		"stopped, services listen: true",
+		"undone, services listen: false",
+	}, happened)
+}
+
+func TestAProgramThatDoesNotStart(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("no paper")
+	for name, program := range map[string]local.Program{
+		"prepare": {Name: "page", Prepare: func(local.Addresses) (func() error, error) { return nil, broken }},
+		"run": {Name: "page", Run: func(context.Context, local.Addresses, *slog.Logger, func(string)) error {
+			return broken
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := local.Run(t.Context(), local.Config{Dir: folder(t), Programs: []local.Program{program}})
+			require.ErrorIs(t, err, broken)
+			require.ErrorContains(t, err, "page")
+		})
+	}
 }

@@ -48,7 +48,7 @@ func environment(name string, cfg Config, at Addresses, secret string) map[strin
 		"DATABASE_URL": at.Databases[name], "KAFKA_BROKERS": at.KafkaBrokers, "SMTP_ADDR": at.SMTP,
 		"HTTP_ADDR": cfg.Services[name].API, "ADMIN_ADDR": cfg.Services[name].Admin,
 		"ADMIN_TOKEN": at.AdminToken.Reveal(), "VERIFICATION_SECRET": secret,
-		"PUBLIC_URL": "http://" + reachable(at.API()),
+		"PUBLIC_URL": "http://" + Reachable(at.API()),
 	}
 }
 
@@ -93,8 +93,8 @@ func readSettings(cfg Config, owned map[string]string) (map[string]string, error
 	return settings, errors.Join(problems...)
 }
 
-// reachable turns an address that means every interface into one to connect to.
-func reachable(addr string) string {
+// Reachable turns an address that means every interface into one to connect to. It returns any other one as it is.
+func Reachable(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if ip := net.ParseIP(host); err == nil && (host == "" || (ip != nil && ip.IsUnspecified())) {
 		return net.JoinHostPort("127.0.0.1", port)

@@ -3,8 +3,8 @@ package local
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
-	"maps"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -64,7 +64,7 @@ func (h *stack) start(ctx context.Context) error {
 		}
 	}
 	h.at = parts.addresses(h.cfg)
-	h.at.AdminToken = newToken()
+	h.at.Dir, h.at.AdminToken = h.folder.path, newToken()
 	h.at.Services = map[string]Listen{services.Names()[0]: {API: placeholderAPI}}
 	instances, err := configure(h.cfg, h.at, secret)
 	if err != nil {
@@ -72,6 +72,11 @@ func (h *stack) start(ctx context.Context) error {
 	}
 	if err := h.prepare(ctx, instances); err != nil {
 		return err
+	}
+	if h.cfg.hasFixedAdmins() {
+		if err := h.preparePrograms(h.cfg.Services); err != nil {
+			return err
+		}
 	}
 
 	// Mails link to the API, so its port is known before the services behind it start.
@@ -88,38 +93,51 @@ func (h *stack) start(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := h.writeOperators(); err != nil {
-		return err
+	if !h.cfg.hasFixedAdmins() {
+		if err := h.preparePrograms(h.at.Services); err != nil {
+			return err
+		}
 	}
 	if err := h.awaitReady(ctx); err != nil {
 		return err
 	}
-	if err := h.runPrograms(ctx); err != nil {
-		return err
-	}
-	if err := h.runConsole(ctx); err != nil {
-		return err
+	return h.runPrograms(ctx)
+}
+
+// preparePrograms hands the services' addresses to the programs that wait for nothing else.
+func (h *stack) preparePrograms(services map[string]Listen) error {
+	at := h.at
+	at.Services = services
+	for _, p := range h.cfg.Programs {
+		if p.Prepare == nil {
+			continue
+		}
+		undo, err := p.Prepare(at)
+		if err != nil {
+			return fmt.Errorf("prepare %s: %w", p.Name, err)
+		}
+		h.group.OnStop(p.Name+" files", undo)
 	}
 	return nil
 }
 
-// runPrograms starts what stands beside the services. Each says where it is when it is ready.
+// runPrograms starts one program after the other.
 func (h *stack) runPrograms(ctx context.Context) error {
+	links := map[string]string{}
 	for _, p := range h.cfg.Programs {
-		at := h.at
-		at.Services = maps.Clone(at.Services) // it grows meanwhile
 		log, err := h.logs.logger(h.folder, p.Name)
 		if err != nil {
 			return err
 		}
-		err = h.runService(ctx, p.Name, log, func(ctx context.Context, host service.Host) error {
-			return p.Run(ctx, h.folder.file(p.Name), at, host)
+		at, ready := h.at, make(chan string, 1)
+		h.run(p.Name, func(ctx context.Context) error {
+			return p.Run(ctx, at, log, func(link string) { ready <- link })
 		})
-		if err != nil {
+		if links[p.Name], err = await(ctx, h, ready); err != nil {
 			return err
 		}
-		h.at.Programs = append(h.at.Programs, h.at.Services[p.Name].API)
 	}
+	h.at.Programs = links
 	return nil
 }
 
@@ -166,30 +184,31 @@ func (h *stack) runProcess(s eventing.Described, secret string) error {
 	return nil
 }
 
-// runInstance runs a service that logs as its settings say.
+// runInstance runs a service that logs as its settings say, and returns when it listens.
 func (h *stack) runInstance(ctx context.Context, name string, instance *eventing.Instance) error {
 	log, err := h.logs.loggerOf(h.folder, name, instance.Value("LOG_LEVEL"), instance.Value("LOG_FORMAT"))
 	if err != nil {
 		return err
 	}
-	return h.runService(ctx, name, log, instance.Run)
-}
-
-// runService starts a service in the group and returns when it listens.
-func (h *stack) runService(
-	ctx context.Context, name string, log *slog.Logger, run func(ctx context.Context, host service.Host) error,
-) error {
 	listening := make(chan service.Listening, 1)
 	h.run(name, func(ctx context.Context) error {
-		return run(ctx, service.Host{Log: log, Ready: func(at service.Listening) { listening <- at }})
+		return instance.Run(ctx, service.Host{Log: log, Ready: func(at service.Listening) { listening <- at }})
 	})
-	select {
-	case at := <-listening:
+	at, err := await(ctx, h, listening)
+	if err == nil {
 		h.at.Services[name] = Listen{API: at.API, Admin: at.Admin}
-		return nil
+	}
+	return err
+}
+
+// await returns the value with which a part reports that it is ready.
+func await[T any](ctx context.Context, h *stack, ready <-chan T) (value T, err error) {
+	select {
+	case value = <-ready:
+		return value, nil
 	case <-h.ended:
-		return errPartEnded
+		return value, errPartEnded
 	case <-ctx.Done():
-		return ctx.Err()
+		return value, ctx.Err()
 	}
 }

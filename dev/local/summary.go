@@ -5,14 +5,11 @@ import (
 	"io"
 	"strings"
 	"time"
-
-	"example.com/twinbox/internal/service/eventing"
 )
 
 // summary is what a start ends with.
 type summary struct {
 	at       Addresses
-	services []eventing.Described // that run
 	programs []Program
 	dir      string
 	took     time.Duration
@@ -30,7 +27,7 @@ func (s summary) write(out io.Writer) {
 	for _, row := range s.rows() {
 		fmt.Fprintf(&b, "  %s  %s\n", s.paint(dim, fmt.Sprintf("%-18s", row[0])), row[1])
 	}
-	fmt.Fprintf(&b, "\n  Sign up:\n\n    %s\n", s.paint(accent, fmt.Sprintf(curl, reachable(s.at.API()))))
+	fmt.Fprintf(&b, "\n  Sign up:\n\n    %s\n", s.paint(accent, fmt.Sprintf(curl, Reachable(s.at.API()))))
 	fmt.Fprintf(&b, "\n  The mail appears at %s within a moment.\n", "http://"+s.at.Mailbox)
 	b.WriteString("  Its link shows a button, and the button verifies the address.\n")
 	fmt.Fprintf(&b, "  %s\n\n", s.paint(dim, "Ctrl-C stops everything; the data stays for the next start."))
@@ -40,19 +37,23 @@ func (s summary) write(out io.Writer) {
 // rows are the addresses: those that people open first, then those that operate the system.
 func (s summary) rows() [][2]string {
 	var rows [][2]string
-	rows = append(rows, [2]string{"Console", s.at.Console})
-	for _, of := range s.services {
-		if api := s.at.Services[of.Name].API; api != "" {
-			rows = append(rows, [2]string{title(of.Name) + " API", "http://" + reachable(api)})
+	addPrograms := func(first bool) {
+		for _, p := range s.programs {
+			if p.First == first {
+				rows = append(rows, [2]string{p.Title, s.at.Programs[p.Name]})
+			}
+		}
+	}
+	addPrograms(true)
+	for _, name := range s.at.Names {
+		if api := s.at.Services[name].API; api != "" {
+			rows = append(rows, [2]string{title(name) + " API", "http://" + Reachable(api)})
 		}
 	}
 	rows = append(rows, [2]string{"Mailbox", "http://" + s.at.Mailbox})
-	for i, addr := range s.at.Programs {
-		rows = append(rows, [2]string{s.programs[i].Shows, "http://" + reachable(addr)})
-	}
-	for _, of := range s.services {
-		admin := s.at.Services[of.Name].Admin
-		rows = append(rows, [2]string{title(of.Name) + " admin", "http://" + reachable(admin) + "/readyz"})
+	addPrograms(false)
+	for _, name := range s.at.Names {
+		rows = append(rows, [2]string{title(name) + " admin", "http://" + Reachable(s.at.Services[name].Admin) + "/readyz"})
 	}
 	return append(rows, [2]string{"Kafka", s.at.KafkaBrokers}, [2]string{"SMTP", s.at.SMTP},
 		[2]string{"State and logs", s.dir})

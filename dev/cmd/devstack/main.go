@@ -1,6 +1,10 @@
 // Command devstack is package devstack as a program.
 package main
 
-import "example.com/twinbox/dev/devstack"
+import (
+	"os"
 
-func main() { devstack.Main() }
+	"example.com/twinbox/dev/devstack"
+)
+
+func main() { os.Exit(devstack.Main()) }

@@ -29,6 +29,7 @@ import (
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/local/broker"
 	"example.com/twinbox/dev/local/localtest"
+	"example.com/twinbox/dev/operations"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/test/testkit"
 )
@@ -98,6 +99,7 @@ func start(t *testing.T) *system {
 		ended <- local.Run(ctx, local.Config{
 			Dir: filepath.Join(localtest.Folder(t), "state"), KafkaBrokers: s.broker.Addr(),
 			Settings: append(localtest.Patient(), "INBOX_RETRY_MIN=10ms", "INBOX_RETRY_MAX=100ms", "SIGNUPS_PER_CLIENT=0"),
+			Programs: []local.Program{operations.Console("127.0.0.1:0")},
 			Ready:    func(at local.Addresses) { ready <- at },
 		})
 	}()
@@ -113,6 +115,9 @@ func start(t *testing.T) *system {
 	}
 	return s
 }
+
+// link is that of the console.
+func (s *system) link() string { return s.at.Programs["console"] }
 
 func (s *system) startKafka(t *testing.T) {
 	t.Helper()
@@ -283,10 +288,10 @@ func (p *tab) confirm(within, reason string) {
 func TestTheStoryOnThePage(t *testing.T) {
 	s := start(t)
 	p := open(t, 1440, 900, "light")
-	p.visit(s.at.Console)
+	p.visit(s.link())
 	p.await("#sentence", "All is well.")
 	p.await(`[data-kind="Inbox"]`, "customer.profile")
-	base, _, _ := strings.Cut(s.at.Console, "/session/")
+	base, _, _ := strings.Cut(s.link(), "/session/")
 
 	user := s.signUp(t, "ada@example.org")
 	for _, station := range []string{
@@ -346,14 +351,14 @@ var check string
 // themselves; and the keyboard alone is enough.
 func TestThePages(t *testing.T) {
 	s := start(t)
-	base, _, _ := strings.Cut(s.at.Console, "/session/")
+	base, _, _ := strings.Cut(s.link(), "/session/")
 	user, key := s.signUp(t, "ada@example.org"), uuid.Must(uuid.NewV7()).String()
 	p := open(t, 1440, 900, "light")
 	p.expected = "status of 403"
 	p.visit(base + "/audit")
 	p.await("h1", "Not signed in")
 	p.inspect("refused")
-	p.visit(s.at.Console)
+	p.visit(s.link())
 	s.produce(t, key, fmt.Sprintf(poison, key))
 	p.await(`[data-station="customer/Inbox/customer.profile"]`, "1 set aside")
 	s.operate(t, "dead-letters/1/edit", `{"by":"ada","reason":"a number","dry_run":false,"payload":"e30="}`)

@@ -1,4 +1,4 @@
-package devstack
+package operations_test
 
 import (
 	"bytes"
@@ -10,20 +10,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/devstack"
 	"example.com/twinbox/internal/service"
 )
 
 // TestMain lets the services of a demonstration be this program, too.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "serve" {
-		os.Exit(run(service.SignalContext(context.Background()), os.Args[1:], os.Stdout, os.Stderr))
+		os.Exit(devstack.Run(service.SignalContext(context.Background()), os.Args[1:], os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
 }
 
 // How long people sign up in TestDemo. 0: not at all, since a system that is broken in every way takes its time; the
 // campaigns of make test-long do it.
-var demoFor = flag.Duration("devstack.demo", 0, "play the demonstration for that time")
+var demoFor = flag.Duration("operations.demo", 0, "play the demonstration for that time")
 
 // Everything goes wrong that can be asked for, and nothing is lost.
 func TestDemo(t *testing.T) {
@@ -32,7 +33,7 @@ func TestDemo(t *testing.T) {
 		return
 	}
 	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), []string{"demo", "--for", demoFor.String(), "--outage", "1s"}, &stdout, &stderr)
+	code := devstack.Run(t.Context(), []string{"demo", "--for", demoFor.String(), "--outage", "1s"}, &stdout, &stderr)
 	out := strings.Join(strings.Fields(stdout.String()), " ") // its lines are broken where they are full
 	t.Log(stdout.String(), stderr.String())
 	require.Zero(t, code)
@@ -50,12 +51,12 @@ func TestADemosSettings(t *testing.T) {
 	for _, args := range [][]string{
 		{"--rate", "0"}, {"--rate", "1e6"}, {"--for", "1ms"}, {"--outage", "-1s"}, {"--inject", "rain"},
 	} {
-		code, stdout, stderr := invoke(t, append([]string{"demo"}, args...)...)
-		require.Equal(t, 2, code, args)
-		require.Empty(t, stdout, args)
-		require.Contains(t, stderr, args[0], args)
+		var stdout, stderr bytes.Buffer
+		require.Equal(t, 2, devstack.Run(t.Context(), append([]string{"demo"}, args...), &stdout, &stderr), args)
+		require.Empty(t, stdout.String(), args)
+		require.Contains(t, stderr.String(), args[0], args)
 	}
-	code, _, stderr := invoke(t, "serve", "none")
-	require.Equal(t, 2, code)
-	require.Contains(t, stderr, "there is no service none")
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, 2, devstack.Run(t.Context(), []string{"serve", "none"}, &stdout, &stderr))
+	require.Contains(t, stderr.String(), "there is no service none")
 }

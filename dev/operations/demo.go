@@ -1,4 +1,4 @@
-package devstack
+package operations
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/alecthomas/kong"
 
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/operations/demo"
@@ -48,7 +50,7 @@ var demoSettings = []string{
 }
 
 // Run runs the system and the demonstration on it.
-func (c *DemoCommand) Run(ctx context.Context, to streams) (err error) {
+func (c *DemoCommand) Run(ctx context.Context, to *kong.Context) (err error) {
 	if c.Rate <= 0 || c.Rate > demo.MaxRate || c.For < time.Second || c.Outage < 0 {
 		return &usageError{"--rate is above 0 and at most 1000, --for at least 1s, --outage not below 0"}
 	}
@@ -65,13 +67,13 @@ func (c *DemoCommand) Run(ctx context.Context, to streams) (err error) {
 	if err != nil {
 		return fmt.Errorf("make a folder: %w", err)
 	}
-	_, _ = fmt.Fprintln(to.err, "Starting PostgreSQL, Kafka, a mailbox, and each service as a process of its own ...")
+	_, _ = fmt.Fprintln(to.Stderr, "Starting PostgreSQL, Kafka, a mailbox, and each service as a process of its own ...")
 	err = c.run(ctx, to, local.Config{
 		Dir: filepath.Join(dir, "state"), PGBin: c.PGBin, FetchPostgres: c.FetchPostgres, Settings: demoSettings,
-		Faults: &local.Faults{Program: program},
+		Faults: &local.Faults{Program: program}, Programs: []local.Program{Console("127.0.0.1:0")},
 	})
 	if err != nil {
-		_, _ = fmt.Fprintln(to.err, "devstack: what is left of it, logs and data, is in", dir)
+		_, _ = fmt.Fprintln(to.Stderr, "devstack: what is left of it, logs and data, is in", dir)
 		return err
 	}
 	return os.RemoveAll(dir)
@@ -79,10 +81,10 @@ func (c *DemoCommand) Run(ctx context.Context, to streams) (err error) {
 
 // run runs the system until the demonstration is over. Ctrl-C ends the demonstration, which then still judges what it
 // has done, and so needs the system.
-func (c *DemoCommand) run(ctx context.Context, to streams, cfg local.Config) error {
+func (c *DemoCommand) run(ctx context.Context, to *kong.Context, cfg local.Config) error {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	shown := &early{out: to.err} // what goes wrong later is wanted, and in the files
+	shown := &early{out: to.Stderr} // what goes wrong later is wanted, and in the files
 	ready, ended, played := make(chan local.Addresses, 1), make(chan error, 1), make(chan error, 1)
 	cfg.Err, cfg.Ready = shown, func(at local.Addresses) { ready <- at }
 	go func() { ended <- local.Run(running, cfg) }()
@@ -105,8 +107,8 @@ func (c *DemoCommand) run(ctx context.Context, to streams, cfg local.Config) err
 	}
 }
 
-func (c *DemoCommand) play(ctx context.Context, to streams, at local.Addresses, faults *local.Faults) error {
-	cfg := demo.Config{Acted: "signed up", Rate: c.Rate, For: c.For, Out: to.out}
+func (c *DemoCommand) play(ctx context.Context, to *kong.Context, at local.Addresses, faults *local.Faults) error {
+	cfg := demo.Config{Acted: "signed up", Rate: c.Rate, For: c.For, Out: to.Stdout}
 	for _, name := range services.Names() {
 		s, err := client.New(name, at.Services[name].Admin, at.AdminToken.Reveal())
 		if err != nil {
@@ -118,7 +120,7 @@ func (c *DemoCommand) play(ctx context.Context, to streams, at local.Addresses, 
 	defer people.Close()
 	cfg.Act, cfg.Arrived = people.SignUp, people.HasProfile
 	cfg.Faults = c.faults(at, faults)
-	_, _ = fmt.Fprintf(to.out, "\n  Console  %s\n  Mailbox  http://%s\n\n", at.Console, at.Mailbox)
+	_, _ = fmt.Fprintf(to.Stdout, "\n  Console  %s\n  Mailbox  http://%s\n\n", at.Programs[consoleName], at.Mailbox)
 	return demo.Play(ctx, cfg)
 }
 
@@ -178,7 +180,7 @@ type ServeCommand struct {
 }
 
 // Run runs the service until it is told to stop, or the program that started it is gone.
-func (c *ServeCommand) Run(ctx context.Context, to streams) error {
+func (c *ServeCommand) Run(ctx context.Context, to *kong.Context) error {
 	ctx, stop := local.WithTool(ctx, true)
 	defer stop()
 	for _, s := range services.All() {
@@ -189,7 +191,7 @@ func (c *ServeCommand) Run(ctx context.Context, to streams) error {
 		if err != nil {
 			return err
 		}
-		log, err := service.NewLogger(to.err, instance.Value("LOG_LEVEL"), instance.Value("LOG_FORMAT"))
+		log, err := service.NewLogger(to.Stderr, instance.Value("LOG_LEVEL"), instance.Value("LOG_FORMAT"))
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package local
+package operations
 
 import (
 	"os"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/local"
 	"example.com/twinbox/internal/ops/admin/client"
 )
 
@@ -16,11 +17,11 @@ func TestOperatorsFile(t *testing.T) {
 	dir := t.TempDir()
 	_, err := client.ReadOperators(dir)
 	require.ErrorIs(t, err, os.ErrNotExist)
-	h := &stack{folder: &folder{path: dir}, at: Addresses{
-		Services:   map[string]Listen{"customer": {Admin: "[::]:8081"}, "notification": {Admin: "10.0.0.5:8082"}},
-		AdminToken: "t",
-	}}
-	require.NoError(t, h.writeOperators())
+	remove, err := writeOperators(local.Addresses{
+		Dir: dir, AdminToken: "t",
+		Services: map[string]local.Listen{"customer": {Admin: "[::]:8081"}, "notification": {Admin: "10.0.0.5:8082"}},
+	})
+	require.NoError(t, err)
 	o, err := client.ReadOperators(dir)
 	require.NoError(t, err)
 	require.Equal(t, client.Operators{
@@ -29,8 +30,8 @@ func TestOperatorsFile(t *testing.T) {
 	info, err := os.Stat(filepath.Join(dir, client.OperatorsFile))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-	require.NoError(t, h.removeOperators())
-	require.NoError(t, h.removeOperators(), "another process removed it")
+	require.NoError(t, remove())
+	require.NoError(t, remove(), "another process removed it")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, client.OperatorsFile), []byte(`{"token":"t"`), 0o600))
 	_, err = client.ReadOperators(dir)
 	require.Error(t, err)

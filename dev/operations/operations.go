@@ -1,0 +1,44 @@
+// Package operations adds the operations to a stack: the console, the file in which the operator's command finds the
+// services, and the demonstration.
+package operations
+
+import (
+	"context"
+	"log/slog"
+
+	"example.com/twinbox/dev/local"
+)
+
+type flags struct {
+	ConsoleAddr string `help:"Operators' page, loopback only." default:"127.0.0.1:8090"`
+}
+
+type commands struct {
+	Demo  DemoCommand  `cmd:"" help:"Run a system of its own, break it, and ask whether anything was lost."`
+	Serve ServeCommand `cmd:"" hidden:""`
+}
+
+// Extension adds the operations to devstack.
+func Extension() local.Extension {
+	flags := &flags{}
+	return local.Extension{
+		Flags: flags, Commands: &commands{},
+		Programs: func() []local.Program { return []local.Program{Console(flags.ConsoleAddr)} },
+	}
+}
+
+const consoleName = "console"
+
+// Console returns the program that serves the console at addr, host:port on loopback; port 0 takes a free one. Its link
+// signs in the first browser that opens it. It also writes the file for the operator's command, into the stack's
+// folder, and removes it when the stack stops.
+func Console(addr string) local.Program {
+	return local.Program{
+		Name: consoleName, Title: "Console", First: true,
+		Listeners: []local.Listener{{Name: "console", Flag: "console-addr", Addr: addr, Loopback: true}},
+		Prepare:   writeOperators,
+		Run: func(ctx context.Context, at local.Addresses, log *slog.Logger, ready func(string)) error {
+			return runConsole(ctx, addr, at, log, ready)
+		},
+	}
+}

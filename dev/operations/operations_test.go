@@ -1,0 +1,74 @@
+package operations_test
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/devstack"
+	"example.com/twinbox/dev/local/localtest"
+	"example.com/twinbox/internal/ops/admin/client"
+	"example.com/twinbox/internal/services"
+)
+
+// The console's link is the first line of the summary and signs in. While the system runs, the operator's command finds
+// it by its folder.
+func TestOperationsOfARunningSystem(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(localtest.Folder(t), "state")
+	args := []string{"run", "--dir", dir}
+	for _, name := range services.Names() {
+		args = append(args, "--service-addr", name+"=127.0.0.1:0", "--service-admin-addr", name+"=127.0.0.1:0")
+	}
+	for _, part := range []string{
+		"customer", "customer-admin", "notification-admin", "console", "mailbox", "smtp", "kafka",
+	} {
+		args = append(args, "--"+part+"-addr", "127.0.0.1:0")
+	}
+	for _, setting := range localtest.Patient() {
+		args = append(args, "--set", setting)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	out, stderr, code := make(screen), &strings.Builder{}, make(chan int, 1)
+	go func() { code <- devstack.Run(ctx, args, out, stderr) }()
+	var shown string
+	select {
+	case shown = <-out:
+	case <-code:
+		require.Fail(t, "it has ended", stderr)
+	}
+	link := regexp.MustCompile(`^\s+twinbox is ready after \S+\s+Console +(\S+)\n`).FindStringSubmatch(shown)
+	require.NotNil(t, link, shown)
+	page, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Head(link[1])
+	require.NoError(t, err)
+	require.NoError(t, page.Body.Close())
+	require.Len(t, page.Request.Response.Cookies(), 1, "its link signs in")
+	operators, err := client.ReadOperators(dir)
+	require.NoError(t, err)
+	require.ElementsMatch(t, services.Names(), slices.Collect(maps.Keys(operators.Services)))
+	for _, addr := range operators.Services {
+		require.Contains(t, shown, addr)
+	}
+	stop()
+	require.Zero(t, <-code, stderr)
+	_, err = client.ReadOperators(dir)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.Empty(t, stderr)
+}
+
+// screen passes on the summary, which is written as a whole.
+type screen chan string
+
+func (s screen) Write(p []byte) (int, error) {
+	s <- string(p)
+	return len(p), nil
+}

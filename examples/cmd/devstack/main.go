@@ -1,0 +1,11 @@
+// Command devstack is dev's devstack with the examples.
+package main
+
+import (
+	"os"
+
+	"example.com/twinbox/dev/devstack"
+	examples "example.com/twinbox/examples/devstack"
+)
+
+func main() { os.Exit(devstack.Main(examples.Extension())) }

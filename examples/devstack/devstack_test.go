@@ -1,0 +1,85 @@
+package devstack_test
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/devstack"
+	"example.com/twinbox/dev/local/localtest"
+	examples "example.com/twinbox/examples/devstack"
+	"example.com/twinbox/examples/services"
+)
+
+// arguments run the examples on free ports.
+func arguments(dir string) []string {
+	args := []string{"run", "--examples", "--dir", filepath.Join(dir, "state")}
+	for _, name := range services.Names() {
+		args = append(args, "--service-addr", name+"=127.0.0.1:0", "--service-admin-addr", name+"=127.0.0.1:0")
+	}
+	for _, part := range []string{
+		"customer", "customer-admin", "notification-admin", "mailbox", "smtp", "kafka", "forwarder", "forwarder-admin", "nats",
+	} {
+		args = append(args, "--"+part+"-addr", "127.0.0.1:0")
+	}
+	return args
+}
+
+// Each example listens where its own program would, and its API's address is chosen by its name. The advice can be
+// pasted.
+func TestAnExamplesBusyPort(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, taken.Close()) }()
+	var stderr bytes.Buffer
+	args := append(arguments(t.TempDir()), "--service-addr", "order="+taken.Addr().String())
+	require.Equal(t, 1, devstack.Run(t.Context(), args, &bytes.Buffer{}, &stderr, examples.Extension()))
+	require.Contains(t, stderr.String(), "Order API: "+taken.Addr().String()+" is in use; choose another with "+
+		"--service-addr=order=127.0.0.1:0 or TWINBOX_SERVICE_ADDR=order=127.0.0.1:0")
+}
+
+// Without --examples none of them runs.
+func TestExamplesAreAskedFor(t *testing.T) {
+	t.Parallel()
+	extension := examples.Extension()
+	require.Empty(t, extension.Services())
+	require.Empty(t, extension.Programs())
+}
+
+// The whole way through the command line, once: up, summary, down.
+func TestRun(t *testing.T) {
+	t.Setenv("TWINBOX_CONSOLE_ADDR", "127.0.0.1:0") // of the operations, where they are
+	args := arguments(localtest.Folder(t))
+	for _, setting := range localtest.Patient() {
+		args = append(args, "--set", setting)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	out := &untilSummary{done: cancel}
+	var stderr bytes.Buffer
+	require.Equal(t, 0, devstack.Run(ctx, args, out, &stderr, examples.Extension()), stderr.String())
+	for _, line := range []string{"Order API", "Payments admin", "Ledger API", "Forwarded"} {
+		require.Contains(t, out.text.String(), line)
+	}
+	require.Empty(t, stderr.String())
+}
+
+// untilSummary ends the run when the summary is complete.
+type untilSummary struct {
+	text strings.Builder
+	done func()
+}
+
+func (u *untilSummary) Write(p []byte) (int, error) {
+	u.text.Write(p)
+	if strings.Contains(u.text.String(), "Ctrl-C") {
+		u.done()
+	}
+	return len(p), nil
+}

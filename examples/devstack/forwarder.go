@@ -1,0 +1,52 @@
+package devstack
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+
+	"example.com/twinbox/dev/local"
+	"example.com/twinbox/examples/forwarder"
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/test/natsserver"
+)
+
+const forwarderName = "forwarder"
+
+// newForwarder returns the example that is no service: the forwarder, with a NATS server and a receiver of its own.
+func newForwarder(flags *flags) local.Program {
+	return local.Program{
+		Name: forwarderName, Title: "Forwarded",
+		Listeners: []local.Listener{
+			{Name: "forwarder's receiver", Flag: "forwarder-addr", Addr: flags.ForwarderAddr},
+			{Name: "forwarder admin", Flag: "forwarder-admin-addr", Addr: flags.ForwarderAdminAddr},
+			{Name: "NATS", Flag: "nats-addr", Addr: flags.NATSAddr},
+		},
+		Run: func(ctx context.Context, at local.Addresses, log *slog.Logger, ready func(string)) error {
+			return forward(ctx, flags, at, service.Host{Log: log, Ready: func(bound service.Listening) {
+				ready("http://" + local.Reachable(bound.API))
+			}})
+		},
+	}
+}
+
+// forward runs the forwarder from the configuration that its program would read.
+func forward(ctx context.Context, flags *flags, at local.Addresses, host service.Host) (err error) {
+	server, err := natsserver.Start(ctx, natsserver.Config{
+		Addr: flags.NATSAddr, Dir: filepath.Join(at.Dir, forwarderName, "nats"), Log: host.Log,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.Close()) }()
+	var cfg forwarder.Config
+	if err := config.Load([]string{
+		"ADMIN_ADDR=" + flags.ForwarderAdminAddr, "RECEIVER_ADDR=" + flags.ForwarderAddr, "NATS_URL=" + server.URL(),
+		"KAFKA_BROKERS=" + at.KafkaBrokers, "FORWARD_INSTANCE=make-run", "SHUTDOWN_TIMEOUT=15s",
+	}, &cfg); err != nil {
+		return err
+	}
+	return forwarder.Run(ctx, cfg, host)
+}

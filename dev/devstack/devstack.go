@@ -23,6 +23,7 @@ import (
 type Commands struct {
 	Run   RunCommand   `cmd:"" help:"Run the whole system: services, PostgreSQL, Kafka broker, mailbox."`
 	Kafka KafkaCommand `cmd:"" help:"Run a real Apache Kafka, one node, until it is stopped. Needs java and, once, mvn."`
+	Reset ResetCommand `cmd:"" help:"Throw away all local data, unless a system runs on it."`
 
 	Extensions kong.Plugins `embed:""`
 }

@@ -1,4 +1,4 @@
-package main
+package devstack
 
 import (
 	"fmt"
@@ -24,11 +24,14 @@ func TestResetLeavesARunningSystemAlone(t *testing.T) {
 			lock, err := filelock.Take(filepath.Join(dir, name))
 			require.NoError(t, err)
 
-			require.ErrorContains(t, reset(dir), fmt.Sprintf("process %d runs on", os.Getpid()))
+			code, _, stderr := invoke(t, "reset", dir)
+			require.Equal(t, 1, code)
+			require.Contains(t, stderr, fmt.Sprintf("process %d runs on", os.Getpid()))
 			require.FileExists(t, kept)
 
 			require.NoError(t, lock.Release())
-			require.NoError(t, reset(dir), "a lock left behind is none")
+			code, _, stderr = invoke(t, "reset", dir)
+			require.Zero(t, code, stderr)
 			require.NoDirExists(t, dir)
 		})
 	}
@@ -36,5 +39,6 @@ func TestResetLeavesARunningSystemAlone(t *testing.T) {
 
 func TestResetOfNothing(t *testing.T) {
 	t.Parallel()
-	require.NoError(t, reset(filepath.Join(t.TempDir(), "none")))
+	code, _, stderr := invoke(t, "reset", filepath.Join(t.TempDir(), "none"))
+	require.Zero(t, code, stderr)
 }

@@ -1,0 +1,42 @@
+package devstack
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"example.com/twinbox/dev/local/filelock"
+)
+
+// ResetCommand is "devstack reset".
+type ResetCommand struct {
+	Dir string `arg:"" optional:"" help:"Folder of all state." default:".twinbox"`
+}
+
+// locks are the files that make run and make kafka lock in the folder. The kernel frees them with the process, so a
+// lock that is held means that a system runs.
+var locks = []string{"lock", filepath.Join("kafka-real", "lock")}
+
+// Run removes the folder while it holds the locks, so that no system starts on a half of it.
+func (c *ResetCommand) Run() error {
+	for _, name := range locks {
+		path := filepath.Join(c.Dir, name)
+		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+			continue // never used
+		}
+		lock, err := filelock.Take(path)
+		if held, is := errors.AsType[*filelock.HeldError](err); is {
+			return fmt.Errorf("process %d runs on %s: stop it first (Ctrl-C where it runs, or kill %d); nothing was removed",
+				held.PID, filepath.Dir(path), held.PID)
+		}
+		if err != nil {
+			return fmt.Errorf("reset %s: %w", c.Dir, err)
+		}
+		defer func() { _ = lock.Release() }() // its file is gone by then
+	}
+	if err := os.RemoveAll(c.Dir); err != nil {
+		return fmt.Errorf("reset %s: %w", c.Dir, err)
+	}
+	return nil
+}

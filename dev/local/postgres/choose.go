@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,6 +22,10 @@ func chooseBinaries(ctx context.Context, cfg Config) (string, error) {
 		// A search that was broken off is no verdict on what is installed: a program killed while it was asked for its
 		// version looks like one that does not work.
 		return "", fmt.Errorf("find PostgreSQL: %w", context.Cause(ctx))
+	}
+	if errors.Is(err, binaries.ErrVersion) && opts.Major != "" {
+		err = fmt.Errorf("%w; install PostgreSQL %s, name the folder of its initdb and postgres (PG_BIN), or throw the data "+
+			"away (make reset)", err, opts.Major)
 	}
 	return dir, err
 }

@@ -149,6 +149,7 @@ func TestStartThatFails(t *testing.T) {
 		_, err := postgres.Start(t.Context(), postgres.Config{Dir: dir})
 		require.ErrorIs(t, err, binaries.ErrVersion)
 		require.ErrorContains(t, err, "need 9")
+		require.ErrorContains(t, err, "install PostgreSQL 9")
 	})
 	t.Run("no binaries in the folder", func(t *testing.T) {
 		t.Parallel()

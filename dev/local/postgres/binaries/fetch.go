@@ -41,7 +41,10 @@ func fetch(ctx context.Context, opts Options) (string, error) {
 	}
 	b, known := builds[platform()]
 	if !known {
-		return "", fmt.Errorf("%w (there is nothing to fetch for %s)", ErrNotFound, platform())
+		return "", fmt.Errorf("%w (there is nothing to fetch for %s)", notFound(), platform())
+	}
+	if hasMusl("/") {
+		return "", fmt.Errorf("%w (what could be fetched needs glibc, and this system has musl)", notFound())
 	}
 	if err := os.MkdirAll(opts.CacheDir, 0o755); err != nil {
 		return "", fmt.Errorf("create cache folder: %w", err)
@@ -60,7 +63,7 @@ func fetch(ctx context.Context, opts Options) (string, error) {
 func tryClients(ctx context.Context, b build, place string, opts Options) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, fetchTimeout, fmt.Errorf("took longer than %s", fetchTimeout))
 	defer cancel()
-	problems := []error{ErrNotFound}
+	problems := []error{notFound()}
 	for _, c := range opts.clients {
 		if !c.present() {
 			continue

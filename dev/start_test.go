@@ -1,220 +1,180 @@
 package dev_test
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// machine is a machine on which start.sh runs: the programs of its PATH are scripts, beside those that POSIX has.
+// machine runs start.sh in a tree of its own. The programs in its PATH are scripts, except for those that every system
+// has.
 type machine struct {
-	bin string
-	env map[string]string
+	bin, root string
+	home      string
 }
 
-// everySystemHas are the programs that start.sh may use without a look.
-var everySystemHas = []string{
-	"sh", "sed", "awk", "df", "dirname", "readlink", "grep", "cat", "getconf", "rm", "mkdir",
-}
+// goProgram is a Go that compiles everything to a devstack that prints its arguments.
+const goProgram = `case $1 in
+version) echo go version go1.26.0 linux/amd64 ;;
+env) echo "$HOME/$2" ;;
+build) shift; echo "compiles $*"; mkdir -p bin; printf '#!/bin/sh\necho "devstack $*"\n' >bin/devstack; chmod +x bin/devstack ;;
+esac`
 
-// newMachine is a bare Linux with Go: no PostgreSQL, no npm, no Maven, no Docker.
+// newMachine is a bare Linux with Go: no Docker.
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	m := &machine{bin: t.TempDir(), env: map[string]string{
-		"HOME": t.TempDir(), "POSTGRES_PLACES": "", "MUSL": "", "npm_config_registry": "https://registry.example.org",
-	}}
-	for _, name := range everySystemHas {
+	m := &machine{bin: t.TempDir(), root: t.TempDir(), home: t.TempDir()}
+	for _, name := range []string{"sh", "sed", "awk", "df", "dirname", "mkdir", "chmod"} {
 		path, err := exec.LookPath(name)
 		require.NoError(t, err)
 		require.NoError(t, os.Symlink(path, filepath.Join(m.bin, name)))
 	}
-	m.has(t, "go", `case $1 in version) echo go version go1.26.0 linux/amd64;; *) echo "go $*"; exit 9;; esac`)
-	m.has(t, "uname", `case $1 in -s) echo Linux;; *) echo x86_64;; esac`)
-	m.has(t, "id", `case $1 in -u) echo 1000;; *) echo ada;; esac`)
-	m.has(t, "apt-get", "")
-	m.has(t, "curl", "exit 0")
+	script, err := os.ReadFile("start.sh")
+	require.NoError(t, err)
+	m.file(t, "dev/start.sh", string(script))
+	m.file(t, "go.mod", "module example.org/copy\n\ngo 1.26.0\n")
+	m.has(t, "go", goProgram)
+	m.has(t, "id", "echo ada")
 	return m
 }
 
+// file writes a file of the tree.
+func (m *machine) file(t *testing.T, name, content string) {
+	t.Helper()
+	path := filepath.Join(m.root, name)
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+}
+
+// has puts a program into the PATH, in place of the one that was there.
 func (m *machine) has(t *testing.T, name, does string) {
 	t.Helper()
-	require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(m.bin, name)), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(m.bin, name), []byte("#!/bin/sh\n"+does+"\n"), 0o755))
+	path := filepath.Join(m.bin, name)
+	require.NoError(t, os.RemoveAll(path))
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+does+"\n"), 0o755))
 }
 
-func (m *machine) lacks(t *testing.T, name string) {
+// start runs the script and returns its output.
+func (m *machine) start(t *testing.T, args ...string) (output string, err error) {
 	t.Helper()
-	require.NoError(t, os.Remove(filepath.Join(m.bin, name)))
+	script := filepath.Join(m.root, "dev", "start.sh")
+	cmd := exec.CommandContext(t.Context(), filepath.Join(m.bin, "sh"), append([]string{script}, args...)...)
+	cmd.Env = []string{"PATH=" + m.bin, "HOME=" + m.home}
+	out, err := cmd.CombinedOutput()
+	return string(out), err
 }
 
-// postgres installs that version.
-func (m *machine) postgres(t *testing.T, version string) {
-	t.Helper()
-	m.has(t, "initdb", "")
-	m.has(t, "postgres", "echo 'postgres (PostgreSQL) "+version+"'")
-}
-
-// start runs the script and gives what it says. It never comes to a compilation: this machine's go only knows its
-// version, so a check that lets everything pass ends with what go was asked.
-func (m *machine) start(t *testing.T, args ...string) string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), filepath.Join(m.bin, "sh"), append([]string{"start.sh"}, args...)...)
-	cmd.Env = []string{"PATH=" + m.bin}
-	for name, value := range m.env {
-		cmd.Env = append(cmd.Env, name+"="+value)
-	}
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
-	require.Error(t, cmd.Run(), said.String())
-	return said.String()
-}
-
-func TestWhatIsMissingIsSaidWithTheRemedy(t *testing.T) {
+func TestWhatIsMissingIsReportedWithTheRemedy(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		args  []string
-		setup func(t *testing.T, m *machine)
-		want  []string
+		command string
+		setup   func(t *testing.T, m *machine)
+		want    []string
 	}{
 		"no Go": {
-			[]string{"run"},
-			func(t *testing.T, m *machine) { m.lacks(t, "go") },
-			[]string{"Go is needed", "go.dev/dl", "sudo apt-get install -y golang"},
+			"run", func(t *testing.T, m *machine) { require.NoError(t, os.Remove(filepath.Join(m.bin, "go"))) },
+			[]string{"Go is needed", "go.dev/dl"},
 		},
-		"an old Go": {[]string{"run"}, func(t *testing.T, m *machine) {
-			m.has(t, "go", "echo go version go1.19.8 linux/amd64")
-		}, []string{"go1.19.8 linux/amd64 is too old", "1.21 is the least"}},
-		"no PostgreSQL, no network": {
-			[]string{"run"},
-			func(t *testing.T, m *machine) { m.has(t, "curl", "exit 6") },
-			[]string{
-				"PostgreSQL 15 or later is needed (found: none)", "https://registry.example.org does not answer", "HTTPS_PROXY",
-				"sudo apt-get install -y postgresql", "PG_BIN=",
-			},
+		"an old Go": {
+			"run", func(t *testing.T, m *machine) { m.has(t, "go", "echo go version go1.19.8 linux/amd64") },
+			[]string{"go1.19.8 linux/amd64 is too old", "1.21 is the least, 1.26.0 is what"},
 		},
-		"an old PostgreSQL, no network": {[]string{"run"}, func(t *testing.T, m *machine) {
-			m.has(t, "curl", "exit 6")
-			m.postgres(t, "13.14")
-		}, []string{"needed (found: 13)"}},
-		"no PostgreSQL, musl": {[]string{"run"}, func(t *testing.T, m *machine) {
-			m.env["MUSL"] = m.bin
-			m.lacks(t, "apt-get")
-			m.has(t, "apk", "")
-		}, []string{"this system has musl", "sudo apk add postgresql"}},
-		"no PostgreSQL, an unknown platform": {[]string{"run"}, func(t *testing.T, m *machine) {
-			m.has(t, "uname", `case $1 in -s) echo FreeBSD;; *) echo riscv64;; esac`)
-		}, []string{"no package for FreeBSD on riscv64"}},
 		"no HOME": {
-			[]string{"run"},
-			func(t *testing.T, m *machine) { m.env["HOME"] = "" },
+			"run", func(_ *testing.T, m *machine) { m.home = "" },
 			[]string{"HOME is not set", "HOME=/some/folder make run"},
 		},
-		"no Java": {
-			[]string{"kafka"},
-			func(*testing.T, *machine) {},
-			[]string{"Java 17 or later is needed (found: none)", "apt-get install -y default-jre-headless"},
+		"too little room": {
+			"run", func(t *testing.T, m *machine) {
+				m.has(t, "df", "echo Filesystem 1024-blocks Used Available; echo /dev/x 100 90 10240")
+			},
+			[]string{"Too little room: this start needs about 200 MB", "has 10 MB left"},
 		},
-		"an old Java": {[]string{"kafka"}, func(t *testing.T, m *machine) {
-			m.has(t, "java", `echo 'openjdk version "11.0.2" 2019-01-15' >&2`)
-		}, []string{"found: 11"}},
-		"no Maven": {[]string{"kafka"}, func(t *testing.T, m *machine) {
-			m.has(t, "java", `echo 'openjdk version "21.0.2" 2024-01-15' >&2`)
-		}, []string{"Maven is needed to fetch Apache Kafka", "apt-get install -y maven"}},
+		"a cache that cannot be written": {
+			"run", func(t *testing.T, m *machine) {
+				require.NoError(t, os.WriteFile(filepath.Join(m.home, "GOCACHE"), nil, 0o600))
+			},
+			[]string{"GOCACHE cannot be written"},
+		},
+		"a package that cannot be fetched": {
+			"run", func(t *testing.T, m *machine) {
+				m.has(t, "go", "case $1 in build) exit 1 ;; esac\n"+goProgram)
+			},
+			[]string{"Packages come from GOPROXY: "},
+		},
 		"no Docker": {
-			[]string{"containers"},
-			func(*testing.T, *machine) {},
-			[]string{"needs Docker", "make run needs none"},
+			"containers", func(*testing.T, *machine) {}, []string{"needs Docker", "make run needs none"},
 		},
-		"no compose plugin": {[]string{"containers"}, func(t *testing.T, m *machine) {
-			m.has(t, "docker", `echo "docker: unknown command: docker $1"; exit 1`)
-		}, []string{"its compose plugin is not", "docker-compose-v2", "docker-compose-plugin"}},
-		"no buildx plugin": {[]string{"containers"}, func(t *testing.T, m *machine) {
-			m.has(t, "docker", `[ "$1" = compose ]`)
-		}, []string{"its buildx plugin is not", "docker-buildx"}},
-		"no daemon": {[]string{"containers"}, func(t *testing.T, m *machine) {
-			m.has(t, "docker", `[ "$2" = version ] || { echo "Cannot connect to the Docker daemon"; exit 1; }`)
-		}, []string{"Docker does not answer", "start it"}},
-		"no right to Docker": {[]string{"containers"}, func(t *testing.T, m *machine) {
-			m.has(t, "docker", `[ "$2" = version ] || { echo "permission denied while trying to connect"; exit 1; }`)
-		}, []string{"does not let ada in", "usermod"}},
-		"an old Docker": {[]string{"containers"}, func(t *testing.T, m *machine) {
-			m.has(t, "docker", `[ "$2" = version ] || echo 24.0.7`)
-		}, []string{"Docker 24.0.7 is too old"}},
-		"too little room": {[]string{"run"}, func(t *testing.T, m *machine) {
-			m.postgres(t, "18.4")
-			m.lacks(t, "df")
-			m.has(t, "df", "echo Filesystem 1024-blocks Used Available; echo /dev/x 100 90 10240")
-			m.has(t, "go", `case $1 in version) echo go version go1.26.0;; env) echo "$HOME/$2";; esac`)
-		}, []string{"Too little room: a first start needs about 200 MB", "has 10 MB left"}},
+		"no compose plugin": {
+			"containers", func(t *testing.T, m *machine) {
+				m.has(t, "docker", `echo "docker: unknown command: docker $1"; exit 1`)
+			},
+			[]string{"its compose plugin is not", "docker-compose-v2", "docker-compose-plugin"},
+		},
+		"no buildx plugin": {
+			"containers", func(t *testing.T, m *machine) { m.has(t, "docker", `[ "$1" = compose ]`) },
+			[]string{"its buildx plugin is not", "docker-buildx"},
+		},
+		"no daemon": {
+			"containers", func(t *testing.T, m *machine) {
+				m.has(t, "docker", `[ "$2" = version ] || { echo "Cannot connect to the Docker daemon"; exit 1; }`)
+			},
+			[]string{"Docker does not answer", "start it"},
+		},
+		"no right to Docker": {
+			"containers", func(t *testing.T, m *machine) {
+				m.has(t, "docker", `[ "$2" = version ] || { echo "permission denied while trying to connect"; exit 1; }`)
+			},
+			[]string{"does not let ada in", "usermod"},
+		},
+		"an old Docker": {
+			"containers", func(t *testing.T, m *machine) { m.has(t, "docker", `[ "$2" = version ] || echo 24.0.7`) },
+			[]string{"Docker 24.0.7 is too old"},
+		},
+		"no such command": {
+			"walk", func(*testing.T, *machine) {}, []string{"usage:"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := newMachine(t)
 			test.setup(t, m)
-			said := m.start(t, test.args...)
+			said, err := m.start(t, test.command)
+			require.Error(t, err, said)
 			for _, want := range test.want {
 				require.Contains(t, said, want)
 			}
-			require.NotContains(t, said, "go list", "nothing is compiled before everything is there")
+			require.NotContains(t, said, "devstack run")
 		})
 	}
 }
 
-func TestWhatIsThereIsEnough(t *testing.T) {
+// The program gets the flags. A first start announces that it takes a while; only --examples compiles the examples.
+func TestStart(t *testing.T) {
 	t.Parallel()
-	for name, setup := range map[string]func(t *testing.T, m *machine){
-		"PostgreSQL in PATH": func(t *testing.T, m *machine) { m.postgres(t, "15.2") },
-		"PostgreSQL elsewhere": func(t *testing.T, m *machine) {
-			m.postgres(t, "13.2")
-			other := &machine{bin: t.TempDir()}
-			other.postgres(t, "17.1")
-			m.env["POSTGRES_PLACES"] = other.bin
-		},
-		"PostgreSQL that was fetched": func(t *testing.T, m *machine) {
-			m.has(t, "curl", "exit 6")
-			fetched := &machine{bin: filepath.Join(m.env["HOME"], ".cache/twinbox/postgresql-18.4.0-linux-amd64/bin")}
-			fetched.postgres(t, "18.4")
-		},
-		"a folder that is named": func(t *testing.T, m *machine) {
-			m.has(t, "curl", "exit 6")
-			m.env["PG_BIN"] = "/somewhere"
-		},
-		"npm, with a mirror of its own": func(t *testing.T, m *machine) {
-			m.has(t, "curl", "exit 6")
-			m.has(t, "npm", "")
-		},
-		"a network": func(*testing.T, *machine) {},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := newMachine(t)
-			setup(t, m)
-			said := m.start(t, "run")
-			require.NotContains(t, said, "is needed", "it came as far as compiling")
-			require.NotContains(t, said, "not set")
-		})
-	}
+	m := newMachine(t)
+	said, err := m.start(t, "run", "--examples", "--set", "A=b c")
+	require.NoError(t, err, said)
+	require.Equal(t, "Compiling, once: a minute or two. Later starts take seconds.\n"+
+		"compiles -v -o bin/ ./dev/cmd/devstack\ndevstack run --by-make --examples --set A=b c\n", said,
+		"without the folder the program refuses the flag")
+	m.file(t, "cmd/twinbox/main.go", "")
+	m.file(t, "examples/cmd/devstack/main.go", "")
+	said, err = m.start(t, "run", "--examples")
+	require.NoError(t, err, said)
+	require.Equal(t, "compiles -v -o bin/ ./examples/cmd/devstack ./cmd/twinbox\ndevstack run --by-make --examples\n", said)
+	said, err = m.start(t, "demo")
+	require.NoError(t, err, said)
+	require.Equal(t, "compiles -v -o bin/ ./dev/cmd/devstack ./cmd/twinbox\ndevstack demo --by-make\n", said)
 }
 
-// The script cannot read the list that the program has.
-func TestTheSamePlacesAsInTheProgram(t *testing.T) {
+func TestContainersNeedNothingMore(t *testing.T) {
 	t.Parallel()
-	program, err := os.ReadFile("local/postgres/binaries/find.go")
+	m := newMachine(t)
+	m.has(t, "docker", "echo 27.1")
+	said, err := m.start(t, "containers")
 	require.NoError(t, err)
-	_, list, found := strings.Cut(string(program), "var places = []string{")
-	require.True(t, found)
-	list, _, _ = strings.Cut(list, "\n}")
-	script, err := os.ReadFile("start.sh")
-	require.NoError(t, err)
-	places := regexp.MustCompile(`"([^"]+)"`).FindAllStringSubmatch(list, -1)
-	require.NotEmpty(t, places)
-	for _, place := range places {
-		require.Contains(t, string(script), place[1])
-	}
+	require.Empty(t, said)
 }

@@ -32,10 +32,10 @@ help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## the whole system in one process, without Docker; Ctrl-C stops it, .twinbox/ keeps its data
-	@export GO="$(GO)"; exec sh dev/tools/start/start.sh run $(ARGS)
+	@export GO="$(GO)"; exec sh dev/start.sh run $(ARGS)
 
 demo: ## a system of its own: people sign up, services are killed, Kafka and PostgreSQL go away; ends with a verdict
-	@export GO="$(GO)"; exec sh dev/tools/start/start.sh demo $(ARGS)
+	@export GO="$(GO)"; exec sh dev/start.sh demo $(ARGS)
 
 up: ## the whole system in containers; WITH="examples observability" adds these
 	@export COMPOSE="$(COMPOSE)" WITH="$(WITH)"; exec sh deploy/containers.sh up
@@ -44,7 +44,7 @@ down: ## stop the containers; their data stays
 	@export COMPOSE="$(COMPOSE)"; exec sh deploy/containers.sh down
 
 reset: ## delete all local data: .twinbox/ and the containers' volumes; refused while either runs
-	@export COMPOSE="$(COMPOSE)"; sh deploy/containers.sh stopped && $(GO) run ./dev/tools/reset && \
+	@export COMPOSE="$(COMPOSE)"; sh deploy/containers.sh stopped && $(GO) run ./dev/cmd/devstack reset && \
 		sh deploy/containers.sh reset
 
 build: ## every program of cmd/, in bin/
@@ -54,7 +54,8 @@ test: ## every test: real PostgreSQL, the Kafka protocol in process, nothing to 
 	@$(GO_TEST) -timeout 10m ./...
 
 test-kafka: ## the Kafka, verify, relay and end-to-end tests on a real Apache Kafka, started without Docker
-	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -p 1 -timeout 10m ./internal/kafka/... ./internal/verify/... ./test/e2e
+	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -p 1 -timeout 10m \
+		$(patsubst %,./%/...,$(wildcard internal/kafka internal/verify test/e2e))
 	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -timeout 5m -run ToAnyBroker ./internal/outbox/relay
 
 test-long: ## campaigns: chaos, random schedules, a death around every statement, churn, outages, poison
@@ -62,14 +63,14 @@ test-long: ## campaigns: chaos, random schedules, a death around every statement
 		-rapid.checks=$(CHECKS) -outbox.figures=10s
 	@$(GO_TEST) -count=1 -timeout 30m ./internal/outbox/relay -run 'Chaos|LongOutage|AnyStatement' \
 		-outbox.chaos=$(CHAOS) -outbox.outage=$(OUTAGE) -outbox.statements=$(STATEMENTS)
-	@$(GO_TEST) -count=1 -timeout 10m ./internal/verify -run 'Moves' -verify.runs=$(RUNS)
+	@$(if $(wildcard internal/verify),$(GO_TEST) -count=1 -timeout 10m ./internal/verify -run 'Moves' -verify.runs=$(RUNS))
 	@$(GO_TEST) -count=1 -timeout 10m ./internal/inbox -run 'AnyStatement|FoundByHalving' \
 		-inbox.statements=$(STATEMENTS) -inbox.matrix
 	@$(GO_TEST) -count=1 -timeout 10m ./internal/service/eventing -run 'Churn|Zombie' -eventing.churn=$(CHURN)
 	@$(GO_TEST) -count=1 -timeout 10m ./test/e2e -run 'IsAway' -v -e2e.outage=$(OUTAGE)
 	@$(GO_TEST) -count=1 -timeout 10m -parallel 1 ./test/e2e -run 'IsAway' -v -e2e.outages=$(OUTAGES)
 	@$(GO_TEST) -count=1 -timeout 10m ./test/e2e -run 'PoisonUnderLoad' -v -e2e.poison=$(POISON)
-	@$(GO_TEST) -count=1 -timeout 10m ./dev/cmd/devstack -run 'Demo' -v -devstack.demo=20s
+	@$(if $(wildcard dev/operations),$(GO_TEST) -count=1 -timeout 10m ./dev/operations -run 'Demo' -v -operations.demo=20s)
 
 test-console: ## the console in a real Chromium; ARGS=-screenshot=$PWD/docs/console.png makes the README's picture
 	@$(GO) test -count=1 -timeout 10m -tags console ./internal/ops/console/chromium $(ARGS)

@@ -48,8 +48,9 @@ func (l *ourLine) proved(ctx context.Context) error {
 
 // verdict is about all there is: nothing waits for a relay, and what was handled is committed.
 func (n *node) verdict(ctx context.Context) (*verify.Verdict, error) {
+	verifier := eventing.NewVerifier(n.Node)
 	for {
-		verdict, err := n.Verifier.Run(ctx, eventing.Verification{})
+		verdict, err := verifier.Run(ctx, eventing.Verification{})
 		if err != nil {
 			return nil, fmt.Errorf("verify: %w", err)
 		}

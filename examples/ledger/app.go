@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/examples/ledger/contract"
 	"example.com/twinbox/internal/command"
 	"example.com/twinbox/internal/inbox"
-	"example.com/twinbox/internal/ops"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/web"
@@ -26,7 +25,7 @@ var Service = eventing.Service[Config]{
 	Migrations: Migrations(),
 	Tables:     []string{"account", "idempotency_key", "account_balance"},
 	Adopt:      adopt,
-	Operations: ops.Offer,
+	Operations: offerOperations,
 	SetUp:      setUp,
 }
 
@@ -60,7 +59,6 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	bounds := web.ServerConfig{DrainTimeout: cfg.DrainFor / 2}.WithDefaults()
 	bounds.WriteTimeout = max(bounds.ReadTimeout, cfg.RequestTimeout) + 5*time.Second // the slowest request is answered
 	server := web.NewServer(bounds, handler, node.Log)
-	node.Verifier.Check("balances", checkBalances)
 	start = func(group *service.Group, listener net.Listener) {
 		group.Go("expired rows", func(ctx context.Context) error {
 			return command.Hourly(ctx, node.Log, commands.forget)

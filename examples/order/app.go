@@ -6,7 +6,7 @@
 //	payments.go            what events do: a payment, the end of the time to pay
 //	receipt.go             the mail
 //	adopt.go               what a restore of the database took
-//	operate.go             what an operator is told
+//	operate.go             what operators see of receipts
 package order
 
 import (
@@ -20,6 +20,7 @@ import (
 	"example.com/twinbox/internal/command"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/mail"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/web"
@@ -77,6 +78,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		return nil, err
 	}
 	node.Check("mails", mails.Healthy)
+	node.Explain(mail.Why(node.Pool, handlerReceipt, nil))
 	server := web.NewServer(web.ServerConfig{DrainTimeout: cfg.DrainFor / 2}, handler, node.Log)
 	handles := handlers{node.Outbox}
 	wake := func(_ cloudevent.Event, outcome inbox.Outcome) {

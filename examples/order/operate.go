@@ -20,8 +20,7 @@ func newReceiptList(pool *pgxpool.Pool) *mails.List {
 	return &mails.List{Pool: pool, Handler: handlerReceipt, Query: operatedReceipts}
 }
 
-func offerOperations(node *eventing.Node) (prefix string, handler http.Handler, err error) {
+func offerOperations(node *eventing.Node, _ Config) (prefix string, handler http.Handler, err error) {
 	list := newReceiptList(node.Pool)
-	node.Explain(list.Why(nil))
-	return ops.OfferWith(node, ops.Own{Mails: list, Tell: list.Tell})
+	return ops.Offer(node, ops.Own{Mails: list, Tell: list.Tell})
 }

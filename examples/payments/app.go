@@ -18,7 +18,6 @@ import (
 
 	"example.com/twinbox/examples/order/contract"
 	"example.com/twinbox/internal/command"
-	"example.com/twinbox/internal/ops"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
@@ -34,7 +33,7 @@ var Service = eventing.Service[Config]{
 	API:        openAPI,
 	Migrations: Migrations(),
 	Tables:     []string{"payment"},
-	Operations: ops.Offer,
+	Operations: offerOperations,
 	SetUp:      setUp,
 }
 

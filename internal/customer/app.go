@@ -50,7 +50,6 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	edge := &api{commands: commands, profiles: node.Pool}
 	handler := newHandler(edge, cfg, node.Admin.Registry(), node.Traces, node.Log)
 	server := web.NewServer(cfg.server(), handler, node.Log)
-	node.Verifier.Check("profiles", profiles.Compare)
 	start = func(group *service.Group, api net.Listener) {
 		group.Go("expired rows", func(ctx context.Context) error { return command.Hourly(ctx, node.Log, commands.forget) })
 		node.StartConsumers(group)

@@ -23,8 +23,10 @@ select u.registered_at, u.version, p.updated_at, coalesce(p.version, 0), coalesc
 from users u left join profile p on p.user_id = u.id left join verification_mail m on m.user_id = u.id
 where u.id = $1`
 
-func offerOperations(node *eventing.Node) (prefix string, handler http.Handler, err error) {
-	return ops.OfferWith(node, ops.Own{Tell: tellOf(node.Pool)})
+func offerOperations(node *eventing.Node, _ Config) (prefix string, handler http.Handler, err error) {
+	return ops.Offer(node, ops.Own{
+		Tell: tellOf(node.Pool), Checks: []verify.Check{{Name: "profiles", Run: profiles.Compare}},
+	})
 }
 
 // tellOf tells of users: when they signed up, and how far the read side is with them.

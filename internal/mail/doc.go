@@ -4,4 +4,5 @@
 //	sender.go   how a mail leaves: the connection, and the mail up to the final dot and behind it
 //	answer.go   what the server's answer, or its silence, means for the mail
 //	server.go   what is known of the mail server: a circuit
+//	cause.go    why mails wait
 package mail

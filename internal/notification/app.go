@@ -46,9 +46,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		return nil, err
 	}
 	node.Check("mails", sender.Healthy)
-	node.Explain(newMailList(node.Pool, node.Outbox).Why(mailServer))
-	node.Verifier.Check("contacts", contacts.Compare)
-	node.Verifier.Check("mails", checkMails(cfg.Mail.Retention))
+	node.Explain(mail.Why(node.Pool, handlerVerification, mailServer))
 	start = func(group *service.Group, _ net.Listener) {
 		group.Go("mail server circuit", mailServer.Run)
 		group.Go("mail sender", sender.Run)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/lease"
 	"example.com/twinbox/internal/ops"
 	"example.com/twinbox/internal/ops/admin"
@@ -16,6 +18,7 @@ import (
 	"example.com/twinbox/internal/ops/mails"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/internal/verify"
 )
 
 const operatedMails = `
@@ -33,9 +36,11 @@ func newMailList(pool *pgxpool.Pool, out *outbox.Outbox) *mails.List {
 	}
 }
 
-func offerOperations(node *eventing.Node) (prefix string, handler http.Handler, err error) {
+func offerOperations(node *eventing.Node, cfg Config) (prefix string, handler http.Handler, err error) {
 	list := newMailList(node.Pool, node.Outbox)
-	return ops.OfferWith(node, ops.Own{Mails: list, Tell: tellOf(list)})
+	return ops.Offer(node, ops.Own{Mails: list, Tell: tellOf(list), Checks: []verify.Check{
+		{Name: "contacts", Run: contacts.Compare}, {Name: "mails", Run: checkMails(cfg.Mail.Retention)},
+	}})
 }
 
 const selectContact = `select exists (select from contact where user_id = $1)`
@@ -58,3 +63,35 @@ func tellOf(list *mails.List) admin.Teller {
 		return told, nil
 	}
 }
+
+// A row without an outcome is from before outcomes were stored, and may have been skipped. A mail that was purged was
+// sent long after its sign-up was taken in.
+const selectUnmailed = `
+select i.event_id
+from public.inbox i
+where i.consumer = $1 and i.event_type = $2 and i.metadata ->> 'outcome' = 'applied'
+    and ($5::float8 = 0 or i.processed_at > clock_timestamp() - make_interval(secs => $5))
+    and not exists (select from mail m join public.lease l on l.event_id = m.event_id and l.handler = $3
+        where m.event_id = i.event_id and m.template = $4)
+limit 1000`
+
+// checkMails finds sign-ups that were taken in and have no mail, or one that no sender knows of. With a retention of 0
+// mails are kept.
+func checkMails(retention time.Duration) func(context.Context, pgx.Tx) ([]verify.Finding, error) {
+	return func(ctx context.Context, tx pgx.Tx) ([]verify.Finding, error) {
+		rows, _ := tx.Query(ctx, selectUnmailed, usersConsumer, contract.UserRegistered.Type, handlerVerification,
+			templateVerification, retention.Seconds())
+		found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (verify.Finding, error) {
+			unmailed := verify.Finding{Detail: "the sign-up has no mail that is sent or will be"}
+			err := row.Scan(&unmailed.EventID)
+			return unmailed, err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("look for mails: %w", err)
+		}
+		return found, nil
+	}
+}
+
+// contacts move with their users' events.
+var contacts = verify.Projection{Table: "contact", Key: "user_id", Consumer: usersConsumer}

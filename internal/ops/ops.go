@@ -1,5 +1,5 @@
-// Package ops offers the operations of a service's node on its admin listener; see package admin for what they are. A
-// clone may leave the whole part out: a service names it in one line, its [eventing.Setup.Operations].
+// Package ops offers the operations of a service's node on its admin listener; package admin describes them. A service
+// names them in one line, its [eventing.Service.Operations].
 package ops
 
 import (
@@ -8,21 +8,18 @@ import (
 	"example.com/twinbox/internal/inbox/replay"
 	"example.com/twinbox/internal/ops/admin"
 	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/internal/verify"
 )
-
-// Offer makes the operations of a service that sends no mails and whose events are all that there is to tell.
-func Offer(node *eventing.Node) (prefix string, handler http.Handler, err error) {
-	return OfferWith(node, Own{})
-}
 
 // Own is what a service adds to the operations. All of it is optional.
 type Own struct {
-	Mails admin.Mails  // its list of mails
-	Tell  admin.Teller // what its own tables know of an id
+	Mails  admin.Mails    // its list of mails
+	Tell   admin.Teller   // finds what its own tables hold under an id
+	Checks []verify.Check // of its own tables, which run with each verification
 }
 
-// OfferWith makes the operations of a service that has something of its own to add.
-func OfferWith(node *eventing.Node, own Own) (prefix string, handler http.Handler, err error) {
+// Offer makes the operations of a service, for its [eventing.Service.Operations].
+func Offer(node *eventing.Node, own Own) (prefix string, handler http.Handler, err error) {
 	inside := eventing.Operable{Node: node}
 	setup := inside.Setup()
 	var consumers []admin.Consumer
@@ -41,7 +38,7 @@ func OfferWith(node *eventing.Node, own Own) (prefix string, handler http.Handle
 		Paused:      inside.LookForPauses,
 		Metrics:     node.Admin.Registry(),
 		Mails:       own.Mails,
-		Verifier:    node.Verifier,
+		Verifier:    eventing.NewVerifier(node, own.Checks...),
 		Cause:       node.Cause,
 		Tell:        own.Tell,
 		Log:         node.Log,

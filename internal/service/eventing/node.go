@@ -62,7 +62,6 @@ type Node struct {
 	// request's trace on.
 	Traces trace.TracerProvider
 
-	Verifier      *Verifier
 	Spans         *cloudevent.Spans // nil: spans go nowhere
 	traces        *tracing.Exporter // nil likewise
 	setup         Setup
@@ -101,7 +100,6 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	setup.Log = slog.New(n.limited)
 	n.setup, n.Log = setup, setup.Log
 	registry := setup.Admin.Registry()
-	n.Verifier = newVerifier(n)
 	if n.Pool, err = n.openPool(ctx, pool); err != nil {
 		return nil, err
 	}

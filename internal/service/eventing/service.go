@@ -34,7 +34,7 @@ type Service[C Settings] struct {
 	Migrations []migrations.Set // of its database, in the order of application
 	Tables     []string
 	Adopt      func(context.Context, pgx.Tx, cloudevent.Event) error
-	Operations func(node *Node) (prefix string, handler http.Handler, err error)
+	Operations func(node *Node, cfg C) (prefix string, handler http.Handler, err error)
 
 	// SetUp builds the service's own parts around its node, and returns the function that starts them. The group stops
 	// them in the reverse order, and then the relay.
@@ -74,7 +74,7 @@ func (s Service[C]) run(ctx context.Context, cfg C, host service.Host, opened fu
 	}
 	node, err := Open(ctx, Setup{
 		Service: s.Name, Source: s.Source, Config: shared, Migrations: s.Migrations, Topics: cfg.Topics(),
-		Tables: s.Tables, Validate: contract.Validate, Adopt: s.Adopt, Operations: s.Operations, Log: host.Log,
+		Tables: s.Tables, Validate: contract.Validate, Adopt: s.Adopt, Operations: s.operations(cfg), Log: host.Log,
 		Admin: admin,
 	})
 	if err != nil {
@@ -88,6 +88,14 @@ func (s Service[C]) run(ctx context.Context, cfg C, host service.Host, opened fu
 		opened(consumerLag{node}.read)
 	}
 	return node.Run(group, at, host, start)
+}
+
+// operations binds Operations to the configuration; nil: the service has none.
+func (s Service[C]) operations(cfg C) func(*Node) (string, http.Handler, error) {
+	if s.Operations == nil {
+		return nil
+	}
+	return func(n *Node) (string, http.Handler, error) { return s.Operations(n, cfg) }
 }
 
 // Main is the whole program: a main function adds the process around it.

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
@@ -19,7 +18,7 @@ import (
 // ErrVerifying means that a verification is under way: there is one at a time.
 var ErrVerifying = errors.New("a verification is under way")
 
-// Verifier says whether anything is lost, doubled, altered, invented or reordered between the service's outbox, its
+// Verifier reports whether anything is lost, doubled, altered, invented or reordered between the service's outbox, its
 // topics and its inbox; see package verify.
 type Verifier struct {
 	node    *Node
@@ -30,17 +29,15 @@ type Verifier struct {
 	pause   func(context.Context) error
 }
 
-// newVerifier makes one that pauses for longer than what is under way may take: a batch that is sent and recorded, an
-// event that is handled.
-func newVerifier(n *Node) *Verifier {
+// NewVerifier verifies the node's events, and its own tables with the checks. A node has at most one: its metrics are
+// registered with the first verdict. Between two looks it pauses for longer than a batch takes to be sent and recorded,
+// or an event to be handled.
+func NewVerifier(n *Node, checks ...verify.Check) *Verifier {
 	cfg := n.setup.Config
 	pause := max(cfg.Outbox.Lease, cfg.Inbox.HandlerTimeout) + cfg.Kafka.PublishTimeout
-	return &Verifier{node: n, pause: func(ctx context.Context) error { return failure.Sleep(ctx, pause) }}
-}
-
-// Check registers a check of the service's own tables, which runs with each verification. Call it before [Node.Run].
-func (v *Verifier) Check(name string, run func(context.Context, pgx.Tx) ([]verify.Finding, error)) {
-	v.checks = append(v.checks, verify.Check{Name: name, Run: run})
+	return &Verifier{
+		node: n, checks: checks, pause: func(ctx context.Context) error { return failure.Sleep(ctx, pause) },
+	}
 }
 
 // Verification is what is asked. All of it is optional.

@@ -34,7 +34,9 @@ func TestANodeVerifiesItself(t *testing.T) {
 			OnOutcome: func(cloudevent.Event, inbox.Outcome) { handled <- struct{}{} },
 		}))
 		var wrong []verify.Finding
-		b.node.Verifier.Check("own", func(context.Context, pgx.Tx) ([]verify.Finding, error) { return wrong, nil })
+		verifier := eventing.NewVerifier(b.node, verify.Check{
+			Name: "own", Run: func(context.Context, pgx.Tx) ([]verify.Finding, error) { return wrong, nil },
+		})
 		b.serve(t)
 		_, known := b.scrape(t)("verify_")
 		require.False(t, known)
@@ -45,7 +47,7 @@ func TestANodeVerifiesItself(t *testing.T) {
 		var verdict *verify.Verdict
 		testkit.Until(t, func() bool { // what is handled is committed a moment later
 			var err error
-			verdict, err = b.node.Verifier.Run(t.Context(), eventing.Verification{})
+			verdict, err = verifier.Run(t.Context(), eventing.Verification{})
 			require.NoError(t, err)
 			return verdict.Consumed[0].Pending == 0
 		})
@@ -56,12 +58,12 @@ func TestANodeVerifiesItself(t *testing.T) {
 		require.Equal(t, []string{"own"}, verdict.Checks)
 
 		wrong = []verify.Finding{{EventID: "e-1", Detail: "no mail"}}
-		b.node.Verifier.LookAgainAfter(func(ctx context.Context) error {
-			_, err := b.node.Verifier.Run(ctx, eventing.Verification{})
+		verifier.LookAgainAfter(func(ctx context.Context) error {
+			_, err := verifier.Run(ctx, eventing.Verification{})
 			require.ErrorIs(t, err, eventing.ErrVerifying)
 			return nil
 		})
-		verdict, err := b.node.Verifier.Run(t.Context(), eventing.Verification{})
+		verdict, err := verifier.Run(t.Context(), eventing.Verification{})
 		require.NoError(t, err)
 		require.Equal(t, []verify.Finding{
 			{Kind: verify.Broken, Rule: "own", Subject: "own", EventID: "e-1", Detail: "no mail"},

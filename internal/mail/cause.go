@@ -1,9 +1,11 @@
-package mails
+package mail
 
 import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/circuit"
@@ -21,16 +23,16 @@ select count(*) filter (where state <> 'uncertain'), count(*) filter (where stat
     min(ended_at) filter (where state = 'uncertain')
 from lease where handler = $1 and state in ('pending', 'claimed', 'submitting', 'uncertain')`
 
-// Why is why mails wait: the mail server is away, where a circuit watches it, or it is for an operator to say whether
-// one was sent.
-func (l *List) Why(mailServer *circuit.Circuit) eventing.Reason {
+// Why finds out why the mails of a lease handler wait: the mail server is down, or an operator must decide whether a
+// mail was sent. Without a circuit (nil) it does not look at the mail server.
+func Why(pool *pgxpool.Pool, handler string, mailServer *circuit.Circuit) eventing.Reason {
 	return func(ctx context.Context) (cause service.Cause, err error) {
 		if mailServer != nil {
 			cause = eventing.DownCause(causeServerDown, mailServer)
 		}
 		var open, uncertain int64
 		var since *time.Time
-		err = l.Pool.QueryRow(ctx, countUnsettled, l.Handler).Scan(&open, &uncertain, &since)
+		err = pool.QueryRow(ctx, countUnsettled, handler).Scan(&open, &uncertain, &since)
 		switch {
 		case err != nil:
 			return cause, fmt.Errorf("count mails: %w", err)
@@ -38,14 +40,14 @@ func (l *List) Why(mailServer *circuit.Circuit) eventing.Reason {
 			cause.Figures = map[string]float64{"mails": float64(open)}
 			cause.Command = "twinbox mail list --state pending"
 		case uncertain > 0:
-			mails, them := fmt.Sprintf("%d mails", uncertain), "them"
+			count, them := fmt.Sprintf("%d mails", uncertain), "them"
 			if uncertain == 1 {
-				mails, them = "1 mail", "it"
+				count, them = "1 mail", "it"
 			}
 			cause = service.Cause{
 				Code: causeUncertain, Since: *since, Figures: map[string]float64{"mails": float64(uncertain)},
 				Command: "twinbox mail list --state uncertain",
-				Sentence: fmt.Sprintf("Of %s it is not known whether the mail server took %s, of the first since %s.", mails, them,
+				Sentence: fmt.Sprintf("Of %s it is not known whether the mail server took %s, of the first since %s.", count, them,
 					since.UTC().Format(time.RFC3339)),
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/mail"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/circuit"
 	"example.com/twinbox/test/testkit"
@@ -17,7 +18,7 @@ func (b *bundle) awaitCause(t *testing.T, mailServer *circuit.Circuit, code, sen
 	t.Helper()
 	testkit.Until(t, func() bool {
 		var err error
-		found, err = newMailList(b.pool, b.outbox).Why(mailServer)(t.Context())
+		found, err = mail.Why(b.pool, handlerVerification, mailServer)(t.Context())
 		require.NoError(t, err)
 		return found.Code == code
 	}, "want %q: %v", code, &found)

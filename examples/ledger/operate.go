@@ -3,11 +3,18 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	"github.com/jackc/pgx/v5"
 
+	"example.com/twinbox/internal/ops"
+	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/verify"
 )
+
+func offerOperations(node *eventing.Node, _ Config) (prefix string, handler http.Handler, err error) {
+	return ops.Offer(node, ops.Own{Checks: []verify.Check{{Name: "balances", Run: checkBalances}}})
+}
 
 // projection moves with their accounts' events.
 var projection = verify.Projection{Table: "account_balance", Key: "account_id", Consumer: balanceConsumer}

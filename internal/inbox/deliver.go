@@ -336,7 +336,7 @@ func (d *deliverer) giveUp(it *item, l *deadletter.Letter, reason error) error {
 	d.metrics.letters.WithLabelValues(l.Code).Inc()
 	d.log.ErrorContext(it.ctx, "event given up", "outcome", it.outcome, "event_id", l.EventID, "event_type", l.EventType,
 		"correlation_id", it.event.CorrelationID(), "code", l.Code, "class", l.Class, "attempts", l.Attempts,
-		"topic", l.Topic, "partition", l.Partition, "offset", l.Offset, "error", reason, "list", "twinbox dlq list")
+		"topic", l.Topic, "partition", l.Partition, "offset", l.Offset, "error", reason, "table", "public.dead_letter")
 	return nil
 }
 

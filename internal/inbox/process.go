@@ -77,7 +77,7 @@ var (
 
 // PutMetadata keeps data of the caller beside the id whose handler tx belongs to, such as what the effect made:
 // {"notification_id": "123"}. It is committed with the effect or not at all; a second call replaces the first.
-// [Lookup] and "twinbox inbox lookup" show it to operators, so it holds nothing that people wrote. It costs the
+// [Lookup] shows it to operators, so it holds nothing that people wrote. It costs the
 // database an update of the row, without a round trip of its own.
 //
 // Errors: [ErrMetadataTooLarge], [ErrNotRecorded] on another transaction than the handler's own, such as a savepoint,

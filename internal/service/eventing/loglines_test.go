@@ -24,7 +24,7 @@ import (
 
 // loggedLine is one line of a service's log.
 type loggedLine struct {
-	Level, Msg, Line, Outcome, Code, List string
+	Level, Msg, Line, Outcome, Code, Consumer, Table string
 
 	EventID  string `json:"event_id"`
 	Repeated int
@@ -92,7 +92,8 @@ func TestAStormIsAFewLines(t *testing.T) {
 	require.NotEmpty(t, dead)
 	require.NotEmpty(t, dead[0].EventID)
 	require.Equal(t, "payload_mismatch", dead[0].Code)
-	require.Equal(t, "twinbox dlq list", dead[0].List)
+	require.Equal(t, "test.storm", dead[0].Consumer)
+	require.Equal(t, "public.dead_letter", dead[0].Table, "it leads to the row, with or without operations")
 	require.Equal(t, poison, 1+repeated(dead), "each is counted")
 	require.Equal(t, duplicates, 1+repeated(of["event settled"]))
 }

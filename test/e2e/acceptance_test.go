@@ -4,8 +4,8 @@ package e2e
 
 import (
 	"fmt"
-	"io"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -156,10 +156,35 @@ func shuffledVersions(t *testing.T) {
 	require.Zero(t, count(t, h.customerDB, `select count(*) from dead_letter where state = 'waiting'`))
 }
 
-// While the mail server does not take a person's mail, and a table does not take a person's contact, both are tried
-// again after growing pauses, given up after as many attempts as are allowed, and done when an operator has said so.
+// An operator who works in SQL alone, with the statements of docs/building.md.
 func failedUntilMended(t *testing.T) {
-	h := newStack(t, "INBOX_MAX_ATTEMPTS=3", "MAIL_MAX_ATTEMPTS=3", "MAIL_RETRY_MIN=10ms", "MAIL_RETRY_MAX=40ms")
+	h := newStack(t)
+	h.failUntilMended(t, func(deadLetter string) {
+		execute(t, h.notificationDB, statementOf(t, "Replay a dead letter", ":id", deadLetter,
+			":'by'", "'ada'", ":'reason'", "'the table is mended'"))
+	}, func(mail string) {
+		execute(t, h.notificationDB, statementOf(t, "Send a mail again", ":'id'", "'"+mail+"'",
+			":'by'", "'ada'", ":'reason'", "'the mailbox has room'"))
+	})
+}
+
+// statementOf returns the statement of docs/building.md below the comment, with values for psql's variables.
+func statementOf(t *testing.T, comment string, values ...string) string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/building.md")
+	require.NoError(t, err)
+	_, statement, found := strings.Cut(string(page), "```sql\n-- "+comment+".")
+	require.True(t, found, comment)
+	statement, _, _ = strings.Cut(statement, "```")
+	return "-- " + strings.NewReplacer(values...).Replace(statement)
+}
+
+// failUntilMended has a table refuse a person's contact and the mail server refuse a person's mail. Both are tried again
+// after growing pauses, given up after as many attempts as are allowed, and done once the operator has acted.
+func (h *stack) failUntilMended(t *testing.T, replay, resend func(id string)) {
+	t.Helper()
+	h.notificationEnv = append(h.notificationEnv,
+		"INBOX_MAX_ATTEMPTS=3", "MAIL_MAX_ATTEMPTS=3", "MAIL_RETRY_MIN=10ms", "MAIL_RETRY_MAX=40ms")
 	var full atomic.Bool
 	full.Store(true)
 	server := testkit.StartMailServer(t, func(at testkit.MailStage, _ string) testkit.MailAnswer {
@@ -169,8 +194,6 @@ func failedUntilMended(t *testing.T) {
 		return testkit.MailAnswer{}
 	})
 	h.notificationEnv = append(h.notificationEnv, "SMTP_ADDR="+server.Addr())
-	environ, admin := operated(t, h.notificationEnv)
-	h.notificationEnv = environ
 	execute(t, h.notificationDB, `create function refuse() returns trigger language plpgsql
 		as $$ begin raise exception 'not now'; end $$`)
 	execute(t, h.notificationDB, `create trigger refuse before insert on contact execute function refuse()`)
@@ -186,39 +209,30 @@ func failedUntilMended(t *testing.T) {
 	require.Zero(t, count(t, h.notificationDB, `select count(*) from contact`))
 
 	execute(t, h.notificationDB, `drop trigger refuse on contact`)
-	change(t, admin, "/admin/v1/dead-letters/replay",
-		`{"by":"ada","reason":"the table is mended","dry_run":false,"all":true,"filter":{}}`)
-	require.Equal(t, 1, count(t, h.notificationDB,
-		`select count(*) from contact where name = 'Countess' and version = 2`), "in order, once")
+	replay(h.text(t, `select id::text from dead_letter where version = 1`))
+	testkit.Until(t, func() bool {
+		return count(t, h.notificationDB, `select count(*) from contact where name = 'Countess' and version = 2`) == 1
+	}, "in order, once")
+	require.Zero(t, count(t, h.notificationDB, `select count(*) from dead_letter where state <> 'replayed'`))
 	const failed = `select count(*) from lease where state = 'failed' and attempts = 3`
 	testkit.Until(t, func() bool { return count(t, h.notificationDB, failed) == 1 },
 		"the mail is given up after three attempts")
 	require.Empty(t, server.Mails())
 	full.Store(false)
-	var mail string
-	require.NoError(t, h.notificationDB.QueryRow(t.Context(), `select id::text from mail`).Scan(&mail))
-	change(t, admin, "/admin/v1/mails/retry",
-		fmt.Sprintf(`{"by":"ada","reason":"the mailbox has room","dry_run":false,"ids":[%q]}`, mail))
+	resend(h.text(t, `select id::text from mail`))
 	testkit.Until(t, func() bool {
 		return count(t, h.notificationDB, `select count(*) from lease where state = 'done'`) == 1
 	}, "the mail that was put back is sent")
 	require.Len(t, server.Mails(), 1)
+	require.Equal(t, 2, count(t, h.notificationDB,
+		`select count(distinct verb) from operator_action where operator = 'ada'`), "replay and retry")
 }
 
-// change sends a change as an operator does, which must go well.
-func change(t *testing.T, admin, path, body string) {
+// text reads one from Notification's database.
+func (h *stack) text(t *testing.T, sql string) (text string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+admin+path, strings.NewReader(body))
-	require.NoError(t, err)
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Authorization", "Bearer "+drillToken)
-	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
-	require.NoError(t, err)
-	defer response.Body.Close()
-	said, err := io.ReadAll(response.Body) // one line, or several with what is done so far
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, response.StatusCode, string(said))
-	require.NotContains(t, string(said), `"errors"`)
+	require.NoError(t, h.notificationDB.QueryRow(t.Context(), sql).Scan(&text))
+	return text
 }
 
 // The database with the registry goes away while events come. The consumer stops there, readiness and the API say why,

@@ -3,9 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -18,8 +16,8 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// faults bring a system that works into a state of which its operator is to be told, and return when /metrics says so.
-// The test of the alerts in deploy/observability has a line for each: which of them fire.
+// faults break a working system and return when /metrics shows it. The test of the alerts in deploy/observability has a
+// line for each, with the alerts that fire. Files of optional folders add theirs.
 var faults = map[string]func(t *testing.T, s *scene){
 	"broker down":             brokerDown,
 	"database down":           databaseDown,
@@ -33,13 +31,21 @@ var faults = map[string]func(t *testing.T, s *scene){
 	"dead letter":             deadLetter,
 	"version missing":         versionMissing,
 	"mail uncertain":          mailUncertain,
-	"event invented":          eventInvented,
 	"scheduled event held":    scheduledEventHeld,
 	"partitions locked":       partitionsLocked,
 	"positions run out":       positionsRunOut,
 	"events may come again":   eventsMayComeAgain,
 	"a table does not answer": tableLocked,
 }
+
+// addition is a last step of the story, with the settings that it needs.
+type addition struct {
+	settings []string
+	step     func(t *testing.T, s *scene)
+}
+
+// additions come from the files of optional folders.
+var additions []addition
 
 // Each state shows in the metrics, while the process that is in it answers.
 func TestEachFaultShowsInTheMetrics(t *testing.T) {
@@ -85,7 +91,10 @@ func (s *scene) requireMadeUpForBeside(t *testing.T, crowd int) {
 func TestAStoryWithEveryMetricIsRecorded(t *testing.T) {
 	parallel(t)
 	s := newScene(t, "story")
-	s.settings = append(newCollector(t).settings(), verifying...)
+	s.settings = newCollector(t).settings()
+	for _, a := range additions {
+		s.settings = append(s.settings, a.settings...)
+	}
 	s.begin(t)
 	s.tell(t)
 	twice := healthy()
@@ -109,7 +118,9 @@ func TestAStoryWithEveryMetricIsRecorded(t *testing.T) {
 	s.broker.up()
 	s.await(t, customerService, "outbox_relay_oldest_unpublished_seconds", "", zero)
 	s.await(t, customerService, "dead_letter_copies_total", "", positive)
-	s.verify(t)
+	for _, a := range additions {
+		a.step(t, s)
+	}
 	s.record(t)
 	s.keep(t)
 }
@@ -239,42 +250,6 @@ func mailUncertain(t *testing.T, s *scene) {
 	s.begin(t)
 	s.signUpAs(t, "ada")
 	s.await(t, notificationService, "lease_rows", `"uncertain"`, positive)
-}
-
-// Another program writes to the topic in the service's name.
-func eventInvented(t *testing.T, s *scene) {
-	s.settings = verifying
-	s.begin(t, customerService)
-	s.signUpAs(t, "ada")
-	record := healthy()
-	set("ce_source", contract.SourceCustomer)(record)
-	s.lay(t, record)
-	s.await(t, customerService, "inbox_messages_total", `"customer.profile"`, func(v float64) bool { return v > 1 })
-	s.verify(t)
-	s.await(t, customerService, "verify_findings", `"ghost"`, positive)
-}
-
-const adminToken = "0123456789abcdef0123456789abcdef"
-
-// verifying are settings under which an operator may verify, and which make the pauses of it short.
-var verifying = []string{"ADMIN_TOKEN=" + adminToken, "INBOX_HANDLER_TIMEOUT=1s"}
-
-// verify asks Customer to compare what it wrote and consumed.
-func (s *scene) verify(t *testing.T) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
-		"http://"+s.watched[customerService].admin+"/admin/v1/verify", strings.NewReader("{}"))
-	require.NoError(t, err)
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Authorization", "Bearer "+adminToken)
-	request.Header.Set("Twinbox-Service", customerService)
-	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
-	require.NoError(t, err)
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, response.StatusCode, string(answer))
-	require.Contains(t, string(answer), `"verdict"`)
 }
 
 // A session that was left open holds the key of an event that is due.

@@ -102,13 +102,23 @@ func (h *stack) requireTold(t *testing.T) {
 		{h.notificationDB, `select count(*) from contact where verified and version = 2`, 1},
 		{h.notificationDB, `select count(*) from lease where state = 'done'`, 1},
 		{h.notificationDB, `select count(*) from mail`, 1},
+		{h.customerDB, `select count(*) from outbox`, 2},
+		{h.notificationDB, `select count(*) from outbox`, 1},
 	} {
 		require.Equal(t, row.want, count(t, row.db, row.sql), row.sql)
 	}
 	require.Len(t, h.box.Messages(), 1, "one mail")
-	fromCustomer, fromNotification := h.requireVerified(t)
-	require.EqualValues(t, 2, fromCustomer)
-	require.EqualValues(t, 1, fromNotification)
+	h.judge(t)
+}
+
+// judges look for anything wrong in a stack whose events have all been handled. Files of optional folders add theirs.
+var judges []func(h *stack, t *testing.T)
+
+func (h *stack) judge(t *testing.T) {
+	t.Helper()
+	for _, judge := range judges {
+		judge(h, t)
+	}
 }
 
 func count(t *testing.T, db *pgxpool.Pool, sql string) (n int) {

@@ -5,7 +5,6 @@ package e2e
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -168,17 +167,6 @@ func failedUntilMended(t *testing.T) {
 	})
 }
 
-// statementOf returns the statement of docs/building.md below the comment, with values for psql's variables.
-func statementOf(t *testing.T, comment string, values ...string) string {
-	t.Helper()
-	page, err := os.ReadFile("../../docs/building.md")
-	require.NoError(t, err)
-	_, statement, found := strings.Cut(string(page), "```sql\n-- "+comment+".")
-	require.True(t, found, comment)
-	statement, _, _ = strings.Cut(statement, "```")
-	return "-- " + strings.NewReplacer(values...).Replace(statement)
-}
-
 // failUntilMended has a table refuse a person's contact and the mail server refuse a person's mail. Both are tried again
 // after growing pauses, given up after as many attempts as are allowed, and done once the operator has acted.
 func (h *stack) failUntilMended(t *testing.T, replay, resend func(id string)) {
@@ -226,13 +214,6 @@ func (h *stack) failUntilMended(t *testing.T, replay, resend func(id string)) {
 	require.Len(t, server.Mails(), 1)
 	require.Equal(t, 2, count(t, h.notificationDB,
 		`select count(distinct verb) from operator_action where operator = 'ada'`), "replay and retry")
-}
-
-// text reads one from Notification's database.
-func (h *stack) text(t *testing.T, sql string) (text string) {
-	t.Helper()
-	require.NoError(t, h.notificationDB.QueryRow(t.Context(), sql).Scan(&text))
-	return text
 }
 
 // The database with the registry goes away while events come. The consumer stops there, readiness and the API say why,

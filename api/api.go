@@ -9,9 +9,8 @@ import "embed"
 //go:embed openapi.gen.json
 var OpenAPI []byte
 
-// Files are openapi.yaml, asyncapi.yaml, requests.http and events/, under those names, and for the operations
-// admin.yaml, admin.gen.json, which make generate converts it into, and operations.http.
+// Files are the documents, the requests and events/, under those names. A document of the operations is among them as
+// long as this folder has it.
 //
-//go:embed openapi.yaml admin.yaml admin.gen.json asyncapi.yaml requests.http operations.http
-//go:embed events/*.json events/examples/*.json
+//go:embed *.yaml *.gen.json *.http events/*.json events/examples/*.json
 var Files embed.FS

@@ -13,7 +13,6 @@ import (
 )
 
 //go:generate env CGO_ENABLED=0 go run . ../../../api/openapi.yaml ../../../api/openapi.gen.json
-//go:generate env CGO_ENABLED=0 go run . ../../../api/admin.yaml ../../../api/admin.gen.json
 
 func main() {
 	if len(os.Args) != 3 {

@@ -4,4 +4,4 @@
 // than any generated decoder.
 package openapi
 
-//go:generate env CGO_ENABLED=0 go tool -modfile=../../../.ci/tools.mod oapi-codegen -config ../../../api/oapi.yaml -o openapi.gen.go ../../../api/openapi.yaml
+//go:generate env CGO_ENABLED=0 go tool -modfile=../../../.ci/tools.mod oapi-codegen -config oapi.yaml -o openapi.gen.go ../../../api/openapi.yaml

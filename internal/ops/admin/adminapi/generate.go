@@ -3,4 +3,5 @@
 // Bodies of requests are left to [web.Decode], which is stricter than any generated decoder.
 package adminapi
 
-//go:generate env CGO_ENABLED=0 go tool -modfile=../../../../.ci/tools.mod oapi-codegen -config ../../../../api/admin-oapi.yaml -o adminapi.gen.go ../../../../api/admin.yaml
+//go:generate env CGO_ENABLED=0 go run ../../../../dev/tools/apijson ../../../../api/admin.yaml ../../../../api/admin.gen.json
+//go:generate env CGO_ENABLED=0 go tool -modfile=../../../../.ci/tools.mod oapi-codegen -config oapi.yaml -o adminapi.gen.go ../../../../api/admin.yaml

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 
-	examples "example.com/twinbox/examples/services"
 	"example.com/twinbox/internal/services"
 )
 
@@ -23,12 +22,10 @@ func main() {
 	}
 }
 
-// page is that of the programs there are.
+// page documents the services of the project.
 func page() string {
 	var programs []program
-	all := services.All()
-	all = append(all, examples.All()...)
-	for _, s := range all {
+	for _, s := range services.All() {
 		unset := s.Unset()
 		programs = append(programs, program{s.Name, unset.Variables(), unset.Rules()})
 	}

@@ -1,7 +1,6 @@
 package deploy_test
 
 import (
-	"encoding/json"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -10,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"example.com/twinbox/internal/services"
 )
 
 // goTool runs the go command and returns what it prints.
@@ -25,53 +22,6 @@ func goTool(t *testing.T, dir string, args ...string) string {
 	output, err := command.Output()
 	require.NoError(t, err, problems.String())
 	return string(output)
-}
-
-// programs are the commands of the services.
-func programs() []string {
-	var list []string
-	for _, name := range services.Names() {
-		list = append(list, "./cmd/"+name)
-	}
-	return list
-}
-
-// Code of make run and of the tests must not be in the services' binaries, by any import.
-func TestServices_ShipNothingForTests(t *testing.T) {
-	t.Parallel()
-	packages := strings.Fields(goTool(t, root, append([]string{"list", "-deps"}, programs()...)...))
-	require.Greater(t, len(packages), 100)
-	for _, name := range packages {
-		for _, foreign := range []string{
-			"github.com/twmb/", "github.com/stretchr/", "go.uber.org/goleak", "testing", "net/http/httptest",
-			"github.com/emersion/go-smtp", "github.com/compose-spec/", "example.com/twinbox/dev", "example.com/twinbox/bench",
-			"example.com/twinbox/examples", "example.com/twinbox/internal/inbox/kv", "github.com/nats-io/",
-		} {
-			require.False(t, name == foreign || strings.HasPrefix(name, strings.TrimSuffix(foreign, "/")+"/"), name)
-		}
-	}
-}
-
-// The product's go.mod names what its services link, what its tests need, and nothing else.
-func TestServices_LinkWhatGoModRequires(t *testing.T) {
-	t.Parallel()
-	list := []string{"list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}"}
-	linked := goTool(t, root, append(list, programs()...)...)
-	needed := append(strings.Fields(linked),
-		"example.com/twinbox/dev", "github.com/stretchr/testify", "pgregory.net/rapid")
-	var moduleFile struct {
-		Require []struct {
-			Path     string
-			Indirect bool
-		}
-	}
-	require.NoError(t, json.Unmarshal([]byte(goTool(t, root, "mod", "edit", "-json")), &moduleFile))
-	require.NotEmpty(t, moduleFile.Require)
-	for _, module := range moduleFile.Require {
-		if !module.Indirect {
-			require.Contains(t, needed, module.Path)
-		}
-	}
 }
 
 // The build context holds what the build needs: the packages of both services, and everything they embed, are listed

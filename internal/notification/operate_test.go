@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/audit"
@@ -137,4 +138,25 @@ func TestMarkSentSaysSoLikeASender(t *testing.T) {
 	_, err = b.box.Await(t.Context(), 1)
 	require.NoError(t, err)
 	require.Len(t, b.box.Messages(), 1, "a mail marked as sent is not sent")
+}
+
+// A sign-up without a mail is a finding until mails of its age are purged.
+func TestAPurgedMailIsNotMissed(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	b.register(t)
+	for _, sql := range []string{
+		`update inbox set consumer = '` + usersConsumer + `', processed_at = processed_at - interval '3 h'`,
+		`delete from mail`,
+	} {
+		_, err := b.pool.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	for retention, want := range map[time.Duration]int{time.Hour: 0, 4 * time.Hour: 1} {
+		require.NoError(t, pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
+			found, err := checkMails(retention)(t.Context(), tx)
+			require.Len(t, found, want)
+			return err
+		}))
+	}
 }

@@ -4,14 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/lease"
 )
 
-// A mail that was sent long ago is removed with its lease, and a verification does not miss it. One that is uncertain
-// stays.
+// A mail that was sent long ago is removed with its lease. One that is uncertain stays.
 func TestOldMailsArePurged(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
@@ -23,7 +21,6 @@ func TestOldMailsArePurged(t *testing.T) {
 		_, err := b.pool.Exec(t.Context(), sql)
 		require.NoError(t, err)
 	}
-	exec(`update inbox set consumer = '` + usersConsumer + `', processed_at = processed_at - interval '3 h'`)
 	exec(`update lease set ended_at = ended_at - interval '2 h'`)
 	exec(`insert into mail (id, event_id, template, user_id, recipient)
 		select gen_random_uuid(), 'e2', template, user_id, recipient from mail`)
@@ -33,11 +30,4 @@ func TestOldMailsArePurged(t *testing.T) {
 	require.Equal(t, 1, b.count(t, `select count(*) from lease`))
 	require.Equal(t, 1, b.count(t, `select count(*) from mail where event_id = 'e2'`))
 	require.Equal(t, 1, b.count(t, `select count(*) from mail`))
-	for retention, want := range map[time.Duration]int{time.Hour: 0, 4 * time.Hour: 1} {
-		require.NoError(t, pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
-			found, err := checkMails(retention)(t.Context(), tx)
-			require.Len(t, found, want)
-			return err
-		}))
-	}
 }

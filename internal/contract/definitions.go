@@ -9,10 +9,17 @@ import (
 	"example.com/twinbox/internal/event/schema"
 )
 
+// TopicPrefix begins the name of every topic, TypePrefix the name of every event type. dev/rename.sh sets both, so that
+// two projects on one broker share neither topics nor types.
+const (
+	TopicPrefix = ""
+	TypePrefix  = "com.example."
+)
+
 // Topics. The producing service owns its topic; every service may read it.
 const (
-	TopicUsers = "customer.users.v1"
-	TopicMails = "notification.mails.v1"
+	TopicUsers = TopicPrefix + "customer.users.v1"
+	TopicMails = TopicPrefix + "notification.mails.v1"
 )
 
 // Sources, the ce_source of each producer. An event id is unique within its source.
@@ -43,7 +50,7 @@ func Load() (*schema.Checker, error) { return schema.Load(api.Files, All()...) }
 // define names the event and its schema: com.example.customer.user-renamed.v1 and user-renamed.v1.json.
 func define[T domain.Event](topic, source, service, name string) cloudevent.Definition[T] {
 	return cloudevent.Define[T](cloudevent.Declaration{
-		Type:       "com.example." + service + "." + name,
+		Type:       TypePrefix + service + "." + name,
 		Topic:      topic,
 		Source:     source,
 		DataSchema: "https://example.com/twinbox/events/" + name + ".json",

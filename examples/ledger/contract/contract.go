@@ -6,13 +6,14 @@ import (
 	"embed"
 
 	"example.com/twinbox/examples/ledger/account"
+	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/event/schema"
 )
 
 // The ledger's topic, whose key is the account, and the ce_source of its events.
 const (
-	TopicAccounts = "ledger.accounts.v1"
+	TopicAccounts = contract.TopicPrefix + "ledger.accounts.v1"
 	SourceLedger  = "/twinbox/ledger"
 )
 
@@ -38,7 +39,7 @@ func Load() (*schema.Checker, error) { return schema.Load(Files, All()...) }
 
 func define[T schema.Ruled](name string) cloudevent.Definition[T] {
 	return cloudevent.Define[T](cloudevent.Declaration{
-		Type:       "com.example.ledger." + name,
+		Type:       contract.TypePrefix + "ledger." + name,
 		Topic:      TopicAccounts,
 		Source:     SourceLedger,
 		DataSchema: "https://example.com/twinbox/examples/ledger/events/" + name + ".json",

@@ -6,15 +6,16 @@ package contract
 import (
 	"embed"
 
+	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/event/schema"
 )
 
 // The topics. That of timers is what Order has scheduled for itself.
 const (
-	TopicOrders   = "order.orders.v1"
-	TopicTimers   = "order.timers.v1"
-	TopicPayments = "payments.payments.v1"
+	TopicOrders   = contract.TopicPrefix + "order.orders.v1"
+	TopicTimers   = contract.TopicPrefix + "order.timers.v1"
+	TopicPayments = contract.TopicPrefix + "payments.payments.v1"
 )
 
 // Sources, the ce_source of each producer.
@@ -49,7 +50,7 @@ func Load() (*schema.Checker, error) { return schema.Load(files, All()...) }
 
 func define[T schema.Ruled](topic, source, service, name string) cloudevent.Definition[T] {
 	return cloudevent.Define[T](cloudevent.Declaration{
-		Type:       "com.example." + service + "." + name,
+		Type:       contract.TypePrefix + service + "." + name,
 		Topic:      topic,
 		Source:     source,
 		DataSchema: "https://example.com/twinbox/examples/order/events/" + name + ".json",

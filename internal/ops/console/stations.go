@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/admin/client"
 	"example.com/twinbox/internal/ops/metrics"
@@ -90,18 +91,19 @@ func (f frame) stations(yield func(station)) {
 	}
 }
 
-// route is what a service was seen to read or write.
+// route is a topic that a service reads, or writes if there is no consumer.
 type route struct{ service, consumer, topic string }
 
-// routesOf are those that a service's metrics name. A consumer's group has a lag before it has read anything.
+// routesOf returns the routes that a service's metrics name. A service names the topics that it writes to and the lag
+// of its consumers before the first event.
 func routesOf(service string, m metrics.Set) []route {
 	var found []route
 	for _, lag := range m["kafka_consumer_lag_records"] {
 		found = append(found, route{service, lag.Labels["consumer"], lag.Labels["topic"]})
 	}
-	for _, name := range []string{"outbox_events_added_total", "outbox_relay_published_total"} {
+	for _, name := range []string{"outbox_topic_info", "outbox_events_added_total", "outbox_relay_published_total"} {
 		for _, written := range m.Values(name, "topic") {
-			if !strings.HasPrefix(written, "dlq.") { // copies, which no consumer reads
+			if !strings.HasPrefix(written, deadletter.CopyPrefix) { // no consumer reads copies
 				found = append(found, route{service: service, topic: written})
 			}
 		}
@@ -189,21 +191,15 @@ func compose(now time.Time, services []*client.Service, samples map[string][]sam
 	return f
 }
 
-// homesOf says in which service's lane each topic stands: in its writer's; where it has written nothing yet, in that of
-// the service whose name it begins with, and else in a reader's.
+// homesOf returns the service in whose lane each topic is drawn: its writer, or the first of its readers while the
+// writer is unknown because it has never answered.
 func homesOf(services []*client.Service, routes map[route]bool) map[string]string {
-	homes := map[string]string{}
-	for r := range routes {
-		homes[r.topic] = r.service
-		for _, s := range services {
-			if strings.HasPrefix(r.topic, s.Name+".") {
-				homes[r.topic] = s.Name
+	homes, written := map[string]string{}, map[string]bool{}
+	for _, s := range services {
+		for r := range routes {
+			if writes := r.consumer == ""; r.service == s.Name && !written[r.topic] && (writes || homes[r.topic] == "") {
+				homes[r.topic], written[r.topic] = s.Name, writes
 			}
-		}
-	}
-	for r := range routes {
-		if r.consumer == "" {
-			homes[r.topic] = r.service
 		}
 	}
 	return homes

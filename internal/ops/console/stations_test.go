@@ -33,12 +33,15 @@ func newSystem(t *testing.T) *system {
 		require.NoError(t, err)
 		s.services = append(s.services, service)
 	}
-	s.says("customer", "http_server_requests_in_flight 0\nhttp_server_requests_total 10\n"+
+	s.says("customer", "http_server_requests_in_flight 0\nhttp_server_requests_total 10\n"+writes("customer.users.v1")+
 		lag("customer.profile", "customer.users.v1", 0)+lag("customer.mail", "notification.mails.v1", 0))
 	s.says("notification", "lease_rows{handler=\"mail.verification\",state=\"pending\"} 0\n"+
-		lag("notification.users", "customer.users.v1", 0))
+		writes("notification.mails.v1")+lag("notification.users", "customer.users.v1", 0))
 	return s
 }
+
+// writes names a topic that the service writes to and has not written to yet.
+func writes(topic string) string { return fmt.Sprintf("outbox_topic_info{topic=%q} 1\n", topic) }
 
 func lag(consumer, topic string, records int) string {
 	return fmt.Sprintf("kafka_consumer_lag_records{consumer=%q,partition=\"0\",topic=%q} %d\n", consumer, topic, records)
@@ -96,14 +99,26 @@ func TestTheStationsStandInTheirLanes(t *testing.T) {
 
 	s.says("notification", `outbox_relay_published_total{topic="orders"} 1`+"\n"+
 		`outbox_relay_published_total{topic="dlq.g.orders"} 1`+"\n")
-	require.Contains(t, s.frame().layout(), "notification/Topic/orders",
-		"a topic of any name stands with its writer")
+	require.Contains(t, s.frame().layout(), "notification/Topic/orders", "an older service names only what it has written")
 	require.NotContains(t, s.frame().layout(), "dlq")
 
 	s.samples["customer"] = append(s.samples["customer"], sample{at: s.now, err: errors.New("refused")})
 	require.Contains(t, s.frame().layout(), "customer/Inbox/customer.profile", "a service that is away keeps its stations")
 	require.Equal(t, stateUnknown, s.station("customer/Inbox/customer.profile").State)
 	require.Nil(t, s.station("customer/Inbox/customer.profile").Waiting)
+}
+
+// A topic may have any name, such as one that begins with a project's name or with the name of its reader.
+func TestATopicStandsWithItsWriterBeforeItsFirstEvent(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"acme.customer.people.v1", "notification.people.v1", "people"} {
+		s := newSystem(t)
+		s.says("notification", lag("notification.people", name, 0))
+		require.Contains(t, s.frame().layout(), "notification/Topic/"+name, "its writer has not answered yet")
+		s.says("customer", writes(name)+writes("dlq.g."+name))
+		require.Contains(t, s.frame().layout(), "customer/Topic/"+name+" notification/Inbox/notification.people")
+		require.NotContains(t, s.frame().layout(), "Topic/dlq")
+	}
 }
 
 func TestRatesAreGrowthPerSecond(t *testing.T) {
@@ -223,8 +238,9 @@ func TestALaneIsJoinedToTheOneThatItReads(t *testing.T) {
 		require.NoError(t, err)
 		s.services = append(s.services, service)
 	}
-	s.says("order", lag("order.payments", "payments.payments.v1", 0)+lag("order.timers", "order.timers.v1", 0))
-	s.says("payments", "http_server_requests_in_flight 0\n")
+	s.says("order", writes("order.timers.v1")+
+		lag("order.payments", "payments.payments.v1", 0)+lag("order.timers", "order.timers.v1", 0))
+	s.says("payments", "http_server_requests_in_flight 0\n"+writes("payments.payments.v1"))
 	joined := func() (all []string) {
 		for _, l := range s.frame().Lanes {
 			all = append(all, fmt.Sprint(l.Service, " ", l.Joined, " ", l.Back))

@@ -127,7 +127,8 @@ func TestEveryInstanceTellsWhatWaits(t *testing.T) {
 // Without database and broker the metrics are there, soon, without those that need a server.
 func TestMetricsWithoutServers(t *testing.T) {
 	t.Parallel()
-	b := open(t, environ(t, "postgres://u@"+testkit.ReservePort(t)+"/d", testkit.ReservePort(t)))
+	cfg := environ(t, "postgres://u@"+testkit.ReservePort(t)+"/d", testkit.ReservePort(t))
+	b := open(t, cfg, cfg.Topics("written.v1")...)
 	defer func() { require.NoError(t, b.node.Close()) }()
 	require.NoError(t, b.node.Consume(eventing.Consumer{Name: "c", Topic: "t", Handlers: inbox.NewMux()}))
 	began := time.Now()
@@ -142,6 +143,8 @@ func TestMetricsWithoutServers(t *testing.T) {
 		_, found := value(series)
 		require.False(t, found, "%s is not known", series)
 	}
-	_, found := value("go_goroutines")
-	require.True(t, found)
+	for _, series := range []string{"go_goroutines", `outbox_topic_info{topic="written.v1"}`} {
+		_, found := value(series)
+		require.True(t, found, series)
+	}
 }

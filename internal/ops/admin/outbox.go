@@ -8,12 +8,14 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/outbox/operate"
 )
@@ -136,7 +138,8 @@ type Topics interface {
 	Behind(ctx context.Context, topic string) (map[string]int64, error)
 }
 
-// topics are those that exist, and behind them those that the service wrote to and that are gone.
+// topics lists the topics of events, then those for copies of dead letters, then those that the service wrote to and
+// that are gone.
 func (s outboxHandlers) topics(ctx context.Context, _ nothing) (out adminapi.Topics, err error) {
 	recorded, err := operate.TopicPartitions(ctx, s.Pool)
 	if err != nil {
@@ -147,7 +150,7 @@ func (s outboxHandlers) topics(ctx context.Context, _ nothing) (out adminapi.Top
 		return out, err
 	}
 	out.Items = []adminapi.Topic{}
-	for _, name := range slices.Sorted(maps.Keys(found)) {
+	for _, name := range slices.SortedFunc(maps.Keys(found), compareTopics) {
 		behind, err := s.Topics.Behind(ctx, name)
 		if err != nil {
 			return out, err
@@ -157,10 +160,22 @@ func (s outboxHandlers) topics(ctx context.Context, _ nothing) (out adminapi.Top
 		})
 		delete(recorded, name)
 	}
-	for _, gone := range slices.Sorted(maps.Keys(recorded)) {
+	for _, gone := range slices.SortedFunc(maps.Keys(recorded), compareTopics) {
 		out.Items = append(out.Items, adminapi.Topic{Topic: gone, SpreadOver: recorded[gone], Behind: map[string]int64{}})
 	}
 	return out, nil
+}
+
+// compareTopics orders by name, with the topics of events before those for copies, whatever the project is called.
+func compareTopics(a, b string) int {
+	aCopies, bCopies := strings.HasPrefix(a, deadletter.CopyPrefix), strings.HasPrefix(b, deadletter.CopyPrefix)
+	switch {
+	case aCopies == bCopies:
+		return strings.Compare(a, b)
+	case bCopies:
+		return -1
+	}
+	return 1
 }
 
 func (s outboxHandlers) confirmPartitions(

@@ -36,9 +36,11 @@ func (b *brokerTopics) Behind(context.Context, string) (map[string]int64, error)
 // Another number of partitions is confirmed when it is the broker's and every group has read the topic to its end.
 func TestPartitionsAreConfirmedOnADrainedTopic(t *testing.T) {
 	t.Parallel()
-	broker := &brokerTopics{map[string]int32{"t": 12, "new": 3, "earlier": 2}, map[string]int64{"slow": 7, "slower": 9}}
+	broker := &brokerTopics{
+		map[string]int32{"t": 12, "dlq.t": 6, "new": 3, "earlier": 2}, map[string]int64{"slow": 7, "slower": 9},
+	}
 	b := setup(t, func(c *admin.Config, _ *http.Server) { c.Topics = broker })
-	_, err := b.pool.Exec(t.Context(), `insert into public.outbox_topic values ('t', 6), ('gone', 1), ('earlier', 1)`)
+	_, err := b.pool.Exec(t.Context(), `insert into public.outbox_topic values ('t', 6), ('dlq.gone', 1), ('gone', 1), ('earlier', 1)`)
 	require.NoError(t, err)
 	const path = "/admin/v1/outbox/topics/confirm"
 	confirm := func(members string) (int, []byte) {
@@ -56,7 +58,9 @@ func TestPartitionsAreConfirmedOnADrainedTopic(t *testing.T) {
 		{"topic":"earlier","spread_over":1,"partitions":2,"behind":{"slow":7,"slower":9}},
 		{"topic":"new","spread_over":0,"partitions":3,"behind":{"slow":7,"slower":9}},
 		{"topic":"t","spread_over":6,"partitions":12,"behind":{"slow":7,"slower":9}},
-		{"topic":"gone","spread_over":1,"behind":{}}]}`, string(body))
+		{"topic":"dlq.t","spread_over":0,"partitions":6,"behind":{"slow":7,"slower":9}},
+		{"topic":"gone","spread_over":1,"behind":{}},
+		{"topic":"dlq.gone","spread_over":1,"behind":{}}]}`, string(body))
 
 	status, body = confirm(`"dry_run":false,"partitions":13`)
 	requireProblem(t, status, body, http.StatusConflict, "partition_count")

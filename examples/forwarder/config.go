@@ -20,11 +20,11 @@ type Config struct {
 
 	KafkaBrokers []string `env:"KAFKA_BROKERS,required" format:"brokers" doc:"brokers, host:port separated by commas"`
 	Topic        string   `env:"FORWARD_TOPIC" envDefault:"customer.users.v1" doc:"topic whose events are forwarded"`
-	Group        string   `env:"FORWARD_GROUP" envDefault:"forwarder" doc:"consumer group, and the consumer in whose name events are remembered"`
+	Group        string   `env:"FORWARD_GROUP" envDefault:"twinbox.forwarder" doc:"consumer group, and the consumer in whose name events are remembered"`
 	DeadTopic    string   `env:"FORWARD_DEAD_TOPIC" envDefault:"dlq.forwarder.customer.users.v1" doc:"topic for what could not be delivered; it is created with one partition"`
 
 	NATSURL string        `env:"NATS_URL" envDefault:"nats://127.0.0.1:4222" doc:"NATS server with JetStream"`
-	Bucket  string        `env:"NATS_BUCKET" envDefault:"forwarder" doc:"key-value bucket in which delivered events are remembered"`
+	Bucket  string        `env:"NATS_BUCKET" envDefault:"twinbox-forwarder" doc:"key-value bucket in which delivered events are remembered"`
 	TTL     time.Duration `env:"NATS_TTL" envDefault:"24h" min:"1m" max:"8760h" doc:"for how long"`
 
 	LogLevel  string        `env:"LOG_LEVEL" envDefault:"info" oneof:"debug info warn error" doc:"least severe log lines to write"`

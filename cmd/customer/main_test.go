@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -41,6 +43,29 @@ func TestMigrateTopicsServe(t *testing.T) {
 			require.Equal(t, http.StatusNotFound, servicetest.Status(t, "http://"+s.API+"/nothing"))
 		})
 	})
+}
+
+// migrate does not use the serving role. setup does, so a wrong password is an error before the service starts.
+func TestSetupFindsARoleThatCannotLogIn(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	role := pool.Config().ConnConfig.Database + "_serving"
+	execute := func(ctx context.Context, sql string) {
+		_, err := pool.Exec(ctx, sql)
+		require.NoError(t, err)
+	}
+	execute(t.Context(), "create role "+role)
+	t.Cleanup(func() { execute(context.Background(), "drop owned by "+role+"; drop role "+role) })
+	serving, err := url.Parse(pgtest.DSN(pool))
+	require.NoError(t, err)
+	serving.User = url.User(role)
+	settings := environment(t, "DATABASE_URL="+serving.String(), "MIGRATE_DATABASE_URL="+pgtest.DSN(pool))
+	code, _, stderr := program.Command(t, settings, "migrate")
+	require.Zero(t, code, stderr)
+	code, _, stderr = program.Command(t, settings, "setup")
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr, "customer: log in with DATABASE_URL: ")
+	require.Contains(t, stderr, "not permitted to log in")
 }
 
 func TestABrokenEnvironmentIsRefusedAsAWhole(t *testing.T) {

@@ -16,9 +16,9 @@ import (
 	"example.com/twinbox/internal/config"
 )
 
-// A Program is the command line of one service with the config C: serve (the default), migrate, topics, healthcheck
-// and config. Every command reads the whole configuration first, and does nothing when that has a problem; config
-// alone still lists the settings, since an operator needs the list to set them.
+// A Program is the command line of one service with the config C: serve (the default), setup, migrate, topics,
+// healthcheck and config. Every command reads the whole configuration first, and does nothing when that has a problem;
+// config alone still lists the settings, since an operator needs the list to set them.
 type Program[C any] struct {
 	Name     string
 	Settings func(cfg C) Settings
@@ -26,8 +26,9 @@ type Program[C any] struct {
 	// Serve runs the service until ctx is cancelled.
 	Serve func(ctx context.Context, cfg C, host Host) error
 
-	// Migrate and Topics bring database and broker to what this build needs and say on out what they did. A program that
-	// has neither leaves them out, and has no such command.
+	// Migrate brings the database up to date, Topics the broker, and Setup does all that this build needs before it
+	// serves. They report on out what they did. A program leaves out what it does not need, and has no such command.
+	Setup   func(ctx context.Context, cfg C, out io.Writer) error
 	Migrate func(ctx context.Context, cfg C, out io.Writer) error
 	Topics  func(ctx context.Context, cfg C, out io.Writer) error
 }
@@ -95,6 +96,7 @@ func (p Program[C]) commands(stderr io.Writer) []command[C] {
 			"serve", "run the service (the default); the first SIGINT or SIGTERM drains it, the second ends it",
 			func(ctx context.Context, cfg C, _ io.Writer) error { return p.serve(ctx, cfg, stderr) },
 		},
+		{"setup", "migrate, topics, and a check that the database lets the service in", p.Setup},
 		{"migrate", "bring the database to the schema of this build", p.Migrate},
 		{"topics", "create the Kafka topics of this service", p.Topics},
 		{

@@ -59,6 +59,10 @@ func runProgram(t *testing.T, environ []string, serveErr error, args ...string) 
 			host.Announce(service.Listening{Admin: cfg.Admin})
 			return serveErr
 		},
+		Setup: func(context.Context, programConfig, io.Writer) error {
+			o.ran = append(o.ran, "setup")
+			return nil
+		},
 		Migrate: func(_ context.Context, _ programConfig, out io.Writer) error {
 			o.ran = append(o.ran, "migrate")
 			_, err := fmt.Fprintln(out, "applied 3")
@@ -95,6 +99,7 @@ func TestProgram_Commands(t *testing.T) {
 	require.Equal(t, "postgres://u:***@db/x", first.Configuration["DATABASE_URL"])
 
 	require.Equal(t, []string{"serve"}, runProgram(t, programEnv, nil, "serve").ran)
+	require.Equal(t, []string{"setup"}, runProgram(t, programEnv, nil, "setup").ran)
 	require.Equal(t, []string{"topics"}, runProgram(t, programEnv, nil, "topics").ran)
 	o = runProgram(t, programEnv, nil, "migrate")
 	require.Equal(t, "applied 3\n", o.stdout)

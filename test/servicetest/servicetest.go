@@ -124,6 +124,9 @@ func (run Run) Life(t *testing.T, environ []string, migration, topic string, whi
 		require.Zero(t, code, stderr)
 		require.Contains(t, stdout, topic+": 6 partitions")
 	}
+	code, again, stderr := run.Command(t, environ, "setup")
+	require.Zero(t, code, stderr)
+	require.Equal(t, "0 migrations applied, the schema is up to date\n"+stdout, again, "migrate and topics")
 
 	serving := run.Serve(t, environ)
 	require.Equal(t, http.StatusOK, Status(t, "http://"+serving.Admin+"/livez"))
@@ -142,7 +145,7 @@ func (run Run) Life(t *testing.T, environ []string, migration, topic string, whi
 // line of its own, and no other, nothing on stdout, and the secret nowhere. Only config goes on to list the settings.
 func (run Run) Refuses(t *testing.T, environ, problems []string, secret string) {
 	t.Helper()
-	for _, command := range []string{"serve", "migrate", "topics", "config"} {
+	for _, command := range []string{"serve", "setup", "migrate", "topics", "config"} {
 		code, stdout, stderr := run.Command(t, environ, command)
 		require.Equal(t, 2, code, command)
 		for _, problem := range problems {
@@ -158,7 +161,7 @@ func (run Run) Refuses(t *testing.T, environ, problems []string, secret string) 
 // in environ, and keep the secret.
 func (run Run) FailsAlone(t *testing.T, environ []string, secret string) {
 	t.Helper()
-	for _, name := range []string{"migrate", "topics", "healthcheck"} {
+	for _, name := range []string{"setup", "migrate", "topics", "healthcheck"} {
 		code, _, stderr := run.Command(t, environ, name)
 		require.Equal(t, 1, code, name)
 		require.NotContains(t, stderr, secret, name)

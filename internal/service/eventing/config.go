@@ -197,6 +197,19 @@ func (c Config) Migrate(ctx context.Context, out io.Writer, sets ...migrations.S
 	return nil
 }
 
+// checkLogin returns an error if the database does not let the serving role in. Migrate may connect as another role.
+func (c Config) checkLogin(ctx context.Context) error {
+	_, login, err := databaseConfig(c, "")
+	if err != nil {
+		return err
+	}
+	conn, err := pgx.ConnectConfig(ctx, login)
+	if err != nil {
+		return fmt.Errorf("log in with DATABASE_URL: %w", err)
+	}
+	return conn.Close(ctx)
+}
+
 // roles are how the service and the owner of its tables connect, where that is another one. A URL that cannot be read
 // is told of elsewhere.
 func (c Config) roles() (serving, owner *pgx.ConnConfig, both bool) {

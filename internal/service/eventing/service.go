@@ -109,6 +109,16 @@ func (s Service[C]) Main(ctx context.Context, args, environ []string, stdout, st
 			}
 		},
 		Serve: s.Run,
+		Setup: func(ctx context.Context, cfg C, out io.Writer) error {
+			shared := cfg.Shared()
+			if err := shared.Migrate(ctx, out, s.Migrations...); err != nil {
+				return err
+			}
+			if err := shared.checkLogin(ctx); err != nil {
+				return err
+			}
+			return shared.EnsureTopics(ctx, out, s.Name, cfg.Topics())
+		},
 		Migrate: func(ctx context.Context, cfg C, out io.Writer) error {
 			return cfg.Shared().Migrate(ctx, out, s.Migrations...)
 		},

@@ -1,4 +1,4 @@
-package deploy_test
+package observability
 
 import (
 	"encoding/json"
@@ -9,25 +9,29 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"gopkg.in/yaml.v3"
-
-	"example.com/twinbox/internal/services"
+	"go.yaml.in/yaml/v3"
 )
-
-const observability = root + "/deploy/observability"
 
 func readYAML(t *testing.T, file string, into any) {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(observability, file))
+	content, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.NoError(t, yaml.Unmarshal(content, into), file)
 }
 
-// Prometheus asks each service's own instances at the port where the container has its metrics.
-func TestObservability_PrometheusAsksEachService(t *testing.T) {
+// composed is what these tests need of a compose file.
+type composed struct {
+	Services map[string]struct {
+		Environment map[string]string
+		Volumes     []string
+		Healthcheck struct{ Test []string }
+	}
+}
+
+// Prometheus asks each service for its own instances, at the port where a container has its metrics.
+func TestPrometheusAsksEachService(t *testing.T) {
 	t.Parallel()
 	var cfg struct {
-		RuleFiles     []string `yaml:"rule_files"`
 		ScrapeConfigs []struct {
 			Job string `yaml:"job_name"`
 			DNS []struct {
@@ -38,108 +42,88 @@ func TestObservability_PrometheusAsksEachService(t *testing.T) {
 		} `yaml:"scrape_configs"`
 	}
 	readYAML(t, "prometheus/prometheus.yml", &cfg)
-	project := compose(t)
-	jobs := map[string]string{}
+	ports := map[string]string{}
 	for _, job := range cfg.ScrapeConfigs {
 		require.Len(t, job.DNS, 1)
 		require.Equal(t, []string{job.Job}, job.DNS[0].Names)
 		require.Equal(t, "A", job.DNS[0].Type, "an address: an admin listener does not know the container's name")
-		jobs[job.Job] = job.DNS[0].Port
+		ports[job.Job] = job.DNS[0].Port
 	}
-	want := map[string]string{}
-	for name, s := range project.Services {
-		if addr := s.Environment["ADMIN_ADDR"]; addr != nil && len(s.Ports) > 0 { // a job has the setting and no listener
-			_, want[name], _ = strings.Cut(*addr, ":")
+	added, err := filepath.Glob("../../*/compose.yml")
+	require.NoError(t, err)
+	for _, file := range append(added, "../../docker-compose.yml") {
+		var compose composed
+		readYAML(t, file, &compose)
+		for name, service := range compose.Services {
+			if addr := service.Environment["ADMIN_ADDR"]; addr != "" {
+				require.Equal(t, addr, ":"+ports[name], "%s of %s", name, file)
+			}
 		}
 	}
-	require.Equal(t, want, jobs)
-	for _, s := range services.All() {
-		require.Contains(t, jobs, s.Name)
-	}
-	require.Equal(t, []string{"/etc/prometheus/rules/*.yml"}, cfg.RuleFiles)
 }
 
-// The containers find their files where they look, and where they look for each other is where they are.
-func TestObservability_ContainersFindTheirFiles(t *testing.T) {
+// The containers find their files where they look, and each other under the names that the files give.
+func TestContainersFindTheirFiles(t *testing.T) {
 	t.Parallel()
-	project := compose(t)
-	mounted := map[string]string{}
-	for _, name := range []string{"prometheus", "grafana", "tempo"} {
-		service := project.Services[name]
-		require.Equal(t, []string{"observability"}, service.Profiles, name)
+	var compose composed
+	readYAML(t, "compose.yml", &compose)
+	inside := map[string]string{}
+	for name, service := range compose.Services {
+		require.NotEmpty(t, service.Healthcheck.Test, "%s: nobody would see that it cannot start", name)
 		for _, volume := range service.Volumes {
-			path, err := filepath.Rel(project.WorkingDir, volume.Source)
+			parts := strings.Split(volume, ":")
+			require.Len(t, parts, 3, volume)
+			_, err := os.Stat(filepath.Join("../..", parts[0]))
 			require.NoError(t, err)
-			mounted[name+":"+volume.Target] = path
+			inside[parts[1]] = name
 		}
 	}
-	require.Equal(t, map[string]string{
-		"prometheus:/etc/prometheus/prometheus.yml":                      "deploy/observability/prometheus/prometheus.yml",
-		"prometheus:/etc/prometheus/rules":                               "deploy/observability/rules",
-		"grafana:/etc/grafana/provisioning/datasources/datasources.yaml": "deploy/observability/grafana/datasources.yaml",
-		"grafana:/etc/grafana/provisioning/dashboards/dashboards.yaml":   "deploy/observability/grafana/dashboards.yaml",
-		"grafana:/etc/grafana/dashboards":                                "deploy/observability/dashboards",
-		"tempo:/etc/tempo.yaml":                                          "deploy/observability/tempo/tempo.yaml",
-	}, mounted)
+	for path, name := range map[string]string{
+		"/etc/prometheus/prometheus.yml": "prometheus", "/etc/prometheus/rules": "prometheus", "/etc/tempo.yaml": "tempo",
+		"/etc/grafana/provisioning/datasources/datasources.yaml": "grafana",
+		"/etc/grafana/provisioning/dashboards/dashboards.yaml":   "grafana", "/etc/grafana/dashboards": "grafana",
+	} {
+		require.Equal(t, name, inside[path], path)
+	}
 	var sources struct {
 		Datasources []struct{ Name, Type, URL string }
 	}
 	readYAML(t, "grafana/datasources.yaml", &sources)
 	for _, source := range sources.Datasources {
 		require.Contains(t, source.URL, "http://"+source.Type+":", source.Name)
-		require.Contains(t, project.Services, source.Type)
+		require.Contains(t, compose.Services, source.Type)
 	}
 	var providers struct {
 		Providers []struct{ Options struct{ Path string } }
 	}
 	readYAML(t, "grafana/dashboards.yaml", &providers)
 	require.Equal(t, "/etc/grafana/dashboards", providers.Providers[0].Options.Path)
-}
-
-// Nothing that is shown here comes from the internet, and nothing is told to it. Grafana fetches plugins at each start
-// unless it is told not to.
-func TestObservability_GrafanaAsksNoOtherHost(t *testing.T) {
-	t.Parallel()
-	environment := compose(t).Services["grafana"].Environment
-	for variable, value := range map[string]string{
+	for variable, value := range map[string]string{ // or Grafana asks hosts of the internet at each start
 		"GF_PLUGINS_PREINSTALL_DISABLED": "true", "GF_NEWS_NEWS_FEED_ENABLED": "false",
 		"GF_ANALYTICS_REPORTING_ENABLED": "false", "GF_ANALYTICS_CHECK_FOR_UPDATES": "false",
 		"GF_ANALYTICS_CHECK_FOR_PLUGIN_UPDATES": "false",
 	} {
-		require.NotNil(t, environment[variable], variable)
-		require.Equal(t, value, *environment[variable], variable)
+		require.Equal(t, value, compose.Services["grafana"].Environment[variable], variable)
 	}
 }
 
 // Each alert leads to a heading of the operations page.
-func TestObservability_RunbooksExist(t *testing.T) {
+func TestRunbooksExist(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(root + "/docs/operations.md")
+	content, err := os.ReadFile("../../docs/operations.md")
 	require.NoError(t, err)
-	anchors := map[string]bool{}
-	for _, heading := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(string(page), -1) {
+	page, anchors := string(content), map[string]bool{}
+	for _, heading := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(page, -1) {
 		anchor := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(heading[1]), "")
 		anchors[strings.ReplaceAll(anchor, " ", "-")] = true
 	}
-	var rules struct {
-		Groups []struct {
-			Rules []struct {
-				Alert               string
-				Labels, Annotations map[string]string
-			}
-		}
-	}
-	readYAML(t, "rules/twinbox.yml", &rules)
-	require.NotEmpty(t, rules.Groups)
-	for _, group := range rules.Groups {
-		for _, rule := range group.Rules {
-			anchor, is := strings.CutPrefix(rule.Annotations["runbook"], "docs/operations.md#")
-			require.True(t, is, rule.Alert)
-			require.True(t, anchors[anchor], "%s leads to #%s, which docs/operations.md does not have", rule.Alert, anchor)
-			require.NotEmpty(t, rule.Annotations["summary"], rule.Alert)
-			require.Contains(t, []string{"warning", "critical"}, rule.Labels["severity"], rule.Alert)
-			require.Contains(t, string(page), "`"+rule.Alert+"`", "the page's table of alerts")
-		}
+	for _, rule := range readRules(t) {
+		anchor, is := strings.CutPrefix(rule.Annotations["runbook"], "docs/operations.md#")
+		require.True(t, is, rule.Alert)
+		require.True(t, anchors[anchor], "%s leads to #%s, which docs/operations.md does not have", rule.Alert, anchor)
+		require.NotEmpty(t, rule.Annotations["summary"], rule.Alert)
+		require.Contains(t, []string{"warning", "critical"}, rule.Labels["severity"], rule.Alert)
+		require.Contains(t, page, "`"+rule.Alert+"`", "the page's table of alerts")
 	}
 }
 
@@ -158,9 +142,9 @@ type panel struct {
 }
 
 // The rules of Grafana's own linter, which cannot be had as a library.
-func TestObservability_Dashboards(t *testing.T) {
+func TestDashboardsAreComplete(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob(observability + "/dashboards/*.json")
+	files, err := filepath.Glob("dashboards/*.json")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, file := range files {

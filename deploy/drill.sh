@@ -1,10 +1,10 @@
 #!/bin/bash
-# What docker compose must do, done: up; up again changes nothing; a sign-up becomes a mail whose button verifies; the
-# services are confined; killed containers come back and lose nothing, in any order; up repairs; the drain ends in time;
-# down and up keep the data and leave nothing behind. The workflow calls it on a machine with Docker; by hand:
-# bash deploy/drill.sh
+# A drill of the containers: up; up again changes nothing; a sign-up becomes a mail whose button verifies; every container
+# is confined; killed containers come back and lose nothing, in any order; up repairs; a new database reaches an old volume;
+# a failing job leaves the running system alone; everything that WITH can add comes up; the drain ends in time; down and up
+# keep the data and leave nothing behind. The workflow calls it on a machine with Docker. By hand: bash deploy/drill.sh
 #
-# It works on a project and on ports of its own and removes both at the end.
+# It uses a project and ports of its own, and removes them at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,7 +12,8 @@ export COMPOSE_PROJECT_NAME=${COMPOSE_PROJECT_NAME:-twinbox-drill}
 # Every port that compose publishes, 10,000 higher unless it is set.
 while IFS=: read -r variable port; do
 	export "$variable=${!variable:-$((10000 + port))}"
-done < <(grep -o '${[A-Z_]*_PORT:-[0-9]*' docker-compose.yml | tr -d '${' | sed 's/:-/:/' | sort -u)
+done < <(grep -ohs '${[A-Z_]*_PORT:-[0-9]*' docker-compose.yml ./*/compose.yml deploy/*/compose.yml | tr -d '${' | sed 's/:-/:/' | sort -u)
+extra=$(for file in */compose.yml deploy/*/compose.yml; do [ ! -f "$file" ] || basename "$(dirname "$file")"; done)
 api=http://127.0.0.1:$CUSTOMER_PORT
 mailbox=http://127.0.0.1:$MAILBOX_PORT
 
@@ -28,9 +29,12 @@ finish() {
 		docker compose ps --all
 		docker compose logs --no-color --tail 60
 	fi
-	docker compose --profile '*' down --volumes --remove-orphans >/dev/null 2>&1 || true
+	sh deploy/containers.sh down >/dev/null 2>&1 || true
+	docker volume ls --quiet --filter "label=com.docker.compose.project=$COMPOSE_PROJECT_NAME" | xargs -r docker volume rm >/dev/null
+	rm -rf "$scratch"
 	exit "$code"
 }
+scratch=$(mktemp -d)
 trap finish EXIT
 
 # within SECONDS WHAT COMMAND...: it succeeds within that time.
@@ -82,11 +86,12 @@ step "a sign-up, its mail and its link"
 verify ada
 
 step "confinement"
-for service in customer notification; do
+for service in $(docker compose ps --services); do
 	about=$(docker inspect --format \
-		'{{.HostConfig.ReadonlyRootfs}} {{.HostConfig.CapDrop}} {{.HostConfig.SecurityOpt}} {{.Config.User}}' "$(container $service)")
-	[[ $about == "true [ALL] [no-new-privileges:true] "* ]] || fail "$service: $about"
-	[[ $about != *" 0" && $about != *" root" && $about != *" " ]] || fail "$service runs as root: $about"
+		'{{.HostConfig.CapDrop}} {{.HostConfig.SecurityOpt}} {{.HostConfig.ReadonlyRootfs}} {{.Config.User}}' "$(container "$service")")
+	[[ $about == "[ALL] [no-new-privileges:true] "* ]] || fail "$service: $about"
+	[[ $about == *" true "* || $service == kafka ]] || fail "$service can write to its image: $about"
+	[[ $about != *" 0" && $about != *" root" && $about != *" " || $service == mailpit ]] || fail "$service runs as root: $about"
 done
 docker ps --filter "label=com.docker.compose.project=$COMPOSE_PROJECT_NAME" --format '{{.Ports}}' |
 	tr ',' '\n' | grep -e '->' | grep -v '127\.0\.0\.1:' && fail "a port is open to other machines"
@@ -114,10 +119,38 @@ make --no-print-directory up
 within 60 "no sign-up after the repair" signs_up after-repair
 within 60 "no mail after the repair" has_mail after-repair
 
+step "restart leaves no failed job"
+docker compose restart
+within 90 "no sign-up after the restart" signs_up after-restart
+[ -z "$(docker compose ps --all --quiet --status exited)" ] || fail "a container ended"
+
+step "a database that is added reaches a volume that is there"
+cat >"$scratch/added.yml" <<'END'
+services:
+  setup-databases: { environment: { DATABASES: "customer:90 notification:90 loyalty:20" } }
+END
+before=$(containers)
+COMPOSE_FILE=docker-compose.yml:$scratch/added.yml make --no-print-directory up
+[ "$before" = "$(containers)" ] || fail "containers were made anew"
+docker compose exec -T -e PGPASSWORD=loyalty postgres psql -h 127.0.0.1 -U twinbox_loyalty -c 'select 1' twinbox_loyalty >/dev/null ||
+	fail "the new service cannot log in"
+
+step "a job that fails says why, and the system goes on"
+if said=$(TWINBOX_LOG_LEVEL=loud make --no-print-directory up 2>&1); then fail "up accepted LOG_LEVEL=loud"; fi
+grep -q "LOG_LEVEL" <<<"$said" || fail "the reason is not shown: $said"
+[ "$before" = "$(containers)" ] || fail "a failing job changed the running containers"
+signs_up during-failure || fail "no sign-up after a failing job"
+
+step "everything that can be added comes up, and goes again"
+WITH=$(echo $extra) make --no-print-directory up
+for service in customer notification; do [[ $before == *"$(container $service)"* ]] || fail "$service was made anew"; done
+make --no-print-directory up
+[ "$before" = "$(containers)" ] || fail "up without WITH is not the system alone"
+
 step "reset is refused while a container is there, be it paused"
 docker compose stop customer notification postgres mailpit
 docker pause "$(container kafka)" >/dev/null
-if sh deploy/containers.sh stopped; then fail "reset would destroy what is only paused"; fi
+if sh deploy/containers.sh reset; then fail "reset destroyed what is only paused"; fi
 docker unpause "$(container kafka)" >/dev/null
 make --no-print-directory up
 
@@ -132,7 +165,6 @@ done
 
 step "down and up keep the data and leave nothing behind"
 volumes=$(docker volume ls --quiet | sort)
-docker compose --profile ui up --no-build --detach kafka-ui
 make --no-print-directory down
 [ -z "$(docker ps --all --quiet --filter "label=com.docker.compose.project=$COMPOSE_PROJECT_NAME")" ] || fail "containers are left"
 [ -z "$(docker network ls --quiet --filter "label=com.docker.compose.project=$COMPOSE_PROJECT_NAME")" ] || fail "a network is left"
@@ -140,9 +172,6 @@ make --no-print-directory down
 make --no-print-directory up
 [ "$(curl -sS -o /dev/null -w '%{http_code}' -XPOST "$api/v1/signups" -H 'content-type: application/json' \
 	-d '{"email":"ada@example.org","name":"Another Ada"}')" = 409 ] || fail "the first user is gone"
-
-step "a job that fails says why"
-if said=$(TWINBOX_LOG_LEVEL=loud make --no-print-directory up 2>&1); then fail "up accepted LOG_LEVEL=loud"; fi
-grep -q "LOG_LEVEL" <<<"$said" || fail "the reason is not shown: $said"
+has_mail ada || fail "the first mail is gone"
 
 step "done"

@@ -2,164 +2,226 @@ package deploy_test
 
 import (
 	"bytes"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// engine is a docker command that answers what a test wants and writes down what it was told.
+// engine is a docker command that answers what a test wants and writes down what it is asked.
 type engine struct {
 	dir    string
 	script string // that is run against it
 }
 
+// newEngine answers with the cases of a shell script, and lists two services and their jobs.
 func newEngine(t *testing.T, answers string) engine {
 	t.Helper()
 	e := engine{dir: t.TempDir(), script: "../../deploy/containers.sh"}
-	script := "#!/bin/sh\ncd " + e.dir + "\necho \"$*\" >>log\ncase \"$*\" in\n" + answers + "\nesac\n"
+	script := "#!/bin/sh\ncd " + e.dir + "\necho \"$*\" >>log\ncase \"$*\" in\n" + answers + `
+*" --services") printf '%s\n' setup-b postgres setup-a customer;;
+*"port customer 8080") echo 127.0.0.1:18080;;
+esac
+`
 	require.NoError(t, os.WriteFile(filepath.Join(e.dir, "docker"), []byte(script), 0o755))
 	return e
 }
 
-// runs calls containers.sh and gives what it said, what it told the engine, and whether it worked.
-func (e engine) runs(t *testing.T, env []string, args ...string) (said string, told []string, worked bool) {
+// runs calls containers.sh and returns its output, the engine's commands, and whether it worked. It publishes no port
+// but those in env.
+func (e engine) runs(t *testing.T, env []string, args ...string) (said string, asked []string, worked bool) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", append([]string{e.script}, args...)...)
-	cmd.Env = append([]string{"PATH=" + e.dir + ":" + os.Getenv("PATH"), "COMPOSE=docker  compose"}, env...)
+	cmd.Env = []string{"PATH=" + e.dir + ":" + os.Getenv("PATH"), "COMPOSE=docker  compose"}
+	for _, file := range append(added(t), root+"/docker-compose.yml") {
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, port := range regexp.MustCompile(`\${(\w+_PORT):-`).FindAllStringSubmatch(string(content), -1) {
+			cmd.Env = append(cmd.Env, port[1]+"=0")
+		}
+	}
+	cmd.Env = append(cmd.Env, env...)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	err := cmd.Run()
 	log, readErr := os.ReadFile(filepath.Join(e.dir, "log"))
-	require.NoError(t, readErr)
+	if !os.IsNotExist(readErr) {
+		require.NoError(t, readErr)
+	}
 	return output.String(), strings.Split(strings.TrimSpace(string(log)), "\n"), err == nil
 }
 
-const upCommand = "compose up --no-build --detach --remove-orphans --wait --wait-timeout 180"
+// inTree copies containers.sh into a tree of its own.
+func (e engine) inTree(t *testing.T) (copied engine, tree string) {
+	t.Helper()
+	tree = t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(tree, "deploy", "postgres"), 0o700))
+	e.script = filepath.Join(tree, "deploy", "containers.sh")
+	require.NoError(t, os.WriteFile(e.script, []byte(read(t, "deploy/containers.sh")), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(tree, "docker-compose.yml"), []byte("services:\n"), 0o600))
+	return e, tree
+}
 
+const upCommand = "compose up --no-build --no-deps --detach --remove-orphans --wait --wait-timeout 180 "
+
+// The jobs run while the old containers still serve, and only services are started after that.
 func TestUp(t *testing.T) {
 	t.Parallel()
-	said, told, worked := newEngine(t, "").runs(t, nil, "up")
+	said, asked, worked := newEngine(t, `
+"compose ps --quiet") echo 1f;;
+*com.docker.compose.service*) echo "customer 127.0.0.1:18080 127.0.0.1:8081";;`).runs(t, nil, "up")
 	require.True(t, worked, said)
-	require.Equal(t, []string{"compose build", "compose ps --quiet", upCommand}, told)
+	all := strings.Join(asked, "\n")
+	require.Contains(t, all, "\ncompose build\n")
+	require.Regexp(t, `(?s)compose run --rm --no-TTY setup-a\ncompose run --rm --no-TTY setup-b\n.*`+
+		upCommand+`postgres customer\n`, all)
+	require.Contains(t, all, "\ncompose rm --force setup-a setup-b\n", "compose restart would run them too early")
+	require.Contains(t, said, "  customer      127.0.0.1:18080 127.0.0.1:8081\n")
+	require.Contains(t, said, "curl -XPOST http://127.0.0.1:18080/v1/signups")
 }
 
-func TestUpOfTwoInstances(t *testing.T) {
+// Names lead to compose files next to the system's and to one's own, and a name that leads nowhere is refused.
+func TestUpWith(t *testing.T) {
 	t.Parallel()
-	said, told, worked := newEngine(t, `*--scale*) echo "port $NOTIFICATION_ADMIN_PORT";;`).
-		runs(t, []string{"NOTIFICATIONS=2"}, "up")
+	e, tree := newEngine(t, `*" up "*) echo "files $COMPOSE_FILE, port $NOTIFICATION_ADMIN_PORT";;`).inTree(t)
+	for _, file := range []string{"more/compose.yml", "deploy/other/compose.yml", "docker-compose.override.yml"} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(tree, file)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(tree, file), nil, 0o600))
+	}
+	said, asked, worked := e.runs(t, []string{"WITH=other more", "NOTIFICATIONS=2"}, "up")
 	require.True(t, worked, said)
-	require.Equal(t, upCommand+" --scale notification=2", told[len(told)-1])
-	require.Contains(t, said, "port 0")
+	require.Contains(t, said, "files docker-compose.yml:docker-compose.override.yml:"+
+		"deploy/other/compose.yml:more/compose.yml, port 0\n", "two instances cannot have one port")
+	require.Contains(t, asked, upCommand+"--scale notification=2 postgres customer")
+	said, _, worked = e.runs(t, []string{"WITH=none"}, "up")
+	require.False(t, worked)
+	require.Contains(t, said, "WITH=none: there is no none/compose.yml and no deploy/none/compose.yml.")
 }
 
-// The file that makes the roles is read by another user than the one who checked it out, perhaps under a umask of 077.
-func TestUpLetsTheServerReadItsFirstStatements(t *testing.T) {
+// The files that servers read belong to another user than theirs, perhaps under a umask of 077.
+func TestUpLetsTheServersReadTheirFiles(t *testing.T) {
 	t.Parallel()
-	tree := t.TempDir()
-	require.NoError(t, os.MkdirAll(filepath.Join(tree, "deploy", "postgres"), 0o700))
-	script := filepath.Join(tree, "deploy", "containers.sh")
-	statements := filepath.Join(tree, "deploy", "postgres", "init.sql")
-	require.NoError(t, os.WriteFile(script, []byte(read(t, "deploy/containers.sh")), 0o600))
+	e, tree := newEngine(t, "").inTree(t)
+	statements := filepath.Join(tree, "deploy", "postgres", "databases.sql")
 	require.NoError(t, os.WriteFile(statements, nil, 0o600))
-	e := newEngine(t, "")
-	e.script = script
 	said, _, worked := e.runs(t, nil, "up")
 	require.True(t, worked, said)
-	info, err := os.Stat(statements)
-	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o644), info.Mode().Perm())
+	for path, want := range map[string]os.FileMode{statements: 0o644, filepath.Dir(statements): 0o755} {
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		require.Equal(t, want, info.Mode().Perm(), path)
+	}
 }
 
-// Kafka was away: it is back, and what compose knows of it is that it was unhealthy.
+// A port of another program is named before anything is built, with the variable that moves it. One's own is free.
+func TestUpFindsOccupiedPorts(t *testing.T) {
+	t.Parallel()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	require.NoError(t, err)
+	said, asked, worked := newEngine(t, "").runs(t, []string{"CUSTOMER_PORT=" + port}, "up")
+	require.False(t, worked)
+	require.Regexp(t, `^Port `+port+` is in use by another program. Move it: CUSTOMER_PORT=\d+ make up\n$`, said)
+	require.NotContains(t, asked, "compose build")
+	said, _, worked = newEngine(t, `
+"compose ps --quiet") echo 1f;;
+*com.docker.compose.service*) echo "customer 127.0.0.1:`+port+`";;`).runs(t, []string{"CUSTOMER_PORT=" + port}, "up")
+	require.True(t, worked, said)
+}
+
+// A container's last health check may be from before the broker came back, or fail while compose waits.
 func TestUpRepairsWhatIsUnhealthy(t *testing.T) {
 	t.Parallel()
-	said, told, worked := newEngine(t, `
+	for when, unhealthy := range map[string]string{"before": "[ -e restarted ]", "while it waits": "[ ! -e tried ]"} {
+		said, asked, worked := newEngine(t, `
 "compose ps --quiet") echo 1f; echo 2f;;
-inspect*)
-	echo "/twinbox-postgres-1 healthy"
-	[ -e restarted ] || echo "/twinbox-kafka-1 unhealthy"
-	echo "/twinbox-job-1 ";;
+*com.docker.compose.service*) ;;
+inspect*) `+unhealthy+` || echo "/twinbox-kafka-1 unhealthy";;
 restart*) touch restarted;;
-*" up "*) [ -e restarted ];;`).runs(t, nil, "up")
-	require.True(t, worked, said)
-	require.Contains(t, told, "restart twinbox-kafka-1")
-	require.Contains(t, said, "Starting again what is unhealthy: twinbox-kafka-1")
+"compose ps --all"*) echo "kafka running 0 unhealthy";;
+"compose logs"*kafka) echo "no space left on device";;
+*" up "*) touch tried; [ -e restarted ];;`).runs(t, nil, "up")
+		require.True(t, worked, said)
+		require.Contains(t, asked, "restart twinbox-kafka-1", when)
+		require.Contains(t, said, "Restarting what is unhealthy: twinbox-kafka-1")
+		if when == "while it waits" {
+			require.Regexp(t, "(?s)no space left.*Restarting", said, "the reason comes first")
+		}
+	}
 }
 
-// It becomes unhealthy only while compose waits.
-func TestUpTriesAgainAfterARepair(t *testing.T) {
+// A job that fails stops nothing, and shows the logs of what it needs.
+func TestUpStopsAtAJobThatFails(t *testing.T) {
 	t.Parallel()
-	said, told, worked := newEngine(t, `
-"compose ps --quiet") echo 1f;;
-inspect*) [ ! -e tried ] || echo "/twinbox-customer-1 unhealthy";;
-*" up "*) [ -e tried ] || { touch tried; exit 1; };;`).runs(t, nil, "up")
-	require.True(t, worked, said)
-	require.Contains(t, told, "restart twinbox-customer-1")
-}
-
-func TestUpShowsWhyAJobFailed(t *testing.T) {
-	t.Parallel()
-	said, told, worked := newEngine(t, `
-*" up "*) exit 1;;
+	said, asked, worked := newEngine(t, `
+*" setup-a") echo "LOG_LEVEL: not_allowed"; exit 2;;
 "compose ps --all"*)
 	echo "postgres running 0 healthy"
-	echo "customer-topics exited 0 "
-	echo "customer-migrate exited 2 ";;
-"compose logs"*customer-migrate) echo "LOG_LEVEL: not_allowed";;`).runs(t, nil, "up")
+	echo "setup-databases exited 3 ";;
+"compose logs"*setup-databases) echo "no such role";;`).runs(t, nil, "up")
 	require.False(t, worked)
-	require.Contains(t, said, "== customer-migrate: exited, exit code 2")
 	require.Contains(t, said, "LOG_LEVEL: not_allowed")
-	require.NotContains(t, said, "== customer-topics")
+	require.Contains(t, said, "== setup-databases: exited, exit code 3 - its last lines:\nno such role\n")
 	require.NotContains(t, said, "== postgres")
-	require.Equal(t, 1, strings.Count(strings.Join(told, "\n"), upCommand), "nothing was unhealthy: nothing to repair")
+	require.Contains(t, said, "setup-a failed. What ran before still runs.")
+	require.NotContains(t, strings.Join(asked, "\n"), " up ")
+	require.NotContains(t, asked, "compose run --rm --no-TTY setup-b")
 }
 
 func TestDownLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
-	_, told, worked := newEngine(t, "").runs(t, nil, "down")
+	said, asked, worked := newEngine(t, `*down*) echo "files $COMPOSE_FILE";;`).runs(t, nil, "down")
 	require.True(t, worked)
-	require.Equal(t, []string{"compose --profile * down --remove-orphans"}, told, "of no profile")
+	require.Equal(t, []string{"compose down --remove-orphans"}, asked)
+	require.Equal(t, len(added(t)), strings.Count(said, "/compose.yml"), "of whatever was added")
 }
 
-func TestResetIsRefusedWhileContainersRun(t *testing.T) {
+func TestReset(t *testing.T) {
 	t.Parallel()
-	// One that is paused is listed only where no status is asked for.
-	running := newEngine(t, `*"ps --services") echo kafka; echo postgres;;`)
-	said, told, worked := running.runs(t, nil, "stopped")
-	require.False(t, worked)
-	require.Contains(t, said, "Containers run: kafka postgres - stop them first (make down)")
-	require.NotContains(t, strings.Join(told, "\n"), "down ")
-
-	said, _, worked = newEngine(t, "").runs(t, nil, "stopped")
-	require.True(t, worked, said)
-	_, told, worked = newEngine(t, "").runs(t, nil, "reset")
-	require.True(t, worked)
-	require.Equal(t, "compose --profile * down --volumes --remove-orphans", told[len(told)-1])
-}
-
-func TestResetWithoutAnEngine(t *testing.T) {
-	t.Parallel()
-	for command, says := range map[string]string{ // make reset calls both, and says it once
-		"stopped": "", "reset": "Docker does not answer, so containers and volumes, if there are any, stay as they are.\n",
+	const (
+		folder  = "run ./dev/tools/reset" // what Go is asked, which the engine writes down, too
+		volumes = "compose down --volumes --remove-orphans"
+		idle    = `*"ps --services") ;;`
+	)
+	for name, c := range map[string]struct {
+		answers, goes, says string
+		does                []string // and of the two nothing else
+	}{
+		// One that is paused is listed only where no status is asked for.
+		"containers run": {
+			`*"ps --services") echo kafka; echo postgres;;`, "docker",
+			"Containers run: kafka postgres - stop them first (make down); nothing was removed.", nil,
+		},
+		"make run runs": {idle + "\n'" + folder + "') exit 1;;", "docker", "", []string{folder}},
+		"nothing runs":  {idle, "docker", "", []string{folder, volumes}},
+		"no Go":         {idle, "no-go", ".twinbox/ stays: without Go", []string{volumes}},
+		"no engine":     {"compose*) exit 1;;", "docker", "Docker does not answer.", []string{folder}},
 	} {
-		said, _, worked := newEngine(t, "*) echo 'Cannot connect to the Docker daemon'; exit 1;;").runs(t, nil, command)
-		require.True(t, worked)
-		require.Equal(t, says, said)
+		e, tree := newEngine(t, c.answers).inTree(t)
+		require.NoError(t, os.Mkdir(filepath.Join(tree, ".twinbox"), 0o755))
+		said, asked, worked := e.runs(t, []string{"GO=" + c.goes}, "reset")
+		require.Equal(t, name != "containers run" && name != "make run runs", worked, "%s: %s", name, said)
+		require.Contains(t, said, c.says, name)
+		for _, deed := range []string{folder, volumes} {
+			require.Equal(t, slices.Contains(c.does, deed), slices.Contains(asked, deed), "%s: %s", name, deed)
+		}
 	}
 }
 
-// The drill itself needs Docker. What can be said without: it can be read, and it kills what must come back.
+// The drill needs Docker. Here it is parsed, and it kills what must come back.
 func TestDrillCanBeRead(t *testing.T) {
 	t.Parallel()
 	output, err := exec.CommandContext(t.Context(), "bash", "-n", "../../deploy/drill.sh").CombinedOutput()
 	require.NoError(t, err, string(output))
-	script, err := os.ReadFile("../../deploy/drill.sh")
-	require.NoError(t, err)
 	for _, service := range []string{"customer", "notification", "kafka", "postgres", "mailpit"} {
-		require.Regexp(t, `(?m)^for service in .*\b`+service+`\b`, string(script))
+		require.Regexp(t, `(?m)^for service in .*\b`+service+`\b`, read(t, "deploy/drill.sh"))
 	}
 }

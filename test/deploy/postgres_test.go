@@ -13,45 +13,71 @@ import (
 
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/service/eventing"
-	"example.com/twinbox/migrations"
+	"example.com/twinbox/internal/services"
 	"example.com/twinbox/test/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// The first start of the database: init.sql on a server, then both migrations with the roles that compose gives them.
-func TestInitSQL_LetsEachRoleDoItsOwn(t *testing.T) {
+// createDatabases does what psql does with databases.sql: it runs each statement, and each row of the last one.
+func createDatabases(t *testing.T, conn *pgx.Conn, databases string) {
+	t.Helper()
+	var sql strings.Builder
+	for line := range strings.Lines(read(t, "deploy/postgres/databases.sql")) {
+		if !strings.HasPrefix(line, "--") && line != "\\getenv databases DATABASES\n" {
+			sql.WriteString(line)
+		}
+	}
+	script, ends := strings.CutSuffix(sql.String(), "\\gexec\n")
+	require.True(t, ends)
+	first, query, found := strings.Cut(script, ";")
+	require.True(t, found)
+	_, err := conn.Exec(t.Context(), first)
+	require.NoError(t, err)
+	rows, err := conn.Query(t.Context(), strings.ReplaceAll(query, ":'databases'", "'"+databases+"'"))
+	require.NoError(t, err)
+	statements, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	for _, statement := range statements {
+		_, err := conn.Exec(t.Context(), statement)
+		require.NoError(t, err, statement)
+	}
+}
+
+// The databases are created, then created again with one more: it gets a database, and the others keep their tables.
+// Both migrations run with the roles of docker-compose.yml, and no service reaches more than its own rows.
+func TestDatabases(t *testing.T) {
 	t.Parallel()
 	super := pgtest.DSN(pgtest.New(t))
 	conn, err := pgx.Connect(t.Context(), super)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, conn.Close(context.Background())) })
-	for statement := range strings.SplitSeq(withoutComments(read(t, "deploy/postgres/init.sql")), ";") {
-		_, err := conn.Exec(t.Context(), statement)
-		require.NoError(t, err, statement)
-	}
-	// here is the server of compose's URL on this machine.
+	// here is the URL of docker-compose.yml on this server, which asks for no password.
 	here := func(composed string) string {
 		t.Helper()
 		to, err := url.Parse(composed)
 		require.NoError(t, err)
+		password, _ := to.User.Password()
+		require.Equal(t, "twinbox_"+password, to.User.Username(), "the password that databases.sql gives the role")
 		at, err := url.Parse(super)
 		require.NoError(t, err)
 		at.User, at.Path = url.User(to.User.Username()), to.Path
 		return at.String()
 	}
-	migrate := func(service string, sets []migrations.Set) {
-		t.Helper()
-		environment := compose(t).Services[service+"-migrate"].Environment
+	project := compose(t)
+	databases := *project.Services["setup-databases"].Environment["DATABASES"]
+	createDatabases(t, conn, databases)
+	for _, s := range services.All() {
+		environment := project.Services["setup-"+s.Name].Environment
+		require.NotContains(t, project.Services[s.Name].Environment, "MIGRATE_DATABASE_URL", "the owner's password")
+		require.Equal(t, environment["DATABASE_URL"], project.Services[s.Name].Environment["DATABASE_URL"])
 		cfg := eventing.Config{
 			DatabaseURL: config.Secret(here(*environment["DATABASE_URL"])),
 			MigrateURL:  config.Secret(here(*environment["MIGRATE_DATABASE_URL"])),
 		}
-		require.NoError(t, cfg.Migrate(t.Context(), io.Discard, sets...))
+		require.NoError(t, cfg.Migrate(t.Context(), io.Discard, s.Migrations...))
 	}
-	for _, s := range all() {
-		migrate(s.Name, s.Migrations)
-	}
+	createDatabases(t, conn, databases+"  loyalty:20")
 
 	try := func(dsn, sql string) error {
 		conn, err := pgx.Connect(t.Context(), dsn)
@@ -62,12 +88,15 @@ func TestInitSQL_LetsEachRoleDoItsOwn(t *testing.T) {
 		_, err = conn.Exec(t.Context(), sql)
 		return err
 	}
-	customer := here(*compose(t).Services["customer"].Environment["DATABASE_URL"])
-	notification := here(*compose(t).Services["notification"].Environment["DATABASE_URL"])
+	customer := here(*project.Services["customer"].Environment["DATABASE_URL"])
+	notification := here(*project.Services["notification"].Environment["DATABASE_URL"])
+	loyalty := here("postgres://twinbox_loyalty_owner:loyalty_owner@x/twinbox_loyalty")
 	require.NoError(t, try(customer, `select count(*) from public.outbox`))
 	require.NoError(t, try(notification, `select count(*) from public.mail`))
+	require.NoError(t, try(loyalty, `create table public.points ()`))
 	for _, c := range []struct{ dsn, sql string }{
 		{strings.Replace(customer, "/twinbox_customer?", "/twinbox_notification?", 1), `select 1`},
+		{strings.Replace(loyalty, "/twinbox_loyalty?", "/twinbox_customer?", 1), `select 1`},
 		{strings.Replace(notification, "/twinbox_notification?", "/postgres?", 1), `select 1`},
 		{strings.Replace(notification, "/twinbox_notification?", "/template1?", 1), `select 1`},
 		{customer, `drop table public.users`},
@@ -78,14 +107,8 @@ func TestInitSQL_LetsEachRoleDoItsOwn(t *testing.T) {
 		require.ErrorAs(t, try(c.dsn, c.sql), &refused, c.sql)
 		require.Equal(t, "42501", refused.Code, "%s: %s", c.sql, refused.Message)
 	}
-}
-
-func withoutComments(sql string) string {
-	var lines []string
-	for line := range strings.Lines(sql) {
-		if !strings.HasPrefix(line, "--") {
-			lines = append(lines, line)
-		}
-	}
-	return strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(strings.Join(lines, "")), ";"))
+	var limit int
+	require.NoError(t, conn.QueryRow(t.Context(),
+		`select rolconnlimit from pg_roles where rolname = 'twinbox_loyalty'`).Scan(&limit))
+	require.Equal(t, 20, limit)
 }

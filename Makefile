@@ -37,15 +37,14 @@ run: ## the whole system in one process, without Docker; Ctrl-C stops it, .twinb
 demo: ## a system of its own: people sign up, services are killed, Kafka and PostgreSQL go away; ends with a verdict
 	@export GO="$(GO)"; exec sh dev/start.sh demo $(ARGS)
 
-up: ## the whole system in containers; WITH="examples observability" adds these
-	@export COMPOSE="$(COMPOSE)" WITH="$(WITH)"; exec sh deploy/containers.sh up
+up: ## the whole system in containers; WITH="examples observability ui" adds these
+	@COMPOSE="$(COMPOSE)" NOTIFICATIONS="$(NOTIFICATIONS)" WITH="$(WITH)" sh deploy/containers.sh up
 
 down: ## stop the containers; their data stays
-	@export COMPOSE="$(COMPOSE)"; exec sh deploy/containers.sh down
+	@COMPOSE="$(COMPOSE)" sh deploy/containers.sh down
 
 reset: ## delete all local data: .twinbox/ and the containers' volumes; refused while either runs
-	@export COMPOSE="$(COMPOSE)"; sh deploy/containers.sh stopped && $(GO) run ./dev/cmd/devstack reset && \
-		sh deploy/containers.sh reset
+	@COMPOSE="$(COMPOSE)" GO="$(GO)" sh deploy/containers.sh reset
 
 build: ## every program of cmd/, in bin/
 	@CGO_ENABLED=0 $(GO) build -o bin/ ./cmd/...

@@ -149,7 +149,7 @@ The mail appears at http://$($COMPOSE port mailpit 8025) within a moment."
 }
 
 up() {
-	[ "$COMPOSE" != "$DOCKER compose" ] || sh dev/tools/start/start.sh containers
+	[ "$COMPOSE" != "$DOCKER compose" ] || sh dev/start.sh containers
 	# shellcheck disable=SC2086
 	with_names ${WITH:-}
 	scale=
@@ -197,7 +197,7 @@ reset() {
 	fi
 	if [ -e .twinbox ]; then
 		if command -v "$GO" >/dev/null 2>&1; then
-			$GO run ./dev/tools/reset
+			$GO run ./dev/cmd/devstack reset
 		else
 			say ".twinbox/ stays: without Go nobody can tell whether a system runs on it. Remove it if none does."
 		fi

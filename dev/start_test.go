@@ -20,7 +20,12 @@ type machine struct {
 const goProgram = `case $1 in
 version) echo go version go1.26.0 linux/amd64 ;;
 env) echo "$HOME/$2" ;;
-build) shift; echo "compiles $*"; mkdir -p bin; printf '#!/bin/sh\necho "devstack $*"\n' >bin/devstack; chmod +x bin/devstack ;;
+build)
+	shift
+	echo "compiles $*"
+	mkdir -p bin
+	printf '#!/bin/sh\necho "devstack $*"\n' >bin/devstack
+	chmod +x bin/devstack ;;
 esac`
 
 // newMachine is a bare Linux with Go: no Docker.
@@ -164,7 +169,8 @@ func TestStart(t *testing.T) {
 	m.file(t, "examples/cmd/devstack/main.go", "")
 	said, err = m.start(t, "run", "--examples")
 	require.NoError(t, err, said)
-	require.Equal(t, "compiles -v -o bin/ ./examples/cmd/devstack ./cmd/twinbox\ndevstack run --by-make --examples\n", said)
+	require.Equal(t,
+		"compiles -v -o bin/ ./examples/cmd/devstack ./cmd/twinbox\ndevstack run --by-make --examples\n", said)
 	said, err = m.start(t, "demo")
 	require.NoError(t, err, said)
 	require.Equal(t, "compiles -v -o bin/ ./dev/cmd/devstack ./cmd/twinbox\ndevstack demo --by-make\n", said)

@@ -157,7 +157,8 @@ func (*greetCommand) Run(to *kong.Context) error {
 func TestAnExtensionsFlagsAndCommands(t *testing.T) {
 	t.Parallel()
 	var stdout, stderr bytes.Buffer
-	require.Zero(t, run(t.Context(), []string{"greet"}, &stdout, &stderr, []local.Extension{{}, newExtension()}), stderr.String())
+	extensions := []local.Extension{{}, newExtension()}
+	require.Zero(t, run(t.Context(), []string{"greet"}, &stdout, &stderr, extensions), stderr.String())
 	require.Equal(t, "hello", stdout.String())
 	stdout.Reset()
 	require.Zero(t, run(t.Context(), []string{"run", "--help"}, &stdout, &stderr, []local.Extension{newExtension()}))

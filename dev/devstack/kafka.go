@@ -33,7 +33,8 @@ func (c *KafkaCommand) Run(ctx context.Context, to *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(to.Stdout, "Apache Kafka %s on %s, data in %s; Ctrl-C stops it.\n", realkafka.Version, server.Addr(),
+	_, _ = fmt.Fprintf(to.Stdout, "Apache Kafka %s on %s, data in %s; Ctrl-C stops it.\n",
+		realkafka.Version, server.Addr(),
 		c.Data)
 	_, _ = fmt.Fprintf(to.Stdout, "Use it: make run ARGS='--kafka-brokers %s'\n", server.Addr())
 	select {

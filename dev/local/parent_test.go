@@ -70,7 +70,8 @@ func TestSummaryInColour(t *testing.T) {
 	s.colour = true
 	s.write(&coloured)
 	require.NotContains(t, plain.String(), "\x1b")
-	require.Regexp(t, `(?s)Page +http://x/y\n.*Customer API .*Mailbox .*Other +http://z\n.*Customer admin `, plain.String())
+	require.Regexp(t, `(?s)Page +http://x/y\n.*Customer API .*Mailbox .*Other +http://z\n.*Customer admin `,
+		plain.String())
 	require.Contains(t, coloured.String(), "\x1b[36mcurl -XPOST 127.0.0.1:8080/")
 }
 

@@ -23,7 +23,8 @@ func arguments(dir string) []string {
 		args = append(args, "--service-addr", name+"=127.0.0.1:0", "--service-admin-addr", name+"=127.0.0.1:0")
 	}
 	for _, part := range []string{
-		"customer", "customer-admin", "notification-admin", "mailbox", "smtp", "kafka", "forwarder", "forwarder-admin", "nats",
+		"customer", "customer-admin", "notification-admin", "mailbox", "smtp", "kafka",
+		"forwarder", "forwarder-admin", "nats",
 	} {
 		args = append(args, "--"+part+"-addr", "127.0.0.1:0")
 	}

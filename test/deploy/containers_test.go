@@ -187,7 +187,7 @@ func TestDownLeavesNothingBehind(t *testing.T) {
 func TestReset(t *testing.T) {
 	t.Parallel()
 	const (
-		folder  = "run ./dev/tools/reset" // what Go is asked, which the engine writes down, too
+		folder  = "run ./dev/cmd/devstack reset" // what Go is asked, which the engine writes down, too
 		volumes = "compose down --volumes --remove-orphans"
 		idle    = `*"ps --services") ;;`
 	)

@@ -167,8 +167,8 @@ func failedUntilMended(t *testing.T) {
 	})
 }
 
-// failUntilMended has a table refuse a person's contact and the mail server refuse a person's mail. Both are tried again
-// after growing pauses, given up after as many attempts as are allowed, and done once the operator has acted.
+// failUntilMended has a table refuse a contact and the mail server refuse a mail. Both are tried again after growing
+// pauses, given up after the last allowed attempt, and done once the operator has acted.
 func (h *stack) failUntilMended(t *testing.T, replay, resend func(id string)) {
 	t.Helper()
 	h.notificationEnv = append(h.notificationEnv,

@@ -85,7 +85,8 @@ func TestTheTraceReachesTheEndOfTheStory(t *testing.T) {
 	require.Equal(t, "vendor=1", sent["tracestate"])
 
 	testkit.Until(t, func() bool {
-		return count(t, h.customerDB, `select count(distinct event_id) from inbox where metadata->>'correlation_id' = 'order-7'`) == 2
+		return count(t, h.customerDB,
+			`select count(distinct event_id) from inbox where metadata->>'correlation_id' = 'order-7'`) == 2
 	}, "the consumers remember it")
 }
 

@@ -18,8 +18,8 @@ import (
 
 func init() { judges = append(judges, (*stack).requireVerified) }
 
-// requireVerified verifies from outside, so that the services may have ended: nothing is lost, doubled, altered, invented
-// or reordered, nothing was given up, and all of that could be verified.
+// requireVerified verifies from outside, so the services may have ended: no event is lost, doubled, altered, invented,
+// reordered or given up, and every event could be verified.
 func (h *stack) requireVerified(t *testing.T) {
 	t.Helper()
 	var c customer.Config

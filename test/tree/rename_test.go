@@ -297,7 +297,7 @@ func TestRename_Forms(t *testing.T) {
 	}
 	before := strings.Join(slices.Sorted(maps.Keys(texts)), "\n")
 	after := ""
-	for _, line := range strings.Split(before, "\n") {
+	for line := range strings.SplitSeq(before, "\n") {
 		after += "\n" + texts[line]
 	}
 	dir := aTree(t, map[string]string{

@@ -1,8 +1,8 @@
 // Package pause lets an operator stop a consumer and let it go on.
 //
-// A row of the consumer's database says that it is paused, so the word outlives restarts and holds for all instances.
-// Each instance asks about every two seconds ([Gates.Run]) and stands before its next batch ([Gates.Wait]); what is under
-// way is handled to its end. A consumer keeps its partitions meanwhile, its records wait on the topic.
+// A row of the consumer's database holds the pause, so it outlives restarts and holds for all instances. Each instance
+// reads it about every two seconds ([Gates.Run]) and waits before its next batch ([Gates.Wait]). A batch under way is
+// handled to its end. A paused consumer keeps its partitions; its records wait on the topic.
 //
 // Not guaranteed: an instance that cannot reach its database goes by what it knew last, and handles nothing anyway. One
 // that has not asked yet since its start waits until it has.

@@ -40,7 +40,8 @@ func TestPartitionsAreConfirmedOnADrainedTopic(t *testing.T) {
 		map[string]int32{"t": 12, "dlq.t": 6, "new": 3, "earlier": 2}, map[string]int64{"slow": 7, "slower": 9},
 	}
 	b := setup(t, func(c *admin.Config, _ *http.Server) { c.Topics = broker })
-	_, err := b.pool.Exec(t.Context(), `insert into public.outbox_topic values ('t', 6), ('dlq.gone', 1), ('gone', 1), ('earlier', 1)`)
+	_, err := b.pool.Exec(t.Context(), `
+		insert into public.outbox_topic values ('t', 6), ('dlq.gone', 1), ('gone', 1), ('earlier', 1)`)
 	require.NoError(t, err)
 	const path = "/admin/v1/outbox/topics/confirm"
 	confirm := func(members string) (int, []byte) {

@@ -176,7 +176,9 @@ func (w *world) gap(t *testing.T) {
 	w.awaitLetters(t, 1)
 }
 
-const waitingLetters = `select count(*) = %d from public.dead_letter where state = 'waiting'`
+const waitingLetters = `
+select count(*) = %d from public.dead_letter
+where state = 'waiting' and consumer in ('customer.profile', 'notification.users')`
 
 func (w *world) awaitLetters(t *testing.T, n int) {
 	t.Helper()

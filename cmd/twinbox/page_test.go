@@ -122,7 +122,7 @@ var (
 // compare learns the ids of this run and compares what is left.
 func (p *page) compare(t *testing.T, command string, want, got []string) {
 	t.Helper()
-	require.Equal(t, mask(want), mask(got), command)
+	require.Equal(t, mask(want), mask(got), "%s: if this is right, run the test with -update", command)
 	expected, real := p.learn(want, got)
 	for i, id := range expected {
 		require.Equal(t, p.ids[id], real[i], "%s: %s stands for one thing", command, id)

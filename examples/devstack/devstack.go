@@ -2,6 +2,8 @@
 package devstack
 
 import (
+	"github.com/alecthomas/kong"
+
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/examples/services"
 	"example.com/twinbox/internal/service/eventing"
@@ -10,14 +12,21 @@ import (
 type flags struct {
 	Examples bool `help:"Run the examples as well, each with a database of its own."`
 
-	ForwarderAddr      string `help:"What the forwarder's receiver was sent." default:"127.0.0.1:8120"`
-	ForwarderAdminAddr string `help:"Its /livez, /readyz, /metrics." default:"127.0.0.1:8121"`
-	NATSAddr           string `help:"NATS server, which remembers for the forwarder." name:"nats-addr" default:"127.0.0.1:4222"`
+	Programs kong.Plugins `embed:""`
+}
+
+// Program is an example that is not a service.
+type Program struct {
+	Flags any
+	New   func() local.Program // from the parsed flags
 }
 
 // Extension adds the examples to devstack. With --examples all of them run, without it none.
-func Extension() local.Extension {
+func Extension(programs ...Program) local.Extension {
 	flags := &flags{}
+	for _, p := range programs {
+		flags.Programs = append(flags.Programs, p.Flags)
+	}
 	return local.Extension{
 		Flags: flags,
 		Services: func() []eventing.Described {
@@ -26,11 +35,13 @@ func Extension() local.Extension {
 			}
 			return services.All()
 		},
-		Programs: func() []local.Program {
-			if !flags.Examples {
-				return nil
+		Programs: func() (list []local.Program) {
+			for _, p := range programs {
+				if flags.Examples {
+					list = append(list, p.New())
+				}
 			}
-			return []local.Program{newForwarder(flags)}
+			return list
 		},
 	}
 }

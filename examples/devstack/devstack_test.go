@@ -11,10 +11,29 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/devstack"
+	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/local/localtest"
 	examples "example.com/twinbox/examples/devstack"
 	"example.com/twinbox/examples/services"
 )
+
+// program is an example that is not a service, with the flags of its addresses and a line of the summary.
+type program struct {
+	examples.Program
+	addresses []string
+	line      string
+}
+
+// programs come from the files of optional folders.
+var programs []program
+
+func extension() local.Extension {
+	var list []examples.Program
+	for _, p := range programs {
+		list = append(list, p.Program)
+	}
+	return examples.Extension(list...)
+}
 
 // arguments run the examples on free ports.
 func arguments(dir string) []string {
@@ -22,10 +41,11 @@ func arguments(dir string) []string {
 	for _, name := range services.Names() {
 		args = append(args, "--service-addr", name+"=127.0.0.1:0", "--service-admin-addr", name+"=127.0.0.1:0")
 	}
-	for _, part := range []string{
-		"customer", "customer-admin", "notification-admin", "mailbox", "smtp", "kafka",
-		"forwarder", "forwarder-admin", "nats",
-	} {
+	parts := []string{"customer", "customer-admin", "notification-admin", "mailbox", "smtp", "kafka"}
+	for _, p := range programs {
+		parts = append(parts, p.addresses...)
+	}
+	for _, part := range parts {
 		args = append(args, "--"+part+"-addr", "127.0.0.1:0")
 	}
 	return args
@@ -40,7 +60,7 @@ func TestAnExamplesBusyPort(t *testing.T) {
 	defer func() { require.NoError(t, taken.Close()) }()
 	var stderr bytes.Buffer
 	args := append(arguments(t.TempDir()), "--service-addr", "order="+taken.Addr().String())
-	require.Equal(t, 1, devstack.Run(t.Context(), args, &bytes.Buffer{}, &stderr, examples.Extension()))
+	require.Equal(t, 1, devstack.Run(t.Context(), args, &bytes.Buffer{}, &stderr, extension()))
 	require.Contains(t, stderr.String(), "Order API: "+taken.Addr().String()+" is in use; choose another with "+
 		"--service-addr=order=127.0.0.1:0 or TWINBOX_SERVICE_ADDR=order=127.0.0.1:0")
 }
@@ -48,9 +68,8 @@ func TestAnExamplesBusyPort(t *testing.T) {
 // Without --examples none of them runs.
 func TestExamplesAreAskedFor(t *testing.T) {
 	t.Parallel()
-	extension := examples.Extension()
-	require.Empty(t, extension.Services())
-	require.Empty(t, extension.Programs())
+	require.Empty(t, extension().Services())
+	require.Empty(t, extension().Programs())
 }
 
 // The whole way through the command line, once: up, summary, down.
@@ -64,8 +83,12 @@ func TestRun(t *testing.T) {
 	defer cancel()
 	out := &untilSummary{done: cancel}
 	var stderr bytes.Buffer
-	require.Equal(t, 0, devstack.Run(ctx, args, out, &stderr, examples.Extension()), stderr.String())
-	for _, line := range []string{"Order API", "Payments admin", "Ledger API", "Forwarded"} {
+	require.Equal(t, 0, devstack.Run(ctx, args, out, &stderr, extension()), stderr.String())
+	lines := []string{"Order API", "Payments admin", "Ledger API"}
+	for _, p := range programs {
+		lines = append(lines, p.line)
+	}
+	for _, line := range lines {
 		require.Contains(t, out.text.String(), line)
 	}
 	require.Empty(t, stderr.String())

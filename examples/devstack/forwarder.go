@@ -15,8 +15,19 @@ import (
 
 const forwarderName = "forwarder"
 
-// newForwarder returns the example that is no service: the forwarder, with a NATS server and a receiver of its own.
-func newForwarder(flags *flags) local.Program {
+type forwarderFlags struct {
+	ForwarderAddr      string `help:"What the forwarder's receiver was sent." default:"127.0.0.1:8120"`
+	ForwarderAdminAddr string `help:"Its /livez, /readyz, /metrics." default:"127.0.0.1:8121"`
+	NATSAddr           string `help:"NATS server, which remembers for the forwarder." name:"nats-addr" default:"127.0.0.1:4222"`
+}
+
+// Forwarder is the forwarder, with a NATS server and a receiver of its own.
+func Forwarder() Program {
+	flags := &forwarderFlags{}
+	return Program{Flags: flags, New: func() local.Program { return newForwarder(flags) }}
+}
+
+func newForwarder(flags *forwarderFlags) local.Program {
 	return local.Program{
 		Name: forwarderName, Title: "Forwarded",
 		Listeners: []local.Listener{
@@ -33,7 +44,7 @@ func newForwarder(flags *flags) local.Program {
 }
 
 // forward runs the forwarder from the configuration that its program would read.
-func forward(ctx context.Context, flags *flags, at local.Addresses, host service.Host) (err error) {
+func forward(ctx context.Context, flags *forwarderFlags, at local.Addresses, host service.Host) (err error) {
 	server, err := natsserver.Start(ctx, natsserver.Config{
 		Addr: flags.NATSAddr, Dir: filepath.Join(at.Dir, forwarderName, "nats"), Log: host.Log,
 	})

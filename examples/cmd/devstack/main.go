@@ -8,4 +8,8 @@ import (
 	examples "example.com/twinbox/examples/devstack"
 )
 
-func main() { os.Exit(devstack.Main(examples.Extension())) }
+func main() {
+	os.Exit(devstack.Main(examples.Extension(
+		examples.Forwarder(),
+	)))
+}

@@ -1,13 +1,10 @@
 package devstack
 
-import (
-	"example.com/twinbox/dev/local"
-	"example.com/twinbox/dev/operations"
-)
+import "example.com/twinbox/dev/local"
 
-// extensions are in every devstack. Remove an extension's line, and its import, when you delete its folder.
+// extensions are in every devstack. Remove an extension's line when you delete its folder.
 func extensions() []local.Extension {
 	return []local.Extension{
-		operations.Extension(),
+		operated(),
 	}
 }

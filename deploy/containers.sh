@@ -6,8 +6,8 @@
 #   containers.sh down     stop and remove the containers; their data stays
 #   containers.sh reset    remove all local data, .twinbox/ and the containers' volumes; refused while either runs
 #
-# A name in WITH is a folder with a compose.yml, here or in deploy/. NOTIFICATIONS is the number of instances of Notification.
-# COMPOSE and GO are the commands.
+# A name in WITH is a folder with a compose.yml, here or in deploy/; a folder in it may add another. NOTIFICATIONS is the
+# number of instances of Notification. COMPOSE and GO are the commands.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -38,14 +38,14 @@ with() {
 }
 
 # with_all: whatever ran with the system, down and reset find it.
-with_all() { with ./*/compose.yml deploy/*/compose.yml; }
+with_all() { with ./*/compose.yml ./*/*/compose.yml; }
 
 with_names() { # NAME...
 	with
 	for name in "$@"; do
 		[ -f "$name/compose.yml" ] || [ -f "deploy/$name/compose.yml" ] ||
 			fail "WITH=$name: there is no $name/compose.yml and no deploy/$name/compose.yml."
-		with "$name/compose.yml" "deploy/$name/compose.yml"
+		with "$name/compose.yml" "$name"/*/compose.yml "deploy/$name/compose.yml"
 	done
 }
 

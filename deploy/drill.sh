@@ -12,7 +12,7 @@ export COMPOSE_PROJECT_NAME=${COMPOSE_PROJECT_NAME:-twinbox-drill}
 # Every port that compose publishes, 10,000 higher unless it is set.
 while IFS=: read -r variable port; do
 	export "$variable=${!variable:-$((10000 + port))}"
-done < <(grep -ohs '${[A-Z_]*_PORT:-[0-9]*' docker-compose.yml ./*/compose.yml deploy/*/compose.yml | tr -d '${' | sed 's/:-/:/' | sort -u)
+done < <(grep -ohs '${[A-Z_]*_PORT:-[0-9]*' docker-compose.yml ./*/compose.yml ./*/*/compose.yml | tr -d '${' | sed 's/:-/:/' | sort -u)
 extra=$(for file in */compose.yml deploy/*/compose.yml; do [ ! -f "$file" ] || basename "$(dirname "$file")"; done)
 api=http://127.0.0.1:$CUSTOMER_PORT
 mailbox=http://127.0.0.1:$MAILBOX_PORT

@@ -9,7 +9,6 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/examples/forwarder"
 	"example.com/twinbox/examples/services"
 	"example.com/twinbox/internal/config"
 )
@@ -70,17 +69,4 @@ func TestContainers(t *testing.T) {
 			require.Equal(t, port, project.Services[s.Name].Ports[i].Published, "%s of %s", variable, s.Name)
 		}
 	}
-}
-
-func TestForwarderContainer(t *testing.T) {
-	t.Parallel()
-	project := compose(t)
-	container := project.Services["forwarder"]
-	var cfg forwarder.Config
-	require.NoError(t, config.Load(environ(container), &cfg))
-	requireKnown(t, container, config.Describe(&cfg))
-	require.Equal(t, "nats://nats:4222", cfg.NATSURL)
-	require.Subset(t, []string(project.Services["nats"].Command), []string{"--jetstream", "--store_dir=/data"})
-	require.Equal(t, types.ServiceConditionHealthy, container.DependsOn["nats"].Condition)
-	require.Contains(t, container.DependsOn, "setup-customer", "whose topics it reads")
 }

@@ -44,7 +44,7 @@ func added(t *testing.T) []string {
 	t.Helper()
 	beside, err := filepath.Glob(root + "/*/compose.yml")
 	require.NoError(t, err)
-	below, err := filepath.Glob(root + "/deploy/*/compose.yml")
+	below, err := filepath.Glob(root + "/*/*/compose.yml")
 	require.NoError(t, err)
 	return append(beside, below...)
 }

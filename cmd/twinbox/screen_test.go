@@ -23,26 +23,26 @@ import (
 
 const aKey = "01980a5c-5f10-7b1e-8c55-2f0a6b7c8d9e"
 
-// everything answers each question with one thing of every sort.
+// everything answers each question with one thing of every sort. Its types are foreign: a rename would change widths.
 var everything = answers(map[string]string{
 	"service": aNotification,
 	"dead-letters/query": `{"more":true,"items":[{"id":1234567,"consumer":"notification.users","event_id":"` + anID + `",
-		"type":"com.example.customer.user-registered.v1","key":"` + aKey + `","version":12,"code":"schema_violation",
+		"type":"org.example.customer.user-registered.v1","key":"` + aKey + `","version":12,"code":"schema_violation",
 		"error":"check event: schema_violation: / required","attempts":17,"state":"discarded",
 		"failed_at":"2026-11-21T16:58:46Z"}]}`,
 	"dead-letters/groups": `{"items":[{"consumer":"notification.users","code":"schema_violation","count":12345,
-		"keys":12345,"type":"com.example.customer.user-registered.v1","newest":"2026-11-21T16:58:46Z",
+		"keys":12345,"type":"org.example.customer.user-registered.v1","newest":"2026-11-21T16:58:46Z",
 		"example":1234567,		"error":"check event: schema_violation: / required"}]}`,
 	"dead-letters/discard": `{"result":{"dry_run":false,"count":0,"failed":1,"errors":[` +
 		`{"subject":"1234567","code":"behind_waiting","detail":"it is longer than what eighty columns have room for"}]}}`,
 	"inbox/events": `{"items":[{"consumer":"notification.users","event_id":"` + anID + `","outcome":"replayed, applied",
-		"type":"com.example.customer.user-registered.v1","processed_at":"2026-11-21T16:58:46Z","topic":"customer.users.v1",
+		"type":"org.example.customer.user-registered.v1","processed_at":"2026-11-21T16:58:46Z","topic":"customer.users.v1",
 		"partition":11,"offset":1234567,"dead_letter":1234567}]}`,
 	"outbox/status": `{"leading":true,"epoch":3,"head":1234567,"waiting":1234567,"held":12,"parked":[{
 		"topic":"customer.users.v1","key":"` + aKey + `","position":1234567,"held":12,"permanent":true,
 		"parked_at":"2026-11-21T16:58:46Z","reason":"MESSAGE_TOO_LARGE: the record is larger than the topic takes"}]}`,
 	"outbox/events": `{"items":[{"position":1234567,"event_id":"` + anID + `","key":"` + aKey + `","version":12,
-		"type":"com.example.customer.user-registered.v1","occurred_at":"2026-11-21T16:58:46Z","state":"published"}]}`,
+		"type":"org.example.customer.user-registered.v1","occurred_at":"2026-11-21T16:58:46Z","state":"published"}]}`,
 	"mails": `{"more":true,"items":[{"id":"` + anID + `","state":"uncertain","template":"verification",
 		"user_id":"` + aKey + `","attempts":1,"created_at":"2026-11-21T16:58:46Z",
 		"error":"its claimant vanished after it had begun"}]}`,
@@ -51,7 +51,7 @@ var everything = answers(map[string]string{
 		"sentence":"1 key is parked and holds 12 events; the broker says: MESSAGE_TOO_LARGE."}`,
 	"story/" + anID: `{"id":"` + anID + `","kind":"event","related":[],"steps":[
 		{"at":"2026-11-21T16:58:46.123Z","station":"outbox","service":"notification","outcome":"published",
-			"event_id":"` + anID + `","event_type":"com.example.customer.user-registered.v1",
+			"event_id":"` + anID + `","event_type":"org.example.customer.user-registered.v1",
 			"key":"` + aKey + `","version":12,"position":1234567,"topic":"customer.users.v1","correlation_id":"` + anID + `"},
 		{"at":"2026-11-21T16:58:47.123Z","station":"dead_letter","service":"notification","consumer":"notification.users",
 			"outcome":"waiting","event_id":"` + anID + `","cause":"schema_violation","subject":"1234567",

@@ -41,7 +41,7 @@ func TestDockerignore_LeavesTheBuildWhole(t *testing.T) {
 	require.Equal(t, goTool(t, root, list...), goTool(t, dir, list...))
 }
 
-// letThrough lists the names that .dockerignore excepts from its first line, which is "*". Optional ones may be missing.
+// letThrough lists the names that .dockerignore excepts from its first line, which is "*". Some may be missing.
 func letThrough(t *testing.T) []string {
 	t.Helper()
 	var names []string

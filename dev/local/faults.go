@@ -75,16 +75,16 @@ type breakable struct {
 	again func(context.Context) (part, error) // starts it where it was
 	kill  func(part) error                    // ends it as a crash does
 
-	mu   sync.Mutex
-	part part          // nil while it is away
-	back chan struct{} // closed when it is back
+	mu      sync.Mutex
+	running part          // nil while it is away
+	back    chan struct{} // closed when it is back
 }
 
 func (b *breakable) take() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	p := b.part
-	b.part, b.back = nil, make(chan struct{})
+	p := b.running
+	b.running, b.back = nil, make(chan struct{})
 	return b.kill(p)
 }
 
@@ -96,11 +96,11 @@ func (b *breakable) give(ctx context.Context) (err error) {
 	defer b.mu.Unlock()
 	pause := failure.Backoff{Min: 10 * time.Millisecond, Max: time.Second}
 	for {
-		if b.part, err = b.again(ctx); err == nil {
+		if b.running, err = b.again(ctx); err == nil {
 			close(b.back)
 			return nil
 		}
-		b.part = nil
+		b.running = nil
 		timer := time.NewTimer(pause.Next())
 		select {
 		case <-timer.C:
@@ -114,7 +114,7 @@ func (b *breakable) give(ctx context.Context) (err error) {
 func (b *breakable) now() (part, chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.part, b.back
+	return b.running, b.back
 }
 
 // run watches the part, whose end by itself is the stack's end: services that wait for it for ever would look alive.
@@ -137,10 +137,10 @@ func (b *breakable) run(ctx context.Context) error {
 		case <-ctx.Done():
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			if b.part == nil {
+			if b.running == nil {
 				return nil
 			}
-			return b.part.Close()
+			return b.running.Close()
 		}
 	}
 }

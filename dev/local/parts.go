@@ -118,7 +118,7 @@ func (p *parts) register(h *stack) {
 	}
 	if p.postgres != nil {
 		faults.postgres = &breakable{
-			name: "PostgreSQL", part: postgresPart{p.postgres},
+			name: "PostgreSQL", running: postgresPart{p.postgres},
 			kill: func(running part) error { return running.(postgresPart).Kill() },
 			again: func(ctx context.Context) (part, error) {
 				again, err := p.postgres.Restart(ctx)
@@ -131,13 +131,13 @@ func (p *parts) register(h *stack) {
 		cfg := p.brokerConfig
 		cfg.Addr = p.broker.Addr()
 		faults.broker = &breakable{
-			name: "Kafka", part: p.broker, kill: part.Close,
+			name: "Kafka", running: p.broker, kill: part.Close,
 			again: func(ctx context.Context) (part, error) { return broker.Start(ctx, cfg) },
 		}
 		h.run("broker", faults.broker.run)
 	}
 	if p.mailbox != nil {
-		box := &breakable{name: "mailbox", part: p.mailbox}
+		box := &breakable{name: "mailbox", running: p.mailbox}
 		h.run("mailbox", box.run)
 	}
 }

@@ -83,7 +83,7 @@ func (s *screen) handler(part string) slog.Handler {
 		level = slog.LevelDebug
 	}
 	text := slog.NewTextHandler(s.out, &slog.HandlerOptions{Level: level, ReplaceAttr: withoutTime})
-	return &screenHandler{Handler: text.WithAttrs([]slog.Attr{slog.String("part", part)}), screen: s, part: part}
+	return &screenHandler{Handler: text.WithAttrs([]slog.Attr{slog.String("part", part)}), screen: s, source: part}
 }
 
 // screenHandler is a part's handler: one that writes, behind what the screen withholds.
@@ -91,13 +91,13 @@ type screenHandler struct {
 	slog.Handler
 
 	screen *screen
-	part   string
+	source string
 }
 
 func (h *screenHandler) Handle(ctx context.Context, r slog.Record) error {
 	h.screen.mu.Lock()
 	defer h.screen.mu.Unlock() // one line at a time, from all parts
-	if h.screen.withholds(shown{h.part, r.Message, r.Level}) {
+	if h.screen.withholds(shown{h.source, r.Message, r.Level}) {
 		return nil
 	}
 	return h.Handler.Handle(ctx, r)
@@ -117,11 +117,11 @@ func (s *screen) withholds(about shown) bool {
 }
 
 func (h *screenHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &screenHandler{Handler: h.Handler.WithAttrs(attrs), screen: h.screen, part: h.part}
+	return &screenHandler{Handler: h.Handler.WithAttrs(attrs), screen: h.screen, source: h.source}
 }
 
 func (h *screenHandler) WithGroup(name string) slog.Handler {
-	return &screenHandler{Handler: h.Handler.WithGroup(name), screen: h.screen, part: h.part}
+	return &screenHandler{Handler: h.Handler.WithGroup(name), screen: h.screen, source: h.source}
 }
 
 func withoutTime(groups []string, a slog.Attr) slog.Attr {

@@ -206,7 +206,7 @@ const (
 
 // contentOf is a hash of what an event says. Time, schema and extensions are left out: a caller that repeats itself
 // after an error whose outcome it does not know has another clock and another trace, and means the same event. A
-// version that the caller names is a part: the third event of a key is not its fourth.
+// version that the caller names belongs to it, since the third event of a key is not its fourth.
 func contentOf(e cloudevent.Event) []byte {
 	h := sha256.New()
 	var size [8]byte

@@ -119,7 +119,7 @@ func (l *look) readOutbox(ctx context.Context, all map[string]*produced) error {
 }
 
 func outboxFact(e cloudevent.Event) fact {
-	f := fact{key: hashOf(e.Topic, e.Key), version: e.Version, place: place{part: -1}, at: earliest(e.ID, e.Time)}
+	f := fact{key: hashOf(e.Topic, e.Key), version: e.Version, place: nowhere, at: earliest(e.ID, e.Time)}
 	if wire, is := cloudevent.ParseWire(e.Extensions[cloudevent.RecordMetadata]); is {
 		f.content, f.wire = wireOf(wire, e.Data), true
 		f.id, f.key = f.content, f.content // of its record nothing else is known

@@ -188,6 +188,9 @@ type place struct {
 	part   int32 // of the outbox: where its key belongs. -1: it does not say, or anywhere
 }
 
+// nowhere is the place of a row that names no partition.
+var nowhere = place{0, -1}
+
 // fact is what one side says of an event: a row of the outbox, a record of a topic, or a row of the inbox.
 type fact struct {
 	id, content, key uint64 // hashes: of topic and event id, of what must not change, of topic and key

@@ -43,7 +43,7 @@ type Box struct {
 	failed   error                    // what the handler failed with last
 }
 
-// partitions keeps boxes apart: two that shared one would take each other for a process that died.
+// partitions separates boxes. Two boxes with one partition would take each other for a process that died.
 var partitions atomic.Int32
 
 // Versioned is for [NewBox]: the consumer keeps the order of its keys' versions.

@@ -23,12 +23,12 @@ var Service = eventing.Service[Config]{
 	Contract:   contract.Load,
 	API:        contracts.OpenAPI,
 	Migrations: migrations.ForCustomer(),
+	Operations: offerOperations,
 	Tables: []string{
 		"users", "idempotency_key", "signup_allowance", "profile", "verification_mail",
 	},
-	Adopt:      adopt,
-	Operations: offerOperations,
-	SetUp:      setUp,
+	Adopt: adopt,
+	SetUp: setUp,
 }
 
 // The consumers, by the names under which their inboxes remember.

@@ -20,12 +20,12 @@ var Service = eventing.Service[Config]{
 	Source:     contract.SourceNotification,
 	Contract:   contract.Load,
 	Migrations: migrations.ForNotification(),
+	Operations: offerOperations,
 	Tables: []string{
 		"contact", "mail", "lease", "lease_watermark",
 	},
-	Adopt:      adopt,
-	Operations: offerOperations,
-	SetUp:      setUp,
+	Adopt: adopt,
+	SetUp: setUp,
 }
 
 // usersConsumer is the consumer, by the name under which its inbox remembers.

@@ -9,7 +9,7 @@ import (
 )
 
 func main() {
-	os.Exit(devstack.Main(examples.Extension(
-		examples.Forwarder(),
-	)))
+	var programs []examples.Program
+	programs = append(programs, examples.Forwarder())
+	os.Exit(devstack.Main(examples.Extension(programs...)))
 }

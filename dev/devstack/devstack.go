@@ -1,5 +1,5 @@
 // Package devstack runs what stands around the services on a developer's machine: the whole system in one process
-// ("make run"), or a real Apache Kafka alone ("make kafka"). Extensions add flags, commands, services and programs;
+// ("make run"), or a real Apache Kafka alone ("devstack kafka"). Extensions add flags, commands, services and programs;
 // extensions.go lists them. No product binary knows it.
 package devstack
 

@@ -14,7 +14,7 @@ type ResetCommand struct {
 	Dir string `arg:"" optional:"" help:"Folder of all state." default:".twinbox"`
 }
 
-// locks are the files that make run and make kafka lock in the folder. The kernel frees them with the process, so a
+// locks are the files that make run and devstack kafka lock in the folder. The kernel frees them with the process, so a
 // lock that is held means that a system runs.
 var locks = []string{"lock", filepath.Join("kafka-real", "lock")}
 

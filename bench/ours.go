@@ -10,7 +10,6 @@ import (
 
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/kafka/producer"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/outbox/relay"
 )
@@ -70,7 +69,7 @@ func (o *ours) relay(ctx context.Context, p message.Publisher) error {
 }
 
 func (o *ours) publisher(brokers []string) (message.Publisher, error) {
-	return producer.New(kafka.Config{Brokers: brokers}, nil)
+	return kafka.NewPublisher(kafka.Config{Brokers: brokers}, nil)
 }
 
 const oursRecordedSQL = `

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/outbox/relay"
+	"github.com/ThreeDotsLabs/watermill/message"
 )
 
 // drainSteps empties a backlog with stock, with ours, and from memory. Stock's query sorts what is left for each of its
@@ -195,9 +195,12 @@ func (b *relayBench) ceiling(ctx context.Context, events int, profile string) (r
 	if err != nil {
 		return 0, err
 	}
-	sink := eventLedger{l, publisher.(relay.EventPublisher)} //nolint:forcetypeassert // it is ours
 	for from := 0; from < events && err == nil; from += batchSize {
-		err = sink.PublishEvents(ctx, topic, list[from:min(from+batchSize, events)]...)
+		page := make([]*message.Message, 0, batchSize) // made page by page, as the relay does
+		for _, e := range list[from:min(from+batchSize, events)] {
+			page = append(page, e.Message())
+		}
+		err = l.PublishContext(ctx, topic, page...)
 	}
 	if err = errors.Join(err, stopProfile()); err != nil {
 		return 0, err

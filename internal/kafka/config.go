@@ -116,13 +116,13 @@ func (c Config) Client() *sarama.Config {
 	return cfg
 }
 
-// Producer returns the settings under which records are written; package producer follows them.
+// Producer returns the settings under which [Publisher] writes records.
 //
 //	setting               value                 what happens otherwise
 //	RequiredAcks          all in-sync replicas  an acknowledged record is lost when the leader fails
 //	Idempotent            true                  a retry after a lost answer writes the records again
 //	MaxOpenRequests       1                     a retry overtakes the batch behind it: order lost
-//	Retry.Max, Backoff    as long as RetryFor   a leader election of a second fails the call
+//	Retry                 as long as RetryFor   a leader election of a second fails the call
 //	Metadata.Retry.Max    1                     looking for a lost leader blocks what goes to the others
 //	Producer.Timeout      3/4 RequestTimeout    the socket gives up before the broker says that its replicas are late
 //	Partitioner           murmur2, as Java      a Java producer of the same topic puts a key elsewhere (9,208 of 10,000)
@@ -137,8 +137,12 @@ func (c Config) Producer() *sarama.Config {
 	cfg.Producer.RequiredAcks = sarama.WaitForAll
 	cfg.Producer.Idempotent = true
 	cfg.Net.MaxOpenRequests = 1
-	cfg.Producer.Retry.Backoff = retryBackoff
-	cfg.Producer.Retry.Max = max(1, int(c.RetryFor/retryBackoff))
+	// Each pause is twice the one before: together they are as long as RetryFor.
+	pause := func(retries int) time.Duration { return retryBackoff << max(retries-1, 0) }
+	cfg.Producer.Retry.BackoffFunc = func(retries, _ int) time.Duration { return pause(retries) }
+	for cfg.Producer.Retry.Max = 1; pause(cfg.Producer.Retry.Max+1) < c.RetryFor; cfg.Producer.Retry.Max++ {
+	}
+	cfg.Producer.Transaction.Retry.Max = 3 // for the producer's id, at each connection
 	cfg.Producer.Timeout = c.RequestTimeout * 3 / 4
 	cfg.Producer.Partitioner = sarama.NewMurmur2Partitioner
 	cfg.Producer.Compression = sarama.CompressionLZ4

@@ -37,8 +37,7 @@ func TestProducerSettingsArePinned(t *testing.T) {
 		"RequiredAcks":           {sarama.WaitForAll, cfg.Producer.RequiredAcks},
 		"Idempotent":             {true, cfg.Producer.Idempotent},
 		"MaxOpenRequests":        {1, cfg.Net.MaxOpenRequests},
-		"Retry.Max":              {100, cfg.Producer.Retry.Max},
-		"Retry.Backoff":          {50 * time.Millisecond, cfg.Producer.Retry.Backoff},
+		"Retry.Max":              {7, cfg.Producer.Retry.Max},
 		"Producer.Timeout":       {3 * time.Second, cfg.Producer.Timeout},
 		"Compression":            {sarama.CompressionLZ4, cfg.Producer.Compression},
 		"MaxMessageBytes":        {1_000_000, cfg.Producer.MaxMessageBytes},
@@ -47,6 +46,19 @@ func TestProducerSettingsArePinned(t *testing.T) {
 		"TLS":                    {false, cfg.Net.TLS.Enable},
 		"SASL":                   {false, cfg.Net.SASL.Enable},
 	}.check(t)
+}
+
+func TestPausesOfTheProducerAreAsLongAsItInsists(t *testing.T) {
+	t.Parallel()
+	for insists, limit := range map[time.Duration]int{time.Millisecond: 1, 500 * time.Millisecond: 4, 5 * time.Second: 7} {
+		cfg := kafka.Config{Brokers: []string{"a:1"}, RetryFor: insists}.Producer().Producer.Retry
+		require.Equal(t, limit, cfg.Max)
+		total := time.Duration(0)
+		for n := range cfg.Max {
+			total += cfg.BackoffFunc(n+1, cfg.Max)
+		}
+		require.GreaterOrEqual(t, total, insists)
+	}
 }
 
 func TestConsumerSettingsArePinned(t *testing.T) {

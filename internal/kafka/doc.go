@@ -1,7 +1,7 @@
-// Package kafka holds what producer, consumer and admin share: settings, the form of a record, and the errors of a
+// Package kafka publishes, and holds what consumer and admin share: settings, the form of a record, and the errors of a
 // broker's refusals.
 //
-// Package producer sends, package consumer reads as a member of a group, package admin asks a cluster and reads its log
+// [Publisher] sends, package consumer reads as a member of a group, package admin asks a cluster and reads its log
 // outside of groups; package progress tracks how far each topic-partition is read. [Marshaler] maps a message to a
 // record: CloudEvents 1.0, binary mode. [Config] and [GroupConfig] hold the settings, each with the harm of a wrong
 // value.

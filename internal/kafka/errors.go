@@ -15,6 +15,10 @@ var (
 	ErrClosed = errors.New("closed")
 	// ErrNotSent says that a message was held back behind an earlier one of its key that failed.
 	ErrNotSent = errors.New("not sent: an earlier record failed")
+	// ErrTimeout is in the error of a message that was not acknowledged within PublishTimeout.
+	ErrTimeout = errors.New("publish timeout")
+	// ErrTooLarge is in the error of a message that exceeds [Config.MaxMessageBytes] or the topic's own limit.
+	ErrTooLarge = errors.New("record too large")
 	// ErrInvalidTopic says that a topic is not a name that Kafka takes.
 	ErrInvalidTopic = errors.New("invalid topic name")
 )

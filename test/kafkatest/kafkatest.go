@@ -49,20 +49,16 @@ func Main(m *testing.M, known ...goleak.Option) {
 	os.Exit(code)
 }
 
-// LeakOptions lists the goroutines that a Kafka client leaves running by design: one ticker of its metrics library
-// for each process, and for ten seconds one timer for each of its producer's partitions that was without a leader; and
-// on Watermill's edge a client, which watermill-kafka does not close where the group cannot be made during an outage.
-// For packages whose TestMain is another one.
+// LeakOptions lists the goroutines that a Kafka client leaves running: one ticker of its metrics library for each
+// process, for ten seconds one timer for each of its producer's partitions that was without a leader, and a client of
+// whose broker the connection broke while a producer or a group was made of it, which sarama and watermill-kafka do not
+// close. For packages whose TestMain is another one.
 func LeakOptions() []goleak.Option {
-	options := []goleak.Option{
+	return []goleak.Option{
 		goleak.IgnoreTopFunction("github.com/rcrowley/go-metrics.(*meterArbiter).tick"),
 		goleak.IgnoreAnyFunction("github.com/eapache/go-resiliency/breaker.(*Breaker).timer"),
+		goleak.IgnoreTopFunction("github.com/IBM/sarama.(*client).backgroundMetadataUpdater"),
 	}
-	if edge() == "watermill" {
-		options = append(options,
-			goleak.IgnoreTopFunction("github.com/IBM/sarama.(*client).backgroundMetadataUpdater"))
-	}
-	return options
 }
 
 // Brokers returns the addresses of a broker for this test: its own in-process one, or the one that [Variable] names.

@@ -10,7 +10,6 @@ import (
 	"go.uber.org/goleak"
 
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/kafka/producer"
 	"example.com/twinbox/test/kafkatest"
 )
 
@@ -27,9 +26,9 @@ func TestMain(m *testing.M) {
 
 var quiet = slog.New(slog.DiscardHandler)
 
-func newPublisher(t testing.TB, cfg kafka.Config) *producer.Publisher {
+func newPublisher(t testing.TB, cfg kafka.Config) *kafka.Publisher {
 	t.Helper()
-	publisher, err := producer.New(cfg, quiet)
+	publisher, err := kafka.NewPublisher(cfg, quiet)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, publisher.Close()) })
 	return publisher

@@ -13,7 +13,6 @@ import (
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/kafka"
 	kafkaadmin "example.com/twinbox/internal/kafka/admin"
-	"example.com/twinbox/internal/kafka/producer"
 	"example.com/twinbox/test/kafkatest"
 )
 
@@ -30,7 +29,7 @@ func TestWatermillSuite(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
 	withGroup := func(t *testing.T, group string) (message.Publisher, message.Subscriber) {
-		publisher, err := producer.New(kafka.Config{Brokers: brokers}, quiet)
+		publisher, err := kafka.NewPublisher(kafka.Config{Brokers: brokers}, quiet)
 		require.NoError(t, err)
 		subscriber, err := stock.NewSubscriber(stock.SubscriberConfig{
 			Brokers: brokers, ConsumerGroup: group, Unmarshaler: kafka.Marshaler{},
@@ -54,7 +53,7 @@ func TestWatermillSuite(t *testing.T) {
 }
 
 // keyed gives the suite's messages a record key, without which there is no order to test.
-type keyed struct{ *producer.Publisher }
+type keyed struct{ *kafka.Publisher }
 
 func (k keyed) Publish(topic string, msgs ...*message.Message) error {
 	copies := make([]*message.Message, len(msgs))

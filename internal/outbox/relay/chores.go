@@ -152,10 +152,8 @@ func isBusy(err error) bool {
 const codePartitionCount = "partition_count"
 
 // checkTopics compares the broker's topics with what they were when they were first seen, and refuses, with a
-// [*outbox.CheckError], one that has not the partitions that its keys are spread over. It is done between windows, and
-// not in the middle of one: until an operator has confirmed the new count the publisher spreads keys over the old one,
-// see [Config.SpreadKeys]. A broker that does not answer is no reason to stop, nor to go on: what it said last still
-// holds.
+// [*outbox.CheckError], one that has not the partitions that its keys are spread over. It is done between windows. A
+// broker that does not answer is no reason to stop, nor to go on: what it said last still holds.
 func (l *leader) checkTopics(ctx context.Context) error {
 	l.topicsAt = time.Now().Add(l.cfg.TopicsEvery)
 	ask, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.Lease/3)
@@ -172,7 +170,6 @@ func (l *leader) checkTopics(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("record topics: %w", err)
 	}
-	l.cfg.SpreadKeys(recorded)
 	var e outbox.CheckError
 	for _, topic := range slices.Sorted(maps.Keys(l.topics)) {
 		e.RefuseIf(l.topics[topic] != recorded[topic], codePartitionCount,

@@ -38,10 +38,6 @@ type Config struct {
 	TopicsEvery time.Duration
 	// ConfirmEvery is the pause between checks while nothing is published until an operator has acted. Default 1 s.
 	ConfirmEvery time.Duration
-	// SpreadKeys, if set, is told over how many partitions the keys of each topic are spread: what is recorded, before
-	// anything is published and again whenever it was asked for. A publisher that goes by it keeps each key where it is
-	// while the broker has more partitions already.
-	SpreadKeys func(topics map[string]int32)
 
 	// Published, if set, returns the newest events that the broker holds, with their topics, some hundred of each
 	// partition. It finds a restore of an older state of the database, see package restore; only events that this outbox
@@ -139,9 +135,6 @@ func (c Config) withDefaults() Config {
 	c.IDRetention = cmp.Or(c.IDRetention, 240*time.Hour)
 	c.TopicsEvery = cmp.Or(c.TopicsEvery, 10*time.Second)
 	c.ConfirmEvery = cmp.Or(c.ConfirmEvery, time.Second)
-	if c.SpreadKeys == nil {
-		c.SpreadKeys = func(map[string]int32) {}
-	}
 	c.MaintainEvery = cmp.Or(c.MaintainEvery, 30*time.Second)
 	c.MaxSilence = cmp.Or(c.MaxSilence, c.PublishTimeout*3/2)
 	c.Destination = cmp.Or[Destination](c.Destination, noDestination{})
@@ -217,6 +210,18 @@ type Permanent interface {
 func isPermanent(err error) bool {
 	p, is := errors.AsType[Permanent](err)
 	return is && p.Permanent()
+}
+
+// Unfinished is what an error has of a message that has not failed: the call ended before its turn, or before the answer
+// of a server that is slow. It is sent again, and its key is not parked.
+type Unfinished interface {
+	error
+	Unfinished() bool
+}
+
+func isUnfinished(err error) bool {
+	u, is := errors.AsType[Unfinished](err)
+	return is && u.Unfinished()
 }
 
 // messagePublisher makes messages for a publisher that takes no events.

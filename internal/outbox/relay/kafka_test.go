@@ -7,6 +7,7 @@ import (
 
 	"github.com/IBM/sarama"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -15,19 +16,15 @@ import (
 
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/kafka/producer"
 	"example.com/twinbox/test/kafkatest"
 )
 
 // What the relay expects of a publisher's errors, and what ours for Kafka returns, are one thing.
-var (
-	_ FailedIndexes = (*kafka.PublishError)(nil)
-	_ Permanent     = (*producer.RecordError)(nil)
-)
+var _ FailedIndexes = (*kafka.PublishError)(nil)
 
-func newKafkaPublisher(t testing.TB, brokers []string, timeout time.Duration) *producer.Publisher {
+func newKafkaPublisher(t testing.TB, brokers []string, timeout time.Duration) *kafka.Publisher {
 	t.Helper()
-	p, err := producer.New(kafka.Config{
+	p, err := kafka.NewPublisher(kafka.Config{
 		Brokers: brokers, PublishTimeout: timeout, RetryFor: timeout / 4, RequestTimeout: timeout,
 	}, nil)
 	require.NoError(t, err)
@@ -91,6 +88,29 @@ func TestRelayToKafka(t *testing.T) {
 	require.Contains(t, entries(t, kafkatest.ReadAll(t, brokers, topic, 301)), smallOf(t, pool))
 }
 
+// A broker that throttles its client is slow, which is no failure: no key is parked, no leader replaced.
+func TestASlowBrokerParksNoKey(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	cluster, brokers := kafkatest.Fake(t)
+	topic := kafkatest.Topic(t, brokers, 2)
+	cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		cluster.SleepControl(func() { <-time.After(80 * time.Millisecond) })
+		return nil, nil, false
+	})
+	r := startRelay(t, testRelayConfig(t, pool, newKafkaPublisher(t, brokers, 200*time.Millisecond)))
+	for i := range 40 {
+		e := event("k" + strconv.Itoa(i%4))
+		e.Topic = topic
+		commit(t, o, pool, e)
+	}
+	awaitCaughtUp(t, pool)
+	requireOrder(t, entries(t, kafkatest.ReadAll(t, brokers, topic, 40)))
+	require.Zero(t, testutil.ToFloat64(r.metrics.parkings))
+	require.InDelta(t, 1, testutil.ToFloat64(r.metrics.epoch), 0)
+}
+
 func smallOf(t testing.TB, pool *pgxpool.Pool) entry {
 	t.Helper()
 	e := entry{Key: "small", Version: 1}
@@ -106,7 +126,7 @@ func TestRelayToAnyBroker(t *testing.T) {
 	o, pool := newOutbox(t), newDatabase(t)
 	brokers := kafkatest.Brokers(t)
 	topic := kafkatest.Topic(t, brokers, 4)
-	publisher, err := producer.New(kafka.Config{Brokers: brokers, MaxMessageBytes: 8 << 20}, nil)
+	publisher, err := kafka.NewPublisher(kafka.Config{Brokers: brokers, MaxMessageBytes: 8 << 20}, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, publisher.Close()) })
 	cfg := testRelayConfig(t, pool, publisher)

@@ -40,7 +40,8 @@ func (l *leader) settle(ctx context.Context, f *flight, wereHeld bool, out *outc
 		first, giveUp := slices.IndexFunc(f.results, isTransient), wereHeld
 		if first >= 0 && !wereHeld {
 			l.cfg.Destination.Report(f.results[first])
-			if !l.cfg.Destination.Down() && l.isPatienceOver(attempt, time.Since(began), taken) {
+			mayPark := slices.ContainsFunc(f.results, hasFailed) && !l.cfg.Destination.Down()
+			if mayPark && l.isPatienceOver(attempt, time.Since(began), taken) {
 				giveUp, l.parkedAt = true, time.Now()
 			}
 		}
@@ -109,7 +110,7 @@ func (l *leader) isPatienceOver(attempt int, since time.Duration, taken bool) bo
 func (l *leader) setAside(f *flight, attempt int, all bool, out *outcome) (again []window.Record) {
 	for i, r := range f.records {
 		why := f.results[i]
-		if isPermanent(why) || all && isTransient(why) {
+		if isPermanent(why) || all && hasFailed(why) {
 			l.park(&r, why, attempt, out)
 		}
 		switch {
@@ -127,6 +128,9 @@ func (l *leader) setAside(f *flight, attempt int, all bool, out *outcome) (again
 func isTransient(why error) bool {
 	return why != nil && !errors.Is(why, errBehind) && !isPermanent(why)
 }
+
+// hasFailed is about a failure that may park its key although another attempt may cure it.
+func hasFailed(why error) bool { return isTransient(why) && !isUnfinished(why) }
 
 // park sets a key aside whose record failed: at once, so that nothing of it is sent any more, and with the outcome in
 // the database; for good if the failure is permanent.

@@ -14,12 +14,11 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// topicsOf is a broker's answer, and over how many partitions the publisher was told to spread keys.
+// topicsOf is a broker's answer.
 type topicsOf struct {
 	mu     sync.Mutex
 	counts map[string]int32
 	err    error
-	spread map[string]int32
 }
 
 func (o *topicsOf) are(counts map[string]int32, err error) {
@@ -34,22 +33,8 @@ func (o *topicsOf) ask(context.Context) (map[string]int32, error) {
 	return maps.Clone(o.counts), o.err
 }
 
-func (o *topicsOf) spreadKeys(counts map[string]int32) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.spread = counts
-}
-
-func (o *topicsOf) spreadOver(topic string, n int32) func() bool {
-	return func() bool {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		return o.spread[topic] == n
-	}
-}
-
 func (o *topicsOf) watch(cfg *Config) {
-	cfg.Topics, cfg.SpreadKeys, cfg.TopicsEvery, cfg.ConfirmEvery = o.ask, o.spreadKeys, time.Millisecond, time.Millisecond
+	cfg.Topics, cfg.TopicsEvery, cfg.ConfirmEvery = o.ask, time.Millisecond, time.Millisecond
 }
 
 func requireEventually(t *testing.T, condition func() bool) {
@@ -68,16 +53,22 @@ func TestNothingIsPublishedUntilMorePartitionsAreConfirmed(t *testing.T) {
 	broker.are(map[string]int32{testTopic: 6}, nil)
 	broker.watch(&cfg)
 	r := startRelay(t, cfg)
-	requireEventually(t, broker.spreadOver(testTopic, 6))
+	recorded := func(topic string, n int32) func() bool {
+		return func() bool {
+			counts, err := operate.TopicPartitions(t.Context(), pool)
+			return err == nil && counts[topic] == n
+		}
+	}
+	requireEventually(t, recorded(testTopic, 6))
 	broker.are(map[string]int32{testTopic: 6, "late": 3}, nil)
-	requireEventually(t, broker.spreadOver("late", 3))
+	requireEventually(t, recorded("late", 3))
 
 	broker.are(map[string]int32{testTopic: 12, "late": 3}, nil)
 	held := func() bool { return r.unwell(t, "publishes nothing") }
 	requireEventually(t, held)
 	require.ErrorContains(t, r.Healthy(t.Context()), "publishes nothing: outbox refuses to work: partition_count: "+
 		testTopic+" has 12 partitions, its keys are spread over 6")
-	require.True(t, broker.spreadOver(testTopic, 6)())
+	require.True(t, recorded(testTopic, 6)())
 	box := newOutbox(t)
 	commit(t, box, pool, event("k"), event("k"), event("l"))
 	r.stop()
@@ -98,6 +89,6 @@ func TestNothingIsPublishedUntilMorePartitionsAreConfirmed(t *testing.T) {
 	_, err = operate.ConfirmPartitions(t.Context(), pool, testTopic, 12)
 	require.ErrorIs(t, err, operate.ErrPartitionsUnchanged)
 	requireAll(t, pool, published.AwaitDistinct(t, 4))
-	require.True(t, broker.spreadOver(testTopic, 12)())
+	require.True(t, recorded(testTopic, 12)())
 	requireEventually(t, func() bool { return r.Healthy(t.Context()) == nil })
 }

@@ -15,18 +15,14 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"example.com/twinbox/internal/event/cloudevent"
-	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/kafka/progress"
 	"example.com/twinbox/internal/service/circuit"
 )
 
-// edge is how a node writes to Kafka and reads from it. The rest is the same for each
-// edge: outbox and relay, inbox, handlers and their middlewares. Replicas of a service
+// edge is how a node reads from Kafka. The rest is the same for each edge: inbox, handlers and their middlewares. Replicas of a service
 // may have different ones while it is changed over.
 type edge struct {
-	// publisher is what the relay publishes through. It connects on first use.
-	publisher func(kafka.Config, *slog.Logger) (message.Publisher, error)
 	// reader hands a consumer's records to its inbox.
 	reader  func(*consumer) (reader, error)
 	batches bool // events of a partition may share a transaction
@@ -52,89 +48,12 @@ func (c KafkaConfig) edge() edge {
 
 // watermillEdge is watermill-kafka's Publisher and Subscriber, with Watermill's Router between it and the inbox.
 var watermillEdge = edge{
-	publisher: newWatermillPublisher,
-	reader:    newWatermillReader,
+	reader: newWatermillReader,
 }
 
 // quietly is the service's log for Watermill, which tells of its doings as information.
 func quietly(log *slog.Logger) watermill.LoggerAdapter {
 	return watermill.NewSlogLoggerWithLevelMapping(log, map[slog.Level]slog.Level{slog.LevelInfo: slog.LevelDebug})
-}
-
-// watermillPublisher is watermill-kafka's Publisher. That one connects when it is made, so it is made on first use.
-type watermillPublisher struct {
-	cfg    kafka.Config
-	log    *slog.Logger
-	mu     sync.Mutex
-	closed bool
-	sender *wkafka.Publisher
-}
-
-func newWatermillPublisher(cfg kafka.Config, log *slog.Logger) (message.Publisher, error) {
-	cfg = cfg.WithDefaults()
-	return &watermillPublisher{cfg: cfg, log: log}, cfg.Validate()
-}
-
-func (p *watermillPublisher) connected() (*wkafka.Publisher, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return nil, kafka.ErrClosed
-	}
-	if p.sender != nil {
-		return p.sender, nil
-	}
-	var err error
-	p.sender, err = wkafka.NewPublisher(wkafka.PublisherConfig{
-		Brokers: p.cfg.Brokers, Marshaler: kafka.Marshaler{}, OverwriteSaramaConfig: p.cfg.Producer(),
-	}, quietly(p.log))
-	return p.sender, err
-}
-
-func (p *watermillPublisher) Publish(topic string, msgs ...*message.Message) error {
-	return p.PublishContext(context.Background(), topic, msgs...)
-}
-
-// PublishContext sends the messages one by one, as watermill-kafka does, and says which ones failed. Of a key whose
-// message failed it sends no later one, so the order of the key survives; other keys go on until ctx ends.
-func (p *watermillPublisher) PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error {
-	sender, err := p.connected()
-	if err != nil {
-		return fmt.Errorf("publish to %s: %w", topic, err)
-	}
-	failed, behind := make(map[int]error), make(map[string]bool)
-	for i, msg := range msgs {
-		key := msg.Metadata[cloudevent.KeyMetadata]
-		switch {
-		case ctx.Err() != nil:
-			err = context.Cause(ctx)
-		case behind[key]:
-			err = kafka.ErrNotSent
-		default:
-			err = sender.Publish(topic, msg)
-			_, tooLarge := errors.AsType[sarama.ConfigurationError](err) // for sarama
-			if tooLarge || err != nil && failure.Classify(err) == failure.Permanent {
-				err = failure.AsPermanent(err)
-			}
-		}
-		if err != nil {
-			failed[i], behind[key] = err, key != ""
-		}
-	}
-	if len(failed) > 0 {
-		return &kafka.PublishError{Topic: topic, Failed: failed}
-	}
-	return nil
-}
-
-func (p *watermillPublisher) Close() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = true
-	if p.sender == nil {
-		return nil
-	}
-	return p.sender.Close()
 }
 
 // watermillReader is a Router with one handler.

@@ -3,24 +3,17 @@ package eventing
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
-	"example.com/twinbox/internal/kafka"
 	kafkaconsumer "example.com/twinbox/internal/kafka/consumer"
-	"example.com/twinbox/internal/kafka/producer"
 	"example.com/twinbox/internal/kafka/progress"
 )
 
-// batchEdge is the publisher and the consumer of package kafka.
-var batchEdge = edge{
-	publisher: func(cfg kafka.Config, log *slog.Logger) (message.Publisher, error) { return producer.New(cfg, log) },
-	reader:    newBatchReader,
-	batches:   true,
-}
+// batchEdge is the consumer of package kafka.
+var batchEdge = edge{reader: newBatchReader, batches: true}
 
 // batchReader is a member of the consumer's group that hands over batches.
 type batchReader struct {

@@ -12,10 +12,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kmsg"
-
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
@@ -91,33 +87,4 @@ func TestOnWatermillsEdgeALetterHasItsHeadersByName(t *testing.T) {
 		letters[0].Headers)
 	require.Equal(t, topic, letters[0].Topic)
 	require.Equal(t, "twinbox."+cfg.Environment+"."+repeatedConsumer, letters[0].Group)
-}
-
-// Each message is sent alone. Behind one that is refused nothing of its key is sent, and everything of the others is.
-func TestOnWatermillsEdgeAKeyWaitsBehindItsFailure(t *testing.T) {
-	t.Parallel()
-	pool := pgtest.New(t, sets...)
-	cluster, brokers := kafkatest.Fake(t)
-	cfg := environ(t, pgtest.DSN(pool), brokers[0], onWatermill, "KAFKA_TOPIC_PARTITIONS=1")
-	topic := kafkatest.Group(t)
-	ensureTopic(t, cfg, topic)
-	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: topic, Err: kerr.InvalidRecord, Count: 1})
-	b := open(t, cfg)
-	require.NoError(t, pgx.BeginFunc(t.Context(), b.node.Pool, func(tx pgx.Tx) error {
-		for _, key := range []string{"a", "a", "a", "b", "c", "b"} {
-			_, err := b.node.Outbox.Add(t.Context(), tx, cloudevent.Event{
-				Source: "/test", Type: "test.pinged.v1", Topic: topic, Key: key, Data: []byte(`{"n":1}`),
-			})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	}))
-	b.serve(t)
-	var keys string
-	for _, record := range kafkatest.ReadAll(t, brokers, topic, 3) {
-		keys += string(record.Key)
-	}
-	require.Equal(t, "bcb", keys)
 }

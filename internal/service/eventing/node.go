@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
@@ -67,7 +66,7 @@ type Node struct {
 	setup         Setup
 	reasons       []Reason // the service's own
 	dependencies  dependencies
-	publisher     message.Publisher
+	publisher     *kafka.Publisher
 	relay         *relay.Relay
 	relayDatabase *pgx.ConnConfig
 	writers       *writers
@@ -122,7 +121,7 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	}
 	client := setup.client
 	client.RetryFor = min(retryFor, client.PublishTimeout/2)
-	if n.publisher, err = setup.Config.Kafka.edge().publisher(client, setup.Log); err != nil {
+	if n.publisher, err = kafka.NewPublisher(client, setup.Log); err != nil {
 		return nil, fmt.Errorf("open publisher: %w", err)
 	}
 	// The gates are shut until it is known which consumers are paused. That the database is away its circuit says.
@@ -175,9 +174,6 @@ func (n *Node) relayConfig() relay.Config {
 		Log:            setup.Log,
 		Registerer:     n.Admin.Registry(),
 		Spans:          n.Spans,
-	}
-	if spreads, can := n.publisher.(interface{ SpreadKeys(topics map[string]int32) }); can {
-		config.SpreadKeys = spreads.SpreadKeys
 	}
 	if setup.Source != "" {
 		config.Published = setup.newest

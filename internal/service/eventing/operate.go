@@ -22,8 +22,8 @@ func (n Operable) Setup() Setup { return n.setup }
 // LookForPauses asks now, after an operator has paused a consumer or let it go on.
 func (n Operable) LookForPauses() { n.gates.Look() }
 
-// Publisher is where republished events go: both edges' publishers take a context.
-func (n Operable) Publisher() operate.Publisher { return n.publisher.(operate.Publisher) }
+// Publisher is where republished events go.
+func (n Operable) Publisher() operate.Publisher { return n.publisher }
 
 // EachConsumer names the consumers, with what takes up their dead letters.
 func (n Operable) EachConsumer(do func(name string, replays *replay.Replayer)) {

@@ -1,4 +1,4 @@
-package producer_test
+package kafka_test
 
 import (
 	"fmt"
@@ -100,7 +100,7 @@ func TestAStockSubscriberReadsTheEventsID(t *testing.T) {
 	topic := kafkatest.Topic(t, brokers, 1)
 	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
 	event := fullEvent()
-	require.NoError(t, publisher.PublishEvents(t.Context(), topic, &event))
+	require.NoError(t, publisher.Publish(topic, event.Message()))
 	settings := kafka.GroupConfig{Config: kafka.Config{Brokers: brokers}}.Consumer()
 	subscriber, err := stock.NewSubscriber(stock.SubscriberConfig{
 		Brokers: brokers, Unmarshaler: stock.DefaultMarshaler{}, OverwriteSaramaConfig: settings,

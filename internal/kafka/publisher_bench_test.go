@@ -1,4 +1,4 @@
-package producer_test
+package kafka_test
 
 import (
 	"fmt"

@@ -1,7 +1,6 @@
-package producer_test
+package kafka_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -13,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/kafka/producer"
 	"example.com/twinbox/test/kafkatest"
 )
 
@@ -104,28 +102,25 @@ func TestATooLargeRecordFailsAloneWithItsKeysTail(t *testing.T) {
 
 	failed := failures(t, publisher.Publish(topic, msgs...))
 	require.Len(t, failed, 2)
-	require.ErrorIs(t, failed[2], producer.ErrTooLarge)
+	require.ErrorIs(t, failed[2], kafka.ErrTooLarge)
 	require.True(t, isPermanent(failed[2]))
 	require.ErrorIs(t, failed[4], kafka.ErrNotSent)
 	require.False(t, isPermanent(failed[4]))
 	require.Equal(t, sent(msgs[0], msgs[1], msgs[3], msgs[5]), logOf(t, brokers, topic, 4))
 }
 
-func TestRecordsWithoutAKeyShareABatchAndAreAllWritten(t *testing.T) {
+func TestRecordsWithoutAKeyAreAllWritten(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
 	topic := kafkatest.Topic(t, brokers, 3)
 	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
-	partitions := map[int32]int{}
 	for range 3 {
 		require.NoError(t, publisher.Publish(topic, message.NewMessage("", []byte("x")), message.NewMessage("", nil)))
 	}
 	for _, record := range kafkatest.ReadAll(t, brokers, topic, 6) {
-		partitions[record.Partition]++
 		require.Nil(t, record.Key)
 		require.Empty(t, record.Headers)
 	}
-	require.Equal(t, map[int32]int{0: 2, 1: 2, 2: 2}, partitions)
 }
 
 func TestTopicsThatCannotBeWritten(t *testing.T) {
@@ -162,34 +157,9 @@ func TestABrokerThatIsAwayIsATransientFailureWithinTheTimeout(t *testing.T) {
 	require.False(t, isPermanent(err))
 }
 
-// What no broker would take is refused at once, also while no broker answers and another call waits for one.
-func TestACallThatCannotBeSentDoesNotWait(t *testing.T) {
-	t.Parallel()
-	publisher := newPublisher(t, kafka.Config{
-		Brokers: []string{"127.0.0.1:1"}, PublishTimeout: 10 * kafkatest.Patience, MaxMessageBytes: 2000,
-	})
-	ctx, cancel := context.WithCancel(t.Context())
-	var waiting sync.WaitGroup
-	waiting.Go(func() { _ = publisher.PublishContext(ctx, "t", event("a", 1)) })
-	defer waiting.Wait()
-	defer cancel()
-	large := event("a", 2)
-	large.Payload = make([]byte, 2000)
-	for range 2 { // the sender has taken the first call before it could have taken another one
-		refused := make(chan error, 1)
-		go func() { refused <- publisher.Publish("t", large) }()
-		select {
-		case err := <-refused:
-			require.ErrorIs(t, err, producer.ErrTooLarge)
-		case <-time.After(kafkatest.Patience):
-			require.Fail(t, "it waits for the broker")
-		}
-	}
-}
-
 func TestPublisherConfigurationIsChecked(t *testing.T) {
 	t.Parallel()
-	_, err := producer.New(kafka.Config{
+	_, err := kafka.NewPublisher(kafka.Config{
 		Brokers: []string{"a:1", "a:1", "nonsense"}, PublishTimeout: -1, RequestTimeout: time.Hour, MaxMessageBytes: 1,
 		User: "u",
 	}, nil)
@@ -198,6 +168,6 @@ func TestPublisherConfigurationIsChecked(t *testing.T) {
 	} {
 		require.ErrorContains(t, err, problem)
 	}
-	_, err = producer.New(kafka.Config{}, nil)
+	_, err = kafka.NewPublisher(kafka.Config{}, nil)
 	require.ErrorContains(t, err, "at least one host:port")
 }

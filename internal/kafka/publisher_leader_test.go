@@ -1,7 +1,6 @@
-package producer_test
+package kafka_test
 
 import (
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/kafkatest"
@@ -60,43 +58,4 @@ func TestAFailingPartitionFollowsItsLeader(t *testing.T) {
 		require.NoError(t, publisher.Publish(topic, event("a", 2)), "the next call knows")
 	}
 	require.Equal(t, []string{"a-1", "a-2"}, logOf(t, brokers, topic, 2)["a"])
-}
-
-// TestABatchDoesNotGrowWhileItWaitsForALeader: what was taken for it stays within MaxMessageBytes however often it is
-// tried. A batch that grew past it would be refused, or taken where the topic allows more than this publisher may send.
-func TestABatchDoesNotGrowWhileItWaitsForALeader(t *testing.T) {
-	t.Parallel()
-	cluster, brokers := kafkatest.Fake(t)
-	topic := kafkatest.Topic(t, brokers, 2)
-	const payload, maxBytes = 1000, 5000
-	publisher := newPublisher(t, kafka.Config{
-		Brokers: brokers, MaxMessageBytes: maxBytes, RetryFor: kafkatest.Patience, PublishTimeout: kafkatest.Patience,
-	})
-	msgs := events(100, keys(10)...)
-	for _, msg := range msgs {
-		msg.Payload = make([]byte, payload)
-	}
-	var most atomic.Int32 // records in a batch
-	cluster.Fault(kfake.Fault{
-		Keys: produce, Observe: true, Count: -1,
-		When: func(r kmsg.Request) bool {
-			for _, partition := range r.(*kmsg.ProduceRequest).Topics[0].Partitions {
-				var batch kmsg.RecordBatch
-				_ = batch.ReadFrom(partition.Records)
-				most.Store(max(most.Load(), batch.NumRecords))
-			}
-			return true
-		},
-	})
-	require.NoError(t, publisher.Publish(topic, event("first", 1)))
-	// One partition's refusal makes the publisher look up the leaders, and the other one has none by then.
-	cluster.Fault(kfake.Fault{Keys: produce, Err: kerr.NotLeaderForPartition, Partitions: []int32{1}, Count: 1})
-	away := cluster.Fault(kfake.Fault{
-		Keys: []kmsg.Key{kmsg.Metadata}, Err: kerr.LeaderNotAvailable, Topic: topic, Partitions: []int32{0}, Count: 8,
-	})
-	require.NoError(t, publisher.Publish(topic, msgs...))
-	require.Equal(t, 8, away.Hits())
-	require.Positive(t, most.Load())
-	require.Less(t, int(most.Load())*payload, maxBytes)
-	require.Equal(t, sent(append(msgs, event("first", 1))...), logOf(t, brokers, topic, len(msgs)+1))
 }

@@ -1,9 +1,8 @@
-package producer_test
+package kafka_test
 
 import (
 	"crypto/rand"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,24 +17,11 @@ import (
 
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/kafka/producer"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/testkit"
 )
 
 var produce = []kmsg.Key{kmsg.Produce}
-
-func TestAPublishIsOneRequestPerBroker(t *testing.T) {
-	t.Parallel()
-	cluster, brokers := kafkatest.Fake(t)
-	topic := kafkatest.Topic(t, brokers, 12)
-	requests := cluster.Fault(kfake.Fault{
-		Keys: produce, Observe: true, Count: -1, Partitions: []int32{0}, Topic: topic,
-	})
-	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
-	require.NoError(t, publisher.Publish(topic, kafkatest.SignupEvents(5000)...))
-	require.Equal(t, 1, requests.Hits())
-}
 
 // TestFaultsThatARetryHides: the caller sees nothing, and the log holds every record once, in order.
 func TestFaultsThatARetryHides(t *testing.T) {
@@ -94,17 +80,9 @@ func TestAPartitionRefusedForEverHoldsUpNoOther(t *testing.T) {
 	err := publisher.Publish(topic, msgs[:50]...)
 	require.ErrorIs(t, err, sarama.ErrNotEnoughReplicas)
 	require.False(t, isPermanent(err))
-	var one *producer.RecordError
-	require.ErrorAs(t, err, &one)
-	require.False(t, one.OutcomeUnknown(), "the broker said that it appended nothing")
 	left := unsent(t, err, msgs[:50])
 	require.NotEmpty(t, left)
 	require.Less(t, len(left), 50)
-
-	// Known to fail: one attempt, no waiting.
-	tries := refusal.Hits()
-	require.Error(t, publisher.Publish(topic, left...))
-	require.Equal(t, tries+1, refusal.Hits())
 
 	refusal.Remove()
 	require.NoError(t, publisher.Publish(topic, append(left, msgs[50:]...)...))
@@ -159,7 +137,7 @@ func TestARecordThatOnlyTheBrokerRefuses(t *testing.T) {
 	require.NoError(t, err)
 
 	failed := failures(t, publisher.Publish(topic, msgs...))
-	require.ErrorIs(t, failed[100], producer.ErrTooLarge)
+	require.ErrorIs(t, failed[100], kafka.ErrTooLarge)
 	require.True(t, isPermanent(failed[100]))
 	delete(failed, 100)
 	require.Len(t, failed, 66, "the later ones of its key")
@@ -231,42 +209,9 @@ func TestATopicThatTakesNoRecord(t *testing.T) {
 	require.True(t, isPermanent(err))
 }
 
-// TestALateAppendIsFenced: the broker holds a request beyond the publish timeout and appends it when the records have
-// been sent again. Without the new epoch they would lie on the log again, behind later ones.
-func TestALateAppendIsFenced(t *testing.T) {
-	t.Parallel()
-	cluster, brokers := kafkatest.Fake(t)
-	topic := kafkatest.Topic(t, brokers, 1)
-	publisher := newPublisher(t, kafka.Config{Brokers: brokers, PublishTimeout: 3 * time.Second})
-	acknowledged(t, publisher, topic, event("a", 1))
-	release := make(chan struct{})
-	held := false
-	cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
-		if !held {
-			held = true
-			cluster.SleepControl(func() { <-release })
-		}
-		return nil, nil, false
-	})
-
-	err := publisher.Publish(topic, event("a", 2))
-	var one *producer.RecordError
-	require.ErrorAs(t, err, &one)
-	require.True(t, one.OutcomeUnknown())
-	require.False(t, isPermanent(err))
-
-	acknowledged(t, publisher, topic, event("a", 2))
-	acknowledged(t, publisher, topic, event("a", 3))
-	answered := cluster.Fault(kfake.Fault{Keys: produce, Observe: true, Count: -1})
-	close(release)
-	require.NoError(t, answered.Wait(t.Context(), 1), "the held request is worked on")
-	acknowledged(t, publisher, topic, event("a", 4))
-	require.Equal(t, []string{"a-1", "a-2", "a-3", "a-4"}, slices.Compact(logOf(t, brokers, topic, 4)["a"]))
-}
-
 // acknowledged sends the messages again until they are acknowledged, as a relay does. A call that was too slow for its
 // timeout may leave one behind the other on the log what the next call writes again.
-func acknowledged(t *testing.T, publisher *producer.Publisher, topic string, msgs ...*message.Message) {
+func acknowledged(t *testing.T, publisher *kafka.Publisher, topic string, msgs ...*message.Message) {
 	t.Helper()
 	testkit.Until(t, func() bool { return publisher.Publish(topic, msgs...) == nil })
 }
@@ -295,9 +240,7 @@ func TestAnotherRecordIsNotTakenForARepetition(t *testing.T) {
 	topic := kafkatest.Topic(t, brokers, 1)
 	publisher := newPublisher(t, kafka.Config{Brokers: brokers, RetryFor: time.Millisecond})
 	fault := cluster.Fault(kfake.Fault{Keys: produce, Topic: topic, Err: kerr.RequestTimedOut, Count: -1})
-	var one *producer.RecordError
-	require.ErrorAs(t, publisher.Publish(topic, event("a", 1)), &one)
-	require.True(t, one.OutcomeUnknown())
+	require.ErrorIs(t, publisher.Publish(topic, event("a", 1)), sarama.ErrRequestTimedOut)
 	fault.Remove()
 
 	require.NoError(t, publisher.Publish(topic, event("b", 1)))

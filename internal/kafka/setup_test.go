@@ -1,4 +1,4 @@
-package producer_test
+package kafka_test
 
 import (
 	"errors"
@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/kafka/producer"
 	"example.com/twinbox/test/kafkatest"
 )
 
@@ -26,9 +25,9 @@ var (
 	requireOrder = kafkatest.RequireOrder
 )
 
-func newPublisher(t testing.TB, cfg kafka.Config) *producer.Publisher {
+func newPublisher(t testing.TB, cfg kafka.Config) *kafka.Publisher {
 	t.Helper()
-	publisher, err := producer.New(cfg, quiet)
+	publisher, err := kafka.NewPublisher(cfg, quiet)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, publisher.Close()) })
 	return publisher

@@ -1,0 +1,378 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill"
+	wkafka "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/failure"
+)
+
+// Publisher is watermill-kafka's Publisher, called for many keys at a time. That one sends a message and waits for its
+// acknowledgement; sarama, below it, makes batches of what it is given together.
+//
+// Guaranteed: the messages of a key are on the log in the order of the call. When one fails, the later ones of its key
+// are not sent, so what a call acknowledges of a key is a beginning, and sending the rest again completes it. An
+// acknowledged message is on all in-sync replicas. A message that only the broker refuses fails alone.
+//
+// Not guaranteed: that a message is written once. One whose acknowledgement was lost is written again when it is sent
+// again, and an append that comes late may lie behind newer records.
+//
+// It connects on first use, so a broker that is down does not keep a service from starting. It is safe for concurrent
+// use.
+type Publisher struct {
+	cfg     Config
+	log     *slog.Logger
+	closing context.Context //nolint:containedctx // of the publisher: Close ends it
+	stop    context.CancelFunc
+	calls   sync.WaitGroup // that use a connection
+
+	mu   sync.Mutex // held while connecting and disconnecting
+	conn *connection
+}
+
+const (
+	// maxKeys is how many keys of a call are sent at a time.
+	maxKeys = 500
+	// reconnectAfter is how long a connection is kept at least.
+	reconnectAfter = time.Second
+)
+
+// NewPublisher checks the configuration and connects to nothing.
+func NewPublisher(cfg Config, log *slog.Logger) (*Publisher, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("configure publisher: %w", err)
+	}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	p := &Publisher{cfg: cfg.WithDefaults(), log: log}
+	p.closing, p.stop = context.WithCancel(context.Background())
+	return p, nil
+}
+
+// Publish returns nil when every message is acknowledged, and a [*PublishError] that names the others when not. It
+// returns within PublishTimeout. The messages must not be changed before that, nor after an unknown outcome.
+func (p *Publisher) Publish(topic string, msgs ...*message.Message) error {
+	return p.PublishContext(context.Background(), topic, msgs...)
+}
+
+// PublishContext is [Publisher.Publish] that also returns when ctx ends. A message whose turn had not come by then, or
+// whose answer is only slow, has not failed: its error has a method Unfinished that returns true.
+func (p *Publisher) PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error {
+	if len(msgs) == 0 {
+		return nil
+	}
+	c := newCall(topic, msgs)
+	if !ValidTopic(topic) {
+		c.failAll(failure.AsPermanent(fmt.Errorf("%w: %q", ErrInvalidTopic, topic)))
+		return c.result(nil)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, p.cfg.PublishTimeout, ErrTimeout)
+	defer cancel()
+	sent := make(chan struct{})
+	go func() { // Watermill's Publish takes no context, so it may go on behind the end of this call
+		defer close(sent)
+		p.send(ctx, c)
+	}()
+	select {
+	case <-sent:
+	case <-ctx.Done():
+	}
+	return c.result(context.Cause(ctx))
+}
+
+// send sends the messages of each key one after the other, and those of different keys side by side.
+func (p *Publisher) send(ctx context.Context, c *call) {
+	conn, err := p.connect()
+	if err != nil {
+		c.failAll(fmt.Errorf("connect: %w", err))
+		return
+	}
+	defer p.release(conn)
+	c.use(conn)
+	stopped, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(p.closing, func() { cancel(ErrClosed) })()
+
+	var keys sync.WaitGroup
+	places := make(chan struct{}, maxKeys)
+	for _, indexes := range c.keys {
+		places <- struct{}{}
+		keys.Go(func() {
+			defer func() { <-places }()
+			c.sendKey(stopped, conn, indexes)
+		})
+	}
+	keys.Wait()
+	// The broker refuses a batch for the sake of one record. Sent alone, the others are taken.
+	for _, indexes := range c.refused() {
+		c.sendKey(stopped, conn, indexes)
+	}
+	conn.tookNothing.Store(!c.tookAny())
+}
+
+// connection is a Publisher of watermill-kafka, with what is known about it.
+type connection struct {
+	*wkafka.Publisher
+	made        time.Time
+	repeats     *atomic.Int64 // how often sarama has sent a batch again
+	calls       int           // under way; of Publisher.mu
+	tookNothing atomic.Bool   // in the last call
+}
+
+// connect returns the connection for one call. One that took nothing in the last call is closed and made anew: sarama
+// asks a broker that is back only after ten seconds. That waits until no call uses it, so that none of its batches
+// comes behind those of the next one.
+func (p *Publisher) connect() (*connection, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closing.Err() != nil {
+		return nil, ErrClosed
+	}
+	if old := p.conn; old != nil && old.calls == 0 && old.tookNothing.Load() && time.Since(old.made) > reconnectAfter {
+		p.conn = nil
+		if err := old.Close(); err != nil {
+			p.log.Debug("close connection", "error", err)
+		}
+	}
+	if p.conn == nil {
+		var err error
+		if p.conn, err = dial(p.cfg); err != nil {
+			return nil, err
+		}
+	}
+	p.conn.calls++
+	p.calls.Add(1)
+	return p.conn, nil
+}
+
+func dial(cfg Config) (*connection, error) {
+	settings, repeats := cfg.Producer(), new(atomic.Int64)
+	if err := askForProducerID(cfg.Brokers, settings); err != nil {
+		return nil, err
+	}
+	pause := settings.Producer.Retry.BackoffFunc
+	settings.Producer.Retry.BackoffFunc = func(retries, limit int) time.Duration {
+		repeats.Add(1)
+		return pause(retries, limit)
+	}
+	publisher, err := wkafka.NewPublisher(wkafka.PublisherConfig{
+		Brokers: cfg.Brokers, Marshaler: Marshaler{}, OverwriteSaramaConfig: settings,
+	}, watermill.NopLogger{}) // what it logs as errors it returns
+	if err != nil {
+		return nil, err
+	}
+	return &connection{Publisher: publisher, made: time.Now(), repeats: repeats}, nil
+}
+
+// askForProducerID asks for what each producer needs first. A producer that does not get it is not made, and sarama
+// leaves its client open.
+func askForProducerID(brokers []string, settings *sarama.Config) (err error) {
+	client, err := sarama.NewClient(brokers, settings)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	broker := client.LeastLoadedBroker()
+	if broker == nil {
+		return sarama.ErrOutOfBrokers
+	}
+	answer, err := broker.InitProducerID(&sarama.InitProducerIDRequest{Version: 1, TransactionTimeout: time.Minute})
+	if err == nil && answer.Err != sarama.ErrNoError {
+		err = answer.Err
+	}
+	return err
+}
+
+func (p *Publisher) release(conn *connection) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	conn.calls--
+	p.calls.Done()
+}
+
+// Close lets what is under way come to its end, and closes the connections. Calls that wait return [ErrClosed]. Calling
+// it again does nothing.
+func (p *Publisher) Close() error {
+	p.stop()
+	p.mu.Lock() // no call begins behind this
+	conn := p.conn
+	p.conn = nil
+	p.mu.Unlock()
+	p.calls.Wait()
+	if conn == nil {
+		return nil
+	}
+	if err := conn.Close(); err != nil {
+		return fmt.Errorf("close publisher: %w", err)
+	}
+	return nil
+}
+
+// call is one call of Publish: what came of each message.
+type call struct {
+	topic string
+	msgs  []*message.Message
+	keys  [][]int // the indexes of each key's messages; a message without a key stands alone
+
+	mu      sync.Mutex
+	results []error // nil: acknowledged
+	over    bool    // what comes now is too late
+	repeats *atomic.Int64
+	before  int64 // of repeats
+}
+
+// What results say of a message before its end.
+var errWaiting, errUnderWay = errors.New("its turn has not come"), errors.New("its answer has not come")
+
+func newCall(topic string, msgs []*message.Message) *call {
+	c := &call{topic: topic, msgs: msgs, results: make([]error, len(msgs)), repeats: new(atomic.Int64)}
+	places := make(map[string]int)
+	for i, msg := range msgs {
+		c.results[i] = errWaiting
+		key := msg.Metadata[cloudevent.KeyMetadata]
+		place, known := places[key]
+		if !known || key == "" {
+			place = len(c.keys)
+			places[key] = place
+			c.keys = append(c.keys, nil)
+		}
+		c.keys[place] = append(c.keys[place], i)
+	}
+	return c
+}
+
+// use notes over which connection the call goes.
+func (c *call) use(conn *connection) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.repeats, c.before = conn.repeats, conn.repeats.Load()
+}
+
+// sendKey sends a key's messages until one fails, or until ctx ends.
+func (c *call) sendKey(ctx context.Context, conn *connection, indexes []int) {
+	for n, i := range indexes {
+		if ctx.Err() != nil || !c.note(i, errUnderWay) {
+			return
+		}
+		err := explain(conn.Publish(c.topic, c.msgs[i]))
+		c.note(i, err)
+		if err != nil {
+			for _, behind := range indexes[n+1:] {
+				c.note(behind, ErrNotSent)
+			}
+			return
+		}
+	}
+}
+
+// explain marks what no other attempt cures, for a relay that knows no Kafka.
+func explain(err error) error {
+	_, isTooLarge := errors.AsType[sarama.ConfigurationError](err) // the client's answer
+	switch {
+	case isTooLarge, errors.Is(err, sarama.ErrMessageSizeTooLarge), errors.Is(err, sarama.ErrMessageSetSizeTooLarge):
+		return failure.AsPermanent(fmt.Errorf("%w: %w", ErrTooLarge, err))
+	case err != nil && failure.Classify(err) == failure.Permanent:
+		return failure.AsPermanent(err)
+	}
+	return err
+}
+
+// note writes down what came of a message; false when the call is over.
+func (c *call) note(i int, result error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.over {
+		c.results[i] = result
+	}
+	return !c.over
+}
+
+func (c *call) failAll(err error) {
+	for i := range c.msgs {
+		c.note(i, err)
+	}
+}
+
+// refused are the messages of each key from the first one on that the broker refused, perhaps for another's sake.
+func (c *call) refused() (keys [][]int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, indexes := range c.keys {
+		first := slices.IndexFunc(indexes, func(i int) bool { return c.results[i] != nil })
+		if first >= 0 && isOfOneRecord(c.results[indexes[first]]) {
+			keys = append(keys, indexes[first:])
+		}
+	}
+	return keys
+}
+
+// isOfOneRecord says that a broker refused a batch for one of its records.
+func isOfOneRecord(err error) bool {
+	return slices.ContainsFunc([]error{
+		sarama.ErrMessageSizeTooLarge, sarama.ErrMessageSetSizeTooLarge, sarama.ErrInvalidRecord,
+	}, func(answer error) bool { return errors.Is(err, answer) })
+}
+
+func (c *call) tookAny() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Contains(c.results, nil)
+}
+
+// result ends the call.
+func (c *call) result(cause error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over = true
+	failed := make(map[int]error)
+	for i, err := range c.results {
+		switch {
+		case err == nil:
+			continue
+		case errors.Is(err, errWaiting):
+			err = &pendingError{cause: cause, unfinished: true}
+		case errors.Is(err, errUnderWay):
+			// A broker that is only slow, say because it throttles this client, makes sarama repeat nothing.
+			err = &pendingError{cause: cause, sent: true, unfinished: c.repeats.Load() == c.before}
+		}
+		failed[i] = err
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	return &PublishError{Topic: c.topic, Failed: failed}
+}
+
+// pendingError is of a message that was neither acknowledged nor refused when its call ended.
+type pendingError struct {
+	cause            error
+	sent, unfinished bool
+}
+
+func (e *pendingError) Error() string {
+	if e.sent {
+		return "no answer yet: " + e.cause.Error()
+	}
+	return "its turn has not come: " + e.cause.Error()
+}
+
+func (e *pendingError) Unwrap() error { return e.cause }
+
+// OutcomeUnknown reports whether the message may be on the log.
+func (e *pendingError) OutcomeUnknown() bool { return e.sent }
+
+// Unfinished reports that the message has not failed.
+func (e *pendingError) Unfinished() bool { return e.unfinished }

@@ -1,0 +1,115 @@
+package kafka_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/testkit"
+)
+
+func isUnfinished(err error) bool {
+	var p interface{ Unfinished() bool }
+	return errors.As(err, &p) && p.Unfinished()
+}
+
+// slowly makes the broker answer each request to produce after a pause.
+func slowly(cluster *kfake.Cluster, pause time.Duration) {
+	cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		cluster.SleepControl(func() { <-time.After(pause) })
+		return nil, nil, false
+	})
+}
+
+// A broker that throttles its client, or is slow otherwise, refuses nothing: what the call did not get to has not
+// failed, and goes out with the next calls.
+func TestASlowBrokerFailsNothing(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic := kafkatest.Topic(t, brokers, 2)
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers, PublishTimeout: 300 * time.Millisecond})
+	slowly(cluster, 100*time.Millisecond)
+	msgs := events(40, "a", "b")
+	calls, pending := 0, msgs
+	for ; len(pending) > 0; calls++ {
+		err := publisher.Publish(topic, pending...)
+		if err == nil {
+			break
+		}
+		for _, failed := range failures(t, err) {
+			require.True(t, isUnfinished(failed), "%v", failed)
+			require.False(t, isPermanent(failed))
+			require.ErrorIs(t, failed, kafka.ErrTimeout)
+		}
+		pending = unsent(t, err, pending)
+	}
+	require.Greater(t, calls, 3)
+	requireOrder(t, msgs, logOf(t, brokers, topic, len(msgs)))
+}
+
+// A broker that does not answer at all makes the client ask again, and that is a failure.
+func TestABrokerThatDoesNotAnswerIsAFailure(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	publisher := newPublisher(t, kafka.Config{
+		Brokers: brokers, PublishTimeout: time.Second, RequestTimeout: 200 * time.Millisecond, RetryFor: 200 * time.Millisecond,
+	})
+	require.NoError(t, publisher.Publish(topic, event("a", 1)))
+	release := make(chan struct{})
+	cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		cluster.SleepControl(func() { <-release })
+		return nil, nil, false
+	})
+	err := publisher.Publish(topic, event("a", 2), event("a", 3))
+	require.False(t, isUnfinished(failures(t, err)[0]), "%v", err)
+	require.False(t, isPermanent(err))
+	close(release)
+}
+
+// Calls that took nothing make the next ones connect anew: sarama's producer would not ask the broker for ten seconds.
+func TestABrokerThatIsBackIsAskedAtOnce(t *testing.T) {
+	t.Parallel()
+	start := kafkatest.Restartable(t)
+	cluster, brokers := start()
+	topic := kafkatest.Topic(t, brokers, 1)
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers, RetryFor: 100 * time.Millisecond})
+	require.NoError(t, publisher.Publish(topic, event("a", 1)))
+	cluster.Close()
+	for range 6 {
+		require.Error(t, publisher.Publish(topic, event("a", 2)))
+	}
+	start()
+	began := time.Now()
+	testkit.Until(t, func() bool { return publisher.Publish(topic, event("a", 2)) == nil })
+	require.Less(t, time.Since(began), 6*time.Second)
+}
+
+func TestACallEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
+	require.NoError(t, publisher.Publish(topic, event("a", 1)))
+	slowly(cluster, 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	failed := failures(t, publisher.PublishContext(ctx, topic, event("a", 2), event("a", 3)))
+	require.Len(t, failed, 2)
+	var sent interface{ OutcomeUnknown() bool }
+	require.ErrorAs(t, failed[0], &sent)
+	require.True(t, sent.OutcomeUnknown())
+	require.ErrorAs(t, failed[1], &sent)
+	require.False(t, sent.OutcomeUnknown())
+	require.ErrorIs(t, failed[1], context.DeadlineExceeded)
+}

@@ -16,7 +16,6 @@ import (
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/kafka/consumer"
 )
 
 // member is the part of the payload that the domain keeps.
@@ -45,7 +44,7 @@ func newBox(c consumption, batch int, versioned bool) (*inbox.Inbox, *inbox.Mux,
 	return box, mux, log, err
 }
 
-// routedInbox is Watermill's edge: inbox.Middleware in a Router on watermill-kafka, with the settings of the services.
+// routedInbox is inbox.Middleware in a plain Router on watermill-kafka, with the settings of the services.
 func routedInbox(versioned bool) func(context.Context, consumption) error {
 	return func(ctx context.Context, c consumption) error {
 		box, mux, _, err := newBox(c, 1, versioned)
@@ -80,7 +79,7 @@ func routedInbox(versioned bool) func(context.Context, consumption) error {
 	}
 }
 
-// ourInbox is consumer.Consumer with inbox.BatchMiddleware, as internal/service/eventing wires them.
+// ourInbox is kafka.Consumer with inbox.BatchMiddleware, as internal/service/eventing wires them.
 func ourInbox(batch int, versioned bool) func(context.Context, consumption) error {
 	return func(ctx context.Context, c consumption) error {
 		box, mux, log, err := newBox(c, batch, versioned)
@@ -88,11 +87,11 @@ func ourInbox(batch int, versioned bool) func(context.Context, consumption) erro
 			return err
 		}
 		handle := box.BatchMiddleware(mux.HandleMessage)
-		consumer, err := consumer.New(consumer.Config{
+		consumer, err := kafka.NewConsumer(kafka.ConsumerConfig{
 			GroupConfig: kafka.GroupConfig{
 				Config: kafka.Config{Brokers: c.brokers}, Group: c.group, DrainTimeout: 10 * time.Second,
 			},
-			Batch: batch, Positions: box,
+			Batch: batch,
 		}, func(ctx context.Context, msgs []*message.Message) (int, error) {
 			c.ledger.begin()
 			handled, err := handle(ctx, msgs)

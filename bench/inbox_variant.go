@@ -41,9 +41,9 @@ var inboxVariants = []inboxVariant{
 		name: "hand_checked", label: "by hand, with hash and watermark", slow: true, once: true, checked: true,
 		table: ownTable, consume: byHand(true),
 	},
-	{name: "router", label: "ours on Watermill's edge", slow: true, table: ownTable, consume: routedInbox(false)},
+	{name: "router", label: "ours in a Router", slow: true, table: ownTable, consume: routedInbox(false)},
 	{
-		name: "router_versioned", label: "ours on Watermill's edge, versioned", slow: true, once: true, checked: true,
+		name: "router_versioned", label: "ours in a Router, versioned", slow: true, once: true, checked: true,
 		table: ownTable, consume: routedInbox(true),
 	},
 	{name: "batch1", label: "ours, batch 1", slow: true, table: ownTable, consume: ourInbox(1, false)},

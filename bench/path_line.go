@@ -27,7 +27,6 @@ type lineConfig struct {
 	brokers                []string
 	environment            string        // keeps its consumer group apart from other runs'
 	poll                   time.Duration // of stock's outbox
-	edge                   string        // of ours
 	// arrived is called after each commit of the consumer's transaction, with every user whose mail it stored.
 	arrived func(domain.UserID)
 }

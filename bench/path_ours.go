@@ -25,7 +25,7 @@ import (
 
 // ourLine is the two services with their default settings, without the parts that do not lie between a signup and
 // the inbox: the HTTP server, Customer's own consumers and the mail sender. Each has its admin listener, its
-// metrics and its log, which goes nowhere. The edge is the one named.
+// metrics and its log, which goes nowhere.
 type ourLine struct {
 	cfg lineConfig
 
@@ -42,13 +42,6 @@ type node struct {
 }
 
 const pathSecret = "a secret of a benchmark, which is public"
-
-func newOurLine(edge string) func(context.Context, lineConfig) (line, error) {
-	return func(ctx context.Context, cfg lineConfig) (line, error) {
-		cfg.edge = edge
-		return openOurLine(ctx, cfg)
-	}
-}
 
 func openOurLine(ctx context.Context, cfg lineConfig) (line, error) {
 	var customerConfig customer.Config
@@ -93,7 +86,7 @@ func openOurLine(ctx context.Context, cfg lineConfig) (line, error) {
 func (c lineConfig) environ(db *database, more ...string) []string {
 	return append([]string{
 		"DATABASE_URL=" + db.dsn, "KAFKA_BROKERS=" + strings.Join(c.brokers, ","), "ENVIRONMENT=" + c.environment,
-		"VERIFICATION_SECRET=" + pathSecret, "KAFKA_EDGE=" + c.edge,
+		"VERIFICATION_SECRET=" + pathSecret,
 	}, more...)
 }
 

@@ -51,8 +51,7 @@ var pathLines = []struct {
 	poll        time.Duration
 	open        func(context.Context, lineConfig) (line, error)
 }{
-	{name: "ours", label: "ours", open: newOurLine("batch")},
-	{name: "watermill", label: "ours on Watermill's edge", open: newOurLine("watermill")},
+	{name: "ours", label: "ours", open: openOurLine},
 	{name: "stock", label: "stock, polling every 5 ms", poll: keenPoll, open: newStockLine},
 }
 

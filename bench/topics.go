@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/kafka/admin"
 )
 
 const (
@@ -52,12 +51,12 @@ func (k *kafkaAdmin) topic(ctx context.Context) (string, error) { return k.topic
 func (k *kafkaAdmin) topicOf(ctx context.Context, partitions int32) (string, error) {
 	k.made++
 	name := fmt.Sprintf("%s-%d", k.prefix, k.made)
-	return name, admin.EnsureTopics(ctx, kafka.Config{Brokers: k.brokers}, kafka.Topic{Name: name, Partitions: partitions})
+	return name, kafka.EnsureTopics(ctx, kafka.Config{Brokers: k.brokers}, kafka.Topic{Name: name, Partitions: partitions})
 }
 
 // warm makes the topic that publishers connect through.
 func (k *kafkaAdmin) warm(ctx context.Context) error {
-	return admin.EnsureTopics(ctx, kafka.Config{Brokers: k.brokers}, kafka.Topic{Name: warmTopic, Partitions: partitions})
+	return kafka.EnsureTopics(ctx, kafka.Config{Brokers: k.brokers}, kafka.Topic{Name: warmTopic, Partitions: partitions})
 }
 
 // remove frees what the in-process broker keeps in memory.
@@ -71,7 +70,7 @@ func (k *kafkaAdmin) remove(topic string) error {
 // claim makes topics that must have their own names, and takes them away at the end. It refuses existing ones: they
 // are in use.
 func (k *kafkaAdmin) claim(ctx context.Context, names ...string) error {
-	taken, err := admin.PartitionCounts(ctx, kafka.Config{Brokers: k.brokers}, names...)
+	taken, err := kafka.PartitionCounts(ctx, kafka.Config{Brokers: k.brokers}, names...)
 	if err != nil {
 		return err
 	}
@@ -80,7 +79,7 @@ func (k *kafkaAdmin) claim(ctx context.Context, names ...string) error {
 	}
 	for _, name := range names {
 		topic := kafka.Topic{Name: name, Partitions: partitions, Retention: claimedRetention}
-		if err := admin.EnsureTopics(ctx, kafka.Config{Brokers: k.brokers}, topic); err != nil {
+		if err := kafka.EnsureTopics(ctx, kafka.Config{Brokers: k.brokers}, topic); err != nil {
 			return err
 		}
 		k.claimed = append(k.claimed, name)

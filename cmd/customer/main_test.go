@@ -37,11 +37,8 @@ func environment(t *testing.T, more ...string) []string {
 
 func TestMigrateTopicsServe(t *testing.T) {
 	t.Parallel()
-	kafkatest.OnBothEdges(t, func(t *testing.T, edge string) {
-		t.Parallel()
-		program.Life(t, environment(t, edge), "customer/0001_", "customer.users.v1", func(s servicetest.Serving) {
-			require.Equal(t, http.StatusNotFound, servicetest.Status(t, "http://"+s.API+"/nothing"))
-		})
+	program.Life(t, environment(t), "customer/0001_", "customer.users.v1", func(s servicetest.Serving) {
+		require.Equal(t, http.StatusNotFound, servicetest.Status(t, "http://"+s.API+"/nothing"))
 	})
 }
 

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/kafka/admin"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/services"
@@ -160,7 +159,7 @@ func (h *stack) prepare(ctx context.Context, instances map[string]*eventing.Inst
 		topics = append(topics, instance.Topics()...)
 		client = instance.Client("twinbox")
 	}
-	group.Go(func() error { return admin.EnsureTopics(ctx, client, topics...) })
+	group.Go(func() error { return kafka.EnsureTopics(ctx, client, topics...) })
 	return group.Wait()
 }
 

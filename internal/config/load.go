@@ -135,7 +135,8 @@ func unknown(texts map[string]string, list []field) (problems []Problem) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		word, _, ok := strings.Cut(name, "_")
-		if ok && prefixes[word] && !names[name] && !foreign(name, texts[name]) {
+		_, isRetired := retired[name]
+		if ok && prefixes[word] && !names[name] && !isRetired && !foreign(name, texts[name]) {
 			problems = append(problems, Problem{Variable: name, Code: CodeUnknown, Detail: "nothing reads it"})
 		}
 	}

@@ -246,11 +246,12 @@ func (c GroupConfig) Validate() error {
 	)
 }
 
-// Consumer returns the settings under which records are read; package consumer and watermill-kafka follow them.
+// Consumer returns the settings under which [Consumer] reads records, and a stock subscriber of watermill-kafka may.
 //
 //	setting                  value          what happens otherwise
 //	Offsets.Initial          oldest         what was published before the group's first start is never seen
-//	ResetInvalidOffsets      false          an offset that is gone jumps to the oldest or newest: silent loss
+//	ResetInvalidOffsets      true           one partition whose offset is gone keeps the group from all the others;
+//	                         [Consumer] compares the offsets itself, a stock subscriber rereads in silence
 //	IsolationLevel           read committed records of aborted transactions are delivered
 //	Offsets.AutoCommit       marked offsets only, every CommitInterval; a mark follows the ack, so a
 //	                         crash repeats a second's records and loses none
@@ -279,7 +280,7 @@ func (c GroupConfig) Consumer() *sarama.Config {
 	cfg.Consumer.Fetch.MaxBytes = int32(min(4*c.FetchBytes, MaxRequestBytes))
 	cfg.Consumer.MaxWaitTime = 500 * time.Millisecond
 	cfg.Consumer.Retry.Backoff = 250 * time.Millisecond
-	cfg.Consumer.Group.ResetInvalidOffsets = false
+	cfg.Consumer.Group.ResetInvalidOffsets = true
 	cfg.Consumer.Group.InstanceId = c.InstanceID
 	cfg.Consumer.Group.Session.Timeout = c.SessionTimeout
 	cfg.Consumer.Group.Heartbeat.Interval = c.HeartbeatInterval

@@ -72,7 +72,7 @@ func TestConsumerSettingsArePinned(t *testing.T) {
 		"Offsets.Initial":      {sarama.OffsetOldest, cfg.Consumer.Offsets.Initial},
 		"AutoCommit.Enable":    {true, cfg.Consumer.Offsets.AutoCommit.Enable},
 		"AutoCommit.Interval":  {time.Second, cfg.Consumer.Offsets.AutoCommit.Interval},
-		"ResetInvalidOffsets":  {false, group.ResetInvalidOffsets},
+		"ResetInvalidOffsets":  {true, group.ResetInvalidOffsets},
 		"IsolationLevel":       {sarama.ReadCommitted, cfg.Consumer.IsolationLevel},
 		"GroupStrategies":      {"cooperative-sticky", group.Rebalance.GroupStrategies[0].Name()},
 		"Session.Timeout":      {10 * time.Second, group.Session.Timeout},

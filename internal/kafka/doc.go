@@ -1,11 +1,15 @@
-// Package kafka publishes, and holds what consumer and admin share: settings, the form of a record, and the errors of a
-// broker's refusals.
+// Package kafka joins outbox and inbox to Kafka: it publishes and consumes through watermill-kafka, sets up topics and
+// asks a cluster what it holds.
 //
-// [Publisher] sends, package consumer reads as a member of a group, package admin asks a cluster and reads its log
-// outside of groups; package progress tracks how far each topic-partition is read. [Marshaler] maps a message to a
-// record: CloudEvents 1.0, binary mode. [Config] and [GroupConfig] hold the settings, each with the harm of a wrong
-// value.
-//
-// Watermill's own Kafka edge, watermill-kafka's Publisher and Subscriber, works on the same topics with [Marshaler] and
-// the settings of [Config.Producer] and [GroupConfig.Consumer].
+//	config.go     the settings, each with the harm of a wrong value
+//	marshaler.go  a message and its record: CloudEvents 1.0, binary mode
+//	publisher.go  watermill-kafka's Publisher, called for many keys at a time
+//	consumer.go   watermill-kafka's Subscriber as a member of a group
+//	claim.go      a partition that the member owns, and its batches
+//	progress.go   how the reading of a partition gets on
+//	cluster.go    a question to a cluster, which ends with its context
+//	topics.go     the topics, and their settings
+//	lag.go        how far a group is behind
+//	groups.go     what operators and a verification ask of groups
+//	log.go        what lies on the log, past all groups; fetch.go reads it
 package kafka

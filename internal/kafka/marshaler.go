@@ -8,7 +8,6 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"example.com/twinbox/internal/event/cloudevent"
-	"example.com/twinbox/internal/kafka/internal/codec"
 )
 
 // Marshaler maps a Watermill message to a Kafka record and back: CloudEvents 1.0, binary mode. It is a
@@ -56,7 +55,21 @@ func (Marshaler) Marshal(topic string, msg *message.Message) (*sarama.ProducerMe
 // metadata keep the last; [cloudevent.Origin] keeps all, byte for byte. A missing key or value is an empty one. A
 // header that happens to be named like [cloudevent.KeyMetadata] does not pass for the record key.
 func (Marshaler) Unmarshal(from *sarama.ConsumerMessage) (*message.Message, error) {
-	return codec.Decode(context.Background(), from), nil
+	return decode(context.Background(), "", from), nil
+}
+
+// decode makes a message of a record that a group has read.
+func decode(ctx context.Context, group string, r *sarama.ConsumerMessage) *message.Message {
+	headers := make([]cloudevent.Header, len(r.Headers))
+	for i, h := range r.Headers {
+		headers[i] = cloudevent.Header{Name: string(h.Key), Value: h.Value}
+	}
+	msg := cloudevent.RecordMessage(r.Key, headers, r.Value)
+	msg.SetContext(cloudevent.WithOrigin(ctx, cloudevent.Origin{
+		Group: group, Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, LastOffset: r.Offset, Time: r.Timestamp,
+		Key: r.Key, Headers: headers,
+	}))
+	return msg
 }
 
 func init() { cloudevent.ForeignOrigin = watermillOrigin }

@@ -3,15 +3,26 @@ package kafka_test
 import (
 	"errors"
 	"log/slog"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/kafkatest"
 )
 
-func TestMain(m *testing.M) { kafkatest.Main(m) }
+// TestMain also is the program of the processes that tests kill.
+func TestMain(m *testing.M) {
+	if os.Getenv(childBrokers) != "" {
+		beAMember()
+		return
+	}
+	// A message that comes again when a test of Watermill's suite has read enough: its multiplier has no reader left.
+	const multiplier = "github.com/ThreeDotsLabs/watermill/internal/subscriber.(*multiplier).Subscribe"
+	kafkatest.Main(m, goleak.IgnoreAnyFunction(multiplier+".func2"), goleak.IgnoreAnyFunction(multiplier+".func3"))
+}
 
 var (
 	quiet        = slog.New(slog.DiscardHandler)

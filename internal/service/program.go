@@ -61,7 +61,7 @@ func (p Program[C]) Run(ctx context.Context, args, environ []string, stdout, std
 }
 
 func (p Program[C]) run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
-	name, commands := "serve", p.commands(stderr)
+	name, commands := "serve", p.commands(environ, stderr)
 	if len(args) > 0 {
 		name = args[0]
 	}
@@ -90,11 +90,11 @@ type command[C any] struct {
 	run        func(ctx context.Context, cfg C, out io.Writer) error
 }
 
-func (p Program[C]) commands(stderr io.Writer) []command[C] {
+func (p Program[C]) commands(environ []string, stderr io.Writer) []command[C] {
 	return slices.DeleteFunc([]command[C]{
 		{
 			"serve", "run the service (the default); the first SIGINT or SIGTERM drains it, the second ends it",
-			func(ctx context.Context, cfg C, _ io.Writer) error { return p.serve(ctx, cfg, stderr) },
+			func(ctx context.Context, cfg C, _ io.Writer) error { return p.serve(ctx, cfg, environ, stderr) },
 		},
 		{"setup", "migrate, topics, and a check that the database lets the service in", p.Setup},
 		{"migrate", "bring the database to the schema of this build", p.Migrate},
@@ -112,7 +112,7 @@ func (p Program[C]) commands(stderr io.Writer) []command[C] {
 	}, func(c command[C]) bool { return c.run == nil })
 }
 
-func (p Program[C]) serve(ctx context.Context, cfg C, stderr io.Writer) error {
+func (p Program[C]) serve(ctx context.Context, cfg C, environ []string, stderr io.Writer) error {
 	settings := p.Settings(cfg)
 	log, err := NewLogger(stderr, settings.LogLevel, settings.LogFormat)
 	if err != nil {
@@ -120,6 +120,9 @@ func (p Program[C]) serve(ctx context.Context, cfg C, stderr io.Writer) error {
 	}
 	log = log.With("service", p.Name)
 	log.Info("starting", "configuration", config.LogValue(cfg))
+	for variable, instead := range config.Retired(environ) {
+		log.Warn("a variable that is set is no longer read", "variable", variable, "reason", instead)
+	}
 	StartTracing()
 	return p.Serve(ctx, cfg, Host{Log: log})
 }

@@ -75,7 +75,7 @@ func (c *consumed) pass(ctx context.Context) error {
 
 // readCommitted reads the committed offsets, and only then the ends: an offset beyond them is not this topic's.
 func (c *consumed) readCommitted(ctx context.Context) error {
-	committed, otherTopic, err := c.cfg.Log.Committed(ctx, c.Group, c.Topic)
+	committed, err := c.cfg.Log.Committed(ctx, c.Group, c.Topic)
 	if err != nil {
 		return fmt.Errorf("ask for offsets of %s: %w", c.Group, err)
 	}
@@ -85,7 +85,7 @@ func (c *consumed) readCommitted(ctx context.Context) error {
 	for i := range c.parts {
 		p := &c.parts[i]
 		if i < len(committed) {
-			p.committed, p.other = max(committed[i], 0), otherTopic[i] || committed[i] > p.end
+			p.committed, p.other = max(committed[i], 0), committed[i] > p.end
 		}
 		if p.other {
 			p.committed = 0

@@ -16,7 +16,6 @@ import (
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/kafka/admin"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/outbox/operate"
 	"example.com/twinbox/internal/outbox/relay"
@@ -44,7 +43,7 @@ type system struct {
 	brokers []string
 	topic   string
 	outbox  *outbox.Outbox
-	log     admin.Log
+	log     kafka.Log
 	inboxes map[string]*inbox.Inbox
 	mux     *inbox.Mux
 
@@ -68,7 +67,7 @@ func newSystem(t *testing.T, more ...migrations.Set) *system {
 	var err error
 	s.outbox, err = outbox.New(outbox.Config{Source: source})
 	require.NoError(t, err)
-	s.log = admin.Log{Config: kafka.Config{Brokers: brokers}}
+	s.log = kafka.Log{Config: kafka.Config{Brokers: brokers}}
 	inbox.Handle(s.mux, inboxtest.Event, func(context.Context, pgx.Tx, cloudevent.Event, inboxtest.Data) error {
 		return nil
 	})
@@ -100,7 +99,7 @@ func (s *system) publish(t *testing.T) {
 	r, err := relay.New(relay.Config{
 		Connect: outboxtest.Dial(t, s.pool), Publisher: tampered{publisher, s}, PollMax: 10 * time.Millisecond,
 		Topics: func(ctx context.Context) (map[string]int32, error) {
-			return admin.PartitionCounts(ctx, kafka.Config{Brokers: s.brokers}, s.topic)
+			return kafka.PartitionCounts(ctx, kafka.Config{Brokers: s.brokers}, s.topic)
 		},
 	})
 	require.NoError(t, err)
@@ -170,24 +169,24 @@ func (s *system) consume(t *testing.T, skip ...string) {
 				s.handled[name][p] = origin.Offset + 1
 			}
 		}
-		s.commitOffsets(t, name, "")
+		s.commitOffsets(t, name)
 	}
 }
 
-func (s *system) commitOffsets(t *testing.T, name, metadata string) {
+func (s *system) commitOffsets(t *testing.T, name string) {
 	t.Helper()
-	require.NoError(t, s.commitWith(name, s.handled[name], metadata))
+	require.NoError(t, s.commitWith(name, s.handled[name]))
 }
 
 func (s *system) commitAll(ctx context.Context, name string, next map[int32]int64) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	return s.commitWith(name, next, "")
+	return s.commitWith(name, next)
 }
 
 // commitWith commits offsets as a tool of operators does, which is no member of the group.
-func (s *system) commitWith(name string, offsets map[int32]int64, metadata string) error {
+func (s *system) commitWith(name string, offsets map[int32]int64) error {
 	client, err := sarama.NewClient(s.brokers, kafka.Config{Brokers: s.brokers}.WithDefaults().Producer())
 	if err != nil {
 		return err
@@ -202,7 +201,7 @@ func (s *system) commitWith(name string, offsets map[int32]int64, metadata strin
 		Version: 2, ConsumerGroup: group, ConsumerGroupGeneration: sarama.GroupGenerationUndefined, RetentionTime: -1,
 	}
 	for p, next := range offsets {
-		request.AddBlock(s.topic, p, next, 0, metadata)
+		request.AddBlock(s.topic, p, next, 0, "")
 	}
 	answer, err := coordinator.CommitOffset(request)
 	if err != nil {

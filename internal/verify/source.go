@@ -83,9 +83,8 @@ type Log interface {
 	Ends(ctx context.Context, topic string) (oldest, newest []int64, err error)
 	// Since returns of each partition the first offset whose record was written at that time or later.
 	Since(ctx context.Context, topic string, at time.Time) ([]int64, error)
-	// Committed returns what a group has committed of each partition, -1 where there is nothing, and whether that is of a
-	// topic of this name that was deleted since.
-	Committed(ctx context.Context, group, topic string) (offsets []int64, otherTopic []bool, err error)
+	// Committed returns what a group has committed of each partition, -1 where there is nothing.
+	Committed(ctx context.Context, group, topic string) (offsets []int64, err error)
 	// Scan calls each for the records of a partition that a consumer would get, with their [cloudevent.Origin]. It returns
 	// the offset behind the last one: less than to where an open transaction lies before it.
 	Scan(ctx context.Context, topic string, partition int32, from, to int64, each func(*message.Message)) (int64, error)

@@ -18,7 +18,6 @@ import (
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/customer"
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/kafka/admin"
 	"example.com/twinbox/internal/notification"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/migrations"
@@ -57,7 +56,7 @@ func newStackOn(t *testing.T, brokers []string, customerDB *pgxpool.Pool, more .
 	common := []string{
 		"ENVIRONMENT=" + environment(t),
 		"KAFKA_BROKERS=" + brokers[0],
-		kafkatest.Edge(),
+
 		"KAFKA_PUBLISH_TIMEOUT=1s",
 		"KAFKA_SESSION_TIMEOUT=" + sessionTimeout(),
 		"OUTBOX_LEASE=2s",
@@ -114,7 +113,7 @@ func (h *stack) makeTopics(t *testing.T, brokers []string) {
 	}
 	// A topic that is being deleted cannot be made again at once.
 	require.EventuallyWithT(t, func(collect *assertCollect) {
-		require.NoError(collect, admin.EnsureTopics(t.Context(), c.Client("e2e"), topics...))
+		require.NoError(collect, kafka.EnsureTopics(t.Context(), c.Client("e2e"), topics...))
 	}, kafkatest.Patience, 100*time.Millisecond)
 }
 

@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/customer"
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/kafka/admin"
 	"example.com/twinbox/internal/notification"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/verify"
@@ -51,7 +50,7 @@ func names(topics []kafka.Topic) (names []string) {
 
 func (h *stack) requireClean(t *testing.T, settings eventing.Config, cfg verify.Config) {
 	t.Helper()
-	cfg.Log = admin.Log{Config: settings.Client("e2e")}
+	cfg.Log = kafka.Log{Config: settings.Client("e2e")}
 	cfg.Pause = func(context.Context) error { return nil } // nothing is under way any more
 	for i := range cfg.Consumers {
 		cfg.Consumers[i].Group = "twinbox." + settings.Environment + "." + cfg.Consumers[i].Name

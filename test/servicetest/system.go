@@ -14,7 +14,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/kafka/admin"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/test/kafkatest"
@@ -60,7 +59,7 @@ func Start(t testing.TB, services ...Part) *System {
 	t.Helper()
 	s := &System{t: t, limit: testkit.WaitLimit}
 	environ := append([]string{
-		"KAFKA_BROKERS=" + kafkatest.Brokers(t)[0], "ENVIRONMENT=" + strings.ToLower(rand.Text()), kafkatest.Edge(),
+		"KAFKA_BROKERS=" + kafkatest.Brokers(t)[0], "ENVIRONMENT=" + strings.ToLower(rand.Text()),
 	}, patient...)
 	var topics []kafka.Topic
 	var client kafka.Config
@@ -75,7 +74,7 @@ func Start(t testing.TB, services ...Part) *System {
 		}
 		topics, client = append(topics, instances[i].Topics()...), instances[i].Client("test")
 	}
-	if err := admin.EnsureTopics(t.Context(), client, topics...); err != nil {
+	if err := kafka.EnsureTopics(t.Context(), client, topics...); err != nil {
 		t.Fatalf("make topics: %v", err)
 	}
 	for i, p := range s.parts {

@@ -17,7 +17,6 @@ import (
 
 	"example.com/twinbox/dev/local/filelock"
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/kafka/admin"
 )
 
 // Version is the release of Apache Kafka that runs.
@@ -148,7 +147,7 @@ func (s *Server) awaitReady(ctx context.Context) error {
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		if admin.Ping(ctx, kafka.Config{Brokers: []string{s.addr}, RequestTimeout: time.Second}) == nil {
+		if kafka.Ping(ctx, kafka.Config{Brokers: []string{s.addr}, RequestTimeout: time.Second}) == nil {
 			return nil
 		}
 		select {

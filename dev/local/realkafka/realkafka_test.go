@@ -11,7 +11,6 @@ import (
 	"go.uber.org/goleak"
 
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/kafka/admin"
 )
 
 func TestMain(m *testing.M) {
@@ -92,14 +91,14 @@ func TestRunsAndKeepsItsData(t *testing.T) {
 	server, err := Start(t.Context(), Config{Dir: dir, Progress: func(s string) { t.Log(s) }})
 	require.NoError(t, err)
 	addr := server.Addr()
-	require.NoError(t, admin.EnsureTopics(t.Context(), kafka.Config{Brokers: []string{addr}}, topic))
+	require.NoError(t, kafka.EnsureTopics(t.Context(), kafka.Config{Brokers: []string{addr}}, topic))
 	require.NoError(t, server.Stop())
 	<-server.Done()
 
 	server, err = Start(t.Context(), Config{Dir: dir, Addr: addr})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, server.Stop()) }()
-	counts, err := admin.PartitionCounts(t.Context(), kafka.Config{Brokers: []string{addr}}, topic.Name)
+	counts, err := kafka.PartitionCounts(t.Context(), kafka.Config{Brokers: []string{addr}}, topic.Name)
 	require.NoError(t, err)
 	require.Equal(t, map[string]int32{topic.Name: 3}, counts)
 }

@@ -35,7 +35,7 @@ func TestMigrateTopicsServe(t *testing.T) {
 		"DATABASE_URL=" + pgtest.DSN(pgtest.New(t)), // empty: migrating is part of the test
 		"KAFKA_BROKERS=" + kafkatest.Brokers(t)[0],
 		"ENVIRONMENT=" + strings.ToLower(rand.Text()),
-		"HTTP_ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0", kafkatest.Edge(),
+		"HTTP_ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0",
 	}
 	program.Life(t, environment, "ledger/0001_", "ledger.accounts.v1", func(s servicetest.Serving) {
 		accounts := "http://" + s.API + "/v1/accounts"

@@ -14,7 +14,7 @@ import (
 	"example.com/twinbox/internal/failure"
 	deadletters "example.com/twinbox/internal/inbox/deadletter/operate"
 	"example.com/twinbox/internal/inbox/pause"
-	kafkaadmin "example.com/twinbox/internal/kafka/admin"
+	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/outbox/operate"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/verify"
@@ -60,7 +60,7 @@ var sentinels = []struct {
 		"The topic's keys are spread over that many partitions already, or the relay has never seen the topic.",
 	},
 	{
-		kafkaadmin.ErrGroupActive, http.StatusConflict, "consuming",
+		kafka.ErrGroupActive, http.StatusConflict, "consuming",
 		"An instance of the service still consumes, so its offsets cannot go back. Stop all instances and start them " +
 			"again: they wait for this before they consume. A stopped one may count for KAFKA_SESSION_TIMEOUT.",
 	},

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	kafkaadmin "example.com/twinbox/internal/kafka/admin"
+	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/ops/admin"
 )
 
@@ -51,7 +51,7 @@ func TestARestoreIsConfirmed(t *testing.T) {
 	require.Contains(t, answer, `"count":3`)
 	require.Equal(t, 1, pending(), "a dry run changes nothing")
 
-	fake.err = errors.Join(kafkaadmin.ErrGroupActive, errors.New("group local.customer.profile"))
+	fake.err = errors.Join(kafka.ErrGroupActive, errors.New("group local.customer.profile"))
 	status, answer = ask(`{"by":"ada","reason":"drill","dry_run":false}`)
 	require.Equal(t, http.StatusConflict, status)
 	require.Contains(t, answer, `"consuming"`)

@@ -14,8 +14,7 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 	letters "example.com/twinbox/internal/inbox/deadletter/operate"
 	"example.com/twinbox/internal/inbox/pause"
-	"example.com/twinbox/internal/kafka/admin"
-	"example.com/twinbox/internal/kafka/progress"
+	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/outbox/operate"
 	"example.com/twinbox/internal/outbox/restore"
 	"example.com/twinbox/internal/service"
@@ -81,12 +80,12 @@ func (n *Node) diagnose(ctx context.Context) service.Cause {
 	reasons := slices.Concat([]Reason{
 		d.dependencyDown, d.noLeader, d.restoreWaits, d.relayRefuses, d.keysParked, d.consumerPaused, d.noOwner,
 		d.stands(CauseRecordRefused, readingPatience, "The broker gives %[1]s no records of %[2]s since %[3]s: %[4]s.",
-			func(s progress.Standing) (time.Time, error) { return s.Refused, s.Refusal }),
+			func(s kafka.Standing) (time.Time, error) { return s.Refused, s.Refusal }),
 		d.stands(CauseAttemptFailing, 0, "%[1]s fails at the next record of %[2]s since %[3]s and tries again: %[4]s.",
-			func(s progress.Standing) (time.Time, error) { return s.Failing, s.Failure }),
+			func(s kafka.Standing) (time.Time, error) { return s.Failing, s.Failure }),
 		d.waitsForGap,
 		d.stands(CauseHandlerSlow, handlerPatience, "The handler of %[1]s has been at the same records of %[2]s since %[3]s.",
-			func(s progress.Standing) (time.Time, error) { return s.Handling, nil }),
+			func(s kafka.Standing) (time.Time, error) { return s.Handling, nil }),
 		d.relayAtLimit, d.consumerBehind, d.deadLetters,
 	}, n.reasons)
 	var unknown []string
@@ -271,12 +270,12 @@ func (d *diagnosis) consumerPaused(ctx context.Context) (cause service.Cause, er
 // consumerLags are what waits for one consumer, and who owns the partitions where it does.
 type consumerLags struct {
 	*consumer
-	lags   []admin.Lag
-	owners admin.Owners
+	lags   []kafka.Lag
+	owners kafka.Owners
 }
 
 // sum counts some of the partitions and their records, and finds the one whose first record has waited for longest.
-func (c consumerLags) sum(counts func(admin.Lag) bool) (first admin.Lag, partitions int, records int64) {
+func (c consumerLags) sum(counts func(kafka.Lag) bool) (first kafka.Lag, partitions int, records int64) {
 	for _, l := range c.lags {
 		if !counts(l) {
 			continue
@@ -299,11 +298,11 @@ func (d *diagnosis) noOwner(ctx context.Context) (cause service.Cause, err error
 		if found.lags, err = d.node.lags.Read(ctx, d.node.setup.lagClient(), c.group, c.Topic); err != nil {
 			return cause, err
 		}
-		if found.owners, err = admin.ReadOwners(ctx, d.node.setup.lagClient(), c.group, c.Topic); err != nil {
+		if found.owners, err = kafka.ReadOwners(ctx, d.node.setup.lagClient(), c.group, c.Topic); err != nil {
 			return cause, err
 		}
 		d.lags = append(d.lags, found)
-		first, partitions, records := found.sum(func(l admin.Lag) bool {
+		first, partitions, records := found.sum(func(l kafka.Lag) bool {
 			_, owned := found.owners.By[l.Partition]
 			return !owned && (l.Records > 0 || found.owners.State == stableGroup)
 		})
@@ -330,7 +329,7 @@ func (d *diagnosis) noOwner(ctx context.Context) (cause service.Cause, err error
 // consumerBehind is what is left where records wait: an instance says so whether or not it owns their partition.
 func (d *diagnosis) consumerBehind(context.Context) (service.Cause, error) {
 	for _, c := range d.lags {
-		first, _, records := c.sum(func(l admin.Lag) bool { return l.Records > 0 })
+		first, _, records := c.sum(func(l kafka.Lag) bool { return l.Records > 0 })
 		if first.Age < lagPatienceAge {
 			continue
 		}
@@ -349,11 +348,11 @@ func (d *diagnosis) consumerBehind(context.Context) (service.Cause, error) {
 // stands is that this instance gets on with no record of a topic-partition, for longer than is usual. The sentence has
 // the consumer, the topic-partition, the time since when and, where there is one, the error.
 func (d *diagnosis) stands(
-	code string, patience time.Duration, sentence string, look func(progress.Standing) (since time.Time, err error),
+	code string, patience time.Duration, sentence string, look func(kafka.Standing) (since time.Time, err error),
 ) Reason {
 	return func(context.Context) (cause service.Cause, _ error) {
 		for _, c := range d.node.consumers {
-			for _, s := range c.reader.Standings() {
+			for _, s := range c.member.Standings() {
 				since, err := look(s)
 				if since.IsZero() || time.Since(since) < patience || cause.Code != "" && !since.Before(cause.Since) {
 					continue

@@ -47,7 +47,7 @@ func newTrouble(t *testing.T, more ...string) *troubled {
 	s := &troubled{pool: pgtest.New(t, sets...), topic: kafkatest.Group(t)}
 	s.cluster, s.brokers = kafkatest.Fake(t)
 	s.cfg = environ(t, pgtest.DSN(s.pool), s.brokers[0],
-		append([]string{kafkatest.OnBatchEdge, "KAFKA_TOPIC_PARTITIONS=1", "INBOX_RETRY_MIN=10ms"}, more...)...)
+		append([]string{"KAFKA_TOPIC_PARTITIONS=1", "INBOX_RETRY_MIN=10ms"}, more...)...)
 	s.handle = func(context.Context, pinged) error { return nil }
 	ensureTopic(t, s.cfg, s.topic)
 	return s
@@ -284,25 +284,22 @@ func TestCauseABrokerThatGivesNothingToRead(t *testing.T) {
 
 func TestCauseAnAttemptThatFails(t *testing.T) {
 	t.Parallel()
-	kafkatest.OnBothEdges(t, func(t *testing.T, edge string) {
-		t.Parallel()
-		s := newTrouble(t, edge)
-		mended := make(chan struct{})
-		s.handle = func(context.Context, pinged) error {
-			select {
-			case <-mended:
-				return nil
-			default:
-				return failure.AsTransient(errors.New("the bank does not answer"))
-			}
+	s := newTrouble(t)
+	mended := make(chan struct{})
+	s.handle = func(context.Context, pinged) error {
+		select {
+		case <-mended:
+			return nil
+		default:
+			return failure.AsTransient(errors.New("the bank does not answer"))
 		}
-		b := s.instance(t)
-		s.send(t, 1)
-		b.awaitCause(t, eventing.CauseAttemptFailing, `test\.repeated fails at the next record of `+aTopic+`/0 since `+aTime+
-			` and tries again: .*the bank does not answer\.`)
-		close(mended)
-		b.awaitWell(t)
-	})
+	}
+	b := s.instance(t)
+	s.send(t, 1)
+	b.awaitCause(t, eventing.CauseAttemptFailing, `test\.repeated fails at the next record of `+aTopic+`/0 since `+aTime+
+		` and tries again: .*the bank does not answer\.`)
+	close(mended)
+	b.awaitWell(t)
 }
 
 func TestCauseAGap(t *testing.T) {
@@ -322,36 +319,33 @@ func TestCauseAGap(t *testing.T) {
 // The instance that owns the partition says what holds it up, and another one whose it is.
 func TestCauseASlowHandler(t *testing.T) {
 	t.Parallel()
-	kafkatest.OnBothEdges(t, func(t *testing.T, edge string) {
-		t.Parallel()
-		s := newTrouble(t, edge, "INBOX_HANDLER_TIMEOUT=1m")
-		waited := make(chan struct{})
-		goOn := sync.OnceFunc(func() { close(waited) })
-		defer goOn()
-		s.handle = func(ctx context.Context, _ pinged) error {
-			select {
-			case <-waited:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
+	s := newTrouble(t, "INBOX_HANDLER_TIMEOUT=1m")
+	waited := make(chan struct{})
+	goOn := sync.OnceFunc(func() { close(waited) })
+	defer goOn()
+	s.handle = func(ctx context.Context, _ pinged) error {
+		select {
+		case <-waited:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-		owner := s.instance(t)
-		owner.awaitWell(t)
-		s.send(t, 1)
-		owner.awaitCause(t, eventing.CauseHandlerSlow,
-			`The handler of test\.repeated has been at the same records of `+aTopic+`/0 since `+aTime+`\.`)
-		other := open(t, s.cfg, s.cfg.Topics(s.topic)...)
-		require.NoError(t, other.node.Consume(eventing.Consumer{
-			Name: repeatedConsumer, Topic: s.topic, Handlers: inbox.NewMux(), Versioned: true,
-		}))
-		defer func() { require.NoError(t, other.node.Close()) }() // it looks on, and does not join
-		c := other.awaitCause(t, eventing.CauseConsumerBehind, `test\.repeated is behind: 1 record waits, the first in `+
-			aTopic+`/0 since `+aTime+`, which test at \S+ reads\.`)
-		require.EqualValues(t, 1, c.Figures["records"])
-		goOn()
-		owner.awaitWell(t)
-	})
+	}
+	owner := s.instance(t)
+	owner.awaitWell(t)
+	s.send(t, 1)
+	owner.awaitCause(t, eventing.CauseHandlerSlow,
+		`The handler of test\.repeated has been at the same records of `+aTopic+`/0 since `+aTime+`\.`)
+	other := open(t, s.cfg, s.cfg.Topics(s.topic)...)
+	require.NoError(t, other.node.Consume(eventing.Consumer{
+		Name: repeatedConsumer, Topic: s.topic, Handlers: inbox.NewMux(), Versioned: true,
+	}))
+	defer func() { require.NoError(t, other.node.Close()) }() // it looks on, and does not join
+	c := other.awaitCause(t, eventing.CauseConsumerBehind, `test\.repeated is behind: 1 record waits, the first in `+
+		aTopic+`/0 since `+aTime+`, which test at \S+ reads\.`)
+	require.EqualValues(t, 1, c.Figures["records"])
+	goOn()
+	owner.awaitWell(t)
 }
 
 // The broker takes one call after the other, slower than events come.

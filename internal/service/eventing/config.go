@@ -45,7 +45,6 @@ type PoolConfig struct {
 // KafkaConfig is where the broker is and how to treat it.
 type KafkaConfig struct {
 	Brokers           []string      `env:"BROKERS,required" format:"brokers" doc:"first brokers to ask, separated by commas"`
-	Edge              string        `env:"EDGE" envDefault:"batch" oneof:"batch watermill" doc:"how the service writes to Kafka and reads from it: batch is the publisher and the consumer of internal/kafka, watermill is watermill-kafka's Publisher and Subscriber and Watermill's Router, an event at a time; docs/from-watermill.md has what that one cannot promise"`
 	PublishTimeout    time.Duration `env:"PUBLISH_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one batch of the relay, retries included; must be shorter than OUTBOX_LEASE"`
 	SessionTimeout    time.Duration `env:"SESSION_TIMEOUT" envDefault:"10s" min:"500ms" max:"5m" doc:"silence after which the group takes a consumer for dead"`
 	InstanceID        string        `env:"INSTANCE_ID" envDefault:"auto" doc:"name that this process keeps when it is restarted in its place: after a crash the next start takes its partitions at once instead of after KAFKA_SESSION_TIMEOUT; auto: the machine's name and the port of ADMIN_ADDR, which no other process has, as long as machines (pods, containers) have different names; none: no name. Of two processes with one name the later has it, the earlier says so in an error and goes on without"`

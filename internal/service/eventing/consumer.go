@@ -17,8 +17,6 @@ import (
 	"example.com/twinbox/internal/inbox/replay"
 	"example.com/twinbox/internal/inbox/retention"
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/kafka/admin"
-	"example.com/twinbox/internal/kafka/progress"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/service"
 )
@@ -52,11 +50,10 @@ type consumer struct {
 	Consumer
 	node    *Node
 	group   string
-	members kafka.GroupConfig   // what every edge has of them
 	handle  message.HandlerFunc // the Mux inside the middlewares
 	inbox   *inbox.Inbox
 	replays *replay.Replayer
-	reader  reader
+	member  *member
 	leaving sync.WaitGroup // partitions that were lost
 }
 
@@ -75,11 +72,6 @@ const heartbeat = 500 * time.Millisecond
 // Consume sets a consumer up. It runs from [Node.StartConsumers] on.
 func (n *Node) Consume(c Consumer) error {
 	cfg := n.setup.Config
-	edge := cfg.Kafka.edge()
-	batch := 1 // how many events of a partition may share a transaction
-	if edge.batches {
-		batch = cfg.Inbox.Batch
-	}
 	kc := &consumer{Consumer: c, node: n, group: cfg.group(c.Name), handle: c.handler()}
 	var err error
 	kc.inbox, err = inbox.New(inbox.Config{
@@ -92,7 +84,7 @@ func (n *Node) Consume(c Consumer) error {
 		OnGap:          c.OnGap,
 		OnDead:         c.OnDead,
 		GapWait:        cfg.Inbox.GapWait,
-		Batch:          batch,
+		Batch:          cfg.Inbox.Batch,
 		OnConflict:     inbox.ConflictMode(cfg.Inbox.OnConflict),
 		MaxAttempts:    cfg.Inbox.MaxAttempts,
 		HandlerTimeout: cfg.Inbox.HandlerTimeout,
@@ -110,19 +102,11 @@ func (n *Node) Consume(c Consumer) error {
 	if err != nil {
 		return fmt.Errorf("open replays of %s: %w", c.Name, err)
 	}
-	kc.members = kafka.GroupConfig{
-		Config:            n.setup.client,
-		Group:             kc.group,
-		SessionTimeout:    cfg.Kafka.SessionTimeout,
-		HeartbeatInterval: min(heartbeat, cfg.Kafka.SessionTimeout/3),
-		RebalanceTimeout:  cfg.rebalanceTimeout(),
-		DrainTimeout:      cfg.Inbox.HandlerTimeout, // so a delivery under way ends by itself when a partition moves
-	}
-	if kc.reader, err = edge.reader(kc); err != nil {
+	if kc.member, err = newMember(kc); err != nil {
 		return fmt.Errorf("open consumer %s: %w", c.Name, err)
 	}
 	n.consumers = append(n.consumers, kc)
-	n.Admin.Check("consumer "+c.Name, n.dependencies.behind(kc.reader.Healthy))
+	n.Admin.Check("consumer "+c.Name, n.dependencies.behind(kc.member.Healthy))
 	return nil
 }
 
@@ -138,7 +122,7 @@ func (n *Node) StartConsumers(g *service.Group) {
 			// Whether an event of the topic could come again after the inbox has forgotten it. The consumer runs meanwhile: the
 			// janitor forgets nothing as long as it gets no answer to the same question.
 			err := n.runWhileAsking(ctx, "requirements of "+c.Name, n.setup.requirements(c).Check,
-				c.reader.Run, c.replays.ResumeGaps)
+				c.member.Run, c.replays.ResumeGaps)
 			c.leave(ctx)
 			return err
 		})
@@ -147,14 +131,9 @@ func (n *Node) StartConsumers(g *service.Group) {
 
 const leaveTimeout = 2 * time.Second
 
-// lost says that a partition went in good order, so that its next owner suspects no event; unless a handler was left at
-// work. The subscriber does not wait for it.
-func (c *consumer) lost(topic string, partition int32, idle bool) {
-	if !idle {
-		c.inbox.Abandon(topic, partition)
-		c.node.Log.Warn("partition left with a handler still at work", "consumer", c.Name, "partition", partition)
-		return
-	}
+// lost says that a partition went in good order, so that its next owner suspects no event. The member does not wait for
+// it.
+func (c *consumer) lost(topic string, partition int32) {
 	record := c.inbox.Leave(topic, partition)
 	c.leaving.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
@@ -178,7 +157,7 @@ func (c *consumer) leave(ctx context.Context) {
 
 // Pause implements [inbox.Host]. A pause is no stall of the partition, however long the database is away.
 func (c *consumer) Pause(ctx context.Context, failure error, d time.Duration) error {
-	defer progress.Pausing(ctx, failure)()
+	defer kafka.Pausing(ctx, failure)()
 	if d == 0 {
 		return nil
 	}
@@ -196,7 +175,7 @@ func (c *consumer) awaitResume(ctx context.Context) error {
 	if c.node.gates.IsOpen(c.Name) {
 		return nil
 	}
-	defer progress.Pausing(ctx, nil)()
+	defer kafka.Pausing(ctx, nil)()
 	return c.node.gates.Wait(ctx, c.Name)
 }
 
@@ -249,7 +228,7 @@ func (s Setup) requirements(consumers ...*consumer) retention.Requirements {
 
 // topicRetention asks the broker how long it keeps the records of one topic.
 func (s Setup) topicRetention(ctx context.Context, topic string) (time.Duration, error) {
-	kept, err := admin.ReadTopicSettings(ctx, s.client, topic)
+	kept, err := kafka.ReadTopicSettings(ctx, s.client, topic)
 	if _, exists := kept[topic]; !exists && err == nil {
 		err = errors.New("the topic does not exist")
 	}

@@ -30,7 +30,7 @@ var points = []string{
 	"kafka.taken",
 	"inbox.received", "inbox.beginning", "inbox.recorded", "inbox.handling", "inbox.handled",
 	"inbox.committing", "inbox.committed", "inbox.giving_up", "inbox.burying", "inbox.buried", "inbox.acknowledging",
-	"kafka.stored", "kafka.before_mark", "kafka.after_mark",
+	"kafka.before_mark", "kafka.after_mark",
 }
 
 // A member is killed at each point of its way and its successor goes on: each event has one effect, in the order of its
@@ -41,21 +41,14 @@ func TestAMemberThatDiesAtEachPoint(t *testing.T) {
 	for _, point := range points {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			if strings.HasPrefix(point, "kafka.") {
-				dieAt(t, pool, point, kafkatest.OnBatchEdge)
-				return
-			}
-			kafkatest.OnBothEdges(t, func(t *testing.T, edge string) {
-				t.Parallel()
-				dieAt(t, pool, point, edge)
-			})
+			dieAt(t, pool, point)
 		})
 	}
 }
 
-func dieAt(t *testing.T, pool *pgxpool.Pool, point, edge string) {
+func dieAt(t *testing.T, pool *pgxpool.Pool, point string) {
 	t.Helper()
-	s := newStage(t, pool, kafkatest.Brokers(t), edge, named("one"), "KAFKA_TOPIC_PARTITIONS=3",
+	s := newStage(t, pool, kafkatest.Brokers(t), named("one"), "KAFKA_TOPIC_PARTITIONS=3",
 		"KAFKA_SESSION_TIMEOUT=6s") // without a name, the successor waits as long
 	s.story(t, func() {
 		armed := s.member
@@ -139,7 +132,7 @@ func TestEveryCrashPointOfConsumingIsInTheList(t *testing.T) {
 	t.Parallel()
 	in := regexp.MustCompile(`(?:fault\.Here\("(kafka\.[a-z_]+)"|[de]\.crash\("([a-z_]+)")\)`)
 	var found []string
-	for _, folder := range []string{"../../kafka/consumer", "../../inbox"} {
+	for _, folder := range []string{"../../kafka", "../../inbox"} {
 		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 		require.NoError(t, err)
 		for _, file := range files {

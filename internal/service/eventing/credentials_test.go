@@ -160,7 +160,7 @@ func TestARightAtTheBrokerThatWasTakenAwayIsNotReady(t *testing.T) {
 	_, broker := encrypted(t, kfake.EnableSASL(), kfake.EnableACLs(), kfake.SeedTopics(1, topic),
 		kfake.Superuser("PLAIN", "root", secret), kfake.User("PLAIN", "app", secret))
 	pool := pgtest.New(t, sets...)
-	cfg := environ(t, pgtest.DSN(pool), broker, kafkatest.OnBatchEdge, "KAFKA_TLS=true", "KAFKA_USERNAME=app",
+	cfg := environ(t, pgtest.DSN(pool), broker, "KAFKA_TLS=true", "KAFKA_USERNAME=app",
 		"KAFKA_PASSWORD="+secret,
 		"KAFKA_PUBLISH_TIMEOUT=500ms", "OUTBOX_POLL=1s", "KAFKA_SESSION_TIMEOUT=6s")
 	root := cfg

@@ -29,7 +29,7 @@ import (
 func TestDeadLettersAreCopied(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
-	cfg := environ(t, pgtest.DSN(pool), brokers[0], kafkatest.OnBatchEdge, "KAFKA_TOPIC_PARTITIONS=1",
+	cfg := environ(t, pgtest.DSN(pool), brokers[0], "KAFKA_TOPIC_PARTITIONS=1",
 		"INBOX_MAX_ATTEMPTS=1")
 	topic := kafkatest.Group(t)
 	copies := cfg.CopyTopic("test.copies", topic)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"example.com/twinbox/internal/kafka/admin"
+	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/circuit"
 )
@@ -20,7 +20,7 @@ func newDependencies(setup Setup, probeDatabase func(context.Context) error, res
 			Name: "database", Probe: probeDatabase, OnUp: resetPool, Log: setup.Log, Registerer: registry,
 		}),
 		broker: circuit.New(circuit.Config{
-			Name: "broker", Probe: func(ctx context.Context) error { return admin.Ping(ctx, client) },
+			Name: "broker", Probe: func(ctx context.Context) error { return kafka.Ping(ctx, client) },
 			Log: setup.Log, Registerer: registry,
 		}),
 	}

@@ -105,7 +105,7 @@ func (i *instance) end(t *testing.T) {
 func TestEachProcessHasAnInstanceIDOfItsOwn(t *testing.T) {
 	t.Parallel()
 	dsn, broker := pgtest.DSN(pgtest.New(t, sets...)), kafkatest.Brokers(t)[0]
-	cfg := environ(t, dsn, broker, kafkatest.OnBatchEdge)
+	cfg := environ(t, dsn, broker)
 	topic := kafkatest.Group(t)
 	ensureTopic(t, cfg, topic)
 	host, err := os.Hostname()
@@ -135,7 +135,7 @@ func TestEachProcessHasAnInstanceIDOfItsOwn(t *testing.T) {
 func TestOfTwoProcessesWithOneNameBothGoOn(t *testing.T) {
 	t.Parallel()
 	dsn, broker := pgtest.DSN(pgtest.New(t, sets...)), kafkatest.Brokers(t)[0]
-	cfg := environ(t, dsn, broker, kafkatest.OnBatchEdge, "KAFKA_INSTANCE_ID=same", "KAFKA_TOPIC_PARTITIONS=2")
+	cfg := environ(t, dsn, broker, "KAFKA_INSTANCE_ID=same", "KAFKA_TOPIC_PARTITIONS=2")
 	topic := kafkatest.Group(t)
 	ensureTopic(t, cfg, topic)
 	const said = "another process has the same KAFKA_INSTANCE_ID"

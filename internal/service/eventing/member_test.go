@@ -124,7 +124,7 @@ func newStage(t *testing.T, pool *pgxpool.Pool, brokers []string, more ...string
 	t.Helper()
 	variables := append([]string{
 		"DATABASE_URL=" + pgtest.DSN(pool), "DATABASE_MAX_CONNECTIONS=8", "KAFKA_BROKERS=" + brokers[0],
-		"ENVIRONMENT=t" + kafkaSafe(t), "INBOX_RETRY_MIN=5ms", "INBOX_RETRY_MAX=50ms", kafkatest.Edge(),
+		"ENVIRONMENT=t" + kafkaSafe(t), "INBOX_RETRY_MIN=5ms", "INBOX_RETRY_MAX=50ms",
 	}, more...)
 	cfg, err := load(t, variables...)
 	require.NoError(t, err)

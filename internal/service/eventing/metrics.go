@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/internal/kafka/admin"
+	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/outbox/operate"
 )
 
@@ -84,10 +84,10 @@ func (l consumerLag) Measure(ctx context.Context) ([]prometheus.Metric, error) {
 }
 
 // Lags reads what waits on the log for each consumer, by its name. Beside an error it returns what could be read.
-type Lags func(ctx context.Context) (map[string][]admin.Lag, error)
+type Lags func(ctx context.Context) (map[string][]kafka.Lag, error)
 
-func (l consumerLag) read(ctx context.Context) (map[string][]admin.Lag, error) {
-	found := make(map[string][]admin.Lag, len(l.node.consumers))
+func (l consumerLag) read(ctx context.Context) (map[string][]kafka.Lag, error) {
+	found := make(map[string][]kafka.Lag, len(l.node.consumers))
 	var problems []error
 	for _, c := range l.node.consumers {
 		lags, err := l.node.lags.Read(ctx, l.node.setup.lagClient(), c.group, c.Topic)

@@ -19,56 +19,53 @@ import (
 // The middlewares of a consumer run around each event, the first outermost, in its transaction and with each attempt.
 func TestMiddlewaresRunAroundEachEvent(t *testing.T) {
 	t.Parallel()
-	kafkatest.OnBothEdges(t, func(t *testing.T, edge string) {
-		t.Parallel()
-		pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
-		cfg := environ(t, pgtest.DSN(pool), brokers[0], edge, "KAFKA_TOPIC_PARTITIONS=1", "INBOX_RETRY_MIN=1ms")
-		topic := kafkatest.Group(t)
-		ensureTopic(t, cfg, topic)
-		_, err := pool.Exec(t.Context(), `create table seen (id bigint generated always as identity, by text)`)
-		require.NoError(t, err)
-		attempts := 0
-		notes := func(name string) message.HandlerMiddleware {
-			return func(next message.HandlerFunc) message.HandlerFunc {
-				return func(msg *message.Message) ([]*message.Message, error) {
-					tx, inTx := inbox.TxFromContext(msg.Context())
-					event, isEvent := inbox.EventFromContext(msg.Context())
-					if !inTx || !isEvent || event.ID != msg.UUID {
-						return nil, errors.New("not in the event's transaction")
-					}
-					if _, err := tx.Exec(msg.Context(), `insert into seen (by) values ($1)`, name); err != nil {
-						return nil, err
-					}
-					produced, err := next(msg)
-					if attempts++; err == nil && attempts == 1 {
-						err = errors.New("the first attempt, after its handler")
-					}
-					return produced, err
+	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
+	cfg := environ(t, pgtest.DSN(pool), brokers[0], "KAFKA_TOPIC_PARTITIONS=1", "INBOX_RETRY_MIN=1ms")
+	topic := kafkatest.Group(t)
+	ensureTopic(t, cfg, topic)
+	_, err := pool.Exec(t.Context(), `create table seen (id bigint generated always as identity, by text)`)
+	require.NoError(t, err)
+	attempts := 0
+	notes := func(name string) message.HandlerMiddleware {
+		return func(next message.HandlerFunc) message.HandlerFunc {
+			return func(msg *message.Message) ([]*message.Message, error) {
+				tx, inTx := inbox.TxFromContext(msg.Context())
+				event, isEvent := inbox.EventFromContext(msg.Context())
+				if !inTx || !isEvent || event.ID != msg.UUID {
+					return nil, errors.New("not in the event's transaction")
 				}
+				if _, err := tx.Exec(msg.Context(), `insert into seen (by) values ($1)`, name); err != nil {
+					return nil, err
+				}
+				produced, err := next(msg)
+				if attempts++; err == nil && attempts == 1 {
+					err = errors.New("the first attempt, after its handler")
+				}
+				return produced, err
 			}
 		}
-		mux, outcomes := inbox.NewMux(), make(chan inbox.Outcome, 1)
-		inbox.Handle(mux, pingedEvent, func(ctx context.Context, tx pgx.Tx, _ cloudevent.Event, _ pinged) error {
-			_, err := tx.Exec(ctx, `insert into seen (by) values ('handler')`)
-			return err
-		})
-		b := open(t, cfg)
-		require.NoError(t, b.node.Consume(eventing.Consumer{
-			Name: "test.middlewares", Topic: topic, Handlers: mux,
-			Middlewares: []message.HandlerMiddleware{notes("outer"), notes("inner")},
-			OnOutcome:   func(_ cloudevent.Event, o inbox.Outcome) { outcomes <- o },
-		}))
-		b.serve(t)
-		publisher := kafkatest.NewSender(t, cfg.Kafka.Brokers)
-		require.NoError(t, publisher.Publish(topic, ping(`{"n":1}`)))
-		require.NoError(t, publisher.Close())
-		require.Equal(t, inbox.Applied, <-outcomes)
-
-		rows, err := pool.Query(t.Context(), `select by from seen order by id`)
-		require.NoError(t, err)
-		seen, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		require.NoError(t, err)
-		require.Equal(t, []string{"outer", "inner", "handler"}, seen, "once: the first attempt was rolled back")
-		require.Equal(t, 4, attempts)
+	}
+	mux, outcomes := inbox.NewMux(), make(chan inbox.Outcome, 1)
+	inbox.Handle(mux, pingedEvent, func(ctx context.Context, tx pgx.Tx, _ cloudevent.Event, _ pinged) error {
+		_, err := tx.Exec(ctx, `insert into seen (by) values ('handler')`)
+		return err
 	})
+	b := open(t, cfg)
+	require.NoError(t, b.node.Consume(eventing.Consumer{
+		Name: "test.middlewares", Topic: topic, Handlers: mux,
+		Middlewares: []message.HandlerMiddleware{notes("outer"), notes("inner")},
+		OnOutcome:   func(_ cloudevent.Event, o inbox.Outcome) { outcomes <- o },
+	}))
+	b.serve(t)
+	publisher := kafkatest.NewSender(t, cfg.Kafka.Brokers)
+	require.NoError(t, publisher.Publish(topic, ping(`{"n":1}`)))
+	require.NoError(t, publisher.Close())
+	require.Equal(t, inbox.Applied, <-outcomes)
+
+	rows, err := pool.Query(t.Context(), `select by from seen order by id`)
+	require.NoError(t, err)
+	seen, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	require.Equal(t, []string{"outer", "inner", "handler"}, seen, "once: the first attempt was rolled back")
+	require.Equal(t, 4, attempts)
 }

@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox/pause"
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/kafka/admin"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/outbox/operate"
 	"example.com/twinbox/internal/outbox/relay"
@@ -71,7 +70,7 @@ type Node struct {
 	relayDatabase *pgx.ConnConfig
 	writers       *writers
 	consumers     []*consumer
-	lags          admin.LagReader
+	lags          kafka.LagReader
 	gates         *pause.Gates // of the consumers
 	copies        *prometheus.CounterVec
 	limited       *service.LimitedLog

@@ -16,7 +16,6 @@ import (
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/retention"
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/kafka/admin"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/migrations"
@@ -37,52 +36,49 @@ type pinged struct {
 // One node that hears itself: what a transaction adds comes back to a handler, once.
 func TestWhatIsAddedComesBackOnce(t *testing.T) {
 	t.Parallel()
-	kafkatest.OnBothEdges(t, func(t *testing.T, edge string) {
-		t.Parallel()
-		cfg := environ(t, pgtest.DSN(pgtest.New(t, sets...)), kafkatest.Brokers(t)[0], edge)
-		topic := kafkatest.Group(t)
-		ensureTopic(t, cfg, topic)
-		b := open(t, cfg)
-		handled, outcomes := make(chan int, 10), make(chan inbox.Outcome, 10)
-		mux := inbox.NewMux()
-		inbox.Handle(mux, pingedEvent, func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, data pinged) error {
-			handled <- data.N
-			return nil
-		})
-		require.NoError(t, b.node.Consume(eventing.Consumer{
-			Name: "test.pings", Topic: topic, Handlers: mux, Versioned: true,
-			OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { outcomes <- o },
-		}))
-		listening, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0", API: "127.0.0.1:0"},
-			func(group *service.Group, api net.Listener) {
-				b.node.StartConsumers(group)
-				group.Go("api", func(ctx context.Context) error {
-					<-ctx.Done()
-					return api.Close()
-				})
-			})
-		at := <-listening
-		require.NotEmpty(t, at.API)
-
-		err := pgx.BeginFunc(t.Context(), b.node.Pool, func(tx pgx.Tx) error {
-			_, err := b.node.Outbox.Add(t.Context(), tx, cloudevent.Event{
-				Source: "/test", Type: "test.pinged.v1", Topic: topic, Key: "k", Data: []byte(`{"n":7}`),
-			})
-			return err
-		})
-		require.NoError(t, err)
-		b.node.Outbox.Committed()
-		require.Equal(t, 7, <-handled)
-		require.Equal(t, inbox.Applied, <-outcomes)
-		testkit.Until(t, func() bool {
-			return servicetest.Status(t, "http://"+at.Admin+"/readyz") == http.StatusOK
-		})
-
-		b.stop()
-		require.NoError(t, <-ended)
-		require.Empty(t, handled)
-		require.ErrorContains(t, b.node.Pool.Ping(context.Background()), "closed pool", "nothing is left open")
+	cfg := environ(t, pgtest.DSN(pgtest.New(t, sets...)), kafkatest.Brokers(t)[0])
+	topic := kafkatest.Group(t)
+	ensureTopic(t, cfg, topic)
+	b := open(t, cfg)
+	handled, outcomes := make(chan int, 10), make(chan inbox.Outcome, 10)
+	mux := inbox.NewMux()
+	inbox.Handle(mux, pingedEvent, func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, data pinged) error {
+		handled <- data.N
+		return nil
 	})
+	require.NoError(t, b.node.Consume(eventing.Consumer{
+		Name: "test.pings", Topic: topic, Handlers: mux, Versioned: true,
+		OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { outcomes <- o },
+	}))
+	listening, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0", API: "127.0.0.1:0"},
+		func(group *service.Group, api net.Listener) {
+			b.node.StartConsumers(group)
+			group.Go("api", func(ctx context.Context) error {
+				<-ctx.Done()
+				return api.Close()
+			})
+		})
+	at := <-listening
+	require.NotEmpty(t, at.API)
+
+	err := pgx.BeginFunc(t.Context(), b.node.Pool, func(tx pgx.Tx) error {
+		_, err := b.node.Outbox.Add(t.Context(), tx, cloudevent.Event{
+			Source: "/test", Type: "test.pinged.v1", Topic: topic, Key: "k", Data: []byte(`{"n":7}`),
+		})
+		return err
+	})
+	require.NoError(t, err)
+	b.node.Outbox.Committed()
+	require.Equal(t, 7, <-handled)
+	require.Equal(t, inbox.Applied, <-outcomes)
+	testkit.Until(t, func() bool {
+		return servicetest.Status(t, "http://"+at.Admin+"/readyz") == http.StatusOK
+	})
+
+	b.stop()
+	require.NoError(t, <-ended)
+	require.Empty(t, handled)
+	require.ErrorContains(t, b.node.Pool.Ping(context.Background()), "closed pool", "nothing is left open")
 }
 
 func TestTheSessionsAreSetUpForThePromises(t *testing.T) {
@@ -184,7 +180,7 @@ func TestATopicThatOutlivesTheInboxIsRefused(t *testing.T) {
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
 	cfg := environ(t, pgtest.DSN(pool), brokers[0], "INBOX_RETENTION=240h")
 	topic := kafkatest.Group(t)
-	require.NoError(t, admin.EnsureTopics(t.Context(), cfg.Client("test"),
+	require.NoError(t, kafka.EnsureTopics(t.Context(), cfg.Client("test"),
 		kafka.Topic{Name: topic, Partitions: 1, Retention: 192 * time.Hour}))
 	b := open(t, cfg)
 	require.NoError(t, b.node.Consume(eventing.Consumer{Name: "c", Topic: topic, Handlers: inbox.NewMux()}))

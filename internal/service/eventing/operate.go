@@ -7,7 +7,7 @@ import (
 
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox/replay"
-	"example.com/twinbox/internal/kafka/admin"
+	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/outbox/operate"
 	"example.com/twinbox/internal/outbox/restore"
 	"example.com/twinbox/internal/outbox/window"
@@ -40,7 +40,7 @@ func (n Operable) Partitions(ctx context.Context, others ...string) (map[string]
 
 // Behind are the consumer groups that have not read a topic to its end, with the number of records before each.
 func (n Operable) Behind(ctx context.Context, topic string) (map[string]int64, error) {
-	return admin.GroupsBehind(ctx, n.setup.client, topic)
+	return kafka.GroupsBehind(ctx, n.setup.client, topic)
 }
 
 // comparedAtOnce bounds the events in memory that are not known to be lost.
@@ -71,7 +71,7 @@ func (s Setup) lost(ctx context.Context, db window.DB, progress func(int64)) ([]
 
 // ConfirmRestore brings back the events that the broker holds and the database does not know, and lets the relay go on.
 // It returns how many there were. A dry run leaves the broker as it is; the caller rolls tx back. While an instance of
-// the service consumes, the error is [admin.ErrGroupActive].
+// the service consumes, the error is [kafka.ErrGroupActive].
 func (n Operable) ConfirmRestore(
 	ctx context.Context, tx pgx.Tx, dryRun bool, progress func(int64),
 ) (adopted int, err error) {
@@ -89,7 +89,7 @@ func (n Operable) ConfirmRestore(
 	for i, c := range n.consumers {
 		groups[i] = c.group
 	}
-	if err := admin.ForgetOffsets(ctx, n.setup.client, groups...); err != nil {
+	if err := kafka.ForgetOffsets(ctx, n.setup.client, groups...); err != nil {
 		return adopted, err
 	}
 	for _, e := range lost {

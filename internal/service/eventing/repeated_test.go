@@ -68,7 +68,7 @@ func outcomesOf(t *testing.T, cfg eventing.Config, topic string, n int) map[inbo
 	return seen
 }
 
-// waitForCommit waits until the group has committed all of the topic's one partition. On Watermill's edge a stop before
+// waitForCommit waits until the group has committed all of the topic's one partition. A stop before
 // that brings the last record once more.
 func waitForCommit(t *testing.T, cfg eventing.Config, topic string) {
 	t.Helper()
@@ -93,49 +93,46 @@ func groupOf(cfg eventing.Config) string {
 // when the group has lost its offsets, everything comes again from the same places and nothing happens.
 func TestABatchThatComesAgain(t *testing.T) {
 	t.Parallel()
-	kafkatest.OnBothEdges(t, func(t *testing.T, edge string) {
-		t.Parallel()
-		pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
-		cfg := environ(t, pgtest.DSN(pool), brokers[0], edge, "KAFKA_TOPIC_PARTITIONS=1")
-		topic := kafkatest.Group(t)
-		ensureTopic(t, cfg, topic)
-		at, batch := time.Now(), []*sarama.ProducerMessage{}
-		for _, row := range []struct {
-			id, key, data string
-			version       int64
-		}{
-			{"a/1", "a", `{"n":1}`, 1},
-			{"b/1", "b", `{"n":1}`, 1},
-			{"a/2", "a", `{"n":2}`, 2},
-			{"b/2", "b", `{"n":13}`, 2}, // refused, and the next one of its key waits behind it
-			{"b/3", "b", `{"n":3}`, 3},
-		} {
-			record, err := kafka.Marshaler{}.Marshal(topic, cloudevent.Event{
-				ID: row.id, Source: "/test", Type: "test.pinged.v1", Key: row.key, Version: row.version, Time: at,
-				Data: []byte(row.data),
-			}.Message())
-			require.NoError(t, err)
-			batch = append(batch, record)
-		}
-		batch = append(batch, &sarama.ProducerMessage{Topic: topic, Value: sarama.StringEncoder("no event")})
-		letters := func() (n int) {
-			require.NoError(t, pool.QueryRow(t.Context(), `select count(*) from dead_letter`).Scan(&n))
-			return n
-		}
+	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
+	cfg := environ(t, pgtest.DSN(pool), brokers[0], "KAFKA_TOPIC_PARTITIONS=1")
+	topic := kafkatest.Group(t)
+	ensureTopic(t, cfg, topic)
+	at, batch := time.Now(), []*sarama.ProducerMessage{}
+	for _, row := range []struct {
+		id, key, data string
+		version       int64
+	}{
+		{"a/1", "a", `{"n":1}`, 1},
+		{"b/1", "b", `{"n":1}`, 1},
+		{"a/2", "a", `{"n":2}`, 2},
+		{"b/2", "b", `{"n":13}`, 2}, // refused, and the next one of its key waits behind it
+		{"b/3", "b", `{"n":3}`, 3},
+	} {
+		record, err := kafka.Marshaler{}.Marshal(topic, cloudevent.Event{
+			ID: row.id, Source: "/test", Type: "test.pinged.v1", Key: row.key, Version: row.version, Time: at,
+			Data: []byte(row.data),
+		}.Message())
+		require.NoError(t, err)
+		batch = append(batch, record)
+	}
+	batch = append(batch, &sarama.ProducerMessage{Topic: topic, Value: sarama.StringEncoder("no event")})
+	letters := func() (n int) {
+		require.NoError(t, pool.QueryRow(t.Context(), `select count(*) from dead_letter`).Scan(&n))
+		return n
+	}
 
-		sendRaw(t, brokers, batch...)
-		require.Equal(t, map[inbox.Outcome]int{inbox.Applied: 3, inbox.Dead: 2, inbox.Parked: 1},
-			outcomesOf(t, cfg, topic, 6))
-		require.Equal(t, 3, letters())
+	sendRaw(t, brokers, batch...)
+	require.Equal(t, map[inbox.Outcome]int{inbox.Applied: 3, inbox.Dead: 2, inbox.Parked: 1},
+		outcomesOf(t, cfg, topic, 6))
+	require.Equal(t, 3, letters())
 
-		sendRaw(t, brokers, batch...)
-		require.Equal(t, map[inbox.Outcome]int{inbox.Duplicate: 5, inbox.Dead: 1}, outcomesOf(t, cfg, topic, 6))
-		require.Equal(t, 4, letters())
+	sendRaw(t, brokers, batch...)
+	require.Equal(t, map[inbox.Outcome]int{inbox.Duplicate: 5, inbox.Dead: 1}, outcomesOf(t, cfg, topic, 6))
+	require.Equal(t, 4, letters())
 
-		require.NoError(t, newAdmin(t, brokers).DeleteConsumerGroup(groupOf(cfg)))
-		require.Equal(t, map[inbox.Outcome]int{inbox.Duplicate: 10, inbox.Dead: 2}, outcomesOf(t, cfg, topic, 12))
-		require.Equal(t, 4, letters())
-	})
+	require.NoError(t, newAdmin(t, brokers).DeleteConsumerGroup(groupOf(cfg)))
+	require.Equal(t, map[inbox.Outcome]int{inbox.Duplicate: 10, inbox.Dead: 2}, outcomesOf(t, cfg, topic, 12))
+	require.Equal(t, 4, letters())
 }
 
 // Two environments on one broker: each has groups of its own, so neither takes records away from the other. But a

@@ -24,8 +24,8 @@ func TestAPoisonRecordIsFoundByTwoReplicas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const records, most = 400, 10
-			// On Watermill's edge a stop waits for the rebalance that the last death began; see docs/from-watermill.md.
-			s := newStage(t, pool, kafkatest.Brokers(t), kafkatest.OnBatchEdge,
+			// A stop waits for the rebalance that the last death began.
+			s := newStage(t, pool, kafkatest.Brokers(t),
 				"KAFKA_SESSION_TIMEOUT=1s", "KAFKA_TOPIC_PARTITIONS=3")
 			s.member.Poison = "key-2/37"
 			s.send(counted(1, records)...)

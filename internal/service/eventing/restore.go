@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/internal/kafka/admin"
+	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/outbox/restore"
 )
@@ -38,7 +38,7 @@ func (s Setup) eachPublished(ctx context.Context, last int64, do func(cloudevent
 		if strings.HasPrefix(topic, deadletter.CopyPrefix) {
 			continue
 		}
-		err := admin.ReadLog(ctx, s.client, topic, last, func(m *message.Message) error {
+		err := kafka.ReadLog(ctx, s.client, topic, last, func(m *message.Message) error {
 			event, err := cloudevent.FromMessage(m)
 			if err != nil || event.Source != s.Source || event.Version == 0 || s.Validate(event) != nil {
 				return nil //nolint:nilerr // another program wrote it

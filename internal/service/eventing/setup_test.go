@@ -3,9 +3,11 @@ package eventing_test
 import (
 	"context"
 	"flag"
+	"fmt"
 	"log/slog"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/IBM/sarama"
 	"github.com/jackc/pgx/v5"
@@ -16,7 +18,6 @@ import (
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/kafka/admin"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/migrations"
@@ -48,7 +49,7 @@ func environ(t *testing.T, dsn, broker string, more ...string) eventing.Config {
 	t.Helper()
 	cfg, err := load(t, append([]string{
 		"DATABASE_URL=" + dsn, "KAFKA_BROKERS=" + broker, "KAFKA_SESSION_TIMEOUT=1m", "KAFKA_PUBLISH_TIMEOUT=20s",
-		"OUTBOX_LEASE=1m", "ENVIRONMENT=" + "t" + kafkaSafe(t), kafkatest.Edge(),
+		"OUTBOX_LEASE=1m", "ENVIRONMENT=" + "t" + kafkaSafe(t),
 	}, more...)...)
 	require.NoError(t, err)
 	return cfg
@@ -105,7 +106,7 @@ func (b *bundle) run(
 
 func ensureTopic(t *testing.T, cfg eventing.Config, name string) {
 	t.Helper()
-	require.NoError(t, admin.EnsureTopics(t.Context(), cfg.Client("test"), cfg.Topics(name)...))
+	require.NoError(t, kafka.EnsureTopics(t.Context(), cfg.Client("test"), cfg.Topics(name)...))
 }
 
 // named is the setting that names a member; empty where the edge knows no names.
@@ -129,4 +130,15 @@ func sendRaw(t *testing.T, brokers []string, records ...*sarama.ProducerMessage)
 func deadLetters(ctx context.Context, pool *pgxpool.Pool) ([]deadletter.Letter, error) {
 	rows, _ := pool.Query(ctx, `select `+deadletter.Columns+` from dead_letter order by id`)
 	return pgx.CollectRows(rows, deadletter.Scan)
+}
+
+// pingRecord is the event of one version of key a.
+func pingRecord(t *testing.T, topic string, version int64) *sarama.ProducerMessage {
+	t.Helper()
+	record, err := kafka.Marshaler{}.Marshal(topic, cloudevent.Event{
+		ID: fmt.Sprintf("a/%d", version), Source: "/test", Type: "test.pinged.v1", Key: "a", Version: version,
+		Time: time.Now(), Data: []byte(`{"n":1}`),
+	}.Message())
+	require.NoError(t, err)
+	return record
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/kafka/admin"
 	"example.com/twinbox/internal/outbox"
 )
 
@@ -35,14 +34,14 @@ func (s Setup) lagClient() kafka.Config {
 func (s Setup) partitions(ctx context.Context, others ...string) (map[string]int32, error) {
 	names := slices.Concat(namesOf(s.Topics), others)
 	slices.Sort(names)
-	return admin.PartitionCounts(ctx, s.client, slices.Compact(names)...)
+	return kafka.PartitionCounts(ctx, s.client, slices.Compact(names)...)
 }
 
 // checkSizes returns an error if a topic that exists takes less than the largest event: one that the outbox accepts and
 // its topic refuses would park its key. A limit that is lowered later parks the keys that exceed it.
 func (s Setup) checkSizes(ctx context.Context) error {
 	names, largest := namesOf(s.Topics), s.Config.Outbox.MaxEventBytes
-	sizes, err := admin.ReadTopicSettings(ctx, s.client, names...)
+	sizes, err := kafka.ReadTopicSettings(ctx, s.client, names...)
 	if err != nil {
 		return err
 	}
@@ -59,14 +58,14 @@ func (s Setup) checkSizes(ctx context.Context) error {
 // has another number of partitions or keeps its records for another time than the settings ask for stays as it is.
 func (c Config) EnsureTopics(ctx context.Context, out io.Writer, service string, topics []kafka.Topic) error {
 	client, names := c.Client(service), namesOf(topics)
-	if err := admin.EnsureTopics(ctx, client, topics...); err != nil {
+	if err := kafka.EnsureTopics(ctx, client, topics...); err != nil {
 		return err
 	}
-	found, err := admin.PartitionCounts(ctx, client, names...)
+	found, err := kafka.PartitionCounts(ctx, client, names...)
 	if err != nil {
 		return fmt.Errorf("ensure topics: %w", err)
 	}
-	kept, err := admin.ReadTopicSettings(ctx, client, names...)
+	kept, err := kafka.ReadTopicSettings(ctx, client, names...)
 	if err != nil {
 		return fmt.Errorf("ensure topics: %w", err)
 	}

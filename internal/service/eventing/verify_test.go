@@ -22,59 +22,57 @@ import (
 // before.
 func TestANodeVerifiesItself(t *testing.T) {
 	t.Parallel()
-	kafkatest.OnBothEdges(t, func(t *testing.T, edge string) {
-		topic := kafkatest.Group(t)
-		cfg := environ(t, pgtest.DSN(pgtest.New(t, sets...)), kafkatest.Brokers(t)[0], edge)
-		ensureTopic(t, cfg, topic)
-		b := open(t, cfg, cfg.Topics(topic)...)
-		mux, handled := inbox.NewMux(), make(chan struct{}, 10)
-		inbox.Handle(mux, pingedEvent, func(context.Context, pgx.Tx, cloudevent.Event, pinged) error { return nil })
-		require.NoError(t, b.node.Consume(eventing.Consumer{
-			Name: "test.verified", Topic: topic, Handlers: mux, Versioned: true,
-			OnOutcome: func(cloudevent.Event, inbox.Outcome) { handled <- struct{}{} },
-		}))
-		var wrong []verify.Finding
-		verifier := eventing.NewVerifier(b.node, verify.Check{
-			Name: "own", Run: func(context.Context, pgx.Tx) ([]verify.Finding, error) { return wrong, nil },
-		})
-		b.serve(t)
-		_, known := b.scrape(t)("verify_")
-		require.False(t, known)
-		b.add(t, topic, "key")
-		b.add(t, topic, "key")
-		<-handled
-		<-handled
-		var verdict *verify.Verdict
-		testkit.Until(t, func() bool { // what is handled is committed a moment later
-			var err error
-			verdict, err = verifier.Run(t.Context(), eventing.Verification{})
-			require.NoError(t, err)
-			return verdict.Consumed[0].Pending == 0
-		})
-		require.Empty(t, verdict.Findings)
-		require.True(t, verdict.Whole())
-		require.EqualValues(t, 2, verdict.Produced[0].Records)
-		require.EqualValues(t, 2, verdict.Consumed[0].Handled)
-		require.Equal(t, []string{"own"}, verdict.Checks)
-
-		wrong = []verify.Finding{{EventID: "e-1", Detail: "no mail"}}
-		verifier.LookAgainAfter(func(ctx context.Context) error {
-			_, err := verifier.Run(ctx, eventing.Verification{})
-			require.ErrorIs(t, err, eventing.ErrVerifying)
-			return nil
-		})
-		verdict, err := verifier.Run(t.Context(), eventing.Verification{})
-		require.NoError(t, err)
-		require.Equal(t, []verify.Finding{
-			{Kind: verify.Broken, Rule: "own", Subject: "own", EventID: "e-1", Detail: "no mail"},
-		}, verdict.Findings)
-		metrics := b.scrape(t)
-		broken, _ := metrics(`verify_findings{kind="broken"}`)
-		lost, known := metrics(`verify_findings{kind="lost"}`)
-		require.Equal(t, []float64{1, 0}, []float64{broken, lost})
-		require.True(t, known)
-		age, known := metrics("verify_age_seconds")
-		require.True(t, known)
-		require.Less(t, age, time.Hour.Seconds())
+	topic := kafkatest.Group(t)
+	cfg := environ(t, pgtest.DSN(pgtest.New(t, sets...)), kafkatest.Brokers(t)[0])
+	ensureTopic(t, cfg, topic)
+	b := open(t, cfg, cfg.Topics(topic)...)
+	mux, handled := inbox.NewMux(), make(chan struct{}, 10)
+	inbox.Handle(mux, pingedEvent, func(context.Context, pgx.Tx, cloudevent.Event, pinged) error { return nil })
+	require.NoError(t, b.node.Consume(eventing.Consumer{
+		Name: "test.verified", Topic: topic, Handlers: mux, Versioned: true,
+		OnOutcome: func(cloudevent.Event, inbox.Outcome) { handled <- struct{}{} },
+	}))
+	var wrong []verify.Finding
+	verifier := eventing.NewVerifier(b.node, verify.Check{
+		Name: "own", Run: func(context.Context, pgx.Tx) ([]verify.Finding, error) { return wrong, nil },
 	})
+	b.serve(t)
+	_, known := b.scrape(t)("verify_")
+	require.False(t, known)
+	b.add(t, topic, "key")
+	b.add(t, topic, "key")
+	<-handled
+	<-handled
+	var verdict *verify.Verdict
+	testkit.Until(t, func() bool { // what is handled is committed a moment later
+		var err error
+		verdict, err = verifier.Run(t.Context(), eventing.Verification{})
+		require.NoError(t, err)
+		return verdict.Consumed[0].Pending == 0
+	})
+	require.Empty(t, verdict.Findings)
+	require.True(t, verdict.Whole())
+	require.EqualValues(t, 2, verdict.Produced[0].Records)
+	require.EqualValues(t, 2, verdict.Consumed[0].Handled)
+	require.Equal(t, []string{"own"}, verdict.Checks)
+
+	wrong = []verify.Finding{{EventID: "e-1", Detail: "no mail"}}
+	verifier.LookAgainAfter(func(ctx context.Context) error {
+		_, err := verifier.Run(ctx, eventing.Verification{})
+		require.ErrorIs(t, err, eventing.ErrVerifying)
+		return nil
+	})
+	verdict, err := verifier.Run(t.Context(), eventing.Verification{})
+	require.NoError(t, err)
+	require.Equal(t, []verify.Finding{
+		{Kind: verify.Broken, Rule: "own", Subject: "own", EventID: "e-1", Detail: "no mail"},
+	}, verdict.Findings)
+	metrics := b.scrape(t)
+	broken, _ := metrics(`verify_findings{kind="broken"}`)
+	lost, known := metrics(`verify_findings{kind="lost"}`)
+	require.Equal(t, []float64{1, 0}, []float64{broken, lost})
+	require.True(t, known)
+	age, known := metrics("verify_age_seconds")
+	require.True(t, known)
+	require.Less(t, age, time.Hour.Seconds())
 }

@@ -1,0 +1,19 @@
+package config_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/config"
+)
+
+// What an upgrade leaves behind in an environment keeps no service from starting.
+func TestARetiredVariableIsNoProblem(t *testing.T) {
+	t.Parallel()
+	var cfg sample
+	environ := valid("KAFKA_EDGE=batch")
+	require.Empty(t, load(t, environ, &cfg))
+	require.Contains(t, config.Retired(environ), "KAFKA_EDGE")
+	require.Empty(t, config.Retired(valid("KAFKA_EDGES=batch")))
+}

@@ -1,0 +1,248 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/fault"
+)
+
+// claim is a partition that the member owns, for as long as it does.
+type claim struct {
+	consumer *Consumer
+	session  sarama.ConsumerGroupSession
+	source   sarama.ConsumerGroupClaim
+	progress *progress
+
+	ctx     context.Context //nolint:containedctx // parent of every message's
+	cancel  context.CancelCauseFunc
+	leaving chan struct{} // closed when nothing more is to be handed over
+	leave   func()
+
+	records []*sarama.ConsumerMessage // taken and not handled, in order
+	bytes   int                       // of them
+}
+
+func newClaim(c *Consumer, session sarama.ConsumerGroupSession, source sarama.ConsumerGroupClaim) *claim {
+	p := &claim{
+		consumer: c, session: session, source: source, leaving: make(chan struct{}),
+		progress: newProgress(source.Topic(), source.Partition()),
+	}
+	p.leave = sync.OnceFunc(func() { close(p.leaving) })
+	values := p.progress.into(context.WithoutCancel(c.ctx))
+	p.ctx, p.cancel = context.WithCancelCause(cloudevent.WithLogEnd(values, source.HighWaterMarkOffset()))
+	return p
+}
+
+// run hands records over until the partition goes.
+func (p *claim) run() {
+	defer p.cancel(errPartitionLost)
+	go p.bound()
+	if p.isOnLog() {
+		p.work()
+	}
+	// A claim that ends before sarama has closed its channel counts as a failure, and ends the session of all.
+	for range p.source.Messages() {
+	}
+}
+
+// bound ends the claim when the partition goes. The call under way may end for DrainTimeout before it is cancelled;
+// where the membership is lost it is cancelled at once.
+func (p *claim) bound() {
+	session := p.session.Context().Done()
+	select {
+	case <-p.leaving:
+	case <-session:
+		p.leave()
+	case <-p.ctx.Done():
+		return
+	}
+	for drained := time.After(p.consumer.cfg.DrainTimeout); ; {
+		select {
+		case <-session:
+			if session = nil; !p.isLost() {
+				continue
+			}
+		case <-drained:
+		case <-p.ctx.Done():
+		}
+		p.cancel(errPartitionLost)
+		return
+	}
+}
+
+// isLost says of a session that has ended whether the group did not wait for this member.
+func (p *claim) isLost() bool {
+	cause := context.Cause(p.session.Context())
+	return p.consumer.ctx.Err() == nil && !errors.Is(cause, sarama.ErrRebalanceInProgress) &&
+		!errors.Is(cause, sarama.ErrSessionConsumeClaimExited) && !errors.Is(cause, sarama.ErrSessionPartitionCountChanged)
+}
+
+// isOnLog waits until the partition goes, and returns false, if its committed offset is not on the log: sarama would
+// begin at the oldest record without a word.
+func (p *claim) isOnLog() bool {
+	if p.source.InitialOffset() >= 0 {
+		return true
+	}
+	for {
+		err := p.compareOffsets()
+		if err == nil {
+			return true
+		}
+		p.progress.refused(err, true)
+		if errors.Is(err, ErrOffsetGone) {
+			p.consumer.log.Error("partition is not read", "topic", p.source.Topic(), "partition", p.source.Partition(),
+				"error", err)
+			<-p.leaving
+			return false
+		}
+		select {
+		case <-time.After(p.consumer.cfg.ReconnectBackoff):
+		case <-p.leaving:
+			return false
+		}
+	}
+}
+
+func (p *claim) compareOffsets() error {
+	ctx, cancel := context.WithTimeout(p.ctx, p.consumer.cfg.RequestTimeout)
+	defer cancel()
+	topic, partition := p.source.Topic(), p.source.Partition()
+	return ask(ctx, p.consumer.cfg.Config, "compare offsets", func(c cluster) error {
+		committed, err := c.committed(p.consumer.cfg.Group, topic, partition)
+		if err != nil || committed[0] < 0 {
+			return err
+		}
+		oldest, err := c.client.GetOffset(topic, partition, sarama.OffsetOldest)
+		if err != nil {
+			return err
+		}
+		newest, err := c.client.GetOffset(topic, partition, sarama.OffsetNewest)
+		if err == nil && (committed[0] < oldest || committed[0] > newest) {
+			err = fmt.Errorf("%w: %d, the log has %d to %d", ErrOffsetGone, committed[0], oldest, newest)
+		}
+		return err
+	})
+}
+
+// work has the partition's records handled, in order.
+func (p *claim) work() {
+	c := p.consumer
+	pauses := failure.Backoff{Min: c.cfg.NackBackoff, Max: 50 * c.cfg.NackBackoff}
+	for p.gather() {
+		batch := p.batch()
+		fault.Here("kafka.taken")
+		p.progress.begin()
+		handled, err := c.handle(p.ctx, decodeAll(p.ctx, c.cfg.Group, batch))
+		handled = max(0, min(handled, len(batch)))
+		if err == nil && handled < len(batch) {
+			err = errIncomplete
+		}
+		p.progress.end(handled, err)
+		if handled > 0 {
+			pauses.Reset()
+			fault.Here("kafka.before_mark")
+			p.session.MarkMessage(batch[handled-1], "")
+			fault.Here("kafka.after_mark")
+		}
+		p.release(handled)
+		if err == nil || p.isLeaving() {
+			continue
+		}
+		if !pauses.Began() {
+			c.log.Warn("handle messages, trying again", "topic", p.source.Topic(), "partition", p.source.Partition(),
+				"offset", p.records[0].Offset, "error", err)
+		}
+		select {
+		case <-time.After(pauses.Next()):
+		case <-p.leaving:
+		}
+	}
+}
+
+// errIncomplete is the error of a handler that has none and leaves something undone.
+var errIncomplete = errors.New("not all messages were handled")
+
+func (p *claim) isLeaving() bool {
+	select {
+	case <-p.leaving:
+		return true
+	default:
+		return false
+	}
+}
+
+// comingLimit is how long a batch waits for what the client has read already, or is reading.
+const comingLimit = 5 * time.Millisecond
+
+// gather waits for a record if none is held, and takes what is there, up to a batch; false when the partition goes.
+//
+// sarama hands records over one by one: without a look at where the log ends, those that it has read together would be
+// as many batches as the scheduler likes.
+func (p *claim) gather() bool {
+	cfg, source := p.consumer.cfg, p.source.Messages()
+	var waited <-chan time.Time // nil: for ever
+	for len(p.records) < cfg.Batch && p.bytes <= cfg.MaxBytes {
+		if n := len(p.records); n > 0 && len(source) == 0 {
+			if p.records[n-1].Offset+1 >= p.source.HighWaterMarkOffset() {
+				break
+			}
+			if waited == nil {
+				waited = time.After(comingLimit)
+			}
+		}
+		select {
+		case r, open := <-source:
+			if !open {
+				return false
+			}
+			p.records = append(p.records, r)
+			p.bytes += sizeOf(r)
+		case <-waited:
+			return true
+		case <-p.leaving:
+			return false
+		}
+	}
+	return !p.isLeaving()
+}
+
+// batch is what fits of the records that are held: all but the last one, which may be too much.
+func (p *claim) batch() []*sarama.ConsumerMessage {
+	if n := len(p.records); n > 1 && p.bytes > p.consumer.cfg.MaxBytes {
+		return p.records[:n-1]
+	}
+	return p.records
+}
+
+// release lets go of the first ones.
+func (p *claim) release(handled int) {
+	for _, r := range p.records[:handled] {
+		p.bytes -= sizeOf(r)
+	}
+	p.records = p.records[handled:]
+}
+
+func sizeOf(r *sarama.ConsumerMessage) int {
+	bytes := len(r.Key) + len(r.Value)
+	for _, h := range r.Headers {
+		bytes += len(h.Key) + len(h.Value)
+	}
+	return bytes
+}
+
+func decodeAll(ctx context.Context, group string, records []*sarama.ConsumerMessage) []*message.Message {
+	messages := make([]*message.Message, len(records))
+	for i, r := range records {
+		messages[i] = decode(ctx, group, r)
+	}
+	return messages
+}

@@ -1,0 +1,406 @@
+package kafka
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill"
+	wkafka "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"example.com/twinbox/internal/failure"
+)
+
+// Handler takes messages of one partition, in the order of their offsets, and says how many of them, from the first
+// on, are dealt with. The rest comes again.
+//
+// ctx and the contexts of the messages end when the partition is lost: what is done after that is done again by the
+// next owner. Each message's context also carries its [cloudevent.Origin]. Ack and Nack of the messages have no effect.
+// The slice is the handler's until it returns; the messages may be kept.
+type Handler func(ctx context.Context, batch []*message.Message) (handled int, err error)
+
+// Consumer is a member of a consumer group: watermill-kafka's Subscriber, whose handler of claims is ours and hands
+// over many messages at a time.
+//
+// Guaranteed: the messages of a partition are handed over in the order of their offsets, to one call at a time. A batch
+// is what is there. An offset is committed only when it and all before it were handled; what was not comes again after
+// a pause, before anything newer. Every record is handed over, with any content. A partition that is moved, and a stop,
+// let the call under way end for DrainTimeout; a lost membership cancels it.
+//
+// Not guaranteed: that a message is handled once. After a crash, or when a handler outlives the loss of its partition,
+// it is handled again; the inbox makes its effect single. A batch on the log that is damaged stops the partitions of
+// its broker, and Healthy says so. A panic of the handler is not caught.
+type Consumer struct {
+	cfg    ConsumerConfig
+	handle Handler
+	log    *slog.Logger
+	joins  joinPauses
+
+	mu     sync.Mutex
+	ctx    context.Context //nolint:containedctx // of Run
+	cancel context.CancelCauseFunc
+	topic  string
+	claims map[int32]*claim
+	member bool
+	since  time.Time // of the last change of member
+	last   error     // the trouble that was logged last
+	met    time.Time // when it came last, logged or not
+}
+
+// ConsumerConfig is a [GroupConfig] plus what is a [Consumer]'s own. The zero value of a field means its default.
+type ConsumerConfig struct {
+	GroupConfig
+	// Batch is how many messages one call of the handler gets at most. Default 200.
+	Batch int
+	// MaxBytes bounds the keys, values and headers of a batch; a larger record is a batch by itself. Default 4,000,000.
+	MaxBytes int
+	// NackBackoff is the pause before what was not handled is handed over again; it doubles for as long as nothing is, up
+	// to fifty times as long. Default 100 ms.
+	NackBackoff time.Duration
+	// UnhealthyAfter is how long Healthy overlooks that nothing is consumed; a third of that where the reason is known.
+	// Default 30 s.
+	UnhealthyAfter time.Duration
+
+	// Assigned is called when a partition begins to be read, from offset; a negative one is the oldest record. Optional.
+	Assigned func(topic string, partition int32, offset int64)
+	// Lost is called when a partition is no longer read, and none of its messages is being handled. Optional.
+	Lost func(topic string, partition int32)
+	// Failed is called when an attempt to consume has failed and will be repeated. It must not block. Optional.
+	Failed func(err error)
+}
+
+var (
+	// ErrFenced ends [Consumer.Run]: another process runs under this one's [GroupConfig.InstanceID]. Coming back would
+	// throw that one out in turn, for ever.
+	ErrFenced = errors.New("another member has taken the instance id")
+	// ErrOffsetGone is why a partition is not read: the offset at which its group should go on is not on the log. Its
+	// records were removed before they were read, or the log went back. Going on elsewhere would hide that: an operator
+	// says where (kafka-consumer-groups --reset-offsets).
+	ErrOffsetGone = errors.New("the committed offset is not on the log")
+
+	errPartitionLost = errors.New("partition lost")
+	errStopped       = errors.New("consumer stopped")
+)
+
+// NewConsumer checks the configuration and connects to nothing.
+func NewConsumer(cfg ConsumerConfig, handle Handler, log *slog.Logger) (*Consumer, error) {
+	cfg.GroupConfig = cfg.GroupConfig.WithDefaults()
+	cfg.Batch = cmp.Or(cfg.Batch, 200)
+	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, 4_000_000)
+	cfg.NackBackoff = cmp.Or(cfg.NackBackoff, 100*time.Millisecond)
+	cfg.UnhealthyAfter = cmp.Or(cfg.UnhealthyAfter, 30*time.Second)
+	if cfg.Assigned == nil {
+		cfg.Assigned = func(string, int32, int64) {}
+	}
+	if cfg.Lost == nil {
+		cfg.Lost = func(string, int32) {}
+	}
+	if cfg.Failed == nil {
+		cfg.Failed = func(error) {}
+	}
+	err := errors.Join(
+		cfg.GroupConfig.Validate(),
+		need(cfg.Batch >= 1, "batch: %d is not at least 1", cfg.Batch),
+		need(cfg.MaxBytes >= 1, "max bytes: %d is not at least 1", cfg.MaxBytes),
+		positive(map[string]time.Duration{"nack backoff": cfg.NackBackoff, "unhealthy after": cfg.UnhealthyAfter}),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("configure consumer: %w", err)
+	}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Consumer{
+		cfg: cfg, handle: handle, log: log.With("group", cfg.Group), claims: make(map[int32]*claim),
+		joins: joinPauses{pauses: failure.Backoff{Min: cfg.ReconnectBackoff, Max: 2 * time.Second}},
+	}, nil
+}
+
+// Run consumes the topic until ctx ends; then it lets the calls under way end, commits, leaves the group and returns
+// nil. What fails is tried again for ever; only [ErrFenced] ends it. The values of ctx are in the handler's context. It
+// can be called once.
+func (c *Consumer) Run(ctx context.Context, topic string) error {
+	if !ValidTopic(topic) {
+		return fmt.Errorf("consume: %w: %q", ErrInvalidTopic, topic)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(errStopped)
+	if !c.begin(ctx, cancel, topic) {
+		return errors.New("consume: runs already, or has run")
+	}
+
+	settings := c.cfg.Consumer()
+	settings.ChannelBufferSize = c.cfg.Batch
+	strategies := settings.Consumer.Group.Rebalance.GroupStrategies
+	strategies[0] = watchedStrategy{strategies[0].(cooperative), c.assigned}
+	subscriber, err := wkafka.NewSubscriber(wkafka.SubscriberConfig{
+		Brokers: c.cfg.Brokers, ConsumerGroup: c.cfg.Group, Unmarshaler: Marshaler{}, OverwriteSaramaConfig: settings,
+		ReconnectRetrySleep: c.cfg.ReconnectBackoff, Tracer: claimHook{consumer: c},
+	}, troubleLog{c})
+	if err != nil {
+		return fmt.Errorf("make subscriber: %w", err)
+	}
+	for ctx.Err() == nil {
+		messages, err := subscriber.Subscribe(ctx, topic)
+		if err == nil {
+			for range messages { // there are none: the hook has them. It is closed at the end.
+			}
+			break
+		}
+		c.trouble(err)
+		_ = failure.Sleep(ctx, c.joins.pauses.Next())
+	}
+	err = subscriber.Close()
+	if errors.Is(context.Cause(ctx), ErrFenced) {
+		return context.Cause(ctx)
+	}
+	if err := errors.Join(err, c.leaveGroup()); err != nil {
+		c.log.Warn("leave the group", "error", err)
+	}
+	return nil
+}
+
+func (c *Consumer) begin(ctx context.Context, cancel context.CancelCauseFunc, topic string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx != nil {
+		return false
+	}
+	c.topic, c.ctx, c.cancel, c.since = topic, ctx, cancel, time.Now()
+	return true
+}
+
+// leaveGroup tells the group that a member with an instance id is gone, which sarama does only for members without one:
+// else its partitions would have no owner until the session times out.
+func (c *Consumer) leaveGroup() error {
+	if c.cfg.InstanceID == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), c.cfg.RequestTimeout)
+	defer cancel()
+	return ask(ctx, c.cfg.Config, "leave "+c.cfg.Group, func(cluster cluster) error {
+		answer, err := cluster.admin.RemoveMemberFromConsumerGroup(c.cfg.Group, []string{c.cfg.InstanceID})
+		if err != nil {
+			return err
+		}
+		for _, m := range append(answer.Members, sarama.MemberResponse{Err: answer.Err}) {
+			if m.Err != sarama.ErrNoError && m.Err != sarama.ErrUnknownMemberId {
+				return m.Err
+			}
+		}
+		return nil
+	})
+}
+
+// claimHook replaces watermill-kafka's handler of claims, in the one place that it lets others into.
+type claimHook struct {
+	wkafka.SaramaTracer // nil: of a subscriber with a group it wraps the handler and nothing else
+	consumer            *Consumer
+}
+
+// WrapConsumerGroupHandler is called whenever watermill-kafka connects, which it does at once after a refusal.
+func (h claimHook) WrapConsumerGroupHandler(sarama.ConsumerGroupHandler) sarama.ConsumerGroupHandler {
+	h.consumer.joins.wait(h.consumer.ctx)
+	return &groupHandler{consumer: h.consumer}
+}
+
+// joinPauses keeps a group that refuses its member, or ends its sessions at once, from being asked without a rest.
+type joinPauses struct {
+	pauses failure.Backoff
+	began  time.Time // the last attempt
+}
+
+// stable is how long an attempt must have lasted for the next one to follow without a growing pause.
+const stable = 5 * time.Second
+
+func (j *joinPauses) wait(ctx context.Context) {
+	if time.Since(j.began) > stable {
+		j.pauses.Reset()
+	} else {
+		_ = failure.Sleep(ctx, j.pauses.Next())
+	}
+	j.began = time.Now()
+}
+
+// groupHandler is a [sarama.ConsumerGroupHandler] for the sessions of one connection.
+type groupHandler struct {
+	consumer *Consumer
+	again    bool
+}
+
+// Setup implements [sarama.ConsumerGroupHandler].
+func (h *groupHandler) Setup(sarama.ConsumerGroupSession) error {
+	if h.again {
+		h.consumer.joins.wait(h.consumer.ctx)
+	}
+	h.again = true
+	h.consumer.become(true)
+	return nil
+}
+
+// Cleanup implements [sarama.ConsumerGroupHandler].
+func (h *groupHandler) Cleanup(sarama.ConsumerGroupSession) error {
+	h.consumer.become(false)
+	return nil
+}
+
+// ConsumeClaim implements [sarama.ConsumerGroupHandler]: it reads one partition until it is gone.
+func (h *groupHandler) ConsumeClaim(session sarama.ConsumerGroupSession, source sarama.ConsumerGroupClaim) error {
+	c := h.consumer
+	p := newClaim(c, session, source)
+	c.mu.Lock()
+	c.claims[source.Partition()] = p
+	c.mu.Unlock()
+	c.cfg.Assigned(source.Topic(), source.Partition(), source.InitialOffset())
+
+	p.run()
+
+	c.mu.Lock()
+	delete(c.claims, source.Partition())
+	c.mu.Unlock()
+	c.cfg.Lost(source.Topic(), source.Partition())
+	return nil
+}
+
+// watchedStrategy tells the consumer of an assignment before sarama acts on it. sarama says that a partition goes by
+// closing its channel, behind the records that are in it: a claim that is handling a batch would not hear of it.
+type watchedStrategy struct {
+	cooperative
+	assigned func(partitions map[string][]int32)
+}
+
+// cooperative is everything that sarama looks for in a cooperative strategy.
+type cooperative interface {
+	sarama.RebalanceProtocolBalanceStrategy
+	sarama.SubscriptionUserDataBalanceStrategy
+	sarama.OnAssignmentBalanceStrategy
+}
+
+// OnAssignment implements [sarama.OnAssignmentBalanceStrategy].
+func (s watchedStrategy) OnAssignment(assignment *sarama.ConsumerGroupMemberAssignment, generation int32) {
+	s.cooperative.OnAssignment(assignment, generation)
+	s.assigned(assignment.Topics)
+}
+
+func (c *Consumer) assigned(topics map[string][]int32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for partition, p := range c.claims {
+		if !slices.Contains(topics[c.topic], partition) {
+			p.leave()
+		}
+	}
+}
+
+// become notes that the member consumes, or does no more.
+func (c *Consumer) become(member bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.member, c.since = member, time.Now()
+	if member {
+		c.last = nil
+		c.log.Info("consuming")
+	}
+}
+
+// troubleLog is what watermill-kafka logs to: the errors of a group reach nothing else.
+type troubleLog struct{ consumer *Consumer }
+
+// Error implements [watermill.LoggerAdapter].
+func (l troubleLog) Error(_ string, err error, _ watermill.LogFields) { l.consumer.trouble(err) }
+
+// Info implements [watermill.LoggerAdapter].
+func (troubleLog) Info(string, watermill.LogFields) {}
+
+// Debug implements [watermill.LoggerAdapter].
+func (troubleLog) Debug(string, watermill.LogFields) {}
+
+// Trace implements [watermill.LoggerAdapter].
+func (troubleLog) Trace(string, watermill.LogFields) {}
+
+// With implements [watermill.LoggerAdapter].
+func (l troubleLog) With(watermill.LogFields) watermill.LoggerAdapter { return l }
+
+// troubleOver is after how long a trouble that has not come again is a new one.
+const troubleOver = 5 * time.Minute
+
+// trouble notes a failure after which the member tries again. It is logged unless it is the one that was logged last
+// and goes on: a broker that is down for an hour is one line.
+func (c *Consumer) trouble(err error) {
+	if errors.Is(err, sarama.ErrFencedInstancedId) {
+		c.cancel(fmt.Errorf("consume as %s: %w %q", c.cfg.Group, ErrFenced, c.cfg.InstanceID))
+		return
+	}
+	if c.ctx.Err() != nil {
+		return
+	}
+	c.cfg.Failed(err)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at, is := errors.AsType[*sarama.ConsumerError](err); is && c.claims[at.Partition] != nil {
+		c.claims[at.Partition].progress.refused(at.Err, false)
+	}
+	isNews := c.last == nil || err.Error() != c.last.Error() || time.Since(c.met) > troubleOver
+	if c.met = time.Now(); isNews {
+		c.last = err
+		c.log.Warn("consume failed, trying again", "code", failure.Examine(err).Code, "error", err)
+	}
+}
+
+// Standings are those of the partitions that this member owns, in no order.
+func (c *Consumer) Standings() []Standing {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	standings := make([]Standing, 0, len(c.claims))
+	for _, p := range c.claims {
+		standings = append(standings, p.progress.standing())
+	}
+	return standings
+}
+
+// Healthy says why nothing is consumed: Run was not called or has ended, the process has not been a member of its group
+// for a while, or a partition gives no records or fails at the next ones for a while.
+func (c *Consumer) Healthy(context.Context) error {
+	if err := c.isMember(); err != nil {
+		return err
+	}
+	for _, s := range c.Standings() {
+		if failing := time.Since(s.Failing); s.Failure != nil && failing > c.cfg.UnhealthyAfter/3 {
+			return fmt.Errorf("consume %s/%d: the handler has been failing for %s: %w", s.Topic, s.Partition,
+				failing.Round(time.Millisecond), s.Failure)
+		}
+		if shut := time.Since(s.Refused); s.Refusal != nil && shut > c.cfg.UnhealthyAfter/3 {
+			return fmt.Errorf("consume %s/%d: cannot be read for %s: %s: %w", s.Topic, s.Partition,
+				shut.Round(time.Millisecond), failure.Examine(s.Refusal).Code, s.Refusal)
+		}
+	}
+	return nil
+}
+
+func (c *Consumer) isMember() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.ctx == nil:
+		return errors.New("consume: not started")
+	case c.ctx.Err() != nil && errors.Is(context.Cause(c.ctx), ErrFenced):
+		return context.Cause(c.ctx)
+	case c.ctx.Err() != nil, c.member:
+		return nil
+	}
+	reason, patience := "no answer yet", c.cfg.UnhealthyAfter
+	if c.last != nil {
+		reason, patience = failure.Examine(c.last).Code+": "+c.last.Error(), c.cfg.UnhealthyAfter/3
+	}
+	if away := time.Since(c.since); away > patience {
+		return fmt.Errorf("consume %s: not a member of the group for %s: %s", c.topic, away.Round(time.Second), reason)
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package kafka_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ThreeDotsLabs/watermill"
+	stock "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/test/kafkatest"
+)
+
+// BenchmarkSubscribe reads and acknowledges a backlog of small events in 12 partitions with watermill-kafka's
+// subscriber.
+func BenchmarkSubscribe(b *testing.B) {
+	brokers := kafkatest.Brokers(b)
+	cfg := fast(brokers, kafkatest.Group(b))
+	subscriber, err := stock.NewSubscriber(stock.SubscriberConfig{
+		Brokers: brokers, ConsumerGroup: cfg.Group, Unmarshaler: kafka.Marshaler{},
+		OverwriteSaramaConfig: cfg.Consumer(),
+	}, watermill.NopLogger{})
+	require.NoError(b, err)
+	drainBacklog(b, brokers, subscriber)
+}
+
+// BenchmarkConsume reads the same backlog through the handler of a Consumer.
+func BenchmarkConsume(b *testing.B) {
+	brokers := kafkatest.Brokers(b)
+	for _, batch := range []int{1, 50, 200} {
+		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {
+			topic := backlog(b, brokers)
+			cfg := batches(brokers, kafkatest.Group(b))
+			cfg.Batch = batch
+			var seen, calls atomic.Int64
+			joined, all := make(chan struct{}, 1), make(chan struct{}, 1)
+			release := make(chan struct{})
+			r := consume(b, cfg, topic, func(_ context.Context, batch []*message.Message) (int, error) {
+				select {
+				case joined <- struct{}{}:
+				default:
+				}
+				<-release
+				calls.Add(1)
+				if n := seen.Add(int64(len(batch))); n > int64(b.N) && n-int64(len(batch)) <= int64(b.N) {
+					all <- struct{}{}
+				}
+				return len(batch), nil
+			})
+			receive(b, joined)
+			b.ReportAllocs()
+			b.ResetTimer()
+			close(release)
+			<-all
+			b.StopTimer()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "records/s")
+			b.ReportMetric(float64(b.N)/float64(calls.Load()), "records/call")
+			r.stop()
+			require.NoError(b, receive(b, r.ended))
+		})
+	}
+}
+
+// backlog is a topic of 12 partitions with one record more than the benchmark asks for.
+func backlog(b *testing.B, brokers []string) string {
+	topic := kafkatest.Topic(b, brokers, 12)
+	publisher := newPublisher(b, kafka.Config{Brokers: brokers})
+	batch := kafkatest.SignupEvents(5000)
+	for left := b.N + 1; left > 0; left -= len(batch) {
+		require.NoError(b, publisher.Publish(topic, batch[:min(left, len(batch))]...))
+	}
+	return topic
+}
+
+func drainBacklog(b *testing.B, brokers []string, subscriber message.Subscriber) {
+	messages, err := subscriber.Subscribe(b.Context(), backlog(b, brokers))
+	require.NoError(b, err)
+	receive(b, messages).Ack() // joined
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range b.N {
+		(<-messages).Ack()
+	}
+	b.StopTimer()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "records/s")
+	require.NoError(b, subscriber.Close())
+}

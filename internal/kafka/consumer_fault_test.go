@@ -1,0 +1,240 @@
+package kafka_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/testkit"
+)
+
+func partitionOf(t testing.TB, msg *message.Message) int32 {
+	t.Helper()
+	origin, ok := cloudevent.OriginFrom(msg.Context())
+	require.True(t, ok)
+	return origin.Partition
+}
+
+// rawProducer writes what no publisher of ours would.
+func rawProducer(t testing.TB, brokers []string, change func(*sarama.Config)) sarama.SyncProducer {
+	t.Helper()
+	cfg := kafka.Config{Brokers: brokers}.Producer()
+	if change != nil {
+		change(cfg)
+	}
+	producer, err := sarama.NewSyncProducer(brokers, cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, producer.Close()) })
+	return producer
+}
+
+func TestAnUndecodableRecordStopsNothing(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	many := make([]sarama.RecordHeader, 1000)
+	for i := range many {
+		many[i] = sarama.RecordHeader{Key: []byte("h"), Value: []byte{0xff}}
+	}
+	require.NoError(t, rawProducer(t, brokers, nil).SendMessages([]*sarama.ProducerMessage{
+		{Topic: topic},
+		{Topic: topic, Value: sarama.StringEncoder("")},
+		{Topic: topic, Value: sarama.StringEncoder("{not json"), Headers: many},
+		{Topic: topic, Key: sarama.ByteEncoder(make([]byte, 10_000)), Headers: []sarama.RecordHeader{{Key: []byte{}}}},
+	}))
+	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, event("a", 1)))
+	l := listen(t, fast(brokers, kafkatest.Group(t)), topic)
+	require.Equal(t, []string{"", "", "", "", "a-1"}, read(t, l, 5))
+}
+
+func TestEveryCompressionIsRead(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	codecs := []sarama.CompressionCodec{
+		sarama.CompressionGZIP, sarama.CompressionSnappy, sarama.CompressionLZ4, sarama.CompressionZSTD,
+	}
+	for _, codec := range codecs {
+		producer := rawProducer(t, brokers, func(cfg *sarama.Config) { cfg.Producer.Compression = codec })
+		_, _, err := producer.SendMessage(&sarama.ProducerMessage{
+			Topic: topic, Headers: []sarama.RecordHeader{{Key: []byte("ce_id"), Value: []byte(codec.String())}},
+		})
+		require.NoError(t, err)
+	}
+	l := listen(t, fast(brokers, kafkatest.Group(t)), topic)
+	require.Equal(t, []string{"gzip", "snappy", "lz4", "zstd"}, read(t, l, len(codecs)))
+}
+
+func TestAbortedTransactionsAreNotDelivered(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	producer := rawProducer(t, brokers, func(cfg *sarama.Config) { cfg.Producer.Transaction.ID = kafkatest.Group(t) })
+	for _, end := range []func() error{producer.AbortTxn, producer.CommitTxn} {
+		require.NoError(t, producer.BeginTxn())
+		_, _, err := producer.SendMessage(&sarama.ProducerMessage{Topic: topic, Value: sarama.StringEncoder("x")})
+		require.NoError(t, err)
+		require.NoError(t, end())
+	}
+	msg := receive(t, listen(t, fast(brokers, kafkatest.Group(t)), topic).messages)
+	origin, _ := cloudevent.OriginFrom(msg.Context())
+	require.EqualValues(t, 2, origin.Offset, "0 is aborted, 1 says so")
+	msg.Ack()
+}
+
+// A partition whose offset is gone is not read, and says so, while the others are.
+func TestAPartitionWhoseOffsetIsGoneIsNotRead(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 2)
+	cfg := fast(brokers, kafkatest.Group(t))
+	cfg.UnhealthyAfter = 50 * time.Millisecond
+	for range 5 {
+		toPartition(t, brokers, topic, 0, "x")
+	}
+	l := listen(t, cfg, topic)
+	receive(t, l.messages).Ack()
+	receive(t, l.messages)
+	require.NoError(t, l.Close())
+	require.EqualValues(t, 1, committed(t, brokers, cfg.Group, topic))
+	deleteRecords(t, brokers, topic, 4) // retention, as it would work after a long downtime
+
+	l = listen(t, cfg, topic)
+	testkit.Until(t, func() bool { return errors.Is(l.Healthy(t.Context()), kafka.ErrOffsetGone) })
+	require.ErrorContains(t, l.Healthy(t.Context()), topic+"/0: cannot be read")
+	toPartition(t, brokers, topic, 1, "other")
+	other := receive(t, l.messages)
+	require.Equal(t, "other", string(other.Payload))
+	other.Ack()
+	require.NoError(t, l.Close())
+	require.EqualValues(t, 1, committed(t, brokers, cfg.Group, topic), "nothing is skipped silently")
+}
+
+func deleteRecords(t testing.TB, brokers []string, topic string, before int64) {
+	t.Helper()
+	require.NoError(t, admin(t, brokers).DeleteRecords(topic, map[int32]int64{0: before}))
+}
+
+// toPartition publishes one batch of records, uncompressed, straight to a partition.
+func toPartition(t testing.TB, brokers []string, topic string, partition int32, values ...string) {
+	t.Helper()
+	producer := rawProducer(t, brokers, func(cfg *sarama.Config) {
+		cfg.Producer.Partitioner = sarama.NewManualPartitioner
+		cfg.Producer.Compression = sarama.CompressionNone
+		cfg.Producer.Flush.Messages = len(values)
+	})
+	records := make([]*sarama.ProducerMessage, len(values))
+	for i, value := range values {
+		records[i] = &sarama.ProducerMessage{Topic: topic, Partition: partition, Value: sarama.StringEncoder(value)}
+	}
+	require.NoError(t, producer.SendMessages(records))
+}
+
+// lines counts log lines.
+type lines struct {
+	slog.Handler
+	mu    sync.Mutex
+	texts []string
+}
+
+func (*lines) Enabled(context.Context, slog.Level) bool { return true }
+func (l *lines) WithAttrs([]slog.Attr) slog.Handler     { return l }
+func (l *lines) Handle(_ context.Context, r slog.Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r.Level >= slog.LevelInfo {
+		l.texts = append(l.texts, r.Message)
+	}
+	return nil
+}
+
+func (l *lines) all() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]string(nil), l.texts...)
+}
+
+// TestAGroupThatCannotBeJoinedIsNotHammered: a failing coordinator costs a handful of attempts and one log line.
+func TestAGroupThatCannotBeJoinedIsNotHammered(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, event("a", 1)))
+	joins := cluster.Fault(kfake.Fault{
+		Keys: []kmsg.Key{kmsg.JoinGroup}, TopLevel: true, Err: kerr.GroupAuthorizationFailed, Count: -1,
+	})
+	log := &lines{}
+	cfg := fast(brokers, kafkatest.Group(t))
+	cfg.ReconnectBackoff, cfg.UnhealthyAfter = 50*time.Millisecond, time.Millisecond
+	l := listenWith(t, cfg, topic, slog.New(log))
+
+	began := time.Now()
+	require.NoError(t, joins.Wait(t.Context(), 5))
+	require.Greater(t, time.Since(began), (50+100+200+400)/2*time.Millisecond, "the waits between them, less the jitter")
+	require.ErrorContains(t, l.Healthy(t.Context()), "not a member of the group")
+	require.Equal(t, []string{"consume failed, trying again"}, log.all())
+
+	joins.Remove()
+	receive(t, l.messages).Ack()
+	require.NoError(t, l.Healthy(t.Context()))
+	require.Equal(t, "consuming", log.all()[1])
+}
+
+// TestTheBrokerIsAwayAtTheStartAndInBetween: Run waits for it, and comes back after a restart.
+func TestTheBrokerIsAwayAtTheStartAndInBetween(t *testing.T) {
+	t.Parallel()
+	start := kafkatest.Restartable(t)
+	cluster, brokers := start()
+	topic, ids := published(t, brokers, 3)
+	cluster.Close()
+
+	cfg := fast(brokers, kafkatest.Group(t))
+	l := listen(t, cfg, topic)
+	silent(t, l)
+	start()
+	require.Equal(t, ids, read(t, l, 3))
+}
+
+// TestALostSessionCancelsHandlersAtOnce: the coordinator has forgotten the member, so another may own the partition.
+func TestALostSessionCancelsHandlersAtOnce(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic, ids := published(t, brokers, 2)
+	cfg := fast(brokers, kafkatest.Group(t))
+	cfg.DrainTimeout, cfg.RebalanceTimeout = 4*kafkatest.Patience, 10*kafkatest.Patience
+	l := listen(t, cfg, topic)
+	working := receive(t, l.messages)
+	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, TopLevel: true, Err: kerr.UnknownMemberID})
+	require.ErrorContains(t, receive(t, afterDone(working.Context())), "partition lost")
+	working.Nack()
+	require.Equal(t, ids, read(t, l, 2), "it comes again to the partition's next owner")
+}
+
+func TestCommitsThatFailAreTriedAgain(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic, ids := published(t, brokers, 3)
+	cfg := fast(brokers, kafkatest.Group(t))
+	failing := cluster.Fault(kfake.Fault{
+		Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.CoordinatorLoadInProgress, Count: 3,
+	})
+	l := listen(t, cfg, topic)
+	require.Equal(t, ids, read(t, l, 3))
+	require.NoError(t, failing.Wait(t.Context(), 3))
+	require.NoError(t, l.Close())
+	require.EqualValues(t, 3, committed(t, brokers, cfg.Group, topic))
+}

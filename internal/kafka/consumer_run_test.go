@@ -1,0 +1,126 @@
+package kafka_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/test/kafkatest"
+)
+
+func TestRunNamesWhatItCannotConsume(t *testing.T) {
+	t.Parallel()
+	consumer, err := kafka.NewConsumer(batches([]string{"a:1"}, "g"), nil, nil)
+	require.NoError(t, err)
+	require.ErrorIs(t, consumer.Run(t.Context(), "a b"), kafka.ErrInvalidTopic)
+}
+
+func TestRunDrainsAndCommitsWhatTheHandlerStillDoes(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, ids := published(t, brokers, 3)
+	cfg := batches(brokers, kafkatest.Group(t))
+	cfg.Batch = 1
+	cfg.DrainTimeout, cfg.RebalanceTimeout = kafkatest.Patience, 3*kafkatest.Patience
+	handle, calls := byHand()
+	r := consume(t, cfg, topic, handle)
+	working := receive(t, calls)
+	r.stop()
+	silentCalls(t, calls)
+	require.NoError(t, working.ctx.Err(), "a handler may finish")
+	require.Empty(t, r.ended)
+	working.reply <- result{1, nil}
+	require.NoError(t, receive(t, r.ended))
+	require.EqualValues(t, 1, committed(t, brokers, cfg.Group, topic))
+
+	cfg.DrainTimeout = 50 * time.Millisecond
+	r = consume(t, cfg, topic, handle)
+	require.Equal(t, ids[1:2], receive(t, calls).ids())
+	require.NoError(t, r.Healthy(t.Context()))
+}
+
+// TestConsumersChurn: consumers come and go while others work, and now and then a batch fails in the middle. Nothing is
+// lost, and per key the first occurrences are in order.
+func TestConsumersChurn(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 6)
+	cfg := batches(brokers, kafkatest.Group(t))
+	cfg.Batch = 20
+	msgs := events(1200, keys(30)...)
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
+	record := &record{byKey: map[string][]string{}, want: len(msgs), all: make(chan struct{}), seen: map[string]bool{}}
+	handle := func(_ context.Context, batch []*message.Message) (int, error) {
+		for i, msg := range batch {
+			if i > 0 && len(msg.UUID)%7 == i%7 {
+				return i, errors.New("in the middle")
+			}
+			record.add(msg)
+		}
+		return len(batch), nil
+	}
+	keeper := consume(t, cfg, topic, handle)
+	receive(t, keeper.assigned)
+	for round := range 5 {
+		guest := consume(t, cfg, topic, handle)
+		require.NoError(t, publisher.Publish(topic, msgs[round*240:(round+1)*240]...))
+		receive(t, guest.assigned)
+		guest.stop()
+		require.NoError(t, receive(t, guest.ended))
+	}
+	receive(t, record.all)
+	keeper.stop()
+	require.NoError(t, receive(t, keeper.ended))
+	requireOrder(t, msgs, record.byKey)
+}
+
+// TestALostPartitionCancelsTheBatch: the next owner gets what the last one had not finished.
+func TestALostPartitionCancelsTheBatch(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, _ := fill(t, brokers, 40)
+	cfg := batches(brokers, kafkatest.Group(t))
+	cfg.DrainTimeout = 100 * time.Millisecond
+	handle, calls := byHand()
+	first := consume(t, cfg, topic, handle)
+	working := map[int32]call{}
+	for range 2 {
+		c := receive(t, calls)
+		working[partitionOf(t, c.batch[0])] = c
+	}
+	otherHandle, otherCalls := byHand()
+	second := consume(t, cfg, topic, otherHandle)
+	taken := receive(t, second.assigned)
+	require.Negative(t, taken.offset)
+	require.ErrorContains(t, receive(t, afterDone(working[taken.partition].batch[0].Context())), "partition lost")
+	require.NoError(t, working[1-taken.partition].ctx.Err(), "the kept partition is not disturbed")
+	require.Equal(t, working[taken.partition].ids()[0], receive(t, otherCalls).ids()[0])
+	require.NoError(t, first.Healthy(t.Context()))
+}
+
+func ExampleConsumer() {
+	cfg := kafka.ConsumerConfig{
+		GroupConfig: kafka.GroupConfig{
+			Config: kafka.Config{Brokers: []string{"localhost:9092"}},
+			Group:  "prod.notification",
+		},
+		Batch: 100,
+	}
+	handle := func(_ context.Context, batch []*message.Message) (handled int, err error) {
+		for i, msg := range batch {
+			if len(msg.Payload) == 0 {
+				return i, errors.New("empty") // this one and those behind it come again
+			}
+		}
+		return len(batch), nil
+	}
+	_, err := kafka.NewConsumer(cfg, handle, nil) // then consumer.Run(ctx, "customer.users.v1")
+	fmt.Println(err)
+	// Output: <nil>
+}

@@ -1,0 +1,199 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill/message"
+)
+
+// GroupsBehind returns the consumer groups that have read from a topic and not to its end, with the number of records
+// that lie before each: up to its committed offsets, in partitions where it has none from the beginning. It returns by
+// the deadline of ctx, or after a few request timeouts.
+func GroupsBehind(ctx context.Context, cfg Config, topic string) (map[string]int64, error) {
+	behind := map[string]int64{}
+	err := ask(ctx, cfg, "ask for groups behind", func(c cluster) error {
+		partitions, err := c.client.Partitions(topic)
+		if err != nil {
+			return err
+		}
+		oldest, newest, err := c.ends(topic, sarama.ReadUncommitted)
+		if err != nil {
+			return err
+		}
+		groups, err := c.admin.ListConsumerGroups()
+		if err != nil {
+			return fmt.Errorf("list groups: %w", err)
+		}
+		for group := range groups {
+			committed, err := c.committed(group, topic, partitions...)
+			if err != nil {
+				return err
+			}
+			reads, waiting := false, int64(0) // it reads other topics if it has no offset of this one
+			for i := range min(len(committed), len(newest)) {
+				reads = reads || committed[i] >= 0
+				waiting += max(newest[i]-max(oldest[i], committed[i]), 0)
+			}
+			if reads && waiting > 0 {
+				behind[group] = waiting
+			}
+		}
+		return nil
+	})
+	return behind, err
+}
+
+// ErrGroupActive means that a consumer group has members.
+var ErrGroupActive = errors.New("the consumer group has members")
+
+// ForgetOffsets makes consumer groups start from the oldest records again. A group that does not exist is no error; one
+// that has members is an [ErrGroupActive], and then groups before it may have been forgotten.
+func ForgetOffsets(ctx context.Context, cfg Config, groups ...string) error {
+	return ask(ctx, cfg, "forget offsets", func(c cluster) error {
+		for _, group := range slices.Sorted(slices.Values(groups)) {
+			err := c.admin.DeleteConsumerGroup(group)
+			if errors.Is(err, sarama.ErrNonEmptyGroup) {
+				err = ErrGroupActive
+			}
+			if err != nil && !errors.Is(err, sarama.ErrGroupIDNotFound) {
+				return fmt.Errorf("of %s: %w", group, err)
+			}
+		}
+		return nil
+	})
+}
+
+// Owners is who owns the partitions of a topic in a consumer group, as its coordinator says.
+type Owners struct {
+	// State is the group's: Stable, Empty, PreparingRebalance ...
+	State string
+	// By is the owner of each partition: its client id and its address. A partition without an owner is missing.
+	By map[int32]string
+}
+
+// ReadOwners asks the group's coordinator. It is the same on every instance.
+func ReadOwners(ctx context.Context, cfg Config, group, topic string) (Owners, error) {
+	owners := Owners{By: make(map[int32]string)}
+	err := ask(ctx, cfg, "describe group "+group, func(c cluster) error {
+		found, err := c.admin.DescribeConsumerGroups([]string{group})
+		switch {
+		case err != nil:
+			return err
+		case len(found) != 1:
+			return sarama.ErrIncompleteResponse
+		case found[0].Err != sarama.ErrNoError:
+			return found[0].Err
+		}
+		owners.State = found[0].State
+		for _, member := range found[0].Members {
+			assignment, err := member.GetMemberAssignment()
+			if err != nil || assignment == nil {
+				continue // it has none yet
+			}
+			for _, partition := range assignment.Topics[topic] {
+				owners.By[partition] = member.ClientId + " at " + strings.TrimPrefix(member.ClientHost, "/")
+			}
+		}
+		return nil
+	})
+	return owners, err
+}
+
+// Log answers questions about what is on the log, past all consumer groups. It is safe for concurrent use.
+type Log struct{ Config Config }
+
+// Ends returns of each partition of a topic, in their order, the first offset and the one behind the last record, that
+// of an open transaction included. A topic that does not exist has none.
+func (l Log) Ends(ctx context.Context, topic string) (oldest, newest []int64, err error) {
+	err = ask(ctx, l.Config, "find the ends", func(c cluster) error {
+		oldest, newest, err = c.ends(topic, sarama.ReadUncommitted)
+		return err
+	})
+	return oldest, newest, err
+}
+
+// Since returns of each partition the first offset whose record was written at that time or later, or its end.
+func (l Log) Since(ctx context.Context, topic string, at time.Time) (first []int64, err error) {
+	err = ask(ctx, l.Config, "find offsets", func(c cluster) error {
+		if first, err = c.offsets(topic, at.UnixMilli(), sarama.ReadUncommitted); err != nil {
+			return err
+		}
+		ends, err := c.offsets(topic, sarama.OffsetNewest, sarama.ReadUncommitted)
+		for i := range min(len(first), len(ends)) {
+			if first[i] < 0 {
+				first[i] = ends[i]
+			}
+		}
+		return err
+	})
+	return first, err
+}
+
+// Committed returns what a group has committed of each partition of a topic, -1 where there is nothing.
+func (l Log) Committed(ctx context.Context, group, topic string) (offsets []int64, err error) {
+	err = ask(ctx, l.Config, "read offsets of "+group, func(c cluster) error {
+		offsets, err = c.committed(group, topic)
+		if errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
+			return nil
+		}
+		return err
+	})
+	return offsets, err
+}
+
+// committed asks the group's coordinator, for all partitions of the topic unless some are given.
+func (c cluster) committed(group, topic string, partitions ...int32) (offsets []int64, err error) {
+	if len(partitions) == 0 {
+		if partitions, err = c.client.Partitions(topic); err != nil {
+			return nil, fmt.Errorf("list partitions of %s: %w", topic, err)
+		}
+	}
+	offsets = slices.Repeat([]int64{-1}, len(partitions))
+	answer, err := c.admin.ListConsumerGroupOffsets(group, map[string][]int32{topic: partitions})
+	if errors.Is(err, sarama.ErrGroupIDNotFound) {
+		return offsets, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fetch offsets of %s: %w", group, err)
+	}
+	for i, partition := range partitions {
+		block := answer.GetBlock(topic, partition)
+		if block == nil {
+			return nil, fmt.Errorf("fetch offsets of %s: %w", group, sarama.ErrIncompleteResponse)
+		}
+		if block.Err != sarama.ErrNoError {
+			return nil, fmt.Errorf("fetch offsets of %s: %w", group, block.Err)
+		}
+		offsets[i] = block.Offset
+	}
+	return offsets, nil
+}
+
+// Place is the partition to which a key belongs in a topic with so many of them: where [Publisher] puts it.
+func (Log) Place(topic, key string, partitions int32) (int32, error) {
+	keyed := &sarama.ProducerMessage{Topic: topic, Key: sarama.StringEncoder(key)}
+	return sarama.NewMurmur2Partitioner(topic).Partition(keyed, partitions)
+}
+
+// Scan calls each for the records of a partition that a consumer would get, in the order of their offsets, and returns
+// the offset behind what it has seen. That is less than to where an open transaction lies before it. What is damaged on
+// the log, and what was deleted meanwhile, is left out. It ends between two requests when ctx does.
+func (l Log) Scan(
+	ctx context.Context, topic string, partition int32, from, to int64, each func(*message.Message),
+) (next int64, err error) {
+	next = from
+	err = ask(ctx, l.Config, "scan", func(c cluster) error {
+		next, err = c.scan(topic, partition, from, to, func(m *message.Message) error {
+			each(m)
+			return nil
+		})
+		return err
+	})
+	return next, err
+}

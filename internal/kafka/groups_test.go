@@ -1,0 +1,60 @@
+package kafka_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/testkit"
+)
+
+// A group is behind by what lies before its offsets, and from the beginning where it has none; one that never read the
+// topic is not.
+func TestGroupsBehind(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	cfg := fast(brokers, kafkatest.Group(t))
+	topic, other := kafkatest.Topic(t, brokers, 2), kafkatest.Topic(t, brokers, 1)
+	toPartition(t, brokers, other, 0, "1")
+	toPartition(t, brokers, topic, 0, "1", "2")
+	l := listen(t, cfg, topic)
+	read(t, l, 2)
+	testkit.Until(t, func() bool { return committed(t, brokers, cfg.Group, topic) == 2 })
+	require.NoError(t, l.Close())
+	behind := func(topic string) (records int64, is bool) {
+		t.Helper()
+		all, err := kafka.GroupsBehind(t.Context(), kafka.Config{Brokers: brokers}, topic)
+		require.NoError(t, err)
+		records, is = all[cfg.Group]
+		return records, is
+	}
+	_, is := behind(topic)
+	require.False(t, is, "it has read everything")
+	_, is = behind(other)
+	require.False(t, is, "it reads nothing there")
+
+	toPartition(t, brokers, topic, 0, "3")
+	toPartition(t, brokers, topic, 1, "4", "5", "6") // where it has no offset yet
+	records, _ := behind(topic)
+	require.EqualValues(t, 1+3, records)
+}
+
+// A group whose offsets are forgotten reads everything again. One that has members keeps them.
+func TestForgetOffsets(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	cfg := fast(brokers, kafkatest.Group(t))
+	topic := kafkatest.Topic(t, brokers, 1)
+	toPartition(t, brokers, topic, 0, "1", "2")
+	l := listen(t, cfg, topic)
+	read(t, l, 2)
+	testkit.Until(t, func() bool { return committed(t, brokers, cfg.Group, topic) == 2 })
+	require.ErrorIs(t, kafka.ForgetOffsets(t.Context(), cfg.Config, cfg.Group), kafka.ErrGroupActive)
+	require.NoError(t, l.Close())
+	require.NoError(t, kafka.ForgetOffsets(t.Context(), cfg.Config, "never."+cfg.Group, cfg.Group))
+	l = listen(t, cfg, topic)
+	read(t, l, 2)
+	require.NoError(t, l.Close())
+}

@@ -1,0 +1,143 @@
+package kafka_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/stretchr/testify/require"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/testkit"
+)
+
+// behind is the lag of the topic's only partition.
+func behind(t *testing.T, brokers []string, group, topic string) kafka.Lag {
+	t.Helper()
+	return behindBy(t, &kafka.LagReader{}, brokers, group, topic)
+}
+
+func behindBy(t *testing.T, reader *kafka.LagReader, brokers []string, group, topic string) kafka.Lag {
+	t.Helper()
+	lags, err := reader.Read(t.Context(), kafka.Config{Brokers: brokers}, group, topic)
+	require.NoError(t, err)
+	require.Len(t, lags, 1)
+	return lags[0]
+}
+
+func awaitBehind(t *testing.T, brokers []string, group, topic string, records int64) {
+	t.Helper()
+	testkit.Until(t, func() bool { return behind(t, brokers, group, topic).Records == records }, "want %d", records)
+}
+
+// What waits is told before the group has ever been there, while it stands, when the log lost its head, and after it.
+func TestLagIsWhatWaits(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, ids := published(t, brokers, 5)
+	group := kafkatest.Group(t)
+	lag := behind(t, brokers, group, topic)
+	require.EqualValues(t, 5, lag.Records, "nothing was ever consumed")
+	require.Positive(t, lag.Age)
+
+	cfg := fast(brokers, group)
+	l := listen(t, cfg, topic)
+	require.Equal(t, ids[:1], read(t, l, 1))
+	awaitBehind(t, brokers, group, topic, 4)
+	standing := behind(t, brokers, group, topic)
+	testkit.Until(t, func() bool {
+		now := behind(t, brokers, group, topic)
+		require.EqualValues(t, 4, now.Records)
+		return now.Age > standing.Age
+	}, "the age of what waits grows while the consumer stands")
+	require.NoError(t, l.Close())
+
+	deleteRecords(t, brokers, topic, 3)
+	require.EqualValues(t, 2, behind(t, brokers, group, topic).Records, "what was deleted waits no more")
+	deleteRecords(t, brokers, topic, 5)
+	require.Equal(t, kafka.Lag{Topic: topic}, behind(t, brokers, group, topic))
+}
+
+// A record that says what cannot be must not look as if it had just come, for as long as nothing reads it.
+func TestARecordFromTheFutureWaitsSinceItWasSeen(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, group := kafkatest.Topic(t, brokers, 1), kafkatest.Group(t)
+	_, _, err := rawProducer(t, brokers, nil).SendMessage(&sarama.ProducerMessage{
+		Topic: topic, Value: sarama.StringEncoder("x"), Timestamp: time.Now().Add(30 * time.Minute),
+	})
+	require.NoError(t, err)
+	var reader kafka.LagReader
+	first := behindBy(t, &reader, brokers, group, topic)
+	require.EqualValues(t, 1, first.Records)
+	testkit.Until(t, func() bool { return behindBy(t, &reader, brokers, group, topic).Age > first.Age }, "its age grows")
+}
+
+func TestLagAtRestIsZero(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, ids := published(t, brokers, 3)
+	group := kafkatest.Group(t)
+	l := listen(t, fast(brokers, group), topic)
+	require.Equal(t, ids, read(t, l, 3))
+	awaitBehind(t, brokers, group, topic, 0)
+	require.Equal(t, kafka.Lag{Topic: topic}, behind(t, brokers, group, topic))
+}
+
+// Behind the last record of a transaction lies the mark of its end, which no group commits; what an open or an aborted
+// one wrote is nothing that waits.
+func TestTransactionMarksAreNoLag(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, group := kafkatest.Topic(t, brokers, 1), kafkatest.Group(t)
+	producer := rawProducer(t, brokers, func(cfg *sarama.Config) { cfg.Producer.Transaction.ID = kafkatest.Group(t) })
+	send := func(end func() error) {
+		require.NoError(t, producer.BeginTxn())
+		_, _, err := producer.SendMessage(&sarama.ProducerMessage{Topic: topic, Value: sarama.StringEncoder("x")})
+		require.NoError(t, err)
+		if end != nil {
+			require.NoError(t, end())
+		}
+	}
+	send(producer.CommitTxn)
+	awaitBehind(t, brokers, group, topic, 2) // the record and the mark, which a broker writes after it has answered
+	l := listen(t, fast(brokers, group), topic)
+	receive(t, l.messages).Ack()
+	awaitBehind(t, brokers, group, topic, 0)
+	send(producer.AbortTxn)
+	send(nil)
+	require.Equal(t, kafka.Lag{Topic: topic}, behind(t, brokers, group, topic))
+	require.NoError(t, producer.CommitTxn())
+	awaitBehind(t, brokers, group, topic, 2)
+}
+
+func TestLagOfARefusedGroupIsAnError(t *testing.T) {
+	t.Parallel()
+	const topic = "guarded"
+	root := guarded(t, topic, "g", map[kmsg.ACLResourceType][]kmsg.ACLOperation{
+		kmsg.ACLResourceTypeTopic: {kmsg.ACLOperationRead},
+	})
+	root.User = app
+	_, err := new(kafka.LagReader).Read(t.Context(), root, "g", topic)
+	require.ErrorIs(t, err, sarama.ErrGroupAuthorizationFailed)
+}
+
+// Two leaders: each is asked for its own partitions.
+func TestLagOfPartitionsWithSeveralLeaders(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t, kfake.NumBrokers(2), kfake.SeedTopics(2, "spread"))
+	for partition := range int32(2) {
+		require.NoError(t, cluster.MoveTopicPartition("spread", partition, partition))
+	}
+	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish("spread", events(40, keys(20)...)...))
+	lags, err := new(kafka.LagReader).Read(t.Context(), kafka.Config{Brokers: brokers}, "g", "spread")
+	require.NoError(t, err)
+	require.Len(t, lags, 2)
+	require.EqualValues(t, 40, lags[0].Records+lags[1].Records)
+	require.Positive(t, lags[0].Records)
+	require.Positive(t, lags[1].Records)
+}

@@ -1,0 +1,79 @@
+package kafka_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/test/kafkatest"
+)
+
+// published is a fresh topic of one partition with n events of one key.
+func published(t testing.TB, brokers []string, n int) (topic string, ids []string) {
+	t.Helper()
+	topic = kafkatest.Topic(t, brokers, 1)
+	msgs := events(n, "a")
+	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, msgs...))
+	return topic, idsOf(msgs)
+}
+
+// committed is the offset from which the group would go on; -1 if it has committed none.
+func committed(t testing.TB, brokers []string, group, topic string) int64 {
+	t.Helper()
+	cfg := sarama.NewConfig()
+	cfg.Version = sarama.V3_6_0_0
+	admin, err := sarama.NewClusterAdmin(brokers, cfg)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, admin.Close()) }()
+	answer, err := admin.ListConsumerGroupOffsets(group, map[string][]int32{topic: {0}})
+	require.NoError(t, err)
+	return answer.GetBlock(topic, 0).Offset
+}
+
+// silent fails if a message arrives within a moment in which one would.
+func silent(t testing.TB, l *listener) {
+	t.Helper()
+	select {
+	case msg, ok := <-l.messages:
+		require.False(t, ok, "message handed out: %v", msg)
+	case <-time.After(50 * time.Millisecond):
+	}
+}
+
+func TestAfterACrashTheUncommittedComesAgain(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, ids := published(t, brokers, 4)
+	cfg := fast(brokers, kafkatest.Group(t))
+	l := listen(t, cfg, topic)
+	require.Equal(t, ids[:2], read(t, l, 2))
+	left := receive(t, l.messages)
+	require.Equal(t, ids[2], left.UUID)
+	left.Nack() // in its backoff, or out again, when the listener closes
+	require.NoError(t, l.Close())
+
+	require.Equal(t, ids[2:], read(t, listen(t, cfg, topic), 2))
+}
+
+func TestCloseWaitsForTheHandlerAndCommitsItsAck(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, ids := published(t, brokers, 2)
+	cfg := fast(brokers, kafkatest.Group(t))
+	cfg.DrainTimeout, cfg.RebalanceTimeout = kafkatest.Patience, 3*kafkatest.Patience
+	l := listen(t, cfg, topic)
+	working := receive(t, l.messages)
+
+	closed := make(chan error, 1)
+	go func() { closed <- l.Close() }()
+	silent(t, l)
+	require.NoError(t, working.Context().Err(), "a handler may finish")
+	require.Empty(t, closed)
+	working.Ack()
+	require.NoError(t, receive(t, closed))
+	require.EqualValues(t, 1, committed(t, brokers, cfg.Group, topic))
+	require.Equal(t, ids[1:], read(t, listen(t, cfg, topic), 1))
+}

@@ -1,0 +1,66 @@
+package kafka_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/testkit"
+)
+
+var errDown = errors.New("database is down")
+
+// What a handler needs is down, and a restart would not help: the consumer says so, and goes on.
+func TestAHandlerThatKeepsFailingIsUnhealthyAndGoesOn(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, _ := published(t, brokers, 1)
+	cfg := batches(brokers, kafkatest.Group(t))
+	cfg.NackBackoff, cfg.UnhealthyAfter = time.Millisecond, 300*time.Millisecond
+	handle, calls := byHand()
+	r := consume(t, cfg, topic, handle)
+	receive(t, calls).reply <- result{0, errDown}
+	require.NoError(t, r.Healthy(t.Context()), "not at once")
+	for !errors.Is(r.Healthy(t.Context()), errDown) {
+		receive(t, calls).reply <- result{0, errDown}
+	}
+	require.Empty(t, r.ended)
+	receive(t, calls).reply <- result{1, nil}
+	testkit.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
+}
+
+// Within one call a handler that waits for its next attempt says so; that it is paused is no failure.
+func TestAHandlerThatPausesTellsOfIt(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, _ := published(t, brokers, 1)
+	cfg := batches(brokers, kafkatest.Group(t))
+	cfg.UnhealthyAfter = 3 * time.Millisecond
+	calls, returned := make(chan context.Context), make(chan struct{})
+	r := consume(t, cfg, topic, func(ctx context.Context, batch []*message.Message) (int, error) {
+		calls <- ctx
+		<-returned
+		return len(batch), nil
+	})
+	ctx := receive(t, calls)
+	handling := func() bool { return !r.Standings()[0].Handling.IsZero() }
+	require.True(t, handling())
+	resume := kafka.Pausing(ctx, nil)
+	require.False(t, handling())
+	require.NoError(t, r.Healthy(t.Context()), "waiting is no failure")
+	resume()
+	require.True(t, handling())
+	resume = kafka.Pausing(ctx, errDown)
+	testkit.Until(t, func() bool { return errors.Is(r.Healthy(t.Context()), errDown) })
+	resume()
+	kafka.Pausing(ctx, nil)()
+	require.NoError(t, r.Healthy(t.Context()), "another one went well")
+	kafka.Pausing(t.Context(), errDown)() // outside a call: it has no effect
+	close(returned)
+}

@@ -1,0 +1,185 @@
+package kafka_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/testkit"
+)
+
+// fill publishes n events to a fresh topic of two partitions, with keys in both.
+func fill(t testing.TB, brokers []string, n int) (topic string, msgs []*message.Message) {
+	t.Helper()
+	topic = kafkatest.Topic(t, brokers, 2)
+	msgs = events(n, keys(10)...)
+	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, msgs...))
+	return topic, msgs
+}
+
+// TestAHandlerMayFinishDuringARebalance: it is not cancelled, its ack is committed, and the next owner goes on behind
+// it: nothing is handled twice.
+func TestAHandlerMayFinishDuringARebalance(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, msgs := fill(t, brokers, 40)
+	cfg := fast(brokers, kafkatest.Group(t))
+	cfg.DrainTimeout, cfg.RebalanceTimeout = kafkatest.Patience, 3*kafkatest.Patience
+	first := listen(t, cfg, topic)
+	working := map[int32]*message.Message{}
+	for range 2 { // one of each partition
+		msg := receive(t, first.messages)
+		working[partitionOf(t, msg)] = msg
+	}
+	require.Len(t, working, 2)
+
+	second := listen(t, cfg, topic)
+	awaitWithheld(t, brokers, cfg.Group)
+	require.Empty(t, second.assigned, "the partition moved under a handler's feet")
+	for _, msg := range working {
+		require.NoError(t, msg.Context().Err())
+		require.True(t, msg.Ack())
+	}
+	seen, handled := map[string]int{}, map[int32]int64{0: 1, 1: 1}
+	var moved int32
+	for lost := false; !lost; { // until the first member has heard of it, it goes on
+		select {
+		case msg := <-first.messages:
+			seen[msg.UUID]++
+			handled[partitionOf(t, msg)]++
+			msg.Ack()
+		case moved = <-first.lost:
+			lost = true
+		case <-time.After(kafkatest.Patience):
+			require.FailNow(t, "no partition was lost")
+		}
+	}
+	start := receive(t, second.assigned)
+	require.Equal(t, moved, start.partition)
+	require.Equal(t, handled[moved], start.offset, "behind the last acknowledged one")
+
+	for len(seen) < len(msgs)-2 {
+		var msg *message.Message
+		select {
+		case msg = <-first.messages:
+		case msg = <-second.messages:
+		case <-time.After(kafkatest.Patience):
+			require.FailNow(t, "messages are missing")
+		}
+		seen[msg.UUID]++
+		require.Equal(t, 1, seen[msg.UUID], "handled twice")
+		msg.Ack()
+	}
+	for _, msg := range working {
+		require.NotContains(t, seen, msg.UUID)
+	}
+}
+
+// awaitWithheld returns when a second member has joined and the group has taken a partition away from the first one,
+// and given it to neither: the first one's handler is still at work.
+func awaitWithheld(t *testing.T, brokers []string, group string) {
+	t.Helper()
+	cluster := admin(t, brokers)
+	testkit.Until(t, func() bool {
+		groups, err := cluster.DescribeConsumerGroups([]string{group})
+		if err != nil || groups[0].State != "Stable" || len(groups[0].Members) != 2 {
+			return false
+		}
+		assigned := 0
+		for _, member := range groups[0].Members {
+			assignment, err := member.GetMemberAssignment()
+			require.NoError(t, err)
+			if assignment != nil {
+				for _, partitions := range assignment.Topics {
+					assigned += len(partitions)
+				}
+			}
+		}
+		return assigned == 1
+	})
+}
+
+// TestAHandlerThatOutlivesItsPartitionIsCancelled: the next owner gets the message, and a late ack changes nothing.
+func TestAHandlerThatOutlivesItsPartitionIsCancelled(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, _ := fill(t, brokers, 40)
+	cfg := fast(brokers, kafkatest.Group(t))
+	cfg.DrainTimeout = 100 * time.Millisecond
+	first := listen(t, cfg, topic)
+	working := map[int32]*message.Message{}
+	for range 2 {
+		msg := receive(t, first.messages)
+		working[partitionOf(t, msg)] = msg
+	}
+
+	second := listen(t, cfg, topic)
+	taken := receive(t, second.assigned)
+	require.Negative(t, taken.offset, "nothing was acknowledged")
+	cancelled := working[taken.partition]
+	require.ErrorContains(t, receive(t, afterDone(cancelled.Context())), "partition lost")
+	require.NoError(t, working[1-taken.partition].Context().Err(), "the kept partition is not disturbed")
+	require.Equal(t, cancelled.UUID, receive(t, second.messages).UUID)
+	cancelled.Ack()
+}
+
+// TestChurn: members come and go while others work. Nothing is lost, and per key the first occurrences are in order.
+func TestChurn(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 6)
+	cfg := fast(brokers, kafkatest.Group(t))
+	msgs := events(1200, keys(30)...)
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
+
+	record := &record{byKey: map[string][]string{}, want: len(msgs), all: make(chan struct{}), seen: map[string]bool{}}
+	var workers sync.WaitGroup
+	work := func(l *listener) *listener {
+		workers.Go(func() {
+			for msg := range l.messages {
+				record.add(msg)
+				msg.Ack()
+			}
+		})
+		return l
+	}
+	keeper := work(listen(t, cfg, topic))
+	receive(t, keeper.assigned)
+	for round := range 6 {
+		guest := work(listen(t, cfg, topic))
+		require.NoError(t, publisher.Publish(topic, msgs[round*200:(round+1)*200]...))
+		receive(t, guest.assigned)
+		require.NoError(t, guest.Close())
+	}
+	receive(t, record.all)
+	require.NoError(t, keeper.Close())
+	workers.Wait()
+	requireOrder(t, msgs, record.byKey)
+}
+
+// record is what handlers have seen.
+type record struct {
+	mu    sync.Mutex
+	byKey map[string][]string
+	seen  map[string]bool
+	want  int
+	all   chan struct{}
+}
+
+func (r *record) add(msg *message.Message) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := msg.Metadata["record_key"]
+	r.byKey[key] = append(r.byKey[key], msg.UUID)
+	if !r.seen[msg.UUID] {
+		r.seen[msg.UUID] = true
+		if len(r.seen) == r.want {
+			go func() { r.all <- struct{}{} }()
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package kafka_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/test/kafkatest"
+)
+
+// refuse answers the next n questions for offsets, and as many for records, as a broker does to which the partition has
+// not come yet, or from which it has gone.
+func refuse(cluster *kfake.Cluster, n int32, with *kerr.Error) {
+	var offsets, records atomic.Int32
+	cluster.ControlKey(int16(kmsg.ListOffsets), func(asked kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		if offsets.Add(1) > n {
+			return nil, nil, false
+		}
+		return noOffsets(asked, with), nil, true
+	})
+	cluster.ControlKey(int16(kmsg.Fetch), func(asked kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		if records.Add(1) > n {
+			return nil, nil, false
+		}
+		return noRecords(asked, with), nil, true
+	})
+}
+
+// noOffsets refuses a question for offsets.
+func noOffsets(asked kmsg.Request, with *kerr.Error) kmsg.Response {
+	request := asked.(*kmsg.ListOffsetsRequest)
+	response := request.ResponseKind().(*kmsg.ListOffsetsResponse)
+	for _, topic := range request.Topics {
+		answer := kmsg.NewListOffsetsResponseTopic()
+		answer.Topic = topic.Topic
+		for _, p := range topic.Partitions {
+			partition := kmsg.NewListOffsetsResponseTopicPartition()
+			partition.Partition, partition.ErrorCode = p.Partition, with.Code
+			answer.Partitions = append(answer.Partitions, partition)
+		}
+		response.Topics = append(response.Topics, answer)
+	}
+	return response
+}
+
+// noRecords refuses a question for records.
+func noRecords(asked kmsg.Request, with *kerr.Error) kmsg.Response {
+	request := asked.(*kmsg.FetchRequest)
+	response := request.ResponseKind().(*kmsg.FetchResponse)
+	for _, topic := range request.Topics {
+		answer := kmsg.NewFetchResponseTopic()
+		answer.Topic = topic.Topic
+		for _, p := range topic.Partitions {
+			partition := kmsg.NewFetchResponseTopicPartition()
+			partition.Partition, partition.ErrorCode = p.Partition, with.Code
+			answer.Partitions = append(answer.Partitions, partition)
+		}
+		response.Topics = append(response.Topics, answer)
+	}
+	return response
+}
+
+// Partitions go from broker to broker while they are read, and a topic that was made a moment ago is not known to all
+// of them: neither ends a scan.
+func TestALogIsReadWhilePartitionsMove(t *testing.T) {
+	t.Parallel()
+	for _, with := range []*kerr.Error{kerr.NotLeaderForPartition, kerr.UnknownTopicOrPartition} {
+		cluster, brokers := kafkatest.Fake(t)
+		topic := kafkatest.Topic(t, brokers, 1)
+		cfg := kafka.Config{Brokers: brokers}.WithDefaults()
+		require.NoError(t, publish(t, cfg, topic))
+		require.NoError(t, publish(t, cfg, topic))
+		log := kafka.Log{Config: cfg}
+		refuse(cluster, 4, with)
+		oldest, newest, err := log.Ends(t.Context(), topic)
+		require.NoError(t, err)
+		require.Equal(t, [][]int64{{0}, {2}}, [][]int64{oldest, newest})
+		var values []string
+		next, err := log.Scan(t.Context(), topic, 0, 0, 2, func(m *message.Message) {
+			values = append(values, string(m.Payload))
+		})
+		require.NoError(t, err)
+		require.EqualValues(t, 2, next)
+		require.Equal(t, []string{"a", "a"}, values)
+	}
+}
+
+// A partition without a leader is an error in the end, and at once when its caller has gone.
+func TestALogWhosePartitionHasNoLeaderIsNotWaitedForForEver(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	refuse(cluster, 1<<30, kerr.NotLeaderForPartition)
+	log := kafka.Log{Config: kafka.Config{Brokers: brokers, RequestTimeout: 300 * time.Millisecond}}
+	_, _, err := log.Ends(t.Context(), topic)
+	require.ErrorIs(t, err, sarama.ErrNotLeaderForPartition)
+}
+
+// A broker that does not say where the log begins has not said that the records are gone.
+func TestAScanSaysWhyItDoesNotKnowWhereALogBegins(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	cluster.ControlKey(int16(kmsg.Fetch), func(asked kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		return noRecords(asked, kerr.OffsetOutOfRange), nil, true
+	})
+	cluster.ControlKey(int16(kmsg.ListOffsets), func(asked kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		return noOffsets(asked, kerr.KafkaStorageError), nil, true
+	})
+	log := kafka.Log{Config: kafka.Config{Brokers: brokers}}
+	_, err := log.Scan(t.Context(), topic, 0, 3, 5, func(*message.Message) {})
+	require.ErrorIs(t, err, sarama.ErrKafkaStorageError)
+}
+
+// The partitions that were there are told of all the same: a figure that is missing would end an alert that is due.
+func TestLagIsToldWhileATopicGrows(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	cfg := kafka.Config{Brokers: brokers}.WithDefaults()
+	require.NoError(t, publish(t, cfg, topic))
+	asked, grown, again := make(chan struct{}, 1), make(chan struct{}), false
+	cluster.ControlKey(int16(kmsg.ListOffsets), func(question kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+		select {
+		case <-grown:
+			if again {
+				return nil, nil, false
+			}
+			again = true // the client looks at the topic once more before it asks on
+		default:
+		}
+		return noOffsets(question, kerr.NotLeaderForPartition), nil, true
+	})
+	operator, growing := kafkatest.Admin(t, brokers), make(chan error, 1)
+	go func() {
+		<-asked
+		growing <- operator.CreatePartitions(topic, 2, nil, false)
+		close(grown)
+	}()
+	lags, err := new(kafka.LagReader).Read(t.Context(), cfg, "g", topic)
+	require.NoError(t, err)
+	require.NoError(t, <-growing)
+	require.Len(t, lags, 1)
+	require.EqualValues(t, 1, lags[0].Records)
+}

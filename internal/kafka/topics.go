@@ -1,0 +1,155 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/IBM/sarama"
+
+	"example.com/twinbox/internal/failure"
+)
+
+// EnsureTopics creates the topics that do not exist and waits until each partition has a leader. Existing topics are
+// left as they are, retention and number of partitions included: adding partitions would move keys past their earlier
+// events. Every topic is tried, and all errors are reported. Calling it from several processes at once is fine.
+func EnsureTopics(ctx context.Context, cfg Config, topics ...Topic) error {
+	return ask(ctx, cfg, "ensure topics", func(c cluster) error {
+		var problems []error
+		for _, topic := range topics {
+			problems = append(problems, c.ensure(topic))
+		}
+		return errors.Join(problems...)
+	})
+}
+
+func (c cluster) ensure(topic Topic) error {
+	if !ValidTopic(topic.Name) {
+		return fmt.Errorf("%w: %q", ErrInvalidTopic, topic.Name)
+	}
+	detail := &sarama.TopicDetail{
+		NumPartitions:     topic.Partitions,
+		ReplicationFactor: max(topic.ReplicationFactor, 1),
+		ConfigEntries:     map[string]*string{},
+	}
+	if topic.Retention != 0 {
+		ms := "-1"
+		if topic.Retention > 0 {
+			ms = strconv.FormatInt(topic.Retention.Milliseconds(), 10)
+		}
+		detail.ConfigEntries[retentionSetting] = &ms
+	}
+	err := c.admin.CreateTopic(topic.Name, detail, false)
+	if err != nil && !errors.Is(err, sarama.ErrTopicAlreadyExists) {
+		return fmt.Errorf("create %s: %w", topic.Name, err)
+	}
+	return c.awaitLeaders(topic)
+}
+
+// awaitLeaders polls, since nothing tells when a new topic's metadata has reached every broker.
+func (c cluster) awaitLeaders(topic Topic) error {
+	for {
+		found, err := c.admin.DescribeTopics([]string{topic.Name})
+		if err == nil && len(found) == 1 && found[0].Err == sarama.ErrNoError {
+			if !slices.ContainsFunc(found[0].Partitions, func(p *sarama.PartitionMetadata) bool { return p.Leader < 0 }) {
+				return nil
+			}
+		}
+		if failure.Sleep(c.ctx, 20*time.Millisecond) != nil {
+			return fmt.Errorf("wait for the leaders of %s: %w", topic.Name, c.ctx.Err())
+		}
+	}
+}
+
+// PartitionCounts asks how many partitions the topics have. A topic that does not exist is missing in the answer. It
+// returns by the deadline of ctx, or after a few request timeouts.
+func PartitionCounts(ctx context.Context, cfg Config, topics ...string) (map[string]int32, error) {
+	counts := make(map[string]int32, len(topics))
+	if len(topics) == 0 {
+		return counts, nil // to the broker, none means all
+	}
+	err := ask(ctx, cfg, "ask for partitions", func(c cluster) error {
+		found, err := c.admin.DescribeTopics(topics)
+		for _, topic := range found {
+			if topic.Err == sarama.ErrUnknownTopicOrPartition {
+				continue
+			}
+			if topic.Err != sarama.ErrNoError {
+				return fmt.Errorf("describe %s: %w", topic.Name, topic.Err)
+			}
+			counts[topic.Name] = int32(len(topic.Partitions))
+		}
+		return err
+	})
+	return counts, err
+}
+
+// TopicSettings is how a topic is configured now.
+type TopicSettings struct {
+	// Retention is how long the broker keeps the records; negative: for ever, as in a topic that is only compacted. A
+	// record may outlive it: the broker drops whole segments, and never the active one.
+	Retention time.Duration
+	// MaxBytes is the largest batch, and so the largest record with its frame, that the topic takes.
+	MaxBytes int
+}
+
+const (
+	retentionSetting = "retention.ms"
+	cleanupSetting   = "cleanup.policy"
+	maxBytesSetting  = "max.message.bytes"
+)
+
+// ReadTopicSettings asks how the topics are configured. A topic that does not exist is missing in the answer. It
+// returns by the deadline of ctx, or after a few request timeouts.
+func ReadTopicSettings(ctx context.Context, cfg Config, topics ...string) (map[string]TopicSettings, error) {
+	answer := make(map[string]TopicSettings, len(topics))
+	if len(topics) == 0 {
+		return answer, nil
+	}
+	err := ask(ctx, cfg, "ask for settings of topics", func(c cluster) error {
+		wanted := make([]*sarama.ConfigResource, len(topics))
+		for i, topic := range topics {
+			wanted[i] = &sarama.ConfigResource{
+				Type: sarama.TopicResource, Name: topic,
+				ConfigNames: []string{retentionSetting, cleanupSetting, maxBytesSetting},
+			}
+		}
+		found, err := c.admin.DescribeConfigs(wanted, sarama.DescribeConfigsOptions{})
+		for _, topic := range found {
+			if topic.ErrorCode == sarama.ErrUnknownTopicOrPartition {
+				continue
+			}
+			if topic.ErrorCode != sarama.ErrNoError {
+				return fmt.Errorf("describe %s: %w", topic.Name, topic.ErrorCode)
+			}
+			if answer[topic.Name], err = parseSettings(topic.Configs); err != nil {
+				return fmt.Errorf("read settings of %s: %w", topic.Name, err)
+			}
+		}
+		return err
+	})
+	return answer, err
+}
+
+func parseSettings(configs []sarama.ConfigEntry) (s TopicSettings, err error) {
+	values := map[string]string{}
+	for _, setting := range configs {
+		values[setting.Name] = setting.Value
+	}
+	ms, err := strconv.ParseInt(values[retentionSetting], 10, 64)
+	if err != nil {
+		return s, fmt.Errorf("parse %s: %w", retentionSetting, err)
+	}
+	s.Retention = time.Duration(ms) * time.Millisecond
+	if ms < 0 || ms > math.MaxInt64/int64(time.Millisecond) || values[cleanupSetting] == "compact" {
+		s.Retention = -1
+	}
+	if s.MaxBytes, err = strconv.Atoi(values[maxBytesSetting]); err != nil {
+		return s, fmt.Errorf("parse %s: %w", maxBytesSetting, err)
+	}
+	return s, nil
+}

@@ -1,0 +1,162 @@
+package kafka_test
+
+import (
+	"context"
+	"maps"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/testkit"
+)
+
+func TestEnsureTopicsIsIdempotent(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	cfg := kafka.Config{Brokers: brokers}
+	name := kafkatest.Group(t)
+	topics := []kafka.Topic{
+		{Name: name + ".a", Partitions: 3, Retention: 36 * time.Hour},
+		{Name: name + ".b", Partitions: 1, Retention: -1},
+		{Name: name + ".c", Partitions: 2},
+	}
+	var callers sync.WaitGroup
+	errs := make([]error, 4)
+	for i := range errs {
+		callers.Go(func() { errs[i] = kafka.EnsureTopics(t.Context(), cfg, topics...) })
+	}
+	callers.Wait()
+	for _, err := range errs {
+		require.NoError(t, err)
+	}
+	kept, err := kafka.ReadTopicSettings(t.Context(), cfg, name+".a", name+".b", name+".c", name+".missing")
+	require.NoError(t, err)
+	require.Equal(t, map[string]time.Duration{name + ".a": 36 * time.Hour, name + ".b": -1, name + ".c": 168 * time.Hour},
+		retention(kept), "the last one is the broker's default")
+	require.Greater(t, kept[name+".a"].MaxBytes, 1_000_000, "the broker's default")
+	counts, err := kafka.PartitionCounts(t.Context(), cfg, name+".a", name+".b", name+".missing")
+	require.NoError(t, err)
+	require.Equal(t, map[string]int32{name + ".a": 3, name + ".b": 1}, counts)
+	require.NoError(t, publish(t, cfg, name+".c"), "ready at once")
+}
+
+func retention(of map[string]kafka.TopicSettings) map[string]time.Duration {
+	kept := make(map[string]time.Duration, len(of))
+	for name, settings := range of {
+		kept[name] = settings.Retention
+	}
+	return kept
+}
+
+func TestWhatIsOnlyCompactedIsKeptForEver(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	want := map[string]time.Duration{}
+	for policy, kept := range map[string]time.Duration{"compact": -1, "compact,delete": time.Minute} {
+		name, ms := kafkatest.Group(t), "60000"
+		want[name] = kept
+		require.NoError(t, kafkatest.Admin(t, brokers).CreateTopic(name, &sarama.TopicDetail{
+			NumPartitions: 1, ReplicationFactor: 1,
+			ConfigEntries: map[string]*string{"retention.ms": &ms, "cleanup.policy": &policy},
+		}, false))
+	}
+	names := slices.Collect(maps.Keys(want))
+	testkit.Until(t, func() bool { // a broker hears of a new topic after the controller has answered
+		counts, err := kafka.PartitionCounts(t.Context(), kafka.Config{Brokers: brokers}, names...)
+		return err == nil && len(counts) == len(names)
+	})
+	kept, err := kafka.ReadTopicSettings(t.Context(), kafka.Config{Brokers: brokers}, names...)
+	require.NoError(t, err)
+	require.Equal(t, want, retention(kept))
+}
+
+func TestQuestionsAboutTopicsEndWithTheirContext(t *testing.T) {
+	t.Parallel()
+	mute, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0") // it takes connections and never answers
+	require.NoError(t, err)
+	defer func() { require.NoError(t, mute.Close()) }()
+	cfg := kafka.Config{Brokers: []string{mute.Addr().String()}}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err = kafka.ReadTopicSettings(ctx, cfg, "t")
+	require.Error(t, err)
+	<-ctx.Done() // its time has passed, but it may not have said so yet
+	_, err = kafka.PartitionCounts(ctx, cfg, "t")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+func TestExistingTopicsStayAsTheyAre(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	cfg := kafka.Config{Brokers: brokers}
+	name, other := kafkatest.Group(t), kafkatest.Group(t)
+	require.NoError(t, kafka.EnsureTopics(t.Context(), cfg, kafka.Topic{Name: name, Partitions: 3}))
+
+	err := kafka.EnsureTopics(t.Context(), cfg, kafka.Topic{Name: name, Partitions: 6},
+		kafka.Topic{Name: "in valid", Partitions: 1}, kafka.Topic{Name: other, Partitions: 1})
+	require.ErrorIs(t, err, kafka.ErrInvalidTopic)
+	require.NotContains(t, err.Error(), name)
+	counts, err := kafka.PartitionCounts(t.Context(), cfg, name)
+	require.NoError(t, err)
+	require.Equal(t, map[string]int32{name: 3}, counts)
+	require.NoError(t, publish(t, cfg, other), "the others are created")
+}
+
+func TestPing(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	require.NoError(t, kafka.Ping(t.Context(), kafka.Config{Brokers: brokers}))
+
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	require.Error(t, kafka.Ping(ctx, kafka.Config{Brokers: []string{"127.0.0.1:1"}}))
+	cancel()
+	require.ErrorIs(t, kafka.Ping(ctx, kafka.Config{Brokers: brokers}), context.Canceled)
+	require.Error(t, kafka.Ping(t.Context(), kafka.Config{}))
+	require.Error(t, kafka.EnsureTopics(t.Context(), kafka.Config{Brokers: []string{"127.0.0.1:1"}}))
+}
+
+// A broker that is stopped rather than dead takes connections and answers nothing. What is asked of it ends in time all
+// the same, however many answers the question takes.
+func TestAQuestionToASilentBrokerEndsInTime(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, listener.Close()) })
+	cfg := kafka.Config{Brokers: []string{listener.Addr().String()}}
+	for name, ask := range map[string]func(ctx context.Context) error{
+		"ping":  func(ctx context.Context) error { return kafka.Ping(ctx, cfg) },
+		"count": func(ctx context.Context) error { _, err := kafka.PartitionCounts(ctx, cfg, "t"); return err },
+		"log": func(ctx context.Context) error {
+			return kafka.ReadLog(ctx, cfg, "t", 0, func(*message.Message) error { return nil })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const limit = 500 * time.Millisecond
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			began := time.Now()
+			require.Error(t, ask(ctx))
+			require.Error(t, ctx.Err(), "and it is known why")
+			require.Less(t, time.Since(began), 10*limit, "not after the client's own patience")
+		})
+	}
+}
+
+// publish sends one record to the topic.
+func publish(t testing.TB, cfg kafka.Config, topic string) error {
+	t.Helper()
+	_, _, err := rawProducer(t, cfg.Brokers, nil).SendMessage(&sarama.ProducerMessage{
+		Topic: topic, Value: sarama.StringEncoder("a"),
+	})
+	return err
+}

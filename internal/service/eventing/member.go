@@ -1,0 +1,78 @@
+package eventing
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"example.com/twinbox/internal/kafka"
+)
+
+// member is this process in the consumer's group: what it reads goes to the inbox, many records at a time.
+type member struct {
+	consumer *consumer
+	config   kafka.ConsumerConfig
+	records  atomic.Pointer[kafka.Consumer]
+}
+
+func newMember(c *consumer) (*member, error) {
+	cfg := c.node.setup.Config
+	m := &member{consumer: c, config: kafka.ConsumerConfig{
+		GroupConfig: kafka.GroupConfig{
+			Config:            c.node.setup.client,
+			Group:             c.group,
+			SessionTimeout:    cfg.Kafka.SessionTimeout,
+			HeartbeatInterval: min(heartbeat, cfg.Kafka.SessionTimeout/3),
+			RebalanceTimeout:  cfg.rebalanceTimeout(),
+			DrainTimeout:      cfg.Inbox.HandlerTimeout, // so a delivery under way ends by itself when a partition moves
+		},
+		Batch:  cfg.Inbox.Batch,
+		Lost:   c.lost,
+		Failed: c.node.dependencies.broker.Report,
+	}}
+	return m, m.open("")
+}
+
+// open makes the member, under a name or without one.
+func (m *member) open(instanceID string) error {
+	cfg, handle := m.config, m.consumer.inbox.BatchMiddleware(m.consumer.handle)
+	cfg.InstanceID = instanceID
+	records, err := kafka.NewConsumer(cfg, func(ctx context.Context, msgs []*message.Message) (int, error) {
+		if err := m.consumer.awaitResume(ctx); err != nil {
+			return 0, err
+		}
+		return handle(ctx, msgs)
+	}, m.consumer.node.Log)
+	if err == nil {
+		m.records.Store(records)
+	}
+	return err
+}
+
+// Run consumes under the process's name for as long as no other process takes it. Then it goes on without one: if it
+// ended, or took the name back, the two would throw each other out for ever.
+func (m *member) Run(ctx context.Context) error {
+	node := m.consumer.node
+	instanceID := node.setup.Config.Kafka.instanceID(node.bound)
+	if err := m.open(instanceID); err != nil {
+		return err
+	}
+	err := m.records.Load().Run(ctx, m.consumer.Topic)
+	if !errors.Is(err, kafka.ErrFenced) {
+		return err
+	}
+	node.Log.ErrorContext(ctx, "another process has the same KAFKA_INSTANCE_ID, going on without one",
+		"consumer", m.consumer.Name, "instance_id", instanceID)
+	if err := m.open(""); err != nil {
+		return err
+	}
+	return m.records.Load().Run(ctx, m.consumer.Topic)
+}
+
+// Standings are those of the membership that there is now.
+func (m *member) Standings() []kafka.Standing { return m.records.Load().Standings() }
+
+// Healthy is the readiness of the membership that there is now.
+func (m *member) Healthy(ctx context.Context) error { return m.records.Load().Healthy(ctx) }

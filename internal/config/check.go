@@ -42,7 +42,11 @@ func typeOf(value reflect.Value) string {
 
 // check says what is wrong with the text; what is not, env converts. Of a list each bad entry is a problem.
 func (f *field) check(text string) []Problem {
-	code, why := checkShape(text)
+	shape := text
+	if f.format == formatPEM {
+		shape = strings.Join(strings.Fields(text), " ") // the one kind of value that has lines
+	}
+	code, why := checkShape(shape)
 	switch {
 	case code != "" && (f.Type != "list" || code == CodeEmpty || code == CodeQuoted):
 		return f.problem(code, "%s", why)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/pem"
 	"fmt"
 	"net"
 	"net/mail"
@@ -23,6 +24,8 @@ const (
 	FormatAddress Format = "address"
 	FormatListen  Format = "listen"
 	FormatURL     Format = "url"
+
+	formatPEM Format = "pem"
 )
 
 // formats are all there are. What is wrong with a text is said without repeating it.
@@ -40,6 +43,13 @@ var formats = map[Format]struct {
 	"host": {"invalid_host", checkHost},
 	// http or https, with a host, without user, query and fragment; ASCII
 	FormatURL: {"invalid_url", checkURL},
+	// certificates or a key, in lines
+	formatPEM: {"invalid_pem", func(text string) string {
+		if block, _ := pem.Decode([]byte(text)); block == nil {
+			return "no block of PEM"
+		}
+		return ""
+	}},
 	// one mailbox, with or without a name: "Twinbox <no-reply@example.org>"
 	"mail": {"invalid_mail_address", checkMail},
 	// what an HTTP header holds

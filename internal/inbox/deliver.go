@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,9 +24,9 @@ import (
 //
 // It does its own retrying, because an attempt is a transaction: install no Retry or PoisonQueue around it. Middlewares
 // between it and the handler run in the transaction, with each attempt. Plain handlers and processors of Watermill's
-// cqrs reach it by [TxFromContext]. Under a Router on watermill-kafka a record's origin is what those two say, in
-// programs that import package kafka; the consumer group is [Config.Group]. Messages that next returns for publishing
-// are refused: they would leave after the commit and be lost by a crash in between; the outbox is for them.
+// cqrs reach it by [TxFromContext]. Under a Router on watermill-kafka, with any marshaler, an event's id is ce_id and its
+// key ce_subject; where its record lies the middleware kafka.Origin tells. Messages that next returns for publishing are
+// refused: they would leave after the commit and be lost by a crash in between; the outbox is for them.
 func (in *Inbox) Middleware(next message.HandlerFunc) message.HandlerFunc {
 	handle := in.BatchMiddleware(next)
 	return func(msg *message.Message) ([]*message.Message, error) {
@@ -114,20 +115,14 @@ func (d *deliverer) read(msgs []*message.Message, next message.HandlerFunc) (ite
 // readItem finds out what event it is, whether there is a handler for it, and where the record lies that the message
 // was made of; known is false for a message that no broker delivered. It does not look into the payload.
 //
-// Of a subscriber that knows nothing of [cloudevent.WithOrigin] the origin is what its own package and Watermill's
-// Router say: the group is [Config.Group] then, and a dead letter's headers are the message's: of a name that came
-// twice the last one, in the order of the names. The record's key is put into the message, whose unmarshaler may have
-// left it out.
+// The origin is what the subscriber says, or for a Router a middleware such as kafka.Origin; where it names no group that
+// is [Config.Group]. Without headers in it a dead letter's are the message's: of a name that came twice the last one, in
+// the order of the names.
 func (d *deliverer) readItem(it *item, msg *message.Message, next message.HandlerFunc) (known bool) {
 	it.ctx, it.msg, it.next, it.outcome = msg.Context(), msg, next, Applied
-	if it.origin, known = cloudevent.OriginFrom(it.ctx); !known {
-		if it.origin, known = cloudevent.ForeignOrigin(it.ctx); known {
-			it.origin.Group = d.cfg.Group
-			delete(msg.Metadata, cloudevent.KeyMetadata)
-			if len(it.origin.Key) > 0 {
-				msg.Metadata[cloudevent.KeyMetadata] = string(it.origin.Key)
-			}
-		}
+	it.origin, known = cloudevent.OriginFrom(it.ctx)
+	if known {
+		it.origin.Group = cmp.Or(it.origin.Group, d.cfg.Group)
 	}
 	it.origin.LastOffset = max(it.origin.Offset, it.origin.LastOffset)
 	it.event, it.invalid = cloudevent.FromMessage(msg)

@@ -16,13 +16,16 @@ import (
 
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
-	_ "example.com/twinbox/internal/kafka" // it reads what watermill-kafka says of a record
+	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/kafkatest"
 )
 
-// routed runs messages of a topic through a Router on watermill-kafka, with nothing of this project but the middleware
-// and what reads the origin.
-func routed(t *testing.T, brokers []string, topic string, in *inbox.Inbox, handler message.NoPublishHandlerFunc) {
+// routed runs messages of a topic through a Router on watermill-kafka, with nothing of this project but the inbox and the
+// middlewares given.
+func routed(
+	t *testing.T, brokers []string, topic string, in *inbox.Inbox, handler message.NoPublishHandlerFunc,
+	with ...message.HandlerMiddleware,
+) {
 	t.Helper()
 	cfg := wkafka.DefaultSaramaSubscriberConfig()
 	cfg.Consumer.Offsets.Initial = sarama.OffsetOldest
@@ -31,7 +34,7 @@ func routed(t *testing.T, brokers []string, topic string, in *inbox.Inbox, handl
 	}, nil)
 	require.NoError(t, err)
 	router := message.NewDefaultRouter(watermill.NopLogger{})
-	router.AddConsumerHandler("test", topic, subscriber, handler).AddMiddleware(in.Middleware)
+	router.AddConsumerHandler("test", topic, subscriber, handler).AddMiddleware(append(with, in.Middleware)...)
 	ended := make(chan error, 1)
 	go func() { ended <- router.Run(context.WithoutCancel(t.Context())) }()
 	t.Cleanup(func() {
@@ -85,7 +88,7 @@ func TestAPlainHandlerOnWatermillKafka(t *testing.T) {
 			return inbox.Permanent(errors.New("will never do"))
 		}
 		return nil
-	})
+	}, kafka.Origin)
 	require.Equal(t, []inbox.Outcome{inbox.Applied, inbox.Dead}, []inbox.Outcome{<-outcomes, <-outcomes})
 	require.Equal(t, 1, b.Effects(t, good.ID))
 	require.Zero(t, b.Effects(t, bad.ID), "rolled back")
@@ -105,6 +108,33 @@ func TestAPlainHandlerOnWatermillKafka(t *testing.T) {
 	require.NotContains(t, string(headers), "record_key")
 }
 
+// A stock Router and a stock Subscriber with its own marshaler, and the inbox as the only middleware: the topics of this
+// project are handled, each event once.
+func TestAStockRouterHandlesOurTopics(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 3)
+	publisher, err := kafka.NewPublisher(kafka.Config{Brokers: brokers}, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, publisher.Close()) })
+	const events = 100
+	for range events {
+		require.NoError(t, publisher.Publish(topic, newEvent().Message()))
+	}
+	outcomes := make(chan inbox.Outcome, events)
+	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes <- o }
+	routed(t, brokers, topic, b.Inbox(t), func(msg *message.Message) error {
+		tx, _ := inbox.TxFromContext(msg.Context())
+		_, err := tx.Exec(msg.Context(), `insert into ledger (event_id) values ($1)`, msg.UUID)
+		return err
+	})
+	for range events {
+		require.Equal(t, inbox.Applied, <-outcomes)
+	}
+	require.Equal(t, events, b.Count(t, `select count(distinct event_id) from ledger`))
+}
+
 // What ended the last owner of a partition is counted before it runs, on watermill-kafka too.
 func TestSuspectsOnWatermillKafka(t *testing.T) {
 	t.Parallel()
@@ -118,6 +148,6 @@ func TestSuspectsOnWatermillKafka(t *testing.T) {
 	routed(t, brokers, topic, b.Inbox(t), func(msg *message.Message) error {
 		counted <- b.Count(t, `select attempts from inbox_attempt where topic = $1 and record_offset = 0`, topic)
 		return nil
-	})
+	}, kafka.Origin)
 	require.Equal(t, 1, <-counted)
 }

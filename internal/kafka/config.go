@@ -32,8 +32,10 @@ type Config struct {
 	MaxMessageBytes int
 	// TLS, when set, encrypts every connection.
 	TLS *tls.Config
-	// User and Password, when set, authenticate by SASL PLAIN, which belongs inside TLS.
+	// User and Password, when set, log in by SASL. PLAIN sends the password, so it belongs inside TLS.
 	User, Password string
+	// Mechanism is how: [Plain], [ScramSHA256] or [ScramSHA512]. Default [Plain].
+	Mechanism string
 }
 
 const retryBackoff = 50 * time.Millisecond
@@ -45,6 +47,7 @@ func (c Config) WithDefaults() Config {
 	c.RetryFor = cmp.Or(c.RetryFor, c.PublishTimeout/2)
 	c.RequestTimeout = cmp.Or(c.RequestTimeout, min(4*time.Second, c.PublishTimeout))
 	c.MaxMessageBytes = cmp.Or(c.MaxMessageBytes, 1_000_000)
+	c.Mechanism = cmp.Or(c.Mechanism, Plain)
 	return c
 }
 
@@ -61,6 +64,7 @@ func (c Config) Validate() error {
 		need(c.MaxMessageBytes >= 1024 && c.MaxMessageBytes <= MaxRequestBytes,
 			"max message bytes: %d is not within 1024 and %d", c.MaxMessageBytes, MaxRequestBytes),
 		need((c.User == "") == (c.Password == ""), "user and password: one is given without the other"),
+		need(mechanisms[c.Mechanism].name != "", "mechanism: %q is none of plain, scram-sha-256, scram-sha-512", c.Mechanism),
 	}
 	for i, addr := range c.Brokers {
 		host, port, err := net.SplitHostPort(addr)
@@ -107,12 +111,7 @@ func (c Config) Client() *sarama.Config {
 	cfg.Net.ReadTimeout = c.RequestTimeout
 	cfg.Net.WriteTimeout = c.RequestTimeout
 	cfg.Admin.Timeout = c.RequestTimeout
-	cfg.Net.TLS.Enable, cfg.Net.TLS.Config = c.TLS != nil, c.TLS
-	if c.User != "" {
-		cfg.Net.SASL.Enable = true
-		cfg.Net.SASL.Mechanism = sarama.SASLTypePlaintext
-		cfg.Net.SASL.User, cfg.Net.SASL.Password = c.User, c.Password
-	}
+	c.secure(cfg)
 	return cfg
 }
 

@@ -2,6 +2,7 @@
 // asks a cluster what it holds.
 //
 //	config.go     the settings, each with the harm of a wrong value
+//	security.go   encryption and login
 //	marshaler.go  a message and its record: CloudEvents 1.0, binary mode
 //	publisher.go  watermill-kafka's Publisher, called for many keys at a time
 //	consumer.go   watermill-kafka's Subscriber as a member of a group

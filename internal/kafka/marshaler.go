@@ -72,17 +72,25 @@ func decode(ctx context.Context, group string, r *sarama.ConsumerMessage) *messa
 	return msg
 }
 
-func init() { cloudevent.ForeignOrigin = watermillOrigin }
-
-// watermillOrigin is what watermill-kafka's subscriber says of a record, and the topic as Watermill's Router does.
-func watermillOrigin(ctx context.Context) (o cloudevent.Origin, ok bool) {
-	o.Partition, ok = wkafka.MessagePartitionFromCtx(ctx)
-	o.Topic = message.SubscribeTopicFromCtx(ctx)
-	if !ok || o.Topic == "" {
-		return cloudevent.Origin{}, false
+// Origin is a middleware for handlers of a Router on watermill-kafka's own Subscriber: it tells the inbox, which stands
+// behind it, where a record lies, and the record's key. With it a record that ends its process is found and given up,
+// and a dead letter says where it came from.
+func Origin(next message.HandlerFunc) message.HandlerFunc {
+	return func(msg *message.Message) ([]*message.Message, error) {
+		ctx := msg.Context()
+		partition, known := wkafka.MessagePartitionFromCtx(ctx)
+		if !known {
+			return next(msg)
+		}
+		o := cloudevent.Origin{Topic: message.SubscribeTopicFromCtx(ctx), Partition: partition}
+		o.Offset, _ = wkafka.MessagePartitionOffsetFromCtx(ctx)
+		o.Time, _ = wkafka.MessageTimestampFromCtx(ctx)
+		o.Key, _ = wkafka.MessageKeyFromCtx(ctx)
+		msg.SetContext(cloudevent.WithOrigin(ctx, o))
+		delete(msg.Metadata, cloudevent.KeyMetadata)
+		if len(o.Key) > 0 {
+			msg.Metadata[cloudevent.KeyMetadata] = string(o.Key)
+		}
+		return next(msg)
 	}
-	o.Offset, _ = wkafka.MessagePartitionOffsetFromCtx(ctx)
-	o.Time, _ = wkafka.MessageTimestampFromCtx(ctx)
-	o.Key, _ = wkafka.MessageKeyFromCtx(ctx)
-	return o, true
 }

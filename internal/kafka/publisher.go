@@ -160,7 +160,7 @@ func (p *Publisher) connect() (*connection, error) {
 
 func dial(cfg Config) (*connection, error) {
 	settings, repeats := cfg.Producer(), new(atomic.Int64)
-	if err := askForProducerID(cfg.Brokers, settings); err != nil {
+	if err := askForProducerID(cfg, settings); err != nil {
 		return nil, err
 	}
 	pause := settings.Producer.Retry.BackoffFunc
@@ -177,23 +177,28 @@ func dial(cfg Config) (*connection, error) {
 	return &connection{Publisher: publisher, made: time.Now(), repeats: repeats}, nil
 }
 
-// askForProducerID asks for what each producer needs first. A producer that does not get it is not made, and sarama
-// leaves its client open.
-func askForProducerID(brokers []string, settings *sarama.Config) (err error) {
-	client, err := sarama.NewClient(brokers, settings)
+// askForProducerID asks for what each producer needs first, for as long as the broker is only starting. A producer that
+// does not get it is not made, and sarama leaves its client open.
+func askForProducerID(cfg Config, settings *sarama.Config) (err error) {
+	client, err := sarama.NewClient(cfg.Brokers, settings)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	broker := client.LeastLoadedBroker()
-	if broker == nil {
-		return sarama.ErrOutOfBrokers
+	pauses := failure.Backoff{Min: retryBackoff, Max: time.Second}
+	for began := time.Now(); ; time.Sleep(pauses.Next()) { //nolint:forbidigo // the call that waits for it has its own end
+		broker := client.LeastLoadedBroker()
+		if broker == nil {
+			return sarama.ErrOutOfBrokers
+		}
+		answer, err := broker.InitProducerID(&sarama.InitProducerIDRequest{Version: 1, TransactionTimeout: time.Minute})
+		if err == nil && answer.Err != sarama.ErrNoError {
+			err = answer.Err
+		}
+		if !errors.Is(err, sarama.ErrOffsetsLoadInProgress) || time.Since(began) > cfg.PublishTimeout {
+			return err
+		}
 	}
-	answer, err := broker.InitProducerID(&sarama.InitProducerIDRequest{Version: 1, TransactionTimeout: time.Minute})
-	if err == nil && answer.Err != sarama.ErrNoError {
-		err = answer.Err
-	}
-	return err
 }
 
 func (p *Publisher) release(conn *connection) {

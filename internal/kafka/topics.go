@@ -16,7 +16,8 @@ import (
 
 // EnsureTopics creates the topics that do not exist and waits until each partition has a leader. Existing topics are
 // left as they are, retention and number of partitions included: adding partitions would move keys past their earlier
-// events. Every topic is tried, and all errors are reported. Calling it from several processes at once is fine.
+// events. In all of them the broker writes the time of a record: by a producer's clock that is wrong, retention would
+// delete it at once, or the broker would refuse it. Every topic is tried, and all errors are reported. Calling it from several processes at once is fine.
 func EnsureTopics(ctx context.Context, cfg Config, topics ...Topic) error {
 	return ask(ctx, cfg, "ensure topics", func(c cluster) error {
 		var problems []error
@@ -34,7 +35,7 @@ func (c cluster) ensure(topic Topic) error {
 	detail := &sarama.TopicDetail{
 		NumPartitions:     topic.Partitions,
 		ReplicationFactor: max(topic.ReplicationFactor, 1),
-		ConfigEntries:     map[string]*string{},
+		ConfigEntries:     map[string]*string{timestampSetting: new(logAppendTime)},
 	}
 	if topic.Retention != 0 {
 		ms := "-1"
@@ -44,10 +45,28 @@ func (c cluster) ensure(topic Topic) error {
 		detail.ConfigEntries[retentionSetting] = &ms
 	}
 	err := c.admin.CreateTopic(topic.Name, detail, false)
-	if err != nil && !errors.Is(err, sarama.ErrTopicAlreadyExists) {
+	if errors.Is(err, sarama.ErrTopicAlreadyExists) {
+		err = c.stampByBroker(topic.Name)
+	}
+	if err != nil {
 		return fmt.Errorf("create %s: %w", topic.Name, err)
 	}
 	return c.awaitLeaders(topic)
+}
+
+// stampByBroker makes the broker write the time of a topic's records, where producers do.
+func (c cluster) stampByBroker(topic string) error {
+	settings, err := c.settings(topic)
+	if err != nil || !settings[topic].CreateTime {
+		return err
+	}
+	err = c.admin.IncrementalAlterConfig(sarama.TopicResource, topic, map[string]sarama.IncrementalAlterConfigsEntry{
+		timestampSetting: {Operation: sarama.IncrementalAlterConfigsOperationSet, Value: new(logAppendTime)},
+	}, false)
+	if err != nil {
+		return fmt.Errorf("set %s: %w", timestampSetting, err)
+	}
+	return nil
 }
 
 // awaitLeaders polls, since nothing tells when a new topic's metadata has reached every broker.
@@ -93,6 +112,8 @@ type TopicSettings struct {
 	// Retention is how long the broker keeps the records; negative: for ever, as in a topic that is only compacted. A
 	// record may outlive it: the broker drops whole segments, and never the active one.
 	Retention time.Duration
+	// CreateTime says that producers write the time of a record, and not the broker; see [EnsureTopics].
+	CreateTime bool
 	// MaxBytes is the largest batch, and so the largest record with its frame, that the topic takes.
 	MaxBytes int
 }
@@ -101,37 +122,46 @@ const (
 	retentionSetting = "retention.ms"
 	cleanupSetting   = "cleanup.policy"
 	maxBytesSetting  = "max.message.bytes"
+	timestampSetting = "message.timestamp.type"
+	logAppendTime    = "LogAppendTime"
 )
 
 // ReadTopicSettings asks how the topics are configured. A topic that does not exist is missing in the answer. It
 // returns by the deadline of ctx, or after a few request timeouts.
-func ReadTopicSettings(ctx context.Context, cfg Config, topics ...string) (map[string]TopicSettings, error) {
-	answer := make(map[string]TopicSettings, len(topics))
+func ReadTopicSettings(
+	ctx context.Context, cfg Config, topics ...string,
+) (found map[string]TopicSettings, err error) {
 	if len(topics) == 0 {
-		return answer, nil
+		return map[string]TopicSettings{}, nil
 	}
-	err := ask(ctx, cfg, "ask for settings of topics", func(c cluster) error {
-		wanted := make([]*sarama.ConfigResource, len(topics))
-		for i, topic := range topics {
-			wanted[i] = &sarama.ConfigResource{
-				Type: sarama.TopicResource, Name: topic,
-				ConfigNames: []string{retentionSetting, cleanupSetting, maxBytesSetting},
-			}
-		}
-		found, err := c.admin.DescribeConfigs(wanted, sarama.DescribeConfigsOptions{})
-		for _, topic := range found {
-			if topic.ErrorCode == sarama.ErrUnknownTopicOrPartition {
-				continue
-			}
-			if topic.ErrorCode != sarama.ErrNoError {
-				return fmt.Errorf("describe %s: %w", topic.Name, topic.ErrorCode)
-			}
-			if answer[topic.Name], err = parseSettings(topic.Configs); err != nil {
-				return fmt.Errorf("read settings of %s: %w", topic.Name, err)
-			}
-		}
+	err = ask(ctx, cfg, "ask for settings of topics", func(c cluster) error {
+		found, err = c.settings(topics...)
 		return err
 	})
+	return found, err
+}
+
+func (c cluster) settings(topics ...string) (map[string]TopicSettings, error) {
+	wanted := make([]*sarama.ConfigResource, len(topics))
+	for i, topic := range topics {
+		wanted[i] = &sarama.ConfigResource{
+			Type: sarama.TopicResource, Name: topic,
+			ConfigNames: []string{retentionSetting, cleanupSetting, maxBytesSetting, timestampSetting},
+		}
+	}
+	answer := make(map[string]TopicSettings, len(topics))
+	found, err := c.admin.DescribeConfigs(wanted, sarama.DescribeConfigsOptions{})
+	for _, topic := range found {
+		if topic.ErrorCode == sarama.ErrUnknownTopicOrPartition {
+			continue
+		}
+		if topic.ErrorCode != sarama.ErrNoError {
+			return nil, fmt.Errorf("describe %s: %w", topic.Name, topic.ErrorCode)
+		}
+		if answer[topic.Name], err = parseSettings(topic.Configs); err != nil {
+			return nil, fmt.Errorf("read settings of %s: %w", topic.Name, err)
+		}
+	}
 	return answer, err
 }
 
@@ -148,6 +178,7 @@ func parseSettings(configs []sarama.ConfigEntry) (s TopicSettings, err error) {
 	if ms < 0 || ms > math.MaxInt64/int64(time.Millisecond) || values[cleanupSetting] == "compact" {
 		s.Retention = -1
 	}
+	s.CreateTime = values[timestampSetting] != logAppendTime
 	if s.MaxBytes, err = strconv.Atoi(values[maxBytesSetting]); err != nil {
 		return s, fmt.Errorf("parse %s: %w", maxBytesSetting, err)
 	}

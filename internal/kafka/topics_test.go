@@ -110,6 +110,36 @@ func TestExistingTopicsStayAsTheyAre(t *testing.T) {
 	require.NoError(t, publish(t, cfg, other), "the others are created")
 }
 
+// A topic that exists is given the broker's clock: a producer's may be days behind, and then retention deletes what it
+// has just written.
+func TestTheBrokerWritesTheTimesOfRecords(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	cfg, made, old := kafka.Config{Brokers: brokers}, kafkatest.Group(t), kafkatest.Topic(t, brokers, 1)
+	settings, err := kafka.ReadTopicSettings(t.Context(), cfg, old)
+	require.NoError(t, err)
+	require.True(t, settings[old].CreateTime)
+	topics := []kafka.Topic{{Name: made, Partitions: 1}, {Name: old, Partitions: 1}}
+	for range 2 {
+		require.NoError(t, kafka.EnsureTopics(t.Context(), cfg, topics...))
+	}
+	testkit.Until(t, func() bool {
+		settings, err = kafka.ReadTopicSettings(t.Context(), cfg, made, old)
+		return err == nil && !settings[made].CreateTime && !settings[old].CreateTime
+	})
+	if !kafkatest.IsReal() {
+		return // the broker in process keeps the setting, and does not follow it
+	}
+	began := time.Now().Add(-time.Second)
+	for _, topic := range []string{made, old} {
+		_, _, err := rawProducer(t, brokers, nil).SendMessage(&sarama.ProducerMessage{
+			Topic: topic, Value: sarama.StringEncoder("x"), Timestamp: time.Now().Add(-8 * 24 * time.Hour),
+		})
+		require.NoError(t, err)
+		require.WithinRange(t, kafkatest.ReadAll(t, brokers, topic, 1)[0].Timestamp, began, time.Now().Add(time.Second))
+	}
+}
+
 func TestPing(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

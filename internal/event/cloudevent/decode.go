@@ -1,6 +1,7 @@
 package cloudevent
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -50,13 +51,14 @@ var (
 )
 
 // FromMessage reads the envelope back from a Watermill message. The payload is not looked at, apart from being there:
-// whether it fits its schema is the contract's business.
+// whether it fits its schema is the contract's business. A message without [Origin], whose subscriber has a marshaler of
+// its own, has its id in [HeaderID] and its key in [HeaderSubject].
 //
 // The error is always a [*DecodeError]. The event is returned even then, filled as far as it could be read, so that
 // a dead letter can say what it knows.
 func FromMessage(m *message.Message) (Event, error) {
 	e := Event{
-		ID:         m.UUID,
+		ID:         cmp.Or(m.Metadata[HeaderID], m.UUID),
 		Source:     m.Metadata[HeaderSource],
 		Type:       m.Metadata[HeaderType],
 		Key:        m.Metadata[HeaderSubject],
@@ -99,7 +101,11 @@ func (e *Event) check(m *message.Message, textErr *DecodeError) error {
 	if err := ValidID(e.ID); err != nil {
 		return err
 	}
-	key, spec := m.Metadata[KeyMetadata], m.Metadata[HeaderSpecVersion]
+	key, hasKey := m.Metadata[KeyMetadata]
+	if _, isRecord := OriginFrom(m.Context()); !hasKey && !isRecord {
+		key = e.Key // of a subscriber that hands over no keys
+	}
+	spec := m.Metadata[HeaderSpecVersion]
 	switch {
 	case strings.HasPrefix(m.Metadata[HeaderContentType], "application/cloudevents"):
 		return &DecodeError{CodeStructuredMode, "only the binary content mode is supported"}

@@ -64,11 +64,6 @@ func (c *OriginContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// ForeignOrigin finds the origin, without a group and headers, of a message whose subscriber knows nothing of
-// [WithOrigin]. The init function of the package that knows such a subscriber sets it, so that programs without that
-// subscriber do not link it.
-var ForeignOrigin = func(context.Context) (o Origin, ok bool) { return Origin{}, false }
-
 type logEndKey struct{}
 
 // WithLogEnd returns a context that carries where the log of a partition ended when a subscriber began to read it.

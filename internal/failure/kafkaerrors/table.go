@@ -68,16 +68,16 @@ var rows = map[string]failure.Class{
 	// the fetch session is gone; the next one is not:
 	// 70 71 fetch session
 	"kafka_70 kafka_71": failure.Transient,
-	// a checksum broke on the way:
-	// 2 corrupt on the way
-	"kafka_2": failure.Transient,
+	// a checksum broke on the way, or a clock is wrong, and the next attempt has a new time:
+	// 2 corrupt on the way, 32 timestamp
+	"kafka_2 kafka_32": failure.Transient,
 	// rights and logins are given by an operator; no event is at fault:
 	// 29 topic, 30 group, 31 cluster, 53 transactional id, 33 34 54 58 login, 61 to 66 tokens
 	"kafka_29 kafka_30 kafka_31 kafka_53 kafka_33 kafka_34 kafka_54 kafka_58 kafka_61 kafka_62 " +
 		"kafka_63 kafka_64 kafka_65 kafka_66": failure.Transient,
 	// the record is refused, today and tomorrow:
-	// 10 18 size, 32 timestamp, 43 76 format, 44 policy, 87 record
-	"kafka_10 kafka_18 kafka_32 kafka_43 kafka_44 kafka_76 kafka_87 kafka_fetch_too_large": failure.Permanent,
+	// 10 18 size, 43 76 format, 44 policy, 87 record
+	"kafka_10 kafka_18 kafka_43 kafka_44 kafka_76 kafka_87 kafka_fetch_too_large": failure.Permanent,
 	// the name or the size is against the protocol's rules:
 	// 17 topic's name, 12 28 offset metadata
 	"kafka_17 kafka_12 kafka_28": failure.Permanent,

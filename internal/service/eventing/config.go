@@ -3,7 +3,6 @@ package eventing
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -49,7 +48,11 @@ type KafkaConfig struct {
 	SessionTimeout    time.Duration `env:"SESSION_TIMEOUT" envDefault:"10s" min:"500ms" max:"5m" doc:"silence after which the group takes a consumer for dead"`
 	InstanceID        string        `env:"INSTANCE_ID" envDefault:"auto" doc:"name that this process keeps when it is restarted in its place: after a crash the next start takes its partitions at once instead of after KAFKA_SESSION_TIMEOUT; auto: the machine's name and the port of ADMIN_ADDR, which no other process has, as long as machines (pods, containers) have different names; none: no name. Of two processes with one name the later has it, the earlier says so in an error and goes on without"`
 	TLS               bool          `env:"TLS" envDefault:"false" doc:"encrypt connections to the broker"`
-	Username          string        `env:"USERNAME" doc:"SASL PLAIN user; empty: no login"`
+	CA                config.Secret `env:"CA" max:"65536" format:"pem" doc:"certificates in PEM of the authorities that the broker's certificate is checked against; empty: those of the system"`
+	Certificate       config.Secret `env:"CERTIFICATE" max:"65536" format:"pem" doc:"this service's own certificate in PEM, for a broker that asks for one; empty: none"`
+	Key               config.Secret `env:"KEY" max:"65536" format:"pem" doc:"its key in PEM"`
+	Mechanism         string        `env:"SASL_MECHANISM" envDefault:"plain" oneof:"plain scram-sha-256 scram-sha-512" doc:"how the service logs in; plain sends the password, so it belongs inside TLS"`
+	Username          string        `env:"USERNAME" doc:"SASL user; empty: no login"`
 	Password          config.Secret `env:"PASSWORD" doc:"its password"`
 	Partitions        int32         `env:"TOPIC_PARTITIONS" envDefault:"6" min:"1" max:"1000" doc:"of a topic that the topics command creates; one that is there stays as it is; more partitions for it: docs/operations.md"`
 	ReplicationFactor int32         `env:"TOPIC_REPLICATION_FACTOR" envDefault:"1" min:"1" max:"9" doc:"of a topic that the topics command creates; 3 in production"`
@@ -111,8 +114,23 @@ func (c Config) Rules() []config.Rule {
 			Text: "is set together with KAFKA_USERNAME or not at all",
 		},
 		{
-			Variable: "KAFKA_TLS", Holds: c.Kafka.Password == "" || c.Kafka.TLS,
-			Text: "must be true with KAFKA_PASSWORD: a password is sent over TLS only",
+			Variable: "KAFKA_KEY", Holds: (c.Kafka.Certificate == "") == (c.Kafka.Key == ""),
+			Text: "is set together with KAFKA_CERTIFICATE or not at all",
+		},
+		{
+			Variable: "KAFKA_TLS", Holds: c.Kafka.TLS || c.Kafka.CA == "" && c.Kafka.Certificate == "",
+			Text: "must be true where KAFKA_CA or KAFKA_CERTIFICATE is set",
+		},
+		{
+			Variable: "KAFKA_CA", Holds: isPEM(c.Kafka.CA, "", ""), Text: "must hold certificates in PEM",
+		},
+		{
+			Variable: "KAFKA_CERTIFICATE", Holds: isPEM("", c.Kafka.Certificate, c.Kafka.Key),
+			Text: "must be a certificate in PEM whose key is KAFKA_KEY",
+		},
+		{
+			Variable: "KAFKA_TLS", Holds: c.Kafka.TLS || c.Kafka.Password == "" || c.Kafka.Mechanism != kafka.Plain,
+			Text: "must be true with KAFKA_PASSWORD and plain: a password is sent over TLS only",
 		},
 	}
 	rules = append(rules, c.Tracing.Rules()...)
@@ -142,12 +160,17 @@ func (c Config) rebalanceTimeout() time.Duration { return max(5*time.Second, 3*c
 func (c Config) Client(service string) kafka.Config {
 	client := kafka.Config{
 		Brokers: c.Kafka.Brokers, ClientID: service, PublishTimeout: c.Kafka.PublishTimeout,
-		User: c.Kafka.Username, Password: string(c.Kafka.Password),
+		User: c.Kafka.Username, Password: c.Kafka.Password.Reveal(), Mechanism: c.Kafka.Mechanism,
 	}
-	if c.Kafka.TLS {
-		client.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.Kafka.TLS { // that it can be made is a rule of the settings
+		client.TLS, _ = kafka.TLS(c.Kafka.CA.Reveal(), c.Kafka.Certificate.Reveal(), c.Kafka.Key.Reveal())
 	}
 	return client
+}
+
+func isPEM(ca, certificate, key config.Secret) bool {
+	_, err := kafka.TLS(ca.Reveal(), certificate.Reveal(), key.Reveal())
+	return err == nil
 }
 
 // Topics is a topic of each name, as the topics command creates them.

@@ -3,6 +3,8 @@ package eventing_test
 import (
 	"crypto/tls"
 	"errors"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/test/testkit"
 )
 
 var least = []string{"DATABASE_URL=postgres://u:hunter2@127.0.0.1:1/d", "KAFKA_BROKERS=127.0.0.1:1,127.0.0.1:2"}
@@ -25,6 +28,9 @@ func TestTheDefaultsHoldTogether(t *testing.T) {
 
 func TestEachCrossCheckNamesItsVariable(t *testing.T) {
 	t.Parallel()
+	text, err := os.ReadFile(testkit.NewTLSServer(t).File(t))
+	require.NoError(t, err)
+	authority := strings.TrimSpace(string(text))
 	for name, row := range map[string]struct {
 		set  []string
 		want []string
@@ -39,6 +45,14 @@ func TestEachCrossCheckNamesItsVariable(t *testing.T) {
 		"a password in the clear": {
 			[]string{"KAFKA_USERNAME=u", "KAFKA_PASSWORD=hunter2"}, []string{"KAFKA_TLS"},
 		},
+		"a login that sends no password": {
+			[]string{"KAFKA_USERNAME=u", "KAFKA_PASSWORD=hunter2", "KAFKA_SASL_MECHANISM=scram-sha-512"}, nil,
+		},
+		"an authority and no encryption": {[]string{"KAFKA_CA=" + authority}, []string{"KAFKA_TLS"}},
+		"a certificate without its key": {
+			[]string{"KAFKA_TLS=true", "KAFKA_CERTIFICATE=" + authority}, []string{"KAFKA_KEY", "KAFKA_CERTIFICATE"},
+		},
+		"an authority":                {[]string{"KAFKA_TLS=true", "KAFKA_CA=" + authority}, nil},
 		"a name that no broker takes": {[]string{"KAFKA_INSTANCE_ID=a b"}, []string{"KAFKA_INSTANCE_ID"}},
 		"a name of dots":              {[]string{"KAFKA_INSTANCE_ID=.."}, []string{"KAFKA_INSTANCE_ID"}},
 		"a pod's name":                {[]string{"KAFKA_INSTANCE_ID=customer-0.customer"}, nil},
@@ -81,7 +95,7 @@ func TestClientAndTopicsFollowTheVariables(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, kafka.Config{
 		Brokers: []string{"127.0.0.1:1", "127.0.0.1:2"}, ClientID: "test", PublishTimeout: 3 * time.Second,
-		User: "u", Password: "hunter2", TLS: &tls.Config{MinVersion: tls.VersionTLS12},
+		User: "u", Password: "hunter2", Mechanism: "plain", TLS: &tls.Config{MinVersion: tls.VersionTLS12},
 	}, cfg.Client("test"))
 	require.Equal(t, []kafka.Topic{
 		{Name: "a", Partitions: 12, ReplicationFactor: 3, Retention: 24 * time.Hour},

@@ -76,7 +76,7 @@ func (n *Node) open(
 		return bound, err
 	}
 	group.Go("relay", func(ctx context.Context) error { // which does not wait for the answer: there may be no broker yet
-		return n.runWhileAsking(ctx, "sizes of topics", n.setup.checkSizes, n.relay.Run)
+		return n.runWhileAsking(ctx, "settings of topics", n.setup.checkTopics, n.relay.Run)
 	})
 	group.Go("writers", n.writers.await)
 	if err := n.await(ctx, "outbox", n.writers.check); err != nil {

@@ -37,19 +37,24 @@ func (s Setup) partitions(ctx context.Context, others ...string) (map[string]int
 	return kafka.PartitionCounts(ctx, s.client, slices.Compact(names)...)
 }
 
-// checkSizes returns an error if a topic that exists takes less than the largest event: one that the outbox accepts and
-// its topic refuses would park its key. A limit that is lowered later parks the keys that exceed it.
-func (s Setup) checkSizes(ctx context.Context) error {
+// checkTopics returns an error if a topic that exists takes less than the largest event: one that the outbox accepts and
+// its topic refuses would park its key. A limit that is lowered later parks the keys that exceed it. It logs which topics
+// have the times of their producers.
+func (s Setup) checkTopics(ctx context.Context) error {
 	names, largest := namesOf(s.Topics), s.Config.Outbox.MaxEventBytes
-	sizes, err := kafka.ReadTopicSettings(ctx, s.client, names...)
+	found, err := kafka.ReadTopicSettings(ctx, s.client, names...)
 	if err != nil {
 		return err
 	}
 	var refused outbox.CheckError
 	for _, name := range names {
-		size, exists := sizes[name]
-		refused.RefuseIf(exists && size.MaxBytes < largest, "max_event_bytes",
-			fmt.Sprintf("%s takes %d bytes, an event may have %d", name, size.MaxBytes, largest))
+		topic, exists := found[name]
+		refused.RefuseIf(exists && topic.MaxBytes < largest, "max_event_bytes",
+			fmt.Sprintf("%s takes %d bytes, an event may have %d", name, topic.MaxBytes, largest))
+		if topic.CreateTime {
+			s.Log.WarnContext(ctx, "a topic takes the times of records from their producers: run the command topics, else "+
+				"events of a producer whose clock is behind are deleted too soon", "topic", name)
+		}
 	}
 	return refused.Err()
 }
@@ -58,6 +63,10 @@ func (s Setup) checkSizes(ctx context.Context) error {
 // has another number of partitions or keeps its records for another time than the settings ask for stays as it is.
 func (c Config) EnsureTopics(ctx context.Context, out io.Writer, service string, topics []kafka.Topic) error {
 	client, names := c.Client(service), namesOf(topics)
+	before, err := kafka.ReadTopicSettings(ctx, client, names...)
+	if err != nil {
+		return fmt.Errorf("ensure topics: %w", err)
+	}
 	if err := kafka.EnsureTopics(ctx, client, topics...); err != nil {
 		return err
 	}
@@ -73,6 +82,9 @@ func (c Config) EnsureTopics(ctx context.Context, out io.Writer, service string,
 		is := describeTopic(found[topic.Name], kept[topic.Name].Retention)
 		if set := describeTopic(topic.Partitions, topic.Retention); is != set {
 			is += "; it stays as it is, and is not given " + set
+		}
+		if before[topic.Name].CreateTime {
+			is += "; the broker writes the times of its records from now on, which producers wrote before"
 		}
 		_, _ = fmt.Fprintf(out, "%s: %s\n", topic.Name, is)
 	}

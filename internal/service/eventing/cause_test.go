@@ -41,7 +41,7 @@ type troubled struct {
 	handle  func(ctx context.Context, data pinged) error
 }
 
-// newTrouble gives a service with one partition, on the edge that knows how its handlers get on.
+// newTrouble gives a service with one partition, and a broker that takes scripted faults.
 func newTrouble(t *testing.T, more ...string) *troubled {
 	t.Helper()
 	s := &troubled{pool: pgtest.New(t, sets...), topic: kafkatest.Group(t)}

@@ -24,9 +24,9 @@ import (
 //
 // It does its own retrying, because an attempt is a transaction: install no Retry or PoisonQueue around it. Middlewares
 // between it and the handler run in the transaction, with each attempt. Plain handlers and processors of Watermill's
-// cqrs reach it by [TxFromContext]. Under a Router on watermill-kafka, with any marshaler, an event's id is ce_id and its
-// key ce_subject; where its record lies the middleware kafka.Origin tells. Messages that next returns for publishing are
-// refused: they would leave after the commit and be lost by a crash in between; the outbox is for them.
+// cqrs reach it by [TxFromContext]. Under a Router on watermill-kafka, with any marshaler, an event's id is ce_id and
+// its key ce_subject; where its record lies the middleware kafka.Origin tells. Messages that next returns for
+// publishing are refused: they would leave after the commit and be lost by a crash in between; the outbox is for them.
 func (in *Inbox) Middleware(next message.HandlerFunc) message.HandlerFunc {
 	handle := in.BatchMiddleware(next)
 	return func(msg *message.Message) ([]*message.Message, error) {
@@ -115,9 +115,9 @@ func (d *deliverer) read(msgs []*message.Message, next message.HandlerFunc) (ite
 // readItem finds out what event it is, whether there is a handler for it, and where the record lies that the message
 // was made of; known is false for a message that no broker delivered. It does not look into the payload.
 //
-// The origin is what the subscriber says, or for a Router a middleware such as kafka.Origin; where it names no group that
-// is [Config.Group]. Without headers in it a dead letter's are the message's: of a name that came twice the last one, in
-// the order of the names.
+// The origin is what the subscriber says, or for a Router a middleware such as kafka.Origin; where it names no group
+// that is [Config.Group]. Without headers in it a dead letter's are the message's: of a name that came twice the last
+// one, in the order of the names.
 func (d *deliverer) readItem(it *item, msg *message.Message, next message.HandlerFunc) (known bool) {
 	it.ctx, it.msg, it.next, it.outcome = msg.Context(), msg, next, Applied
 	it.origin, known = cloudevent.OriginFrom(it.ctx)

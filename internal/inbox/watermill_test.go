@@ -20,8 +20,8 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// routed runs messages of a topic through a Router on watermill-kafka, with nothing of this project but the inbox and the
-// middlewares given.
+// routed runs messages of a topic through a Router on watermill-kafka, with nothing of this project but the inbox and
+// the middlewares given.
 func routed(
 	t *testing.T, brokers []string, topic string, in *inbox.Inbox, handler message.NoPublishHandlerFunc,
 	with ...message.HandlerMiddleware,
@@ -108,8 +108,8 @@ func TestAPlainHandlerOnWatermillKafka(t *testing.T) {
 	require.NotContains(t, string(headers), "record_key")
 }
 
-// A stock Router and a stock Subscriber with its own marshaler, and the inbox as the only middleware: the topics of this
-// project are handled, each event once.
+// A stock Router and a stock Subscriber with its own marshaler, and the inbox as the only middleware: the topics of
+// this project are handled, each event once.
 func TestAStockRouterHandlesOurTopics(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -18,7 +18,8 @@ const fetchVersion = 12
 // oneBatch is how many bytes to ask for to get a single batch: a broker returns the first one whole.
 const oneBatch = 1
 
-// fetched is the batch that holds an offset, and those behind it that were asked for, as far as they are to be delivered.
+// fetched is the batch that holds an offset, and those behind it that were asked for, as far as they are to be
+// delivered.
 type fetched struct {
 	records []*sarama.ConsumerMessage // from the offset on; none for control records and aborted transactions
 	next    int64                     // offset behind the batches; the one asked for where there is none

@@ -149,7 +149,7 @@ func (p *Publisher) connect() (*connection, error) {
 	}
 	if p.conn == nil {
 		var err error
-		if p.conn, err = dial(p.cfg); err != nil {
+		if p.conn, err = dial(p.closing, p.cfg); err != nil {
 			return nil, err
 		}
 	}
@@ -158,9 +158,10 @@ func (p *Publisher) connect() (*connection, error) {
 	return p.conn, nil
 }
 
-func dial(cfg Config) (*connection, error) {
+// dial makes a connection.
+func dial(ctx context.Context, cfg Config) (*connection, error) {
 	settings, repeats := cfg.Producer(), new(atomic.Int64)
-	if err := askForProducerID(cfg, settings); err != nil {
+	if err := askForProducerID(ctx, cfg, settings); err != nil {
 		return nil, err
 	}
 	pause := settings.Producer.Retry.BackoffFunc
@@ -179,14 +180,14 @@ func dial(cfg Config) (*connection, error) {
 
 // askForProducerID asks for what each producer needs first, for as long as the broker is only starting. A producer that
 // does not get it is not made, and sarama leaves its client open.
-func askForProducerID(cfg Config, settings *sarama.Config) (err error) {
+func askForProducerID(ctx context.Context, cfg Config, settings *sarama.Config) (err error) {
 	client, err := sarama.NewClient(cfg.Brokers, settings)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
 	pauses := failure.Backoff{Min: retryBackoff, Max: time.Second}
-	for began := time.Now(); ; time.Sleep(pauses.Next()) { //nolint:forbidigo // the call that waits for it has its own end
+	for began := time.Now(); ; {
 		broker := client.LeastLoadedBroker()
 		if broker == nil {
 			return sarama.ErrOutOfBrokers
@@ -195,7 +196,8 @@ func askForProducerID(cfg Config, settings *sarama.Config) (err error) {
 		if err == nil && answer.Err != sarama.ErrNoError {
 			err = answer.Err
 		}
-		if !errors.Is(err, sarama.ErrOffsetsLoadInProgress) || time.Since(began) > cfg.PublishTimeout {
+		if !errors.Is(err, sarama.ErrOffsetsLoadInProgress) || time.Since(began) > cfg.PublishTimeout ||
+			failure.Sleep(ctx, pauses.Next()) != nil {
 			return err
 		}
 	}

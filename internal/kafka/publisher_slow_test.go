@@ -62,7 +62,8 @@ func TestABrokerThatDoesNotAnswerIsAFailure(t *testing.T) {
 	cluster, brokers := kafkatest.Fake(t)
 	topic := kafkatest.Topic(t, brokers, 1)
 	publisher := newPublisher(t, kafka.Config{
-		Brokers: brokers, PublishTimeout: time.Second, RequestTimeout: 200 * time.Millisecond, RetryFor: 200 * time.Millisecond,
+		Brokers: brokers, PublishTimeout: time.Second, RequestTimeout: 200 * time.Millisecond,
+		RetryFor: 200 * time.Millisecond,
 	})
 	require.NoError(t, publisher.Publish(topic, event("a", 1)))
 	release := make(chan struct{})

@@ -17,7 +17,8 @@ import (
 // EnsureTopics creates the topics that do not exist and waits until each partition has a leader. Existing topics are
 // left as they are, retention and number of partitions included: adding partitions would move keys past their earlier
 // events. In all of them the broker writes the time of a record: by a producer's clock that is wrong, retention would
-// delete it at once, or the broker would refuse it. Every topic is tried, and all errors are reported. Calling it from several processes at once is fine.
+// delete it at once, or the broker would refuse it. Every topic is tried, and all errors are reported. Calling it from
+// several processes at once is fine.
 func EnsureTopics(ctx context.Context, cfg Config, topics ...Topic) error {
 	return ask(ctx, cfg, "ensure topics", func(c cluster) error {
 		var problems []error

@@ -51,8 +51,8 @@ var (
 )
 
 // FromMessage reads the envelope back from a Watermill message. The payload is not looked at, apart from being there:
-// whether it fits its schema is the contract's business. A message without [Origin], whose subscriber has a marshaler of
-// its own, has its id in [HeaderID] and its key in [HeaderSubject].
+// whether it fits its schema is the contract's business. A message without [Origin], whose subscriber has a marshaler
+// of its own, has its id in [HeaderID] and its key in [HeaderSubject].
 //
 // The error is always a [*DecodeError]. The event is returned even then, filled as far as it could be read, so that
 // a dead letter can say what it knows.

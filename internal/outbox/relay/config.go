@@ -212,8 +212,8 @@ func isPermanent(err error) bool {
 	return is && p.Permanent()
 }
 
-// Unfinished is what an error has of a message that has not failed: the call ended before its turn, or before the answer
-// of a server that is slow. It is sent again, and its key is not parked.
+// Unfinished is what an error has of a message that has not failed: the call ended before its turn, or before the
+// answer of a server that is slow. It is sent again, and its key is not parked.
 type Unfinished interface {
 	error
 	Unfinished() bool

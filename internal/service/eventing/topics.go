@@ -37,9 +37,9 @@ func (s Setup) partitions(ctx context.Context, others ...string) (map[string]int
 	return kafka.PartitionCounts(ctx, s.client, slices.Compact(names)...)
 }
 
-// checkTopics returns an error if a topic that exists takes less than the largest event: one that the outbox accepts and
-// its topic refuses would park its key. A limit that is lowered later parks the keys that exceed it. It logs which topics
-// have the times of their producers.
+// checkTopics returns an error if a topic that exists takes less than the largest event: one that the outbox accepts
+// and its topic refuses would park its key. A limit that is lowered later parks the keys that exceed it. It logs which
+// topics have the times of their producers.
 func (s Setup) checkTopics(ctx context.Context) error {
 	names, largest := namesOf(s.Topics), s.Config.Outbox.MaxEventBytes
 	found, err := kafka.ReadTopicSettings(ctx, s.client, names...)

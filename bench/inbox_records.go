@@ -98,6 +98,7 @@ func (r *records) produce(ctx context.Context, brokers []string, topic string) e
 	cfg.Producer.Idempotent = true // also keeps the order
 	cfg.Net.MaxOpenRequests = 1
 	cfg.Producer.Return.Successes = true
+	cfg.Producer.Retry.Max = 50 // a topic that was just made has no leaders yet
 	producer, err := sarama.NewSyncProducer(brokers, cfg)
 	if err != nil {
 		return fmt.Errorf("connect producer: %w", err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill"
 	wkafka "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
 	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/rcrowley/go-metrics"
 
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/failure"
@@ -128,8 +130,9 @@ type connection struct {
 	*wkafka.Publisher
 	made        time.Time
 	repeats     *atomic.Int64 // how often sarama has sent a batch again
-	calls       int           // under way; of Publisher.mu
-	tookNothing atomic.Bool   // in the last call
+	metrics     metrics.Registry
+	calls       int         // under way; of Publisher.mu
+	tookNothing atomic.Bool // in the last call
 }
 
 // connect returns the connection for one call. One that took nothing in the last call is closed and made anew: sarama
@@ -175,7 +178,16 @@ func dial(ctx context.Context, cfg Config) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &connection{Publisher: publisher, made: time.Now(), repeats: repeats}, nil
+	return &connection{Publisher: publisher, made: time.Now(), repeats: repeats, metrics: settings.MetricRegistry}, nil
+}
+
+// isThrottled says whether a broker has held this client back, which sarama tells in its metrics alone.
+func (c *connection) isThrottled() (throttled bool) {
+	c.metrics.Each(func(name string, metric any) {
+		histogram, is := metric.(metrics.Histogram)
+		throttled = throttled || is && strings.HasPrefix(name, "throttle-time-in-ms") && histogram.Count() > 0
+	})
+	return throttled
 }
 
 // askForProducerID asks for what each producer needs first, for as long as the broker is only starting. A producer that
@@ -237,15 +249,15 @@ type call struct {
 	mu      sync.Mutex
 	results []error // nil: acknowledged
 	over    bool    // what comes now is too late
-	repeats *atomic.Int64
-	before  int64 // of repeats
+	conn    *connection
+	repeats int64 // of the connection, when the call began
 }
 
 // What results say of a message before its end.
 var errWaiting, errUnderWay = errors.New("its turn has not come"), errors.New("its answer has not come")
 
 func newCall(topic string, msgs []*message.Message) *call {
-	c := &call{topic: topic, msgs: msgs, results: make([]error, len(msgs)), repeats: new(atomic.Int64)}
+	c := &call{topic: topic, msgs: msgs, results: make([]error, len(msgs))}
 	places := make(map[string]int)
 	for i, msg := range msgs {
 		c.results[i] = errWaiting
@@ -265,7 +277,7 @@ func newCall(topic string, msgs []*message.Message) *call {
 func (c *call) use(conn *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.repeats, c.before = conn.repeats, conn.repeats.Load()
+	c.conn, c.repeats = conn, conn.repeats.Load()
 }
 
 // sendKey sends a key's messages until one fails, or until ctx ends.
@@ -352,8 +364,9 @@ func (c *call) result(cause error) error {
 		case errors.Is(err, errWaiting):
 			err = &pendingError{cause: cause, unfinished: true}
 		case errors.Is(err, errUnderWay):
-			// A broker that is only slow, say because it throttles this client, makes sarama repeat nothing.
-			err = &pendingError{cause: cause, sent: true, unfinished: c.repeats.Load() == c.before}
+			// A broker that is only slow makes sarama repeat nothing, unless it throttles this client for long.
+			isSlow := c.conn.repeats.Load() == c.repeats || c.conn.isThrottled()
+			err = &pendingError{cause: cause, sent: true, unfinished: isSlow}
 		}
 		failed[i] = err
 	}

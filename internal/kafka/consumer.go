@@ -91,7 +91,7 @@ var (
 
 // NewConsumer checks the configuration and connects to nothing.
 func NewConsumer(cfg ConsumerConfig, handle Handler, log *slog.Logger) (*Consumer, error) {
-	cfg.GroupConfig = cfg.GroupConfig.WithDefaults()
+	cfg.GroupConfig = cfg.WithDefaults()
 	cfg.Batch = cmp.Or(cfg.Batch, 200)
 	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, 4_000_000)
 	cfg.NackBackoff = cmp.Or(cfg.NackBackoff, 100*time.Millisecond)
@@ -106,7 +106,7 @@ func NewConsumer(cfg ConsumerConfig, handle Handler, log *slog.Logger) (*Consume
 		cfg.Failed = func(error) {}
 	}
 	err := errors.Join(
-		cfg.GroupConfig.Validate(),
+		cfg.Validate(),
 		need(cfg.Batch >= 1, "batch: %d is not at least 1", cfg.Batch),
 		need(cfg.MaxBytes >= 1, "max bytes: %d is not at least 1", cfg.MaxBytes),
 		positive(map[string]time.Duration{"nack backoff": cfg.NackBackoff, "unhealthy after": cfg.UnhealthyAfter}),

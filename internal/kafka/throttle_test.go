@@ -73,5 +73,6 @@ func TestThrottledClientsAreSlow(t *testing.T) {
 		require.NoError(t, r.Healthy(t.Context()))
 		return seen.Load() >= int64(total)
 	})
-	t.Logf("read %d records in %s, %d partitions assigned", seen.Load(), time.Since(began).Round(time.Second), 1+len(r.assigned))
+	t.Logf("read %d records in %s, %d partitions assigned",
+		seen.Load(), time.Since(began).Round(time.Second), 1+len(r.assigned))
 }

@@ -16,7 +16,6 @@ import (
 
 	"example.com/twinbox/dev/local/postgres"
 	"example.com/twinbox/migrations"
-	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/testkit"
 )

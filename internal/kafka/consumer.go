@@ -147,8 +147,22 @@ func (c *Consumer) Run(ctx context.Context, topic string) error {
 	if err != nil {
 		return fmt.Errorf("make subscriber: %w", err)
 	}
+	left := make(chan error, 1)
+	go func() { left <- c.consume(ctx, subscriber) }()
+	err = c.awaitLeft(ctx, left)
+	if errors.Is(context.Cause(ctx), ErrFenced) {
+		return context.Cause(ctx)
+	}
+	if err := errors.Join(err, c.leaveGroup()); err != nil {
+		c.log.Warn("leave the group", "error", err)
+	}
+	return nil
+}
+
+// consume has the subscriber consume until ctx ends, and closes it.
+func (c *Consumer) consume(ctx context.Context, subscriber *wkafka.Subscriber) error {
 	for ctx.Err() == nil {
-		messages, err := subscriber.Subscribe(ctx, topic)
+		messages, err := subscriber.Subscribe(ctx, c.topic)
 		if err == nil {
 			for range messages { // there are none: the hook has them. It is closed at the end.
 			}
@@ -157,14 +171,39 @@ func (c *Consumer) Run(ctx context.Context, topic string) error {
 		c.trouble(err)
 		_ = failure.Sleep(ctx, c.joins.pauses.Next())
 	}
-	err = subscriber.Close()
-	if errors.Is(context.Cause(ctx), ErrFenced) {
-		return context.Cause(ctx)
+	return subscriber.Close()
+}
+
+// errNotLeft is about a member that was stopped while it joined its group.
+var errNotLeft = errors.New("the group has not answered; its session timeout frees the member")
+
+// awaitLeft waits until consume has returned. A stop waits for the partitions that are owned, and for their offsets to
+// be committed. It waits no longer for a coordinator that owes a joining member its answer: it may keep that one until
+// every other member has joined, and sarama waits with it.
+func (c *Consumer) awaitLeft(ctx context.Context, left <-chan error) error {
+	select {
+	case err := <-left:
+		return err
+	case <-ctx.Done():
 	}
-	if err := errors.Join(err, c.leaveGroup()); err != nil {
-		c.log.Warn("leave the group", "error", err)
+	for {
+		owned := c.isOwner()
+		select {
+		case err := <-left:
+			return err
+		case <-time.After(c.cfg.RequestTimeout):
+			if !owned {
+				return errNotLeft
+			}
+		}
 	}
-	return nil
+}
+
+// isOwner says whether partitions are owned: they are given back before [groupHandler.Cleanup].
+func (c *Consumer) isOwner() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.member
 }
 
 func (c *Consumer) begin(ctx context.Context, cancel context.CancelCauseFunc, topic string) bool {

@@ -17,8 +17,8 @@ type OrderPlaced struct {
 	Total   int    `json:"total"`
 }
 
-// An event bus of Watermill's cqrs whose events leave if, and only if, the transaction commits. A bus is made for each
-// transaction, which costs no round trip.
+// An event bus of Watermill's cqrs for your own structs. The relay publishes their events if, and only if, the
+// transaction commits. Make a bus for each transaction: that sends nothing.
 func ExampleOutbox_Publisher() {
 	ctx := context.Background()
 	db, drop := pgtest.Open(migrations.Outbox)

@@ -42,6 +42,13 @@ var writers = map[string]func(context.Context, *Outbox, pgx.Tx, cloudevent.Event
 		sent.Time, sent.Source = time.Now(), "/test"
 		return p.Publish(e.Topic, sent.Message())
 	},
+	"event bus": func(ctx context.Context, o *Outbox, tx pgx.Tx, e cloudevent.Event) error {
+		bus, err := o.EventBus(ctx, tx)
+		if err != nil {
+			return err
+		}
+		return bus.Publish(ctx, e)
+	},
 }
 
 func givenEvent() cloudevent.Event {
@@ -284,16 +291,23 @@ func (s *statementsOf) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.T
 }
 func (*statementsOf) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// An id that is made here costs one statement per call, no savepoint, and no row beside the event's.
-func TestAnOwnIDCostsNothing(t *testing.T) {
-	t.Parallel()
-	o, pool := newOutbox(t), newDatabase(t)
+// traced is a connection whose statements are counted.
+func traced(t *testing.T, pool *pgxpool.Pool) (*pgx.Conn, *statementsOf) {
+	t.Helper()
 	statements := &statementsOf{}
 	cfg := pool.Config().ConnConfig
 	cfg.Tracer = statements
 	conn, err := pgx.ConnectConfig(t.Context(), cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn, statements
+}
+
+// An id that is made here costs one statement per call, no savepoint, and no row beside the event's.
+func TestAnOwnIDCostsNothing(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	conn, statements := traced(t, pool)
 	require.NoError(t, pgx.BeginFunc(t.Context(), conn, func(tx pgx.Tx) error {
 		statements.sent = nil
 		_, err := o.Add(t.Context(), tx, event("a"))

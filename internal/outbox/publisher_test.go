@@ -137,22 +137,20 @@ func TestPublisherTakesPlainMessages(t *testing.T) {
 	}
 }
 
-// The options' word goes before the metadata's, and what they do not say is the metadata's.
-func TestPublisherOptions(t *testing.T) {
+// Describe changes what the metadata say of an event. Its error refuses the call.
+func TestPublisherDescribesMessages(t *testing.T) {
 	t.Parallel()
 	pool, o := newDatabase(t), newOutbox(t)
 	first, second := plain(uuid.NewString()), testMessage("of the message")
 	second.Metadata[cloudevent.HeaderSubject] = ""
 	tx := begin(t, pool)
-	p, err := o.Publisher(t.Context(), tx,
-		TypeOf(func(topic string, _ *message.Message) (string, error) { return "of." + topic, nil }),
-		KeyOf(func(_ string, m *message.Message) (string, error) {
-			if m.UUID == first.UUID {
-				return "named", nil
-			}
-			return "", nil
-		}),
-		VersionOf(func(string, *message.Message) (int64, error) { return 1, nil }))
+	p, err := o.Publisher(t.Context(), tx, func(e *cloudevent.Event, m *message.Message) error {
+		e.Type, e.Version = "of."+e.Topic, 1
+		if m.UUID == first.UUID {
+			e.Key = "named"
+		}
+		return nil
+	})
 	require.NoError(t, err)
 	require.NoError(t, p.Publish(testTopic, first, second))
 	require.NoError(t, tx.Commit(t.Context()))
@@ -160,7 +158,7 @@ func TestPublisherOptions(t *testing.T) {
 		where event_type = 'of.' || topic and version = 1 and key in ('named', 'of the message')`))
 
 	broken := errors.New("no such thing")
-	p, err = o.Publisher(t.Context(), nil, KeyOf(func(string, *message.Message) (string, error) { return "", broken }))
+	p, err = o.Publisher(t.Context(), nil, func(*cloudevent.Event, *message.Message) error { return broken })
 	require.NoError(t, err)
 	require.ErrorIs(t, p.Publish(testTopic, first), broken)
 }

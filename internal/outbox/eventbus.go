@@ -1,0 +1,49 @@
+package outbox
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/components/cqrs"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/event/cloudevent"
+)
+
+// EventBus returns Watermill's event bus over [Outbox.Publisher], for one transaction. It publishes values of
+// [cloudevent.Event], which [cloudevent.Definition.New] makes: the definition names type, source, schema and topic, and
+// its caller the key. Each call of Publish is one [Outbox.Add] under ctx. It returns Add's errors, and an error for a
+// value of another type. Making a bus sends nothing.
+//
+// For a bus of your own structs, see the example of Publisher.
+func (o *Outbox) EventBus(ctx context.Context, tx pgx.Tx) (*cqrs.EventBus, error) {
+	publisher, err := o.Publisher(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	return cqrs.NewEventBusWithConfig(publisher, eventBus)
+}
+
+var eventBus = cqrs.EventBusConfig{
+	Marshaler: eventMarshaler{},
+	GeneratePublishTopic: func(params cqrs.GenerateEventPublishTopicParams) (string, error) {
+		return params.Event.(cloudevent.Event).Topic, nil
+	},
+}
+
+// eventMarshaler implements the two methods that a bus calls. Marshal is the first one.
+type eventMarshaler struct{ cqrs.CommandEventMarshaler }
+
+func (eventMarshaler) Marshal(event any) (*message.Message, error) {
+	e, is := event.(cloudevent.Event)
+	if !is {
+		return nil, fmt.Errorf("publish event: %T is not a cloudevent.Event", event)
+	}
+	e.Time = cmp.Or(e.Time, time.Now())
+	return e.Message(), nil
+}
+
+func (eventMarshaler) Name(event any) string { return event.(cloudevent.Event).Type }

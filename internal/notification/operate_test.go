@@ -11,6 +11,7 @@ import (
 
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/lease"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/web"
 )
@@ -138,6 +139,26 @@ func TestMarkSentSaysSoLikeASender(t *testing.T) {
 	_, err = b.box.Await(t.Context(), 1)
 	require.NoError(t, err)
 	require.Len(t, b.box.Messages(), 1, "a mail marked as sent is not sent")
+}
+
+// Two transactions that announce mails of the same users lock their keys in one order, so they cannot deadlock.
+func TestMailsAreAnnouncedInTheOrderOfKeys(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	var sent []lease.Settled
+	for i, mail := range b.put(t, adminapi.Uncertain, 3) {
+		_, err := b.pool.Exec(t.Context(), `update mail set user_id = $2 where id = $1`, mail,
+			uuid.UUID{byte(3 - i), 6: 0x40, 8: 0x80})
+		require.NoError(t, err)
+		sent = append(sent, lease.Settled{EventID: mail.String(), At: time.Now()})
+	}
+	require.NoError(t, pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
+		return announceSent(t.Context(), tx, b.outbox, sent...)
+	}))
+	var keys []string
+	require.NoError(t, b.pool.QueryRow(t.Context(), `select array_agg(key order by position) from outbox`).Scan(&keys))
+	require.Len(t, keys, 3)
+	require.IsIncreasing(t, keys)
 }
 
 // A sign-up without a mail is a finding until mails of its age are purged.

@@ -113,13 +113,14 @@ func purged(ctx context.Context, tx pgx.Tx, eventIDs []string) error {
 	return nil
 }
 
+// The order is the one in which the outbox locks keys, so that two calls for several mails cannot deadlock.
 const readSent = `
 select event_id, id::text, user_id, coalesce(correlation_id, event_id), coalesce(traceparent, ''),
     coalesce(tracestate, '')
-from mail where template = $1 and event_id = any($2)`
+from mail where template = $1 and event_id = any($2) order by user_id, event_id`
 
-// announceSent adds what the world is told of mails that were sent: each event follows from the one that the mail was
-// owed for.
+// announceSent publishes VerificationEmailSent for each mail, in the transaction that stores its state. The event that
+// listed the mail is its cause.
 func announceSent(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, sent ...lease.Settled) error {
 	ids, at := make([]string, len(sent)), map[string]time.Time{}
 	for i, s := range sent {
@@ -141,8 +142,14 @@ func announceSent(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, sent ...le
 	if err != nil {
 		return fmt.Errorf("read sent mails: %w", err)
 	}
-	if _, err := out.Add(ctx, tx, events...); err != nil {
-		return fmt.Errorf("add to outbox: %w", err)
+	bus, err := out.EventBus(ctx, tx)
+	if err != nil {
+		return err
+	}
+	for _, event := range events {
+		if err := bus.Publish(ctx, event); err != nil {
+			return fmt.Errorf("announce sent mail: %w", err)
+		}
 	}
 	return nil
 }

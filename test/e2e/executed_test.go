@@ -20,6 +20,8 @@ import (
 var executed = []string{
 	"watermill-kafka/v3/pkg/kafka/publisher.go: Publisher.Publish",
 	"watermill-kafka/v3/pkg/kafka/subscriber.go: Subscriber.Subscribe",
+	"watermill-sql/v3/pkg/sql/publisher.go: Publisher.Publish",
+	"watermill/components/cqrs/event_bus.go: EventBus.Publish",
 	"internal/kafka/publisher.go: Publisher.PublishContext",
 	"internal/kafka/claim.go: claim.work",
 	"internal/inbox/deliver.go: Inbox.BatchMiddleware",
@@ -35,8 +37,9 @@ func TestOneSignupRunsWatermill(t *testing.T) {
 		program := "example.com/twinbox/cmd/" + name
 		build := exec.CommandContext(t.Context(), "go", "build", "-cover", // of the main package too: it writes the counters
 			"-coverpkg="+strings.Join([]string{
-				program, "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka", "example.com/twinbox/internal/kafka",
-				"example.com/twinbox/internal/inbox",
+				program, "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka",
+				"github.com/ThreeDotsLabs/watermill-sql/v3/pkg/sql", "github.com/ThreeDotsLabs/watermill/components/cqrs",
+				"example.com/twinbox/internal/kafka", "example.com/twinbox/internal/inbox",
 			}, ","), "-o", bin, program)
 		out, err := build.CombinedOutput()
 		require.NoError(t, err, "%s", out)

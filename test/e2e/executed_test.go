@@ -2,11 +2,13 @@ package e2e
 
 import (
 	"context"
-	"net"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,82 +18,132 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
+const module = "example.com/twinbox/"
+
 // executed are functions that one signup and its mail have to run, as file and name.
 var executed = []string{
-	"watermill-kafka/v3/pkg/kafka/publisher.go: Publisher.Publish",
-	"watermill-kafka/v3/pkg/kafka/subscriber.go: Subscriber.Subscribe",
-	"watermill-sql/v3/pkg/sql/publisher.go: Publisher.Publish",
-	"watermill/components/cqrs/event_bus.go: EventBus.Publish",
-	"internal/kafka/publisher.go: Publisher.PublishContext",
-	"internal/kafka/claim.go: claim.work",
-	"internal/inbox/deliver.go: Inbox.BatchMiddleware",
+	"github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka/publisher.go: *Publisher.Publish",
+	"github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka/subscriber.go: *Subscriber.Subscribe",
+	"github.com/ThreeDotsLabs/watermill-sql/v3/pkg/sql/publisher.go: *Publisher.Publish",
+	"github.com/ThreeDotsLabs/watermill/components/cqrs/event_bus.go: EventBus.Publish",
+	module + "internal/kafka/publisher.go: *Publisher.PublishContext",
+	module + "internal/kafka/claim.go: *claim.work",
+	module + "internal/inbox/deliver.go: *Inbox.BatchMiddleware",
 }
 
-// What the services execute is what their documentation says: it is read from the counters of programs that are built
-// for coverage, and not from what they link.
+// The most that a reader has to follow. A signup is its request, its mail, and the events of both until their consumers
+// have handled them. A walk is the way of one event from its committed row to Kafka's acknowledgement. Background work
+// in that time counts, too, so the numbers vary by five.
+const (
+	maxSignupFunctions = 245
+	maxSignupFiles     = 66
+	maxWalkFunctions   = 63
+)
+
+var walk = regexp.MustCompile(
+	`^` + module + `internal/(outbox/(relay|window)/|kafka/(publisher\.go|errors\.go|marshaler\.go: Marshaler\.Marshal$))`)
+
+// The counters of a coverage build show what the services execute, and not only what they link. The first signup ends
+// what runs once after a start. The second one is counted.
 func TestOneSignupRunsWatermill(t *testing.T) {
 	parallel(t)
 	h := newStack(t)
-	bin, counters := t.TempDir(), t.TempDir()
-	for _, name := range []string{customerService, notificationService} {
-		program := "example.com/twinbox/cmd/" + name
-		build := exec.CommandContext(t.Context(), "go", "build", "-cover", // of the main package too: it writes the counters
-			"-coverpkg="+strings.Join([]string{
-				program, "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka",
-				"github.com/ThreeDotsLabs/watermill-sql/v3/pkg/sql", "github.com/ThreeDotsLabs/watermill/components/cqrs",
-				"example.com/twinbox/internal/kafka", "example.com/twinbox/internal/inbox",
-			}, ","), "-o", bin, program)
-		out, err := build.CombinedOutput()
-		require.NoError(t, err, "%s", out)
-		serve := exec.CommandContext(context.WithoutCancel(t.Context()), filepath.Join(bin, name))
-		serve.Env = append(h.environ(name), "GOCOVERDIR="+counters)
-		serve.Stderr = os.Stderr
-		require.NoError(t, serve.Start())
-		t.Cleanup(func() { _ = serve.Process.Kill() })
-		defer func() {
-			require.NoError(t, serve.Process.Signal(syscall.SIGTERM))
-			require.NoError(t, serve.Wait())
-		}()
+	program := buildForCoverage(t)
+	customer, notification := h.startCounted(t, program, customerService), h.startCounted(t, program, notificationService)
+	for n, address := range []string{"ada@example.org", "eve@example.org"} {
+		h.person(t, address)
+		testkit.Until(t, func() bool {
+			return count(t, h.customerDB, `select count(*) from verification_mail`) == n+1
+		}, "the mail was never announced")
+		h.awaitRecorded(t)
+		customer.writeCounters(t)
+		notification.writeCounters(t)
 	}
-	api := valueOf(h.customerEnv, "HTTP_ADDR")
-	testkit.Until(t, func() bool {
-		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", api)
-		if err == nil {
-			_ = conn.Close()
-		}
-		return err == nil
+	customer.stop(t)
+	notification.stop(t)
+
+	run := functionsRun(t, slices.Concat(customer.written, notification.written)...)
+	for _, function := range executed {
+		require.Contains(t, run, function)
+	}
+	signup := functionsRun(t, customer.written[1], notification.written[1])
+	maps.DeleteFunc(signup, func(function, _ string) bool {
+		return !strings.HasPrefix(function, module) || strings.HasPrefix(function, module+"test/")
 	})
-	h.client().signUp(t)
-	h.awaitMail(t)
-	t.Cleanup(func() { requireExecuted(t, counters) })
+	walked := functionsRun(t, customer.written[1])
+	maps.DeleteFunc(walked, func(function, _ string) bool { return !walk.MatchString(function) })
+	files := slices.Compact(slices.Sorted(maps.Values(signup)))
+	t.Logf("one signup runs %d functions of %d files:\n%s", len(signup), len(files), list(signup))
+	t.Logf("from the committed row to the acknowledgement an event walks through %d functions:\n%s",
+		len(walked), list(walked))
+	require.LessOrEqual(t, len(signup), maxSignupFunctions)
+	require.LessOrEqual(t, len(files), maxSignupFiles)
+	require.LessOrEqual(t, len(walked), maxWalkFunctions)
 }
 
-func valueOf(environ []string, variable string) (value string) {
-	for _, entry := range environ {
-		if text, is := strings.CutPrefix(entry, variable+"="); is {
-			value = text
-		}
-	}
-	return value
-}
-
-// requireExecuted reads the counters when the programs have ended.
-func requireExecuted(t *testing.T, counters string) {
+// buildForCoverage builds testdata/counted, which is both services.
+func buildForCoverage(t *testing.T) (program string) {
 	t.Helper()
-	out, err := exec.CommandContext(context.WithoutCancel(t.Context()), "go", "tool", "covdata", "func",
-		"-i="+counters).CombinedOutput()
+	program = filepath.Join(t.TempDir(), "counted")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-covermode=atomic",
+		"-coverpkg="+module+"...,github.com/ThreeDotsLabs/...", "-o", program, "./testdata/counted").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return program
+}
+
+// counted is a service that writes its counters when it is asked to.
+type counted struct {
+	*exec.Cmd
+	folder  string
+	written []string // the folders with counters, each since the one before
+}
+
+func (h *stack) startCounted(t *testing.T, program, name string) *counted {
+	t.Helper()
+	c := &counted{
+		Cmd:    exec.CommandContext(context.WithoutCancel(t.Context()), program, name),
+		folder: t.TempDir(),
+	}
+	c.Env = append(h.environ(name), "GOCOVERDIR="+c.folder)
+	c.Stderr = os.Stderr
+	require.NoError(t, c.Start())
+	t.Cleanup(func() { _ = c.Process.Kill() })
+	return c
+}
+
+func (c *counted) writeCounters(t *testing.T) {
+	t.Helper()
+	written := filepath.Join(c.folder, strconv.Itoa(len(c.written)+1))
+	require.NoError(t, c.Process.Signal(syscall.SIGUSR1))
+	testkit.Until(t, func() bool {
+		_, err := os.Stat(written)
+		return err == nil
+	}, "no counters in %s", written)
+	c.written = append(c.written, written)
+}
+
+func (c *counted) stop(t *testing.T) {
+	t.Helper()
+	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, c.Wait())
+}
+
+// functionsRun returns the functions that were executed, as file and name, each with its file.
+func functionsRun(t *testing.T, folders ...string) map[string]string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "tool", "covdata", "func",
+		"-i="+strings.Join(folders, ",")).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	line := regexp.MustCompile(`(?m)^(\S+\.go):\d+:\s+(\S+)\s+([0-9.]+)%$`)
-	ran := map[string]bool{}
+	run := map[string]string{}
 	for _, m := range line.FindAllStringSubmatch(string(out), -1) {
-		for _, want := range executed {
-			file, name, _ := strings.Cut(want, ": ")
-			if strings.HasSuffix(m[1], file) && strings.TrimPrefix(m[2], "*") == name && m[3] != "0.0" {
-				ran[want] = true
-			}
+		if m[3] != "0.0" {
+			run[m[1]+": "+m[2]] = m[1]
 		}
 	}
-	for _, want := range executed {
-		require.True(t, ran[want], "not executed: %s\n%s", want, out)
-	}
+	return run
+}
+
+func list(functions map[string]string) string {
+	return strings.ReplaceAll(strings.Join(slices.Sorted(maps.Keys(functions)), "\n"), module, "")
 }

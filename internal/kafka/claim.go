@@ -116,8 +116,8 @@ func (p *claim) compareOffsets() error {
 	ctx, cancel := context.WithTimeout(p.ctx, p.consumer.cfg.RequestTimeout)
 	defer cancel()
 	topic, partition := p.source.Topic(), p.source.Partition()
-	return ask(ctx, p.consumer.cfg.Config, "compare offsets", func(c cluster) error {
-		committed, err := c.committed(p.consumer.cfg.Group, topic, partition)
+	return Ask(ctx, p.consumer.cfg.Config, "compare offsets", func(c Cluster) error {
+		committed, err := c.Committed(p.consumer.cfg.Group, topic, partition)
 		if err != nil || committed[0] < 0 {
 			return err
 		}

@@ -13,21 +13,18 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// cluster is what one question is asked of, over connections that end with it.
-type cluster struct {
+// Cluster answers one question, over connections that end with it; see [Ask].
+type Cluster struct {
 	ctx    context.Context //nolint:containedctx // of the question, not of the cluster
 	cfg    Config
 	client sarama.Client
 	admin  sarama.ClusterAdmin
 }
 
-// ask opens short-lived connections for a question, whose errors say what it is. They are closed when ctx ends, and
-// each broker gets its share of the time that is left: the settings bound each read, and a question takes several, so a
-// broker that accepts and never answers would be asked for its versions, then for its metadata, each for the whole
-// time.
-//
-// The metadata are read in full: that is how sarama learns which broker is the controller.
-func ask(ctx context.Context, cfg Config, what string, question func(cluster) error) (err error) {
+// Ask opens connections, calls question and closes them. Its errors begin with what, the name of the question. The
+// connections are also closed when ctx ends, and each broker gets its share of the time until then: a broker that
+// accepts and never answers would otherwise use up all of it.
+func Ask(ctx context.Context, cfg Config, what string, question func(Cluster) error) (err error) {
 	cfg = cfg.WithDefaults()
 	if err := cfg.Validate(); err != nil {
 		return fmt.Errorf("%s: configure: %w", what, err)
@@ -40,10 +37,10 @@ func ask(ctx context.Context, cfg Config, what string, question func(cluster) er
 	defer end()
 	settings := cfg.Client()
 	settings.Net.Proxy.Enable, settings.Net.Proxy.Dialer = true, dialer{connected, cfg.RequestTimeout}
-	settings.Metadata.Full = true
+	settings.Metadata.Full = true // that is how sarama learns which broker is the controller
 	settings.Admin.Retry.Max = 0
 	settings.Metadata.Retry.Max = 0
-	c := cluster{ctx: ctx, cfg: cfg}
+	c := Cluster{ctx: ctx, cfg: cfg}
 	defer func() {
 		if c.client != nil {
 			err = errors.Join(err, c.client.Close())
@@ -82,7 +79,7 @@ func (d dialer) Dial(network, addr string) (net.Conn, error) {
 
 // Ping asks the cluster for its metadata. It returns by the deadline of ctx.
 func Ping(ctx context.Context, cfg Config) error {
-	return ask(ctx, cfg, "ping brokers", func(cluster) error { return nil })
+	return Ask(ctx, cfg, "ping brokers", func(Cluster) error { return nil })
 }
 
 // moving are the answers while a partition goes from one broker to another, or was made a moment ago: the brokers learn
@@ -94,7 +91,7 @@ var moving = []error{
 }
 
 // settled asks again, for RequestTimeout at most, while the answer is that the partition moves.
-func (c cluster) settled(topic string, ask func() error) error {
+func (c Cluster) settled(topic string, ask func() error) error {
 	pause := failure.Backoff{Min: 10 * time.Millisecond, Max: 250 * time.Millisecond}
 	for end := time.Now().Add(c.cfg.RequestTimeout); ; {
 		err := ask()
@@ -108,9 +105,10 @@ func (c cluster) settled(topic string, ask func() error) error {
 	}
 }
 
-// offsets asks the leaders for one offset of each partition, in their order: the first, the one behind the last record
-// (of those that are committed, or of all), or the first one of a time.
-func (c cluster) offsets(topic string, which int64, level sarama.IsolationLevel) ([]int64, error) {
+// Offsets returns one offset of each partition of a topic, in their order: sarama.OffsetOldest, sarama.OffsetNewest, or
+// the first of a time in milliseconds since 1970, -1 without one. With sarama.ReadCommitted the newest lies before the
+// first open transaction. While a partition moves to another broker it asks again, for RequestTimeout at most.
+func (c Cluster) Offsets(topic string, which int64, level sarama.IsolationLevel) ([]int64, error) {
 	partitions, err := c.client.Partitions(topic)
 	if err != nil {
 		return nil, fmt.Errorf("list partitions of %s: %w", topic, err)
@@ -144,12 +142,13 @@ func (c cluster) offsets(topic string, which int64, level sarama.IsolationLevel)
 // errGrown is of an answer that does not tell of every partition, since the topic was given more in between.
 var errGrown = fmt.Errorf("the topic was given more partitions: %w", sarama.ErrIncompleteResponse)
 
-// ends are the first offset of each partition and the one behind its last record, of those that are committed or of
-// all. With an errGrown there are more of the ones than of the others.
-func (c cluster) ends(topic string, level sarama.IsolationLevel) (oldest, newest []int64, err error) {
-	oldest, err = c.offsets(topic, sarama.OffsetOldest, level)
+// Ends returns the first offset of each partition and the one behind its last record; see [Cluster.Offsets]. A topic
+// that does not exist has none. If the topic is given more partitions between the two questions, the error wraps
+// sarama.ErrIncompleteResponse, and one of the slices is longer.
+func (c Cluster) Ends(topic string, level sarama.IsolationLevel) (oldest, newest []int64, err error) {
+	oldest, err = c.Offsets(topic, sarama.OffsetOldest, level)
 	if err == nil {
-		newest, err = c.offsets(topic, sarama.OffsetNewest, level)
+		newest, err = c.Offsets(topic, sarama.OffsetNewest, level)
 	}
 	switch {
 	case errors.Is(err, sarama.ErrUnknownTopicOrPartition):

@@ -224,7 +224,7 @@ func (c *Consumer) leaveGroup() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.cfg.RequestTimeout)
 	defer cancel()
-	return ask(ctx, c.cfg.Config, "leave "+c.cfg.Group, func(cluster cluster) error {
+	return Ask(ctx, c.cfg.Config, "leave "+c.cfg.Group, func(cluster Cluster) error {
 		answer, err := cluster.admin.RemoveMemberFromConsumerGroup(c.cfg.Group, []string{c.cfg.InstanceID})
 		if err != nil {
 			return err

@@ -11,6 +11,7 @@
 //	cluster.go    a question to a cluster, which ends with its context
 //	topics.go     the topics, and their settings
 //	lag.go        how far a group is behind
-//	groups.go     what operators and a verification ask of groups
-//	log.go        what lies on the log, past all groups; fetch.go reads it
+//	groups.go     what operators ask of groups
+//	fetch.go      reads what lies on the log, past all groups
+//	log.go        the newest records of a topic
 package kafka

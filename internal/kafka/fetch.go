@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill/message"
 )
 
 // fetchVersion is that of all fetches. Before 12, sarama takes an answer without records for one that cannot be
@@ -30,7 +31,7 @@ var errTruncated = errors.New("fewer records than the batch announces")
 
 // fetch reads about so many bytes, past sarama's consumer. It returns an error when nothing can be said about the
 // batch: no broker, no leader, no such offset.
-func (c cluster) fetch(at TopicPartition, offset int64, bytes int32) (fetched, error) {
+func (c Cluster) fetch(at TopicPartition, offset int64, bytes int32) (fetched, error) {
 	leader, epoch, err := c.client.LeaderAndEpoch(at.Topic, at.Partition)
 	if err != nil {
 		return fetched{}, fmt.Errorf("find leader: %w", err)
@@ -117,4 +118,53 @@ func isTransport(err error) bool {
 		io.EOF, net.ErrClosed, context.Canceled, sarama.ErrNotConnected, sarama.ErrClosedClient,
 		sarama.ErrOutOfBrokers, sarama.ErrShuttingDown, sarama.ErrBrokerNotFound,
 	}, func(known error) bool { return errors.Is(err, known) })
+}
+
+// scanBytes is how much of a log is asked for at once.
+const scanBytes = 1 << 20
+
+// Scan calls each for the records of a partition that a consumer would get, in the order of their offsets, from one
+// offset to before another. It returns the offset after the last record that it saw, which is less than to if an open
+// transaction lies before it. Damaged batches and records that are deleted while it reads are left out. It ends between
+// two requests when the context of [Ask] does.
+func (c Cluster) Scan(
+	topic string, partition int32, from, to int64, each func(*message.Message) error,
+) (next int64, err error) {
+	at := TopicPartition{Topic: topic, Partition: partition}
+	for next = from; next < to; {
+		if err := c.ctx.Err(); err != nil {
+			return next, err
+		}
+		var found fetched
+		err := c.settled(topic, func() (err error) {
+			found, err = c.fetch(at, next, scanBytes)
+			return err
+		})
+		if errors.Is(err, sarama.ErrOffsetOutOfRange) {
+			// The records there were deleted meanwhile if the first offset lies behind them.
+			oldest, unknown := c.client.GetOffset(topic, partition, sarama.OffsetOldest)
+			if found.next = oldest; unknown != nil || oldest > next {
+				err = unknown
+			}
+		}
+		if err != nil {
+			return next, fmt.Errorf("read %s/%d: %w", topic, partition, err)
+		}
+		for _, m := range found.records {
+			if m.Offset >= to {
+				break
+			}
+			if err := each(decode(c.ctx, "", m)); err != nil {
+				return m.Offset, err
+			}
+		}
+		if found.damage != nil {
+			found.next = max(found.next, next+1) // behind a batch that says nothing of its end, the next one may be readable
+		}
+		if found.next == next {
+			return next, nil
+		}
+		next = found.next
+	}
+	return max(next, to), nil
 }

@@ -17,12 +17,12 @@ import (
 // the deadline of ctx, or after a few request timeouts.
 func GroupsBehind(ctx context.Context, cfg Config, topic string) (map[string]int64, error) {
 	behind := map[string]int64{}
-	err := ask(ctx, cfg, "ask for groups behind", func(c cluster) error {
+	err := Ask(ctx, cfg, "ask for groups behind", func(c Cluster) error {
 		partitions, err := c.client.Partitions(topic)
 		if err != nil {
 			return err
 		}
-		oldest, newest, err := c.ends(topic, sarama.ReadUncommitted)
+		oldest, newest, err := c.Ends(topic, sarama.ReadUncommitted)
 		if err != nil {
 			return err
 		}
@@ -31,7 +31,7 @@ func GroupsBehind(ctx context.Context, cfg Config, topic string) (map[string]int
 			return fmt.Errorf("list groups: %w", err)
 		}
 		for group := range groups {
-			committed, err := c.committed(group, topic, partitions...)
+			committed, err := c.Committed(group, topic, partitions...)
 			if err != nil {
 				return err
 			}
@@ -55,7 +55,7 @@ var ErrGroupActive = errors.New("the consumer group has members")
 // ForgetOffsets makes consumer groups start from the oldest records again. A group that does not exist is no error; one
 // that has members is an [ErrGroupActive], and then groups before it may have been forgotten.
 func ForgetOffsets(ctx context.Context, cfg Config, groups ...string) error {
-	return ask(ctx, cfg, "forget offsets", func(c cluster) error {
+	return Ask(ctx, cfg, "forget offsets", func(c Cluster) error {
 		for _, group := range slices.Sorted(slices.Values(groups)) {
 			err := c.admin.DeleteConsumerGroup(group)
 			if errors.Is(err, sarama.ErrNonEmptyGroup) {
@@ -80,7 +80,7 @@ type Owners struct {
 // ReadOwners asks the group's coordinator. It is the same on every instance.
 func ReadOwners(ctx context.Context, cfg Config, group, topic string) (Owners, error) {
 	owners := Owners{By: make(map[int32]string)}
-	err := ask(ctx, cfg, "describe group "+group, func(c cluster) error {
+	err := Ask(ctx, cfg, "describe group "+group, func(c Cluster) error {
 		found, err := c.admin.DescribeConsumerGroups([]string{group})
 		switch {
 		case err != nil:
@@ -111,8 +111,8 @@ type Log struct{ Config Config }
 // Ends returns of each partition of a topic, in their order, the first offset and the one behind the last record, that
 // of an open transaction included. A topic that does not exist has none.
 func (l Log) Ends(ctx context.Context, topic string) (oldest, newest []int64, err error) {
-	err = ask(ctx, l.Config, "find the ends", func(c cluster) error {
-		oldest, newest, err = c.ends(topic, sarama.ReadUncommitted)
+	err = Ask(ctx, l.Config, "find the ends", func(c Cluster) error {
+		oldest, newest, err = c.Ends(topic, sarama.ReadUncommitted)
 		return err
 	})
 	return oldest, newest, err
@@ -120,11 +120,11 @@ func (l Log) Ends(ctx context.Context, topic string) (oldest, newest []int64, er
 
 // Since returns of each partition the first offset whose record was written at that time or later, or its end.
 func (l Log) Since(ctx context.Context, topic string, at time.Time) (first []int64, err error) {
-	err = ask(ctx, l.Config, "find offsets", func(c cluster) error {
-		if first, err = c.offsets(topic, at.UnixMilli(), sarama.ReadUncommitted); err != nil {
+	err = Ask(ctx, l.Config, "find offsets", func(c Cluster) error {
+		if first, err = c.Offsets(topic, at.UnixMilli(), sarama.ReadUncommitted); err != nil {
 			return err
 		}
-		ends, err := c.offsets(topic, sarama.OffsetNewest, sarama.ReadUncommitted)
+		ends, err := c.Offsets(topic, sarama.OffsetNewest, sarama.ReadUncommitted)
 		for i := range min(len(first), len(ends)) {
 			if first[i] < 0 {
 				first[i] = ends[i]
@@ -137,8 +137,8 @@ func (l Log) Since(ctx context.Context, topic string, at time.Time) (first []int
 
 // Committed returns what a group has committed of each partition of a topic, -1 where there is nothing.
 func (l Log) Committed(ctx context.Context, group, topic string) (offsets []int64, err error) {
-	err = ask(ctx, l.Config, "read offsets of "+group, func(c cluster) error {
-		offsets, err = c.committed(group, topic)
+	err = Ask(ctx, l.Config, "read offsets of "+group, func(c Cluster) error {
+		offsets, err = c.Committed(group, topic)
 		if errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
 			return nil
 		}
@@ -147,8 +147,9 @@ func (l Log) Committed(ctx context.Context, group, topic string) (offsets []int6
 	return offsets, err
 }
 
-// committed asks the group's coordinator, for all partitions of the topic unless some are given.
-func (c cluster) committed(group, topic string, partitions ...int32) (offsets []int64, err error) {
+// Committed returns the offsets that a group has committed, of all partitions of the topic unless some are given. It is
+// -1 where there is none.
+func (c Cluster) Committed(group, topic string, partitions ...int32) (offsets []int64, err error) {
 	if len(partitions) == 0 {
 		if partitions, err = c.client.Partitions(topic); err != nil {
 			return nil, fmt.Errorf("list partitions of %s: %w", topic, err)
@@ -188,8 +189,8 @@ func (l Log) Scan(
 	ctx context.Context, topic string, partition int32, from, to int64, each func(*message.Message),
 ) (next int64, err error) {
 	next = from
-	err = ask(ctx, l.Config, "scan", func(c cluster) error {
-		next, err = c.scan(topic, partition, from, to, func(m *message.Message) error {
+	err = Ask(ctx, l.Config, "scan", func(c Cluster) error {
+		next, err = c.Scan(topic, partition, from, to, func(m *message.Message) error {
 			each(m)
 			return nil
 		})

@@ -48,12 +48,12 @@ type sighting struct {
 // waits; a partition that the topic was given meanwhile is left out. It ends when ctx does, and gives up on a broker
 // that does not answer after [Config.RequestTimeout].
 func (r *LagReader) Read(ctx context.Context, cfg Config, group, topic string) (lags []Lag, err error) {
-	err = ask(ctx, cfg, "read lag of "+group+" in "+topic, func(c cluster) error {
-		committed, err := c.committed(group, topic)
+	err = Ask(ctx, cfg, "read lag of "+group+" in "+topic, func(c Cluster) error {
+		committed, err := c.Committed(group, topic)
 		if err != nil {
 			return err
 		}
-		starts, ends, err := c.ends(topic, sarama.ReadCommitted)
+		starts, ends, err := c.Ends(topic, sarama.ReadCommitted)
 		if err != nil && !errors.Is(err, errGrown) {
 			return err
 		}
@@ -78,7 +78,7 @@ func (r *LagReader) Read(ctx context.Context, cfg Config, group, topic string) (
 
 // lag looks at the first record that waits. Offsets of which none holds a record, such as the marks that end a
 // transaction or what compaction left, are no lag.
-func (r *LagReader) lag(c cluster, at groupPartition, next, end int64) (Lag, error) {
+func (r *LagReader) lag(c Cluster, at groupPartition, next, end int64) (Lag, error) {
 	lag := Lag{Topic: at.Topic, Partition: at.Partition}
 	for next < end {
 		if err := c.ctx.Err(); err != nil {

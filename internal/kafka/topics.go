@@ -20,7 +20,7 @@ import (
 // delete it at once, or the broker would refuse it. Every topic is tried, and all errors are reported. Calling it from
 // several processes at once is fine.
 func EnsureTopics(ctx context.Context, cfg Config, topics ...Topic) error {
-	return ask(ctx, cfg, "ensure topics", func(c cluster) error {
+	return Ask(ctx, cfg, "ensure topics", func(c Cluster) error {
 		var problems []error
 		for _, topic := range topics {
 			problems = append(problems, c.ensure(topic))
@@ -29,7 +29,7 @@ func EnsureTopics(ctx context.Context, cfg Config, topics ...Topic) error {
 	})
 }
 
-func (c cluster) ensure(topic Topic) error {
+func (c Cluster) ensure(topic Topic) error {
 	if !ValidTopic(topic.Name) {
 		return fmt.Errorf("%w: %q", ErrInvalidTopic, topic.Name)
 	}
@@ -56,7 +56,7 @@ func (c cluster) ensure(topic Topic) error {
 }
 
 // stampByBroker makes the broker write the time of a topic's records, where producers do.
-func (c cluster) stampByBroker(topic string) error {
+func (c Cluster) stampByBroker(topic string) error {
 	settings, err := c.settings(topic)
 	if err != nil || !settings[topic].CreateTime {
 		return err
@@ -71,7 +71,7 @@ func (c cluster) stampByBroker(topic string) error {
 }
 
 // awaitLeaders polls, since nothing tells when a new topic's metadata has reached every broker.
-func (c cluster) awaitLeaders(topic Topic) error {
+func (c Cluster) awaitLeaders(topic Topic) error {
 	for {
 		found, err := c.admin.DescribeTopics([]string{topic.Name})
 		if err == nil && len(found) == 1 && found[0].Err == sarama.ErrNoError {
@@ -92,7 +92,7 @@ func PartitionCounts(ctx context.Context, cfg Config, topics ...string) (map[str
 	if len(topics) == 0 {
 		return counts, nil // to the broker, none means all
 	}
-	err := ask(ctx, cfg, "ask for partitions", func(c cluster) error {
+	err := Ask(ctx, cfg, "ask for partitions", func(c Cluster) error {
 		found, err := c.admin.DescribeTopics(topics)
 		for _, topic := range found {
 			if topic.Err == sarama.ErrUnknownTopicOrPartition {
@@ -135,14 +135,14 @@ func ReadTopicSettings(
 	if len(topics) == 0 {
 		return map[string]TopicSettings{}, nil
 	}
-	err = ask(ctx, cfg, "ask for settings of topics", func(c cluster) error {
+	err = Ask(ctx, cfg, "ask for settings of topics", func(c Cluster) error {
 		found, err = c.settings(topics...)
 		return err
 	})
 	return found, err
 }
 
-func (c cluster) settings(topics ...string) (map[string]TopicSettings, error) {
+func (c Cluster) settings(topics ...string) (map[string]TopicSettings, error) {
 	wanted := make([]*sarama.ConfigResource, len(topics))
 	for i, topic := range topics {
 		wanted[i] = &sarama.ConfigResource{

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/IBM/sarama"
-	"github.com/ThreeDotsLabs/watermill/message"
 )
 
 // GroupsBehind returns the consumer groups that have read from a topic and not to its end, with the number of records
@@ -105,48 +103,6 @@ func ReadOwners(ctx context.Context, cfg Config, group, topic string) (Owners, e
 	return owners, err
 }
 
-// Log answers questions about what is on the log, past all consumer groups. It is safe for concurrent use.
-type Log struct{ Config Config }
-
-// Ends returns of each partition of a topic, in their order, the first offset and the one behind the last record, that
-// of an open transaction included. A topic that does not exist has none.
-func (l Log) Ends(ctx context.Context, topic string) (oldest, newest []int64, err error) {
-	err = Ask(ctx, l.Config, "find the ends", func(c Cluster) error {
-		oldest, newest, err = c.Ends(topic, sarama.ReadUncommitted)
-		return err
-	})
-	return oldest, newest, err
-}
-
-// Since returns of each partition the first offset whose record was written at that time or later, or its end.
-func (l Log) Since(ctx context.Context, topic string, at time.Time) (first []int64, err error) {
-	err = Ask(ctx, l.Config, "find offsets", func(c Cluster) error {
-		if first, err = c.Offsets(topic, at.UnixMilli(), sarama.ReadUncommitted); err != nil {
-			return err
-		}
-		ends, err := c.Offsets(topic, sarama.OffsetNewest, sarama.ReadUncommitted)
-		for i := range min(len(first), len(ends)) {
-			if first[i] < 0 {
-				first[i] = ends[i]
-			}
-		}
-		return err
-	})
-	return first, err
-}
-
-// Committed returns what a group has committed of each partition of a topic, -1 where there is nothing.
-func (l Log) Committed(ctx context.Context, group, topic string) (offsets []int64, err error) {
-	err = Ask(ctx, l.Config, "read offsets of "+group, func(c Cluster) error {
-		offsets, err = c.Committed(group, topic)
-		if errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
-			return nil
-		}
-		return err
-	})
-	return offsets, err
-}
-
 // Committed returns the offsets that a group has committed, of all partitions of the topic unless some are given. It is
 // -1 where there is none.
 func (c Cluster) Committed(group, topic string, partitions ...int32) (offsets []int64, err error) {
@@ -174,27 +130,4 @@ func (c Cluster) Committed(group, topic string, partitions ...int32) (offsets []
 		offsets[i] = block.Offset
 	}
 	return offsets, nil
-}
-
-// Place is the partition to which a key belongs in a topic with so many of them: where [Publisher] puts it.
-func (Log) Place(topic, key string, partitions int32) (int32, error) {
-	keyed := &sarama.ProducerMessage{Topic: topic, Key: sarama.StringEncoder(key)}
-	return sarama.NewMurmur2Partitioner(topic).Partition(keyed, partitions)
-}
-
-// Scan calls each for the records of a partition that a consumer would get, in the order of their offsets, and returns
-// the offset behind what it has seen. That is less than to where an open transaction lies before it. What is damaged on
-// the log, and what was deleted meanwhile, is left out. It ends between two requests when ctx does.
-func (l Log) Scan(
-	ctx context.Context, topic string, partition int32, from, to int64, each func(*message.Message),
-) (next int64, err error) {
-	next = from
-	err = Ask(ctx, l.Config, "scan", func(c Cluster) error {
-		next, err = c.Scan(topic, partition, from, to, func(m *message.Message) error {
-			each(m)
-			return nil
-		})
-		return err
-	})
-	return next, err
 }

@@ -81,17 +81,19 @@ func TestALogIsReadWhilePartitionsMove(t *testing.T) {
 		cfg := kafka.Config{Brokers: brokers}.WithDefaults()
 		require.NoError(t, publish(t, cfg, topic))
 		require.NoError(t, publish(t, cfg, topic))
-		log := kafka.Log{Config: cfg}
 		refuse(cluster, 4, with)
-		oldest, newest, err := log.Ends(t.Context(), topic)
-		require.NoError(t, err)
-		require.Equal(t, [][]int64{{0}, {2}}, [][]int64{oldest, newest})
 		var values []string
-		next, err := log.Scan(t.Context(), topic, 0, 0, 2, func(m *message.Message) {
-			values = append(values, string(m.Payload))
-		})
-		require.NoError(t, err)
-		require.EqualValues(t, 2, next)
+		require.NoError(t, kafka.Ask(t.Context(), cfg, "read", func(c kafka.Cluster) error {
+			oldest, newest, err := c.Ends(topic, sarama.ReadUncommitted)
+			require.NoError(t, err)
+			require.Equal(t, [][]int64{{0}, {2}}, [][]int64{oldest, newest})
+			next, err := c.Scan(topic, 0, 0, 2, func(m *message.Message) error {
+				values = append(values, string(m.Payload))
+				return nil
+			})
+			require.EqualValues(t, 2, next)
+			return err
+		}))
 		require.Equal(t, []string{"a", "a"}, values)
 	}
 }
@@ -102,9 +104,11 @@ func TestALogWhosePartitionHasNoLeaderIsNotWaitedForForEver(t *testing.T) {
 	cluster, brokers := kafkatest.Fake(t)
 	topic := kafkatest.Topic(t, brokers, 1)
 	refuse(cluster, 1<<30, kerr.NotLeaderForPartition)
-	log := kafka.Log{Config: kafka.Config{Brokers: brokers, RequestTimeout: 300 * time.Millisecond}}
-	_, _, err := log.Ends(t.Context(), topic)
-	require.ErrorIs(t, err, sarama.ErrNotLeaderForPartition)
+	cfg := kafka.Config{Brokers: brokers, RequestTimeout: 300 * time.Millisecond}
+	require.ErrorIs(t, kafka.Ask(t.Context(), cfg, "read", func(c kafka.Cluster) error {
+		_, _, err := c.Ends(topic, sarama.ReadUncommitted)
+		return err
+	}), sarama.ErrNotLeaderForPartition)
 }
 
 // A broker that does not say where the log begins has not said that the records are gone.
@@ -120,9 +124,10 @@ func TestAScanSaysWhyItDoesNotKnowWhereALogBegins(t *testing.T) {
 		cluster.KeepControl()
 		return noOffsets(asked, kerr.KafkaStorageError), nil, true
 	})
-	log := kafka.Log{Config: kafka.Config{Brokers: brokers}}
-	_, err := log.Scan(t.Context(), topic, 0, 3, 5, func(*message.Message) {})
-	require.ErrorIs(t, err, sarama.ErrKafkaStorageError)
+	require.ErrorIs(t, kafka.Ask(t.Context(), kafka.Config{Brokers: brokers}, "read", func(c kafka.Cluster) error {
+		_, err := c.Scan(topic, 0, 3, 5, func(*message.Message) error { return nil })
+		return err
+	}), sarama.ErrKafkaStorageError)
 }
 
 // The partitions that were there are told of all the same: a figure that is missing would end an alert that is due.

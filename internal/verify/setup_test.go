@@ -20,6 +20,7 @@ import (
 	"example.com/twinbox/internal/outbox/operate"
 	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/verify"
+	"example.com/twinbox/internal/verify/kafkalog"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/inboxtest"
 	"example.com/twinbox/test/kafkatest"
@@ -43,7 +44,7 @@ type system struct {
 	brokers []string
 	topic   string
 	outbox  *outbox.Outbox
-	log     kafka.Log
+	log     kafkalog.Log
 	inboxes map[string]*inbox.Inbox
 	mux     *inbox.Mux
 
@@ -67,7 +68,7 @@ func newSystem(t *testing.T, more ...migrations.Set) *system {
 	var err error
 	s.outbox, err = outbox.New(outbox.Config{Source: source})
 	require.NoError(t, err)
-	s.log = kafka.Log{Config: kafka.Config{Brokers: brokers}}
+	s.log = kafkalog.Log{Config: kafka.Config{Brokers: brokers}}
 	inbox.Handle(s.mux, inboxtest.Event, func(context.Context, pgx.Tx, cloudevent.Event, inboxtest.Data) error {
 		return nil
 	})

@@ -13,6 +13,7 @@ import (
 	"example.com/twinbox/internal/notification"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/verify"
+	"example.com/twinbox/internal/verify/kafkalog"
 )
 
 func init() { judges = append(judges, (*stack).requireVerified) }
@@ -50,7 +51,7 @@ func names(topics []kafka.Topic) (names []string) {
 
 func (h *stack) requireClean(t *testing.T, settings eventing.Config, cfg verify.Config) {
 	t.Helper()
-	cfg.Log = kafka.Log{Config: settings.Client("e2e")}
+	cfg.Log = kafkalog.Log{Config: settings.Client("e2e")}
 	cfg.Pause = func(context.Context) error { return nil } // nothing is under way any more
 	for i := range cfg.Consumers {
 		cfg.Consumers[i].Group = "twinbox." + settings.Environment + "." + cfg.Consumers[i].Name

@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"example.com/twinbox/internal/failure"
-	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/verify"
+	"example.com/twinbox/internal/verify/kafkalog"
 )
 
 // ErrVerifying means that a verification is under way: there is one at a time.
@@ -56,7 +56,7 @@ func (v *Verifier) Run(ctx context.Context, asked Verification) (*verify.Verdict
 	defer v.busy.Unlock()
 	setup := v.node.setup
 	cfg := verify.Config{
-		DB: v.node.Pool, Log: kafka.Log{Config: setup.client}, Source: setup.Source, Topics: namesOf(setup.Topics),
+		DB: v.node.Pool, Log: kafkalog.Log{Config: setup.client}, Source: setup.Source, Topics: namesOf(setup.Topics),
 		Checks: v.checks, Since: asked.Since, Pause: v.pause,
 		Progress: asked.Progress, Suspected: asked.Suspected,
 	}

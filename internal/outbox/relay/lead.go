@@ -3,231 +3,248 @@ package relay
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/failure"
-	"example.com/twinbox/internal/outbox"
-	"example.com/twinbox/internal/outbox/window"
 )
 
-// leader is one term of leadership on one session. One goroutine runs it; only the calls of Publish and the reading
-// ahead have their own.
+// leader is one term of leadership, on one session and in one goroutine. Only the calls of the publisher have their own.
 type leader struct {
 	*Relay
-	*session
-	window  *window.Reader
-	pace    roundPace
-	resumed map[receipt]bool // taken in an earlier session of this process
+	cursor
 
-	taken      outcome   // of the window that is open: taken and not recorded
-	through    bool      // nothing of that window is left to be sent
-	recordedAt time.Time // the cursor was moved, or a window opened
+	parked  map[key]int // the attempts of each parked key; only the leader parks and releases
+	flushAt time.Time   // when held rows are sent again
 
-	// parked is the leader's copy of public.outbox_parked, with the attempts so far: it is asked about each record. Only
-	// the leader adds to that table and deletes from it.
-	parked  map[window.Key]int
-	flushAt time.Time // held rows may be sent again
+	takenAt  time.Time // the publisher took a record
+	failedAt time.Time // it took none of a call
+	parkedAt time.Time // keys were parked because it did not take them
 
-	takenAt  time.Time // a record was taken
-	failedAt time.Time // a call failed, and not for good, of which no record was taken
-	parkedAt time.Time // keys were set aside because a broker did not take them
-
-	partitions *tablePartitions
-	scheduled  *scheduledEvents
-	topicsAt   time.Time        // the broker is to be asked for its topics
-	topics     map[string]int32 // its last answer
+	storedAt   time.Time // the cursor was stored
+	beganAt    time.Time // the last round
+	maintainAt time.Time // the table partitions are maintained again
+	scheduleAt time.Time // scheduled events are added again
 }
 
-// listenSQL has the session told of other processes' commits.
-const listenSQL = `listen outbox`
-
-const loadParkedSQL = `select topic, key, attempts from public.outbox_parked`
-
-func (r *Relay) newLeader(ctx context.Context, s *session) (*leader, error) {
-	l := &leader{
-		Relay: r, session: s, parked: map[window.Key]int{}, resumed: map[receipt]bool{},
-		pace: roundPace{every: r.cfg.RoundEvery, sleep: failure.Sleep},
+// lead begins a term on a session that holds the leader's lock.
+func (r *Relay) lead(ctx context.Context, conn *pgx.Conn) (*leader, error) {
+	l := &leader{Relay: r, cursor: cursor{conn: conn, limit: r.cfg.BatchSize, maxLimit: r.cfg.BatchSize}}
+	if err := l.cursor.lead(ctx, r.cfg.Name); err != nil {
+		return nil, err
 	}
-	l.partitions, l.scheduled = &tablePartitions{leader: l}, &scheduledEvents{leader: l}
-	for _, x := range r.unrecorded {
-		l.resumed[x] = true
+	if err := l.loadParked(ctx); err != nil {
+		return nil, err
 	}
-	return l, s.do(ctx, func(ctx context.Context) (err error) {
-		if r.cfg.Listen {
-			if _, err = s.conn.Exec(ctx, listenSQL); err != nil {
-				return fmt.Errorf("listen for notifications: %w", err)
-			}
-		}
-		if l.window, err = window.NewReader(ctx, s.conn, s.term, r.pages); err != nil {
-			return err
-		}
-		rows, _ := s.conn.Query(ctx, loadParkedSQL)
-		var key window.Key
-		var attempts int
-		_, err = pgx.ForEachRow(rows, []any{&key.Topic, &key.Key, &attempts}, func() error {
-			l.parked[key] = max(attempts, 1)
-			return nil
-		})
-		if err != nil {
-			return fmt.Errorf("load parked keys: %w", err)
-		}
-		return nil
-	})
+	r.health.lead()
+	r.metrics.leader.Set(1)
+	r.metrics.epoch.Set(float64(l.epoch))
+	r.cfg.Log.Info("relay leads", "epoch", l.epoch, "leader", r.cfg.Name)
+	return l, nil
 }
 
-// awaitSuccess returns when a check finds nothing wrong. Until then the relay leads and publishes nothing: it keeps its
-// lease and the room for writers, and checks again every [Config.ConfirmEvery]. If an operator has to act, which a
-// [*outbox.CheckError] says, it fails its health check at once. What is through is recorded before.
-func (l *leader) awaitSuccess(ctx context.Context, check func(context.Context) error) error {
-	if err := l.record(ctx); err != nil {
-		return err
-	}
-	for failed := false; ; failed = true {
-		err := check(ctx)
-		if err == nil && failed {
-			l.cfg.Log.Info("relay publishes again")
-			l.health.markWell(stateLeading)
-		}
-		if err == nil || l.conn.IsClosed() || errors.Is(err, window.ErrDeposed) || errors.Is(err, window.ErrDiverged) {
-			return err
-		}
-		refused, _ := errors.AsType[*outbox.CheckError](err)
-		l.health.set(func(h *health) { h.err, h.refused = err, cmp.Or(refused, h.refused) })
-		l.cfg.Log.Error("relay publishes nothing", "error", err)
-		if err := failure.Sleep(ctx, l.cfg.ConfirmEvery); err != nil {
-			return err
-		}
-		if err := l.keepUp(ctx); err != nil {
-			return err
-		}
-	}
-}
+// outcome is the result of a round.
+type outcome int
 
-// run is the relay at work: what is due, a window, a pause, until something fails or ctx ends. All statements run
-// detached from ctx: a stop waits for the few milliseconds that a page takes, and then nothing has to be sent twice.
+const (
+	resting   outcome = iota // there was no event to publish
+	published                // a page was
+	draining                 // a page was, and more events are known to wait
+)
+
+// run publishes until ctx ends, and records the end of the last window.
 func (l *leader) run(ctx context.Context) error {
-	if err := l.awaitSuccess(ctx, l.checkDatabase); err != nil {
-		return err
-	}
-	why, pause := byTime, l.cfg.PollMin
+	pause, woken := l.cfg.pollMin, false
 	for ctx.Err() == nil {
-		if l.cfg.Topics != nil && time.Until(l.topicsAt) <= 0 {
-			if err := l.awaitSuccess(ctx, l.checkTopics); err != nil {
-				return err
-			}
-		}
-		more, err := l.doChores(ctx)
+		result, err := l.round(ctx)
 		if err != nil {
 			return err
 		}
-		l.pace.began = time.Now()
-		found, err := l.publishNext(ctx)
-		if err != nil {
-			return err
-		}
-		if found || more || why != byTime {
-			l.scheduled.committed(why)
-		}
-		if found && why != byCommit || more {
-			pause = l.cfg.PollMin // others commit, too, and may not say so
-		}
-		if more {
+		if result == draining {
 			continue
 		}
-		if found && l.pace.goesOn(ctx, l.cfg.Wake) {
-			why = l.heard()
+		if woken && result == published && l.hasCommitted() {
+			l.keepPace(ctx)
 			continue
 		}
-		l.markWellUnlessStuck()
-		rest := pause
-		if l.cfg.Scheduled != nil {
-			rest = min(rest, max(time.Until(l.scheduled.at), time.Millisecond))
+		if result == published {
+			pause = l.cfg.pollMin // other processes commit too
 		}
-		if l.through {
-			rest = min(rest, max(time.Until(l.recordedAt.Add(closeAfter)), time.Millisecond))
-		}
-		if why, err = l.awaitCommit(ctx, l.cfg.Wake, rest); err != nil {
+		if woken, err = l.awaitCommit(ctx, l.conn, l.restFor(pause)); err != nil {
 			return err
 		}
-		if why == byTime {
+		if !woken {
 			pause = min(2*pause, l.cfg.PollMax)
 		}
 	}
-	return cmp.Or(l.record(ctx), ctx.Err())
+	return cmp.Or(l.finish(ctx), ctx.Err())
 }
 
-// doChores does what is due between two windows and between two pages: a window can be long, and the lease, the table
-// partitions, and the parked keys and scheduled events that are due do not wait for its end. It reports whether more
-// held rows may go out at once.
-func (l *leader) doChores(ctx context.Context) (more bool, err error) {
-	if err := l.keepUp(ctx); err != nil {
-		return false, err
+// hasCommitted reports whether this process has committed since it was last asked.
+func (l *leader) hasCommitted() bool {
+	select {
+	case <-l.cfg.Wake:
+		return true
+	default:
+		return false
 	}
-	if len(l.parked) > 0 && time.Until(l.flushAt) <= 0 {
-		if more, err = l.flushParked(ctx); err != nil {
-			return false, err
-		}
-	}
-	if l.cfg.Scheduled != nil && time.Until(l.scheduled.at) <= 0 {
-		err = l.scheduled.add(ctx)
-	}
-	return more, err
 }
 
-// keepUp does what cannot wait, also while a broker is down: it extends the lease and maintains the table partitions.
-func (l *leader) keepUp(ctx context.Context) error {
-	if l.term.Remaining() < l.cfg.Lease*2/3 {
-		if err := l.renew(ctx); err != nil {
-			return err
-		}
+// keepPace keeps rounds apart while commits follow one another: those of a pause share the statements of a round.
+func (l *leader) keepPace(ctx context.Context) {
+	if left := l.cfg.roundEvery - time.Since(l.beganAt); left > 0 {
+		_ = failure.Sleep(ctx, left)
 	}
-	if time.Until(l.partitions.at) > 0 {
+}
+
+// closeAfter is how long a published window stays open at rest: under load the next page comes sooner, and one change of
+// the cursor records the one and opens the other.
+const closeAfter = 25 * time.Millisecond
+
+// restFor shortens a pause to what is due earlier.
+func (l *leader) restFor(pause time.Duration) time.Duration {
+	if l.open != nil && l.open.complete {
+		pause = min(pause, time.Until(l.storedAt.Add(closeAfter)))
+	}
+	if !l.scheduleAt.IsZero() {
+		pause = min(pause, time.Until(l.scheduleAt))
+	}
+	return max(pause, time.Millisecond)
+}
+
+// round looks at the database, does what is due, and publishes one page.
+func (l *leader) round(ctx context.Context) (outcome, error) {
+	l.beganAt = time.Now()
+	if err := l.maintain(ctx); err != nil {
+		return resting, err
+	}
+	n, err := l.poll(ctx)
+	if err != nil {
+		return resting, err
+	}
+	if n.paused {
+		l.health.well()
+		return resting, l.finish(ctx)
+	}
+	if err := l.addDue(ctx, n.nextDue); err != nil {
+		return resting, err
+	}
+	flushed, err := l.flushParked(ctx)
+	if err != nil {
+		return resting, err
+	}
+	result, err := l.publishNext(ctx, n)
+	if err == nil && result == resting {
+		l.noteWell()
+	}
+	return max(result, flushed), err
+}
+
+// publishNext publishes the next page of the open window, or the first one of the window behind it.
+func (l *leader) publishNext(ctx context.Context, n now) (outcome, error) {
+	w := l.next(n)
+	if w == nil {
+		return resting, l.finishAtRest(ctx)
+	}
+	page, more, err := l.page(ctx, w)
+	if err != nil {
+		return resting, err
+	}
+	if len(page) == 0 {
+		return resting, l.passEmpty(ctx, w)
+	}
+	paused, err := l.storeAt(ctx, w, nil)
+	if paused || err != nil {
+		return resting, err
+	}
+	settled, err := l.publish(ctx, page)
+	if err != nil {
+		return resting, err
+	}
+	w.position, w.complete = page[len(page)-1].Position, !more
+	if len(settled.held) > 0 {
+		if _, err := l.storeAt(ctx, w, settled.write); err != nil {
+			return resting, err
+		}
+		settled.log(ctx, l.cfg.Log)
+	}
+	if more {
+		return draining, nil
+	}
+	return published, nil
+}
+
+// passEmpty passes a window without rows, or the rest of one. Only memory learns that transactions without events have
+// ended, unless the window was stored.
+func (l *leader) passEmpty(ctx context.Context, w *window) error {
+	switch {
+	case w == l.open:
+		w.complete = true
+		return l.finish(ctx)
+	case l.open == nil:
+		l.done = w.snapshot
+	}
+	return l.finishAtRest(ctx)
+}
+
+// finishAtRest records the end of the open window if no page has followed it for a while.
+func (l *leader) finishAtRest(ctx context.Context) error {
+	if time.Since(l.storedAt) < closeAfter {
 		return nil
 	}
-	err := l.do(ctx, l.partitions.maintain)
-	if err == nil || errors.Is(err, window.ErrDeposed) || l.conn.IsClosed() {
-		return err
-	}
-	// There is room ahead for a while. A lock may be held or a right taken away: publishing goes on.
-	l.metrics.neglected.Inc()
-	l.cfg.Log.Error("partitions not maintained", "error", err)
-	return nil
+	return l.finish(ctx)
 }
 
-// markWellUnlessStuck is for when nothing failed. The relay is stuck if something waits and the last that was heard of
-// the broker is that it takes nothing. That no window is open then does not mean that all is well: keys that were set
-// aside leave none open.
-func (l *leader) markWellUnlessStuck() {
+// finish records how far the open window is published, if there is one.
+func (l *leader) finish(ctx context.Context) error {
+	if l.open == nil {
+		return nil
+	}
+	w := l.open
+	switch {
+	case w.complete:
+		w = nil
+	case w.position == l.stored:
+		return nil
+	}
+	_, err := l.storeAt(ctx, w, nil)
+	return err
+}
+
+// storeAt stores the cursor and remembers when.
+func (l *leader) storeAt(
+	ctx context.Context, w *window, also func(context.Context, pgx.Tx) error,
+) (paused bool, err error) {
+	paused, err = l.store(ctx, w, also)
+	l.storedAt = time.Now()
+	return paused, err
+}
+
+// noteWell notes that all is well although no event moved, unless keys are parked and the publisher took no record since
+// its last failure.
+func (l *leader) noteWell() {
 	if len(l.parked) == 0 || !l.failedAt.After(l.takenAt) {
-		l.health.markWell(stateLeading)
+		l.health.well()
 	}
 }
 
-// roundPace keeps rounds apart while commits keep coming: what is committed meanwhile shares the next one's statements.
-// The first event after a rest is published at once, and so is what was committed during its round.
-type roundPace struct {
-	every time.Duration                              // [Config.RoundEvery]
-	sleep func(context.Context, time.Duration) error // until then
-	began time.Time
-	// steady says that there was something to publish as soon as the last round was through.
-	steady bool
-}
+const loadParkedSQL = `select topic, key, attempts from public.outbox_parked`
 
-// goesOn says, when a round is through, that there is something to publish, and it is time. A commit that is told of
-// here is found by the round that follows.
-func (p *roundPace) goesOn(ctx context.Context, wake <-chan struct{}) bool {
-	if left := p.every - time.Since(p.began); p.steady && left > 0 {
-		_ = p.sleep(ctx, left)
+func (l *leader) loadParked(ctx context.Context) error {
+	ctx, cancel := withStatementTimeout(ctx)
+	defer cancel()
+	l.parked = map[key]int{}
+	rows, _ := l.conn.Query(ctx, loadParkedSQL)
+	var k key
+	var attempts int
+	_, err := pgx.ForEachRow(rows, []any{&k.Topic, &k.Key, &attempts}, func() error {
+		l.parked[k] = max(attempts, 1)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("load parked keys: %w", err)
 	}
-	select {
-	case <-wake:
-		p.steady = true
-	default:
-		p.steady = false
-	}
-	return p.steady
+	return nil
 }

@@ -1,0 +1,311 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/fault"
+)
+
+// cursor is the row of outbox_cursor, as this session knows it. It is loaded once per session; nothing of it survives an
+// error. All its statements run in autocommit: a snapshot that is taken inside a transaction with an id shows that very
+// transaction as ended.
+type cursor struct {
+	conn            *pgx.Conn
+	epoch           int64
+	limit, maxLimit int // rows of a page; limit is lower while rows are large
+
+	done   snapshot  // all rows that are visible in it are published or held
+	open   *window   // the window that the row names, or nil
+	stored int64     // the position that the row has for it
+	marks  landmarks // for the windows behind done
+	head   int64     // the highest head of the sequence so far
+}
+
+// window is the rows that are visible in its snapshot and not in the one before.
+type window struct {
+	snapshot
+	after    snapshot // the one before
+	head     int64    // of the sequence, read after the snapshot was taken
+	position int64    // published up to here, from the scan's start on
+	complete bool     // published to its end
+}
+
+// record is a row, ready to be sent.
+type record struct {
+	Position int64
+	cloudevent.Event
+}
+
+// key is the unit of order.
+type key struct{ Topic, Key string }
+
+func (r *record) key() key { return key{r.Topic, r.Key} }
+
+var (
+	errDeposed = errors.New("outbox: another relay leads")
+	// errWentBack: the server gives out lower transaction ids than before, so it is not the server that it was.
+	errWentBack = errors.New("outbox: transaction ids went back")
+)
+
+// leadSQL raises the epoch. No statement of a former leader's session changes the cursor afterwards.
+const leadSQL = `
+update public.outbox_cursor set epoch = epoch + 1, leader = $1
+returning epoch, done::text, mark_x, mark_h, greatest(head, (select max(position) from public.outbox)), win::text, coalesce(win_head, 0), coalesce(win_pos, 0)`
+
+// lead makes this session the leader's, and loads the cursor.
+func (c *cursor) lead(ctx context.Context, name string) error {
+	ctx, cancel := withStatementTimeout(ctx)
+	defer cancel()
+	if err := c.adoptCluster(ctx); err != nil {
+		return err
+	}
+	var done string
+	var open *string
+	var w window
+	fault.Here("relay.lead.before")
+	err := c.conn.QueryRow(ctx, leadSQL, name).
+		Scan(&c.epoch, &done, &c.marks.xids, &c.marks.heads, &c.head, &open, &w.head, &w.position)
+	fault.Here("relay.lead.after")
+	if err == nil {
+		c.done, err = parseSnapshot(done)
+	}
+	if err == nil && open != nil {
+		w.snapshot, err = parseSnapshot(*open)
+		w.after, c.open, c.stored = c.done, &w, w.position
+	}
+	if err != nil {
+		return fmt.Errorf("load cursor: %w", err)
+	}
+	return nil
+}
+
+const adoptSQL = `
+select public.outbox_adopt_cluster()
+from public.outbox_cursor where sysid is distinct from (select system_identifier from pg_control_system())`
+
+// adoptCluster gives the rows of a database that comes from another cluster transaction ids of this one.
+func (c *cursor) adoptCluster(ctx context.Context) error {
+	fault.Here("relay.adopt.before")
+	if _, err := c.conn.Exec(ctx, adoptSQL); err != nil {
+		return fmt.Errorf("adopt the rows of another cluster: %w", err)
+	}
+	fault.Here("relay.adopt.after")
+	return nil
+}
+
+// now is what a poll finds.
+type now struct {
+	snapshot
+	head    int64
+	paused  bool           // by an operator
+	nextDue *time.Duration // until the first scheduled event is due; nil: none is scheduled
+}
+
+// pollSQL is one statement that takes no transaction id, and its snapshot is taken before it runs. So a row that is
+// visible in the snapshot lies at or below the head, and the head makes a landmark with any id that is taken later.
+// "select last_value" would read a number that nextval is just about to give out.
+const pollSQL = `
+select pg_current_snapshot()::text, coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0), pg_backend_pid(),
+    paused_at is not null, (select min(due_at) - clock_timestamp() from public.outbox_scheduled)
+from public.outbox_cursor`
+
+// poll looks at the present state of the database.
+func (c *cursor) poll(ctx context.Context) (n now, err error) {
+	ctx, cancel := withStatementTimeout(ctx)
+	defer cancel()
+	fault.Here("relay.poll.before")
+	var text string
+	var pid uint32
+	err = c.conn.QueryRow(ctx, pollSQL).Scan(&text, &n.head, &pid, &n.paused, &n.nextDue)
+	fault.Here("relay.poll.after")
+	if err == nil {
+		n.snapshot, err = parseSnapshot(text)
+	}
+	if err == nil && pid != c.conn.PgConn().PID() {
+		err = errPooler
+	}
+	if err == nil && n.xmax < c.done.xmax {
+		err = fmt.Errorf("%w: from %d to %d", errWentBack, c.done.xmax, n.xmax)
+	}
+	if err == nil && n.head < c.head {
+		n.head, err = c.repairSequence(ctx)
+	}
+	if err != nil {
+		return n, fmt.Errorf("poll: %w", err)
+	}
+	c.head = n.head
+	return n, nil
+}
+
+const repairSQL = `select public.outbox_repair_sequence($1)`
+
+// repairSequence is for a sequence that was set back: rows may lie below every landmark. The sequence goes back above
+// all positions that were given out, and the next windows are read from the beginning of the table.
+func (c *cursor) repairSequence(ctx context.Context) (head int64, err error) {
+	if err := c.conn.QueryRow(ctx, repairSQL, c.head).Scan(&head); err != nil {
+		return 0, fmt.Errorf("repair sequence: %w", err)
+	}
+	c.marks = landmarks{xids: []uint64{0}, heads: []int64{0}}
+	return head, nil
+}
+
+// next returns the window to read from: the open one, unless it is published, or the one behind it; nil if no
+// transaction has ended since.
+func (c *cursor) next(n now) *window {
+	after := c.done
+	if c.open != nil && !c.open.complete {
+		return c.open
+	}
+	if c.open != nil {
+		after = c.open.snapshot
+	}
+	if n.text == after.text {
+		return nil
+	}
+	return &window{snapshot: n.snapshot, after: after, head: n.head, position: c.marks.start(after, n.snapshot)}
+}
+
+// columns of the row o, in the order of record.
+const columns = `o.position, o.event_id::text, o.source, o.event_type, o.topic, o.key, o.version, o.data_schema,
+    o.occurred_at, o.payload, o.headers`
+
+// pageSQL has no upper bound. Both snapshots are parameters of their own type: as text they would be parsed per row.
+const pageSQL = `
+select ` + columns + `
+from public.outbox o
+where o.position > $1
+    and not pg_visible_in_snapshot(o.xid, $2::pg_snapshot)
+    and pg_visible_in_snapshot(o.xid, $3::pg_snapshot)
+order by o.position
+limit $4`
+
+// page reads the next rows of the window. more reports that others may follow.
+func (c *cursor) page(ctx context.Context, w *window) (page []record, more bool, err error) {
+	fault.Here("relay.page.before")
+	page, more, err = c.read(ctx, pageSQL, w.position, w.after.text, w.text)
+	fault.Here("relay.page.after")
+	return page, more, err
+}
+
+// pageBytes bounds the payloads of a page. One larger record is a page of its own.
+const pageBytes = 8 << 20
+
+// read reads a page with a statement that selects columns and takes the limit as its last parameter.
+func (c *cursor) read(ctx context.Context, sql string, args ...any) (page []record, more bool, err error) {
+	ctx, cancel := withStatementTimeout(ctx)
+	defer cancel()
+	rows, _ := c.conn.Query(ctx, sql, append(args, c.limit)...) // its error is that of the rows
+	defer rows.Close()
+	bytes := 0
+	for bytes < pageBytes && rows.Next() {
+		r, err := pgx.RowToStructByPos[record](rows)
+		if err != nil {
+			return nil, false, fmt.Errorf("read row: %w", err)
+		}
+		page = append(page, r)
+		bytes += len(r.Data)
+	}
+	rows.Close()
+	if err := rows.Err(); err != nil {
+		return nil, false, fmt.Errorf("read page: %w", err)
+	}
+	more = len(page) == c.limit || bytes >= pageBytes
+	switch {
+	case bytes >= pageBytes:
+		c.limit = len(page)
+	case bytes < pageBytes/2:
+		c.limit = min(2*c.limit, c.maxLimit)
+	}
+	return page, more, nil
+}
+
+const storeSQL = `
+update public.outbox_cursor
+set done = $2::pg_snapshot, win = $3::pg_snapshot, win_head = $4, win_pos = $5,
+    mark_x = $6::xid8[] || case when $8 then array[pg_current_xact_id()] else '{}' end,
+    mark_h = $7::bigint[] || case when $8 then array[$9::bigint] else '{}' end, head = $9
+where epoch = $1
+returning pg_current_xact_id(), paused_at is not null`
+
+// store makes w the open window, published up to its position; nil: none is open. Another window that was open is
+// published, and becomes done by the same statement. The rows written by also share the transaction.
+//
+// It comes before the page behind the position is sent. Its commit reaches the disk after those of the page's writers,
+// so that no crash of the server takes back an event that was sent; a successor continues with this page; and a relay
+// that no longer leads gets errDeposed and sends nothing.
+func (c *cursor) store(ctx context.Context, w *window, also func(context.Context, pgx.Tx) error) (paused bool, err error) {
+	next := *c
+	if c.open != nil && w != c.open {
+		next.done = c.open.snapshot
+	}
+	next.open = w
+	makesMark := w != c.open // its id is taken here, after the head was read
+	if makesMark {
+		next.marks = c.marks.kept(next.done)
+	}
+	args := []any{c.epoch, next.done.text, nil, nil, nil, next.marks.xids, next.marks.heads, makesMark, c.head}
+	if w != nil {
+		args[2], args[3], args[4] = w.text, w.head, w.position
+		next.stored = w.position
+	}
+	fault.Here("relay.store.before")
+	xid, paused, err := c.change(ctx, also, storeSQL, args...)
+	fault.Here("relay.store.after")
+	if err != nil {
+		return false, fmt.Errorf("store cursor: %w", err)
+	}
+	if makesMark {
+		next.marks.xids, next.marks.heads = append(next.marks.xids, xid), append(next.marks.heads, c.head)
+	}
+	*c = next
+	return paused, nil
+}
+
+// guardSQL changes nothing and holds the cursor's row, if this relay leads.
+const guardSQL = `
+update public.outbox_cursor set epoch = epoch where epoch = $1 returning pg_current_xact_id(), paused_at is not null`
+
+// guarded runs a transaction if this relay leads, and keeps a successor out until its end.
+func (c *cursor) guarded(ctx context.Context, statements func(context.Context, pgx.Tx) error) error {
+	_, _, err := c.change(ctx, statements, guardSQL, c.epoch)
+	return err
+}
+
+// change runs an update of the cursor that repeats the epoch, in one transaction with also.
+func (c *cursor) change(
+	ctx context.Context, also func(context.Context, pgx.Tx) error, sql string, args ...any,
+) (xid uint64, paused bool, err error) {
+	ctx, cancel := withStatementTimeout(ctx)
+	defer cancel()
+	if also == nil {
+		err = c.conn.QueryRow(ctx, sql, args...).Scan(&xid, &paused)
+	} else {
+		err = pgx.BeginFunc(ctx, c.conn, func(tx pgx.Tx) error {
+			if err := tx.QueryRow(ctx, sql, args...).Scan(&xid, &paused); err != nil {
+				return err
+			}
+			err := also(ctx, tx)
+			fault.Here("relay.change.in_tx")
+			return err
+		})
+	}
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = errDeposed
+	}
+	return xid, paused, err
+}
+
+// IsPublished is the SQL condition that the cursor c has passed the row o. Held and discarded rows are passed too.
+const IsPublished = `(pg_visible_in_snapshot(o.xid, c.done)
+    or coalesce(o.position <= c.win_pos and pg_visible_in_snapshot(o.xid, c.win), false))`
+
+// State is the SQL expression of the row o's state: published, waiting, held or discarded.
+const State = `case when exists (select from public.outbox_held h where h.position = o.position) then 'held'
+    when exists (select from public.outbox_discarded d where d.position = o.position) then 'discarded'
+    when ` + IsPublished + ` then 'published' else 'waiting' end`

@@ -1,0 +1,56 @@
+package relay
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// metrics are those of this process. No label has a value of an event:
+//
+//	outbox_relay_leader                         1 while this relay leads
+//	outbox_relay_epoch                          of its last leadership
+//	outbox_relay_sessions_ended_total           by an error; each costs a reconnect
+//	outbox_relay_published_total{topic}         taken by the publisher, duplicates included
+//	outbox_relay_failures_total{topic,class}    not taken: permanent, transient, behind (an earlier one of the key)
+//	outbox_relay_publish_seconds                one page, all its topics
+//	outbox_relay_batch_events                   events in a page that was sent
+//	outbox_relay_parkings_total                 keys parked, or parked again
+//	outbox_relay_neglects_total                 maintenances of table partitions that failed, and drops put off
+//	outbox_relay_scheduled_added_total          scheduled events that were due and were added
+type metrics struct {
+	leader, epoch                            prometheus.Gauge
+	sessions, parkings, neglected, scheduled prometheus.Counter
+	published, failures                      *prometheus.CounterVec
+	seconds, batch                           prometheus.Histogram
+}
+
+// newMetrics registers the metrics, if there is a registry.
+func newMetrics(registry prometheus.Registerer) (*metrics, error) {
+	own := prometheus.NewRegistry()
+	in := promauto.With(own)
+	gauge := func(name, help string) prometheus.Gauge {
+		return in.NewGauge(prometheus.GaugeOpts{Name: "outbox_relay_" + name, Help: help})
+	}
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return in.NewCounterVec(prometheus.CounterOpts{Name: "outbox_relay_" + name, Help: help}, labels)
+	}
+	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
+		return in.NewHistogram(prometheus.HistogramOpts{Name: "outbox_relay_" + name, Help: help, Buckets: buckets})
+	}
+	m := &metrics{
+		leader:    gauge("leader", "1 while this relay leads."),
+		epoch:     gauge("epoch", "Epoch of the last leadership."),
+		sessions:  counter("sessions_ended_total", "Sessions ended by an error.").WithLabelValues(),
+		parkings:  counter("parkings_total", "Keys parked, or parked again.").WithLabelValues(),
+		neglected: counter("neglects_total", "Looks at the partitions that failed.").WithLabelValues(),
+		scheduled: counter("scheduled_added_total", "Scheduled events that were due and were added.").WithLabelValues(),
+		published: counter("published_total", "Events taken by the publisher, duplicates included.", "topic"),
+		failures:  counter("failures_total", "Events not taken by the publisher.", "topic", "class"),
+		seconds:   histogram("publish_seconds", "Time to publish a page.", prometheus.ExponentialBuckets(0.0005, 2, 16)),
+		batch:     histogram("batch_events", "Events in a page that was sent.", prometheus.ExponentialBuckets(1, 4, 9)),
+	}
+	if registry == nil {
+		return m, nil
+	}
+	return m, registry.Register(own)
+}

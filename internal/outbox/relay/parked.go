@@ -1,0 +1,235 @@
+package relay
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/fault"
+)
+
+// A key of which a record cannot be published is parked: that record and all later ones of the key are held, and the
+// other keys continue. The cursor passes held rows, and the transaction that moves it writes their positions down. So a
+// parked key keeps no window open and never loses its place. Its held rows are sent again in their order, by the clock
+// or when an operator releases the key. The transaction that deletes the last of them frees the key.
+
+// settlement is the rows of a page that were not taken.
+type settlement struct {
+	parked []parking
+	held   []record // the rows of parked keys, in order
+}
+
+// parking is a key that is parked, or parked again.
+type parking struct {
+	key
+	position  int64 // of the record that failed
+	reason    string
+	permanent bool // the publisher will never take the record as it is
+	attempts  int
+	wait      time.Duration // until it is tried again
+}
+
+// holdParked holds the records of parked keys and returns the others.
+func (l *leader) holdParked(page []record, settled *settlement) (unsent []record) {
+	if len(l.parked) == 0 {
+		return page
+	}
+	for _, r := range page {
+		if l.parked[r.key()] > 0 {
+			settled.held = append(settled.held, r)
+		} else {
+			unsent = append(unsent, r)
+		}
+	}
+	return unsent
+}
+
+// settle parks the keys of records that the publisher will never take, or of all that failed, and holds the failed
+// records of parked keys. It returns the failed records of other keys.
+func (l *leader) settle(records []record, results []error, settled *settlement, parkAll bool) (again []record) {
+	for i := range records {
+		r, why := &records[i], results[i]
+		if why != nil && (isPermanent(why) || parkAll && hasFailed(why)) {
+			l.park(r, why, settled)
+		}
+		switch {
+		case why == nil:
+		case l.parked[r.key()] > 0:
+			settled.held = append(settled.held, *r)
+		default:
+			again = append(again, *r)
+		}
+	}
+	return again
+}
+
+func (l *leader) park(r *record, why error, settled *settlement) {
+	attempts := l.parked[r.key()] + 1
+	l.parked[r.key()] = attempts
+	wait := min(l.cfg.ParkedRetryMax, l.cfg.retryMin<<min(attempts, 16))
+	if isPermanent(why) {
+		l.failedAt = time.Time{} // an answer: the publisher works
+		wait = l.cfg.ParkedRetryMax
+	}
+	settled.parked = append(settled.parked, parking{r.key(), r.Position, reasonOf(why), isPermanent(why), attempts, wait})
+	l.metrics.parkings.Inc()
+}
+
+const maxReasonBytes = 500
+
+// reasonOf cuts an error's text to what the column takes: valid UTF-8 without NUL.
+func reasonOf(err error) string {
+	text := err.Error()
+	text = strings.ToValidUTF8(text[:min(len(text), maxReasonBytes)], "\uFFFD")
+	return strings.ReplaceAll(text, "\x00", "\uFFFD")
+}
+
+// log writes one line however many keys a partition without a leader takes with it.
+func (s settlement) log(ctx context.Context, log *slog.Logger) {
+	if len(s.parked) == 0 {
+		return
+	}
+	first, level := s.parked[0], slog.LevelWarn
+	if slices.ContainsFunc(s.parked, func(p parking) bool { return p.permanent }) {
+		level = slog.LevelError
+	}
+	log.Log(ctx, level, "keys parked", "keys", len(s.parked), "topic", first.Topic, "position", first.position,
+		"permanent", first.permanent, "attempt", first.attempts, "error", first.reason)
+}
+
+const parkSQL = `
+insert into public.outbox_parked (topic, key, reason, permanent, attempts, retry_at)
+values ($1, $2, $3, $4, $5, clock_timestamp() + $6 * interval '1 microsecond')
+on conflict (topic, key) do update
+set reason = excluded.reason, permanent = excluded.permanent, attempts = excluded.attempts,
+    retry_at = excluded.retry_at`
+
+const holdSQL = `
+insert into public.outbox_held (topic, key, position) select * from unnest($1::text[], $2::text[], $3::bigint[])
+on conflict (topic, key, position) do nothing`
+
+// write writes down the parked keys and the held rows of a page.
+func (s settlement) write(ctx context.Context, tx pgx.Tx) error {
+	return writeParked(ctx, tx, s.parked, holdSQL, s.held)
+}
+
+// writeParked writes down parked keys, and adds or deletes held rows.
+func writeParked(ctx context.Context, tx pgx.Tx, parked []parking, rowsSQL string, rows []record) error {
+	batch := &pgx.Batch{}
+	for _, p := range parked {
+		batch.Queue(parkSQL, p.Topic, p.Key, p.reason, p.permanent, min(p.attempts, 1<<30), p.wait.Microseconds())
+	}
+	topics, keys, positions := make([]string, len(rows)), make([]string, len(rows)), make([]int64, len(rows))
+	for i, r := range rows {
+		topics[i], keys[i], positions[i] = r.Topic, r.Key, r.Position
+	}
+	batch.Queue(rowsSQL, topics, keys, positions)
+	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+		return fmt.Errorf("write parked keys: %w", err)
+	}
+	return nil
+}
+
+// dueSQL reads the held rows of keys that are due, key by key, each key's from its first on. A key that fails again is
+// due later and then stands behind all others.
+const dueSQL = `
+select ` + columns + `
+from (select topic, key, retry_at from public.outbox_parked
+    where retry_at <= clock_timestamp() order by retry_at, topic, key limit $1) k
+cross join lateral (select h.position from public.outbox_held h where h.topic = k.topic and h.key = k.key
+    order by h.position limit $1) h
+join public.outbox o on o.position = h.position
+order by k.retry_at, k.topic, k.key, h.position
+limit $1`
+
+// flushParked sends a page of the held rows that are due. Each key is tried once.
+func (l *leader) flushParked(ctx context.Context) (outcome, error) {
+	if len(l.parked) == 0 || time.Now().Before(l.flushAt) {
+		return resting, nil
+	}
+	began := time.Now()
+	due, more, err := l.read(ctx, dueSQL)
+	if err != nil {
+		return resting, err
+	}
+	var settled settlement
+	if len(due) > 0 {
+		results, err := l.send(ctx, due)
+		if err != nil {
+			return resting, err
+		}
+		l.settle(due, results, &settled, true) // their keys are parked, so what failed is held
+	}
+	if err := l.releaseTaken(ctx, due, settled); err != nil {
+		return resting, err
+	}
+	allTaken := len(settled.held) == 0
+	l.flushAt = l.nextFlush(time.Since(began), allTaken, more)
+	if allTaken && more {
+		return draining, nil
+	}
+	return resting, nil
+}
+
+// flushEvery is the pause between attempts to send held rows.
+const flushEvery = 500 * time.Millisecond
+
+// nextFlush keeps attempts that fail to a tenth of the time: all other keys wait while one is made.
+func (l *leader) nextFlush(took time.Duration, allTaken, more bool) time.Time {
+	pause := min(flushEvery, l.cfg.ParkedRetryMax)
+	switch {
+	case allTaken && more:
+		pause = 0
+	case !allTaken:
+		pause = max(pause, 9*took)
+	}
+	return time.Now().Add(pause)
+}
+
+const unholdSQL = `
+delete from public.outbox_held h
+using unnest($1::text[], $2::text[], $3::bigint[]) as x (topic, key, position)
+where h.topic = x.topic and h.key = x.key and h.position = x.position`
+
+// freeSQL deletes the keys that are due and hold no rows any more. Only the leader holds rows.
+const freeSQL = `
+delete from public.outbox_parked k
+where retry_at <= clock_timestamp()
+    and not exists (select from public.outbox_held h where h.topic = k.topic and h.key = k.key)
+returning topic, key`
+
+// releaseTaken deletes the held rows that the publisher took, frees the keys of which none is left, and parks again
+// those that failed.
+func (l *leader) releaseTaken(ctx context.Context, due []record, settled settlement) error {
+	failed := map[int64]bool{}
+	for _, r := range settled.held {
+		failed[r.Position] = true
+	}
+	taken := slices.DeleteFunc(due, func(r record) bool { return failed[r.Position] })
+	var freed []key
+	fault.Here("relay.flush.before")
+	err := l.guarded(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		if err := writeParked(ctx, tx, settled.parked, unholdSQL, taken); err != nil {
+			return err
+		}
+		rows, _ := tx.Query(ctx, freeSQL)
+		var err error
+		freed, err = pgx.CollectRows(rows, pgx.RowToStructByPos[key])
+		return err
+	})
+	fault.Here("relay.flush.after")
+	if err != nil {
+		return fmt.Errorf("release held rows: %w", err)
+	}
+	settled.log(ctx, l.cfg.Log)
+	for _, k := range freed {
+		delete(l.parked, k)
+		l.cfg.Log.Info("key released", "topic", k.Topic)
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"example.com/twinbox/internal/fault"
+)
+
+// Partitions selects the table partitions of the outbox, each with its range of positions, upper not included.
+const Partitions = `
+select p.relname, bound[1]::bigint as lower, bound[2]::bigint as upper
+from pg_inherits i
+join pg_class p on p.oid = i.inhrelid
+join pg_namespace n on n.oid = p.relnamespace and n.nspname = 'public'
+cross join lateral regexp_match(pg_get_expr(p.relpartbound, p.oid),
+    'FROM \(''?(-?\d+)''?\) TO \(''?(-?\d+)''?\)') as bound
+where i.inhparent = 'public.outbox'::regclass and bound is not null`
+
+const (
+	// partitionsAhead is how many whole table partitions lie ahead of the writers: their room while no relay runs.
+	partitionsAhead = 4
+	// maxChanges bounds how many are created at a time, and how many dropped: events wait meanwhile.
+	maxChanges = 8
+)
+
+// maintain keeps room in table partitions ahead of the writers, drops what is published and old enough, and forgets the
+// ids that callers gave. Publishing continues when it fails: there is room for a while.
+func (l *leader) maintain(ctx context.Context) error {
+	if time.Now().Before(l.maintainAt) {
+		return nil
+	}
+	l.maintainAt = time.Now().Add(l.cfg.maintainEvery)
+	err := l.changePartitions(ctx)
+	if err == nil || errors.Is(err, errDeposed) || l.conn.IsClosed() {
+		return err
+	}
+	l.metrics.neglected.Inc()
+	l.cfg.Log.Error("partitions not maintained", "error", err)
+	return nil
+}
+
+const roomSQL = `
+select coalesce(max(upper), 1), coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0)
+from (` + Partitions + `) p`
+
+// expiredSQL notes when a table partition was first seen to be published, and finds those that were noted long ago. It
+// leaves one in which a parked key has rows.
+const expiredSQL = `
+with published as (
+    select p.* from (` + Partitions + `) p where upper <= $1
+), noted as (
+    insert into public.outbox_partition (upper_bound) select upper from published
+    on conflict (upper_bound) do nothing
+)
+select p.relname
+from published p
+join public.outbox_partition note on note.upper_bound = p.upper
+where note.published_at < clock_timestamp() - $2 * interval '1 microsecond'
+    and not exists (select from public.outbox_held h where h.position >= p.lower and h.position < p.upper)
+order by p.upper limit $3`
+
+const forgetIDsSQL = `
+delete from public.outbox_given_id where event_id = any (array(
+    select event_id from public.outbox_given_id
+    where added_at < statement_timestamp() - $1 * interval '1 microsecond' order by added_at limit 10000))`
+
+func (l *leader) changePartitions(ctx context.Context) error {
+	ctx, cancel := withStatementTimeout(ctx)
+	defer cancel()
+	var upper, head int64
+	if err := l.conn.QueryRow(ctx, roomSQL).Scan(&upper, &head); err != nil {
+		return fmt.Errorf("read room in partitions: %w", err)
+	}
+	for n := 0; upper-head <= partitionsAhead*l.cfg.PartitionSize && n < maxChanges; n++ {
+		if err := l.createPartition(ctx, upper); err != nil {
+			return err
+		}
+		upper += l.cfg.PartitionSize
+	}
+	// All rows that done does not see lie above its lowest landmark.
+	rows, _ := l.conn.Query(ctx, expiredSQL, l.marks.below(l.done.xmin), l.cfg.Retention.Microseconds(), maxChanges)
+	expired, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return fmt.Errorf("find expired partitions: %w", err)
+	}
+	for _, name := range expired {
+		if err := l.dropPartition(ctx, name); err != nil {
+			return err
+		}
+	}
+	if _, err := l.conn.Exec(ctx, forgetIDsSQL, l.cfg.IDRetention.Microseconds()); err != nil {
+		return fmt.Errorf("forget given ids: %w", err)
+	}
+	return nil
+}
+
+const createPartitionSQL = `
+select public.outbox_create_partition($1, $2) from set_config('lock_timeout', '1s', true)`
+
+// createPartition does not lock the outbox against its writers. The function has the right to it; the session has not.
+func (l *leader) createPartition(ctx context.Context, lower int64) error {
+	upper := lower + l.cfg.PartitionSize
+	fault.Here("relay.partition.before_create")
+	err := l.guarded(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, createPartitionSQL, lower, upper)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("create partition from %d: %w", lower, err)
+	}
+	l.cfg.Log.Info("partition created", "from", lower, "to", upper)
+	return nil
+}
+
+const dropPartitionSQL = `
+select public.outbox_drop_partition($1) from set_config('lock_timeout', '200ms', true)`
+
+// dropPartition waits for writers only briefly: it locks the whole outbox, and other writers wait behind it. A long
+// transaction only delays it.
+func (l *leader) dropPartition(ctx context.Context, name string) error {
+	fault.Here("relay.partition.before_drop")
+	err := l.guarded(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, dropPartitionSQL, name)
+		return err
+	})
+	if busy, is := errors.AsType[*pgconn.PgError](err); is && busy.Code == "55P03" { // lock_not_available
+		l.metrics.neglected.Inc()
+		l.cfg.Log.Warn("partition not dropped, the outbox is in use", "name", name)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("drop partition %s: %w", name, err)
+	}
+	l.cfg.Log.Info("partition dropped", "name", name)
+	return nil
+}

@@ -1,0 +1,64 @@
+package relay
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/fault"
+)
+
+const (
+	// mostDue scheduled events are added in one transaction.
+	mostDue = 100
+	// retryDue is the pause when due events cannot be added: a transaction holds their names or keys, or the database
+	// refuses.
+	retryDue = 100 * time.Millisecond
+)
+
+// addDue adds the scheduled events that are due to the outbox, in a transaction of their own. Their failure does not
+// keep the relay from publishing.
+func (l *leader) addDue(ctx context.Context, nextDue *time.Duration) error {
+	if nextDue == nil || l.cfg.Scheduled == nil {
+		l.scheduleAt = time.Time{}
+		return nil
+	}
+	if *nextDue > 0 {
+		l.scheduleAt = time.Now().Add(*nextDue)
+		return nil
+	}
+	if time.Now().Before(l.scheduleAt) {
+		return nil
+	}
+	added, err := l.moveDue(ctx)
+	switch {
+	case err != nil && l.conn.IsClosed():
+		return err
+	case err != nil:
+		l.cfg.Log.Warn("scheduled events not added", "error", err)
+	}
+	l.scheduleAt = time.Now()
+	if added == 0 {
+		l.scheduleAt = l.scheduleAt.Add(retryDue)
+	}
+	l.metrics.scheduled.Add(float64(added))
+	return nil
+}
+
+func (l *leader) moveDue(ctx context.Context) (added int, err error) {
+	ctx, cancel := withStatementTimeout(ctx)
+	defer cancel()
+	fault.Here("relay.scheduled.before")
+	err = pgx.BeginFunc(ctx, l.conn, func(tx pgx.Tx) error {
+		added, err = l.cfg.Scheduled.AddDue(ctx, tx, mostDue)
+		fault.Here("relay.scheduled.in_tx")
+		return err
+	})
+	fault.Here("relay.scheduled.after")
+	if err != nil {
+		return 0, fmt.Errorf("add scheduled events: %w", err)
+	}
+	return added, nil
+}

@@ -1,0 +1,85 @@
+package relay
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// snapshot is a pg_snapshot: it lists the transactions that had ended when it was taken.
+type snapshot struct {
+	text       string
+	xmin, xmax uint64
+	running    []uint64 // between xmin and xmax, ascending
+}
+
+// parseSnapshot reads PostgreSQL's text form, xmin:xmax:running,...
+func parseSnapshot(text string) (snapshot, error) {
+	s := snapshot{text: text}
+	parts := strings.Split(text, ":")
+	if len(parts) != 3 {
+		return s, fmt.Errorf("parse snapshot: %q has not three parts", text)
+	}
+	ids := append(parts[:2], strings.FieldsFunc(parts[2], func(r rune) bool { return r == ',' })...)
+	for _, id := range ids {
+		xid, err := strconv.ParseUint(id, 10, 64)
+		if err != nil {
+			return s, fmt.Errorf("parse snapshot: %w", err)
+		}
+		s.running = append(s.running, xid)
+	}
+	s.xmin, s.xmax, s.running = s.running[0], s.running[1], s.running[2:]
+	return s, nil
+}
+
+// sees is pg_visible_in_snapshot.
+func (s snapshot) sees(xid uint64) bool {
+	_, running := slices.BinarySearch(s.running, xid)
+	return xid < s.xmax && !running
+}
+
+// landmarks say where to look for the rows of a transaction. Each is a pair: the sequence's head was read, then the
+// transaction id was taken. A transaction with a higher id inserts above that head, because the table's column xid
+// stands in front of position and defaults are evaluated in the order of the columns.
+type landmarks struct {
+	xids  []uint64
+	heads []int64
+}
+
+// below returns a head. All rows of the transactions with this id or a higher one lie above it.
+func (m landmarks) below(xid uint64) int64 {
+	for i, x := range slices.Backward(m.xids) {
+		if x < xid {
+			return m.heads[i]
+		}
+	}
+	return 0
+}
+
+// start returns the position above which all rows lie that are visible in now and not in done.
+func (m landmarks) start(done, now snapshot) int64 {
+	position := m.below(done.xmax)
+	for _, xid := range done.running {
+		if now.sees(xid) {
+			position = min(position, m.below(xid))
+		}
+	}
+	return position
+}
+
+// kept returns the landmarks that a window behind done can still need: for each transaction that was running, the
+// newest one with a lower id.
+func (m landmarks) kept(done snapshot) (kept landmarks) {
+	for i, x := range m.xids {
+		next := done.xmax
+		if i+1 < len(m.xids) {
+			next = m.xids[i+1]
+		}
+		isNewest := func(xid uint64) bool { return x < xid && next >= xid }
+		if next >= done.xmax || slices.ContainsFunc(done.running, isNewest) {
+			kept.xids, kept.heads = append(kept.xids, x), append(kept.heads, m.heads[i])
+		}
+	}
+	return kept
+}

@@ -18,7 +18,6 @@ import (
 
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/outbox"
-	"example.com/twinbox/internal/outbox/operate"
 )
 
 // How long TestChaos goes on. `make test-long` asks for more.
@@ -179,12 +178,12 @@ func (p *pace) next(d time.Duration) time.Duration {
 
 // release releases what is parked key by key, as an operator does.
 func (c *chaos) release() error {
-	keys, err := operate.Parked(c.Context(), c.pool, 1000)
+	keys, err := Parked(c.Context(), c.pool, 1000)
 	if err != nil {
 		return err
 	}
 	for _, k := range keys {
-		if err := operate.Release(c.Context(), c.pool, k.Topic, k.Key); err != nil && !errors.Is(err, operate.ErrNotParked) {
+		if err := Release(c.Context(), c.pool, k.Topic, k.Key); err != nil && !errors.Is(err, ErrNotParked) {
 			return err
 		}
 	}

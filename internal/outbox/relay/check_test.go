@@ -12,12 +12,12 @@ import (
 func TestRunRefusesBadConfigurationAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := New(Config{
-		PublishTimeout: time.Minute, MaxSilence: time.Minute, BatchSize: -1, Retention: time.Second, RoundEvery: -1,
+		PublishTimeout: time.Minute, MaxSilence: time.Minute, BatchSize: -1, Retention: time.Second,
 	})
 	var refused *outbox.CheckError
 	require.ErrorAs(t, err, &refused)
 	for _, code := range []string{
-		"database", "publisher", "publish_timeout", "round_every", "batch_size", "retention", "max_silence",
+		"database", "publisher", "publish_timeout", "batch_size", "retention", "max_silence",
 	} {
 		require.True(t, refused.Has(code), code)
 	}
@@ -31,16 +31,16 @@ func TestRunRefusesServersOnWhichEventsWouldBeLost(t *testing.T) {
 	for sql, code := range map[string]string{
 		commitEarly: "synchronous_commit",
 
-		`alter sequence outbox_position_seq cache 20`:    "sequence_cache",
-		`alter sequence outbox_position_seq increment 2`: "sequence_increment",
-		`alter sequence outbox_position_seq cycle`:       "sequence_range",
+		`alter sequence outbox_position_seq cache 20`:    "sequence",
+		`alter sequence outbox_position_seq increment 2`: "sequence",
+		`alter sequence outbox_position_seq cycle`:       "sequence",
 		`alter table outbox alter xid drop default`:      "xid_default",
 		`alter table outbox_held set unlogged`:           "unlogged",
 		`alter table outbox_discarded set unlogged`:      "unlogged",
 		`alter table outbox_1000001 set unlogged`:        "unlogged",
 		`delete from outbox_cursor`:                      "schema",
 	} {
-		t.Run(code, func(t *testing.T) {
+		t.Run(code+": "+sql, func(t *testing.T) {
 			t.Parallel()
 			pool := newDatabase(t)
 			_, err := pool.Exec(t.Context(), sql)
@@ -62,7 +62,9 @@ func TestConnectRefusesTheWrongColumnOrder(t *testing.T) {
 		create table public.outbox (position bigint not null generated always as identity, xid xid8 not null default '1',
 			primary key (position)) partition by range (position)`)
 	require.NoError(t, err)
-	_, err = connect(t.Context(), dial(t, pool))
+	r, err := New(testRelayConfig(t, pool, newLedger()))
+	require.NoError(t, err)
+	_, err = r.connect(t.Context())
 	var refused *outbox.CheckError
 	require.ErrorAs(t, err, &refused)
 	require.True(t, refused.Has("column_order"))

@@ -54,8 +54,6 @@ type childConfig struct {
 	Late  int      // events that are committed during its first call of Publish, unless they were before
 	Slow  bool     // the broker takes its time, so that a crash during a call is one
 	Lease time.Duration
-	// Unrecorded is MaxUnrecorded; 0: two pages.
-	Unrecorded int
 	// Statement is the one around which the process kills itself, if any.
 	Statement *crashtest.Statement
 }
@@ -97,9 +95,6 @@ func playRelay(text string) error {
 		session.Tracer = c.Statement
 	}
 	cfg.Connect = func(ctx context.Context) (*pgx.Conn, error) { return pgx.ConnectConfig(ctx, session) }
-	if c.Unrecorded > 0 {
-		cfg.MaxUnrecorded = c.Unrecorded
-	}
 	if c.Lease > 0 {
 		cfg.Lease, cfg.PublishTimeout, cfg.MaxSilence = c.Lease, c.Lease/2, c.Lease
 	}
@@ -113,12 +108,12 @@ func playRelay(text string) error {
 
 func childRelayConfig(p message.Publisher) Config {
 	return Config{
-		Publisher: p, BatchSize: crashPage, MaxUnrecorded: 2 * crashPage, RecordEvery: time.Hour,
-		PollMin: time.Millisecond, PollMax: 5 * time.Millisecond,
+		Publisher: p, BatchSize: crashPage,
+		pollMin: time.Millisecond, PollMax: 5 * time.Millisecond,
 		Lease: testLease, PublishTimeout: testLease / 3, MaxSilence: testLease,
-		RetryMin: time.Millisecond, RetryMax: 10 * time.Millisecond,
+		retryMin: time.Millisecond, RetryMax: 10 * time.Millisecond,
 		ParkedRetryMax: 10 * time.Millisecond, Attempts: 1, Patience: time.Millisecond,
-		PartitionSize: 8, PartitionsAhead: 4, MaintainEvery: 20 * time.Millisecond,
+		PartitionSize: 8, maintainEvery: 20 * time.Millisecond,
 	}
 }
 

@@ -22,9 +22,10 @@ import (
 type Config struct {
 	// Connect opens connections to the database: to its primary, directly, not through a pooler of transactions.
 	Connect func(context.Context) (*pgx.Conn, error)
-	// Publisher takes the events. Its nil means that they are durably taken, in the order of the call. A
-	// [ContextPublisher] gets a page of a topic per call; any other publisher of Watermill gets one message per call. An
-	// error may tell more: see [FailedIndexes], [Permanent] and [Unfinished].
+	// Publisher takes the events, a page of a topic per call. Its nil means that they are durably taken, in the order of
+	// the call. An error may tell more: see [FailedIndexes], [Permanent] and [Unfinished]. If it does not tell which
+	// messages failed, the relay sends each one alone to find out, and what the call took is taken again. A
+	// [ContextPublisher] gets a context.
 	Publisher message.Publisher
 	// Destination tells what is known of the publisher's server: while it is down no key is parked, and a pause ends when
 	// it is back. Optional.
@@ -133,7 +134,7 @@ func (c Config) validate() error {
 	return e.Err()
 }
 
-// ContextPublisher is a publisher that takes many messages per call. Its context ends when the call must.
+// ContextPublisher is called instead of Publish. Its context ends when the call must.
 type ContextPublisher interface {
 	PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error
 }

@@ -171,8 +171,13 @@ func (c *cursor) next(n now) *window {
 	return &window{snapshot: n.snapshot, after: after, head: n.head, position: c.marks.start(after, n.snapshot)}
 }
 
+// publishedTo returns a position at or below which every row is published or held.
+func (c *cursor) publishedTo() int64 {
+	return c.marks.below(c.done.xmin) // all rows that done does not see lie above
+}
+
 // columns of the row o, in the order of record.
-const columns = `o.position, o.event_id::text, o.source, o.event_type, o.topic, o.key, o.version, o.data_schema,
+const columns = `o.position, o.event_id::text, o.source, o.event_type, o.topic, o.key, o.version, coalesce(o.data_schema, ''),
     o.occurred_at, o.payload, o.headers`
 
 // pageSQL has no upper bound. Both snapshots are parameters of their own type: as text they would be parsed per row.

@@ -19,6 +19,7 @@ type leader struct {
 	parked  map[key]int // the attempts of each parked key; only the leader parks and releases
 	flushAt time.Time   // when held rows are sent again
 
+	singly   bool      // the publisher failed a call and did not report which messages
 	takenAt  time.Time // the publisher took a record
 	failedAt time.Time // it took none of a call
 	parkedAt time.Time // keys were parked because it did not take them
@@ -26,7 +27,8 @@ type leader struct {
 	storedAt   time.Time // the cursor was stored
 	beganAt    time.Time // the last round
 	maintainAt time.Time // the table partitions are maintained again
-	scheduleAt time.Time // scheduled events are added again
+	dueAt      time.Time // the next scheduled event is due; zero: none is scheduled
+	notAddedAt time.Time // a due event could not be added
 }
 
 // lead begins a term on a session that holds the leader's lock.
@@ -108,8 +110,8 @@ func (l *leader) restFor(pause time.Duration) time.Duration {
 	if l.open != nil && l.open.complete {
 		pause = min(pause, time.Until(l.storedAt.Add(closeAfter)))
 	}
-	if !l.scheduleAt.IsZero() {
-		pause = min(pause, time.Until(l.scheduleAt))
+	if !l.dueAt.IsZero() {
+		pause = min(pause, max(time.Until(l.dueAt), time.Until(l.notAddedAt.Add(retryDue))))
 	}
 	return max(pause, time.Millisecond)
 }
@@ -153,7 +155,7 @@ func (l *leader) publishNext(ctx context.Context, n now) (outcome, error) {
 		return resting, err
 	}
 	if len(page) == 0 {
-		return resting, l.passEmpty(ctx, w)
+		return l.passEmpty(ctx, w)
 	}
 	paused, err := l.storeAt(ctx, w, nil)
 	if paused || err != nil {
@@ -177,16 +179,16 @@ func (l *leader) publishNext(ctx context.Context, n now) (outcome, error) {
 }
 
 // passEmpty passes a window without rows, or the rest of one. Only memory learns that transactions without events have
-// ended, unless the window was stored.
-func (l *leader) passEmpty(ctx context.Context, w *window) error {
-	switch {
-	case w == l.open:
+// ended.
+func (l *leader) passEmpty(ctx context.Context, w *window) (outcome, error) {
+	if w == l.open {
 		w.complete = true
-		return l.finish(ctx)
-	case l.open == nil:
+		return draining, nil
+	}
+	if l.open == nil {
 		l.done = w.snapshot
 	}
-	return l.finishAtRest(ctx)
+	return resting, l.finishAtRest(ctx)
 }
 
 // finishAtRest records the end of the open window if no page has followed it for a while.

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/outbox"
-	"example.com/twinbox/internal/outbox/operate"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -31,7 +30,7 @@ func values(t testing.TB, registry *prometheus.Registry) map[string]float64 {
 }
 
 // collected makes a collector of the gauges, as a service does with a timeout and a cache.
-type collected struct{ *operate.Gauges }
+type collected struct{ *Gauges }
 
 func (c collected) Collect(out chan<- prometheus.Metric) {
 	metrics, err := c.Measure(context.Background())
@@ -49,8 +48,8 @@ func TestMetricsTellWhatHappens(t *testing.T) {
 	o, err := outbox.New(outbox.Config{Source: "/test", Registerer: registry})
 	require.NoError(t, err)
 	cfg := testRelayConfig(t, pool, l)
-	registry.MustRegister(collected{operate.NewGauges(pool)})
-	cfg.Registerer, cfg.Patience, cfg.MaintainEvery = registry, time.Minute, tick
+	registry.MustRegister(collected{NewGauges(pool)})
+	cfg.Registerer, cfg.Patience, cfg.maintainEvery = registry, time.Minute, tick
 	startRelay(t, cfg)
 	until := func(name string, is func(float64) bool) {
 		t.Helper()
@@ -78,11 +77,13 @@ func TestMetricsTellWhatHappens(t *testing.T) {
 	l.Follow(nil)
 	until("outbox_relay_oldest_unpublished_seconds", func(v float64) bool { return v == 0 })
 
+	until("outbox_relay_parked_keys", func(v float64) bool { return v == 0 })
+
 	got := values(t, registry)
 	require.Equal(t, 15.0, got["outbox_events_added_total"])
-	require.Equal(t, 14.0, got["outbox_relay_published_total"])
+	require.Equal(t, 15.0, got["outbox_relay_published_total"])
 	require.Equal(t, 1.0, got["outbox_relay_epoch"])
-	require.Equal(t, 1.0, got["outbox_relay_parkings_total"])
+	require.Positive(t, got["outbox_relay_parkings_total"])
 	require.Equal(t, got["outbox_relay_publish_seconds"], got["outbox_relay_batch_events"])
 
 	_, err = outbox.New(outbox.Config{Registerer: registry})
@@ -96,7 +97,7 @@ func TestEveryInstanceTellsTheSameOfWhatWaits(t *testing.T) {
 	o := newOutbox(t)
 	gauges := func() map[string]float64 {
 		registry := prometheus.NewRegistry()
-		registry.MustRegister(collected{operate.NewGauges(pool)})
+		registry.MustRegister(collected{NewGauges(pool)})
 		return values(t, registry)
 	}
 	old := event("a")

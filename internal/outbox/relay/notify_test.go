@@ -14,7 +14,7 @@ func TestAFollowerWakesTheLeader(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
 	cfg := testRelayConfig(t, pool, l)
-	cfg.Listen, cfg.PollMin, cfg.PollMax, cfg.Lease = true, time.Hour, time.Hour, 4*time.Hour
+	cfg.Listen, cfg.pollMin, cfg.PollMax, cfg.Lease = true, time.Hour, time.Hour, 4*time.Hour
 	cfg.Wake = nil // nothing is written where it leads
 	leader := startRelay(t, cfg)
 	testkit.Until(t, leader.leads)
@@ -34,44 +34,13 @@ func TestALeaderAtRestHearsTheEndOfItsSession(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)
 	cfg := testRelayConfig(t, pool, newLedger())
-	cfg.Listen, cfg.PollMin, cfg.PollMax, cfg.Lease = true, time.Hour, time.Hour, 4*time.Hour
+	cfg.Listen, cfg.pollMin, cfg.PollMax, cfg.Lease = true, time.Hour, time.Hour, 4*time.Hour
 	r := startRelay(t, cfg)
 	testkit.Until(t, r.leads)
 	endLeadersSession(t, pool)
 	testkit.Until(t, func() bool {
 		return number(t, pool, `select epoch from outbox_cursor`) == 2
 	})
-}
-
-// A leader that has to publish what its own process commits, all the time, hears of other processes' commits: they may
-// have scheduled something.
-func TestABusyLeaderHearsOfOthersCommits(t *testing.T) {
-	t.Parallel()
-	pool := newDatabase(t)
-	s := newLeader(t, pool, testRelayConfig(t, pool, newLedger())).session
-	_, err := s.conn.Exec(t.Context(), listenSQL)
-	require.NoError(t, err)
-	wake := make(chan struct{}, 1)
-	notify := func() {
-		_, err := pool.Exec(t.Context(), notifySQL)
-		require.NoError(t, err)
-		require.NoError(t, s.renew(t.Context())) // the notification comes before the answer
-		wake <- struct{}{}
-	}
-	for range 20 {
-		notify()
-		why, err := s.awaitCommit(t.Context(), wake, testTimeout)
-		require.NoError(t, err)
-		require.Equal(t, byNotification, why, "though there is a commit of this process, too")
-		select {
-		case <-wake:
-		default:
-		}
-	}
-	notify()
-	require.Equal(t, byNotification, s.heard(), "also without a rest")
-	require.Equal(t, byCommit, s.heard())
-	require.NoError(t, s.renew(t.Context()), "the session lives")
 }
 
 // A relay that listens and is told nothing polls on the same session, again and again.
@@ -94,12 +63,12 @@ func TestAFollowerNotifiesAtALimitedRate(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
 	cfg := testRelayConfig(t, pool, l)
-	cfg.Listen, cfg.PollMin, cfg.PollMax, cfg.Lease = true, time.Hour, time.Hour, 4*time.Hour
+	cfg.Listen, cfg.pollMin, cfg.PollMax, cfg.Lease = true, time.Hour, time.Hour, 4*time.Hour
 	testkit.Until(t, startRelay(t, cfg).leads)
 	cfg.Wake = o.Wake()
 	testkit.Until(t, startRelay(t, cfg).follows)
 	heard := acquireConn(t, pool)
-	_, err := heard.Exec(t.Context(), listenSQL)
+	_, err := heard.Exec(t.Context(), `listen outbox`)
 	require.NoError(t, err)
 	began := time.Now()
 	for i := range 100 {

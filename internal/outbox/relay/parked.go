@@ -164,12 +164,13 @@ func (l *leader) flushParked(ctx context.Context) (outcome, error) {
 			return resting, err
 		}
 		l.settle(due, results, &settled, true) // their keys are parked, so what failed is held
+		fault.Here("relay.flush.before")
 	}
 	if err := l.releaseTaken(ctx, due, settled); err != nil {
 		return resting, err
 	}
 	allTaken := len(settled.held) == 0
-	l.flushAt = l.nextFlush(time.Since(began), allTaken, more)
+	l.flushAt = time.Now().Add(l.flushPause(time.Since(began), allTaken, more))
 	if allTaken && more {
 		return draining, nil
 	}
@@ -179,16 +180,16 @@ func (l *leader) flushParked(ctx context.Context) (outcome, error) {
 // flushEvery is the pause between attempts to send held rows.
 const flushEvery = 500 * time.Millisecond
 
-// nextFlush keeps attempts that fail to a tenth of the time: all other keys wait while one is made.
-func (l *leader) nextFlush(took time.Duration, allTaken, more bool) time.Time {
+// flushPause keeps attempts that fail to a tenth of the time: all other keys wait while one is made.
+func (l *leader) flushPause(took time.Duration, allTaken, more bool) time.Duration {
 	pause := min(flushEvery, l.cfg.ParkedRetryMax)
 	switch {
 	case allTaken && more:
-		pause = 0
-	case !allTaken:
-		pause = max(pause, 9*took)
+		return 0
+	case allTaken:
+		return pause
 	}
-	return time.Now().Add(pause)
+	return max(pause, 9*took)
 }
 
 const unholdSQL = `
@@ -212,7 +213,6 @@ func (l *leader) releaseTaken(ctx context.Context, due []record, settled settlem
 	}
 	taken := slices.DeleteFunc(due, func(r record) bool { return failed[r.Position] })
 	var freed []key
-	fault.Here("relay.flush.before")
 	err := l.guarded(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if err := writeParked(ctx, tx, settled.parked, unholdSQL, taken); err != nil {
 			return err
@@ -222,7 +222,9 @@ func (l *leader) releaseTaken(ctx context.Context, due []record, settled settlem
 		freed, err = pgx.CollectRows(rows, pgx.RowToStructByPos[key])
 		return err
 	})
-	fault.Here("relay.flush.after")
+	if len(taken) > 0 {
+		fault.Here("relay.flush.after")
+	}
 	if err != nil {
 		return fmt.Errorf("release held rows: %w", err)
 	}

@@ -13,8 +13,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/internal/event/cloudevent"
-	"example.com/twinbox/internal/outbox/operate"
-	"example.com/twinbox/internal/outbox/window"
 	"example.com/twinbox/test/outboxtest"
 	"example.com/twinbox/test/testkit"
 )
@@ -37,12 +35,12 @@ func refuseKeys(err error, keys ...string) func(int, string, []*message.Message)
 	}
 }
 
-func awaitParked(t testing.TB, pool *pgxpool.Pool, held int64) operate.ParkedKey {
+func awaitParked(t testing.TB, pool *pgxpool.Pool, held int64) ParkedKey {
 	t.Helper()
-	var keys []operate.ParkedKey
+	var keys []ParkedKey
 	testkit.Until(t, func() bool {
 		var err error
-		keys, err = operate.Parked(t.Context(), pool, 10)
+		keys, err = Parked(t.Context(), pool, 10)
 		return err == nil && len(keys) == 1 && keys[0].Held == held
 	}, "one parked key with %d held rows", held)
 	return keys[0]
@@ -57,9 +55,9 @@ func TestAnUnpublishableRecordParksItsKeyAlone(t *testing.T) {
 	r := startRelay(t, cfg)
 	l.AwaitDistinct(t, 2)
 	key := awaitParked(t, pool, 2)
-	require.Equal(t, operate.ParkedKey{
+	require.Equal(t, ParkedKey{
 		Topic: testTopic, Key: "bad", Reason: "too large", Permanent: true, Attempts: 1, ParkedAt: key.ParkedAt,
-		Held: 2, Position: 1,
+		Held: 2, Position: 1, RetryAt: key.RetryAt,
 	}, key)
 
 	commit(t, o, pool, event("bad"), event("good"))
@@ -75,11 +73,11 @@ func TestAnUnpublishableRecordParksItsKeyAlone(t *testing.T) {
 	l.AwaitDistinct(t, 4)
 	awaitParked(t, pool, 4)
 
-	require.NoError(t, operate.Release(t.Context(), pool, testTopic, "bad"), "in vain: it fails again")
+	require.NoError(t, Release(t.Context(), pool, testTopic, "bad"), "in vain: it fails again")
 	testkit.Until(t, func() bool { return awaitParked(t, pool, 4).Attempts > 1 })
 
 	l.Follow(nil)
-	require.NoError(t, operate.Release(t.Context(), pool, testTopic, "bad"))
+	require.NoError(t, Release(t.Context(), pool, testTopic, "bad"))
 	l.AwaitDistinct(t, 8)
 	commit(t, o, pool, event("bad"))
 	wire := l.AwaitDistinct(t, 9)
@@ -87,7 +85,7 @@ func TestAnUnpublishableRecordParksItsKeyAlone(t *testing.T) {
 	testkit.Until(t, func() bool {
 		return number(t, pool, `select count(*) from outbox_parked`)+number(t, pool, `select count(*) from outbox_held`) == 0
 	})
-	require.ErrorIs(t, operate.Release(t.Context(), pool, testTopic, "bad"), operate.ErrNotParked)
+	require.ErrorIs(t, Release(t.Context(), pool, testTopic, "bad"), ErrNotParked)
 }
 
 func TestDiscardGivesUpOneRecord(t *testing.T) {
@@ -104,20 +102,18 @@ func TestDiscardGivesUpOneRecord(t *testing.T) {
 	})
 	startRelay(t, testRelayConfig(t, pool, l))
 	awaitParked(t, pool, 3)
-	require.ErrorIs(t, operate.Discard(t.Context(), pool, testTopic, "bad", 77), operate.ErrNotParked)
-	require.NoError(t, operate.Discard(t.Context(), pool, testTopic, "bad", added[0].Position))
+	require.ErrorIs(t, Discard(t.Context(), pool, testTopic, "bad", 77), ErrNotParked)
+	require.NoError(t, Discard(t.Context(), pool, testTopic, "bad", added[0].Position))
 	wire := l.Await(t, "the rest of the key", func(wire []entry) bool { return len(wire) == 2 })
 	require.Equal(t, []int64{2, 3}, []int64{wire[0].Version, wire[1].Version})
 
 	// It was never published, and is not published after its successors either.
 	testkit.Until(t, func() bool { return number(t, pool, `select count(*) from outbox_held`) == 0 })
-	n, err := operate.Republish(t.Context(), pool, outboxtest.ContextLedger{Ledger: l}, operate.Selection{From: 1})
+	n, err := Republish(t.Context(), pool, outboxtest.ContextLedger{Ledger: l}, Selection{From: 1})
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
-	entries, _, err := operate.ReadTail(t.Context(), pool, operate.Tail{Limit: 3})
-	require.NoError(t, err)
-	require.Equal(t, []string{"discarded", "published", "published"},
-		[]string{entries[0].State, entries[1].State, entries[2].State})
+	states := outboxtest.Column[string](t, pool, `select `+State+` from outbox o, outbox_cursor c order by o.position`)
+	require.Equal(t, []string{"discarded", "published", "published"}, states)
 }
 
 // An operator gives a row up while the leader writes down what became of it. Both get through.
@@ -132,22 +128,22 @@ func TestDiscardBesideTheLeader(t *testing.T) {
 		_, err := pool.Exec(t.Context(), sql)
 		require.NoError(t, err)
 	}
-	leader := begin(t, pool) // the first is out, the second has failed; see leader.recordFlush
-	key := window.Key{Topic: testTopic, Key: "k"}
-	failed := []parking{{key: key, reason: "down", attempts: 2}}
-	require.NoError(t, writeOutcome(t.Context(), leader, failed, deleteHeldSQL, nil))
+	leader := begin(t, pool) // the first is out, the second has failed; see leader.releaseTaken
+	parkedKey := key{Topic: testTopic, Key: "k"}
+	failed := []parking{{key: parkedKey, reason: "down", attempts: 2}}
+	require.NoError(t, writeParked(t.Context(), leader, failed, unholdSQL, nil))
 	var group errgroup.Group
-	group.Go(func() error { return operate.Discard(deadline(t), pool, testTopic, "k", added[0].Position) })
+	group.Go(func() error { return Discard(deadline(t), pool, testTopic, "k", added[0].Position) })
 	testkit.Until(t, func() bool {
 		return number(t, pool, `select count(*) from pg_stat_activity
 			where datname = current_database() and wait_event_type = 'Lock' and query like '%outbox_held%'`) == 1
 	})
 	taken := records("k")
 	taken[0].Event.Topic, taken[0].Position = testTopic, added[0].Position
-	require.NoError(t, writeOutcome(t.Context(), leader, nil, deleteHeldSQL, taken))
+	require.NoError(t, writeParked(t.Context(), leader, nil, unholdSQL, taken))
 	require.NoError(t, leader.Commit(t.Context()))
-	require.ErrorIs(t, group.Wait(), operate.ErrNotParked, "it is published")
-	require.NoError(t, operate.Discard(t.Context(), pool, testTopic, "k", added[1].Position))
+	require.ErrorIs(t, group.Wait(), ErrNotParked, "it is published")
+	require.NoError(t, Discard(t.Context(), pool, testTopic, "k", added[1].Position))
 }
 
 // A key whose only held row is given up is a key like any other again.
@@ -159,7 +155,7 @@ func TestDiscardOfTheLastRowReleasesTheKey(t *testing.T) {
 	startRelay(t, testRelayConfig(t, pool, l))
 	awaitParked(t, pool, 1)
 	l.Follow(nil)
-	require.NoError(t, operate.Discard(t.Context(), pool, testTopic, "bad", added[0].Position))
+	require.NoError(t, Discard(t.Context(), pool, testTopic, "bad", added[0].Position))
 	testkit.Until(t, func() bool { return number(t, pool, `select count(*) from outbox_parked`) == 0 })
 	commit(t, o, pool, event("bad"))
 	l.AwaitDistinct(t, 1)
@@ -190,8 +186,8 @@ func TestARelayIsWellThatOnlyHolds(t *testing.T) {
 	cfg := testRelayConfig(t, pool, newLedger())
 	cfg.MaxSilence = time.Minute
 	l := newLeader(t, pool, cfg)
-	l.parked[window.Key{Topic: testTopic, Key: "bad"}] = 1
-	l.health.markWell(stateStarting)
+	l.parked[key{Topic: testTopic, Key: "bad"}] = 1
+	l.health.start()
 	for _, down := range []bool{false, true} {
 		if down {
 			l.failedAt = time.Now()
@@ -199,9 +195,11 @@ func TestARelayIsWellThatOnlyHolds(t *testing.T) {
 		l.health.wellAt = time.Now().Add(-time.Hour)
 		require.Error(t, l.Healthy(t.Context()))
 		commit(t, o, pool, event("bad"))
-		found, err := l.publishNext(t.Context())
-		require.NoError(t, err)
-		require.True(t, found)
+		for result := published; result != resting; {
+			var err error
+			result, err = l.round(t.Context())
+			require.NoError(t, err)
+		}
 		require.Equal(t, down, l.Healthy(t.Context()) != nil)
 	}
 }
@@ -222,11 +220,11 @@ func TestARelayIsWellThatSendsWhatWasHeld(t *testing.T) {
 	cfg := testRelayConfig(t, pool, newLedger())
 	cfg.MaxSilence = time.Minute
 	l := newLeader(t, pool, cfg)
-	l.health.markWell(stateStarting)
+	l.health.start()
 	l.health.wellAt = time.Now().Add(-time.Hour)
-	more, err := l.flushParked(t.Context())
+	result, err := l.flushParked(t.Context())
 	require.NoError(t, err)
-	require.True(t, more)
+	require.Equal(t, draining, result)
 	require.NoError(t, l.Healthy(t.Context()))
 }
 
@@ -268,15 +266,20 @@ func TestARefusingPartitionHoldsUpNoOther(t *testing.T) {
 // Attempts that fail slowly get a tenth of the time, however many are due; released keys alternate with the others.
 func TestParkedKeysHoldUpTheOthersForATenthOfTheTime(t *testing.T) {
 	t.Parallel()
-	p := &leader{Relay: &Relay{cfg: Config{ParkedRetryMax: 15 * time.Second}}}
-	now := time.Now()
-	due := window.Page{Records: make([]window.Record, 10), More: true}
-	require.Equal(t, now, p.nextFlush(now, time.Minute, 10, due), "all taken, more waits")
-	all := window.Page{Records: due.Records}
-	require.Equal(t, now.Add(flushEvery), p.nextFlush(now, time.Minute, 10, all), "all taken")
-	require.Equal(t, now.Add(flushEvery), p.nextFlush(now, time.Millisecond, 0, due), "failed at once")
-	require.Equal(t, now.Add(90*time.Second), p.nextFlush(now, 10*time.Second, 0, due), "failed slowly")
-	require.Equal(t, now.Add(90*time.Second), p.nextFlush(now, 10*time.Second, 9, due), "some failed slowly")
+	l := &leader{Relay: &Relay{cfg: Config{ParkedRetryMax: 15 * time.Second}}}
+	for _, c := range []struct {
+		took           time.Duration
+		allTaken, more bool
+		pause          time.Duration
+	}{
+		{time.Minute, true, true, 0},
+		{time.Minute, true, false, flushEvery},
+		{time.Millisecond, false, true, flushEvery},
+		{10 * time.Second, false, true, 90 * time.Second},
+		{10 * time.Second, false, false, 90 * time.Second},
+	} {
+		require.Equal(t, c.pause, l.flushPause(c.took, c.allTaken, c.more))
+	}
 }
 
 // A partition answers only when the time of a call is over. Its keys are tried again and again, all due at all times;
@@ -351,7 +354,7 @@ func TestParkedKeysAreSentWhileOthersFail(t *testing.T) {
 			wire, _ := broker.Snapshot()
 			require.Len(t, wire, 2)
 			require.Equal(t, int64(down), number(t, pool, `select count(*) from outbox_parked`))
-			require.NotContains(t, l.parked, window.Key{Topic: testTopic, Key: "well"})
+			require.NotContains(t, l.parked, key{Topic: testTopic, Key: "well"})
 		})
 	}
 }
@@ -398,10 +401,9 @@ func TestAStaleLeaderForgetsNothing(t *testing.T) {
 		select topic, key, 'down', false, '2000-01-01' from outbox`)
 	require.NoError(t, err)
 	l := newLeader(t, pool, testRelayConfig(t, pool, newLedger()))
-	takeOver(t, pool)
-	held := records("k")
-	require.ErrorIs(t, l.recordFlush(t.Context(), held, nil), window.ErrDeposed)
-	keys, err := operate.Parked(t.Context(), pool, 10)
+	depose(t, pool)
+	require.ErrorIs(t, l.releaseTaken(t.Context(), records("k"), settlement{}), errDeposed)
+	keys, err := Parked(t.Context(), pool, 10)
 	require.NoError(t, err)
 	require.Len(t, keys, 1)
 	require.Equal(t, int64(1), keys[0].Held)

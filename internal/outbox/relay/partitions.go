@@ -83,14 +83,19 @@ func (l *leader) changePartitions(ctx context.Context) error {
 		}
 		upper += l.cfg.PartitionSize
 	}
-	// All rows that done does not see lie above its lowest landmark.
-	rows, _ := l.conn.Query(ctx, expiredSQL, l.marks.below(l.done.xmin), l.cfg.Retention.Microseconds(), maxChanges)
+	rows, _ := l.conn.Query(ctx, expiredSQL, l.publishedTo(), l.cfg.Retention.Microseconds(), maxChanges)
 	expired, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		return fmt.Errorf("find expired partitions: %w", err)
 	}
 	for _, name := range expired {
-		if err := l.dropPartition(ctx, name); err != nil {
+		err := l.dropPartition(ctx, name)
+		if isBusy(err) { // the others would wait as long each, for the same lock
+			l.metrics.neglected.Inc()
+			l.cfg.Log.Warn("partition not dropped, the outbox is in use", "name", name)
+			break
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -129,14 +134,15 @@ func (l *leader) dropPartition(ctx context.Context, name string) error {
 		_, err := tx.Exec(ctx, dropPartitionSQL, name)
 		return err
 	})
-	if busy, is := errors.AsType[*pgconn.PgError](err); is && busy.Code == "55P03" { // lock_not_available
-		l.metrics.neglected.Inc()
-		l.cfg.Log.Warn("partition not dropped, the outbox is in use", "name", name)
-		return nil
-	}
 	if err != nil {
 		return fmt.Errorf("drop partition %s: %w", name, err)
 	}
 	l.cfg.Log.Info("partition dropped", "name", name)
 	return nil
+}
+
+// isBusy reports that another session held a lock for too long.
+func isBusy(err error) bool {
+	refused, is := errors.AsType[*pgconn.PgError](err)
+	return is && refused.Code == "55P03" // lock_not_available
 }

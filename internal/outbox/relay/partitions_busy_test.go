@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/internal/outbox/operate"
 	"example.com/twinbox/test/outboxtest"
 )
 
@@ -25,9 +24,10 @@ func newPatientLeader(t testing.TB, pool *pgxpool.Pool) (*leader, *bytes.Buffer)
 	t.Helper()
 	log := &bytes.Buffer{}
 	cfg := testRelayConfig(t, pool, newLedger())
-	cfg.PartitionSize, cfg.PartitionsAhead = 8, 4
+	cfg.PartitionSize = 8
 	cfg.Log = slog.New(slog.NewTextHandler(log, nil))
 	l := newLeader(t, pool, cfg)
+	l.maintainAt = time.Now().Add(time.Hour) // not by the way
 	_, err := l.conn.Exec(t.Context(), `set lock_timeout = 0; set statement_timeout = 0`)
 	require.NoError(t, err)
 	return l, log
@@ -36,9 +36,9 @@ func newPatientLeader(t testing.TB, pool *pgxpool.Pool) (*leader, *bytes.Buffer)
 // besides maintains the partitions beside a writer. Neither may take until the test is out of patience.
 func (l *leader) besides(t testing.TB, write func(context.Context) error) {
 	t.Helper()
-	l.partitions.at = time.Time{} // it is due
+	l.maintainAt = time.Time{} // it is due
 	group, ctx := errgroup.WithContext(deadline(t))
-	group.Go(func() error { return l.keepUp(ctx) })
+	group.Go(func() error { return l.maintain(ctx) })
 	group.Go(func() error { return write(ctx) })
 	require.NoError(t, group.Wait())
 }
@@ -52,7 +52,7 @@ func TestADropGivesWay(t *testing.T) {
 	l, log := newPatientLeader(t, pool)
 	addMany(t, o, pool, 25, 3)
 	readPast(t, l, 24)
-	require.NoError(t, l.partitions.maintain(t.Context()))
+	require.NoError(t, l.changePartitions(t.Context()))
 	_, err := pool.Exec(t.Context(), `update outbox_partition set published_at = '2000-01-01'`)
 	require.NoError(t, err)
 	limits() // of what was made so far
@@ -68,13 +68,13 @@ func TestADropGivesWay(t *testing.T) {
 	require.Equal(t, int64(9), uppers(t, l)[0])
 	require.Equal(t, 1, strings.Count(log.String(), "partition not dropped, the outbox is in use"), log.String())
 	require.InDelta(t, 1, testutil.ToFloat64(l.metrics.neglected), 0)
-	require.Len(t, read(t, l.window), 1, "the relay goes on: what others wrote meanwhile")
+	require.Equal(t, 1, l.drain(t), "the relay publishes what others wrote")
 
 	require.NoError(t, busy.Commit(t.Context()))
 	l.besides(t, func(context.Context) error { return nil })
 	require.Equal(t, int64(33), uppers(t, l)[0], "all three, at the next maintenance")
 	require.Equal(t, []string{"DROP TABLE 200ms", "DROP TABLE 200ms", "DROP TABLE 200ms"}, limits())
-	require.Len(t, read(t, l.window), 1)
+	require.Equal(t, 1, l.drain(t))
 }
 
 // Making a partition waits for what keeps the outbox's definition as it is, such as ANALYZE, and for nothing else.
@@ -85,7 +85,7 @@ func TestMakingAPartitionGivesWay(t *testing.T) {
 	limits := watchLimits(t, pool)
 	l, log := newPatientLeader(t, pool)
 	addMany(t, o, pool, 10, 3)
-	read(t, l.window)
+	l.drain(t)
 	before := uppers(t, l)
 
 	busy := begin(t, pool)
@@ -100,7 +100,7 @@ func TestMakingAPartitionGivesWay(t *testing.T) {
 	require.Equal(t, before, uppers(t, l))
 	require.Contains(t, log.String(), "partitions not maintained")
 	require.InDelta(t, 1, testutil.ToFloat64(l.metrics.neglected), 0)
-	require.Len(t, read(t, l.window), 1)
+	require.Equal(t, 1, l.drain(t))
 
 	require.NoError(t, busy.Rollback(t.Context()))
 	l.besides(t, func(context.Context) error { return nil })
@@ -108,40 +108,22 @@ func TestMakingAPartitionGivesWay(t *testing.T) {
 	require.Equal(t, []string{"CREATE TABLE 1s", "ALTER TABLE 1s", "CREATE TABLE 1s", "ALTER TABLE 1s"}, limits())
 }
 
-// A change that gives way is taken back, and the extension of the lease with it: a leader that went on counting with it
-// would still be publishing when a successor may begin.
-func TestWhatIsTakenBackExtendsNoLease(t *testing.T) {
-	t.Parallel()
-	o, pool := newOutbox(t), newDatabase(t)
-	l, _ := newPatientLeader(t, pool)
-	partitions := listPartitions(t, l)
-	require.NoError(t, l.partitions.dropPublished(t.Context(), partitions[3].Upper), "notes that it is published")
-	busy := begin(t, pool)
-	addIn(t, o, busy, "busy")
-	before := l.term.Until
-	require.True(t, isBusy(l.partitions.drop(t.Context(), partitions[3])))
-	require.Equal(t, before, l.term.Until)
-	require.NoError(t, busy.Commit(t.Context()))
-	require.NoError(t, l.partitions.drop(t.Context(), partitions[3]))
-	require.Greater(t, l.term.Until, before)
-}
-
 // The room that is left is told also when no partition can be created: it is then that an operator has to know.
 func TestTheRoomIsToldWhileNothingCanBeCreated(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)
 	l, _ := newPatientLeader(t, pool)
-	require.NoError(t, l.partitions.maintain(t.Context()))
+	require.NoError(t, l.changePartitions(t.Context()))
 	room := func() float64 {
 		registry := prometheus.NewRegistry()
-		registry.MustRegister(collected{operate.NewGauges(pool)})
+		registry.MustRegister(collected{NewGauges(pool)})
 		return values(t, registry)["outbox_relay_position_room"]
 	}
 	full := room()
 	_, err := pool.Exec(t.Context(), `create table public.outbox_33 (other text)`) // in the way of the next one
 	require.NoError(t, err)
 	addMany(t, o, pool, 30, 3)
-	require.ErrorContains(t, l.partitions.maintain(t.Context()), "create partition from 33")
+	require.ErrorContains(t, l.changePartitions(t.Context()), "create partition from 33")
 	require.InDelta(t, full-30, room(), 0)
 }
 

@@ -7,14 +7,19 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/outbox/window"
 	"example.com/twinbox/test/outboxtest"
 	"example.com/twinbox/test/testkit"
 )
 
+// partition is a range of positions; Upper is not included.
+type partition struct {
+	Name         string
+	Lower, Upper int64
+}
+
 func listPartitions(t testing.TB, l *leader) []partition {
 	t.Helper()
-	rows, _ := l.conn.Query(t.Context(), window.Partitions+` order by upper`)
+	rows, _ := l.conn.Query(t.Context(), Partitions+` order by upper`)
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[partition])
 	require.NoError(t, err)
 	return list
@@ -33,8 +38,8 @@ func uppers(t testing.TB, l *leader) (list []int64) {
 func readPast(t testing.TB, l *leader, published int64) {
 	t.Helper()
 	testkit.Until(t, func() bool {
-		read(t, l.window)
-		return l.window.PublishedTo() >= published
+		l.drain(t)
+		return l.publishedTo() >= published
 	})
 }
 
@@ -42,15 +47,16 @@ func TestPartitionsAreCreatedAhead(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions) // of 8
 	cfg := testRelayConfig(t, pool, newLedger())
-	cfg.PartitionSize, cfg.PartitionsAhead = 8, 4
+	cfg.PartitionSize = 8
 	l := newLeader(t, pool, cfg)
 	require.Equal(t, []int64{9, 17, 25, 33}, uppers(t, l))
 	for range 40 {
 		commit(t, o, pool, event("k"))
-		require.NoError(t, l.partitions.maintain(t.Context()))
+		require.NoError(t, l.changePartitions(t.Context()))
 	}
 	require.Equal(t, []int64{57, 65, 73}, uppers(t, l)[6:])
-	require.Len(t, read(t, l.window), 40)
+	l.drain(t)
+	awaitCaughtUp(t, pool)
 }
 
 // Creating a partition must not wait for writers, nor they for it.
@@ -60,10 +66,10 @@ func TestPartitionsAreCreatedBesideWriters(t *testing.T) {
 	writer := begin(t, pool)
 	addIn(t, o, writer, "k")
 	cfg := testRelayConfig(t, pool, newLedger())
-	cfg.PartitionsAhead = 6
+	cfg.PartitionSize = 1_500_000
 	l := newLeader(t, pool, cfg)
-	require.NoError(t, l.partitions.maintain(t.Context()))
-	require.Len(t, uppers(t, l), 7)
+	require.NoError(t, l.changePartitions(t.Context()))
+	require.Len(t, uppers(t, l), 6)
 	addIn(t, o, writer, "k")
 	require.NoError(t, writer.Commit(t.Context()))
 }
@@ -72,20 +78,20 @@ func TestOnlyPublishedPartitionsAreDropped(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)
 	cfg := testRelayConfig(t, pool, newLedger())
-	cfg.PartitionSize, cfg.PartitionsAhead = 8, 4
+	cfg.PartitionSize = 8
 	l := newLeader(t, pool, cfg)
 	expire := func() {
 		t.Helper()
 		_, err := pool.Exec(t.Context(), `update outbox_partition set published_at = '2000-01-01'`)
 		require.NoError(t, err)
-		require.NoError(t, l.partitions.maintain(t.Context()))
+		require.NoError(t, l.changePartitions(t.Context()))
 	}
 
 	slow := begin(t, pool)
 	addIn(t, o, slow, "slow") // position 1, in the first partition
 	addMany(t, o, pool, 25, 3)
-	require.Len(t, read(t, l.window), 25)
-	require.NoError(t, l.partitions.maintain(t.Context()))
+	l.drain(t)
+	require.NoError(t, l.changePartitions(t.Context()))
 	expire()
 	require.Equal(t, int64(9), uppers(t, l)[0], "a row of it is not committed yet")
 
@@ -93,7 +99,7 @@ func TestOnlyPublishedPartitionsAreDropped(t *testing.T) {
 	readPast(t, l, 26)
 	_, err := pool.Exec(t.Context(), `insert into outbox_held values ('t', 'k', 12)`)
 	require.NoError(t, err)
-	require.NoError(t, l.partitions.maintain(t.Context()))
+	require.NoError(t, l.changePartitions(t.Context()))
 	require.Equal(t, int64(9), uppers(t, l)[0], "published, but not for long enough")
 
 	expire()
@@ -103,16 +109,6 @@ func TestOnlyPublishedPartitionsAreDropped(t *testing.T) {
 	require.NoError(t, err)
 	_, err = pool.Exec(t.Context(), `delete from outbox_held`)
 	require.NoError(t, err)
-	_, err = pool.Exec(t.Context(), `update outbox_cursor set old_done = '3:3:', old_head = 0, old_limit = 0, old_pos = 0`)
-	require.NoError(t, err)
-	restored, err := window.NewReader(t.Context(), l.conn, l.term, window.NewPager(10, 1<<20))
-	require.NoError(t, err)
-	reader := l.window
-	l.window = restored
-	expire()
-	require.Equal(t, int64(17), uppers(t, l)[0], "nothing is dropped while a restore is being published")
-	l.window = reader
-
 	busy := begin(t, pool)
 	addIn(t, o, busy, "busy")
 	expire()
@@ -134,13 +130,13 @@ func TestPartitionsAreDroppedDespiteOldNotes(t *testing.T) {
 	l := newLeader(t, pool, cfg)
 	addMany(t, o, pool, 10, 3)
 	readPast(t, l, 10)
-	require.NoError(t, l.partitions.maintain(t.Context()))
+	require.NoError(t, l.changePartitions(t.Context()))
 	_, err := pool.Exec(t.Context(), `update outbox_partition set published_at = '2000-01-01'`)
 	require.NoError(t, err)
 	_, err = pool.Exec(t.Context(), `insert into outbox_partition (upper_bound, published_at)
 		select -n, '2000-01-01' from generate_series(1, $1) n`, maxChanges)
 	require.NoError(t, err)
-	require.NoError(t, l.partitions.maintain(t.Context()))
+	require.NoError(t, l.changePartitions(t.Context()))
 	require.Equal(t, int64(17), uppers(t, l)[0])
 }
 
@@ -148,10 +144,9 @@ func TestAStaleLeaderDropsNothing(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)
 	l := newLeader(t, pool, testRelayConfig(t, pool, newLedger()))
-	takeOver(t, pool)
-	partitions := listPartitions(t, l)
-	require.ErrorIs(t, l.partitions.drop(t.Context(), partitions[0]), window.ErrDeposed)
-	require.ErrorIs(t, l.partitions.create(t.Context(), 4_000_001, 5_000_001), window.ErrDeposed)
+	depose(t, pool)
+	require.ErrorIs(t, l.dropPartition(t.Context(), listPartitions(t, l)[0].Name), errDeposed)
+	require.ErrorIs(t, l.createPartition(t.Context(), 4_000_001), errDeposed)
 	require.Len(t, uppers(t, l), 4)
 }
 
@@ -165,18 +160,7 @@ func TestGivenIDsAreForgottenInTime(t *testing.T) {
 	_, err := pool.Exec(t.Context(), `update outbox_given_id set added_at = now() - interval '241 hours'
 		where event_id = $1`, old.ID)
 	require.NoError(t, err)
-	require.NoError(t, l.partitions.maintain(t.Context()))
+	require.NoError(t, l.changePartitions(t.Context()))
 	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox_given_id`))
 	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox_given_id where event_id = $1`, young.ID))
-}
-
-// A relay publishes nothing before it has maintained the table for the first time. So it does not look for published
-// partitions where there can be none.
-func TestNothingIsLookedForBeforeAPartitionIsPublished(t *testing.T) {
-	t.Parallel()
-	pool := newDatabase(t)
-	l := newLeader(t, pool, testRelayConfig(t, pool, newLedger()))
-	_, err := pool.Exec(t.Context(), `alter table outbox_partition rename to elsewhere`)
-	require.NoError(t, err)
-	require.NoError(t, l.partitions.maintain(t.Context()))
 }

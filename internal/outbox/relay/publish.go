@@ -86,13 +86,14 @@ func (l *leader) ping(ctx context.Context) error {
 // send makes one call of the publisher per topic, all together, and returns each record's result; nil is taken. It pings
 // the session while the calls run.
 func (l *leader) send(ctx context.Context, records []record) ([]error, error) {
-	call := l.start(ctx, records)
+	call := l.start(ctx, records, l.singly)
 	lost := time.After(l.cfg.PublishTimeout + (l.cfg.Lease-l.cfg.PublishTimeout)/2)
 	pings := time.NewTicker(l.cfg.Lease / 3)
 	defer pings.Stop()
 	for {
 		select {
 		case <-call.ended:
+			l.singly = slices.ContainsFunc(call.results, isWholeCall) || l.singly && countTaken(call.results) < len(records)
 			l.note(records, call.results)
 			l.logTaken(ctx, records, call.results)
 			return call.results, nil
@@ -155,8 +156,8 @@ func (c *publishCall) wait(d time.Duration) error {
 	}
 }
 
-// start begins a call for each topic. Within a topic the records keep their order.
-func (r *Relay) start(ctx context.Context, records []record) *publishCall {
+// start begins a call for each topic, or one for each record. Within a topic the records keep their order.
+func (r *Relay) start(ctx context.Context, records []record, singly bool) *publishCall {
 	c := &publishCall{results: make([]error, len(records)), ended: make(chan struct{})}
 	r.call = c
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), r.cfg.PublishTimeout, errPublishTimeout)
@@ -167,7 +168,7 @@ func (r *Relay) start(ctx context.Context, records []record) *publishCall {
 		began := time.Now()
 		var topics sync.WaitGroup
 		for topic, indexes := range groupByTopic(records) {
-			topics.Go(func() { r.publishTopic(ctx, topic, records, indexes, c.results) })
+			topics.Go(func() { r.publishTopic(ctx, topic, records, indexes, singly, c.results) })
 		}
 		topics.Wait()
 		r.metrics.seconds.Observe(time.Since(began).Seconds())
@@ -187,14 +188,20 @@ func groupByTopic(records []record) map[string][]int {
 
 // publishTopic makes the call for one topic and writes the results of its records. A record behind its key's first
 // failure counts as failed, even if the publisher took it.
-func (r *Relay) publishTopic(ctx context.Context, topic string, records []record, indexes []int, results []error) {
+func (r *Relay) publishTopic(
+	ctx context.Context, topic string, records []record, indexes []int, singly bool, results []error,
+) {
 	messages, events := make([]*message.Message, len(indexes)), make([]*cloudevent.Event, len(indexes))
 	for i, index := range indexes {
 		events[i] = &records[index].Event
 		messages[i] = events[i].Message()
 	}
 	end := r.cfg.Spans.Send(topic, events)
-	failures := r.callPublisher(ctx, topic, messages)
+	publish := r.publishTogether
+	if singly {
+		publish = r.publishSingly
+	}
+	failures := publish(ctx, topic, messages)
 	var first error
 	failed := map[string]bool{}
 	for i, index := range indexes {
@@ -214,23 +221,18 @@ func (r *Relay) publishTopic(ctx context.Context, topic string, records []record
 	end(first)
 }
 
-// callPublisher returns the failures by the messages' indexes.
-func (r *Relay) callPublisher(ctx context.Context, topic string, messages []*message.Message) map[int]error {
-	publisher, takesContext := r.cfg.Publisher.(ContextPublisher)
-	if !takesContext {
-		return r.publishSingly(ctx, topic, messages)
-	}
-	err := publisher.PublishContext(ctx, topic, messages...)
+// publishTogether makes one call for the messages and returns the failures by their indexes.
+func (r *Relay) publishTogether(ctx context.Context, topic string, messages []*message.Message) map[int]error {
+	err := r.callPublisher(ctx, topic, messages...)
 	if err == nil {
 		return nil
 	}
 	if partial, is := errors.AsType[FailedIndexes](err); is {
 		return partial.FailedIndexes()
 	}
-	return failAll(messages, err)
-}
-
-func failAll(messages []*message.Message, err error) map[int]error {
+	if len(messages) > 1 {
+		err = wholeCallError{err}
+	}
 	failures := make(map[int]error, len(messages))
 	for i := range messages {
 		failures[i] = err
@@ -238,24 +240,42 @@ func failAll(messages []*message.Message, err error) map[int]error {
 	return failures
 }
 
-// publishSingly is for a stock publisher of Watermill, which does not report which message of a call failed.
+// publishSingly makes a call for each message, and none for a message behind its key's failed one.
 func (r *Relay) publishSingly(ctx context.Context, topic string, messages []*message.Message) map[int]error {
 	failures, failed := map[int]error{}, map[string]bool{}
 	for i, m := range messages {
 		key := m.Metadata.Get(cloudevent.KeyMetadata)
-		if failed[key] {
-			failures[i] = errBehind
-			continue
-		}
-		err := context.Cause(ctx)
-		if err == nil {
-			err = r.cfg.Publisher.Publish(topic, m)
-		}
-		if err != nil {
-			failures[i], failed[key] = err, true
+		switch {
+		case failed[key]: // its result is errBehind
+		case ctx.Err() != nil:
+			failures[i] = wholeCallError{context.Cause(ctx)}
+		default:
+			if why := r.publishTogether(ctx, topic, messages[i:i+1])[0]; why != nil {
+				failures[i], failed[key] = why, true
+			}
 		}
 	}
 	return failures
+}
+
+func (r *Relay) callPublisher(ctx context.Context, topic string, messages ...*message.Message) error {
+	if p, takesContext := r.cfg.Publisher.(ContextPublisher); takesContext {
+		return p.PublishContext(ctx, topic, messages...)
+	}
+	return r.cfg.Publisher.Publish(topic, messages...)
+}
+
+// wholeCallError is the result of each message of a call that failed as a whole, and of one that was not sent. It does
+// not tell whether this message failed: the next attempt makes a call for each.
+type wholeCallError struct{ error }
+
+func (e wholeCallError) Unwrap() error  { return e.error }
+func (wholeCallError) Permanent() bool  { return false }
+func (wholeCallError) Unfinished() bool { return true }
+
+func isWholeCall(why error) bool {
+	_, is := errors.AsType[wholeCallError](why)
+	return is
 }
 
 // isTransient reports whether the result is a key's first failure and another attempt may cure it.

@@ -29,9 +29,9 @@ func testRelayConfig(t testing.TB, pool *pgxpool.Pool, p message.Publisher) Conf
 	t.Helper()
 	return Config{
 		Connect: dial(t, pool), Publisher: p, Name: "test",
-		PollMin: time.Millisecond, PollMax: 10 * time.Millisecond,
+		pollMin: time.Millisecond, PollMax: 10 * time.Millisecond,
 		Lease: testLease, PublishTimeout: testLease / 3, MaxSilence: testLease,
-		RetryMin: 2 * time.Millisecond, RetryMax: 20 * time.Millisecond,
+		retryMin: 2 * time.Millisecond, RetryMax: 20 * time.Millisecond,
 		ParkedRetryMax: 20 * time.Millisecond, Patience: 50 * time.Millisecond,
 	}
 }

@@ -22,26 +22,22 @@ const (
 // keep the relay from publishing.
 func (l *leader) addDue(ctx context.Context, nextDue *time.Duration) error {
 	if nextDue == nil || l.cfg.Scheduled == nil {
-		l.scheduleAt = time.Time{}
+		l.dueAt = time.Time{}
 		return nil
 	}
-	if *nextDue > 0 {
-		l.scheduleAt = time.Now().Add(*nextDue)
-		return nil
-	}
-	if time.Now().Before(l.scheduleAt) {
+	l.dueAt = time.Now().Add(*nextDue)
+	if *nextDue > 0 || time.Since(l.notAddedAt) < retryDue {
 		return nil
 	}
 	added, err := l.moveDue(ctx)
-	switch {
-	case err != nil && l.conn.IsClosed():
+	if err != nil && l.conn.IsClosed() {
 		return err
-	case err != nil:
+	}
+	if err != nil {
 		l.cfg.Log.Warn("scheduled events not added", "error", err)
 	}
-	l.scheduleAt = time.Now()
 	if added == 0 {
-		l.scheduleAt = l.scheduleAt.Add(retryDue)
+		l.notAddedAt = time.Now()
 	}
 	l.metrics.scheduled.Add(float64(added))
 	return nil

@@ -4,38 +4,45 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/failure"
-	"example.com/twinbox/internal/outbox/window"
 )
 
-func records(keys ...string) []window.Record {
-	list := make([]window.Record, len(keys))
+func records(keys ...string) []record {
+	list := make([]record, len(keys))
 	for i, key := range keys {
-		list[i] = window.Record{Position: int64(i + 1), Event: cloudevent.Event{Topic: testTopic, ID: key, Key: key}}
+		list[i] = record{Position: int64(i + 1), Event: cloudevent.Event{Topic: testTopic, ID: key, Key: key}}
 	}
 	return list
 }
 
-// What a key's failed record is followed by counts as not taken, even if the publisher says otherwise: it is sent
-// again, behind it.
+// sendTo makes one call and returns the records' results.
+func sendTo(t *testing.T, timeout time.Duration, p funcPublisher, singly bool, keys ...string) []error {
+	t.Helper()
+	m, err := newMetrics(nil)
+	require.NoError(t, err)
+	r := &Relay{metrics: m, cfg: Config{PublishTimeout: timeout, Publisher: p}}
+	call := r.start(t.Context(), records(keys...), singly)
+	require.NoError(t, call.wait(testTimeout))
+	return call.results
+}
+
+// A record behind its key's failed one counts as not taken, even if the publisher reports otherwise: it is sent again,
+// behind it.
 func TestWhatFollowsAFailureIsHeldBack(t *testing.T) {
 	t.Parallel()
 	failed := errors.New("failed")
-	r := &Relay{
-		metrics: newMetrics(nil), cfg: Config{PublishTimeout: testTimeout},
-		publisher: messagePublisher{funcPublisher(func(context.Context, string, ...*message.Message) error {
-			return &partialError{Failed: map[int]error{2: failed, 4: failed}}
-		})},
-	}
-	f := r.launch(t.Context(), records("a", "b", "a", "c", "b", "a"))
-	require.NoError(t, f.wait(t.Context(), testTimeout))
-	require.Equal(t, []error{nil, nil, failed, nil, failed, errBehind}, f.results)
+	results := sendTo(t, testTimeout, func(context.Context, string, ...*message.Message) error {
+		return &partialError{Failed: map[int]error{2: failed, 4: failed, 7: failed, -1: failed}}
+	}, false, "a", "b", "a", "c", "b", "a")
+	require.Equal(t, []error{nil, nil, failed, nil, failed, errBehind}, results)
 }
 
 type funcPublisher func(ctx context.Context, topic string, msgs ...*message.Message) error
@@ -47,30 +54,44 @@ func (p funcPublisher) PublishContext(ctx context.Context, topic string, msgs ..
 func (funcPublisher) Publish(string, ...*message.Message) error { panic("PublishContext is preferred") }
 func (funcPublisher) Close() error                              { return nil }
 
+// A message whose turn did not come before the deadline has not failed.
 func TestPublishContextGetsTheTimeout(t *testing.T) {
 	t.Parallel()
-	r := &Relay{
-		metrics: newMetrics(nil), cfg: Config{PublishTimeout: 1},
-		publisher: messagePublisher{funcPublisher(func(ctx context.Context, _ string, _ ...*message.Message) error {
+	for _, singly := range []bool{false, true} {
+		results := sendTo(t, time.Millisecond, func(ctx context.Context, _ string, _ ...*message.Message) error {
 			<-ctx.Done()
 			return context.Cause(ctx)
-		})},
+		}, singly, "a", "b")
+		require.ErrorIs(t, results[0], errPublishTimeout)
+		require.ErrorIs(t, results[1], errPublishTimeout)
+		require.True(t, isUnfinished(results[1]))
 	}
-	f := r.launch(t.Context(), records("a", "b"))
-	require.NoError(t, f.wait(t.Context(), testTimeout))
-	require.ErrorIs(t, f.results[0], errPublishTimeout)
-	require.ErrorIs(t, f.results[1], errPublishTimeout)
 }
 
-func TestFailedIndexesOutOfRangeAreIgnored(t *testing.T) {
+// A call that fails as a whole tells nothing of its messages. Sent alone, each one is taken or not, and none behind its
+// key's failed one is sent.
+func TestAWholeCallThatFailsIsSentOneByOne(t *testing.T) {
 	t.Parallel()
-	c := callsOf(records("a", "b"))[0]
-	results := make([]error, 2)
-	failed := errors.New("failed")
-	c.publish(t.Context(), messagePublisher{funcPublisher(func(context.Context, string, ...*message.Message) error {
-		return &partialError{Failed: map[int]error{1: failed, 7: failed, -1: failed}}
-	})}, results)
-	require.Equal(t, []error{nil, failed}, results)
+	poison := &permanentError{Reason: "poison"}
+	var sent []string
+	publish := func(_ context.Context, _ string, msgs ...*message.Message) error {
+		for _, m := range msgs {
+			sent = append(sent, m.Metadata[cloudevent.KeyMetadata])
+		}
+		if slices.Contains(sent[len(sent)-len(msgs):], "bad") {
+			return poison
+		}
+		return nil
+	}
+	keys := []string{"a", "bad", "a", "bad", "b"}
+	for _, why := range sendTo(t, testTimeout, publish, false, keys...)[:2] {
+		require.ErrorIs(t, why, poison)
+		require.False(t, hasFailed(why), "no key is parked for it")
+		require.False(t, isPermanent(why))
+	}
+	sent = nil
+	require.Equal(t, []error{nil, poison, nil, errBehind, nil}, sendTo(t, testTimeout, publish, true, keys...))
+	require.Equal(t, []string{"a", "bad", "a", "b"}, sent)
 }
 
 // What a caller says of an error goes before what the error says of itself, as it does for failure.Examine.

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/failure"
-	"example.com/twinbox/internal/outbox/window"
 	"example.com/twinbox/test/outboxtest"
 )
 
@@ -45,51 +45,39 @@ var (
 	requireAll   = outboxtest.RequireAll
 )
 
-// takeOver leads on a session of its own. The relay that led before is deposed, as if its lease had run out.
-func takeOver(t testing.TB, pool *pgxpool.Pool) *session {
-	t.Helper()
-	conn, err := connect(t.Context(), dial(t, pool))
-	require.NoError(t, err)
-	t.Cleanup(func() { closeConn(context.Background(), conn) })
-	endLease(t, pool)
-	seen, err := readLeadership(t.Context(), conn)
-	require.NoError(t, err)
-	s := &session{conn: conn}
-	require.NoError(t, s.acquire(t.Context(), "test", testLease, seen))
-	require.NotNil(t, s.term)
-	return s
-}
-
-// newLeader leads with pages of ten.
+// newLeader leads on a session of its own, with pages of ten. The relay that led before is deposed, as if the server had
+// ended its session.
 func newLeader(t testing.TB, pool *pgxpool.Pool, cfg Config) *leader {
 	t.Helper()
 	cfg.BatchSize = 10
 	r, err := New(cfg)
 	require.NoError(t, err)
-	s := takeOver(t, pool)
-	s.term.Lease = r.cfg.Lease
-	l, err := r.newLeader(t.Context(), s)
+	conn, err := r.connect(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { closeSession(context.Background(), conn) })
+	l, err := r.lead(t.Context(), conn)
 	require.NoError(t, err)
 	return l
 }
 
-// read runs windows until there is nothing new and returns the positions in the order of reading.
-func read(t testing.TB, r *window.Reader) (positions []int64) {
+// depose makes a leader of this database a former one.
+func depose(t testing.TB, pool *pgxpool.Pool) {
 	t.Helper()
-	for {
-		p, found, err := r.Next(t.Context(), false)
+	_, err := pool.Exec(t.Context(), `update outbox_cursor set epoch = epoch + 1`)
+	require.NoError(t, err)
+}
+
+// drain publishes all there is and returns the number of events.
+func (l *leader) drain(t testing.TB) int {
+	t.Helper()
+	count := func() int { return int(testutil.ToFloat64(l.metrics.published.WithLabelValues(testTopic))) }
+	for before := count(); ; {
+		result, err := l.round(t.Context())
 		require.NoError(t, err)
-		if !found {
-			return positions
+		if result == resting {
+			require.NoError(t, l.finish(t.Context()))
+			return count() - before
 		}
-		for len(p.Records) > 0 {
-			for _, rec := range p.Records {
-				positions = append(positions, rec.Position)
-			}
-			p, err = r.Page(t.Context(), p.Last())
-			require.NoError(t, err)
-		}
-		require.NoError(t, r.Finish(t.Context(), nil))
 	}
 }
 

@@ -27,7 +27,7 @@ var statementStories = map[string]struct {
 	"a parked key":       {fail: []string{"k3"}, most: 110},
 	"a restored cluster": {prepare: restored, most: 90},
 	"scheduled events":   {scheduled: 3, most: 90},
-	"old partitions":     {prepare: published, most: 110},
+	"old partitions":     {prepare: partitionsPublished, most: 110},
 }
 
 // The crash points have names, and between two of them there may be another statement. Here a relay
@@ -45,9 +45,9 @@ func TestRelayDiesAroundAnyStatement(t *testing.T) {
 		}
 		for _, n := range deaths {
 			p := crashPoint{
-				prepare: story.prepare, fail: story.fail, late: story.late, most: crashEvents + crashPage,
+				prepare: story.prepare, fail: story.fail, late: story.late,
 				scheduled: story.scheduled,
-				runOn:     story.prepare == published, statement: &crashtest.Statement{Nth: 1 + n/2, After: n%2 == 1},
+				runOn:     story.prepare == partitionsPublished, statement: &crashtest.Statement{Nth: 1 + n/2, After: n%2 == 1},
 			}
 			t.Run(fmt.Sprintf("%s, %d, after %t", name, p.statement.Nth, p.statement.After), func(t *testing.T) {
 				t.Parallel()

@@ -1,0 +1,79 @@
+package relay
+
+import (
+	"testing"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/test/testkit"
+)
+
+// An operator's pause holds for every relay of the database, across restarts. Events wait and are published in order
+// after it; the relay is well.
+func TestAPausedRelayPublishesNothing(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	inTx := func(do func(tx pgx.Tx) error) error { return pgx.BeginFunc(t.Context(), pool, do) }
+	pause := func() error {
+		return inTx(func(tx pgx.Tx) error { return Pause(t.Context(), tx, "ann", "the broker moves") })
+	}
+	var ended Paused
+	resume := func() error {
+		return inTx(func(tx pgx.Tx) (err error) {
+			ended, err = Resume(t.Context(), tx)
+			return err
+		})
+	}
+	require.ErrorIs(t, resume(), ErrNotPaused)
+	cfg := testRelayConfig(t, pool, l)
+	cfg.Scheduled = o
+	r := startRelay(t, cfg)
+	addMany(t, o, pool, 10, 3)
+	l.AwaitDistinct(t, 10)
+
+	require.NoError(t, pause())
+	require.ErrorIs(t, pause(), ErrPaused)
+	awaitCaughtUp(t, pool)
+	addMany(t, o, pool, 10, 3)
+	schedule(t, o, pool, "due", outbox.After(0))
+	r.stop()
+	r = startRelay(t, cfg)
+	testkit.Until(t, r.leads)
+	testkit.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
+	polled := number(t, pool, `select count(*) from pg_stat_activity where application_name = 'outbox relay'
+		and datname = current_database() and query like '%paused_at is not null%'`)
+	require.Equal(t, int64(1), polled, "it looks and does not publish")
+	require.Equal(t, 10, distinct(l.AwaitDistinct(t, 10)))
+	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox_scheduled`))
+
+	require.NoError(t, resume())
+	require.Equal(t, []string{"ann", "the broker moves"}, []string{ended.By, ended.Reason})
+	requireAll(t, pool, l.AwaitDistinct(t, 21))
+}
+
+// A pause in the middle of a backlog takes effect with the next page.
+func TestAPauseTakesEffectBetweenPages(t *testing.T) {
+	t.Parallel()
+	o, pool, broker := newOutbox(t), newDatabase(t), newLedger()
+	addMany(t, o, pool, 30, 3)
+	broker.Follow(func(call int, _ string, _ []*message.Message) error {
+		if call == 1 {
+			return pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { return Pause(t.Context(), tx, "ann", "now") })
+		}
+		return nil
+	})
+	l := newLeader(t, pool, testRelayConfig(t, pool, broker)) // pages of ten
+	require.Equal(t, 10, l.drain(t))
+	require.Equal(t, int64(10), number(t, pool, `select win_pos from outbox_cursor`), "what was taken is recorded")
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		_, err := Resume(t.Context(), tx)
+		return err
+	}))
+	require.Equal(t, 20, l.drain(t))
+	wire, _ := broker.Snapshot()
+	requireAll(t, pool, wire)
+	require.Len(t, wire, 30)
+}

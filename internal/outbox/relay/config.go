@@ -50,7 +50,8 @@ type Config struct {
 	// BatchSize limits a page, in events: a crash sends one page again. Default 1,000.
 	BatchSize int
 
-	// RetryMax is the longest pause before failed records are sent again; the first is 50 ms. Default 5 s.
+	// RetryMax is the longest pause before failed records are sent again; the first is 50 ms. At most a third of the lease.
+	// Default 5 s, or that third if it is shorter.
 	RetryMax time.Duration
 	// ParkedRetryMax is the longest pause before a parked key is tried again. Default 15 s.
 	ParkedRetryMax time.Duration
@@ -90,7 +91,7 @@ func (c Config) withDefaults() Config {
 	c.Lease = cmp.Or(c.Lease, 15*time.Second)
 	c.PublishTimeout = cmp.Or(c.PublishTimeout, 10*time.Second)
 	c.BatchSize = cmp.Or(c.BatchSize, 1000)
-	c.RetryMax = cmp.Or(c.RetryMax, 5*time.Second)
+	c.RetryMax = cmp.Or(c.RetryMax, min(5*time.Second, c.Lease/3))
 	c.ParkedRetryMax = cmp.Or(c.ParkedRetryMax, 15*time.Second)
 	c.Attempts = cmp.Or(c.Attempts, 3)
 	c.Patience = cmp.Or(c.Patience, 5*time.Second)
@@ -121,8 +122,10 @@ func (c Config) validate() error {
 		fmt.Sprintf("%s is not shorter than the lease of %s", c.PublishTimeout, c.Lease))
 	e.RefuseIf(c.PollMax < c.pollMin || c.PollMax > c.Lease/3, "poll",
 		fmt.Sprintf("%s is not within %s and a third of the lease of %s", c.PollMax, c.pollMin, c.Lease))
-	e.RefuseIf(c.RetryMax < c.retryMin || c.ParkedRetryMax < c.retryMin, "retry",
-		fmt.Sprintf("%s or %s is shorter than %s", c.RetryMax, c.ParkedRetryMax, c.retryMin))
+	e.RefuseIf(c.RetryMax < c.retryMin || c.RetryMax > c.Lease/3, "retry",
+		fmt.Sprintf("%s is not within %s and a third of the lease of %s", c.RetryMax, c.retryMin, c.Lease))
+	e.RefuseIf(c.ParkedRetryMax < c.retryMin, "parked_retry",
+		fmt.Sprintf("%s is shorter than %s", c.ParkedRetryMax, c.retryMin))
 	e.RefuseIf(c.BatchSize < 1 || c.BatchSize > maxBatchSize, "batch_size",
 		fmt.Sprintf("%d is not within 1 to %d", c.BatchSize, maxBatchSize))
 	e.RefuseIf(c.Attempts < 1 || c.Patience < 0, "attempts", "attempts or patience is not positive")

@@ -1,26 +1,13 @@
 package relay
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"slices"
-	"sync"
 	"time"
 
-	"github.com/ThreeDotsLabs/watermill/message"
-
-	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/failure"
-	"example.com/twinbox/internal/fault"
-)
-
-var (
-	errPublishTimeout = errors.New("outbox: the publisher did not answer in time")
-	// errBehind is the result of a record whose key failed earlier in the call. The publisher may have taken it; it is sent
-	// again behind the earlier one.
-	errBehind = errors.New("outbox: an earlier record of the key failed")
 )
 
 // publish sends the records of a page until the publisher has taken each, or the record is held.
@@ -32,8 +19,7 @@ func (l *leader) publish(ctx context.Context, page []record) (settled settlement
 		if err != nil {
 			return settled, err
 		}
-		taken := slices.Contains(results, nil)
-		unsent = l.settle(unsent, results, &settled, l.mayPark(results, attempt, time.Since(began), taken))
+		unsent = l.settle(unsent, results, &settled, l.mayPark(results, attempt, time.Since(began)))
 		if len(unsent) == 0 {
 			break
 		}
@@ -48,11 +34,11 @@ func (l *leader) publish(ctx context.Context, page []record) (settled settlement
 //
 // If it took others, or has taken any since keys were parked last, it works, and only some keys fail: a few attempts are
 // enough. If it takes none it is probably down, and then waiting holds up no other key, for a while.
-func (l *leader) mayPark(results []error, attempt int, since time.Duration, taken bool) bool {
+func (l *leader) mayPark(results []error, attempt int, since time.Duration) bool {
 	if !slices.ContainsFunc(results, hasFailed) || l.cfg.Destination.Down() {
 		return false
 	}
-	works := taken || l.takenAt.After(l.parkedAt) && !l.parkedAt.IsZero()
+	works := slices.Contains(results, nil) || l.takenAt.After(l.parkedAt) && !l.parkedAt.IsZero()
 	patience := l.cfg.Patience
 	if works {
 		patience = 0
@@ -93,7 +79,7 @@ func (l *leader) send(ctx context.Context, records []record) ([]error, error) {
 	for {
 		select {
 		case <-call.ended:
-			l.singly = slices.ContainsFunc(call.results, isWholeCall) || l.singly && countTaken(call.results) < len(records)
+			l.singly = slices.ContainsFunc(call.results, isWholeCall) || l.singly && slices.ContainsFunc(call.results, hasFailed)
 			l.note(records, call.results)
 			l.logTaken(ctx, records, call.results)
 			return call.results, nil
@@ -123,159 +109,17 @@ func (l *leader) note(records []record, results []error) {
 	why, e := results[failed], &records[failed].Event
 	l.cfg.Destination.Report(why)
 	l.health.fail(why)
-	l.cfg.Log.Warn("publish failed", "events", len(results)-countTaken(results), "event_id", e.ID,
+	l.cfg.Log.Warn("publish failed", "events", countFailed(results), "event_id", e.ID,
 		"correlation_id", e.CorrelationID(), "error", why)
 }
 
-func countTaken(results []error) (taken int) {
+func countFailed(results []error) (failed int) {
 	for _, why := range results {
-		if why == nil {
-			taken++
+		if why != nil {
+			failed++
 		}
 	}
-	return taken
-}
-
-// publishCall is the publishing of some records, in goroutines of its own. It may outlive its session; no other call is
-// made before it has ended.
-type publishCall struct {
-	results []error // per record
-	ended   chan struct{}
-}
-
-// wait waits for the end of the call for d.
-func (c *publishCall) wait(d time.Duration) error {
-	if c == nil {
-		return nil
-	}
-	select {
-	case <-c.ended:
-		return nil
-	case <-time.After(d):
-		return errPublishTimeout
-	}
-}
-
-// start begins a call for each topic, or one for each record. Within a topic the records keep their order.
-func (r *Relay) start(ctx context.Context, records []record, singly bool) *publishCall {
-	c := &publishCall{results: make([]error, len(records)), ended: make(chan struct{})}
-	r.call = c
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), r.cfg.PublishTimeout, errPublishTimeout)
-	go func() {
-		defer close(c.ended)
-		defer cancel()
-		fault.Here("relay.publish.before")
-		began := time.Now()
-		var topics sync.WaitGroup
-		for topic, indexes := range groupByTopic(records) {
-			topics.Go(func() { r.publishTopic(ctx, topic, records, indexes, singly, c.results) })
-		}
-		topics.Wait()
-		r.metrics.seconds.Observe(time.Since(began).Seconds())
-		r.metrics.batch.Observe(float64(len(records)))
-		fault.Here("relay.publish.after")
-	}()
-	return c
-}
-
-func groupByTopic(records []record) map[string][]int {
-	topics := map[string][]int{}
-	for i := range records {
-		topics[records[i].Topic] = append(topics[records[i].Topic], i)
-	}
-	return topics
-}
-
-// publishTopic makes the call for one topic and writes the results of its records. A record behind its key's first
-// failure counts as failed, even if the publisher took it.
-func (r *Relay) publishTopic(
-	ctx context.Context, topic string, records []record, indexes []int, singly bool, results []error,
-) {
-	messages, events := make([]*message.Message, len(indexes)), make([]*cloudevent.Event, len(indexes))
-	for i, index := range indexes {
-		events[i] = &records[index].Event
-		messages[i] = events[i].Message()
-	}
-	end := r.cfg.Spans.Send(topic, events)
-	publish := r.publishTogether
-	if singly {
-		publish = r.publishSingly
-	}
-	failures := publish(ctx, topic, messages)
-	var first error
-	failed := map[string]bool{}
-	for i, index := range indexes {
-		why, key := failures[i], events[i].Key
-		if failed[key] {
-			why = errBehind
-		}
-		results[index] = why
-		if why == nil {
-			r.metrics.published.WithLabelValues(topic).Inc()
-			continue
-		}
-		failed[key] = true
-		first = cmp.Or(first, why)
-		r.metrics.failures.WithLabelValues(topic, classOf(why)).Inc()
-	}
-	end(first)
-}
-
-// publishTogether makes one call for the messages and returns the failures by their indexes.
-func (r *Relay) publishTogether(ctx context.Context, topic string, messages []*message.Message) map[int]error {
-	err := r.callPublisher(ctx, topic, messages...)
-	if err == nil {
-		return nil
-	}
-	if partial, is := errors.AsType[FailedIndexes](err); is {
-		return partial.FailedIndexes()
-	}
-	if len(messages) > 1 {
-		err = wholeCallError{err}
-	}
-	failures := make(map[int]error, len(messages))
-	for i := range messages {
-		failures[i] = err
-	}
-	return failures
-}
-
-// publishSingly makes a call for each message, and none for a message behind its key's failed one.
-func (r *Relay) publishSingly(ctx context.Context, topic string, messages []*message.Message) map[int]error {
-	failures, failed := map[int]error{}, map[string]bool{}
-	for i, m := range messages {
-		key := m.Metadata.Get(cloudevent.KeyMetadata)
-		switch {
-		case failed[key]: // its result is errBehind
-		case ctx.Err() != nil:
-			failures[i] = wholeCallError{context.Cause(ctx)}
-		default:
-			if why := r.publishTogether(ctx, topic, messages[i:i+1])[0]; why != nil {
-				failures[i], failed[key] = why, true
-			}
-		}
-	}
-	return failures
-}
-
-func (r *Relay) callPublisher(ctx context.Context, topic string, messages ...*message.Message) error {
-	if p, takesContext := r.cfg.Publisher.(ContextPublisher); takesContext {
-		return p.PublishContext(ctx, topic, messages...)
-	}
-	return r.cfg.Publisher.Publish(topic, messages...)
-}
-
-// wholeCallError is the result of each message of a call that failed as a whole, and of one that was not sent. It does
-// not tell whether this message failed: the next attempt makes a call for each.
-type wholeCallError struct{ error }
-
-func (e wholeCallError) Unwrap() error  { return e.error }
-func (wholeCallError) Permanent() bool  { return false }
-func (wholeCallError) Unfinished() bool { return true }
-
-func isWholeCall(why error) bool {
-	_, is := errors.AsType[wholeCallError](why)
-	return is
+	return failed
 }
 
 // isTransient reports whether the result is a key's first failure and another attempt may cure it.
@@ -285,16 +129,6 @@ func isTransient(why error) bool {
 
 // hasFailed reports a failure that may park its key although another attempt may cure it.
 func hasFailed(why error) bool { return isTransient(why) && !isUnfinished(why) }
-
-func classOf(why error) string {
-	switch {
-	case errors.Is(why, errBehind):
-		return "behind"
-	case isPermanent(why):
-		return "permanent"
-	}
-	return "transient"
-}
 
 // logTaken reports each event that the publisher took. It reads headers, so it is for debugging only.
 func (l *leader) logTaken(ctx context.Context, records []record, results []error) {

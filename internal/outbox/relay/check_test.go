@@ -1,9 +1,14 @@
 package relay
 
 import (
+	"bytes"
+	"context"
+	"io"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/outbox"
@@ -39,6 +44,8 @@ func TestRunRefusesServersOnWhichEventsWouldBeLost(t *testing.T) {
 		`alter table outbox_discarded set unlogged`:      "unlogged",
 		`alter table outbox_1000001 set unlogged`:        "unlogged",
 		`delete from outbox_cursor`:                      "schema",
+		`drop table outbox_cursor`:                       "schema",
+		subscribeSQL:                                     "subscription_target",
 	} {
 		t.Run(code+": "+sql, func(t *testing.T) {
 			t.Parallel()
@@ -53,6 +60,76 @@ func TestRunRefusesServersOnWhichEventsWouldBeLost(t *testing.T) {
 			require.Len(t, refused.Problems, 1)
 		})
 	}
+}
+
+// subscribeSQL makes the outbox the target of a subscription that never connects.
+const subscribeSQL = `
+create subscription other connection '' publication p with (connect = false, slot_name = none, enabled = false);
+set allow_system_table_mods = on;
+insert into pg_subscription_rel (srsubid, srrelid, srsubstate)
+select oid, 'outbox'::regclass, 'r' from pg_subscription where subname = 'other'`
+
+// A pooler gives each transaction another backend than the one that answered first.
+func TestConnectRefusesAPooler(t *testing.T) {
+	t.Parallel()
+	pool := newDatabase(t)
+	cfg := testRelayConfig(t, pool, newLedger())
+	cfg.Connect = func(ctx context.Context) (*pgx.Conn, error) {
+		config, err := pgx.ParseConfig(pool.Config().ConnString())
+		if err != nil {
+			return nil, err
+		}
+		config.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
+			return pgproto3.NewFrontend(&otherBackend{Reader: r}, w)
+		}
+		return pgx.ConnectConfig(ctx, config)
+	}
+	r, err := New(cfg)
+	require.NoError(t, err)
+	var refused *outbox.CheckError
+	require.ErrorAs(t, r.Run(deadline(t)), &refused)
+	require.True(t, refused.Has("transaction_pooler"))
+}
+
+// otherBackend changes the process id in what a server sends when a session begins.
+type otherBackend struct {
+	io.Reader
+	changed bool
+}
+
+func (o *otherBackend) Read(b []byte) (int, error) {
+	n, err := o.Reader.Read(b)
+	keyData := []byte{'K', 0, 0, 0, 12} // its kind and length, in front of the process id
+	if at := bytes.Index(b[:n], keyData); at >= 0 && !o.changed {
+		o.changed = true
+		b[at+len(keyData)+3]++
+	}
+	return n, err
+}
+
+func TestConnectRefusesAnotherEncoding(t *testing.T) {
+	t.Parallel()
+	pool := newDatabase(t)
+	name := pool.Config().ConnConfig.Database + "_ascii"
+	_, err := pool.Exec(t.Context(), `create database `+name+` encoding 'SQL_ASCII' locale 'C' template template0`)
+	require.NoError(t, err)
+	cfg := testRelayConfig(t, pool, newLedger())
+	cfg.Connect = func(ctx context.Context) (*pgx.Conn, error) {
+		config, err := pgx.ParseConfig(pool.Config().ConnString())
+		if err != nil {
+			return nil, err
+		}
+		config.Database = name
+		return pgx.ConnectConfig(ctx, config)
+	}
+	r, err := New(cfg)
+	require.NoError(t, err)
+	var refused *outbox.CheckError
+	require.ErrorAs(t, r.Run(deadline(t)), &refused)
+	require.True(t, refused.Has("server_encoding"))
+	require.True(t, refused.Has("schema"), "all problems at once")
+	_, err = pool.Exec(t.Context(), `drop database `+name+` with (force)`)
+	require.NoError(t, err)
 }
 
 func TestConnectRefusesTheWrongColumnOrder(t *testing.T) {

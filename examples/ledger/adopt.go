@@ -41,13 +41,12 @@ func adopt(ctx context.Context, tx pgx.Tx, event cloudevent.Event) error {
 	return nil
 }
 
-const adoptAccount = `
-update account set balance = balance + $2, version = $3, updated_at = clock_timestamp() where id = $1 and version < $3`
+const adoptAccount = `update account set balance = balance + $2, updated_at = clock_timestamp() where id = $1`
 
 // adoptMovement changes an account. One whose first event the broker does not hold any more, and the database neither,
 // is gone: the event is passed.
 func adoptMovement(ctx context.Context, tx pgx.Tx, event cloudevent.Event, amount int64) error {
-	if _, err := tx.Exec(ctx, adoptAccount, event.Key, amount, event.Version); err != nil {
+	if _, err := tx.Exec(ctx, adoptAccount, event.Key, amount); err != nil {
 		return fmt.Errorf("adopt movement: %w", err)
 	}
 	return nil

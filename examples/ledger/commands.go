@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/twinbox/examples/ledger/account"
+	"example.com/twinbox/examples/ledger/contract"
 	"example.com/twinbox/internal/command"
 	"example.com/twinbox/internal/outbox"
 )
@@ -48,17 +48,21 @@ func (c *Commands) forget(ctx context.Context) error {
 	return command.Forget(ctx, c.Pool, command.DeleteExpiredAnswers)
 }
 
-const insertAccount = `insert into account (id, currency, balance, version, opened_at) values ($1, $2, $3, $4, $5)`
+const insertAccount = `insert into account (id, currency, balance, opened_at) values ($1, $2, $3, $4)`
 
 func queueInsert(batch *pgx.Batch, a account.Account, at time.Time) {
-	batch.Queue(insertAccount, string(a.ID), a.Currency, a.Balance, a.Version, at)
+	batch.Queue(insertAccount, string(a.ID), a.Currency, a.Balance, at)
 }
 
-const selectAccount = `select currency, balance, version from account where id = $1`
+const selectAccount = `
+select a.currency, a.balance, k.version
+from account a join outbox_key k on k.topic = $2 and k.key = a.id::text
+where a.id = $1`
 
-// queueSelect reads an account without a lock: what is decided on it holds only if it is written at the version read.
+// queueSelect reads an account at its version, without a lock. The event of the version after it is added only if no
+// other command was faster.
 func queueSelect(batch *pgx.Batch, id account.ID, into *account.Account) {
-	batch.Queue(selectAccount, string(id)).QueryRow(func(row pgx.Row) error {
+	batch.Queue(selectAccount, string(id), contract.TopicAccounts).QueryRow(func(row pgx.Row) error {
 		err := row.Scan(&into.Currency, &into.Balance, &into.Version)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
@@ -73,17 +77,11 @@ func queueSelect(batch *pgx.Batch, id account.ID, into *account.Account) {
 
 var errNotFound = &account.Error{Code: account.CodeNotFound, Field: "id", Message: "names no account"}
 
-const updateAccount = `
-update account set balance = $2, version = $3, updated_at = clock_timestamp() where id = $1 and version = $3 - 1`
+const updateAccount = `update account set balance = $2, updated_at = clock_timestamp() where id = $1`
 
-// queueUpdate writes an account one version on. Where another transaction was faster it is the batch's error.
+// queueUpdate writes an account behind its event, which locked the account's key at the version that was read.
 func queueUpdate(batch *pgx.Batch, a account.Account) {
-	batch.Queue(updateAccount, string(a.ID), a.Balance, a.Version).Exec(func(tag pgconn.CommandTag) error {
-		if tag.RowsAffected() == 0 {
-			return outbox.ErrVersionConflict
-		}
-		return nil
-	})
+	batch.Queue(updateAccount, string(a.ID), a.Balance)
 }
 
 // now is the business time of a command, in the microseconds that PostgreSQL keeps.

@@ -11,7 +11,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/examples/ledger/account"
+	"example.com/twinbox/examples/ledger/contract"
 	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/test/testkit"
 )
 
 var background = context.Background()
@@ -181,17 +183,35 @@ func TestARaceThatStaysLostIsAConflict(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.opened(t)
-	b.commands.Attempts = 3
-	// Another writer is always faster: the outbox is at a version that the account does not show.
-	_, err := b.pool.Exec(t.Context(), `update outbox_key set version = version + 1 where key = $1`, string(id))
-	require.NoError(t, err)
+	b.commands.Attempts = 1
 	before := b.stored(t)
-	_, err = b.commands.Credit(t.Context(), Movement{Account: id, Money: account.Money{Amount: 1, Currency: "EUR"}})
-	require.ErrorIs(t, err, outbox.ErrVersionConflict)
-	a := b.move(t, id, "credits", 1, "", "Idempotency-Key", "k")
+	faster, err := b.pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = outbox.LockKey(t.Context(), faster, contract.TopicAccounts, string(id))
+	require.NoError(t, err)
+	slower := make(chan answer, 1)
+	go func() { slower <- b.move(t, id, "credits", 1, "", "Idempotency-Key", "k") }()
+	testkit.Until(t, func() bool {
+		return b.count(t, `select count(*) from pg_stat_activity
+			where datname = current_database() and wait_event_type = 'Lock'`) == 1
+	})
+	_, err = faster.Exec(t.Context(), `update outbox_key set version = version + 1 where key = $1`, string(id))
+	require.NoError(t, err)
+	require.NoError(t, faster.Commit(t.Context()))
+	a := <-slower
 	require.Equal(t, http.StatusConflict, a.Status)
 	require.Equal(t, "version_mismatch", a.Code(t))
 	require.Equal(t, before, b.stored(t))
+}
+
+// A version that was raised by hand is the account's: its next command follows it.
+func TestARaisedVersionIsTheAccountsVersion(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.opened(t)
+	_, err := b.pool.Exec(t.Context(), `update outbox_key set version = 7 where key = $1`, string(id))
+	require.NoError(t, err)
+	b.move(t, id, "credits", 5, `,"expected_version":7`).requireState(t, 5, 8)
 }
 
 // What goes past the rules, the database refuses.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"example.com/twinbox/examples/ledger/contract"
 	"example.com/twinbox/internal/ops"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/verify"
@@ -21,7 +22,10 @@ var projection = verify.Projection{Table: "account_balance", Key: "account_id", 
 
 // Write side and read side are of one database: an account that both have at the same version has one balance.
 const selectOddBalances = `
-select a.id::text, a.version from account a join account_balance b on b.account_id = a.id and b.version = a.version
+select k.key, k.version
+from account a
+join outbox_key k on k.topic = $1 and k.key = a.id::text
+join account_balance b on b.account_id = a.id and b.version = k.version
 where b.balance <> a.balance or b.currency <> a.currency
 limit 1000`
 
@@ -32,7 +36,7 @@ func checkBalances(ctx context.Context, tx pgx.Tx) ([]verify.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, _ := tx.Query(ctx, selectOddBalances)
+	rows, _ := tx.Query(ctx, selectOddBalances, contract.TopicAccounts)
 	var key string
 	var version int64
 	_, err = pgx.ForEachRow(rows, []any{&key, &version}, func() error {

@@ -14,7 +14,7 @@ func TestLostAccountsAreTakenBack(t *testing.T) {
 	id := b.opened(t)
 	b.move(t, id, "credits", 1000, "").requireState(t, 1000, 2)
 	b.move(t, id, "debits", 300, `,"expected_version":2`).requireState(t, 700, 3)
-	const all = `select id::text || currency || balance || ' ' || version || opened_at from account`
+	const all = `select id::text || currency || balance || ' ' || opened_at from account`
 	var before, after string
 	require.NoError(t, b.pool.QueryRow(t.Context(), all).Scan(&before))
 	_, err := b.pool.Exec(t.Context(), `delete from account`)

@@ -117,7 +117,7 @@ func (a answer) requireState(t *testing.T, balance, version int64) {
 // requireWritten compares the write side with what the commands must have made of the account.
 func (b *bundle) requireWritten(t require.TestingT, id account.ID, balance, version int64) {
 	require.Equal(t, balance, b.count(t, `select balance from account where id = $1`, string(id)))
-	require.Equal(t, version, b.count(t, `select version from account where id = $1`, string(id)))
+	require.Equal(t, version, b.count(t, `select version from outbox_key where key = $1`, string(id)))
 	require.Equal(t, version, b.count(t, `select count(*) from outbox where key = $1`, string(id)))
 	require.Equal(t, version, b.count(t, `select max(version) from outbox where key = $1`, string(id)))
 }

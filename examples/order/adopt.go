@@ -63,7 +63,7 @@ func change[T any](
 	if err != nil {
 		return err
 	}
-	o, err := read(ctx, tx, lockOrder, event.Key)
+	o, err := lock(ctx, tx, event.Key)
 	if errors.Is(err, errUnknownOrder) {
 		return nil
 	}
@@ -71,7 +71,7 @@ func change[T any](
 		err = apply(&o, data)
 	}
 	if err == nil {
-		_, err = tx.Exec(ctx, updateOrder, o.ID, event.Version, o.Status, o.PaymentID)
+		_, err = tx.Exec(ctx, updateOrder, o.ID, o.Status, o.PaymentID)
 	}
 	if err != nil {
 		return fmt.Errorf("adopt change: %w", err)

@@ -65,8 +65,8 @@ func (c *Commands) Place(ctx context.Context, p Placing) (answer command.Answer,
 }
 
 const insertOrder = `
-insert into orders (id, version, status, email, amount, currency, placed_at, pay_by)
-values ($1, 1, 'placed', $2, $3, $4, $5, $6)`
+insert into orders (id, status, email, amount, currency, placed_at, pay_by)
+values ($1, 'placed', $2, $3, $4, $5, $6)`
 
 func (c *Commands) place(ctx context.Context, tx pgx.Tx, p Placing) (command.Answer, error) {
 	at := now()
@@ -110,7 +110,7 @@ func remind(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, o Order, due out
 // nothing.
 func (c *Commands) Cancel(ctx context.Context, id string) (o Order, err error) {
 	err = c.transaction(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		if o, err = read(ctx, tx, lockOrder, id); err != nil {
+		if o, err = lock(ctx, tx, id); err != nil {
 			return err
 		}
 		switch o.Status {

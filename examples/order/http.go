@@ -68,7 +68,7 @@ func (a *api) show(w http.ResponseWriter, r *http.Request) {
 		web.WriteProblem(w, r, errUnknownOrder)
 		return
 	}
-	o, err := read(r.Context(), a.commands.Pool, selectOrder, id)
+	o, err := read(r.Context(), a.commands.Pool, id)
 	if err != nil {
 		web.WriteProblem(w, r, err)
 		return

@@ -26,7 +26,7 @@ const (
 	StatusCancelled Status = "cancelled"
 )
 
-// Order is the aggregate. Version counts its events.
+// Order is the aggregate. Version is the number of its last event, which the outbox counts.
 type Order struct {
 	ID      string `json:"order_id"`
 	Version int64  `json:"version"`
@@ -67,21 +67,28 @@ func (o Order) refundOf(p contract.Payment) (reason string) {
 // timer is the name under which the end of the time to pay is scheduled.
 func timer(orderID string) string { return "unpaid " + orderID }
 
-const columns = `id::text, version, status, email, amount, currency, placed_at, pay_by, coalesce(payment_id::text, '')`
-
-const (
-	selectOrder = `select ` + columns + ` from orders where id = $1`
-	lockOrder   = selectOrder + ` for update`
-)
+const selectOrder = `
+select o.id::text, k.version, o.status, o.email, o.amount, o.currency, o.placed_at, o.pay_by,
+    coalesce(o.payment_id::text, '')
+from orders o join outbox_key k on k.topic = $2 and k.key = o.id::text
+where o.id = $1`
 
 // querier is a pool or a transaction.
 type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// read reads an order, and with lockOrder locks it. Its error for one that there is not is errUnknownOrder.
-func read(ctx context.Context, db querier, sql, id string) (Order, error) {
-	rows, _ := db.Query(ctx, sql, id)
+// lock reads an order that no other transaction changes until this one ends. Its errors are those of read.
+func lock(ctx context.Context, tx pgx.Tx, id string) (Order, error) {
+	if _, err := outbox.LockKey(ctx, tx, contract.TopicOrders, id); err != nil {
+		return Order{}, err
+	}
+	return read(ctx, tx, id)
+}
+
+// read reads an order at its version. It returns errUnknownOrder without one.
+func read(ctx context.Context, db querier, id string) (Order, error) {
+	rows, _ := db.Query(ctx, selectOrder, id, contract.TopicOrders)
 	o, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (o Order, err error) {
 		err = row.Scan(&o.ID, &o.Version, &o.Status, &o.Email, &o.Amount, &o.Currency, &o.PlacedAt, &o.PayBy, &o.PaymentID)
 		o.PlacedAt, o.PayBy = o.PlacedAt.UTC(), o.PayBy.UTC()
@@ -97,14 +104,14 @@ func read(ctx context.Context, db querier, sql, id string) (Order, error) {
 }
 
 const updateOrder = `
-update orders set version = $2, status = $3, payment_id = nullif($4, '')::uuid where id = $1`
+update orders set status = $2, payment_id = nullif($3, '')::uuid where id = $1`
 
 // save stores an order that this transaction has locked, and adds the event that says what has become of it.
 func save[T schema.Ruled](
 	ctx context.Context, tx pgx.Tx, out *outbox.Outbox, o *Order, of cloudevent.Definition[T], said T,
 ) error {
 	o.Version++
-	if _, err := tx.Exec(ctx, updateOrder, o.ID, o.Version, o.Status, o.PaymentID); err != nil {
+	if _, err := tx.Exec(ctx, updateOrder, o.ID, o.Status, o.PaymentID); err != nil {
 		return fmt.Errorf("update order: %w", err)
 	}
 	_, at := said.About()

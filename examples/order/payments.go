@@ -16,7 +16,7 @@ import (
 )
 
 // Events are handled in the transaction that records their ids, so each takes effect once, however often it is
-// delivered. Which of several that race for one order comes first says the lock of the order's row.
+// delivered. Of several that race for one order, the first to lock its key comes first.
 type handlers struct{ outbox *outbox.Outbox }
 
 // paymentEvents handles what the payment provider says.
@@ -47,7 +47,7 @@ const insertReceipt = `insert into receipt (event_id, id, order_id, correlation_
 // the receipt as a row with a lease for the mail sender, and no reminder any more. Any other payment is to be
 // refunded, once each: a provider may report one payment in several events.
 func (h handlers) pay(ctx context.Context, tx pgx.Tx, event cloudevent.Event, payment contract.Payment) error {
-	o, err := read(ctx, tx, lockOrder, payment.OrderID)
+	o, err := lock(ctx, tx, payment.OrderID)
 	if errors.Is(err, errUnknownOrder) {
 		return inbox.PermanentAs(codeUnknownOrder, err)
 	}
@@ -85,7 +85,7 @@ func (h handlers) pay(ctx context.Context, tx pgx.Tx, event cloudevent.Event, pa
 
 // expire cancels an order that is still not paid.
 func (h handlers) expire(ctx context.Context, tx pgx.Tx, _ cloudevent.Event, overdue contract.Overdue) error {
-	o, err := read(ctx, tx, lockOrder, overdue.OrderID)
+	o, err := lock(ctx, tx, overdue.OrderID)
 	if errors.Is(err, errUnknownOrder) {
 		return inbox.PermanentAs(codeUnknownOrder, err)
 	}

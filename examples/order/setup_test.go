@@ -92,7 +92,7 @@ func (s *shop) consumer(t *testing.T, eventType string) *inboxtest.Box {
 
 func (s *shop) read(t *testing.T, id string) Order {
 	t.Helper()
-	o, err := read(t.Context(), s.pool, selectOrder, id)
+	o, err := read(t.Context(), s.pool, id)
 	require.NoError(t, err)
 	return o
 }

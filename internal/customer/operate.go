@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/ops"
 	"example.com/twinbox/internal/ops/admin"
 	"example.com/twinbox/internal/ops/admin/adminapi"
@@ -19,8 +20,11 @@ import (
 )
 
 const selectStory = `
-select u.registered_at, u.version, p.updated_at, coalesce(p.version, 0), coalesce(m.mail_id, '')
-from users u left join profile p on p.user_id = u.id left join verification_mail m on m.user_id = u.id
+select u.registered_at, k.version, p.updated_at, coalesce(p.version, 0), coalesce(m.mail_id, '')
+from users u
+join outbox_key k on k.topic = $2 and k.key = u.id::text
+left join profile p on p.user_id = u.id
+left join verification_mail m on m.user_id = u.id
 where u.id = $1`
 
 func offerOperations(node *eventing.Node, _ Config) (prefix string, handler http.Handler, err error) {
@@ -40,7 +44,8 @@ func tellOf(pool *pgxpool.Pool) admin.Teller {
 		var version, profileVersion int64
 		var profileAt *time.Time
 		var mail string
-		err = pool.QueryRow(ctx, selectStory, user).Scan(&signedUp, &version, &profileAt, &profileVersion, &mail)
+		err = pool.QueryRow(ctx, selectStory, user, contract.TopicUsers).
+			Scan(&signedUp, &version, &profileAt, &profileVersion, &mail)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
 			return told, nil

@@ -87,15 +87,15 @@ func (c *Commands) register(ctx context.Context, writes *pgx.Batch, s Signup) (a
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
 const insertUser = `
-insert into users (id, email, email_key, name, status, version, registered_at)
-values ($1, $2, $3, $4, $5, $6, $7)
+insert into users (id, email, email_key, name, status, registered_at)
+values ($1, $2, $3, $4, $5, $6)
 on conflict (email_key) do nothing`
 
 // queueInsert adds the insert of a new user to a batch, whose error it is if the address is taken. It waits for a
 // signup with the same address that is under way: the first to commit has the address. The id goes as a string: for a
 // type of its own pgx tries the column's binary form first, which costs an error each time.
 func queueInsert(batch *pgx.Batch, u domain.User) {
-	batch.Queue(insertUser, string(u.ID), u.Email, u.Email.Key(), u.Name, u.Status, u.Version, u.RegisteredAt).
+	batch.Queue(insertUser, string(u.ID), u.Email, u.Email.Key(), u.Name, u.Status, u.RegisteredAt).
 		Exec(func(tag pgconn.CommandTag) error {
 			if tag.RowsAffected() == 0 {
 				return &domain.Error{Code: domain.CodeEmailTaken, Field: "email", Message: "belongs to another customer"}

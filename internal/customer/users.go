@@ -103,7 +103,7 @@ func change[T any](
 ) (domain.User, error) {
 	var after domain.User
 	err := command.Transaction{Pool: c.Pool, Timeout: c.Timeout}.Run(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		before, err := lock(ctx, tx, id)
+		before, err := lockUser(ctx, tx, id)
 		if err != nil {
 			return err
 		}
@@ -116,15 +116,17 @@ func change[T any](
 		if user.Version == before.Version {
 			return nil
 		}
-		if err := update(ctx, tx, user); err != nil {
-			return err
-		}
 		event, err := of.New(string(user.ID), user.Version, at, said)
 		if err != nil {
 			return err
 		}
-		if _, err := c.Outbox.Add(ctx, tx, event); err != nil {
+		writes := &pgx.Batch{}
+		queueUpdate(writes, user)
+		if err := c.Outbox.Queue(ctx, writes, event); err != nil {
 			return fmt.Errorf("add to outbox: %w", err)
+		}
+		if err := tx.SendBatch(ctx, writes).Close(); err != nil {
+			return fmt.Errorf("store change: %w", err)
 		}
 		return nil
 	})
@@ -135,34 +137,38 @@ func change[T any](
 	return after, nil
 }
 
-const selectUserForUpdate = `
-select id, email, name, status, version, registered_at from users where id = $1 for no key update`
-
 // errNoUser is the answer to an id of no user.
 var errNoUser = &domain.Error{Code: domain.CodeUserNotFound, Field: "id", Message: "names no customer"}
 
-// lock loads a user and holds the row until the transaction ends, which puts the user's events in one order: the next
-// command on the same user sees this one's version or waits.
-func lock(ctx context.Context, tx pgx.Tx, id domain.UserID) (u domain.User, err error) {
-	err = tx.QueryRow(ctx, selectUserForUpdate, id).
-		Scan(&u.ID, &u.Email, &u.Name, &u.Status, &u.Version, &u.RegisteredAt)
+// lockUser loads a user at its version. The next command on the user waits until this transaction ends.
+func lockUser(ctx context.Context, tx pgx.Tx, id domain.UserID) (domain.User, error) {
+	version, err := outbox.LockKey(ctx, tx, contract.TopicUsers, string(id))
+	if err != nil {
+		return domain.User{}, err
+	}
+	user, err := readUser(ctx, tx, id)
+	user.Version = version
+	return user, err
+}
+
+const selectUser = `select id, email, name, status, registered_at from users where id = $1`
+
+// readUser loads a user without its version.
+func readUser(ctx context.Context, tx pgx.Tx, id domain.UserID) (u domain.User, err error) {
+	err = tx.QueryRow(ctx, selectUser, id).Scan(&u.ID, &u.Email, &u.Name, &u.Status, &u.RegisteredAt)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return u, errNoUser
 	case err != nil:
-		return u, fmt.Errorf("lock user: %w", err)
+		return u, fmt.Errorf("read user: %w", err)
 	}
 	return u, nil
 }
 
-const updateUser = `
-update users set name = $2, status = $3, version = $4, updated_at = clock_timestamp() where id = $1`
+const updateUser = `update users set name = $2, status = $3, updated_at = clock_timestamp() where id = $1`
 
-func update(ctx context.Context, tx pgx.Tx, u domain.User) error {
-	if _, err := tx.Exec(ctx, updateUser, u.ID, u.Name, u.Status, u.Version); err != nil {
-		return fmt.Errorf("update user: %w", err)
-	}
-	return nil
+func queueUpdate(batch *pgx.Batch, u domain.User) {
+	batch.Queue(updateUser, string(u.ID), u.Name, u.Status)
 }
 
 // forget deletes expired answers and allowances.
@@ -180,12 +186,11 @@ func adopt(ctx context.Context, tx pgx.Tx, event cloudevent.Event) error {
 			return err
 		}
 		user, _ := domain.Register(data.UserID, data.Email, data.Name, data.RegisteredAt)
-		user.Version = event.Version
 		writes := &pgx.Batch{}
 		queueInsert(writes, user)
 		return tx.SendBatch(ctx, writes).Close()
 	}
-	user, err := lock(ctx, tx, domain.UserID(event.Key))
+	user, err := readUser(ctx, tx, domain.UserID(event.Key))
 	switch {
 	case errors.Is(err, errNoUser):
 		return nil // gone: neither the broker nor the database has its first event any more
@@ -204,6 +209,7 @@ func adopt(ctx context.Context, tx pgx.Tx, event cloudevent.Event) error {
 	default:
 		return nil
 	}
-	user.Version = event.Version
-	return update(ctx, tx, user)
+	writes := &pgx.Batch{}
+	queueUpdate(writes, user)
+	return tx.SendBatch(ctx, writes).Close()
 }

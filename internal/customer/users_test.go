@@ -10,6 +10,7 @@ import (
 
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/inbox"
 )
 
 func (b *bundle) rename(t *testing.T, id domain.UserID, name string, expected int64, headers ...string) answer {
@@ -44,7 +45,44 @@ func TestRenameOfAnotherVersionChangesNothing(t *testing.T) {
 	require.Equal(t, http.StatusPreconditionFailed, a.Status)
 	require.Equal(t, "precondition_failed", a.Code(t))
 	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
-	require.Equal(t, 1, b.count(t, `select count(*) from users where name = 'Ada' and version = 1`))
+	require.Equal(t, 1, b.count(t, `select count(*) from users where name = 'Ada'`))
+}
+
+// A restore may bring back a database that lacks the user's last events. The outbox's number is raised to theirs then,
+// the events come back to the profile, and the user's next command follows them.
+func TestARaisedVersionIsTheUsersVersion(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.registered(t)
+	_, err := b.pool.Exec(t.Context(), `update outbox_key set version = 3 where key = $1`, string(id))
+	require.NoError(t, err)
+	for i, event := range []domain.Event{
+		domain.UserRegistered{UserID: id, Email: "ada@example.org", Name: "Ada", RegisteredAt: now()},
+		domain.UserRenamed{UserID: id, Name: "Countess", RenamedAt: now()},
+		domain.UserRenamed{UserID: id, Name: "Ada King", RenamedAt: now()},
+	} {
+		require.Equal(t, inbox.Applied, b.consume(t, ProfileEvents(), event, int64(i+1)))
+	}
+	shown := b.do(t, http.MethodGet, "/v1/customers/"+string(id), "").JSON(t)["version"]
+	require.Equal(t, 3.0, shown)
+	require.Equal(t, http.StatusConflict, b.rename(t, id, "Eve", 1).Status)
+
+	a := b.rename(t, id, "Ada Lovelace", 3)
+	require.Equal(t, http.StatusOK, a.Status, string(a.Body))
+	require.Equal(t, 4.0, a.JSON(t)["version"])
+	require.Equal(t, inbox.Applied, b.consume(t, ProfileEvents(),
+		domain.UserRenamed{UserID: id, Name: "Ada Lovelace", RenamedAt: now()}, 4))
+	require.Equal(t, 4.0, b.do(t, http.MethodGet, "/v1/customers/"+string(id), "").JSON(t)["version"])
+}
+
+// The API shows the number of the profile's last event. An event that the profile ignored would leave the user at 409.
+func TestTheProfileTakesEveryEventOfAUser(t *testing.T) {
+	t.Parallel()
+	for _, event := range contract.All() {
+		if event.Topic == contract.TopicUsers {
+			require.True(t, ProfileEvents().Accepts(event.Type), event.Type)
+		}
+	}
 }
 
 func TestOfTwinRenamesOneWins(t *testing.T) {

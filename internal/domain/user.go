@@ -20,7 +20,7 @@ const (
 	StatusVerified Status = "verified"
 )
 
-// User is the aggregate. Version counts its events: a user at version 3 has caused exactly three.
+// User is the aggregate. Version is the number of its last event, which the outbox counts.
 type User struct {
 	ID           UserID
 	Email        Email

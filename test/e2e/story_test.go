@@ -91,7 +91,7 @@ func (h *stack) requireTold(t *testing.T) {
 		sql  string
 		want int
 	}{
-		{h.customerDB, `select count(*) from users where status = 'verified' and version = 2`, 1},
+		{h.customerDB, `select count(*) from users where status = 'verified'`, 1},
 		{h.customerDB, `select count(*) from users`, 1},
 		{h.customerDB, `select count(*) from profile where status = 'verified' and version = 2`, 1},
 		{h.customerDB, `select count(*) from profile`, 1},

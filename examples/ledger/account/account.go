@@ -18,7 +18,7 @@ func ParseID(text string) (ID, error) {
 	return ID(text), nil
 }
 
-// Account is the aggregate. Version counts its events: an account at version 3 has caused exactly three.
+// Account is the aggregate. Version is the number of its last event, which the outbox counts.
 type Account struct {
 	ID       ID
 	Currency Currency

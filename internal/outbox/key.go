@@ -1,0 +1,36 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// LockKey locks a key of a topic until the caller's transaction ends, and returns the key's version: the number of its
+// last event, 0 without one. No event of the key is added meanwhile. The key's next event has the version after it.
+//
+// A command calls it first and reads its aggregate then, in a statement of its own: both are as of the lock. Two
+// transactions that lock the first event of a key wait for each other as well.
+//
+// It waits for the transaction that holds the key. Its errors are the database's.
+func LockKey(ctx context.Context, tx pgx.Tx, topic, key string) (version int64, err error) {
+	if err := tx.QueryRow(ctx, lockKeySQL, topic, key).Scan(&version); err != nil {
+		return 0, fmt.Errorf("lock key: %w", err)
+	}
+	return version, nil
+}
+
+// lockKeySQL locks the row, or makes it. Of two that make it, the second waits at the primary key until the first one
+// ends. "do nothing" would then return no row, and a select of the same statement would not see the new one: "do
+// update" locks it and returns its newest version.
+const lockKeySQL = `
+with known as (
+    select version from public.outbox_key where topic = $1 and key = $2 for no key update
+), made as (
+    insert into public.outbox_key as k (topic, key, version)
+    select $1, $2, 0 where not exists (select from known)
+    on conflict (topic, key) do update set version = k.version
+    returning version
+)
+select version from known union all select version from made`

@@ -231,7 +231,7 @@ func trial(t *testing.T, handle func(handlers) *inbox.Mux, orders []Order) inbox
 		Except: []string{
 			"refund.due_at", "receipt.id", "receipt.created_at", "lease.due_at", "lease.added_at",
 			"outbox.xid", "outbox.position", "outbox.event_id", "outbox.occurred_at", "outbox.payload",
-			"outbox_scheduled.scheduled_at",
+			"outbox_scheduled.scheduled_at", "outbox_scheduled.event_id",
 		},
 	}
 }

@@ -144,35 +144,35 @@ func TestAddRefuses(t *testing.T) {
 	t.Parallel()
 	schema := errors.New("no such field")
 	for _, c := range []struct {
-		code   Code
-		change func(*cloudevent.Event)
+		code, text string
+		change     func(*cloudevent.Event)
 	}{
-		{CodeInvalidID, func(e *cloudevent.Event) { e.ID = "7" }},
-		{CodeInvalidID, func(e *cloudevent.Event) { e.ID = strings.ToUpper("6ba7b810-9dad-11d1-80b4-00c04fd430c8") }},
-		{CodeInvalidID, func(e *cloudevent.Event) { e.ID = "urn:uuid:6ba7b810-9dad-11d1-80b4-00c04fd430c8" }},
-		{CodeInvalidID, func(e *cloudevent.Event) { e.ID = uuid.Nil.String() }},
-		{CodeMissingType, func(e *cloudevent.Event) { e.Type = "" }},
-		{CodeMissingTopic, func(e *cloudevent.Event) { e.Topic = "" }},
-		{CodeInvalidTopic, func(e *cloudevent.Event) { e.Topic = "a b" }},
-		{CodeInvalidTopic, func(e *cloudevent.Event) { e.Topic = ".." }},
-		{CodeInvalidTopic, func(e *cloudevent.Event) { e.Topic = strings.Repeat("t", 250) }},
-		{CodeMissingKey, func(e *cloudevent.Event) { e.Key = "" }},
-		{CodeInvalidKey, func(e *cloudevent.Event) { e.Key = strings.Repeat("k", 1025) }},
-		{CodeInvalidVersion, func(e *cloudevent.Event) { e.Version = -1 }},
-		{CodeInvalidTime, func(e *cloudevent.Event) { e.Time = time.Unix(0, 0) }},
-		{CodeMissingData, func(e *cloudevent.Event) { e.Data = nil }},
-		{CodeInvalidText, func(e *cloudevent.Event) { e.Key = "a\x00b" }},
-		{CodeInvalidText, func(e *cloudevent.Event) { e.Type = "\xff" }},
-		{CodeInvalidText, func(e *cloudevent.Event) { e.Extensions = map[string]string{"x": "\x00"} }},
-		{CodeInvalidText, func(e *cloudevent.Event) { e.Extensions = map[string]string{"": "x"} }},
-		{CodeReservedExtension, func(e *cloudevent.Event) { e.Extensions = map[string]string{cloudevent.HeaderID: "x"} }},
-		{CodeTooLarge, func(e *cloudevent.Event) { e.Data = make([]byte, defaultMaxEventBytes) }},
-		{CodeTooLarge, func(e *cloudevent.Event) {
+		{CodeInvalidEvent, "the id", func(e *cloudevent.Event) { e.ID = "7" }},
+		{CodeInvalidEvent, "the id", func(e *cloudevent.Event) { e.ID = strings.ToUpper("6ba7b810-9dad-11d1-80b4-00c04fd430c8") }},
+		{CodeInvalidEvent, "the id", func(e *cloudevent.Event) { e.ID = "urn:uuid:6ba7b810-9dad-11d1-80b4-00c04fd430c8" }},
+		{CodeInvalidEvent, "the id", func(e *cloudevent.Event) { e.ID = uuid.Nil.String() }},
+		{CodeInvalidEvent, "the type", func(e *cloudevent.Event) { e.Type = "" }},
+		{CodeInvalidEvent, "the topic", func(e *cloudevent.Event) { e.Topic = "" }},
+		{CodeInvalidEvent, "the topic", func(e *cloudevent.Event) { e.Topic = "a b" }},
+		{CodeInvalidEvent, "the topic", func(e *cloudevent.Event) { e.Topic = ".." }},
+		{CodeInvalidEvent, "the topic", func(e *cloudevent.Event) { e.Topic = strings.Repeat("t", 250) }},
+		{CodeInvalidEvent, "the key", func(e *cloudevent.Event) { e.Key = "" }},
+		{CodeInvalidEvent, "the key", func(e *cloudevent.Event) { e.Key = strings.Repeat("k", 1025) }},
+		{CodeInvalidEvent, "the version", func(e *cloudevent.Event) { e.Version = -1 }},
+		{CodeInvalidEvent, "the time", func(e *cloudevent.Event) { e.Time = time.Unix(0, 0) }},
+		{CodeInvalidEvent, "the payload", func(e *cloudevent.Event) { e.Data = nil }},
+		{CodeInvalidEvent, "the key", func(e *cloudevent.Event) { e.Key = "a\x00b" }},
+		{CodeInvalidEvent, "the type", func(e *cloudevent.Event) { e.Type = "\xff" }},
+		{CodeInvalidEvent, "an extension", func(e *cloudevent.Event) { e.Extensions = map[string]string{"x": "\x00"} }},
+		{CodeInvalidEvent, "an extension", func(e *cloudevent.Event) { e.Extensions = map[string]string{"": "x"} }},
+		{CodeInvalidEvent, "ce_id", func(e *cloudevent.Event) { e.Extensions = map[string]string{cloudevent.HeaderID: "x"} }},
+		{CodeTooLarge, "bytes with headers", func(e *cloudevent.Event) { e.Data = make([]byte, defaultMaxEventBytes) }},
+		{CodeTooLarge, "bytes with headers", func(e *cloudevent.Event) {
 			e.Extensions = map[string]string{"x": strings.Repeat("x", defaultMaxEventBytes)}
 		}},
-		{CodeInvalidPayload, func(e *cloudevent.Event) { e.Data = []byte("bad") }},
+		{CodeInvalidPayload, "no such field", func(e *cloudevent.Event) { e.Data = []byte("bad") }},
 	} {
-		t.Run(string(c.code), func(t *testing.T) {
+		t.Run(c.text, func(t *testing.T) {
 			t.Parallel()
 			o, err := New(Config{Source: "/test", Validate: func(e cloudevent.Event) error {
 				if string(e.Data) == "bad" {
@@ -187,6 +187,9 @@ func TestAddRefuses(t *testing.T) {
 			var refused *EventError
 			require.ErrorAs(t, err, &refused)
 			require.Equal(t, c.code, refused.Code)
+			require.Equal(t, c.code, refused.ErrorCode())
+			require.True(t, refused.Permanent())
+			require.Contains(t, refused.Detail, c.text)
 			require.Equal(t, 1, refused.Index)
 			if c.code == CodeInvalidPayload {
 				require.ErrorIs(t, err, schema)

@@ -67,13 +67,13 @@ func (t table) InsertQuery(topic string, msgs message.Messages) (wsql.Query, err
 		}
 		events[i] = e
 	}
-	b, err := t.outbox.batch(t.ctx, events)
-	return wsql.Query{Query: insertSQL, Args: []any{b}}, err
+	entries, err := t.outbox.prepare(t.ctx, events)
+	return wsql.Query{Query: insertSQL, Args: []any{entries}}, err
 }
 
 // ExecContext inserts the events of InsertQuery. It ignores its context, which has no deadline.
 func (t table) ExecContext(_ context.Context, _ string, args ...any) (sql.Result, error) {
-	added, err := t.outbox.insert(t.ctx, t.tx, args[0].(*batch))
+	added, err := t.outbox.insert(t.ctx, t.tx, args[0].([]entry))
 	return driver.RowsAffected(len(added)), err
 }
 
@@ -83,7 +83,7 @@ const HeaderMessageID = "ce_messageid"
 // nameMetadata is where the marshalers of Watermill's cqrs write an event's name.
 const nameMetadata = "name"
 
-// eventOf makes the event of a message. Outbox.batch fills in and checks what may still be missing.
+// eventOf makes the event of a message. Outbox.prepare fills in and checks what may still be missing.
 func (t table) eventOf(topic string, msg *message.Message) (cloudevent.Event, error) {
 	e, _ := cloudevent.FromMessage(msg) // its error is about fields that are filled in or checked below
 	e.Topic, e.Source = topic, cmp.Or(e.Source, t.outbox.cfg.Source, "/"+topic)
@@ -100,11 +100,11 @@ func (t table) eventOf(topic string, msg *message.Message) (cloudevent.Event, er
 	subject, version := msg.Metadata[cloudevent.HeaderSubject], msg.Metadata[cloudevent.HeaderVersion]
 	switch {
 	case subject != "" && subject != e.Key:
-		return e, refuse(CodeInvalidKey, "the record key is not ce_subject")
+		return e, invalid("the record key is not ce_subject")
 	case e.Time.IsZero() && msg.Metadata[cloudevent.HeaderTime] != "":
-		return e, refuse(CodeInvalidTime, "ce_time is not RFC 3339, or outside the years 2000 to 2199")
+		return e, invalid("ce_time is not RFC 3339, or outside the years 2000 to 2199")
 	case e.Version == 0 && version != "" && version != "0":
-		return e, refuse(CodeInvalidVersion, "ce_aggregateversion is not a positive number")
+		return e, invalid("ce_aggregateversion is not a positive number")
 	}
 	return e, nil
 }
@@ -117,7 +117,7 @@ func setID(e *cloudevent.Event, text string) error {
 	id, err := uuid.Parse(text)
 	if err != nil {
 		if err := cloudevent.ValidID(text); err != nil {
-			return refuse(CodeInvalidID, err.Error())
+			return invalid("the UUID is no event id: %v", err)
 		}
 		id = uuid.NewSHA1(uuid.NameSpaceOID, []byte(text))
 	}

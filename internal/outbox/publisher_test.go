@@ -76,16 +76,16 @@ func TestPublisherRefuses(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
 	for _, c := range []struct {
-		code   Code
+		code   string
 		change func(*message.Message)
 	}{
-		{CodeInvalidID, func(m *message.Message) { m.UUID = "a\nb" }},
-		{CodeInvalidKey, func(m *message.Message) { m.Metadata[cloudevent.HeaderSubject] = "other" }},
-		{CodeInvalidTime, func(m *message.Message) { m.Metadata[cloudevent.HeaderTime] = "yesterday" }},
-		{CodeInvalidVersion, func(m *message.Message) { m.Metadata[cloudevent.HeaderVersion] = "one" }},
+		{CodeInvalidEvent, func(m *message.Message) { m.UUID = "a\nb" }},
+		{CodeInvalidEvent, func(m *message.Message) { m.Metadata[cloudevent.HeaderSubject] = "other" }},
+		{CodeInvalidEvent, func(m *message.Message) { m.Metadata[cloudevent.HeaderTime] = "yesterday" }},
+		{CodeInvalidEvent, func(m *message.Message) { m.Metadata[cloudevent.HeaderVersion] = "one" }},
 		{CodeTooLarge, func(m *message.Message) { m.Payload = []byte(strings.Repeat("x", 1_000_000)) }},
 	} {
-		t.Run(string(c.code), func(t *testing.T) {
+		t.Run(c.code, func(t *testing.T) {
 			t.Parallel()
 			p, err := o.Publisher(t.Context(), nil)
 			require.NoError(t, err)

@@ -3,6 +3,7 @@ package outbox
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -20,34 +21,30 @@ type Due struct {
 	after time.Duration
 }
 
-// DueAt is a moment. One that has passed is due at once.
+// DueAt is a moment. An event of a past moment is due immediately.
 func DueAt(at time.Time) Due { return Due{at: &at} }
 
-// After is some time from the call of [Outbox.Schedule] on.
+// After is some time from the call of [Outbox.Schedule].
 func After(d time.Duration) Due { return Due{after: d} }
 
-// HeaderScheduledName is the extension with the name under which an event was scheduled.
+// HeaderScheduledName is the extension with the name of a scheduled event.
 const HeaderScheduledName = "ce_scheduledname"
 
-// maxNameBytes is the longest name of a scheduled event.
 const maxNameBytes = 255
 
-// Schedule stores an event in the caller's transaction, to be added when it is due. If the transaction commits and the
-// event is not cancelled, it is added exactly once, even if processes die: the relay's leader moves it into the outbox
-// in one transaction, as [Outbox.Add] would add it then. Only there does it get its id, its version and its place
-// behind the key's other events; if it names no time, its time is when it was due.
+// Schedule stores an event in the caller's transaction, to be added when it is due. The leader of the relay adds it
+// exactly once, even if processes die, unless the transaction rolls back or the event is cancelled. The event gets its
+// version then, behind the key's other events. It has its id from the start; the time in the id is the due time. An
+// event without a time happened when it was due.
 //
-// The name is what it is cancelled by. It is one event's at a time in this database: scheduling under a name again
-// replaces what waits there. The event carries the name as [HeaderScheduledName], and what led to the call is its
-// cause.
+// The name is for [Outbox.Cancel], and is in [HeaderScheduledName]. Scheduling under a name again replaces the event
+// that waits there. The event is caused by what led to the call.
 //
-// Not guaranteed: the moment. It is added some milliseconds after it is due while a relay leads; later while none does,
-// while a transaction holds its key or its name, or within 30 s where another process has committed it and its
-// notification was lost, or 30 s after the call. Never before.
+// The moment is not promised: an event is added some milliseconds after it is due, and never before. It is added later
+// while no relay leads, or while a transaction holds its key or its name. A lost notification costs up to 30 s.
 //
-// It locks the key until the transaction ends if the key is new.
-//
-// Errors: [*EventError] with nothing stored, for an event that gives its id or version as well; else the database's.
+// A new key is locked until the transaction ends. The event may name neither its id nor its version. Errors:
+// [*EventError] with no event stored; else the database's.
 func (o *Outbox) Schedule(ctx context.Context, tx pgx.Tx, name string, due Due, event cloudevent.Event) error {
 	if err := o.cfg.Refuse(); err != nil {
 		return fmt.Errorf("schedule event: %w", err)
@@ -57,52 +54,62 @@ func (o *Outbox) Schedule(ctx context.Context, tx pgx.Tx, name string, due Due, 
 		at = *due.at
 	}
 	switch {
-	case name == "" || len(name) > maxNameBytes || !validText(name):
-		return refuse(CodeInvalidName, fmt.Sprintf("the name is not 1 to %d bytes of text", maxNameBytes))
+	case name == "" || len(name) > maxNameBytes || !isText(name):
+		return invalid("the name is not text of 1 to %d bytes", maxNameBytes)
 	case at.Before(cloudevent.Earliest) || !at.Before(cloudevent.Latest):
-		return refuse(CodeInvalidTime, "due outside the years 2000 to 2199")
-	case event.ID != "":
-		return refuse(CodeInvalidID, "a scheduled event gets its id when it is added: consumers take its age from it")
-	case event.Version != 0:
-		return refuse(CodeInvalidVersion, "a scheduled event gets its version when it is added")
+		return invalid("due outside the years 2000 to 2199")
+	case event.ID != "" || event.Version != 0:
+		return invalid("a scheduled event does not name its id or its version")
 	}
 	ownTime := !event.Time.IsZero()
-	event.Time = cmp.Or(event.Time, at)                         // for the check
+	event.ID, event.Time = newIDAt(at), cmp.Or(event.Time, at)
 	event.Extensions = maps.Collect(maps.All(event.Extensions)) // the caller has the other
 	event.Extensions[HeaderScheduledName] = name
-	event, refused := o.prepare(event, cloudevent.CauseFrom(ctx))
-	if refused != nil {
+	e := o.complete(event, cloudevent.CauseFrom(ctx))
+	if refused := o.check(e); refused != nil {
 		return refused
 	}
 	o.scheduledAt.Store(time.Now().UnixNano())
-	_, err := tx.Exec(ctx, scheduleSQL, name, due.at, due.after.Microseconds(), event.Type, event.Source, event.Topic,
-		event.Key, event.DataSchema, ownTime, event.Time, event.Extensions, event.Data)
+	_, err := tx.Exec(ctx, scheduleSQL, name, due.at, due.after.Microseconds(), e.ID, e.Type, e.Source, e.Topic, e.Key,
+		e.DataSchema, ownTime, e.Time, e.Extensions, e.Data)
 	if err != nil {
 		return fmt.Errorf("schedule event: %w", err)
 	}
 	return nil
 }
 
-// scheduleSQL makes the key's row, if the key is new: the leader locks it before it adds the event, and can skip over a
-// row that another transaction holds, but not over one that it does not see yet.
+// newIDAt makes a UUIDv7 of a time to come, else of now. Consumers take the age of an event from its id: it must not
+// grow while the event waits.
+func newIDAt(at time.Time) string {
+	id := uuid.Must(uuid.NewV7())
+	if at.After(time.Now()) {
+		ms := at.UnixMilli()
+		binary.BigEndian.PutUint16(id[0:], uint16(ms>>32))
+		binary.BigEndian.PutUint32(id[2:], uint32(ms))
+	}
+	return id.String()
+}
+
+// scheduleSQL makes the row of a new key. AddDue passes over a row that another transaction holds, but would wait for
+// one that it does not see yet.
 const scheduleSQL = `
 with known as (
-    insert into public.outbox_key (topic, key, version) values ($6, $7, 0) on conflict (topic, key) do nothing
+    insert into public.outbox_key (topic, key, version) values ($7, $8, 0) on conflict (topic, key) do nothing
 )
 insert into public.outbox_scheduled
-    (name, due_at, event_type, source, topic, key, data_schema, occurred_at, headers, payload)
+    (name, due_at, event_id, event_type, source, topic, key, data_schema, occurred_at, headers, payload)
 values ($1, coalesce($2::timestamptz, clock_timestamp() + $3::bigint * interval '1 microsecond'),
-    $4, $5, $6, $7, $8, case when $9 then $10::timestamptz end, $11, $12)
+    $4::text::uuid, $5, $6, $7, $8, $9, case when $10 then $11::timestamptz end, $12, $13)
 on conflict (name) do update set
-    due_at = excluded.due_at, event_type = excluded.event_type, source = excluded.source, topic = excluded.topic,
-    key = excluded.key, data_schema = excluded.data_schema, occurred_at = excluded.occurred_at,
+    due_at = excluded.due_at, event_id = excluded.event_id, event_type = excluded.event_type, source = excluded.source,
+    topic = excluded.topic, key = excluded.key, data_schema = excluded.data_schema, occurred_at = excluded.occurred_at,
     headers = excluded.headers, payload = excluded.payload, scheduled_at = excluded.scheduled_at`
 
 const cancelSQL = `delete from public.outbox_scheduled where name = $1`
 
-// Cancel takes back, in the caller's transaction, what was scheduled under the name. It reports false if nothing waits
-// there: it was never scheduled, was cancelled, or has been added, and then consumers will see it. If it is being added
-// at this moment, the call waits for the end of that, a few milliseconds.
+// Cancel deletes the scheduled event of that name, in the caller's transaction. It returns false without one: the event
+// was never scheduled, was cancelled, or has been added, and consumers will see it. While the event is being added,
+// Cancel waits for the end of that, a few milliseconds.
 func (o *Outbox) Cancel(ctx context.Context, tx pgx.Tx, name string) (cancelled bool, err error) {
 	tag, err := tx.Exec(ctx, cancelSQL, name)
 	if err != nil {
@@ -111,11 +118,10 @@ func (o *Outbox) Cancel(ctx context.Context, tx pgx.Tx, name string) (cancelled 
 	return tag.RowsAffected() > 0, nil
 }
 
-const nextDueSQL = `
-select due_at - clock_timestamp() from public.outbox_scheduled order by due_at limit 1`
+const nextDueSQL = `select due_at - clock_timestamp() from public.outbox_scheduled order by due_at limit 1`
 
-// NextDue is how long it is, by the database's clock, until a scheduled event is due; not positive if one is already.
-// It reports false if none is scheduled.
+// NextDue returns the time until the next scheduled event is due, by the database's clock; not positive if one is due
+// now. It returns false if no event is scheduled.
 func NextDue(ctx context.Context, conn *pgx.Conn) (in time.Duration, scheduled bool, err error) {
 	err = conn.QueryRow(ctx, nextDueSQL).Scan(&in)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -127,10 +133,8 @@ func NextDue(ctx context.Context, conn *pgx.Conn) (in time.Duration, scheduled b
 	return in, true, nil
 }
 
-// lockDueSQL finds what is due and locks it together with its keys. It passes over what another transaction holds, the
-// event, which it may cancel or replace until its end, or the key, however many events of held keys are due. Only an
-// event that was stored before [Outbox.Schedule] made keys' rows can have none; "not exists" would read all keys for
-// it.
+// lockDueSQL locks due events together with their keys. It passes over an event or a key that another transaction
+// holds. A key without a row is one of an event that an earlier release stored; "not exists" would read all keys.
 const lockDueSQL = `
 with locked as (
     select s.topic, s.key
@@ -144,8 +148,8 @@ with locked as (
 )
 select array_agg(topic), array_agg(key) from locked`
 
-// takeDueSQL takes what is due of keys that are locked, as [cloudevent.Event]. A key that was let go while lockDueSQL
-// ran was passed over with its first events and locked with a later one: here all of them are in their order.
+// takeDueSQL deletes the due events of locked keys and returns them as [cloudevent.Event]. A key that was released while
+// lockDueSQL ran may have been passed over with its first event and locked with a later one: here they are in order.
 const takeDueSQL = `
 with due as (
     select name from public.outbox_scheduled
@@ -157,13 +161,13 @@ with due as (
     delete from public.outbox_scheduled s using due where s.name = due.name
     returning s.*
 )
-select '', source, event_type, topic, key, 0, data_schema, coalesce(occurred_at, due_at), payload, headers
+select coalesce(event_id::text, ''), source, event_type, topic, key, 0, data_schema, coalesce(occurred_at, due_at),
+    payload, headers
 from taken order by due_at`
 
-// AddDue moves events that are due into the outbox, up to a limit, in the order in which they became due, and returns
-// how many. It is the relay's to call, in a transaction of its own. It leaves those whose name or key another
-// transaction holds, and takes others instead: a writer that takes its time delays the events of its own keys alone.
-// What it moves was checked when it was scheduled, and is not again.
+// AddDue moves due events into the outbox, at most limit, and returns their number. The events of a key keep the order
+// in which they became due. The leader of the relay calls it, in a transaction of its own. An event whose name or key
+// another transaction holds is left, and others are taken. Events were checked when they were scheduled.
 func (o *Outbox) AddDue(ctx context.Context, tx pgx.Tx, limit int) (added int, err error) {
 	var topics, keys []string
 	if err := tx.QueryRow(ctx, lockDueSQL, limit).Scan(&topics, &keys); err != nil {
@@ -180,12 +184,12 @@ func (o *Outbox) AddDue(ctx context.Context, tx pgx.Tx, limit int) (added int, e
 	if err != nil {
 		return 0, fmt.Errorf("take due events: %w", err)
 	}
-	b := &batch{items: make([]item, len(due)), added: make([]Added, len(due))}
+	entries := make([]entry, len(due))
 	for i, e := range due {
-		e.ID = uuid.Must(uuid.NewV7()).String()
+		e = o.complete(e, cloudevent.Cause{})
 		o.cfg.Spans.Create(&e)
-		b.items[i] = item{Event: e, index: i}
+		entries[i] = entry{Event: e}
 	}
-	_, err = o.insert(ctx, tx, b)
+	_, err = o.insert(ctx, tx, entries)
 	return len(due), err
 }

@@ -45,8 +45,8 @@ func addDue(t testing.TB, o *Outbox, pool *pgxpool.Pool) (added int) {
 
 const past = -time.Hour
 
-// A scheduled event is none before it is due. Then it has what Add would give it at that moment: an id of that time,
-// the key's next version, a place behind the key's other events. What led to the call is its cause.
+// A scheduled event is none before it is due. Then it gets what Add would give it at that moment: the key's next version,
+// a place behind the key's other events. What led to the call is its cause.
 func TestAScheduledEventIsAddedWhenItIsDue(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -56,22 +56,18 @@ func TestAScheduledEventIsAddedWhenItIsDue(t *testing.T) {
 		return errors.Join(
 			o.Schedule(ctx, tx, "a", DueAt(due), event("k")), o.Schedule(ctx, tx, "later", After(time.Hour), event("k")))
 	}))
-	before := time.Now().Truncate(time.Millisecond)
 	commit(t, o, pool, event("k"))
 	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox`))
 
 	require.Equal(t, 1, addDue(t, o, pool))
 	require.Zero(t, addDue(t, o, pool))
-	var id uuid.UUID
 	var version int64
 	var occurred time.Time
 	var headers []byte
-	require.NoError(t, pool.QueryRow(t.Context(), `select event_id, version, occurred_at, headers from outbox
-		order by position desc limit 1`).Scan(&id, &version, &occurred, &headers))
+	require.NoError(t, pool.QueryRow(t.Context(), `select version, occurred_at, headers from outbox
+		order by position desc limit 1`).Scan(&version, &occurred, &headers))
 	require.Equal(t, int64(2), version, "of the moment when it is added")
 	require.Equal(t, due, occurred.UTC(), "an event without a time of its own happened when it was due")
-	seconds, nanos := id.Time().UnixTime()
-	require.False(t, time.Unix(seconds, nanos).Before(before), "consumers take an event's age from its id")
 	var extensions map[string]string
 	require.NoError(t, json.Unmarshal(headers, &extensions))
 	require.Equal(t, map[string]string{
@@ -80,6 +76,62 @@ func TestAScheduledEventIsAddedWhenItIsDue(t *testing.T) {
 	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox_scheduled where name = 'later'
 		and due_at > clock_timestamp() + interval '50 minutes'`))
 }
+
+// A scheduled event has its id from the start, so a database that went back adds the same event again. Consumers take an
+// event's age from its id: the time in it is the due time, or that of the call for an event that is due already.
+func TestAScheduledEventKeepsItsID(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	called := time.Now().Truncate(time.Millisecond)
+	later := called.Add(40 * 24 * time.Hour)
+	schedule(t, o, pool, "later", DueAt(later), event("k"))
+	schedule(t, o, pool, "overdue", After(past), event("k"))
+	scheduled := func() map[string]uuid.UUID {
+		rows, err := pool.Query(t.Context(), `select name, event_id from outbox_scheduled`)
+		require.NoError(t, err)
+		ids := map[string]uuid.UUID{}
+		var name string
+		var id uuid.UUID
+		_, err = pgx.ForEachRow(rows, []any{&name, &id}, func() error {
+			ids[name] = id
+			return nil
+		})
+		require.NoError(t, err)
+		return ids
+	}
+	ids := scheduled()
+	require.Equal(t, uuid.Version(7), ids["later"].Version())
+	require.Equal(t, later, timeOf(ids["later"]))
+	require.False(t, timeOf(ids["overdue"]).Before(called))
+
+	_, err := pool.Exec(t.Context(), `update outbox_scheduled set due_at = now()`)
+	require.NoError(t, err)
+	schedule(t, o, pool, "overdue", After(past), event("another"))
+	require.NotEqual(t, ids["overdue"], scheduled()["overdue"], "another event under the name")
+	ids["overdue"] = scheduled()["overdue"]
+	require.Equal(t, 2, addDue(t, o, pool))
+	for name, id := range ids {
+		require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox
+			where event_id = $1 and headers ->> 'ce_scheduledname' = $2`, id, name))
+	}
+}
+
+// A row of an earlier release has no id: the event gets it when it is added.
+func TestAScheduledEventOfAnEarlierReleaseGetsAnID(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	schedule(t, o, pool, "old", After(past), event("k"))
+	_, err := pool.Exec(t.Context(), `update outbox_scheduled set event_id = null`)
+	require.NoError(t, err)
+	called := time.Now().Truncate(time.Millisecond)
+	require.Equal(t, 1, addDue(t, o, pool))
+	var id uuid.UUID
+	require.NoError(t, pool.QueryRow(t.Context(), `select event_id from outbox`).Scan(&id))
+	require.False(t, timeOf(id).Before(called))
+}
+
+// timeOf is the time in a UUIDv7.
+func timeOf(id uuid.UUID) time.Time { return time.Unix(id.Time().UnixTime()) }
 
 func TestScheduledEventsAreAddedInTheOrderInWhichTheyAreDue(t *testing.T) {
 	t.Parallel()
@@ -267,21 +319,21 @@ func TestWhatCannotBeScheduled(t *testing.T) {
 		return e
 	}
 	for _, c := range []struct {
-		code  Code
-		name  string
-		due   Due
-		event cloudevent.Event
+		code, text string
+		name       string
+		due        Due
+		event      cloudevent.Event
 	}{
-		{CodeInvalidName, "", After(0), event("k")},
-		{CodeInvalidName, strings.Repeat("n", 256), After(0), event("k")},
-		{CodeInvalidName, "\x00", After(0), event("k")},
-		{CodeInvalidTime, "a", DueAt(time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)), event("k")},
-		{CodeInvalidTime, "a", After(200 * 365 * 24 * time.Hour), event("k")},
-		{CodeInvalidID, "a", After(0), with(func(e *cloudevent.Event) { e.ID = uuid.NewString() })},
-		{CodeInvalidVersion, "a", After(0), with(func(e *cloudevent.Event) { e.Version = 1 })},
-		{CodeMissingKey, "a", After(0), with(func(e *cloudevent.Event) { e.Key = "" })},
-		{CodeInvalidPayload, "a", After(0), with(func(e *cloudevent.Event) { e.Data = []byte("{}") })},
-		{CodeTooLarge, "a", After(0), with(func(e *cloudevent.Event) { e.Data = make([]byte, 1000) })},
+		{CodeInvalidEvent, "the name", "", After(0), event("k")},
+		{CodeInvalidEvent, "the name", strings.Repeat("n", 256), After(0), event("k")},
+		{CodeInvalidEvent, "the name", "\x00", After(0), event("k")},
+		{CodeInvalidEvent, "due outside", "a", DueAt(time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)), event("k")},
+		{CodeInvalidEvent, "due outside", "a", After(200 * 365 * 24 * time.Hour), event("k")},
+		{CodeInvalidEvent, "its id", "a", After(0), with(func(e *cloudevent.Event) { e.ID = uuid.NewString() })},
+		{CodeInvalidEvent, "its version", "a", After(0), with(func(e *cloudevent.Event) { e.Version = 1 })},
+		{CodeInvalidEvent, "the key", "a", After(0), with(func(e *cloudevent.Event) { e.Key = "" })},
+		{CodeInvalidPayload, "empty", "a", After(0), with(func(e *cloudevent.Event) { e.Data = []byte("{}") })},
+		{CodeTooLarge, "bytes", "a", After(0), with(func(e *cloudevent.Event) { e.Data = make([]byte, 1000) })},
 	} {
 		err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 			err := o.Schedule(t.Context(), tx, c.name, c.due, c.event)
@@ -291,6 +343,7 @@ func TestWhatCannotBeScheduled(t *testing.T) {
 		var refused *EventError
 		require.ErrorAs(t, err, &refused)
 		require.Equal(t, c.code, refused.Code)
+		require.Contains(t, refused.Detail, c.text)
 	}
 	require.Zero(t, number(t, pool, `select count(*) from outbox_scheduled`))
 	e := event("k")

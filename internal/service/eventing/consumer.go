@@ -197,7 +197,7 @@ func (c *consumer) CopyDeadLetter(ctx context.Context, tx pgx.Tx, l deadletter.L
 	result := "queued"
 	err := c.node.Outbox.AddRecord(ctx, tx, deadletter.CopyTopic(l.Group, l.Topic), l.Copy(), l.Payload)
 	if refused, is := errors.AsType[*outbox.EventError](err); is {
-		result = string(refused.Code)
+		result = refused.Code
 		c.node.Log.WarnContext(ctx, "dead letter has no copy", "consumer", l.Consumer, "event_id", l.EventID,
 			"correlation_id", l.CorrelationID(), "code", refused.Code, "reason", refused.Detail)
 	} else if err != nil {

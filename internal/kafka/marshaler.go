@@ -13,11 +13,10 @@ import (
 // Marshaler maps a Watermill message to a Kafka record and back: CloudEvents 1.0, binary mode. It is a
 // MarshalerUnmarshaler of watermill-kafka, so the stock publisher and subscriber can use it too.
 //
-//	message UUID              -> headers ce_id and [cloudevent.HeaderWatermillID], the first; absent when it is empty
-//	message metadata          -> headers: CloudEvents attributes in a fixed order, then the rest by name
-//	cloudevent.KeyMetadata    -> record key; absent or empty: no key, and no order
-//	cloudevent.RecordMetadata -> key and headers of another system's record; then nothing else of the metadata counts
-//	message payload           -> record value, byte for byte
+//	message UUID           -> headers ce_id and [cloudevent.HeaderWatermillID], the first; absent when it is empty
+//	message metadata       -> headers: CloudEvents attributes in a fixed order, then the rest by name
+//	cloudevent.KeyMetadata -> record key; absent or empty: no key, and no order
+//	message payload        -> record value, byte for byte
 //
 // A stock subscriber with its own marshaler reads the same records: their UUID is the event's id. Records of the stock
 // publisher with its own marshaler have no ce_id, so they are no events here.
@@ -29,18 +28,6 @@ func (Marshaler) Marshal(topic string, msg *message.Message) (*sarama.ProducerMe
 		Topic:   topic,
 		Value:   sarama.ByteEncoder(msg.Payload),
 		Headers: make([]sarama.RecordHeader, 0, len(msg.Metadata)+1),
-	}
-	if wire, is := cloudevent.ParseWire(msg.Metadata[cloudevent.RecordMetadata]); is {
-		for _, h := range wire.Headers {
-			to.Headers = append(to.Headers, sarama.RecordHeader{Key: []byte(h.Name), Value: h.Value})
-		}
-		if wire.Key != nil {
-			to.Key = sarama.ByteEncoder(wire.Key)
-		}
-		if wire.NullValue {
-			to.Value = nil
-		}
-		return to, nil
 	}
 	cloudevent.EachHeader(msg, func(name, value string) {
 		to.Headers = append(to.Headers, sarama.RecordHeader{Key: []byte(name), Value: []byte(value)})

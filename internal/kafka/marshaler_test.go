@@ -88,20 +88,3 @@ func TestEveryRecordBecomesAMessage(t *testing.T) {
 		})
 	}
 }
-
-func TestAnotherSystemsRecordIsWrittenAsItWas(t *testing.T) {
-	t.Parallel()
-	wire := cloudevent.Wire{
-		Key: []byte{0xff, 0}, Headers: []cloudevent.Header{{Name: "x", Value: []byte{0xfe}}, {Name: "x", Value: []byte("2")}},
-	}
-	msg := message.NewMessage("ignored", []byte("value"))
-	msg.Metadata = message.Metadata{cloudevent.RecordMetadata: wire.Encode(), cloudevent.HeaderType: "ignored"}
-	record, err := kafka.Marshaler{}.Marshal("t", msg)
-	require.NoError(t, err)
-	key, err := record.Key.Encode()
-	require.NoError(t, err)
-	require.Equal(t, wire.Key, key)
-	require.Equal(t, []sarama.RecordHeader{
-		{Key: []byte("x"), Value: []byte{0xfe}}, {Key: []byte("x"), Value: []byte("2")},
-	}, record.Headers)
-}

@@ -334,19 +334,3 @@ func TestAnOwnIDCostsNothing(t *testing.T) {
 	}))
 	require.Zero(t, number(t, pool, `select count(*) from outbox_given_id`))
 }
-
-// Copies of dead letters carry the id of the event they are copies of, in another topic and as often as it fails.
-func TestARecordMayCarryAnyID(t *testing.T) {
-	t.Parallel()
-	o, pool := newOutbox(t), newDatabase(t)
-	e := givenEvent()
-	commit(t, o, pool, e)
-	for _, value := range []string{"one", "two"} {
-		require.NoError(t, inTx(t, pool, func(tx pgx.Tx) error {
-			return o.AddRecord(t.Context(), tx, "dlq.x", cloudevent.Wire{
-				Key: []byte("k"), Headers: []cloudevent.Header{{Name: "ce_id", Value: []byte(e.ID)}},
-			}, []byte(value))
-		}))
-	}
-	require.Equal(t, int64(3), number(t, pool, `select count(*) from outbox`))
-}

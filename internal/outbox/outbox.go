@@ -16,25 +16,24 @@ import (
 	"example.com/twinbox/internal/event/cloudevent"
 )
 
-// Config of the write side. The zero value works, if every event names its source.
+// Config configures the write side. The zero value works if every event names its source.
 type Config struct {
-	// Source is the source of events that name none, such as "/twinbox/customer".
+	// Source is the source of events that name no other, such as "/twinbox/customer".
 	Source string
-	// MaxEventBytes limits an event with its headers. Default 900,000, at most 1,000,000: brokers commonly take
-	// 1,048,588 with the frame of a batch, clients 1,000,000.
+	// MaxEventBytes limits an event with its headers. Default 900,000, at most 1,000,000. By default a broker takes
+	// 1,048,588 bytes with the frame of a batch, and a client sends 1,000,000.
 	MaxEventBytes int
 	// Validate checks the payload, for example by its schema. Its error is wrapped in an [EventError]. Optional.
 	Validate func(cloudevent.Event) error
-	// OnConflict says whether an event under another event's id is refused or logged. Default ConflictError.
+	// OnConflict decides about an event whose given id belongs to a different event. Default ConflictError.
 	OnConflict OnConflict
 	// Log records conflicts that OnConflict lets pass. Default: none.
 	Log *slog.Logger
-	// Refuse, if set, keeps events from being added for as long as it returns an error, see relay.Relay.Restored. Records
-	// ([Outbox.AddRecord]) are added all the same.
+	// Refuse, if set, keeps events from being added while it returns an error; see relay.Relay.Restored.
 	Refuse func() error
 	// Registerer takes the metric outbox_events_added_total{topic}. Optional.
 	Registerer prometheus.Registerer
-	// Spans gives each event that follows from a sampled request a span of its own. Default none.
+	// Spans makes a span for each event that follows from a sampled request. Default: none.
 	Spans *cloudevent.Spans
 }
 
@@ -43,7 +42,7 @@ const (
 	limitMaxEventBytes   = 1_000_000
 )
 
-// Outbox adds events to callers' transactions. It holds no connection and may be used by any number of goroutines.
+// Outbox adds events to callers' transactions. It holds no connection. Any number of goroutines may use it.
 type Outbox struct {
 	cfg   Config
 	wake  chan struct{}
@@ -83,8 +82,8 @@ func New(cfg Config) (*Outbox, error) {
 	return o, nil
 }
 
-// Committed tells the relay of this process that there may be something to publish. Call it after a commit that added
-// events; it never blocks and costs nanoseconds. Calls too many or too few do no harm: the relay also polls.
+// Committed wakes the relay of this process. Call it after a commit that added events. It never blocks and costs
+// nanoseconds. Needless and missing calls do no harm: the relay also polls.
 func (o *Outbox) Committed() {
 	select {
 	case o.wake <- struct{}{}:
@@ -92,20 +91,20 @@ func (o *Outbox) Committed() {
 	}
 }
 
-// Wake signals each [Outbox.Committed] to the relay of this process. It has one reader.
+// Wake receives a signal after calls of [Outbox.Committed]. The relay of this process is its one reader.
 func (o *Outbox) Wake() <-chan struct{} { return o.wake }
 
-// LastScheduled is when [Outbox.Schedule] was last called here: a relay asks whether a commit of this process can have
-// scheduled something.
+// LastScheduled returns the time of the last call of [Outbox.Schedule] in this process. With it a relay knows whether a
+// commit can have scheduled an event.
 func (o *Outbox) LastScheduled() time.Time { return time.Unix(0, o.scheduledAt.Load()) }
 
-// A CheckError lists everything that keeps an outbox or a relay from working, not only the first. A service that is
-// starting should treat it as a configuration error: trying again changes nothing.
+// A CheckError lists all problems that keep an outbox or a relay from working. A service that is starting should treat
+// it as a configuration error: a new try changes nothing.
 type CheckError struct {
 	Problems []Problem
 }
 
-// Problem is one of them. The codes are stable.
+// Problem is one problem of a [CheckError]. The codes are stable.
 type Problem struct {
 	Code   string
 	Detail string
@@ -119,19 +118,19 @@ func (e *CheckError) Error() string {
 	return "outbox refuses to work: " + strings.Join(problems, "; ")
 }
 
-// Has reports whether a problem of that code is among them.
+// Has reports whether the error has a problem of that code.
 func (e *CheckError) Has(code string) bool {
 	return slices.ContainsFunc(e.Problems, func(p Problem) bool { return p.Code == code })
 }
 
-// RefuseIf adds a problem if something is wrong.
+// RefuseIf adds a problem if wrong is true.
 func (e *CheckError) RefuseIf(wrong bool, code, detail string) {
 	if wrong {
 		e.Problems = append(e.Problems, Problem{code, detail})
 	}
 }
 
-// Ask adds the problems that a statement finds: it selects their codes and details.
+// Ask adds the problems that a statement selects, as rows of a code and a detail.
 func (e *CheckError) Ask(ctx context.Context, db interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }, sql string, args ...any,
@@ -142,7 +141,7 @@ func (e *CheckError) Ask(ctx context.Context, db interface {
 	return err
 }
 
-// Err is nil if there are no problems.
+// Err returns e, or nil without a problem.
 func (e *CheckError) Err() error {
 	if len(e.Problems) == 0 {
 		return nil

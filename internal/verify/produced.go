@@ -93,6 +93,9 @@ func (l *look) readOutbox(ctx context.Context, all map[string]*produced) error {
 	return pages(ctx, l.cfg.DB, "outbox", selectRows, args, scan, func() (err error) {
 		l.step()
 		p := all[e.Topic]
+		if isEarlierCopy(e.Topic, e.Type) {
+			return nil
+		}
 		if p == nil {
 			if l.this == 0 && state == "published" {
 				l.cannot(e.Topic, NoTopic, 1)
@@ -110,7 +113,7 @@ func (l *look) readOutbox(ctx context.Context, all map[string]*produced) error {
 		if spread > 0 {
 			partitions = min(partitions, spread)
 		}
-		if !r.wire && partitions > 0 {
+		if partitions > 0 {
 			r.part, err = l.cfg.Log.Place(e.Topic, e.Key, partitions)
 		}
 		p.rows = append(p.rows, r)
@@ -119,24 +122,21 @@ func (l *look) readOutbox(ctx context.Context, all map[string]*produced) error {
 }
 
 func outboxFact(e cloudevent.Event) fact {
-	f := fact{key: hashOf(e.Topic, e.Key), version: e.Version, place: nowhere, at: earliest(e.ID, e.Time)}
-	if wire, is := cloudevent.ParseWire(e.Extensions[cloudevent.RecordMetadata]); is {
-		f.content, f.wire = wireOf(wire, e.Data), true
-		f.id, f.key = f.content, f.content // of its record nothing else is known
-		return f
+	return fact{
+		id: hashOf(e.Topic, e.ID), content: contentOf(e), key: hashOf(e.Topic, e.Key), version: e.Version, place: nowhere,
+		at: earliest(e.ID, e.Time),
 	}
-	f.id, f.content = hashOf(e.Topic, e.ID), contentOf(e)
-	return f
+}
+
+// isEarlierCopy reports whether an earlier release wrote this copy of a dead letter: a record that is no event.
+func isEarlierCopy(topic, eventType string) bool {
+	return strings.HasPrefix(topic, deadletter.CopyPrefix) && eventType != deadletter.CopyType
 }
 
 // readTopic reads the records.
 func (p *produced) readTopic(ctx context.Context) error {
-	recordFact := p.eventFact
-	if strings.HasPrefix(p.subject, deadletter.CopyPrefix) {
-		recordFact = p.copyFact
-	}
 	return p.readParts(ctx, p.subject, p.parts, func(m *message.Message, o cloudevent.Origin) {
-		r := recordFact(m, o)
+		r := p.eventFact(m, o)
 		r.place = place{o.Offset, o.Partition}
 		if p.takesAll(r) {
 			p.label(r.id, m.UUID)
@@ -146,16 +146,11 @@ func (p *produced) readTopic(ctx context.Context) error {
 	})
 }
 
-func (p *produced) copyFact(m *message.Message, o cloudevent.Origin) fact {
-	content := wireOf(cloudevent.Wire{Key: o.Key, Headers: o.Headers}, m.Payload)
-	return fact{id: content, content: content, key: content, ours: true, wire: true, old: p.old(o.Time)}
-}
-
 func (p *produced) eventFact(m *message.Message, o cloudevent.Origin) fact {
 	e, _ := cloudevent.FromMessage(m)
 	f := fact{
 		id: hashOf(p.subject, idOf(e, o)), content: contentOf(e), key: hashOf(p.subject, e.Key), version: e.Version,
-		ours: e.Source == p.cfg.Source, old: p.old(e.Time), at: earliest(e.ID, e.Time, o.Time),
+		ours: e.Source == p.cfg.Source && !isEarlierCopy(p.subject, e.Type), old: p.old(e.Time), at: earliest(e.ID, e.Time, o.Time),
 	}
 	if key := m.Metadata[cloudevent.KeyMetadata]; key != e.Key {
 		f.content = hashOf(key) // the record's key is not its event's
@@ -196,7 +191,7 @@ func (p *produced) compare() {
 		default:
 			p.same(rows[0], records)
 		}
-		if len(rows) > 1 && !rows[0].wire {
+		if len(rows) > 1 {
 			p.suspect("V5", Twice, fact{id: rows[0].id, key: rows[0].key})
 		}
 	})
@@ -266,7 +261,7 @@ func (p *produced) ghost(r fact) {
 // versions looks for holes and twins in the versions of each key.
 func (p *produced) versions() {
 	for i, r := range p.rows {
-		if i == 0 || p.rows[i-1].key != r.key || r.wire {
+		if i == 0 || p.rows[i-1].key != r.key {
 			continue
 		}
 		switch before := p.rows[i-1]; {
@@ -285,7 +280,7 @@ func (p *produced) versions() {
 func (p *produced) order() {
 	var last fact // the one with the highest version of its key in its partition
 	for _, r := range p.records {
-		if r.again || r.wire || !r.ours || r.old || r.version == 0 {
+		if r.again || !r.ours || r.old || r.version == 0 {
 			continue
 		}
 		switch {

@@ -199,7 +199,6 @@ type fact struct {
 
 	// Of the outbox.
 	state byte // the first letter of its [window.State]
-	wire  bool // it is no event but a copy of another record; a record may be one, too
 
 	// Of a record.
 	ours    bool // it says that this service wrote it
@@ -275,15 +274,6 @@ func contentOf(e cloudevent.Event) uint64 {
 		if name != cloudevent.HeaderTraceParent && name != cloudevent.HeaderTraceState {
 			parts = append(parts, name, e.Extensions[name])
 		}
-	}
-	return hashOf(parts...)
-}
-
-// wireOf is the same of a record that is no event: all its bytes, which are its identity, too.
-func wireOf(w cloudevent.Wire, value []byte) uint64 {
-	parts := []string{string(w.Key), string(value)}
-	for _, header := range w.Headers {
-		parts = append(parts, header.Name, string(header.Value))
 	}
 	return hashOf(parts...)
 }

@@ -44,10 +44,10 @@ func CausedBy(id string) Filter {
 const selectAdded = `
 select event_id::text, event_type, source, topic, key, version, coalesce(data_schema, ''), occurred_at,
     coalesce(headers, '{}'), payload
-from public.outbox where (headers ? '` + cloudevent.RecordMetadata + `') is not true order by position`
+from public.outbox where topic not like '` + cloudevent.CopyPrefix + `%' order by position`
 
 // Added are the events of the outbox that the filters pick, in the order in which they were added. Scheduled events are
-// there from when they are due; the copies of dead letters are no events.
+// there from when they are due; copies of dead letters are left out.
 func Added(t testing.TB, db DB, filters ...Filter) []cloudevent.Event {
 	t.Helper()
 	rows, err := db.Query(t.Context(), selectAdded)

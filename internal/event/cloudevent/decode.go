@@ -138,7 +138,7 @@ func (e *Event) check(m *message.Message, textErr *DecodeError) error {
 func IsAttribute(name string) bool {
 	switch name {
 	case HeaderID, HeaderSource, HeaderType, HeaderSpecVersion, HeaderTime, HeaderSubject, HeaderVersion,
-		HeaderDataSchema, HeaderContentType, HeaderWatermillID, KeyMetadata, RecordMetadata:
+		HeaderDataSchema, HeaderContentType, HeaderWatermillID, KeyMetadata:
 		return true
 	}
 	return false

@@ -52,6 +52,8 @@ const (
 	// KeyMetadata is the Watermill metadata entry that carries the record key between the marshaler and
 	// the other packages. It is transport state, so it is not written as a header.
 	KeyMetadata = "record_key"
+	// CopyPrefix begins the names of the topics for copies of dead letters. Their events are no part of a service's own.
+	CopyPrefix = "dlq."
 )
 
 // Event is one CloudEvent about one aggregate. The zero value of an optional field means that the attribute is absent.

@@ -2,7 +2,6 @@ package cloudevent_test
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"strings"
 	"testing"
@@ -170,15 +169,4 @@ func FuzzFromMessage(f *testing.F) {
 		require.NoError(t, err, "what was read can be written and read")
 		require.Equal(t, e, again)
 	})
-}
-
-// A row that an earlier build left in an outbox keeps its headers, those included whose names are no text.
-func TestParseWireOfAnEarlierBuild(t *testing.T) {
-	t.Parallel()
-	row := `{"Key":"aw==","Headers":[{"Name":"plain","Value":"dg=="},{"Name":"","Bytes":"/2E=","Value":null}]}`
-	w, ok := cloudevent.ParseWire(base64.StdEncoding.EncodeToString([]byte(row)))
-	require.True(t, ok)
-	require.Equal(t, cloudevent.Wire{Key: []byte("k"), Headers: []cloudevent.Header{
-		{Name: "plain", Value: []byte("v")}, {Name: "\xffa"},
-	}}, w)
 }

@@ -1,7 +1,6 @@
 package cloudevent
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -10,46 +9,11 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 )
 
-// RecordMetadata is the Watermill metadata entry of a message that is to become one particular record: another
-// system's, with a key that need not be text and headers that may stand twice, which metadata cannot say. A publisher
-// writes the [Wire] in it and the payload, and nothing else of the message. It is transport state and never a header.
-const RecordMetadata = "record_wire"
-
-// Wire is a record without its value, byte for byte.
-type Wire struct {
-	Key       []byte // nil: null, which is not empty
-	Headers   []Header
-	NullValue bool `json:",omitempty"` // the value is null, which is not empty
-}
-
-// Encode is the value of [RecordMetadata].
-func (w Wire) Encode() string {
-	encoded, _ := json.Marshal(w) // bytes and names always can be
-	return base64.StdEncoding.EncodeToString(encoded)
-}
-
-// ParseWire reads what [Wire.Encode] wrote. It is false for anything else, the empty string included.
-func ParseWire(text string) (Wire, bool) {
-	if text == "" { // nearly always: costs nothing, not even the Wire below, which has to be on the heap
-		return Wire{}, false
-	}
-	encoded, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		return Wire{}, false
-	}
-	var w Wire
-	if json.Unmarshal(encoded, &w) != nil {
-		return Wire{}, false
-	}
-	return w, true
-}
-
-// headerJSON is a header in a [Wire] and in an export of dead letters. The bytes of a name are there where it is not
+// headerJSON is a header in an export of dead letters. The bytes of a name are there where it is not
 // text, which JSON could not carry.
 type headerJSON struct {
 	Name      *string `json:"name"`
 	NameBytes []byte  `json:"name_base64,omitempty"`
-	Bytes     []byte  `json:",omitempty"` // the same, in rows that an earlier build has left in an outbox
 	Value     []byte  `json:"value"`
 }
 
@@ -74,8 +38,6 @@ func (h *Header) UnmarshalJSON(text []byte) error {
 	switch {
 	case encoded.NameBytes != nil:
 		h.Name = string(encoded.NameBytes)
-	case encoded.Bytes != nil:
-		h.Name = string(encoded.Bytes)
 	case encoded.Name != nil:
 		h.Name = *encoded.Name
 	default:
@@ -155,7 +117,6 @@ func FillMessage(msg *message.Message, key []byte, headers []Header, value []byt
 	}
 	delete(msg.Metadata, HeaderWatermillID)
 	delete(msg.Metadata, KeyMetadata)
-	delete(msg.Metadata, RecordMetadata)
 	if len(key) > 0 {
 		msg.Metadata[KeyMetadata] = string(key)
 	}

@@ -1,7 +1,9 @@
 package deadletter
 
 import (
-	"slices"
+	"crypto/sha256"
+	"fmt"
+	"maps"
 	"strconv"
 	"time"
 
@@ -108,33 +110,71 @@ func (l Letter) Parked() bool { return l.Class == ClassParked }
 func KeyStart(key []byte) []byte { return key[:min(len(key), cloudevent.MaxKeyBytes)] }
 
 // CopyPrefix begins the names of the topics for copies.
-const CopyPrefix = "dlq."
+const CopyPrefix = cloudevent.CopyPrefix
 
-// CopyTopic is where the copies of a group's dead letters of a topic go.
+// CopyTopic returns the topic for the copies of a group's dead letters of a topic.
 func CopyTopic(group, topic string) string { return CopyPrefix + group + "." + topic }
 
-// Copy is the dead letter as a record for other tools: the key and the headers that came, in their order, and behind
-// them why it is here: the headers that KIP-1191 gives a dead letter, and what it has no name for. The value is the
-// payload that came. A copy is not replayed: the row is.
-func (l Letter) Copy() cloudevent.Wire {
-	wire := cloudevent.Wire{Key: l.Key, Headers: slices.Clone(l.Headers), NullValue: l.Payload == nil}
-	for _, h := range [][2]string{
-		{"__dlq.errors.topic", l.Topic},
-		{"__dlq.errors.partition", strconv.Itoa(int(l.Partition))},
-		{"__dlq.errors.offset", strconv.FormatInt(l.Offset, 10)},
-		{"__dlq.errors.group", l.Group},
-		{"__dlq.errors.delivery.count", strconv.Itoa(l.Attempts)},
-		{"__dlq.errors.message", failure.Cut(Text(l.Error), maxMessage)},
-		{"dlq_error_class", l.Class},
-		{"dlq_error_code", l.Code},
-		{"dlq_attempts", strconv.Itoa(l.Attempts)},
-		{"dlq_first_failed_at", l.FirstFailedAt.UTC().Format(time.RFC3339Nano)},
-		{"dlq_replay_count", strconv.Itoa(l.Replays)},
-		{"dlq_handler", l.Consumer},
-	} {
-		wire.Headers = append(wire.Headers, cloudevent.Header{Name: h[0], Value: []byte(h[1])})
+// CopyType is the event type of a copy.
+const CopyType = "twinbox.dead-letter.v1"
+
+// copiedPrefix begins the header of a copy that has an attribute of the dead record, such as dlq_ce_type.
+const copiedPrefix = "dlq_"
+
+// Copy returns the dead letter as an event for other tools, written by source. The event has an id and a type of its own
+// and follows from the dead event. It keeps the record's payload byte for byte; null stands for a payload that is empty
+// or missing. It keeps the record's key, or a hash of a key that is no text of 1 to 1024 bytes. It keeps headers that
+// are text, the last of two with one name; attributes of an event get the prefix dlq_. The other headers say why the
+// copy is there, under the names of KIP-1191 where it has one. Only the row in the database can be replayed.
+func (l Letter) Copy(source string) cloudevent.Event {
+	headers := map[string]string{
+		cloudevent.HeaderCorrelationID: l.CorrelationID(),
+		"__dlq.errors.topic":           l.Topic,
+		"__dlq.errors.partition":       strconv.Itoa(int(l.Partition)),
+		"__dlq.errors.offset":          strconv.FormatInt(l.Offset, 10),
+		"__dlq.errors.group":           l.Group,
+		"__dlq.errors.delivery.count":  strconv.Itoa(l.Attempts),
+		"__dlq.errors.message":         failure.Cut(Text(l.Error), maxMessage),
+		"dlq_error_class":              l.Class,
+		"dlq_error_code":               l.Code,
+		"dlq_attempts":                 strconv.Itoa(l.Attempts),
+		"dlq_first_failed_at":          l.FirstFailedAt.UTC().Format(time.RFC3339Nano),
+		"dlq_replay_count":             strconv.Itoa(l.Replays),
+		"dlq_handler":                  l.Consumer,
 	}
-	return wire
+	kept := map[string]string{}
+	for _, h := range l.Headers {
+		name, value := h.Name, string(h.Value)
+		if cloudevent.IsAttribute(name) || name == cloudevent.HeaderCausationID {
+			name = copiedPrefix + name
+		}
+		if name != "" && Text(name) == name && Text(value) == value {
+			kept[name] = value
+		}
+	}
+	maps.Copy(kept, headers)
+	kept[cloudevent.HeaderCausationID] = l.EventID
+	e := cloudevent.Event{
+		Source: source, Type: CopyType, Topic: CopyTopic(l.Group, l.Topic), Key: l.copyKey(), Data: l.Payload,
+		Extensions: kept,
+	}
+	if len(e.Data) == 0 {
+		e.Data = []byte("null")
+	}
+	return e
 }
 
 const maxMessage = 950 // bytes of the error in the copy, with how much is missing 1000; the row has failure.MaxText
+
+// copyKey returns a key that an event may have. Records of one key have one copy key.
+func (l Letter) copyKey() string {
+	key := string(l.Key)
+	if key != "" && len(key) <= cloudevent.MaxKeyBytes && Text(key) == key {
+		return key
+	}
+	of := l.Key
+	if key == "" {
+		of = l.Payload
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(of))
+}

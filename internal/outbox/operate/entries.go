@@ -107,7 +107,7 @@ type Trace struct {
 
 const tracedColumns = entryColumns + `null::bytea
 from public.outbox o cross join public.outbox_cursor c
-where c.name = $1 and (o.headers ? '` + cloudevent.RecordMetadata + `') is not true and `
+where c.name = $1 and o.topic not like '` + cloudevent.CopyPrefix + `%' and `
 
 const (
 	tracedByID    = tracedColumns + `o.event_id = $2::text::uuid order by o.position limit 10`

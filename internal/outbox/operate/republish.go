@@ -16,9 +16,8 @@ import (
 	"example.com/twinbox/internal/outbox/window"
 )
 
-// Selection says what to publish again. What is set must all hold; at least one thing must be set. It selects events:
-// records that are none, such as copies of dead letters ([outbox.Outbox.AddRecord]), go again only if their topic or
-// their ids are asked for. Consumers do not skip such a record for its id, and it fills no gap in a service's events.
+// Selection says what to publish again. What is set must all hold; at least one thing must be set. Copies of dead letters
+// are published again only if their topic or their ids are asked for.
 type Selection struct {
 	From, To     int64     // positions, both included; 0: no bound
 	Since, Until time.Time // business time, Until excluded; zero: no bound. Reads all rows that are kept
@@ -43,7 +42,7 @@ where c.name = $1 and o.position > $2 and o.position <= $3
     and o.occurred_at >= $4 and o.occurred_at < $5
     and ($6::text[] is null or o.event_id = any($6::text[]::uuid[]))
     and ($7 = '' or o.topic = $7) and ($8 = '' or o.key = $8)
-    and ($7 <> '' or $6::text[] is not null or (o.headers ? '` + cloudevent.RecordMetadata + `') is not true)
+    and ($7 <> '' or $6::text[] is not null or o.topic not like '` + cloudevent.CopyPrefix + `%')
     and not exists (select from public.outbox_held h where h.position = o.position)
     and not exists (select from public.outbox_discarded d where d.position = o.position)
 order by o.position

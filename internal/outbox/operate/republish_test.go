@@ -6,10 +6,8 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/test/outboxtest"
 )
 
@@ -62,22 +60,14 @@ func TestRepublishSendsOnlyWhatWasPublished(t *testing.T) {
 }
 
 // Copies of dead letters stand between the events, under their keys. They go again only if they are asked for.
-func TestRepublishLeavesRecordsThatAreNoEvents(t *testing.T) {
+func TestRepublishLeavesCopiesOfDeadLetters(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
 	const copies = "dlq.group.topic"
-	traced, calledRecord := event("k"), event("k")
-	traced.Extensions = map[string]string{"tenant": "t"} // has headers, too
-	calledRecord.Type = "record"
-	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-		if _, err := o.Add(t.Context(), tx, event("k"), traced, calledRecord); err != nil {
-			return err
-		}
-		return o.AddRecord(t.Context(), tx, copies, cloudevent.Wire{Key: []byte("k")}, []byte("v"))
-	}))
+	copied := event("k")
+	copied.Topic = copies
+	id := commit(t, o, pool, event("k"), event("k"), event("k"), copied)[3].ID
 	require.Len(t, read(t, newReader(t, pool, 10)), 4)
-	var id string
-	require.NoError(t, pool.QueryRow(t.Context(), `select event_id::text from outbox where topic = $1`, copies).Scan(&id))
 
 	for _, c := range []struct {
 		name string

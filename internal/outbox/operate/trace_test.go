@@ -27,9 +27,9 @@ func TestAnEventIsFoundByItsIDsAndTellsItsState(t *testing.T) {
 		cloudevent.HeaderTraceParent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
 	}
 	later := commit(t, o, pool, caused)
-	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { // no event, and none of the key's story
-		return o.AddRecord(t.Context(), tx, "dlq.g.t", cloudevent.Wire{Key: []byte("a")}, []byte("v"))
-	}))
+	copied := event("a") // of a dead letter, which is no part of the key's story
+	copied.Topic, copied.Extensions = "dlq.g.t", map[string]string{cloudevent.HeaderCausationID: added[0].ID}
+	commit(t, o, pool, copied)
 
 	trace := func(id string) Trace {
 		found, err := ReadTrace(t.Context(), pool, id, Hint{})

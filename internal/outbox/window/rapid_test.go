@@ -27,7 +27,9 @@ type connTx struct {
 	conn *pgxpool.Conn
 }
 
-func (c connTx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults { return c.conn.SendBatch(ctx, b) }
+func (c connTx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
+	return c.conn.SendBatch(ctx, b)
+}
 
 func (c connTx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	return c.conn.Query(ctx, sql, args...)

@@ -1,6 +1,7 @@
 package eventing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -195,7 +196,7 @@ func (c *consumer) CopyDeadLetter(ctx context.Context, tx pgx.Tx, l deadletter.L
 		return nil
 	}
 	result := "queued"
-	err := c.node.Outbox.AddRecord(ctx, tx, deadletter.CopyTopic(l.Group, l.Topic), l.Copy(), l.Payload)
+	_, err := c.node.Outbox.Add(ctx, tx, l.Copy(cmp.Or(c.node.setup.Source, "/"+c.node.setup.Service)))
 	if refused, is := errors.AsType[*outbox.EventError](err); is {
 		result = refused.Code
 		c.node.Log.WarnContext(ctx, "dead letter has no copy", "consumer", l.Consumer, "event_id", l.EventID,
@@ -205,6 +206,16 @@ func (c *consumer) CopyDeadLetter(ctx context.Context, tx pgx.Tx, l deadletter.L
 	}
 	c.node.copies.WithLabelValues(l.Consumer, result).Inc()
 	return nil
+}
+
+// validateUnlessCopy lets copies of dead letters pass: their payloads are those of other events.
+func validateUnlessCopy(validate func(cloudevent.Event) error) func(cloudevent.Event) error {
+	return func(e cloudevent.Event) error {
+		if e.Type == deadletter.CopyType {
+			return nil
+		}
+		return validate(e)
+	}
 }
 
 // requirements are what the inbox's promise rests on, for the consumers given.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -24,8 +25,8 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// A record that no decoder takes is copied to the group's own topic as it came, with the reason behind its headers; one
-// that only its handler refuses is copied too.
+// A record that no decoder takes is copied to the group's own topic, and so is one that only its handler refuses. A copy
+// is an event, with the payload that came.
 func TestDeadLettersAreCopied(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
@@ -37,7 +38,7 @@ func TestDeadLettersAreCopied(t *testing.T) {
 	ensureTopic(t, cfg, copies)
 	foreign := []sarama.RecordHeader{
 		{Key: []byte("x"), Value: []byte{0xff, 0}},
-		{Key: []byte("x"), Value: []byte("second")},
+		{Key: []byte("tenant"), Value: []byte("shop")},
 		{Key: []byte("ce_id"), Value: nil},
 		{Key: []byte("\xff\x00Name"), Value: []byte{}},
 		{Key: []byte{}, Value: []byte("nameless")},
@@ -65,25 +66,25 @@ func TestDeadLettersAreCopied(t *testing.T) {
 	slices.SortFunc(copied, func(a, b *sarama.ConsumerMessage) int { // of different keys, they come in any order
 		return strings.Compare(headerOf(a, "__dlq.errors.offset"), headerOf(b, "__dlq.errors.offset"))
 	})
-	require.Equal(t, []byte{0xfe, 1}, copied[0].Key)
-	require.Equal(t, "not an event", string(copied[0].Value))
-	for i, h := range foreign {
-		require.Equal(t, h.Key, copied[0].Headers[i].Key)
-		require.Equal(t, h.Value, copied[0].Headers[i].Value, "null is not empty")
+	for i, want := range [][2]string{{"not an event", "missing_id"}, {`{"n":7}`, "handler_failed"}, {"null", "missing_id"}} {
+		require.Equal(t, want[0], string(copied[i].Value))
+		message, err := kafka.Marshaler{}.Unmarshal(copied[i])
+		require.NoError(t, err)
+		e, err := cloudevent.FromMessage(message)
+		require.NoError(t, err)
+		require.Equal(t, deadletter.CopyType, e.Type)
+		require.Equal(t, []string{topic, "0", strconv.Itoa(i), want[1], "permanent", "test.copies"}, []string{
+			e.Extensions["__dlq.errors.topic"], e.Extensions["__dlq.errors.partition"],
+			e.Extensions["__dlq.errors.offset"], e.Extensions["dlq_error_code"], e.Extensions["dlq_error_class"],
+			e.Extensions["dlq_handler"],
+		})
+		require.Equal(t, "twinbox."+cfg.Environment+".test.copies", e.Extensions["__dlq.errors.group"])
 	}
-	reasons := map[string]string{}
-	for _, h := range copied[0].Headers[len(foreign):] {
-		reasons[string(h.Key)] = string(h.Value)
-	}
-	require.Equal(t, []string{topic, "0", "0", "missing_id", "permanent", "test.copies"}, []string{
-		reasons["__dlq.errors.topic"], reasons["__dlq.errors.partition"], reasons["__dlq.errors.offset"],
-		reasons["dlq_error_code"], reasons["dlq_error_class"], reasons["dlq_handler"],
+	require.Equal(t, "shop", headerOf(copied[0], "tenant"))
+	require.Equal(t, "k", string(copied[1].Key))
+	require.Equal(t, []string{"sick", "sick"}, []string{
+		headerOf(copied[1], "dlq_ce_id"), headerOf(copied[1], cloudevent.HeaderCausationID),
 	})
-	require.Equal(t, "twinbox."+cfg.Environment+".test.copies", reasons["__dlq.errors.group"])
-	require.Equal(t, "ce_id", string(copied[1].Headers[0].Key), "an event stays one")
-	require.Equal(t, "sick", string(copied[1].Headers[0].Value))
-	require.Nil(t, copied[2].Value, "a tombstone stays one")
-	require.NotNil(t, copied[2].Key, "an empty key is not null")
 	letters, err := deadLetters(t.Context(), pool)
 	require.NoError(t, err)
 	for i, h := range foreign {

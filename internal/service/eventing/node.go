@@ -108,7 +108,7 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	}
 	n.Outbox, err = outbox.New(outbox.Config{
 		MaxEventBytes: setup.Config.Outbox.MaxEventBytes,
-		Validate:      setup.Validate,
+		Validate:      validateUnlessCopy(setup.Validate),
 		Refuse:        n.writers.refuse,
 		OnConflict:    outbox.OnConflict(setup.Config.Outbox.OnConflict),
 		Log:           setup.Log,

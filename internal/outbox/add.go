@@ -146,6 +146,7 @@ func (o *Outbox) queue(b *pgx.Batch, e *entry) {
 		e.Topic, e.Key, e.ID, e.Type, e.Source, e.DataSchema, e.Time, e.Extensions, e.Data, e.Version,
 	}
 	if e.content != nil {
+		b.Queue(lockKeySQL, e.Topic, e.Key) // every writer locks keys before ids
 		b.Queue(insertGivenSQL, append(args, e.content)...).QueryRow(func(row pgx.Row) error { return o.readGiven(row, e) })
 		return
 	}

@@ -3,6 +3,7 @@ package outbox
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -333,4 +334,30 @@ func TestAnOwnIDCostsNothing(t *testing.T) {
 		return tx.SendBatch(t.Context(), batch).Close()
 	}))
 	require.Zero(t, number(t, pool, `select count(*) from outbox_given_id`))
+}
+
+// One call locks two keys, another gives one event of them again: both take the key before the id.
+func TestAKeyIsLockedBeforeAGivenID(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	commit(t, o, pool, event("k"))
+	e := givenEvent()
+	holder, two, one := begin(t, pool), begin(t, pool), begin(t, pool)
+	_, err := LockKey(t.Context(), holder, testTopic, "k")
+	require.NoError(t, err)
+	add := func(tx pgx.Tx, events ...cloudevent.Event) <-chan error {
+		done := make(chan error, 1)
+		go func() {
+			_, err := o.Add(t.Context(), tx, events...)
+			done <- errors.Join(err, tx.Commit(t.Context()))
+		}()
+		awaitLockWait(t, pool, tx)
+		return done
+	}
+	first := add(two, event("j"), e)
+	second := add(one, e)
+	require.NoError(t, holder.Rollback(t.Context()))
+	require.NoError(t, <-first)
+	require.NoError(t, <-second)
+	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox where event_id = $1`, e.ID))
 }

@@ -52,6 +52,10 @@ func TestRunRefusesServersOnWhichEventsWouldBeLost(t *testing.T) {
 			pool := newDatabase(t)
 			_, err := pool.Exec(t.Context(), sql)
 			require.NoError(t, err)
+			t.Cleanup(func() { // it would keep the database from being dropped
+				_, err := pool.Exec(context.Background(), `drop subscription if exists other`)
+				require.NoError(t, err)
+			})
 			r, err := New(testRelayConfig(t, pool, newLedger()))
 			require.NoError(t, err)
 			var refused *outbox.CheckError

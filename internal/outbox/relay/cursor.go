@@ -130,8 +130,8 @@ func (c *cursor) poll(ctx context.Context) (n now, err error) {
 	if err == nil && pid != c.conn.PgConn().PID() {
 		err = errPooler
 	}
-	if err == nil && n.xmax < c.done.xmax {
-		err = fmt.Errorf("%w: from %d to %d", errWentBack, c.done.xmax, n.xmax)
+	if newest := c.newest(); err == nil && n.xmax < newest.xmax {
+		err = fmt.Errorf("%w: from %d to %d", errWentBack, newest.xmax, n.xmax)
 	}
 	if err == nil && n.head < c.head {
 		n.head, err = c.repairSequence(ctx)
@@ -155,16 +155,21 @@ func (c *cursor) repairSequence(ctx context.Context) (head int64, err error) {
 	return head, nil
 }
 
+// newest returns the snapshot that the next window begins from.
+func (c *cursor) newest() snapshot {
+	if c.open != nil {
+		return c.open.snapshot
+	}
+	return c.done
+}
+
 // next returns the window to read from: the open one, unless it is published, or the one behind it; nil if no
 // transaction has ended since.
 func (c *cursor) next(n now) *window {
-	after := c.done
 	if c.open != nil && !c.open.complete {
 		return c.open
 	}
-	if c.open != nil {
-		after = c.open.snapshot
-	}
+	after := c.newest()
 	if n.text == after.text {
 		return nil
 	}

@@ -1,0 +1,388 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/test/outboxtest"
+)
+
+func TestCommittedRowsAreReadOnceInOrder(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []int{1, 2, 3, 100} {
+		o, pool := newOutbox(t), newDatabase(t)
+		r := newReader(t, pool, limit)
+		require.Empty(t, read(t, r))
+		commit(t, o, pool, event("a"), event("b"), event("a"))
+		commit(t, o, pool, event("b"), event("c"))
+		require.Equal(t, []int64{1, 2, 3, 4, 5}, read(t, r))
+		require.Empty(t, read(t, r))
+		commit(t, o, pool, event("a"))
+		require.Equal(t, []int64{6}, read(t, newReader(t, pool, limit)), "another session goes on")
+	}
+}
+
+func TestNoTransactionIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	r := newReader(t, pool, 10)
+	long := begin(t, pool)
+	addIn(t, o, long, "slow")
+	commit(t, o, pool, event("fast"))
+	require.Equal(t, []int64{2}, read(t, r), "a higher position goes out while a lower one is open")
+	commit(t, o, pool, event("fast"))
+	require.Equal(t, []int64{3}, read(t, r))
+	require.NoError(t, long.Commit(t.Context()))
+	require.Equal(t, []int64{1}, read(t, r), "and the lower one when it commits, however late")
+	require.Empty(t, read(t, r))
+}
+
+// A transaction may take its id long before it inserts: the row lies far above the positions of its age. The id of a
+// savepoint is not the row's.
+func TestEarlyIDsAndSavepoints(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	r := newReader(t, pool, 10)
+	early := begin(t, pool)
+	_, err := early.Exec(t.Context(), `select pg_current_xact_id()`)
+	require.NoError(t, err)
+	for range 5 {
+		commit(t, o, pool, event("k"))
+		require.Len(t, read(t, r), 1)
+	}
+	point, err := early.Begin(t.Context())
+	require.NoError(t, err)
+	addIn(t, o, point, "kept")
+	require.NoError(t, point.Commit(t.Context()))
+	point, err = early.Begin(t.Context())
+	require.NoError(t, err)
+	addIn(t, o, point, "undone")
+	require.NoError(t, point.Rollback(t.Context()))
+	require.Empty(t, read(t, r))
+	require.NoError(t, early.Commit(t.Context()))
+	require.Equal(t, []int64{6}, read(t, r))
+}
+
+func TestASuccessorContinuesInTheWindow(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	for range 6 {
+		commit(t, o, pool, event("k"))
+	}
+	first := newReader(t, pool, 2)
+	for range 2 {
+		_, err := first.step(t.Context(), func(record) {})
+		require.NoError(t, err)
+	}
+	commit(t, o, pool, event("k"))
+
+	second := newReader(t, pool, 2)
+	require.NotNil(t, second.open)
+	require.Equal(t, first.open.text, second.open.text, "the window is the stored one, without the row that came later")
+	require.Equal(t, []int64{3, 4, 5, 6, 7}, read(t, second), "the page that was sent last is sent again")
+	require.ErrorIs(t, first.finish(t.Context()), errDeposed)
+	require.Empty(t, read(t, newReader(t, pool, 2)))
+}
+
+// requireStored fails unless a successor would load what the reader has in memory.
+func requireStored(t *testing.T, pool *pgxpool.Pool, r *reader) (heir *reader) {
+	t.Helper()
+	heir = newReader(t, pool, r.maxLimit)
+	known, loaded := *r.cursor, *heir.cursor
+	require.Equal(t, known.epoch+1, loaded.epoch)
+	require.GreaterOrEqual(t, loaded.head, known.head, "rows may have been added since")
+	known.conn, known.epoch, known.limit, known.head = loaded.conn, loaded.epoch, loaded.limit, loaded.head
+	require.Equal(t, known, loaded)
+	return heir
+}
+
+// The row is the only memory. Above all a landmark has the head that was read before its transaction id was taken.
+func TestTheStoredCursorIsTheOneInMemory(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	r := newReader(t, pool, 10)
+	commit(t, o, pool, event("k"))
+	w, page, _, err := r.look(t.Context())
+	require.NoError(t, err)
+	require.Len(t, page, 1)
+	commit(t, o, pool, event("k"))
+	_, err = r.store(t.Context(), w, nil)
+	require.NoError(t, err)
+	require.Equal(t, int64(1), r.marks.heads[len(r.marks.heads)-1])
+	r = requireStored(t, pool, r)
+	require.Equal(t, []int64{1, 2}, read(t, r))
+	require.Nil(t, r.open)
+	requireStored(t, pool, r)
+}
+
+// While events keep coming, the statement that stores a page records the end of the window before it.
+func TestAWindowIsClosedWithTheNextOne(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	r := newReader(t, pool, 2)
+	commit(t, o, pool, event("a"))
+	_, err := r.step(t.Context(), func(record) {})
+	require.NoError(t, err)
+	closed := r.open.text
+	commit(t, o, pool, event("a"), event("b"), event("b"))
+	w, page, more, err := r.look(t.Context())
+	require.NoError(t, err)
+	require.Len(t, page, 2)
+	require.True(t, more)
+	_, err = r.store(t.Context(), w, nil)
+	require.NoError(t, err)
+	require.Equal(t, closed, r.done.text)
+	require.Equal(t, int64(4), r.marks.heads[len(r.marks.heads)-1])
+
+	commit(t, o, pool, event("a"))
+	heir := requireStored(t, pool, r)
+	require.Equal(t, w.text, heir.open.text)
+	require.Equal(t, []int64{2, 3, 4, 5}, read(t, heir))
+}
+
+// A published window without a successor stays open in the row until it is finished.
+func TestAWindowStaysOpenUntilThereIsANextOne(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	r := newReader(t, pool, 10)
+	commit(t, o, pool, event("a"))
+	_, err := r.step(t.Context(), func(record) {})
+	require.NoError(t, err)
+	const version = `select xmin::text::bigint from outbox_cursor`
+	stored := number(t, pool, version)
+	for range 2 {
+		_, err = pool.Exec(t.Context(), `select pg_current_xact_id()`) // the next snapshot differs
+		require.NoError(t, err)
+		found, err := r.step(t.Context(), nil)
+		require.NoError(t, err)
+		require.False(t, found)
+	}
+	require.Equal(t, stored, number(t, pool, version), "nothing was changed")
+	require.NoError(t, r.finish(t.Context()))
+	stored = number(t, pool, version)
+	require.NoError(t, r.finish(t.Context()), "no window is open")
+	require.Equal(t, stored, number(t, pool, version))
+	require.Empty(t, read(t, newReader(t, pool, 10)))
+}
+
+// While windows open one another, the scan starts right behind them, and landmarks do not pile up.
+func TestTheScanFollowsTheWindows(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	r := newReader(t, pool, 10)
+	quiet := 0
+	for n := int64(1); quiet < 8; n++ {
+		require.Less(t, n, int64(50_000), "the server is never quiet")
+		commit(t, o, pool, event("k"))
+		w, page, _, err := r.look(t.Context())
+		require.NoError(t, err)
+		require.Len(t, page, 1)
+		_, err = r.store(t.Context(), w, nil)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(r.marks.xids), 3+len(r.done.running))
+		if len(r.done.running) == 0 && n > 2 { // another test's transaction holds the scan back at where it began
+			quiet++
+			require.GreaterOrEqual(t, w.position, n-2, "no more than the last two windows are looked at again")
+		}
+		w.position, w.complete = page[0].Position, true
+	}
+}
+
+// Before the successor has changed anything but the epoch, the epoch alone must keep the predecessor out.
+func TestAStaleReaderChangesNothing(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	commit(t, o, pool, event("k"), event("k"), event("k"))
+	opening := newReader(t, pool, 2)
+	w, _, _, err := opening.look(t.Context())
+	require.NoError(t, err)
+	advancing := newReader(t, pool, 2)
+	_, err = opening.store(t.Context(), w, nil)
+	require.ErrorIs(t, err, errDeposed)
+
+	_, err = advancing.step(t.Context(), func(record) {})
+	require.NoError(t, err)
+	heir := newReader(t, pool, 2)
+	require.ErrorIs(t, advancing.finish(t.Context()), errDeposed)
+	written := func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `insert into public.outbox_held values ('t', 'k', 1)`)
+		return err
+	}
+	_, err = advancing.store(t.Context(), advancing.open, written)
+	require.ErrorIs(t, err, errDeposed)
+	require.ErrorIs(t, advancing.guarded(t.Context(), written), errDeposed)
+	require.Zero(t, number(t, pool, `select count(*) from outbox_held`))
+	require.Equal(t, []int64{1, 2, 3}, read(t, heir))
+}
+
+// The rows of keys that are parked are written in the transaction that passes them.
+func TestAFailedWriteMovesNoCursor(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	commit(t, o, pool, event("k"))
+	r := newReader(t, pool, 2)
+	_, err := r.step(t.Context(), func(record) {})
+	require.NoError(t, err)
+	broken := errors.New("broken")
+	_, err = r.store(t.Context(), nil, func(context.Context, pgx.Tx) error { return broken })
+	require.ErrorIs(t, err, broken)
+	require.NotNil(t, r.open)
+	require.Equal(t, []int64{1}, read(t, newReader(t, pool, 2)))
+}
+
+func TestAServerThatWentBackIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, sql := range []string{
+		`update outbox_cursor set done = '4000000000:4000000000:'`,
+		`update outbox_cursor set win = '4000000000:4000000000:', win_head = 1, win_pos = 1`,
+	} {
+		o, pool := newOutbox(t), newDatabase(t)
+		commit(t, o, pool, event("k"))
+		_, err := pool.Exec(t.Context(), sql)
+		require.NoError(t, err)
+		_, err = newReader(t, pool, 2).poll(t.Context())
+		require.ErrorIs(t, err, errWentBack, sql)
+	}
+}
+
+const megabyte = 1 << 20
+
+// A page of large rows is cut, the next ones ask for fewer rows, and no row is lost at the cuts.
+func TestPagesAreBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	const large = `insert into outbox (event_id, event_type, source, topic, key, version, occurred_at, payload)
+		select gen_random_uuid(), 't', '/test', 't', 'k', 1, now(), convert_to(repeat('x', $1), 'UTF8')
+		from generate_series(1, $2)`
+	for _, rows := range [][2]int{{10 * megabyte, 1}, {10, 1}, {megabyte, 40}} {
+		_, err := pool.Exec(t.Context(), large, rows[0], rows[1])
+		require.NoError(t, err)
+	}
+	addMany(t, o, pool, 20, 1)
+	r := newReader(t, pool, 1000)
+	total := 0
+	for {
+		w, page, more, err := r.look(t.Context())
+		require.NoError(t, err)
+		if len(page) == 0 {
+			break
+		}
+		bytes := 0
+		for _, rec := range page {
+			bytes += len(rec.Data)
+		}
+		require.Less(t, bytes-len(page[len(page)-1].Data), pageBytes, "only the last row passes the limit")
+		_, err = r.store(t.Context(), w, nil)
+		require.NoError(t, err)
+		r.send(w, page, more, func(record) { total++ })
+	}
+	require.Equal(t, 62, total)
+	require.Greater(t, r.limit, 8, "the limit rises again behind large rows")
+}
+
+func TestARowBecomesTheEventThatWasAdded(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	e := event("k\"ü")
+	e.ID, e.DataSchema, e.Version = "6ba7b810-9dad-11d1-80b4-00c04fd430c8", "https://example.com/s", 1
+	e.Time = time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
+	e.Extensions = map[string]string{"traceparent": "00-\"\\", "tracestate": ""}
+	plain := event("l")
+	plain.Time = e.Time
+	added := commit(t, o, pool, e, plain)
+	e.Source, plain.Source = "/test", "/test"
+	plain.ID, plain.Version = added[1].ID, 1
+	var got []record
+	_, err := newReader(t, pool, 10).step(t.Context(), func(rec record) { got = append(got, rec) })
+	require.NoError(t, err)
+	require.Len(t, got, 2)
+	for i, want := range []cloudevent.Event{e, plain} {
+		require.Equal(t, want.Message().UUID, got[i].Message().UUID)
+		require.Equal(t, want.Message().Metadata, got[i].Message().Metadata)
+		require.Equal(t, want.Message().Payload, got[i].Message().Payload)
+		require.Equal(t, key{want.Topic, want.Key}, got[i].key())
+	}
+}
+
+// The condition that operators read agrees with the reader at each step.
+func TestIsPublished(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	published := func() []int64 {
+		return outboxtest.Column[int64](t, pool,
+			`select position from outbox o, outbox_cursor c where `+IsPublished+` order by position`)
+	}
+	slow := begin(t, pool)
+	addIn(t, o, slow, "slow") // 1
+	addMany(t, o, pool, 5, 2) // 2 to 6
+	r := newReader(t, pool, 2)
+	require.Empty(t, published())
+	for _, want := range [][]int64{{}, {2, 3}, {2, 3, 4, 5}} {
+		_, err := r.step(t.Context(), func(record) {})
+		require.NoError(t, err)
+		require.ElementsMatch(t, want, published(), "a page is published when the next one is stored")
+	}
+	require.NoError(t, slow.Commit(t.Context()))
+	require.NoError(t, r.finish(t.Context()))
+	require.Equal(t, []int64{2, 3, 4, 5, 6}, published())
+	require.Equal(t, []int64{1}, read(t, r))
+	require.Equal(t, []int64{1, 2, 3, 4, 5, 6}, published())
+}
+
+// storedPublisher looks at the cursor row during each call.
+type storedPublisher struct {
+	t    *testing.T
+	pool *pgxpool.Pool
+	sent int
+}
+
+const storedBeforeSQL = `
+select count(*) from outbox o, outbox_cursor c
+where o.event_id::text = any ($1) and o.position > c.win_pos and pg_visible_in_snapshot(o.xid, c.win)
+    and not pg_visible_in_snapshot(o.xid, c.done)`
+
+func (p *storedPublisher) PublishContext(_ context.Context, _ string, messages ...*message.Message) error {
+	ids := make([]string, len(messages))
+	for i, m := range messages {
+		ids[i] = m.UUID
+	}
+	stored := number(p.t, p.pool, storedBeforeSQL, ids)
+	p.sent += len(ids)
+	if stored != int64(len(ids)) {
+		return errors.New("the row does not have the page as the next one to publish")
+	}
+	return nil
+}
+
+func (p *storedPublisher) Publish(topic string, messages ...*message.Message) error {
+	return p.PublishContext(p.t.Context(), topic, messages...)
+}
+
+func (*storedPublisher) Close() error { return nil }
+
+// A successor must find the page that is being sent, and the commits of its writers must be on the disk.
+func TestAPageIsStoredBeforeItIsSent(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	p := &storedPublisher{t: t, pool: pool}
+	relay, err := New(Config{Connect: dial(t, pool), Publisher: p, BatchSize: 3, Attempts: 1})
+	require.NoError(t, err)
+	l, err := relay.lead(t.Context(), newConn(t, pool))
+	require.NoError(t, err)
+	for range 3 {
+		addMany(t, o, pool, 7, 3)
+		for result := draining; result == draining; {
+			result, err = l.round(t.Context())
+			require.NoError(t, err)
+		}
+	}
+	require.Equal(t, 21, p.sent, "each is sent once, so none was refused")
+}

@@ -1,0 +1,238 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"example.com/twinbox/internal/outbox"
+)
+
+// How long TestUsualWaysInFigures writes. 0: not at all, since its figures prove nothing when they are small; the
+// scripted tests do.
+var figuresFor = flag.Duration("outbox.figures", 0, "print what the usual ways lose and invert in that time")
+
+// TestUsualWaysInFigures prints the table of docs/adr/0001-read-the-outbox-by-snapshot-window.md. It reads the same
+// writers in all ways together. In the middle a transaction in another database stays open for half of the time.
+func TestUsualWaysInFigures(t *testing.T) {
+	if *figuresFor == 0 {
+		return
+	}
+	o, pool, other := newOutbox(t), newDatabase(t), newDatabase(t)
+	_, err := pool.Exec(t.Context(), `create index on outbox (xid, position);
+		create table queue (position bigint primary key);
+		create function enqueue() returns trigger language plpgsql as
+			$$ begin insert into queue values (new.position); return new; end $$;
+		create trigger enqueue after insert on outbox for each row execute function enqueue()`)
+	require.NoError(t, err)
+	r := newReader(t, pool, 100)
+	ways := []*way{
+		{name: "position > last"}, {name: "xid order below xmin"}, {name: "skip locked, 3 relays"}, {name: "snapshot window"},
+	}
+
+	committed := &times{at: map[string]time.Time{}}
+	ctx, cancel := context.WithCancel(t.Context())
+	var readers, writers errgroup.Group
+	readers.Go(func() error { return ways[0].byCursor(ctx, pool) })
+	readers.Go(func() error { return ways[1].byXid(ctx, pool) })
+	for range 3 {
+		readers.Go(func() error { return ways[2].byClaim(ctx, pool) })
+	}
+	readers.Go(func() error { return ways[3].byWindow(ctx, r) })
+	end, stop := context.WithTimeout(t.Context(), *figuresFor)
+	defer stop()
+	for w := range 8 {
+		rng := rand.New(rand.NewPCG(1, uint64(w)))
+		writers.Go(func() error { return habitualWriter(end, o, pool, rng, committed) })
+	}
+	wait(t.Context(), *figuresFor/4)
+	foreign := begin(t, other)
+	_, err = foreign.Exec(t.Context(), `select pg_current_xact_id()`)
+	require.NoError(t, err)
+	wait(t.Context(), *figuresFor/2)
+	require.NoError(t, foreign.Rollback(t.Context()))
+	require.NoError(t, writers.Wait())
+	cancel() // the readers go on until they find nothing any more
+	require.NoError(t, readers.Wait())
+
+	fmt.Printf("%-24s %8s %6s %10s %12s %12s\n", "way", "events", "lost", "inverted", "p50", "max")
+	for _, w := range ways {
+		fmt.Println(w.line(committed.at))
+	}
+	require.Contains(t, ways[3].line(committed.at), fmt.Sprintf("%8d %6d %10d", len(committed.at), 0, 0))
+}
+
+// times is when each event's commit returned.
+type times struct {
+	mu sync.Mutex
+	at map[string]time.Time
+}
+
+func habitualWriter(ctx context.Context, o *outbox.Outbox, pool *pgxpool.Pool, rng *rand.Rand, committed *times) error {
+	for ctx.Err() == nil {
+		var added []outbox.Added
+		err := pgx.BeginFunc(context.WithoutCancel(ctx), pool, func(tx pgx.Tx) (err error) {
+			if rng.IntN(3) == 0 {
+				if _, err := tx.Exec(context.WithoutCancel(ctx), `select pg_current_xact_id()`); err != nil {
+					return err
+				}
+				wait(ctx, time.Duration(rng.IntN(3))*time.Millisecond)
+			}
+			added, err = o.Add(context.WithoutCancel(ctx), tx, event(fmt.Sprint(rng.IntN(40))))
+			if rng.IntN(50) == 0 {
+				return errors.New("undo")
+			}
+			return err
+		})
+		if err == nil {
+			committed.mu.Lock()
+			committed.at[added[0].ID] = time.Now()
+			committed.mu.Unlock()
+		}
+	}
+	return nil
+}
+
+// way is one way to read and what it has read.
+type way struct {
+	name string
+	mu   sync.Mutex
+	wire []entry
+	at   []time.Time
+}
+
+func (w *way) take(entries ...entry) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range entries {
+		w.wire, w.at = append(w.wire, e), append(w.at, time.Now())
+	}
+}
+
+func (w *way) line(committed map[string]time.Time) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	seen, newest, inverted := map[string]bool{}, map[string]int64{}, 0
+	var waits []time.Duration
+	for i, e := range w.wire {
+		if at, ok := committed[e.ID]; ok && !seen[e.ID] {
+			waits = append(waits, max(0, w.at[i].Sub(at)))
+		}
+		seen[e.ID] = true
+		if e.Version < newest[e.Key] {
+			inverted++
+		}
+		newest[e.Key] = max(newest[e.Key], e.Version)
+	}
+	lost := 0
+	for id := range committed {
+		if !seen[id] {
+			lost++
+		}
+	}
+	slices.Sort(waits)
+	return fmt.Sprintf("%-24s %8d %6d %10d %12s %12s", w.name, len(committed), lost, inverted,
+		waits[len(waits)/2].Round(100*time.Microsecond), waits[len(waits)-1].Round(time.Millisecond))
+}
+
+type readRow struct {
+	Position, Xid, Version int64
+	ID, Key                string
+}
+
+func readRows(ctx context.Context, q interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}, sql string, args ...any,
+) ([]readRow, error) {
+	rows, err := q.Query(context.WithoutCancel(ctx), sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[readRow])
+}
+
+const rowColumns = `select position, xid::text::bigint, version, event_id::text, key from outbox `
+
+func (w *way) byCursor(ctx context.Context, pool *pgxpool.Pool) error {
+	for last, more := int64(0), true; wait(ctx, 2*time.Millisecond) || more; {
+		rows, err := readRows(ctx, pool, rowColumns+`where position > $1 order by position limit 100`, last)
+		if err != nil {
+			return err
+		}
+		more = len(rows) > 0
+		for _, r := range rows {
+			last = r.Position
+			w.take(entry{Key: r.Key, ID: r.ID, Version: r.Version})
+		}
+	}
+	return nil
+}
+
+func (w *way) byXid(ctx context.Context, pool *pgxpool.Pool) error {
+	for xid, position, more := int64(0), int64(0), true; wait(ctx, 2*time.Millisecond) || more; {
+		rows, err := readRows(ctx, pool, rowColumns+`where (xid, position) > ($1::text::xid8, $2)
+			and xid < pg_snapshot_xmin(pg_current_snapshot()) order by xid, position limit 100`, fmt.Sprint(xid), position)
+		if err != nil {
+			return err
+		}
+		more = len(rows) > 0
+		for _, r := range rows {
+			xid, position = r.Xid, r.Position
+			w.take(entry{Key: r.Key, ID: r.ID, Version: r.Version})
+		}
+	}
+	return nil
+}
+
+func (w *way) byClaim(ctx context.Context, pool *pgxpool.Pool) error {
+	for more := true; wait(ctx, 2*time.Millisecond) || more; {
+		err := pgx.BeginFunc(context.WithoutCancel(ctx), pool, func(tx pgx.Tx) error {
+			rows, err := readRows(ctx, tx, `with claimed as (delete from queue where position in
+				(select position from queue order by position limit 100 for update skip locked) returning position)
+				`+rowColumns+`where position in (select position from claimed) order by position`)
+			more = len(rows) > 0
+			for _, r := range rows {
+				w.take(entry{Key: r.Key, ID: r.ID, Version: r.Version})
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *way) byWindow(ctx context.Context, r *reader) error {
+	for more := true; wait(ctx, 2*time.Millisecond) || more; {
+		var err error
+		more, err = r.step(context.WithoutCancel(ctx), func(rec record) {
+			w.take(entryOf(rec.Topic, rec.Message()))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wait reports false if ctx ended first.
+func wait(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,287 @@
+package relay
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"example.com/twinbox/test/outboxtest"
+	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
+)
+
+// The locks on which a writer stalls: before it takes its transaction id, and after.
+const beforeXid, afterXid = 1, 2
+
+// stallingSQL replaces the outbox by one whose xid default can be stopped on either side: by those two locks, or by
+// those that the writer's session names. In which column order it is evaluated is the caller's.
+const stallingSQL = `
+create function public.stalling_xid() returns xid8 language plpgsql as $$
+declare x xid8;
+    before bigint := coalesce(nullif(current_setting('stall.before', true), ''), '1');
+    after bigint := coalesce(nullif(current_setting('stall.after', true), ''), '2');
+begin
+    perform pg_advisory_lock_shared(before); perform pg_advisory_unlock_shared(before);
+    x := pg_current_xact_id();
+    perform pg_advisory_lock_shared(after); perform pg_advisory_unlock_shared(after);
+    return x;
+end $$;
+drop table public.outbox;`
+
+const restOfTableSQL = `
+    event_id uuid, event_type text, source text, topic text, key text, version bigint, data_schema text,
+    occurred_at timestamptz, headers jsonb, payload bytea, primary key (position)) partition by range (position);
+create table public.outbox_1 partition of public.outbox for values from (1) to (1000000)`
+
+const (
+	xidColumnSQL      = `xid xid8 not null default public.stalling_xid(),`
+	positionColumnSQL = `position bigint not null generated always as identity,`
+)
+
+// TestOnAQuietServer holds the tests that must lose rows. Landmarks reach further back as long as any transaction of
+// the server runs, so that other tests' transactions would save the rows by chance.
+func TestOnAQuietServer(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Durable(t)
+	admin, err := pgx.Connect(t.Context(), server.DSN("postgres"))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = admin.Close(context.Background()) })
+	for _, sql := range []string{
+		`alter system set autovacuum = off`, `alter system set fsync = off`, `select pg_reload_conf()`,
+	} {
+		_, err := admin.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	database := func(t *testing.T) *pgxpool.Pool {
+		t.Helper()
+		name := fmt.Sprintf("quiet_%d", time.Now().UnixNano())
+		_, err := admin.Exec(t.Context(), `create database `+name)
+		require.NoError(t, err)
+		return outboxtest.Migrated(t, server.DSN(name))
+	}
+	t.Run("column order", func(t *testing.T) { columnOrderDecidesWhetherAStalledWriterIsLost(t, database) })
+	t.Run("sequence cache", func(t *testing.T) { sequenceCacheLosesRows(t, database) })
+	t.Run("random stalls", func(t *testing.T) { randomStallsLoseNothing(t, database(t)) })
+}
+
+// A writer's process may be stopped between two column defaults for any time. With position first it then has a low
+// number and no transaction id yet, so it gets a high one: a landmark in between promises that all high ids lie above,
+// and the row is never found. With xid first the number is taken after the id, wherever the writer is stopped.
+func columnOrderDecidesWhetherAStalledWriterIsLost(t *testing.T, database func(*testing.T) *pgxpool.Pool) {
+	for _, c := range []struct {
+		name, columns string
+		stall         int
+		found         bool
+	}{
+		{"xid first, stalled before it", xidColumnSQL + positionColumnSQL, beforeXid, true},
+		{"xid first, stalled between them", xidColumnSQL + positionColumnSQL, afterXid, true},
+		{"position first, stalled between them", positionColumnSQL + xidColumnSQL, beforeXid, false},
+		{"position first, stalled after them", positionColumnSQL + xidColumnSQL, afterXid, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			pool := database(t)
+			_, err := pool.Exec(t.Context(), stallingSQL+`create table public.outbox (`+c.columns+restOfTableSQL)
+			require.NoError(t, err)
+			r := newReader(t, pool, 10)
+			writer, others := acquireConn(t, pool), acquireConn(t, pool)
+			insertUnstalled(t, others) // a sequence's first number is logged, which takes a transaction id by itself
+			require.Len(t, read(t, r), 1)
+
+			release := stall(t, pool, c.stall)
+			done := make(chan error, 1)
+			go func() {
+				_, err := writer.Exec(context.WithoutCancel(t.Context()), insertRawSQL)
+				done <- err
+			}()
+			awaitAdvisoryWait(t, pool, writer)
+			for range 2 { // the first round makes the landmark, the one after the second starts from it
+				insertUnstalled(t, others)
+				require.Len(t, read(t, r), 1)
+			}
+			release()
+			require.NoError(t, <-done)
+
+			got := read(t, r)
+			if c.found {
+				require.Len(t, got, 1)
+			} else {
+				require.Empty(t, got, "the committed row lies below the landmark, for ever")
+			}
+		})
+	}
+}
+
+// With cache 20 a session numbers its later rows below what others have taken meanwhile: below a landmark.
+func sequenceCacheLosesRows(t *testing.T, database func(*testing.T) *pgxpool.Pool) {
+	for cache, found := range map[int]int{1: 1, 20: 0} {
+		pool := database(t)
+		_, err := pool.Exec(t.Context(), fmt.Sprintf(`alter sequence outbox_position_seq cache %d`, cache))
+		require.NoError(t, err)
+		r := newReader(t, pool, 10)
+		one, two, three := acquireConn(t, pool), acquireConn(t, pool), acquireConn(t, pool)
+		insertRaw(t, one) // takes 1, and with the cache 2 to 20 as well
+		insertRaw(t, two)
+		require.Len(t, read(t, r), 2)
+		insertRaw(t, three)
+		require.Len(t, read(t, r), 1)
+		insertRaw(t, one)
+		require.Len(t, read(t, r), found, "cache %d", cache)
+	}
+}
+
+// insertUnstalled writes an event with its own xid, in the order of the columns, past the stalling default. Supplying
+// xid is what no writer may do; here it stands for a default that was not stopped.
+func insertUnstalled(t testing.TB, conn *pgx.Conn) {
+	t.Helper()
+	_, err := conn.Exec(t.Context(), `begin; select pg_current_xact_id();
+		insert into public.outbox (xid, event_id, event_type, source, topic, key, version, occurred_at, payload)
+		values (pg_current_xact_id(), gen_random_uuid(), 't', '/test', 't', 'k', 1, now(), '{}'); commit`)
+	require.NoError(t, err)
+}
+
+// stall holds a lock until the returned function is called.
+func stall(t testing.TB, pool *pgxpool.Pool, lock int) (release func()) {
+	t.Helper()
+	holder := acquireConn(t, pool)
+	_, err := holder.Exec(t.Context(), `select pg_advisory_lock($1)`, lock)
+	require.NoError(t, err)
+	return func() {
+		_, err := holder.Exec(t.Context(), `select pg_advisory_unlock($1)`, lock)
+		require.NoError(t, err)
+	}
+}
+
+func awaitAdvisoryWait(t testing.TB, pool *pgxpool.Pool, conn *pgx.Conn) {
+	t.Helper()
+	testkit.Until(t, func() bool {
+		return number(t, pool, `select count(*) from pg_stat_activity where pid = $1 and wait_event = 'advisory'`,
+			int64(conn.PgConn().PID())) == 1
+	})
+}
+
+// randomStallsLoseNothing runs random schedules of writers of which any may be stopped between the defaults of its row,
+// on either side of the transaction id, for as long as it pleases, with rounds of a reader and restarts in between.
+// Every committed row is read once. With the other column order the first schedules lose one.
+func randomStallsLoseNothing(t *testing.T, pool *pgxpool.Pool) {
+	_, err := pool.Exec(t.Context(),
+		stallingSQL+`create table public.outbox (`+xidColumnSQL+positionColumnSQL+restOfTableSQL)
+	require.NoError(t, err)
+	s := &stalls{
+		t: t, pool: pool, reader: newReader(t, pool, 10), taken: map[int64]int{},
+		others: newConn(t, pool), locks: newConn(t, pool),
+	}
+	for n := range 3 {
+		s.free = append(s.free, s.newStalled(10+n))
+	}
+	insertUnstalled(t, s.others) // a sequence's first number is logged, which takes a transaction id by itself
+	rapid.Check(t, func(rt *rapid.T) {
+		s.T = rt
+		rt.Repeat(map[string]func(*rapid.T){
+			"write": s.write, "undo": s.undo, "stall": s.stall, "go on": s.goOn,
+			"step": s.step, "finish": s.finishWindow, "restart": s.restart,
+		})
+		s.finish()
+	})
+}
+
+// stalls is one table's history: the cases follow each other in it.
+type stalls struct {
+	*rapid.T
+	t      *testing.T
+	pool   *pgxpool.Pool
+	reader *reader
+	others *pgx.Conn // writes without being stopped
+	locks  *pgx.Conn // holds the locks that writers are stopped by
+	free   []*stalled
+	busy   []*stalled
+	taken  map[int64]int // how often each position was read
+}
+
+// stalled is a writer that can be stopped.
+type stalled struct {
+	conn *pgx.Conn
+	lock int
+	done chan error
+}
+
+func (s *stalls) newStalled(lock int) *stalled {
+	return &stalled{conn: newConn(s.t, s.pool), lock: lock, done: make(chan error, 1)}
+}
+
+func (s *stalls) exec(conn *pgx.Conn, sql string) {
+	_, err := conn.Exec(s.t.Context(), sql)
+	require.NoError(s, err, sql)
+}
+
+func (s *stalls) write(*rapid.T) { s.exec(s.others, insertRawSQL) }
+
+func (s *stalls) undo(*rapid.T) { s.exec(s.others, `begin; `+insertRawSQL+`; rollback`) }
+
+func (s *stalls) stall(*rapid.T) {
+	if len(s.free) == 0 {
+		s.Skip("all of them are stopped")
+	}
+	w := s.free[0]
+	s.free, s.busy = s.free[1:], append(s.busy, w)
+	side, other := "before", "after"
+	if rapid.Bool().Draw(s.T, "after the id") {
+		side, other = other, side
+	}
+	s.exec(s.locks, fmt.Sprintf(`select pg_advisory_lock(%d)`, w.lock))
+	s.exec(w.conn, fmt.Sprintf(`set stall.%s = %d; set stall.%s = 0`, side, w.lock, other))
+	go func() {
+		_, err := w.conn.Exec(context.WithoutCancel(s.t.Context()), insertRawSQL)
+		w.done <- err
+	}()
+	awaitAdvisoryWait(s.t, s.pool, w.conn)
+}
+
+func (s *stalls) goOn(*rapid.T) {
+	if len(s.busy) == 0 {
+		s.Skip("none is stopped")
+	}
+	i := rapid.IntRange(0, len(s.busy)-1).Draw(s.T, "writer")
+	s.release(i)
+}
+
+func (s *stalls) release(i int) {
+	w := s.busy[i]
+	s.busy, s.free = slices.Delete(s.busy, i, i+1), append(s.free, w)
+	s.exec(s.locks, fmt.Sprintf(`select pg_advisory_unlock(%d)`, w.lock))
+	require.NoError(s, <-w.done)
+}
+
+func (s *stalls) step(*rapid.T) { s.publish() }
+
+func (s *stalls) publish() (found bool) {
+	found, err := s.reader.step(s.t.Context(), func(r record) { s.taken[r.Position]++ })
+	require.NoError(s, err)
+	return found
+}
+
+func (s *stalls) finishWindow(*rapid.T) { require.NoError(s, s.reader.finish(s.t.Context())) }
+
+// restart lets another reader continue from the stored cursor.
+func (s *stalls) restart(*rapid.T) {
+	s.finishWindow(nil)
+	s.reader = takeOver(s.t, s.reader.conn, 10)
+}
+
+// finish lets all writers go on and reads the rest.
+func (s *stalls) finish() {
+	for len(s.busy) > 0 {
+		s.release(0)
+	}
+	for s.publish() {
+	}
+	for _, position := range outboxtest.Column[int64](s.t, s.pool, `select position from outbox`) {
+		require.Equal(s, 1, s.taken[position], "position %d", position)
+	}
+}

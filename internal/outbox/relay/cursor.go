@@ -143,15 +143,24 @@ func (c *cursor) poll(ctx context.Context) (n now, err error) {
 	return n, nil
 }
 
+// forgetMarksSQL lets the next windows be read from the beginning of the table.
+const forgetMarksSQL = `
+update public.outbox_cursor set mark_x = '{0}', mark_h = '{0}' where epoch = $1
+returning pg_current_xact_id(), paused_at is not null`
+
 const repairSQL = `select public.outbox_repair_sequence($1)`
 
-// repairSequence is for a sequence that was set back: rows may lie below every landmark. The sequence goes back above
-// all positions that were given out, and the next windows are read from the beginning of the table.
+// repairSequence is for a sequence that was set back: rows may lie below every landmark. The landmarks go first. A crash
+// after that leaves a low sequence, which does no harm without them. Then the sequence goes back above all positions
+// that were given out.
 func (c *cursor) repairSequence(ctx context.Context) (head int64, err error) {
+	if _, _, err := c.change(ctx, nil, forgetMarksSQL, c.epoch); err != nil {
+		return 0, fmt.Errorf("forget landmarks: %w", err)
+	}
+	c.marks = landmarks{xids: []uint64{0}, heads: []int64{0}}
 	if err := c.conn.QueryRow(ctx, repairSQL, c.head).Scan(&head); err != nil {
 		return 0, fmt.Errorf("repair sequence: %w", err)
 	}
-	c.marks = landmarks{xids: []uint64{0}, heads: []int64{0}}
 	return head, nil
 }
 

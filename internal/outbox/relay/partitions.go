@@ -83,6 +83,9 @@ func (l *leader) changePartitions(ctx context.Context) error {
 		}
 		upper += l.cfg.PartitionSize
 	}
+	if head < l.head { // the sequence was set back: until the poll repairs it, old partitions may get new rows
+		return nil
+	}
 	rows, _ := l.conn.Query(ctx, expiredSQL, l.publishedTo(), l.cfg.Retention.Microseconds(), maxChanges)
 	expired, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {

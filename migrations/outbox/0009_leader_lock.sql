@@ -43,15 +43,20 @@ create function public.outbox_adopt_cluster() returns void
 language plpgsql security definer set search_path = '' as $$
 declare
     mine  xid8 := pg_catalog.pg_current_xact_id();
+    first bigint;
     taken pg_catalog.pg_snapshot;
 begin
     perform pg_catalog.set_config('lock_timeout', '1s', true);
     lock table public.outbox in share row exclusive mode;
-    update public.outbox o
-    set xid = case when o.position <= c.head and pg_catalog.pg_visible_in_snapshot(o.xid, c.done)
-        or coalesce(o.position <= c.win_pos and pg_catalog.pg_visible_in_snapshot(o.xid, c.win), false)
-        then '0'::pg_catalog.xid8 else mine end
-    from public.outbox_cursor c;
+    with adopted as (
+        update public.outbox o
+        set xid = case when o.position <= c.head and pg_catalog.pg_visible_in_snapshot(o.xid, c.done)
+            or coalesce(o.position <= c.win_pos and pg_catalog.pg_visible_in_snapshot(o.xid, c.win), false)
+            then '0'::pg_catalog.xid8 else mine end
+        from public.outbox_cursor c
+        returning o.position, o.xid
+    )
+    select min(position) filter (where xid = mine) into first from adopted;
     -- This transaction's rows belong to the next window: the snapshot must show it as running.
     taken := pg_catalog.pg_current_snapshot();
     if mine < pg_catalog.pg_snapshot_xmax(taken) then
@@ -62,7 +67,8 @@ begin
     end if;
     update public.outbox_cursor
     set sysid = (select system_identifier from pg_catalog.pg_control_system()), done = taken,
-        win = null, win_head = null, win_pos = null, mark_x = '{0}', mark_h = '{0}';
+        win = null, win_head = null, win_pos = null, mark_x = '{0}',
+        mark_h = array[least(first - 1, coalesce(pg_catalog.pg_sequence_last_value('public.outbox_position_seq'), 0))];
 end $$;
 -- +goose StatementEnd
 comment on function public.outbox_adopt_cluster is 'For a database that was restored into another cluster, where stored transaction ids mean nothing: gives published rows an id that every snapshot sees, and the others the id of this transaction. Writes each row once and keeps writers out for that long.';

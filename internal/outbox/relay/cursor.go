@@ -60,11 +60,11 @@ returning epoch, done::text, mark_x, mark_h, greatest(head, (select max(position
 
 // lead makes this session the leader's, and loads the cursor.
 func (c *cursor) lead(ctx context.Context, name string) error {
-	ctx, cancel := withStatementTimeout(ctx)
-	defer cancel()
 	if err := c.adoptCluster(ctx); err != nil {
 		return err
 	}
+	ctx, cancel := withStatementTimeout(ctx)
+	defer cancel()
 	var done string
 	var open *string
 	var w window
@@ -85,14 +85,26 @@ func (c *cursor) lead(ctx context.Context, name string) error {
 	return nil
 }
 
-const adoptSQL = `
-select public.outbox_adopt_cluster()
-from public.outbox_cursor where sysid is distinct from (select system_identifier from pg_control_system())`
+const isAdoptedSQL = `
+select sysid is not distinct from (select system_identifier from pg_control_system()) from public.outbox_cursor`
+
+// adoptSQL is one transaction. It writes some 100,000 rows a second, so a usual timeout would end it in a large outbox.
+const adoptSQL = `set local statement_timeout = 0; select public.outbox_adopt_cluster()`
+
+// adoptTimeout limits an adoption. A stop interrupts it.
+const adoptTimeout = 4 * time.Hour
 
 // adoptCluster gives the rows of a database that comes from another cluster transaction ids of this one.
 func (c *cursor) adoptCluster(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, adoptTimeout)
+	defer cancel()
 	fault.Here("relay.adopt.before")
-	if _, err := c.conn.Exec(ctx, adoptSQL); err != nil {
+	var adopted bool
+	err := c.conn.QueryRow(ctx, isAdoptedSQL).Scan(&adopted)
+	if err == nil && !adopted {
+		_, err = c.conn.Exec(ctx, adoptSQL)
+	}
+	if err != nil {
 		return fmt.Errorf("adopt the rows of another cluster: %w", err)
 	}
 	fault.Here("relay.adopt.after")

@@ -1,0 +1,326 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/test/outboxtest"
+	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
+)
+
+// shiftSQL adds to the transaction ids of another cluster. The ids that an adoption gave to published rows are no ids.
+const shiftSQL = `
+create function shift(x xid8, n bigint) returns xid8 language sql return
+    (case when x = '0' then 0 else x::text::bigint + n end)::text::xid8;
+create function shift(s pg_snapshot, n bigint) returns pg_snapshot language sql return (
+    (pg_snapshot_xmin(s)::text::bigint + n) || ':' || (pg_snapshot_xmax(s)::text::bigint + n) || ':' || coalesce(
+        (select string_agg((x::text::bigint + n)::text, ',' order by x) from pg_snapshot_xip(s) x), ''))::pg_snapshot`
+
+// restoreFrom makes the rows and the cursor those of a cluster that was so many transactions ahead of this one.
+func restoreFrom(t testing.TB, pool *pgxpool.Pool, ahead int64) {
+	t.Helper()
+	_, err := pool.Exec(t.Context(), `update outbox set xid = shift(xid, $1)`, ahead)
+	require.NoError(t, err)
+	_, err = pool.Exec(t.Context(), `update outbox_cursor set sysid = 1, done = shift(done, $1), win = shift(win, $1),
+		mark_x = array(select shift(x, $1) from unnest(mark_x) with ordinality m (x, n) order by n)`, ahead)
+	require.NoError(t, err)
+}
+
+func newRestorable(t testing.TB) *pgxpool.Pool {
+	t.Helper()
+	pool := newDatabase(t)
+	_, err := pool.Exec(t.Context(), shiftSQL)
+	require.NoError(t, err)
+	return pool
+}
+
+// aheads are clusters whose transaction ids mean the same here, something else, and nothing yet.
+var aheads = []int64{0, 20, 1_000_000, -100}
+
+func TestARestoredDatabasePublishesTheRest(t *testing.T) {
+	t.Parallel()
+	for _, ahead := range aheads {
+		o, pool := newOutbox(t), newRestorable(t)
+		r := newReader(t, pool, 3)
+		slow, slower := begin(t, pool), begin(t, pool)
+		addIn(t, o, slow, "slow")     // 1
+		addIn(t, o, slower, "slower") // 2
+		addMany(t, o, pool, 10, 3)
+		require.Len(t, read(t, r), 10)
+		require.NoError(t, slow.Commit(t.Context()))
+		addMany(t, o, pool, 5, 3) // 13 to 17
+		_, err := r.step(t.Context(), func(record) {})
+		require.NoError(t, err)
+		require.NoError(t, r.finish(t.Context()))      // 1, 13 and 14 are out, the window stays open
+		require.NoError(t, slower.Commit(t.Context())) // far below the head, and in no window
+		addMany(t, o, pool, 2, 3)                      // nor are 18 and 19
+		restoreFrom(t, pool, ahead)
+
+		r = newReader(t, pool, 3)
+		require.Nil(t, r.open)
+		require.Equal(t, []int64{2, 15, 16, 17, 18, 19}, read(t, r), "ahead %d", ahead)
+		addMany(t, o, pool, 4, 3)
+		require.Equal(t, []int64{20, 21, 22, 23}, read(t, newReader(t, pool, 3)))
+		requireAllPublished(t, pool)
+	}
+}
+
+// requireAllPublished fails if the condition that operators read disagrees.
+func requireAllPublished(t testing.TB, pool *pgxpool.Pool) {
+	t.Helper()
+	require.Zero(t, number(t, pool, `select count(*) from outbox o, outbox_cursor c where not `+IsPublished))
+}
+
+// A second restore follows before the rest of the first one is published. No row of it is lost, nor any added since.
+func TestASecondRestore(t *testing.T) {
+	t.Parallel()
+	for _, ahead := range aheads {
+		o, pool := newOutbox(t), newRestorable(t)
+		addMany(t, o, pool, 3, 3)
+		require.Len(t, read(t, newReader(t, pool, 2)), 3)
+		addMany(t, o, pool, 6, 3)
+		restoreFrom(t, pool, ahead)
+		r := newReader(t, pool, 2)
+		_, err := r.step(t.Context(), func(record) {})
+		require.NoError(t, err)
+		require.NoError(t, r.finish(t.Context())) // 4 and 5
+		addMany(t, o, pool, 3, 3)
+		restoreFrom(t, pool, ahead)
+		require.Equal(t, []int64{6, 7, 8, 9, 10, 11, 12}, read(t, newReader(t, pool, 2)), "ahead %d", ahead)
+		restoreFrom(t, pool, ahead)
+		require.Empty(t, read(t, newReader(t, pool, 2)))
+		requireAllPublished(t, pool)
+	}
+}
+
+func TestARestoreThatLostTheSequence(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newRestorable(t)
+	addMany(t, o, pool, 7, 3)
+	setSequence(t, pool, 2)
+	restoreFrom(t, pool, 1_000_000)
+	require.Len(t, read(t, newReader(t, pool, 10)), 7)
+	require.Equal(t, int64(8), commit(t, o, pool, event("k"))[0].Position)
+	require.Equal(t, []int64{8}, read(t, newReader(t, pool, 10)))
+}
+
+// A writer of the new cluster was faster than the relay.
+func TestAnAdoptionWaitsForWriters(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newRestorable(t)
+	commit(t, o, pool, event("k"))
+	require.Len(t, read(t, newReader(t, pool, 10)), 1)
+	restoreFrom(t, pool, 1_000_000)
+	conn, writer := newConn(t, pool), begin(t, pool)
+	addIn(t, o, writer, "k") // 2
+	r := &reader{&cursor{conn: conn, limit: 10, maxLimit: 10}}
+	busy, is := errors.AsType[*pgconn.PgError](r.lead(t.Context(), "test"))
+	require.True(t, is)
+	require.Equal(t, "55P03", busy.Code, "lock_not_available")
+	require.NotZero(t, number(t, pool, `select count(*) from outbox_cursor where sysid = 1`))
+	require.NoError(t, writer.Commit(t.Context()))
+	require.Equal(t, []int64{2}, read(t, takeOver(t, conn, 10)))
+}
+
+// Transactions begin and end around the adoption: its own id lies in the middle of the snapshot that it stores. It takes
+// longer than a statement of the session may.
+func TestAnAdoptionAmongTransactions(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newRestorable(t)
+	addMany(t, o, pool, 3, 3)
+	require.Len(t, read(t, newReader(t, pool, 10)), 3)
+	addMany(t, o, pool, 2, 2) // 4 and 5 wait
+	restoreFrom(t, pool, 1_000_000)
+	older := begin(t, pool)
+	_, err := older.Exec(t.Context(), `select pg_current_xact_id()`)
+	require.NoError(t, err)
+	writer, conn := begin(t, pool), newConn(t, pool)
+	addIn(t, o, writer, "k") // 6
+
+	_, err = conn.Exec(t.Context(), `set statement_timeout = '300ms'`)
+	require.NoError(t, err)
+	adopted := make(chan error, 1)
+	go func() { adopted <- (&cursor{conn: conn}).adoptCluster(context.WithoutCancel(t.Context())) }()
+	const waits = `select count(*) from pg_stat_activity where pid = $1 and wait_event_type = 'Lock'
+		and clock_timestamp() - query_start > '350 ms'`
+	testkit.Until(t, func() bool { return number(t, pool, waits, int64(conn.PgConn().PID())) == 1 })
+	younger := begin(t, pool)
+	for range 2 { // ids above the adoption's, of which one has ended
+		_, err = pool.Exec(t.Context(), `select pg_current_xact_id()`)
+		require.NoError(t, err)
+		_, err = younger.Exec(t.Context(), `select pg_current_xact_id()`)
+		require.NoError(t, err)
+	}
+	require.NoError(t, writer.Commit(t.Context()))
+	require.NoError(t, <-adopted)
+	_, err = conn.Exec(t.Context(), `set statement_timeout = 0`)
+	require.NoError(t, err)
+	r := takeOver(t, conn, 10)
+	require.GreaterOrEqual(t, len(r.done.running), 3, "of this test: the older one, the younger one, the adoption")
+
+	require.Equal(t, []int64{4, 5, 6}, read(t, r))
+	addIn(t, o, older, "older")     // 7
+	addIn(t, o, younger, "younger") // 8
+	commit(t, o, pool, event("k"))  // 9
+	require.Equal(t, []int64{9}, read(t, r))
+	require.NoError(t, younger.Commit(t.Context()))
+	require.Equal(t, []int64{8}, read(t, r))
+	require.NoError(t, older.Commit(t.Context()))
+	require.Equal(t, []int64{7}, read(t, newReader(t, pool, 10)))
+	requireAllPublished(t, pool)
+}
+
+// Published rows are not read again and again until there is a new one.
+func TestTheScanAfterAnAdoption(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newRestorable(t)
+	addMany(t, o, pool, 9, 3)
+	require.Len(t, read(t, newReader(t, pool, 10)), 9)
+	restoreFrom(t, pool, 1_000_000)
+	r := newReader(t, pool, 10)
+	require.Equal(t, int64(9), r.marks.below(r.done.xmax), "all are published")
+	undo(t, o, pool, 1)
+	addMany(t, o, pool, 2, 2) // 11 and 12
+	restoreFrom(t, pool, 1_000_000)
+	r = newReader(t, pool, 10)
+	require.Equal(t, int64(10), r.marks.below(r.done.xmax), "the first row that waits lies above")
+	require.Equal(t, []int64{11, 12}, read(t, r))
+}
+
+// restores is a database that is restored at any time.
+type restores struct {
+	*rapid.T
+	t      *testing.T
+	o      *outbox.Outbox
+	pool   *pgxpool.Pool
+	name   string // of the case
+	wire   []entry
+	added  int
+	number int // of the transaction
+}
+
+// TestRandomRestores restores a database in the middle of a window, in the middle of the rest of an earlier restore.
+func TestRandomRestores(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newRestorable(t)
+	readers := newSessions(t, pool)
+	cases := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		cases++
+		read(t, readers.next(t, 2)) // the rows of a case that failed
+		s := &restores{T: rt, t: t, o: o, pool: pool, name: fmt.Sprintf("case%d", cases)}
+		for range rapid.IntRange(1, 3).Draw(rt, "lives") {
+			s.live(readers)
+			restoreFrom(t, pool, rapid.SampledFrom(aheads).Draw(rt, "ahead"))
+		}
+		r := readers.next(t, 2)
+		for s.step(r) {
+		}
+		require.NoError(rt, r.finish(t.Context()))
+		requireOrder(rapidTB{t, rt}, s.wire)
+		require.Equal(rt, s.added, distinct(s.wire), "events are lost")
+		requireAllPublished(rapidTB{t, rt}, pool)
+	})
+}
+
+// live writes and reads in one cluster. A transaction has its id from before the adoption, and inserts behind it.
+func (s *restores) live(readers *sessions) {
+	slow, err := s.pool.Begin(s.t.Context())
+	require.NoError(s, err)
+	defer func() { _ = slow.Rollback(context.WithoutCancel(s.t.Context())) }() // of a failed case
+	_, err = slow.Exec(s.t.Context(), `select pg_current_xact_id()`)
+	require.NoError(s, err)
+	s.write()
+	r := readers.next(s.t, 2)
+	s.steps(r)
+	s.number++
+	_, err = s.o.Add(s.t.Context(), slow, event(fmt.Sprintf("%s-slow%d", s.name, s.number)))
+	require.NoError(s, err)
+	s.added++
+	s.write()
+	s.steps(r)
+	require.NoError(s, slow.Commit(s.t.Context()))
+	s.steps(r)
+}
+
+func (s *restores) write() {
+	for range rapid.IntRange(0, 3).Draw(s.T, "writes") {
+		events := make([]cloudevent.Event, rapid.IntRange(1, 5).Draw(s.T, "events"))
+		for i := range events {
+			events[i] = event(fmt.Sprintf("%s-%d", s.name, i%3))
+		}
+		commit(s.t, s.o, s.pool, events...)
+		s.added += len(events)
+	}
+}
+
+// steps publishes some pages, and perhaps records that.
+func (s *restores) steps(r *reader) {
+	for range rapid.IntRange(0, 4).Draw(s.T, "pages") {
+		s.step(r)
+	}
+	if rapid.Bool().Draw(s.T, "finish") {
+		require.NoError(s, r.finish(s.t.Context()))
+	}
+}
+
+func (s *restores) step(r *reader) (found bool) {
+	found, err := r.step(s.t.Context(), func(rec record) { s.wire = append(s.wire, entryOf(rec.Topic, rec.Message())) })
+	require.NoError(s, err)
+	return found
+}
+
+// The dump of a database is restored into a real second cluster. Its transaction ids have nothing to do with the rows'.
+func TestDumpAndRestoreIntoAnotherCluster(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	r := newReader(t, pool, 7)
+	addMany(t, o, pool, 40, 5)
+	slow := begin(t, pool)
+	addIn(t, o, slow, "slow") // 41
+	addMany(t, o, pool, 33, 5)
+	for range 7 {
+		_, err := r.step(t.Context(), func(record) {}) // a window of 40 and 9 of the next one
+		require.NoError(t, err)
+	}
+	require.NoError(t, r.finish(t.Context()))
+	require.NoError(t, slow.Commit(t.Context()))
+
+	elsewhere := outboxtest.Migrated(t, pgtest.Durable(t).DSN("postgres"))
+	copyOutbox(t, pool, elsewhere)
+	want := outboxtest.Column[int64](t, pool,
+		`select position from outbox o, outbox_cursor c where not `+IsPublished+` order by position`)
+	require.Contains(t, want, int64(41))
+	require.Less(t, len(want), 30)
+	require.Equal(t, want, read(t, newReader(t, elsewhere, 7)))
+	addMany(t, o, elsewhere, 20, 5)
+	require.Len(t, read(t, newReader(t, elsewhere, 7)), 20)
+	requireAllPublished(t, elsewhere)
+}
+
+// copyOutbox copies tables and the sequence's value as a dump does: rows have their stored transaction ids.
+func copyOutbox(t testing.TB, from, to *pgxpool.Pool) {
+	t.Helper()
+	source, target := acquireConn(t, from).PgConn(), acquireConn(t, to).PgConn()
+	_, err := to.Exec(t.Context(), `truncate outbox_cursor`)
+	require.NoError(t, err)
+	for _, table := range []string{"outbox", "outbox_key", "outbox_cursor", "outbox_parked", "outbox_held"} {
+		var data bytes.Buffer
+		_, err := source.CopyTo(t.Context(), &data, `copy (select * from `+table+`) to stdout`)
+		require.NoError(t, err)
+		_, err = target.CopyFrom(t.Context(), &data, `copy `+table+` from stdin`)
+		require.NoError(t, err)
+	}
+	setSequence(t, to, number(t, from, `select last_value from outbox_position_seq`))
+}

@@ -48,15 +48,6 @@ declare
 begin
     perform pg_catalog.set_config('lock_timeout', '1s', true);
     lock table public.outbox in share row exclusive mode;
-    with adopted as (
-        update public.outbox o
-        set xid = case when o.position <= c.head and pg_catalog.pg_visible_in_snapshot(o.xid, c.done)
-            or coalesce(o.position <= c.win_pos and pg_catalog.pg_visible_in_snapshot(o.xid, c.win), false)
-            then '0'::pg_catalog.xid8 else mine end
-        from public.outbox_cursor c
-        returning o.position, o.xid
-    )
-    select min(position) filter (where xid = mine) into first from adopted;
     -- This transaction's rows belong to the next window: the snapshot must show it as running.
     taken := pg_catalog.pg_current_snapshot();
     if mine < pg_catalog.pg_snapshot_xmax(taken) then
@@ -65,13 +56,23 @@ begin
                 pg_catalog.string_agg(x::text, ',' order by x))::pg_catalog.pg_snapshot
             from (select mine as x union select pg_catalog.pg_snapshot_xip(taken)) running);
     end if;
+    with waiting as (
+        update public.outbox o set xid = mine
+        from public.outbox_cursor c
+        where not (o.position <= c.head and pg_catalog.pg_visible_in_snapshot(o.xid, c.done)
+            or coalesce(o.position <= c.win_pos and pg_catalog.pg_visible_in_snapshot(o.xid, c.win), false))
+        returning o.position
+    )
+    select min(position) into first from waiting;
+    -- All others are published. After an upgrade of the server their ids are old enough and stay.
+    update public.outbox set xid = '0' where xid <> mine and xid >= pg_catalog.pg_snapshot_xmin(taken);
     update public.outbox_cursor
     set sysid = (select system_identifier from pg_catalog.pg_control_system()), done = taken,
         win = null, win_head = null, win_pos = null, mark_x = '{0}',
         mark_h = array[least(first - 1, coalesce(pg_catalog.pg_sequence_last_value('public.outbox_position_seq'), 0))];
 end $$;
 -- +goose StatementEnd
-comment on function public.outbox_adopt_cluster is 'For a database that was restored into another cluster, where stored transaction ids mean nothing: gives published rows an id that every snapshot sees, and the others the id of this transaction. Writes each row once and keeps writers out for that long.';
+comment on function public.outbox_adopt_cluster is 'For a database that was restored into another cluster, where stored transaction ids mean nothing: gives published rows an id that every snapshot sees, and the others the id of this transaction. Reads every row, writes those whose ids mislead, and keeps writers out for that long.';
 
 -- +goose StatementBegin
 create function public.outbox_repair_sequence(at_least bigint) returns bigint

@@ -38,7 +38,7 @@ func TestAPausedRelayPublishesNothing(t *testing.T) {
 	require.ErrorIs(t, pause(), ErrPaused)
 	awaitCaughtUp(t, pool)
 	addMany(t, o, pool, 10, 3)
-	schedule(t, o, pool, "due", outbox.After(0))
+	addScheduled(t, o, pool, "due", outbox.After(0))
 	r.stop()
 	r = startRelay(t, cfg)
 	testkit.Until(t, r.leads)

@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-func schedule(t testing.TB, o *outbox.Outbox, pool *pgxpool.Pool, name string, due outbox.Due) {
+func addScheduled(t testing.TB, o *outbox.Outbox, pool *pgxpool.Pool, name string, due outbox.Due) {
 	t.Helper()
 	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 		return o.Schedule(t.Context(), tx, name, due, event(name))
@@ -30,7 +30,7 @@ func TestTheLeaderAddsWhatIsDue(t *testing.T) {
 	cfg.pollMin, cfg.PollMax, cfg.Lease, cfg.Wake, cfg.Scheduled = time.Hour, time.Hour, 4*time.Hour, o.Wake(), o
 	r := startRelay(t, cfg)
 	testkit.Until(t, r.leads)
-	schedule(t, o, pool, "late", outbox.After(time.Hour))
+	addScheduled(t, o, pool, "late", outbox.After(time.Hour))
 	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { // so that none is seen without the other
 		return errors.Join(
 			o.Schedule(t.Context(), tx, "second", outbox.After(2*time.Second), event("second")),
@@ -59,10 +59,10 @@ func TestALeaderSleepsUntilSomethingIsDue(t *testing.T) {
 		return l.restFor(time.Hour)
 	}
 	require.Equal(t, time.Hour, round())
-	schedule(t, o, pool, "a", outbox.After(20*time.Second))
+	addScheduled(t, o, pool, "a", outbox.After(20*time.Second))
 	require.InDelta(t, 20*time.Second, round(), float64(5*time.Second))
 
-	schedule(t, o, pool, "b", outbox.After(-time.Minute))
+	addScheduled(t, o, pool, "b", outbox.After(-time.Minute))
 	holding := begin(t, pool)
 	_, err := o.Cancel(t.Context(), holding, "b")
 	require.NoError(t, err)
@@ -78,7 +78,7 @@ func TestALeaderSleepsUntilSomethingIsDue(t *testing.T) {
 func TestARelayThatCannotAddDueEventsPublishesTheOthers(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
-	schedule(t, o, pool, "s", outbox.After(-time.Minute))
+	addScheduled(t, o, pool, "s", outbox.After(-time.Minute))
 	_, err := pool.Exec(t.Context(), `alter table outbox add constraint refused check (key <> 's')`)
 	require.NoError(t, err)
 	cfg := testRelayConfig(t, pool, l)

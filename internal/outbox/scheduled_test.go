@@ -1,4 +1,4 @@
-package operate
+package outbox
 
 import (
 	"testing"
@@ -6,16 +6,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
-
-	"example.com/twinbox/internal/outbox"
 )
 
 func TestScheduledEventsAreListedAndTakenBack(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
 	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-		for name, due := range map[string]outbox.Due{
-			"late": outbox.After(time.Hour), "overdue": outbox.After(-time.Minute), "soon": outbox.After(time.Minute),
+		for name, due := range map[string]Due{
+			"late": After(time.Hour), "overdue": After(-time.Minute), "soon": After(time.Minute),
 		} {
 			if err := o.Schedule(t.Context(), tx, name, due, event("key of "+name)); err != nil {
 				return err

@@ -10,14 +10,13 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// Moved are the times that [Advance] moves, and Stays those that it does not: leases of processes, which renew them,
-// and times of events.
+// Moved are the times that [Advance] moves, and Stays those that it does not: the times of events.
 var (
 	Moved = []string{
 		"outbox_scheduled.due_at", "outbox_scheduled.scheduled_at", "outbox_parked.parked_at", "outbox_parked.retry_at",
-		"outbox_given_id.added_at", "outbox_partition.published_at",
+		"outbox_given_id.added_at", "outbox_partition.published_at", "outbox_cursor.paused_at",
 	}
-	Stays = []string{"outbox.occurred_at", "outbox_cursor.lease_until", "outbox_scheduled.occurred_at"}
+	Stays = []string{"outbox.occurred_at", "outbox_scheduled.occurred_at"}
 )
 
 // Advance lets time pass for the outbox: scheduled events become due, parked keys are tried again, retentions end. A

@@ -108,6 +108,22 @@ func Begin(t testing.TB, pool *pgxpool.Pool) pgx.Tx {
 	return tx
 }
 
+// MarkPublished makes all committed rows published, as a relay does that has sent them.
+func MarkPublished(t testing.TB, pool *pgxpool.Pool) {
+	t.Helper()
+	_, err := pool.Exec(t.Context(), `update public.outbox_cursor set done = pg_current_snapshot(), win = null,
+    mark_x = mark_x || pg_current_xact_id(), mark_h = mark_h || pg_sequence_last_value('public.outbox_position_seq')`)
+	require.NoError(t, err)
+}
+
+// MarkPublishedTo opens a window with all committed rows, of which those up to a position are published.
+func MarkPublishedTo(t testing.TB, pool *pgxpool.Pool, position int64) {
+	t.Helper()
+	_, err := pool.Exec(t.Context(), `update public.outbox_cursor set win = pg_current_snapshot(), win_pos = $1,
+    win_head = pg_sequence_last_value('public.outbox_position_seq')`, position)
+	require.NoError(t, err)
+}
+
 // Dial opens a session of its own on the pool's database.
 func Dial(t testing.TB, pool *pgxpool.Pool) func(context.Context) (*pgx.Conn, error) {
 	t.Helper()

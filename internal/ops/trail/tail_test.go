@@ -1,4 +1,4 @@
-package operate
+package trail
 
 import (
 	"strings"
@@ -6,58 +6,13 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
-
-	"example.com/twinbox/internal/outbox/window"
 )
-
-// What a restore left waits until it is out, and nothing that was out before.
-func TestStatusAndTailOfARestore(t *testing.T) {
-	t.Parallel()
-	o, pool := newOutbox(t), newDatabase(t)
-	r := newReader(t, pool, 2)
-	addMany(t, o, pool, 3, 3)
-	require.Len(t, read(t, r), 3)
-	addMany(t, o, pool, 2, 3)
-	_, found, err := r.Next(t.Context(), false)
-	require.NoError(t, err)
-	require.True(t, found)
-	require.NoError(t, r.Advance(t.Context(), 4, nil))
-	addMany(t, o, pool, 3, 3)
-	restoreHere(t, pool)
-	told := func(want ...string) {
-		t.Helper()
-		entries, _, err := ReadTail(t.Context(), pool, Tail{Limit: 10})
-		require.NoError(t, err)
-		var states []string
-		waiting := 0
-		for _, e := range entries {
-			states = append(states, e.State)
-			if e.State == "waiting" {
-				waiting++
-			}
-		}
-		require.Equal(t, want, states)
-		s, err := ReadStatus(t.Context(), pool)
-		require.NoError(t, err)
-		require.EqualValues(t, waiting, s.Waiting)
-	}
-	const out, wait = "published", "waiting"
-	told(out, out, out, out, wait, wait, wait, wait)
-	r = newReader(t, pool, 2)
-	require.NoError(t, r.Rebase(t.Context()))
-	told(out, out, out, out, wait, wait, wait, wait)
-	addMany(t, o, pool, 1, 1)
-	require.Equal(t, []int64{5, 6}, readPage(t, r))
-	told(out, out, out, out, out, out, wait, wait, wait)
-	require.Equal(t, []int64{7, 8}, readPage(t, r))
-	told(out, out, out, out, out, out, out, out, wait)
-}
 
 func TestTailSaysWhatBecameOfAnEvent(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
 	added := commit(t, o, pool, event("a"), event("b"), event("a"))
-	require.Len(t, read(t, newReader(t, pool, 10)), 3)
+	publishAll(t, pool)
 	_, err := pool.Exec(t.Context(), `insert into outbox_held values ($1, 'b', 2)`, testTopic)
 	require.NoError(t, err)
 	commit(t, o, pool, event("c"))
@@ -108,26 +63,10 @@ func TestTailReadsBackwardsInSteps(t *testing.T) {
 	require.Zero(t, rest, "nothing older is kept")
 
 	rows, err := pool.Query(t.Context(), "explain (analyze, timing off, summary off, costs off) "+tailSQL,
-		window.CursorName, "", "", rare.Type, 2, false, int64(499_001), int64(500_001))
+		"", "", rare.Type, 2, false, int64(499_001), int64(500_001))
 	require.NoError(t, err)
 	plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
 	require.Contains(t, strings.Join(plan, "\n"), "Rows Removed by Filter: 1000\n", "of 3,003")
 	require.NotContains(t, strings.Join(plan, "\n"), "Seq Scan on outbox_1 ")
-}
-
-// readPage reads one page of what is open, and records it.
-func readPage(t *testing.T, r *window.Reader) (positions []int64) {
-	t.Helper()
-	p, _, err := r.Next(t.Context(), false)
-	require.NoError(t, err)
-	for _, rec := range p.Records {
-		positions = append(positions, rec.Position)
-	}
-	if p.More {
-		require.NoError(t, r.Advance(t.Context(), p.Last(), nil))
-	} else {
-		require.NoError(t, r.Finish(t.Context(), nil))
-	}
-	return positions
 }

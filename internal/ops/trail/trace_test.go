@@ -1,4 +1,4 @@
-package operate
+package trail
 
 import (
 	"context"
@@ -20,7 +20,7 @@ func TestAnEventIsFoundByItsIDsAndTellsItsState(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
 	added := commit(t, o, pool, event("a"))
-	read(t, newReader(t, pool, 10))
+	publishAll(t, pool)
 	caused := event("b")
 	caused.Extensions = map[string]string{
 		cloudevent.HeaderCausationID: added[0].ID, cloudevent.HeaderCorrelationID: "order-7",
@@ -117,10 +117,10 @@ from generate_series(1, $1) n`, rows)
 		args []any
 		rows int
 	}{
-		"by id":    {tracedByID, []any{"relay", id}, 1},
-		"by key":   {tracedByKey, []any{"relay", key}, 3},
-		"by cause": {tracedByCause, []any{"relay", cause}, 1},
-		"foreign":  {tracedByKeyID, []any{"relay", key, id}, 1},
+		"by id":    {tracedByID, []any{id}, 1},
+		"by key":   {tracedByKey, []any{key}, 3},
+		"by cause": {tracedByCause, []any{cause}, 1},
+		"foreign":  {tracedByKeyID, []any{key, id}, 1},
 		"near":     {positionsNear, []any{idAt(time.Now(), "0"), idAt(time.Now().Add(5*time.Second), "f")}, 1},
 	} {
 		plan := explain(t, pool, ask.sql, ask.args...)

@@ -1,4 +1,6 @@
-package operate
+// Package trail reads an outbox for operators: its newest events, and the events that belong to an id. It needs no relay
+// and disturbs none.
+package trail
 
 import (
 	"context"
@@ -13,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/event/cloudevent"
-	"example.com/twinbox/internal/outbox/window"
+	"example.com/twinbox/internal/outbox/relay"
 )
 
 // Entry is an event as it lies in the outbox.
@@ -35,7 +37,7 @@ type Entry struct {
 
 const entryColumns = `
 select o.position, o.event_id::text, o.event_type, o.topic, o.key, o.version, o.occurred_at, length(o.payload),
-    ` + window.State + `,
+    ` + relay.State + `,
     coalesce(o.headers ->> '` + cloudevent.HeaderCorrelationID + `', o.event_id::text),
     coalesce(o.headers ->> '` + cloudevent.HeaderCausationID + `', ''),
     coalesce(o.headers ->> '` + cloudevent.HeaderTraceParent + `', ''), `
@@ -50,12 +52,12 @@ type Tail struct {
 
 // The length of a payload is known without reading it, so that what is left out is not read.
 const tailSQL = entryColumns + `
-    case when $6 and sum(length(o.payload)) over (order by o.position desc) <= 8388608 then o.payload end
+    case when $5 and sum(length(o.payload)) over (order by o.position desc) <= 8388608 then o.payload end
 from public.outbox o cross join public.outbox_cursor c
-where c.name = $1 and o.position >= $7 and o.position < $8
-    and ($2 = '' or o.topic = $2) and ($3 = '' or o.key = $3) and ($4 = '' or o.event_type = $4)
+where o.position >= $6 and o.position < $7
+    and ($1 = '' or o.topic = $1) and ($2 = '' or o.key = $2) and ($3 = '' or o.event_type = $3)
 order by o.position desc
-limit $5`
+limit $4`
 
 const keptSQL = `select coalesce(min(position), 0), coalesce(max(position), 0) from public.outbox`
 
@@ -65,7 +67,7 @@ const tailPositions = 200_000
 // ReadTail returns the newest entries in the order of their positions. A transaction that commits late puts its
 // entries below ones that were read before. One call looks at 200,000 positions at most, however rare a condition is:
 // if it found fewer than asked for and older rows are kept, rest is the Before to go on with; else 0.
-func ReadTail(ctx context.Context, db window.DB, t Tail) (entries []Entry, rest int64, err error) {
+func ReadTail(ctx context.Context, db relay.DB, t Tail) (entries []Entry, rest int64, err error) {
 	var oldest, newest int64
 	if err := db.QueryRow(ctx, keptSQL).Scan(&oldest, &newest); err != nil {
 		return nil, 0, fmt.Errorf("read positions: %w", err)
@@ -75,8 +77,8 @@ func ReadTail(ctx context.Context, db window.DB, t Tail) (entries []Entry, rest 
 		before = min(before, t.Before)
 	}
 	from := before - tailPositions
-	entries, err = list[Entry](ctx, db, "read tail", tailSQL,
-		window.CursorName, t.Topic, t.Key, t.Type, limit, t.Payload, from, before)
+	entries, err = listEntries(ctx, db, "read tail", tailSQL,
+		t.Topic, t.Key, t.Type, limit, t.Payload, from, before)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -107,15 +109,15 @@ type Trace struct {
 
 const tracedColumns = entryColumns + `null::bytea
 from public.outbox o cross join public.outbox_cursor c
-where c.name = $1 and o.topic not like '` + cloudevent.CopyPrefix + `%' and `
+where o.topic not like '` + cloudevent.CopyPrefix + `%' and `
 
 const (
-	tracedByID    = tracedColumns + `o.event_id = $2::text::uuid order by o.position limit 10`
-	tracedByKeyID = tracedColumns + `o.key = $2 and o.event_id = $3::text::uuid order by o.position limit 10`
-	tracedNearID  = tracedColumns + `o.position between $2 and $3 and o.event_id = $4::text::uuid limit 10`
-	tracedByKey   = `select * from (` + tracedColumns + `o.key = $2 order by o.position desc limit 1000) newest
+	tracedByID    = tracedColumns + `o.event_id = $1::text::uuid order by o.position limit 10`
+	tracedByKeyID = tracedColumns + `o.key = $1 and o.event_id = $2::text::uuid order by o.position limit 10`
+	tracedNearID  = tracedColumns + `o.position between $1 and $2 and o.event_id = $3::text::uuid limit 10`
+	tracedByKey   = `select * from (` + tracedColumns + `o.key = $1 order by o.position desc limit 1000) newest
 order by position`
-	tracedByCause = tracedColumns + `o.headers ->> '` + cloudevent.HeaderCausationID + `' = $2
+	tracedByCause = tracedColumns + `o.headers ->> '` + cloudevent.HeaderCausationID + `' = $1
 order by o.position limit 1000`
 	positionsNear = `select coalesce(min(position), 0), coalesce(max(position), -1) from public.outbox
 where event_id between $1::text::uuid and $2::text::uuid`
@@ -201,5 +203,14 @@ func idAt(at time.Time, digit string) string {
 }
 
 func traced(ctx context.Context, tx pgx.Tx, sql string, args ...any) ([]Entry, error) {
-	return list[Entry](ctx, tx, "trace outbox", sql, append([]any{window.CursorName}, args...)...)
+	return listEntries(ctx, tx, "trace outbox", sql, args...)
+}
+
+func listEntries(ctx context.Context, db relay.DB, what, sql string, args ...any) ([]Entry, error) {
+	rows, _ := db.Query(ctx, sql, args...) // its error is that of the rows
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Entry])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return found, nil
 }

@@ -231,20 +231,9 @@ const pageBytes = 8 << 20
 func (c *cursor) read(ctx context.Context, sql string, args ...any) (page []record, more bool, err error) {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
-	rows, _ := c.conn.Query(ctx, sql, append(args, c.limit)...) // its error is that of the rows
-	defer rows.Close()
-	bytes := 0
-	for bytes < pageBytes && rows.Next() {
-		r, err := pgx.RowToStructByPos[record](rows)
-		if err != nil {
-			return nil, false, fmt.Errorf("read row: %w", err)
-		}
-		page = append(page, r)
-		bytes += len(r.Data)
-	}
-	rows.Close()
-	if err := rows.Err(); err != nil {
-		return nil, false, fmt.Errorf("read page: %w", err)
+	page, bytes, err := readRecords(ctx, c.conn, sql, append(args, c.limit)...)
+	if err != nil {
+		return nil, false, err
 	}
 	more = len(page) == c.limit || bytes >= pageBytes
 	switch {
@@ -254,6 +243,25 @@ func (c *cursor) read(ctx context.Context, sql string, args ...any) (page []reco
 		c.limit = min(2*c.limit, c.maxLimit)
 	}
 	return page, more, nil
+}
+
+// readRecords reads rows with a statement that selects columns, until their payloads have pageBytes.
+func readRecords(ctx context.Context, db DB, sql string, args ...any) (page []record, bytes int, err error) {
+	rows, _ := db.Query(ctx, sql, args...) // its error is that of the rows
+	defer rows.Close()
+	for bytes < pageBytes && rows.Next() {
+		r, err := pgx.RowToStructByPos[record](rows)
+		if err != nil {
+			return nil, 0, fmt.Errorf("read row: %w", err)
+		}
+		page = append(page, r)
+		bytes += len(r.Data)
+	}
+	rows.Close()
+	if err := rows.Err(); err != nil {
+		return nil, 0, fmt.Errorf("read page: %w", err)
+	}
+	return page, bytes, nil
 }
 
 const storeSQL = `

@@ -1,4 +1,4 @@
-package operate
+package relay
 
 import (
 	"cmp"
@@ -13,7 +13,6 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"example.com/twinbox/internal/event/cloudevent"
-	"example.com/twinbox/internal/outbox/window"
 )
 
 // Selection says what to publish again. What is set must all hold; at least one thing must be set. Copies of dead letters
@@ -25,70 +24,63 @@ type Selection struct {
 	Topic, Key   string
 }
 
-var (
-	// ErrEmptySelection is for a [Selection] without a bound: it would publish everything.
-	ErrEmptySelection = errors.New("outbox: nothing selected")
-	// ErrRestoring means that the outbox was restored and the relay has not yet published what the restore left.
-	ErrRestoring = errors.New("outbox: a restore is still being published")
-)
+// ErrEmptySelection is for a [Selection] without a bound: it would publish everything.
+var ErrEmptySelection = errors.New("outbox: nothing selected")
+
+func (s Selection) isEmpty() bool {
+	return s.From == 0 && s.To == 0 && s.Since.IsZero() && s.Until.IsZero() && s.IDs == nil && s.Topic == "" && s.Key == ""
+}
 
 // republishSQL takes only rows that were published: of others it would send a later one before an earlier one.
 const republishSQL = `
-select ` + window.Columns + `
+select ` + columns + `
 from public.outbox o
 cross join public.outbox_cursor c
-where c.name = $1 and o.position > $2 and o.position <= $3
-    and ` + window.IsPublished + `
-    and o.occurred_at >= $4 and o.occurred_at < $5
-    and ($6::text[] is null or o.event_id = any($6::text[]::uuid[]))
-    and ($7 = '' or o.topic = $7) and ($8 = '' or o.key = $8)
-    and ($7 <> '' or $6::text[] is not null or o.topic not like '` + cloudevent.CopyPrefix + `%')
+where o.position > $1 and o.position <= $2
+    and ` + IsPublished + `
+    and o.occurred_at >= $3 and o.occurred_at < $4
+    and ($5::text[] is null or o.event_id = any($5::text[]::uuid[]))
+    and ($6 = '' or o.topic = $6) and ($7 = '' or o.key = $7)
+    and ($6 <> '' or $5::text[] is not null or o.topic not like '` + cloudevent.CopyPrefix + `%')
     and not exists (select from public.outbox_held h where h.position = o.position)
     and not exists (select from public.outbox_discarded d where d.position = o.position)
 order by o.position
-limit $9`
+limit $8`
 
 const republishPage = 500
 
-// Publisher is where republished events go. Its nil means that all are taken.
-type Publisher interface {
-	PublishContext(ctx context.Context, topic string, messages ...*message.Message) error
-}
-
 // Republish sends events again that were published before and are still kept: same ids, same versions, in the order of
-// their positions, so that consumers skip what they have. It returns how many were sent, also beside an error. It needs
+// their positions, so that consumers skip what they have. It returns how many were sent, also with an error. It needs
 // no relay and disturbs none: every row it sends is a duplicate.
-func Republish(ctx context.Context, db window.DB, publisher Publisher, s Selection) (int, error) {
-	if s.From == 0 && s.To == 0 && s.Since.IsZero() && s.Until.IsZero() && s.IDs == nil && s.Topic == "" && s.Key == "" {
+func Republish(ctx context.Context, db DB, publisher ContextPublisher, s Selection) (sent int, err error) {
+	if s.isEmpty() {
 		return 0, ErrEmptySelection
 	}
-	switch status, err := readStatus(ctx, db, 1); {
-	case err != nil:
-		return 0, err
-	case status.Restoring:
-		return 0, ErrRestoring
-	}
-	pages := window.NewPager(republishPage, 8<<20)
-	sent, above := 0, max(s.From, 1)-1
+	above := max(s.From, 1) - 1
 	for {
-		p, err := pages.Read(ctx, db, republishSQL, window.CursorName, above, cmp.Or(s.To, math.MaxInt64),
-			s.Since, cmp.Or(s.Until, cloudevent.Latest), s.IDs, s.Topic, s.Key)
+		page, _, err := readRecords(ctx, db, republishSQL, above, cmp.Or(s.To, math.MaxInt64), s.Since,
+			cmp.Or(s.Until, cloudevent.Latest), s.IDs, s.Topic, s.Key, republishPage)
 		if err != nil {
 			return sent, fmt.Errorf("read published rows: %w", err)
 		}
-		if len(p.Records) == 0 {
+		if len(page) == 0 {
 			return sent, nil
 		}
-		messages := map[string][]*message.Message{}
-		for _, r := range p.Records {
-			messages[r.Event.Topic] = append(messages[r.Event.Topic], r.Event.Message())
-		}
-		for _, topic := range slices.Sorted(maps.Keys(messages)) {
-			if err := publisher.PublishContext(ctx, topic, messages[topic]...); err != nil {
+		indexes := groupByTopic(page)
+		for _, topic := range slices.Sorted(maps.Keys(indexes)) {
+			if err := publisher.PublishContext(ctx, topic, messagesOf(page, indexes[topic])...); err != nil {
 				return sent, fmt.Errorf("republish to %s: %w", topic, err)
 			}
-			sent += len(messages[topic])
+			sent += len(indexes[topic])
 		}
-		above = p.Last()
+		above = page[len(page)-1].Position
 	}
+}
+
+func messagesOf(page []record, indexes []int) []*message.Message {
+	messages := make([]*message.Message, len(indexes))
+	for i, index := range indexes {
+		messages[i] = page[index].Message()
+	}
+	return messages
 }

@@ -1,7 +1,4 @@
-// Package operate is what operators read of an outbox and do about it: its status and newest entries, keys that were
-// parked, events to be published again, topics with another number of partitions. Nothing here needs or disturbs a
-// relay.
-package operate
+package relay
 
 import (
 	"context"
@@ -10,17 +7,23 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/prometheus/client_golang/prometheus"
-
-	"example.com/twinbox/internal/outbox/window"
 )
 
-// Status is how far an outbox is published and who publishes it, at one moment.
+// DB is a pool, a connection or a transaction.
+type DB interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}
+
+// Status is how far an outbox is published and which relay publishes it, at one moment.
 type Status struct {
-	Leader     string    `json:"leader"`      // which relay led last; empty: none ever did
-	Epoch      int64     `json:"epoch"`       // raised by each take-over
-	LeaseUntil time.Time `json:"lease_until"` // on the database's clock
-	Leading    bool      `json:"leading"`     // the lease has not run out
+	Leader  string  `json:"leader"`           // the relay that led last; empty: none ever did
+	Epoch   int64   `json:"epoch"`            // raised by each leadership
+	Leading bool    `json:"leading"`          // a session holds the leader's lock
+	Paused  *Paused `json:"paused,omitempty"` // by an operator; nil: it is not
 
 	// Head is the highest position given out, also to transactions that rolled back.
 	Head int64 `json:"head"`
@@ -32,10 +35,9 @@ type Status struct {
 	ParkedKeys    int64         `json:"-"`
 	HeldEvents    int64         `json:"held"`      // of parked keys
 	Scheduled     int64         `json:"scheduled"` // events that are due later, counted up to MaxScheduled
-	// OverdueSeconds is how long the oldest of them that is due has not been added.
+	// OverdueSeconds is the time since the oldest of them was due; 0: none is.
 	OverdueSeconds float64 `json:"overdue_seconds"`
-	Restoring      bool    `json:"restoring"` // what a restore left is still being published
-	Room           int64   `json:"-"`         // positions that existing partitions still have
+	Room           int64   `json:"-"` // positions that existing table partitions still have
 }
 
 // MaxScheduled is where [ReadStatus] stops counting scheduled events.
@@ -44,78 +46,88 @@ const MaxScheduled = 100_000
 // MaxWaiting is where [ReadStatus] stops counting: an outage of an hour must not make its answer slow.
 const MaxWaiting = 10_000
 
+// leaderLock is the condition that a session holds the lock of lockSQL. Every role may read pg_locks.
+const leaderLock = `exists (select from pg_locks l join pg_database d on d.oid = l.database
+        where d.datname = current_database() and l.locktype = 'advisory' and l.classid = 0 and l.objid = $1
+            and l.objsubid = 1 and l.granted)`
+
 const statusSQL = `
-select c.leader, c.epoch, c.lease_until, c.lease_until > clock_timestamp(), c.done::text, c.mark_x, c.mark_h,
-    pg_current_snapshot()::text, s.head,
-    (select coalesce(max(upper), 1) from (` + window.Partitions + `) p) - 1 - s.head,
+select c.leader, c.epoch, ` + leaderLock + `,
+    case when c.paused_at is not null
+        then jsonb_build_object('by', c.paused_by, 'reason', c.paused_for, 'since', c.paused_at) end,
+    c.done::text, c.mark_x, c.mark_h, pg_current_snapshot()::text, s.head,
+    (select coalesce(max(upper), 1) from (` + Partitions + `) p) - 1 - s.head,
     (select count(*) from public.outbox_parked), (select count(*) from public.outbox_held),
-    c.old_done is not null or c.sysid is distinct from (select system_identifier from pg_control_system()),
     (select count(*) from (select from public.outbox_scheduled limit $2) x),
     coalesce((select greatest(extract(epoch from clock_timestamp() - min(due_at)), 0) from public.outbox_scheduled),
         0)::float8
 from public.outbox_cursor c
-cross join (select coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0) as head) s
-where c.name = $1`
+cross join (select coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0) as head) s`
 
 const waitingSQL = `
-select count(*), case count(*) when 0 then 0 else greatest(1, $4 - min(position) + 1) end,
+select count(*), case count(*) when 0 then 0 else greatest(1, $3 - min(position) + 1) end,
     (array_agg(occurred_at order by position))[1],
     coalesce(greatest(clock_timestamp() - (array_agg(occurred_at order by position))[1], '0'), '0')
 from (
     select o.occurred_at, o.position
     from public.outbox o
     cross join public.outbox_cursor c
-    where c.name = $1 and o.position > $2 and not ` + window.IsPublished + `
+    where o.position > $1 and not ` + IsPublished + `
     order by o.position
-    limit $3
+    limit $2
 ) x`
 
-// ReadStatus reads the status without disturbing the relay. The two statements behind it see two moments: an event
-// that is published in between is counted in neither or both.
-func ReadStatus(ctx context.Context, db window.DB) (Status, error) {
-	return readStatus(ctx, db, MaxWaiting)
-}
+// ReadStatus reads the status without disturbing the relay. It runs two statements, which see two moments: an event that
+// is published in between is counted in neither or in both.
+func ReadStatus(ctx context.Context, db DB) (Status, error) { return readStatus(ctx, db, MaxWaiting) }
 
 // readStatus counts the waiting events up to a limit.
-func readStatus(ctx context.Context, db window.DB, limit int) (Status, error) {
-	var (
-		s         Status
-		done, now string
-		xids      []uint64
-		heads     []int64
-		start     int64
-	)
-	err := db.QueryRow(ctx, statusSQL, window.CursorName, MaxScheduled).Scan(&s.Leader, &s.Epoch, &s.LeaseUntil,
-		&s.Leading, &done, &xids, &heads, &now, &s.Head, &s.Room, &s.ParkedKeys, &s.HeldEvents, &s.Restoring,
-		&s.Scheduled, &s.OverdueSeconds)
-	if err == nil && !s.Restoring { // else its transaction ids may be another cluster's: count from the beginning
-		start, err = window.ScanStart(done, now, xids, heads)
-	}
+func readStatus(ctx context.Context, db DB, limit int) (s Status, err error) {
+	var done, now string
+	var marks landmarks
+	err = db.QueryRow(ctx, statusSQL, lockClass, MaxScheduled).Scan(&s.Leader, &s.Epoch, &s.Leading, &s.Paused, &done,
+		&marks.xids, &marks.heads, &now, &s.Head, &s.Room, &s.ParkedKeys, &s.HeldEvents, &s.Scheduled, &s.OverdueSeconds)
 	if err != nil {
 		return Status{}, fmt.Errorf("read outbox status: %w", err)
 	}
-	err = db.QueryRow(ctx, waitingSQL, window.CursorName, start, limit, s.Head).Scan(
-		&s.Waiting, &s.Lag, &s.OldestWaiting, &s.WaitingFor)
+	start, err := marks.startOf(done, now)
+	if err != nil {
+		return Status{}, err
+	}
+	err = db.QueryRow(ctx, waitingSQL, start, limit, s.Head).Scan(&s.Waiting, &s.Lag, &s.OldestWaiting, &s.WaitingFor)
 	if err != nil {
 		return Status{}, fmt.Errorf("count waiting events: %w", err)
 	}
 	return s, nil
 }
 
+// startOf is [landmarks.start] of snapshots as the database writes them.
+func (m landmarks) startOf(done, now string) (int64, error) {
+	from, err := parseSnapshot(done)
+	if err != nil {
+		return 0, err
+	}
+	to, err := parseSnapshot(now)
+	if err != nil {
+		return 0, err
+	}
+	return m.start(from, to), nil
+}
+
 // Gauges are an outbox's figures from the database, the same on every instance, with or without a leader:
 //
-//	outbox_relay_has_leader                     1 while the lease of an instance runs, 0 when none leads
+//	outbox_relay_has_leader                     1 while an instance leads, 0 when none does
 //	outbox_relay_lag_events                     positions given out from the first unpublished one on: an upper bound
 //	outbox_relay_oldest_unpublished_seconds     business age of that one; 0 if there is none
 //	outbox_relay_parked_keys                    keys of which records are held; lag and age do not count these records
 //	outbox_relay_held_events                    these records
-//	outbox_relay_position_room                  positions that existing partitions still have
+//	outbox_relay_position_room                  positions that existing table partitions still have
 //	outbox_scheduled_events                     events that are due later, counted up to [MaxScheduled]
-//	outbox_scheduled_overdue_seconds            how long the oldest of them that is due has not been added
-type Gauges struct{ db window.DB }
+//	outbox_scheduled_overdue_seconds            time since the oldest of them was due; 0 if none is
+type Gauges struct{ db DB }
 
 // NewGauges reads from the database when it is asked.
-func NewGauges(db window.DB) *Gauges { return &Gauges{db} }
+func NewGauges(db DB) *Gauges { return &Gauges{db} }
 
 // gauges are in the order in which Measure gives their values.
 var gauges = []*prometheus.Desc{
@@ -166,10 +178,10 @@ from public.outbox_parked
 where not permanent and parked_at <= clock_timestamp() - $1 * interval '1 microsecond'
 order by parked_at limit 1`
 
-// CheckHeld is for a readiness check, on any instance. It fails if the events of a key have been held for longer than a
-// time although the broker does not refuse them for good: their topic is gone, a right to it is missing, or one of its
-// partitions has no leader, while others are published. A key that waits for an operator's release does not count.
-func CheckHeld(ctx context.Context, db window.DB, limit time.Duration) error {
+// CheckHeld is for a readiness check, on any instance. It fails if the events of a key have been held for longer than
+// limit although the broker does not refuse them for good: their topic or a right to it is missing, or one of its
+// partitions has no leader, while others are published. A record that the broker refuses for good does not count.
+func CheckHeld(ctx context.Context, db DB, limit time.Duration) error {
 	var topic, reason string
 	var since time.Duration
 	err := db.QueryRow(ctx, heldSQL, limit.Microseconds()).Scan(&topic, &reason, &since)

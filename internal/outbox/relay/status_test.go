@@ -1,6 +1,7 @@
-package operate
+package relay_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -8,36 +9,38 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/outbox/relay"
+	"example.com/twinbox/test/outboxtest"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestStatusCountsWhatWaits(t *testing.T) {
 	t.Parallel()
-	o, pool := newOutbox(t), newDatabase(t)
-	s, err := ReadStatus(t.Context(), pool)
+	o, pool := outboxtest.New(t), outboxtest.Database(t)
+	s, err := relay.ReadStatus(t.Context(), pool)
 	require.NoError(t, err)
-	require.Equal(t, Status{LeaseUntil: s.LeaseUntil, Room: s.Room}, s, "nothing was ever written or led")
+	require.Equal(t, relay.Status{Room: s.Room}, s, "nothing was ever written or led")
 
-	slow := begin(t, pool)
-	addIn(t, o, slow, "slow") // position 1, not committed
-	commit(t, o, pool, event("a"), event("b"))
-	s, err = ReadStatus(t.Context(), pool)
+	slow := outboxtest.Begin(t, pool)
+	outboxtest.Add(t, o, slow, "slow") // position 1, not committed
+	outboxtest.Commit(t, o, pool, outboxtest.Event("a"), outboxtest.Event("b"))
+	s, err = relay.ReadStatus(t.Context(), pool)
 	require.NoError(t, err)
 	require.EqualValues(t, 2, s.Waiting, "what is not committed does not wait yet")
 	require.NotNil(t, s.OldestWaiting)
 	require.EqualValues(t, 3, s.Head)
 
-	r := newReader(t, pool, 2)
-	require.Equal(t, []int64{2, 3}, read(t, r))
-	commit(t, o, pool, event("c"))
+	outboxtest.MarkPublished(t, pool)
+	outboxtest.Commit(t, o, pool, outboxtest.Event("c"))
 	require.NoError(t, slow.Commit(t.Context()))
-	s, err = ReadStatus(t.Context(), pool)
+	s, err = relay.ReadStatus(t.Context(), pool)
 	require.NoError(t, err)
 	require.EqualValues(t, 2, s.Waiting, "the late one lies below what is published and still waits")
 
-	require.Equal(t, []int64{1, 4}, read(t, r))
-	_, err = pool.Exec(t.Context(), `insert into outbox_held values ($1, 'a', 2)`, testTopic)
+	outboxtest.MarkPublished(t, pool)
+	_, err = pool.Exec(t.Context(), `insert into outbox_held values ($1, 'a', 2)`, outboxtest.Topic)
 	require.NoError(t, err)
-	s, err = ReadStatus(t.Context(), pool)
+	s, err = relay.ReadStatus(t.Context(), pool)
 	require.NoError(t, err)
 	require.Zero(t, s.Waiting)
 	require.Nil(t, s.OldestWaiting)
@@ -46,12 +49,50 @@ func TestStatusCountsWhatWaits(t *testing.T) {
 	for name, due := range map[string]outbox.Due{"late": outbox.After(-time.Hour), "soon": outbox.After(time.Hour)} {
 		require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 			require.Zero(t, s.OverdueSeconds)
-			return o.Schedule(t.Context(), tx, name, due, event("k"))
+			return o.Schedule(t.Context(), tx, name, due, outboxtest.Event("k"))
 		}))
 	}
-	s, err = ReadStatus(t.Context(), pool)
+	s, err = relay.ReadStatus(t.Context(), pool)
 	require.NoError(t, err)
 	require.EqualValues(t, 2, s.Scheduled)
 	require.GreaterOrEqual(t, s.OverdueSeconds, time.Hour.Seconds())
 	require.Less(t, s.OverdueSeconds, 2*time.Hour.Seconds())
+}
+
+// A relay leads as long as its session holds the lock, and a pause is no end of that.
+func TestStatusShowsTheLeaderAndItsPause(t *testing.T) {
+	t.Parallel()
+	pool := outboxtest.Database(t)
+	status := func() relay.Status {
+		s, err := relay.ReadStatus(t.Context(), pool)
+		require.NoError(t, err)
+		return s
+	}
+	r, err := relay.New(relay.Config{
+		Connect: outboxtest.Dial(t, pool), Publisher: outboxtest.NewLedger(), Name: "the leader",
+	})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	testkit.Until(t, func() bool { s := status(); return s.Leading && s.Epoch == 1 })
+	require.Equal(t, "the leader", status().Leader)
+	require.Nil(t, status().Paused)
+
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		return relay.Pause(t.Context(), tx, "ada", "a drill")
+	}))
+	paused := status()
+	require.True(t, paused.Leading)
+	require.Equal(t, &relay.Paused{By: "ada", Reason: "a drill", Since: paused.Paused.Since}, paused.Paused)
+	require.WithinDuration(t, time.Now(), paused.Paused.Since, time.Minute)
+
+	stop()
+	require.NoError(t, <-ended)
+	testkit.Until(t, func() bool { return !status().Leading })
+	require.Equal(t, "the leader", status().Leader, "it led last")
+	other := outboxtest.Acquire(t, pool)
+	_, err = other.Exec(t.Context(), `select pg_advisory_lock(7)`)
+	require.NoError(t, err)
+	require.False(t, status().Leading, "another lock is no leader")
 }

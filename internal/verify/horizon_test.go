@@ -14,7 +14,7 @@ import (
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/outbox/operate"
+	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/verify"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/outboxtest"
@@ -70,7 +70,7 @@ func TestWhatIsSentAgainIsNoFinding(t *testing.T) {
 	t.Parallel()
 	s := settled(t)
 	publisher := kafkatest.NewSender(t, s.brokers)
-	sent, err := operate.Republish(t.Context(), s.pool, publisher, operate.Selection{From: 2})
+	sent, err := relay.Republish(t.Context(), s.pool, publisher, relay.Selection{From: 2})
 	require.NoError(t, err)
 	require.NoError(t, publisher.Close())
 	s.consume(t)
@@ -191,15 +191,27 @@ func TestWhatTheOutboxDroppedIsNotVerifiable(t *testing.T) {
 	require.Equal(t, []verify.Kind{verify.Ghost}, kindsOf(s.verify(t)), "rows of earlier versions are kept")
 }
 
-func TestWhatARestoreTookIsNotVerifiable(t *testing.T) {
+// A key's earlier records lie where it belonged when the topic had fewer partitions.
+func TestATopicWithMorePartitions(t *testing.T) {
 	t.Parallel()
 	s := settled(t)
-	s.exec(t, `delete from outbox where position = 8`)
-	require.Equal(t, []verify.Rule{"V2"}, rulesOf(s.verify(t)))
-	s.exec(t, `insert into operator_action (operator, verb, kind) values ('ada', 'confirm_restore', 'outbox')`)
+	require.NoError(t, s.admin(t).CreatePartitions(s.topic, 2*partitions, nil, false))
+	testkit.Until(t, func() bool {
+		_, ends, err := s.log.Ends(t.Context(), s.topic)
+		return err == nil && len(ends) == 2*partitions
+	})
+	moved := 0
+	for _, key := range append(keysOf(5), keysOf(3)...) {
+		if s.placeOf(t, key, 2*partitions) != s.place(t, key) {
+			moved++
+		}
+	}
+	require.Positive(t, moved)
+	s.add(t, keysOf(5)...)
+	s.publish(t)
 	verdict := s.verify(t)
 	requireClean(t, verdict)
-	require.EqualValues(t, 1, reasonOf(verdict, verify.Restored))
+	require.EqualValues(t, moved, reasonOf(verdict, verify.FewerPartitions))
 }
 
 func TestWhatTheInboxForgotIsNotVerifiable(t *testing.T) {
@@ -304,12 +316,4 @@ func TestWhatHealsMeanwhileIsNoFinding(t *testing.T) {
 	}
 	requireWhole(t, s.verify(t))
 	require.Equal(t, 1, s.pauses)
-}
-
-func TestADatabaseThatCannotSayIsNotAsked(t *testing.T) {
-	t.Parallel()
-	s := settled(t)
-	s.exec(t, `update outbox_cursor set restored = 'the broker holds more'`)
-	_, err := verify.Run(t.Context(), s.config())
-	require.ErrorIs(t, err, verify.ErrRestoring)
 }

@@ -17,7 +17,6 @@ import (
 
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
-	"example.com/twinbox/internal/outbox/operate"
 	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/test/inboxtest"
 	"example.com/twinbox/test/kafkatest"
@@ -111,8 +110,7 @@ func (s *system) write(ctx context.Context) error {
 func (s *system) relayInTurns(ctx context.Context, t *testing.T, publisher *kafkatest.Sender) error {
 	r, err := relay.New(relay.Config{
 		Connect: outboxtest.Dial(t, s.pool), Publisher: tampered{publisher, s}, PollMax: 10 * time.Millisecond,
-		RecordEvery: 50 * time.Millisecond, Retention: time.Hour, MaintainEvery: 20 * time.Millisecond,
-		PartitionSize: 50,
+		Retention: time.Hour, PartitionSize: 50,
 	})
 	if err != nil {
 		return err
@@ -129,7 +127,7 @@ func (s *system) republish(ctx context.Context, publisher *kafkatest.Sender) err
 	if err != nil {
 		return err
 	}
-	_, err = operate.Republish(ctx, s.pool, publisher, operate.Selection{Key: keysOf(20)[rand.N(20)]})
+	_, err = relay.Republish(ctx, s.pool, publisher, relay.Selection{Key: keysOf(20)[rand.N(20)]})
 	return err
 }
 

@@ -90,7 +90,7 @@ var mutants = []mutant{
 		before: func(t *testing.T, s *system, id *string) {
 			s.tamper = each(id, func(m *message.Message) []*message.Message {
 				e := s.event(t, m.UUID)
-				s.lay(t, e, (s.place(t, e.Key)+1)%partitions)
+				s.lay(t, e, s.otherPlace(t, e.Key))
 				return nil
 			})
 		},

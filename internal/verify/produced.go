@@ -11,7 +11,7 @@ import (
 
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/internal/outbox/window"
+	"example.com/twinbox/internal/outbox/relay"
 )
 
 // produced is what is known when the outbox is compared with one of its topics.
@@ -25,8 +25,6 @@ type produced struct {
 
 // outboxHorizon is what an outbox no longer knows.
 type outboxHorizon struct {
-	moved    bool  // an operator has spread keys over another number of partitions
-	restored bool  // an operator has confirmed a restore of the database
 	dropped  bool  // the outbox has dropped table partitions
 	rowsFrom int64 // the time of the lowest row that it holds
 }
@@ -68,27 +66,25 @@ func (l *look) passProduced(ctx context.Context) error {
 	return nil
 }
 
-// What became of a row is read with it, in one statement: it is published if the cursor has passed it and it is neither
-// held nor discarded. So is over how many partitions the relay spreads the keys of its topic, where that is not all.
+// selectRows reads each row with its state, in one statement: it is published if the cursor has passed it and it is
+// neither held nor discarded.
 const selectRows = `
 select o.position, o.event_id::text, o.event_type, o.source, o.topic, o.key, o.version, coalesce(o.data_schema, ''),
     o.occurred_at, o.headers, o.payload,
-    ` + window.State + `,
-    coalesce((select t.partitions from public.outbox_topic t where t.topic = o.topic), 0)
+    ` + relay.State + `
 from public.outbox o cross join public.outbox_cursor c
-where c.name = $1 and o.position > $2 and ($3::timestamptz is null or o.occurred_at >= $3)
-order by o.position limit $4`
+where o.position > $1 and ($2::timestamptz is null or o.occurred_at >= $2)
+order by o.position limit $3`
 
 // readOutbox reads the rows of the outbox, in the order of their positions.
 func (l *look) readOutbox(ctx context.Context, all map[string]*produced) error {
 	var position int64
 	var e cloudevent.Event
 	var state string
-	var spread int32
-	args := func() []any { return []any{window.CursorName, position, l.cfg.Since} }
+	args := func() []any { return []any{position, l.cfg.Since} }
 	scan := []any{
 		&position, &e.ID, &e.Type, &e.Source, &e.Topic, &e.Key, &e.Version, &e.DataSchema, &e.Time, &e.Extensions, &e.Data,
-		&state, &spread,
+		&state,
 	}
 	return pages(ctx, l.cfg.DB, "outbox", selectRows, args, scan, func() (err error) {
 		l.step()
@@ -109,12 +105,8 @@ func (l *look) readOutbox(ctx context.Context, all map[string]*produced) error {
 		l.label(r.id, e.ID)
 		l.label(r.key, e.Key)
 		r.state = state[0]
-		partitions := int32(len(p.parts))
-		if spread > 0 {
-			partitions = min(partitions, spread)
-		}
-		if partitions > 0 {
-			r.part, err = l.cfg.Log.Place(e.Topic, e.Key, partitions)
+		if len(p.parts) > 0 {
+			r.part, err = l.cfg.Log.Place(e.Topic, e.Key, int32(len(p.parts)))
 		}
 		p.rows = append(p.rows, r)
 		return err
@@ -150,7 +142,8 @@ func (p *produced) eventFact(m *message.Message, o cloudevent.Origin) fact {
 	e, _ := cloudevent.FromMessage(m)
 	f := fact{
 		id: hashOf(p.subject, idOf(e, o)), content: contentOf(e), key: hashOf(p.subject, e.Key), version: e.Version,
-		ours: e.Source == p.cfg.Source && !isEarlierCopy(p.subject, e.Type), old: p.old(e.Time), at: earliest(e.ID, e.Time, o.Time),
+		ours: e.Source == p.cfg.Source && !isEarlierCopy(p.subject, e.Type), old: p.old(e.Time),
+		at: earliest(e.ID, e.Time, o.Time), moved: p.hasMoved(e.Key, o.Partition),
 	}
 	if key := m.Metadata[cloudevent.KeyMetadata]; key != e.Key {
 		f.content = hashOf(key) // the record's key is not its event's
@@ -158,18 +151,27 @@ func (p *produced) eventFact(m *message.Message, o cloudevent.Origin) fact {
 	return f
 }
 
+// hasMoved reports whether a partition is not the key's, and was if the topic had fewer partitions.
+func (p *produced) hasMoved(key string, partition int32) bool {
+	all := int32(len(p.parts))
+	for n := all; n > partition; n-- {
+		if place, err := p.cfg.Log.Place(p.subject, key, n); err == nil && place == partition {
+			return n < all
+		}
+	}
+	return false
+}
+
 // selectHorizon is asked after the rows: a table partition that is dropped between the two must count as dropped.
 const selectHorizon = `
-select coalesce((select min(lower) from (` + window.Partitions + `) p), 1) > 1,
+select coalesce((select min(lower) from (` + relay.Partitions + `) p), 1) > 1,
     coalesce((select o.event_id::text from public.outbox o order by o.position limit 1), ''),
-    coalesce((select o.occurred_at from public.outbox o order by o.position limit 1), clock_timestamp()),
-    exists (select from public.operator_action where verb = 'confirm_restore'),
-    exists (select from public.operator_action where kind = 'topic' and verb = 'confirm')`
+    coalesce((select o.occurred_at from public.outbox o order by o.position limit 1), clock_timestamp())`
 
 func readOutboxHorizon(ctx context.Context, db DB) (h outboxHorizon, err error) {
 	var id string
 	var at time.Time
-	if err = db.QueryRow(ctx, selectHorizon).Scan(&h.dropped, &id, &at, &h.restored, &h.moved); err != nil {
+	if err = db.QueryRow(ctx, selectHorizon).Scan(&h.dropped, &id, &at); err != nil {
 		return h, fmt.Errorf("read outbox horizon: %w", err)
 	}
 	h.rowsFrom = earliest(id, at)
@@ -213,10 +215,7 @@ func (p *produced) missing(r fact) {
 	if r.state != published {
 		return
 	}
-	for i, part := range p.parts {
-		if r.part >= 0 && int(r.part) != i && !p.moved {
-			continue
-		}
+	for _, part := range p.parts { // all of them: the topic may have had fewer
 		switch {
 		case part.open:
 			p.cannot(Open)
@@ -234,8 +233,16 @@ func (p *produced) same(r fact, records []fact) {
 	if slices.ContainsFunc(records, func(record fact) bool { return record.content != r.content }) {
 		p.suspect("V1", Altered, r)
 	}
-	if r.part >= 0 && !p.moved && slices.ContainsFunc(records, func(record fact) bool { return record.part != r.part }) {
-		p.suspect("V3", Misplaced, r)
+	for _, record := range records {
+		switch {
+		case r.part < 0 || record.part == r.part:
+			continue
+		case record.moved:
+			p.cannot(FewerPartitions)
+		default:
+			p.suspect("V3", Misplaced, r)
+		}
+		return
 	}
 }
 
@@ -248,9 +255,6 @@ func (p *produced) ghost(r fact) {
 	earlier := i > 0 && p.rows[i-1].key == r.key // positions ascend with versions, so its row would be kept, too
 	switch {
 	case held: // its version belongs to another event
-	case p.restored:
-		p.cannot(Restored)
-		return
 	case p.dropped && !earlier && r.at < p.rowsFrom+clocks:
 		p.cannot(OutboxForgot)
 		return
@@ -267,8 +271,6 @@ func (p *produced) versions() {
 		switch before := p.rows[i-1]; {
 		case before.version == r.version && before.id != r.id:
 			p.suspect("V5", Twice, fact{key: r.key, version: r.version})
-		case r.version > before.version+1 && p.restored:
-			p.look.cannot(p.subject, Restored, r.version-before.version-1)
 		case r.version > before.version+1:
 			p.suspect("V3", Gap, fact{key: r.key, version: before.version + 1})
 		}

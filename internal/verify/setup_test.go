@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/outbox"
-	"example.com/twinbox/internal/outbox/operate"
 	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/verify"
 	"example.com/twinbox/internal/verify/kafkalog"
@@ -99,16 +98,13 @@ func (s *system) publish(t *testing.T) {
 	publisher := kafkatest.NewSender(t, s.brokers)
 	r, err := relay.New(relay.Config{
 		Connect: outboxtest.Dial(t, s.pool), Publisher: tampered{publisher, s}, PollMax: 10 * time.Millisecond,
-		Topics: func(ctx context.Context) (map[string]int32, error) {
-			return kafka.PartitionCounts(ctx, kafka.Config{Brokers: s.brokers}, s.topic)
-		},
 	})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()
 	testkit.Until(t, func() bool {
-		status, err := operate.ReadStatus(t.Context(), s.pool)
+		status, err := relay.ReadStatus(t.Context(), s.pool)
 		return err == nil && status.Waiting == 0
 	}, "published")
 	cancel()
@@ -275,9 +271,26 @@ func (s *system) lay(t *testing.T, e cloudevent.Event, partition int32) {
 // place is the partition of a key.
 func (s *system) place(t *testing.T, key string) int32 {
 	t.Helper()
+	return s.placeOf(t, key, partitions)
+}
+
+func (s *system) placeOf(t *testing.T, key string, partitions int32) int32 {
+	t.Helper()
 	p, err := s.log.Place(s.topic, key, partitions)
 	require.NoError(t, err)
 	return p
+}
+
+// otherPlace is a partition that is not the key's, whatever number of partitions the topic had.
+func (s *system) otherPlace(t *testing.T, key string) int32 {
+	t.Helper()
+	for other := int32(partitions) - 1; other > 0; other-- {
+		if s.place(t, key) != other && (other >= 2 || s.placeOf(t, key, 2) != other) {
+			return other
+		}
+	}
+	require.Fail(t, "each partition may be the key's", key)
+	return 0
 }
 
 // event is the event with that id, as the outbox has it.

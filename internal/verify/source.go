@@ -18,40 +18,31 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/event/cloudevent"
-	"example.com/twinbox/internal/outbox/window"
+	"example.com/twinbox/internal/outbox/relay"
 )
 
 // DB is a pool. What is read is read a page at a time, each in a statement of its own: no transaction stays open that
 // would keep a table partition from being dropped.
 type DB interface {
-	window.DB
+	relay.DB
 	BeginTx(ctx context.Context, options pgx.TxOptions) (pgx.Tx, error)
 }
 
-var (
-	// ErrStandby means that the database is a standby: it may be behind what it has published.
-	ErrStandby = errors.New("verify: the database is a standby; ask the primary")
-	// ErrRestoring means that the outbox was restored and the relay has not yet published what the restore left.
-	ErrRestoring = errors.New("verify: a restore is still being published")
-)
+// ErrStandby means that the database is a standby: it may be behind what it has published.
+var ErrStandby = errors.New("verify: the database is a standby; ask the primary")
 
 const selectStanding = `
-select pg_is_in_recovery(), old_done is not null or restored is not null
-    or sysid is distinct from (select system_identifier from pg_control_system()),
-    (select coalesce(max(position), 0) - coalesce(min(position), 0) from public.outbox)
-from public.outbox_cursor where name = $1`
+select pg_is_in_recovery(), coalesce(max(position), 0) - coalesce(min(position), 0) from public.outbox`
 
-// readStanding says whether the database can be asked, and about how many rows its outbox has.
+// readStanding returns about how many rows the outbox has, or [ErrStandby].
 func readStanding(ctx context.Context, db DB) (rows int64, err error) {
-	var standby, restoring bool
-	err = db.QueryRow(ctx, selectStanding, window.CursorName).Scan(&standby, &restoring, &rows)
+	var standby bool
+	err = db.QueryRow(ctx, selectStanding).Scan(&standby, &rows)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("read cursor: %w", err)
+		return 0, fmt.Errorf("read outbox: %w", err)
 	case standby:
 		return 0, ErrStandby
-	case restoring:
-		return 0, ErrRestoring
 	}
 	return rows, nil
 }
@@ -198,13 +189,14 @@ type fact struct {
 	place                  // of the record; of the inbox: of the record that it was
 
 	// Of the outbox.
-	state byte // the first letter of its [window.State]
+	state byte // the first letter of its [relay.State]
 
 	// Of a record.
 	ours    bool // it says that this service wrote it
 	again   bool // an earlier record has its id
 	handled bool // the consumer has a handler for its type, or cannot know the type
 	old     bool // from before what is to be judged
+	moved   bool // it lies where its key belonged if the topic had fewer partitions
 
 	// Of the inbox.
 	aside    bool // given up or parked

@@ -45,14 +45,14 @@ type Reason string
 
 // The reasons.
 const (
-	TopicForgot  Reason = "the topic does not hold it any more"
-	OutboxForgot Reason = "the outbox has dropped its table partition"
-	InboxForgot  Reason = "the inbox remembers no event of that time"
-	Restored     Reason = "the database was restored since"
-	OtherTopic   Reason = "the topic was created anew since"
-	NoTopic      Reason = "the service does not write to that topic any more"
-	Open         Reason = "it lies behind a transaction of another producer that is still open"
-	NotLookedAt  Reason = "suspects beyond the first thousand were not looked at again"
+	TopicForgot     Reason = "the topic does not hold it any more"
+	OutboxForgot    Reason = "the outbox has dropped its table partition"
+	InboxForgot     Reason = "the inbox remembers no event of that time"
+	FewerPartitions Reason = "its topic may have had fewer partitions when it was published"
+	OtherTopic      Reason = "the topic was created anew since"
+	NoTopic         Reason = "the service does not write to that topic any more"
+	Open            Reason = "it lies behind a transaction of another producer that is still open"
+	NotLookedAt     Reason = "suspects beyond the first thousand were not looked at again"
 )
 
 // Unverifiable is how much could not be verified for a reason, in events or in the subject's own unit.

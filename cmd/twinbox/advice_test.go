@@ -12,7 +12,7 @@ import (
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/ops/admin/adminapi"
-	"example.com/twinbox/internal/outbox/operate"
+	"example.com/twinbox/internal/outbox/relay"
 )
 
 // What an operator is told to do fits what is wrong with the dead letter: one that waits for another is not replayed by
@@ -87,14 +87,13 @@ func TestALetterAsPeopleReadIt(t *testing.T) {
 
 func TestTheRelayInOneWord(t *testing.T) {
 	t.Parallel()
-	status := func(s operate.Status, more bool) adminapi.OutboxStatus {
+	status := func(s relay.Status, more bool) adminapi.OutboxStatus {
 		return adminapi.OutboxStatus{Status: s, WaitingMore: more}
 	}
-	require.Equal(t, "no leader", relayOf(status(operate.Status{}, false)))
-	require.Equal(t, "leading", relayOf(status(operate.Status{Leading: true}, false)))
-	require.Equal(t, "restoring", relayOf(status(operate.Status{Leading: true, Restoring: true}, false)))
-	require.Equal(t, "5", waitingOf(status(operate.Status{Waiting: 5}, false)))
-	require.Equal(t, "100000 or more", waitingOf(status(operate.Status{Waiting: 100000}, true)))
+	require.Equal(t, "no leader", relayOf(status(relay.Status{}, false)))
+	require.Equal(t, "leading", relayOf(status(relay.Status{Leading: true}, false)))
+	require.Equal(t, "5", waitingOf(status(relay.Status{Waiting: 5}, false)))
+	require.Equal(t, "100000 or more", waitingOf(status(relay.Status{Waiting: 100000}, true)))
 }
 
 func TestWhereARecordLay(t *testing.T) {

@@ -15,14 +15,12 @@ import (
 
 // OutboxCommands are "twinbox outbox ...".
 type OutboxCommands struct {
-	Status         OutboxStatus         `cmd:"" help:"How far each service's events are published, and which keys are parked."`
-	Tail           OutboxTail           `cmd:"" help:"The newest events and what became of them."`
-	Republish      OutboxRepublish      `cmd:"" done:"Republished" would:"republish" thing:"event" help:"Send published events again, with the same ids; consumers skip what they have."`
-	Scheduled      OutboxScheduled      `cmd:"" help:"Events that are due later: list them, take one back."`
-	Release        OutboxRelease        `cmd:"" done:"Released" would:"release" thing:"key" help:"Let the relay try a parked key's events again."`
-	Topics         OutboxTopics         `cmd:"" help:"Over how many partitions each topic's keys are spread, and which consumer groups are behind."`
-	ConfirmRestore OutboxConfirmRestore `cmd:"" done:"Took back" would:"take back" thing:"event" help:"Go on with a restored database: take back from the broker the events that it lost."`
-	Confirm        OutboxConfirm        `cmd:"" post:"/admin/v1/outbox/topics/confirm" done:"Confirmed the partitions of" would:"confirm the partitions of" thing:"topic" help:"Confirm a topic's new number of partitions, for which the relay waits."`
+	Status    OutboxStatus    `cmd:"" help:"How far each service's events are published, and which keys are parked."`
+	Tail      OutboxTail      `cmd:"" help:"The newest events and what became of them."`
+	Republish OutboxRepublish `cmd:"" done:"Republished" would:"republish" thing:"event" help:"Send published events again, with the same ids; consumers skip what they have."`
+	Scheduled OutboxScheduled `cmd:"" help:"Events that are due later: list them, take one back."`
+	Release   OutboxRelease   `cmd:"" done:"Released" would:"release" thing:"key" help:"Let the relay try a parked key's events again."`
+	Topics    OutboxTopics    `cmd:"" help:"How many partitions each topic has, and which consumer groups are behind."`
 }
 
 // OutboxStatus is "twinbox outbox status".
@@ -48,16 +46,13 @@ func (c *OutboxStatus) Run(ctx context.Context, to *streams) error {
 		}
 		for _, p := range s.Parked {
 			parked.add(service, p.Topic, p.Key, p.Position, p.Held, moment(p.ParkedAt),
-				cmp.Or(moment(value(p.RetryAt)), "on release"), p.Reason)
+				moment(p.RetryAt), p.Reason)
 		}
 	}, &status, &scheduled, &parked)
 }
 
 func relayOf(s adminapi.OutboxStatus) string {
-	switch {
-	case s.Restoring:
-		return "restoring"
-	case s.Leading:
+	if s.Leading {
 		return "leading"
 	}
 	return "no leader"
@@ -98,19 +93,6 @@ func (c *OutboxRepublish) Run(ctx context.Context, to *streams, services []*clie
 	return c.inTurn(ctx, to, services, what, effects{}, stream(ctx, client.Post("/admin/v1/outbox/republish", c)))
 }
 
-// OutboxConfirmRestore is "twinbox outbox confirm-restore".
-type OutboxConfirmRestore struct{ Change }
-
-// Run asks one service to go on with its restored database.
-func (c *OutboxConfirmRestore) Run(
-	ctx context.Context, to *streams, services []*client.Service, what effect,
-) error {
-	if len(services) > 1 {
-		return usage("a restore is of one service's database: give --service too")
-	}
-	return c.inTurn(ctx, to, services, what, effects{}, stream(ctx, client.Post("/admin/v1/outbox/restore/confirm", c)))
-}
-
 // OutboxRelease is "twinbox outbox release".
 type OutboxRelease struct {
 	Change
@@ -133,40 +115,17 @@ type OutboxTopics struct{ Survey }
 
 // Run asks every service.
 func (c *OutboxTopics) Run(ctx context.Context, to *streams) error {
-	topics := table{columns: []string{"SERVICE", "TOPIC", "PARTITIONS", "KEYS SPREAD OVER", "GROUPS BEHIND"}}
+	topics := table{columns: []string{"SERVICE", "TOPIC", "PARTITIONS", "GROUPS BEHIND"}}
 	question := client.Get("/admin/v1/outbox/topics", nil)
 	return survey(ctx, to, &c.Survey, question, func(service string, said adminapi.Topics) {
 		for _, t := range said.Items {
-			partitions := "does not exist"
-			if t.Partitions != 0 {
-				partitions = fmt.Sprint(t.Partitions)
-			}
 			var behind []string
 			for _, group := range slices.Sorted(maps.Keys(t.Behind)) {
 				behind = append(behind, fmt.Sprintf("%s by %d", group, t.Behind[group]))
 			}
-			topics.add(service, t.Topic, partitions, spreadOf(t), strings.Join(behind, ", "))
+			topics.add(service, t.Topic, t.Partitions, strings.Join(behind, ", "))
 		}
 	}, &topics)
-}
-
-func spreadOf(t adminapi.Topic) string {
-	switch {
-	case t.SpreadOver == 0:
-		return "not seen yet"
-	case t.Partitions != 0 && t.Partitions != t.SpreadOver:
-		return fmt.Sprintf("%d: to be confirmed", t.SpreadOver)
-	}
-	return fmt.Sprint(t.SpreadOver)
-}
-
-// OutboxConfirm is "twinbox outbox confirm".
-type OutboxConfirm struct {
-	Change
-
-	Topic      string `json:"topic" help:"The topic that was given more partitions." required:"" env:"-"`
-	Partitions int32  `json:"partitions" help:"How many it has now." required:"" env:"-"`
-	Force      bool   `json:"force,omitempty" help:"Also while a consumer group has not read the topic to its end." env:"-"`
 }
 
 // OutboxScheduled are "twinbox outbox scheduled ...".

@@ -104,7 +104,7 @@ func TestOutboxRelease(t *testing.T) {
 	dry := h.twinbox(t, "outbox", "release", "--topic", "customer.users.v1", "--key", key)
 	require.Zero(t, dry.code, dry.stderr)
 	require.Contains(t, dry.stdout, "Would release 1 key of customer.")
-	require.Contains(t, h.twinbox(t, "outbox", "status").stdout, "on release")
+	require.Contains(t, h.twinbox(t, "outbox", "status").stdout, key)
 	done := h.twinbox(t, "outbox", "release", "--topic", "customer.users.v1", "--key", key,
 		"--yes", "--reason", "a test")
 	require.Zero(t, done.code, done.stderr)

@@ -140,14 +140,7 @@ func TestWhatTheServiceIsAsked(t *testing.T) {
 			append([]string{"outbox", "release", "--topic", "to", "--key", "k"}, who...),
 			recorded{"outbox/release", "", `{` + done + `,"topic":"to","key":"k"}`},
 		},
-		"confirm": {
-			append([]string{"outbox", "confirm", "--topic", "to", "--partitions", "12", "--force"}, who...),
-			recorded{"outbox/topics/confirm", "", `{` + done + `,"topic":"to","partitions":12,"force":true}`},
-		},
-		"confirm-restore": {
-			append([]string{"outbox", "confirm-restore"}, who...),
-			recorded{"outbox/restore/confirm", "", `{` + done + `}`},
-		},
+		"topics": {[]string{"outbox", "topics"}, recorded{"outbox/topics", "", ""}},
 		"drop": {
 			[]string{"outbox", "release", "--topic", "to", "--key", "k", "--drop", "12", "--by", "ada"},
 			recorded{"outbox/release", "", `{` + dry + `,"topic":"to","key":"k","drop":12}`},

@@ -16,19 +16,16 @@ import (
 
 // changing are the arguments of every command that changes something, each with what it takes to be run.
 var changing = map[string][]string{
-	"dlq replay":             {"--consumer", "c"},
-	"dlq edit":               {"1", "--header", "a=b"},
-	"dlq discard":            {"--consumer", "c"},
-	"dlq import":             {"FILE"},
-	"mail retry":             {anID},
-	"mail mark-sent":         {anID},
-	"consumer pause":         {"c"},
-	"consumer resume":        {"c"},
-	"outbox confirm":         {"--topic", "t", "--partitions", "12"},
-	"outbox republish":       {"--key", "k"},
-	"outbox release":         {"--topic", "t", "--key", "k"},
-	"outbox confirm-restore": {},
-
+	"dlq replay":              {"--consumer", "c"},
+	"dlq edit":                {"1", "--header", "a=b"},
+	"dlq discard":             {"--consumer", "c"},
+	"dlq import":              {"FILE"},
+	"mail retry":              {anID},
+	"mail mark-sent":          {anID},
+	"consumer pause":          {"c"},
+	"consumer resume":         {"c"},
+	"outbox republish":        {"--key", "k"},
+	"outbox release":          {"--topic", "t", "--key", "k"},
 	"outbox scheduled cancel": {"name"},
 }
 

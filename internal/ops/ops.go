@@ -33,7 +33,6 @@ func Offer(node *eventing.Node, own Own) (prefix string, handler http.Handler, e
 		Pool:        node.Pool,
 		Publisher:   inside.Publisher(),
 		Topics:      inside,
-		Restore:     inside,
 		Consumers:   consumers,
 		Paused:      inside.LookForPauses,
 		Metrics:     node.Admin.Registry(),

@@ -19,7 +19,7 @@ import (
 
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/ops/admin/adminapi"
-	"example.com/twinbox/internal/outbox/operate"
+	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/verify"
@@ -38,11 +38,9 @@ type Config struct {
 	// Pool is the service's database.
 	Pool *pgxpool.Pool
 	// Publisher is where republished events go.
-	Publisher operate.Publisher
+	Publisher relay.ContextPublisher
 	// Topics are those that the service writes to.
 	Topics Topics
-	// Restore confirms a restore of the database.
-	Restore Restore
 	// Consumers are the service's consumers.
 	Consumers []Consumer
 	// Paused, if set, is called when a consumer was paused, or goes on.

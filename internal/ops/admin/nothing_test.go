@@ -176,9 +176,7 @@ func world(t *testing.T) (b *bundle, touched func() []any) {
 	t.Helper()
 	var calls []asked
 	settled := &mails{}
-	broker := &brokerTopics{partitions: map[string]int32{}}
 	b = setup(t, func(cfg *admin.Config, _ *http.Server) {
-		cfg.Topics = broker
 		cfg.Mails, cfg.Consumers = settled, []admin.Consumer{consumer("a", replay.Report{}, nil, &calls)}
 		for _, name := range []string{"customer.mail", "customer.profile"} { // of examples
 			cfg.Consumers = append(cfg.Consumers, consumer(name, replay.Report{}, nil, &calls))
@@ -197,15 +195,9 @@ func world(t *testing.T) (b *bundle, touched func() []any) {
 			_, err := b.pool.Exec(t.Context(), scheduleRowSQL, op.example["name"], "1 hour")
 			require.NoError(t, err)
 		}
-		topic := op.example["topic"]
 		if key, parked := op.example["key"]; parked {
 			_, err := b.pool.Exec(t.Context(), `insert into public.outbox_parked (topic, key, reason, permanent)
-				values ($1, $2, 'too large', true)`, topic, key)
-			require.NoError(t, err)
-		}
-		if partitions, grown := op.example["partitions"].(int); grown {
-			broker.partitions[topic.(string)] = int32(partitions)
-			_, err := b.pool.Exec(t.Context(), `insert into public.outbox_topic values ($1, 1)`, topic)
+				values ($1, $2, 'too large', true)`, op.example["topic"], key)
 			require.NoError(t, err)
 		}
 	}

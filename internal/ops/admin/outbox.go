@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +15,9 @@ import (
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/ops/admin/adminapi"
-	"example.com/twinbox/internal/outbox/operate"
+	"example.com/twinbox/internal/ops/trail"
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/outbox/relay"
 )
 
 // outboxHandlers answer what is about the outbox and its topics.
@@ -27,19 +27,18 @@ type outboxHandlers struct{ Config }
 const (
 	kindOutbox    = "outbox"
 	kindOutboxKey = "outbox_key"
-	kindTopic     = "topic"
 	kindScheduled = "scheduled_event"
 )
 
 func (s outboxHandlers) status(ctx context.Context, _ nothing) (adminapi.OutboxStatus, error) {
-	return operate.ReadOverview(ctx, s.Pool)
+	return relay.ReadOverview(ctx, s.Pool)
 }
 
 func (s outboxHandlers) tail(
 	ctx context.Context, asked adminapi.TailOutboxParams,
 ) (out adminapi.OutboxEvents, err error) {
 	asked.Limit = cmp.Or(asked.Limit, defaultLimit)
-	out.Items, out.Rest, err = operate.ReadTail(ctx, s.Pool, operate.Tail(asked))
+	out.Items, out.Rest, err = trail.ReadTail(ctx, s.Pool, trail.Tail(asked))
 	return out, err
 }
 
@@ -48,17 +47,17 @@ func (s outboxHandlers) release(ctx context.Context, tx pgx.Tx, asked adminapi.R
 		Verb: "release", Kind: kindOutboxKey, Subject: asked.Topic + "/" + asked.Key, Before: "parked", After: "released",
 	}
 	if asked.Drop == 0 {
-		return row, operate.Release(ctx, tx, asked.Topic, asked.Key)
+		return row, relay.Release(ctx, tx, asked.Topic, asked.Key)
 	}
 	row.Verb, row.After = "drop", "dropped"
-	return row, operate.Discard(ctx, tx, asked.Topic, asked.Key, asked.Drop)
+	return row, relay.Discard(ctx, tx, asked.Topic, asked.Key, asked.Drop)
 }
 
 func (s outboxHandlers) scheduled(
 	ctx context.Context, asked adminapi.ListScheduledParams,
 ) (out adminapi.ScheduledEvents, err error) {
 	out.Items, out.More, err = page(asked.Limit, func(limit int) ([]adminapi.ScheduledEvent, error) {
-		return operate.Scheduled(ctx, s.Pool, asked.Topic, asked.Key, limit)
+		return outbox.Scheduled(ctx, s.Pool, asked.Topic, asked.Key, limit)
 	})
 	return out, err
 }
@@ -66,7 +65,7 @@ func (s outboxHandlers) scheduled(
 func (s outboxHandlers) cancelScheduled(
 	ctx context.Context, tx pgx.Tx, asked adminapi.CancelScheduledRequest,
 ) (audit.Action, error) {
-	event, err := operate.CancelScheduled(ctx, tx, asked.Name)
+	event, err := outbox.CancelScheduled(ctx, tx, asked.Name)
 	return audit.Action{
 		Verb: "cancel", Kind: kindScheduled, Subject: asked.Name,
 		Before: "due " + event.DueAt.UTC().Format(time.RFC3339), After: "cancelled",
@@ -90,7 +89,7 @@ func (s outboxHandlers) republish(
 			return audit.Result{}, err
 		}
 	}
-	n, err := operate.Republish(ctx, s.Pool, &counting{Publisher: s.Publisher, change: change}, operate.Selection{
+	n, err := relay.Republish(ctx, s.Pool, &counting{s.Publisher, change, 0}, relay.Selection{
 		From: asked.From, To: asked.To, Since: asked.Since, Until: asked.Until, IDs: asked.EventIds,
 		Topic: asked.Topic, Key: asked.Key,
 	})
@@ -113,14 +112,15 @@ func (s outboxHandlers) record(ctx context.Context, row audit.Action) error {
 
 // counting tells how much it hands on. In a dry run it only counts.
 type counting struct {
-	operate.Publisher
+	relay.ContextPublisher
+
 	change audit.Change
 	done   int64
 }
 
 func (c *counting) PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error {
 	if !c.change.DryRun {
-		if err := c.Publisher.PublishContext(ctx, topic, msgs...); err != nil {
+		if err := c.ContextPublisher.PublishContext(ctx, topic, msgs...); err != nil {
 			return err
 		}
 	}
@@ -129,23 +129,17 @@ func (c *counting) PublishContext(ctx context.Context, topic string, msgs ...*me
 	return nil
 }
 
-// Topics is what the broker knows of the topics that a service writes to.
+// Topics answers questions about the topics that a service writes to.
 type Topics interface {
-	// Partitions is how many partitions the topics have, and others that the service wrote to once; those that do not
-	// exist are missing.
-	Partitions(ctx context.Context, others ...string) (map[string]int32, error)
-	// Behind are the consumer groups that have not read a topic to its end, with the number of records before each.
+	// Partitions returns how many partitions the topics have; those that do not exist are missing.
+	Partitions(ctx context.Context) (map[string]int32, error)
+	// Behind returns the consumer groups that have not read a topic to its end, with the number of records before each.
 	Behind(ctx context.Context, topic string) (map[string]int64, error)
 }
 
-// topics lists the topics of events, then those for copies of dead letters, then those that the service wrote to and
-// that are gone.
+// topics lists the topics of events, then those for copies of dead letters.
 func (s outboxHandlers) topics(ctx context.Context, _ nothing) (out adminapi.Topics, err error) {
-	recorded, err := operate.TopicPartitions(ctx, s.Pool)
-	if err != nil {
-		return out, err
-	}
-	found, err := s.Topics.Partitions(ctx, slices.Collect(maps.Keys(recorded))...)
+	found, err := s.Topics.Partitions(ctx)
 	if err != nil {
 		return out, err
 	}
@@ -155,13 +149,7 @@ func (s outboxHandlers) topics(ctx context.Context, _ nothing) (out adminapi.Top
 		if err != nil {
 			return out, err
 		}
-		out.Items = append(out.Items, adminapi.Topic{
-			Topic: name, SpreadOver: recorded[name], Partitions: found[name], Behind: behind,
-		})
-		delete(recorded, name)
-	}
-	for _, gone := range slices.SortedFunc(maps.Keys(recorded), compareTopics) {
-		out.Items = append(out.Items, adminapi.Topic{Topic: gone, SpreadOver: recorded[gone], Behind: map[string]int64{}})
+		out.Items = append(out.Items, adminapi.Topic{Topic: name, Partitions: found[name], Behind: behind})
 	}
 	return out, nil
 }
@@ -176,68 +164,4 @@ func compareTopics(a, b string) int {
 		return -1
 	}
 	return 1
-}
-
-func (s outboxHandlers) confirmPartitions(
-	ctx context.Context, tx pgx.Tx, asked adminapi.ConfirmPartitionsRequest,
-) (audit.Action, error) {
-	if err := s.checkDrained(ctx, asked); err != nil {
-		return audit.Action{}, err
-	}
-	before, err := operate.ConfirmPartitions(ctx, tx, asked.Topic, asked.Partitions)
-	return audit.Action{
-		Verb: "confirm", Kind: kindTopic, Subject: asked.Topic,
-		Before: fmt.Sprintf("%d partitions", before), After: fmt.Sprintf("%d partitions", asked.Partitions),
-	}, err
-}
-
-// checkDrained refuses a number of partitions that the topic does not have, and a topic that a group has not read to
-// its end.
-func (s outboxHandlers) checkDrained(ctx context.Context, asked adminapi.ConfirmPartitionsRequest) error {
-	found, err := s.Topics.Partitions(ctx, asked.Topic)
-	if err != nil {
-		return err
-	}
-	have, exists := found[asked.Topic]
-	switch {
-	case !exists:
-		return operate.ErrPartitionsUnchanged
-	case have != asked.Partitions:
-		return problem(http.StatusConflict, codePartitionCount,
-			fmt.Sprintf("The broker says that the topic has %d partitions, not %d.", have, asked.Partitions))
-	case asked.Force:
-		return nil
-	}
-	behind, err := s.Topics.Behind(ctx, asked.Topic)
-	if err != nil || len(behind) == 0 {
-		return err
-	}
-	group := slices.Min(slices.Collect(maps.Keys(behind)))
-	return problem(http.StatusConflict, "not_drained",
-		fmt.Sprintf("%d consumer groups have not read the topic to its end; %d records are before %s.",
-			len(behind), behind[group], group))
-}
-
-// Restore makes a service go on with a database that was restored.
-type Restore interface {
-	// ConfirmRestore brings back the events that the broker holds and the database does not know, and lets the relay go
-	// on. It returns how many there were. A dry run leaves the broker as it is; the caller rolls tx back.
-	ConfirmRestore(ctx context.Context, tx pgx.Tx, dryRun bool, progress func(int64)) (int, error)
-}
-
-func (s outboxHandlers) confirmRestore(
-	ctx context.Context, change audit.Change, _ adminapi.ConfirmRestoreRequest,
-) (audit.Result, error) {
-	result := audit.Result{DryRun: change.DryRun}
-	err := change.Make(ctx, s.Pool, func(tx pgx.Tx) (audit.Action, error) {
-		n, err := s.Restore.ConfirmRestore(ctx, tx, change.DryRun, change.Tell)
-		result.Count = int64(n)
-		return audit.Action{
-			Verb: "confirm_restore", Kind: kindOutbox, Before: "restored", After: "confirmed", Count: result.Count,
-		}, err
-	})
-	if err != nil {
-		result.Count = 0 // the transaction took everything back
-	}
-	return result, err
 }

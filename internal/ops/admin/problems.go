@@ -14,19 +14,15 @@ import (
 	"example.com/twinbox/internal/failure"
 	deadletters "example.com/twinbox/internal/inbox/deadletter/operate"
 	"example.com/twinbox/internal/inbox/pause"
-	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/outbox/operate"
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/verify"
 	"example.com/twinbox/internal/web"
 )
 
-// The codes that stand at several places; api/admin.yaml lists all of them.
-const (
-	codeRestoring      web.Code = "restoring"
-	codeInvalid        web.Code = "invalid_value"
-	codePartitionCount web.Code = "partition_count"
-)
+// codeInvalid is used in several places; api/admin.yaml lists all codes.
+const codeInvalid web.Code = "invalid_value"
 
 var (
 	errOff = problem(http.StatusForbidden, "operations_off",
@@ -46,43 +42,26 @@ var sentinels = []struct {
 }{
 	{pause.ErrPaused, http.StatusConflict, "consumer_paused", "The consumer is paused already."},
 	{pause.ErrNotPaused, http.StatusConflict, "consumer_not_paused", "The consumer is not paused."},
-	{operate.ErrNotParked, http.StatusNotFound, "not_parked", "This key, or this event, is not parked (any more)."},
+	{relay.ErrNotParked, http.StatusNotFound, "not_parked", "This key, or this event, is not parked (any more)."},
 	{
-		operate.ErrNotScheduled, http.StatusNotFound, "not_scheduled",
+		outbox.ErrNotScheduled, http.StatusNotFound, "not_scheduled",
 		"No event is scheduled under this name (any more).",
 	},
 	{
-		operate.ErrEmptySelection, http.StatusUnprocessableEntity, "nothing_selected",
+		relay.ErrEmptySelection, http.StatusUnprocessableEntity, "nothing_selected",
 		"Nothing is selected: give at least one bound, such as a position, a time or a key.",
-	},
-	{
-		operate.ErrPartitionsUnchanged, http.StatusNotFound, "partitions_unchanged",
-		"The topic's keys are spread over that many partitions already, or the relay has never seen the topic.",
-	},
-	{
-		kafka.ErrGroupActive, http.StatusConflict, "consuming",
-		"An instance of the service still consumes, so its offsets cannot go back. Stop all instances and start them " +
-			"again: they wait for this before they consume. A stopped one may count for KAFKA_SESSION_TIMEOUT.",
 	},
 	{
 		eventing.ErrVerifying, http.StatusConflict, "verifying",
 		"A verification of this service is under way; ask again when it is done.",
 	},
 	{
-		verify.ErrRestoring, http.StatusConflict, codeRestoring,
-		"The database was restored: nothing can be compared before that is confirmed and published.",
-	},
-	{
 		verify.ErrStandby, http.StatusConflict, "standby",
 		"The service's database is a standby, which may be behind what was published.",
 	},
 	{
-		verify.ErrPartitions, http.StatusConflict, codePartitionCount,
+		verify.ErrPartitions, http.StatusConflict, "partition_count",
 		"A topic was given more partitions, or was made anew, while it was read; ask again.",
-	},
-	{
-		operate.ErrRestoring, http.StatusConflict, codeRestoring,
-		"The outbox was restored and the relay still publishes what the restore left; ask again when that is done.",
 	},
 }
 

@@ -16,7 +16,7 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 	deadletters "example.com/twinbox/internal/inbox/deadletter/operate"
 	"example.com/twinbox/internal/ops/admin/adminapi"
-	"example.com/twinbox/internal/outbox/operate"
+	"example.com/twinbox/internal/ops/trail"
 )
 
 // Told is what a service's own tables know of an id.
@@ -35,7 +35,7 @@ type Teller func(ctx context.Context, id string) (Told, error)
 // story is what the service knows of the id in the operation's path.
 func (s consumerHandlers) story(ctx context.Context, asked adminapi.GetStoryParams) (adminapi.Story, error) {
 	told := adminapi.Story{ID: chi.URLParamFromCtx(ctx, "id"), Related: []string{}}
-	t := &story{consumerHandlers: s, Story: told, hint: operate.Hint(asked)}
+	t := &story{consumerHandlers: s, Story: told, hint: trail.Hint(asked)}
 	for _, ask := range []func(context.Context) error{t.askService, t.askOutbox, t.askInbox, t.askLetters} {
 		if err := ask(ctx); err != nil {
 			return t.Story, err
@@ -48,7 +48,7 @@ func (s consumerHandlers) story(ctx context.Context, asked adminapi.GetStoryPara
 type story struct {
 	consumerHandlers
 	adminapi.Story
-	hint operate.Hint
+	hint trail.Hint
 }
 
 func (t *story) add(steps ...adminapi.StoryStep) { t.Steps = append(t.Steps, steps...) }
@@ -70,7 +70,7 @@ func (t *story) askService(ctx context.Context) error {
 // askOutbox is for an id that is the key of events, such as a user's, or an event's: the event, and what follows from
 // it. It also tells what operators did to the events' keys since they were added: released them, or gave one up.
 func (t *story) askOutbox(ctx context.Context) error {
-	found, err := operate.ReadTrace(ctx, t.Pool, t.ID, t.hint)
+	found, err := trail.ReadTrace(ctx, t.Pool, t.ID, t.hint)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (t *story) askOutbox(ctx context.Context) error {
 }
 
 // addEvent adds an event's row, and the request that led to it where no event did.
-func (t *story) addEvent(e operate.Entry) {
+func (t *story) addEvent(e trail.Entry) {
 	step := adminapi.StoryStep{
 		At: addedAt(e), Station: adminapi.StoryStepStationOutbox, Outcome: e.State, EventID: e.EventID,
 		EventType: e.Type, Key: e.Key, Version: e.Version, Position: e.Position, Topic: e.Topic,
@@ -120,7 +120,7 @@ func (t *story) addEvent(e operate.Entry) {
 }
 
 // addedAt is the time in the event's id: of an event that was given, the business time may be any.
-func addedAt(e operate.Entry) time.Time {
+func addedAt(e trail.Entry) time.Time {
 	id, err := uuid.Parse(e.EventID)
 	if err != nil || id.Version() != 7 {
 		return e.OccurredAt

@@ -56,7 +56,7 @@ func TestAVerdictIsStreamed(t *testing.T) {
 func TestAVerdictThatCannotBeGiven(t *testing.T) {
 	t.Parallel()
 	for err, code := range map[error]string{
-		eventing.ErrVerifying: "verifying", verify.ErrRestoring: "restoring", verify.ErrStandby: "standby",
+		eventing.ErrVerifying: "verifying", verify.ErrStandby: "standby",
 		verify.ErrPartitions: "partition_count",
 	} {
 		b := setup(t, func(c *admin.Config, _ *http.Server) { c.Verifier = &verifier{err: err} })

@@ -10,7 +10,9 @@ import (
 	"example.com/twinbox/internal/audit"
 	deadletters "example.com/twinbox/internal/inbox/deadletter/operate"
 	"example.com/twinbox/internal/inbox/pause"
-	"example.com/twinbox/internal/outbox/operate"
+	"example.com/twinbox/internal/ops/trail"
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/verify"
 )
 
@@ -137,9 +139,8 @@ type Cause struct {
 	// At When this was worked out.
 	At time.Time `json:"at"`
 
-	// Code Stable. In the order in which they are looked for: `dependency_down`, `no_leader`, `restore_waits`,
-	// `relay_refuses`, `keys_parked`, `consumer_paused`, `partition_without_owner`, `record_refused`,
-	// `attempt_failing`, `waits_for_gap`, `handler_slow`, `relay_at_limit`, `consumer_behind`, `dead_letters`, `mail_server_down`,
+	// Code Stable. In the order in which they are looked for: `dependency_down`, `no_leader`, `keys_parked`,
+	// `consumer_paused`, `partition_without_owner`, `record_refused`, `attempt_failing`, `waits_for_gap`, `handler_slow`, `relay_at_limit`, `consumer_behind`, `dead_letters`, `mail_server_down`,
 	// `mail_uncertain`, `unknown` (a server did not answer the question), `all_well`.
 	Code string `json:"code"`
 
@@ -158,33 +159,6 @@ type Cause struct {
 
 	// Well Nothing waits that should not.
 	Well bool `json:"well"`
-}
-
-// ConfirmPartitionsRequest defines model for ConfirmPartitionsRequest.
-type ConfirmPartitionsRequest struct {
-	// By The operator's name, for the audit; not verified.
-	By     By   `json:"by"`
-	DryRun bool `json:"dry_run"`
-
-	// Force Also while a consumer group is behind.
-	Force bool `json:"force,omitempty,omitzero"`
-
-	// Partitions As many as the topic has; any other number is refused as partition_count.
-	Partitions int32 `json:"partitions"`
-
-	// Reason Why. For the audit.
-	Reason Reason `json:"reason"`
-	Topic  string `json:"topic"`
-}
-
-// ConfirmRestoreRequest defines model for ConfirmRestoreRequest.
-type ConfirmRestoreRequest struct {
-	// By The operator's name, for the audit; not verified.
-	By     By   `json:"by"`
-	DryRun bool `json:"dry_run"`
-
-	// Reason Why. For the audit.
-	Reason Reason `json:"reason"`
 }
 
 // ConsumerPause That an operator has paused the consumer; absent while it is not paused.
@@ -395,7 +369,7 @@ type Mails struct {
 }
 
 // OutboxEvent defines model for OutboxEvent.
-type OutboxEvent = operate.Entry
+type OutboxEvent = trail.Entry
 
 // OutboxEvents defines model for OutboxEvents.
 type OutboxEvents struct {
@@ -406,18 +380,16 @@ type OutboxEvents struct {
 }
 
 // OutboxStatus defines model for OutboxStatus.
-type OutboxStatus = operate.Overview
+type OutboxStatus = relay.Overview
 
 // ParkedKey defines model for ParkedKey.
-type ParkedKey = operate.ParkedKey
+type ParkedKey = relay.ParkedKey
 
 // Problem defines model for Problem.
 type Problem struct {
 	// Code Stable. Beside those of api/openapi.yaml that are of no business: 401 `unauthorized`; 403 `operations_off`; 404
-	// `not_parked`, `not_scheduled`, `no_mails`, `partitions_unchanged`,
-	// `consumer_not_found`; 409 `consumer_paused`, `consumer_not_paused`, `not_waiting`, `restoring`, `not_drained`,
-	// `partition_count`, `consuming`, `verifying`, `standby`;
-	// 421 `wrong_service`, `wrong_environment`; 422 `invalid_value`, `invalid_filter`,
+	// `not_parked`, `not_scheduled`, `no_mails`, `consumer_not_found`; 409 `consumer_paused`,
+	// `consumer_not_paused`, `not_waiting`, `partition_count`, `verifying`, `standby`; 421 `wrong_service`, `wrong_environment`; 422 `invalid_value`, `invalid_filter`,
 	// `missing_filter`, `nothing_selected`, `nothing_to_edit`, `invalid_headers`.
 	Code   string `json:"code"`
 	Detail string `json:"detail"`
@@ -511,7 +483,7 @@ type RepublishRequest struct {
 type Result = audit.Result
 
 // ScheduledEvent defines model for ScheduledEvent.
-type ScheduledEvent = operate.ScheduledEvent
+type ScheduledEvent = outbox.ScheduledEvent
 
 // ScheduledEvents defines model for ScheduledEvents.
 type ScheduledEvents struct {
@@ -606,11 +578,8 @@ type Topic struct {
 	// Behind Consumer groups that have not read the topic to its end, with the number of records before each.
 	Behind map[string]int64 `json:"behind"`
 
-	// Partitions That the broker has; absent where the topic does not exist.
-	Partitions int32 `json:"partitions,omitempty,omitzero"`
-
-	// SpreadOver Partitions that keys are spread over, as first seen or last confirmed; 0 while the relay has not seen the topic.
-	SpreadOver int32  `json:"spread_over"`
+	// Partitions Absent where the topic does not exist.
+	Partitions int32  `json:"partitions,omitempty,omitzero"`
 	Topic      string `json:"topic"`
 }
 
@@ -767,14 +736,8 @@ type ReleaseOutboxKeyJSONRequestBody = ReleaseRequest
 // RepublishOutboxJSONRequestBody defines body for RepublishOutbox for application/json ContentType.
 type RepublishOutboxJSONRequestBody = RepublishRequest
 
-// ConfirmRestoreJSONRequestBody defines body for ConfirmRestore for application/json ContentType.
-type ConfirmRestoreJSONRequestBody = ConfirmRestoreRequest
-
 // CancelScheduledJSONRequestBody defines body for CancelScheduled for application/json ContentType.
 type CancelScheduledJSONRequestBody = CancelScheduledRequest
-
-// ConfirmPartitionsJSONRequestBody defines body for ConfirmPartitions for application/json ContentType.
-type ConfirmPartitionsJSONRequestBody = ConfirmPartitionsRequest
 
 // VerifyJSONRequestBody defines body for Verify for application/json ContentType.
 type VerifyJSONRequestBody = VerifyRequest

@@ -14,6 +14,7 @@ import (
 	"example.com/twinbox/internal/customer"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/notification"
+	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/migrations"
 )
 
@@ -129,20 +130,21 @@ func (s *stack) awaitReady(ctx context.Context) error {
 	return nil
 }
 
-const leaderSQL = `select leader from public.outbox_cursor where lease_until > clock_timestamp()`
-
 // leader is the replica of Customer whose relay leads, and the other one.
 func (s *stack) leader(ctx context.Context) (leads, follows *replica, err error) {
-	var name string
-	if err := s.customer.QueryRow(ctx, leaderSQL).Scan(&name); err != nil {
+	status, err := relay.ReadStatus(ctx, s.customer)
+	if err != nil {
 		return nil, nil, fmt.Errorf("read leader: %w", err)
 	}
+	if !status.Leading {
+		return nil, nil, errors.New("read leader: no replica leads")
+	}
 	for i, r := range s.customers {
-		if strings.HasSuffix(name, "/"+strconv.Itoa(r.cmd.Process.Pid)) {
+		if strings.HasSuffix(status.Leader, "/"+strconv.Itoa(r.cmd.Process.Pid)) {
 			return r, s.customers[1-i], nil
 		}
 	}
-	return nil, nil, fmt.Errorf("read leader: %s is no replica", name)
+	return nil, nil, fmt.Errorf("read leader: %s is no replica", status.Leader)
 }
 
 // close kills what runs: nothing of it is needed any more.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
-	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/outbox/relay"
 )
 
@@ -39,7 +38,7 @@ func newLedger(p message.Publisher, events int) *ledger {
 // Publish hands the call on.
 func (l *ledger) Publish(topic string, msgs ...*message.Message) error {
 	err := l.Publisher.Publish(topic, msgs...)
-	l.note(len(msgs), func(i int) string { return msgs[i].UUID }, err)
+	l.note(msgs, err)
 	return err
 }
 
@@ -50,33 +49,12 @@ func (l *ledger) PublishContext(ctx context.Context, topic string, msgs ...*mess
 		return l.Publish(topic, msgs...)
 	}
 	err := p.PublishContext(ctx, topic, msgs...)
-	l.note(len(msgs), func(i int) string { return msgs[i].UUID }, err)
+	l.note(msgs, err)
 	return err
 }
 
-// eventLedger is a ledger over a publisher that takes events as they are.
-type eventLedger struct {
-	*ledger
-	publisher relay.EventPublisher
-}
-
-// relayed is the ledger with the faces that the publisher under test has.
-func (l *ledger) relayed() message.Publisher {
-	if p, ok := l.Publisher.(relay.EventPublisher); ok {
-		return eventLedger{l, p}
-	}
-	return l
-}
-
-// PublishEvents hands the call on.
-func (l eventLedger) PublishEvents(ctx context.Context, topic string, events ...*cloudevent.Event) error {
-	err := l.publisher.PublishEvents(ctx, topic, events...)
-	l.note(len(events), func(i int) string { return events[i].ID }, err)
-	return err
-}
-
-// note takes the result of a call with so many events.
-func (l *ledger) note(count int, id func(i int) string, err error) {
+// note takes the result of a call.
+func (l *ledger) note(msgs []*message.Message, err error) {
 	now := max(time.Since(l.began), 1)
 	var partial interface{ FailedIndexes() map[int]error }
 	if err != nil && !errors.As(err, &partial) {
@@ -84,13 +62,13 @@ func (l *ledger) note(count int, id func(i int) string, err error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i := range count {
+	for i, m := range msgs {
 		if partial != nil && partial.FailedIndexes()[i] != nil {
 			continue
 		}
-		n, err := numberOf(id(i))
+		n, err := numberOf(m.UUID)
 		if err != nil || n >= len(l.at) {
-			l.err = fmt.Errorf("acknowledged message %q: %w", id(i), errForeignID)
+			l.err = fmt.Errorf("acknowledged message %q: %w", m.UUID, errForeignID)
 			continue
 		}
 		if l.at[n] != 0 {
@@ -138,5 +116,5 @@ func (l *ledger) times() []time.Duration {
 type accepting struct{}
 
 func (accepting) Publish(string, ...*message.Message) error                         { return nil }
-func (accepting) PublishEvents(context.Context, string, ...*cloudevent.Event) error { return nil }
+func (accepting) PublishContext(context.Context, string, ...*message.Message) error { return nil }
 func (accepting) Close() error                                                      { return nil }

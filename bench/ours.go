@@ -19,10 +19,8 @@ type ours struct {
 	db      *database
 	outbox  *outbox.Outbox
 	counter statementCounter
-	// maintainEvery is shorter than the default only where partitions are used up faster than in life.
-	maintainEvery time.Duration
-	spans         *cloudevent.Spans
-	traced        bool // its events are of sampled requests
+	spans   *cloudevent.Spans
+	traced  bool // its events are of sampled requests
 }
 
 func newOurs(db *database) (*ours, error) {
@@ -54,13 +52,12 @@ func (o *ours) relay(ctx context.Context, p message.Publisher) error {
 		return err
 	}
 	r, err := relay.New(relay.Config{
-		Connect:       func(ctx context.Context) (*pgx.Conn, error) { return pgx.ConnectConfig(ctx, cfg) },
-		Publisher:     p,
-		Wake:          o.outbox.Wake(),
-		Name:          "bench",
-		BatchSize:     batchSize,
-		MaintainEvery: o.maintainEvery,
-		Spans:         o.spans,
+		Connect:   func(ctx context.Context) (*pgx.Conn, error) { return pgx.ConnectConfig(ctx, cfg) },
+		Publisher: p,
+		Wake:      o.outbox.Wake(),
+		Name:      "bench",
+		BatchSize: batchSize,
+		Spans:     o.spans,
 	})
 	if err != nil {
 		return err

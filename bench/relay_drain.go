@@ -135,7 +135,7 @@ func (b *relayBench) timeDrain(ctx context.Context, v variant, l *ledger, profil
 		return d, err
 	}
 	l.began = time.Now()
-	relay := inBackground(ctx, func(ctx context.Context) error { return v.relay(ctx, l.relayed()) })
+	relay := inBackground(ctx, func(ctx context.Context) error { return v.relay(ctx, l) })
 	err = relay.during(ctx, l.wait)
 	err = errors.Join(err, stopProfile())
 	if err == nil {

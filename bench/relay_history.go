@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 )
 
 // history is a database in which many events have been published already.
@@ -58,8 +57,6 @@ func (b *relayHistory) load(ctx context.Context, h *history, rows int) error {
 			return err
 		}
 	}
-	h.v.maintainEvery = 200 * time.Millisecond // partitions are used up in seconds
-	defer func() { h.v.maintainEvery = 0 }()
 	relay := inBackground(ctx, func(ctx context.Context) error { return h.v.relay(ctx, accepting{}) })
 	err := relay.during(ctx, func(ctx context.Context) error {
 		for end := h.loaded + rows; h.loaded < end; {
@@ -156,7 +153,7 @@ func (b *relayHistory) stall(ctx context.Context) error {
 			return err
 		}
 		l := newLedger(accepting{}, b.plan.StockBacklog)
-		relay := inBackground(ctx, func(ctx context.Context) error { return v.relay(ctx, l.relayed()) })
+		relay := inBackground(ctx, func(ctx context.Context) error { return v.relay(ctx, l) })
 		watch, cancel := context.WithTimeout(ctx, b.plan.StallFor)
 		defer cancel()
 		_ = l.wait(watch) // the time is over, or all are out: both are counted below

@@ -71,7 +71,7 @@ func (b *relayBench) latency(
 		return err
 	}
 	l := newLedger(publisher, len(due))
-	relay := inBackground(ctx, func(ctx context.Context) error { return v.relay(ctx, l.relayed()) })
+	relay := inBackground(ctx, func(ctx context.Context) error { return v.relay(ctx, l) })
 	o := openLoop{ledger: l, due: due, committed: make([]time.Duration, len(due)), grace: b.plan.Grace}
 	s := &signupDatabase{db: db, v: v}
 	err = relay.during(ctx, func(ctx context.Context) error {

@@ -24,7 +24,6 @@ var Service = eventing.Service[Config]{
 	API:        openAPI,
 	Migrations: Migrations(),
 	Tables:     []string{"account", "idempotency_key", "account_balance"},
-	Adopt:      adopt,
 	Operations: offerOperations,
 	SetUp:      setUp,
 }

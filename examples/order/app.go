@@ -5,7 +5,6 @@
 //	order.go               the rules
 //	payments.go            what events do: a payment, the end of the time to pay
 //	receipt.go             the mail
-//	adopt.go               what a restore of the database took
 //	operate.go             what operators see of receipts
 package order
 
@@ -35,7 +34,6 @@ var Service = eventing.Service[Config]{
 	API:        openAPI,
 	Migrations: Migrations(),
 	Tables:     []string{"orders", "refund", "receipt", "lease", "idempotency_key"},
-	Adopt:      adopt,
 	Operations: offerOperations,
 	SetUp:      setUp,
 }

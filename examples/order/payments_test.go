@@ -159,35 +159,6 @@ func (s *shop) atOnce(t *testing.T, events ...cloudevent.Event) {
 	require.False(t, t.Failed())
 }
 
-// A database that a restore has set back is brought to what the published events say.
-func TestWhatARestoreTookIsAdopted(t *testing.T) {
-	t.Parallel()
-	s, restored := newShop(t), newShop(t)
-	waiting, done, ended := s.place(t), s.place(t), s.place(t)
-	s.consume(t, told(t, newPayment(done, price)))
-	s.consume(t, told(t, newPayment(done, price)))
-	_, err := s.commands.Cancel(t.Context(), ended.ID)
-	require.NoError(t, err)
-
-	tx, err := restored.pool.Begin(t.Context())
-	require.NoError(t, err)
-	for _, e := range outboxtest.Added(t, s.pool) {
-		require.NoError(t, adopt(t.Context(), tx, e))
-		_, err := tx.Exec(t.Context(), `insert into outbox_key (topic, key, version) values ($1, $2, $3)
-			on conflict (topic, key) do update set version = excluded.version`, e.Topic, e.Key, e.Version)
-		require.NoError(t, err)
-	}
-	require.NoError(t, tx.Commit(t.Context()))
-	for _, o := range []Order{waiting, done, ended} {
-		require.Equal(t, s.read(t, o.ID), restored.read(t, o.ID))
-	}
-	const refunds = `select count(*) from refund where reason = 'paid_already'`
-	require.Equal(t, s.count(t, refunds), restored.count(t, refunds))
-	require.Equal(t, 1, restored.count(t, `select count(*) from outbox_scheduled where name = $1`, timer(waiting.ID)))
-	require.Equal(t, inbox.Applied, restored.consume(t, overdue(t, done)), "what comes late changes nothing")
-	require.Equal(t, StatusPaid, restored.read(t, done.ID).Status)
-}
-
 // placedIn lets each database of a trial have the same orders.
 func placedIn(t *testing.T, orders ...Order) func(testing.TB, *pgxpool.Pool) {
 	t.Helper()
@@ -200,7 +171,9 @@ func placedIn(t *testing.T, orders ...Order) func(testing.TB, *pgxpool.Pool) {
 					OrderID: o.ID, Email: "ada@example.org", Money: o.Money, PlacedAt: o.PlacedAt, PayBy: o.PayBy,
 				})
 				require.NoError(t, err)
-				require.NoError(t, adopt(t.Context(), tx, event))
+				_, err = tx.Exec(t.Context(), insertOrder, o.ID, "ada@example.org", o.Amount, o.Currency, o.PlacedAt, o.PayBy)
+				require.NoError(t, err)
+				require.NoError(t, remind(t.Context(), tx, out, o, outbox.DueAt(o.PayBy)))
 				_, err = out.Add(t.Context(), tx, event)
 				require.NoError(t, err)
 			}

@@ -27,7 +27,6 @@ var Service = eventing.Service[Config]{
 	Tables: []string{
 		"users", "idempotency_key", "signup_allowance", "profile", "verification_mail",
 	},
-	Adopt: adopt,
 	SetUp: setUp,
 }
 

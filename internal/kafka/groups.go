@@ -47,26 +47,6 @@ func GroupsBehind(ctx context.Context, cfg Config, topic string) (map[string]int
 	return behind, err
 }
 
-// ErrGroupActive means that a consumer group has members.
-var ErrGroupActive = errors.New("the consumer group has members")
-
-// ForgetOffsets makes consumer groups start from the oldest records again. A group that does not exist is no error; one
-// that has members is an [ErrGroupActive], and then groups before it may have been forgotten.
-func ForgetOffsets(ctx context.Context, cfg Config, groups ...string) error {
-	return Ask(ctx, cfg, "forget offsets", func(c Cluster) error {
-		for _, group := range slices.Sorted(slices.Values(groups)) {
-			err := c.admin.DeleteConsumerGroup(group)
-			if errors.Is(err, sarama.ErrNonEmptyGroup) {
-				err = ErrGroupActive
-			}
-			if err != nil && !errors.Is(err, sarama.ErrGroupIDNotFound) {
-				return fmt.Errorf("of %s: %w", group, err)
-			}
-		}
-		return nil
-	})
-}
-
 // Owners is who owns the partitions of a topic in a consumer group, as its coordinator says.
 type Owners struct {
 	// State is the group's: Stable, Empty, PreparingRebalance ...

@@ -40,21 +40,3 @@ func TestGroupsBehind(t *testing.T) {
 	records, _ := behind(topic)
 	require.EqualValues(t, 1+3, records)
 }
-
-// A group whose offsets are forgotten reads everything again. One that has members keeps them.
-func TestForgetOffsets(t *testing.T) {
-	t.Parallel()
-	brokers := kafkatest.Brokers(t)
-	cfg := fast(brokers, kafkatest.Group(t))
-	topic := kafkatest.Topic(t, brokers, 1)
-	toPartition(t, brokers, topic, 0, "1", "2")
-	l := listen(t, cfg, topic)
-	read(t, l, 2)
-	testkit.Until(t, func() bool { return committed(t, brokers, cfg.Group, topic) == 2 })
-	require.ErrorIs(t, kafka.ForgetOffsets(t.Context(), cfg.Config, cfg.Group), kafka.ErrGroupActive)
-	require.NoError(t, l.Close())
-	require.NoError(t, kafka.ForgetOffsets(t.Context(), cfg.Config, "never."+cfg.Group, cfg.Group))
-	l = listen(t, cfg, topic)
-	read(t, l, 2)
-	require.NoError(t, l.Close())
-}

@@ -166,7 +166,10 @@ func TestAQuestionToASilentBrokerEndsInTime(t *testing.T) {
 		"ping":  func(ctx context.Context) error { return kafka.Ping(ctx, cfg) },
 		"count": func(ctx context.Context) error { _, err := kafka.PartitionCounts(ctx, cfg, "t"); return err },
 		"log": func(ctx context.Context) error {
-			return kafka.ReadLog(ctx, cfg, "t", 0, func(*message.Message) error { return nil })
+			return kafka.Ask(ctx, cfg, "scan", func(c kafka.Cluster) error {
+				_, err := c.Scan("t", 0, 0, 1, func(*message.Message) {})
+				return err
+			})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -201,19 +201,6 @@ type Settled struct {
 	At      time.Time // the database's clock
 }
 
-const rememberRow = `
-update lease set state = 'done', ended_at = clock_timestamp(), token = null, error = null
-where handler = $1 and event_id = $2 and state <> 'done'`
-
-// Remember records that an effect has happened of which a restored database knows the intent, and not that it was
-// done. A row that is not there stays so.
-func Remember(ctx context.Context, tx pgx.Tx, handler, eventID string) error {
-	if _, err := tx.Exec(ctx, rememberRow, handler, eventID); err != nil {
-		return fmt.Errorf("remember effect: %w", err)
-	}
-	return nil
-}
-
 // metrics counts what this process does, and describes the gauges of [Runner.Measure].
 type metrics struct {
 	attempts                 *prometheus.CounterVec

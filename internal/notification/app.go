@@ -24,7 +24,6 @@ var Service = eventing.Service[Config]{
 	Tables: []string{
 		"contact", "mail", "lease", "lease_watermark",
 	},
-	Adopt: adopt,
 	SetUp: setUp,
 }
 

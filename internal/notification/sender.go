@@ -190,21 +190,3 @@ func (w Writer) Write(m Mail, now time.Time) (mail.Letter, error) {
 }
 
 const selectMailEvent = `select coalesce((select event_id from mail where id = $1), '')`
-
-// adopt brings back what a restore took: that a mail is sent. Without it a mail that was on the list when the backup
-// was taken would be sent again. Mails that came onto the list after the backup are not known here: their events come
-// again, and so do they, once more.
-func adopt(ctx context.Context, tx pgx.Tx, event cloudevent.Event) error {
-	if event.Type != contract.VerificationEmailSent.Type {
-		return nil
-	}
-	data, err := contract.VerificationEmailSent.Decode(event)
-	if err != nil {
-		return err
-	}
-	var owedFor string
-	if err := tx.QueryRow(ctx, selectMailEvent, data.MailID).Scan(&owedFor); err != nil {
-		return fmt.Errorf("find mail: %w", err)
-	}
-	return lease.Remember(ctx, tx, handlerVerification, owedFor)
-}

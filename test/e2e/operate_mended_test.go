@@ -10,7 +10,18 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/test/testkit"
 )
+
+const operatorToken = "0123456789abcdef0123456789abcdef"
+
+// operated gives a service of the stack an admin listener at a known address and an operator's token.
+func operated(t *testing.T, environ []string) (_ []string, admin string) {
+	t.Helper()
+	admin = testkit.ReservePort(t)
+	return append(environ, "ADMIN_ADDR="+admin, "ADMIN_TOKEN="+operatorToken), admin
+}
 
 // An operator who uses the admin listener.
 func TestAnOperatorMendsWhatWasGivenUp(t *testing.T) {
@@ -33,7 +44,7 @@ func change(t *testing.T, admin, path, body string) {
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+admin+path, strings.NewReader(body))
 	require.NoError(t, err)
 	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Authorization", "Bearer "+drillToken)
+	request.Header.Set("Authorization", "Bearer "+operatorToken)
 	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
 	require.NoError(t, err)
 	defer response.Body.Close()

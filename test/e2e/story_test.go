@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/local/mailbox"
-	"example.com/twinbox/internal/outbox/operate"
+	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/testkit"
 )
@@ -67,7 +67,7 @@ func (h *stack) awaitRecorded(t *testing.T) {
 	t.Helper()
 	for _, db := range []*pgxpool.Pool{h.customerDB, h.notificationDB} {
 		testkit.Until(t, func() bool {
-			status, err := operate.ReadStatus(t.Context(), db)
+			status, err := relay.ReadStatus(t.Context(), db)
 			return err == nil && status.Waiting == 0
 		}, "what was sent never recorded")
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/outbox/operate"
+	"example.com/twinbox/internal/outbox/relay"
 )
 
 // Settle returns when nothing is under way in the services that were started: everything committed is published, each
@@ -91,11 +91,11 @@ func (s *System) look(ctx context.Context) (heads map[string]int64, busy []strin
 	return heads, busy, nil
 }
 
-// A permanent refusal waits for an operator, others are tried again.
-const selectHeldBack = `select count(*) from public.outbox_parked where retry_at is not null`
+// A record that the broker refuses for good waits for an operator. The others pass when their reason has.
+const selectHeldBack = `select count(*) from public.outbox_parked where not permanent`
 
-func (p *part) outbox(ctx context.Context) (status operate.Status, busy []string, err error) {
-	if status, err = operate.ReadStatus(ctx, p.pool); err != nil {
+func (p *part) outbox(ctx context.Context) (status relay.Status, busy []string, err error) {
+	if status, err = relay.ReadStatus(ctx, p.pool); err != nil {
 		return status, nil, err
 	}
 	var heldBack int64

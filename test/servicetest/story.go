@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/event/cloudevent"
-	"example.com/twinbox/internal/outbox/window"
+	"example.com/twinbox/internal/outbox/relay"
 )
 
 // step is one line of a story.
@@ -65,7 +65,7 @@ func (s *System) story(ctx context.Context, id string) (string, error) {
 const selectOfStory = `
 select o.event_id::text, o.occurred_at, format('outbox %s: %s %s v%s (%s)',
     case when exists (select from public.outbox_held h where h.position = o.position) then 'held'
-        when ` + window.IsPublished + ` then 'published' else 'waiting' end,
+        when ` + relay.IsPublished + ` then 'published' else 'waiting' end,
     o.event_type, o.key, o.version, o.event_id)
 from public.outbox o cross join public.outbox_cursor c
 where $1 in (o.event_id::text, o.key, o.headers ->> '` + cloudevent.HeaderCausationID + `')

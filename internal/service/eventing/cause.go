@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,8 +14,7 @@ import (
 	letters "example.com/twinbox/internal/inbox/deadletter/operate"
 	"example.com/twinbox/internal/inbox/pause"
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/outbox/operate"
-	"example.com/twinbox/internal/outbox/restore"
+	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/circuit"
 )
@@ -25,8 +23,6 @@ import (
 const (
 	CauseDependencyDown = "dependency_down"
 	CauseNoLeader       = "no_leader"
-	CauseRestoreWaits   = "restore_waits"
-	CauseRelayRefuses   = "relay_refuses"
 	CauseKeysParked     = "keys_parked"
 	CauseConsumerPaused = "consumer_paused"
 	CauseNoOwner        = "partition_without_owner"
@@ -68,7 +64,7 @@ func (n *Node) Cause(ctx context.Context) service.Cause { return n.Admin.Cause(c
 // diagnosis is one look at the node for why it waits. What several reasons need is read once.
 type diagnosis struct {
 	node    *Node
-	outbox  operate.Status
+	outbox  relay.Status
 	lags    []consumerLags
 	letters []letters.Group
 }
@@ -78,7 +74,7 @@ type diagnosis struct {
 func (n *Node) diagnose(ctx context.Context) service.Cause {
 	d := &diagnosis{node: n}
 	reasons := slices.Concat([]Reason{
-		d.dependencyDown, d.noLeader, d.restoreWaits, d.relayRefuses, d.keysParked, d.consumerPaused, d.noOwner,
+		d.dependencyDown, d.noLeader, d.keysParked, d.consumerPaused, d.noOwner,
 		d.stands(CauseRecordRefused, readingPatience, "The broker gives %[1]s no records of %[2]s since %[3]s: %[4]s.",
 			func(s kafka.Standing) (time.Time, error) { return s.Refused, s.Refusal }),
 		d.stands(CauseAttemptFailing, 0, "%[1]s fails at the next record of %[2]s since %[3]s and tries again: %[4]s.",
@@ -138,15 +134,12 @@ func DownCause(code string, server *circuit.Circuit) service.Cause {
 
 // noLeader is asked first of what needs the outbox's status, which the others find then.
 func (d *diagnosis) noLeader(ctx context.Context) (cause service.Cause, err error) {
-	if d.outbox, err = operate.ReadStatus(ctx, d.node.Pool); err != nil || d.outbox.Leading {
+	if d.outbox, err = relay.ReadStatus(ctx, d.node.Pool); err != nil || d.outbox.Leading {
 		return cause, err
 	}
 	s, why := d.outbox, "none has led yet"
-	switch {
-	case s.Leader != "" && s.LeaseUntil.Unix() > 0:
-		cause.Since, why = s.LeaseUntil, fmt.Sprintf("the lease of %s ran out at %s", s.Leader, clock(s.LeaseUntil))
-	case s.Leader != "":
-		why = s.Leader + " has given up its lease"
+	if s.Leader != "" {
+		why = s.Leader + " led last"
 	}
 	cause.Code, cause.Command = CauseNoLeader, "twinbox outbox status"
 	cause.Figures = figures{"events": float64(s.Waiting)}
@@ -154,53 +147,12 @@ func (d *diagnosis) noLeader(ctx context.Context) (cause service.Cause, err erro
 	return cause, nil
 }
 
-func (d *diagnosis) restoreWaits(ctx context.Context) (cause service.Cause, err error) {
-	at, err := restore.ReadStanding(ctx, d.node.Pool)
-	switch {
-	case err != nil:
-		return cause, err
-	case at.Restored != "":
-		cause.Code, cause.Command = CauseRestoreWaits, "twinbox outbox confirm-restore"
-		cause.Sentence = "Nothing is published until the restore of the database is confirmed: " +
-			failure.Cut(at.Restored, maxSaid) + "."
-	case d.outbox.Restoring:
-		cause.Code, cause.Command = CauseRestoreWaits, "twinbox outbox status"
-		cause.Sentence = "What a restore of the database left is still being published; " + waiting(d.outbox) + "."
-	}
-	cause.Figures = figures{"events": float64(d.outbox.Waiting)}
-	return cause, nil
-}
-
-// relayRefuses is a topic with another number of partitions than its keys are spread over: the leader publishes nothing
-// until that is confirmed. Any instance finds it, as soon as an event waits for it.
-func (d *diagnosis) relayRefuses(ctx context.Context) (service.Cause, error) {
-	if d.outbox.WaitingFor < outboxPatience {
-		return service.Cause{}, nil
-	}
-	spread, err := operate.TopicPartitions(ctx, d.node.Pool)
-	if err != nil {
-		return service.Cause{}, err
-	}
-	found, err := d.node.setup.partitions(ctx)
-	for _, topic := range slices.Sorted(maps.Keys(found)) {
-		if was, seen := spread[topic]; seen && was != found[topic] {
-			return service.Cause{
-				Code: CauseRelayRefuses, Command: "twinbox outbox topics",
-				Figures: figures{"events": float64(d.outbox.Waiting), "partitions": float64(found[topic])},
-				Sentence: fmt.Sprintf("Nothing is published until the partitions of %s are confirmed: it has %d, and its keys "+
-					"are spread over %d; %s.", topic, found[topic], was, waiting(d.outbox)),
-			}, nil
-		}
-	}
-	return service.Cause{}, err
-}
-
 func (d *diagnosis) keysParked(ctx context.Context) (service.Cause, error) {
 	keys, events := d.outbox.ParkedKeys, d.outbox.HeldEvents
 	if keys == 0 {
 		return service.Cause{}, nil
 	}
-	parked, err := operate.Parked(ctx, d.node.Pool, 1)
+	parked, err := relay.Parked(ctx, d.node.Pool, 1)
 	if err != nil || len(parked) == 0 {
 		return service.Cause{}, err
 	}
@@ -224,7 +176,7 @@ func (d *diagnosis) relayAtLimit(ctx context.Context) (service.Cause, error) {
 	if !d.overdue(d.outbox) {
 		return service.Cause{}, nil
 	}
-	again, err := operate.ReadStatus(ctx, d.node.Pool)
+	again, err := relay.ReadStatus(ctx, d.node.Pool)
 	if err != nil || !d.overdue(again) {
 		return service.Cause{}, err
 	}
@@ -240,7 +192,7 @@ func (d *diagnosis) relayAtLimit(ctx context.Context) (service.Cause, error) {
 	}, nil
 }
 
-func (d *diagnosis) overdue(s operate.Status) bool {
+func (d *diagnosis) overdue(s relay.Status) bool {
 	batch := int64(d.node.setup.Config.Outbox.BatchSize)
 	return s.Waiting > batch && s.WaitingFor > outboxPatience || s.Waiting > 0 && s.WaitingFor > outboxSilence
 }
@@ -425,8 +377,8 @@ func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 func at(topic string, partition int32) string { return fmt.Sprintf("%s/%d", topic, partition) }
 
-func waiting(s operate.Status) string {
-	if s.Waiting == operate.MaxWaiting {
+func waiting(s relay.Status) string {
+	if s.Waiting == relay.MaxWaiting {
 		return fmt.Sprintf("%d or more events wait", s.Waiting)
 	}
 	return count(s.Waiting, "event waits", "events wait")

@@ -44,7 +44,6 @@ func databaseConfig(cfg Config, service string) (pool *pgxpool.Config, relay *pg
 // in a moment and not after its timeout. An attempt that fails is reported to the circuit.
 func (n *Node) openPool(ctx context.Context, cfg *pgxpool.Config) (*pgxpool.Pool, error) {
 	cfg.BeforeConnect = func(context.Context, *pgx.ConnConfig) error { return n.dependencies.database.Err() }
-	cfg.AfterConnect = n.writers.admit
 	cfg.ConnConfig.Tracer = connectTracer{n.dependencies.database.Report}
 	opened, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {

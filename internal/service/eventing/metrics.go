@@ -12,7 +12,7 @@ import (
 
 	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/outbox/operate"
+	"example.com/twinbox/internal/outbox/relay"
 )
 
 // measure adds what the database, the pool and the broker say about the node.
@@ -31,7 +31,7 @@ func (n *Node) measure() error {
 	}
 	return errors.Join(
 		admin.Registry().Register(poolMetrics{n.Pool}),
-		admin.Measure("outbox", operate.NewGauges(n.Pool)),
+		admin.Measure("outbox", relay.NewGauges(n.Pool)),
 		admin.Measure("dead_letters", deadletter.NewGauges(n.Pool, n.consumerNames)),
 		admin.Measure("consumer_lag", consumerLag{n}),
 	)

@@ -18,17 +18,16 @@ import (
 	"example.com/twinbox/internal/inbox/pause"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/outbox"
-	"example.com/twinbox/internal/outbox/operate"
 	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/tracing"
 	"example.com/twinbox/migrations"
 )
 
-// Setup is what a node needs to know. All fields but Source and Adopt are required.
+// Setup is what a node needs to know. All fields but Tables and Operations are required.
 type Setup struct {
 	Service    string // names the service towards database and broker
-	Source     string // of its events. Empty: no restore of its database is looked for
+	Source     string // of its events
 	Config     Config
 	Migrations []migrations.Set
 	Topics     []kafka.Topic                // that it writes to
@@ -36,10 +35,6 @@ type Setup struct {
 	Validate   func(cloudevent.Event) error // the contract, on both sides
 	Admin      *service.Admin               // receives checks and metrics
 	Log        *slog.Logger
-
-	// Adopt brings back what an event of the service says that a restore took from its database; see
-	// restore.Confirm. Without it only the numbers go on behind such events.
-	Adopt func(context.Context, pgx.Tx, cloudevent.Event) error
 
 	// Operations makes what operates the service, to be put on the admin listener below the prefix. It is called before
 	// the database is known to answer: during an outage an operator is told so, instead of finding nothing there.
@@ -68,7 +63,6 @@ type Node struct {
 	publisher     *kafka.Publisher
 	relay         *relay.Relay
 	relayDatabase *pgx.ConnConfig
-	writers       *writers
 	consumers     []*consumer
 	lags          kafka.LagReader
 	gates         *pause.Gates // of the consumers
@@ -80,7 +74,6 @@ type Node struct {
 // Open prepares the node and connects to nothing.
 func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	n := &Node{Admin: setup.Admin, CircuitLog: setup.Log, Traces: otel.GetTracerProvider()}
-	n.writers = &writers{node: n}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, n.Close())
@@ -109,7 +102,6 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	n.Outbox, err = outbox.New(outbox.Config{
 		MaxEventBytes: setup.Config.Outbox.MaxEventBytes,
 		Validate:      validateUnlessCopy(setup.Validate),
-		Refuse:        n.writers.refuse,
 		OnConflict:    outbox.OnConflict(setup.Config.Outbox.OnConflict),
 		Log:           setup.Log,
 		Registerer:    registry,
@@ -140,7 +132,7 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	// Events that the broker has not taken for longer than a relay may be silent, while it takes others: the topic is
 	// gone, a right is missing, a partition has no leader. Events that it refuses for good are a matter of their own keys.
 	n.Admin.Check("held events", n.dependencies.behind(func(ctx context.Context) error {
-		return operate.CheckHeld(ctx, n.Pool, setup.Config.maxSilence())
+		return relay.CheckHeld(ctx, n.Pool, setup.Config.maxSilence())
 	}))
 	return n, nil
 }
@@ -155,7 +147,7 @@ const retryFor = 500 * time.Millisecond
 func (n *Node) relayConfig() relay.Config {
 	setup := n.setup
 	cfg := setup.Config.Outbox
-	config := relay.Config{
+	return relay.Config{
 		Connect:        n.connectRelay,
 		Publisher:      n.publisher,
 		Destination:    n.dependencies.broker,
@@ -169,15 +161,10 @@ func (n *Node) relayConfig() relay.Config {
 		Retention:      cfg.Retention,
 		IDRetention:    setup.Config.Inbox.Retention,
 		MaxSilence:     setup.Config.maxSilence(),
-		Topics:         func(ctx context.Context) (map[string]int32, error) { return setup.partitions(ctx) },
 		Log:            setup.Log,
 		Registerer:     n.Admin.Registry(),
 		Spans:          n.Spans,
 	}
-	if setup.Source != "" {
-		config.Published = setup.newest
-	}
-	return config
 }
 
 // Check adds a check to the readiness report that needs the database: while that is down it only says so.

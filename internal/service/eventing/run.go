@@ -12,7 +12,6 @@ import (
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox/retention"
 	"example.com/twinbox/internal/outbox"
-	"example.com/twinbox/internal/outbox/restore"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/migrations"
 )
@@ -20,14 +19,12 @@ import (
 // Listeners are the addresses a service listens on. API is empty for a service without one.
 type Listeners struct{ Admin, API string }
 
-// Run is the life of a service around its node: it opens the admin listener, waits for the database, starts the relay,
-// waits until events may be written, opens the API's listener, lets start start what writes and consumes, says that it
-// listens, and returns when the group has stopped. The group stops in reverse, so the relay is still there for the last
-// events. An error that only another setting can cure, of the service, a server or a topic, has the exit code of a
-// wrong configuration.
+// Run is the life of a service around its node. It opens the admin listener, waits for the database, starts the relay,
+// opens the API's listener, calls start for the parts that write and consume, announces its addresses, and returns when
+// the group has stopped. The group stops in reverse, so the relay is still there for the last events. An error that only
+// a different setting can cure, of the service, a server or a topic, has the exit code of a wrong configuration.
 //
-// While it waits, /livez answers, /readyz says what is missing, and the API accepts no connection. A task that fails
-// meanwhile ends the wait: what is waited for may be its work, as the first lead of a relay is.
+// While it waits, /livez answers, /readyz names what is missing, and the API accepts no connection.
 func (n *Node) Run(
 	group *service.Group, at Listeners, host service.Host, start func(group *service.Group, api net.Listener),
 ) error {
@@ -78,10 +75,6 @@ func (n *Node) open(
 	group.Go("relay", func(ctx context.Context) error { // which does not wait for the answer: there may be no broker yet
 		return n.runWhileAsking(ctx, "settings of topics", n.setup.checkTopics, n.relay.Run)
 	})
-	group.Go("writers", n.writers.await)
-	if err := n.await(ctx, "outbox", n.writers.check); err != nil {
-		return bound, err
-	}
 	if at.API == "" {
 		start(group, nil)
 		return bound, nil
@@ -120,7 +113,7 @@ func (n *Node) await(ctx context.Context, what string, check func(context.Contex
 		if err == nil {
 			return nil
 		}
-		if lasts(err) {
+		if isFatal(err) {
 			return fmt.Errorf("check %s: %w", what, err)
 		}
 		if ctx.Err() == nil {
@@ -133,18 +126,14 @@ func (n *Node) await(ctx context.Context, what string, check func(context.Contex
 	}
 }
 
-// lasts says of a check's error that waiting changes nothing: a schema that does not fit, or a refusal. That the
-// database was restored, or is not compared with the broker yet, the relay or an operator settles meanwhile.
-func lasts(err error) bool {
+// isFatal reports that waiting does not cure a check's error: a schema that does not fit, or a refusal.
+func isFatal(err error) bool {
 	_, ofSchema := errors.AsType[*migrations.SchemaError](err)
-	refused, ofOutbox := errors.AsType[*outbox.CheckError](err)
-	settled := ofOutbox && (refused.Has(restore.CodeRestored) || refused.Has(restore.CodeNotCompared))
-	return ofSchema || isRefusal(err) && !settled
+	return ofSchema || isRefusal(err)
 }
 
-// refusal is an error that comes again with every start, until an operator changes a setting: synchronous_commit, the
-// number of a topic's partitions, a retention that is too short. Outbox and inbox refuse to work on that, since events
-// would be lost or repeated; what their refusal means for the process is said here.
+// refusal is an error that comes again with every start, until an operator changes a setting: synchronous_commit, or a
+// retention that is too short. Outbox and inbox refuse to work then, since events would be lost or repeated.
 type refusal struct{ error }
 
 func (r refusal) Unwrap() error { return r.error }

@@ -14,10 +14,7 @@ import (
 	"net"
 	"net/http"
 
-	"github.com/jackc/pgx/v5"
-
 	"example.com/twinbox/internal/config"
-	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/event/schema"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/service"
@@ -25,7 +22,7 @@ import (
 )
 
 // A Service declares one service once: its program, its life and its description for others are made of this. All
-// fields but Source, API, Tables, Adopt and Operations are required; they are those of [Setup].
+// fields but API, Tables and Operations are required; they are those of [Setup].
 type Service[C Settings] struct {
 	Name       string
 	Source     string
@@ -33,7 +30,6 @@ type Service[C Settings] struct {
 	API        []byte           // the OpenAPI document of its API, as JSON; the admin listener shows it
 	Migrations []migrations.Set // of its database, in the order of application
 	Tables     []string
-	Adopt      func(context.Context, pgx.Tx, cloudevent.Event) error
 	Operations func(node *Node, cfg C) (prefix string, handler http.Handler, err error)
 
 	// SetUp builds the service's own parts around its node, and returns the function that starts them. The group stops
@@ -74,7 +70,7 @@ func (s Service[C]) run(ctx context.Context, cfg C, host service.Host, opened fu
 	}
 	node, err := Open(ctx, Setup{
 		Service: s.Name, Source: s.Source, Config: shared, Migrations: s.Migrations, Topics: cfg.Topics(),
-		Tables: s.Tables, Validate: contract.Validate, Adopt: s.Adopt, Operations: s.operations(cfg), Log: host.Log,
+		Tables: s.Tables, Validate: contract.Validate, Operations: s.operations(cfg), Log: host.Log,
 		Admin: admin,
 	})
 	if err != nil {

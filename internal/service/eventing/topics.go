@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"example.com/twinbox/internal/kafka"
@@ -27,14 +26,6 @@ func (s Setup) lagClient() kafka.Config {
 	client := s.client
 	client.RequestTimeout = min(lagPatience, client.WithDefaults().PublishTimeout)
 	return client
-}
-
-// partitions lets the relay hold a topic back whose number of partitions is not the one its keys are spread over, and
-// an operator confirm it. The others are topics that the service no longer writes to, such as those of an earlier name.
-func (s Setup) partitions(ctx context.Context, others ...string) (map[string]int32, error) {
-	names := slices.Concat(namesOf(s.Topics), others)
-	slices.Sort(names)
-	return kafka.PartitionCounts(ctx, s.client, slices.Compact(names)...)
 }
 
 // checkTopics returns an error if a topic that exists takes less than the largest event: one that the outbox accepts

@@ -167,7 +167,7 @@ func TestAQuestionToASilentBrokerEndsInTime(t *testing.T) {
 		"count": func(ctx context.Context) error { _, err := kafka.PartitionCounts(ctx, cfg, "t"); return err },
 		"log": func(ctx context.Context) error {
 			return kafka.Ask(ctx, cfg, "scan", func(c kafka.Cluster) error {
-				_, err := c.Scan("t", 0, 0, 1, func(*message.Message) {})
+				_, err := c.Scan("t", 0, 0, 1, func(*message.Message) error { return nil })
 				return err
 			})
 		},

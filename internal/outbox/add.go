@@ -75,9 +75,6 @@ type entry struct {
 
 // prepare completes and checks the events of a call.
 func (o *Outbox) prepare(ctx context.Context, events []cloudevent.Event) ([]entry, error) {
-	if err := o.cfg.Refuse(); err != nil {
-		return nil, fmt.Errorf("add events: %w", err)
-	}
 	cause := cloudevent.CauseFrom(ctx)
 	entries := make([]entry, len(events))
 	for i, given := range events {

@@ -29,8 +29,6 @@ type Config struct {
 	OnConflict OnConflict
 	// Log records conflicts that OnConflict lets pass. Default: none.
 	Log *slog.Logger
-	// Refuse, if set, keeps events from being added while it returns an error; see relay.Relay.Restored.
-	Refuse func() error
 	// Registerer takes the metric outbox_events_added_total{topic}. Optional.
 	Registerer prometheus.Registerer
 	// Spans makes a span for each event that follows from a sampled request. Default: none.
@@ -58,9 +56,6 @@ func New(cfg Config) (*Outbox, error) {
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	if cfg.Validate == nil {
 		cfg.Validate = func(cloudevent.Event) error { return nil }
-	}
-	if cfg.Refuse == nil {
-		cfg.Refuse = func() error { return nil }
 	}
 	var refused CheckError
 	refused.RefuseIf(cfg.MaxEventBytes < 0 || cfg.MaxEventBytes > limitMaxEventBytes, "max_event_bytes",

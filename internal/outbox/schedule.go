@@ -46,9 +46,6 @@ const maxNameBytes = 255
 // A new key is locked until the transaction ends. The event may name neither its id nor its version. Errors:
 // [*EventError] with no event stored; else the database's.
 func (o *Outbox) Schedule(ctx context.Context, tx pgx.Tx, name string, due Due, event cloudevent.Event) error {
-	if err := o.cfg.Refuse(); err != nil {
-		return fmt.Errorf("schedule event: %w", err)
-	}
 	at := time.Now().Add(due.after)
 	if due.at != nil {
 		at = *due.at
@@ -175,9 +172,6 @@ func (o *Outbox) AddDue(ctx context.Context, tx pgx.Tx, limit int) (added int, e
 	}
 	if len(keys) == 0 {
 		return 0, nil
-	}
-	if err := o.cfg.Refuse(); err != nil {
-		return 0, fmt.Errorf("add due events: %w", err)
 	}
 	rows, _ := tx.Query(ctx, takeDueSQL, limit, topics, keys)
 	due, err := pgx.CollectRows(rows, pgx.RowToStructByPos[cloudevent.Event])

@@ -92,6 +92,7 @@ func TestTheRelayInOneWord(t *testing.T) {
 	}
 	require.Equal(t, "no leader", relayOf(status(relay.Status{}, false)))
 	require.Equal(t, "leading", relayOf(status(relay.Status{Leading: true}, false)))
+	require.Equal(t, "paused", relayOf(status(relay.Status{Leading: true, Paused: &relay.Paused{}}, false)))
 	require.Equal(t, "5", waitingOf(status(relay.Status{Waiting: 5}, false)))
 	require.Equal(t, "100000 or more", waitingOf(status(relay.Status{Waiting: 100000}, true)))
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/admin/client"
 )
@@ -20,6 +22,8 @@ type OutboxCommands struct {
 	Republish OutboxRepublish `cmd:"" done:"Republished" would:"republish" thing:"event" help:"Send published events again, with the same ids; consumers skip what they have."`
 	Scheduled OutboxScheduled `cmd:"" help:"Events that are due later: list them, take one back."`
 	Release   OutboxRelease   `cmd:"" done:"Released" would:"release" thing:"key" help:"Let the relay try a parked key's events again."`
+	Pause     OutboxPause     `cmd:"" post:"/admin/v1/outbox/pause" done:"Paused" would:"pause" thing:"relay" help:"Pause a service's relay: its events wait in the outbox."`
+	Resume    OutboxPause     `cmd:"" post:"/admin/v1/outbox/resume" done:"Resumed" would:"resume" thing:"relay" help:"Let a paused relay publish again, where it stopped."`
 	Topics    OutboxTopics    `cmd:"" help:"How many partitions each topic has, and which consumer groups are behind."`
 }
 
@@ -32,6 +36,7 @@ func (c *OutboxStatus) Run(ctx context.Context, to *streams) error {
 		columns: []string{"SERVICE", "RELAY", "EPOCH", "HEAD", "WAITING", "OLDEST", "PARKED KEYS", "HELD"},
 		omit:    []string{"EPOCH", "HEAD"},
 	}
+	paused := table{columns: []string{"SERVICE", "PAUSED", "BY", "REASON"}, prose: "REASON", omit: []string{"PAUSED", "BY"}}
 	scheduled := table{columns: []string{"SERVICE", "SCHEDULED", "OVERDUE"}}
 	parked := table{
 		columns: []string{"SERVICE", "TOPIC", "KEY", "POSITION", "HELD", "PARKED", "NEXT TRY", "REASON"},
@@ -41,6 +46,9 @@ func (c *OutboxStatus) Run(ctx context.Context, to *streams) error {
 	return survey(ctx, to, &c.Survey, question, func(service string, s adminapi.OutboxStatus) {
 		status.add(service, relayOf(s), s.Epoch, s.Head, waitingOf(s), moment(value(s.OldestWaiting)), len(s.Parked),
 			s.HeldEvents)
+		if p := s.Paused; p != nil {
+			paused.add(service, moment(p.Since), p.By, p.Reason)
+		}
 		if s.Scheduled > 0 {
 			scheduled.add(service, s.Scheduled, seconds(s.OverdueSeconds))
 		}
@@ -48,14 +56,17 @@ func (c *OutboxStatus) Run(ctx context.Context, to *streams) error {
 			parked.add(service, p.Topic, p.Key, p.Position, p.Held, moment(p.ParkedAt),
 				moment(p.RetryAt), p.Reason)
 		}
-	}, &status, &scheduled, &parked)
+	}, &status, &paused, &scheduled, &parked)
 }
 
 func relayOf(s adminapi.OutboxStatus) string {
-	if s.Leading {
-		return "leading"
+	switch {
+	case !s.Leading:
+		return "no leader"
+	case s.Paused != nil:
+		return "paused"
 	}
-	return "no leader"
+	return "leading"
 }
 
 func waitingOf(s adminapi.OutboxStatus) string {
@@ -108,6 +119,19 @@ func (c *OutboxRelease) Run(ctx context.Context, to *streams, services []*client
 		what = effect{done: "Dropped", would: "drop", thing: "event"}
 	}
 	return whoHasIt(ctx, to, services, what, client.Post("/admin/v1/outbox/release", c))
+}
+
+// OutboxPause is "twinbox outbox pause" and "... resume".
+type OutboxPause struct{ Change }
+
+// Run asks the one service.
+func (c *OutboxPause) Run(
+	ctx context.Context, command *kong.Context, to *streams, services []*client.Service, what effect,
+) error {
+	if len(services) > 1 {
+		return usage("a pause is of one service's relay: give --service too")
+	}
+	return c.Change.Run(ctx, command, to, services, what)
 }
 
 // OutboxTopics is "twinbox outbox topics".

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/ops/admin/adminapi"
+	"example.com/twinbox/internal/service"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -67,6 +68,23 @@ func TestOutboxStatusShowsWhatIsScheduled(t *testing.T) {
 	status := func(text string) string { return listener(t, answers(map[string]string{"outbox/status": text})) }
 	r := at(t, status(`{"scheduled":3,"overdue_seconds":61.2}`), status(`{}`), "outbox", "status")
 	require.Regexp(t, `(?m)^SERVICE +SCHEDULED +OVERDUE\ncustomer +3 +1m1s\n$`, r.stdout)
+}
+
+func TestOutboxStatusShowsAPause(t *testing.T) {
+	t.Parallel()
+	admin := listener(t, answers(map[string]string{"outbox/status": `{"leading":true,
+		"paused":{"by":"ada","reason":"moving","since":"2026-01-02T03:04:05Z"}}`}))
+	r := at(t, admin, "", "outbox", "status")
+	require.Regexp(t, `(?m)^customer +paused `, r.stdout)
+	require.Regexp(t, `(?m)^SERVICE +PAUSED +BY +REASON\ncustomer +2026-01-02T03:04:05Z +ada +moving$`, r.stdout)
+}
+
+// Each service has a relay of its own, so one must be named.
+func TestOutboxPauseNamesOneService(t *testing.T) {
+	t.Parallel()
+	r := at(t, listener(t, says(aCustomer)), listener(t, says(aNotification)), "outbox", "pause")
+	require.Equal(t, service.ExitUsage, r.code)
+	require.Contains(t, r.stderr, "give --service too")
 }
 
 func TestOutboxRepublish(t *testing.T) {

@@ -115,6 +115,14 @@ func TestWhatTheServiceIsAsked(t *testing.T) {
 			[]string{"consumer", "resume", "c", "--by", "ada"},
 			recorded{"consumers/resume", "", `{` + dry + `,"consumer":"c"}`},
 		},
+		"pause the relay": {
+			append([]string{"outbox", "pause"}, who...),
+			recorded{"outbox/pause", "", `{` + done + `}`},
+		},
+		"resume the relay, dry": {
+			[]string{"outbox", "resume", "--by", "ada"},
+			recorded{"outbox/resume", "", `{` + dry + `}`},
+		},
 		"scheduled": {
 			[]string{"outbox", "scheduled", "list", "-n", "3", "--topic", "to", "--key", "k"},
 			recorded{"outbox/scheduled", "key=k&limit=3&topic=to", ""},

@@ -26,6 +26,8 @@ var changing = map[string][]string{
 	"consumer resume":         {"c"},
 	"outbox republish":        {"--key", "k"},
 	"outbox release":          {"--topic", "t", "--key", "k"},
+	"outbox pause":            {},
+	"outbox resume":           {},
 	"outbox scheduled cancel": {"name"},
 }
 

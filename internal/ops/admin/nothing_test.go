@@ -186,7 +186,7 @@ func world(t *testing.T) (b *bundle, touched func() []any) {
 	b.file(t, filed{"a", "", "permanent", "schema_violation", "waiting", "", 3},
 		filed{"a", "", "unknown", "handler_failed", "waiting", "", 3}, filed{"b", "", "unknown", "c", "waiting", "", 3})
 	for _, op := range describedOperations(t) {
-		if strings.HasSuffix(op.path, "/resume") {
+		if strings.HasSuffix(op.path, "/consumers/resume") {
 			_, err := b.pool.Exec(t.Context(), `insert into public.inbox_pause (consumer, paused_by, reason)
 				values ($1, 'grace', 'r')`, op.example["consumer"])
 			require.NoError(t, err)
@@ -220,16 +220,26 @@ func world(t *testing.T) (b *bundle, touched func() []any) {
 	}
 }
 
+// pauseFor pauses the relay if the operation resumes it, and resumes it for any other.
+func (b *bundle) pauseFor(t *testing.T, op operation) {
+	t.Helper()
+	_, err := b.pool.Exec(t.Context(), `update public.outbox_cursor set paused_by = 'grace', paused_for = 'r',
+		paused_at = case when $1 then '2026-01-02'::timestamptz end`, strings.HasSuffix(op.path, "/outbox/resume"))
+	require.NoError(t, err)
+}
+
 // The document is walked, so that an operation that is added tomorrow is tried as well: a request with an empty member,
 // or one in the wrong place, changes nothing and is refused.
 func TestARequestThatSaysNothingChangesNothing(t *testing.T) {
 	t.Parallel()
 	b, state := world(t)
-	before, tried := state(), 0
+	tried := 0
 	for _, op := range describedOperations(t) {
 		if !op.changes() {
 			continue
 		}
+		b.pauseFor(t, op)
+		before := state()
 		for _, query := range op.queries() {
 			status, answer := b.operate(t, op.method, op.path+"?"+query, text(t, op.example))
 			require.True(t, status >= 400 && status < 500, "%s?%s: %d %s", op, query, status, answer)
@@ -248,6 +258,7 @@ func TestARequestThatSaysNothingChangesNothing(t *testing.T) {
 	require.Greater(t, tried, 500)
 	for _, op := range describedOperations(t) {
 		if op.members != nil {
+			b.pauseFor(t, op)
 			status, answer := b.operate(t, op.method, op.path, text(t, op.example))
 			require.Equal(t, http.StatusOK, status, "the example of %s, a dry run: %s", op, answer)
 		}

@@ -39,6 +39,8 @@ func handlersOf(cfg Config) map[string]handler {
 		"tailOutbox":       answer(outbox.tail),
 		"republishOutbox":  longChange(outbox.republish),
 		"releaseOutboxKey": changeOne(cfg.Pool, outbox.release),
+		"pauseRelay":       changeOne(cfg.Pool, outbox.pause),
+		"resumeRelay":      changeOne(cfg.Pool, outbox.resume),
 		"listScheduled":    answer(outbox.scheduled),
 		"cancelScheduled":  changeOne(cfg.Pool, outbox.cancelScheduled),
 		"listTopics":       answer(outbox.topics),

@@ -53,6 +53,16 @@ func (s outboxHandlers) release(ctx context.Context, tx pgx.Tx, asked adminapi.R
 	return row, relay.Discard(ctx, tx, asked.Topic, asked.Key, asked.Drop)
 }
 
+func (s outboxHandlers) pause(ctx context.Context, tx pgx.Tx, asked adminapi.RelayRequest) (audit.Action, error) {
+	row := audit.Action{Verb: "pause", Kind: kindOutbox, Before: "running", After: "paused"}
+	return row, relay.Pause(ctx, tx, asked.By, asked.Reason)
+}
+
+func (s outboxHandlers) resume(ctx context.Context, tx pgx.Tx, _ adminapi.RelayRequest) (audit.Action, error) {
+	ended, err := relay.Resume(ctx, tx)
+	return audit.Action{Verb: "resume", Kind: kindOutbox, Before: "paused by " + ended.By, After: "running"}, err
+}
+
 func (s outboxHandlers) scheduled(
 	ctx context.Context, asked adminapi.ListScheduledParams,
 ) (out adminapi.ScheduledEvents, err error) {

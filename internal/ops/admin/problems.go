@@ -42,6 +42,8 @@ var sentinels = []struct {
 }{
 	{pause.ErrPaused, http.StatusConflict, "consumer_paused", "The consumer is paused already."},
 	{pause.ErrNotPaused, http.StatusConflict, "consumer_not_paused", "The consumer is not paused."},
+	{relay.ErrPaused, http.StatusConflict, "relay_paused", "The relay is paused already."},
+	{relay.ErrNotPaused, http.StatusConflict, "relay_not_paused", "The relay is not paused."},
 	{relay.ErrNotParked, http.StatusNotFound, "not_parked", "This key, or this event, is not parked (any more)."},
 	{
 		outbox.ErrNotScheduled, http.StatusNotFound, "not_scheduled",

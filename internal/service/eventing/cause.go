@@ -19,7 +19,7 @@ import (
 	"example.com/twinbox/internal/service/circuit"
 )
 
-// The codes of the causes, in the order in which they are looked for. A service's own come behind them.
+// The codes of the causes, in the order in which they are looked for. A service's own come before the last two.
 const (
 	CauseDependencyDown = "dependency_down"
 	CauseNoLeader       = "no_leader"
@@ -33,6 +33,7 @@ const (
 	CauseRelayAtLimit   = "relay_at_limit"
 	CauseConsumerBehind = "consumer_behind"
 	CauseDeadLetters    = "dead_letters"
+	CauseRelayPaused    = "relay_paused"
 	CauseUnknown        = service.CodeUnknown
 )
 
@@ -83,7 +84,7 @@ func (n *Node) diagnose(ctx context.Context) service.Cause {
 		d.stands(CauseHandlerSlow, handlerPatience, "The handler of %[1]s has been at the same records of %[2]s since %[3]s.",
 			func(s kafka.Standing) (time.Time, error) { return s.Handling, nil }),
 		d.relayAtLimit, d.consumerBehind, d.deadLetters,
-	}, n.reasons)
+	}, n.reasons, []Reason{d.relayPaused})
 	var unknown []string
 	for _, reason := range reasons {
 		cause, err := reason(ctx)
@@ -173,7 +174,7 @@ func (d *diagnosis) keysParked(ctx context.Context) (service.Cause, error) {
 // relayAtLimit holds where more waits than one call takes and has waited for a second, or anything for longer than any
 // poll. A second look tells a backlog from an event that was just on its way.
 func (d *diagnosis) relayAtLimit(ctx context.Context) (service.Cause, error) {
-	if !d.overdue(d.outbox) {
+	if d.outbox.Paused != nil || !d.overdue(d.outbox) {
 		return service.Cause{}, nil
 	}
 	again, err := relay.ReadStatus(ctx, d.node.Pool)
@@ -195,6 +196,20 @@ func (d *diagnosis) relayAtLimit(ctx context.Context) (service.Cause, error) {
 func (d *diagnosis) overdue(s relay.Status) bool {
 	batch := int64(d.node.setup.Config.Outbox.BatchSize)
 	return s.Waiting > batch && s.WaitingFor > outboxPatience || s.Waiting > 0 && s.WaitingFor > outboxSilence
+}
+
+// relayPaused comes last: an operator knows of a pause, and it hides no other cause.
+func (d *diagnosis) relayPaused(context.Context) (service.Cause, error) {
+	p := d.outbox.Paused
+	if p == nil {
+		return service.Cause{}, nil
+	}
+	return service.Cause{
+		Code: CauseRelayPaused, Since: p.Since, Command: "twinbox outbox resume",
+		Figures: figures{"events": float64(d.outbox.Waiting)},
+		Sentence: fmt.Sprintf("Publishing has been paused by %s since %s: %s; %s.", p.By, clock(p.Since), p.Reason,
+			waiting(d.outbox)),
+	}, nil
 }
 
 // consumerPaused names the consumer that has been paused for longest.

@@ -2,14 +2,18 @@ package eventing_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/pause"
+	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -48,4 +52,35 @@ func TestCauseAConsumerThatIsPaused(t *testing.T) {
 	change(resumeIt)
 	testkit.Until(t, func() bool { return handled.Load() == 3 })
 	b.awaitWell(t)
+}
+
+// A relay that was paused before its service started publishes nothing, is ready all the same, and hides no other cause.
+// Resumed, it publishes what has waited.
+func TestCauseARelayThatIsPaused(t *testing.T) {
+	t.Parallel()
+	s := newTrouble(t)
+	s.handle = func(_ context.Context, data pinged) error {
+		if data.N == 1 {
+			return inbox.Permanent(errors.New("a name that is none"))
+		}
+		return nil
+	}
+	change := func(do func(tx pgx.Tx) error) { require.NoError(t, pgx.BeginFunc(t.Context(), s.pool, do)) }
+	change(func(tx pgx.Tx) error { return relay.Pause(t.Context(), tx, "ada", "the topics are moved") })
+	instances := []*bundle{s.instance(t), s.instance(t)}
+	instances[1].add(t, s.topic, "k")
+	for _, b := range instances {
+		found := b.awaitCause(t, eventing.CauseRelayPaused,
+			`Publishing has been paused by ada since `+aTime+`: the topics are moved; 1 event waits\.`)
+		require.Equal(t, "twinbox outbox resume", found.Command)
+		b.awaitReady(t)
+	}
+	s.send(t, 1)
+	instances[0].awaitCause(t, eventing.CauseDeadLetters, `1 dead letter .*`)
+	execute(t, s.pool, `update dead_letter set state = 'discarded', settled_at = now()`)
+	instances[0].awaitCause(t, eventing.CauseRelayPaused, `Publishing has been paused by ada .*`)
+
+	change(func(tx pgx.Tx) error { _, err := relay.Resume(t.Context(), tx); return err })
+	instances[1].awaitWell(t)
+	require.Len(t, kafkatest.ReadAll(t, s.brokers, s.topic, 2), 2)
 }

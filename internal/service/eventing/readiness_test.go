@@ -240,7 +240,7 @@ func TestABrokerThatAcknowledgesNothingIsNotReady(t *testing.T) {
 	back := swallow(cluster, kmsg.Produce)
 	defer back()
 	b.add(t, topic, "k")
-	b.awaitFailing(t, "relay", "nothing moved for")
+	b.awaitFailing(t, "relay", "no event moved for")
 	back()
 	b.awaitReady(t)
 	require.NotEmpty(t, kafkatest.ReadAll(t, brokers, topic, 1))

@@ -141,7 +141,7 @@ type Cause struct {
 
 	// Code Stable. In the order in which they are looked for: `dependency_down`, `no_leader`, `keys_parked`,
 	// `consumer_paused`, `partition_without_owner`, `record_refused`, `attempt_failing`, `waits_for_gap`, `handler_slow`, `relay_at_limit`, `consumer_behind`, `dead_letters`, `mail_server_down`,
-	// `mail_uncertain`, `unknown` (a server did not answer the question), `all_well`.
+	// `mail_uncertain`, `relay_paused`, `unknown` (a server did not answer the question), `all_well`.
 	Code string `json:"code"`
 
 	// Command What shows more of it or helps.
@@ -389,7 +389,7 @@ type ParkedKey = relay.ParkedKey
 type Problem struct {
 	// Code Stable. Beside those of api/openapi.yaml that are of no business: 401 `unauthorized`; 403 `operations_off`; 404
 	// `not_parked`, `not_scheduled`, `no_mails`, `consumer_not_found`; 409 `consumer_paused`,
-	// `consumer_not_paused`, `not_waiting`, `partition_count`, `verifying`, `standby`; 421 `wrong_service`, `wrong_environment`; 422 `invalid_value`, `invalid_filter`,
+	// `consumer_not_paused`, `relay_paused`, `relay_not_paused`, `not_waiting`, `partition_count`, `verifying`, `standby`; 421 `wrong_service`, `wrong_environment`; 422 `invalid_value`, `invalid_filter`,
 	// `missing_filter`, `nothing_selected`, `nothing_to_edit`, `invalid_headers`.
 	Code   string `json:"code"`
 	Detail string `json:"detail"`
@@ -409,6 +409,19 @@ type Problem struct {
 
 // Reason Why. For the audit.
 type Reason = string
+
+// RelayPause That an operator has paused the relay; absent while it is not paused.
+type RelayPause = relay.Paused
+
+// RelayRequest defines model for RelayRequest.
+type RelayRequest struct {
+	// By The operator's name, for the audit; not verified.
+	By     By   `json:"by"`
+	DryRun bool `json:"dry_run"`
+
+	// Reason Why. For the audit.
+	Reason Reason `json:"reason"`
+}
 
 // ReleaseRequest defines model for ReleaseRequest.
 type ReleaseRequest struct {
@@ -730,11 +743,17 @@ type MarkMailsSentJSONRequestBody = MailRequest
 // RetryMailsJSONRequestBody defines body for RetryMails for application/json ContentType.
 type RetryMailsJSONRequestBody = MailRequest
 
+// PauseRelayJSONRequestBody defines body for PauseRelay for application/json ContentType.
+type PauseRelayJSONRequestBody = RelayRequest
+
 // ReleaseOutboxKeyJSONRequestBody defines body for ReleaseOutboxKey for application/json ContentType.
 type ReleaseOutboxKeyJSONRequestBody = ReleaseRequest
 
 // RepublishOutboxJSONRequestBody defines body for RepublishOutbox for application/json ContentType.
 type RepublishOutboxJSONRequestBody = RepublishRequest
+
+// ResumeRelayJSONRequestBody defines body for ResumeRelay for application/json ContentType.
+type ResumeRelayJSONRequestBody = RelayRequest
 
 // CancelScheduledJSONRequestBody defines body for CancelScheduled for application/json ContentType.
 type CancelScheduledJSONRequestBody = CancelScheduledRequest

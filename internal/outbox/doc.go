@@ -4,8 +4,5 @@
 // This package is the write side. Its statement locks the row of a key, takes the key's next number out of it, and
 // inserts the event. The order of a key rests on that.
 //
-//	window    which committed rows may be published, in which order, without gaps
-//	relay     publishes them: who leads, what is tried again, what is parked
-//	restore   a database that went back and has forgotten what it published
-//	operate   what operators read and do
+//	relay     publishes the events: what is next, who leads, what is tried again, what is parked; what operators read and do
 package outbox

@@ -58,7 +58,7 @@ test-kafka: ## the Kafka, verify, relay and end-to-end tests on a real Apache Ka
 	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -timeout 5m -run ToAnyBroker ./internal/outbox/relay
 
 test-long: ## campaigns: chaos, random schedules, a death around every statement, churn, outages, poison
-	@$(GO_TEST) -count=1 -timeout 30m ./internal/outbox/window -run 'Random|UsualWays|QuietServer' \
+	@$(GO_TEST) -count=1 -timeout 30m ./internal/outbox/relay -run 'Random|UsualWays|QuietServer' \
 		-rapid.checks=$(CHECKS) -outbox.figures=10s
 	@$(GO_TEST) -count=1 -timeout 30m ./internal/outbox/relay -run 'Chaos|LongOutage|AnyStatement' \
 		-outbox.chaos=$(CHAOS) -outbox.outage=$(OUTAGE) -outbox.statements=$(STATEMENTS)

@@ -2,7 +2,9 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,7 +53,8 @@ func TestOneSignupRunsWatermill(t *testing.T) {
 	program := buildForCoverage(t)
 	customer, notification := h.startCounted(t, program, customerService), h.startCounted(t, program, notificationService)
 	for n, address := range []string{"ada@example.org", "eve@example.org"} {
-		h.person(t, address)
+		h.client().insist(t, http.StatusCreated, http.MethodPost, "/v1/signups",
+			fmt.Sprintf(`{"email":%q,"name":"Someone"}`, address), nil)
 		testkit.Until(t, func() bool {
 			return count(t, h.customerDB, `select count(*) from verification_mail`) == n+1
 		}, "the mail was never announced")

@@ -1,0 +1,216 @@
+// Package upgrade tests that a database of the first edition serves after migrate. The dumps in testdata have
+// unfinished work of every kind.
+package upgrade
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/outbox/relay"
+	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/outboxtest"
+	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// The relay publishes each event that the broker does not have, once and in the order of its key, and no other event.
+// Parked keys wait for their release.
+func TestTheOutboxOfTheFirstEditionIsPublished(t *testing.T) {
+	t.Parallel()
+	for service, sets := range map[string][]migrations.Set{
+		"customer": migrations.ForCustomer(), "notification": migrations.ForNotification(),
+	} {
+		t.Run(service, func(t *testing.T) {
+			t.Parallel()
+			pool := restore(t, service)
+			_, err := migrations.Apply(t.Context(), pgtest.DSN(pool), sets...)
+			require.NoError(t, err)
+			o, wire := startRelay(t, pool)
+
+			requirePublished(t, pool, o, wire, `not exists (select from outbox_parked p
+				where p.permanent and p.topic = o.topic and p.key = o.key)`)
+			require.Zero(t, number(t, pool, `select count(*) from outbox o join outbox_parked p using (topic, key)
+				where o.event_id not in (select event_id from fixture_sent)
+				and not exists (select from outbox_held h where h.position = o.position)`), "all of a parked key is held")
+			require.Zero(t, number(t, pool, `select count(*) from outbox_scheduled where due_at < now()`))
+
+			_, err = pool.Exec(t.Context(), `update outbox_parked set retry_at = clock_timestamp()`)
+			require.NoError(t, err)
+			requirePublished(t, pool, o, wire, `true`)
+			require.Zero(t, number(t, pool, `select count(*) from outbox_parked`))
+			require.Zero(t, number(t, pool, `select count(*) from outbox_held`))
+		})
+	}
+}
+
+// An id that was given before the upgrade is known after it.
+func TestAGivenIDOfTheFirstEditionIsKnown(t *testing.T) {
+	t.Parallel()
+	pool := restore(t, "customer")
+	_, err := migrations.Apply(t.Context(), pgtest.DSN(pool), migrations.ForCustomer()...)
+	require.NoError(t, err)
+	rows, err := pool.Query(t.Context(), `select g.event_id::text, o.source, o.event_type, o.topic, o.key, o.data_schema,
+		o.occurred_at, o.payload from outbox_given_id g join outbox o using (event_id)`)
+	require.NoError(t, err)
+	given, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e cloudevent.Event, err error) {
+		return e, row.Scan(&e.ID, &e.Source, &e.Type, &e.Topic, &e.Key, &e.DataSchema, &e.Time, &e.Data)
+	})
+	require.NoError(t, err)
+	require.Len(t, given, 2)
+	before := number(t, pool, `select count(*) from outbox`)
+	outboxtest.Commit(t, outboxtest.New(t), pool, given...)
+	require.Equal(t, before, number(t, pool, `select count(*) from outbox`))
+}
+
+// The migrations change no dead letter, lease, inbox row or read model.
+func TestTheStatesOfTheFirstEditionStay(t *testing.T) {
+	t.Parallel()
+	for service, sets := range map[string][]migrations.Set{
+		"customer": migrations.ForCustomer(), "notification": migrations.ForNotification(),
+	} {
+		t.Run(service, func(t *testing.T) {
+			t.Parallel()
+			pool := restore(t, service)
+			before := states(t, pool, service)
+			require.Contains(t, before["dead letters"], "discarded")
+			require.Contains(t, before["dead letters"], "version_gap")
+			_, err := migrations.Apply(t.Context(), pgtest.DSN(pool), sets...)
+			require.NoError(t, err)
+			require.Equal(t, before, states(t, pool, service))
+		})
+	}
+}
+
+func states(t *testing.T, pool *pgxpool.Pool, service string) map[string]string {
+	t.Helper()
+	queries := map[string]string{
+		"dead letters": `select id, consumer, event_id, key, version, headers, payload, edited_payload, edited_by, class,
+			code, attempts, state, holds, remembered, replays, outcome, settled_at from dead_letter`,
+		"inbox":      `select consumer, event_id, event_time, payload_hash, metadata ->> 'outcome' from inbox`,
+		"watermarks": `select consumer, key, version from inbox_watermark`,
+		"pauses":     `select consumer, paused_by, reason, since from inbox_pause`,
+		"audit":      `select id, operator, verb, reason, kind, subject, before, after from operator_action`,
+		"keys":       `select topic, key, version from outbox_key`,
+	}
+	if service == "customer" {
+		queries["users"] = `select id, email, name, status, registered_at from users`
+		queries["answers"] = `select scope, key, fingerprint, status, body from idempotency_key`
+		queries["profiles"] = `select user_id, email, name, status, version from profile`
+	} else {
+		queries["contacts"] = `select user_id, email, name, verified, version from contact`
+		queries["mails"] = `select id, event_id, template, user_id, recipient from mail`
+		queries["leases"] = `select handler, event_id, state, attempts, doubts, due_at, token, error, ended_at from lease`
+	}
+	found := map[string]string{}
+	for name, query := range queries {
+		var text string
+		require.NoError(t, pool.QueryRow(t.Context(),
+			`select coalesce(string_agg(r::text, e'\n' order by r::text), '') from (`+query+`) r`).Scan(&text), name)
+		found[name] = text
+	}
+	return found
+}
+
+// settleSQL makes a restored database look like one that was upgraded in place. It takes transaction ids until the
+// counter is above all ids in the dump: their transactions have ended, as in the cluster that wrote them. The newest
+// event has the highest id.
+const settleSQL = `
+do $$
+declare
+    newest xid8 := (select xid from public.outbox order by xid desc limit 1);
+begin
+    update public.outbox_cursor set sysid = (select system_identifier from pg_control_system());
+    while pg_current_xact_id() <= newest loop
+        commit;
+    end loop;
+end $$`
+
+// restore returns a database with a dump of the first edition.
+func restore(t *testing.T, service string) *pgxpool.Pool {
+	t.Helper()
+	pool := pgtest.New(t)
+	dump, err := os.ReadFile("testdata/first_" + service + ".sql")
+	require.NoError(t, err)
+	conn, err := pgx.Connect(t.Context(), pgtest.DSN(pool)) // the dump changes settings of its session
+	require.NoError(t, err)
+	for _, sql := range []string{string(dump), settleSQL} {
+		_, err = conn.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	require.NoError(t, conn.Close(t.Context()))
+	return pool
+}
+
+// startRelay runs the present relay until the test ends, and returns the outbox and the broker that it publishes to.
+func startRelay(t *testing.T, pool *pgxpool.Pool) (*outbox.Outbox, *outboxtest.Ledger) {
+	t.Helper()
+	o, broker := outboxtest.New(t), outboxtest.NewLedger()
+	r, err := relay.New(relay.Config{
+		Connect: outboxtest.Dial(t, pool), Publisher: broker, Scheduled: o, BatchSize: 4, Name: "test",
+	})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			require.NoError(t, err)
+		}
+	})
+	return o, broker
+}
+
+// requirePublished waits until the broker has all unsent rows of the condition, and fails if it gets another event. The
+// relay sends a last event after all others.
+func requirePublished(
+	t *testing.T, pool *pgxpool.Pool, o *outbox.Outbox, broker *outboxtest.Ledger, condition string,
+) {
+	t.Helper()
+	testkit.Until(t, func() bool {
+		wire, _ := broker.Snapshot()
+		return outboxtest.Distinct(wire) >= len(unsent(t, pool, condition)) &&
+			number(t, pool, `select count(*) from outbox_scheduled where due_at < now()`) == 0
+	}, "events are lost")
+	last := outboxtest.Commit(t, o, pool, outboxtest.Event("last"))
+	wire := broker.Await(t, "the last event", func(wire []outboxtest.Entry) bool {
+		return wire[len(wire)-1].ID == last[0].ID
+	})
+	versions := map[[2]string][]int64{}
+	for _, e := range wire {
+		versions[[2]string{e.Topic, e.Key}] = append(versions[[2]string{e.Topic, e.Key}], e.Version)
+	}
+	want := map[[2]string][]int64{}
+	for _, e := range unsent(t, pool, condition) {
+		want[[2]string{e.Topic, e.Key}] = append(want[[2]string{e.Topic, e.Key}], e.Version)
+	}
+	require.Equal(t, want, versions)
+}
+
+// unsent returns the rows of the condition that the first edition did not send, in the order of their versions. Nobody
+// sends a discarded row.
+func unsent(t *testing.T, pool *pgxpool.Pool, condition string) []outboxtest.Entry {
+	t.Helper()
+	rows, err := pool.Query(t.Context(), `select topic, key, event_id::text, version from outbox o
+		where event_id not in (select event_id from fixture_sent)
+		and position not in (select position from outbox_discarded) and `+condition+` order by topic, key, version`)
+	require.NoError(t, err)
+	entries, err := pgx.CollectRows(rows, pgx.RowToStructByPos[outboxtest.Entry])
+	require.NoError(t, err)
+	return entries
+}
+
+func number(t *testing.T, pool *pgxpool.Pool, sql string) int64 {
+	t.Helper()
+	return outboxtest.Number(t, pool, sql)
+}

@@ -82,6 +82,9 @@ func applySet(ctx context.Context, db *sql.DB, set Set) (applied []Applied, err 
 	if err != nil {
 		return nil, err
 	}
+	if err := recordBreaking(ctx, db, set); err != nil {
+		return nil, err
+	}
 	results, err := provider.Up(ctx)
 	if partial, ok := errors.AsType[*goose.PartialError](err); ok {
 		results = partial.Applied

@@ -15,53 +15,78 @@ import (
 // Codes of a [SchemaError].
 const (
 	CodeOlder = "schema_older" // run the migrate command of this binary
-	CodeNewer = "schema_newer" // a newer binary has migrated: run that one
+	CodeNewer = "schema_newer" // run the release that migrated, or a later one
 )
 
-// SchemaError says that a database does not fit this binary.
+// SchemaError reports that a database does not fit this binary.
 type SchemaError struct {
 	Code string
 	Set  string
-	// Versions are those that the other side lacks: of the binary when Code is [CodeOlder], else of the database.
+	// Versions are those that the database lacks when Code is [CodeOlder], else those that this binary lacks.
 	Versions []int64
 }
 
 func (e *SchemaError) Error() string {
 	if e.Code == CodeOlder {
-		return fmt.Sprintf("%s: %s lacks migrations %v", e.Code, e.Set, e.Versions)
+		return fmt.Sprintf("%s: %s lacks migrations %v: run migrate of this release", e.Code, e.Set, e.Versions)
 	}
-	return fmt.Sprintf("%s: %s has migrations %v that this binary does not know", e.Code, e.Set, e.Versions)
+	return fmt.Sprintf("%s: %s has migrations %v, after which older binaries may not go on: run the release that "+
+		"migrated, or a later one", e.Code, e.Set, e.Versions)
 }
 
-// Check compares the database with this binary's sets and changes nothing. It returns nil when they are the same,
-// else one [SchemaError] per set that differs, joined; older wins when a set differs both ways.
-func Check(ctx context.Context, pool *pgxpool.Pool, sets ...Set) error {
+// Newer is a set of which the database has more migrations than this binary.
+type Newer struct {
+	Set      string
+	Versions []int64 // that this binary does not know
+}
+
+// Check compares the database with this binary's sets and changes nothing. Its error joins one [SchemaError] for each
+// set that does not fit: the database lacks a migration, or has an unknown one after which older binaries may not go
+// on. Without an error it lists the sets that are newer in the database. The binary may serve on them.
+func Check(ctx context.Context, pool *pgxpool.Pool, sets ...Set) (newer []Newer, err error) {
+	breaking, err := readBreaking(ctx, pool)
+	if err != nil {
+		return nil, fmt.Errorf("read breaking migrations: %w", err)
+	}
 	var problems []error
 	for _, set := range sets {
 		have, err := recorded(ctx, pool, set)
 		if err != nil {
-			return fmt.Errorf("read migrations of %s: %w", set.Name, err)
+			return nil, fmt.Errorf("read migrations of %s: %w", set.Name, err)
 		}
 		want, err := known(set)
 		if err != nil {
-			return fmt.Errorf("list migrations of %s: %w", set.Name, err)
+			return nil, fmt.Errorf("list migrations of %s: %w", set.Name, err)
 		}
-		if missing := without(want, have); len(missing) > 0 {
-			problems = append(problems, &SchemaError{Code: CodeOlder, Set: set.Name, Versions: missing})
-		} else if extra := without(have, want); len(extra) > 0 {
-			problems = append(problems, &SchemaError{Code: CodeNewer, Set: set.Name, Versions: extra})
+		missing, unknown := without(want, have), without(have, want)
+		fatal := slices.ContainsFunc(unknown, func(v int64) bool { return slices.Contains(breaking[set.Name], v) })
+		switch {
+		case len(missing) > 0:
+			problems = append(problems, &SchemaError{CodeOlder, set.Name, missing})
+		case fatal:
+			problems = append(problems, &SchemaError{CodeNewer, set.Name, unknown})
+		case len(unknown) > 0:
+			newer = append(newer, Newer{set.Name, unknown})
 		}
 	}
-	return errors.Join(problems...)
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	return newer, nil
 }
 
 const tableExistsSQL = `select to_regclass($1) is not null`
 
-// recorded lists the versions the database says it has, without goose's own 0.
+func tableExists(ctx context.Context, pool *pgxpool.Pool, name string) (exists bool, err error) {
+	err = pool.QueryRow(ctx, tableExistsSQL, name).Scan(&exists)
+	return exists, err
+}
+
+// recorded lists the versions that the database has, without goose's own 0.
 func recorded(ctx context.Context, pool *pgxpool.Pool, set Set) ([]int64, error) {
 	table := pgx.Identifier{set.table()}.Sanitize()
-	var exists bool
-	if err := pool.QueryRow(ctx, tableExistsSQL, table).Scan(&exists); err != nil || !exists {
+	exists, err := tableExists(ctx, pool, table)
+	if err != nil || !exists {
 		return nil, err
 	}
 	rows, _ := pool.Query(ctx, `select version_id from `+table+` where is_applied and version_id > 0 order by version_id`)

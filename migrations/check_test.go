@@ -2,6 +2,8 @@ package migrations_test
 
 import (
 	"errors"
+	"io/fs"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,43 +12,85 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
+// breaking is a migration after which older binaries may not go on.
+func breaking(statement string) string { return "-- Older binaries may not go on.\n" + statement }
+
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	first := set("s", `create table a (n int);`)
 	second := set("s", `create table a (n int);`, `create table b (n int);`)
+	third := set("s", `create table a (n int);`, `create table b (n int);`, breaking(`create table c (n int);`))
+	fourth := set("s", `create table a (n int);`, `create table b (n int);`, breaking(`create table c (n int);`),
+		`create table d (n int);`)
 	other := set("o", `create table o (n int);`)
+	older := func(set string, versions ...int64) migrations.SchemaError {
+		return migrations.SchemaError{Code: migrations.CodeOlder, Set: set, Versions: versions}
+	}
 	tests := map[string]struct {
 		database, binary []migrations.Set
-		want             []migrations.SchemaError
+		newer            []migrations.Newer
+		wrong            []migrations.SchemaError
 	}{
 		"equal":          {database: []migrations.Set{second, other}, binary: []migrations.Set{second, other}},
-		"never migrated": {nil, []migrations.Set{second}, []migrations.SchemaError{{"schema_older", "s", []int64{1, 2}}}},
+		"never migrated": {binary: []migrations.Set{second}, wrong: []migrations.SchemaError{older("s", 1, 2)}},
 		"older": {
-			[]migrations.Set{first},
-			[]migrations.Set{second},
-			[]migrations.SchemaError{{"schema_older", "s", []int64{2}}},
+			database: []migrations.Set{first}, binary: []migrations.Set{second}, wrong: []migrations.SchemaError{older("s", 2)},
 		},
 		"newer": {
-			[]migrations.Set{second},
-			[]migrations.Set{first},
-			[]migrations.SchemaError{{"schema_newer", "s", []int64{2}}},
+			database: []migrations.Set{second}, binary: []migrations.Set{first}, newer: []migrations.Newer{{"s", []int64{2}}},
+		},
+		"newer, and older binaries may not go on": {
+			database: []migrations.Set{third}, binary: []migrations.Set{first},
+			wrong: []migrations.SchemaError{{migrations.CodeNewer, "s", []int64{2, 3}}},
+		},
+		"newer than a binary that knows the breaking one": {
+			database: []migrations.Set{fourth}, binary: []migrations.Set{third}, newer: []migrations.Newer{{"s", []int64{4}}},
 		},
 		"one of each": {
-			[]migrations.Set{second},
-			[]migrations.Set{first, other},
-			[]migrations.SchemaError{{"schema_newer", "s", []int64{2}}, {"schema_older", "o", []int64{1}}},
+			database: []migrations.Set{third}, binary: []migrations.Set{second, other},
+			wrong: []migrations.SchemaError{{migrations.CodeNewer, "s", []int64{3}}, older("o", 1)},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool := pgtest.New(t, test.database...)
-			err := migrations.Check(t.Context(), pool, test.binary...)
-			require.Equal(t, test.want, schemaErrors(err))
-			for _, want := range test.want {
+			newer, err := migrations.Check(t.Context(), pool, test.binary...)
+			require.Equal(t, test.newer, newer)
+			require.Equal(t, test.wrong, schemaErrors(err))
+			for _, want := range test.wrong {
 				require.ErrorContains(t, err, want.Error())
 			}
 		})
+	}
+}
+
+// An older binary goes on until the breaking migration is applied: one that fails keeps nobody out.
+func TestABreakingMigrationThatFailsKeepsNobodyOut(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	_, err := migrations.Apply(t.Context(), pgtest.DSN(pool),
+		set("s", `create table a (n int);`, `create table b (n int);`, breaking(`select 1/0;`)))
+	require.Error(t, err)
+	newer, err := migrations.Check(t.Context(), pool, set("s", `create table a (n int);`))
+	require.NoError(t, err)
+	require.Equal(t, []migrations.Newer{{Set: "s", Versions: []int64{2}}}, newer)
+}
+
+// A file that means the mark has it word for word, and in its place.
+func TestTheMarkOfABreakingMigrationIsExact(t *testing.T) {
+	t.Parallel()
+	const mark = "-- Older binaries may not go on."
+	for _, set := range allSets {
+		names, err := fs.Glob(set.FS, "*.sql")
+		require.NoError(t, err)
+		for _, name := range names {
+			content, err := fs.ReadFile(set.FS, name)
+			require.NoError(t, err)
+			if strings.Contains(strings.ToLower(string(content)), "older binar") {
+				require.Contains(t, string(content), "-- +goose Up\n"+mark+"\n", "%s/%s", set.Name, name)
+			}
+		}
 	}
 }
 
@@ -68,6 +112,6 @@ func TestCheckReportsAQueryThatFails(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
 	pool.Close()
-	err := migrations.Check(t.Context(), pool, set("s", `select 1;`))
-	require.ErrorContains(t, err, "read migrations of s")
+	_, err := migrations.Check(t.Context(), pool, set("s", `select 1;`))
+	require.ErrorContains(t, err, "read breaking migrations")
 }

@@ -3,10 +3,13 @@ package eventing_test
 import (
 	"bytes"
 	"context"
+	"io/fs"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -106,6 +109,48 @@ func TestASchemaThatDoesNotFitIsSaidAtOnce(t *testing.T) {
 	err := <-ended
 	var wrong *migrations.SchemaError
 	require.ErrorAs(t, err, &wrong)
+}
+
+// next is a set with one more migration.
+func next(t *testing.T, set migrations.Set, content string) migrations.Set {
+	t.Helper()
+	files := fstest.MapFS{"9999_next.sql": {Data: []byte(content)}}
+	names, err := fs.Glob(set.FS, "*.sql")
+	require.NoError(t, err)
+	for _, name := range names {
+		data, err := fs.ReadFile(set.FS, name)
+		require.NoError(t, err)
+		files[name] = &fstest.MapFile{Data: data}
+	}
+	return migrations.Set{Name: set.Name, FS: files}
+}
+
+// An instance of the release before starts again after migrate, unless a migration does not allow it.
+func TestAnOlderInstanceStartsOnANewerDatabase(t *testing.T) {
+	t.Parallel()
+	const allowed, breaking = "-- +goose Up\nselect 1;\n", "-- +goose Up\n-- Older binaries may not go on.\nselect 1;\n"
+	migrated := func(content string) string {
+		return pgtest.DSN(pgtest.New(t, append(sets, next(t, migrations.Audit, content))...))
+	}
+	cfg := environ(t, migrated(allowed), kafkatest.Brokers(t)[0])
+	var logs bytes.Buffer
+	b := openWith(t, slog.New(slog.NewTextHandler(&logs, nil)), cfg)
+	listening, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {})
+	select {
+	case <-listening:
+	case err := <-ended:
+		require.NoError(t, err)
+	}
+	b.stop()
+	require.NoError(t, <-ended)
+	require.Contains(t, logs.String(), "the database is newer than this build")
+
+	cfg = environ(t, migrated(breaking), "127.0.0.1:1")
+	_, ended = open(t, cfg).run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {
+		t.Error("started on a database that does not allow it")
+	})
+	err := <-ended
+	require.ErrorContains(t, err, "schema_newer: audit has migrations [9999], after which older binaries may not go on")
 }
 
 func TestADatabaseThatIsDownIsWaitedFor(t *testing.T) {

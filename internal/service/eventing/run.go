@@ -66,10 +66,7 @@ func (n *Node) open(
 	}
 	group.Go("database circuit", n.dependencies.database.Run)
 	group.Go("broker circuit", n.dependencies.broker.Run)
-	err = n.await(ctx, "database", func(ctx context.Context) error {
-		return migrations.Check(ctx, n.Pool, n.setup.Migrations...)
-	})
-	if err != nil {
+	if err := n.await(ctx, "database", n.checkSchema); err != nil {
 		return bound, err
 	}
 	group.Go("relay", func(ctx context.Context) error { // which does not wait for the answer: there may be no broker yet
@@ -86,6 +83,16 @@ func (n *Node) open(
 	bound.API = api.Addr().String()
 	start(group, api)
 	return bound, nil
+}
+
+// checkSchema returns an error if the database does not fit this build. A database that is newer and fits is logged: it
+// is that of a rolling upgrade.
+func (n *Node) checkSchema(ctx context.Context) error {
+	newer, err := migrations.Check(ctx, n.Pool, n.setup.Migrations...)
+	for _, set := range newer {
+		n.Log.InfoContext(ctx, "the database is newer than this build", "set", set.Set, "migrations", set.Versions)
+	}
+	return err
 }
 
 // runWhileAsking runs tasks together, and beside them repeats a check until it passes. The tasks end with an error of

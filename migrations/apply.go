@@ -5,18 +5,31 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math"
 	"path"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
-	"github.com/pressly/goose/v3/lock"
+
+	"example.com/twinbox/internal/failure"
 )
 
-// Applied is one migration that a call of [Apply] ran.
+// Migration is one run of migrate on a database.
+type Migration struct {
+	// URL is the database's, for the owner of its tables.
+	URL string
+	// Sets are applied in their order.
+	Sets []Set
+	// Role is the serving role, which gets its rights on all objects. Empty: the owner serves.
+	Role string
+	// Report gets a line each time the run has to wait. Optional.
+	Report func(line string)
+}
+
+// Applied is one migration that ran.
 type Applied struct {
 	Set      string
 	Version  int64
@@ -24,75 +37,137 @@ type Applied struct {
 	Duration time.Duration
 }
 
-// Apply brings the database up to the sets, in their order, and returns what it ran, in order, also beside an error.
-// Each file runs in one transaction unless it says otherwise; a failed one leaves those before it applied.
+// Apply is [Migration.Run] without a serving role.
+func Apply(ctx context.Context, url string, sets ...Set) ([]Applied, error) {
+	return Migration{URL: url, Sets: sets}.Run(ctx)
+}
+
+// Run brings the database up to the sets, gives the serving role its rights, and returns the migrations that ran, also
+// with an error. Each file runs in one transaction unless it says otherwise; a failed one leaves those before it
+// applied. A database that is ahead of this binary is left alone: see [Check].
 //
-// It may be called at any time by any number of processes: one works, the others wait until their context ends and
-// then find nothing to do. A database that is ahead of this binary is left alone: see [Check].
+// Any number of processes may call it at any time: one works, the others wait until their context ends and then find
+// nothing to do. A statement waits one second for a lock of a table, so that traffic does not queue up behind it. Then
+// the file is rolled back and tried again, for ten minutes. A file without a transaction sets its own lock_timeout.
 //
-// No error repeats the dsn, which may hold a password.
-func Apply(ctx context.Context, dsn string, sets ...Set) (applied []Applied, err error) {
-	cfg, err := parse(dsn)
+// No error repeats the URL, which may hold a password.
+func (m Migration) Run(ctx context.Context) (applied []Applied, err error) {
+	db, err := m.open()
 	if err != nil {
 		return nil, err
 	}
-	db := stdlib.OpenDB(*cfg)
 	defer func() { err = errors.Join(err, db.Close()) }()
-	for _, set := range sets {
-		done, err := applySet(ctx, db, set)
+	for _, set := range m.Sets {
+		done, err := m.apply(ctx, db, set)
 		applied = append(applied, done...)
 		if err != nil {
 			return applied, fmt.Errorf("migrate %s: %w", set.Name, err)
 		}
 	}
-	return applied, nil
+	if m.Role == "" {
+		return applied, nil
+	}
+	return applied, grant(ctx, db, m.Role)
 }
 
-// ErrInvalidDSN is returned by [Apply] and [Grant] for a database URL that cannot be read. It does not repeat it.
+// ErrInvalidDSN is returned by [Migration.Run] for a database URL that cannot be read. It does not repeat the URL.
 var ErrInvalidDSN = errors.New("read database url: not a PostgreSQL URL or key=value list")
 
-func parse(dsn string) (*pgx.ConnConfig, error) {
-	pool, err := pgxpool.ParseConfig(dsn) // a service's pool reads the same URL, which may hold parameters for it alone
+// open returns a database of one session at most. Each session holds the lock, so all statements run under it.
+func (m Migration) open() (*sql.DB, error) {
+	pool, err := pgxpool.ParseConfig(m.URL) // a service's pool reads the same URL, which may hold parameters for it alone
 	if err != nil {
-		return nil, ErrInvalidDSN // its own text repeats the dsn
+		return nil, ErrInvalidDSN // its own text repeats the URL
 	}
-	return pool.ConnConfig, nil
+	db := stdlib.OpenDB(*pool.ConnConfig, stdlib.OptionAfterConnect(m.prepareSession))
+	db.SetMaxOpenConns(1)
+	return db, nil
 }
 
 const (
-	// lockID is the advisory lock of migrations; any number that no other user of the database takes.
-	lockID = 0x7477696e626f78
-	// lockSeconds and lockAttempts are how often a process asks for it: until its context ends. It asks instead of waiting
-	// inside the server: a session that waits for the lock in a statement holds a snapshot, and a "create index
-	// concurrently" of the one that has the lock would wait for that snapshot, for ever.
-	lockSeconds, lockAttempts = 1, math.MaxInt64
+	// lockID is the advisory lock of migrations. No other user of the database takes it.
+	lockID int64 = 0x7477696e626f78
+	// lockTimeout limits the wait for a lock of a table.
+	lockTimeout = `set lock_timeout = '1s'`
+	// reportAfter is longer than a server needs to release the lock of a session that has just closed.
+	reportAfter = time.Second
+	// retryPause gives the traffic that queued behind a statement twice the time that it waited.
+	retryPause    = 2 * time.Second
+	retryPatience = 10 * time.Minute
 )
 
-func applySet(ctx context.Context, db *sql.DB, set Set) (applied []Applied, err error) {
-	locker, err := lock.NewPostgresSessionLocker(
-		lock.WithLockID(lockID), lock.WithLockTimeout(lockSeconds, lockAttempts))
-	if err != nil {
-		return nil, err
+func (m Migration) prepareSession(ctx context.Context, conn *pgx.Conn) error {
+	err := m.lock(ctx, conn)
+	if err == nil {
+		_, err = conn.Exec(ctx, lockTimeout)
 	}
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, set.FS, goose.WithSessionLocker(locker),
-		goose.WithTableName(set.table()), goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
+	if err != nil {
+		_ = conn.Close(context.WithoutCancel(ctx)) // the error is known
+	}
+	return err
+}
+
+// lock takes the advisory lock of migrations. It asks again and again: a session that waits in a statement holds a
+// snapshot, and a "create index concurrently" of the process that has the lock would wait for that snapshot for ever.
+func (m Migration) lock(ctx context.Context, conn *pgx.Conn) error {
+	began, reported := time.Now(), false
+	for pauses := (failure.Backoff{Min: 20 * time.Millisecond, Max: time.Second}); ; {
+		var locked bool
+		if err := conn.QueryRow(ctx, `select pg_try_advisory_lock($1)`, lockID).Scan(&locked); err != nil || locked {
+			return err
+		}
+		if !reported && time.Since(began) > reportAfter {
+			m.report("another migrate works on this database: waiting for its end")
+			reported = true
+		}
+		if err := failure.Sleep(ctx, pauses.Next()); err != nil {
+			return fmt.Errorf("wait for another migrate: %w", err)
+		}
+	}
+}
+
+func (m Migration) report(format string, args ...any) {
+	if m.Report != nil {
+		m.Report(fmt.Sprintf(format, args...))
+	}
+}
+
+// apply runs the files of a set that the database lacks.
+func (m Migration) apply(ctx context.Context, db *sql.DB, set Set) (applied []Applied, err error) {
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, set.FS, goose.WithTableName(set.table()),
+		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
 	if errors.Is(err, goose.ErrNoMigrations) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := recordBreaking(ctx, db, set); err != nil {
+	if err := recordBreaking(ctx, db, set, provider.ListSources()); err != nil {
 		return nil, err
 	}
-	results, err := provider.Up(ctx)
-	if partial, ok := errors.AsType[*goose.PartialError](err); ok {
-		results = partial.Applied
+	for began := time.Now(); ; {
+		results, err := provider.Up(ctx)
+		partial, failed := errors.AsType[*goose.PartialError](err)
+		if failed {
+			results = partial.Applied
+		}
+		for _, result := range results {
+			applied = append(applied, Applied{
+				Set: set.Name, Version: result.Source.Version, File: path.Base(result.Source.Path), Duration: result.Duration,
+			})
+		}
+		if !failed || !isLockTimeout(err) || time.Since(began) > retryPatience {
+			return applied, err
+		}
+		m.report("%s/%s waits for a lock that another transaction holds: the next attempt is in %s",
+			set.Name, path.Base(partial.Failed.Source.Path), retryPause)
+		if ended := failure.Sleep(ctx, retryPause); ended != nil {
+			return applied, fmt.Errorf("%w: %w", ended, err)
+		}
 	}
-	for _, result := range results {
-		applied = append(applied, Applied{
-			Set: set.Name, Version: result.Source.Version, File: path.Base(result.Source.Path), Duration: result.Duration,
-		})
-	}
-	return applied, err
+}
+
+func isLockTimeout(err error) bool {
+	refused, is := errors.AsType[*pgconn.PgError](err)
+	return is && refused.Code == "55P03"
 }

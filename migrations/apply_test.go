@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
@@ -51,9 +52,23 @@ func TestApplyRunsEachFileOnce(t *testing.T) {
 	require.Empty(t, applied)
 }
 
-func TestApplyConcurrently(t *testing.T) {
+// newRole makes a role that serves.
+func newRole(t *testing.T, pool *pgxpool.Pool) (role string) {
+	t.Helper()
+	role = pool.Config().ConnConfig.Database + "_serving"
+	_, err := pool.Exec(t.Context(), "create role "+role+" login")
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_, err := pool.Exec(context.WithoutCancel(t.Context()), "drop owned by "+role+"; drop role "+role)
+		require.NoError(t, err)
+	})
+	return role
+}
+
+func TestRunConcurrently(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
+	role := newRole(t, pool)
 	slow := set("slow", `select pg_sleep(0.2); create table a (n int);`, `create table b (n int);`)
 
 	const callers = 5
@@ -61,7 +76,8 @@ func TestApplyConcurrently(t *testing.T) {
 	var group errgroup.Group
 	for i := range callers {
 		group.Go(func() error {
-			applied, err := migrations.Apply(t.Context(), pgtest.DSN(pool), slow)
+			m := migrations.Migration{URL: pgtest.DSN(pool), Sets: []migrations.Set{slow}, Role: role}
+			applied, err := m.Run(t.Context())
 			counts[i] = len(applied)
 			return err
 		})
@@ -72,6 +88,52 @@ func TestApplyConcurrently(t *testing.T) {
 		total += count
 	}
 	require.Equal(t, 2, total, "one caller works, the others find nothing to do")
+}
+
+// A report that reads a table for minutes holds up the migration of the table, and no writer.
+func TestAMigrationThatWaitsForALockLetsOthersPass(t *testing.T) {
+	t.Parallel()
+	first, second := `create table a (n int);`, `alter table a add m int;`
+	pool := pgtest.New(t, set("s", first))
+	report, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = report.Rollback(context.WithoutCancel(t.Context())) }()
+	_, err = report.Exec(t.Context(), `select from a`)
+	require.NoError(t, err)
+
+	lines, ended := make(chan string, 100), make(chan error, 1)
+	go func() {
+		_, err := migrations.Migration{
+			URL: pgtest.DSN(pool), Sets: []migrations.Set{set("s", first, second)},
+			Report: func(line string) { lines <- line },
+		}.Run(t.Context())
+		ended <- err
+	}()
+	require.Equal(t, "s/0002_step.sql waits for a lock that another transaction holds: the next attempt is in 2s", <-lines)
+	_, err = pool.Exec(t.Context(), `insert into a values (1)`)
+	require.NoError(t, err)
+	require.NoError(t, report.Commit(t.Context()))
+	require.NoError(t, <-ended)
+	_, err = pool.Exec(t.Context(), `insert into a values (1, 2)`)
+	require.NoError(t, err)
+}
+
+// A run that waits for a lock ends with its context. The files before stay applied.
+func TestAMigrationThatWaitsForALockEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	held, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = held.Rollback(context.WithoutCancel(t.Context())) }()
+	_, err = held.Exec(t.Context(), `create table b (n int)`)
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	applied, err := migrations.Migration{
+		URL: pgtest.DSN(pool), Sets: []migrations.Set{set("s", `create table a (n int);`, `create table b (n int);`)},
+		Report: func(string) { stop() },
+	}.Run(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Len(t, applied, 1)
 }
 
 // A waiting caller must not hold a snapshot: a concurrent index build waits for all of them.
@@ -94,7 +156,7 @@ func TestApplyBuildsIndexesConcurrentlyWhileOthersWait(t *testing.T) {
 	require.NoError(t, group.Wait())
 }
 
-func TestApplyWaitsNoLongerThanItsContext(t *testing.T) {
+func TestRunWaitsNoLongerThanItsContext(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
 	conn, err := pgx.Connect(t.Context(), pgtest.DSN(pool))
@@ -105,15 +167,13 @@ func TestApplyWaitsNoLongerThanItsContext(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	go func() {
-		for asked := false; !asked && ctx.Err() == nil; { // until Apply has found the lock taken
-			_ = conn.QueryRow(ctx, `select exists (select from pg_stat_activity where datname = current_database()
-				and state = 'idle' and query ilike 'select pg_try_advisory_lock%')`).Scan(&asked)
-		}
-		cancel()
-	}()
-	applied, err := migrations.Apply(ctx, pgtest.DSN(pool), set("one", `create table a (n int);`))
+	var lines []string
+	applied, err := migrations.Migration{
+		URL: pgtest.DSN(pool), Sets: []migrations.Set{set("one", `create table a (n int);`)},
+		Report: func(line string) { lines = append(lines, line); cancel() },
+	}.Run(ctx)
 	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, []string{"another migrate works on this database: waiting for its end"}, lines)
 	require.Empty(t, applied)
 }
 

@@ -28,25 +28,20 @@ const insertBreakingSQL = `
 insert into public.migration_breaking (set_name, version) values ($1, $2) on conflict do nothing`
 
 // recordBreaking lists the marked migrations of a set in the database.
-func recordBreaking(ctx context.Context, db *sql.DB, set Set) error {
-	names, _ := fs.Glob(set.FS, "*.sql") // its error would be the pattern's
-	for _, name := range names {
-		content, err := fs.ReadFile(set.FS, name)
+func recordBreaking(ctx context.Context, db *sql.DB, set Set, sources []*goose.Source) error {
+	for _, source := range sources {
+		content, err := fs.ReadFile(set.FS, source.Path)
 		if err != nil {
 			return err
 		}
 		if !bytes.Contains(content, []byte(breakingMark)) {
 			continue
 		}
-		version, err := goose.NumericComponent(name)
+		if _, err = db.ExecContext(ctx, createBreakingSQL); err == nil {
+			_, err = db.ExecContext(ctx, insertBreakingSQL, set.Name, source.Version)
+		}
 		if err != nil {
-			return err
-		}
-		if _, err := db.ExecContext(ctx, createBreakingSQL); err != nil {
-			return fmt.Errorf("create list of breaking migrations: %w", err)
-		}
-		if _, err := db.ExecContext(ctx, insertBreakingSQL, set.Name, version); err != nil {
-			return fmt.Errorf("record breaking migration %s: %w", name, err)
+			return fmt.Errorf("record breaking migration %s: %w", source.Path, err)
 		}
 	}
 	return nil

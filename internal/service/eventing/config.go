@@ -201,8 +201,14 @@ func (c Config) CopyTopic(consumer, topic string) string {
 // Migrate brings the service's database to the schema of this build and says on out what it applied, also when it
 // fails on the way: what was applied stays. As the owner of the tables it gives the role that serves its rights.
 func (c Config) Migrate(ctx context.Context, out io.Writer, sets ...migrations.Set) error {
-	url := cmp.Or(c.MigrateURL, c.DatabaseURL).Reveal()
-	applied, err := migrations.Apply(ctx, url, sets...)
+	migration := migrations.Migration{
+		URL: cmp.Or(c.MigrateURL, c.DatabaseURL).Reveal(), Sets: sets,
+		Report: func(line string) { _, _ = fmt.Fprintln(out, line) },
+	}
+	if serving, owner, both := c.roles(); both && serving.User != owner.User {
+		migration.Role = serving.User
+	}
+	applied, err := migration.Run(ctx)
 	for _, one := range applied {
 		_, _ = fmt.Fprintf(out, "applied %s/%s\n", one.Set, one.File)
 	}
@@ -210,11 +216,8 @@ func (c Config) Migrate(ctx context.Context, out io.Writer, sets ...migrations.S
 		return fmt.Errorf("migrate: %w", err)
 	}
 	_, _ = fmt.Fprintf(out, "%d migrations applied, the schema is up to date\n", len(applied))
-	if serving, owner, both := c.roles(); both && serving.User != owner.User {
-		if err := migrations.Grant(ctx, url, serving.User); err != nil {
-			return fmt.Errorf("migrate: %w", err)
-		}
-		_, _ = fmt.Fprintf(out, "%s may serve\n", serving.User)
+	if migration.Role != "" {
+		_, _ = fmt.Fprintf(out, "%s may serve\n", migration.Role)
 	}
 	return nil
 }

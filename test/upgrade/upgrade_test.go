@@ -5,6 +5,7 @@ package upgrade
 import (
 	"context"
 	"errors"
+	"net/url"
 	"os"
 	"testing"
 
@@ -91,6 +92,60 @@ func TestTheStatesOfTheFirstEditionStay(t *testing.T) {
 	}
 }
 
+// The owner loads a dump without rights into another cluster. After migrate the serving role writes again.
+func TestMigrateGivesTheServingRoleItsRightsOnADump(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	owner, serving := newRoles(t, pool)
+	load(t, as(t, owner, pool), "customer")
+	served, err := pgxpool.New(t.Context(), as(t, serving, pool))
+	require.NoError(t, err)
+	t.Cleanup(served.Close)
+	writeUser := func() error {
+		return pgx.BeginFunc(t.Context(), served, func(tx pgx.Tx) error {
+			_, err := tx.Exec(t.Context(), `update users set name = 'Grace' where email = 'ada@example.org'`)
+			if err != nil {
+				return err
+			}
+			_, err = outboxtest.New(t).Add(t.Context(), tx, outboxtest.Event("grace"))
+			return err
+		})
+	}
+	require.ErrorContains(t, writeUser(), "permission denied")
+	m := migrations.Migration{URL: as(t, owner, pool), Role: serving, Sets: migrations.ForCustomer()}
+	_, err = m.Run(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, writeUser())
+
+	_, err = pool.Exec(t.Context(), "revoke all on all tables in schema public from "+serving)
+	require.NoError(t, err)
+	require.ErrorContains(t, writeUser(), "permission denied")
+	applied, err := m.Run(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, applied)
+	require.NoError(t, writeUser(), "also where there is nothing to migrate")
+}
+
+// newRoles makes two roles: the first owns the database, the second has no rights.
+func newRoles(t *testing.T, pool *pgxpool.Pool) (owner, serving string) {
+	t.Helper()
+	database := pool.Config().ConnConfig.Database
+	owner, serving = database+"_owner", database+"_serving"
+	_, err := pool.Exec(t.Context(), "create role "+owner+" login; create role "+serving+" login; alter database "+
+		database+" owner to "+owner)
+	require.NoError(t, err)
+	return owner, serving
+}
+
+// as returns the database's URL for another role.
+func as(t *testing.T, role string, pool *pgxpool.Pool) string {
+	t.Helper()
+	address, err := url.Parse(pgtest.DSN(pool))
+	require.NoError(t, err)
+	address.User = url.User(role)
+	return address.String()
+}
+
 func states(t *testing.T, pool *pgxpool.Pool, service string) map[string]string {
 	t.Helper()
 	queries := map[string]string{
@@ -135,20 +190,26 @@ begin
     end loop;
 end $$`
 
-// restore returns a database with a dump of the first edition.
+// restore returns a database with a dump of the first edition, as if that edition had served here.
 func restore(t *testing.T, service string) *pgxpool.Pool {
 	t.Helper()
 	pool := pgtest.New(t)
+	load(t, pgtest.DSN(pool), service)
+	_, err := pool.Exec(t.Context(), settleSQL)
+	require.NoError(t, err)
+	return pool
+}
+
+// load runs a dump on a session of its own, whose settings the dump changes.
+func load(t *testing.T, dsn, service string) {
+	t.Helper()
 	dump, err := os.ReadFile("testdata/first_" + service + ".sql")
 	require.NoError(t, err)
-	conn, err := pgx.Connect(t.Context(), pgtest.DSN(pool)) // the dump changes settings of its session
+	conn, err := pgx.Connect(t.Context(), dsn)
 	require.NoError(t, err)
-	for _, sql := range []string{string(dump), settleSQL} {
-		_, err = conn.Exec(t.Context(), sql)
-		require.NoError(t, err)
-	}
+	_, err = conn.Exec(t.Context(), string(dump))
+	require.NoError(t, err)
 	require.NoError(t, conn.Close(t.Context()))
-	return pool
 }
 
 // startRelay runs the present relay until the test ends, and returns the outbox and the broker that it publishes to.

@@ -27,7 +27,8 @@ const (
 	DeadPass DeadPolicy = "pass"
 )
 
-var errConflict = errors.New("the id was processed before with another payload")
+var errConflict = errors.New(
+	"the id was processed before with another payload; an id is one event, whatever its source")
 
 // newLetter is the item's record on its way to the dead letters, without its failures.
 func (it *item) newLetter() *deadletter.Letter {

@@ -54,6 +54,21 @@ func TestTheInboxRowSaysWhereTheRecordLay(t *testing.T) {
 	require.WithinDuration(t, time.Now(), at, time.Minute, "a UUIDv7's own time, not ce_time")
 }
 
+func TestTheSameIDFromAnotherSource(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e := newEvent()
+	require.NoError(t, b.Deliver(t, record(t, e, 1), effect))
+	e.Source = "/elsewhere"
+	require.NoError(t, b.Deliver(t, record(t, e, 2), effect), "a duplicate")
+	require.Zero(t, b.Count(t, `select count(*) from dead_letter`))
+	e.Data = []byte(`{"value":"b"}`)
+	require.NoError(t, b.Deliver(t, record(t, e, 3), effect))
+	require.Equal(t, 1, b.Effects(t, e.ID))
+	require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter
+		where code = 'id_conflict' and error like '%whatever its source'`))
+}
+
 func TestTheSameIDWithAnotherPayloadIsAConflict(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []inbox.ConflictMode{inbox.ConflictError, inbox.ConflictWarn} {

@@ -28,9 +28,11 @@ func TestPoisonIsKeptOnceAndAcknowledged(t *testing.T) {
 		"no type":          {func(m *message.Message) { delete(m.Metadata, "ce_type") }, "missing_type"},
 		"no key":           {func(m *message.Message) { delete(m.Metadata, "record_key") }, "missing_key"},
 		"other key":        {func(m *message.Message) { m.Metadata["record_key"] = "x" }, "key_mismatch"},
-		"garbage header":   {func(m *message.Message) { m.Metadata["x"] = "\xff\x00" }, "invalid_header"},
 		"garbage type":     {func(m *message.Message) { m.Metadata["ce_type"] = "\xff\x00" }, "invalid_header"},
-		"no time":          {func(m *message.Message) { delete(m.Metadata, "ce_time") }, "invalid_time"},
+		"time of no clock": {func(m *message.Message) { m.Metadata["ce_time"] = "yesterday" }, "invalid_time"},
+		"structured mode": {func(m *message.Message) {
+			m.UUID, m.Metadata = "", message.Metadata{"content-type": "application/cloudevents+json"}
+		}, "structured_mode"},
 		"version overflow": {func(m *message.Message) { m.Metadata["ce_aggregateversion"] = "9e99" }, "invalid_version"},
 		"contract":         {func(m *message.Message) { m.Payload = []byte(`{"value":"forbidden"}`) }, "bad_contract"},
 		"other type":       {func(m *message.Message) { m.Payload = []byte(`{"value":[]}`) }, "payload_mismatch"},

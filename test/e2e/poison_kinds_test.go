@@ -169,7 +169,8 @@ func oddities() []oddity {
 		{"version 2^63", set("ce_aggregateversion", "9223372036854775808"), "invalid_version", false},
 		{"version 2^63-1", set("ce_aggregateversion", "9223372036854775807"), "version_jump", false},
 		{"version 3 first", set("ce_aggregateversion", "3"), "version_gap", false},
-		{"no time", set("ce_time", ""), "invalid_time", false},
+		{"no time", set("ce_time", ""), "", true},
+		{"a time in lower case", set("ce_time", time.Now().UTC().Format("2006-01-02t15:04:05z")), "", true},
 		{"1970", set("ce_time", "1970-01-01T00:00:00Z"), "invalid_time", false},
 		{"year 300000", set("ce_time", "300000-01-01T00:00:00Z"), "invalid_time", false},
 		{"no zone", set("ce_time", "2026-01-02T03:04:05"), "invalid_time", false},
@@ -182,13 +183,22 @@ func oddities() []oddity {
 			}
 		}, "", true},
 		{"a header twice", func(r *rawEvent) { header("x", "1")(r); header("x", "2")(r) }, "", true},
-		{"a header that is no text", header("x", "\xff\x00"), "invalid_header", false},
+		{"a header of bytes", header("x", "\xff\x00"), "", true},
+		{"a broken trace", header("traceparent", "\xff\x00"), "", true},
+		{"an attribute that is not text", set("ce_source", "\xff\x00"), "invalid_header", false},
 		{"Watermill's own id, twice", func(r *rawEvent) {
 			header("_watermill_message_uuid", "")(r)
 			header("_watermill_message_uuid", "other")(r)
 		}, "", true},
 		{"an absurd attempt", header("attempt", "-99999999999999999999"), "", true},
 		{"structured mode", set("content-type", "application/cloudevents+json"), "structured_mode", false},
+		{"structured mode without an id", func(r *rawEvent) {
+			clear(r.headers)
+			header("content-type", "application/cloudevents+json")(r)
+		}, "structured_mode", false},
+		{"framed by a schema registry", func(r *rawEvent) {
+			r.value = append([]byte{0, 0, 0, 0, 7}, r.value...)
+		}, "invalid_json", false},
 		{"another spec", set("ce_specversion", "2.0"), "unsupported_spec_version", false},
 		{"gzip", func(r *rawEvent) { r.codec = sarama.CompressionGZIP }, "", true},
 		{"snappy", func(r *rawEvent) { r.codec = sarama.CompressionSnappy }, "", true},

@@ -30,7 +30,7 @@ func poison(key string) map[string]*sarama.ProducerMessage {
 	}
 	return map[string]*sarama.ProducerMessage{
 		"missing_id":       {Value: sarama.StringEncoder(`{}`)},
-		"invalid_header":   {Value: sarama.StringEncoder(`{}`), Headers: event("p1", "x", "\xff\x00")},
+		"invalid_header":   {Value: sarama.StringEncoder(`{}`), Headers: event("p1", "ce_dataschema", "\xff\x00")},
 		"empty_value":      {Headers: event("p2")}, // a tombstone
 		"invalid_json":     {Value: sarama.StringEncoder("\x00\x01garbage"), Headers: event("p3")},
 		"schema_violation": {Value: sarama.StringEncoder(`{"user_id":7}`), Headers: event("p4")},

@@ -40,7 +40,7 @@ func (e *Event) Cause() Cause {
 	if len(parent) == 55 && parent[2] == '-' && parent[35] == '-' && parent[52] == '-' &&
 		strings.Trim(parent, "0123456789abcdef-") == "" && strings.Count(parent, "-") == 3 {
 		c.TraceParent = parent
-		if len(state) <= maxTraceState {
+		if len(state) <= maxTraceState && isText(state) {
 			c.TraceState = state
 		}
 	}

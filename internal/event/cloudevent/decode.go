@@ -21,13 +21,13 @@ const (
 	CodeMissingType     Code = "missing_type"
 	CodeMissingSource   Code = "missing_source"
 	CodeMissingKey      Code = "missing_key"
-	CodeInvalidKey      Code = "invalid_key"  // too long
-	CodeKeyMismatch     Code = "key_mismatch" // the record key is not the subject
-	CodeInvalidHeader   Code = "invalid_header"
+	CodeInvalidKey      Code = "invalid_key"    // too long
+	CodeKeyMismatch     Code = "key_mismatch"   // the record key is not the subject
+	CodeInvalidHeader   Code = "invalid_header" // an attribute is not text
 	CodeInvalidTime     Code = "invalid_time"
 	CodeInvalidVersion  Code = "invalid_version"
 	CodeUnsupportedSpec Code = "unsupported_spec_version"
-	CodeStructuredMode  Code = "structured_mode"
+	CodeStructuredMode  Code = "structured_mode" // the attributes are in the payload
 	CodeEmptyValue      Code = "empty_value"
 	CodeUnreadable      Code = "unreadable" // damaged on the log, see [Origin]
 )
@@ -54,6 +54,10 @@ var (
 // whether it fits its schema is the contract's business. A message without [Origin], whose subscriber has a marshaler
 // of its own, has its id in [HeaderID] and its key in [HeaderSubject].
 //
+// Headers that are not attributes become extensions, byte for byte: their names and values need not be text. A trace
+// header that is not text is left out. An event without ce_time gets the time at which its record was appended, or the
+// current time if that is unknown.
+//
 // The error is always a [*DecodeError]. The event is returned even then, filled as far as it could be read, so that
 // a dead letter can say what it knows.
 func FromMessage(m *message.Message) (Event, error) {
@@ -63,40 +67,61 @@ func FromMessage(m *message.Message) (Event, error) {
 		Type:       m.Metadata[HeaderType],
 		Key:        m.Metadata[HeaderSubject],
 		DataSchema: m.Metadata[HeaderDataSchema],
+		Time:       readTime(m),
 		Data:       m.Payload,
 	}
-	var textErr *DecodeError
 	for name, value := range m.Metadata {
-		extends := !IsAttribute(name)
-		if extends {
-			if e.Extensions == nil {
-				e.Extensions = make(map[string]string, 2)
-			}
-			e.Extensions[name] = value
+		isTrace := name == HeaderTraceParent || name == HeaderTraceState
+		if IsAttribute(name) || isTrace && !isText(value) {
+			continue
 		}
-		if extends && !utf8.ValidString(name) || !utf8.ValidString(value) || strings.IndexByte(value, 0) >= 0 {
-			// NUL is valid UTF-8, but no text column of PostgreSQL takes it.
-			textErr = &DecodeError{CodeInvalidHeader, fmt.Sprintf("header %q is not text", name)}
+		if e.Extensions == nil {
+			e.Extensions = make(map[string]string, 2)
 		}
-	}
-	at, err := time.Parse(time.RFC3339Nano, m.Metadata[HeaderTime])
-	if err == nil && !at.Before(Earliest) && at.Before(Latest) {
-		e.Time = at.UTC()
+		e.Extensions[name] = value
 	}
 	if version, err := strconv.ParseInt(m.Metadata[HeaderVersion], 10, 64); err == nil && version > 0 {
 		e.Version = version
 	}
-	return e, e.check(m, textErr)
+	return e, e.check(m)
 }
 
+// readTime returns the time of the event; zero if its ce_time is invalid.
+func readTime(m *message.Message) time.Time {
+	text := m.Metadata[HeaderTime]
+	if text == "" {
+		if origin, ok := OriginFrom(m.Context()); ok && isBelieved(origin.Time) {
+			return origin.Time.UTC()
+		}
+		return time.Now().UTC()
+	}
+	at, err := time.Parse(time.RFC3339Nano, strings.ToUpper(text)) // t and z are as good as T and Z
+	if err != nil || !isBelieved(at) {
+		return time.Time{}
+	}
+	return at.UTC()
+}
+
+func isBelieved(at time.Time) bool { return !at.Before(Earliest) && at.Before(Latest) }
+
+// isText reports whether a text column of PostgreSQL takes the value: NUL is valid UTF-8 and is refused there.
+func isText(value string) bool { return utf8.ValidString(value) && strings.IndexByte(value, 0) < 0 }
+
+// structuredMode begins the media types of events whose attributes are in the payload.
+const structuredMode = "application/cloudevents"
+
 // check returns the first of its problems in the order in which a reader would want to hear of them.
-func (e *Event) check(m *message.Message, textErr *DecodeError) error {
+func (e *Event) check(m *message.Message) error {
 	if origin, ok := m.Context().Value(originKey{}).(*Origin); ok && origin.Unreadable != nil {
 		detail := fmt.Sprintf("offsets %d to %d: %v", origin.Offset, origin.LastOffset, origin.Unreadable)
 		if kept := len(origin.Damaged); kept < origin.DamagedSize {
 			detail += fmt.Sprintf(" (kept: the first %d of %d bytes)", kept, origin.DamagedSize)
 		}
 		return &DecodeError{CodeUnreadable, detail}
+	}
+	if mediaType := strings.ToLower(m.Metadata[HeaderContentType]); strings.HasPrefix(mediaType, structuredMode) {
+		return &DecodeError{CodeStructuredMode, "the structured content mode of CloudEvents is not supported; " +
+			"send the attributes as ce_ headers (binary content mode)"}
 	}
 	if err := ValidID(e.ID); err != nil {
 		return err
@@ -107,12 +132,10 @@ func (e *Event) check(m *message.Message, textErr *DecodeError) error {
 	}
 	spec := m.Metadata[HeaderSpecVersion]
 	switch {
-	case strings.HasPrefix(m.Metadata[HeaderContentType], "application/cloudevents"):
-		return &DecodeError{CodeStructuredMode, "only the binary content mode is supported"}
 	case spec != SpecVersion:
 		return &DecodeError{CodeUnsupportedSpec, fmt.Sprintf("%q, want %q", spec, SpecVersion)}
-	case textErr != nil:
-		return textErr
+	case !isText(e.Type) || !isText(e.Source) || !isText(e.Key) || !isText(e.DataSchema):
+		return &DecodeError{CodeInvalidHeader, "ce_type, ce_source, ce_subject or ce_dataschema is not text"}
 	case e.Type == "":
 		return &DecodeError{CodeMissingType, "no ce_type"}
 	case e.Source == "":

@@ -67,7 +67,7 @@ type Event struct {
 	DataSchema string            // ce_dataschema: URI of the payload's schema; optional
 	Time       time.Time         // ce_time: business time, not relay time; UTC
 	Data       []byte            // the payload, JSON
-	Extensions map[string]string // every other header, such as traceparent; optional
+	Extensions map[string]string // every other header, such as traceparent, byte for byte; optional
 }
 
 // Message returns the event as a Watermill message with the event's record key.

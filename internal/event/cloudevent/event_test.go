@@ -72,24 +72,29 @@ func TestFromMessageNamesWhatIsWrong(t *testing.T) {
 		spoil func(*message.Message)
 		want  cloudevent.Code
 	}{
-		"no id":                  {id(""), cloudevent.CodeMissingID},
-		"id too long":            {id(strings.Repeat("x", 256)), cloudevent.CodeInvalidID},
-		"id too long, any way":   {id(strings.Repeat("\u65e5", 256)), cloudevent.CodeInvalidID},
-		"id with NUL":            {id("a\x00b"), cloudevent.CodeInvalidID},
-		"id with line break":     {id("a\nb"), cloudevent.CodeInvalidID},
-		"id not UTF-8":           {id("a\xff"), cloudevent.CodeInvalidID},
-		"no type":                {set("ce_type", ""), cloudevent.CodeMissingType},
-		"no source":              {set("ce_source", ""), cloudevent.CodeMissingSource},
-		"no subject":             {set("ce_subject", ""), cloudevent.CodeMissingKey},
-		"no key":                 {set("record_key", ""), cloudevent.CodeMissingKey},
-		"key too long":           {set("record_key", strings.Repeat("x", 1025)), cloudevent.CodeInvalidKey},
-		"key is another":         {set("record_key", "key-2"), cloudevent.CodeKeyMismatch},
-		"no spec version":        {set("ce_specversion", ""), cloudevent.CodeUnsupportedSpec},
-		"spec version 0.3":       {set("ce_specversion", "0.3"), cloudevent.CodeUnsupportedSpec},
-		"structured mode":        {set("content-type", "application/cloudevents+json"), cloudevent.CodeStructuredMode},
-		"header not UTF-8":       {set("x", "\xff"), cloudevent.CodeInvalidHeader},
-		"header with NUL":        {set("x", "a\x00"), cloudevent.CodeInvalidHeader},
-		"no time":                {set("ce_time", ""), cloudevent.CodeInvalidTime},
+		"no id":                {id(""), cloudevent.CodeMissingID},
+		"id too long":          {id(strings.Repeat("x", 256)), cloudevent.CodeInvalidID},
+		"id too long, any way": {id(strings.Repeat("\u65e5", 256)), cloudevent.CodeInvalidID},
+		"id with NUL":          {id("a\x00b"), cloudevent.CodeInvalidID},
+		"id with line break":   {id("a\nb"), cloudevent.CodeInvalidID},
+		"id not UTF-8":         {id("a\xff"), cloudevent.CodeInvalidID},
+		"no type":              {set("ce_type", ""), cloudevent.CodeMissingType},
+		"no source":            {set("ce_source", ""), cloudevent.CodeMissingSource},
+		"no subject":           {set("ce_subject", ""), cloudevent.CodeMissingKey},
+		"no key":               {set("record_key", ""), cloudevent.CodeMissingKey},
+		"key too long":         {set("record_key", strings.Repeat("x", 1025)), cloudevent.CodeInvalidKey},
+		"key is another":       {set("record_key", "key-2"), cloudevent.CodeKeyMismatch},
+		"no spec version":      {set("ce_specversion", ""), cloudevent.CodeUnsupportedSpec},
+		"spec version 0.3":     {set("ce_specversion", "0.3"), cloudevent.CodeUnsupportedSpec},
+		"structured mode":      {set("content-type", "application/cloudevents+json"), cloudevent.CodeStructuredMode},
+		"structured, without id": {func(m *message.Message) {
+			m.UUID, m.Metadata = "", message.Metadata{"content-type": "Application/CloudEvents+json; charset=utf-8"}
+		}, cloudevent.CodeStructuredMode},
+		"type not UTF-8":         {set("ce_type", "\xff"), cloudevent.CodeInvalidHeader},
+		"source with NUL":        {set("ce_source", "a\x00"), cloudevent.CodeInvalidHeader},
+		"subject not UTF-8":      {set("ce_subject", "\xff"), cloudevent.CodeInvalidHeader},
+		"schema not UTF-8":       {set("ce_dataschema", "\xff"), cloudevent.CodeInvalidHeader},
+		"time not UTF-8":         {set("ce_time", "\xff"), cloudevent.CodeInvalidTime},
 		"time without zone":      {set("ce_time", "2026-01-02T03:04:05"), cloudevent.CodeInvalidTime},
 		"no such day":            {set("ce_time", "2026-02-30T00:00:00Z"), cloudevent.CodeInvalidTime},
 		"time before the events": {set("ce_time", "1970-01-01T00:00:00Z"), cloudevent.CodeInvalidTime},
@@ -111,6 +116,63 @@ func TestFromMessageNamesWhatIsWrong(t *testing.T) {
 			require.ErrorAs(t, err, &decodeErr)
 			require.Equal(t, row.want, decodeErr.Code)
 			require.Equal(t, string(row.want), decodeErr.ErrorCode())
+		})
+	}
+}
+
+// These records come from other systems' clients. Each is an event.
+func TestForeignRecordsAreEvents(t *testing.T) {
+	t.Parallel()
+	appended := time.Date(2026, 1, 2, 4, 0, 0, 0, time.UTC)
+	at, long := sample().Time, strings.Repeat("0", 55)
+	for name, row := range map[string]struct {
+		header, value string
+		extensions    map[string]string
+		at            time.Time
+	}{
+		"a binary number":           {"x-bin", "\x00\x00\x00\x07", map[string]string{"x-bin": "\x00\x00\x00\x07"}, at},
+		"a name that is not text":   {"\xff", "1", map[string]string{"\xff": "1"}, at},
+		"a foreign extension":       {"ce_x", "\xff", map[string]string{"ce_x": "\xff"}, at},
+		"a correlation id of bytes": {"ce_correlationid", "\xff", map[string]string{"ce_correlationid": "\xff"}, at},
+		"a broken traceparent":      {"traceparent", "\xff\x00" + long, nil, at},
+		"a broken tracestate":       {"tracestate", "a=\xff", nil, at},
+		"a content type of bytes":   {"content-type", "\xff", nil, at},
+		"no time":                   {"ce_time", "", nil, appended},
+		"a lower-case time":         {"ce_time", "2026-01-02t03:04:05.6789z", nil, at},
+		"a time with an offset":     {"ce_time", "2026-01-02t04:04:05.6789+01:00", nil, at},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			foreign := sample()
+			foreign.Extensions = nil
+			m := foreign.Message()
+			m.Metadata[row.header] = row.value
+			m.SetContext(cloudevent.WithOrigin(t.Context(), cloudevent.Origin{Topic: "t", Time: appended}))
+			e, err := cloudevent.FromMessage(m)
+			require.NoError(t, err)
+			require.Equal(t, row.extensions, e.Extensions)
+			require.Equal(t, row.at, e.Time)
+			cause := e.Cause()
+			require.Equal(t, cloudevent.Cause{CorrelationID: e.ID, CausationID: e.ID}, cause, "fit for what follows")
+		})
+	}
+}
+
+func TestAnEventWithoutATimeAndARecordHappensNow(t *testing.T) {
+	t.Parallel()
+	for name, ctx := range map[string]context.Context{
+		"no record":          t.Context(),
+		"a record of no day": cloudevent.WithOrigin(t.Context(), cloudevent.Origin{Time: time.UnixMilli(-1)}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := sample().Message()
+			delete(m.Metadata, "ce_time")
+			m.SetContext(ctx)
+			e, err := cloudevent.FromMessage(m)
+			require.NoError(t, err)
+			require.WithinDuration(t, time.Now(), e.Time, time.Minute)
+			require.Equal(t, time.UTC, e.Time.Location())
 		})
 	}
 }
@@ -165,6 +227,7 @@ func FuzzFromMessage(f *testing.F) {
 			require.True(t, errors.As(err, &decodeErr))
 			return
 		}
+		require.False(t, e.Time.IsZero())
 		again, err := cloudevent.FromMessage(e.Message())
 		require.NoError(t, err, "what was read can be written and read")
 		require.Equal(t, e, again)

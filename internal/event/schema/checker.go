@@ -6,6 +6,7 @@ package schema
 
 import (
 	"bytes"
+	"encoding/binary"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
@@ -141,6 +142,9 @@ func (c *Checker) Validate(e cloudevent.Event) error {
 	switch {
 	case errors.Is(err, jsontext.ErrDuplicateName):
 		return &Error{CodeInvalidJSON, "a member is there twice"}
+	case err != nil && isFramed(e.Data):
+		return &Error{CodeInvalidJSON, fmt.Sprintf("the payload is framed by a schema registry (schema id %d); "+
+			"send plain JSON", binary.BigEndian.Uint32(e.Data[1:]))}
 	case err != nil:
 		return &Error{CodeInvalidJSON, "the payload is not one JSON document in UTF-8"}
 	case bytes.Contains(e.Data, []byte(`\u0000`)) && nul.Match(e.Data):
@@ -170,6 +174,9 @@ func (c *Checker) Validate(e cloudevent.Event) error {
 	}
 	return nil
 }
+
+// isFramed reports whether the payload begins as Confluent's serializers write it: a zero and a schema id of 4 bytes.
+func isFramed(payload []byte) bool { return len(payload) > 5 && payload[0] == 0 }
 
 // maxAhead is how far a payload's time may lie ahead of both the event's own time and this process's clock. Producers
 // here write one time into both; others may take it twice, and clocks differ.

@@ -101,3 +101,19 @@ func TestASchemaIsMissingOrBroken(t *testing.T) {
 	_, err = schema.Load(fstest.MapFS{"events/order.json": {Data: []byte(`{`)}})
 	require.ErrorContains(t, err, "load schema events/order.json")
 }
+
+// The text names the frame of Confluent's serializers, not only that the payload is not JSON.
+func TestAFramedPayloadIsNamed(t *testing.T) {
+	t.Parallel()
+	c, err := schema.Load(files, declare[order]("order", "/shop"))
+	require.NoError(t, err)
+	for payload, want := range map[string]string{
+		"\x00\x00\x00\x01\x02{\"total\":1}": "framed by a schema registry (schema id 258); send plain JSON",
+		"\x00\x00\x00\x01\x02":              "not one JSON document",
+		"\x01\x00\x00\x01\x02{\"total\":1}": "not one JSON document",
+	} {
+		err := c.Validate(cloudevent.Event{Type: "order", Data: []byte(payload)})
+		require.ErrorContains(t, err, "invalid_json")
+		require.ErrorContains(t, err, want)
+	}
+}

@@ -50,6 +50,15 @@ func Undone(err error) error {
 	return &undoneError{err}
 }
 
+// skipError marks an effect that is rightly not carried out.
+type skipError struct{ reason string }
+
+func (e *skipError) Error() string { return e.reason }
+
+// Skip is the error of an effect that is rightly not carried out, such as a mail to a blocked recipient: its row becomes
+// skipped with the reason, which must not hold personal data. After [Claim.Begin] it needs the mark of [Undone].
+func Skip(reason string) error { return &skipError{reason} }
+
 // The row of an intent in order has a key, and the key a row in lease_watermark. There two that begin at once wait for
 // one another: the second one sees what the first one has made of it, which the statement's snapshot would not show.
 const beginRow = `
@@ -135,6 +144,12 @@ func (c *Claim) Done(
 // Failed records that the effect will never happen. The reason is kept, so it must not hold personal data.
 func (c *Claim) Failed(ctx context.Context, reason string) error {
 	_, err := c.move(ctx, c.runner.pool, step{name: "record failure", from: claimed, to: Failed, reason: reason})
+	return err
+}
+
+// Skipped records that the effect is rightly not carried out. The reason is kept, so it must not hold personal data.
+func (c *Claim) Skipped(ctx context.Context, reason string) error {
+	_, err := c.move(ctx, c.runner.pool, step{name: "record skip", from: claimed, to: Skipped, reason: reason})
 	return err
 }
 

@@ -7,7 +7,7 @@
 //
 // The row goes
 //
-//	pending -> claimed -> submitting -> done | failed | uncertain
+//	pending -> claimed -> submitting -> done | failed | skipped | uncertain
 //
 // and back to pending from claimed and submitting when the attempt certainly had no effect. [Claim.Begin] marks it
 // submitting, in a commit of its own, right before the irreversible step.
@@ -35,5 +35,5 @@
 // the connection itself: then only packets under way remain.
 //
 // There is no order between intents, but one in order ([IntentInOrder]) is skipped when a later one of its key has
-// begun. Rows that are done stay for [Settings].Retention; without one, for ever.
+// begun. Rows that are done or skipped stay for [Settings].Retention; without one, for ever.
 package lease

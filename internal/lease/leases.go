@@ -15,13 +15,14 @@ import (
 // State is where a row is on its way.
 type State string
 
-// The states of a row. Only an operator moves a row out of done, failed and uncertain.
+// The states of a row. Only an operator moves a row out of done, failed, skipped and uncertain.
 const (
 	Pending    State = "pending"
 	Claimed    State = "claimed"
 	Submitting State = "submitting"
 	Done       State = "done"
 	Failed     State = "failed"
+	Skipped    State = "skipped" // rightly not carried out: see [Skip]
 	Uncertain  State = "uncertain"
 )
 
@@ -158,21 +159,27 @@ func (r *Runner) Sweep(ctx context.Context) ([]Swept, error) {
 	return swept, nil
 }
 
+// Each state has an index of its own.
 const purgeRows = `
-with old as (
+with done as (
     select event_id from lease
     where handler = $1 and state = 'done' and ended_at < clock_timestamp() - make_interval(secs => $2)
     order by ended_at limit $3 for update skip locked
+), skipped as (
+    select event_id from lease
+    where handler = $1 and state = 'skipped' and ended_at < clock_timestamp() - make_interval(secs => $2)
+    limit $3 for update skip locked
 )
-delete from lease where handler = $1 and event_id = any (array(select event_id from old))
+delete from lease
+where handler = $1 and event_id = any (array(select event_id from done union all select event_id from skipped))
 returning event_id`
 
-// Purge removes what has been done for longer than the retention, a thousand rows per transaction, and with it what
-// [Effect.Purged] says. What failed or is uncertain stays: it is a person's to decide. It is safe beside other
+// Purge removes rows that have been done or skipped for longer than the retention, a thousand of each per transaction,
+// and with them what [Effect.Purged] says. What failed or is uncertain stays: it is a person's to decide. It is safe beside other
 // processes' purges, and does nothing without a retention.
 func (r *Runner) Purge(ctx context.Context) (err error) {
 	purged := 0
-	for n := page; err == nil && n == page && r.settings.Retention > 0; {
+	for n := page; err == nil && n >= page && r.settings.Retention > 0; {
 		err = pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
 			rows, _ := tx.Query(ctx, purgeRows, r.handler, r.settings.Retention.Seconds(), page)
 			gone, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -224,7 +231,7 @@ func newMetrics(registerer prometheus.Registerer, handler string) *metrics {
 		takeovers: counter("lease_takeovers_total", "Leases of others that had ended, claimed or swept by this process."),
 		stale: counter("lease_stale_rejects_total",
 			"Steps of this process that changed nothing because its lease was lost."),
-		purged: counter("lease_purged_total", "Rows that this process removed because they were done long ago."),
+		purged: counter("lease_purged_total", "Rows that this process removed because they were done or skipped long ago."),
 		rows:   gauge("lease_rows", "Rows that are not done, by state."),
 		oldest: gauge("lease_oldest_seconds", "Time since the oldest row of the state was added; 0 if there is none."),
 	}
@@ -239,7 +246,7 @@ func (r *Runner) Describe(out chan<- *prometheus.Desc) {
 const countRows = `
 select states.state, count(l.state)::float8,
        coalesce(greatest(extract(epoch from clock_timestamp() - min(l.added_at)), 0), 0)::float8
-from unnest(array['pending', 'claimed', 'submitting', 'failed', 'uncertain']) as states (state)
+from unnest(array['pending', 'claimed', 'submitting', 'failed', 'skipped', 'uncertain']) as states (state)
 left join lease l on l.handler = $1 and l.state = states.state and l.state <> 'done'
 group by states.state`
 

@@ -203,6 +203,7 @@ func TestAnOutcomeIsRecordedOnceHoweverOftenItIsSaid(t *testing.T) {
 		want State
 	}{
 		"failed":    {func(ctx context.Context, c *Claim) error { return c.Failed(ctx, "no") }, Failed},
+		"skipped":   {func(ctx context.Context, c *Claim) error { return c.Skipped(ctx, "blocked") }, Skipped},
 		"put back":  {func(ctx context.Context, c *Claim) error { return c.Retry(ctx, "later", time.Hour) }, Pending},
 		"released":  {func(ctx context.Context, c *Claim) error { return c.Release(ctx, "", time.Hour) }, Pending},
 		"uncertain": {func(ctx context.Context, c *Claim) error { return c.Uncertain(ctx, "no answer") }, Uncertain},

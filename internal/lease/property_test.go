@@ -82,7 +82,7 @@ func (b *bundle) step(t *testing.T, rt *rapid.T, actors []*actor) (stale int) {
 	ctx := t.Context()
 	a := rapid.SampledFrom(actors).Draw(rt, "actor")
 	what := rapid.SampledFrom([]string{
-		"claim", "claim", "begin", "begin", "heartbeat", "done", "failed", "retry", "release", "uncertain", "sweep", "expire",
+		"claim", "claim", "begin", "begin", "heartbeat", "done", "failed", "skipped", "retry", "release", "uncertain", "sweep", "expire",
 	}).Draw(rt, "what")
 	switch what {
 	case "claim":
@@ -112,6 +112,8 @@ func (b *bundle) step(t *testing.T, rt *rapid.T, actors []*actor) (stale int) {
 		err = c.Done(ctx, nil)
 	case "failed":
 		err = c.Failed(ctx, "no")
+	case "skipped":
+		err = c.Skipped(ctx, "blocked")
 	case "retry":
 		err = c.Retry(ctx, "later", 0)
 	case "release":
@@ -153,6 +155,8 @@ func (b *bundle) requireFenced(t *testing.T, rt *rapid.T, policy string) {
 			require.True(rt, mine, move)
 		case was == Claimed && now == Failed:
 			require.True(rt, mine || ended, move)
+		case now == Skipped && (was == Claimed || was == Submitting):
+			require.True(rt, mine, move)
 		case was == Claimed && now == Pending, was == Submitting && now == Failed:
 			require.True(rt, mine, move)
 		case was == Submitting && now == Uncertain, was == Submitting && now == Pending && policy == Resend:

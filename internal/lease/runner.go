@@ -22,6 +22,7 @@ type Effect struct {
 	// Do carries the effect out: it prepares, calls [Claim.Begin], and takes the step. Its error decides:
 	//
 	//	nil                                  done
+	//	[Skip]                               skipped
 	//	permanent (see internal/failure)     failed
 	//	transient                            tried again soon, not counted, and the runner goes slow
 	//	any other                            tried again after a growing pause, until the attempts are used up
@@ -265,7 +266,7 @@ func (r *Runner) attempt(c *Claim) (err error) {
 // probeMax is the longest pause between two attempts to reach the other side, and so the delay after its return.
 const probeMax = 2 * time.Second
 
-// settle reads from where and how an attempt ended what it means for its row, and records that: done, failed,
+// settle reads from where and how an attempt ended what it means for its row, and records that: done, failed, skipped,
 // postponed, unavailable, uncertain, superseded or stale.
 func (r *Runner) settle(ctx context.Context, c *Claim, err error) (result string, recorded error) {
 	settings := r.settings
@@ -285,9 +286,12 @@ func (r *Runner) settle(ctx context.Context, c *Claim, err error) (result string
 	}
 	reason := failure.Brief(err.Error())
 	_, undone := errors.AsType[*undoneError](err)
+	_, skipped := errors.AsType[*skipError](err)
 	switch class := failure.Classify(err); {
 	case c.begun && !undone:
 		return "uncertain", c.Uncertain(ctx, reason)
+	case skipped:
+		return "skipped", c.Skipped(ctx, reason)
 	case class == failure.Transient:
 		return "unavailable", c.Release(ctx, reason, min(settings.RetryMin, probeMax))
 	case class != failure.Permanent && c.Attempt < settings.MaxAttempts:
@@ -330,6 +334,8 @@ func (r *Runner) record(c *Claim, err error) {
 		r.log.InfoContext(ctx, "effect done", attrs...)
 	case result == "superseded":
 		r.log.InfoContext(ctx, "effect skipped: a later one of its key has begun", attrs...)
+	case result == "skipped":
+		r.log.InfoContext(ctx, "effect skipped", attrs...)
 	case result == "postponed" || result == "unavailable":
 		r.log.WarnContext(ctx, "effect postponed", attrs...)
 	default:
@@ -340,7 +346,7 @@ func (r *Runner) record(c *Claim, err error) {
 	c.cancel(nil)
 	delete(r.held, c)
 	switch result {
-	case "stale", "superseded": // says nothing about the other side
+	case "stale", "superseded", "skipped": // says nothing about the other side
 	case "unavailable":
 		r.slow = min(max(r.slow*2, r.settings.RetryMin), probeMax)
 	default:

@@ -1,8 +1,10 @@
 package lease
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -33,6 +35,9 @@ func TestTheEffectsErrorDecides(t *testing.T) {
 		"done":                        {want: Done, attempts: 1},
 		"fails before it begins":      {before: no, want: Failed, attempts: 3},
 		"refused before it begins":    {before: failure.AsPermanent(no), want: Failed, attempts: 1},
+		"skipped before it begins":    {before: fmt.Errorf("look up: %w", Skip("blocked")), want: Skipped, attempts: 1},
+		"skipped without the mark":    {after: Skip("blocked"), want: Uncertain, attempts: 1},
+		"skipped, and certainly not":  {after: Undone(Skip("blocked")), want: Skipped, attempts: 1},
 		"breaks off":                  {after: no, want: Uncertain, attempts: 1},
 		"breaks off for good":         {after: failure.AsPermanent(no), want: Uncertain, attempts: 1},
 		"the connection is cut":       {after: failure.AsTransient(no), want: Uncertain, attempts: 1},
@@ -64,6 +69,27 @@ func TestTheEffectsErrorDecides(t *testing.T) {
 }
 
 // While the other side does not answer no row is given up.
+// A skipped effect is no error: its log line has the level info, and the row has the reason.
+func TestASkippedEffectIsNoError(t *testing.T) {
+	t.Parallel()
+	b := setup(t, quick)
+	var log bytes.Buffer
+	b.leases.log = slog.New(slog.NewTextHandler(&log, nil))
+	b.add(t, "e1")
+	stop := b.run(t, b.leases, Effect{Do: func(context.Context, *Claim) error { return Skip("the recipient is blocked") }})
+	b.await(t, "e1", Skipped)
+	stop()
+	require.Contains(t, log.String(), `level=INFO msg="effect skipped"`)
+	require.NotContains(t, log.String(), "level=ERROR")
+	require.InDelta(t, 1, testutil.ToFloat64(b.leases.metrics.attempts.WithLabelValues("skipped")), 0)
+	require.Equal(t, 1, b.count(t, `select count(*) from lease where error = 'the recipient is blocked'`))
+	require.NoError(t, pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
+		reopened, err := Reopen(t.Context(), tx, "test", []string{"e1"})
+		require.Equal(t, []string{"e1"}, reopened, "an operator may have it tried again")
+		return err
+	}))
+}
+
 func TestAnUnreachableOtherSideUsesUpNoAttempt(t *testing.T) {
 	t.Parallel()
 	settings := quick

@@ -29,7 +29,7 @@ type Settings struct {
 	RetryMin    time.Duration `env:"RETRY_MIN" envDefault:"5s" min:"10ms" max:"1h" doc:"pause after the first failed attempt; doubles each time"`
 	RetryMax    time.Duration `env:"RETRY_MAX" envDefault:"1h" min:"10ms" max:"24h" doc:"longest pause between attempts"`
 	OnUncertain string        `env:"ON_UNCERTAIN" envDefault:"park" oneof:"park resend" doc:"an effect that may have happened: park leaves it to an operator (at most once), resend tries again (at least once)"`
-	Retention   time.Duration `env:"RETENTION" envDefault:"2160h" min:"0s" max:"87600h" doc:"how long a row is kept after its effect is done; 0s: for ever. A failed or uncertain row is kept until an operator decides"`
+	Retention   time.Duration `env:"RETENTION" envDefault:"2160h" min:"0s" max:"87600h" doc:"how long a row is kept after its effect is done or skipped; 0s: for ever. A failed or uncertain row is kept until an operator decides"`
 }
 
 func (s Settings) withDefaults() Settings {

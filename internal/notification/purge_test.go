@@ -9,7 +9,7 @@ import (
 	"example.com/twinbox/internal/lease"
 )
 
-// A mail that was sent long ago is removed with its lease. One that is uncertain stays.
+// A mail that was sent or skipped long ago is removed with its lease. One that is uncertain stays.
 func TestOldMailsArePurged(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
@@ -26,6 +26,10 @@ func TestOldMailsArePurged(t *testing.T) {
 		select gen_random_uuid(), 'e2', template, user_id, recipient from mail`)
 	exec(`insert into lease (handler, event_id, state, ended_at)
 		values ('` + handlerVerification + `', 'e2', 'uncertain', clock_timestamp() - interval '2 h')`)
+	exec(`insert into mail (id, event_id, template, user_id, recipient)
+		select gen_random_uuid(), 'e3', template, user_id, recipient from mail limit 1`)
+	exec(`insert into lease (handler, event_id, state, ended_at)
+		values ('` + handlerVerification + `', 'e3', 'skipped', clock_timestamp() - interval '2 h')`)
 	require.NoError(t, b.sender.Purge(t.Context()))
 	require.Equal(t, 1, b.count(t, `select count(*) from lease`))
 	require.Equal(t, 1, b.count(t, `select count(*) from mail where event_id = 'e2'`))

@@ -70,14 +70,14 @@ type Mail struct {
 }
 
 const readMail = `
-select mail.id, mail.user_id, contact.email, coalesce(mail.correlation_id, mail.event_id),
+select mail.id, mail.user_id, coalesce(contact.email, ''), coalesce(mail.correlation_id, mail.event_id),
     coalesce(mail.traceparent, ''), coalesce(mail.tracestate, '')
-from mail join contact using (user_id) where mail.event_id = $1 and mail.template = $2`
+from mail left join contact using (user_id) where mail.event_id = $1 and mail.template = $2`
 
-var errNoRecipient = errors.New("read mail: there is no such mail, or it has no recipient")
+var errNoMail = errors.New("read mail: there is no such mail")
 
-// send makes one attempt. The mail is read now, so that it goes to the address that the contact has now; a contact that
-// is gone gets none. The clock of the claim, the database's, dates the letter and its link.
+// send makes one attempt. The mail is read now, so that it goes to the address that the contact has now. A mail whose
+// contact is gone is skipped. The clock of the claim, the database's, dates the letter and its link.
 func (s *Sender) send(ctx context.Context, c *lease.Claim) error {
 	fault.Here("notification.mail.claimed")
 	var m Mail
@@ -86,9 +86,11 @@ func (s *Sender) send(ctx context.Context, c *lease.Claim) error {
 		&c.CorrelationID, &cause.TraceParent, &cause.TraceState)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return failure.AsPermanent(errNoRecipient)
+		return failure.AsPermanent(errNoMail)
 	case err != nil:
 		return fmt.Errorf("read mail: %w", err)
+	case m.Recipient == "":
+		return lease.Skip("the recipient is no longer a contact")
 	}
 	letter, err := s.writer.Write(m, c.At)
 	if err != nil {

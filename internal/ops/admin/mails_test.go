@@ -64,7 +64,7 @@ func TestListOfMails(t *testing.T) {
 	status, _ = b.call(t, "GET", "/admin/v1/mails", "")
 	require.Equal(t, 200, status)
 	require.Equal(t, adminapi.ListMailsParams{Limit: 101}, m.query)
-	for _, state := range []string{"pending", "claimed", "submitting", "sent", "failed", "uncertain"} {
+	for _, state := range []string{"pending", "claimed", "submitting", "sent", "failed", "skipped", "uncertain"} {
 		status, _ = b.call(t, "GET", "/admin/v1/mails?state="+state, "")
 		require.Equal(t, 200, status, state)
 		require.EqualValues(t, state, m.query.State)

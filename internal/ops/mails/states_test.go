@@ -30,7 +30,7 @@ func TestTheDocumentNamesTheStatesOfAMail(t *testing.T) {
 	require.NoError(t, yaml.Unmarshal(data, &document))
 	var states []string
 	for _, state := range []lease.State{
-		lease.Pending, lease.Claimed, lease.Submitting, lease.Done, lease.Failed, lease.Uncertain,
+		lease.Pending, lease.Claimed, lease.Submitting, lease.Done, lease.Failed, lease.Skipped, lease.Uncertain,
 	} {
 		states = append(states, strings.Replace(string(state), "done", "sent", 1))
 	}

@@ -22,6 +22,7 @@ const (
 	Failed     MailState = "failed"
 	Pending    MailState = "pending"
 	Sent       MailState = "sent"
+	Skipped    MailState = "skipped"
 	Submitting MailState = "submitting"
 	Superseded MailState = "superseded"
 	Uncertain  MailState = "uncertain"
@@ -37,6 +38,8 @@ func (e MailState) Valid() bool {
 	case Pending:
 		return true
 	case Sent:
+		return true
+	case Skipped:
 		return true
 	case Submitting:
 		return true
@@ -333,7 +336,7 @@ type Mail struct {
 	CreatedAt time.Time `json:"created_at"`
 	DueAt     time.Time `json:"due_at"`
 
-	// Error Of the last attempt.
+	// Error Of the last attempt, or why the mail was skipped.
 	Error     string     `json:"error,omitempty,omitzero"`
 	EventID   string     `json:"event_id"`
 	ID        string     `json:"id"`

@@ -137,8 +137,15 @@ func (r *leasedRound) mayForget(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	r.cfg.Log.ErrorContext(ctx, "inbox forgets nothing: events may come again for longer than it is to remember them",
-		"retention", r.cfg.Retention, "redelivery", reach)
+		"retention", r.cfg.Retention, "redelivery", describeReach(reach))
 	return false, nil
+}
+
+func describeReach(reach time.Duration) string {
+	if reach == forever {
+		return "without limit"
+	}
+	return reach.String()
 }
 
 const dropDaySQL = `select public.inbox_drop_day($1)`

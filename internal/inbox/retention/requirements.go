@@ -57,9 +57,12 @@ func (r Requirements) Check(ctx context.Context) error {
 		demand(r.Environment != "" && contains(group, r.Environment), CheckGroup,
 			"%q does not name the environment %q: two environments would share its work", group, r.Environment)
 	}
-	reach, err := r.Redelivery(ctx)
-	demand(err != nil || r.Retention > reach, CheckRetention,
+	reach, unlimited, err := r.reach(ctx)
+	demand(err != nil || unlimited != "" || r.Retention > reach, CheckRetention,
 		"the inbox forgets after %s, an event may come again after %s", r.Retention, reach)
+	demand(unlimited == "", CheckRetention, "the topic %s keeps its records without a time limit, so an event could "+
+		"come again after the inbox has forgotten it: set the topic's cleanup.policy to delete and its retention.ms "+
+		"below %d (%s)", unlimited, (r.Retention - r.Slack).Milliseconds(), r.Retention-r.Slack)
 	return errors.Join(append(errs, err)...)
 }
 
@@ -73,7 +76,12 @@ const forever = time.Duration(1<<63 - 1)
 
 // Redelivery is how far back an event of the topics may be delivered again; it is made for [Config].
 func (r Requirements) Redelivery(ctx context.Context) (time.Duration, error) {
-	var reach time.Duration
+	reach, _, err := r.reach(ctx)
+	return reach, err
+}
+
+// reach also returns the first topic that keeps its records without a limit.
+func (r Requirements) reach(ctx context.Context) (reach time.Duration, unlimited string, err error) {
 	var errs []error
 	for _, topic := range r.Topics {
 		kept, err := r.TopicRetention(ctx, topic)
@@ -81,9 +89,9 @@ func (r Requirements) Redelivery(ctx context.Context) (time.Duration, error) {
 			errs = append(errs, fmt.Errorf("read retention of %s: %w", topic, err))
 		}
 		if kept < 0 || kept > forever-r.Slack {
-			return forever, errors.Join(errs...)
+			return forever, topic, errors.Join(errs...)
 		}
 		reach = max(reach, kept+r.Slack)
 	}
-	return reach, errors.Join(errs...)
+	return reach, "", errors.Join(errs...)
 }

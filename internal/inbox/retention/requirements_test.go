@@ -23,6 +23,20 @@ func keeps(kept time.Duration, err error) func(context.Context, string) (time.Du
 	return func(context.Context, string) (time.Duration, error) { return kept, err }
 }
 
+// A topic with retention.ms=-1 can bring any event again. The refusal names the topic and what to set.
+func TestATopicWithoutALimitIsRefusedInPlainWords(t *testing.T) {
+	t.Parallel()
+	err := retention.Requirements{
+		Retention: 9 * day, Topics: []string{"short", "endless"}, Slack: day, FromOldest: true, RebalanceTimeout: 1,
+		TopicRetention: func(_ context.Context, topic string) (time.Duration, error) {
+			return map[string]time.Duration{"short": day, "endless": -1}[topic], nil
+		},
+	}.Check(t.Context())
+	require.EqualError(t, err, "inbox requirement retention_too_short: the topic endless keeps its records without a "+
+		"time limit, so an event could come again after the inbox has forgotten it: set the topic's cleanup.policy to "+
+		"delete and its retention.ms below 691200000 (192h0m0s)")
+}
+
 func TestRequirements(t *testing.T) {
 	t.Parallel()
 	away := errors.New("broker away")

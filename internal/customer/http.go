@@ -130,6 +130,10 @@ func (a *api) HeadCustomer(w http.ResponseWriter, r *http.Request, id openapi.Cu
 
 // RenameCustomer answers PATCH /v1/customers/{id}.
 func (a *api) RenameCustomer(w http.ResponseWriter, r *http.Request, id openapi.CustomerID) {
+	if err := refuseIdempotencyKey(r); err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
 	userID, err := domain.ParseUserID(id)
 	if err != nil {
 		web.WriteProblem(w, r, err)

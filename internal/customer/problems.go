@@ -10,8 +10,23 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// codeSignupsUsedUp is this API's beyond those of packages web and command and of the domain's rules.
-const codeSignupsUsedUp web.Code = "signups_used_up"
+// The codes of this API beyond those of packages web and command and of the domain's rules.
+const (
+	codeSignupsUsedUp  web.Code = "signups_used_up"
+	codeKeyUnsupported web.Code = "idempotency_key_unsupported"
+)
+
+// refuseIdempotencyKey returns an error if the request has a key. A rename is guarded by its expected version.
+func refuseIdempotencyKey(r *http.Request) error {
+	if len(r.Header.Values("Idempotency-Key")) == 0 {
+		return nil
+	}
+	problem := web.ParameterError(http.StatusBadRequest, codeKeyUnsupported, "Idempotency-Key",
+		"is not supported by this request")
+	problem.Detail = "This request does not support the header Idempotency-Key; expected_version makes it safe to repeat. " +
+		"Leave the header out."
+	return problem
+}
 
 // statuses gives each broken rule its HTTP status. A code that is missing here would be a defect: 500.
 var statuses = map[domain.Code]int{

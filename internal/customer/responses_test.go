@@ -40,7 +40,7 @@ func TestEveryDeclaredResponseIsGiven(t *testing.T) {
 		"POST " + signups + " 422": b.Ask(signups, signup("ada", "Ada")),
 
 		"PATCH " + customer + " 200": b.Ask(graces, rename("Hopper", 1)),
-		"PATCH " + customer + " 400": b.Ask(graces, `{}`),
+		"PATCH " + customer + " 400": b.Ask(graces, rename("Hopper", 1), "Idempotency-Key", "k1"),
 		"PATCH " + customer + " 404": b.Ask(nobodys, rename("Hopper", 1)),
 		"PATCH " + customer + " 409": b.Ask(graces, rename("Hopper", 7)),
 		"PATCH " + customer + " 412": b.Ask(graces, rename("Hopper", 1), "If-Match", `"7"`),

@@ -104,3 +104,20 @@ func TestOfTwinRenamesOneWins(t *testing.T) {
 	require.Equal(t, map[int]int{http.StatusOK: 1, http.StatusConflict: twins - 1}, seen)
 	require.Equal(t, [3]int{1, 2, 1}, b.stored(t))
 }
+
+// A key that is not honoured is refused, whatever it looks like: its sender meant to be safe.
+func TestARenameTakesNoIdempotencyKey(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	path := "/v1/customers/" + string(b.registered(t))
+	for _, key := range []string{`"k1"`, "k1", ""} {
+		before := b.stored(t)
+		a := b.do(t, http.MethodPatch, path, `{"name":"Eve","expected_version":1}`, "Idempotency-Key", key)
+		require.Equal(t, http.StatusBadRequest, a.Status, key)
+		require.Equal(t, "idempotency_key_unsupported", a.Code(t))
+		require.Contains(t, string(a.Body), "Leave the header out")
+		require.Equal(t, before, b.stored(t), "nothing is stored")
+	}
+	a := b.do(t, http.MethodPatch, path, `{"name":"Eve","expected_version":1}`)
+	require.Equal(t, http.StatusOK, a.Status, "the version is still the one that the caller has seen")
+}

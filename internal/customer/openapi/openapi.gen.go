@@ -23,6 +23,7 @@ const (
 	ProblemCodeIdempotencyKeyInFlight     ProblemCode = "idempotency_key_in_flight"
 	ProblemCodeIdempotencyKeyInvalid      ProblemCode = "idempotency_key_invalid"
 	ProblemCodeIdempotencyKeyReused       ProblemCode = "idempotency_key_reused"
+	ProblemCodeIdempotencyKeyUnsupported  ProblemCode = "idempotency_key_unsupported"
 	ProblemCodeInternal                   ProblemCode = "internal"
 	ProblemCodeInvalidEmail               ProblemCode = "invalid_email"
 	ProblemCodeInvalidName                ProblemCode = "invalid_name"
@@ -70,6 +71,8 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodeIdempotencyKeyInvalid:
 		return true
 	case ProblemCodeIdempotencyKeyReused:
+		return true
+	case ProblemCodeIdempotencyKeyUnsupported:
 		return true
 	case ProblemCodeInternal:
 		return true

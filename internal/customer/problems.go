@@ -23,8 +23,8 @@ func refuseIdempotencyKey(r *http.Request) error {
 	}
 	problem := web.ParameterError(http.StatusBadRequest, codeKeyUnsupported, "Idempotency-Key",
 		"is not supported by this request")
-	problem.Detail = "This request does not support the header Idempotency-Key; expected_version makes it safe to repeat. " +
-		"Leave the header out."
+	problem.Detail = "This request does not support the header Idempotency-Key; expected_version makes it safe to " +
+		"repeat. Leave the header out."
 	return problem
 }
 

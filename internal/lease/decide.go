@@ -12,7 +12,8 @@ update lease set state = 'pending', attempts = 0, due_at = clock_timestamp(), to
 where handler = $1 and event_id = any($2) and state in ('failed', 'skipped', 'uncertain')
 returning event_id`
 
-// Reopen puts failed, skipped and uncertain rows back, due at once and with a fresh count of attempts, and returns their events.
+// Reopen puts failed, skipped and uncertain rows back, due at once and with a fresh count of attempts, and returns
+// their events.
 // Of an uncertain one it is the caller who accepts that the effect may happen twice.
 func Reopen(ctx context.Context, tx pgx.Tx, handler string, eventIDs []string) ([]string, error) {
 	rows, _ := tx.Query(ctx, reopenRows, handler, eventIDs)

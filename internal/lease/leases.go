@@ -175,8 +175,8 @@ where handler = $1 and event_id = any (array(select event_id from done union all
 returning event_id`
 
 // Purge removes rows that have been done or skipped for longer than the retention, a thousand of each per transaction,
-// and with them what [Effect.Purged] says. What failed or is uncertain stays: it is a person's to decide. It is safe beside other
-// processes' purges, and does nothing without a retention.
+// and with them what [Effect.Purged] says. What failed or is uncertain stays: it is a person's to decide. It is safe
+// beside other processes' purges, and does nothing without a retention.
 func (r *Runner) Purge(ctx context.Context) (err error) {
 	purged := 0
 	for n := page; err == nil && n >= page && r.settings.Retention > 0; {

@@ -82,7 +82,8 @@ func (b *bundle) step(t *testing.T, rt *rapid.T, actors []*actor) (stale int) {
 	ctx := t.Context()
 	a := rapid.SampledFrom(actors).Draw(rt, "actor")
 	what := rapid.SampledFrom([]string{
-		"claim", "claim", "begin", "begin", "heartbeat", "done", "failed", "skipped", "retry", "release", "uncertain", "sweep", "expire",
+		"claim", "claim", "begin", "begin", "heartbeat", "done", "failed", "skipped", "retry", "release", "uncertain",
+		"sweep", "expire",
 	}).Draw(rt, "what")
 	switch what {
 	case "claim":

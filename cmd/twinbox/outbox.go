@@ -36,7 +36,9 @@ func (c *OutboxStatus) Run(ctx context.Context, to *streams) error {
 		columns: []string{"SERVICE", "RELAY", "EPOCH", "HEAD", "WAITING", "OLDEST", "PARKED KEYS", "HELD"},
 		omit:    []string{"EPOCH", "HEAD"},
 	}
-	paused := table{columns: []string{"SERVICE", "PAUSED", "BY", "REASON"}, prose: "REASON", omit: []string{"PAUSED", "BY"}}
+	paused := table{
+		columns: []string{"SERVICE", "PAUSED", "BY", "REASON"}, prose: "REASON", omit: []string{"PAUSED", "BY"},
+	}
 	scheduled := table{columns: []string{"SERVICE", "SCHEDULED", "OVERDUE"}}
 	parked := table{
 		columns: []string{"SERVICE", "TOPIC", "KEY", "POSITION", "HELD", "PARKED", "NEXT TRY", "REASON"},

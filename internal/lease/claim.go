@@ -56,7 +56,8 @@ type skipError struct{ reason string }
 func (e *skipError) Error() string { return e.reason }
 
 // Skip is the error of an effect that is rightly not carried out, such as a mail to a blocked recipient. Its row
-// becomes skipped with the reason, which must not hold personal data. After [Claim.Begin] it needs the mark of [Undone].
+// becomes skipped with the reason, which must not hold personal data. After [Claim.Begin] it needs the mark of
+// [Undone].
 func Skip(reason string) error { return &skipError{reason} }
 
 // The row of an intent in order has a key, and the key a row in lease_watermark. There two that begin at once wait for

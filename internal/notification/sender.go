@@ -190,5 +190,3 @@ func (w Writer) Write(m Mail, now time.Time) (mail.Letter, error) {
 		WrittenAt: now,
 	}, nil
 }
-
-const selectMailEvent = `select coalesce((select event_id from mail where id = $1), '')`

@@ -148,7 +148,9 @@ func TestAddRefuses(t *testing.T) {
 		change     func(*cloudevent.Event)
 	}{
 		{CodeInvalidEvent, "the id", func(e *cloudevent.Event) { e.ID = "7" }},
-		{CodeInvalidEvent, "the id", func(e *cloudevent.Event) { e.ID = strings.ToUpper("6ba7b810-9dad-11d1-80b4-00c04fd430c8") }},
+		{CodeInvalidEvent, "the id", func(e *cloudevent.Event) {
+			e.ID = strings.ToUpper("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
+		}},
 		{CodeInvalidEvent, "the id", func(e *cloudevent.Event) { e.ID = "urn:uuid:6ba7b810-9dad-11d1-80b4-00c04fd430c8" }},
 		{CodeInvalidEvent, "the id", func(e *cloudevent.Event) { e.ID = uuid.Nil.String() }},
 		{CodeInvalidEvent, "the type", func(e *cloudevent.Event) { e.Type = "" }},

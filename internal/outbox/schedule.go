@@ -145,8 +145,9 @@ with locked as (
 )
 select array_agg(topic), array_agg(key) from locked`
 
-// takeDueSQL deletes the due events of locked keys and returns them as [cloudevent.Event]. A key that was released while
-// lockDueSQL ran may have been passed over with its first event and locked with a later one: here they are in order.
+// takeDueSQL deletes the due events of locked keys and returns them as [cloudevent.Event]. A key that was released
+// while lockDueSQL ran may have been passed over with its first event and locked with a later one: here they are in
+// order.
 const takeDueSQL = `
 with due as (
     select name from public.outbox_scheduled

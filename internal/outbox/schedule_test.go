@@ -45,8 +45,8 @@ func addDue(t testing.TB, o *Outbox, pool *pgxpool.Pool) (added int) {
 
 const past = -time.Hour
 
-// A scheduled event is none before it is due. Then it gets what Add would give it at that moment: the key's next version,
-// a place behind the key's other events. What led to the call is its cause.
+// A scheduled event is none before it is due. Then it gets what Add would give it at that moment: the key's next
+// version, a place behind the key's other events. What led to the call is its cause.
 func TestAScheduledEventIsAddedWhenItIsDue(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -77,8 +77,8 @@ func TestAScheduledEventIsAddedWhenItIsDue(t *testing.T) {
 		and due_at > clock_timestamp() + interval '50 minutes'`))
 }
 
-// A scheduled event has its id from the start, so a database that went back adds the same event again. Consumers take an
-// event's age from its id: the time in it is the due time, or that of the call for an event that is due already.
+// A scheduled event has its id from the start, so a database that went back adds the same event again. Consumers take
+// an event's age from its id: the time in it is the due time, or that of the call for an event that is due already.
 func TestAScheduledEventKeepsItsID(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)

@@ -51,8 +51,8 @@ const cancelScheduledSQL = `
 delete from public.outbox_scheduled where name = $1
 returning ` + scheduledColumns
 
-// CancelScheduled deletes a scheduled event in the caller's transaction and returns it. If the relay is adding it at this
-// moment, the call waits for the end of that. One that has been added is [ErrNotScheduled].
+// CancelScheduled deletes a scheduled event in the caller's transaction and returns it. If the relay is adding it at
+// this moment, the call waits for the end of that. One that has been added is [ErrNotScheduled].
 func CancelScheduled(ctx context.Context, tx pgx.Tx, name string) (ScheduledEvent, error) {
 	rows, _ := tx.Query(ctx, cancelScheduledSQL, name)
 	event, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[ScheduledEvent])

@@ -121,11 +121,11 @@ const CopyType = "twinbox.dead-letter.v1"
 // copiedPrefix begins the header of a copy that has an attribute of the dead record, such as dlq_ce_type.
 const copiedPrefix = "dlq_"
 
-// Copy returns the dead letter as an event for other tools, written by source. The event has an id and a type of its own
-// and follows from the dead event. It keeps the record's payload byte for byte; null stands for a payload that is empty
-// or missing. It keeps the record's key, or a hash of a key that is no text of 1 to 1024 bytes. It keeps headers that
-// are text, the last of two with one name; attributes of an event get the prefix dlq_. The other headers say why the
-// copy is there, under the names of KIP-1191 where it has one. Only the row in the database can be replayed.
+// Copy returns the dead letter as an event for other tools, written by source. The event has an id and a type of its
+// own and follows from the dead event. It keeps the record's payload byte for byte; null stands for a payload that is
+// empty or missing. It keeps the record's key, or a hash of a key that is no text of 1 to 1024 bytes. It keeps headers
+// that are text, the last of two with one name; attributes of an event get the prefix dlq_. The other headers say why
+// the copy is there, under the names of KIP-1191 where it has one. Only the row in the database can be replayed.
 func (l Letter) Copy(source string) cloudevent.Event {
 	headers := map[string]string{
 		cloudevent.HeaderCorrelationID: l.CorrelationID(),

@@ -60,12 +60,17 @@ func TestCopiesForOtherTools(t *testing.T) {
 	l := letter(7)
 	l.Replays, l.FirstFailedAt = 3, time.Date(2026, 1, 2, 4, 4, 5, 6, time.FixedZone("", 3600))
 	l.Headers = []deadletter.Header{
-		{Name: cloudevent.HeaderID, Value: []byte("event-7")}, {Name: cloudevent.HeaderType, Value: []byte("pinged")},
+		{Name: cloudevent.HeaderID, Value: []byte("event-7")},
+		{Name: cloudevent.HeaderType, Value: []byte("pinged")},
 		{Name: cloudevent.HeaderContentType, Value: []byte("text/plain")},
 		{Name: cloudevent.HeaderCausationID, Value: []byte("event-6")},
-		{Name: cloudevent.HeaderCorrelationID, Value: []byte("request")}, {Name: "tenant", Value: []byte("first")},
-		{Name: "tenant", Value: []byte("last")}, {Name: "binary", Value: []byte{0xfe}}, {Name: "\xff", Value: nil},
-		{Name: "", Value: []byte("nameless")}, {Name: "empty", Value: nil},
+		{Name: cloudevent.HeaderCorrelationID, Value: []byte("request")},
+		{Name: "tenant", Value: []byte("first")},
+		{Name: "tenant", Value: []byte("last")},
+		{Name: "binary", Value: []byte{0xfe}},
+		{Name: "\xff", Value: nil},
+		{Name: "", Value: []byte("nameless")},
+		{Name: "empty", Value: nil},
 	}
 	copied := l.Copy("/shop")
 	require.Equal(t, cloudevent.Event{

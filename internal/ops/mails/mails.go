@@ -79,8 +79,8 @@ func orNull(t time.Time) *time.Time {
 }
 
 // Retry puts uncertain, failed and skipped mails back: pending, due at once, with a fresh count of attempts. The next
-// attempt carries the same Message-ID. For an uncertain mail it is the operator who accepts that it may arrive twice. Calling
-// it again changes nothing.
+// attempt carries the same Message-ID. For an uncertain mail it is the operator who accepts that it may arrive twice.
+// Calling it again changes nothing.
 func (l *List) Retry(ctx context.Context, ids []string, c audit.Change) (audit.Result, error) {
 	return l.settle(ctx, ids, c, settlement{
 		verb: "retry", from: []adminapi.MailState{adminapi.Uncertain, adminapi.Failed, adminapi.Skipped},

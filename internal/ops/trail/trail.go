@@ -1,5 +1,5 @@
-// Package trail reads an outbox for operators: its newest events, and the events that belong to an id. It needs no relay
-// and disturbs none.
+// Package trail reads an outbox for operators: its newest events, and the events that belong to an id. It needs no
+// relay and disturbs none.
 package trail
 
 import (

@@ -133,8 +133,8 @@ func TestAnAdoptionWaitsForWriters(t *testing.T) {
 	require.Equal(t, []int64{2}, read(t, takeOver(t, conn, 10)))
 }
 
-// Transactions begin and end around the adoption: its own id lies in the middle of the snapshot that it stores. It takes
-// longer than a statement of the session may.
+// Transactions begin and end around the adoption: its own id lies in the middle of the snapshot that it stores. It
+// takes longer than a statement of the session may.
 func TestAnAdoptionAmongTransactions(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newRestorable(t)

@@ -15,8 +15,8 @@ import (
 
 var (
 	errPublishTimeout = errors.New("outbox: the publisher did not answer in time")
-	// errBehind is the result of a record whose key failed earlier in the call. The publisher may have taken it; it is sent
-	// again behind the earlier one.
+	// errBehind is the result of a record whose key failed earlier in the call. The publisher may have taken it; it is
+	// sent again behind the earlier one.
 	errBehind = errors.New("outbox: an earlier record of the key failed")
 )
 

@@ -50,8 +50,8 @@ type Config struct {
 	// BatchSize limits a page, in events: a crash sends one page again. Default 1,000.
 	BatchSize int
 
-	// RetryMax is the longest pause before failed records are sent again; the first is 50 ms. At most a third of the lease.
-	// Default 5 s, or that third if it is shorter.
+	// RetryMax is the longest pause before failed records are sent again; the first is 50 ms. At most a third of the
+	// lease. Default 5 s, or that third if it is shorter.
 	RetryMax time.Duration
 	// ParkedRetryMax is the longest pause before a parked key is tried again. Default 15 s.
 	ParkedRetryMax time.Duration

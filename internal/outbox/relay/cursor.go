@@ -12,9 +12,9 @@ import (
 	"example.com/twinbox/internal/fault"
 )
 
-// cursor is the row of outbox_cursor, as this session knows it. It is loaded once per session; nothing of it survives an
-// error. All its statements run in autocommit: a snapshot that is taken inside a transaction with an id shows that very
-// transaction as ended.
+// cursor is the row of outbox_cursor, as this session knows it. It is loaded once per session; nothing of it survives
+// an error. All its statements run in autocommit: a snapshot that is taken inside a transaction with an id shows that
+// very transaction as ended.
 type cursor struct {
 	conn            *pgx.Conn
 	epoch           int64
@@ -56,7 +56,8 @@ var (
 // leadSQL raises the epoch. No statement of a former leader's session changes the cursor afterwards.
 const leadSQL = `
 update public.outbox_cursor set epoch = epoch + 1, leader = $1
-returning epoch, done::text, mark_x, mark_h, greatest(head, (select max(position) from public.outbox)), win::text, coalesce(win_head, 0), coalesce(win_pos, 0)`
+returning epoch, done::text, mark_x, mark_h, greatest(head, (select max(position) from public.outbox)),
+    win::text, coalesce(win_head, 0), coalesce(win_pos, 0)`
 
 // lead makes this session the leader's, and loads the cursor.
 func (c *cursor) lead(ctx context.Context, name string) error {
@@ -162,9 +163,9 @@ returning pg_current_xact_id(), paused_at is not null`
 
 const repairSQL = `select public.outbox_repair_sequence($1)`
 
-// repairSequence is for a sequence that was set back: rows may lie below every landmark. The landmarks go first. A crash
-// after that leaves a low sequence, which does no harm without them. Then the sequence goes back above all positions
-// that were given out.
+// repairSequence is for a sequence that was set back: rows may lie below every landmark. The landmarks go first. A
+// crash after that leaves a low sequence, which does no harm without them. Then the sequence goes back above all
+// positions that were given out.
 func (c *cursor) repairSequence(ctx context.Context) (head int64, err error) {
 	if _, _, err := c.change(ctx, nil, forgetMarksSQL, c.epoch); err != nil {
 		return 0, fmt.Errorf("forget landmarks: %w", err)
@@ -203,8 +204,8 @@ func (c *cursor) publishedTo() int64 {
 }
 
 // columns of the row o, in the order of record.
-const columns = `o.position, o.event_id::text, o.source, o.event_type, o.topic, o.key, o.version, coalesce(o.data_schema, ''),
-    o.occurred_at, o.payload, o.headers`
+const columns = `o.position, o.event_id::text, o.source, o.event_type, o.topic, o.key, o.version,
+    coalesce(o.data_schema, ''), o.occurred_at, o.payload, o.headers`
 
 // pageSQL has no upper bound. Both snapshots are parameters of their own type: as text they would be parsed per row.
 const pageSQL = `
@@ -278,7 +279,9 @@ returning pg_current_xact_id(), paused_at is not null`
 // It comes before the page behind the position is sent. Its commit reaches the disk after those of the page's writers,
 // so that no crash of the server takes back an event that was sent; a successor continues with this page; and a relay
 // that no longer leads gets errDeposed and sends nothing.
-func (c *cursor) store(ctx context.Context, w *window, also func(context.Context, pgx.Tx) error) (paused bool, err error) {
+func (c *cursor) store(
+	ctx context.Context, w *window, also func(context.Context, pgx.Tx) error,
+) (paused bool, err error) {
 	next := *c
 	if c.open != nil && w != c.open {
 		next.done = c.open.snapshot

@@ -11,7 +11,8 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// leader is one term of leadership, on one session and in one goroutine. Only the calls of the publisher have their own.
+// leader is one term of leadership, on one session and in one goroutine. Only the calls of the publisher have their
+// own.
 type leader struct {
 	*Relay
 	cursor
@@ -101,8 +102,8 @@ func (l *leader) keepPace(ctx context.Context) {
 	}
 }
 
-// closeAfter is how long a published window stays open at rest: under load the next page comes sooner, and one change of
-// the cursor records the one and opens the other.
+// closeAfter is how long a published window stays open at rest: under load the next page comes sooner, and one change
+// of the cursor records the one and opens the other.
 const closeAfter = 25 * time.Millisecond
 
 // restFor shortens a pause to what is due earlier.
@@ -224,8 +225,8 @@ func (l *leader) storeAt(
 	return paused, err
 }
 
-// noteWell notes that all is well although no event moved, unless keys are parked and the publisher took no record since
-// its last failure.
+// noteWell notes that all is well although no event moved, unless keys are parked and the publisher took no record
+// since its last failure.
 func (l *leader) noteWell() {
 	if len(l.parked) == 0 || !l.failedAt.After(l.takenAt) {
 		l.health.well()

@@ -45,9 +45,9 @@ func TestOneRelayLeads(t *testing.T) {
 	l.AwaitDistinct(t, 201)
 }
 
-// A leader is stopped in the middle of its work, for longer than its lease. The server ends its session, and another one
-// leads and publishes the same rows. The first wakes up, believes that it leads, and changes nothing but the number of
-// duplicates.
+// A leader is stopped in the middle of its work, for longer than its lease. The server ends its session, and another
+// one leads and publishes the same rows. The first wakes up, believes that it leads, and changes nothing but the
+// number of duplicates.
 func TestStoppedLeaderChangesNothing(t *testing.T) {
 	t.Parallel()
 	require.True(t, fault.Enabled, "build with -tags faults")
@@ -92,8 +92,8 @@ func TestStoppedLeaderChangesNothing(t *testing.T) {
 	}
 }
 
-// While a call lasts, or the broker is down, the leader keeps its session, though the server ends one that is silent for
-// the lease.
+// While a call lasts, or the broker is down, the leader keeps its session, though the server ends one that is silent
+// for the lease.
 func TestALeaderKeepsItsSession(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()

@@ -139,7 +139,7 @@ func TestDiscardBesideTheLeader(t *testing.T) {
 			where datname = current_database() and wait_event_type = 'Lock' and query like '%outbox_held%'`) == 1
 	})
 	taken := records("k")
-	taken[0].Event.Topic, taken[0].Position = testTopic, added[0].Position
+	taken[0].Topic, taken[0].Position = testTopic, added[0].Position
 	require.NoError(t, writeParked(t.Context(), leader, nil, unholdSQL, taken))
 	require.NoError(t, leader.Commit(t.Context()))
 	require.ErrorIs(t, group.Wait(), ErrNotParked, "it is published")

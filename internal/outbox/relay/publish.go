@@ -32,8 +32,8 @@ func (l *leader) publish(ctx context.Context, page []record) (settled settlement
 
 // mayPark decides between waiting for the publisher and parking keys whose records failed for reasons that may pass.
 //
-// If it took others, or has taken any since keys were parked last, it works, and only some keys fail: a few attempts are
-// enough. If it takes none it is probably down, and then waiting holds up no other key, for a while.
+// If it took others, or has taken any since keys were parked last, it works, and only some keys fail: a few attempts
+// are enough. If it takes none it is probably down, and then waiting holds up no other key, for a while.
 func (l *leader) mayPark(results []error, attempt int, since time.Duration) bool {
 	if !slices.ContainsFunc(results, hasFailed) || l.cfg.Destination.Down() {
 		return false
@@ -69,8 +69,8 @@ func (l *leader) ping(ctx context.Context) error {
 	return l.conn.Ping(ctx)
 }
 
-// send makes one call of the publisher per topic, all together, and returns each record's result; nil is taken. It pings
-// the session while the calls run.
+// send makes one call of the publisher per topic, all together, and returns each record's result; nil is taken. It
+// pings the session while the calls run.
 func (l *leader) send(ctx context.Context, records []record) ([]error, error) {
 	call := l.start(ctx, records, l.singly)
 	lost := time.After(l.cfg.PublishTimeout + (l.cfg.Lease-l.cfg.PublishTimeout)/2)

@@ -171,8 +171,8 @@ const (
 	stateFollowing = "following a leader"
 )
 
-// health remembers when all was well: the leader found no event to publish, or the publisher took one, or a follower saw
-// a leader.
+// health remembers when all was well: the leader found no event to publish, or the publisher took one, or a follower
+// saw a leader.
 type health struct {
 	mu     sync.Mutex
 	state  string // empty: it does not run

@@ -15,8 +15,8 @@ import (
 	"example.com/twinbox/internal/event/cloudevent"
 )
 
-// Selection says what to publish again. What is set must all hold; at least one thing must be set. Copies of dead letters
-// are published again only if their topic or their ids are asked for.
+// Selection says what to publish again. What is set must all hold; at least one thing must be set. Copies of dead
+// letters are published again only if their topic or their ids are asked for.
 type Selection struct {
 	From, To     int64     // positions, both included; 0: no bound
 	Since, Until time.Time // business time, Until excluded; zero: no bound. Reads all rows that are kept

@@ -67,7 +67,8 @@ func (r *Relay) connect(ctx context.Context) (*pgx.Conn, error) {
 
 const closeTimeout = 2 * time.Second
 
-// closeSession lets the server release the leader's lock. The session may be broken already, so its error means nothing.
+// closeSession lets the server release the leader's lock. The session may be broken already, so its error means
+// nothing.
 func closeSession(ctx context.Context, conn *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()

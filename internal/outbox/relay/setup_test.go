@@ -45,8 +45,8 @@ var (
 	requireAll   = outboxtest.RequireAll
 )
 
-// newLeader leads on a session of its own, with pages of ten. The relay that led before is deposed, as if the server had
-// ended its session.
+// newLeader leads on a session of its own, with pages of ten. The relay that led before is deposed, as if the server
+// had ended its session.
 func newLeader(t testing.TB, pool *pgxpool.Pool, cfg Config) *leader {
 	t.Helper()
 	cfg.BatchSize = 10

@@ -77,8 +77,8 @@ from (
     limit $2
 ) x`
 
-// ReadStatus reads the status without disturbing the relay. It runs two statements, which see two moments: an event that
-// is published in between is counted in neither or in both.
+// ReadStatus reads the status without disturbing the relay. It runs two statements, which see two moments: an event
+// that is published in between is counted in neither or in both.
 func ReadStatus(ctx context.Context, db DB) (Status, error) { return readStatus(ctx, db, MaxWaiting) }
 
 // readStatus counts the waiting events up to a limit.

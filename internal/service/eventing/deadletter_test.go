@@ -25,8 +25,8 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// A record that no decoder takes is copied to the group's own topic, and so is one that only its handler refuses. A copy
-// is an event, with the payload that came.
+// A record that no decoder takes is copied to the group's own topic, and so is one that only its handler refuses. A
+// copy is an event, with the payload that came.
 func TestDeadLettersAreCopied(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
@@ -66,7 +66,9 @@ func TestDeadLettersAreCopied(t *testing.T) {
 	slices.SortFunc(copied, func(a, b *sarama.ConsumerMessage) int { // of different keys, they come in any order
 		return strings.Compare(headerOf(a, "__dlq.errors.offset"), headerOf(b, "__dlq.errors.offset"))
 	})
-	for i, want := range [][2]string{{"not an event", "missing_id"}, {`{"n":7}`, "handler_failed"}, {"null", "missing_id"}} {
+	for i, want := range [][2]string{
+		{"not an event", "missing_id"}, {`{"n":7}`, "handler_failed"}, {"null", "missing_id"},
+	} {
 		require.Equal(t, want[0], string(copied[i].Value))
 		message, err := kafka.Marshaler{}.Unmarshal(copied[i])
 		require.NoError(t, err)

@@ -54,8 +54,8 @@ func TestCauseAConsumerThatIsPaused(t *testing.T) {
 	b.awaitWell(t)
 }
 
-// A relay that was paused before its service started publishes nothing, is ready all the same, and hides no other cause.
-// Resumed, it publishes what has waited.
+// A relay that was paused before its service started publishes nothing, is ready all the same, and hides no other
+// cause. Resumed, it publishes what has waited.
 func TestCauseARelayThatIsPaused(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t)

@@ -20,8 +20,8 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// A topic gets more partitions, and its keys other ones. A versioned consumer handles every event in its key's order: it
-// parks one that comes before its predecessor.
+// A topic gets more partitions, and its keys other ones. A versioned consumer handles every event in its key's order:
+// it parks one that comes before its predecessor.
 func TestAServiceOutlivesMorePartitions(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)

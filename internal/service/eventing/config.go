@@ -64,7 +64,7 @@ type OutboxConfig struct {
 	BatchSize     int           `env:"BATCH" envDefault:"1000" min:"1" max:"100000" doc:"events per call to the broker"`
 	Poll          time.Duration `env:"POLL" envDefault:"2s" min:"5ms" max:"1m" doc:"longest pause between two looks at the table while there is nothing to publish, and never more than a third of OUTBOX_LEASE; commits wake the relay at once, the poll finds rows without a wake-up"`
 	Notify        bool          `env:"NOTIFY" envDefault:"true" doc:"with several instances: those that only follow tell the one whose relay leads of their commits, at most 50 times a second, instead of leaving them to its poll"`
-	Lease         time.Duration `env:"LEASE" envDefault:"15s" min:"500ms" max:"10m" doc:"how long the leading relay leads without renewal: a relay that hangs or is cut off from the database is replaced after that, one that was killed within a second"`
+	Lease         time.Duration `env:"LEASE" envDefault:"15s" min:"500ms" max:"10m" doc:"how long the leading relay may be silent towards the database: one that hangs or is cut off is replaced after that, one that was killed within a second"`
 	Retention     time.Duration `env:"RETENTION" envDefault:"72h" min:"1m" max:"87600h" doc:"how long published events are kept"`
 	MaxEventBytes int           `env:"MAX_EVENT_BYTES" envDefault:"900000" min:"1024" max:"1000000" doc:"of one event with its headers; below the broker's message.max.bytes"`
 	OnConflict    string        `env:"ON_CONFLICT" envDefault:"error" oneof:"error warn" doc:"an event that is added under another event's id is refused (error) or added and logged (warn); ids that the outbox makes never conflict"`

@@ -55,7 +55,7 @@ func TestCauseAConsumerThatIsPaused(t *testing.T) {
 }
 
 // A relay that was paused before its service started publishes nothing, is ready all the same, and hides no other
-// cause. Resumed, it publishes what has waited.
+// cause. Resumed, it publishes the events that have waited.
 func TestCauseARelayThatIsPaused(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t)

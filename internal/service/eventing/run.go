@@ -20,10 +20,9 @@ import (
 type Listeners struct{ Admin, API string }
 
 // Run is the life of a service around its node. It opens the admin listener, waits for the database, starts the relay,
-// opens the API's listener, calls start for the parts that write and consume, announces its addresses, and returns
-// when the group has stopped. The group stops in reverse, so the relay is still there for the last events. An error
-// that only a different setting can cure, of the service, a server or a topic, has the exit code of a wrong
-// configuration.
+// opens the API's listener, calls start for the parts that write and consume, announces its addresses, and returns when
+// the group has stopped. The group stops in reverse, so the relay is still there for the last events. An error that
+// only a different setting can cure, of the service, a server or a topic, has the exit code of a wrong configuration.
 //
 // While it waits, /livez answers, /readyz names what is missing, and the API accepts no connection.
 func (n *Node) Run(

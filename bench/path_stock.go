@@ -82,7 +82,7 @@ func (l *stockLine) signUp(ctx context.Context, who person) (domain.UserID, erro
 			return fmt.Errorf("claim key: %w", err)
 		}
 		_, err := tx.Exec(ctx, insertUserSQL, user.ID, user.Email, user.Email.Key(), user.Name, user.Status,
-			user.Version, user.RegisteredAt)
+			user.RegisteredAt)
 		if err != nil {
 			return fmt.Errorf("insert user: %w", err)
 		}

@@ -29,7 +29,7 @@ func TestCountFindsWhatIsMissingAndWhatIsThereTwice(t *testing.T) {
 	require.NoError(t, err)
 
 	sign := func(user string) {
-		execute(t, cfg.customer, insertUserSQL, user, user, user, "Ada", "pending_verification", 1, occurredAt)
+		execute(t, cfg.customer, insertUserSQL, user, user, user, "Ada", "pending_verification", occurredAt)
 		require.NoError(t, pgx.BeginFunc(ctx, cfg.notification, func(tx pgx.Tx) error {
 			return notification.UserEvents().Apply(ctx, tx, cloudevent.Event{
 				ID: "event of " + user, Type: contract.UserRegistered.Type, Key: user, Version: 1,

@@ -1,56 +1,86 @@
-// Package relay publishes what package outbox has added, window by window: every event at least once, those of one key
-// in order.
+// Package relay publishes the events that package outbox adds: every committed event at least once, the events of a
+// key in order.
 //
-//	relay.go     sessions, who leads, and what is known of a relay's health
-//	session.go   what its server must be like, the lease, the leader's statements
-//	lead.go      a leader at work: what is due, a window, a pause
-//	round.go     a window: pages are read while others are sent, and what was taken is recorded
-//	send.go      calls of Publish, what became of each record, and the metrics
-//	settle.go    failed records are sent again, or their keys parked and tried again later
-//	chores.go    the table's partitions, the broker's topics, a database that was set back, events that are due later
+// # A round
 //
-// # Who publishes
+// A transaction takes its id and its rows' positions before it commits, and commits follow neither order. So the
+// relay remembers no position. The row outbox_cursor holds a snapshot, done: every row that is visible in it is
+// published. The rows that are visible in the present snapshot and not in done are the next window. Rows of running
+// transactions are in neither snapshot. They belong to the window that first sees them committed, and no round waits
+// for them.
 //
-// One relay leads: it holds the lease in the cursor row, on the database's clock. Every change of the cursor repeats
-// the epoch, which a take-over raises, and the generation, which every change raises; a relay that has lost either
-// changes nothing. A call of Publish may take less time than the lease lasts, and is not made unless that much is left
-// for sure. If a leader is stopped in the middle of a call and wakes up after its lease, its records arrive late and
-// twice. They are still in order: both leaders send a key's records in the same order, each from its first unpublished
-// one on, so any record is preceded by those before it, from the one or from the other.
+// The leader repeats these steps, each in autocommit on its one session:
 //
-// With the lease a leader takes an advisory lock of its epoch on its session. A follower that finds it free knows that
-// the session has ended and does not wait for the lease: after kill -9 it leads within 750 ms. The process may
-// live, without its session and with a call of Publish under way; the same argument holds for its records, and it sends
-// nothing more. docs/adr/0003-one-relay-leads.md has the sequence of events.
+//  1. Poll: read the present snapshot C and the sequence's head H in one statement without a transaction id.
+//  2. Pick the window: the open one, unless it is published to its end; else the rows in C and not in the one before.
+//  3. Read a page: the window's next rows by position, up to 1,000 rows or 8 MiB.
+//  4. Store: win := C, win_pos := where the page begins. If another window was open, done := that window. The same
+//     update adds a landmark, repeats the epoch, and reports a pause.
+//  5. Send the page. A record that fails is sent again, or its key is parked (publish.go, parked.go).
+//  6. Continue with step 1. The store of the next page records this one; a window at rest is closed after 25 ms.
 //
-// # Who tries again
+// Before step 2 the leader adds scheduled events that are due, and sends held rows of parked keys.
 //
-// The publisher tries within a call for as long as the call may take, and says of each record what became of it: it
-// isolates the records that are refused, and takes none behind a key's first failure. The relay decides about keys
-// between calls: it sends again what failed, in order, and sets a key aside that keeps others waiting. Only of a
-// publisher that answers for the whole call (see [FailedIndexes]) the relay finds the refused record itself. Each
-// failure is logged as it happens; to say an outage once is the log handler's affair.
+// # Nothing is lost or doubled
 //
-// # What shows it
+// Visibility is a function of a row's transaction id and a snapshot. Snapshots of one server only grow. So each
+// committed row is in exactly one of the windows done0-C0, C0-C1, C1-C2, and rolled back rows are in none. Savepoints
+// do not matter: id and snapshot are those of the top transaction.
 //
-//	a restart anywhere                  TestRelayCrashesEverywhere, with the duplicates; TestRelayDiesAroundAnyStatement
-//	all of it together                  TestChaos
+// A page is stored before it is sent. A successor therefore sends that page again, and no other. The store is also a
+// barrier: its commit reaches the disk after the commits of the page's writers. A crash of the server takes back no
+// event that was sent, even if its writer had synchronous_commit = off.
+//
+// # No key is inverted
+//
+// A writer locks the key's row in outbox_key, takes the next version and inserts, in one statement. Let transaction A
+// add a key's event 1, and B event 2. B gets the lock after A has ended. So B's row has the higher position, and each
+// snapshot that sees B sees A. Event 1 is earlier in the same window, or in an earlier window. Within a page the
+// publisher keeps the order, and sends no record behind a failed one of its key.
+//
+// # Where the scan starts
+//
+// A landmark is a pair (x, h): the head h was read, then the transaction id x was taken. A transaction with a higher
+// id took it after h was read. It takes its positions after its id: the column xid precedes position, and PostgreSQL
+// evaluates defaults in column order. So its rows lie above h.
+//
+// A row of the window belongs to a transaction that was running in the snapshot before, or began after it. The newest
+// landmark with a lower id bounds its position. The lowest of these bounds is the start (snapshot.go). There are
+// never more landmarks than running transactions, plus three.
+//
+// A sequence that was set back puts rows below all landmarks. The first poll that finds the head lower than before
+// forgets them, repairs the sequence, and scans from the beginning of the table. A restore into another cluster makes
+// stored transaction ids meaningless. The first leader there gives the rows new ones (outbox_adopt_cluster) and
+// waits for writers before.
+//
+// # Who leads
+//
+// One relay leads: its session holds an advisory lock, and idle_session_timeout ends the session of a leader that
+// hangs. Each leadership raises the epoch, and every change of the cursor repeats it, so a former leader changes
+// nothing. Its last call may land late, and doubled, but in order. docs/adr/0003-one-relay-leads.md has the sequence
+// of events.
+//
+// # Tests
+//
+//	windows lose and double nothing     TestRandomSchedules, TestUsualWay...
+//	a page is stored before it is sent  TestAPageIsStoredBeforeItIsSent
 //	the barrier                         TestNothingPublishedIsUndoneByAServerCrash
-//	stale leaders                       TestStoppedLeaderChangesNothing, TestAStale...
-//	leaders that die                    TestAKilledLeaderIsReplacedBeforeItsLeaseEnds, TestARestartedRelay...
-//	leaders that lose their session     TestALeaderWithoutItsSessionSendsNothingMore
-//	broken sessions and connections     TestRelayOutlivesItsSessions, TestRelayOutlivesACutConnection
-//	brokers that fail                   TestRelayOutlivesALongOutage, TestRelayWaitsForALatePublisher, TestRelayToKafka
+//	column order, sequence cache        TestOnAQuietServer, which stops writers between two defaults
+//	landmarks                           TestKeptLandmarksAnswerAllQuestions, TestTheScanFollowsTheWindows
+//	a successor                         TestASuccessorContinuesInTheWindow, TestTheStoredCursorIsTheOneInMemory
+//	a former leader                     TestAStaleReaderChangesNothing, TestStoppedLeaderChangesNothing
+//	a sequence that was set back        TestASequenceThatWasSetBackLosesNoRow, TestRandomSetBacks
+//	a restore                           TestRandomRestores, TestDumpAndRestoreIntoAnotherCluster
+//	crashes                             TestRelayCrashesEverywhere, TestRelayDiesAroundAnyStatement, TestChaos
+//	lost sessions and brokers           TestRelayOutlives...
 //	keys that cannot be published       parked_test.go
 //
-// # What it does not do
+// # Not guaranteed
 //
-// No exactly-once on the wire: a crash sends again what was taken since the last advance, and consumers skip by event
-// id. How much that is has a limit: [Config.MaxUnrecorded] events (10,000), the page in the air included, and while a
-// backlog is drained an advance every [Config.RecordEvery] (100 ms). What a window held is recorded before anything
-// behind it is sent, by the statement that opens what comes next, or at rest within some 25 ms
-// (docs/adr/0001-read-the-outbox-by-snapshot-window.md). A session that breaks costs no duplicates, since the process
-// remembers, unless a follower takes over before the process has another.
+// A crash sends one page again ([Config.BatchSize]), and consumers skip by event id. There is no order across keys.
 //
-// No order across keys.
+// The relay cannot see manual writes: rows with their own xid or position, rows in a partition, another server's
+// changes applied to the table. It does not notice a sequence that was set back and has grown past its old head
+// before the next poll. Rows that were added with a sequence set back are published, but perhaps not in their key's
+// order. The relay refuses a server that would lose rows when it connects (session.go).
 package relay

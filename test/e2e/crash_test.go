@@ -16,21 +16,24 @@ import (
 
 // The steps of the flow, each with the crash points at which its service dies right after it. See the table in the
 // README: "if it dies here".
-var steps = []struct{ step, service, point string }{
-	{"1 decoded", customerService, "customer.signup.decoded"},
-	{"2 committed", customerService, "customer.signup.committed"},
-	{"3 answered", customerService, "customer.signup.answered"},
-	{"4 published, cursor not advanced", customerService, "relay.publish.after"},
-	{"4 cursor advanced", customerService, "relay.finish.after"},
-	{"5 profile written, not committed", customerService, "inbox.customer.profile.handled"},
-	{"5 profile committed, offset not", customerService, "inbox.customer.profile.committed"},
-	{"6 mail listed, not committed", notificationService, "inbox.notification.users.handled"},
-	{"6 mail listed and committed, offset not", notificationService, "inbox.notification.users.committed"},
-	{"7 mail claimed, not submitted", notificationService, "notification.mail.claimed"},
-	{"7 mail sent and recorded", notificationService, "notification.mail.recorded"},
-	{"7 sent said, cursor not advanced", notificationService, "relay.publish.after"},
-	{"8 mail noted, offset not committed", customerService, "inbox.customer.mail.committed"},
-	{"9 verified and committed, not answered", customerService, "customer.verify.committed"},
+var steps = []struct {
+	step, service, point string
+	nth                  int // time at which the point is reached
+}{
+	{"1 decoded", customerService, "customer.signup.decoded", 1},
+	{"2 committed", customerService, "customer.signup.committed", 1},
+	{"3 answered", customerService, "customer.signup.answered", 1},
+	{"4 published, cursor not advanced", customerService, "relay.publish.after", 1},
+	{"4 cursor advanced", customerService, "relay.store.after", 2},
+	{"5 profile written, not committed", customerService, "inbox.customer.profile.handled", 1},
+	{"5 profile committed, offset not", customerService, "inbox.customer.profile.committed", 1},
+	{"6 mail listed, not committed", notificationService, "inbox.notification.users.handled", 1},
+	{"6 mail listed and committed, offset not", notificationService, "inbox.notification.users.committed", 1},
+	{"7 mail claimed, not submitted", notificationService, "notification.mail.claimed", 1},
+	{"7 mail sent and recorded", notificationService, "notification.mail.recorded", 1},
+	{"7 sent said, cursor not advanced", notificationService, "relay.publish.after", 1},
+	{"8 mail noted, offset not committed", customerService, "inbox.customer.mail.committed", 1},
+	{"9 verified and committed, not answered", customerService, "customer.verify.committed", 1},
 }
 
 // The story comes to the same end with a service killed after any of its steps and started again.
@@ -43,7 +46,7 @@ func TestTheStoryWithAProcessThatDies(t *testing.T) {
 			h.start(t, map[string]string{
 				customerService: notificationService, notificationService: customerService,
 			}[row.service])
-			armed := h.spawn(t, row.service, row.point)
+			armed := h.spawnFor(t, row.service, row.point, row.nth)
 			again := make(chan func(), 1)
 			go func() {
 				defer close(again) // also when the second start fails the test
@@ -82,17 +85,18 @@ func TestAnUncertainMailIsParked(t *testing.T) {
 	require.Len(t, h.box.Messages(), 1)
 }
 
-// role is a service in a process of its own that dies when it first reaches a crash point.
+// role is a service in a process of its own that dies when it reaches a crash point for the nth time.
 type role struct {
 	Service string
 	Environ []string
 	CrashAt string
+	Nth     int
 }
 
 func init() { crashtest.Child(play) }
 
 func play(r role) error {
-	fault.Arm(r.CrashAt, crashtest.Die)
+	fault.ArmNth(r.CrashAt, r.Nth, crashtest.Die)
 	return run(context.Background(), r.Service, r.Environ, func() {})
 }
 
@@ -100,6 +104,12 @@ func play(r role) error {
 // crash point. One that polled could be submitting when the process dies there, and the mail would be uncertain.
 func (h *stack) spawn(t *testing.T, name, crashAt string) *crashtest.Process {
 	t.Helper()
+	return h.spawnFor(t, name, crashAt, 1)
+}
+
+// spawnFor is spawn for the nth time at which the crash point is reached.
+func (h *stack) spawnFor(t *testing.T, name, crashAt string, nth int) *crashtest.Process {
+	t.Helper()
 	environ := append(slices.Clone(h.environ(name)), "MAIL_POLL=1m")
-	return crashtest.Start(t, role{name, environ, crashAt})
+	return crashtest.Start(t, role{name, environ, crashAt, nth})
 }

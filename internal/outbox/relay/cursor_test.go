@@ -255,15 +255,17 @@ func TestAServerThatWentBackIsRefused(t *testing.T) {
 
 const megabyte = 1 << 20
 
+const largeRowsSQL = `
+insert into outbox (event_id, event_type, source, topic, key, version, occurred_at, payload)
+select gen_random_uuid(), 't', '/test', 't', 'k', n, now(), convert_to(repeat('x', $1), 'UTF8')
+from generate_series(1, $2) n`
+
 // A page of large rows is cut, the next ones ask for fewer rows, and no row is lost at the cuts.
 func TestPagesAreBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
-	const large = `insert into outbox (event_id, event_type, source, topic, key, version, occurred_at, payload)
-		select gen_random_uuid(), 't', '/test', 't', 'k', 1, now(), convert_to(repeat('x', $1), 'UTF8')
-		from generate_series(1, $2)`
 	for _, rows := range [][2]int{{10 * megabyte, 1}, {10, 1}, {megabyte, 40}} {
-		_, err := pool.Exec(t.Context(), large, rows[0], rows[1])
+		_, err := pool.Exec(t.Context(), largeRowsSQL, rows[0], rows[1])
 		require.NoError(t, err)
 	}
 	addMany(t, o, pool, 20, 1)

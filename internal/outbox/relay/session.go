@@ -28,7 +28,8 @@ func withStatementTimeout(ctx context.Context) (context.Context, context.CancelF
 //   - synchronous_commit: storing the cursor is the barrier behind the writers' commits.
 //   - The planner settings: the primary key in order is always right here. A plan made while the table was young would
 //     sort the rest of the outbox for each page.
-//   - The timeouts: the server ends the session of a leader that hangs, with or without an open transaction.
+//   - The timeouts: the server ends the session of a leader that hangs, with or without an open transaction. It is not
+//     idle while the server sends it a page; tcp_user_timeout ends it then.
 const settingsSQL = `
 set application_name = 'outbox relay'; set search_path = '';
 set synchronous_commit = on;
@@ -36,7 +37,7 @@ set enable_seqscan = off; set enable_bitmapscan = off; set enable_sort = off; se
 set plan_cache_mode = force_generic_plan;
 set default_transaction_isolation = 'read committed'; set default_transaction_read_only = off;
 set lock_timeout = '5s'; set statement_timeout = '30s';
-set idle_in_transaction_session_timeout = %[1]d; set idle_session_timeout = %[1]d;
+set idle_in_transaction_session_timeout = %[1]d; set idle_session_timeout = %[1]d; set tcp_user_timeout = %[1]d;
 listen outbox`
 
 // connect opens a session. It refuses a server or a schema on which events would be lost with a [*outbox.CheckError].

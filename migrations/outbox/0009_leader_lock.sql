@@ -46,7 +46,8 @@ declare
     first bigint;
     taken pg_catalog.pg_snapshot;
 begin
-    perform pg_catalog.set_config('lock_timeout', '1s', true);
+    -- Longer than deadlock_timeout, after which the server cancels an autovacuum that holds the lock.
+    perform pg_catalog.set_config('lock_timeout', '3s', true);
     lock table public.outbox in share row exclusive mode;
     -- This transaction's rows belong to the next window: the snapshot must show it as running.
     taken := pg_catalog.pg_current_snapshot();

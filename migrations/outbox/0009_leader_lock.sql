@@ -57,6 +57,13 @@ begin
                 pg_catalog.string_agg(x::text, ',' order by x))::pg_catalog.pg_snapshot
             from (select mine as x union select pg_catalog.pg_snapshot_xip(taken)) running);
     end if;
+    -- Published rows first: the id of one may be the very id that the others get. After an upgrade of the server their
+    -- ids are old enough and stay.
+    update public.outbox o set xid = '0'
+    from public.outbox_cursor c
+    where o.xid >= pg_catalog.pg_snapshot_xmin(taken)
+        and (o.position <= c.head and pg_catalog.pg_visible_in_snapshot(o.xid, c.done)
+            or coalesce(o.position <= c.win_pos and pg_catalog.pg_visible_in_snapshot(o.xid, c.win), false));
     with waiting as (
         update public.outbox o set xid = mine
         from public.outbox_cursor c
@@ -65,8 +72,6 @@ begin
         returning o.position
     )
     select min(position) into first from waiting;
-    -- All others are published. After an upgrade of the server their ids are old enough and stay.
-    update public.outbox set xid = '0' where xid <> mine and xid >= pg_catalog.pg_snapshot_xmin(taken);
     update public.outbox_cursor
     set sysid = (select system_identifier from pg_catalog.pg_control_system()), done = taken,
         win = null, win_head = null, win_pos = null, mark_x = '{0}',

@@ -319,3 +319,5 @@ type connTx struct {
 func (c connTx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	return c.conn.Query(ctx, sql, args...)
 }
+
+func (c connTx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults { return c.conn.SendBatch(ctx, b) }

@@ -247,12 +247,6 @@ func registryOutage(t *testing.T) {
 	}), "the log says so")
 }
 
-func execute(t *testing.T, db *pgxpool.Pool, sql string, args ...any) {
-	t.Helper()
-	_, err := db.Exec(t.Context(), sql, args...)
-	require.NoError(t, err, sql)
-}
-
 // awaitRead waits until the consumer has handled that many records of its topic, with any outcome, and has committed
 // that to its group.
 func (h *stack) awaitRead(t *testing.T, consumer string, records int64) {

@@ -9,10 +9,12 @@ import (
 
 	"github.com/IBM/sarama"
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -164,19 +166,22 @@ func serviceGone(t *testing.T, s *scene) {
 }
 
 // A session that was left open holds the row in which the relay's lease stands.
+// noRelayLeads makes the server one that the relay refuses.
 func noRelayLeads(t *testing.T, s *scene) {
 	s.begin(t, customerService)
-	lock(t, s.customerDB, `select from outbox_cursor for update`)
+	name := pgx.Identifier{s.customerDB.Config().ConnConfig.Database}.Sanitize()
+	execute(t, s.customerDB, `alter database `+name+` set synchronous_commit = off`)
+	execute(t, s.customerDB, `select pg_terminate_backend(pid) from pg_stat_activity
+		where datname = current_database() and application_name = 'outbox relay'`)
 	s.await(t, customerService, "outbox_relay_has_leader", "", zero)
 	s.signUpAs(t, "ada")
 }
 
 func nothingPublished(t *testing.T, s *scene) {
 	s.begin(t)
-	admin := s.brokerAdmin(t)
-	require.NoError(t, admin.CreatePartitions(contract.TopicUsers, 12, nil, false))
-	customer := s.watched[customerService]
-	testkit.Until(t, func() bool { return customer.readyz(t).code == http.StatusServiceUnavailable })
+	require.NoError(t, pgx.BeginFunc(t.Context(), s.customerDB, func(tx pgx.Tx) error {
+		return relay.Pause(t.Context(), tx, "ada", "a fault")
+	}))
 	s.signUpAs(t, "ada")
 	s.await(t, customerService, "outbox_relay_oldest_unpublished_seconds", "", positive)
 }

@@ -131,3 +131,9 @@ func parallel(t *testing.T) {
 		t.Parallel()
 	}
 }
+
+func execute(t *testing.T, db *pgxpool.Pool, sql string, args ...any) {
+	t.Helper()
+	_, err := db.Exec(t.Context(), sql, args...)
+	require.NoError(t, err, sql)
+}

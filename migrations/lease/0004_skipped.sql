@@ -1,6 +1,6 @@
 -- +goose Up
 
--- A new state: an effect that is rightly not carried out. Older binaries neither write nor purge such rows.
+-- A new state: an effect that is rightly not carried out. An earlier release neither writes nor purges such rows.
 
 -- +goose StatementBegin
 create or replace function lease_is_sound(handler text, event_id text, state text, token uuid, ended_at timestamptz)

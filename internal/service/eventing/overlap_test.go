@@ -38,7 +38,7 @@ func TestAZombieGoesOnWithItsBatch(t *testing.T) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			cluster, brokers := kafkatest.Fake(t)
-			s := newStage(t, pool, brokers, "KAFKA_SESSION_TIMEOUT=1s", "KAFKA_TOPIC_PARTITIONS=1",
+			s := newStage(t, pool, brokers, "KAFKA_SESSION_TIMEOUT=3s", "KAFKA_TOPIC_PARTITIONS=1",
 				"INBOX_HANDLER_TIMEOUT=30s") // a handler frozen for long is not late
 			s.send(counted(1, 20)...)
 			doomed := s.member

@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync/atomic"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
@@ -45,8 +43,6 @@ type Outbox struct {
 	cfg   Config
 	wake  chan struct{}
 	added *prometheus.CounterVec
-
-	scheduledAt atomic.Int64 // the last call of Schedule, in nanoseconds since 1970
 }
 
 // New returns a [*CheckError] for a configuration that cannot work.
@@ -88,10 +84,6 @@ func (o *Outbox) Committed() {
 
 // Wake receives a signal after calls of [Outbox.Committed]. The relay of this process is its one reader.
 func (o *Outbox) Wake() <-chan struct{} { return o.wake }
-
-// LastScheduled returns the time of the last call of [Outbox.Schedule] in this process. With it a relay knows whether a
-// commit can have scheduled an event.
-func (o *Outbox) LastScheduled() time.Time { return time.Unix(0, o.scheduledAt.Load()) }
 
 // A CheckError lists all problems that keep an outbox or a relay from working. A service that is starting should treat
 // it as a configuration error: a new try changes nothing.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -66,7 +65,6 @@ func (o *Outbox) Schedule(ctx context.Context, tx pgx.Tx, name string, due Due, 
 	if refused := o.check(e); refused != nil {
 		return refused
 	}
-	o.scheduledAt.Store(time.Now().UnixNano())
 	_, err := tx.Exec(ctx, scheduleSQL, name, due.at, due.after.Microseconds(), e.ID, e.Type, e.Source, e.Topic, e.Key,
 		e.DataSchema, ownTime, e.Time, e.Extensions, e.Data)
 	if err != nil {
@@ -113,21 +111,6 @@ func (o *Outbox) Cancel(ctx context.Context, tx pgx.Tx, name string) (cancelled 
 		return false, fmt.Errorf("cancel scheduled event: %w", err)
 	}
 	return tag.RowsAffected() > 0, nil
-}
-
-const nextDueSQL = `select due_at - clock_timestamp() from public.outbox_scheduled order by due_at limit 1`
-
-// NextDue returns the time until the next scheduled event is due, by the database's clock; not positive if one is due
-// now. It returns false if no event is scheduled.
-func NextDue(ctx context.Context, conn *pgx.Conn) (in time.Duration, scheduled bool, err error) {
-	err = conn.QueryRow(ctx, nextDueSQL).Scan(&in)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return 0, false, nil
-	}
-	if err != nil {
-		return 0, false, fmt.Errorf("read next due event: %w", err)
-	}
-	return in, true, nil
 }
 
 // lockDueSQL locks due events together with their keys. It passes over an event or a key that another transaction

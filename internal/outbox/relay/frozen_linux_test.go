@@ -17,6 +17,7 @@ import (
 	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/dev/local/postgres"
 	"example.com/twinbox/test/outboxtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // freezing is a connection whose process stops reading after so many bytes.
@@ -36,8 +37,8 @@ func (c *freezing) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// The leader freezes, or is cut off, while the server sends it a page. The session is not idle then, and no timeout of a
-// statement interrupts a server that waits for the network. The server must end it all the same.
+// The leader freezes, or is cut off, while the server sends it a page. The session is not idle then, and no timeout of
+// a statement interrupts a server that waits for the network. The server must end it all the same.
 func TestALeaderThatFreezesInAPageIsReplaced(t *testing.T) {
 	t.Parallel()
 	address := fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(250), rand.IntN(250), 1+rand.IntN(250))
@@ -66,7 +67,7 @@ func TestALeaderThatFreezesInAPageIsReplaced(t *testing.T) {
 	}
 	startRelay(t, cfg)
 	t.Cleanup(func() { close(frozen.thawed) })
-	require.Eventually(t, func() bool { return frozen.left.Load() <= 0 }, testTimeout, tick)
+	testkit.Until(t, func() bool { return frozen.left.Load() <= 0 })
 
 	l, began := newLedger(), time.Now()
 	cfg.Publisher = l

@@ -320,4 +320,6 @@ func (c connTx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, e
 	return c.conn.Query(ctx, sql, args...)
 }
 
-func (c connTx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults { return c.conn.SendBatch(ctx, b) }
+func (c connTx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
+	return c.conn.SendBatch(ctx, b)
+}

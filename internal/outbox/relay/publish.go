@@ -19,6 +19,9 @@ func (l *leader) publish(ctx context.Context, page []record) (settled settlement
 		if err != nil {
 			return settled, err
 		}
+		if countFailed(results) == 0 {
+			break
+		}
 		unsent = l.settle(unsent, results, &settled, l.mayPark(results, attempt, time.Since(began)))
 		if len(unsent) == 0 {
 			break

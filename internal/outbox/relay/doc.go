@@ -50,7 +50,7 @@
 //
 // A sequence that was set back puts rows below all landmarks. The first poll that finds the head lower than before
 // forgets them, repairs the sequence, and scans from the beginning of the table. A restore into another cluster makes
-// stored transaction ids meaningless. The first leader there gives each row a new one (outbox_adopt_cluster) and
+// stored transaction ids meaningless. The first leader there gives rows new ones (outbox_adopt_cluster) and
 // waits for writers before.
 //
 // # Who leads

@@ -218,11 +218,7 @@ func TestRandomRestores(t *testing.T) {
 	cases := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		cases++
-<<<<<<< HEAD
-		read(t, readers.next(t, 2)) // the rows of a case that failed
-=======
 		read(t, readers.next(t, 2))                         // the rows of a case that failed
->>>>>>> 45da8ca2 (Judge restores and set-back sequences by what the row knows)
 		_, err := pool.Exec(t.Context(), `truncate outbox`) // an adoption writes all rows
 		require.NoError(rt, err)
 		s := &restores{T: rt, t: t, o: o, pool: pool, name: fmt.Sprintf("case%d", cases)}

@@ -80,7 +80,9 @@
 // A crash sends one page again ([Config.BatchSize]), and consumers skip by event id. There is no order across keys.
 //
 // The relay cannot see manual writes: rows with their own xid or position, rows in a partition, another server's
-// changes applied to the table. It does not notice a sequence that was set back and has grown past its old head
-// before the next poll. Rows that were added with a sequence set back are published, but perhaps not in their key's
-// order. The relay refuses a server that would lose rows when it connects (session.go).
+// changes applied to the table. It refuses a server that would lose rows when it connects (session.go).
+//
+// A poll does not notice a sequence that was set back and has grown past the row's head again. Rows that were added
+// to a sequence set back are published, but perhaps not in their key's order. After a restore that lost the sequence's
+// value, a relay must lead before writers start.
 package relay

@@ -35,15 +35,14 @@ func (l *leader) publish(ctx context.Context, page []record) (settled settlement
 
 // mayPark decides between waiting for the publisher and parking keys whose records failed for reasons that may pass.
 //
-// If it took others, or has taken any since keys were parked last, it works, and only some keys fail: a few attempts
-// are enough. If it takes none it is probably down, and then waiting holds up no other key, for a while.
+// If the publisher takes none it is probably down, and then waiting holds up no other key, for a while. If it has taken
+// records since keys were parked last, it works, and only some keys fail: a few attempts are enough.
 func (l *leader) mayPark(results []error, attempt int, since time.Duration) bool {
 	if !slices.ContainsFunc(results, hasFailed) || l.cfg.Destination.Down() {
 		return false
 	}
-	works := slices.Contains(results, nil) || l.takenAt.After(l.parkedAt) && !l.parkedAt.IsZero()
 	patience := l.cfg.Patience
-	if works {
+	if !l.parkedAt.IsZero() && l.takenAt.After(l.parkedAt) {
 		patience = 0
 	}
 	if attempt < l.cfg.Attempts || since < patience {

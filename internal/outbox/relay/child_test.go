@@ -112,7 +112,7 @@ func childRelayConfig(p message.Publisher) Config {
 		pollMin: time.Millisecond, PollMax: 5 * time.Millisecond,
 		Lease: testLease, PublishTimeout: testLease / 3, MaxSilence: testLease,
 		retryMin: time.Millisecond, RetryMax: 10 * time.Millisecond,
-		ParkedRetryMax: 10 * time.Millisecond, Attempts: 1, Patience: time.Millisecond,
+		ParkedRetryMax: 10 * time.Millisecond, Attempts: 1, Patience: time.Nanosecond,
 		PartitionSize: 8, maintainEvery: 20 * time.Millisecond,
 	}
 }

@@ -63,8 +63,8 @@ func TestAGivenIDOfTheFirstEditionIsKnown(t *testing.T) {
 	pool := restore(t, "customer")
 	_, err := migrations.Apply(t.Context(), pgtest.DSN(pool), migrations.ForCustomer()...)
 	require.NoError(t, err)
-	rows, err := pool.Query(t.Context(), `select g.content, g.event_id::text, o.source, o.event_type, o.topic, o.key, o.data_schema,
-		o.occurred_at, o.payload from outbox_given_id g join outbox o using (event_id)`)
+	rows, err := pool.Query(t.Context(), `select g.content, g.event_id::text, o.source, o.event_type, o.topic, o.key,
+		o.data_schema, o.occurred_at, o.payload from outbox_given_id g join outbox o using (event_id)`)
 	require.NoError(t, err)
 	contents := map[string][]byte{}
 	given, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e cloudevent.Event, err error) {

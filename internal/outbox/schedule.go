@@ -40,7 +40,8 @@ const maxNameBytes = 255
 // that waits there. The event is caused by what led to the call.
 //
 // The moment is not promised: an event is added some milliseconds after it is due, and never before. It is added later
-// while no relay leads, or while a transaction holds its key or its name. A lost notification costs up to 30 s.
+// while no relay leads, or while a transaction holds its key or its name. A lost notification costs up to
+// relay.Config.PollMax.
 //
 // A new key is locked until the transaction ends. The event may name neither its id nor its version. Errors:
 // [*EventError] with no event stored; else the database's.

@@ -26,8 +26,8 @@ update public.outbox_cursor set mark_x = '{0}', mark_h = '{0}' where base > 0;
 
 alter table public.outbox_cursor
     drop column lease_until, drop column generation, drop column lock_epoch, drop column base, drop column compared,
-    drop column restored, drop column old_done, drop column old_head, drop column old_win, drop column old_win_pos,
-    drop column old_limit, drop column old_pos;
+    drop column restored, drop column win_head, drop column old_done, drop column old_head, drop column old_win,
+    drop column old_win_pos, drop column old_limit, drop column old_pos;
 
 -- Every parked key is tried again from time to time.
 update public.outbox_parked set retry_at = clock_timestamp() where retry_at is null;
@@ -74,7 +74,7 @@ begin
     select min(position) into first from waiting;
     update public.outbox_cursor
     set sysid = (select system_identifier from pg_catalog.pg_control_system()), done = taken,
-        win = null, win_head = null, win_pos = null, mark_x = '{0}',
+        win = null, win_pos = null, mark_x = '{0}',
         mark_h = array[least(first - 1, coalesce(pg_catalog.pg_sequence_last_value('public.outbox_position_seq'), 0))];
 end $$;
 -- +goose StatementEnd

@@ -62,7 +62,7 @@ func publishedTwice(t *testing.T) {
 	for _, db := range databases {
 		execute(t, db, `
 update public.outbox_cursor c
-set done = p.done, head = p.head, win = p.win, win_head = p.win_head, win_pos = p.win_pos, mark_x = p.mark_x,
+set done = p.done, head = p.head, win = p.win, win_pos = p.win_pos, mark_x = p.mark_x,
     mark_h = p.mark_h
 from checkpoint p where p.name = c.name`)
 	}

@@ -56,7 +56,7 @@ func BenchmarkRelay(b *testing.B) {
 			for range b.N {
 				// The last round's relay was stopped as soon as it had sent everything, so its window may be open.
 				_, err := pool.Exec(b.Context(), `update outbox_cursor set done = '3:3:', head = 0, mark_x = '{0}',
-					mark_h = '{0}', win = null, win_head = null, win_pos = null`)
+					mark_h = '{0}', win = null, win_pos = null`)
 				require.NoError(b, err)
 				c := &counter{want: n, done: make(chan struct{})}
 				r, err := New(Config{Connect: dial(b, pool), Publisher: c})

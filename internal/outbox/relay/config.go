@@ -57,8 +57,8 @@ type Config struct {
 	ParkedRetryMax time.Duration
 	// Attempts is how often a record is sent at least before its key is parked. Default 3.
 	Attempts int
-	// Patience is how long a page of which the publisher takes no record is sent again before its keys are parked.
-	// Default 5 s.
+	// Patience is how long failed records are sent again at least before their keys are parked, unless the publisher has
+	// taken records since keys were parked last: then Attempts are enough. Default 5 s.
 	Patience time.Duration
 
 	// PartitionSize is the range of a new table partition, in positions. Default 1,000,000.

@@ -31,7 +31,6 @@ type cursor struct {
 type window struct {
 	snapshot
 	after    snapshot // the one before
-	head     int64    // of the sequence, read after the snapshot was taken
 	position int64    // published up to here, from the scan's start on
 	complete bool     // published to its end
 }
@@ -57,7 +56,7 @@ var (
 const leadSQL = `
 update public.outbox_cursor set epoch = epoch + 1, leader = $1
 returning epoch, done::text, mark_x, mark_h, greatest(head, (select max(position) from public.outbox)),
-    win::text, coalesce(win_head, 0), coalesce(win_pos, 0)`
+    win::text, coalesce(win_pos, 0)`
 
 // lead makes this session the leader's, and loads the cursor.
 func (c *cursor) lead(ctx context.Context, name string) error {
@@ -71,7 +70,7 @@ func (c *cursor) lead(ctx context.Context, name string) error {
 	var w window
 	fault.Here("relay.lead.before")
 	err := c.conn.QueryRow(ctx, leadSQL, name).
-		Scan(&c.epoch, &done, &c.marks.xids, &c.marks.heads, &c.head, &open, &w.head, &w.position)
+		Scan(&c.epoch, &done, &c.marks.xids, &c.marks.heads, &c.head, &open, &w.position)
 	fault.Here("relay.lead.after")
 	if err == nil {
 		c.done, err = parseSnapshot(done)
@@ -195,7 +194,7 @@ func (c *cursor) next(n now) *window {
 	if n.text == after.text {
 		return nil
 	}
-	return &window{snapshot: n.snapshot, after: after, head: n.head, position: c.marks.start(after, n.snapshot)}
+	return &window{snapshot: n.snapshot, after: after, position: c.marks.start(after, n.snapshot)}
 }
 
 // publishedTo returns a position at or below which every row is published or held.
@@ -267,9 +266,9 @@ func readRecords(ctx context.Context, db DB, sql string, args ...any) (page []re
 
 const storeSQL = `
 update public.outbox_cursor
-set done = $2::pg_snapshot, win = $3::pg_snapshot, win_head = $4, win_pos = $5,
-    mark_x = $6::xid8[] || case when $8 then array[pg_current_xact_id()] else '{}' end,
-    mark_h = $7::bigint[] || case when $8 then array[$9::bigint] else '{}' end, head = $9
+set done = $2::pg_snapshot, win = $3::pg_snapshot, win_pos = $4,
+    mark_x = $5::xid8[] || case when $7 then array[pg_current_xact_id()] else '{}' end,
+    mark_h = $6::bigint[] || case when $7 then array[$8::bigint] else '{}' end, head = $8
 where epoch = $1
 returning pg_current_xact_id(), paused_at is not null`
 
@@ -291,9 +290,9 @@ func (c *cursor) store(
 	if makesMark {
 		next.marks = c.marks.kept(next.done)
 	}
-	args := []any{c.epoch, next.done.text, nil, nil, nil, next.marks.xids, next.marks.heads, makesMark, c.head}
+	args := []any{c.epoch, next.done.text, nil, nil, next.marks.xids, next.marks.heads, makesMark, c.head}
 	if w != nil {
-		args[2], args[3], args[4] = w.text, w.head, w.position
+		args[2], args[3] = w.text, w.position
 		next.stored = w.position
 	}
 	fault.Here("relay.store.before")

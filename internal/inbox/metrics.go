@@ -13,6 +13,7 @@ type metrics struct {
 	letters  *prometheus.CounterVec
 	batches  prometheus.Observer
 	splits   prometheus.Counter
+	replays  *prometheus.CounterVec
 }
 
 // newMetrics registers the metrics, or takes the ones that another consumer of this process registered before.
@@ -20,11 +21,11 @@ func newMetrics(registerer prometheus.Registerer, consumer string) *metrics {
 	of := prometheus.Labels{"consumer": consumer}
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		opts := prometheus.CounterOpts{Name: name, Help: help}
-		return Register(registerer, prometheus.NewCounterVec(opts, append(labels, "consumer"))).MustCurryWith(of)
+		return register(registerer, prometheus.NewCounterVec(opts, append(labels, "consumer"))).MustCurryWith(of)
 	}
 	histogram := func(name, help string, buckets []float64) prometheus.Observer {
 		opts := prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}
-		return Register(registerer, prometheus.NewHistogramVec(opts, []string{"consumer"})).With(of)
+		return register(registerer, prometheus.NewHistogramVec(opts, []string{"consumer"})).With(of)
 	}
 	return &metrics{
 		messages: counter("inbox_messages_total", "Deliveries by what became of them.", "outcome"),
@@ -36,12 +37,14 @@ func newMetrics(registerer prometheus.Registerer, consumer string) *metrics {
 		batches: histogram("inbox_batch_size", "Events per committed transaction.",
 			prometheus.ExponentialBuckets(1, 2, 11)),
 		splits: counter("inbox_split_batches_total",
-			"Batches that were rolled back because of one of their events and run in parts.").WithLabelValues(),
+			"Batches that were rolled back because of one of their events and run in halves.").WithLabelValues(),
+		replays: counter("inbox_replays_total", "Dead letters that were replayed or resumed, by what became of them.",
+			"outcome"),
 	}
 }
 
-// Register returns the collector that serves: the new one, or the one that already has its name.
-func Register[C prometheus.Collector](registerer prometheus.Registerer, collector C) C {
+// register returns the collector that serves: the new one, or the one that already has its name.
+func register[C prometheus.Collector](registerer prometheus.Registerer, collector C) C {
 	if registerer == nil {
 		return collector
 	}

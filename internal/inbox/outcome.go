@@ -6,57 +6,71 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Outcome is what became of one delivery of one event.
+// Outcome is what became of one delivery.
 type Outcome string
 
-// The outcomes. Each is counted in inbox_messages_total; all but Failed are final and acknowledged.
+// The outcomes. Each is counted in inbox_messages_total. All but Failed are final: the message is acknowledged.
 const (
-	Applied   Outcome = "applied"   // new: the handler ran and its writes are committed
-	Duplicate Outcome = "duplicate" // same id, same payload: skipped, and no error
-	Conflict  Outcome = "conflict"  // same id, other payload: never applied; see ConflictMode
-	Stale     Outcome = "stale"     // the key is at this version or beyond it: skipped
-	Gap       Outcome = "gap"       // an earlier version of the key is missing: parked; see GapPolicy
-	Parked    Outcome = "parked"    // an earlier event of the key is parked: parked behind it
-	Expired   Outcome = "expired"   // older than the inbox remembers: dead-lettered, never applied blindly
-	Ignored   Outcome = "ignored"   // a type that this consumer has no handler for: skipped, only its version counts
-	Dead      Outcome = "dead"      // given up: the record is in the dead_letter table
-	Failed    Outcome = "failed"    // nothing was committed; the delivery will be repeated
+	Applied   Outcome = "applied"   // the handler ran and its writes are committed
+	Duplicate Outcome = "duplicate" // the same id and payload: applied before, or a dead letter already
+	Conflict  Outcome = "conflict"  // the same id with another payload: dead letter, or a warning
+	Stale     Outcome = "stale"     // the key has reached this version: skipped
+	Gap       Outcome = "gap"       // an earlier version of the key is missing: parked
+	Parked    Outcome = "parked"    // an earlier event of the key is a dead letter: parked behind it
+	Expired   Outcome = "expired"   // older than the inbox remembers: dead letter
+	Ignored   Outcome = "ignored"   // no handler for its type: only its version counts
+	Dead      Outcome = "dead"      // given up: dead letter
+	Failed    Outcome = "failed"    // nothing is committed: the event is delivered again
 )
 
-// ErrExpired comes with [Expired] from the calls that hand the event back to their caller: the id is from before the
-// inbox's memory, so the inbox cannot tell whether it was processed.
+// ErrExpired means that the id is older than the inbox remembers: it may have been processed.
 var ErrExpired = errors.New("the event is older than the inbox remembers")
 
-// ConflictMode says what to do when an id comes back with another payload, which breaks the contract of ids.
-type ConflictMode string
-
-const (
-	// ConflictError dead-letters the second event. The default.
-	ConflictError ConflictMode = "error"
-	// ConflictWarn logs the second event and acknowledges it.
-	ConflictWarn ConflictMode = "warn"
-)
-
-// Stable codes of the dead letters that this package itself decides. An error with a method ErrorCode() string, such
-// as a [cloudevent.DecodeError] or a contract's, brings its own.
+// Codes of the dead letters that this package decides. They are stable. An error with a method ErrorCode() string, such
+// as a [cloudevent.DecodeError] or a contract's, has its own.
 const (
 	CodeConflict       = "id_conflict"
-	CodePayload        = "payload_mismatch" // the data fits its schema but not the handler's type
+	CodePayload        = "payload_mismatch" // the payload fits its schema but not the handler's type
 	CodeHandlerFailed  = "handler_failed"
-	CodeHandlerTimeout = "handler_timeout" // it ran longer than it may, in each attempt or the last
+	CodeHandlerTimeout = "handler_timeout"
 	CodeHandlerPanic   = "handler_panic"
 	CodePublishes      = "handler_publishes"
 	CodeTooOld         = "too_old"
 	CodeGap            = "version_gap"     // an earlier version of its key is missing
-	CodeJump           = "version_jump"    // it is more than [Config.MaxJump] above its key's version
-	CodeNoVersion      = "missing_version" // it has none, and events of its key before it had one
-	CodeParked         = "parked_behind"
-	CodeProcessDied    = "process_died" // the process ended each time it tried
-	CodeNoHandler      = "no_handler"   // of a replay's refusal: this build handles no events of its type
+	CodeJump           = "version_jump"    // its version is too far above its key's; see [Latest]
+	CodeNoVersion      = "missing_version" // it has no version, and earlier events of its key had one
+	CodeParked         = "parked_behind"   // an earlier event of its key is a dead letter
+	CodeProcessDied    = "process_died"    // the process ended at each attempt
 )
 
-// Permanent marks a handler's error as final: the event is given up without another attempt.
+// Permanent marks an error as final: the event is given up without another attempt.
 func Permanent(err error) error { return failure.AsPermanent(err) }
 
-// PermanentAs is [Permanent] with a stable code of the handler's own, under which its dead letters are listed.
+// PermanentAs is [Permanent] with a code of its own for the dead letter.
 func PermanentAs(code string, err error) error { return &codedError{code, Permanent(err)} }
+
+// codedError gives an error the code of its dead letter.
+type codedError struct {
+	code string
+	err  error
+}
+
+func (e *codedError) Error() string     { return e.err.Error() }
+func (e *codedError) Unwrap() error     { return e.err }
+func (e *codedError) ErrorCode() string { return e.code }
+
+func codeOf(err error) string {
+	var coded interface{ ErrorCode() string }
+	if errors.As(err, &coded) {
+		return coded.ErrorCode()
+	}
+	return CodeHandlerFailed
+}
+
+// classify takes a cancellation for an unknown failure, because the delivery's own context is alive.
+func classify(err error) failure.Class {
+	if class := failure.Classify(err); class != failure.Cancelled {
+		return class
+	}
+	return failure.Unknown
+}

@@ -38,9 +38,7 @@ type Letter struct {
 	EventType string `json:"event_type"`
 	Version   int64  `json:"version"` // of the event; 0: none
 
-	// The record as it came, byte for byte. A key or a payload that is nil was null, which is not an empty one. Of
-	// records that could not be read (code unreadable) the payload is what there was of their batch on the log, 1 MiB
-	// of it at most.
+	// The record as it came, byte for byte. A key or a payload that was null is empty.
 	Key        []byte    `json:"key"`
 	Headers    []Header  `json:"headers"`
 	Payload    []byte    `json:"payload"`
@@ -49,7 +47,6 @@ type Letter struct {
 	Partition  int32     `json:"partition"`
 	Offset     int64     `json:"offset"`
 	RecordTime time.Time `json:"record_time,omitzero"`
-	RecordMS   int64     `json:"record_ms,omitzero"` // milliseconds since 1970, of a time that RecordTime cannot hold
 
 	// Edited is what a replay takes instead; nil without an edit.
 	Edited *Edited `json:"edited,omitempty"`
@@ -63,7 +60,7 @@ type Letter struct {
 
 	State      State     `json:"state"`
 	Holds      bool      `json:"holds"`      // while it waits, later events of its key park behind it
-	Remembered bool      `json:"remembered"` // its id was taken in the inbox together with it
+	Remembered bool      `json:"remembered"` // its event was new when it was stored
 	Replays    int       `json:"replays"`    // that failed
 	Outcome    string    `json:"outcome,omitempty"`
 	SettledAt  time.Time `json:"settled_at,omitzero"` // zero while it waits
@@ -83,14 +80,6 @@ func (l Letter) Current() (headers []Header, payload []byte) {
 		return l.Edited.Headers, l.Edited.Payload
 	}
 	return l.Headers, l.Payload
-}
-
-// RecordedAt is the record's own timestamp; zero where it has none.
-func (l Letter) RecordedAt() time.Time {
-	if l.RecordMS != 0 {
-		return time.UnixMilli(l.RecordMS)
-	}
-	return l.RecordTime
 }
 
 // CorrelationID is what the record carries, or the event's id.

@@ -1,6 +1,7 @@
 package deadletter
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,16 +9,18 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
+	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/failure"
 	_ "example.com/twinbox/internal/failure/pgerrors" // what the database's errors mean
 )
 
 // Columns is what [Scan] reads, in its order.
-const Columns = `id, consumer, event_id, event_type, version, case when not key_null then key end as key, headers,
-    case when not payload_null then payload end as payload, consumer_group, topic, partition, record_offset,
+const Columns = `id, consumer, event_id, event_type, version, key, headers, payload, consumer_group, topic, partition, record_offset,
     record_time, edited_headers, edited_payload, edited_by, edited_at, class, code, error, attempts, first_failed_at,
-    failed_at, state, holds, remembered, replays, outcome, settled_at, coalesce(record_ms, 0) as record_ms`
+    failed_at, state, holds, remembered, replays, outcome, settled_at`
 
 // Scan reads a row of [Columns].
 func Scan(row pgx.CollectableRow) (l Letter, err error) {
@@ -27,7 +30,7 @@ func Scan(row pgx.CollectableRow) (l Letter, err error) {
 	err = row.Scan(&l.ID, &l.Consumer, &l.EventID, &l.EventType, &l.Version, &l.Key, &headers, &l.Payload, &l.Group,
 		&l.Topic, &l.Partition, &l.Offset, &recordTime, &editedHeaders, &editedPayload, &editedBy, &editedAt, &l.Class,
 		&l.Code, &l.Error, &l.Attempts, &l.FirstFailedAt, &l.FailedAt, &l.State, &l.Holds, &l.Remembered, &l.Replays,
-		&l.Outcome, &settledAt, &l.RecordMS)
+		&l.Outcome, &settledAt)
 	if err != nil {
 		return l, err
 	}
@@ -50,9 +53,8 @@ func orZero(t *time.Time) time.Time {
 	return t.UTC()
 }
 
-// OrNull keeps a time that a calendar has. A record's is 64 bits of milliseconds, which its producer chose: PostgreSQL
-// refuses what is too far, and JSON has four digits for a year.
-func OrNull(t time.Time) *time.Time {
+// orNull is null for a time that PostgreSQL or JSON cannot hold: a producer may write any 64 bits into its record.
+func orNull(t time.Time) *time.Time {
 	if t.IsZero() || t.Year() < 1 || t.Year() > 9999 {
 		return nil
 	}
@@ -65,31 +67,104 @@ func Text(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// The second dead letter of one event would be the same record again, after a crash between commit and offset.
+// The target of the conflict is the same record that comes again, after a crash between commit and offset. A conflict
+// of anything else is an error.
 const insertLetter = `
 insert into public.dead_letter (consumer, event_id, event_type, version, key, headers, payload, consumer_group, topic,
-    partition, record_offset, record_time, class, code, error, attempts, first_failed_at, holds, remembered, key_null,
-    payload_null, record_ms)
-values ($1, $2, $3, $4, coalesce($5::bytea, ''), $6, coalesce($7::bytea, ''), $8, $9, $10, $11, $12, $13, $14, $15, $16,
-    $17, $18, $19, $5 is null, $7 is null, nullif($20::bigint, 0))
-on conflict do nothing`
+    partition, record_offset, record_time, class, code, error, attempts, first_failed_at, holds, remembered)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
+on conflict (consumer, event_id, sha256(payload)) do nothing`
 
-// Insertion is the statement that stores a new dead letter, with its arguments; it does nothing where the event has
-// one already. The inbox runs it in the transaction that gives the record up.
-func Insertion(l Letter) (sql string, args []any, err error) {
+// Insert stores a dead letter and reports whether it is new.
+func Insert(ctx context.Context, tx pgx.Tx, l Letter) (isNew bool, err error) {
 	headers, err := EncodeHeaders(l.Headers)
 	if err != nil {
-		return "", nil, err
+		return false, err
 	}
-	recordTime, recordMS := OrNull(l.RecordTime), l.RecordMS
-	if recordTime == nil && !l.RecordTime.IsZero() {
-		recordMS = l.RecordTime.UnixMilli()
+	tag, err := tx.Exec(ctx, insertLetter, l.Consumer, l.EventID, Text(l.EventType), l.Version, notNull(l.Key), headers,
+		notNull(l.Payload), l.Group, l.Topic, l.Partition, l.Offset, orNull(l.RecordTime), l.Class, l.Code,
+		Text(failure.Brief(l.Error)), l.Attempts, l.FirstFailedAt, l.Holds, l.Remembered)
+	if err != nil {
+		return false, fmt.Errorf("insert dead letter: %w", err)
 	}
-	return insertLetter, []any{
-		l.Consumer, l.EventID, Text(l.EventType), l.Version, l.Key, headers, l.Payload, l.Group, l.Topic,
-		l.Partition, l.Offset, recordTime, l.Class, l.Code, Text(failure.Brief(l.Error)), l.Attempts,
-		l.FirstFailedAt, l.Holds, l.Remembered, recordMS,
-	}, nil
+	return tag.RowsAffected() == 1, nil
+}
+
+const repairSequence = `
+select setval('public.dead_letter_id_seq', (select max(id) from public.dead_letter))`
+
+// RepairSequence makes the next id greater than every id in the table, when err is that an id was taken: the sequence
+// was set back. It reports whether it did so.
+func RepairSequence(ctx context.Context, pool *pgxpool.Pool, err error) (bool, error) {
+	taken, is := errors.AsType[*pgconn.PgError](err)
+	if !is || taken.ConstraintName != "dead_letter_pkey" {
+		return false, nil
+	}
+	var id int64
+	if err := pool.QueryRow(ctx, repairSequence).Scan(&id); err != nil {
+		return false, fmt.Errorf("repair sequence of dead letters: %w", err)
+	}
+	return true, nil
+}
+
+// ErrNotWaiting means that a dead letter is settled or does not exist.
+var ErrNotWaiting = errors.New("the dead letter is not waiting")
+
+const lockWaiting = `select ` + Columns + ` from public.dead_letter where id = $1 and state = 'waiting' for update`
+
+// Lock reads a waiting dead letter and locks it until the transaction ends. The error is [ErrNotWaiting] if there is
+// none.
+func Lock(ctx context.Context, tx pgx.Tx, id int64) (Letter, error) {
+	rows, _ := tx.Query(ctx, lockWaiting, id)
+	return collectOne(rows)
+}
+
+const nextWaiting = `
+select ` + Columns + ` from public.dead_letter
+where consumer = $1 and state = 'waiting' and (key_start, version, id) > ($2, $3, $4) and %s
+order by key_start, version, id limit 1`
+
+// Next returns the consumer's first waiting dead letter behind a position that the filter picks, in the order of a
+// replay: by key, version and id. The error is [ErrNotWaiting] if there is none.
+func Next(ctx context.Context, db audit.Querier, behind Letter, f Filter) (Letter, error) {
+	condition, args := f.Where(5)
+	position := []any{behind.Consumer, KeyStart(notNull(behind.Key)), behind.Version, behind.ID}
+	rows, _ := db.Query(ctx, fmt.Sprintf(nextWaiting, condition), append(position, args...)...)
+	return collectOne(rows)
+}
+
+func collectOne(rows pgx.Rows) (Letter, error) {
+	l, err := pgx.CollectOneRow(rows, Scan)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return l, ErrNotWaiting
+	}
+	if err != nil {
+		return l, fmt.Errorf("read dead letter: %w", err)
+	}
+	return l, nil
+}
+
+// The key waits for its next dead letter now, or for none. A discarded event counts as applied if it is the key's next.
+const releaseKey = `
+update public.inbox_key k
+set parked_from = (select min(d.version) from public.dead_letter d
+        where d.consumer = $1 and d.key_start = $2 and d.state = 'waiting' and d.holds),
+    version = case when $4 and k.version + 1 = $5 then $5 else k.version end
+where k.consumer = $1 and k.key = $3`
+
+// ReleaseKeys lets the keys of settled dead letters go on, in the transaction that settles them. The dead letters of a
+// key are in the order of their versions. passed means that the events were not applied, but their versions count.
+func ReleaseKeys(ctx context.Context, tx pgx.Tx, passed bool, letters ...Letter) error {
+	batch := &pgx.Batch{}
+	for _, l := range letters {
+		if l.Holds {
+			batch.Queue(releaseKey, l.Consumer, KeyStart(l.Key), string(l.Key), passed, l.Version)
+		}
+	}
+	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+		return fmt.Errorf("release keys: %w", err)
+	}
+	return nil
 }
 
 // EncodeHeaders keeps order, duplicates and bytes: an array of [name, base64 of the value], with the base64 of the name

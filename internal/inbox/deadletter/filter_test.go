@@ -1,4 +1,4 @@
-package operate
+package deadletter
 
 import (
 	"testing"

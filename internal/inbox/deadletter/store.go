@@ -1,4 +1,4 @@
-package operate
+package deadletter
 
 import (
 	"cmp"
@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/twinbox/internal/audit"
-	"example.com/twinbox/internal/inbox/deadletter"
 )
 
 // Store reads and changes the dead letters of all consumers of one database.
@@ -40,7 +39,7 @@ const maxPageBytes = `8388608`
 
 // The sizes are known without reading what they are of.
 const selectPage = `
-select ` + deadletter.Columns + ` from (
+select ` + Columns + ` from (
     select *, row_number() over by_id as nth, sum(octet_length(payload) + coalesce(octet_length(edited_payload), 0)
         + pg_column_size(headers) + pg_column_size(error)) over by_id as bytes
     from (select * from public.dead_letter where %[1]s order by id limit %[2]d) picked
@@ -51,8 +50,8 @@ where nth = 1 or bytes <= ` + maxPageBytes + ` order by id`
 // List is a page of whole dead letters that the filter picks, by ID. It ends early where the records become large, but
 // never before the first: the next page begins with [Filter.After] at the last ID of this one, and an empty one is the
 // end. To look at many dead letters use [Store.Summaries], which reads no payload.
-func (s *Store) List(ctx context.Context, f Filter) ([]deadletter.Letter, error) {
-	return list(ctx, s, f, selectPage, deadletter.Scan)
+func (s *Store) List(ctx context.Context, f Filter) ([]Letter, error) {
+	return list(ctx, s, f, selectPage, Scan)
 }
 
 // Get is one dead letter, with what its record holds if that is asked for, and what was done to it, oldest first. The
@@ -71,14 +70,14 @@ func (s *Store) Get(ctx context.Context, id int64, content bool) (Summary, []aud
 	if content {
 		shown.show(l)
 	}
-	history, err := audit.Of(ctx, s.pool, deadletter.Kind, strconv.FormatInt(id, 10))
+	history, err := audit.Of(ctx, s.pool, Kind, strconv.FormatInt(id, 10))
 	return shown, history, err
 }
 
 // get reads a dead letter, and locks it if the suffix says so.
-func get(ctx context.Context, q audit.Querier, id int64, lock string) (deadletter.Letter, error) {
-	rows, _ := q.Query(ctx, `select `+deadletter.Columns+` from public.dead_letter where id = $1 `+lock, id)
-	l, err := pgx.CollectExactlyOneRow(rows, deadletter.Scan)
+func get(ctx context.Context, q audit.Querier, id int64, lock string) (Letter, error) {
+	rows, _ := q.Query(ctx, `select `+Columns+` from public.dead_letter where id = $1 `+lock, id)
+	l, err := pgx.CollectExactlyOneRow(rows, Scan)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return l, &Error{CodeNotFound, fmt.Sprintf("no dead letter %d", id)}

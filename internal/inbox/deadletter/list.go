@@ -1,4 +1,4 @@
-package operate
+package deadletter
 
 import (
 	"context"
@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"example.com/twinbox/internal/inbox/deadletter"
 )
 
 // Summary is a dead letter as it is shown: without what the record holds, the size of which its sender chose. In a list
@@ -34,18 +32,16 @@ type Summary struct {
 	FirstFailedAt time.Time `json:"first_failed_at"`
 	FailedAt      time.Time `json:"failed_at"`
 
-	State     deadletter.State `json:"state"`
-	Holds     bool             `json:"holds"`
-	Replays   int              `json:"replays"`
-	Outcome   string           `json:"outcome,omitempty"`
-	SettledAt *time.Time       `json:"settled_at,omitempty"`
+	State     State      `json:"state"`
+	Holds     bool       `json:"holds"`
+	Replays   int        `json:"replays"`
+	Outcome   string     `json:"outcome,omitempty"`
+	SettledAt *time.Time `json:"settled_at,omitempty"`
 
 	// What the record holds, only if asked for by [Store.Get].
-	NullKey       bool     `json:"null_key,omitempty" db:"-"`
-	NullPayload   bool     `json:"null_payload,omitempty" db:"-"`
-	Payload       []byte   `json:"payload,omitzero" db:"-"`
-	EditedPayload []byte   `json:"edited_payload,omitzero" db:"-"`
-	Headers       []Header `json:"headers,omitzero" db:"-"`
+	Payload       []byte        `json:"payload,omitzero" db:"-"`
+	EditedPayload []byte        `json:"edited_payload,omitzero" db:"-"`
+	Headers       []ShownHeader `json:"headers,omitzero" db:"-"`
 }
 
 // Shown is foreign bytes as text: what is none is replaced.
@@ -57,9 +53,9 @@ func (s *Shown) ScanBytes(b []byte) error {
 	return nil
 }
 
-// Header is a header as it is shown and edited. Its name need not be text, and a value that is null is shown as an
+// ShownHeader is a header as it is shown and edited. Its name need not be text, and a value that is null is shown as an
 // empty one.
-type Header struct {
+type ShownHeader struct {
 	Name       string `json:"name"`
 	NameBase64 []byte `json:"name_base64,omitempty"` // of a name that is not text
 	Value      []byte `json:"value"`
@@ -67,8 +63,8 @@ type Header struct {
 }
 
 // Record is the header of the record that is meant.
-func (h Header) Record() deadletter.Header {
-	in := deadletter.Header{Name: h.Name, Value: h.Value}
+func (h ShownHeader) Record() Header {
+	in := Header{Name: h.Name, Value: h.Value}
 	if h.NameBase64 != nil {
 		in.Name = string(h.NameBase64)
 	}
@@ -87,14 +83,14 @@ func notNull(b []byte) []byte {
 }
 
 // show adds what the record holds.
-func (s *Summary) show(l deadletter.Letter) {
-	s.NullKey, s.NullPayload, s.Payload = l.Key == nil, l.Payload == nil, notNull(l.Payload)
+func (s *Summary) show(l Letter) {
+	s.Payload = notNull(l.Payload)
 	if l.Edited != nil {
 		s.EditedPayload = notNull(l.Edited.Payload)
 	}
-	s.Headers = make([]Header, len(l.Headers))
+	s.Headers = make([]ShownHeader, len(l.Headers))
 	for i, h := range l.Headers {
-		s.Headers[i] = Header{Name: deadletter.Text(h.Name), Value: notNull(h.Value), Null: h.Value == nil}
+		s.Headers[i] = ShownHeader{Name: Text(h.Name), Value: notNull(h.Value), Null: h.Value == nil}
 		if s.Headers[i].Name != h.Name {
 			s.Headers[i].NameBase64 = []byte(h.Name)
 		}
@@ -102,7 +98,7 @@ func (s *Summary) show(l deadletter.Letter) {
 }
 
 // Parked says that the dead letter has not failed itself.
-func (s Summary) Parked() bool { return s.Class == deadletter.ClassParked }
+func (s Summary) Parked() bool { return s.Class == ClassParked }
 
 // The length of a payload is known without reading it.
 const summaryColumns = `id, consumer, event_id, event_type, version, key_start, octet_length(payload), topic, partition,

@@ -1,4 +1,4 @@
-package operate
+package deadletter
 
 import (
 	"context"
@@ -9,12 +9,11 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/audit"
-	"example.com/twinbox/internal/inbox/deadletter"
 )
 
 // Edit is what an operator wants to be replayed instead of what came. A nil field leaves that part as it is.
 type Edit struct {
-	Set     []deadletter.Header // each replaces those headers of its name, or comes last
+	Set     []Header // each replaces those headers of its name, or comes last
 	Payload []byte
 }
 
@@ -26,11 +25,11 @@ where id = $1`
 // Edit puts another record in the place of the one that came, which stays readable beside it, with the editor's name.
 // Nothing is checked but that the dead letter waits: the new content is decoded and checked when it is replayed, by the
 // consumer that knows its contract. A later edit replaces an earlier one; the audit trail names both authors.
-func (s *Store) Edit(ctx context.Context, id int64, e Edit, c audit.Change) (l deadletter.Letter, err error) {
+func (s *Store) Edit(ctx context.Context, id int64, e Edit, c audit.Change) (l Letter, err error) {
 	if len(e.Set) == 0 && e.Payload == nil {
 		return l, &Error{CodeNothingToEdit, "neither headers nor payload are given"}
 	}
-	if slices.ContainsFunc(e.Set, func(h deadletter.Header) bool { return h.Name == "" }) {
+	if slices.ContainsFunc(e.Set, func(h Header) bool { return h.Name == "" }) {
 		return l, &Error{CodeInvalidHeaders, "a header has no name"}
 	}
 	err = c.Make(ctx, s.pool, func(tx pgx.Tx) (none audit.Action, err error) {
@@ -38,7 +37,7 @@ func (s *Store) Edit(ctx context.Context, id int64, e Edit, c audit.Change) (l d
 		if err != nil {
 			return none, err
 		}
-		if l.State != deadletter.Waiting {
+		if l.State != Waiting {
 			return none, &Error{CodeNotWaiting, fmt.Sprintf("dead letter %d is %s", id, l.State)}
 		}
 		headers, payload := l.Current()
@@ -46,10 +45,10 @@ func (s *Store) Edit(ctx context.Context, id int64, e Edit, c audit.Change) (l d
 			payload = e.Payload
 		}
 		for _, set := range e.Set {
-			headers = slices.DeleteFunc(slices.Clone(headers), func(h deadletter.Header) bool { return h.Name == set.Name })
+			headers = slices.DeleteFunc(slices.Clone(headers), func(h Header) bool { return h.Name == set.Name })
 			headers = append(headers, set)
 		}
-		encoded, err := deadletter.EncodeHeaders(headers)
+		encoded, err := EncodeHeaders(headers)
 		if err != nil {
 			return none, err
 		}
@@ -64,26 +63,36 @@ func (s *Store) Edit(ctx context.Context, id int64, e Edit, c audit.Change) (l d
 	return get(ctx, s.pool, id, "")
 }
 
-func action(c audit.Change, verb string, id int64, before, after deadletter.State) audit.Action {
-	return c.Action(verb, deadletter.Kind, strconv.FormatInt(id, 10), string(before), string(after))
+func action(c audit.Change, verb string, id int64, before, after State) audit.Action {
+	return c.Action(verb, Kind, strconv.FormatInt(id, 10), string(before), string(after))
 }
 
-// discardChunk bounds one transaction: what a consumer must wait for that parks behind a dead letter under discard.
+// discardChunk bounds one transaction, for which the consumers of its keys wait.
 const discardChunk = 500
 
-// The dead letters are locked in the order of their ids, as the consumers lock them that park behind one.
-const discardLetters = `
-with picked as (
-    select id from public.dead_letter where %s order by id limit %d for update
+const (
+	pickLetters = `select id from public.dead_letter where %s order by id limit %d`
+
+	// Consumers and replays lock a key before they touch its dead letters, so this does too.
+	lockKeys = `
+select from public.inbox_key k
+join (select distinct d.consumer, convert_from(d.key_start, 'UTF8') as key
+    from public.dead_letter d where d.id = any($1) and d.holds) as held using (consumer, key)
+order by k.consumer, k.key for update of k`
+
+	discardLetters = `
+with discarded as (
+    update public.dead_letter set state = 'discarded', settled_at = clock_timestamp()
+    where id = any($1) and state = 'waiting' returning id, consumer, key, version, holds
 )
-update public.dead_letter d set state = 'discarded', settled_at = clock_timestamp()
-from picked p where d.id = p.id returning d.id`
+select id, consumer, key, version, holds from discarded order by version, id`
+)
 
 // How many dead letters a filter picks, up to its limit.
 const countLetters = `select count(*) from (select from public.dead_letter where %s limit nullif(%d, 0)) l`
 
 // Discard settles waiting dead letters without handling them. A discarded dead letter does not hold its key any more:
-// those that parked behind it can be replayed then. It works in chunks: after an error or a kill, what was counted is
+// parked events behind it are resumed. It works in chunks: after an error or a kill, what was counted is
 // discarded, and another call goes on. A filter that picks everything is refused with [CodeMissingFilter].
 func (s *Store) Discard(ctx context.Context, f Filter, c audit.Change) (audit.Result, error) {
 	result := audit.Result{DryRun: c.DryRun}
@@ -93,10 +102,10 @@ func (s *Store) Discard(ctx context.Context, f Filter, c audit.Change) (audit.Re
 	if !f.Selective() {
 		return result, &Error{CodeMissingFilter, "say which dead letters to discard"}
 	}
-	if f.State != "" && f.State != deadletter.Waiting {
+	if f.State != "" && f.State != Waiting {
 		return result, &Error{CodeNotWaiting, "only waiting dead letters can be discarded"}
 	}
-	f.State = deadletter.Waiting
+	f.State = Waiting
 	var matched int64
 	condition, args := f.Where(1)
 	err := s.pool.QueryRow(ctx, fmt.Sprintf(countLetters, condition, f.Limit), args...).Scan(&matched)
@@ -121,16 +130,30 @@ func (s *Store) Discard(ctx context.Context, f Filter, c audit.Change) (audit.Re
 func (s *Store) discardSome(ctx context.Context, f Filter, c audit.Change, limit int64) (n int64, err error) {
 	condition, args := f.Where(1)
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		rows, _ := tx.Query(ctx, fmt.Sprintf(discardLetters, condition, limit), args...)
+		rows, _ := tx.Query(ctx, fmt.Sprintf(pickLetters, condition, limit), args...)
 		ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+		if err == nil {
+			_, err = tx.Exec(ctx, lockKeys, ids)
+		}
 		if err != nil {
 			return err
 		}
-		actions := make([]audit.Action, len(ids))
-		for i, id := range ids {
-			actions[i] = action(c, "discard", id, deadletter.Waiting, deadletter.Discarded)
+		rows, _ = tx.Query(ctx, discardLetters, ids)
+		discarded, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (l Letter, err error) {
+			err = row.Scan(&l.ID, &l.Consumer, &l.Key, &l.Version, &l.Holds)
+			return l, err
+		})
+		if err != nil {
+			return err
 		}
-		n = int64(len(ids))
+		n = int64(len(discarded))
+		actions := make([]audit.Action, n)
+		for i, l := range discarded {
+			actions[i] = action(c, "discard", l.ID, Waiting, Discarded)
+		}
+		if err := ReleaseKeys(ctx, tx, true, discarded...); err != nil {
+			return err
+		}
 		return audit.Record(ctx, tx, actions...)
 	})
 	if err != nil {

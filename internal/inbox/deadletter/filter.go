@@ -1,25 +1,23 @@
-package operate
+package deadletter
 
 import (
 	"fmt"
 	"strings"
 	"time"
-
-	"example.com/twinbox/internal/inbox/deadletter"
 )
 
 // Filter picks dead letters. What is empty picks all; what is given must hold together.
 type Filter struct {
-	IDs      []int64          `json:"ids,omitempty"`
-	Consumer string           `json:"consumer,omitempty"`
-	Type     string           `json:"type,omitempty"`
-	Key      string           `json:"key,omitempty"`
-	EventID  string           `json:"event_id,omitempty"`
-	Code     string           `json:"code,omitempty"`
-	Error    string           `json:"error,omitempty"` // in any case
-	State    deadletter.State `json:"state,omitempty"`
-	Since    time.Time        `json:"since,omitzero"` // of the last failure, inclusive
-	Until    time.Time        `json:"until,omitzero"` // exclusive
+	IDs      []int64   `json:"ids,omitempty"`
+	Consumer string    `json:"consumer,omitempty"`
+	Type     string    `json:"type,omitempty"`
+	Key      string    `json:"key,omitempty"`
+	EventID  string    `json:"event_id,omitempty"`
+	Code     string    `json:"code,omitempty"`
+	Error    string    `json:"error,omitempty"` // in any case
+	State    State     `json:"state,omitempty"`
+	Since    time.Time `json:"since,omitzero"` // of the last failure, inclusive
+	Until    time.Time `json:"until,omitzero"` // exclusive
 	// Limit bounds how many dead letters are listed or changed. Default of a list: 100; of a change: no limit.
 	Limit int `json:"limit,omitempty"`
 	// After is the last ID of the page before.
@@ -37,8 +35,8 @@ func (f Filter) check() error {
 	switch {
 	case f.Limit < 0 || f.After < 0:
 		return &Error{CodeInvalidFilter, "limit and after are not negative"}
-	case f.State != "" && f.State != deadletter.Waiting && f.State != deadletter.Replayed &&
-		f.State != deadletter.Discarded:
+	case f.State != "" && f.State != Waiting && f.State != Replayed &&
+		f.State != Discarded:
 		return &Error{CodeInvalidFilter, fmt.Sprintf("state %q is none of waiting, replayed, discarded", f.State)}
 	}
 	return nil
@@ -57,16 +55,16 @@ func (f Filter) Where(first int) (condition string, args []any) {
 	add(len(f.IDs) > 0, "id = any ($%d)", f.IDs)
 	add(f.Consumer != "", "consumer = $%d", f.Consumer)
 	add(f.Type != "", "event_type = $%d", f.Type)
-	add(f.Key != "", "key_start = $%d", deadletter.KeyStart([]byte(f.Key)))
+	add(f.Key != "", "key_start = $%d", KeyStart([]byte(f.Key)))
 	add(f.Key != "", "key = $%d", []byte(f.Key))
 	add(f.EventID != "", "event_id = $%d", f.EventID)
 	add(f.Code != "", "code = $%d", f.Code)
 	add(f.Error != "", "strpos(lower(error), lower($%d)) > 0", f.Error)
-	add(f.State == deadletter.Replayed || f.State == deadletter.Discarded, "state = $%d", string(f.State))
+	add(f.State == Replayed || f.State == Discarded, "state = $%d", string(f.State))
 	add(!f.Since.IsZero(), "failed_at >= $%d", f.Since)
 	add(!f.Until.IsZero(), "failed_at < $%d", f.Until)
 	add(f.After > 0, "id > $%d", f.After)
-	if f.State == deadletter.Waiting { // in the text, so that the planner sees that a partial index fits
+	if f.State == Waiting { // in the text, so that the planner sees that a partial index fits
 		parts = append(parts, "state = 'waiting'")
 	}
 	return strings.Join(parts, " and "), args

@@ -1,0 +1,233 @@
+package inbox
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/inbox/deadletter"
+)
+
+// Middleware runs next once per event, inside the inbox's transaction. It returns nil, which acknowledges the message,
+// for every final outcome, dead letters included. It returns an error only when the message's context has ended: nothing
+// is committed, and the event is delivered again.
+//
+// It retries by itself, because an attempt is a transaction: install no Retry or PoisonQueue around it. Middlewares
+// between it and the handler run in the transaction. Plain handlers find the transaction with [TxFromContext]. Under a
+// Router on watermill-kafka, with any marshaler, an event's id is ce_id and its key ce_subject. Messages that next
+// returns are refused: they would leave after the commit and be lost by a crash in between. Write them to the outbox.
+func (in *Inbox) Middleware(next message.HandlerFunc) message.HandlerFunc {
+	handle := in.BatchMiddleware(next)
+	return func(msg *message.Message) ([]*message.Message, error) {
+		_, err := handle(msg.Context(), []*message.Message{msg})
+		return nil, err
+	}
+}
+
+// BatchFunc handles messages of one partition, in order, and reports how many of them, from the first on, have a final
+// outcome and may be acknowledged.
+type BatchFunc func(ctx context.Context, msgs []*message.Message) (handled int, err error)
+
+// BatchMiddleware is [Inbox.Middleware] for many messages: up to Config.Batch events share one transaction. When it
+// fails it is rolled back, and its halves run, down to one event. So each event has the outcome that it would have
+// alone.
+//
+// The messages are consecutive ones of one partition, and a partition has one call at a time. ctx is the partition's; the
+// context of each message ends with it. err is nil exactly when all messages are handled; else a context has ended.
+func (in *Inbox) BatchMiddleware(next message.HandlerFunc) BatchFunc {
+	return func(ctx context.Context, msgs []*message.Message) (handled int, err error) {
+		for handled < len(msgs) {
+			end := min(len(msgs), handled+int(in.limit.Load()))
+			n, err := in.handleBatch(ctx, msgs[handled:end], next)
+			if handled += n; err != nil {
+				return handled, err
+			}
+		}
+		return handled, nil
+	}
+}
+
+func (in *Inbox) handleBatch(ctx context.Context, msgs []*message.Message, next message.HandlerFunc) (int, error) {
+	items := make([]*item, len(msgs))
+	for i, msg := range msgs {
+		items[i] = in.read(msg, next)
+	}
+	p, err := in.partitions.of(ctx, items[0].origin)
+	if err != nil {
+		return 0, err
+	}
+	n, err := in.handleItems(ctx, p, items)
+	in.limit.Store(min(in.limit.Load()+1, int64(in.cfg.Batch)))
+	return n, err
+}
+
+// handleItems handles events in one transaction. If that fails it handles one half of them and then the other.
+func (in *Inbox) handleItems(ctx context.Context, p *partition, items []*item) (handled int, err error) {
+	if len(items) == 1 {
+		return in.handleOne(p, items[0])
+	}
+	half := len(items) / 2
+	if p.runsOneByOne(items[0]) {
+		half = 1
+	} else {
+		err := in.attempt(ctx, p, items)
+		switch {
+		case err == nil:
+			in.metrics.batches.Observe(float64(len(items)))
+			in.report(items...)
+			return len(items), nil
+		case ctx.Err() != nil:
+			return 0, fmt.Errorf("handle events: %w", context.Cause(ctx))
+		case errors.Is(err, context.DeadlineExceeded):
+			in.limit.Store(int64(half))
+		}
+		in.metrics.splits.Inc()
+		in.log.DebugContext(ctx, "batch rolled back", "events", len(items), "error", err)
+	}
+	if handled, err = in.handleItems(ctx, p, items[:half]); err != nil {
+		return handled, err
+	}
+	n, err := in.handleItems(ctx, p, items[half:])
+	return half + n, err
+}
+
+// handleOne tries one event until it has an outcome.
+func (in *Inbox) handleOne(p *partition, it *item) (handled int, err error) {
+	if err := in.tryUntilHandled(p, it); err != nil {
+		in.report(it)
+		return 0, err
+	}
+	in.report(it)
+	return 1, nil
+}
+
+func (in *Inbox) tryUntilHandled(p *partition, it *item) error {
+	backoff := in.cfg.backoff()
+	for unknown := 0; ; {
+		err := in.attempt(it.ctx, p, []*item{it})
+		if err == nil {
+			return nil
+		}
+		if it.ctx.Err() != nil {
+			return fmt.Errorf("handle event: %w", context.Cause(it.ctx))
+		}
+		class := classify(err)
+		in.metrics.retries.WithLabelValues(string(class)).Inc()
+		if it.giveUp == nil {
+			it.noteFailure()
+			if class == failure.Unknown {
+				unknown++
+			}
+			if class == failure.Permanent || unknown >= in.cfg.MaxAttempts {
+				it.giveUp = err // the next attempt stores the dead letter
+				continue
+			}
+		}
+		pause := backoff.Next()
+		in.log.WarnContext(it.ctx, "attempt failed", "event_id", it.event.ID, "event_type", it.event.Type,
+			"correlation_id", it.event.CorrelationID(), "attempt", it.attempts, "class", class, "retry_in", pause,
+			"error", err)
+		if err := in.cfg.Host.Wait(it.ctx, err, pause); err != nil {
+			return err
+		}
+	}
+}
+
+// item is one delivery on its way through a transaction.
+type item struct {
+	ctx     context.Context
+	msg     *message.Message
+	next    message.HandlerFunc
+	started time.Time
+	event   cloudevent.Event
+	origin  cloudevent.Origin
+	hash    []byte
+	isEvent bool               // it was decoded
+	ignored bool               // its type has no handler
+	giveUp  error              // why it becomes a dead letter instead of running its handler
+	replay  *replayed          // the dead letter that it was, in a replay
+	outcome Outcome            // in the transaction under way, at last the final one
+	took    time.Duration      // of its handler
+	stored  *deadletter.Letter // what the transaction stored of it
+
+	attempts      int
+	firstFailedAt time.Time
+}
+
+func (it *item) noteFailure() {
+	if it.attempts++; it.attempts == 1 {
+		it.firstFailedAt = time.Now()
+	}
+}
+
+// read decodes a message and checks its contract. A message that is no event is given up.
+func (in *Inbox) read(msg *message.Message, next message.HandlerFunc) *item {
+	it := &item{ctx: msg.Context(), msg: msg, next: next, started: time.Now(), outcome: Failed}
+	it.origin, _ = cloudevent.OriginFrom(it.ctx)
+	it.origin.Group = cmp.Or(it.origin.Group, in.cfg.Group)
+	if it.origin.Headers == nil {
+		it.origin.Headers = cloudevent.MessageHeaders(msg) // a handler may change the message
+	}
+	var err error
+	it.event, err = cloudevent.FromMessage(msg)
+	if it.isEvent = err == nil; it.isEvent {
+		if it.ignored = !in.cfg.Accepts(it.event.Type); !it.ignored {
+			err = in.cfg.Validate(it.event)
+		}
+	}
+	if err != nil {
+		it.giveUp = Permanent(err)
+		it.noteFailure()
+	}
+	hash := sha256.Sum256(it.event.Data)
+	it.hash = hash[:]
+	return it
+}
+
+// report tells metrics, log and host what became of the deliveries.
+func (in *Inbox) report(items ...*item) {
+	for _, it := range items {
+		in.metrics.messages.WithLabelValues(string(it.outcome)).Inc()
+		in.metrics.seconds.Observe(time.Since(it.started).Seconds())
+		if it.stored != nil && !it.stored.Parked() {
+			in.metrics.letters.WithLabelValues(it.stored.Code).Inc()
+		}
+		in.logOutcome(it)
+		in.cfg.Host.Handled(it.event, it.outcome)
+	}
+}
+
+func (in *Inbox) logOutcome(it *item) {
+	level, text := slog.LevelInfo, "event settled"
+	switch {
+	case it.stored != nil && !it.stored.Parked():
+		level, text = slog.LevelError, "event given up"
+	case it.outcome == Applied || it.outcome == Ignored:
+		level = slog.LevelDebug
+	case it.outcome != Duplicate && it.outcome != Stale:
+		level = slog.LevelWarn
+	}
+	if !in.log.Enabled(it.ctx, level) {
+		return
+	}
+	attrs := []any{
+		"outcome", it.outcome, "event_id", it.event.ID, "event_type", it.event.Type,
+		"correlation_id", it.event.CorrelationID(),
+	}
+	if it.origin.Topic != "" {
+		attrs = append(attrs, "topic", it.origin.Topic, "partition", it.origin.Partition, "offset", it.origin.Offset)
+	}
+	if l := it.stored; l != nil {
+		attrs = append(attrs, "code", l.Code, "class", l.Class, "attempts", l.Attempts, "error", l.Error,
+			"table", "public.dead_letter")
+	}
+	in.log.Log(it.ctx, level, text, attrs...)
+}

@@ -1,0 +1,221 @@
+package inbox
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+
+	"example.com/twinbox/internal/event/cloudevent"
+)
+
+// A record whose handler ends the process is delivered again, and ends the next process. Its attempts roll back, so they
+// are counted outside of its transaction, but only where a process has died:
+//
+//	1st death  the partition's row in inbox_owner stays; nothing else is known
+//	2nd death  the owner found that row, so it counted its first batch before it ran it (inbox_attempt)
+//	then       the records of that batch run one by one, each counted, with no other attempt in the process
+//
+// A record that was counted more than MaxAttempts times is given up. While processes stop cleanly this costs nothing.
+type partitions struct {
+	in    *Inbox
+	mu    sync.Mutex
+	owned map[topicPartition]*partition
+}
+
+type topicPartition struct {
+	topic  string
+	number int32
+}
+
+// partition is a topic partition that this process reads. The zero value is that of messages without an origin.
+type partition struct {
+	topicPartition
+	owner     string // a name for this assignment
+	isSuspect bool   // its last owner did not leave it: attempts count until something new is committed
+	countedTo int64  // records up to this offset run one by one: a process died in a counted attempt at them
+	isCounted bool   // the attempt under way
+}
+
+const takePartition = `
+with before as (select owner from public.inbox_owner where (consumer, topic, partition) = ($1, $2, $3)),
+taken as (insert into public.inbox_owner as o (consumer, topic, partition, owner) values ($1, $2, $3, $4)
+    on conflict (consumer, topic, partition) do update set owner = excluded.owner, since = clock_timestamp())
+select exists (select from before), coalesce((select max(last_offset) from public.inbox_attempt
+    where (consumer, topic, partition) = ($1, $2, $3) and exists (select from before)), -1)`
+
+// of returns the partition of a record. It is taken with its first record.
+func (ps *partitions) of(ctx context.Context, o cloudevent.Origin) (*partition, error) {
+	if o.Topic == "" {
+		return &partition{}, nil
+	}
+	at := topicPartition{o.Topic, o.Partition}
+	ps.mu.Lock()
+	p := ps.owned[at]
+	ps.mu.Unlock()
+	if p != nil {
+		return p, nil
+	}
+	p = &partition{topicPartition: at, owner: rand.Text()}
+	in := ps.in
+	err := in.insist(ctx, "take partition", func(ctx context.Context) error {
+		return in.cfg.Pool.QueryRow(ctx, takePartition, in.cfg.Consumer, p.topic, p.number, p.owner).
+			Scan(&p.isSuspect, &p.countedTo)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if p.isSuspect {
+		in.log.WarnContext(ctx, "the partition's last owner died: attempts are counted", "topic", p.topic,
+			"partition", p.number, "one_by_one_to", p.countedTo)
+	}
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if ctx.Err() == nil {
+		ps.owned[at] = p
+	}
+	return p, nil
+}
+
+func (p *partition) runsOneByOne(it *item) bool {
+	return p.isSuspect && it.origin.Offset <= p.countedTo
+}
+
+// alone keeps other attempts of the process away from one that may end it, so that a death has one suspect.
+var alone sync.RWMutex
+
+var errProcessDied = &codedError{CodeProcessDied, Permanent(errors.New("the process ended each time it handled the event"))}
+
+// attempt applies the items, counted if their partition's last owner died.
+func (in *Inbox) attempt(ctx context.Context, p *partition, items []*item) (err error) {
+	defer func() { in.cfg.Host.Attempted(ctx, err) }()
+	if !p.isSuspect {
+		return in.applyShared(ctx, items)
+	}
+	if p.runsOneByOne(items[0]) {
+		alone.Lock()
+		defer alone.Unlock()
+	} else {
+		alone.RLock()
+		defer alone.RUnlock()
+	}
+	if err := in.countAttempt(ctx, p, items); err != nil {
+		return err
+	}
+	if err := in.apply(ctx, items); err != nil {
+		return err
+	}
+	in.clearAttempts(ctx, p, items)
+	return nil
+}
+
+// applyShared is apply while other attempts of the process may run.
+func (in *Inbox) applyShared(ctx context.Context, items []*item) error {
+	alone.RLock()
+	defer alone.RUnlock()
+	return in.apply(ctx, items)
+}
+
+const insertAttempt = `
+insert into public.inbox_attempt as a (consumer, topic, partition, first_offset, last_offset, attempts)
+values ($1, $2, $3, $4, $5, 1)
+on conflict (consumer, topic, partition, first_offset) do update
+set attempts = a.attempts + 1, last_offset = excluded.last_offset, last_at = clock_timestamp()
+returning attempts`
+
+// countAttempt counts the attempt, once for each owner: one that fails in this process is no death. An event that was
+// counted too often is given up.
+func (in *Inbox) countAttempt(ctx context.Context, p *partition, items []*item) error {
+	if p.isCounted {
+		return nil
+	}
+	first, last, attempts := items[0].origin.Offset, items[len(items)-1].origin.Offset, 0
+	err := in.insist(ctx, "count attempt", func(ctx context.Context) error {
+		return in.cfg.Pool.QueryRow(ctx, insertAttempt, in.cfg.Consumer, p.topic, p.number, first, last).Scan(&attempts)
+	})
+	if err != nil {
+		return err
+	}
+	p.isCounted = true
+	if attempts > in.cfg.MaxAttempts && len(items) == 1 {
+		items[0].giveUp, items[0].attempts = errProcessDied, attempts-1
+	}
+	return nil
+}
+
+const deleteAttempts = `
+delete from public.inbox_attempt where consumer = $1 and topic = $2 and partition = $3 and first_offset <= $4`
+
+// clearAttempts forgets the attempts at records that are handled. When something new is committed behind the suspected
+// records, the partition is no suspect any more.
+func (in *Inbox) clearAttempts(ctx context.Context, p *partition, items []*item) {
+	p.isCounted = false
+	last := items[len(items)-1].origin.Offset
+	for _, it := range items {
+		if it.outcome != Duplicate && it.outcome != Ignored && last >= p.countedTo {
+			p.isSuspect = false
+		}
+	}
+	if _, err := in.cfg.Pool.Exec(ctx, deleteAttempts, in.cfg.Consumer, p.topic, p.number, last); err != nil {
+		in.log.WarnContext(ctx, "count of an attempt not removed", "error", err)
+	}
+}
+
+// Leave means that a partition does not belong to this process any more and that no event of it is under way. It returns
+// how to record that. Until then the next owner counts its first attempts.
+func (in *Inbox) Leave(topic string, number int32) (record func(context.Context) error) {
+	in.partitions.mu.Lock()
+	defer in.partitions.mu.Unlock()
+	at := topicPartition{topic, number}
+	p := in.partitions.owned[at]
+	delete(in.partitions.owned, at)
+	return func(ctx context.Context) error { return in.recordLeave(ctx, p) }
+}
+
+// Close leaves every partition. Call it when the last delivery has ended.
+func (in *Inbox) Close(ctx context.Context) error {
+	in.partitions.mu.Lock()
+	defer in.partitions.mu.Unlock()
+	var errs []error
+	for _, p := range in.partitions.owned {
+		errs = append(errs, in.recordLeave(ctx, p))
+	}
+	clear(in.partitions.owned)
+	return errors.Join(errs...)
+}
+
+const deleteOwner = `
+delete from public.inbox_owner where consumer = $1 and topic = $2 and partition = $3 and owner = $4`
+
+// recordLeave keeps the row of a suspected partition: its next owner must check the records that this one did not reach.
+func (in *Inbox) recordLeave(ctx context.Context, p *partition) error {
+	if p == nil || p.isSuspect {
+		return nil
+	}
+	if _, err := in.cfg.Pool.Exec(ctx, deleteOwner, in.cfg.Consumer, p.topic, p.number, p.owner); err != nil {
+		return fmt.Errorf("leave partition: %w", err)
+	}
+	return nil
+}
+
+// insist repeats a statement until it works or ctx ends.
+func (in *Inbox) insist(ctx context.Context, what string, do func(context.Context) error) error {
+	backoff := in.cfg.backoff()
+	for {
+		limited, cancel := context.WithTimeout(ctx, in.cfg.HandlerTimeout)
+		err := do(limited)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s: %w", what, errors.Join(context.Cause(ctx), err))
+		}
+		pause := backoff.Next()
+		in.log.WarnContext(ctx, "inbox statement failed", "what", what, "retry_in", pause, "error", err)
+		if err := in.cfg.Host.Wait(ctx, err, pause); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,286 @@
+package inbox
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/event/cloudevent"
+)
+
+// isNew is the outcome of an event whose id was just inserted, until it is decided.
+const isNew Outcome = ""
+
+// If another transaction has inserted the id and not ended, the insert waits for its end. What is older than the horizon
+// may have been processed and forgotten, and a dead letter is handled by a replay alone: neither is inserted.
+const insertIDs = `
+insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash, metadata)
+select $1, e.id, e.place, e.type, e.hash, e.metadata
+from unnest($2::text[], $3::timestamptz[], $4::text[], $5::bytea[], $6::jsonb[], $7::timestamptz[])
+    as e (id, place, type, hash, metadata, at)
+where e.at >= (select remembers_from from public.inbox_horizon)
+    and not exists (select from public.dead_letter d
+        where d.consumer = $1 and d.event_id = e.id and d.code <> 'id_conflict' and d.id <> $8)
+on conflict do nothing
+returning event_id`
+
+// recordIDs inserts the ids and gives each item its outcome: isNew, Duplicate, Conflict or Expired. An item that has no
+// row in the inbox is isNew always.
+func (in *Inbox) recordIDs(ctx context.Context, tx pgx.Tx, items []*item) error {
+	first := make(map[string]*item, len(items)) // of an id that comes twice
+	var ids, types []string
+	var places, times []time.Time
+	var hashes, metadata [][]byte
+	for _, it := range items {
+		it.outcome = isNew
+		if it.hasRow() && first[it.event.ID] == nil {
+			first[it.event.ID] = it
+			ids, types, places = append(ids, it.event.ID), append(types, it.event.Type), append(places, place(it.event.ID))
+			hashes, metadata, times = append(hashes, it.hash), append(metadata, it.metadata()), append(times, it.at())
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	rows, _ := tx.Query(ctx, insertIDs, in.cfg.Consumer, ids, places, types, hashes, metadata, times, items[0].letterID())
+	inserted, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return fmt.Errorf("insert inbox rows: %w", err)
+	}
+	if len(inserted) == len(items) {
+		return nil
+	}
+	return in.compareIDs(ctx, tx, items, first, inserted)
+}
+
+// hasRow reports whether the inbox has rows for events like this.
+func (it *item) hasRow() bool { return it.isEvent && !it.ignored }
+
+// The payload that an operator put in its place is in the inbox row, the one that came is in the dead letter.
+const selectHashes = `
+with asked as materialized (select $1::text as consumer, $2::text[] as ids, $3::timestamptz[] as places)
+select e.id, h.hash
+from asked cross join unnest(asked.ids, asked.places) as e (id, place)
+cross join lateral (
+    (select i.payload_hash from public.inbox i
+    where i.consumer = asked.consumer and i.event_id = e.id and i.event_time = e.place offset 0)
+    union all
+    (select sha256(d.payload) from public.dead_letter d
+    where d.consumer = asked.consumer and d.event_id = e.id and d.code <> 'id_conflict' and d.id <> $4 offset 0)
+) as h (hash)`
+
+// compareIDs decides about ids that were not inserted, or come twice. It is a statement of its own because the insert
+// may have waited: the insert's snapshot does not show what the other transaction committed.
+func (in *Inbox) compareIDs(
+	ctx context.Context, tx pgx.Tx, items []*item, first map[string]*item, inserted []string,
+) error {
+	known := make(map[string][][]byte, len(first)) // payload hashes of an id
+	for _, id := range inserted {
+		known[id] = [][]byte{first[id].hash}
+	}
+	var ids []string
+	var places []time.Time
+	for id := range first {
+		if known[id] == nil {
+			ids, places = append(ids, id), append(places, place(id))
+		}
+	}
+	rows, _ := tx.Query(ctx, selectHashes, in.cfg.Consumer, ids, places, items[0].letterID())
+	var id string
+	var hash []byte
+	_, err := pgx.ForEachRow(rows, []any{&id, &hash}, func() error {
+		known[id] = append(known[id], slices.Clone(hash))
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read inbox rows: %w", err)
+	}
+	for _, it := range items {
+		switch hashes := known[it.event.ID]; {
+		case !it.hasRow(), first[it.event.ID] == it && slices.Contains(inserted, it.event.ID):
+		case hashes == nil:
+			it.outcome = Expired
+		case slices.ContainsFunc(hashes, it.hasPayload):
+			it.outcome = Duplicate
+		default:
+			it.outcome = Conflict
+		}
+	}
+	return nil
+}
+
+// hasPayload reports whether the item's payload has the hash. In a replay the one that came counts too.
+func (it *item) hasPayload(hash []byte) bool {
+	if it.replay != nil {
+		came := sha256.Sum256(it.replay.Payload)
+		if bytes.Equal(hash, came[:]) {
+			return true
+		}
+	}
+	return bytes.Equal(hash, it.hash)
+}
+
+const (
+	deleteIDs = `
+delete from public.inbox i using unnest($2::text[], $3::timestamptz[]) as e (id, place)
+where i.consumer = $1 and i.event_id = e.id and i.event_time = e.place`
+
+	updateTimes = `
+update public.inbox i set metadata = i.metadata || jsonb_build_object('processing_time_ms', e.ms)
+from unnest($2::text[], $3::timestamptz[], $4::bigint[]) as e (id, place, ms)
+where i.consumer = $1 and i.event_id = e.id and i.event_time = e.place`
+)
+
+// finishRows removes the rows of new events whose handler did not run, because a row means that the event is applied. It
+// notes how long a handler ran that took a millisecond or more: the rows say 0.
+func (in *Inbox) finishRows(tx *handlerTx, items []*item) {
+	var skipped, slow []string
+	var skippedAt, slowAt []time.Time
+	var times []int64
+	for _, it := range items {
+		switch id := it.event.ID; it.outcome {
+		case Gap, Parked, Dead, Stale:
+			if it.hasRow() {
+				skipped, skippedAt = append(skipped, id), append(skippedAt, place(id))
+			}
+		case Applied:
+			if it.took >= time.Millisecond {
+				slow, slowAt, times = append(slow, id), append(slowAt, place(id)), append(times, it.took.Milliseconds())
+			}
+		}
+	}
+	if len(skipped) > 0 {
+		tx.queue.Queue(deleteIDs, in.cfg.Consumer, skipped, skippedAt)
+	}
+	if len(slow) > 0 {
+		tx.queue.Queue(updateTimes, in.cfg.Consumer, slow, slowAt, times)
+	}
+}
+
+// metadata is what the row says beside the id.
+func (it *item) metadata() []byte {
+	m := rowMetadata{ProcessingTime: time.Now().UTC()}
+	if it.msg != nil {
+		m.recordPlace = &recordPlace{it.origin.Group, it.origin.Topic, it.origin.Partition, it.origin.Offset}
+	}
+	if id := it.event.CorrelationID(); id != it.event.ID {
+		m.CorrelationID = id
+	}
+	encoded, _ := json.Marshal(m)
+	return encoded
+}
+
+type rowMetadata struct {
+	*recordPlace
+	CorrelationID    string    `json:"correlation_id,omitempty"`
+	ProcessingTime   time.Time `json:"processing_time"` // by the clock of the process
+	ProcessingTimeMS int64     `json:"processing_time_ms"`
+}
+
+type recordPlace struct {
+	Group     string `json:"group,omitempty"`
+	Topic     string `json:"topic,omitempty"`
+	Partition int32  `json:"partition"`
+	Offset    int64  `json:"offset"`
+}
+
+// foreign is the place of all ids that carry no time. With the event's own time there, an id that comes back with
+// another ce_time would be looked for in another partition and be applied twice.
+var foreign = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// firstDay is where the days begin in migrations/inbox. An older UUIDv7 does not carry a time.
+var firstDay = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// place decides in which table partition an id lies: by the time inside a UUIDv7, to the millisecond, or foreign for any
+// other id. It depends on the id alone, because a unique index holds within one partition only.
+func place(id string) time.Time {
+	u, err := uuid.Parse(id)
+	if err != nil || u.Version() != 7 {
+		return foreign
+	}
+	ms := int64(u[0])<<40 | int64(u[1])<<32 | int64(u[2])<<24 | int64(u[3])<<16 | int64(u[4])<<8 | int64(u[5])
+	if at := time.UnixMilli(ms).UTC(); !at.Before(firstDay) {
+		return at
+	}
+	return foreign
+}
+
+// at is the time that is compared with the horizon: that of the id, or else the event's. A replay of an event that was
+// new when its dead letter was stored, or that an operator forces, is not compared.
+func (it *item) at() time.Time {
+	if it.replay != nil && (it.replay.Remembered || it.replay.Force) {
+		return time.Now()
+	}
+	if at := place(it.event.ID); !at.Equal(foreign) {
+		return at
+	}
+	return it.event.Time
+}
+
+// Process runs fn in one transaction with the id, for events that do not come through Watermill. It returns [Duplicate],
+// and does not run fn, when the id was processed before, and [Expired] with [ErrExpired] when that is not known any
+// more. When fn or the commit fails, nothing is written and the outcome is [Failed]; calling again is safe.
+//
+// Process looks at the id alone: it compares no payload and no version, does not try again, and writes no dead letter.
+// An id has 1 to 255 characters, none of them a control character; another one is a [*cloudevent.DecodeError].
+func (in *Inbox) Process(
+	ctx context.Context, id string, fn func(context.Context, pgx.Tx) error,
+) (outcome Outcome, err error) {
+	ctx, cancel := context.WithTimeout(ctx, in.cfg.HandlerTimeout)
+	defer cancel()
+	err = pgx.BeginTxFunc(ctx, in.cfg.Pool, readCommitted, func(begun pgx.Tx) error {
+		tx := &handlerTx{Tx: begun, consumer: in.cfg.Consumer, eventID: id}
+		if outcome, err = in.MarkProcessed(ctx, tx, id); err != nil || outcome != Applied {
+			return err
+		}
+		if err := fn(ctx, tx); err != nil {
+			return err
+		}
+		return tx.flush(ctx)
+	})
+	if err != nil && outcome != Expired {
+		outcome = Failed
+	}
+	in.metrics.messages.WithLabelValues(string(outcome)).Inc()
+	return outcome, err
+}
+
+// MarkProcessed records the id in the caller's transaction. It returns [Applied] when the id is new, [Duplicate] when it
+// is not, and [Expired] with [ErrExpired] when that is not known any more. It waits for another transaction that records
+// the id.
+func (in *Inbox) MarkProcessed(ctx context.Context, tx pgx.Tx, id string) (Outcome, error) {
+	if err := cloudevent.ValidID(id); err != nil {
+		return Failed, err
+	}
+	it := &item{event: cloudevent.Event{ID: id, Time: time.Now()}, isEvent: true, hash: []byte{}}
+	if err := in.recordIDs(ctx, tx, []*item{it}); err != nil {
+		return Failed, err
+	}
+	switch it.outcome {
+	case isNew:
+		return Applied, nil
+	case Expired:
+		return Expired, ErrExpired
+	}
+	return Duplicate, nil
+}
+
+const selectProcessed = `
+select exists (select from public.inbox where consumer = $1 and event_id = $2 and event_time = $3)`
+
+// IsProcessed reports whether the id is recorded. It is for looking: another transaction may commit before the caller
+// acts. To decide, use [Inbox.Process].
+func (in *Inbox) IsProcessed(ctx context.Context, tx pgx.Tx, id string) (processed bool, err error) {
+	err = tx.QueryRow(ctx, selectProcessed, in.cfg.Consumer, id, place(id)).Scan(&processed)
+	if err != nil {
+		return false, fmt.Errorf("read inbox row: %w", err)
+	}
+	return processed, nil
+}

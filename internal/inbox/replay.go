@@ -1,0 +1,325 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/inbox/deadletter"
+)
+
+// Replayer runs the dead letters and parked events of one consumer. It is safe for concurrent use.
+type Replayer struct {
+	in      *Inbox
+	handler message.HandlerFunc
+}
+
+// NewReplayer returns a replayer. handler is the function that the inbox's middleware wraps.
+func NewReplayer(in *Inbox, handler message.HandlerFunc) *Replayer { return &Replayer{in, handler} }
+
+// Options say who replays, and how. By is required.
+type Options struct {
+	By, Reason string
+	// DryRun decodes each dead letter and checks its contract. It runs no handler, does not look at the order of the keys,
+	// and changes nothing.
+	DryRun bool
+	// Force also replays events that the inbox may have processed and forgotten (too_old).
+	Force bool
+	// AcceptGap also replays events with a version that is too high (version_gap, version_jump). The versions before it
+	// are skipped as stale if they come.
+	AcceptGap bool
+	// PerSecond bounds the dead letters per second. Default: no bound.
+	PerSecond float64
+	// OnResult is called after each dead letter. Default: nothing.
+	OnResult func(Result)
+}
+
+// Result is what became of one dead letter.
+type Result struct {
+	ID      int64  `json:"id"`
+	EventID string `json:"event_id"`
+	Key     string `json:"key"`
+	// Outcome is applied, duplicate, stale or ignored, which settle the dead letter; failed or refused, after which it
+	// waits as before; or would_replay in a dry run.
+	Outcome string `json:"outcome"`
+	Code    string `json:"code,omitempty"` // of a failure or refusal
+	Error   string `json:"error,omitempty"`
+}
+
+// The outcomes of a [Result] beside those of a delivery.
+const (
+	Refused     = "refused" // it was not tried
+	WouldReplay = "would_replay"
+)
+
+// Codes of refusals, beside those of dead letters.
+const (
+	CodeBehind    = "behind_waiting" // an earlier dead letter of its key waits
+	CodeIDChanged = "id_changed"     // the edited record is another event: only its content may change
+)
+
+// Refusal is why a dead letter was not tried.
+type Refusal struct {
+	Code string
+	Err  error
+}
+
+func (e *Refusal) Error() string { return e.Err.Error() }
+
+func (e *Refusal) Unwrap() error { return e.Err }
+
+// ErrorCode is the stable code.
+func (e *Refusal) ErrorCode() string { return e.Code }
+
+// Replay runs the waiting dead letters of this consumer that the filter picks, key by key in the order of their
+// versions. Each is a delivery that carries its dead letter: one transaction handles the event, settles the dead letter
+// and writes the audit row. So an event has its effect at most once and never over newer state, also if processes die
+// and several replays run at once. Events that are parked behind a dead letter follow: see [Replayer.ResumeParked].
+//
+// A key stops at its first failure or refusal, other keys go on. When the database fails, the replay ends with an error;
+// call it again to go on. It returns how many dead letters had each outcome, also with an error.
+func (r *Replayer) Replay(ctx context.Context, f deadletter.Filter, o Options) (outcomes map[string]int, err error) {
+	if err := r.checkRequest(f, o); err != nil {
+		return nil, err
+	}
+	f.Consumer, f.State = r.in.cfg.Consumer, deadletter.Waiting
+	outcomes = map[string]int{}
+	behind := deadletter.Letter{Consumer: f.Consumer, Version: -1}
+	for n := 0; f.Limit == 0 || n < f.Limit; {
+		l, err := deadletter.Next(ctx, r.in.cfg.Pool, behind, f)
+		if errors.Is(err, deadletter.ErrNotWaiting) {
+			return outcomes, nil
+		}
+		if err == nil {
+			err = failure.Sleep(ctx, o.pause())
+		}
+		if err != nil {
+			return outcomes, fmt.Errorf("replay: %w", err)
+		}
+		behind = l
+		result, err := r.replayOne(ctx, l, o)
+		switch {
+		case errors.Is(err, deadletter.ErrNotWaiting): // another replay settled it
+			continue
+		case err != nil:
+			return outcomes, err
+		case result.Code != "" && l.Holds:
+			behind.Version, behind.ID = math.MaxInt64, math.MaxInt64
+		}
+		outcomes[result.Outcome]++
+		n++
+		if o.OnResult != nil {
+			o.OnResult(result)
+		}
+	}
+	return outcomes, nil
+}
+
+func (r *Replayer) checkRequest(f deadletter.Filter, o Options) error {
+	switch {
+	case o.By == "":
+		return &deadletter.Error{Code: deadletter.CodeMissingOperator, Detail: "say who replays"}
+	case f.Consumer != "" && f.Consumer != r.in.cfg.Consumer:
+		return &deadletter.Error{Code: deadletter.CodeInvalidFilter, Detail: "the filter names another consumer"}
+	case f.State != "" && f.State != deadletter.Waiting:
+		return &deadletter.Error{Code: deadletter.CodeNotWaiting, Detail: "only waiting dead letters can be replayed"}
+	case f.Limit < 0:
+		return &deadletter.Error{Code: deadletter.CodeInvalidFilter, Detail: "a limit is not negative"}
+	}
+	return nil
+}
+
+func (o Options) pause() time.Duration {
+	if o.PerSecond <= 0 || o.DryRun {
+		return 0
+	}
+	return time.Duration(min(float64(time.Second)/o.PerSecond, float64(24*time.Hour)))
+}
+
+// replayed is the dead letter of an item, and who replays it.
+type replayed struct {
+	deadletter.Letter
+	Options
+}
+
+// letterID is the id of the item's dead letter, 0 without one.
+func (it *item) letterID() int64 {
+	if it.replay == nil {
+		return 0
+	}
+	return it.replay.ID
+}
+
+func (r *Replayer) replayOne(ctx context.Context, l deadletter.Letter, o Options) (Result, error) {
+	result, class, err := r.try(ctx, l, o)
+	if err == nil && result.Code != "" && !o.DryRun {
+		err = r.recordFailure(ctx, &replayed{l, o}, result, class)
+	}
+	return result, err
+}
+
+// try runs one dead letter, and tries again while the database fails, MaxAttempts times. An error means that nothing is
+// decided.
+func (r *Replayer) try(ctx context.Context, l deadletter.Letter, o Options) (Result, failure.Class, error) {
+	result := Result{ID: l.ID, EventID: l.EventID, Key: deadletter.Text(string(l.Key))}
+	backoff := r.in.cfg.backoff()
+	for attempt := 1; ; attempt++ {
+		it, err := r.item(ctx, l, o)
+		switch {
+		case err != nil:
+		case o.DryRun:
+			result.Outcome = WouldReplay
+			return result, "", nil
+		default:
+			err = r.in.applyShared(ctx, []*item{it})
+		}
+		refusal, isRefusal := errors.AsType[*Refusal](err)
+		class := classify(err)
+		switch {
+		case err == nil:
+			r.reportSettled(it)
+			result.Outcome = string(it.outcome)
+			return result, "", nil
+		case errors.Is(err, deadletter.ErrNotWaiting) || ctx.Err() != nil:
+			return result, "", fmt.Errorf("replay dead letter %d: %w", l.ID, err)
+		case isRefusal:
+			result.Outcome, result.Code, result.Error = Refused, refusal.Code, failure.Brief(err.Error())
+			return result, class, nil
+		case class != failure.Transient:
+			result.Outcome, result.Code, result.Error = string(Failed), codeOf(err), failure.Brief(err.Error())
+			return result, class, nil
+		case attempt >= r.in.cfg.MaxAttempts:
+			return result, "", fmt.Errorf("replay dead letter %d: %w", l.ID, err)
+		}
+		if err := failure.Sleep(ctx, backoff.Next()); err != nil {
+			return result, "", fmt.Errorf("replay dead letter %d: %w", l.ID, err)
+		}
+	}
+}
+
+func (r *Replayer) reportSettled(it *item) {
+	r.in.metrics.replays.WithLabelValues(string(it.outcome)).Inc()
+	r.in.log.InfoContext(it.ctx, "dead letter replayed", "id", it.replay.ID, "event_id", it.event.ID,
+		"correlation_id", it.event.CorrelationID(), "outcome", it.outcome, "by", it.replay.By)
+	r.in.cfg.Host.Handled(it.event, it.outcome)
+}
+
+// item makes a delivery of the dead letter: of the record that came, or of what an operator put in its place.
+func (r *Replayer) item(ctx context.Context, l deadletter.Letter, o Options) (*item, error) {
+	headers, payload := l.Current()
+	msg := cloudevent.RecordMessage(l.Key, headers, payload)
+	if subject := msg.Metadata[cloudevent.HeaderSubject]; len(l.Key) == 0 && l.Edited != nil && subject != "" {
+		msg.Metadata[cloudevent.KeyMetadata] = subject
+	}
+	msg.SetContext(cloudevent.WithOrigin(ctx, cloudevent.Origin{
+		Group: l.Group, Topic: l.Topic, Partition: l.Partition, Offset: l.Offset, Time: l.RecordTime, Key: l.Key,
+		Headers: headers,
+	}))
+	it := r.in.read(msg, r.handler)
+	it.replay = &replayed{l, o}
+	switch {
+	case it.giveUp != nil:
+		return it, &Refusal{codeOf(it.giveUp), it.giveUp}
+	case l.Code == CodeTooOld && !o.Force:
+		return it, &Refusal{CodeTooOld, ErrExpired}
+	case l.Remembered && it.event.ID != l.EventID:
+		return it, &Refusal{CodeIDChanged, errors.New("the edited record has another event id")}
+	}
+	return it, nil
+}
+
+const selectEarlier = `
+select coalesce(min(id), 0) from public.dead_letter
+where consumer = $1 and key_start = $2 and state = 'waiting' and holds and (version, id) < ($3, $4)`
+
+// claimLetter locks the dead letter of a replay, behind the lock of its key, and refuses it while an earlier one of the
+// key waits.
+func (in *Inbox) claimLetter(ctx context.Context, tx pgx.Tx, it *item) error {
+	if it.replay == nil {
+		return nil
+	}
+	l, err := deadletter.Lock(ctx, tx, it.replay.ID)
+	if err != nil {
+		return err
+	}
+	var earlier int64
+	key := deadletter.KeyStart([]byte(it.event.Key))
+	if err := tx.QueryRow(ctx, selectEarlier, l.Consumer, key, l.Version, l.ID).Scan(&earlier); err != nil {
+		return fmt.Errorf("look for earlier dead letters: %w", err)
+	}
+	if earlier > 0 {
+		return &Refusal{CodeBehind, fmt.Errorf("dead letter %d of its key comes first", earlier)}
+	}
+	return nil
+}
+
+const updateSettled = `
+update public.dead_letter set state = 'replayed', outcome = $2, settled_at = clock_timestamp() where id = $1`
+
+// settleLetter settles the dead letter of a replay in the transaction of its effect.
+func (in *Inbox) settleLetter(ctx context.Context, tx *handlerTx, it *item) error {
+	if it.replay == nil {
+		return nil
+	}
+	tx.queue.Queue(updateSettled, it.replay.ID, string(it.outcome))
+	if err := deadletter.ReleaseKeys(ctx, tx, false, it.replay.Letter); err != nil {
+		return err
+	}
+	return audit.Record(ctx, tx, it.replay.action(deadletter.Replayed, string(it.outcome), ""))
+}
+
+func (l *replayed) action(after deadletter.State, outcome, code string) audit.Action {
+	detail := map[string]string{"outcome": outcome}
+	if code != "" {
+		detail["code"] = code
+	}
+	if l.Force {
+		detail["forced"] = "true"
+	}
+	if l.AcceptGap {
+		detail["accepted_gap"] = "true"
+	}
+	return audit.Action{
+		By: l.By, Reason: l.Reason, Verb: "replay", Kind: deadletter.Kind, Subject: strconv.FormatInt(l.ID, 10),
+		Before: string(deadletter.Waiting), After: string(after), Detail: detail,
+	}
+}
+
+const updateFailed = `
+update public.dead_letter
+set attempts = attempts + 1, replays = replays + 1, class = $2, code = $3, error = $4, failed_at = clock_timestamp()
+where id = $1 and state = 'waiting'`
+
+// recordFailure gives a dead letter that failed its new reason. A refusal leaves an audit row alone, but a parked event
+// that can never be handled is given up, so this is where it gets its copy.
+func (r *Replayer) recordFailure(ctx context.Context, l *replayed, result Result, class failure.Class) error {
+	r.in.metrics.replays.WithLabelValues(result.Outcome).Inc()
+	r.in.log.WarnContext(ctx, "replay failed", "id", l.ID, "event_id", result.EventID, "correlation_id",
+		l.CorrelationID(), "outcome", result.Outcome, "code", result.Code, "error", result.Error)
+	mayComeLater := result.Code == CodeBehind || result.Code == CodeGap || result.Code == CodeTooOld
+	isGivenUp := result.Outcome == string(Failed) || l.Parked() && !mayComeLater
+	return pgx.BeginFunc(ctx, r.in.cfg.Pool, func(tx pgx.Tx) error {
+		if isGivenUp {
+			if _, err := tx.Exec(ctx, updateFailed, l.ID, string(class), result.Code, deadletter.Text(result.Error)); err != nil {
+				return fmt.Errorf("record failed replay: %w", err)
+			}
+		}
+		if isGivenUp && l.Parked() {
+			dead := l.Letter
+			dead.Class, dead.Code, dead.Error = string(class), result.Code, result.Error
+			if err := r.in.cfg.Host.CopyDeadLetter(ctx, tx, dead); err != nil {
+				return err
+			}
+		}
+		return audit.Record(ctx, tx, l.action(deadletter.Waiting, result.Outcome, result.Code))
+	})
+}

@@ -1,0 +1,110 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/inbox/deadletter"
+)
+
+// ResumeParked runs parked events when nothing is missing before them any more, in rounds, until ctx ends: when the
+// missing version has come, and when the dead letter before them was replayed or discarded. A parked event follows
+// within [Config.ResumeEvery]. It returns nil. Several at once do no harm.
+func (r *Replayer) ResumeParked(ctx context.Context) error {
+	for ctx.Err() == nil {
+		if err := r.resumeRound(ctx); err != nil && ctx.Err() == nil {
+			r.in.log.WarnContext(ctx, "parked events not resumed", "error", err)
+		}
+		_ = failure.Sleep(ctx, r.in.cfg.ResumeEvery)
+	}
+	return nil
+}
+
+const (
+	// The first dead letter of a key, if it is parked and its turn has come.
+	selectResumable = `
+select k.key, d.id from public.inbox_key k
+cross join lateral (select id, class, version from public.dead_letter
+    where consumer = k.consumer and key_start = convert_to(k.key, 'UTF8') and state = 'waiting' and holds
+    order by version, id limit 1) d
+where k.consumer = $1 and (k.key > $2 or k.key = $2 and $3) and k.parked_from is not null and d.class = 'parked'
+    and d.version <= k.version + 1
+order by k.key limit 1`
+
+	// Of a consumer that is not strict any more, every parked event has its turn.
+	selectParked = `
+select convert_from(d.key_start, 'UTF8'), d.id from public.dead_letter d
+where d.consumer = $1 and (d.key_start > convert_to($2, 'UTF8') or d.key_start = convert_to($2, 'UTF8') and $3)
+    and d.state = 'waiting' and d.class = 'parked'
+order by d.key_start, d.version, d.id limit 1`
+)
+
+// resumeRound goes through the keys. A key goes on while its events succeed.
+func (r *Replayer) resumeRound(ctx context.Context) error {
+	next := selectParked
+	if r.in.cfg.Order == Strict {
+		next = selectResumable
+	}
+	key := ""
+	for goesOn := true; ; {
+		var id int64
+		err := r.in.cfg.Pool.QueryRow(ctx, next, r.in.cfg.Consumer, key, goesOn).Scan(&key, &id)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err == nil {
+			goesOn, err = r.resumeOne(ctx, id)
+		}
+		if err != nil {
+			return fmt.Errorf("resume parked events: %w", err)
+		}
+	}
+}
+
+const countResume = `
+update public.dead_letter set attempts = attempts + $2 where id = $1 and state = 'waiting' returning attempts`
+
+// resumeOne counts the attempt before it begins, so that an event that ends the process is given up. An event that fails
+// for an unknown reason has MaxAttempts attempts, one in each round. resumeOne reports whether the key goes on.
+func (r *Replayer) resumeOne(ctx context.Context, id int64) (goesOn bool, err error) {
+	pool, consumer := r.in.cfg.Pool, r.in.cfg.Consumer
+	var counted int // the parking was the first one
+	if err := pool.QueryRow(ctx, countResume, id, 1).Scan(&counted); err != nil {
+		return errors.Is(err, pgx.ErrNoRows), ignoreNoRows(err) // none: another process settled it
+	}
+	l, err := deadletter.Next(ctx, pool, deadletter.Letter{Consumer: consumer, Version: -1}, deadletter.Filter{IDs: []int64{id}})
+	if err != nil {
+		return false, err
+	}
+	o := Options{By: "inbox", Reason: "no event is missing before it any more"}
+	if counted > r.in.cfg.MaxAttempts+1 {
+		died := Result{EventID: l.EventID, Outcome: string(Failed), Code: CodeProcessDied, Error: errProcessDied.Error()}
+		return false, r.recordFailure(ctx, &replayed{l, o}, died, failure.Permanent)
+	}
+	result, class, err := r.try(ctx, l, o)
+	switch {
+	case errors.Is(err, deadletter.ErrNotWaiting):
+		return true, nil
+	case err != nil || result.Code == CodeBehind || result.Code == CodeGap: // not an attempt
+		_, notCounted := pool.Exec(context.WithoutCancel(ctx), countResume, id, -1)
+		return false, errors.Join(err, notCounted)
+	case result.Code == "":
+		return true, nil
+	case class == failure.Unknown && counted <= r.in.cfg.MaxAttempts:
+		r.in.log.WarnContext(ctx, "attempt failed", "event_id", l.EventID, "event_type", l.EventType, "correlation_id",
+			l.CorrelationID(), "attempt", counted-1, "class", class, "retry_in", r.in.cfg.ResumeEvery, "error", result.Error)
+		return false, nil
+	}
+	return false, r.recordFailure(ctx, &replayed{l, o}, result, class)
+}
+
+func ignoreNoRows(err error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	return err
+}

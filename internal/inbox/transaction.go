@@ -1,0 +1,243 @@
+package inbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/fault"
+	"example.com/twinbox/internal/inbox/deadletter"
+)
+
+// READ COMMITTED: a statement that waited for another owner's transaction sees what that one has committed.
+var readCommitted = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
+
+// apply handles the items in one transaction. With an error nothing is committed.
+func (in *Inbox) apply(parent context.Context, items []*item) error {
+	endSpan := in.cfg.Spans.Process(in.cfg.Consumer, len(items), func(i int) *cloudevent.Event { return &items[i].event })
+	ctx, cancel := context.WithTimeout(parent, in.cfg.HandlerTimeout)
+	defer cancel()
+	handling := false
+	err := pgx.BeginTxFunc(ctx, in.cfg.Pool, readCommitted, func(tx pgx.Tx) error {
+		return in.handleInTx(ctx, &handlerTx{Tx: tx, consumer: in.cfg.Consumer}, items, &handling)
+	})
+	endSpan(err)
+	if err == nil {
+		in.crash("committed")
+		return nil
+	}
+	for _, it := range items {
+		it.outcome, it.stored = Failed, nil
+	}
+	if repaired, _ := deadletter.RepairSequence(parent, in.cfg.Pool, err); repaired {
+		return failure.AsTransient(err)
+	}
+	return in.asTimeout(parent, ctx, err, handling)
+}
+
+// handleInTx is the transaction, in the order of the checks that doc.go lists.
+func (in *Inbox) handleInTx(ctx context.Context, tx *handlerTx, items []*item, handling *bool) error {
+	keys, err := in.lockKeys(ctx, tx, items)
+	if err == nil {
+		err = in.claimLetter(ctx, tx, items[0])
+	}
+	if err == nil {
+		err = in.recordIDs(ctx, tx, items)
+	}
+	if err != nil {
+		return err
+	}
+	for _, it := range items {
+		k := keys.of(it)
+		switch it.outcome = in.decide(it, k); it.outcome {
+		case Applied:
+			*handling = true
+			err = in.runHandler(ctx, tx, it)
+		case Gap, Parked, Dead, Conflict, Expired:
+			err = in.storeLetter(ctx, tx, it, k)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	in.finishRows(tx, items)
+	if err = in.saveKeys(ctx, tx, keys); err == nil {
+		err = in.settleLetter(ctx, tx, items[0])
+	}
+	if err != nil {
+		return err
+	}
+	return tx.flush(ctx)
+}
+
+// asTimeout tells a handler that ran too long from a transaction that waited for a connection, a lock or the server.
+func (in *Inbox) asTimeout(parent, ctx context.Context, err error, handling bool) error {
+	switch timedOut := ctx.Err() != nil && parent.Err() == nil; {
+	case !timedOut:
+		return err
+	case handling: // pgx may say that it closed the connection, so its error does not count
+		return &codedError{CodeHandlerTimeout, fmt.Errorf("handler ran longer than %s: %w: %s", in.cfg.HandlerTimeout,
+			context.DeadlineExceeded, err.Error())}
+	}
+	return failure.AsTransient(err)
+}
+
+var errPublishes = errors.New("handler returned messages to publish: write them to the outbox in its transaction")
+
+// runHandler runs the handler of one event. A panic is an error like any other.
+func (in *Inbox) runHandler(ctx context.Context, tx *handlerTx, it *item) (err error) {
+	in.crash("handling")
+	began := time.Now()
+	defer func() {
+		if p := recover(); p != nil {
+			err = &codedError{CodeHandlerPanic, fmt.Errorf("handler panicked: %v", p)}
+		}
+		it.took, tx.eventID = time.Since(began), ""
+		in.crash("handled")
+	}()
+	tx.eventID = it.event.ID
+	defer it.msg.SetContext(it.ctx)
+	it.msg.SetContext(&delivery{Context: ctx, message: it.ctx, tx: tx, event: &it.event})
+	produced, err := it.next(it.msg)
+	if err == nil && len(produced) > 0 {
+		err = PermanentAs(CodePublishes, errPublishes)
+	}
+	return errors.Join(tx.err, err)
+}
+
+// crash is the crash point inbox.<consumer>.<point> of tests.
+func (in *Inbox) crash(point string) {
+	if fault.Enabled {
+		fault.Here("inbox." + in.cfg.Consumer + "." + point)
+	}
+}
+
+// handlerTx is the transaction that handlers get. It collects the writes of [Queue] and sends them together before the
+// next statement that needs an answer, or before the commit.
+type handlerTx struct {
+	pgx.Tx
+	consumer, eventID string // of the handler that runs
+	queue             pgx.Batch
+	err               error // of a queued write: nothing may be committed after it
+}
+
+// Queue is tx.Exec for a write whose result the handler does not need. It saves a round trip per write. An error of the
+// write rolls the event back like the handler's own. In another transaction than a handler's the write runs at once.
+func Queue(ctx context.Context, tx pgx.Tx, sql string, args ...any) error {
+	return QueueRows(ctx, tx, nil, sql, args...)
+}
+
+// QueueRows is [Queue] for a write that must change a row: if it changes none, the event fails with err.
+func QueueRows(ctx context.Context, tx pgx.Tx, noRows error, sql string, args ...any) error {
+	check := func(tag pgconn.CommandTag) error {
+		if tag.RowsAffected() == 0 {
+			return noRows
+		}
+		return nil
+	}
+	if q, is := tx.(*handlerTx); is {
+		q.queue.Queue(sql, args...).Exec(check)
+		return nil
+	}
+	tag, err := tx.Exec(ctx, sql, args...)
+	if err != nil {
+		return err
+	}
+	return check(tag)
+}
+
+// MaxMetadataBytes is the longest metadata of a handler, as JSON.
+const MaxMetadataBytes = 4096
+
+var errMetadata = fmt.Errorf("inbox: metadata needs a handler's transaction and at most %d bytes of JSON", MaxMetadataBytes)
+
+const updateMetadata = `
+update public.inbox set metadata = metadata || jsonb_build_object('caller', $4::jsonb)
+where consumer = $1 and event_id = $2 and event_time = $3`
+
+// PutMetadata stores data of the handler in the event's inbox row, such as {"notification_id": "123"}, together with the
+// effect. A second call replaces the first. [Lookup] and [History] show it, so it holds nothing that people wrote. Its
+// errors are permanent.
+func PutMetadata(ctx context.Context, tx pgx.Tx, metadata map[string]any) error {
+	encoded, err := json.Marshal(metadata)
+	handler, is := tx.(*handlerTx)
+	if err != nil || !is || handler.eventID == "" || len(encoded) > MaxMetadataBytes {
+		return Permanent(errors.Join(err, errMetadata))
+	}
+	id := handler.eventID
+	return Queue(ctx, tx, updateMetadata, handler.consumer, id, place(id), string(encoded))
+}
+
+func (q *handlerTx) flush(ctx context.Context) error {
+	if q.err == nil && q.queue.Len() > 0 {
+		batch := q.queue
+		q.queue = pgx.Batch{}
+		q.err = q.Tx.SendBatch(ctx, &batch).Close()
+	}
+	return q.err
+}
+
+// Exec implements [pgx.Tx].
+func (q *handlerTx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	if err := q.flush(ctx); err != nil {
+		return pgconn.CommandTag{}, err
+	}
+	return q.Tx.Exec(ctx, sql, args...)
+}
+
+// Query implements [pgx.Tx].
+func (q *handlerTx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	if err := q.flush(ctx); err != nil {
+		return pgx.FailedBatchResults(&pgx.Batch{}, err).Query()
+	}
+	return q.Tx.Query(ctx, sql, args...)
+}
+
+// QueryRow implements [pgx.Tx].
+func (q *handlerTx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	if err := q.flush(ctx); err != nil {
+		return pgx.FailedBatchResults(&pgx.Batch{}, err).QueryRow()
+	}
+	return q.Tx.QueryRow(ctx, sql, args...)
+}
+
+// SendBatch implements [pgx.Tx].
+func (q *handlerTx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
+	if err := q.flush(ctx); err != nil {
+		return pgx.FailedBatchResults(b, err)
+	}
+	return q.Tx.SendBatch(ctx, b)
+}
+
+// CopyFrom implements [pgx.Tx].
+func (q *handlerTx) CopyFrom(
+	ctx context.Context, table pgx.Identifier, columns []string, rows pgx.CopyFromSource,
+) (int64, error) {
+	if err := q.flush(ctx); err != nil {
+		return 0, err
+	}
+	return q.Tx.CopyFrom(ctx, table, columns, rows)
+}
+
+// Begin implements [pgx.Tx]: it starts a savepoint.
+func (q *handlerTx) Begin(ctx context.Context) (pgx.Tx, error) {
+	if err := q.flush(ctx); err != nil {
+		return nil, err
+	}
+	return q.Tx.Begin(ctx)
+}
+
+var errNotYours = errors.New("the inbox ends the transaction, not its handler")
+
+// Commit implements [pgx.Tx]. It refuses.
+func (*handlerTx) Commit(context.Context) error { return errNotYours }
+
+// Rollback implements [pgx.Tx]. It refuses.
+func (*handlerTx) Rollback(context.Context) error { return errNotYours }

@@ -34,11 +34,14 @@ func registered(ctx context.Context, tx pgx.Tx, e cloudevent.Event, m member) er
 // newBox is an inbox as package eventing wires it: defaults, metrics, and the services' log format and level, of which
 // the text is thrown away. There is no contract to validate against here.
 func newBox(c consumption, batch int, versioned bool) (*inbox.Inbox, *inbox.Mux, *slog.Logger, error) {
-	mux := inbox.NewMux()
+	mux, order := inbox.NewMux(), inbox.Unordered
+	if versioned {
+		order = inbox.Strict
+	}
 	inbox.Handle(mux, cloudevent.Define[member](cloudevent.Declaration{Type: eventType}), registered)
 	log := slog.New(slog.NewJSONHandler(io.Discard, nil)) //nolint:sloglint // what a line costs is measured too
 	box, err := inbox.New(inbox.Config{
-		Consumer: inboxConsumer, Group: c.group, Pool: c.pool, Handlers: mux, Versioned: versioned, Batch: batch, Log: log,
+		Consumer: inboxConsumer, Group: c.group, Pool: c.pool, Accepts: mux.Accepts, Order: order, Batch: batch, Log: log,
 		Registerer: prometheus.NewRegistry(),
 	})
 	return box, mux, log, err

@@ -68,7 +68,7 @@ func openOurLine(ctx context.Context, cfg lineConfig) (line, error) {
 		notificationConfig.Topics(), migrations.ForNotification())
 	if err == nil {
 		err = l.notification.Consume(eventing.Consumer{
-			Name: "notification.users", Topic: contract.TopicUsers, Handlers: notification.UserEvents(), Versioned: true,
+			Name: "notification.users", Topic: contract.TopicUsers, Handlers: notification.UserEvents(), Order: inbox.Strict,
 			OnOutcome: func(event cloudevent.Event, outcome inbox.Outcome) {
 				if outcome == inbox.Applied {
 					cfg.arrived(domain.UserID(event.Key))

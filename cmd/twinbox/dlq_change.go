@@ -16,7 +16,7 @@ import (
 	"strconv"
 	"strings"
 
-	"example.com/twinbox/internal/inbox/deadletter/operate"
+	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/admin/client"
 )

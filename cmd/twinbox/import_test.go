@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/inbox/deadletter/operate"
+	"example.com/twinbox/internal/inbox/deadletter"
 )
 
 // What a service says to have filed before its answer ends stays filed, so it is said.

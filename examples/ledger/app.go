@@ -72,6 +72,6 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 func balances() eventing.Consumer {
 	return eventing.Consumer{
 		Name: balanceConsumer, Topic: contract.TopicAccounts, Handlers: balanceEvents(),
-		Versioned: true, OnGap: inbox.GapWait,
+		Order: inbox.Strict,
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"example.com/twinbox/examples/ledger/contract"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
-	"example.com/twinbox/internal/inbox/deadletter/operate"
+	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/inbox/replay"
 	"example.com/twinbox/test/testkit"
 )

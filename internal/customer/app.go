@@ -10,6 +10,7 @@ import (
 	"example.com/twinbox/internal/command"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/web"
@@ -56,7 +57,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	}
 	return start, errors.Join(
 		node.Consume(eventing.Consumer{
-			Name: profileConsumer, Topic: contract.TopicUsers, Handlers: ProfileEvents(), Versioned: true,
+			Name: profileConsumer, Topic: contract.TopicUsers, Handlers: ProfileEvents(), Order: inbox.Strict,
 		}),
 		node.Consume(eventing.Consumer{
 			Name: mailConsumer, Topic: contract.TopicMails, Handlers: MailEvents(),

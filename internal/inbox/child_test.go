@@ -17,7 +17,7 @@ import (
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/inbox"
-	"example.com/twinbox/internal/inbox/deadletter/operate"
+	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/inbox/replay"
 	"example.com/twinbox/test/crashtest"
 	"example.com/twinbox/test/inboxtest"

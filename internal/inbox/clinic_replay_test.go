@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/inbox/deadletter/operate"
+	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/inbox/replay"
 )
 

@@ -44,6 +44,15 @@ func Handle[T any](
 // Accepts reports whether there is a handler for the type.
 func (m *Mux) Accepts(eventType string) bool { return m.handlers[eventType] != nil }
 
+// Apply runs the handler of the event's type in a transaction of the caller, who has recorded the event with
+// [Inbox.MarkProcessed] or in a table of its own. An event that the Mux does not accept is a permanent error.
+func (m *Mux) Apply(ctx context.Context, tx pgx.Tx, event cloudevent.Event) error {
+	if !m.Accepts(event.Type) {
+		return Permanent(fmt.Errorf("no handler for %s", event.Type))
+	}
+	return m.handlers[event.Type](ctx, tx, event)
+}
+
 // HandleMessage is the Watermill handler of the Mux. It works under [Inbox.Middleware] or [Inbox.BatchMiddleware] alone,
 // which supply the transaction. It returns no messages.
 func (m *Mux) HandleMessage(msg *message.Message) ([]*message.Message, error) {

@@ -11,7 +11,7 @@ import (
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
-	"example.com/twinbox/internal/inbox/deadletter/operate"
+	"example.com/twinbox/internal/inbox/deadletter"
 )
 
 // Events of many keys come mixed, each key's in an order of its own, some twice, some of types without a handler.

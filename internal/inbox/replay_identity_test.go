@@ -8,7 +8,7 @@ import (
 
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
-	"example.com/twinbox/internal/inbox/deadletter/operate"
+	"example.com/twinbox/internal/inbox/deadletter"
 )
 
 // An event is dead, and another one comes under its id: a replay must not apply that one in its place.

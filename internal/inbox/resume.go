@@ -16,7 +16,7 @@ import (
 // within [Config.ResumeEvery]. It returns nil. Several at once do no harm.
 func (r *Replayer) ResumeParked(ctx context.Context) error {
 	for ctx.Err() == nil {
-		if err := r.resumeRound(ctx); err != nil && ctx.Err() == nil {
+		if err := r.ResumeRound(ctx); err != nil && ctx.Err() == nil {
 			r.in.log.WarnContext(ctx, "parked events not resumed", "error", err)
 		}
 		_ = failure.Sleep(ctx, r.in.cfg.ResumeEvery)
@@ -43,8 +43,9 @@ where d.consumer = $1 and (d.key_start > convert_to($2, 'UTF8') or d.key_start =
 order by d.key_start, d.version, d.id limit 1`
 )
 
-// resumeRound goes through the keys. A key goes on while its events succeed.
-func (r *Replayer) resumeRound(ctx context.Context) error {
+// ResumeRound is one round of [Replayer.ResumeParked]: it goes through the keys, and a key goes on while its events
+// succeed. The error is the database's.
+func (r *Replayer) ResumeRound(ctx context.Context) error {
 	next := selectParked
 	if r.in.cfg.Order == Strict {
 		next = selectResumable

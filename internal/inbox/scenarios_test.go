@@ -36,10 +36,8 @@ func payload(e cloudevent.Event, data string) cloudevent.Event {
 	return e
 }
 
-func versioned(policy inbox.GapPolicy) func(*inbox.Config) {
-	return func(c *inbox.Config) {
-		c.Versioned, c.OnGap, c.GapWait = true, policy, 10*time.Millisecond
-	}
+func ordered(order inbox.Order) func(*inbox.Config) {
+	return func(c *inbox.Config) { c.Order = order }
 }
 
 // failing fails for the payload {"value":"bad"} and has its effect for others.
@@ -114,21 +112,21 @@ var scenarios = map[string]scenario{
 		effects:  []int{0},
 	},
 	"stale": {
-		configure: versioned(inbox.GapAllow),
+		configure: ordered(inbox.Latest),
 		events:    versions("key-1", 1, 2, 2, 1, 3),
 		outcomes:  []inbox.Outcome{inbox.Applied, inbox.Applied, inbox.Stale, inbox.Stale, inbox.Applied},
 		effects:   []int{0, 1, 4},
 		watermark: 3,
 	},
 	"gap allowed": {
-		configure: versioned(inbox.GapAllow),
+		configure: ordered(inbox.Latest),
 		events:    versions("key-1", 1, 5, 3, 6),
 		outcomes:  []inbox.Outcome{inbox.Applied, inbox.Applied, inbox.Stale, inbox.Applied},
 		effects:   []int{0, 1, 3},
 		watermark: 6,
 	},
 	"gap parked, and what comes behind it": {
-		configure: versioned(inbox.GapPark),
+		configure: ordered(inbox.Strict),
 		events: func() []cloudevent.Event {
 			return []cloudevent.Event{v("key-1", 1), v("key-1", 3), v("other", 1), v("key-1", 4), v("key-1", 2), v("other", 2)}
 		},
@@ -139,18 +137,12 @@ var scenarios = map[string]scenario{
 		parked:    []string{"version_gap", "parked_behind"},
 		watermark: 2,
 	},
-	"gap waited for, then parked": {
-		configure: versioned(inbox.GapWait),
-		events:    versions("key-1", 1, 3, 4),
-		outcomes:  []inbox.Outcome{inbox.Applied, inbox.Gap, inbox.Parked},
-		effects:   []int{0},
-		parked:    []string{"version_gap", "parked_behind"},
-		watermark: 1,
-	},
 	"a key without versions parks wholly": {
+		configure: ordered(inbox.Strict),
 		before: `insert into dead_letter (consumer, event_id, event_type, key, headers, payload, topic, partition,
 			record_offset, holds, class, code, error, attempts, first_failed_at) values
-			('test', 'e0', 't', 'key-1', '[]', '', 't', 0, 0, true, 'parked', 'test', 'x', 1, now())`,
+			('test', 'e0', 't', 'key-1', '[]', '', 't', 0, 0, true, 'parked', 'test', 'x', 1, now());
+			insert into inbox_key values ('test', 'key-1', 0, 0)`,
 		events: func() []cloudevent.Event {
 			return []cloudevent.Event{v("key-1", 0), v("other", 0), v("key-1", 0), v("key-1", 7)}
 		},
@@ -189,7 +181,7 @@ var scenarios = map[string]scenario{
 		outcomes: middleIsDead, effects: []int{0, 2, 3}, letters: []string{"empty_value"},
 	},
 	"not for this consumer": {
-		configure: func(c *inbox.Config) { c.Handlers = inboxtest.Only(testType) },
+		configure: func(c *inbox.Config) { c.Accepts = inboxtest.Only(testType) },
 		events:    threeWithBadMiddle,
 		spoil: func(i int, m *message.Message) {
 			if i == 1 || i == 3 {

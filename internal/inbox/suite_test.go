@@ -79,7 +79,7 @@ func (s scenario) play(t *testing.T, b *bundle, batch int) {
 	require.Equal(t, append([]string{}, s.parked...),
 		b.List(t, `select code from dead_letter where class = 'parked' order by id`))
 	require.Equal(t, int(s.watermark),
-		b.Count(t, `select coalesce(max(version), 0) from inbox_watermark where key = 'key-1'`))
+		b.Count(t, `select coalesce(max(version), 0) from inbox_key where key = 'key-1'`))
 
 	// Everything again, as after a crash before the offsets: nothing new comes of it.
 	outcomes = nil

@@ -54,7 +54,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	return start, errors.Join(
 		admin.Measure("mails", sender),
 		node.Consume(eventing.Consumer{
-			Name: usersConsumer, Topic: contract.TopicUsers, Handlers: UserEvents(), Versioned: true,
+			Name: usersConsumer, Topic: contract.TopicUsers, Handlers: UserEvents(), Order: inbox.Strict,
 			OnOutcome: func(event cloudevent.Event, outcome inbox.Outcome) {
 				if outcome == inbox.Applied && event.Type == contract.UserRegistered.Type {
 					sender.Wake()

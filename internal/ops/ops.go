@@ -5,7 +5,7 @@ package ops
 import (
 	"net/http"
 
-	"example.com/twinbox/internal/inbox/replay"
+	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/ops/admin"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/verify"
@@ -23,7 +23,7 @@ func Offer(node *eventing.Node, own Own) (prefix string, handler http.Handler, e
 	inside := eventing.Operable{Node: node}
 	setup := inside.Setup()
 	var consumers []admin.Consumer
-	inside.EachConsumer(func(name string, replays *replay.Replayer) {
+	inside.EachConsumer(func(name string, replays *inbox.Replayer) {
 		consumers = append(consumers, admin.Consumer{Name: name, Replay: replays.Replay})
 	})
 	handler, err = admin.New(admin.Config{

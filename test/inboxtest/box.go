@@ -21,7 +21,6 @@ import (
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/internal/inbox/replay"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/outboxtest"
 )
@@ -32,6 +31,7 @@ type Box struct {
 	pool      *pgxpool.Pool
 	config    inbox.Config
 	in        *inbox.Inbox
+	replayer  *inbox.Replayer
 	handle    message.HandlerFunc
 	partition int32
 	hasOutbox bool
@@ -46,8 +46,8 @@ type Box struct {
 // partitions separates boxes. Two boxes with one partition would take each other for a process that died.
 var partitions atomic.Int32
 
-// Versioned is for [NewBox]: the consumer keeps the order of its keys' versions.
-func Versioned(c *inbox.Config) { c.Versioned = true }
+// Strict is for [NewBox]: the consumer keeps the order of its keys' versions.
+func Strict(c *inbox.Config) { c.Order = inbox.Strict }
 
 // Consumer is for [NewBox]: its name, under which it remembers.
 func Consumer(name string) func(*inbox.Config) { return func(c *inbox.Config) { c.Consumer = name } }
@@ -65,8 +65,8 @@ func NewBox(t testing.TB, pool *pgxpool.Pool, mux *inbox.Mux, configure ...func(
 	b := &Box{
 		pool: pool, handle: mux.HandleMessage, partition: partitions.Add(1), outcomes: map[string]inbox.Outcome{},
 		config: inbox.Config{
-			Consumer: "test", Group: "test", Pool: pool, Handlers: mux, HandlerTimeout: WaitLimit, MaxAttempts: 5,
-			GapWait: time.Millisecond, RetryMin: time.Millisecond, RetryMax: 2 * time.Millisecond,
+			Consumer: "test", Group: "test", Pool: pool, Accepts: mux.Accepts, HandlerTimeout: WaitLimit, MaxAttempts: 5,
+			RetryMin: time.Millisecond, RetryMax: 2 * time.Millisecond,
 			Log: slog.New(slog.DiscardHandler),
 		},
 	}
@@ -78,9 +78,7 @@ func NewBox(t testing.TB, pool *pgxpool.Pool, mux *inbox.Mux, configure ...func(
 	if b.in, err = inbox.New(b.config); err != nil {
 		t.Fatalf("open inbox: %v", err)
 	}
-	if _, err = replay.New(replay.Config{Inbox: b.in, Handler: b.attempt}); err != nil {
-		t.Fatalf("open replays: %v", err)
-	}
+	b.replayer = inbox.NewReplayer(b.in, b.attempt)
 	const hasOutbox = `select to_regclass('public.outbox') is not null`
 	if err := pool.QueryRow(t.Context(), hasOutbox).Scan(&b.hasOutbox); err != nil {
 		t.Fatalf("look for the outbox: %v", err)
@@ -99,13 +97,11 @@ func (h boxHost) Handled(e cloudevent.Event, outcome inbox.Outcome) {
 	h.Host.Handled(e, outcome)
 }
 
-func (h boxHost) Pause(ctx context.Context, failure error, d time.Duration) error {
-	if failure != nil && d > 0 {
-		if h.box.failures++; h.box.failures >= h.box.config.MaxAttempts {
-			return failure
-		}
+func (h boxHost) Wait(ctx context.Context, failure error, d time.Duration) error {
+	if h.box.failures++; h.box.failures >= h.box.config.MaxAttempts {
+		return failure
 	}
-	return h.Host.Pause(ctx, failure, d)
+	return h.Host.Wait(ctx, failure, d)
 }
 
 // attempt is the handler, with an ear for what it fails with.
@@ -162,7 +158,11 @@ func (b *Box) deliver(t testing.TB, e cloudevent.Event) (got Delivery, err error
 	b.failures, b.failed = 0, nil
 	before := len(b.emitted(t, e.ID))
 	_, err = b.in.Middleware(b.attempt)(msg)
-	got = Delivery{Outcome: b.outcomes[e.ID], Err: cmp.Or(b.failed, err), Emitted: b.emitted(t, e.ID)[before:]}
+	failed := b.failed
+	if err == nil {
+		err = b.replayer.ResumeRound(ctx)
+	}
+	got = Delivery{Outcome: b.outcomes[e.ID], Err: cmp.Or(failed, err), Emitted: b.emitted(t, e.ID)[before:]}
 	if ctx.Err() != nil {
 		return got, fmt.Errorf("not handled in %s: %w", WaitLimit, got.Err)
 	}

@@ -25,7 +25,7 @@ type Idempotence struct {
 	Handlers func(pool *pgxpool.Pool) *inbox.Mux
 	// Migrations make the handlers' tables; the inbox's own are added.
 	Migrations []migrations.Set
-	// Configure changes the inbox's configuration, such as [Versioned].
+	// Configure changes the inbox's configuration, such as [Strict].
 	Configure func(*inbox.Config)
 	// Prepare fills each database before the first event: with what the handlers expect to find.
 	Prepare func(t testing.TB, pool *pgxpool.Pool)
@@ -133,7 +133,7 @@ func (of Idempotence) play(t testing.TB, w way) map[string][]string {
 		}},
 	}
 	mux := of.Handlers(pool)
-	cfg.Handlers = mux
+	cfg.Accepts = mux.Accepts
 	if of.Configure != nil {
 		of.Configure(&cfg)
 	}

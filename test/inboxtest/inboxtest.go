@@ -124,7 +124,7 @@ func (b *Bundle) List(t *testing.T, sql string, args ...any) []string {
 type Host struct {
 	inbox.Standalone
 	OnOutcome func(cloudevent.Event, inbox.Outcome)
-	OnPause   func(ctx context.Context, failure error)
+	OnFailure func(ctx context.Context, failure error) // of an attempt
 	Copy      func(context.Context, pgx.Tx, deadletter.Letter) error
 }
 
@@ -135,12 +135,11 @@ func (h *Host) Handled(event cloudevent.Event, outcome inbox.Outcome) {
 	}
 }
 
-// Pause implements [inbox.Host].
-func (h *Host) Pause(ctx context.Context, failure error, d time.Duration) error {
-	if h.OnPause != nil {
-		h.OnPause(ctx, failure)
+// Attempted implements [inbox.Host].
+func (h *Host) Attempted(ctx context.Context, failure error) {
+	if h.OnFailure != nil && failure != nil {
+		h.OnFailure(ctx, failure)
 	}
-	return h.Standalone.Pause(ctx, failure, d)
 }
 
 // CopyDeadLetter implements [inbox.Host].
@@ -151,14 +150,10 @@ func (h *Host) CopyDeadLetter(ctx context.Context, tx pgx.Tx, letter deadletter.
 	return h.Copy(ctx, tx, letter)
 }
 
-// Only are Handlers of one type.
-type Only string
-
-// Accepts implements [inbox.Handlers].
-func (o Only) Accepts(eventType string) bool { return eventType == string(o) }
-
-// OnGap implements [inbox.Handlers].
-func (Only) OnGap(string) inbox.GapPolicy { return "" }
+// Only accepts events of one type.
+func Only(accepted string) func(eventType string) bool {
+	return func(eventType string) bool { return eventType == accepted }
+}
 
 // Type is the type of the events.
 const Type = "com.example.test.v1"

@@ -11,7 +11,6 @@ import (
 
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/internal/inbox/deadletter/operate"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/pgtest"
 )

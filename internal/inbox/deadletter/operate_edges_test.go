@@ -13,7 +13,6 @@ import (
 
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/internal/inbox/deadletter/operate"
 )
 
 // An edit changes what it names and leaves the rest as it is by then, an earlier edit's work included.

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/audit"
-	"example.com/twinbox/internal/inbox/deadletter/operate"
+	"example.com/twinbox/internal/inbox/deadletter"
 )
 
 // A line that cannot be imported is reported by its number, in a dry run too, and the lines around it are stored.

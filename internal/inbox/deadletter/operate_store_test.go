@@ -14,7 +14,6 @@ import (
 
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/internal/inbox/deadletter/operate"
 )
 
 func numbered(n int) []deadletter.Letter {

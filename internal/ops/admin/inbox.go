@@ -14,7 +14,7 @@ import (
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
-	deadletters "example.com/twinbox/internal/inbox/deadletter/operate"
+	deadletters "example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/inbox/pause"
 	"example.com/twinbox/internal/inbox/retention"
 	"example.com/twinbox/internal/ops/admin/adminapi"
@@ -124,7 +124,7 @@ func whatBecame(found []inbox.Remembered, letters []deadletters.Known) []adminap
 		items = append(items, adminapi.InboxEvent{
 			Consumer: f.Consumer, EventID: f.EventID, Type: f.EventType, Outcome: string(f.Outcome),
 			ProcessedAt: f.ProcessedAt, PayloadHash: hex.EncodeToString(f.PayloadHash), Topic: f.Topic,
-			Partition: f.Partition, Offset: f.Offset, Conflict: f.Conflict, Metadata: f.Metadata,
+			Partition: f.Partition, Offset: f.Offset, Metadata: f.Metadata,
 		})
 	}
 	for _, l := range letters {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	deadletters "example.com/twinbox/internal/inbox/deadletter/operate"
+	deadletters "example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/ops/admin"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )

@@ -2,16 +2,12 @@ package admin
 
 import (
 	"context"
-	"io"
-	"net/http"
 	"strconv"
-	"time"
 
 	"example.com/twinbox/internal/audit"
-	deadletters "example.com/twinbox/internal/inbox/deadletter/operate"
-	"example.com/twinbox/internal/inbox/replay"
+	"example.com/twinbox/internal/inbox"
+	deadletters "example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/ops/admin/adminapi"
-	"example.com/twinbox/internal/web"
 )
 
 func (s consumerHandlers) deadLetters(
@@ -67,7 +63,7 @@ func (s consumerHandlers) discard(
 type Consumer struct {
 	Name string
 	// Replay handles the dead letters again that the filter picks of this consumer's.
-	Replay func(ctx context.Context, f deadletters.Filter, o replay.Options) (replay.Report, error)
+	Replay func(ctx context.Context, f deadletters.Filter, o inbox.Options) (outcomes map[string]int, err error)
 }
 
 // checkAll wants everything to be asked for by its name: a filter that a caller forgot to fill picks nothing.
@@ -90,77 +86,33 @@ func (s consumerHandlers) replay(
 	if err := checkAll(filter, asked.All); err != nil {
 		return sum, err
 	}
-	left := filter.Limit // 0: no limit
+	o := inbox.Options{
+		By: change.By, Reason: change.Reason, DryRun: change.DryRun, Force: asked.Force, AcceptGap: asked.AcceptGap,
+		PerSecond: asked.Rate,
+	}
 	var done int64
-	pace := replay.NewPace(asked.Rate)
+	o.OnResult = func(one inbox.Result) {
+		done++
+		if one.Code != "" {
+			sum.Failed++
+			sum.Tell(strconv.FormatInt(one.ID, 10), one.Code, withService(s.Service, one.Error))
+		}
+		change.Tell(done)
+	}
 	for _, c := range s.Consumers {
-		if filter.Consumer != "" && filter.Consumer != c.Name {
+		if filter.Consumer != "" && filter.Consumer != c.Name || asked.Filter.Limit > 0 && done >= int64(asked.Filter.Limit) {
 			continue
 		}
 		of := filter
-		of.Consumer, of.Limit = c.Name, left
-		report, err := c.Replay(ctx, of, replay.Options{
-			By: change.By, Reason: change.Reason, DryRun: change.DryRun, Force: asked.Force,
-			AcceptGap: asked.AcceptGap, Pace: pace,
-			OnProgress: func(replay.Result) {
-				done++
-				change.Tell(done)
-			},
-		})
-		sum.Count += int64(report.Applied + report.Duplicate + report.Stale + report.Would)
-		sum.Failed += int64(report.Failed + report.Refused)
-		for _, p := range report.Problems {
-			sum.Tell(strconv.FormatInt(p.ID, 10), p.Code, withService(s.Service, p.Error))
+		of.Consumer = c.Name
+		if asked.Filter.Limit > 0 {
+			of.Limit = asked.Filter.Limit - int(done)
 		}
-		if err != nil {
+		if _, err := c.Replay(ctx, of, o); err != nil {
+			sum.Count = done - sum.Failed
 			return sum, err
 		}
-		if filter.Limit == 0 {
-			continue
-		}
-		if left -= report.Matched; left <= 0 {
-			break
-		}
 	}
+	sum.Count = done - sum.Failed
 	return sum, nil
-}
-
-// export answers with dead letters, whole, one in each line.
-func (s consumerHandlers) export(c call) {
-	asked, err := decode[deadletters.Filter](c)
-	if err != nil {
-		web.WriteProblem(c.w, c.r, err)
-		return
-	}
-	out := newLines(c)
-	_, err = s.letters.Export(c.r.Context(), asked, out)
-	switch {
-	case err != nil && !out.begun:
-		web.WriteProblem(c.w, c.r, err)
-	case err != nil:
-		_ = web.ProblemOf(c.r, err) // for the log
-		panic(http.ErrAbortHandler) // half an export must not look whole: the connection is cut
-	}
-	out.begin() // also where there was nothing to export
-}
-
-func (s consumerHandlers) importAll(c call) {
-	control := http.NewResponseController(c.w)
-	// The answer begins while the body is still read. A writer without a connection has no two ways to use.
-	_ = control.EnableFullDuplex()
-	body := &imported{body: c.r.Body, control: control}
-	longChange(func(ctx context.Context, change audit.Change, _ adminapi.ImportDeadLettersParams) (audit.Result, error) {
-		return s.letters.Import(ctx, body, change)
-	})(c)
-}
-
-// imported reads a body of any length, as long as it keeps coming.
-type imported struct {
-	body    io.Reader
-	control *http.ResponseController
-}
-
-func (i *imported) Read(p []byte) (int, error) {
-	_ = i.control.SetReadDeadline(time.Now().Add(stallTimeout))
-	return i.body.Read(p)
 }

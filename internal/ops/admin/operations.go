@@ -16,7 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/audit"
-	deadletters "example.com/twinbox/internal/inbox/deadletter/operate"
+	deadletters "example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/web"
 )
@@ -57,8 +57,6 @@ func handlersOf(cfg Config) map[string]handler {
 		"editDeadLetter":     change(consumers.edit),
 		"replayDeadLetters":  longChange(consumers.replay),
 		"discardDeadLetters": longChange(consumers.discard),
-		"exportDeadLetters":  consumers.export,
-		"importDeadLetters":  consumers.importAll,
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
-	deadletters "example.com/twinbox/internal/inbox/deadletter/operate"
+	deadletters "example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/trail"
 )
@@ -154,9 +154,6 @@ func (t *story) askInbox(ctx context.Context) error {
 				record.At = *f.TakenAt
 			}
 			t.add(record)
-		}
-		if f.Conflict != "" {
-			step.Detail = "warned of another record under this id at " + f.Conflict
 		}
 		t.add(step)
 	}

@@ -11,7 +11,7 @@ import (
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
-	letters "example.com/twinbox/internal/inbox/deadletter/operate"
+	letters "example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/inbox/pause"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/outbox/relay"

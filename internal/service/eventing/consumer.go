@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/internal/inbox/replay"
 	"example.com/twinbox/internal/inbox/retention"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/outbox"
@@ -35,13 +34,8 @@ type Consumer struct {
 	// inbox retries, gives up and acknowledges: a middleware that does so too (Retry, PoisonQueue, InstantAck) takes that
 	// from it.
 	Middlewares []message.HandlerMiddleware
-	// Versioned keeps the order of each key's versions; see [inbox.Config].
-	Versioned bool
-	// OnGap is what a versioned consumer does with an event whose predecessor is missing, where its handler was not
-	// registered with a policy of its own; see [inbox.Config]. Default: inbox.GapPark.
-	OnGap inbox.GapPolicy
-	// OnDead is what a dead letter means for the later events of its key; see [inbox.Config].
-	OnDead inbox.DeadPolicy
+	// Order is the order of a key's events; see [inbox.Config]. Default: inbox.Unordered.
+	Order inbox.Order
 	// OnOutcome is called after each delivery; see Handled of [inbox.Host]. Optional.
 	OnOutcome func(cloudevent.Event, inbox.Outcome)
 }
@@ -53,7 +47,7 @@ type consumer struct {
 	group   string
 	handle  message.HandlerFunc // the Mux inside the middlewares
 	inbox   *inbox.Inbox
-	replays *replay.Replayer
+	replays *inbox.Replayer
 	member  *member
 	leaving sync.WaitGroup // partitions that were lost
 }
@@ -79,12 +73,9 @@ func (n *Node) Consume(c Consumer) error {
 		Consumer:       c.Name,
 		Group:          kc.group,
 		Pool:           n.Pool,
-		Handlers:       c.Handlers,
+		Accepts:        c.Handlers.Accepts,
 		Validate:       n.setup.Validate,
-		Versioned:      c.Versioned,
-		OnGap:          c.OnGap,
-		OnDead:         c.OnDead,
-		GapWait:        cfg.Inbox.GapWait,
+		Order:          c.Order,
 		Batch:          cfg.Inbox.Batch,
 		OnConflict:     inbox.ConflictMode(cfg.Inbox.OnConflict),
 		MaxAttempts:    cfg.Inbox.MaxAttempts,
@@ -99,10 +90,7 @@ func (n *Node) Consume(c Consumer) error {
 	if err != nil {
 		return fmt.Errorf("open inbox of %s: %w", c.Name, err)
 	}
-	kc.replays, err = replay.New(replay.Config{Inbox: kc.inbox, Handler: kc.handle})
-	if err != nil {
-		return fmt.Errorf("open replays of %s: %w", c.Name, err)
-	}
+	kc.replays = inbox.NewReplayer(kc.inbox, kc.handle)
 	if kc.member, err = newMember(kc); err != nil {
 		return fmt.Errorf("open consumer %s: %w", c.Name, err)
 	}
@@ -123,7 +111,7 @@ func (n *Node) StartConsumers(g *service.Group) {
 			// Whether an event of the topic could come again after the inbox has forgotten it. The consumer runs meanwhile: the
 			// janitor forgets nothing as long as it gets no answer to the same question.
 			err := n.runWhileAsking(ctx, "requirements of "+c.Name, n.setup.requirements(c).Check,
-				c.member.Run, c.replays.ResumeGaps)
+				c.member.Run, c.replays.ResumeParked)
 			c.leave(ctx)
 			return err
 		})
@@ -156,12 +144,12 @@ func (c *consumer) leave(ctx context.Context) {
 	}
 }
 
-// Pause implements [inbox.Host]. A pause is no stall of the partition, however long the database is away.
-func (c *consumer) Pause(ctx context.Context, failure error, d time.Duration) error {
+// Attempted implements [inbox.Host].
+func (c *consumer) Attempted(ctx context.Context, failure error) { kafka.Pausing(ctx, failure)() }
+
+// Wait implements [inbox.Host]. A pause is no stall of the partition, however long the database is away.
+func (c *consumer) Wait(ctx context.Context, failure error, d time.Duration) error {
 	defer kafka.Pausing(ctx, failure)()
-	if d == 0 {
-		return nil
-	}
 	if err := c.node.dependencies.wait(ctx, failure, d); err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@ package eventing
 import (
 	"context"
 
-	"example.com/twinbox/internal/inbox/replay"
+	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/outbox/relay"
 )
@@ -21,7 +21,7 @@ func (n Operable) LookForPauses() { n.gates.Look() }
 func (n Operable) Publisher() relay.ContextPublisher { return n.publisher }
 
 // EachConsumer names the consumers, with what replays their dead letters.
-func (n Operable) EachConsumer(do func(name string, replays *replay.Replayer)) {
+func (n Operable) EachConsumer(do func(name string, replays *inbox.Replayer)) {
 	for _, c := range n.consumers {
 		do(c.Name, c.replays)
 	}

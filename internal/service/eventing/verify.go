@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/verify"
 	"example.com/twinbox/internal/verify/kafkalog"
 )
@@ -62,7 +63,7 @@ func (v *Verifier) Run(ctx context.Context, asked Verification) (*verify.Verdict
 	}
 	for _, c := range v.node.consumers {
 		cfg.Consumers = append(cfg.Consumers, verify.Consumer{
-			Name: c.Name, Group: c.group, Topic: c.Topic, Versioned: c.Versioned, Accepts: c.Handlers.Accepts,
+			Name: c.Name, Group: c.group, Topic: c.Topic, Versioned: c.Order != inbox.Unordered, Accepts: c.Handlers.Accepts,
 		})
 	}
 	verdict, err := verify.Run(ctx, cfg)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"example.com/twinbox/internal/audit"
-	deadletters "example.com/twinbox/internal/inbox/deadletter/operate"
+	deadletters "example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/inbox/pause"
 	"example.com/twinbox/internal/ops/trail"
 	"example.com/twinbox/internal/outbox"
@@ -272,7 +272,7 @@ type EditRequest struct {
 type Failure = audit.Failure
 
 // Header defines model for Header.
-type Header = deadletters.Header
+type Header = deadletters.ShownHeader
 
 // InboxEvent defines model for InboxEvent.
 type InboxEvent struct {

@@ -9,6 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/test/testkit"
 )
 
 func requireStale(t *testing.T, err error) {
@@ -295,6 +297,46 @@ func (b *bundle) rowsRead(t *testing.T, sql string, args ...any) (read float64) 
 	}
 	walk(plans[0]["Plan"].(map[string]any))
 	return read
+}
+
+// A Begin that has to wait for another statement on its row, a heartbeat for one, sees what that has made of it.
+func TestABeginThatWaitsForItsRow(t *testing.T) {
+	t.Parallel()
+	for name, version := range map[string]int64{"without an order": 0, "in order": 2} {
+		for change, stale := range map[string]bool{
+			`due_at = due_at + interval '1 s'`: false, `token = gen_random_uuid()`: true, `due_at = '2000-01-01'`: true,
+		} {
+			t.Run(name+", "+change, func(t *testing.T) {
+				t.Parallel()
+				b := setup(t, Settings{})
+				if version == 0 {
+					b.add(t, "e1")
+				} else {
+					b.owe(t, "e1", "k", version)
+				}
+				c := b.claim(t)
+				tx, err := b.pool.Begin(t.Context())
+				require.NoError(t, err)
+				defer func() { _ = tx.Rollback(t.Context()) }()
+				_, err = tx.Exec(t.Context(), `update lease set `+change)
+				require.NoError(t, err)
+				begun := make(chan error, 1)
+				go func() { begun <- c.Begin(t.Context()) }()
+				testkit.Until(t, func() bool {
+					return b.count(t, `select count(*) from pg_stat_activity
+						where datname = current_database() and wait_event_type = 'Lock'`) == 1
+				})
+				require.NoError(t, tx.Commit(t.Context()))
+				if err := <-begun; stale {
+					requireStale(t, err)
+					require.Equal(t, Claimed, b.state(t, "e1"))
+				} else {
+					require.NoError(t, err)
+					require.Equal(t, Submitting, b.state(t, "e1"))
+				}
+			})
+		}
+	}
 }
 
 func TestSettingsThatCannotHold(t *testing.T) {

@@ -9,7 +9,8 @@ import (
 // retired are the variables that an earlier release read, and what became of them. One that is still set is no mistake
 // that keeps a service from starting.
 var retired = map[string]string{
-	"KAFKA_EDGE": "there is one way to Kafka, on watermill-kafka",
+	"KAFKA_EDGE":       "there is one way to Kafka, on watermill-kafka",
+	"MAIL_CLAIM_BATCH": "a worker claims the row that it works on",
 }
 
 // Retired returns the variables that are set and that only an earlier release read, with what became of them.

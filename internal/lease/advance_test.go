@@ -16,12 +16,11 @@ func TestTimesOfLeasesThatTestsMove(t *testing.T) {
 	pgtest.RequireTimes(t, b.pool, "^lease", pgtest.LeaseTimes, nil)
 
 	b.add(t, "event-1")
-	require.NoError(t, b.claim(t).Retry(t.Context(), "away", time.Hour))
-	none, err := b.leases.Claim(t.Context(), 1)
-	require.NoError(t, err)
-	require.Empty(t, none)
+	require.NoError(t, b.claim(t).record(t.Context(), outcome{state: Pending, reason: "away", pause: time.Hour}))
+	b.requireNoneDue(t)
 	pgtest.AdvanceLeases(t, b.pool, time.Hour)
 	require.Equal(t, 2, b.claim(t).Attempt)
 	pgtest.AdvanceLeases(t, b.pool, time.Minute)
+	b.sweep(t)
 	require.Equal(t, 3, b.claim(t).Attempt, "a lease that was not renewed has run out")
 }

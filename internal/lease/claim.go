@@ -4,45 +4,49 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 )
 
-// Claim is a lease on one row. It is used by one goroutine at a time.
-type Claim struct {
-	EventID string
-	Attempt int       // counted from 1
-	At      time.Time // the database's clock when it was claimed
+// State is the state of a row.
+type State string
 
-	// CorrelationID may be set by the effect: the log names it beside the event's id.
-	CorrelationID string
-
-	runner *Runner
-	token  uuid.UUID
-	begun  bool
-
-	ctx    context.Context // of the runner's attempt; ends early when the lease is lost
-	cancel context.CancelCauseFunc
-}
-
-var (
-	// ErrStale says that a lease has ended, or that another process has claimed the row. The step changed nothing.
-	ErrStale = errors.New("stale_lease")
-	// ErrSuperseded says that an effect was skipped because a later one of its key had begun.
-	ErrSuperseded = errors.New("superseded")
+// The states of a row. Only an operator moves a row out of done, failed, skipped and uncertain.
+const (
+	Pending    State = "pending"
+	Claimed    State = "claimed"
+	Submitting State = "submitting"
+	Done       State = "done"
+	Failed     State = "failed"
+	Skipped    State = "skipped"
+	Uncertain  State = "uncertain"
 )
 
-// undoneError marks a failure after which the effect has certainly not happened.
+// Intent is the statement of [Add], for a batch of statements: $1 is the handler, $2 the event's id.
+const Intent = `insert into lease (handler, event_id) values ($1, $2)`
+
+// Add adds the intent to carry out the handler's effect of an event. Call it in the transaction that records the event:
+// then both exist or neither does. It fails if the handler has an intent for the event already.
+func Add(ctx context.Context, tx pgx.Tx, handler, eventID string) error {
+	if _, err := tx.Exec(ctx, Intent, handler, eventID); err != nil {
+		return fmt.Errorf("insert intent: %w", err)
+	}
+	return nil
+}
+
+// ErrStale is returned by a step of a claim that has lost its lease. The step changed no row. It is also the cause with
+// which the context of an attempt ends when the lease is lost.
+var ErrStale = errors.New("stale_lease")
+
+// undoneError marks an error after which the effect has certainly not happened.
 type undoneError struct{ error }
 
 func (e *undoneError) Unwrap() error { return e.error }
 
-// Undone marks an error that came after [Claim.Begin] as one after which the effect has certainly not happened: the
-// other side said no, or cannot have heard. Without the mark such an error leaves the outcome uncertain. It returns nil
-// for nil.
+// Undone marks an error after [Claim.Begin] as one after which the effect has certainly not happened: the other side
+// refused it, or cannot have received it. Without the mark the outcome is uncertain. Undone returns nil for nil.
 func Undone(err error) error {
 	if err == nil {
 		return nil
@@ -50,171 +54,148 @@ func Undone(err error) error {
 	return &undoneError{err}
 }
 
-// skipError marks an effect that is rightly not carried out.
+// skipError is the error of an effect that must not be carried out.
 type skipError struct{ reason string }
 
 func (e *skipError) Error() string { return e.reason }
 
-// Skip is the error of an effect that is rightly not carried out, such as a mail to a blocked recipient. Its row
-// becomes skipped with the reason, which must not hold personal data. After [Claim.Begin] it needs the mark of
-// [Undone].
+// Skip returns the error of an effect that must not be carried out, such as a mail to a blocked recipient. The row
+// becomes skipped with the reason, which must not contain personal data. After [Claim.Begin] the error needs the mark
+// of [Undone].
 func Skip(reason string) error { return &skipError{reason} }
 
-// The row of an intent in order has a key, and the key a row in lease_watermark. There two that begin at once wait for
-// one another: the second one sees what the first one has made of it, which the statement's snapshot would not show.
-const beginRow = `
-with mine as (
-    select key, version from lease
-    where handler = $1 and event_id = $2 and token = $3 and state = 'claimed' and due_at > clock_timestamp()
-    for update
-), mark as (
-    insert into lease_watermark as w (handler, key, version)
-    select $1::text, key, version from mine where key is not null
-    on conflict (handler, key) do update set version = greatest(w.version, excluded.version)
-    returning w.version
-)
-update lease l
-set state = case when mark.version > l.version then 'done' else 'submitting' end,
-    ended_at = case when mark.version > l.version then clock_timestamp() end,
-    superseded_by = case when mark.version > l.version then mark.version end,
-    due_at = clock_timestamp() + make_interval(secs => $4)
-from mine left join mark on true
-where l.handler = $1 and l.event_id = $2 and l.token = $3
-returning l.superseded_by`
+// Claim is a lease on one row. One goroutine at a time may use it.
+type Claim struct {
+	EventID string
+	Attempt int       // counted from 1
+	At      time.Time // of the claim, on the database's clock
 
-// Begin is the point of no return: call it right before the step that cannot be taken back, and take the step only when
-// it returns nil. It renews the lease, which then outlasts the effect's timeout.
-//
-// It returns [ErrSuperseded], and the row is done, if the effect has an order ([IntentInOrder]) and comes too
-// late.
-//
-// The lease's time is trusted from before the question was asked, on the local monotonic clock: a process that is
-// stopped between the commit and the answer finds its time used up.
-func (c *Claim) Begin(ctx context.Context) error {
-	r := c.runner
-	trusted, cancel := context.WithTimeout(ctx, r.settings.Lease-r.timeout)
-	defer cancel()
-	var by *int64
-	err := r.pool.QueryRow(trusted, beginRow, r.handler, c.EventID, c.token, r.settings.Lease.Seconds()).Scan(&by)
+	// CorrelationID may be set by the effect. The log has it next to the event's id.
+	CorrelationID string
+
+	runner *Runner
+	token  uuid.UUID
+	begun  bool
+}
+
+// SKIP LOCKED lets several processes claim at the same time. The clock is in a subquery because an index can be
+// searched for its result, but not for a volatile function.
+const claimRow = `
+update lease
+set state = 'claimed', token = $2, attempts = attempts + 1, due_at = clock_timestamp() + make_interval(secs => $3)
+where handler = $1 and event_id = (
+    select event_id from lease
+    where handler = $1 and state = 'pending' and due_at <= (select clock_timestamp())
+    order by due_at limit 1 for update skip locked)
+returning event_id, attempts, clock_timestamp()`
+
+// Claim claims the row that has been due for the longest time. It returns nil if no row is due.
+func (r *Runner) Claim(ctx context.Context) (*Claim, error) {
+	c := &Claim{runner: r, token: uuid.New()}
+	err := r.cfg.Pool.QueryRow(ctx, claimRow, r.cfg.Handler, c.token, r.cfg.Settings.Lease.Seconds()).
+		Scan(&c.EventID, &c.Attempt, &c.At)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return c.stale("begin")
+		return nil, nil
 	case err != nil:
-		return fmt.Errorf("begin: %w", err)
-	case by != nil:
-		return fmt.Errorf("%w: the effect of %s on event %s is behind version %d of its key", ErrSuperseded, r.handler,
-			c.EventID, *by)
-	case trusted.Err() != nil:
-		return fmt.Errorf("begin: too little of the lease is left: %w", trusted.Err())
+		return nil, fmt.Errorf("claim: %w", err)
+	}
+	return c, nil
+}
+
+const renewRow = `
+update lease set due_at = clock_timestamp() + make_interval(secs => $4)
+where handler = $1 and event_id = $2 and token = $3 and state in ('claimed', 'submitting')`
+
+// Renew is a heartbeat: the lease lasts for its full time again. It returns [ErrStale] when the lease is lost.
+func (c *Claim) Renew(ctx context.Context) error { return c.extend(ctx, "renew", renewRow) }
+
+const beginRow = `
+update lease set state = 'submitting', due_at = clock_timestamp() + make_interval(secs => $4)
+where handler = $1 and event_id = $2 and token = $3 and state = 'claimed' and due_at > clock_timestamp()`
+
+// Begin is the point of no return. Call it right before the step that cannot be taken back, and take the step only if
+// it returns nil. It renews the lease, which then outlasts the effect's timeout. It returns [ErrStale] when the lease
+// has ended.
+//
+// The lease's time counts from before the statement is sent, on the local monotonic clock. A process that is stopped
+// between the commit and the answer gets an error.
+func (c *Claim) Begin(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, c.runner.cfg.Settings.Lease-c.runner.cfg.Timeout)
+	defer cancel()
+	if err := c.extend(ctx, "begin", beginRow); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("begin: too little of the lease is left: %w", ctx.Err())
 	}
 	c.begun = true
 	return nil
 }
 
-// step moves a row from some states to another one.
-type step struct {
-	name              string
-	from              []State
-	to                State
-	reason            string // empty: the row keeps the one that it has
-	pause             time.Duration
-	uncounted, doubts int // attempts
-}
-
-var (
-	claimed = []State{Claimed, Submitting}
-	begun   = []State{Submitting}
-)
-
-// Done records that the effect has happened. also runs in the same transaction and may be nil: it is where an event
-// about the effect is added to the outbox. at is the database's clock.
-//
-// It may be called again after an error, a lost connection for one: what is recorded is recorded once.
-func (c *Claim) Done(
-	ctx context.Context, also func(ctx context.Context, tx pgx.Tx, c *Claim, at time.Time) error,
-) error {
-	return pgx.BeginFunc(ctx, c.runner.pool, func(tx pgx.Tx) error {
-		at, err := c.move(ctx, tx, step{name: "record done", from: begun, to: Done})
-		if err != nil || at == nil || also == nil {
-			return err
-		}
-		return also(ctx, tx, c, *at)
-	})
-}
-
-// Failed records that the effect will never happen. The reason is kept, so it must not hold personal data.
-func (c *Claim) Failed(ctx context.Context, reason string) error {
-	_, err := c.move(ctx, c.runner.pool, step{name: "record failure", from: claimed, to: Failed, reason: reason})
-	return err
-}
-
-// Skipped records that the effect is rightly not carried out. The reason is kept, so it must not hold personal data.
-func (c *Claim) Skipped(ctx context.Context, reason string) error {
-	_, err := c.move(ctx, c.runner.pool, step{name: "record skip", from: claimed, to: Skipped, reason: reason})
-	return err
-}
-
-// Retry puts the row back, to be tried again after the pause: the effect has certainly not happened.
-func (c *Claim) Retry(ctx context.Context, reason string, pause time.Duration) error {
-	_, err := c.move(ctx, c.runner.pool,
-		step{name: "put back", from: claimed, to: Pending, reason: reason, pause: pause})
-	return err
-}
-
-// Release is [Claim.Retry] for an attempt that does not count: it was not made, or no server answered. Without a reason
-// the row keeps the one that it has.
-func (c *Claim) Release(ctx context.Context, reason string, pause time.Duration) error {
-	_, err := c.move(ctx, c.runner.pool,
-		step{name: "release", from: claimed, to: Pending, reason: reason, pause: pause, uncounted: 1})
-	return err
-}
-
-// Uncertain records that the effect may have happened: the row becomes uncertain, or pending again if the policy says
-// so and it has attempts left.
-func (c *Claim) Uncertain(ctx context.Context, reason string) error {
-	settings, to := c.runner.settings, Uncertain
-	if settings.OnUncertain == Resend && c.Attempt < settings.MaxAttempts {
-		to = Pending
-	}
-	_, err := c.move(ctx, c.runner.pool,
-		step{name: "record doubt", from: begun, to: to, reason: reason, pause: settings.pause(c.Attempt), doubts: 1})
-	return err
-}
-
-// The row still has the token unless it is another claimant's, and says in which state it was found.
-const moveRow = `
-with mine as (
-    select state from lease where handler = $1 and event_id = $2 and token = $3 for update
-), moved as (
-    update lease l
-    set state = $5, error = case when $5 <> 'done' then coalesce(nullif($6, ''), l.error) end,
-        due_at = clock_timestamp() + make_interval(secs => $7), attempts = l.attempts - $8, doubts = l.doubts + $9,
-        ended_at = case when $5 <> 'pending' then clock_timestamp() end
-    from mine where l.handler = $1 and l.event_id = $2 and mine.state = any($4::text[])
-    returning l.ended_at
-)
-select mine.state, moved.ended_at from mine left join moved on true`
-
-// move takes a step and returns when the row ended. It tells a step whose answer was lost from a lease that was lost:
-// if an earlier commit took the step, the row is in its target state and still has the token. Then it returns no time.
-func (c *Claim) move(ctx context.Context, db interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}, s step,
-) (at *time.Time, err error) {
-	var was State
-	err = db.QueryRow(ctx, moveRow, c.runner.handler, c.EventID, c.token, s.from, s.to, s.reason, s.pause.Seconds(),
-		s.uncounted, s.doubts).Scan(&was, &at)
+// extend runs a statement that gives the lease its full time again.
+func (c *Claim) extend(ctx context.Context, step, sql string) error {
+	cfg := c.runner.cfg
+	tag, err := cfg.Pool.Exec(ctx, sql, cfg.Handler, c.EventID, c.token, cfg.Settings.Lease.Seconds())
 	switch {
-	case errors.Is(err, pgx.ErrNoRows), err == nil && was != s.to && !slices.Contains(s.from, was):
-		return nil, c.stale(s.name)
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", s.name, err)
+		return fmt.Errorf("%s: %w", step, err)
+	case tag.RowsAffected() == 0:
+		return c.stale(step)
 	}
-	return at, nil
+	return nil
+}
+
+// outcome is how an attempt ended, and what that changes in its row.
+type outcome struct {
+	result    string // for the metric and the log
+	state     State
+	reason    string        // must not contain personal data
+	pause     time.Duration // before the next attempt
+	uncounted int           // 1: the attempt does not count
+	doubts    int           // 1: the effect may have happened
+}
+
+// An effect that has not begun can be neither done nor in doubt.
+const recordOutcome = `
+update lease
+set state = $4, error = nullif($5, ''), due_at = clock_timestamp() + make_interval(secs => $6),
+    attempts = attempts - $7, doubts = doubts + $8,
+    ended_at = case when $4 <> 'pending' then clock_timestamp() end
+where handler = $1 and event_id = $2 and token = $3
+    and (state = 'submitting' or state = 'claimed' and $4 <> 'done' and $8 = 0)
+returning coalesce(ended_at, due_at)`
+
+const selectRecorded = `
+select exists (select from lease where handler = $1 and event_id = $2 and token = $3 and state = $4)`
+
+// record stores an outcome, and together with done what [Effect].Done adds. It may be called again after an error such
+// as a lost connection: a row that has the state and the token got them from an earlier call.
+func (c *Claim) record(ctx context.Context, o outcome) error {
+	cfg := c.runner.cfg
+	return pgx.BeginFunc(ctx, cfg.Pool, func(tx pgx.Tx) error {
+		var at time.Time
+		err := tx.QueryRow(ctx, recordOutcome, cfg.Handler, c.EventID, c.token, o.state, o.reason, o.pause.Seconds(),
+			o.uncounted, o.doubts).Scan(&at)
+		if err == nil && o.state == Done && cfg.Effect.Done != nil {
+			return cfg.Effect.Done(ctx, tx, c, at)
+		}
+		recorded := err == nil
+		if errors.Is(err, pgx.ErrNoRows) {
+			err = tx.QueryRow(ctx, selectRecorded, cfg.Handler, c.EventID, c.token, o.state).Scan(&recorded)
+		}
+		switch {
+		case err != nil:
+			return fmt.Errorf("record %s: %w", o.state, err)
+		case !recorded:
+			return c.stale("record " + string(o.state))
+		}
+		return nil
+	})
 }
 
 func (c *Claim) stale(step string) error {
 	c.runner.metrics.stale.Inc()
-	return fmt.Errorf("%w: %s: the lease of %s on event %s has been lost", ErrStale, step, c.runner.handler,
-		c.EventID)
+	return fmt.Errorf("%w: %s: the lease of %s on event %s has been lost",
+		ErrStale, step, c.runner.cfg.Handler, c.EventID)
 }

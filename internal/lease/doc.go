@@ -1,39 +1,43 @@
 // Package lease carries out effects outside SQL: a mail, a payment, a call to another system's API.
 //
-//	leases.go     the intent, a row in the transaction that records the event; what is done to many rows: they are
-//	              claimed, kept by heartbeats, swept when their claimant has vanished, purged when they are old
-//	claim.go      who has a row, and what only they may do with it
-//	runner.go     workers that carry effects out, and how an attempt ends
+// The transaction that records an event adds a row, the intent ([Add]). A worker of a [Runner] claims the row, prepares
+// the effect, and calls [Claim.Begin] right before the step that cannot be taken back.
 //
-// The row goes
-//
-//	pending -> claimed -> submitting -> done | failed | skipped | uncertain
-//
-// and back to pending from claimed and submitting when the attempt certainly had no effect. [Claim.Begin] marks it
-// submitting, in a commit of its own, right before the irreversible step.
+//	state       means                            next state
+//	pending     waits for its next attempt       claimed
+//	claimed     a worker prepares the effect     submitting; failed, skipped; pending, to be tried again
+//	submitting  the effect may have happened     done, uncertain; failed, skipped, pending if it certainly has not
+//	done        the effect has happened          none
+//	failed      the effect will not happen       pending, by an operator ([Reopen])
+//	skipped     it must not happen ([Skip])      pending, by an operator ([Reopen])
+//	uncertain   nobody knows                     pending or done, by an operator ([Reopen], [Settle])
 //
 // # Guarantees
 //
-// In the database one process at a time holds a row's lease: every claim has a new token, every statement that moves a
-// claimed row on repeats it, and one with an old token changes nothing and gets [ErrStale]. All decisions are made
-// on the database's clock (clock_timestamp, not the transaction's start); no process's clock counts.
+// One worker at a time holds the lease of a row. Each claim has a new token. Each later statement repeats the token.
+// With an old token it changes no row and returns [ErrStale]. All times are the database's clock_timestamp. The clock of
+// a process measures only how long its own call of Begin took.
 //
-// When a lease ends before Begin, the next claim takes the row over: the effect has not begun. Its row is claimed
-// alone, because it may be what ended the claimant, and failed when its attempts are used up. One that ends after it is
-// uncertain, because the effect may have happened. Under the policy "park" it stays so until an operator decides: the
-// effect happens at most once per intent. Under "resend" it is tried again: it happens at least once, unless it is
-// refused for good, and at most once more than the row's count of doubts.
+// A worker renews its lease with heartbeats, so an effect may take longer than its lease. [Runner.Sweep] ends the leases
+// of workers that vanished:
 //
-// Begin needs a lease that has not ended, renews it, and fails when by the local (monotonic) clock less of it is left
-// than the effect may take. So a process that is stopped and woken up after its lease begins no effect.
+//   - A row in claimed is safe to retry and becomes pending. Its effect has not begun. When the row's attempts are used
+//     up, it fails: a row that ends each process that claims it is not tried forever.
+//   - A row in submitting is in doubt. Under the policy [Park], the default, it becomes uncertain and waits for an
+//     operator: the effect happens at most once per intent. Under [Resend] it becomes pending while attempts are left:
+//     the effect happens at least once unless it is refused for good, and at most once more than the row's number of
+//     doubts.
+//
+// Begin needs a lease that has not ended, renews it, and fails when less of it is left than the effect may take. A
+// process that was stopped for longer than its lease therefore begins no effect.
 //
 // # Not guaranteed
 //
-// A row cannot fence an effect outside: a process that is stopped for longer than its lease between the return of Begin
-// and the effect still has its effect when it wakes up. Under park that is the only attempt there is. Under resend
-// there may be a second one beside it; the row's doubts count it. Give the effect a deadline shorter than the lease, on
-// the connection itself: then only packets under way remain.
+// A row cannot stop an effect outside. A process that is stopped between Begin and the effect for longer than its lease
+// has its effect when it wakes up. Under [Resend] a second attempt may have happened by then, and the row has counted a
+// doubt. Give the effect a deadline on the connection, shorter than the lease.
 //
-// There is no order between intents, but one in order ([IntentInOrder]) is skipped when a later one of its key has
-// begun. Rows that are done or skipped stay for [Settings].Retention; without one, for ever.
+// Effects have no order.
+//
+// Rows that are done or skipped stay for [Settings].Retention; without a retention they stay forever.
 package lease

@@ -47,7 +47,7 @@ func Example() {
 	// stopped: <nil>
 }
 
-// A process that was away for longer than its lease finds that another one has it.
+// A process that was stopped for longer than its lease begins no effect.
 func ExampleClaim_Begin() {
 	ctx := context.Background()
 	pool, drop := pgtest.Open(migrations.Lease)
@@ -61,18 +61,21 @@ func ExampleClaim_Begin() {
 	}); err != nil {
 		panic(err)
 	}
-	first, err := leases.Claim(ctx, 1)
+	first, err := leases.Claim(ctx)
 	if err != nil {
 		panic(err)
 	}
-	// It is away for longer than that, and another process claims the row.
+	// The process is stopped, its lease ends, and another process claims the row.
 	if _, err := pool.Exec(ctx, `update lease set due_at = clock_timestamp()`); err != nil {
 		panic(err)
 	}
-	if _, err := leases.Claim(ctx, 1); err != nil {
+	if err := leases.Sweep(ctx); err != nil {
 		panic(err)
 	}
-	fmt.Println(first[0].Begin(ctx))
+	if _, err := leases.Claim(ctx); err != nil {
+		panic(err)
+	}
+	fmt.Println(first.Begin(ctx))
 	// Output:
 	// stale_lease: begin: the lease of parcel on event order-42-paid has been lost
 }

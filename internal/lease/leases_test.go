@@ -27,9 +27,7 @@ func TestAnIntentIsPartOfItsTransaction(t *testing.T) {
 		return errors.New("rolled back")
 	})
 	require.Error(t, err)
-	claims, err := b.leases.Claim(t.Context(), 10)
-	require.NoError(t, err)
-	require.Empty(t, claims)
+	b.requireNoneDue(t)
 
 	b.add(t, "e1")
 	err = pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error { return Add(t.Context(), tx, "test", "e1") })
@@ -47,10 +45,10 @@ func TestAStaleClaimChangesNothing(t *testing.T) {
 		"done by another": func(t *testing.T, b *bundle) {
 			c := b.claim(t)
 			require.NoError(t, c.Begin(t.Context()))
-			require.NoError(t, c.Done(t.Context(), nil))
+			require.NoError(t, c.record(t.Context(), done))
 		},
 		"put back by another": func(t *testing.T, b *bundle) {
-			require.NoError(t, b.claim(t).Retry(t.Context(), "later", 0))
+			require.NoError(t, b.claim(t).record(t.Context(), retry))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -59,24 +57,22 @@ func TestAStaleClaimChangesNothing(t *testing.T) {
 			b.add(t, "e1")
 			first := b.claim(t)
 			b.expire(t)
+			b.sweep(t)
 			successor(t, b)
 			before := b.count(t, `select hashtext(lease::text) from lease`)
 
 			ctx := t.Context()
 			requireStale(t, first.Begin(ctx))
-			requireStale(t, first.Retry(ctx, "x", 0))
-			requireStale(t, first.Release(ctx, "x", 0))
-			requireStale(t, first.Failed(ctx, "x"))
-			requireStale(t, first.Uncertain(ctx, "x"))
-			requireStale(t, first.Done(ctx, func(context.Context, pgx.Tx, *Claim, time.Time) error {
+			requireStale(t, first.Renew(ctx))
+			b.leases.cfg.Effect.Done = func(context.Context, pgx.Tx, *Claim, time.Time) error {
 				t.Error("the event of an effect that was not recorded")
 				return nil
-			}))
-			lost, err := b.leases.Heartbeat(ctx, first)
-			require.NoError(t, err)
-			require.Equal(t, []*Claim{first}, lost)
+			}
+			for _, o := range []outcome{done, failed, skipped, retry, release, uncertain} {
+				requireStale(t, first.record(ctx, o))
+			}
 			require.Equal(t, before, b.count(t, `select hashtext(lease::text) from lease`))
-			require.EqualValues(t, 6, testutil.ToFloat64(b.leases.metrics.stale))
+			require.EqualValues(t, 8, testutil.ToFloat64(b.leases.metrics.stale))
 			require.EqualValues(t, 1, testutil.ToFloat64(b.leases.metrics.takeovers))
 		})
 	}
@@ -99,12 +95,9 @@ func TestAHeartbeatKeepsALease(t *testing.T) {
 	b.add(t, "e1")
 	c := b.claim(t)
 	b.expire(t)
-	lost, err := b.leases.Heartbeat(t.Context(), c)
-	require.NoError(t, err)
-	require.Empty(t, lost)
-	claims, err := b.leases.Claim(t.Context(), 1)
-	require.NoError(t, err)
-	require.Empty(t, claims)
+	require.NoError(t, c.Renew(t.Context()))
+	b.sweep(t)
+	b.requireNoneDue(t)
 	require.NoError(t, c.Begin(t.Context()))
 }
 
@@ -114,12 +107,10 @@ func TestWhatMayHaveHappenedIsUpToThePolicy(t *testing.T) {
 		for name, doubt := range map[string]func(t *testing.T, b *bundle, c *Claim){
 			"its claimant vanished": func(t *testing.T, b *bundle, _ *Claim) {
 				b.expire(t)
-				swept, err := b.leases.Sweep(t.Context())
-				require.NoError(t, err)
-				require.Equal(t, []Swept{{"e1", want}}, swept)
+				b.sweep(t)
 			},
-			"its claimant says so": func(t *testing.T, _ *bundle, c *Claim) {
-				require.NoError(t, c.Uncertain(t.Context(), "no answer"))
+			"its claimant says so": func(t *testing.T, b *bundle, c *Claim) {
+				require.NoError(t, c.record(t.Context(), b.leases.judge(c, errors.New("no answer"))))
 			},
 		} {
 			t.Run(policy+", "+name, func(t *testing.T) {
@@ -127,14 +118,13 @@ func TestWhatMayHaveHappenedIsUpToThePolicy(t *testing.T) {
 				b := setup(t, Settings{OnUncertain: policy, MaxAttempts: 2})
 				b.add(t, "e1")
 				c := b.claim(t)
-				swept, err := b.leases.Sweep(t.Context())
-				require.NoError(t, err)
-				require.Empty(t, swept, "not begun is not in doubt")
+				b.sweep(t)
+				require.Equal(t, Claimed, b.state(t, "e1"), "not begun is not in doubt")
 				require.NoError(t, c.Begin(t.Context()))
 				doubt(t, b, c)
 				require.Equal(t, want, b.state(t, "e1"))
 				require.Equal(t, 1, b.count(t, `select doubts from lease`))
-				requireStale(t, c.Done(t.Context(), nil))
+				requireStale(t, c.record(t.Context(), done))
 			})
 		}
 	}
@@ -148,67 +138,41 @@ func TestResendingEndsWithTheAttempts(t *testing.T) {
 		b.exec(t, `update lease set due_at = clock_timestamp()`)
 		c := b.claim(t)
 		require.NoError(t, c.Begin(t.Context()))
-		require.NoError(t, c.Uncertain(t.Context(), "no answer"))
+		require.NoError(t, c.record(t.Context(), b.leases.judge(c, errors.New("no answer"))))
 		require.Equal(t, want, b.state(t, "e1"))
 	}
 	require.Equal(t, 2, b.count(t, `select doubts from lease`))
 }
 
-// A row whose preparation ends the process costs no other row its turn and is given up like one whose
-// preparation fails.
+// A row that waits to be tried again keeps the row behind it from no attempt, and fails when its attempts are used up.
 func TestARowThatEndsItsClaimantsIsGivenUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Settings{MaxAttempts: 2})
 	b.add(t, "e1")
-	for range 2 {
-		b.claim(t)
-		swept, err := b.leases.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, swept, "its claimant lives")
-		b.expire(t)
-	}
-	claims, err := b.leases.Claim(t.Context(), 1)
-	require.NoError(t, err)
-	require.Empty(t, claims)
-	swept, err := b.leases.Sweep(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []Swept{{"e1", Failed}}, swept)
-	require.Zero(t, b.count(t, `select doubts from lease`), "it has certainly had no effect")
-}
-
-func TestWhatAVanishedClaimantHadIsClaimedAlone(t *testing.T) {
-	t.Parallel()
-	b := setup(t, Settings{})
-	b.add(t, "e1", "e2", "e3")
-	claims, err := b.leases.Claim(t.Context(), 2)
-	require.NoError(t, err)
-	require.Len(t, claims, 2)
+	b.claim(t)
+	b.add(t, "e2")
+	b.sweep(t)
+	require.Equal(t, Claimed, b.state(t, "e1"), "its claimant lives")
 	b.expire(t)
-	for range 3 { // e3 has waited for its first
-		b.claimUpTo(t, 3, 1)
-	}
-	b.claimUpTo(t, 3, 0)
-}
-
-func (b *bundle) claimUpTo(t *testing.T, n, want int) {
-	t.Helper()
-	claims, err := b.leases.Claim(t.Context(), n)
-	require.NoError(t, err)
-	require.Len(t, claims, want)
+	b.sweep(t)
+	require.Equal(t, Pending, b.state(t, "e1"))
+	require.Equal(t, 1, b.count(t, `select attempts from lease where event_id = 'e1'`))
+	require.Equal(t, "e2", b.claim(t).EventID, "it has waited for longer")
+	require.Equal(t, "e1", b.claim(t).EventID)
+	b.expire(t)
+	b.sweep(t)
+	require.Equal(t, Failed, b.state(t, "e1"))
+	require.Zero(t, b.count(t, `select sum(doubts) from lease`), "it has certainly had no effect")
+	require.Equal(t, 1, b.count(t, `select count(*) from lease
+		where error = 'given up after 2 attempts: its claimant vanished before it had begun'`))
 }
 
 // An answer to a commit may be lost: what was recorded is no lost lease when it is recorded again.
 func TestAnOutcomeIsRecordedOnceHoweverOftenItIsSaid(t *testing.T) {
 	t.Parallel()
-	for name, row := range map[string]struct {
-		say  func(ctx context.Context, c *Claim) error
-		want State
-	}{
-		"failed":    {func(ctx context.Context, c *Claim) error { return c.Failed(ctx, "no") }, Failed},
-		"skipped":   {func(ctx context.Context, c *Claim) error { return c.Skipped(ctx, "blocked") }, Skipped},
-		"put back":  {func(ctx context.Context, c *Claim) error { return c.Retry(ctx, "later", time.Hour) }, Pending},
-		"released":  {func(ctx context.Context, c *Claim) error { return c.Release(ctx, "", time.Hour) }, Pending},
-		"uncertain": {func(ctx context.Context, c *Claim) error { return c.Uncertain(ctx, "no answer") }, Uncertain},
+	later := outcome{state: Pending, pause: time.Hour, uncounted: 1}
+	for name, o := range map[string]outcome{
+		"failed": failed, "skipped": skipped, "put back": retry, "released": later, "uncertain": uncertain,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -216,17 +180,17 @@ func TestAnOutcomeIsRecordedOnceHoweverOftenItIsSaid(t *testing.T) {
 			b.add(t, "e1")
 			c := b.claim(t)
 			require.NoError(t, c.Begin(t.Context()))
-			require.NoError(t, row.say(t.Context(), c))
+			require.NoError(t, c.record(t.Context(), o))
 			before := b.count(t, `select hashtext(lease::text) from lease`)
-			require.NoError(t, row.say(t.Context(), c))
+			require.NoError(t, c.record(t.Context(), o))
 			require.Equal(t, before, b.count(t, `select hashtext(lease::text) from lease`))
-			require.Equal(t, row.want, b.state(t, "e1"))
+			require.Equal(t, o.state, b.state(t, "e1"))
 			require.Zero(t, testutil.ToFloat64(b.leases.metrics.stale))
 			requireStale(t, c.Begin(t.Context()))
-			requireStale(t, c.Done(t.Context(), nil))
+			requireStale(t, c.record(t.Context(), done))
 			b.exec(t, `update lease set state = 'pending', ended_at = null, due_at = clock_timestamp()`)
 			b.claim(t)
-			requireStale(t, row.say(t.Context(), c))
+			requireStale(t, c.record(t.Context(), o))
 		})
 	}
 }
@@ -241,14 +205,16 @@ func TestDoneIsRecordedOnceWithItsEvent(t *testing.T) {
 		_, err := tx.Exec(ctx, `insert into said values ($1)`, at)
 		return err
 	}
-	requireStale(t, c.Done(t.Context(), say)) // not begun
+	b.leases.cfg.Effect.Done = say
+	requireStale(t, c.record(t.Context(), done)) // not begun
 	require.NoError(t, c.Begin(t.Context()))
 	refused := errors.New("no room in the outbox")
-	err := c.Done(t.Context(), func(context.Context, pgx.Tx, *Claim, time.Time) error { return refused })
-	require.ErrorIs(t, err, refused)
+	b.leases.cfg.Effect.Done = func(context.Context, pgx.Tx, *Claim, time.Time) error { return refused }
+	require.ErrorIs(t, c.record(t.Context(), done), refused)
 	require.Equal(t, Submitting, b.state(t, "e1"), "together or not at all")
-	require.NoError(t, c.Done(t.Context(), say))
-	require.NoError(t, c.Done(t.Context(), say), "the answer to the first was lost")
+	b.leases.cfg.Effect.Done = say
+	require.NoError(t, c.record(t.Context(), done))
+	require.NoError(t, c.record(t.Context(), done), "the answer to the first was lost")
 	require.Equal(t, 1, b.count(t, `select count(*) from said join lease on ended_at = at and state = 'done'`))
 }
 
@@ -264,15 +230,14 @@ func TestFreshRowsDoNotHideOneThatIsDue(t *testing.T) {
 		('test', 'e2', 'submitting', gen_random_uuid(), clock_timestamp() - interval '1 s')`)
 	b.exec(t, `analyze lease`)
 	for sql, args := range map[string][]any{
-		claimRows: {"test", 1, "00000000-0000-0000-0000-000000000000", 60.0, 50},
+		claimRow:  {"test", "00000000-0000-0000-0000-000000000000", 60.0},
 		sweepRows: {"test", 1000, false, 50},
 	} {
 		require.Less(t, b.rowsRead(t, sql, args...), 50.0, "the clock is compared in the index")
 	}
+	b.sweep(t)
 	require.Equal(t, "e1", b.claim(t).EventID)
-	swept, err := b.leases.Sweep(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []Swept{{"e2", Uncertain}}, swept)
+	require.Equal(t, Uncertain, b.state(t, "e2"))
 }
 
 // rowsRead says how many rows the nodes of the statement's plan looked at, and takes its effects back.
@@ -302,40 +267,34 @@ func (b *bundle) rowsRead(t *testing.T, sql string, args ...any) (read float64) 
 // A Begin that has to wait for another statement on its row, a heartbeat for one, sees what that has made of it.
 func TestABeginThatWaitsForItsRow(t *testing.T) {
 	t.Parallel()
-	for name, version := range map[string]int64{"without an order": 0, "in order": 2} {
-		for change, stale := range map[string]bool{
-			`due_at = due_at + interval '1 s'`: false, `token = gen_random_uuid()`: true, `due_at = '2000-01-01'`: true,
-		} {
-			t.Run(name+", "+change, func(t *testing.T) {
-				t.Parallel()
-				b := setup(t, Settings{})
-				if version == 0 {
-					b.add(t, "e1")
-				} else {
-					b.owe(t, "e1", "k", version)
-				}
-				c := b.claim(t)
-				tx, err := b.pool.Begin(t.Context())
-				require.NoError(t, err)
-				defer func() { _ = tx.Rollback(t.Context()) }()
-				_, err = tx.Exec(t.Context(), `update lease set `+change)
-				require.NoError(t, err)
-				begun := make(chan error, 1)
-				go func() { begun <- c.Begin(t.Context()) }()
-				testkit.Until(t, func() bool {
-					return b.count(t, `select count(*) from pg_stat_activity
-						where datname = current_database() and wait_event_type = 'Lock'`) == 1
-				})
-				require.NoError(t, tx.Commit(t.Context()))
-				if err := <-begun; stale {
-					requireStale(t, err)
-					require.Equal(t, Claimed, b.state(t, "e1"))
-				} else {
-					require.NoError(t, err)
-					require.Equal(t, Submitting, b.state(t, "e1"))
-				}
+	for change, stale := range map[string]bool{
+		`due_at = due_at + interval '1 s'`: false, `token = gen_random_uuid()`: true, `due_at = '2000-01-01'`: true,
+	} {
+		t.Run(change, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, Settings{})
+			b.add(t, "e1")
+			c := b.claim(t)
+			tx, err := b.pool.Begin(t.Context())
+			require.NoError(t, err)
+			defer func() { _ = tx.Rollback(t.Context()) }()
+			_, err = tx.Exec(t.Context(), `update lease set `+change)
+			require.NoError(t, err)
+			begun := make(chan error, 1)
+			go func() { begun <- c.Begin(t.Context()) }()
+			testkit.Until(t, func() bool {
+				return b.count(t, `select count(*) from pg_stat_activity
+					where datname = current_database() and wait_event_type = 'Lock'`) == 1
 			})
-		}
+			require.NoError(t, tx.Commit(t.Context()))
+			if err := <-begun; stale {
+				requireStale(t, err)
+				require.Equal(t, Claimed, b.state(t, "e1"))
+			} else {
+				require.NoError(t, err)
+				require.Equal(t, Submitting, b.state(t, "e1"))
+			}
+		})
 	}
 }
 

@@ -5,61 +5,30 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"example.com/twinbox/internal/failure"
-	_ "example.com/twinbox/internal/failure/pgerrors" // what the database's errors mean
+	_ "example.com/twinbox/internal/failure/pgerrors" // classifies the database's errors
 )
 
-// Effect is what is done about a row.
-type Effect struct {
-	// Do carries the effect out: it prepares, calls [Claim.Begin], and takes the step. Its error decides:
-	//
-	//	nil                                  done
-	//	[Skip]                               skipped
-	//	permanent (see internal/failure)     failed
-	//	transient                            tried again soon, not counted, and the runner goes slow
-	//	any other                            tried again after a growing pause, until the attempts are used up
-	//
-	// After Begin this holds for errors marked with [Undone] only; any other leaves the outcome uncertain, and so does a
-	// panic. ctx ends with Timeout and not with the process's shutdown.
-	Do func(ctx context.Context, c *Claim) error
-	// Done, if set, runs in the transaction that records the effect. at is the database's clock.
-	Done func(ctx context.Context, tx pgx.Tx, c *Claim, at time.Time) error
-	// Committed, if set, is called after that transaction.
-	Committed func(c *Claim)
-	// Purged, if set, runs in the transaction that removes old rows: it removes what belongs to their events.
-	Purged func(ctx context.Context, tx pgx.Tx, eventIDs []string) error
-	// Timeout is for one call of Do, preparation included. Default: the lease.
-	Timeout time.Duration
-}
-
-// Runner has the rows of one handler, says what may be done with them, and carries out their effects. Any number of
-// runners may run, in one process or in many.
+// Runner carries out the effects of one handler. Any number of runners may run, in one process or in many.
 type Runner struct {
-	handler  string
-	pool     *pgxpool.Pool
-	settings Settings
-	timeout  time.Duration // of an effect that has begun
-	effect   Effect
-	log      *slog.Logger
-	metrics  *metrics
-	wake     chan struct{}
-
-	mu      sync.Mutex
-	held    map[*Claim]bool // waiting for a worker or with one
-	slow    time.Duration   // the pause before a claim, while the other side cannot be reached
-	failing time.Time       // since when claims have failed
-	err     error           // of the last claim
+	cfg     Config
+	metrics *metrics
+	wake    chan struct{}
+	turn    sync.Mutex // of the worker that looks for a row
+	failing atomic.Pointer[claimFailure]
 }
 
-// Wake says that there may be a row to take. It never blocks; polling finds what a lost wake-up missed.
+// claimFailure is the first of the claims that fail; nil while they succeed.
+type claimFailure struct {
+	since time.Time
+	err   error
+}
+
+// Wake tells the runner that a row may be due. It never blocks. Polling finds the rows of lost wake-ups.
 func (r *Runner) Wake() {
 	select {
 	case r.wake <- struct{}{}:
@@ -67,102 +36,77 @@ func (r *Runner) Wake() {
 	}
 }
 
-// claimless is how long claims may fail before a runner is no longer healthy.
-const claimless = 30 * time.Second
-
-// Healthy is for a readiness check: it fails when the runner has been unable to claim anything for 30 s, so that no
-// effect happens, and until a claim succeeds, which it then tries with every poll.
-func (r *Runner) Healthy(context.Context) error { return r.failingFor(claimless) }
-
-func (r *Runner) failingFor(limit time.Duration) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.err == nil || time.Since(r.failing) < limit {
-		return nil
-	}
-	return fmt.Errorf("nothing can be claimed for %s: %w", time.Since(r.failing).Round(time.Second), r.err)
-}
-
-// At rest a runner looks for rows more and more rarely, up to every restPolls polls; and for what vanished claimants
-// left behind, whose leases are much longer, every sweepPolls polls.
 const (
-	restPolls  = 10
-	sweepPolls = 30
+	longestFailure = 30 * time.Second // of claims, while the runner is healthy
+	claimTimeout   = 5 * time.Second
+	restPolls      = 10          // the longest pause between two claims while no row is due, in polls
+	purgePause     = time.Minute // between two purges
+	recordPause    = 100 * time.Millisecond
+	probePause     = 2 * time.Second // the longest pause before a transient failure is tried again
 )
 
-// purgesEvery is the longest pause between two purges of a runner.
-const purgesEvery = time.Hour
+// Healthy is for a readiness check. It fails when every claim has failed for 30 s, and until a claim succeeds. The
+// runner tries with each poll.
+func (r *Runner) Healthy(context.Context) error { return r.failingFor(longestFailure) }
 
-// Run works until ctx ends, then finishes what is under way and gives back what it has not begun.
+func (r *Runner) failingFor(limit time.Duration) error {
+	f := r.failing.Load()
+	if f == nil || time.Since(f.since) < limit {
+		return nil
+	}
+	return fmt.Errorf("no row can be claimed for %s: %w", time.Since(f.since).Round(time.Second), f.err)
+}
+
+// Run works until ctx ends, then lets the attempts under way end. It returns nil.
 func (r *Runner) Run(ctx context.Context) error {
-	s := r.settings
-	claims := make(chan *Claim)
-	beating, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var chores, workers sync.WaitGroup
-	chores.Go(func() { r.every(beating, s.Heartbeat, r.beat) })
-	chores.Go(func() {
-		r.every(ctx, min(sweepPolls*s.Poll, s.Lease/2), func(ctx context.Context) error {
-			_, err := r.Sweep(ctx)
-			return err
-		})
-	})
-	if s.Retention > 0 {
-		chores.Go(func() { r.every(ctx, min(purgesEvery, s.Retention), r.Purge) })
-	}
+	s := r.cfg.Settings
+	var group sync.WaitGroup
+	group.Go(func() { r.repeat(ctx, min(restPolls*s.Poll, s.Lease/2), r.Sweep) })
+	group.Go(func() { r.repeat(ctx, purgePause, r.Purge) })
 	for range s.Workers {
-		workers.Go(func() {
-			for c := range claims {
-				r.record(c, r.attempt(c))
-			}
-		})
+		group.Go(func() { r.work(ctx) })
 	}
-	r.dispatch(ctx, claims)
-	close(claims)
-	workers.Wait()
-	stop()
-	chores.Wait()
+	group.Wait()
 	return nil
 }
 
-// every does a chore at once, and again and again until ctx ends.
-func (r *Runner) every(ctx context.Context, pause time.Duration, chore func(context.Context) error) {
-	tick := time.NewTicker(pause)
-	defer tick.Stop()
+// repeat does a chore now, and again after each pause until ctx ends.
+func (r *Runner) repeat(ctx context.Context, pause time.Duration, chore func(context.Context) error) {
 	for ctx.Err() == nil {
-		if err := chore(ctx); err != nil && ctx.Err() == nil {
-			r.log.WarnContext(ctx, unreachable, "error", err)
-		}
-		select {
-		case <-ctx.Done():
-		case <-tick.C:
+		r.warn(ctx, chore(ctx))
+		_ = failure.Sleep(ctx, pause) // it fails when ctx ends
+	}
+}
+
+func (r *Runner) warn(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil {
+		r.cfg.Log.WarnContext(ctx, "leases cannot be reached", "error", err)
+	}
+}
+
+func (r *Runner) work(ctx context.Context) {
+	for c := r.next(ctx); c != nil; c = r.next(ctx) {
+		if r.carryOut(context.WithoutCancel(ctx), c) == "unavailable" {
+			_ = failure.Sleep(ctx, r.probePause()) // it fails when ctx ends
 		}
 	}
 }
 
-// unreachable says that the database did not answer.
-const unreachable = "leases cannot be reached"
+func (r *Runner) probePause() time.Duration { return min(r.cfg.Settings.RetryMin, probePause) }
 
-// dispatch claims rows and hands them to the workers.
-func (r *Runner) dispatch(ctx context.Context, to chan<- *Claim) {
-	poll := r.settings.Poll
+// next waits for a row and claims it. It returns nil when ctx ends. One worker at a time looks for rows.
+func (r *Runner) next(ctx context.Context) *Claim {
+	r.turn.Lock()
+	defer r.turn.Unlock()
+	poll := r.cfg.Settings.Poll
 	for pause := poll; ctx.Err() == nil; {
-		claims, err := r.claim(ctx)
-		if err != nil && ctx.Err() == nil {
-			r.log.WarnContext(ctx, unreachable, "error", err)
-		}
-		for i, c := range claims {
-			select {
-			case to <- c:
-			case <-ctx.Done():
-				r.giveBack(ctx, claims[i:])
-				return
-			}
-		}
-		if len(claims) > 0 || err != nil {
-			pause = poll // that a claim failed does not mean that there are no rows
-		}
-		if len(claims) > 0 {
-			continue
+		c, err := r.tryClaim(ctx)
+		switch {
+		case c != nil:
+			return c
+		case err != nil:
+			r.warn(ctx, err)
+			pause = poll // a row may be due
 		}
 		select {
 		case <-ctx.Done():
@@ -172,184 +116,132 @@ func (r *Runner) dispatch(ctx context.Context, to chan<- *Claim) {
 			pause = min(2*pause, restPolls*poll)
 		}
 	}
+	return nil
 }
 
-const giveBackTimeout = 2 * time.Second
-
-// claim has the leases of what it claims renewed, and gives each the context of its attempt: all of them now, because
-// the last one's lease must not end while it waits for a worker. A claim that is under way ends when the runner is
-// stopped: one that was cancelled may have been made all the same, and its rows would wait for their leases to end.
-func (r *Runner) claim(ctx context.Context) (claims []*Claim, err error) {
-	n := r.settings.Batch
-	r.mu.Lock()
-	slow := r.slow
-	r.mu.Unlock()
-	if slow > 0 { // the other side was not there: ask with one row at a time
-		n = 1
-		_ = failure.Sleep(ctx, slow)
-	}
-	if err = context.Cause(ctx); err == nil {
-		claiming, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		defer cancel()
-		stop := context.AfterFunc(ctx, func() { time.AfterFunc(giveBackTimeout, cancel) })
-		defer stop()
-		claims, err = r.Claim(claiming, n)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err != nil && r.err == nil {
-		r.failing = time.Now()
-	}
-	r.err = err
-	for _, c := range claims {
-		c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-		r.held[c] = true
-	}
-	return claims, err
-}
-
-// giveBack returns claims that no worker took before shutdown, so that others need not wait for their leases to end.
-func (r *Runner) giveBack(ctx context.Context, claims []*Claim) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
+// tryClaim claims a row and notes whether claims fail. The server may carry out a cancelled claim, so the end of ctx
+// does not cancel it: the row would wait for its lease to end.
+func (r *Runner) tryClaim(ctx context.Context) (*Claim, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
 	defer cancel()
-	for _, c := range claims {
-		r.drop(c, nil)
-		if err := c.Release(ctx, "", 0); err != nil {
-			r.log.WarnContext(ctx, "claim not given back", "event_id", c.EventID, "correlation_id", c.CorrelationID,
-				"error", err)
+	c, err := r.Claim(ctx)
+	if err == nil {
+		r.failing.Store(nil)
+	} else {
+		r.failing.CompareAndSwap(nil, &claimFailure{time.Now(), err})
+	}
+	return c, err
+}
+
+// carryOut makes an attempt at the effect, records how it ended, and returns the result. It renews the lease all along.
+func (r *Runner) carryOut(ctx context.Context, c *Claim) (result string) {
+	ctx, finished := context.WithCancel(ctx)
+	attempting, lose := context.WithCancelCause(ctx)
+	var heartbeats sync.WaitGroup
+	heartbeats.Go(func() { c.keep(ctx, lose) })
+	defer heartbeats.Wait()
+	defer finished()
+
+	err := r.attempt(attempting, c)
+	o := r.judge(c, err)
+	recorded := c.insist(ctx, o)
+	if errors.Is(recorded, ErrStale) {
+		o.result = "stale"
+	}
+	if recorded == nil && o.state == Done && r.cfg.Effect.Committed != nil {
+		r.cfg.Effect.Committed(c)
+	}
+	r.metrics.attempts.WithLabelValues(o.result).Inc()
+	r.logResult(ctx, c, o.result, errors.Join(err, recorded))
+	return o.result
+}
+
+// keep renews the lease until ctx ends. When the lease is lost, it ends the attempt.
+func (c *Claim) keep(ctx context.Context, lose context.CancelCauseFunc) {
+	pause := c.runner.cfg.Settings.Heartbeat
+	for failure.Sleep(ctx, pause) == nil {
+		renewing, cancel := context.WithTimeout(context.WithoutCancel(ctx), pause)
+		err := c.Renew(renewing)
+		cancel()
+		if errors.Is(err, ErrStale) {
+			lose(err)
+			return
 		}
+		c.runner.warn(ctx, err)
 	}
 }
 
-func (r *Runner) drop(c *Claim, cause error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	c.cancel(cause)
-	delete(r.held, c)
-}
-
-// errLost ends the context of an attempt whose lease is lost.
-var errLost = errors.New("the lease has been lost")
-
-// beat renews the leases of everything that is held, in one statement, and ends the attempts whose lease is lost.
-func (r *Runner) beat(ctx context.Context) error {
-	r.mu.Lock()
-	claims := slices.Collect(maps.Keys(r.held))
-	r.mu.Unlock()
-	if len(claims) == 0 {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, r.settings.Heartbeat)
-	defer cancel()
-	lost, err := r.Heartbeat(ctx, claims...)
-	for _, c := range lost { // or finished a moment ago: then this changes nothing
-		r.drop(c, errLost)
-	}
-	return err
-}
-
-// attempt carries the effect out once.
-func (r *Runner) attempt(c *Claim) (err error) {
-	ctx, cancel := context.WithTimeout(c.ctx, r.effect.Timeout)
+// attempt calls the effect once.
+func (r *Runner) attempt(ctx context.Context, c *Claim) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.Effect.Timeout)
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	if err = r.cfg.Effect.Do(ctx, c); err == nil && !c.begun {
+		err = failure.AsPermanent(errors.New("the effect returned without having begun"))
 	}
-	return r.effect.Do(ctx, c)
+	return err
 }
 
-// probeMax is the longest pause between two attempts to reach the other side, and so the delay after its return.
-const probeMax = 2 * time.Second
-
-// settle reads from where and how an attempt ended what it means for its row, and records that: done, failed, skipped,
-// postponed, unavailable, uncertain, superseded or stale.
-func (r *Runner) settle(ctx context.Context, c *Claim, err error) (result string, recorded error) {
-	settings := r.settings
-	switch {
-	case err == nil && c.begun:
-		recorded = c.Done(ctx, r.effect.Done)
-		if recorded == nil && r.effect.Committed != nil {
-			r.effect.Committed(c)
-		}
-		return "done", recorded
-	case err == nil:
-		err = failure.AsPermanent(errors.New("the effect returned without having begun"))
-	case errors.Is(err, ErrStale), errors.Is(err, errLost):
-		return "stale", nil // nothing to be recorded on
-	case errors.Is(err, ErrSuperseded):
-		return "superseded", nil // the row says so already
+// judge returns what an attempt that ended with err means for its row.
+func (r *Runner) judge(c *Claim, err error) outcome {
+	if err == nil {
+		return outcome{result: "done", state: Done}
 	}
-	reason := failure.Brief(err.Error())
+	s, reason := r.cfg.Settings, failure.Brief(err.Error())
+	class, attemptsLeft := failure.Classify(err), c.Attempt < s.MaxAttempts
 	_, undone := errors.AsType[*undoneError](err)
 	_, skipped := errors.AsType[*skipError](err)
-	switch class := failure.Classify(err); {
+	switch {
+	case c.begun && !undone && s.OnUncertain == Resend && attemptsLeft:
+		return outcome{result: "uncertain", state: Pending, reason: reason, pause: s.pause(c.Attempt), doubts: 1}
 	case c.begun && !undone:
-		return "uncertain", c.Uncertain(ctx, reason)
+		return outcome{result: "uncertain", state: Uncertain, reason: reason, doubts: 1}
 	case skipped:
-		return "skipped", c.Skipped(ctx, reason)
+		return outcome{result: "skipped", state: Skipped, reason: reason}
+	case class == failure.Permanent:
+		return outcome{result: "failed", state: Failed, reason: reason}
 	case class == failure.Transient:
-		return "unavailable", c.Release(ctx, reason, min(settings.RetryMin, probeMax))
-	case class != failure.Permanent && c.Attempt < settings.MaxAttempts:
-		return "postponed", c.Retry(ctx, reason, settings.pause(c.Attempt))
-	case class != failure.Permanent:
-		reason = failure.Brief(fmt.Sprintf("given up after %d attempts: %v", c.Attempt, err))
+		return outcome{result: "unavailable", state: Pending, reason: reason, pause: r.probePause(), uncounted: 1}
+	case attemptsLeft:
+		return outcome{result: "postponed", state: Pending, reason: reason, pause: s.pause(c.Attempt)}
 	}
-	return "failed", c.Failed(ctx, reason)
+	reason = failure.Brief(fmt.Sprintf("given up after %d attempts: %v", c.Attempt, err))
+	return outcome{result: "failed", state: Failed, reason: reason}
 }
 
-const recordPause = 100 * time.Millisecond
-
-// record writes down how an attempt ended, and lets go of the claim. It insists for as long as a lease lasts: an effect
-// that happened and is forgotten is an uncertain one.
-func (r *Runner) record(c *Claim, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), r.settings.Lease)
+// insist records an outcome and tries for as long as a lease lasts. An effect that happened and is not recorded becomes
+// an uncertain one.
+func (c *Claim) insist(ctx context.Context, o outcome) error {
+	ctx, cancel := context.WithTimeout(ctx, c.runner.cfg.Settings.Lease)
 	defer cancel()
-	result, recorded := r.settle(ctx, c, err)
-	for recorded != nil && !errors.Is(recorded, ErrStale) {
-		r.log.WarnContext(ctx, "outcome not recorded yet", "event_id", c.EventID,
-			"correlation_id", c.CorrelationID, "result", result, "error", recorded)
-		if failure.Sleep(ctx, recordPause) != nil {
-			break
+	for {
+		err := c.record(ctx, o)
+		if err == nil || errors.Is(err, ErrStale) {
+			return err
 		}
-		_, recorded = r.settle(ctx, c, err)
+		c.runner.cfg.Log.WarnContext(ctx, "outcome not recorded yet", "event_id", c.EventID,
+			"correlation_id", c.CorrelationID, "result", o.result, "error", err)
+		if failure.Sleep(ctx, recordPause) != nil {
+			return err
+		}
 	}
-	if errors.Is(recorded, ErrStale) {
-		result = "stale"
+}
+
+func (r *Runner) logResult(ctx context.Context, c *Claim, result string, err error) {
+	level, text := slog.LevelError, "effect not done"
+	switch result {
+	case "done", "skipped":
+		level, text = slog.LevelInfo, "effect "+result
+	case "postponed", "unavailable":
+		level, text = slog.LevelWarn, "effect postponed"
 	}
-	r.metrics.attempts.WithLabelValues(result).Inc()
-	attrs := []any{"event_id", c.EventID, "attempt", c.Attempt, "result", result}
-	if c.CorrelationID != "" {
-		attrs = append(attrs, "correlation_id", c.CorrelationID)
-	}
-	if err = errors.Join(err, recorded); err != nil {
+	attrs := []any{"event_id", c.EventID, "correlation_id", c.CorrelationID, "attempt", c.Attempt, "result", result}
+	if err != nil {
 		attrs = append(attrs, "error", err)
 	}
-	switch {
-	case err == nil && result == "done":
-		r.log.InfoContext(ctx, "effect done", attrs...)
-	case result == "superseded":
-		r.log.InfoContext(ctx, "effect skipped: a later one of its key has begun", attrs...)
-	case result == "skipped":
-		r.log.InfoContext(ctx, "effect skipped", attrs...)
-	case result == "postponed" || result == "unavailable":
-		r.log.WarnContext(ctx, "effect postponed", attrs...)
-	default:
-		r.log.ErrorContext(ctx, "effect not done", attrs...)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	c.cancel(nil)
-	delete(r.held, c)
-	switch result {
-	case "stale", "superseded", "skipped": // says nothing about the other side
-	case "unavailable":
-		r.slow = min(max(r.slow*2, r.settings.RetryMin), probeMax)
-	default:
-		r.slow = 0
-	}
+	r.cfg.Log.Log(ctx, level, text, attrs...)
 }

@@ -74,7 +74,7 @@ func TestASkippedEffectIsNoError(t *testing.T) {
 	t.Parallel()
 	b := setup(t, quick)
 	var log bytes.Buffer
-	b.leases.log = slog.New(slog.NewTextHandler(&log, nil))
+	b.leases.cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
 	b.add(t, "e1")
 	stop := b.run(t, b.leases, Effect{Do: func(context.Context, *Claim) error { return Skip("the recipient is blocked") }})
 	b.await(t, "e1", Skipped)
@@ -147,11 +147,11 @@ func TestAnEffectMayOutliveItsLease(t *testing.T) {
 	require.Empty(t, started)
 }
 
-// Rows that were claimed together wait for their worker with their leases renewed, all of them.
-func TestClaimsThatWaitForAWorkerAreKept(t *testing.T) {
+// Each worker renews the lease of its row.
+func TestEachWorkerKeepsItsLease(t *testing.T) {
 	t.Parallel()
 	settings := quick
-	settings.Workers, settings.Batch, settings.Lease, settings.Heartbeat = 1, 4, time.Minute, 10*time.Millisecond
+	settings.Workers, settings.Lease, settings.Heartbeat = 4, time.Minute, 10*time.Millisecond
 	b := setup(t, settings)
 	b.add(t, "e1", "e2", "e3", "e4")
 	inside, finish := make(chan struct{}, 4), make(chan struct{})
@@ -163,7 +163,9 @@ func TestClaimsThatWaitForAWorkerAreKept(t *testing.T) {
 		}
 		return c.Begin(ctx)
 	}})
-	<-inside
+	for range 4 {
+		<-inside
+	}
 	b.exec(t, `create table first as select event_id, due_at from lease`)
 	testkit.Until(t, func() bool {
 		return b.count(t, `select count(*) from lease join first using (event_id) where lease.due_at > first.due_at`) == 4
@@ -197,37 +199,37 @@ func TestALostLeaseEndsTheAttempt(t *testing.T) {
 	}})
 	<-inside
 	b.exec(t, `update lease set token = gen_random_uuid()`)
-	require.ErrorIs(t, <-ended, errLost)
+	require.ErrorIs(t, <-ended, ErrStale)
 	counted := b.leases.metrics.attempts.WithLabelValues("stale")
 	testkit.Until(t, func() bool { return testutil.ToFloat64(counted) == 1 })
 	require.Equal(t, Claimed, b.state(t, "e1"))
 }
 
-// Shutdown finishes what has begun and gives back, uncounted, what no worker has taken.
-func TestShutdownFinishesOneAndGivesBackTheOthers(t *testing.T) {
+// Shutdown finishes the attempts under way and begins no other.
+func TestShutdownFinishesTheAttemptsUnderWay(t *testing.T) {
 	t.Parallel()
 	settings := quick
-	settings.Workers, settings.Batch = 1, 10
+	settings.Workers = 1
 	b := setup(t, settings)
 	b.add(t, "e1", "e2", "e3")
-	inside, finish := make(chan string, 3), make(chan struct{})
-	stop := b.run(t, b.leases, Effect{Do: func(ctx context.Context, c *Claim) error {
+	inside, finish := make(chan string), make(chan struct{})
+	b.leases.cfg.Effect.Do = func(ctx context.Context, c *Claim) error {
 		if err := c.Begin(ctx); err != nil {
 			return err
 		}
 		inside <- c.EventID
 		<-finish
 		return ctx.Err()
-	}})
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- b.leases.Run(ctx) }()
 	event := <-inside
-	stopped := make(chan struct{})
-	go func() { defer close(stopped); stop() }()
-	testkit.Until(t, func() bool {
-		return b.count(t, `select count(*) from lease where state = 'pending' and attempts = 0`) == 2
-	})
+	stop()
 	close(finish)
-	<-stopped
+	require.NoError(t, <-ended)
 	require.Equal(t, Done, b.state(t, event))
+	require.Equal(t, 2, b.count(t, `select count(*) from lease where state = 'pending' and attempts = 0`))
 }
 
 // An effect whose record fails is recorded as soon as that is possible, and once.
@@ -259,8 +261,7 @@ func TestMetricsCountTheOpenRows(t *testing.T) {
 	b.exec(t, `update lease set added_at = added_at - interval '1 h'`)
 	require.NoError(t, b.claim(t).Begin(t.Context()))
 	b.expire(t)
-	_, err := b.leases.Sweep(t.Context())
-	require.NoError(t, err)
+	b.sweep(t)
 	metrics, err := b.leases.Measure(t.Context())
 	require.NoError(t, err)
 	values := map[string]float64{}
@@ -290,7 +291,7 @@ func TestARunnerThatCannotClaimIsNotHealthy(t *testing.T) {
 	t.Parallel()
 	b := setup(t, quick)
 	r := b.leases
-	r.effect.Do = func(ctx context.Context, c *Claim) error { return c.Begin(ctx) }
+	r.cfg.Effect.Do = func(ctx context.Context, c *Claim) error { return c.Begin(ctx) }
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()
@@ -316,8 +317,8 @@ func TestARunnerThatCannotClaimTriesWithEveryPoll(t *testing.T) {
 	b.exec(t, `alter table lease rename to lease_gone`)
 	failures := make(chan struct{}, 100)
 	r := b.leases
-	r.effect.Do = func(ctx context.Context, c *Claim) error { return c.Begin(ctx) }
-	r.log = slog.New(counting{slog.DiscardHandler, failures})
+	r.cfg.Effect.Do = func(ctx context.Context, c *Claim) error { return c.Begin(ctx) }
+	r.cfg.Log = slog.New(counting{slog.DiscardHandler, failures})
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()

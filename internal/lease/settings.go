@@ -2,26 +2,27 @@ package lease
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// What to do about an effect that may have happened.
+// The policies for an effect that may have happened.
 const (
-	Park   = "park"   // leave it to a person: at most once
+	Park   = "park"   // leave it to an operator: at most once
 	Resend = "resend" // try again: at least once
 )
 
-// Settings are the knobs of one handler. The tags are for internal/config; the zero value of a field is its default,
-// but for Retention, where it stands for ever.
+// Settings are the settings of one handler. internal/config reads the tags. The zero value of a field is its default;
+// the zero value of Retention is forever.
 type Settings struct {
 	Workers     int           `env:"WORKERS" envDefault:"4" min:"1" max:"100" doc:"effects carried out side by side"`
-	Batch       int           `env:"CLAIM_BATCH" envDefault:"16" min:"1" max:"1000" doc:"rows claimed at a time"`
 	Lease       time.Duration `env:"LEASE" envDefault:"1m" min:"100ms" max:"1h" doc:"how long a claimed row is its claimant's without a heartbeat"`
 	Heartbeat   time.Duration `env:"HEARTBEAT" envDefault:"0s" min:"0s" max:"20m" doc:"pause between two renewals of the leases held, at most half of the lease; 0s: a third of it"`
 	Poll        time.Duration `env:"POLL" envDefault:"1s" min:"10ms" max:"1m" doc:"how often to look for rows without a wake-up: retries and rows that other processes left; up to ten times as long while there are none"`
@@ -33,31 +34,16 @@ type Settings struct {
 }
 
 func (s Settings) withDefaults() Settings {
-	s.Workers, s.Batch, s.MaxAttempts = cmp.Or(s.Workers, 4), cmp.Or(s.Batch, 16), cmp.Or(s.MaxAttempts, 50)
-	s.Lease = cmp.Or(s.Lease, time.Minute)
+	s.Workers, s.MaxAttempts = cmp.Or(s.Workers, 4), cmp.Or(s.MaxAttempts, 50)
+	s.Lease, s.Poll = cmp.Or(s.Lease, time.Minute), cmp.Or(s.Poll, time.Second)
 	s.Heartbeat = cmp.Or(s.Heartbeat, s.Lease/3)
-	s.Poll = cmp.Or(s.Poll, time.Second)
 	s.RetryMin = cmp.Or(s.RetryMin, 5*time.Second)
 	s.RetryMax = cmp.Or(s.RetryMax, max(time.Hour, s.RetryMin))
 	s.OnUncertain = cmp.Or(s.OnUncertain, Park)
 	return s
 }
 
-func (s Settings) validate() error {
-	switch {
-	case min(s.Workers, s.Batch, s.MaxAttempts) <= 0, min(s.Lease, s.Heartbeat, s.Poll, s.RetryMin) <= 0:
-		return errors.New("numbers and times must be positive")
-	case s.Heartbeat > s.Lease/2:
-		return fmt.Errorf("heartbeat %s is not within half of the lease %s", s.Heartbeat, s.Lease)
-	case s.RetryMin > s.RetryMax:
-		return fmt.Errorf("longest pause %s is shorter than the first %s", s.RetryMax, s.RetryMin)
-	case s.OnUncertain != Park && s.OnUncertain != Resend:
-		return fmt.Errorf("unknown policy %q", s.OnUncertain)
-	}
-	return nil
-}
-
-// pause is RetryMin, doubled for every attempt after the first, at most RetryMax.
+// pause returns the pause after an attempt: RetryMin, doubled for each further attempt, at most RetryMax.
 func (s Settings) pause(attempt int) time.Duration {
 	pause := s.RetryMin
 	for range attempt - 1 {
@@ -68,10 +54,33 @@ func (s Settings) pause(attempt int) time.Duration {
 	return pause
 }
 
-// Config describes a handler's effects. Handler and Pool are required, and to run it, Effect.
+// Effect is the work that a row stands for.
+type Effect struct {
+	// Do carries the effect out: it prepares, calls [Claim.Begin], and takes the step. Its error decides:
+	//
+	//	nil                                  done
+	//	[Skip]                               skipped
+	//	permanent (see internal/failure)     failed
+	//	transient                            tried again soon; the attempt does not count, and the worker pauses
+	//	any other                            tried again after a growing pause, until the attempts are used up
+	//
+	// After Begin the table holds for errors marked with [Undone]. Any other error, and a panic, leaves the outcome
+	// uncertain. ctx ends with Timeout or when the lease is lost, and not with the process's shutdown.
+	Do func(ctx context.Context, c *Claim) error
+	// Done, if set, runs in the transaction that records the effect. at is the database's clock.
+	Done func(ctx context.Context, tx pgx.Tx, c *Claim, at time.Time) error
+	// Committed, if set, is called after that transaction.
+	Committed func(c *Claim)
+	// Purged, if set, runs in the transaction that removes old rows: remove what belongs to their events.
+	Purged func(ctx context.Context, tx pgx.Tx, eventIDs []string) error
+	// Timeout is the longest that one call of Do may take. Default: the lease.
+	Timeout time.Duration
+}
+
+// Config configures a runner. Handler and Pool are required, and Effect for [Runner.Run].
 type Config struct {
 	Handler    string        // names the effect; one row per handler and event
-	Pool       *pgxpool.Pool // of the database that holds the table
+	Pool       *pgxpool.Pool // of the database that has the table
 	Settings   Settings
 	Effect     Effect
 	Timeout    time.Duration         // the longest that the effect may take after Begin. Default: half of the lease
@@ -79,21 +88,31 @@ type Config struct {
 	Registerer prometheus.Registerer // default: none
 }
 
-// New checks the configuration and connects to nothing.
+// New returns a runner, or an error if the configuration is wrong. It connects to no database.
 func New(cfg Config) (*Runner, error) {
-	settings := cfg.Settings.withDefaults()
-	if err := settings.validate(); err != nil {
-		return nil, fmt.Errorf("leases of %s: %w", cfg.Handler, err)
+	cfg.Settings = cfg.Settings.withDefaults()
+	cfg.Timeout = cmp.Or(cfg.Timeout, cfg.Settings.Lease/2)
+	cfg.Effect.Timeout = cmp.Or(cfg.Effect.Timeout, cfg.Settings.Lease)
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("leases of %q: %w", cfg.Handler, err)
 	}
-	cfg.Timeout = cmp.Or(cfg.Timeout, settings.Lease/2)
-	cfg.Effect.Timeout = cmp.Or(cfg.Effect.Timeout, settings.Lease)
-	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
-	if cfg.Handler == "" || cfg.Pool == nil || cfg.Timeout <= 0 || cfg.Timeout >= settings.Lease {
-		return nil, errors.New("leases: a handler, a pool and a timeout within the lease are required")
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)).With("handler", cfg.Handler)
+	return &Runner{cfg: cfg, metrics: newMetrics(cfg.Registerer, cfg.Handler), wake: make(chan struct{}, 1)}, nil
+}
+
+func (c Config) validate() error {
+	s := c.Settings
+	switch {
+	case c.Handler == "" || c.Pool == nil:
+		return errors.New("a handler and a pool are required")
+	case min(s.Workers, s.MaxAttempts) <= 0 || min(s.Lease, s.Heartbeat, s.Poll, s.RetryMin, c.Timeout) <= 0:
+		return errors.New("numbers and times must be positive")
+	case s.Heartbeat > s.Lease/2 || c.Timeout >= s.Lease:
+		return fmt.Errorf("the lease %s is too short for the heartbeat %s or the timeout %s", s.Lease, s.Heartbeat, c.Timeout)
+	case s.RetryMin > s.RetryMax:
+		return fmt.Errorf("longest pause %s is shorter than the first one %s", s.RetryMax, s.RetryMin)
+	case s.OnUncertain != Park && s.OnUncertain != Resend:
+		return fmt.Errorf("unknown policy %q", s.OnUncertain)
 	}
-	return &Runner{
-		handler: cfg.Handler, pool: cfg.Pool, settings: settings, timeout: cfg.Timeout, effect: cfg.Effect,
-		log: cfg.Log.With("handler", cfg.Handler), metrics: newMetrics(cfg.Registerer, cfg.Handler),
-		wake: make(chan struct{}, 1), held: map[*Claim]bool{},
-	}, nil
+	return nil
 }

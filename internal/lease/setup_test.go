@@ -55,11 +55,34 @@ func (b *bundle) add(t *testing.T, events ...string) {
 // claim claims exactly one row.
 func (b *bundle) claim(t *testing.T) *Claim {
 	t.Helper()
-	claims, err := b.leases.Claim(t.Context(), 1)
+	c, err := b.leases.Claim(t.Context())
 	require.NoError(t, err)
-	require.Len(t, claims, 1)
-	return claims[0]
+	require.NotNil(t, c, "a row is due")
+	return c
 }
+
+// requireNoneDue fails if a row can be claimed.
+func (b *bundle) requireNoneDue(t *testing.T) {
+	t.Helper()
+	c, err := b.leases.Claim(t.Context())
+	require.NoError(t, err)
+	require.Nil(t, c)
+}
+
+func (b *bundle) sweep(t *testing.T) {
+	t.Helper()
+	require.NoError(t, b.leases.Sweep(t.Context()))
+}
+
+// The outcomes of the attempts in the tests.
+var (
+	done      = outcome{state: Done}
+	failed    = outcome{state: Failed, reason: "no"}
+	skipped   = outcome{state: Skipped, reason: "blocked"}
+	retry     = outcome{state: Pending, reason: "later"}
+	release   = outcome{state: Pending, reason: "later", uncounted: 1}
+	uncertain = outcome{state: Uncertain, reason: "no answer", doubts: 1}
+)
 
 // expire makes every lease end a second ago.
 func (b *bundle) expire(t *testing.T) {
@@ -96,8 +119,8 @@ func (b *bundle) run(t *testing.T, l *Runner, effect Effect) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
-	l.effect = effect
-	l.effect.Timeout = cmp.Or(effect.Timeout, l.settings.Lease)
+	l.cfg.Effect = effect
+	l.cfg.Effect.Timeout = cmp.Or(effect.Timeout, l.cfg.Settings.Lease)
 	go func() { done <- l.Run(ctx) }()
 	stopped := false
 	stop = func() {

@@ -15,10 +15,10 @@ func TestReopenAndSettle(t *testing.T) {
 		c := b.claim(t)
 		require.NoError(t, c.Begin(t.Context()))
 		if c.EventID == "e3" {
-			require.NoError(t, c.Failed(t.Context(), "refused"))
+			require.NoError(t, c.record(t.Context(), failed))
 			continue
 		}
-		require.NoError(t, c.Uncertain(t.Context(), "no answer"))
+		require.NoError(t, c.record(t.Context(), uncertain))
 	}
 	require.NoError(t, pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
 		settled, err := Settle(t.Context(), tx, "test", []string{"e1", "e3", "e4"})

@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -12,9 +13,8 @@ update lease set state = 'pending', attempts = 0, due_at = clock_timestamp(), to
 where handler = $1 and event_id = any($2) and state in ('failed', 'skipped', 'uncertain')
 returning event_id`
 
-// Reopen puts failed, skipped and uncertain rows back, due at once and with a fresh count of attempts, and returns
-// their events.
-// Of an uncertain one it is the caller who accepts that the effect may happen twice.
+// Reopen puts failed, skipped and uncertain rows back, due now and with all their attempts, and returns their events.
+// The effect of an uncertain row may then happen twice.
 func Reopen(ctx context.Context, tx pgx.Tx, handler string, eventIDs []string) ([]string, error) {
 	rows, _ := tx.Query(ctx, reopenRows, handler, eventIDs)
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -24,12 +24,18 @@ func Reopen(ctx context.Context, tx pgx.Tx, handler string, eventIDs []string) (
 	return ids, nil
 }
 
+// Settled is a row that [Settle] marked as done.
+type Settled struct {
+	EventID string
+	At      time.Time // the database's clock
+}
+
 const settleRows = `
 update lease set state = 'done', ended_at = clock_timestamp(), token = null, error = null
 where handler = $1 and event_id = any($2) and state = 'uncertain'
 returning event_id, ended_at`
 
-// Settle records of uncertain rows that their effect has happened, and returns them.
+// Settle marks uncertain rows as done and returns them: an operator knows that their effects have happened.
 func Settle(ctx context.Context, tx pgx.Tx, handler string, eventIDs []string) ([]Settled, error) {
 	rows, _ := tx.Query(ctx, settleRows, handler, eventIDs)
 	settled, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Settled])

@@ -21,10 +21,8 @@ var Service = eventing.Service[Config]{
 	Contract:   contract.Load,
 	Migrations: migrations.ForNotification(),
 	Operations: offerOperations,
-	Tables: []string{
-		"contact", "mail", "lease", "lease_watermark",
-	},
-	SetUp: setUp,
+	Tables:     []string{"contact", "mail", "lease"},
+	SetUp:      setUp,
 }
 
 // usersConsumer is the consumer, by the name under which its inbox remembers.

@@ -104,7 +104,7 @@ func (c *Console) showMails(r *http.Request) (content, error) {
 		})
 	return content{"mails", "Mails", map[string]any{
 		"State": string(state), "Answers": answers, "Back": r.URL.RequestURI(),
-		"States": []string{"uncertain", "failed", "skipped", "pending", "claimed", "submitting", "sent", "superseded"},
+		"States": []string{"uncertain", "failed", "skipped", "pending", "claimed", "submitting", "sent"},
 	}}, nil
 }
 

@@ -38,9 +38,8 @@ type List struct {
 
 var _ admin.Mails = &List{}
 
-// A mail that is sent is one whose lease is done, unless a later one was begun in its place.
-const stateOf = `case when lease.superseded_by is not null then 'superseded' when lease.state = 'done' then 'sent'
-    else lease.state end`
+// A mail is sent when its lease is done.
+const stateOf = `case lease.state when 'done' then 'sent' else lease.state end`
 
 // from is the part of every statement that finds the mails with their leases; $1 is the handler.
 func (l *List) from() string {
@@ -53,8 +52,7 @@ select mail.id, ` + stateOf + ` as state, mail.event_id, mail.template, mail.use
        mail.created_at, due_at, case lease.state when 'done' then ended_at end as sent_at`
 
 const listConditions = `
-where ($2 = '' or lease.state = case when $2 in ('sent', 'superseded') then 'done' else $2 end
-        and (lease.superseded_by is not null) = ($2 = 'superseded'))
+where ($2 = '' or lease.state = case $2 when 'sent' then 'done' else $2 end)
   and ($3 = '' or mail.user_id = nullif($3, '')::uuid) and ($4 = '' or mail.event_id = $4)
   and ($5::timestamptz is null or mail.created_at >= $5) and ($6::timestamptz is null or mail.created_at < $6)
   and mail.id > coalesce(nullif($8, '')::uuid, '00000000-0000-0000-0000-000000000000')

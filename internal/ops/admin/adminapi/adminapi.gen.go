@@ -24,7 +24,6 @@ const (
 	Sent       MailState = "sent"
 	Skipped    MailState = "skipped"
 	Submitting MailState = "submitting"
-	Superseded MailState = "superseded"
 	Uncertain  MailState = "uncertain"
 )
 
@@ -42,8 +41,6 @@ func (e MailState) Valid() bool {
 	case Skipped:
 		return true
 	case Submitting:
-		return true
-	case Superseded:
 		return true
 	case Uncertain:
 		return true

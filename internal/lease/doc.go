@@ -14,12 +14,12 @@
 //
 // # Guarantees
 //
-// One worker at a time holds the lease of a row. Each claim has a new token. Each later statement repeats the token.
-// With an old token it changes no row and returns [ErrStale]. All times are the database's clock_timestamp. The clock of
-// a process measures only how long its own call of Begin took.
+// One worker at a time holds the lease of a row. Each claim has a new token, and each later statement repeats it. With
+// an old token a statement changes no row and returns [ErrStale]. All times are the database's clock_timestamp. The
+// clock of a process measures only how long its own call of Begin took.
 //
-// A worker renews its lease with heartbeats, so an effect may take longer than its lease. [Runner.Sweep] ends the leases
-// of workers that vanished:
+// A worker renews its lease with heartbeats, so an effect may take longer than its lease. [Runner.Sweep] ends the
+// leases of workers that vanished:
 //
 //   - A row in claimed is safe to retry and becomes pending. Its effect has not begun. When the row's attempts are used
 //     up, it fails: a row that ends each process that claims it is not tried forever.

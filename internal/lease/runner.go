@@ -39,8 +39,8 @@ func (r *Runner) Wake() {
 const (
 	longestFailure = 30 * time.Second // of claims, while the runner is healthy
 	claimTimeout   = 5 * time.Second
-	restPolls      = 10          // the longest pause between two claims while no row is due, in polls
-	purgePause     = time.Minute // between two purges
+	restPolls      = 10 // the longest pause between two claims while no row is due, in polls
+	purgePause     = 10 * time.Minute
 	recordPause    = 100 * time.Millisecond
 	probePause     = 2 * time.Second // the longest pause before a transient failure is tried again
 )

@@ -68,7 +68,6 @@ func TestTheEffectsErrorDecides(t *testing.T) {
 	}
 }
 
-// While the other side does not answer no row is given up.
 // A skipped effect is no error: its log line has the level info, and the row has the reason.
 func TestASkippedEffectIsNoError(t *testing.T) {
 	t.Parallel()
@@ -90,6 +89,7 @@ func TestASkippedEffectIsNoError(t *testing.T) {
 	}))
 }
 
+// While the other side does not answer, no row is given up.
 func TestAnUnreachableOtherSideUsesUpNoAttempt(t *testing.T) {
 	t.Parallel()
 	settings := quick
@@ -203,6 +203,19 @@ func TestALostLeaseEndsTheAttempt(t *testing.T) {
 	counted := b.leases.metrics.attempts.WithLabelValues("stale")
 	testkit.Until(t, func() bool { return testutil.ToFloat64(counted) == 1 })
 	require.Equal(t, Claimed, b.state(t, "e1"))
+}
+
+// A sweep wakes the runner: the row of a claimant that vanished does not wait for the next poll.
+func TestARunnerCarriesOutTheRowOfAVanishedClaimant(t *testing.T) {
+	t.Parallel()
+	settings := quick
+	settings.Lease, settings.Poll, settings.MaxAttempts = 200*time.Millisecond, time.Hour, 50
+	b := setup(t, settings)
+	b.add(t, "e1")
+	b.claim(t)
+	b.run(t, b.open(t, settings), Effect{Do: func(ctx context.Context, c *Claim) error { return c.Begin(ctx) }})
+	b.await(t, "e1", Done)
+	require.Greater(t, b.count(t, `select attempts from lease`), 1)
 }
 
 // Shutdown finishes the attempts under way and begins no other.

@@ -109,7 +109,7 @@ func TestWhatMayHaveHappenedIsUpToThePolicy(t *testing.T) {
 				b.expire(t)
 				b.sweep(t)
 			},
-			"its claimant says so": func(t *testing.T, b *bundle, c *Claim) {
+			"its claimant reports it": func(t *testing.T, b *bundle, c *Claim) {
 				require.NoError(t, c.record(t.Context(), b.leases.judge(c, errors.New("no answer"))))
 			},
 		} {
@@ -144,7 +144,7 @@ func TestResendingEndsWithTheAttempts(t *testing.T) {
 	require.Equal(t, 2, b.count(t, `select doubts from lease`))
 }
 
-// A row that waits to be tried again keeps the row behind it from no attempt, and fails when its attempts are used up.
+// A row that ends its claimants waits behind the rows that are due, and fails when its attempts are used up.
 func TestARowThatEndsItsClaimantsIsGivenUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Settings{MaxAttempts: 2})
@@ -167,7 +167,7 @@ func TestARowThatEndsItsClaimantsIsGivenUp(t *testing.T) {
 		where error = 'given up after 2 attempts: its claimant vanished before it had begun'`))
 }
 
-// An answer to a commit may be lost: what was recorded is no lost lease when it is recorded again.
+// The answer to a commit may be lost. Recording the same outcome again changes no row and returns no error.
 func TestAnOutcomeIsRecordedOnceHoweverOftenItIsSaid(t *testing.T) {
 	t.Parallel()
 	later := outcome{state: Pending, pause: time.Hour, uncounted: 1}
@@ -218,7 +218,7 @@ func TestDoneIsRecordedOnceWithItsEvent(t *testing.T) {
 	require.Equal(t, 1, b.count(t, `select count(*) from said join lease on ended_at = at and state = 'done'`))
 }
 
-// Ten thousand rows that are not due, and one lease that has ended: it is found, and found at once.
+// A claim and a sweep among ten thousand rows that are not due read only a few.
 func TestFreshRowsDoNotHideOneThatIsDue(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Settings{})
@@ -240,7 +240,7 @@ func TestFreshRowsDoNotHideOneThatIsDue(t *testing.T) {
 	require.Equal(t, Uncertain, b.state(t, "e2"))
 }
 
-// rowsRead says how many rows the nodes of the statement's plan looked at, and takes its effects back.
+// rowsRead returns how many rows the nodes of the statement's plan read, and rolls its changes back.
 func (b *bundle) rowsRead(t *testing.T, sql string, args ...any) (read float64) {
 	t.Helper()
 	tx, err := b.pool.Begin(t.Context())

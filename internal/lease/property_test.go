@@ -14,8 +14,8 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// The database itself logs every change of a row and who made it. Who made it is the name of a connection: nothing that
-// the code under test says.
+// The database logs every change of a row with the name of the connection that made it. The code under test knows no
+// such name.
 const watchSQL = `
 create table watched (
     n bigint generated always as identity, actor text, event_id text, was text, is_now text, was_due timestamptz,
@@ -51,7 +51,7 @@ func newActor(t *testing.T, b *bundle, name, policy string) *actor {
 }
 
 // Several processes take random steps in random order, some late: only the process that claimed a row last moves it, or
-// a sweep after its lease has ended. And every step that was refused says so.
+// a sweep after its lease has ended. Every step that was refused returns ErrStale.
 func TestRandomSchedulesAreFenced(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []string{Park, Resend} {

@@ -68,7 +68,7 @@ func TestTheEffectsErrorDecides(t *testing.T) {
 	}
 }
 
-// A skipped effect is no error: its log line has the level info, and the row has the reason.
+// A skipped effect is not an error: its log line has the level info, and the row has the reason.
 func TestASkippedEffectIsNoError(t *testing.T) {
 	t.Parallel()
 	b := setup(t, quick)
@@ -115,8 +115,7 @@ func TestAnUnreachableOtherSideUsesUpNoAttempt(t *testing.T) {
 }
 
 // An effect that takes longer than its lease keeps it by heartbeats: no other process takes over, and it happens
-// once. Time passes in the row alone, nine tenths of the lease at once: a machine that stands still for a while
-// loses nothing.
+// once. Time passes in the row alone, nine tenths of the lease in one step, so a slow machine loses no lease.
 func TestAnEffectMayOutliveItsLease(t *testing.T) {
 	t.Parallel()
 	settings := quick

@@ -54,7 +54,7 @@ func (s Settings) pause(attempt int) time.Duration {
 	return pause
 }
 
-// Effect is the work that a row stands for.
+// Effect is the work of a row.
 type Effect struct {
 	// Do carries the effect out: it prepares, calls [Claim.Begin], and takes the step. Its error decides:
 	//

@@ -16,8 +16,8 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// orderedSQL adds effects in the order of a key, which the first edition had. Effects of version 5 of a and of no version
-// of b have begun.
+// orderedSQL adds effects in the order of a key, which the first edition had. The effect of version 5 of the key a has
+// begun, and no effect of the key b.
 const orderedSQL = `
 insert into lease (handler, event_id, state, token, ended_at, key, version, superseded_by) values
 	('ordered', 'superseded', 'done', null, now(), 'a', 1, 4),
@@ -29,9 +29,9 @@ insert into lease (handler, event_id, state, token, ended_at, key, version, supe
 	('ordered', 'b1', 'claimed', gen_random_uuid(), null, 'b', 1, null);
 insert into lease_watermark (handler, key, version) values ('ordered', 'a', 5)`
 
-// A lease of each state goes on: effects that had not begun are carried out once, one that had begun is uncertain, and
-// the others stay as they are.
-func TestTheLeasesOfTheFirstEditionGoOn(t *testing.T) {
+// Leases of each state continue. Effects that had not begun are carried out once, one that had begun is uncertain, and
+// the other rows stay as they are.
+func TestTheLeasesOfTheFirstEditionContinue(t *testing.T) {
 	t.Parallel()
 	pool := restore(t, "notification")
 	_, err := pool.Exec(t.Context(), orderedSQL)
@@ -99,7 +99,7 @@ func carryOut(t *testing.T, pool *pgxpool.Pool, want map[[2]string]string, handl
 			}
 		}
 		return len(states) == len(want)
-	}, "leases do not go on: %v", &states)
+	}, "leases do not continue: %v", &states)
 	stop()
 	running.Wait()
 	return events

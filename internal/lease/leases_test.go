@@ -218,7 +218,7 @@ func TestDoneIsRecordedOnceWithItsEvent(t *testing.T) {
 	require.Equal(t, 1, b.count(t, `select count(*) from said join lease on ended_at = at and state = 'done'`))
 }
 
-// A claim and a sweep among ten thousand rows that are not due read only a few.
+// A claim, a sweep and a purge among ten thousand rows that are not due read only a few.
 func TestFreshRowsDoNotHideOneThatIsDue(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Settings{})
@@ -228,10 +228,13 @@ func TestFreshRowsDoNotHideOneThatIsDue(t *testing.T) {
 	b.exec(t, `insert into lease (handler, event_id, state, token, due_at) values
 		('test', 'e1', 'claimed', gen_random_uuid(), clock_timestamp() - interval '1 s'),
 		('test', 'e2', 'submitting', gen_random_uuid(), clock_timestamp() - interval '1 s')`)
+	b.exec(t, `insert into lease (handler, event_id, state, ended_at)
+		select 'test', 'done-' || n, 'done', clock_timestamp() from generate_series(1, 10000) n`)
 	b.exec(t, `analyze lease`)
 	for sql, args := range map[string][]any{
 		claimRow:  {"test", "00000000-0000-0000-0000-000000000000", 60.0},
 		sweepRows: {"test", 1000, false, 50},
+		purgeRows: {"test", 60.0, 1000},
 	} {
 		require.Less(t, b.rowsRead(t, sql, args...), 50.0, "the clock is compared in the index")
 	}

@@ -57,7 +57,8 @@ func (r *Runner) Sweep(ctx context.Context) error {
 const purgeRows = `
 with ended as (
     select event_id from lease
-    where handler = $1 and state in ('done', 'skipped') and ended_at < clock_timestamp() - make_interval(secs => $2)
+    where handler = $1 and state in ('done', 'skipped')
+        and ended_at < (select clock_timestamp()) - make_interval(secs => $2)
     order by ended_at limit $3 for update skip locked
 )
 delete from lease where handler = $1 and event_id = any (array(select event_id from ended))

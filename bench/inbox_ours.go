@@ -54,7 +54,7 @@ func routedInbox(versioned bool) func(context.Context, consumption) error {
 		if err != nil {
 			return err
 		}
-		members := kafka.GroupConfig{Config: kafka.Config{Brokers: c.brokers}, Group: c.group}
+		members := kafka.ConsumerConfig{Config: kafka.Config{Brokers: c.brokers}, Group: c.group}
 		subscriber, err := wkafka.NewSubscriber(wkafka.SubscriberConfig{
 			Brokers: c.brokers, ConsumerGroup: c.group, Unmarshaler: kafka.Marshaler{},
 			OverwriteSaramaConfig: members.Consumer(),
@@ -91,10 +91,7 @@ func ourInbox(batch int, versioned bool) func(context.Context, consumption) erro
 		}
 		handle := box.BatchMiddleware(mux.HandleMessage)
 		consumer, err := kafka.NewConsumer(kafka.ConsumerConfig{
-			GroupConfig: kafka.GroupConfig{
-				Config: kafka.Config{Brokers: c.brokers}, Group: c.group, DrainTimeout: 10 * time.Second,
-			},
-			Batch: batch,
+			Config: kafka.Config{Brokers: c.brokers}, Group: c.group, DrainTimeout: 10 * time.Second, Batch: batch,
 		}, func(ctx context.Context, msgs []*message.Message) (int, error) {
 			c.ledger.begin()
 			handled, err := handle(ctx, msgs)

@@ -70,7 +70,7 @@ func (k *kafkaAdmin) remove(topic string) error {
 // claim makes topics that must have their own names, and takes them away at the end. It refuses existing ones: they
 // are in use.
 func (k *kafkaAdmin) claim(ctx context.Context, names ...string) error {
-	taken, err := kafka.PartitionCounts(ctx, kafka.Config{Brokers: k.brokers}, names...)
+	taken, err := kafka.DescribeTopics(ctx, kafka.Config{Brokers: k.brokers}, names...)
 	if err != nil {
 		return err
 	}

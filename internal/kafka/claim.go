@@ -28,16 +28,15 @@ type claim struct {
 	leave   func()
 
 	records []*sarama.ConsumerMessage // taken and not handled, in order
-	bytes   int                       // of them
 }
 
 func newClaim(c *Consumer, session sarama.ConsumerGroupSession, source sarama.ConsumerGroupClaim) *claim {
 	p := &claim{
 		consumer: c, session: session, source: source, leaving: make(chan struct{}),
-		progress: newProgress(source.Topic(), source.Partition()),
+		progress: &progress{state: Standing{Topic: source.Topic(), Partition: source.Partition()}},
 	}
 	p.leave = sync.OnceFunc(func() { close(p.leaving) })
-	values := p.progress.into(context.WithoutCancel(c.ctx))
+	values := context.WithValue(context.WithoutCancel(c.ctx), progressKey{}, p.progress)
 	p.ctx, p.cancel = context.WithCancelCause(cloudevent.WithLogEnd(values, source.HighWaterMarkOffset()))
 	return p
 }
@@ -92,20 +91,17 @@ func (p *claim) isOnLog() bool {
 	if p.source.InitialOffset() >= 0 {
 		return true
 	}
+	var err error
 	for {
-		err := p.compareOffsets()
+		if !errors.Is(err, ErrOffsetGone) {
+			err = p.compareOffsets()
+		}
 		if err == nil {
 			return true
 		}
-		p.progress.refused(err, true)
-		if errors.Is(err, ErrOffsetGone) {
-			p.consumer.log.Error("partition is not read", "topic", p.source.Topic(), "partition", p.source.Partition(),
-				"error", err)
-			<-p.leaving
-			return false
-		}
+		p.progress.refused(err)
 		select {
-		case <-time.After(p.consumer.cfg.ReconnectBackoff):
+		case <-time.After(p.consumer.cfg.Backoff):
 		case <-p.leaving:
 			return false
 		}
@@ -117,18 +113,12 @@ func (p *claim) compareOffsets() error {
 	defer cancel()
 	topic, partition := p.source.Topic(), p.source.Partition()
 	return Ask(ctx, p.consumer.cfg.Config, "compare offsets", func(c Cluster) error {
-		committed, err := c.Committed(p.consumer.cfg.Group, topic, partition)
-		if err != nil || committed[0] < 0 {
+		found, err := c.groupOffsets(p.consumer.cfg.Group, topic, partition)
+		if err != nil || !found[0].isGone() {
 			return err
 		}
-		oldest, err := c.client.GetOffset(topic, partition, sarama.OffsetOldest)
-		if err != nil {
-			return err
-		}
-		newest, err := c.client.GetOffset(topic, partition, sarama.OffsetNewest)
-		if err == nil && (committed[0] < oldest || committed[0] > newest) {
-			err = fmt.Errorf("%w: %d, the log has %d to %d", ErrOffsetGone, committed[0], oldest, newest)
-		}
+		err = fmt.Errorf("%w: %d, the log has %d to %d", ErrOffsetGone, found[0].committed, found[0].oldest, found[0].newest)
+		p.consumer.log.Error("partition is not read", "topic", topic, "partition", partition, "error", err)
 		return err
 	})
 }
@@ -136,25 +126,19 @@ func (p *claim) compareOffsets() error {
 // work has the partition's records handled, in order.
 func (p *claim) work() {
 	c := p.consumer
-	pauses := failure.Backoff{Min: c.cfg.NackBackoff, Max: 50 * c.cfg.NackBackoff}
+	pauses := failure.Backoff{Min: c.cfg.Backoff, Max: 50 * c.cfg.Backoff}
 	for p.gather() {
-		batch := p.batch()
 		fault.Here("kafka.taken")
 		p.progress.begin()
-		handled, err := c.handle(p.ctx, decodeAll(p.ctx, c.cfg.Group, batch))
-		handled = max(0, min(handled, len(batch)))
-		if err == nil && handled < len(batch) {
-			err = errIncomplete
-		}
-		p.progress.end(handled, err)
+		handled, err := c.handle(p.ctx, decodeAll(p.ctx, c.cfg.Group, p.records))
+		p.progress.end(err, handled)
 		if handled > 0 {
 			pauses.Reset()
 			fault.Here("kafka.before_mark")
-			p.session.MarkMessage(batch[handled-1], "")
+			p.session.MarkMessage(p.records[handled-1], "")
 			fault.Here("kafka.after_mark")
 		}
-		p.release(handled)
-		if err == nil || p.isLeaving() {
+		if p.records = p.records[handled:]; len(p.records) == 0 || p.isLeaving() {
 			continue
 		}
 		if !pauses.Began() {
@@ -167,9 +151,6 @@ func (p *claim) work() {
 		}
 	}
 }
-
-// errIncomplete is the error of a handler that has none and leaves something undone.
-var errIncomplete = errors.New("not all messages were handled")
 
 func (p *claim) isLeaving() bool {
 	select {
@@ -189,8 +170,12 @@ const comingLimit = 5 * time.Millisecond
 // as many batches as the scheduler likes.
 func (p *claim) gather() bool {
 	cfg, source := p.consumer.cfg, p.source.Messages()
+	bytes := 0
+	for _, r := range p.records {
+		bytes += sizeOf(r)
+	}
 	var waited <-chan time.Time // nil: for ever
-	for len(p.records) < cfg.Batch && p.bytes <= cfg.MaxBytes {
+	for len(p.records) < cfg.Batch && bytes < cfg.MaxBytes {
 		if n := len(p.records); n > 0 && len(source) == 0 {
 			if p.records[n-1].Offset+1 >= p.source.HighWaterMarkOffset() {
 				break
@@ -205,7 +190,7 @@ func (p *claim) gather() bool {
 				return false
 			}
 			p.records = append(p.records, r)
-			p.bytes += sizeOf(r)
+			bytes += sizeOf(r)
 		case <-waited:
 			return true
 		case <-p.leaving:
@@ -213,22 +198,6 @@ func (p *claim) gather() bool {
 		}
 	}
 	return !p.isLeaving()
-}
-
-// batch is what fits of the records that are held: all but the last one, which may be too much.
-func (p *claim) batch() []*sarama.ConsumerMessage {
-	if n := len(p.records); n > 1 && p.bytes > p.consumer.cfg.MaxBytes {
-		return p.records[:n-1]
-	}
-	return p.records
-}
-
-// release lets go of the first ones.
-func (p *claim) release(handled int) {
-	for _, r := range p.records[:handled] {
-		p.bytes -= sizeOf(r)
-	}
-	p.records = p.records[handled:]
 }
 
 func sizeOf(r *sarama.ConsumerMessage) int {

@@ -24,42 +24,40 @@ type Cluster struct {
 // Ask opens connections, calls question and closes them. Its errors begin with what, the name of the question. The
 // connections are also closed when ctx ends, and each broker gets its share of the time until then: a broker that
 // accepts and never answers would otherwise use up all of it.
-func Ask(ctx context.Context, cfg Config, what string, question func(Cluster) error) (err error) {
+func Ask(ctx context.Context, cfg Config, what string, question func(Cluster) error) error {
 	cfg = cfg.WithDefaults()
-	if err := cfg.Validate(); err != nil {
-		return fmt.Errorf("%s: configure: %w", what, err)
-	}
 	if deadline, ends := ctx.Deadline(); ends {
-		share := time.Until(deadline) / time.Duration(len(cfg.Brokers))
+		share := time.Until(deadline) / time.Duration(max(len(cfg.Brokers), 1))
 		cfg.RequestTimeout = max(min(cfg.RequestTimeout, share), time.Millisecond)
 	}
-	connected, end := context.WithCancel(ctx)
+	err := connected(ctx, cfg, question)
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+func connected(ctx context.Context, cfg Config, question func(Cluster) error) (err error) {
+	ctx, end := context.WithCancel(ctx)
 	defer end()
 	settings := cfg.Client()
-	settings.Net.Proxy.Enable, settings.Net.Proxy.Dialer = true, dialer{connected, cfg.RequestTimeout}
+	settings.Net.Proxy.Enable, settings.Net.Proxy.Dialer = true, dialer{ctx, cfg.RequestTimeout}
 	settings.Metadata.Full = true // that is how sarama learns which broker is the controller
 	settings.Admin.Retry.Max = 0
 	settings.Metadata.Retry.Max = 0
-	c := Cluster{ctx: ctx, cfg: cfg}
-	defer func() {
-		if c.client != nil {
-			err = errors.Join(err, c.client.Close())
-		}
-		if err == nil {
-			return
-		}
-		if ctx.Err() != nil {
-			err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
-		}
-		err = fmt.Errorf("%s: %w", what, err)
-	}()
-	if c.client, err = sarama.NewClient(cfg.Brokers, settings); err != nil {
+	client, err := sarama.NewClient(cfg.Brokers, settings)
+	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
-	if c.admin, err = sarama.NewClusterAdminFromClient(c.client); err != nil {
+	defer func() { err = errors.Join(err, client.Close()) }()
+	admin, err := sarama.NewClusterAdminFromClient(client)
+	if err != nil {
 		return fmt.Errorf("find the controller: %w", err)
 	}
-	return question(c)
+	return question(Cluster{ctx, cfg, client, admin})
 }
 
 // dialer opens connections that are closed when its context ends.
@@ -105,22 +103,26 @@ func (c Cluster) settled(topic string, ask func() error) error {
 	}
 }
 
-// Offsets returns one offset of each partition of a topic, in their order: sarama.OffsetOldest, sarama.OffsetNewest, or
-// the first of a time in milliseconds since 1970, -1 without one. With sarama.ReadCommitted the newest lies before the
-// first open transaction. While a partition moves to another broker it asks again, for RequestTimeout at most.
-func (c Cluster) Offsets(topic string, which int64, level sarama.IsolationLevel) ([]int64, error) {
+// Partitions are those of a topic. Of one that does not exist the error wraps sarama.ErrUnknownTopicOrPartition.
+func (c Cluster) Partitions(topic string) ([]int32, error) {
 	partitions, err := c.client.Partitions(topic)
 	if err != nil {
 		return nil, fmt.Errorf("list partitions of %s: %w", topic, err)
 	}
+	return partitions, nil
+}
+
+// Offsets returns one offset of each partition, in their order: sarama.OffsetOldest, sarama.OffsetNewest, or the first
+// of a time in milliseconds since 1970, -1 without one. While a partition moves to another broker it asks again, for
+// RequestTimeout at most.
+func (c Cluster) Offsets(topic string, partitions []int32, which int64) ([]int64, error) {
 	wanted := make(map[int32]int64, len(partitions))
 	for _, partition := range partitions {
 		wanted[partition] = which
 	}
 	offsets := make([]int64, len(partitions))
-	err = c.settled(topic, func() error {
-		answer, err := c.admin.ListOffsets(map[string]map[int32]int64{topic: wanted},
-			&sarama.ListOffsetsOptions{IsolationLevel: level})
+	err := c.settled(topic, func() error {
+		answer, err := c.admin.ListOffsets(map[string]map[int32]int64{topic: wanted}, nil)
 		if err != nil {
 			return err
 		}
@@ -137,24 +139,4 @@ func (c Cluster) Offsets(topic string, which int64, level sarama.IsolationLevel)
 		return nil, fmt.Errorf("list offsets of %s: %w", topic, err)
 	}
 	return offsets, nil
-}
-
-// errGrown is of an answer that does not tell of every partition, since the topic was given more in between.
-var errGrown = fmt.Errorf("the topic was given more partitions: %w", sarama.ErrIncompleteResponse)
-
-// Ends returns the first offset of each partition and the one behind its last record; see [Cluster.Offsets]. A topic
-// that does not exist has none. If the topic is given more partitions between the two questions, the error wraps
-// sarama.ErrIncompleteResponse, and one of the slices is longer.
-func (c Cluster) Ends(topic string, level sarama.IsolationLevel) (oldest, newest []int64, err error) {
-	oldest, err = c.Offsets(topic, sarama.OffsetOldest, level)
-	if err == nil {
-		newest, err = c.Offsets(topic, sarama.OffsetNewest, level)
-	}
-	switch {
-	case errors.Is(err, sarama.ErrUnknownTopicOrPartition):
-		return nil, nil, nil // there is no such topic
-	case err == nil && len(oldest) != len(newest):
-		err = errGrown
-	}
-	return oldest, newest, err
 }

@@ -5,9 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"maps"
-	"net"
-	"slices"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -51,44 +48,12 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Validate reports every problem at once, without connecting anywhere.
+// Validate reports what no broker can work with, without connecting anywhere.
 func (c Config) Validate() error {
-	c = c.WithDefaults()
-	problems := []error{
-		need(len(c.Brokers) > 0, "brokers: at least one host:port is needed"),
-		positive(map[string]time.Duration{
-			"publish timeout": c.PublishTimeout, "retry time": c.RetryFor, "request timeout": c.RequestTimeout,
-		}),
-		need(c.RequestTimeout <= c.PublishTimeout, "request timeout %s exceeds publish timeout %s", c.RequestTimeout,
-			c.PublishTimeout),
-		need(c.MaxMessageBytes >= 1024 && c.MaxMessageBytes <= MaxRequestBytes,
-			"max message bytes: %d is not within 1024 and %d", c.MaxMessageBytes, MaxRequestBytes),
-		need((c.User == "") == (c.Password == ""), "user and password: one is given without the other"),
-		need(mechanisms[c.Mechanism].name != "", "mechanism: %q is none of plain, scram-sha-256, scram-sha-512", c.Mechanism),
+	if len(c.Brokers) == 0 {
+		return errors.New("brokers: at least one host:port is needed")
 	}
-	for i, addr := range c.Brokers {
-		host, port, err := net.SplitHostPort(addr)
-		problems = append(problems, need(err == nil && host != "" && port != "", "brokers: %q is not host:port", addr),
-			need(slices.Index(c.Brokers, addr) == i, "brokers: %q is given twice", addr))
-	}
-	return errors.Join(problems...)
-}
-
-// need is the problem of a setting that does not hold.
-func need(holds bool, problem string, args ...any) error {
-	if holds {
-		return nil
-	}
-	return fmt.Errorf(problem, args...)
-}
-
-func positive(durations map[string]time.Duration) error {
-	var problems []error
-	for _, name := range slices.Sorted(maps.Keys(durations)) {
-		problems = append(problems, need(durations[name] >= time.Millisecond, "%s: %s is not at least 1ms", name,
-			durations[name]))
-	}
-	return errors.Join(problems...)
+	return c.Producer().Validate()
 }
 
 // Client returns the settings that producing, consuming and administration have in common.
@@ -141,7 +106,8 @@ func (c Config) Producer() *sarama.Config {
 	cfg.Producer.Retry.BackoffFunc = func(retries, _ int) time.Duration { return pause(retries) }
 	for cfg.Producer.Retry.Max = 1; pause(cfg.Producer.Retry.Max+1) < c.RetryFor; cfg.Producer.Retry.Max++ {
 	}
-	cfg.Producer.Transaction.Retry.Max = 3 // for the producer's id, at each connection
+	// For the producer's id, at each connection: a broker that starts has none for seconds.
+	cfg.Producer.Transaction.Retry.Max, cfg.Producer.Transaction.Retry.Backoff = cfg.Producer.Retry.Max, retryBackoff
 	cfg.Producer.Timeout = c.RequestTimeout * 3 / 4
 	cfg.Producer.Partitioner = sarama.NewMurmur2Partitioner
 	cfg.Producer.Compression = sarama.CompressionLZ4
@@ -153,9 +119,6 @@ func (c Config) Producer() *sarama.Config {
 	return cfg
 }
 
-// MaxRequestBytes bounds a request to a broker and what is asked of one; brokers take 100 MiB.
-const MaxRequestBytes = 64 << 20
-
 // maxBatchMemory bounds what one compressed batch may become in memory. Without a bound, a megabyte of zeros compressed
 // well takes as many gigabytes and the process with them, again after every start. Reading a batch takes up to four
 // times as much for a moment, and a consumer may read one of each partition at the same time. Producers fill batches of
@@ -165,25 +128,9 @@ const maxBatchMemory = 16 << 20
 // The bound is a variable of sarama's, read by its goroutines: it has to stand before the first of them starts.
 func init() { sarama.MaxDecompressedBatchSize = maxBatchMemory }
 
-// TopicPartition is a partition of a topic.
-type TopicPartition struct {
-	Topic     string
-	Partition int32
-}
-
-// Topic is a topic as it should be.
-type Topic struct {
-	Name       string
-	Partitions int32
-	// Retention is how long records are kept; negative: for ever; 0: the broker's default.
-	Retention time.Duration
-	// ReplicationFactor; 0 is 1, which only a development cluster should have.
-	ReplicationFactor int16
-}
-
-// GroupConfig is a [Config] plus a membership in a consumer group. The
-// zero value of every field but Brokers and Group means its default.
-type GroupConfig struct {
+// ConsumerConfig is a [Config] plus a membership in a consumer group. The zero value of every field but Brokers and
+// Group means its default.
+type ConsumerConfig struct {
 	Config
 	// Group is the consumer group. Required. It should name the environment, so that two of them never share offsets.
 	Group string
@@ -200,50 +147,64 @@ type GroupConfig struct {
 	RebalanceTimeout time.Duration
 	// CommitInterval is how often acknowledged offsets are committed: a crash repeats as much. Default 1 s.
 	CommitInterval time.Duration
-	// FetchBytes is how much of a partition is asked for at once, as it lies on the log: compressed, if its producer
-	// did that. A larger batch on the log is fetched all the same. An answer of a broker has four times as much at most,
-	// of all partitions, or one batch. Default 256 KiB.
-	FetchBytes int
 	// DrainTimeout is how long a handler under way may still finish when its partition is handed over or the member
-	// closes; then its context is cancelled, and it gets the same time again to return. Default 5 s.
+	// closes; then its context is cancelled, and it gets the same time again to return. Less than half of
+	// RebalanceTimeout. Default 5 s.
 	DrainTimeout time.Duration
-	// ReconnectBackoff is the wait after the first failed attempt to consume; it doubles up to 2 s, each time up to a
-	// fifth shorter or longer. Default 200 ms.
-	ReconnectBackoff time.Duration
+	// Backoff is the first pause before what failed is tried again; it doubles for as long as that fails, up to 20 times
+	// as long for the group and 50 times for a handler. Default 100 ms.
+	Backoff time.Duration
+	// Batch is how many messages one call of the handler gets at most. Default 200.
+	Batch int
+	// MaxBytes bounds the keys, values and headers of a batch: the message that exceeds it is the batch's last. Default
+	// 4,000,000.
+	MaxBytes int
+	// UnhealthyAfter is how long [Consumer.Healthy] overlooks that nothing is consumed; a third of that where the reason
+	// is known. Default 30 s.
+	UnhealthyAfter time.Duration
+
+	// Lost is called when a partition is no longer read, and none of its messages is being handled. Optional.
+	Lost func(topic string, partition int32)
+	// Failed is called when an attempt to consume has failed and will be repeated. It must not block. Optional.
+	Failed func(err error)
 }
 
-// WithDefaults returns the configuration that is really used.
-func (c GroupConfig) WithDefaults() GroupConfig {
-	c.Config = c.Config.WithDefaults()
+func (c ConsumerConfig) withDefaults() ConsumerConfig {
+	c.Config = c.WithDefaults()
 	c.SessionTimeout = cmp.Or(c.SessionTimeout, 10*time.Second)
 	c.HeartbeatInterval = cmp.Or(c.HeartbeatInterval, time.Second)
 	c.RebalanceTimeout = cmp.Or(c.RebalanceTimeout, 30*time.Second)
 	c.CommitInterval = cmp.Or(c.CommitInterval, time.Second)
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, 5*time.Second)
-	c.ReconnectBackoff = cmp.Or(c.ReconnectBackoff, 200*time.Millisecond)
-	c.FetchBytes = cmp.Or(c.FetchBytes, 256<<10)
+	c.Backoff = cmp.Or(c.Backoff, 100*time.Millisecond)
+	c.Batch = cmp.Or(c.Batch, 200)
+	c.MaxBytes = cmp.Or(c.MaxBytes, 4_000_000)
+	c.UnhealthyAfter = cmp.Or(c.UnhealthyAfter, 30*time.Second)
+	if c.Lost == nil {
+		c.Lost = func(string, int32) {}
+	}
+	if c.Failed == nil {
+		c.Failed = func(error) {}
+	}
 	return c
 }
 
-// Validate reports every problem at once, without connecting anywhere.
-func (c GroupConfig) Validate() error {
-	c = c.WithDefaults()
-	return errors.Join(
-		c.Config.Validate(),
-		need(c.Group != "", "group: a consumer group is needed"),
-		need(c.HeartbeatInterval*3 <= c.SessionTimeout,
-			"heartbeat interval %s is more than a third of the session timeout %s", c.HeartbeatInterval, c.SessionTimeout),
-		need(c.FetchBytes >= 1024 && c.FetchBytes <= MaxRequestBytes, "fetch bytes: %d is not between 1024 and %d",
-			c.FetchBytes, MaxRequestBytes),
-		need(c.DrainTimeout*2 < c.RebalanceTimeout, "rebalance timeout %s does not exceed twice the drain timeout %s",
-			c.RebalanceTimeout, c.DrainTimeout),
-		positive(map[string]time.Duration{
-			"session timeout": c.SessionTimeout, "heartbeat interval": c.HeartbeatInterval,
-			"rebalance timeout": c.RebalanceTimeout, "commit interval": c.CommitInterval,
-			"drain timeout": c.DrainTimeout, "reconnect backoff": c.ReconnectBackoff,
-		}),
-	)
+// Validate reports what cannot work, without connecting anywhere.
+func (c ConsumerConfig) Validate() error {
+	c = c.withDefaults()
+	switch {
+	case c.Group == "":
+		return errors.New("group: a consumer group is needed")
+	case 2*c.DrainTimeout >= c.RebalanceTimeout:
+		return fmt.Errorf("rebalance timeout %s does not exceed twice the drain timeout %s", c.RebalanceTimeout,
+			c.DrainTimeout)
+	}
+	return errors.Join(c.Config.Validate(), c.Consumer().Validate())
 }
+
+// fetchBytes is how much of a partition is asked for at once, as it lies on the log. A larger batch is fetched all the
+// same. An answer of a broker has four times as much at most, of all partitions, or one batch.
+const fetchBytes = 256 << 10
 
 // Consumer returns the settings under which [Consumer] reads records, and a stock subscriber of watermill-kafka may.
 //
@@ -258,6 +219,7 @@ func (c GroupConfig) Validate() error {
 //	Session.Timeout          10 s           45 s (Kafka's own) without an owner after a crash
 //	Heartbeat.Interval       1 s            a joiner waits 3 s for the others to notice
 //	Rebalance.Timeout        30 s           shorter than a handler's drain: the member is thrown out
+//	ChannelBufferSize        Batch          a batch is handed over in pieces
 //	Net.ReadTimeout          above Rebalance.Timeout   joining a group, which may take that long, fails; all that a
 //	                         member asks besides has RequestTimeout, and its fetches connections of their own
 //	Return.Errors            true           errors go to sarama's own logger, which discards them
@@ -265,9 +227,10 @@ func (c GroupConfig) Validate() error {
 //	Fetch.Default            256 KiB        1 MiB of each partition, compressed: twice the memory, no faster
 //	Fetch.MaxBytes           four of those  an answer has that of every partition, up to 50 MiB
 //	Retry.Backoff            250 ms         2 s without records after a leader moves
-func (c GroupConfig) Consumer() *sarama.Config {
-	c = c.WithDefaults()
+func (c ConsumerConfig) Consumer() *sarama.Config {
+	c = c.withDefaults()
 	cfg := c.Client()
+	cfg.ChannelBufferSize = c.Batch
 	cfg.Net.ReadTimeout = c.RebalanceTimeout + c.RequestTimeout
 	cfg.Consumer.Offsets.Initial = sarama.OffsetOldest
 	cfg.Consumer.Offsets.AutoCommit.Enable = true
@@ -275,8 +238,8 @@ func (c GroupConfig) Consumer() *sarama.Config {
 	cfg.Consumer.IsolationLevel = sarama.ReadCommitted
 	cfg.Consumer.Return.Errors = true
 	cfg.Consumer.Fetch.Min = 1
-	cfg.Consumer.Fetch.Default = int32(c.FetchBytes)
-	cfg.Consumer.Fetch.MaxBytes = int32(min(4*c.FetchBytes, MaxRequestBytes))
+	cfg.Consumer.Fetch.Default = fetchBytes
+	cfg.Consumer.Fetch.MaxBytes = 4 * fetchBytes
 	cfg.Consumer.MaxWaitTime = 500 * time.Millisecond
 	cfg.Consumer.Retry.Backoff = 250 * time.Millisecond
 	cfg.Consumer.Group.ResetInvalidOffsets = true

@@ -63,7 +63,7 @@ func TestPausesOfTheProducerAreAsLongAsItInsists(t *testing.T) {
 
 func TestConsumerSettingsArePinned(t *testing.T) {
 	t.Parallel()
-	cfg := kafka.GroupConfig{Config: kafka.Config{Brokers: []string{"a:1"}}, Group: "g"}.Consumer()
+	cfg := kafka.ConsumerConfig{Config: kafka.Config{Brokers: []string{"a:1"}}, Group: "g"}.Consumer()
 	require.NoError(t, cfg.Validate())
 	group := cfg.Consumer.Group
 	require.Len(t, group.Rebalance.GroupStrategies, 1)

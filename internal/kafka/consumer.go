@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,30 +53,8 @@ type Consumer struct {
 	met    time.Time // when it came last, logged or not
 }
 
-// ConsumerConfig is a [GroupConfig] plus what is a [Consumer]'s own. The zero value of a field means its default.
-type ConsumerConfig struct {
-	GroupConfig
-	// Batch is how many messages one call of the handler gets at most. Default 200.
-	Batch int
-	// MaxBytes bounds the keys, values and headers of a batch; a larger record is a batch by itself. Default 4,000,000.
-	MaxBytes int
-	// NackBackoff is the pause before what was not handled is handed over again; it doubles for as long as nothing is, up
-	// to fifty times as long. Default 100 ms.
-	NackBackoff time.Duration
-	// UnhealthyAfter is how long Healthy overlooks that nothing is consumed; a third of that where the reason is known.
-	// Default 30 s.
-	UnhealthyAfter time.Duration
-
-	// Assigned is called when a partition begins to be read, from offset; a negative one is the oldest record. Optional.
-	Assigned func(topic string, partition int32, offset int64)
-	// Lost is called when a partition is no longer read, and none of its messages is being handled. Optional.
-	Lost func(topic string, partition int32)
-	// Failed is called when an attempt to consume has failed and will be repeated. It must not block. Optional.
-	Failed func(err error)
-}
-
 var (
-	// ErrFenced ends [Consumer.Run]: another process runs under this one's [GroupConfig.InstanceID]. Coming back would
+	// ErrFenced ends [Consumer.Run]: another process runs under this one's [ConsumerConfig.InstanceID]. Coming back would
 	// throw that one out in turn, for ever.
 	ErrFenced = errors.New("another member has taken the instance id")
 	// ErrOffsetGone is why a partition is not read: the offset at which its group should go on is not on the log. Its
@@ -91,59 +68,33 @@ var (
 
 // NewConsumer checks the configuration and connects to nothing.
 func NewConsumer(cfg ConsumerConfig, handle Handler, log *slog.Logger) (*Consumer, error) {
-	cfg.GroupConfig = cfg.WithDefaults()
-	cfg.Batch = cmp.Or(cfg.Batch, 200)
-	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, 4_000_000)
-	cfg.NackBackoff = cmp.Or(cfg.NackBackoff, 100*time.Millisecond)
-	cfg.UnhealthyAfter = cmp.Or(cfg.UnhealthyAfter, 30*time.Second)
-	if cfg.Assigned == nil {
-		cfg.Assigned = func(string, int32, int64) {}
-	}
-	if cfg.Lost == nil {
-		cfg.Lost = func(string, int32) {}
-	}
-	if cfg.Failed == nil {
-		cfg.Failed = func(error) {}
-	}
-	err := errors.Join(
-		cfg.Validate(),
-		need(cfg.Batch >= 1, "batch: %d is not at least 1", cfg.Batch),
-		need(cfg.MaxBytes >= 1, "max bytes: %d is not at least 1", cfg.MaxBytes),
-		positive(map[string]time.Duration{"nack backoff": cfg.NackBackoff, "unhealthy after": cfg.UnhealthyAfter}),
-	)
-	if err != nil {
+	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure consumer: %w", err)
 	}
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
+	cfg = cfg.withDefaults()
 	return &Consumer{
 		cfg: cfg, handle: handle, log: log.With("group", cfg.Group), claims: make(map[int32]*claim),
-		joins: joinPauses{pauses: failure.Backoff{Min: cfg.ReconnectBackoff, Max: 2 * time.Second}},
+		joins: joinPauses{pauses: failure.Backoff{Min: cfg.Backoff, Max: 20 * cfg.Backoff}},
 	}, nil
 }
 
 // Run consumes the topic until ctx ends; then it lets the calls under way end, commits, leaves the group and returns
 // nil. What fails is tried again for ever; only [ErrFenced] ends it. The values of ctx are in the handler's context. It
-// can be called once.
+// must be called once.
 func (c *Consumer) Run(ctx context.Context, topic string) error {
-	if !ValidTopic(topic) {
-		return fmt.Errorf("consume: %w: %q", ErrInvalidTopic, topic)
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(errStopped)
-	if !c.begin(ctx, cancel, topic) {
-		return errors.New("consume: runs already, or has run")
-	}
-
+	c.begin(ctx, cancel, topic)
 	settings := c.cfg.Consumer()
-	settings.ChannelBufferSize = c.cfg.Batch
 	strategies := settings.Consumer.Group.Rebalance.GroupStrategies
 	strategies[0] = watchedStrategy{strategies[0].(cooperative), c.assigned}
 	subscriber, err := wkafka.NewSubscriber(wkafka.SubscriberConfig{
 		Brokers: c.cfg.Brokers, ConsumerGroup: c.cfg.Group, Unmarshaler: Marshaler{}, OverwriteSaramaConfig: settings,
-		ReconnectRetrySleep: c.cfg.ReconnectBackoff, Tracer: claimHook{consumer: c},
-	}, troubleLog{c})
+		ReconnectRetrySleep: c.cfg.Backoff, Tracer: claimHook{consumer: c},
+	}, troubleLog{consumer: c})
 	if err != nil {
 		return fmt.Errorf("make subscriber: %w", err)
 	}
@@ -206,14 +157,10 @@ func (c *Consumer) isOwner() bool {
 	return c.member
 }
 
-func (c *Consumer) begin(ctx context.Context, cancel context.CancelCauseFunc, topic string) bool {
+func (c *Consumer) begin(ctx context.Context, cancel context.CancelCauseFunc, topic string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ctx != nil {
-		return false
-	}
 	c.topic, c.ctx, c.cancel, c.since = topic, ctx, cancel, time.Now()
-	return true
 }
 
 // leaveGroup tells the group that a member with an instance id is gone, which sarama does only for members without one:
@@ -225,16 +172,8 @@ func (c *Consumer) leaveGroup() error {
 	ctx, cancel := context.WithTimeout(context.Background(), c.cfg.RequestTimeout)
 	defer cancel()
 	return Ask(ctx, c.cfg.Config, "leave "+c.cfg.Group, func(cluster Cluster) error {
-		answer, err := cluster.admin.RemoveMemberFromConsumerGroup(c.cfg.Group, []string{c.cfg.InstanceID})
-		if err != nil {
-			return err
-		}
-		for _, m := range append(answer.Members, sarama.MemberResponse{Err: answer.Err}) {
-			if m.Err != sarama.ErrNoError && m.Err != sarama.ErrUnknownMemberId {
-				return m.Err
-			}
-		}
-		return nil
+		_, err := cluster.admin.RemoveMemberFromConsumerGroup(c.cfg.Group, []string{c.cfg.InstanceID})
+		return err
 	})
 }
 
@@ -297,7 +236,6 @@ func (h *groupHandler) ConsumeClaim(session sarama.ConsumerGroupSession, source 
 	c.mu.Lock()
 	c.claims[source.Partition()] = p
 	c.mu.Unlock()
-	c.cfg.Assigned(source.Topic(), source.Partition(), source.InitialOffset())
 
 	p.run()
 
@@ -350,19 +288,13 @@ func (c *Consumer) become(member bool) {
 }
 
 // troubleLog is what watermill-kafka logs to: the errors of a group reach nothing else.
-type troubleLog struct{ consumer *Consumer }
+type troubleLog struct {
+	watermill.NopLogger
+	consumer *Consumer
+}
 
 // Error implements [watermill.LoggerAdapter].
 func (l troubleLog) Error(_ string, err error, _ watermill.LogFields) { l.consumer.trouble(err) }
-
-// Info implements [watermill.LoggerAdapter].
-func (troubleLog) Info(string, watermill.LogFields) {}
-
-// Debug implements [watermill.LoggerAdapter].
-func (troubleLog) Debug(string, watermill.LogFields) {}
-
-// Trace implements [watermill.LoggerAdapter].
-func (troubleLog) Trace(string, watermill.LogFields) {}
 
 // With implements [watermill.LoggerAdapter].
 func (l troubleLog) With(watermill.LogFields) watermill.LoggerAdapter { return l }
@@ -384,7 +316,7 @@ func (c *Consumer) trouble(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if at, is := errors.AsType[*sarama.ConsumerError](err); is && c.claims[at.Partition] != nil {
-		c.claims[at.Partition].progress.refused(at.Err, false)
+		c.claims[at.Partition].progress.refused(at.Err)
 	}
 	isNews := c.last == nil || err.Error() != c.last.Error() || time.Since(c.met) > troubleOver
 	if c.met = time.Now(); isNews {

@@ -11,13 +11,20 @@ import (
 
 func TestConsumerConfigurationIsChecked(t *testing.T) {
 	t.Parallel()
-	_, err := kafka.NewConsumer(kafka.ConsumerConfig{Batch: -1, NackBackoff: -1, GroupConfig: kafka.GroupConfig{
-		HeartbeatInterval: 5 * time.Second, DrainTimeout: time.Minute, ReconnectBackoff: -1,
-	}}, nil, nil)
-	for _, problem := range []string{
-		"at least one host:port", "a consumer group is needed", "batch", "third of the session timeout",
-		"twice the drain timeout", "nack backoff", "reconnect backoff",
+	valid := kafka.ConsumerConfig{Config: kafka.Config{Brokers: []string{"a:1"}}, Group: "g"}
+	_, err := kafka.NewConsumer(valid, nil, nil)
+	require.NoError(t, err)
+	for problem, change := range map[string]func(*kafka.ConsumerConfig){
+		"at least one host:port":  func(c *kafka.ConsumerConfig) { c.Brokers = nil },
+		"a consumer group is":     func(c *kafka.ConsumerConfig) { c.Group = "" },
+		"twice the drain timeout": func(c *kafka.ConsumerConfig) { c.DrainTimeout = time.Minute },
+		"Heartbeat.Interval":      func(c *kafka.ConsumerConfig) { c.HeartbeatInterval = time.Minute },
+		"ChannelBufferSize":       func(c *kafka.ConsumerConfig) { c.Batch = -1 },
+		"SASL mechanism":          func(c *kafka.ConsumerConfig) { c.User, c.Password, c.Mechanism = "u", "p", "magic" },
 	} {
+		cfg := valid
+		change(&cfg)
+		_, err := kafka.NewConsumer(cfg, nil, nil)
 		require.ErrorContains(t, err, problem)
 	}
 }

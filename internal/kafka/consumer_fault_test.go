@@ -179,7 +179,7 @@ func TestAGroupThatCannotBeJoinedIsNotHammered(t *testing.T) {
 	})
 	log := &lines{}
 	cfg := fast(brokers, kafkatest.Group(t))
-	cfg.ReconnectBackoff, cfg.UnhealthyAfter = 50*time.Millisecond, time.Millisecond
+	cfg.Backoff, cfg.UnhealthyAfter = 50*time.Millisecond, time.Millisecond
 	l := listenWith(t, cfg, topic, slog.New(log))
 
 	began := time.Now()

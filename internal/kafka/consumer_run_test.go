@@ -14,13 +14,6 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-func TestRunNamesWhatItCannotConsume(t *testing.T) {
-	t.Parallel()
-	consumer, err := kafka.NewConsumer(batches([]string{"a:1"}, "g"), nil, nil)
-	require.NoError(t, err)
-	require.ErrorIs(t, consumer.Run(t.Context(), "a b"), kafka.ErrInvalidTopic)
-}
-
 func TestRunDrainsAndCommitsWhatTheHandlerStillDoes(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
@@ -66,11 +59,11 @@ func TestConsumersChurn(t *testing.T) {
 		return len(batch), nil
 	}
 	keeper := consume(t, cfg, topic, handle)
-	receive(t, keeper.assigned)
+	keeper.awaitPartition(t)
 	for round := range 5 {
 		guest := consume(t, cfg, topic, handle)
 		require.NoError(t, publisher.Publish(topic, msgs[round*240:(round+1)*240]...))
-		receive(t, guest.assigned)
+		guest.awaitPartition(t)
 		guest.stop()
 		require.NoError(t, receive(t, guest.ended))
 	}
@@ -96,21 +89,19 @@ func TestALostPartitionCancelsTheBatch(t *testing.T) {
 	}
 	otherHandle, otherCalls := byHand()
 	second := consume(t, cfg, topic, otherHandle)
-	taken := receive(t, second.assigned)
-	require.Negative(t, taken.offset)
-	require.ErrorContains(t, receive(t, afterDone(working[taken.partition].batch[0].Context())), "partition lost")
-	require.NoError(t, working[1-taken.partition].ctx.Err(), "the kept partition is not disturbed")
-	require.Equal(t, working[taken.partition].ids()[0], receive(t, otherCalls).ids()[0])
+	second.awaitPartition(t)
+	taken := second.Standings()[0].Partition
+	require.ErrorContains(t, receive(t, afterDone(working[taken].batch[0].Context())), "partition lost")
+	require.NoError(t, working[1-taken].ctx.Err(), "the kept partition is not disturbed")
+	require.Equal(t, working[taken].ids()[0], receive(t, otherCalls).ids()[0])
 	require.NoError(t, first.Healthy(t.Context()))
 }
 
 func ExampleConsumer() {
 	cfg := kafka.ConsumerConfig{
-		GroupConfig: kafka.GroupConfig{
-			Config: kafka.Config{Brokers: []string{"localhost:9092"}},
-			Group:  "prod.notification",
-		},
-		Batch: 100,
+		Config: kafka.Config{Brokers: []string{"localhost:9092"}},
+		Group:  "prod.notification",
+		Batch:  100,
 	}
 	handle := func(_ context.Context, batch []*message.Message) (handled int, err error) {
 		for i, msg := range batch {

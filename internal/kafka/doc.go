@@ -10,8 +10,6 @@
 //	progress.go   how the reading of a partition gets on
 //	cluster.go    a question to a cluster, which ends with its context
 //	topics.go     the topics, and their settings
-//	lag.go        how far a group is behind
-//	groups.go     what operators ask of groups
+//	groups.go     how far a group is behind, and who owns its partitions
 //	fetch.go      reads what lies on the log, past all groups
-//	log.go        the newest records of a topic
 package kafka

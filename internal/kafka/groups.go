@@ -6,9 +6,112 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/IBM/sarama"
 )
+
+// Lag is what waits in one topic-partition for one consumer group.
+type Lag struct {
+	Topic     string
+	Partition int32
+	// Records is how many offsets lie between what the group has committed and the end of the log; 0 when none of them
+	// holds a record that the group would get.
+	Records int64
+	// Age is since when the first of these records has been on the log, by its own time; 0 when none waits.
+	Age time.Duration
+}
+
+// ReadLag asks how far a consumer group is behind in every partition of a topic. It reads what is committed and what is
+// on the log, so its answer does not depend on any member: it is the same on every instance, and true while the
+// consumer stands, is not running, or has never run.
+//
+// Members commit once in [ConsumerConfig.CommitInterval], so a group that keeps up is behind by what it handled
+// since. It asks the group's coordinator and each leader, and reads one record of each partition in which something
+// waits. It ends when ctx does, and gives up on a broker that does not answer after [Config.RequestTimeout].
+func ReadLag(ctx context.Context, cfg Config, group, topic string) (lags []Lag, err error) {
+	err = Ask(ctx, cfg, "read lag of "+group+" in "+topic, func(c Cluster) error {
+		found, err := c.groupOffsets(group, topic)
+		for partition, at := range found {
+			lag := Lag{Topic: topic, Partition: int32(partition)}
+			first, err := c.firstOf(topic, lag.Partition, at.next(), at.newest)
+			if err != nil {
+				return fmt.Errorf("read first record of partition %d: %w", partition, err)
+			}
+			if first != nil {
+				lag.Records, lag.Age = at.newest-first.Offset, max(time.Since(first.Timestamp), 0)
+			}
+			lags = append(lags, lag)
+		}
+		return err
+	})
+	return lags, err
+}
+
+// groupOffsets are those of a group and of the log in a partition.
+type groupOffsets struct {
+	committed      int64 // negative: none
+	oldest, newest int64
+}
+
+// isGone says that the group's next record is not on the log any more, or not yet: its topic was created anew.
+func (o groupOffsets) isGone() bool {
+	return o.committed >= 0 && (o.committed < o.oldest || o.committed > o.newest)
+}
+
+// next is where what waits for the group begins.
+func (o groupOffsets) next() int64 {
+	if o.committed < 0 || o.isGone() {
+		return o.oldest
+	}
+	return o.committed
+}
+
+// groupOffsets asks for all partitions of the topic, unless some are given.
+func (c Cluster) groupOffsets(group, topic string, partitions ...int32) (found []groupOffsets, err error) {
+	if len(partitions) == 0 {
+		if partitions, err = c.Partitions(topic); err != nil {
+			return nil, err
+		}
+	}
+	committed, err := c.Committed(group, topic, partitions)
+	if err != nil {
+		return nil, err
+	}
+	oldest, err := c.Offsets(topic, partitions, sarama.OffsetOldest)
+	if err != nil {
+		return nil, err
+	}
+	newest, err := c.Offsets(topic, partitions, sarama.OffsetNewest)
+	if err != nil {
+		return nil, err
+	}
+	for i := range partitions {
+		found = append(found, groupOffsets{committed[i], oldest[i], newest[i]})
+	}
+	return found, nil
+}
+
+// firstOf is the first record of a range that a group would get, nil if there is none: offsets of which none holds a
+// record, such as the marks that end a transaction or what compaction left, are no lag.
+func (c Cluster) firstOf(topic string, partition int32, next, end int64) (*sarama.ConsumerMessage, error) {
+	for next < end {
+		if err := c.ctx.Err(); err != nil {
+			return nil, err
+		}
+		records, after, err := c.fetch(topic, partition, next, oneBatch)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(records) > 0:
+			return records[0], nil
+		case after == next: // nothing there yet that the group may read
+			return nil, nil
+		}
+		next = after
+	}
+	return nil, nil
+}
 
 // GroupsBehind returns the consumer groups that have read from a topic and not to its end, with the number of records
 // that lie before each: up to its committed offsets, in partitions where it has none from the beginning. It returns by
@@ -16,27 +119,19 @@ import (
 func GroupsBehind(ctx context.Context, cfg Config, topic string) (map[string]int64, error) {
 	behind := map[string]int64{}
 	err := Ask(ctx, cfg, "ask for groups behind", func(c Cluster) error {
-		partitions, err := c.client.Partitions(topic)
-		if err != nil {
-			return err
-		}
-		oldest, newest, err := c.Ends(topic, sarama.ReadUncommitted)
-		if err != nil {
-			return err
-		}
 		groups, err := c.admin.ListConsumerGroups()
 		if err != nil {
 			return fmt.Errorf("list groups: %w", err)
 		}
 		for group := range groups {
-			committed, err := c.Committed(group, topic, partitions...)
+			found, err := c.groupOffsets(group, topic)
 			if err != nil {
 				return err
 			}
-			reads, waiting := false, int64(0) // it reads other topics if it has no offset of this one
-			for i := range min(len(committed), len(newest)) {
-				reads = reads || committed[i] >= 0
-				waiting += max(newest[i]-max(oldest[i], committed[i]), 0)
+			reads, waiting := false, int64(0)
+			for _, at := range found {
+				reads = reads || at.committed >= 0
+				waiting += at.newest - at.next()
 			}
 			if reads && waiting > 0 {
 				behind[group] = waiting
@@ -83,15 +178,9 @@ func ReadOwners(ctx context.Context, cfg Config, group, topic string) (Owners, e
 	return owners, err
 }
 
-// Committed returns the offsets that a group has committed, of all partitions of the topic unless some are given. It is
-// -1 where there is none.
-func (c Cluster) Committed(group, topic string, partitions ...int32) (offsets []int64, err error) {
-	if len(partitions) == 0 {
-		if partitions, err = c.client.Partitions(topic); err != nil {
-			return nil, fmt.Errorf("list partitions of %s: %w", topic, err)
-		}
-	}
-	offsets = slices.Repeat([]int64{-1}, len(partitions))
+// Committed returns the offsets that a group has committed, -1 where there is none.
+func (c Cluster) Committed(group, topic string, partitions []int32) ([]int64, error) {
+	offsets := slices.Repeat([]int64{-1}, len(partitions))
 	answer, err := c.admin.ListConsumerGroupOffsets(group, map[string][]int32{topic: partitions})
 	if errors.Is(err, sarama.ErrGroupIDNotFound) {
 		return offsets, nil

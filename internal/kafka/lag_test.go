@@ -2,7 +2,6 @@ package kafka_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
@@ -18,12 +17,7 @@ import (
 // behind is the lag of the topic's only partition.
 func behind(t *testing.T, brokers []string, group, topic string) kafka.Lag {
 	t.Helper()
-	return behindBy(t, &kafka.LagReader{}, brokers, group, topic)
-}
-
-func behindBy(t *testing.T, reader *kafka.LagReader, brokers []string, group, topic string) kafka.Lag {
-	t.Helper()
-	lags, err := reader.Read(t.Context(), kafka.Config{Brokers: brokers}, group, topic)
+	lags, err := kafka.ReadLag(t.Context(), kafka.Config{Brokers: brokers}, group, topic)
 	require.NoError(t, err)
 	require.Len(t, lags, 1)
 	return lags[0]
@@ -60,21 +54,6 @@ func TestLagIsWhatWaits(t *testing.T) {
 	require.EqualValues(t, 2, behind(t, brokers, group, topic).Records, "what was deleted waits no more")
 	deleteRecords(t, brokers, topic, 5)
 	require.Equal(t, kafka.Lag{Topic: topic}, behind(t, brokers, group, topic))
-}
-
-// A record that says what cannot be must not look as if it had just come, for as long as nothing reads it.
-func TestARecordFromTheFutureWaitsSinceItWasSeen(t *testing.T) {
-	t.Parallel()
-	brokers := kafkatest.Brokers(t)
-	topic, group := kafkatest.Topic(t, brokers, 1), kafkatest.Group(t)
-	_, _, err := rawProducer(t, brokers, nil).SendMessage(&sarama.ProducerMessage{
-		Topic: topic, Value: sarama.StringEncoder("x"), Timestamp: time.Now().Add(30 * time.Minute),
-	})
-	require.NoError(t, err)
-	var reader kafka.LagReader
-	first := behindBy(t, &reader, brokers, group, topic)
-	require.EqualValues(t, 1, first.Records)
-	testkit.Until(t, func() bool { return behindBy(t, &reader, brokers, group, topic).Age > first.Age }, "its age grows")
 }
 
 func TestLagAtRestIsZero(t *testing.T) {
@@ -122,7 +101,7 @@ func TestLagOfARefusedGroupIsAnError(t *testing.T) {
 		kmsg.ACLResourceTypeTopic: {kmsg.ACLOperationRead},
 	})
 	root.User = app
-	_, err := new(kafka.LagReader).Read(t.Context(), root, "g", topic)
+	_, err := kafka.ReadLag(t.Context(), root, "g", topic)
 	require.ErrorIs(t, err, sarama.ErrGroupAuthorizationFailed)
 }
 
@@ -134,7 +113,7 @@ func TestLagOfPartitionsWithSeveralLeaders(t *testing.T) {
 		require.NoError(t, cluster.MoveTopicPartition("spread", partition, partition))
 	}
 	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish("spread", events(40, keys(20)...)...))
-	lags, err := new(kafka.LagReader).Read(t.Context(), kafka.Config{Brokers: brokers}, "g", "spread")
+	lags, err := kafka.ReadLag(t.Context(), kafka.Config{Brokers: brokers}, "g", "spread")
 	require.NoError(t, err)
 	require.Len(t, lags, 2)
 	require.EqualValues(t, 40, lags[0].Records+lags[1].Records)

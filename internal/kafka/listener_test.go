@@ -15,11 +15,6 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-type change struct {
-	partition int32
-	offset    int64
-}
-
 // listener is a consumer whose messages arrive on a channel, one of a partition at a time, and are settled there by Ack
 // and Nack.
 type listener struct {
@@ -36,15 +31,15 @@ func fast(brokers []string, group string) kafka.ConsumerConfig {
 	return cfg
 }
 
-func fastGroup(brokers []string, group string) kafka.GroupConfig {
-	return kafka.GroupConfig{
+func batches(brokers []string, group string) kafka.ConsumerConfig {
+	return kafka.ConsumerConfig{
 		Config:            kafka.Config{Brokers: brokers},
 		Group:             group,
 		SessionTimeout:    kafkatest.Patience,
 		HeartbeatInterval: 50 * time.Millisecond,
 		CommitInterval:    50 * time.Millisecond,
 		DrainTimeout:      2 * time.Second,
-		ReconnectBackoff:  20 * time.Millisecond,
+		Backoff:           10 * time.Millisecond,
 	}
 }
 

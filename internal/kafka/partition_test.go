@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/kafka"
@@ -23,14 +22,14 @@ func published(t testing.TB, brokers []string, n int) (topic string, ids []strin
 // committed is the offset from which the group would go on; -1 if it has committed none.
 func committed(t testing.TB, brokers []string, group, topic string) int64 {
 	t.Helper()
-	cfg := sarama.NewConfig()
-	cfg.Version = sarama.V3_6_0_0
-	admin, err := sarama.NewClusterAdmin(brokers, cfg)
+	return committedOf(t, brokers, group, topic, 0)
+}
+
+func committedOf(t testing.TB, brokers []string, group, topic string, partition int32) int64 {
+	t.Helper()
+	answer, err := admin(t, brokers).ListConsumerGroupOffsets(group, map[string][]int32{topic: {partition}})
 	require.NoError(t, err)
-	defer func() { require.NoError(t, admin.Close()) }()
-	answer, err := admin.ListConsumerGroupOffsets(group, map[string][]int32{topic: {0}})
-	require.NoError(t, err)
-	return answer.GetBlock(topic, 0).Offset
+	return answer.GetBlock(topic, partition).Offset
 }
 
 // silent fails if a message arrives within a moment in which one would.

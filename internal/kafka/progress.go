@@ -22,15 +22,9 @@ type Standing struct {
 
 // progress keeps the standing of a partition.
 type progress struct {
-	mu      sync.Mutex
-	state   Standing
-	paused  bool // the present call waits for its next attempt
-	refusal time.Time
-	lasts   bool // a refusal that does not come again and holds
-}
-
-func newProgress(topic string, partition int32) *progress {
-	return &progress{state: Standing{Topic: topic, Partition: partition}}
+	mu        sync.Mutex
+	state     Standing
+	refusedAt time.Time // last
 }
 
 // refusalOver is after how long a refusal that has not come again is over: sarama asks more often.
@@ -39,60 +33,58 @@ const refusalOver = 5 * time.Second
 func (p *progress) standing() Standing {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s := p.state; p.lasts || time.Since(p.refusal) < refusalOver {
-		return s
+	s := p.state
+	if time.Since(p.refusedAt) > refusalOver {
+		s.Refused, s.Refusal = time.Time{}, nil
 	}
-	p.state.Refused, p.state.Refusal = time.Time{}, nil
-	return p.state
+	return s
 }
 
 // refused notes that the broker gives nothing to read.
-func (p *progress) refused(err error, lasts bool) {
+func (p *progress) refused(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	if p.state.Refused.IsZero() || !p.lasts && now.Sub(p.refusal) > refusalOver {
+	if now.Sub(p.refusedAt) > refusalOver {
 		p.state.Refused = now
 	}
-	p.state.Refusal, p.refusal, p.lasts = err, now, lasts
+	p.state.Refusal, p.refusedAt = err, now
 }
 
 // begin notes that the handler is called, with what the broker gave.
 func (p *progress) begin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.state.Refused, p.state.Refusal, p.lasts = time.Time{}, nil, false
+	p.refusedAt = time.Time{}
 	p.state.Handling = time.Now()
 }
 
-// end notes that its call has returned, how many of its records are dealt with, and why not all of them.
-func (p *progress) end(handled int, err error) {
+// end notes what came of a call. Earlier failures count no more if it has dealt with anything.
+func (p *progress) end(err error, handled int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.fail(err, handled > 0)
-	p.state.Handling, p.paused = time.Time{}, false
+	p.state.Handling = time.Time{}
+	if handled > 0 {
+		p.state.Failing = time.Time{}
+	}
+	p.fail(err)
 }
 
-// fail notes what came of an attempt; others before it that failed count no more if it is a new beginning.
-func (p *progress) fail(err error, anew bool) {
+// fail notes what the last attempt said.
+func (p *progress) fail(err error) {
 	switch p.state.Failure = err; {
 	case err == nil:
 		p.state.Failing = time.Time{}
-	case anew || p.state.Failing.IsZero():
+	case p.state.Failing.IsZero():
 		p.state.Failing = time.Now()
 	}
 }
 
 type progressKey struct{}
 
-// into is the context of a call under which [Pausing] is heard.
-func (p *progress) into(ctx context.Context) context.Context {
-	return context.WithValue(ctx, progressKey{}, p)
-}
-
 // Pausing says from inside a handler that its call goes on after a pause: an attempt has failed with err and will be
 // repeated, or, with a nil err, nothing fails any more. ctx is the handler's or a message's; another one is ignored.
-// Until resumed is called no call counts as running.
+// Until resumed is called no call counts as running. It must be called before the handler returns.
 func Pausing(ctx context.Context, err error) (resumed func()) {
 	p, ok := ctx.Value(progressKey{}).(*progress)
 	if !ok {
@@ -100,13 +92,11 @@ func Pausing(ctx context.Context, err error) (resumed func()) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.paused, p.state.Handling = true, time.Time{}
-	p.fail(err, false)
+	p.state.Handling = time.Time{}
+	p.fail(err)
 	return func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if p.paused {
-			p.paused, p.state.Handling = false, time.Now()
-		}
+		p.state.Handling = time.Now()
 	}
 }

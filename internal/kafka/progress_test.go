@@ -22,7 +22,7 @@ func TestAHandlerThatKeepsFailingIsUnhealthyAndGoesOn(t *testing.T) {
 	brokers := kafkatest.Brokers(t)
 	topic, _ := published(t, brokers, 1)
 	cfg := batches(brokers, kafkatest.Group(t))
-	cfg.NackBackoff, cfg.UnhealthyAfter = time.Millisecond, 300*time.Millisecond
+	cfg.Backoff, cfg.UnhealthyAfter = time.Millisecond, 300*time.Millisecond
 	handle, calls := byHand()
 	r := consume(t, cfg, topic, handle)
 	receive(t, calls).reply <- result{0, errDown}

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +39,6 @@ type Publisher struct {
 	log     *slog.Logger
 	closing context.Context //nolint:containedctx // of the publisher: Close ends it
 	stop    context.CancelFunc
-	calls   sync.WaitGroup // that use a connection
 
 	mu   sync.Mutex // held while connecting and disconnecting
 	conn *connection
@@ -76,7 +76,7 @@ func (p *Publisher) PublishContext(ctx context.Context, topic string, msgs ...*m
 	if len(msgs) == 0 {
 		return nil
 	}
-	c := newCall(topic, msgs)
+	c := &call{topic: topic, msgs: msgs, results: slices.Repeat([]error{errWaiting}, len(msgs))}
 	if !ValidTopic(topic) {
 		c.failAll(failure.AsPermanent(fmt.Errorf("%w: %q", ErrInvalidTopic, topic)))
 		return c.result(nil)
@@ -92,59 +92,62 @@ func (p *Publisher) PublishContext(ctx context.Context, topic string, msgs ...*m
 	case <-sent:
 	case <-ctx.Done():
 	}
-	return c.result(context.Cause(ctx))
+	return c.result(cmp.Or(context.Cause(ctx), ErrClosed))
 }
 
 // send sends the messages of each key one after the other, and those of different keys side by side.
 func (p *Publisher) send(ctx context.Context, c *call) {
 	conn, err := p.connect()
 	if err != nil {
-		c.failAll(fmt.Errorf("connect: %w", err))
+		c.failAll(&pendingError{cause: fmt.Errorf("connect: %w", err), unfinished: true})
 		return
 	}
-	defer p.release(conn)
+	defer conn.inUse.RUnlock()
 	c.use(conn)
 	stopped, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(p.closing, func() { cancel(ErrClosed) })()
 
-	var keys sync.WaitGroup
+	keys := c.byKey()
+	var sending sync.WaitGroup
 	places := make(chan struct{}, maxKeys)
-	for _, indexes := range c.keys {
+	for _, indexes := range keys {
 		places <- struct{}{}
-		keys.Go(func() {
+		sending.Go(func() {
 			defer func() { <-places }()
 			c.sendKey(stopped, conn, indexes)
 		})
 	}
-	keys.Wait()
+	sending.Wait()
 	// The broker refuses a batch for the sake of one record. Sent alone, the others are taken.
-	for _, indexes := range c.refused() {
-		c.sendKey(stopped, conn, indexes)
+	for _, indexes := range keys {
+		if n := c.firstFailed(indexes); n >= 0 && isOfOneRecord(c.results[indexes[n]]) {
+			c.sendKey(stopped, conn, indexes[n:])
+		}
 	}
-	conn.tookNothing.Store(!c.tookAny())
+	conn.tookNothing.Store(!slices.Contains(c.results, nil))
 }
 
 // connection is a Publisher of watermill-kafka, with what is known about it.
 type connection struct {
 	*wkafka.Publisher
 	made        time.Time
+	inUse       sync.RWMutex  // a call reads; closing writes
 	repeats     *atomic.Int64 // how often sarama has sent a batch again
 	metrics     metrics.Registry
-	calls       int         // under way; of Publisher.mu
 	tookNothing atomic.Bool // in the last call
 }
 
-// connect returns the connection for one call. One that took nothing in the last call is closed and made anew: sarama
-// asks a broker that is back only after ten seconds. That waits until no call uses it, so that none of its batches
-// comes behind those of the next one.
+// connect returns the connection for one call, which ends with inUse.RUnlock. One that took nothing in the last call is
+// closed and made anew: sarama asks a broker that is back only after ten seconds. That waits until no call uses it, so
+// that none of its batches comes behind those of the next one.
 func (p *Publisher) connect() (*connection, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closing.Err() != nil {
 		return nil, ErrClosed
 	}
-	if old := p.conn; old != nil && old.calls == 0 && old.tookNothing.Load() && time.Since(old.made) > reconnectAfter {
+	if old := p.conn; old != nil && old.tookNothing.Load() && time.Since(old.made) > reconnectAfter && old.inUse.TryLock() {
 		p.conn = nil
 		if err := old.Close(); err != nil {
 			p.log.Debug("close connection", "error", err)
@@ -152,19 +155,18 @@ func (p *Publisher) connect() (*connection, error) {
 	}
 	if p.conn == nil {
 		var err error
-		if p.conn, err = dial(p.closing, p.cfg); err != nil {
+		if p.conn, err = dial(p.cfg); err != nil {
 			return nil, err
 		}
 	}
-	p.conn.calls++
-	p.calls.Add(1)
+	p.conn.inUse.RLock()
 	return p.conn, nil
 }
 
 // dial makes a connection.
-func dial(ctx context.Context, cfg Config) (*connection, error) {
+func dial(cfg Config) (*connection, error) {
 	settings, repeats := cfg.Producer(), new(atomic.Int64)
-	if err := askForProducerID(ctx, cfg, settings); err != nil {
+	if err := askForProducerID(cfg, settings); err != nil {
 		return nil, err
 	}
 	pause := settings.Producer.Retry.BackoffFunc
@@ -181,6 +183,21 @@ func dial(ctx context.Context, cfg Config) (*connection, error) {
 	return &connection{Publisher: publisher, made: time.Now(), repeats: repeats, metrics: settings.MetricRegistry}, nil
 }
 
+// askForProducerID asks for what each producer needs first. sarama leaves the client of a producer open that does not
+// get it, and the client of this one is ours to close.
+func askForProducerID(cfg Config, settings *sarama.Config) (err error) {
+	client, err := sarama.NewClient(cfg.Brokers, settings)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	producer, err := sarama.NewAsyncProducerFromClient(client)
+	if err != nil {
+		return err
+	}
+	return producer.Close()
+}
+
 // isThrottled says whether a broker has held this client back, which sarama tells in its metrics alone.
 func (c *connection) isThrottled() (throttled bool) {
 	c.metrics.Each(func(name string, metric any) {
@@ -188,38 +205,6 @@ func (c *connection) isThrottled() (throttled bool) {
 		throttled = throttled || is && strings.HasPrefix(name, "throttle-time-in-ms") && histogram.Count() > 0
 	})
 	return throttled
-}
-
-// askForProducerID asks for what each producer needs first, for as long as the broker is only starting. A producer that
-// does not get it is not made, and sarama leaves its client open.
-func askForProducerID(ctx context.Context, cfg Config, settings *sarama.Config) (err error) {
-	client, err := sarama.NewClient(cfg.Brokers, settings)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, client.Close()) }()
-	pauses := failure.Backoff{Min: retryBackoff, Max: time.Second}
-	for began := time.Now(); ; {
-		broker := client.LeastLoadedBroker()
-		if broker == nil {
-			return sarama.ErrOutOfBrokers
-		}
-		answer, err := broker.InitProducerID(&sarama.InitProducerIDRequest{Version: 1, TransactionTimeout: time.Minute})
-		if err == nil && answer.Err != sarama.ErrNoError {
-			err = answer.Err
-		}
-		if !errors.Is(err, sarama.ErrOffsetsLoadInProgress) || time.Since(began) > cfg.PublishTimeout ||
-			failure.Sleep(ctx, pauses.Next()) != nil {
-			return err
-		}
-	}
-}
-
-func (p *Publisher) release(conn *connection) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	conn.calls--
-	p.calls.Done()
 }
 
 // Close lets what is under way come to its end, and closes the connections. Calls that wait return [ErrClosed]. Calling
@@ -230,25 +215,24 @@ func (p *Publisher) Close() error {
 	conn := p.conn
 	p.conn = nil
 	p.mu.Unlock()
-	p.calls.Wait()
 	if conn == nil {
 		return nil
 	}
+	conn.inUse.Lock()
 	if err := conn.Close(); err != nil {
 		return fmt.Errorf("close publisher: %w", err)
 	}
 	return nil
 }
 
-// call is one call of Publish: what came of each message.
+// call is one call of Publish. Its sending may outlive it.
 type call struct {
 	topic string
 	msgs  []*message.Message
-	keys  [][]int // the indexes of each key's messages; a message without a key stands alone
 
 	mu      sync.Mutex
-	results []error // nil: acknowledged
-	over    bool    // what comes now is too late
+	results []error // of each message; nil: acknowledged
+	over    bool    // nothing more is sent
 	conn    *connection
 	repeats int64 // of the connection, when the call began
 }
@@ -256,21 +240,20 @@ type call struct {
 // What results say of a message before its end.
 var errWaiting, errUnderWay = errors.New("its turn has not come"), errors.New("its answer has not come")
 
-func newCall(topic string, msgs []*message.Message) *call {
-	c := &call{topic: topic, msgs: msgs, results: make([]error, len(msgs))}
+// byKey returns the indexes of each key's messages. A message without a key stands alone.
+func (c *call) byKey() (keys [][]int) {
 	places := make(map[string]int)
-	for i, msg := range msgs {
-		c.results[i] = errWaiting
+	for i, msg := range c.msgs {
 		key := msg.Metadata[cloudevent.KeyMetadata]
 		place, known := places[key]
 		if !known || key == "" {
-			place = len(c.keys)
+			place = len(keys)
 			places[key] = place
-			c.keys = append(c.keys, nil)
+			keys = append(keys, nil)
 		}
-		c.keys[place] = append(c.keys[place], i)
+		keys[place] = append(keys[place], i)
 	}
-	return c
+	return keys
 }
 
 // use notes over which connection the call goes.
@@ -283,7 +266,7 @@ func (c *call) use(conn *connection) {
 // sendKey sends a key's messages until one fails, or until ctx ends.
 func (c *call) sendKey(ctx context.Context, conn *connection, indexes []int) {
 	for n, i := range indexes {
-		if ctx.Err() != nil || !c.note(i, errUnderWay) {
+		if !c.begin(ctx, i) {
 			return
 		}
 		err := explain(conn.Publish(c.topic, c.msgs[i]))
@@ -309,14 +292,22 @@ func explain(err error) error {
 	return err
 }
 
-// note writes down what came of a message; false when the call is over.
-func (c *call) note(i int, result error) bool {
+// begin notes that a message is sent; false when the call is over: its result would not tell of it.
+func (c *call) begin(ctx context.Context, i int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.over {
-		c.results[i] = result
+	if c.over || ctx.Err() != nil {
+		return false
 	}
-	return !c.over
+	c.results[i] = errUnderWay
+	return true
+}
+
+// note writes down what came of a message.
+func (c *call) note(i int, result error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.results[i] = result
 }
 
 func (c *call) failAll(err error) {
@@ -325,17 +316,9 @@ func (c *call) failAll(err error) {
 	}
 }
 
-// refused are the messages of each key from the first one on that the broker refused, perhaps for another's sake.
-func (c *call) refused() (keys [][]int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, indexes := range c.keys {
-		first := slices.IndexFunc(indexes, func(i int) bool { return c.results[i] != nil })
-		if first >= 0 && isOfOneRecord(c.results[indexes[first]]) {
-			keys = append(keys, indexes[first:])
-		}
-	}
-	return keys
+// firstFailed returns the first of these messages that was not taken, -1 for none.
+func (c *call) firstFailed(indexes []int) int {
+	return slices.IndexFunc(indexes, func(i int) bool { return c.results[i] != nil })
 }
 
 // isOfOneRecord says that a broker refused a batch for one of its records.
@@ -345,13 +328,7 @@ func isOfOneRecord(err error) bool {
 	}, func(answer error) bool { return errors.Is(err, answer) })
 }
 
-func (c *call) tookAny() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Contains(c.results, nil)
-}
-
-// result ends the call.
+// result ends the call. cause is why, if something is left to send.
 func (c *call) result(cause error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,6 +11,8 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/kafkatest"
 )
@@ -147,6 +149,29 @@ func TestPublishAfterClose(t *testing.T) {
 	require.ErrorIs(t, publisher.Publish("t", event("a", 1)), kafka.ErrClosed)
 }
 
+// A call that is under way when the publisher closes says which messages it did not send.
+func TestCloseEndsTheCallUnderWay(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
+	slowly(cluster, 200*time.Millisecond)
+	asked := make(chan struct{})
+	var once sync.Once
+	cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		once.Do(func() { close(asked) })
+		return nil, nil, false
+	})
+	ended := make(chan error, 1)
+	go func() { ended <- publisher.Publish(topic, events(100, "a")...) }()
+	receive(t, closing(asked))
+	require.NoError(t, publisher.Close())
+	err := receive(t, ended)
+	require.ErrorIs(t, err, kafka.ErrClosed)
+	require.ErrorContains(t, err, "its turn has not come: closed")
+}
+
 func TestABrokerThatIsAwayIsATransientFailureWithinTheTimeout(t *testing.T) {
 	t.Parallel()
 	publisher := newPublisher(t, kafka.Config{Brokers: []string{"127.0.0.1:1"}, PublishTimeout: 300 * time.Millisecond})
@@ -159,15 +184,13 @@ func TestABrokerThatIsAwayIsATransientFailureWithinTheTimeout(t *testing.T) {
 
 func TestPublisherConfigurationIsChecked(t *testing.T) {
 	t.Parallel()
-	_, err := kafka.NewPublisher(kafka.Config{
-		Brokers: []string{"a:1", "a:1", "nonsense"}, PublishTimeout: -1, RequestTimeout: time.Hour, MaxMessageBytes: 1,
-		User: "u",
-	}, nil)
-	for _, problem := range []string{
-		"given twice", `"nonsense" is not host:port`, "publish timeout", "max message bytes", "user and password",
+	for problem, cfg := range map[string]kafka.Config{
+		"at least one host:port": {},
+		"Net.DialTimeout":        {Brokers: []string{"a:1"}, PublishTimeout: -1},
+		"MaxMessageBytes":        {Brokers: []string{"a:1"}, MaxMessageBytes: -1},
+		"Net.SASL.Password":      {Brokers: []string{"a:1"}, User: "u"},
 	} {
+		_, err := kafka.NewPublisher(cfg, nil)
 		require.ErrorContains(t, err, problem)
 	}
-	_, err = kafka.NewPublisher(kafka.Config{}, nil)
-	require.ErrorContains(t, err, "at least one host:port")
 }

@@ -40,7 +40,7 @@ func TestAHandlerMayFinishDuringARebalance(t *testing.T) {
 
 	second := listen(t, cfg, topic)
 	awaitWithheld(t, brokers, cfg.Group)
-	require.Empty(t, second.assigned, "the partition moved under a handler's feet")
+	require.Empty(t, second.Standings(), "the partition moved under a handler's feet")
 	for _, msg := range working {
 		require.NoError(t, msg.Context().Err())
 		require.True(t, msg.Ack())
@@ -59,9 +59,9 @@ func TestAHandlerMayFinishDuringARebalance(t *testing.T) {
 			require.FailNow(t, "no partition was lost")
 		}
 	}
-	start := receive(t, second.assigned)
-	require.Equal(t, moved, start.partition)
-	require.Equal(t, handled[moved], start.offset, "behind the last acknowledged one")
+	second.awaitPartition(t)
+	require.Equal(t, moved, second.Standings()[0].Partition)
+	require.Equal(t, handled[moved], committedOf(t, brokers, cfg.Group, topic, moved), "behind the last acknowledged one")
 
 	for len(seen) < len(msgs)-2 {
 		var msg *message.Message
@@ -119,11 +119,11 @@ func TestAHandlerThatOutlivesItsPartitionIsCancelled(t *testing.T) {
 	}
 
 	second := listen(t, cfg, topic)
-	taken := receive(t, second.assigned)
-	require.Negative(t, taken.offset, "nothing was acknowledged")
-	cancelled := working[taken.partition]
+	second.awaitPartition(t)
+	taken := second.Standings()[0].Partition
+	cancelled := working[taken]
 	require.ErrorContains(t, receive(t, afterDone(cancelled.Context())), "partition lost")
-	require.NoError(t, working[1-taken.partition].Context().Err(), "the kept partition is not disturbed")
+	require.NoError(t, working[1-taken].Context().Err(), "the kept partition is not disturbed")
 	require.Equal(t, cancelled.UUID, receive(t, second.messages).UUID)
 	cancelled.Ack()
 }
@@ -149,11 +149,11 @@ func TestChurn(t *testing.T) {
 		return l
 	}
 	keeper := work(listen(t, cfg, topic))
-	receive(t, keeper.assigned)
+	keeper.awaitPartition(t)
 	for round := range 6 {
 		guest := work(listen(t, cfg, topic))
 		require.NoError(t, publisher.Publish(topic, msgs[round*200:(round+1)*200]...))
-		receive(t, guest.assigned)
+		guest.awaitPartition(t)
 		require.NoError(t, guest.Close())
 	}
 	receive(t, record.all)

@@ -101,7 +101,7 @@ func TestAStockSubscriberReadsTheEventsID(t *testing.T) {
 	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
 	event := fullEvent()
 	require.NoError(t, publisher.Publish(topic, event.Message()))
-	settings := kafka.GroupConfig{Config: kafka.Config{Brokers: brokers}}.Consumer()
+	settings := kafka.ConsumerConfig{Config: kafka.Config{Brokers: brokers}}.Consumer()
 	subscriber, err := stock.NewSubscriber(stock.SubscriberConfig{
 		Brokers: brokers, Unmarshaler: stock.DefaultMarshaler{}, OverwriteSaramaConfig: settings,
 	}, watermill.NopLogger{})

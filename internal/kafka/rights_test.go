@@ -73,7 +73,7 @@ func guarded(t *testing.T, topic, group string, rights map[kmsg.ACLResourceType]
 // grant gives the user app all rights to the topic and the group.
 func grant(t *testing.T, root kafka.Config, topic, group string) {
 	t.Helper()
-	settings := kafka.GroupConfig{Config: root}.Consumer()
+	settings := kafka.ConsumerConfig{Config: root}.Consumer()
 	settings.Metadata.Full = true
 	cluster, err := sarama.NewClusterAdmin(root.Brokers, settings)
 	require.NoError(t, err)

@@ -84,9 +84,9 @@ func TestALogIsReadWhilePartitionsMove(t *testing.T) {
 		refuse(cluster, 4, with)
 		var values []string
 		require.NoError(t, kafka.Ask(t.Context(), cfg, "read", func(c kafka.Cluster) error {
-			oldest, newest, err := c.Ends(topic, sarama.ReadUncommitted)
+			ends, err := c.Offsets(topic, []int32{0}, sarama.OffsetNewest)
 			require.NoError(t, err)
-			require.Equal(t, [][]int64{{0}, {2}}, [][]int64{oldest, newest})
+			require.Equal(t, []int64{2}, ends)
 			next, err := c.Scan(topic, 0, 0, 2, func(m *message.Message) error {
 				values = append(values, string(m.Payload))
 				return nil
@@ -106,7 +106,7 @@ func TestALogWhosePartitionHasNoLeaderIsNotWaitedForForEver(t *testing.T) {
 	refuse(cluster, 1<<30, kerr.NotLeaderForPartition)
 	cfg := kafka.Config{Brokers: brokers, RequestTimeout: 300 * time.Millisecond}
 	require.ErrorIs(t, kafka.Ask(t.Context(), cfg, "read", func(c kafka.Cluster) error {
-		_, _, err := c.Ends(topic, sarama.ReadUncommitted)
+		_, err := c.Offsets(topic, []int32{0}, sarama.OffsetNewest)
 		return err
 	}), sarama.ErrNotLeaderForPartition)
 }
@@ -160,7 +160,7 @@ func TestLagIsToldWhileATopicGrows(t *testing.T) {
 		growing <- operator.CreatePartitions(topic, 2, nil, false)
 		close(grown)
 	}()
-	lags, err := new(kafka.LagReader).Read(t.Context(), cfg, "g", topic)
+	lags, err := kafka.ReadLag(t.Context(), cfg, "g", topic)
 	require.NoError(t, err)
 	require.NoError(t, <-growing)
 	require.Len(t, lags, 1)

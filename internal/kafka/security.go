@@ -1,34 +1,22 @@
 package kafka
 
 import (
-	"crypto/sha256"
-	"crypto/sha512"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"hash"
+	"strings"
 
 	"github.com/IBM/sarama"
 	"github.com/xdg-go/scram"
 )
 
-// The mechanisms of SASL with which a client may log in.
+// The mechanisms of SASL with which a client may log in. The last two never send the password.
 const (
 	Plain       = "plain"
 	ScramSHA256 = "scram-sha-256"
 	ScramSHA512 = "scram-sha-512"
 )
-
-// mechanisms are sarama's names of them, and the hash of those that never send the password.
-var mechanisms = map[string]struct {
-	name sarama.SASLMechanism
-	hash func() hash.Hash
-}{
-	Plain:       {sarama.SASLTypePlaintext, nil},
-	ScramSHA256: {sarama.SASLTypeSCRAMSHA256, sha256.New},
-	ScramSHA512: {sarama.SASLTypeSCRAMSHA512, sha512.New},
-}
 
 // TLS makes the settings of an encrypted connection from texts in PEM: the authorities that a broker's certificate is
 // checked against, "" for those of the system, and a certificate of this client with its key, both "" for none.
@@ -56,12 +44,14 @@ func (c Config) secure(cfg *sarama.Config) {
 	if c.User == "" {
 		return
 	}
-	mechanism := mechanisms[c.Mechanism]
 	cfg.Net.SASL.Enable = true
-	cfg.Net.SASL.Mechanism = mechanism.name
+	cfg.Net.SASL.Mechanism = sarama.SASLMechanism(strings.ToUpper(c.Mechanism))
 	cfg.Net.SASL.User, cfg.Net.SASL.Password = c.User, c.Password
-	if mechanism.hash != nil {
-		cfg.Net.SASL.SCRAMClientGeneratorFunc = func() sarama.SCRAMClient { return &scramClient{hash: mechanism.hash} }
+	cfg.Net.SASL.SCRAMClientGeneratorFunc = func() sarama.SCRAMClient {
+		if c.Mechanism == ScramSHA256 {
+			return &scramClient{hash: scram.SHA256}
+		}
+		return &scramClient{hash: scram.SHA512}
 	}
 }
 

@@ -68,11 +68,9 @@ func TestThrottledClientsAreSlow(t *testing.T) {
 		seen.Add(int64(len(batch)))
 		return len(batch), nil
 	})
-	receive(t, r.assigned)
 	testkit.Until(t, func() bool {
 		require.NoError(t, r.Healthy(t.Context()))
 		return seen.Load() >= int64(total)
 	})
-	t.Logf("read %d records in %s, %d partitions assigned",
-		seen.Load(), time.Since(began).Round(time.Second), 1+len(r.assigned))
+	t.Logf("read %d records in %s", seen.Load(), time.Since(began).Round(time.Second))
 }

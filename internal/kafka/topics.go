@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"time"
 
@@ -13,6 +12,16 @@ import (
 
 	"example.com/twinbox/internal/failure"
 )
+
+// Topic is a topic as it should be.
+type Topic struct {
+	Name       string
+	Partitions int32
+	// Retention is how long records are kept; negative: for ever; 0: the broker's default.
+	Retention time.Duration
+	// ReplicationFactor; 0 is 1, which only a development cluster should have.
+	ReplicationFactor int16
+}
 
 // EnsureTopics creates the topics that do not exist and waits until each partition has a leader. Existing topics are
 // left as they are, retention and number of partitions included: adding partitions would move keys past their earlier
@@ -52,13 +61,13 @@ func (c Cluster) ensure(topic Topic) error {
 	if err != nil {
 		return fmt.Errorf("create %s: %w", topic.Name, err)
 	}
-	return c.awaitLeaders(topic)
+	return c.awaitLeaders(topic.Name)
 }
 
 // stampByBroker makes the broker write the time of a topic's records, where producers do.
 func (c Cluster) stampByBroker(topic string) error {
-	settings, err := c.settings(topic)
-	if err != nil || !settings[topic].CreateTime {
+	state, err := c.describe(topic)
+	if err != nil || !state.CreateTime {
 		return err
 	}
 	err = c.admin.IncrementalAlterConfig(sarama.TopicResource, topic, map[string]sarama.IncrementalAlterConfigsEntry{
@@ -71,45 +80,18 @@ func (c Cluster) stampByBroker(topic string) error {
 }
 
 // awaitLeaders polls, since nothing tells when a new topic's metadata has reached every broker.
-func (c Cluster) awaitLeaders(topic Topic) error {
-	for {
-		found, err := c.admin.DescribeTopics([]string{topic.Name})
-		if err == nil && len(found) == 1 && found[0].Err == sarama.ErrNoError {
-			if !slices.ContainsFunc(found[0].Partitions, func(p *sarama.PartitionMetadata) bool { return p.Leader < 0 }) {
-				return nil
-			}
-		}
+func (c Cluster) awaitLeaders(topic string) error {
+	for c.client.RefreshMetadata(topic) != nil {
 		if failure.Sleep(c.ctx, 20*time.Millisecond) != nil {
-			return fmt.Errorf("wait for the leaders of %s: %w", topic.Name, c.ctx.Err())
+			return fmt.Errorf("wait for the leaders of %s: %w", topic, c.ctx.Err())
 		}
 	}
+	return nil
 }
 
-// PartitionCounts asks how many partitions the topics have. A topic that does not exist is missing in the answer. It
-// returns by the deadline of ctx, or after a few request timeouts.
-func PartitionCounts(ctx context.Context, cfg Config, topics ...string) (map[string]int32, error) {
-	counts := make(map[string]int32, len(topics))
-	if len(topics) == 0 {
-		return counts, nil // to the broker, none means all
-	}
-	err := Ask(ctx, cfg, "ask for partitions", func(c Cluster) error {
-		found, err := c.admin.DescribeTopics(topics)
-		for _, topic := range found {
-			if topic.Err == sarama.ErrUnknownTopicOrPartition {
-				continue
-			}
-			if topic.Err != sarama.ErrNoError {
-				return fmt.Errorf("describe %s: %w", topic.Name, topic.Err)
-			}
-			counts[topic.Name] = int32(len(topic.Partitions))
-		}
-		return err
-	})
-	return counts, err
-}
-
-// TopicSettings is how a topic is configured now.
-type TopicSettings struct {
+// TopicState is a topic as it is now.
+type TopicState struct {
+	Partitions int32
 	// Retention is how long the broker keeps the records; negative: for ever, as in a topic that is only compacted. A
 	// record may outlive it: the broker drops whole segments, and never the active one.
 	Retention time.Duration
@@ -127,46 +109,35 @@ const (
 	logAppendTime    = "LogAppendTime"
 )
 
-// ReadTopicSettings asks how the topics are configured. A topic that does not exist is missing in the answer. It
-// returns by the deadline of ctx, or after a few request timeouts.
-func ReadTopicSettings(
-	ctx context.Context, cfg Config, topics ...string,
-) (found map[string]TopicSettings, err error) {
-	if len(topics) == 0 {
-		return map[string]TopicSettings{}, nil
-	}
-	err = Ask(ctx, cfg, "ask for settings of topics", func(c Cluster) error {
-		found, err = c.settings(topics...)
-		return err
+// DescribeTopics asks how the topics are. One that does not exist is missing in the answer. It returns by the deadline
+// of ctx, or after a few request timeouts.
+func DescribeTopics(ctx context.Context, cfg Config, topics ...string) (map[string]TopicState, error) {
+	found := make(map[string]TopicState, len(topics))
+	err := Ask(ctx, cfg, "describe topics", func(c Cluster) error {
+		for _, topic := range topics {
+			state, err := c.describe(topic)
+			if errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("describe %s: %w", topic, err)
+			}
+			found[topic] = state
+		}
+		return nil
 	})
 	return found, err
 }
 
-func (c Cluster) settings(topics ...string) (map[string]TopicSettings, error) {
-	wanted := make([]*sarama.ConfigResource, len(topics))
-	for i, topic := range topics {
-		wanted[i] = &sarama.ConfigResource{
-			Type: sarama.TopicResource, Name: topic,
-			ConfigNames: []string{retentionSetting, cleanupSetting, maxBytesSetting, timestampSetting},
-		}
+func (c Cluster) describe(topic string) (s TopicState, err error) {
+	partitions, err := c.Partitions(topic)
+	if err != nil {
+		return s, err
 	}
-	answer := make(map[string]TopicSettings, len(topics))
-	found, err := c.admin.DescribeConfigs(wanted, sarama.DescribeConfigsOptions{})
-	for _, topic := range found {
-		if topic.ErrorCode == sarama.ErrUnknownTopicOrPartition {
-			continue
-		}
-		if topic.ErrorCode != sarama.ErrNoError {
-			return nil, fmt.Errorf("describe %s: %w", topic.Name, topic.ErrorCode)
-		}
-		if answer[topic.Name], err = parseSettings(topic.Configs); err != nil {
-			return nil, fmt.Errorf("read settings of %s: %w", topic.Name, err)
-		}
+	configs, err := c.admin.DescribeConfig(sarama.ConfigResource{Type: sarama.TopicResource, Name: topic})
+	if err != nil {
+		return s, err
 	}
-	return answer, err
-}
-
-func parseSettings(configs []sarama.ConfigEntry) (s TopicSettings, err error) {
 	values := map[string]string{}
 	for _, setting := range configs {
 		values[setting.Name] = setting.Value
@@ -175,11 +146,13 @@ func parseSettings(configs []sarama.ConfigEntry) (s TopicSettings, err error) {
 	if err != nil {
 		return s, fmt.Errorf("parse %s: %w", retentionSetting, err)
 	}
-	s.Retention = time.Duration(ms) * time.Millisecond
+	s = TopicState{
+		Partitions: int32(len(partitions)), CreateTime: values[timestampSetting] != logAppendTime,
+		Retention: time.Duration(ms) * time.Millisecond,
+	}
 	if ms < 0 || ms > math.MaxInt64/int64(time.Millisecond) || values[cleanupSetting] == "compact" {
 		s.Retention = -1
 	}
-	s.CreateTime = values[timestampSetting] != logAppendTime
 	if s.MaxBytes, err = strconv.Atoi(values[maxBytesSetting]); err != nil {
 		return s, fmt.Errorf("parse %s: %w", maxBytesSetting, err)
 	}

@@ -37,18 +37,17 @@ func TestEnsureTopicsIsIdempotent(t *testing.T) {
 	for _, err := range errs {
 		require.NoError(t, err)
 	}
-	kept, err := kafka.ReadTopicSettings(t.Context(), cfg, name+".a", name+".b", name+".c", name+".missing")
+	found, err := kafka.DescribeTopics(t.Context(), cfg, name+".a", name+".b", name+".c", name+".missing")
 	require.NoError(t, err)
 	require.Equal(t, map[string]time.Duration{name + ".a": 36 * time.Hour, name + ".b": -1, name + ".c": 168 * time.Hour},
-		retention(kept), "the last one is the broker's default")
-	require.Greater(t, kept[name+".a"].MaxBytes, 1_000_000, "the broker's default")
-	counts, err := kafka.PartitionCounts(t.Context(), cfg, name+".a", name+".b", name+".missing")
-	require.NoError(t, err)
-	require.Equal(t, map[string]int32{name + ".a": 3, name + ".b": 1}, counts)
+		retention(found), "the last one is the broker's default")
+	require.Greater(t, found[name+".a"].MaxBytes, 1_000_000, "the broker's default")
+	require.EqualValues(t, 3, found[name+".a"].Partitions)
+	require.EqualValues(t, 1, found[name+".b"].Partitions)
 	require.NoError(t, publish(t, cfg, name+".c"), "ready at once")
 }
 
-func retention(of map[string]kafka.TopicSettings) map[string]time.Duration {
+func retention(of map[string]kafka.TopicState) map[string]time.Duration {
 	kept := make(map[string]time.Duration, len(of))
 	for name, settings := range of {
 		kept[name] = settings.Retention
@@ -70,12 +69,9 @@ func TestWhatIsOnlyCompactedIsKeptForEver(t *testing.T) {
 	}
 	names := slices.Collect(maps.Keys(want))
 	testkit.Until(t, func() bool { // a broker hears of a new topic after the controller has answered
-		counts, err := kafka.PartitionCounts(t.Context(), kafka.Config{Brokers: brokers}, names...)
-		return err == nil && len(counts) == len(names)
+		found, err := kafka.DescribeTopics(t.Context(), kafka.Config{Brokers: brokers}, names...)
+		return err == nil && maps.Equal(want, retention(found))
 	})
-	kept, err := kafka.ReadTopicSettings(t.Context(), kafka.Config{Brokers: brokers}, names...)
-	require.NoError(t, err)
-	require.Equal(t, want, retention(kept))
 }
 
 func TestQuestionsAboutTopicsEndWithTheirContext(t *testing.T) {
@@ -86,10 +82,10 @@ func TestQuestionsAboutTopicsEndWithTheirContext(t *testing.T) {
 	cfg := kafka.Config{Brokers: []string{mute.Addr().String()}}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	_, err = kafka.ReadTopicSettings(ctx, cfg, "t")
+	_, err = kafka.DescribeTopics(ctx, cfg, "t")
 	require.Error(t, err)
 	<-ctx.Done() // its time has passed, but it may not have said so yet
-	_, err = kafka.PartitionCounts(ctx, cfg, "t")
+	_, err = kafka.DescribeTopics(ctx, cfg, "t")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
@@ -104,9 +100,9 @@ func TestExistingTopicsStayAsTheyAre(t *testing.T) {
 		kafka.Topic{Name: "in valid", Partitions: 1}, kafka.Topic{Name: other, Partitions: 1})
 	require.ErrorIs(t, err, kafka.ErrInvalidTopic)
 	require.NotContains(t, err.Error(), name)
-	counts, err := kafka.PartitionCounts(t.Context(), cfg, name)
+	found, err := kafka.DescribeTopics(t.Context(), cfg, name)
 	require.NoError(t, err)
-	require.Equal(t, map[string]int32{name: 3}, counts)
+	require.EqualValues(t, 3, found[name].Partitions)
 	require.NoError(t, publish(t, cfg, other), "the others are created")
 }
 
@@ -116,7 +112,7 @@ func TestTheBrokerWritesTheTimesOfRecords(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
 	cfg, made, old := kafka.Config{Brokers: brokers}, kafkatest.Group(t), kafkatest.Topic(t, brokers, 1)
-	settings, err := kafka.ReadTopicSettings(t.Context(), cfg, old)
+	settings, err := kafka.DescribeTopics(t.Context(), cfg, old)
 	require.NoError(t, err)
 	require.True(t, settings[old].CreateTime)
 	topics := []kafka.Topic{{Name: made, Partitions: 1}, {Name: old, Partitions: 1}}
@@ -124,7 +120,7 @@ func TestTheBrokerWritesTheTimesOfRecords(t *testing.T) {
 		require.NoError(t, kafka.EnsureTopics(t.Context(), cfg, topics...))
 	}
 	testkit.Until(t, func() bool {
-		settings, err = kafka.ReadTopicSettings(t.Context(), cfg, made, old)
+		settings, err = kafka.DescribeTopics(t.Context(), cfg, made, old)
 		return err == nil && !settings[made].CreateTime && !settings[old].CreateTime
 	})
 	if !kafkatest.IsReal() {
@@ -163,8 +159,8 @@ func TestAQuestionToASilentBrokerEndsInTime(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, listener.Close()) })
 	cfg := kafka.Config{Brokers: []string{listener.Addr().String()}}
 	for name, ask := range map[string]func(ctx context.Context) error{
-		"ping":  func(ctx context.Context) error { return kafka.Ping(ctx, cfg) },
-		"count": func(ctx context.Context) error { _, err := kafka.PartitionCounts(ctx, cfg, "t"); return err },
+		"ping":     func(ctx context.Context) error { return kafka.Ping(ctx, cfg) },
+		"describe": func(ctx context.Context) error { _, err := kafka.DescribeTopics(ctx, cfg, "t"); return err },
 		"log": func(ctx context.Context) error {
 			return kafka.Ask(ctx, cfg, "scan", func(c kafka.Cluster) error {
 				_, err := c.Scan("t", 0, 0, 1, func(*message.Message) error { return nil })

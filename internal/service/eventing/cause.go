@@ -262,7 +262,7 @@ const stableGroup = "Stable"
 func (d *diagnosis) noOwner(ctx context.Context) (cause service.Cause, err error) {
 	for _, c := range d.node.consumers {
 		found := consumerLags{consumer: c}
-		if found.lags, err = d.node.lags.Read(ctx, d.node.setup.lagClient(), c.group, c.Topic); err != nil {
+		if found.lags, err = kafka.ReadLag(ctx, d.node.setup.lagClient(), c.group, c.Topic); err != nil {
 			return cause, err
 		}
 		if found.owners, err = kafka.ReadOwners(ctx, d.node.setup.lagClient(), c.group, c.Topic); err != nil {

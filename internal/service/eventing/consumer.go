@@ -227,11 +227,11 @@ func (s Setup) requirements(consumers ...*consumer) retention.Requirements {
 
 // topicRetention asks the broker how long it keeps the records of one topic.
 func (s Setup) topicRetention(ctx context.Context, topic string) (time.Duration, error) {
-	kept, err := kafka.ReadTopicSettings(ctx, s.client, topic)
-	if _, exists := kept[topic]; !exists && err == nil {
+	found, err := kafka.DescribeTopics(ctx, s.client, topic)
+	if _, exists := found[topic]; !exists && err == nil {
 		err = errors.New("the topic does not exist")
 	}
-	return kept[topic].Retention, err
+	return found[topic].Retention, err
 }
 
 // forget tidies the inbox that all consumers of the service share.

@@ -20,17 +20,15 @@ type member struct {
 func newMember(c *consumer) (*member, error) {
 	cfg := c.node.setup.Config
 	m := &member{consumer: c, config: kafka.ConsumerConfig{
-		GroupConfig: kafka.GroupConfig{
-			Config:            c.node.setup.client,
-			Group:             c.group,
-			SessionTimeout:    cfg.Kafka.SessionTimeout,
-			HeartbeatInterval: min(heartbeat, cfg.Kafka.SessionTimeout/3),
-			RebalanceTimeout:  cfg.rebalanceTimeout(),
-			DrainTimeout:      cfg.Inbox.HandlerTimeout, // so a delivery under way ends by itself when a partition moves
-		},
-		Batch:  cfg.Inbox.Batch,
-		Lost:   c.lost,
-		Failed: c.node.dependencies.broker.Report,
+		Config:            c.node.setup.client,
+		Group:             c.group,
+		SessionTimeout:    cfg.Kafka.SessionTimeout,
+		HeartbeatInterval: min(heartbeat, cfg.Kafka.SessionTimeout/3),
+		RebalanceTimeout:  cfg.rebalanceTimeout(),
+		DrainTimeout:      cfg.Inbox.HandlerTimeout, // so a delivery under way ends by itself when a partition moves
+		Batch:             cfg.Inbox.Batch,
+		Lost:              c.lost,
+		Failed:            c.node.dependencies.broker.Report,
 	}}
 	return m, m.open("")
 }

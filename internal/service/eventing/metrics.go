@@ -90,7 +90,7 @@ func (l consumerLag) read(ctx context.Context) (map[string][]kafka.Lag, error) {
 	found := make(map[string][]kafka.Lag, len(l.node.consumers))
 	var problems []error
 	for _, c := range l.node.consumers {
-		lags, err := l.node.lags.Read(ctx, l.node.setup.lagClient(), c.group, c.Topic)
+		lags, err := kafka.ReadLag(ctx, l.node.setup.lagClient(), c.group, c.Topic)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("read lag of %s: %w", c.Name, err))
 		}

@@ -64,7 +64,6 @@ type Node struct {
 	relay         *relay.Relay
 	relayDatabase *pgx.ConnConfig
 	consumers     []*consumer
-	lags          kafka.LagReader
 	gates         *pause.Gates // of the consumers
 	copies        *prometheus.CounterVec
 	limited       *service.LimitedLog

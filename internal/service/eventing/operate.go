@@ -30,7 +30,12 @@ func (n Operable) EachConsumer(do func(name string, replays *inbox.Replayer)) {
 // Partitions returns how many partitions the topics have that the service writes to. A topic that does not exist is
 // missing.
 func (n Operable) Partitions(ctx context.Context) (map[string]int32, error) {
-	return kafka.PartitionCounts(ctx, n.setup.client, namesOf(n.setup.Topics)...)
+	found, err := kafka.DescribeTopics(ctx, n.setup.client, namesOf(n.setup.Topics)...)
+	counts := make(map[string]int32, len(found))
+	for name, topic := range found {
+		counts[name] = topic.Partitions
+	}
+	return counts, err
 }
 
 // Behind are the consumer groups that have not read a topic to its end, with the number of records before each.

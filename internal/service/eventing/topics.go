@@ -33,7 +33,7 @@ func (s Setup) lagClient() kafka.Config {
 // topics have the times of their producers.
 func (s Setup) checkTopics(ctx context.Context) error {
 	names, largest := namesOf(s.Topics), s.Config.Outbox.MaxEventBytes
-	found, err := kafka.ReadTopicSettings(ctx, s.client, names...)
+	found, err := kafka.DescribeTopics(ctx, s.client, names...)
 	if err != nil {
 		return err
 	}
@@ -54,23 +54,19 @@ func (s Setup) checkTopics(ctx context.Context) error {
 // has another number of partitions or keeps its records for another time than the settings ask for stays as it is.
 func (c Config) EnsureTopics(ctx context.Context, out io.Writer, service string, topics []kafka.Topic) error {
 	client, names := c.Client(service), namesOf(topics)
-	before, err := kafka.ReadTopicSettings(ctx, client, names...)
+	before, err := kafka.DescribeTopics(ctx, client, names...)
 	if err != nil {
 		return fmt.Errorf("ensure topics: %w", err)
 	}
 	if err := kafka.EnsureTopics(ctx, client, topics...); err != nil {
 		return err
 	}
-	found, err := kafka.PartitionCounts(ctx, client, names...)
-	if err != nil {
-		return fmt.Errorf("ensure topics: %w", err)
-	}
-	kept, err := kafka.ReadTopicSettings(ctx, client, names...)
+	found, err := kafka.DescribeTopics(ctx, client, names...)
 	if err != nil {
 		return fmt.Errorf("ensure topics: %w", err)
 	}
 	for _, topic := range topics {
-		is := describeTopic(found[topic.Name], kept[topic.Name].Retention)
+		is := describeTopic(found[topic.Name].Partitions, found[topic.Name].Retention)
 		if set := describeTopic(topic.Partitions, topic.Retention); is != set {
 			is += "; it stays as it is, and is not given " + set
 		}

@@ -19,7 +19,16 @@ type Log struct{ Config kafka.Config }
 // of an open transaction included. A topic that does not exist has none.
 func (l Log) Ends(ctx context.Context, topic string) (oldest, newest []int64, err error) {
 	err = kafka.Ask(ctx, l.Config, "find the ends", func(c kafka.Cluster) error {
-		oldest, newest, err = c.Ends(topic, sarama.ReadUncommitted)
+		partitions, err := c.Partitions(topic)
+		if errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
+			return nil
+		}
+		if err == nil {
+			oldest, err = c.Offsets(topic, partitions, sarama.OffsetOldest)
+		}
+		if err == nil {
+			newest, err = c.Offsets(topic, partitions, sarama.OffsetNewest)
+		}
 		return err
 	})
 	return oldest, newest, err
@@ -28,11 +37,15 @@ func (l Log) Ends(ctx context.Context, topic string) (oldest, newest []int64, er
 // Since returns of each partition the first offset whose record was written at that time or later, or its end.
 func (l Log) Since(ctx context.Context, topic string, at time.Time) (first []int64, err error) {
 	err = kafka.Ask(ctx, l.Config, "find offsets", func(c kafka.Cluster) error {
-		if first, err = c.Offsets(topic, at.UnixMilli(), sarama.ReadUncommitted); err != nil {
+		partitions, err := c.Partitions(topic)
+		if err != nil {
 			return err
 		}
-		ends, err := c.Offsets(topic, sarama.OffsetNewest, sarama.ReadUncommitted)
-		for i := range min(len(first), len(ends)) {
+		if first, err = c.Offsets(topic, partitions, at.UnixMilli()); err != nil {
+			return err
+		}
+		ends, err := c.Offsets(topic, partitions, sarama.OffsetNewest)
+		for i := range ends {
 			if first[i] < 0 {
 				first[i] = ends[i]
 			}
@@ -45,9 +58,12 @@ func (l Log) Since(ctx context.Context, topic string, at time.Time) (first []int
 // Committed returns what a group has committed of each partition of a topic, -1 where there is nothing.
 func (l Log) Committed(ctx context.Context, group, topic string) (offsets []int64, err error) {
 	err = kafka.Ask(ctx, l.Config, "read offsets of "+group, func(c kafka.Cluster) error {
-		offsets, err = c.Committed(group, topic)
+		partitions, err := c.Partitions(topic)
 		if errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
 			return nil
+		}
+		if err == nil {
+			offsets, err = c.Committed(group, topic, partitions)
 		}
 		return err
 	})
@@ -61,8 +77,8 @@ func (Log) Place(topic, key string, partitions int32) (int32, error) {
 }
 
 // Scan calls each for the records of a partition that a consumer would get, in the order of their offsets, and returns
-// the offset behind what it has seen. That is less than to where an open transaction lies before it. What is damaged on
-// the log, and what was deleted meanwhile, is left out. It ends between two requests when ctx does.
+// the offset behind what it has seen. That is less than to where an open transaction lies before it. What was deleted meanwhile is left
+// out; what is damaged on the log is an error. It ends between two requests when ctx does.
 func (l Log) Scan(
 	ctx context.Context, topic string, partition int32, from, to int64, each func(*message.Message),
 ) (next int64, err error) {

@@ -41,10 +41,10 @@ func Ask(ctx context.Context, cfg Config, what string, question func(Cluster) er
 }
 
 func connected(ctx context.Context, cfg Config, question func(Cluster) error) (err error) {
-	ctx, end := context.WithCancel(ctx)
+	connections, end := context.WithCancel(ctx)
 	defer end()
 	settings := cfg.Client()
-	settings.Net.Proxy.Enable, settings.Net.Proxy.Dialer = true, dialer{ctx, cfg.RequestTimeout}
+	settings.Net.Proxy.Enable, settings.Net.Proxy.Dialer = true, dialer{connections, cfg.RequestTimeout}
 	settings.Metadata.Full = true // that is how sarama learns which broker is the controller
 	settings.Admin.Retry.Max = 0
 	settings.Metadata.Retry.Max = 0

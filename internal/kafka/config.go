@@ -115,7 +115,6 @@ func (c Config) Producer() *sarama.Config {
 	cfg.Metadata.Retry.Max = 1
 	cfg.Metadata.Retry.Backoff = retryBackoff
 	cfg.Producer.Return.Successes = true
-	cfg.Producer.Return.Errors = true
 	return cfg
 }
 
@@ -233,14 +232,11 @@ func (c ConsumerConfig) Consumer() *sarama.Config {
 	cfg.ChannelBufferSize = c.Batch
 	cfg.Net.ReadTimeout = c.RebalanceTimeout + c.RequestTimeout
 	cfg.Consumer.Offsets.Initial = sarama.OffsetOldest
-	cfg.Consumer.Offsets.AutoCommit.Enable = true
 	cfg.Consumer.Offsets.AutoCommit.Interval = c.CommitInterval
 	cfg.Consumer.IsolationLevel = sarama.ReadCommitted
 	cfg.Consumer.Return.Errors = true
-	cfg.Consumer.Fetch.Min = 1
 	cfg.Consumer.Fetch.Default = fetchBytes
 	cfg.Consumer.Fetch.MaxBytes = 4 * fetchBytes
-	cfg.Consumer.MaxWaitTime = 500 * time.Millisecond
 	cfg.Consumer.Retry.Backoff = 250 * time.Millisecond
 	cfg.Consumer.Group.ResetInvalidOffsets = true
 	cfg.Consumer.Group.InstanceId = c.InstanceID

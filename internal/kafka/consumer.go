@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,10 +72,7 @@ func NewConsumer(cfg ConsumerConfig, handle Handler, log *slog.Logger) (*Consume
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure consumer: %w", err)
 	}
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	cfg = cfg.withDefaults()
+	cfg, log = cfg.withDefaults(), cmp.Or(log, slog.New(slog.DiscardHandler))
 	return &Consumer{
 		cfg: cfg, handle: handle, log: log.With("group", cfg.Group), claims: make(map[int32]*claim),
 		joins: joinPauses{pauses: failure.Backoff{Min: cfg.Backoff, Max: 20 * cfg.Backoff}},
@@ -87,7 +85,9 @@ func NewConsumer(cfg ConsumerConfig, handle Handler, log *slog.Logger) (*Consume
 func (c *Consumer) Run(ctx context.Context, topic string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(errStopped)
-	c.begin(ctx, cancel, topic)
+	c.mu.Lock()
+	c.topic, c.ctx, c.cancel, c.since = topic, ctx, cancel, time.Now()
+	c.mu.Unlock()
 	settings := c.cfg.Consumer()
 	strategies := settings.Consumer.Group.Rebalance.GroupStrategies
 	strategies[0] = watchedStrategy{strategies[0].(cooperative), c.assigned}
@@ -132,18 +132,13 @@ var errNotLeft = errors.New("the group has not answered; its session timeout fre
 // be committed. It waits no longer for a coordinator that owes a joining member its answer: it may keep that one until
 // every other member has joined, and sarama waits with it.
 func (c *Consumer) awaitLeft(ctx context.Context, left <-chan error) error {
-	select {
-	case err := <-left:
-		return err
-	case <-ctx.Done():
-	}
 	for {
-		owned := c.isOwner()
+		stopped := ctx.Err() != nil && !c.isOwner()
 		select {
 		case err := <-left:
 			return err
 		case <-time.After(c.cfg.RequestTimeout):
-			if !owned {
+			if stopped {
 				return errNotLeft
 			}
 		}
@@ -155,12 +150,6 @@ func (c *Consumer) isOwner() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.member
-}
-
-func (c *Consumer) begin(ctx context.Context, cancel context.CancelCauseFunc, topic string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.topic, c.ctx, c.cancel, c.since = topic, ctx, cancel, time.Now()
 }
 
 // leaveGroup tells the group that a member with an instance id is gone, which sarama does only for members without one:

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 
 	_ "example.com/twinbox/internal/failure/kafkaerrors" // what a broker's errors mean
@@ -17,17 +16,7 @@ var (
 	ErrNotSent = errors.New("not sent: an earlier record failed")
 	// ErrTimeout is in the error of a message that was not acknowledged within PublishTimeout.
 	ErrTimeout = errors.New("publish timeout")
-	// ErrTooLarge is in the error of a message that exceeds [Config.MaxMessageBytes] or the topic's own limit.
-	ErrTooLarge = errors.New("record too large")
-	// ErrInvalidTopic says that a topic is not a name that Kafka takes.
-	ErrInvalidTopic = errors.New("invalid topic name")
 )
-
-// A topic name as the broker checks it.
-var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
-
-// ValidTopic reports whether Kafka takes the name.
-func ValidTopic(name string) bool { return topicName.MatchString(name) && name != "." && name != ".." }
 
 // PublishError says which messages of one call failed. Those that are not in Failed are acknowledged. The error of a
 // message that waiting does not cure has a method Permanent that returns true: the record is too large or malformed,

@@ -56,10 +56,7 @@ func NewPublisher(cfg Config, log *slog.Logger) (*Publisher, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure publisher: %w", err)
 	}
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	p := &Publisher{cfg: cfg.WithDefaults(), log: log}
+	p := &Publisher{cfg: cfg.WithDefaults(), log: cmp.Or(log, slog.New(slog.DiscardHandler))}
 	p.closing, p.stop = context.WithCancel(context.Background())
 	return p, nil
 }
@@ -77,10 +74,6 @@ func (p *Publisher) PublishContext(ctx context.Context, topic string, msgs ...*m
 		return nil
 	}
 	c := &call{topic: topic, msgs: msgs, results: slices.Repeat([]error{errWaiting}, len(msgs))}
-	if !ValidTopic(topic) {
-		c.failAll(failure.AsPermanent(fmt.Errorf("%w: %q", ErrInvalidTopic, topic)))
-		return c.result(nil)
-	}
 	ctx, cancel := context.WithTimeoutCause(ctx, p.cfg.PublishTimeout, ErrTimeout)
 	defer cancel()
 	sent := make(chan struct{})
@@ -99,7 +92,9 @@ func (p *Publisher) PublishContext(ctx context.Context, topic string, msgs ...*m
 func (p *Publisher) send(ctx context.Context, c *call) {
 	conn, err := p.connect()
 	if err != nil {
-		c.failAll(&pendingError{cause: fmt.Errorf("connect: %w", err), unfinished: true})
+		for i := range c.msgs {
+			c.note(i, &pendingError{cause: fmt.Errorf("connect: %w", err), unfinished: true})
+		}
 		return
 	}
 	defer conn.inUse.RUnlock()
@@ -282,11 +277,8 @@ func (c *call) sendKey(ctx context.Context, conn *connection, indexes []int) {
 
 // explain marks what no other attempt cures, for a relay that knows no Kafka.
 func explain(err error) error {
-	_, isTooLarge := errors.AsType[sarama.ConfigurationError](err) // the client's answer
-	switch {
-	case isTooLarge, errors.Is(err, sarama.ErrMessageSizeTooLarge), errors.Is(err, sarama.ErrMessageSetSizeTooLarge):
-		return failure.AsPermanent(fmt.Errorf("%w: %w", ErrTooLarge, err))
-	case err != nil && failure.Classify(err) == failure.Permanent:
+	_, isTooLarge := errors.AsType[sarama.ConfigurationError](err) // what the client says of such a record
+	if isTooLarge || err != nil && failure.Classify(err) == failure.Permanent {
 		return failure.AsPermanent(err)
 	}
 	return err
@@ -308,12 +300,6 @@ func (c *call) note(i int, result error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.results[i] = result
-}
-
-func (c *call) failAll(err error) {
-	for i := range c.msgs {
-		c.note(i, err)
-	}
 }
 
 // firstFailed returns the first of these messages that was not taken, -1 for none.

@@ -137,7 +137,7 @@ func TestARecordThatOnlyTheBrokerRefuses(t *testing.T) {
 	require.NoError(t, err)
 
 	failed := failures(t, publisher.Publish(topic, msgs...))
-	require.ErrorIs(t, failed[100], kafka.ErrTooLarge)
+	require.ErrorIs(t, failed[100], sarama.ErrMessageSizeTooLarge)
 	require.True(t, isPermanent(failed[100]))
 	delete(failed, 100)
 	require.Len(t, failed, 66, "the later ones of its key")

@@ -39,9 +39,6 @@ func EnsureTopics(ctx context.Context, cfg Config, topics ...Topic) error {
 }
 
 func (c Cluster) ensure(topic Topic) error {
-	if !ValidTopic(topic.Name) {
-		return fmt.Errorf("%w: %q", ErrInvalidTopic, topic.Name)
-	}
 	detail := &sarama.TopicDetail{
 		NumPartitions:     topic.Partitions,
 		ReplicationFactor: max(topic.ReplicationFactor, 1),

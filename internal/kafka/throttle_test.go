@@ -68,6 +68,7 @@ func TestThrottledClientsAreSlow(t *testing.T) {
 		seen.Add(int64(len(batch)))
 		return len(batch), nil
 	})
+	r.awaitPartition(t)
 	testkit.Until(t, func() bool {
 		require.NoError(t, r.Healthy(t.Context()))
 		return seen.Load() >= int64(total)

@@ -52,13 +52,17 @@ func (c Cluster) ensure(topic Topic) error {
 		detail.ConfigEntries[retentionSetting] = &ms
 	}
 	err := c.admin.CreateTopic(topic.Name, detail, false)
-	if errors.Is(err, sarama.ErrTopicAlreadyExists) {
+	exists := errors.Is(err, sarama.ErrTopicAlreadyExists)
+	if err == nil || exists {
+		err = c.awaitLeaders(topic.Name)
+	}
+	if err == nil && exists {
 		err = c.stampByBroker(topic.Name)
 	}
 	if err != nil {
 		return fmt.Errorf("create %s: %w", topic.Name, err)
 	}
-	return c.awaitLeaders(topic.Name)
+	return nil
 }
 
 // stampByBroker makes the broker write the time of a topic's records, where producers do.
@@ -80,7 +84,7 @@ func (c Cluster) stampByBroker(topic string) error {
 func (c Cluster) awaitLeaders(topic string) error {
 	for c.client.RefreshMetadata(topic) != nil {
 		if failure.Sleep(c.ctx, 20*time.Millisecond) != nil {
-			return fmt.Errorf("wait for the leaders of %s: %w", topic, c.ctx.Err())
+			return fmt.Errorf("wait for leaders: %w", c.ctx.Err())
 		}
 	}
 	return nil

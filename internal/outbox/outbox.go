@@ -2,13 +2,9 @@ package outbox
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/twinbox/internal/event/cloudevent"
@@ -45,7 +41,7 @@ type Outbox struct {
 	added *prometheus.CounterVec
 }
 
-// New returns a [*CheckError] for a configuration that cannot work.
+// New refuses a configuration that cannot work. It connects to nothing.
 func New(cfg Config) (*Outbox, error) {
 	cfg.MaxEventBytes = cmp.Or(cfg.MaxEventBytes, defaultMaxEventBytes)
 	cfg.OnConflict = cmp.Or(cfg.OnConflict, ConflictError)
@@ -53,13 +49,11 @@ func New(cfg Config) (*Outbox, error) {
 	if cfg.Validate == nil {
 		cfg.Validate = func(cloudevent.Event) error { return nil }
 	}
-	var refused CheckError
-	refused.RefuseIf(cfg.MaxEventBytes < 0 || cfg.MaxEventBytes > limitMaxEventBytes, "max_event_bytes",
-		fmt.Sprintf("%d is not within 1 to %d", cfg.MaxEventBytes, limitMaxEventBytes))
-	refused.RefuseIf(cfg.OnConflict != ConflictError && cfg.OnConflict != ConflictWarn, "on_conflict",
-		fmt.Sprintf("%q is neither %q nor %q", cfg.OnConflict, ConflictError, ConflictWarn))
-	if err := refused.Err(); err != nil {
-		return nil, err
+	if cfg.MaxEventBytes < 0 || cfg.MaxEventBytes > limitMaxEventBytes {
+		return nil, fmt.Errorf("largest event: %d is not within 1 to %d bytes", cfg.MaxEventBytes, limitMaxEventBytes)
+	}
+	if cfg.OnConflict != ConflictError && cfg.OnConflict != ConflictWarn {
+		return nil, fmt.Errorf("on conflict: %q is neither %q nor %q", cfg.OnConflict, ConflictError, ConflictWarn)
 	}
 	o := &Outbox{cfg: cfg, wake: make(chan struct{}, 1), added: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "outbox_events_added_total",
@@ -84,54 +78,3 @@ func (o *Outbox) Committed() {
 
 // Wake receives a signal after calls of [Outbox.Committed]. The relay of this process is its one reader.
 func (o *Outbox) Wake() <-chan struct{} { return o.wake }
-
-// A CheckError lists all problems that keep an outbox or a relay from working. A service that is starting should treat
-// it as a configuration error: a new try changes nothing.
-type CheckError struct {
-	Problems []Problem
-}
-
-// Problem is one problem of a [CheckError]. The codes are stable.
-type Problem struct {
-	Code   string
-	Detail string
-}
-
-func (e *CheckError) Error() string {
-	problems := make([]string, len(e.Problems))
-	for i, p := range e.Problems {
-		problems[i] = p.Code + ": " + p.Detail
-	}
-	return "outbox refuses to work: " + strings.Join(problems, "; ")
-}
-
-// Has reports whether the error has a problem of that code.
-func (e *CheckError) Has(code string) bool {
-	return slices.ContainsFunc(e.Problems, func(p Problem) bool { return p.Code == code })
-}
-
-// RefuseIf adds a problem if wrong is true.
-func (e *CheckError) RefuseIf(wrong bool, code, detail string) {
-	if wrong {
-		e.Problems = append(e.Problems, Problem{code, detail})
-	}
-}
-
-// Ask adds the problems that a statement selects, as rows of a code and a detail.
-func (e *CheckError) Ask(ctx context.Context, db interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}, sql string, args ...any,
-) error {
-	rows, _ := db.Query(ctx, sql, args...) // its error is that of the rows
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Problem])
-	e.Problems = append(e.Problems, found...)
-	return err
-}
-
-// Err returns e, or nil without a problem.
-func (e *CheckError) Err() error {
-	if len(e.Problems) == 0 {
-		return nil
-	}
-	return e
-}

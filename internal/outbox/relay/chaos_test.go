@@ -140,7 +140,7 @@ func (c *chaos) comeAndGo(ctx context.Context, rng *rand.Rand) error {
 	p := c.pace()
 	for ctx.Err() == nil {
 		cfg := testRelayConfig(c.T, c.pool, c.ledger)
-		cfg.BatchSize, cfg.Attempts = 1+rng.IntN(20), 1+rng.IntN(3)
+		cfg.BatchSize, cfg.attempts = 1+rng.IntN(20), 1+rng.IntN(3)
 		cfg.Lease, cfg.PublishTimeout = 200*time.Millisecond<<rng.IntN(4), 100*time.Millisecond
 		r, err := New(cfg)
 		if err != nil {

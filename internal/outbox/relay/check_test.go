@@ -10,8 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/stretchr/testify/require"
-
-	"example.com/twinbox/internal/outbox"
 )
 
 func TestRunRefusesBadConfigurationAtOnce(t *testing.T) {
@@ -19,7 +17,7 @@ func TestRunRefusesBadConfigurationAtOnce(t *testing.T) {
 	_, err := New(Config{
 		PublishTimeout: time.Minute, MaxSilence: time.Minute, BatchSize: -1, Retention: time.Second,
 	})
-	var refused *outbox.CheckError
+	var refused *CheckError
 	require.ErrorAs(t, err, &refused)
 	for _, code := range []string{
 		"database", "publisher", "publish_timeout", "batch_size", "retention", "max_silence",
@@ -58,7 +56,7 @@ func TestRunRefusesServersOnWhichEventsWouldBeLost(t *testing.T) {
 			})
 			r, err := New(testRelayConfig(t, pool, newLedger()))
 			require.NoError(t, err)
-			var refused *outbox.CheckError
+			var refused *CheckError
 			require.ErrorAs(t, r.Run(deadline(t)), &refused)
 			require.True(t, refused.Has(code), refused.Error())
 			require.Len(t, refused.Problems, 1)
@@ -90,7 +88,7 @@ func TestConnectRefusesAPooler(t *testing.T) {
 	}
 	r, err := New(cfg)
 	require.NoError(t, err)
-	var refused *outbox.CheckError
+	var refused *CheckError
 	require.ErrorAs(t, r.Run(deadline(t)), &refused)
 	require.True(t, refused.Has("transaction_pooler"))
 }
@@ -128,7 +126,7 @@ func TestConnectRefusesAnotherEncoding(t *testing.T) {
 	}
 	r, err := New(cfg)
 	require.NoError(t, err)
-	var refused *outbox.CheckError
+	var refused *CheckError
 	require.ErrorAs(t, r.Run(deadline(t)), &refused)
 	require.True(t, refused.Has("server_encoding"))
 	require.True(t, refused.Has("schema"), "all problems at once")
@@ -146,7 +144,7 @@ func TestConnectRefusesTheWrongColumnOrder(t *testing.T) {
 	r, err := New(testRelayConfig(t, pool, newLedger()))
 	require.NoError(t, err)
 	_, err = r.connect(t.Context())
-	var refused *outbox.CheckError
+	var refused *CheckError
 	require.ErrorAs(t, err, &refused)
 	require.True(t, refused.Has("column_order"))
 	require.True(t, refused.Has("xid_default"), "all problems at once")

@@ -111,8 +111,8 @@ func childRelayConfig(p message.Publisher) Config {
 		Publisher: p, BatchSize: crashPage,
 		pollMin: time.Millisecond, PollMax: 5 * time.Millisecond,
 		Lease: testLease, PublishTimeout: testLease / 3, MaxSilence: testLease,
-		retryMin: time.Millisecond, RetryMax: 10 * time.Millisecond,
-		ParkedRetryMax: 10 * time.Millisecond, Attempts: 1, Patience: time.Nanosecond,
+		retryMin: time.Millisecond, retryMax: 10 * time.Millisecond,
+		parkedRetryMax: 10 * time.Millisecond, attempts: 1, patience: time.Nanosecond,
 		PartitionSize: 8, maintainEvery: 20 * time.Millisecond,
 	}
 }

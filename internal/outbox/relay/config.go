@@ -50,17 +50,6 @@ type Config struct {
 	// BatchSize limits a page, in events: a crash sends one page again. Default 1,000.
 	BatchSize int
 
-	// RetryMax is the longest pause before failed records are sent again; the first is 50 ms. At most a third of the
-	// lease. Default 5 s, or that third if it is shorter.
-	RetryMax time.Duration
-	// ParkedRetryMax is the longest pause before a parked key is tried again. Default 15 s.
-	ParkedRetryMax time.Duration
-	// Attempts is how often a record is sent at least before its key is parked. Default 3.
-	Attempts int
-	// Patience is how long failed records are sent again at least before their keys are parked, unless the publisher has
-	// taken records since keys were parked last: then Attempts are enough. Default 5 s.
-	Patience time.Duration
-
 	// PartitionSize is the range of a new table partition, in positions. Default 1,000,000.
 	PartitionSize int64
 	// Retention is how long a published table partition is kept, for [Republish]. Default 72 h.
@@ -80,10 +69,17 @@ type Config struct {
 	// Registerer takes the metrics. Optional.
 	Registerer prometheus.Registerer
 
-	pollMin       time.Duration // the pause after an event was found; it doubles up to PollMax
-	roundEvery    time.Duration // from the beginning of a round to that of the next, while commits follow one another
-	retryMin      time.Duration // the first pause before failed records are sent again
-	maintainEvery time.Duration // between two maintenances of the table partitions
+	pollMin    time.Duration // the pause after an event was found; it doubles up to PollMax
+	roundEvery time.Duration // from the beginning of a round to that of the next, while commits follow one another
+	retryMin   time.Duration // the first pause before failed records are sent again
+	retryMax   time.Duration // the longest; at most a third of the lease
+
+	// attempts is how often a record is sent at least, and patience for how long, before its key is parked. If the
+	// publisher has taken records since keys were parked last, the attempts are enough.
+	attempts       int
+	patience       time.Duration
+	parkedRetryMax time.Duration // the longest pause before a parked key is tried again
+	maintainEvery  time.Duration // between two maintenances of the table partitions
 }
 
 func (c Config) withDefaults() Config {
@@ -91,10 +87,10 @@ func (c Config) withDefaults() Config {
 	c.Lease = cmp.Or(c.Lease, 15*time.Second)
 	c.PublishTimeout = cmp.Or(c.PublishTimeout, 10*time.Second)
 	c.BatchSize = cmp.Or(c.BatchSize, 1000)
-	c.RetryMax = cmp.Or(c.RetryMax, min(5*time.Second, c.Lease/3))
-	c.ParkedRetryMax = cmp.Or(c.ParkedRetryMax, 15*time.Second)
-	c.Attempts = cmp.Or(c.Attempts, 3)
-	c.Patience = cmp.Or(c.Patience, 5*time.Second)
+	c.retryMax = cmp.Or(c.retryMax, min(5*time.Second, c.Lease/3))
+	c.parkedRetryMax = cmp.Or(c.parkedRetryMax, 15*time.Second)
+	c.attempts = cmp.Or(c.attempts, 3)
+	c.patience = cmp.Or(c.patience, 5*time.Second)
 	c.PartitionSize = cmp.Or(c.PartitionSize, 1_000_000)
 	c.Retention = cmp.Or(c.Retention, 72*time.Hour)
 	c.IDRetention = cmp.Or(c.IDRetention, 240*time.Hour)
@@ -115,20 +111,15 @@ func (c Config) withDefaults() Config {
 const maxBatchSize = 100_000
 
 func (c Config) validate() error {
-	var e outbox.CheckError
+	var e CheckError
 	e.RefuseIf(c.Connect == nil, "database", "Connect is not set")
 	e.RefuseIf(c.Publisher == nil, "publisher", "no publisher")
 	e.RefuseIf(c.PublishTimeout < 0 || c.Lease <= c.PublishTimeout, "publish_timeout",
 		fmt.Sprintf("%s is not shorter than the lease of %s", c.PublishTimeout, c.Lease))
 	e.RefuseIf(c.PollMax < c.pollMin || c.PollMax > c.Lease/3, "poll",
 		fmt.Sprintf("%s is not within %s and a third of the lease of %s", c.PollMax, c.pollMin, c.Lease))
-	e.RefuseIf(c.RetryMax < c.retryMin || c.RetryMax > c.Lease/3, "retry",
-		fmt.Sprintf("%s is not within %s and a third of the lease of %s", c.RetryMax, c.retryMin, c.Lease))
-	e.RefuseIf(c.ParkedRetryMax < c.retryMin, "parked_retry",
-		fmt.Sprintf("%s is shorter than %s", c.ParkedRetryMax, c.retryMin))
 	e.RefuseIf(c.BatchSize < 1 || c.BatchSize > maxBatchSize, "batch_size",
 		fmt.Sprintf("%d is not within 1 to %d", c.BatchSize, maxBatchSize))
-	e.RefuseIf(c.Attempts < 1 || c.Patience < 0, "attempts", "attempts or patience is not positive")
 	e.RefuseIf(c.PartitionSize < 1, "partitions", fmt.Sprintf("a size of %d is not positive", c.PartitionSize))
 	e.RefuseIf(c.Retention < time.Minute, "retention", fmt.Sprintf("%s is shorter than a minute", c.Retention))
 	e.RefuseIf(c.IDRetention < time.Minute, "id_retention", fmt.Sprintf("%s is shorter than a minute", c.IDRetention))

@@ -375,7 +375,7 @@ func TestAPageIsStoredBeforeItIsSent(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
 	p := &storedPublisher{t: t, pool: pool}
-	relay, err := New(Config{Connect: dial(t, pool), Publisher: p, BatchSize: 3, Attempts: 1})
+	relay, err := New(Config{Connect: dial(t, pool), Publisher: p, BatchSize: 3, attempts: 1})
 	require.NoError(t, err)
 	l, err := relay.lead(t.Context(), newConn(t, pool))
 	require.NoError(t, err)

@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/test/outboxtest"
 	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/testkit"
@@ -31,7 +30,7 @@ func TestRunRefusesAStandby(t *testing.T) {
 	cfg.Connect = func(ctx context.Context) (*pgx.Conn, error) { return pgx.Connect(ctx, standby.DSN("postgres")) }
 	r, err := New(cfg)
 	require.NoError(t, err)
-	var refused *outbox.CheckError
+	var refused *CheckError
 	require.ErrorAs(t, r.Run(t.Context()), &refused)
 	require.True(t, refused.Has("standby"))
 }

@@ -106,7 +106,7 @@ func TestALeaderKeepsItsSession(t *testing.T) {
 		}
 		return nil
 	})
-	cfg.Patience = time.Minute
+	cfg.patience = time.Minute
 	startRelay(t, cfg)
 	commit(t, o, pool, event("k"))
 	l.AwaitDistinct(t, 1)

@@ -49,7 +49,7 @@ func TestMetricsTellWhatHappens(t *testing.T) {
 	require.NoError(t, err)
 	cfg := testRelayConfig(t, pool, l)
 	registry.MustRegister(collected{NewGauges(pool)})
-	cfg.Registerer, cfg.Patience, cfg.maintainEvery = registry, time.Minute, tick
+	cfg.Registerer, cfg.patience, cfg.maintainEvery = registry, time.Minute, tick
 	startRelay(t, cfg)
 	until := func(name string, is func(float64) bool) {
 		t.Helper()

@@ -24,7 +24,7 @@ func TestRelayOutlivesALongOutage(t *testing.T) {
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
 	cfg := testRelayConfig(t, pool, l)
 	cfg.BatchSize, cfg.PublishTimeout = 20, 400*time.Millisecond
-	cfg.MaxSilence, cfg.Patience = *outageFor/4+cfg.PublishTimeout, *outageFor/10
+	cfg.MaxSilence, cfg.patience = *outageFor/4+cfg.PublishTimeout, *outageFor/10
 	r := startRelay(t, cfg)
 	addMany(t, o, pool, 50, 7)
 	l.AwaitDistinct(t, 50)

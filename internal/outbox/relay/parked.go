@@ -71,10 +71,10 @@ func (l *leader) settle(records []record, results []error, settled *settlement, 
 func (l *leader) park(r *record, why error, settled *settlement) {
 	attempts := l.parked[r.key()] + 1
 	l.parked[r.key()] = attempts
-	wait := min(l.cfg.ParkedRetryMax, l.cfg.retryMin<<min(attempts, 16))
+	wait := min(l.cfg.parkedRetryMax, l.cfg.retryMin<<min(attempts, 16))
 	if isPermanent(why) {
 		l.failedAt = time.Time{} // an answer: the publisher works
-		wait = l.cfg.ParkedRetryMax
+		wait = l.cfg.parkedRetryMax
 	}
 	settled.parked = append(settled.parked, parking{r.key(), r.Position, reasonOf(why), isPermanent(why), attempts, wait})
 	l.metrics.parkings.Inc()
@@ -182,7 +182,7 @@ const flushEvery = 500 * time.Millisecond
 
 // flushPause keeps attempts that fail to a tenth of the time: all other keys wait while one is made.
 func (l *leader) flushPause(took time.Duration, allTaken, more bool) time.Duration {
-	pause := min(flushEvery, l.cfg.ParkedRetryMax)
+	pause := min(flushEvery, l.cfg.parkedRetryMax)
 	switch {
 	case allTaken && more:
 		return 0

@@ -267,7 +267,7 @@ func TestARefusingPartitionHoldsUpNoOther(t *testing.T) {
 // Attempts that fail slowly get a tenth of the time, however many are due; released keys alternate with the others.
 func TestParkedKeysHoldUpTheOthersForATenthOfTheTime(t *testing.T) {
 	t.Parallel()
-	l := &leader{Relay: &Relay{cfg: Config{ParkedRetryMax: 15 * time.Second}}}
+	l := &leader{Relay: &Relay{cfg: Config{parkedRetryMax: 15 * time.Second}}}
 	for _, c := range []struct {
 		took           time.Duration
 		allTaken, more bool
@@ -289,7 +289,7 @@ func TestASlowlyFailingPartitionDelaysTheOthersLittle(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
 	cfg := testRelayConfig(t, pool, l)
-	cfg.ParkedRetryMax, cfg.Attempts = 2*time.Millisecond, 1
+	cfg.parkedRetryMax, cfg.attempts = 2*time.Millisecond, 1
 	const slow = 100 * time.Millisecond
 	var attempts atomic.Int64
 	l.Follow(func(_ int, _ string, msgs []*message.Message) error {
@@ -379,7 +379,7 @@ func TestParkedKeysSurviveRestarts(t *testing.T) {
 		return nil
 	})
 	cfg := testRelayConfig(t, pool, l)
-	cfg.Attempts, cfg.BatchSize = 1, 7
+	cfg.attempts, cfg.BatchSize = 1, 7
 	for i := range 6 {
 		r := startRelay(t, cfg)
 		addMany(t, o, pool, 30, 5)

@@ -13,7 +13,7 @@ import (
 // publish sends the records of a page until the publisher has taken each, or the record is held.
 func (l *leader) publish(ctx context.Context, page []record) (settled settlement, err error) {
 	unsent := l.holdParked(page, &settled)
-	began, pauses := time.Now(), failure.Backoff{Min: l.cfg.retryMin, Max: l.cfg.RetryMax}
+	began, pauses := time.Now(), failure.Backoff{Min: l.cfg.retryMin, Max: l.cfg.retryMax}
 	for attempt := 1; len(unsent) > 0; attempt++ {
 		results, err := l.send(ctx, unsent)
 		if err != nil {
@@ -41,11 +41,11 @@ func (l *leader) mayPark(results []error, attempt int, since time.Duration) bool
 	if !slices.ContainsFunc(results, hasFailed) || l.cfg.Destination.Down() {
 		return false
 	}
-	patience := l.cfg.Patience
+	patience := l.cfg.patience
 	if !l.parkedAt.IsZero() && l.takenAt.After(l.parkedAt) {
 		patience = 0
 	}
-	if attempt < l.cfg.Attempts || since < patience {
+	if attempt < l.cfg.attempts || since < patience {
 		return false
 	}
 	l.parkedAt = time.Now()

@@ -12,7 +12,6 @@ import (
 
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/fault"
-	"example.com/twinbox/internal/outbox"
 )
 
 // Relay publishes the outbox's events. Any number may run against one database; one of them leads.
@@ -30,7 +29,7 @@ type Relay struct {
 	call    *publishCall // the last one; it may outlive its session
 }
 
-// New returns a [*outbox.CheckError] that lists everything wrong with the configuration. It connects to nothing.
+// New returns a [*CheckError] that lists everything wrong with the configuration. It connects to nothing.
 func New(cfg Config) (*Relay, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -47,7 +46,7 @@ func New(cfg Config) (*Relay, error) {
 const goodSession = 5 * time.Second
 
 // Run relays until ctx ends. Then it waits for the page under way, records it, and returns nil. It returns earlier only
-// with a [*outbox.CheckError], before a session has passed all checks: a server or a schema on which events would be
+// with a [*CheckError], before a session has passed all checks: a server or a schema on which events would be
 // lost. It repeats everything else forever.
 func (r *Relay) Run(ctx context.Context) error {
 	r.health.start()
@@ -60,7 +59,7 @@ func (r *Relay) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			break
 		}
-		if _, refused := errors.AsType[*outbox.CheckError](err); refused && !r.checked {
+		if _, refused := errors.AsType[*CheckError](err); refused && !r.checked {
 			return err
 		}
 		r.health.fail(err)

@@ -122,7 +122,7 @@ func TestRelayOutlivesABrokerThatIsDown(t *testing.T) {
 			})
 			addMany(t, o, pool, 100, 5)
 			cfg := testRelayConfig(t, pool, l)
-			cfg.BatchSize, cfg.Patience = 30, time.Minute
+			cfg.BatchSize, cfg.patience = 30, time.Minute
 			startRelay(t, cfg)
 			wire := l.Await(t, "the end of the outage", func(wire []entry) bool {
 				return distinct(wire) == 100 && l.CallCount() > 12
@@ -140,7 +140,7 @@ func TestRelayIsUnhealthyWhenNothingMoves(t *testing.T) {
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
 	l.Follow(func(int, string, []*message.Message) error { return errors.New("no broker") })
 	cfg := testRelayConfig(t, pool, l)
-	cfg.Patience, cfg.PublishTimeout, cfg.MaxSilence = time.Minute, 100*time.Millisecond, 200*time.Millisecond
+	cfg.patience, cfg.PublishTimeout, cfg.MaxSilence = time.Minute, 100*time.Millisecond, 200*time.Millisecond
 	r := startRelay(t, cfg)
 	testkit.Until(t, r.leads)
 	testkit.Until(t, func() bool { return r.Healthy(t.Context()) == nil })

@@ -31,8 +31,8 @@ func testRelayConfig(t testing.TB, pool *pgxpool.Pool, p message.Publisher) Conf
 		Connect: dial(t, pool), Publisher: p, Name: "test",
 		pollMin: time.Millisecond, PollMax: 10 * time.Millisecond,
 		Lease: testLease, PublishTimeout: testLease / 3, MaxSilence: testLease,
-		retryMin: 2 * time.Millisecond, RetryMax: 20 * time.Millisecond,
-		ParkedRetryMax: 20 * time.Millisecond, Patience: 50 * time.Millisecond,
+		retryMin: 2 * time.Millisecond, retryMax: 20 * time.Millisecond,
+		parkedRetryMax: 20 * time.Millisecond, patience: 50 * time.Millisecond,
 	}
 }
 

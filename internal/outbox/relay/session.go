@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/fault"
-	"example.com/twinbox/internal/outbox"
 )
 
 // statementTimeout ends a statement on this side when the server does not answer any more. The session ends with it.
@@ -40,7 +38,7 @@ set lock_timeout = '5s'; set statement_timeout = '30s';
 set idle_in_transaction_session_timeout = %[1]d; set idle_session_timeout = %[1]d; set tcp_user_timeout = %[1]d;
 listen outbox`
 
-// connect opens a session. It refuses a server or a schema on which events would be lost with a [*outbox.CheckError].
+// connect opens a session. It refuses a server or a schema on which events would be lost with a [*CheckError].
 func (r *Relay) connect(ctx context.Context) (*pgx.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
@@ -48,20 +46,13 @@ func (r *Relay) connect(ctx context.Context) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect relay: %w", err)
 	}
-	var refused outbox.CheckError
-	err = refused.Ask(ctx, conn, checkServerSQL, conn.PgConn().PID())
-	if err == nil && !refused.Has("schema") {
-		err = refused.Ask(ctx, conn, checkTablesSQL)
-	}
-	if err == nil && refused.Err() == nil {
-		_, err = conn.Exec(ctx, fmt.Sprintf(settingsSQL, r.cfg.Lease.Milliseconds()))
-	}
-	if err != nil {
-		err = fmt.Errorf("set up session: %w", err)
-	}
-	if err = cmp.Or(err, refused.Err()); err != nil {
+	if err := checkServer(ctx, conn); err != nil {
 		closeSession(ctx, conn)
 		return nil, err
+	}
+	if _, err := conn.Exec(ctx, fmt.Sprintf(settingsSQL, r.cfg.Lease.Milliseconds())); err != nil {
+		closeSession(ctx, conn)
+		return nil, fmt.Errorf("set up session: %w", err)
 	}
 	return conn, nil
 }
@@ -77,55 +68,6 @@ func closeSession(ctx context.Context, conn *pgx.Conn) {
 }
 
 var errPooler = errors.New("outbox: another backend answers; the relay needs a direct connection")
-
-// checkServerSQL runs before the settings: it must see synchronous_commit as the writers of this role have it.
-// docs/operations.md has a paragraph on each code.
-const checkServerSQL = `
-select code, detail
-from (values
-    (pg_is_in_recovery(), 'standby', 'the server is a standby; point DATABASE_URL at the primary'),
-    (current_setting('server_version_num')::int < 150000, 'server_version',
-        current_setting('server_version_num') || ' is older than 15; upgrade PostgreSQL'),
-    (current_setting('server_encoding') <> 'UTF8', 'server_encoding',
-        current_setting('server_encoding') || ' is not UTF8; create the database with encoding UTF8'),
-    (current_setting('synchronous_commit') = 'off', 'synchronous_commit',
-        'a crash could undo a published event; set it to on for this role and database'),
-    (pg_backend_pid() <> $1, 'transaction_pooler',
-        'another backend answers than the one connected to; connect the relay past the pooler'),
-    (to_regclass('public.outbox') is null or to_regclass('public.outbox_cursor') is null, 'schema',
-        'the tables are missing; run the migrations')
-) as problem (found, code, detail)
-where found`
-
-// checkTablesSQL is for a database that has the tables.
-const checkTablesSQL = `
-select problem.code, problem.detail
-from pg_class seq
-join pg_sequence s on s.seqrelid = seq.oid
-left join pg_attribute x on x.attrelid = 'public.outbox'::regclass and x.attname = 'xid'
-left join pg_attribute p on p.attrelid = 'public.outbox'::regclass and p.attname = 'position'
-left join pg_attrdef d on d.adrelid = x.attrelid and d.adnum = x.attnum
-cross join lateral (values
-    (x.attnum is null or p.attnum is null or not exists (select from public.outbox_cursor), 'schema',
-        'public.outbox lacks a column or public.outbox_cursor its row; run the migrations'),
-    (x.attnum > p.attnum, 'column_order', 'xid must stand before position; create the table as the migrations do'),
-    (coalesce(pg_get_expr(d.adbin, d.adrelid), '') <> 'pg_current_xact_id()', 'xid_default',
-        'the default of xid must be pg_current_xact_id(); restore it'),
-    (case when p.attnum is not null then pg_get_serial_sequence('public.outbox', 'position')
-        is distinct from 'public.outbox_position_seq' end, 'sequence',
-        'public.outbox_position_seq must fill position; restore it'),
-    (s.seqcache <> 1 or s.seqincrement <> 1 or s.seqcycle or s.seqtypid <> 'int8'::regtype, 'sequence',
-        'the sequence must have cache 1, increment 1, no cycle and type bigint; alter it'),
-    (exists (select from pg_class where relpersistence <> 'p' and (relname = any ('{outbox,outbox_position_seq,` +
-	`outbox_cursor,outbox_key,outbox_held,outbox_parked,outbox_discarded,outbox_given_id,outbox_scheduled}')
-        and relnamespace = 'public'::regnamespace
-        or oid in (select inhrelid from pg_inherits where inhparent = 'public.outbox'::regclass))), 'unlogged',
-        'a crash would empty an unlogged table of the outbox; set it logged'),
-    (exists (select from pg_subscription_rel where srrelid in (select inhrelid from pg_inherits
-        where inhparent = 'public.outbox'::regclass union all select 'public.outbox'::regclass)), 'subscription_target',
-        'a subscription writes transaction ids of another server into the outbox; end it')
-) as problem (found, code, detail)
-where seq.oid = 'public.outbox_position_seq'::regclass and problem.found`
 
 // lockClass is the advisory lock of the leader's session in this database. The server releases it with the session: at
 // once when the process is killed, after the lease when it hangs or is cut off.

@@ -11,7 +11,7 @@ import (
 
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox/retention"
-	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/migrations"
 )
@@ -149,7 +149,7 @@ func (r refusal) Unwrap() error { return r.error }
 func (refusal) ExitCode() int { return service.ExitUsage }
 
 func isRefusal(err error) bool {
-	_, ofOutbox := errors.AsType[*outbox.CheckError](err)
+	_, ofOutbox := errors.AsType[*relay.CheckError](err)
 	_, ofInbox := errors.AsType[*retention.Violation](err)
 	return ofOutbox || ofInbox
 }

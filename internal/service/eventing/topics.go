@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/outbox/relay"
 )
 
 func namesOf(topics []kafka.Topic) []string {
@@ -37,7 +37,7 @@ func (s Setup) checkTopics(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var refused outbox.CheckError
+	var refused relay.CheckError
 	for _, name := range names {
 		topic, exists := found[name]
 		refused.RefuseIf(exists && topic.MaxBytes < largest, "max_event_bytes",

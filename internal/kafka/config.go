@@ -106,7 +106,7 @@ func (c Config) Producer() *sarama.Config {
 	cfg.Producer.Retry.BackoffFunc = func(retries, _ int) time.Duration { return pause(retries) }
 	for cfg.Producer.Retry.Max = 1; pause(cfg.Producer.Retry.Max+1) < c.RetryFor; cfg.Producer.Retry.Max++ {
 	}
-	// For the producer's id, at each connection: a broker that starts has none for seconds.
+	// For the producer's id, at each connection. A broker that starts has none for seconds: until then no call is sent.
 	cfg.Producer.Transaction.Retry.Max, cfg.Producer.Transaction.Retry.Backoff = cfg.Producer.Retry.Max, retryBackoff
 	cfg.Producer.Timeout = c.RequestTimeout * 3 / 4
 	cfg.Producer.Partitioner = sarama.NewMurmur2Partitioner

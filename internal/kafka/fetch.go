@@ -21,8 +21,8 @@ const (
 
 // Scan calls each for the records of a partition that a consumer would get, in the order of their offsets, from one
 // offset to before another. It returns the offset after the last record that it saw, which is less than to if an open
-// transaction lies before it. Records that are deleted while it reads are left out; a damaged batch is an error. It ends
-// between two requests when the context of [Ask] does.
+// transaction lies before it. Records that are deleted while it reads are left out; a damaged batch is an error. It
+// ends between two requests when the context of [Ask] does.
 func (c Cluster) Scan(
 	topic string, partition int32, from, to int64, each func(*message.Message) error,
 ) (next int64, err error) {

@@ -1,43 +1,47 @@
-//go:build faults
-
 package retention_test
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/fault"
-	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/retention"
 	"example.com/twinbox/test/crashtest"
-	"example.com/twinbox/test/inboxtest"
 	"example.com/twinbox/test/pgtest"
 )
 
-// job is what a process of its own, this test binary called again, is told to do: be a janitor for one round.
+// job is the part of a child process: a janitor for one round.
 type job struct {
-	DSN     string
-	CrashAt string // crash point
+	DSN       string
+	Noon      time.Duration
+	Statement *crashtest.Statement
 }
 
 func init() { crashtest.Child(tidy) }
 
-// tidy is the process's side.
+// tidy runs in the child process.
 func tidy(j job) error {
 	ctx := context.Background()
-	pool, err := pgxpool.New(ctx, j.DSN)
+	cfg, err := pgxpool.ParseConfig(j.DSN)
+	if err != nil {
+		return err
+	}
+	if j.Statement != nil {
+		cfg.ConnConfig.Tracer = j.Statement
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
-	if j.CrashAt != "" {
-		fault.ArmNth(j.CrashAt, 1, crashtest.Die)
-	}
-	janitor, err := retention.New(retention.Config{Pool: pool, Retention: day, Lease: time.Millisecond})
+	janitor, err := retention.New(retention.Config{
+		Pool: pool, Retention: day, Now: func() time.Time { return time.Now().Add(j.Noon) },
+	})
 	if err != nil {
 		return err
 	}
@@ -45,41 +49,33 @@ func tidy(j job) error {
 	return err
 }
 
-// A janitor that is killed anywhere leaves an inbox that still knows what it says it knows, and the next one goes on.
+// A janitor dies before or after any statement of a round. The inbox still knows the events that it remembers, and the
+// next janitor completes the round.
 func TestAJanitorThatDies(t *testing.T) {
 	t.Parallel()
-	for _, point := range []string{
-		"create.before", "create.in_tx", "horizon.before", "horizon.after", "drop.before", "drop.after",
-	} {
-		t.Run(point, func(t *testing.T) {
+	const deaths, statements = 8, 26 // of a round, begin and commit included
+	seed := uint64(rand.Uint32())
+	t.Logf("seed %d", seed)
+	for _, n := range rand.New(rand.NewPCG(seed, 0)).Perm(2 * statements)[:deaths] {
+		at := &crashtest.Statement{Nth: 1 + n/2, After: n%2 == 1}
+		t.Run(fmt.Sprintf("%d, after %t", at.Nth, at.After), func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.split(t, 4)
 			b.Exec(t, `drop table inbox_`+b.today.AddDate(0, 0, 7).Format("20060102"))
-			in := b.Inbox(t)
-			ids := []string{
-				inboxtest.IDAt(b.today.AddDate(0, 0, -4)), inboxtest.IDAt(b.today.AddDate(0, 0, -1)),
-				inboxtest.IDAt(b.today.AddDate(0, 0, 7)), "foreign",
-			}
-			process := func() (outcomes []inbox.Outcome) {
-				for _, id := range ids {
-					o, _ := in.Process(t.Context(), id, b.Note(id))
-					outcomes = append(outcomes, o)
-				}
-				return outcomes
-			}
-			process()
-			b.Exec(t, `update inbox_janitor set due_at = 'epoch'`)
-			job := job{DSN: pgtest.DSN(b.Pool), CrashAt: "janitor." + point}
+			ids := append(b.fill(t, -4, -4), b.fill(t, -1, -1)...)
+			ids = append(ids, b.fill(t, 7, 7)...)
+			ids = append(ids, "foreign")
+			require.Equal(t, []string{"applied"}, b.outcomes(t, "foreign"))
+			effects := b.Count(t, `select count(*) from ledger`)
+			job := job{DSN: pgtest.DSN(b.Pool), Noon: b.noon, Statement: at}
 			require.Equal(t, crashtest.Killed, crashtest.Start(t, job).Wait(t).Error())
-			require.NotContains(t, process(), inbox.Applied)
-			job.CrashAt = ""
+			require.NotContains(t, b.outcomes(t, ids...), "applied")
+			job.Statement = nil
 			require.NoError(t, crashtest.Start(t, job).Wait(t))
-			require.Equal(t, []inbox.Outcome{
-				inbox.Expired, inbox.Duplicate, inbox.Duplicate, inbox.Duplicate,
-			}, process())
+			require.Equal(t, []string{"expired", "duplicate", "duplicate", "duplicate"}, b.outcomes(t, ids...))
 			require.Equal(t, 1+8+2, b.partitions(t))
-			require.Equal(t, 4, b.Count(t, `select count(*) from ledger`))
+			require.Equal(t, effects, b.Count(t, `select count(*) from ledger`))
 		})
 	}
 }

@@ -4,211 +4,155 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-
-	"example.com/twinbox/internal/fault"
 )
 
-// partition is a range of event times: from lower to upper, upper not included.
-type partition struct {
-	Name         string
-	Lower, Upper time.Time
-}
+const day = 24 * time.Hour
 
-const (
-	maxDrops  = 8      // partitions per round
-	maxMoves  = 10_000 // rows that go along when a day gets its partition; a day with more stays where it is
-	maxChunks = 20     // deletes per round
-	chunkRows = 5_000
-)
+// listDays lists the partitions with two bounds: the days, and the past before the first of them.
+const listDays = `(
+    select p.relname::text as name, (bound[1])::timestamptz as lower, (bound[2])::timestamptz as upper
+    from pg_inherits i
+    join pg_class p on p.oid = i.inhrelid
+    cross join lateral regexp_match(pg_get_expr(p.relpartbound, p.oid),
+        'FROM \(''([^'']+)''\) TO \(''([^'']+)''\)') as bound
+    where i.inhparent = 'public.inbox'::regclass and bound is not null) d`
 
-// listDays are the partitions with two bounds: the days, and the past before the first of them.
-const listDays = `
-select p.relname, (bound[1])::timestamptz as lower, (bound[2])::timestamptz as upper
-from pg_inherits i
-join pg_class p on p.oid = i.inhrelid
-cross join lateral regexp_match(pg_get_expr(p.relpartbound, p.oid),
-    'FROM \(''([^'']+)''\) TO \(''([^'']+)''\)') as bound
-where i.inhparent = 'public.inbox'::regclass and bound is not null
-order by 2`
+// selectMissing lists the days from today on, by each of the clocks given, that no partition covers.
+const selectMissing = `
+select distinct missing.day
+from unnest($1::timestamptz[]) clock
+cross join generate_series(0, 7) n
+cross join lateral (select (date_trunc('day', clock at time zone 'UTC') + n * interval '1 day') at time zone 'UTC') missing (day)
+where missing.day >= (select remembers_from from public.inbox_horizon)
+    and not exists (select from ` + listDays + ` where d.lower <= missing.day and missing.day < d.upper)
+order by 1`
 
-// daysAhead is for how many days after today there are partitions.
-const daysAhead = 7
+// A day whose events are more than this many rows of inbox_future stays there.
+const createDay = `select public.inbox_create_day($1, 10000)`
 
-const listMissing = `
-select day
-from (select date_trunc('day', clock_timestamp() at time zone 'UTC') as today) now
-cross join generate_series(0, $1::int) as n
-cross join lateral (select (today + n * interval '1 day') at time zone 'UTC' as day) as d
-where day not in (select lower from (` + listDays + `) as there)
-order by day`
-
-// createAhead gives today and the days after it their partitions.
-func (r *leasedRound) createAhead(ctx context.Context) error {
-	rows, _ := r.cfg.Pool.Query(ctx, listMissing, daysAhead)
+// createDays makes the partitions of today and the seven days after it, by both clocks.
+func (j *Janitor) createDays(ctx context.Context, now clocks, round *Round) error {
+	rows, _ := j.cfg.Pool.Query(ctx, selectMissing, now)
 	missing, err := pgx.CollectRows(rows, pgx.RowTo[time.Time])
 	if err != nil {
 		return fmt.Errorf("list missing inbox partitions: %w", err)
 	}
-	for _, day := range missing {
-		if err := r.createDay(ctx, day.UTC()); err != nil {
+	for _, from := range missing {
+		var created bool
+		date := from.UTC().Format(time.DateOnly)
+		done, err := j.change(ctx, "create the inbox partition of "+date, &created, createDay, from)
+		switch {
+		case err != nil:
 			return err
+		case created:
+			round.Created++
+			j.cfg.Log.InfoContext(ctx, "inbox partition created", "day", date)
+		case done:
+			j.cfg.Log.WarnContext(ctx, "inbox partition not created, its events stay in inbox_future", "day", date)
 		}
 	}
 	return nil
 }
 
-const createDaySQL = `select public.inbox_create_day($1, $2)`
-
-// createDay locks inbox_future alone. The rows of that day, from clocks that were ahead, lie there and go along. The
-// function does what this session has no right to.
-func (r *leasedRound) createDay(ctx context.Context, day time.Time) error {
-	fault.Here("janitor.create.before")
-	from, created := day.Format(time.RFC3339), false
-	err := r.change(ctx, func(tx pgx.Tx) error {
-		err := tx.QueryRow(ctx, createDaySQL, day, maxMoves).Scan(&created)
-		fault.Here("janitor.create.in_tx")
-		return err
-	})
-	switch {
-	case busy(err):
-		r.cfg.Log.WarnContext(ctx, "inbox partition not created, the inbox is in use", "day", from)
-		return nil
-	case err != nil:
-		return fmt.Errorf("create inbox partition of %s: %w", from, err)
-	case !created:
-		r.cfg.Log.WarnContext(ctx, "inbox partition not created, its events stay in inbox_future", "day", from)
-		return nil
-	}
-	r.round.Created++
-	r.cfg.Log.InfoContext(ctx, "inbox partition created", "day", from)
-	return nil
-}
-
-// busy reports that another transaction held a lock for too long; the next round tries again.
-func busy(err error) bool {
-	pgErr, is := errors.AsType[*pgconn.PgError](err)
-	return is && pgErr.Code == "55P03" // lock_not_available
-}
-
-// The horizon moves to the beginning of a day and never back. It is committed before anything is dropped: an event that
-// is recorded after that and passes the horizon has its partition still. It passes waiting dead letters too, which
-// remember by themselves whether their event was applied: one that no operator looks at must not stop all forgetting.
+// The days that hold events are counted back from the newest one. An id without a time counts for the day on which it
+// was processed.
 const moveHorizon = `
 update public.inbox_horizon
-set remembers_from = greatest(remembers_from,
-    date_trunc('day', (clock_timestamp() - $1 * interval '1 microsecond') at time zone 'UTC') at time zone 'UTC')
+set remembers_from = greatest(remembers_from, least($1, coalesce((
+    select d.lower from ` + listDays + `
+    where exists (select from public.inbox i where i.event_time >= d.lower and i.event_time < d.upper)
+        or exists (select from public.inbox_foreign f where f.processed_at >= d.lower and f.processed_at < d.upper)
+    order by d.lower desc offset $2 limit 1), remembers_from)))
 returning remembers_from`
 
-// forget moves the horizon and drops what lies wholly before it.
-func (r *leasedRound) forget(ctx context.Context) error {
-	if allowed, err := r.mayForget(ctx); err != nil || !allowed {
-		r.round.Refused = true
+// forget moves the horizon and removes the rows before it, unless their events might come again. The move commits before
+// a day is dropped: an event that passes the old horizon finds its partition.
+func (j *Janitor) forget(ctx context.Context, now clocks, round *Round) error {
+	if mayForget, err := j.mayForget(ctx); err != nil || !mayForget {
+		round.Refused = true
 		return err
 	}
-	fault.Here("janitor.horizon.before")
+	forgotten := slices.MinFunc(now, time.Time.Compare).Add(-j.cfg.Retention).UTC().Truncate(day)
+	newerDays := (j.cfg.Retention + day - 1) / day
 	var horizon time.Time
-	err := r.change(ctx, func(tx pgx.Tx) error {
-		return tx.QueryRow(ctx, moveHorizon, r.cfg.Retention.Microseconds()).Scan(&horizon)
-	})
-	if err != nil {
-		return fmt.Errorf("move inbox horizon: %w", err)
-	}
-	fault.Here("janitor.horizon.after")
-	if err := r.dropDays(ctx, horizon); err != nil {
+	moved, err := j.change(ctx, "move the inbox horizon", &horizon, moveHorizon, forgotten, int64(newerDays))
+	if err != nil || !moved {
 		return err
 	}
-	return r.deleteRows(ctx, horizon)
+	return errors.Join(j.dropDays(ctx, horizon, forgotten, round), j.deleteRows(ctx, horizon, round))
 }
 
-// mayForget is the horizon guard.
-func (r *leasedRound) mayForget(ctx context.Context) (bool, error) {
-	if r.cfg.Redelivery == nil {
+// mayForget reports whether no topic can deliver an event that the inbox forgets.
+func (j *Janitor) mayForget(ctx context.Context) (bool, error) {
+	err := j.cfg.Check(ctx)
+	if err == nil {
+		j.refused.Set(0)
 		return true, nil
 	}
-	reach, err := r.cfg.Redelivery(ctx)
-	if err != nil {
-		return false, fmt.Errorf("ask how far back events may come again: %w", err)
+	j.refused.Set(1)
+	if violation, is := errors.AsType[*Violation](err); is {
+		j.cfg.Log.ErrorContext(ctx, "inbox forgets nothing", "reason", violation.Detail)
+		return false, nil
 	}
-	if r.cfg.Retention > reach {
-		return true, nil
-	}
-	r.cfg.Log.ErrorContext(ctx, "inbox forgets nothing: events may come again for longer than it is to remember them",
-		"retention", r.cfg.Retention, "redelivery", describeReach(reach))
-	return false, nil
+	return false, fmt.Errorf("check how far back events may come again: %w", err)
 }
 
-func describeReach(reach time.Duration) string {
-	if reach == forever {
-		return "without limit"
-	}
-	return reach.String()
-}
+const selectDroppable = `
+select d.name from ` + listDays + `
+where d.upper <= $1 or d.upper <= $2
+    and not exists (select from public.inbox i where i.event_time >= d.lower and i.event_time < d.upper)
+order by d.upper limit 8`
 
-const dropDaySQL = `select public.inbox_drop_day($1)`
+const dropDay = `select public.inbox_drop_day($1)`
 
-// dropDays drops partitions, oldest first. Dropping waits for the transactions that write to the inbox and keeps new
-// ones out meanwhile; where that takes too long it is put off.
-func (r *leasedRound) dropDays(ctx context.Context, horizon time.Time) error {
-	rows, _ := r.cfg.Pool.Query(ctx, listDays)
-	days, err := pgx.CollectRows(rows, pgx.RowToStructByPos[partition])
+// dropDays drops the days before the horizon, and empty ones that both clocks call forgotten, oldest first. A drop waits
+// for transactions that write to the inbox.
+func (j *Janitor) dropDays(ctx context.Context, horizon, forgotten time.Time, round *Round) error {
+	rows, _ := j.cfg.Pool.Query(ctx, selectDroppable, horizon, forgotten)
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
-		return fmt.Errorf("list inbox partitions: %w", err)
+		return fmt.Errorf("list old inbox partitions: %w", err)
 	}
-	for _, p := range days {
-		if p.Upper.After(horizon) || r.round.Dropped == maxDrops {
-			return nil
-		}
-		fault.Here("janitor.drop.before")
-		err := r.change(ctx, func(tx pgx.Tx) error {
-			_, err := tx.Exec(ctx, dropDaySQL, p.Name)
+	for _, name := range names {
+		dropped, err := j.change(ctx, "drop "+name, nil, dropDay, name)
+		if err != nil || !dropped {
 			return err
-		})
-		if busy(err) {
-			r.cfg.Log.WarnContext(ctx, "inbox partition not dropped, the inbox is in use", "from", p.Lower)
-			return nil
 		}
-		if err != nil {
-			return fmt.Errorf("drop inbox partition from %s: %w", p.Lower.Format(time.DateOnly), err)
-		}
-		fault.Here("janitor.drop.after")
-		r.round.Dropped++
-		r.cfg.Log.InfoContext(ctx, "inbox partition dropped", "from", p.Lower, "to", p.Upper)
+		round.Dropped++
+		j.cfg.Log.InfoContext(ctx, "inbox partition dropped", "partition", name)
 	}
 	return nil
 }
 
-// A foreign id has no time of its own; it was processed after its record was written, so what was processed before the
-// horizon is from before it. An id that waits for a replay stays: no horizon would keep a redelivery out.
+// The database's clock wrote processed_at, the process's clock processing_time: as text, so that no row fails the
+// comparison. A waiting dead letter still needs the row of its id.
 const deleteForeign = `
-delete from public.inbox_foreign where ctid in (
+delete from public.inbox_foreign where ctid = any (array(
     select i.ctid from public.inbox_foreign i
-    where i.processed_at < $1 and not exists (select from public.dead_letter d
-        where d.state = 'waiting' and d.consumer = i.consumer and d.event_id = i.event_id)
-    limit $2)`
+    where i.processed_at < $1
+        and coalesce(i.metadata->>'processing_time', '') collate "C" < to_char($1 at time zone 'UTC', 'YYYY-MM-DD')
+        and not exists (select from public.dead_letter d
+            where d.state = 'waiting' and d.consumer = i.consumer and d.event_id = i.event_id)
+    limit 100000))`
 
 const deleteMisplaced = `
-delete from public.inbox_future where ctid in (select ctid from public.inbox_future where event_time < $1 limit $2)`
+delete from public.inbox_future where ctid = any (array(
+    select ctid from public.inbox_future where event_time < $1 limit 100000))`
 
-const deleteAttempts = `
-delete from public.inbox_attempt where ctid in (select ctid from public.inbox_attempt where last_at < $1 limit $2)`
+const deleteAttempts = `delete from public.inbox_attempt where last_at < $1`
 
-// deleteRows forgets what no dropped partition takes along.
-func (r *leasedRound) deleteRows(ctx context.Context, horizon time.Time) error {
+// deleteRows forgets the rows that no dropped partition takes along, a bounded number in each round.
+func (j *Janitor) deleteRows(ctx context.Context, horizon time.Time, round *Round) error {
 	for _, sql := range []string{deleteForeign, deleteMisplaced, deleteAttempts} {
-		for range maxChunks {
-			tag, err := r.cfg.Pool.Exec(ctx, sql, horizon, chunkRows)
-			if err != nil {
-				return fmt.Errorf("forget inbox rows: %w", err)
-			}
-			r.round.Forgotten += int(tag.RowsAffected())
-			if tag.RowsAffected() < chunkRows {
-				break
-			}
+		tag, err := j.cfg.Pool.Exec(ctx, sql, horizon)
+		if err != nil {
+			return fmt.Errorf("forget inbox rows: %w", err)
 		}
+		round.Forgotten += int(tag.RowsAffected())
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/event/cloudevent"
@@ -27,9 +28,9 @@ func TestTheJanitorMakesDaysAheadAndDropsOldOnes(t *testing.T) {
 	require.NoError(t, b.Deliver(t, inboxtest.Record(t, kept, 2), inboxtest.Effect))
 	j := b.janitor(t, 5*day)
 	round := b.tidy(t, j)
-	require.Equal(t, retention.Round{Led: true, Created: 1, Dropped: 5}, round)
+	require.Equal(t, retention.Round{Created: 1, Dropped: 5}, round)
 	require.Equal(t, 5+8+2, b.partitions(t), "five old days, today and seven ahead, foreign and future")
-	require.Equal(t, retention.Round{Led: true}, b.tidy(t, j), "nothing left to do")
+	require.Equal(t, retention.Round{}, b.tidy(t, j), "nothing left to do")
 
 	var outcomes []inbox.Outcome
 	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
@@ -44,6 +45,7 @@ func TestTheJanitorMakesDaysAheadAndDropsOldOnes(t *testing.T) {
 func TestTheHorizonNeverMovesBack(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
+	b.split(t, 3)
 	b.tidy(t, b.janitor(t, day))
 	horizon := b.List(t, `select remembers_from::text from inbox_horizon`)
 	b.tidy(t, b.janitor(t, 30*day))
@@ -65,62 +67,65 @@ func TestTheJanitorRefusesToForgetWhatMayComeAgain(t *testing.T) {
 	b := setup(t)
 	b.split(t, 4)
 	reach, failure := 2*day, error(nil)
+	registry := prometheus.NewRegistry()
 	j := b.janitor(t, 2*day, func(c *retention.Config) {
-		c.Redelivery = func(context.Context) (time.Duration, error) { return reach, failure }
+		c.Registerer = registry
+		c.Check = retention.Requirements{
+			Retention: 2 * day, Topics: []string{"t"},
+			TopicRetention: func(context.Context, string) (time.Duration, error) { return reach, failure },
+		}.Check
 	})
-	require.Equal(t, retention.Round{Led: true, Refused: true}, b.tidy(t, j))
+	require.Equal(t, retention.Round{Refused: true}, b.tidy(t, j))
+	require.InDelta(t, 1, gauges(t, registry)["inbox_janitor_refused"], 0)
 	failure = errors.New("broker away")
-	b.Exec(t, `update inbox_janitor set due_at = 'epoch'`)
 	round, err := j.Tidy(t.Context())
 	require.ErrorIs(t, err, failure)
 	require.True(t, round.Refused)
 	require.Equal(t, 4+8+2, b.partitions(t))
 	reach, failure = 2*day-1, nil
-	require.Equal(t, retention.Round{Led: true, Dropped: 2}, b.tidy(t, j))
+	require.Equal(t, retention.Round{Dropped: 2}, b.tidy(t, j))
+	require.InDelta(t, 0, gauges(t, registry)["inbox_janitor_refused"], 0)
 }
 
 func TestOneJanitorWorksAtATime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	first, second := b.janitor(t, day), b.janitor(t, day)
-	round, err := first.Tidy(t.Context())
-	require.NoError(t, err)
-	require.True(t, round.Led)
-	round, err = second.Tidy(t.Context())
-	require.NoError(t, err)
-	require.False(t, round.Led, "done for this hour")
-	b.Exec(t, `update inbox_janitor set due_at = 'epoch', lease_until = clock_timestamp() + interval '1 hour'`)
-	round, err = second.Tidy(t.Context())
-	require.NoError(t, err)
-	require.False(t, round.Led, "another janitor leads")
-	b.Exec(t, `update inbox_janitor set lease_until = clock_timestamp()`)
-	round, err = second.Tidy(t.Context())
-	require.NoError(t, err)
-	require.True(t, round.Led, "that one died")
-}
-
-// A janitor that was stopped for longer than its lease changes nothing when it goes on.
-func TestADeposedJanitorStops(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
 	b.split(t, 4)
-	j := b.janitor(t, day, func(c *retention.Config) {
-		c.Redelivery = func(ctx context.Context) (time.Duration, error) {
-			_, err := b.Pool.Exec(ctx, `update inbox_janitor set epoch = epoch + 1`)
-			return 0, err
-		}
+	b.Exec(t, `drop table inbox_`+b.today.AddDate(0, 0, 7).Format("20060102"))
+	j := b.janitor(t, day)
+	err := pgx.BeginFunc(t.Context(), b.Pool, func(tx pgx.Tx) error {
+		_, err := tx.Exec(t.Context(), `select pg_advisory_xact_lock(hashtextextended('inbox/janitor', 0))`)
+		require.NoError(t, err)
+		require.Equal(t, retention.Round{}, b.tidy(t, j), "a different janitor is at work")
+		return nil
 	})
-	b.Exec(t, `update inbox_janitor set due_at = 'epoch'`)
-	_, err := j.Tidy(t.Context())
-	require.ErrorContains(t, err, "took over")
-	require.Equal(t, 4+8+2, b.partitions(t))
+	require.NoError(t, err)
+
+	var total retention.Round
+	rounds := make(chan retention.Round)
+	for range 4 {
+		go func() {
+			round, err := b.janitor(t, day).Tidy(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			rounds <- round
+		}()
+	}
+	for range 4 {
+		round := <-rounds
+		total.Created, total.Dropped = total.Created+round.Created, total.Dropped+round.Dropped
+	}
+	round := b.tidy(t, j) // the rest, if they kept each other from it
+	total.Created, total.Dropped = total.Created+round.Created, total.Dropped+round.Dropped
+	require.Equal(t, retention.Round{Created: 1, Dropped: 3}, total)
+	require.Equal(t, 1+8+2, b.partitions(t))
 }
 
 // The rows of a day that had no partition yet go along when it gets one, so their events stay known.
 func TestEventsFromTheFutureMoveToTheirDay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.atNoon(t)
 	b.tidy(t, b.janitor(t, 3000*day))
 	near := b.today.AddDate(0, 0, 7)
 	b.Exec(t, `drop table inbox_`+near.Format("20060102"))
@@ -190,11 +195,12 @@ func TestWhatOutlivesThePartitions(t *testing.T) {
 	for i, e := range []cloudevent.Event{applied, parked, foreign, parkedForeign} {
 		require.NoError(t, b.Deliver(t, inboxtest.Record(t, e, int64(i)), inboxtest.Effect))
 	}
-	b.Exec(t, `update inbox set processed_at = now() - interval '90 days'`)
+	b.Exec(t, `update inbox set processed_at = now() - interval '90 days',
+		metadata = metadata || '{"processing_time": "2020-01-01T00:00:00Z"}'`)
 	b.Exec(t, `insert into inbox_attempt values ('test', 't', 0, 0, 1, now() - interval '90 days')`)
 	round := b.tidy(t, b.janitor(t, day))
-	require.Equal(t, retention.Round{Led: true, Dropped: 4, Forgotten: 2}, round, "dead letters remember by themselves")
-	require.Equal(t, []string{"parked"}, b.List(t, `select event_id from inbox`), "a foreign id that waits stays")
+	require.Equal(t, retention.Round{Dropped: 4, Forgotten: 2}, round, "dead letters remember by themselves")
+	require.Equal(t, []string{"parked"}, b.List(t, `select event_id from inbox_foreign`), "a foreign id that waits stays")
 	require.Equal(t, 1, b.Count(t, `select version from inbox_watermark where key = 'key-1'`))
 	require.Zero(t, b.Count(t, `select count(*) from inbox_attempt`))
 
@@ -209,36 +215,30 @@ func TestWhatOutlivesThePartitions(t *testing.T) {
 func TestTheJanitorRunsByItself(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.atNoon(t)
-	rounds := make(chan retention.Round, 100)
 	j := b.janitor(t, day, func(c *retention.Config) {
 		c.Every, c.Registerer = 20*time.Millisecond, b.Registry
-		c.OnRound = func(r retention.Round, err error) {
-			if err == nil {
-				rounds <- r
-			}
-		}
 	})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- j.Run(ctx) }()
-	for led := 0; led < 2; {
-		if r := <-rounds; r.Led {
-			led++
-		}
+	for range 2 {
+		b.Exec(t, `drop table if exists inbox_`+b.today.AddDate(0, 0, 7).Format("20060102"))
+		testkit.Until(t, func() bool { return gauges(t, b.Registry)["inbox_partitions"] == 8+3 })
 	}
 	stop()
 	require.NoError(t, <-ended)
-	families, err := b.Registry.Gather()
+	require.Positive(t, gauges(t, b.Registry)["inbox_table_bytes"])
+}
+
+func gauges(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
 	require.NoError(t, err)
 	values := map[string]float64{}
 	for _, f := range families {
 		values[f.GetName()] = f.GetMetric()[0].GetGauge().GetValue()
 	}
-	require.InDelta(t, 8+3, values["inbox_partitions"], 0)
-	require.Positive(t, values["inbox_table_bytes"])
-	require.Contains(t, values, "inbox_rows")
-	require.Contains(t, values, "inbox_oldest_partition_seconds")
+	return values
 }
 
 func TestAJanitorNeedsItsSettings(t *testing.T) {

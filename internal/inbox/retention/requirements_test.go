@@ -15,10 +15,6 @@ func keptFor(d time.Duration, err error) func(*retention.Requirements) {
 	return func(r *retention.Requirements) { r.TopicRetention = keeps(d, err) }
 }
 
-func groups(names ...string) func(*retention.Requirements) {
-	return func(r *retention.Requirements) { r.Groups = names }
-}
-
 func keeps(kept time.Duration, err error) func(context.Context, string) (time.Duration, error) {
 	return func(context.Context, string) (time.Duration, error) { return kept, err }
 }
@@ -27,7 +23,7 @@ func keeps(kept time.Duration, err error) func(context.Context, string) (time.Du
 func TestATopicWithoutALimitIsRefusedInPlainWords(t *testing.T) {
 	t.Parallel()
 	err := retention.Requirements{
-		Retention: 9 * day, Topics: []string{"short", "endless"}, Slack: day, FromOldest: true, RebalanceTimeout: 1,
+		Retention: 9 * day, Topics: []string{"short", "endless"}, Slack: day,
 		TopicRetention: func(_ context.Context, topic string) (time.Duration, error) {
 			return map[string]time.Duration{"short": day, "endless": -1}[topic], nil
 		},
@@ -40,35 +36,30 @@ func TestATopicWithoutALimitIsRefusedInPlainWords(t *testing.T) {
 func TestRequirements(t *testing.T) {
 	t.Parallel()
 	away := errors.New("broker away")
-	const unknown = "unknown" // the code of no violation: the broker did not answer
+	const violation, unknown = "violation", "unknown"
 	fine := retention.Requirements{
-		Retention: 9 * day, Topics: []string{"t"}, TopicRetention: keeps(7*day, nil), Slack: day,
-		HandlerTimeout: 10 * time.Second, RebalanceTimeout: 30 * time.Second,
-		Groups: []string{"prod-eu.orders"}, Environment: "prod-eu", FromOldest: true,
+		Retention: 9 * day, Topics: []string{"t"}, TopicRetention: keeps(8*day-1, nil), Slack: day,
 	}
 	require.NoError(t, fine.Check(t.Context()))
 	for name, row := range map[string]struct {
 		change func(*retention.Requirements)
-		codes  []string
+		want   []string
 	}{
-		"retention equal": {func(r *retention.Requirements) { r.Retention = 8 * day }, []string{retention.CheckRetention}},
-		"kept for ever":   {keptFor(-1, nil), []string{retention.CheckRetention}},
-		"kept for centuries": {
-			keptFor(1<<63-1, nil), []string{retention.CheckRetention},
-		},
-		"unknown": {keptFor(0, away), []string{unknown}},
-		"handler too slow": {
-			func(r *retention.Requirements) { r.HandlerTimeout = time.Minute }, []string{retention.CheckTimeout},
-		},
-		"group of anywhere": {groups("orders"), []string{retention.CheckGroup}},
-		"part of a word":    {groups("reprod-eux.o"), []string{retention.CheckGroup}},
-		"no environment":    {func(r *retention.Requirements) { r.Environment = "" }, []string{retention.CheckGroup}},
-		"newest":            {func(r *retention.Requirements) { r.FromOldest = false }, []string{retention.CheckOffset}},
-		"all at once": {
+		"retention equal":    {keptFor(8*day, nil), []string{violation}},
+		"kept for ever":      {keptFor(-1, nil), []string{violation}},
+		"kept for centuries": {keptFor(1<<63-1, nil), []string{violation}},
+		"unknown":            {keptFor(0, away), []string{unknown}},
+		"two topics": {
 			func(r *retention.Requirements) {
-				*r = retention.Requirements{Topics: []string{"t"}, TopicRetention: keeps(0, away), Groups: []string{"x"}}
+				r.Topics = []string{"long", "unknown"}
+				r.TopicRetention = func(ctx context.Context, topic string) (time.Duration, error) {
+					if topic == "long" {
+						return 9 * day, nil
+					}
+					return 0, away
+				}
 			},
-			[]string{retention.CheckOffset, retention.CheckTimeout, retention.CheckGroup, unknown},
+			[]string{violation, unknown},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,18 +69,20 @@ func TestRequirements(t *testing.T) {
 			err := r.Check(t.Context())
 			var all interface{ Unwrap() []error }
 			require.ErrorAs(t, err, &all)
-			var codes []string
+			var found []string
 			for _, one := range all.Unwrap() {
-				code := unknown
-				if v, is := errors.AsType[*retention.Violation](one); is {
-					code = v.Code
-					require.ErrorContains(t, err, code)
+				if _, is := errors.AsType[*retention.Violation](one); is {
+					require.ErrorContains(t, one, "retention_too_short")
+					found = append(found, violation)
+				} else {
+					require.ErrorIs(t, one, away, "an unreachable broker can be told from a wrong setting")
+					found = append(found, unknown)
 				}
-				codes = append(codes, code)
 			}
-			require.Equal(t, row.codes, codes)
-			require.Equal(t, codes[len(codes)-1] == unknown, errors.Is(err, away),
-				"an unreachable broker can be told from a wrong setting")
+			require.Equal(t, row.want, found)
 		})
 	}
+	fine.TopicRetention = keeps(8*day, nil)
+	require.EqualError(t, fine.Check(t.Context()), "inbox requirement retention_too_short: "+
+		"the inbox forgets after 216h0m0s, an event may come again after 216h0m0s")
 }

@@ -1,6 +1,7 @@
 package retention_test
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/inbox/retention"
+	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/inboxtest"
 	"example.com/twinbox/test/pgtest"
 )
@@ -17,20 +19,60 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 const day = 24 * time.Hour
 
-// bundle is an inbox with a janitor.
+// bundle is an inbox with a janitor, a database whose clock can be moved, and a process whose clock can be moved.
 type bundle struct {
 	*inboxtest.Bundle
-	today time.Time // of atNoon
+	today   time.Time     // at midnight
+	noon    time.Duration // from the machine's clock to noon of today: no test runs into the next day
+	process time.Duration // by which the process's clock is wrong
 }
 
-func setup(t *testing.T) *bundle {
+// movableClock takes the place of the server's clock for all that is created later, migrations included.
+const movableClock = `
+create schema movable;
+create table movable.clock (ahead interval not null);
+insert into movable.clock values (interval '%d ms');
+create function movable.clock_timestamp() returns timestamptz language sql as
+    $$ select pg_catalog.clock_timestamp() + (select ahead from movable.clock) $$;
+do $$ begin
+    execute format('alter database %%I set search_path = public, movable, pg_catalog', current_database());
+end $$;
+create table public.ledger (n bigint generated always as identity, event_id text);`
+
+func setup(t *testing.T) *bundle { return install(t, 0) }
+
+// install makes an inbox on a database whose clock is wrong by that much. It stays wrong.
+func install(t *testing.T, ahead time.Duration) *bundle {
 	t.Helper()
-	return &bundle{Bundle: inboxtest.New(t)}
+	pool := pgtest.New(t)
+	b := &bundle{Bundle: inboxtest.On(pool), today: time.Now().UTC().Truncate(day)}
+	b.noon = time.Until(b.today.Add(day / 2))
+	b.Exec(t, fmt.Sprintf(movableClock, (b.noon+ahead).Milliseconds()))
+	_, err := migrations.Apply(t.Context(), pgtest.DSN(pool), migrations.Inbox, migrations.Audit)
+	require.NoError(t, err)
+	pool.Reset() // sessions from before have the server's clock
+	return b
+}
+
+// moveDatabase sets by how much the database's clock is wrong.
+func (b *bundle) moveDatabase(t *testing.T, ahead time.Duration) {
+	t.Helper()
+	b.Exec(t, fmt.Sprintf(`update movable.clock set ahead = interval '%d ms'`, (b.noon+ahead).Milliseconds()))
+}
+
+// nextDay lets a day pass, by clocks that are right.
+func (b *bundle) nextDay(t *testing.T) {
+	t.Helper()
+	b.today, b.noon = b.today.AddDate(0, 0, 1), b.noon+day
+	b.moveDatabase(t, 0)
 }
 
 func (b *bundle) janitor(t *testing.T, kept time.Duration, change ...func(*retention.Config)) *retention.Janitor {
 	t.Helper()
-	cfg := retention.Config{Pool: b.Pool, Retention: kept, Log: slog.New(slog.DiscardHandler)}
+	cfg := retention.Config{
+		Pool: b.Pool, Retention: kept, Log: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return time.Now().Add(b.noon + b.process) },
+	}
 	for _, f := range change {
 		f(&cfg)
 	}
@@ -39,37 +81,16 @@ func (b *bundle) janitor(t *testing.T, kept time.Duration, change ...func(*reten
 	return j
 }
 
-// tidy is one round, due or not.
 func (b *bundle) tidy(t *testing.T, j *retention.Janitor) retention.Round {
 	t.Helper()
-	b.Exec(t, `update inbox_janitor set due_at = 'epoch'`)
 	round, err := j.Tidy(t.Context())
 	require.NoError(t, err)
-	require.True(t, round.Led)
 	return round
 }
 
-// atNoon puts the clock of the bundle's database to noon of the day on which its tables were made, so that no test of
-// days runs into the next one.
-func (b *bundle) atNoon(t *testing.T) {
-	t.Helper()
-	require.NoError(t, b.Pool.QueryRow(t.Context(), `
-		select (regexp_match(pg_get_expr(relpartbound, oid), 'TO \(''([^'']+)'))[1]::timestamptz at time zone 'UTC'
-		from pg_class where relname = 'inbox_past'`).Scan(&b.today))
-	b.Exec(t, fmt.Sprintf(`
-		create schema noon;
-		create function noon.clock_timestamp() returns timestamptz language sql as
-			$$ select pg_catalog.clock_timestamp() + interval '%d ms' $$;
-		do $$ begin
-			execute format('alter database %%I set search_path = public, noon, pg_catalog', current_database());
-		end $$`, time.Until(b.today.Add(12*time.Hour)).Milliseconds()))
-	b.Pool.Reset() // for the sessions that there are
-}
-
-// split gives the last so many days a partition each, as if the inbox had been there.
+// split gives the last days a partition each, with an event in each, as if the inbox had been there.
 func (b *bundle) split(t *testing.T, days int) {
 	t.Helper()
-	b.atNoon(t)
 	b.tidy(t, b.janitor(t, 3000*day)) // the days ahead
 	b.Exec(t, `drop table inbox_past`)
 	for n := 1; n <= days; n++ {
@@ -77,9 +98,43 @@ func (b *bundle) split(t *testing.T, days int) {
 		b.Exec(t, fmt.Sprintf(`create table %s partition of inbox for values from ('%s') to ('%s')`,
 			"inbox_"+from.Format("20060102"), from.Format(time.RFC3339), from.AddDate(0, 0, 1).Format(time.RFC3339)))
 	}
+	b.fill(t, -days, 0)
+}
+
+// fill processes an event on each of the days, counted from today, and returns their ids.
+func (b *bundle) fill(t *testing.T, first, last int) (ids []string) {
+	t.Helper()
+	in := b.Inbox(t)
+	for n := first; n <= last; n++ {
+		id := inboxtest.IDAt(b.today.AddDate(0, 0, n).Add(time.Hour))
+		outcome, err := in.Process(t.Context(), id, b.Note(id))
+		require.NoError(t, err)
+		require.Equal(t, "applied", string(outcome))
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// outcomes processes the ids again.
+func (b *bundle) outcomes(t *testing.T, ids ...string) (outcomes []string) {
+	t.Helper()
+	in := b.Inbox(t)
+	for _, id := range ids {
+		outcome, _ := in.Process(context.WithoutCancel(t.Context()), id, b.Note(id))
+		outcomes = append(outcomes, string(outcome))
+	}
+	return outcomes
 }
 
 func (b *bundle) partitions(t *testing.T) int {
 	t.Helper()
 	return b.Count(t, `select count(*) from pg_inherits where inhparent = 'inbox'::regclass`)
+}
+
+// horizon is counted in days from today.
+func (b *bundle) horizon(t *testing.T) int {
+	t.Helper()
+	var horizon time.Time
+	require.NoError(t, b.Pool.QueryRow(t.Context(), `select remembers_from from inbox_horizon`).Scan(&horizon))
+	return int(horizon.Sub(b.today) / day)
 }

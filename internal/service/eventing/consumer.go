@@ -208,19 +208,13 @@ func validateUnlessCopy(validate func(cloudevent.Event) error) func(cloudevent.E
 
 // requirements are what the inbox's promise rests on, for the consumers given.
 func (s Setup) requirements(consumers ...*consumer) retention.Requirements {
-	cfg := s.Config
 	r := retention.Requirements{
-		Retention:        cfg.Inbox.Retention,
-		TopicRetention:   s.topicRetention,
-		Slack:            cfg.Inbox.ReplayWindow,
-		HandlerTimeout:   cfg.Inbox.HandlerTimeout,
-		RebalanceTimeout: cfg.rebalanceTimeout(),
-		Environment:      cfg.Environment,
-		FromOldest:       true, // internal/kafka knows no other start
+		Retention:      s.Config.Inbox.Retention,
+		Slack:          s.Config.Inbox.ReplayWindow,
+		TopicRetention: s.topicRetention,
 	}
 	for _, c := range consumers {
 		r.Topics = append(r.Topics, c.Topic)
-		r.Groups = append(r.Groups, c.group)
 	}
 	return r
 }
@@ -239,7 +233,7 @@ func (n *Node) forget(ctx context.Context) error {
 	janitor, err := retention.New(retention.Config{
 		Pool:       n.Pool,
 		Retention:  n.setup.Config.Inbox.Retention,
-		Redelivery: n.setup.requirements(n.consumers...).Redelivery,
+		Check:      n.setup.requirements(n.consumers...).Check,
 		Every:      n.setup.Config.Inbox.JanitorInterval,
 		Log:        n.Log,
 		Registerer: n.Admin.Registry(),

@@ -1,0 +1,202 @@
+package retention_test
+
+import (
+	"bytes"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/inbox/retention"
+	"example.com/twinbox/test/inboxtest"
+)
+
+const month = 30 * day
+
+// One clock is wrong by 30 days while the janitor runs. It forgets no event early, and no event of today is too old:
+// not during that time, and not after it.
+func TestNoSingleClockMovesTheHorizon(t *testing.T) {
+	t.Parallel()
+	for name, wrong := range map[string]struct{ database, process time.Duration }{
+		"database ahead":  {month, 0},
+		"database behind": {-month, 0},
+		"process ahead":   {0, month},
+		"process behind":  {0, -month},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.split(t, 12)
+			known := b.fill(t, -9, 0)
+			j := b.janitor(t, 10*day)
+			b.tidy(t, j)
+			require.Equal(t, -10, b.horizon(t))
+			partitions := b.partitions(t)
+
+			b.moveDatabase(t, wrong.database)
+			b.process = wrong.process
+			for range 5 {
+				b.tidy(t, j)
+			}
+			require.Equal(t, -10, b.horizon(t))
+			known = append(known, b.fill(t, 0, 0)...)
+
+			b.moveDatabase(t, 0)
+			b.process = 0
+			b.tidy(t, j)
+			require.Equal(t, -10, b.horizon(t))
+			require.GreaterOrEqual(t, b.partitions(t), partitions, "days that the inbox needs are there")
+			b.fill(t, -9, 7)
+			require.Equal(t, slices.Repeat([]string{"duplicate"}, len(known)), b.outcomes(t, known...))
+			require.Zero(t, b.Count(t, `select count(*) from inbox_future`))
+		})
+	}
+}
+
+// Both clocks jump, as with the host of everything. The days with events that the inbox has seen keep the horizon.
+func TestTwoWrongClocksForgetNoMoreDaysThanWereSeen(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.split(t, 12)
+	j := b.janitor(t, 10*day)
+	b.moveDatabase(t, month)
+	b.process = month
+	for range 5 {
+		b.tidy(t, j)
+	}
+	require.Equal(t, -10, b.horizon(t))
+	b.fill(t, 30, 30) // the producers' clocks jump with them
+	for range 5 {
+		b.tidy(t, j)
+	}
+	require.Equal(t, -9, b.horizon(t), "one more day for one more day")
+
+	b.moveDatabase(t, 0)
+	b.process = 0
+	b.tidy(t, j)
+	b.fill(t, -9, 7)
+	require.Equal(t, -9, b.horizon(t))
+	require.Zero(t, b.Count(t, `select count(*) from inbox_future`))
+}
+
+// Producers' clocks are ahead. Their events move nothing, however many there are.
+func TestEventsFromTheFutureMoveNoHorizon(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.split(t, 12)
+	j := b.janitor(t, 10*day)
+	b.fill(t, 1, 40)
+	b.tidy(t, j)
+	require.Equal(t, -10, b.horizon(t))
+}
+
+// The inbox is installed while the database's clock is wrong. It forgets nothing for that reason, neither while the
+// clock stays wrong nor when it is set right.
+func TestAWrongClockAtTheInstallation(t *testing.T) {
+	t.Parallel()
+	for name, ahead := range map[string]time.Duration{"ahead": month, "behind": -month} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := install(t, ahead)
+			j := b.janitor(t, 10*day)
+			known := b.fill(t, -7, 0) // the topic's backlog
+			b.tidy(t, j)
+			known = append(known, b.fill(t, -7, 7)...)
+			b.moveDatabase(t, 0)
+			for range 3 {
+				b.tidy(t, j)
+			}
+			known = append(known, b.fill(t, -7, 7)...)
+			require.Equal(t, slices.Repeat([]string{"duplicate"}, len(known)), b.outcomes(t, known...))
+
+			for range 45 {
+				b.nextDay(t)
+				b.tidy(t, j)
+				b.fill(t, 0, 0)
+			}
+			b.tidy(t, j)
+			require.Equal(t, -10, b.horizon(t), "it forgets as if the clock had been right")
+			require.Equal(t, slices.Repeat([]string{"expired"}, len(known)), b.outcomes(t, known...))
+			require.Zero(t, b.Count(t, `select count(*) from inbox_future`))
+			require.LessOrEqual(t, b.partitions(t), 10+1+7+2)
+		})
+	}
+}
+
+// Weeks without an event forget no event, and leave no partition behind.
+func TestAnIdleInbox(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.split(t, 12)
+	j := b.janitor(t, 10*day)
+	b.tidy(t, j)
+	partitions := b.partitions(t)
+	known := b.fill(t, 0, 0)
+	for range 40 {
+		b.nextDay(t)
+		b.tidy(t, j)
+	}
+	require.Equal(t, -50, b.horizon(t))
+	require.Equal(t, b.partitions(t), partitions+11, "empty days are dropped after the retention")
+	require.Equal(t, []string{"duplicate"}, b.outcomes(t, known...))
+	b.fill(t, -20, -20) // a late event of a dropped day
+	b.fill(t, -9, 0)
+	b.tidy(t, j)
+	require.Equal(t, -40, b.horizon(t), "of the days with events the ten newest and today's stay")
+}
+
+// Ids without a time are forgotten by the time of their processing. The clock that stored it may have been wrong.
+func TestIDsWithoutATimeThatAWrongClockDated(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.split(t, 12)
+	j := b.janitor(t, 10*day)
+	b.moveDatabase(t, -month)
+	require.Equal(t, []string{"applied"}, b.outcomes(t, "foreign"))
+	b.moveDatabase(t, 0)
+	require.Zero(t, b.tidy(t, j).Forgotten)
+	require.Equal(t, []string{"duplicate"}, b.outcomes(t, "foreign"))
+
+	b.Exec(t, `update inbox set metadata = jsonb_set(metadata, '{processing_time}', '"2020-01-01T00:00:00Z"')
+		where event_id = 'foreign'`)
+	require.Equal(t, 1, b.tidy(t, j).Forgotten, "both clocks call it old")
+}
+
+// An inbox whose ids carry no time has no day with an event of that day.
+func TestIDsWithoutATimeCountTheirDays(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.split(t, 12)
+	b.Exec(t, `delete from inbox`)
+	b.Exec(t, `insert into inbox (consumer, event_id, event_time, event_type, payload_hash, processed_at)
+		select 'c', 'id-' || n, 'epoch', 't', '', $1::timestamptz - n * interval '1 day' from generate_series(0, 12) n`,
+		b.today.Add(time.Hour))
+	require.Equal(t, 2, b.tidy(t, b.janitor(t, 10*day)).Forgotten)
+	require.Equal(t, -10, b.horizon(t))
+}
+
+func TestTheJanitorLogsClocksThatDiffer(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var log bytes.Buffer
+	j := b.janitor(t, day, func(c *retention.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	b.tidy(t, j)
+	require.NotContains(t, log.String(), "clocks")
+	b.process = -2 * time.Hour
+	b.tidy(t, j)
+	require.Contains(t, log.String(), "the clocks of the database and of this process differ")
+}
+
+// The real function that drops days keeps its own guard.
+func TestADayWithEventsIsNotDroppedBeforeTheHorizon(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.fill(t, 0, 0)
+	_, err := b.Pool.Exec(t.Context(), `select inbox_drop_day($1)`, "inbox_"+b.today.Format("20060102"))
+	require.ErrorContains(t, err, "not forgotten yet")
+	_, err = b.Pool.Exec(t.Context(), `select inbox_drop_day($1)`, "inbox_past")
+	require.NoError(t, err, "it is empty")
+	require.Equal(t, []string{"applied"}, b.outcomes(t, inboxtest.IDAt(b.today.AddDate(-1, 0, 0))))
+}

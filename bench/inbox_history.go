@@ -174,7 +174,8 @@ var errNothingDropped = errors.New("the janitor dropped no day")
 func (b *inboxBench) dropDay(ctx context.Context) error {
 	oldest := b.today().Add(-time.Duration(b.plan.Days-1) * day)
 	janitor, err := retention.New(retention.Config{
-		Pool: b.history.Pool, Retention: time.Duration(b.plan.Days-2) * day, Log: slog.New(slog.DiscardHandler),
+		Pool: b.history.Pool, Retention: time.Duration(b.plan.Days-2) * day,
+		Now: func() time.Time { return b.began }, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return err

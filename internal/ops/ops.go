@@ -34,7 +34,6 @@ func Offer(node *eventing.Node, own Own) (prefix string, handler http.Handler, e
 		Publisher:   inside.Publisher(),
 		Topics:      inside,
 		Consumers:   consumers,
-		Paused:      inside.LookForPauses,
 		Metrics:     node.Admin.Registry(),
 		Mails:       own.Mails,
 		Verifier:    eventing.NewVerifier(node, own.Checks...),

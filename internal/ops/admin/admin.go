@@ -43,8 +43,6 @@ type Config struct {
 	Topics Topics
 	// Consumers are the service's consumers.
 	Consumers []Consumer
-	// Paused, if set, is called when a consumer was paused, or goes on.
-	Paused func()
 	// Metrics hold the consumers' counts.
 	Metrics prometheus.Gatherer
 	// Mails is the list of mails; nil where the service sends none.

@@ -15,8 +15,6 @@ import (
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 	deadletters "example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/internal/inbox/pause"
-	"example.com/twinbox/internal/inbox/retention"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
@@ -28,15 +26,11 @@ type consumerHandlers struct {
 }
 
 func (s consumerHandlers) stats(ctx context.Context, _ nothing) (out adminapi.InboxStats, err error) {
-	stats, err := retention.ReadStats(ctx, s.Pool)
-	if err != nil {
-		return out, err
-	}
 	groups, err := s.letters.Groups(ctx, deadletters.Filter{State: deadletter.Waiting})
 	if err != nil {
 		return out, err
 	}
-	paused, err := pause.Read(ctx, s.Pool)
+	paused, err := inbox.ReadPaused(ctx, s.Pool)
 	if err != nil {
 		return out, err
 	}
@@ -56,9 +50,7 @@ func (s consumerHandlers) stats(ctx context.Context, _ nothing) (out adminapi.In
 			}
 		}
 	}
-	return adminapi.InboxStats{
-		StartedAt: s.started, RemembersFrom: stats.RemembersFrom, Remembered: stats.Remembered, Items: items,
-	}, err
+	return adminapi.InboxStats{StartedAt: s.started, Items: items}, err
 }
 
 // figures are what the metrics say of the consumers: the deliveries to this process, and what waits on the log. To
@@ -170,7 +162,7 @@ func (s consumerHandlers) pause(
 	ctx context.Context, change audit.Change, asked adminapi.ConsumerRequest,
 ) (audit.Result, error) {
 	return s.changeConsumer(ctx, change, asked.Consumer, func(tx pgx.Tx) (audit.Action, error) {
-		err := pause.Pause(ctx, tx, asked.Consumer, asked.By, asked.Reason)
+		err := inbox.PauseConsumer(ctx, tx, asked.Consumer, asked.By, asked.Reason)
 		return audit.Action{Verb: "pause", Before: "running", After: "paused"}, err
 	})
 }
@@ -179,7 +171,7 @@ func (s consumerHandlers) resume(
 	ctx context.Context, change audit.Change, asked adminapi.ConsumerRequest,
 ) (audit.Result, error) {
 	return s.changeConsumer(ctx, change, asked.Consumer, func(tx pgx.Tx) (audit.Action, error) {
-		ended, err := pause.Resume(ctx, tx, asked.Consumer)
+		ended, err := inbox.ResumeConsumer(ctx, tx, asked.Consumer)
 		return audit.Action{Verb: "resume", Before: "paused by " + ended.By, After: "running"}, err
 	})
 }
@@ -195,8 +187,5 @@ func (s consumerHandlers) changeConsumer(
 		done.Kind, done.Subject = "consumer", consumer
 		return done, err
 	})
-	if err == nil && !change.DryRun && s.Paused != nil {
-		s.Paused()
-	}
 	return audit.Result{DryRun: change.DryRun, Count: 1}, err
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/inbox"
 	deadletters "example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/internal/inbox/pause"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/service/eventing"
@@ -40,8 +40,8 @@ var sentinels = []struct {
 	code   web.Code
 	detail string
 }{
-	{pause.ErrPaused, http.StatusConflict, "consumer_paused", "The consumer is paused already."},
-	{pause.ErrNotPaused, http.StatusConflict, "consumer_not_paused", "The consumer is not paused."},
+	{inbox.ErrPaused, http.StatusConflict, "consumer_paused", "The consumer is paused already."},
+	{inbox.ErrNotPaused, http.StatusConflict, "consumer_not_paused", "The consumer is not paused."},
 	{relay.ErrPaused, http.StatusConflict, "relay_paused", "The relay is paused already."},
 	{relay.ErrNotPaused, http.StatusConflict, "relay_not_paused", "The relay is not paused."},
 	{relay.ErrNotParked, http.StatusNotFound, "not_parked", "This key, or this event, is not parked (any more)."},

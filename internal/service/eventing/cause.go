@@ -12,7 +12,6 @@ import (
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 	letters "example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/internal/inbox/pause"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/service"
@@ -217,7 +216,7 @@ func (d *diagnosis) consumerPaused(ctx context.Context) (cause service.Cause, er
 	if len(d.node.consumers) == 0 {
 		return cause, nil
 	}
-	paused, err := pause.Read(ctx, d.node.Pool)
+	paused, err := inbox.ReadPaused(ctx, d.node.Pool)
 	names := slices.DeleteFunc(d.node.consumerNames(), func(name string) bool {
 		_, is := paused[name]
 		return !is

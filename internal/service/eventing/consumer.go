@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/inbox/retention"
@@ -50,6 +52,8 @@ type consumer struct {
 	replays *inbox.Replayer
 	member  *member
 	leaving sync.WaitGroup // partitions that were lost
+	running atomic.Bool    // the database has answered that no operator pauses the consumer
+	held    atomic.Int64   // deliveries that wait until it is running
 }
 
 func (c Consumer) handler() message.HandlerFunc {
@@ -103,7 +107,7 @@ func (n *Node) Consume(c Consumer) error {
 // commits its offset.
 func (n *Node) StartConsumers(g *service.Group) {
 	if len(n.consumers) > 0 {
-		g.Go("consumer pauses", n.gates.Run)
+		g.Go("consumer pauses", n.followPauses)
 		g.Go("inbox janitor", n.forget)
 	}
 	for _, c := range n.consumers {
@@ -161,11 +165,45 @@ func (c *consumer) Wait(ctx context.Context, failure error, d time.Duration) err
 
 // awaitResume waits while the consumer is paused. That is no stall of the partition, and nothing fails.
 func (c *consumer) awaitResume(ctx context.Context) error {
-	if c.node.gates.IsOpen(c.Name) {
+	if c.running.Load() {
 		return nil
 	}
 	defer kafka.Pausing(ctx, nil)()
-	return c.node.gates.Wait(ctx, c.Name)
+	c.held.Add(1)
+	defer c.held.Add(-1)
+	for !c.running.Load() {
+		if err := failure.Sleep(ctx, 50*time.Millisecond); err != nil {
+			return fmt.Errorf("wait while the consumer is paused: %w", err)
+		}
+	}
+	return nil
+}
+
+// pausesEvery is how often an instance asks which consumers are paused.
+const pausesEvery = time.Second
+
+// followPauses stops and resumes the consumers as operators ask for it, until ctx ends.
+func (n *Node) followPauses(ctx context.Context) error {
+	for ctx.Err() == nil {
+		n.lookForPauses(ctx)
+		_ = failure.Sleep(ctx, pausesEvery)
+	}
+	return nil
+}
+
+// lookForPauses asks the database once. Without an answer each consumer stays as it is.
+func (n *Node) lookForPauses(ctx context.Context) {
+	paused, err := inbox.ReadPaused(ctx, n.Pool)
+	if err != nil {
+		if ctx.Err() == nil {
+			n.dependencies.database.Report(err)
+		}
+		return
+	}
+	for _, c := range n.consumers {
+		_, isPaused := paused[c.Name]
+		c.running.Store(!isPaused)
+	}
 }
 
 // Handled implements [inbox.Host].

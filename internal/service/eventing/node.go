@@ -15,7 +15,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"example.com/twinbox/internal/event/cloudevent"
-	"example.com/twinbox/internal/inbox/pause"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/outbox/relay"
@@ -64,7 +63,6 @@ type Node struct {
 	relay         *relay.Relay
 	relayDatabase *pgx.ConnConfig
 	consumers     []*consumer
-	gates         *pause.Gates // of the consumers
 	copies        *prometheus.CounterVec
 	limited       *service.LimitedLog
 	bound         service.Listening // from Run on
@@ -114,9 +112,6 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	if n.publisher, err = kafka.NewPublisher(client, setup.Log); err != nil {
 		return nil, fmt.Errorf("open publisher: %w", err)
 	}
-	// The gates are shut until it is known which consumers are paused. That the database is away its circuit says.
-	n.gates = pause.NewGates(func(ctx context.Context) (map[string]pause.Paused, error) { return pause.Read(ctx, n.Pool) },
-		pausesEvery, n.dependencies.database.Report)
 	if n.relay, err = relay.New(n.relayConfig()); err != nil {
 		return nil, fmt.Errorf("open relay: %w", err)
 	}
@@ -135,9 +130,6 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	}))
 	return n, nil
 }
-
-// pausesEvery is how often an instance asks whether a consumer of it is paused.
-const pausesEvery = 2 * time.Second
 
 // retryFor is how long the publisher insists on a partition by itself. It is short because the relay, too, tries again,
 // and in the meantime publishes what goes to the other partitions.

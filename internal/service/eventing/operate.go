@@ -14,9 +14,6 @@ type Operable struct{ *Node }
 // Setup is what the node was opened with.
 func (n Operable) Setup() Setup { return n.setup }
 
-// LookForPauses asks now, after an operator has paused a consumer or let it go on.
-func (n Operable) LookForPauses() { n.gates.Look() }
-
 // Publisher is where republished events go.
 func (n Operable) Publisher() relay.ContextPublisher { return n.publisher }
 

@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/inbox"
-	"example.com/twinbox/internal/inbox/pause"
 	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -26,9 +26,9 @@ func TestCauseAConsumerThatIsPaused(t *testing.T) {
 	s.handle = func(context.Context, pinged) error { handled.Add(1); return nil }
 	change := func(do func(tx pgx.Tx) error) { require.NoError(t, pgx.BeginFunc(t.Context(), s.pool, do)) }
 	pauseIt := func(tx pgx.Tx) error {
-		return pause.Pause(t.Context(), tx, repeatedConsumer, "ada", "the table is mended")
+		return inbox.PauseConsumer(t.Context(), tx, repeatedConsumer, "ada", "the table is mended")
 	}
-	resumeIt := func(tx pgx.Tx) error { _, err := pause.Resume(t.Context(), tx, repeatedConsumer); return err }
+	resumeIt := func(tx pgx.Tx) error { _, err := inbox.ResumeConsumer(t.Context(), tx, repeatedConsumer); return err }
 	sentence := `test\.repeated has been paused by ada since ` + aTime + `: the table is mended\.`
 
 	change(pauseIt)
@@ -39,7 +39,6 @@ func TestCauseAConsumerThatIsPaused(t *testing.T) {
 	testkit.Until(t, func() bool { return b.node.Held() == 1 })
 	require.Zero(t, handled.Load())
 	change(resumeIt)
-	eventing.Operable{Node: b.node}.LookForPauses()
 	testkit.Until(t, func() bool { return handled.Load() == 2 })
 	b.awaitWell(t)
 
@@ -52,6 +51,30 @@ func TestCauseAConsumerThatIsPaused(t *testing.T) {
 	change(resumeIt)
 	testkit.Until(t, func() bool { return handled.Load() == 3 })
 	b.awaitWell(t)
+}
+
+// A consumer handles nothing before its instance knows that it is not paused, and stays as it was while the database
+// does not answer.
+func TestAConsumerWaitsForTheFirstAnswerAboutPauses(t *testing.T) {
+	t.Parallel()
+	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
+	b := open(t, environ(t, pgtest.DSN(pool), brokers[0]))
+	require.NoError(t, b.node.Consume(eventing.Consumer{Name: "c", Topic: "t", Handlers: inbox.NewMux()}))
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	b.node.LookForPauses(gone)
+	require.True(t, b.node.Paused("c"))
+	b.node.LookForPauses(t.Context())
+	require.False(t, b.node.Paused("c"))
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		return inbox.PauseConsumer(t.Context(), tx, "c", "ada", "a test")
+	}))
+	b.node.LookForPauses(gone)
+	require.False(t, b.node.Paused("c"))
+	b.node.LookForPauses(t.Context())
+	require.True(t, b.node.Paused("c"))
+	b.node.LookForPauses(gone)
+	require.True(t, b.node.Paused("c"))
 }
 
 // A relay that was paused before its service started publishes nothing, is ready all the same, and hides no other

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/internal/inbox"
 	deadletters "example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/internal/inbox/pause"
 	"example.com/twinbox/internal/ops/trail"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/outbox/relay"
@@ -162,7 +162,7 @@ type Cause struct {
 }
 
 // ConsumerPause That an operator has paused the consumer; absent while it is not paused.
-type ConsumerPause = pause.Paused
+type ConsumerPause = inbox.Paused
 
 // ConsumerRequest defines model for ConsumerRequest.
 type ConsumerRequest struct {
@@ -304,12 +304,6 @@ type InboxEvents struct {
 // InboxStats defines model for InboxStats.
 type InboxStats struct {
 	Items []ConsumerStats `json:"items"`
-
-	// Remembered Events, of all consumers, as the planner estimates them.
-	Remembered int64 `json:"remembered"`
-
-	// RemembersFrom Older events are never applied.
-	RemembersFrom time.Time `json:"remembers_from"`
 
 	// StartedAt When the process that answers began to count outcomes.
 	StartedAt time.Time `json:"started_at"`

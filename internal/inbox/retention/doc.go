@@ -4,14 +4,14 @@
 // It guarantees that the inbox refuses an event that it has forgotten: no event is applied twice. [Janitor] moves the
 // horizon before it drops a day, and the inbox inserts no event from before the horizon.
 //
-// It also guarantees that no single reading of a clock decides. The database's clock, the process's clock and a
-// producer's clock may each be wrong by any time, in either direction. A round of the janitor has these steps:
+// It also guarantees that no single reading of a clock decides. The database's clock, the process's clock or the
+// producers' clocks may be wrong by any time, in either direction. A round of the janitor has these steps:
 //
 //  1. Read the database's clock and the process's clock.
 //  2. Make a table partition for today and the next seven days by each clock, unless a partition covers the day. The
 //     rows of that day move there from inbox_future, which takes the events of all other days.
-//  3. End here if a topic can deliver an event for as long as the inbox remembers it, or if the broker does not tell:
-//     see [Requirements].
+//  3. End here if a topic can deliver an event for as long as the inbox remembers it, or if the broker does not
+//     answer: see [Requirements].
 //  4. Move the horizon to the earliest of three days, but never back: the retention before the database's clock, the
 //     retention before the process's clock, and the start of the newest days that hold events. Of these days there is
 //     one per day of the retention, and one more.

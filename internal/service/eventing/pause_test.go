@@ -59,6 +59,7 @@ func TestAConsumerWaitsForTheFirstAnswerAboutPauses(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
 	b := open(t, environ(t, pgtest.DSN(pool), brokers[0]))
+	defer func() { require.NoError(t, b.node.Close()) }()
 	require.NoError(t, b.node.Consume(eventing.Consumer{Name: "c", Topic: "t", Handlers: inbox.NewMux()}))
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -11,8 +11,9 @@ import (
 	"example.com/twinbox/internal/audit"
 )
 
-// Paused is an operator's pause of a consumer. It is a row of the consumer's database, so it survives restarts and holds
-// for all instances. The inbox itself ignores it: each process asks with [ReadPaused] and keeps its deliveries back.
+// Paused is an operator's pause of a consumer. It is a row of the consumer's database, so it survives restarts and
+// holds for all instances. The inbox itself ignores it: each process asks with [ReadPaused] and keeps its deliveries
+// back.
 type Paused struct {
 	By     string    `json:"by"`
 	Reason string    `json:"reason"`

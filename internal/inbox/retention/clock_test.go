@@ -29,11 +29,12 @@ func TestNoSingleClockMovesTheHorizon(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.split(t, 12)
-			known := b.fill(t, -9, 0)
+			known := b.fill(t, -9, 6) // some producers' clocks are ahead: there is no lack of newer days
 			j := b.janitor(t, 10*day)
 			b.tidy(t, j)
 			require.Equal(t, -10, b.horizon(t))
-			partitions := b.partitions(t)
+			last := "inbox_" + b.today.AddDate(0, 0, 7).Format("20060102")
+			b.Exec(t, `drop table `+last)
 
 			b.moveDatabase(t, wrong.database)
 			b.process = wrong.process
@@ -41,13 +42,13 @@ func TestNoSingleClockMovesTheHorizon(t *testing.T) {
 				b.tidy(t, j)
 			}
 			require.Equal(t, -10, b.horizon(t))
+			require.Equal(t, 1, b.Count(t, `select count(*) from pg_class where relname = $1`, last), "a day that it needs")
 			known = append(known, b.fill(t, 0, 0)...)
 
 			b.moveDatabase(t, 0)
 			b.process = 0
 			b.tidy(t, j)
 			require.Equal(t, -10, b.horizon(t))
-			require.GreaterOrEqual(t, b.partitions(t), partitions, "days that the inbox needs are there")
 			b.fill(t, -9, 7)
 			require.Equal(t, slices.Repeat([]string{"duplicate"}, len(known)), b.outcomes(t, known...))
 			require.Zero(t, b.Count(t, `select count(*) from inbox_future`))

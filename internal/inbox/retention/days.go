@@ -23,13 +23,13 @@ const listDays = `(
 
 // selectMissing lists the days from today on, by each of the clocks given, that no partition covers.
 const selectMissing = `
-select distinct missing.day
-from unnest($1::timestamptz[]) clock
+select distinct day
+from (select date_trunc('day', clock at time zone 'UTC') as today from unnest($1::timestamptz[]) clock) c
 cross join generate_series(0, 7) n
-cross join lateral (select (date_trunc('day', clock at time zone 'UTC') + n * interval '1 day') at time zone 'UTC') missing (day)
-where missing.day >= (select remembers_from from public.inbox_horizon)
-    and not exists (select from ` + listDays + ` where d.lower <= missing.day and missing.day < d.upper)
-order by 1`
+cross join lateral (select (today + n * interval '1 day') at time zone 'UTC' as day) as missing
+where day >= (select remembers_from from public.inbox_horizon)
+    and not exists (select from ` + listDays + ` where d.lower <= day and day < d.upper)
+order by day`
 
 // A day whose events are more than this many rows of inbox_future stays there.
 const createDay = `select public.inbox_create_day($1, 10000)`
@@ -58,8 +58,8 @@ func (j *Janitor) createDays(ctx context.Context, now clocks, round *Round) erro
 	return nil
 }
 
-// The days that hold events are counted back from the newest one. An id without a time counts for the day on which it
-// was processed.
+// The days that hold events are counted back from the newest one. An id without a time counts for the day of its
+// processing.
 const moveHorizon = `
 update public.inbox_horizon
 set remembers_from = greatest(remembers_from, least($1, coalesce((
@@ -69,8 +69,8 @@ set remembers_from = greatest(remembers_from, least($1, coalesce((
     order by d.lower desc offset $2 limit 1), remembers_from)))
 returning remembers_from`
 
-// forget moves the horizon and removes the rows before it, unless their events might come again. The move commits before
-// a day is dropped: an event that passes the old horizon finds its partition.
+// forget moves the horizon and removes the rows before it, unless their events might come again. The move commits
+// before a day is dropped: an event that passes the old horizon finds its partition.
 func (j *Janitor) forget(ctx context.Context, now clocks, round *Round) error {
 	if mayForget, err := j.mayForget(ctx); err != nil || !mayForget {
 		round.Refused = true
@@ -109,8 +109,8 @@ order by d.upper limit 8`
 
 const dropDay = `select public.inbox_drop_day($1)`
 
-// dropDays drops the days before the horizon, and empty ones that both clocks call forgotten, oldest first. A drop waits
-// for transactions that write to the inbox.
+// dropDays drops the days before the horizon, and empty ones that both clocks call forgotten, oldest first. A drop
+// waits for transactions that write to the inbox.
 func (j *Janitor) dropDays(ctx context.Context, horizon, forgotten time.Time, round *Round) error {
 	rows, _ := j.cfg.Pool.Query(ctx, selectDroppable, horizon, forgotten)
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])

@@ -1,5 +1,5 @@
-// Package retention decides how long an inbox remembers. It makes the inbox's table partitions, one per day, before they
-// are needed, and drops those whose events cannot come again.
+// Package retention decides how long an inbox remembers. It makes the inbox's table partitions, one per day, before
+// they are needed, and drops those whose events cannot come again.
 //
 // It guarantees that the inbox refuses an event that it has forgotten: no event is applied twice. [Janitor] moves the
 // horizon before it drops a day, and the inbox inserts no event from before the horizon.

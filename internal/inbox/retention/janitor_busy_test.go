@@ -45,8 +45,9 @@ func TestTheJanitorGivesWay(t *testing.T) {
 	})
 	require.NoError(t, group.Wait())
 	require.Equal(t, retention.Round{}, round)
-	require.Contains(t, log.String(), `the inbox is in use, the next round tries again" change="create the inbox partition of `)
-	require.Contains(t, log.String(), `the inbox is in use, the next round tries again" change="drop inbox_`)
+	const putOff = `the inbox is in use, the next round tries again" change=`
+	require.Contains(t, log.String(), putOff+`"create the inbox partition of `)
+	require.Contains(t, log.String(), putOff+`"drop inbox_`)
 	require.Equal(t, 1, b.Effects(t, other), "others write meanwhile")
 
 	require.NoError(t, busy.Rollback(t.Context()))

@@ -26,8 +26,8 @@ type Violation struct{ Detail string }
 
 func (v *Violation) Error() string { return "inbox requirement retention_too_short: " + v.Detail }
 
-// Check returns a [*Violation] for each topic that can deliver an event for as long as the inbox remembers it or longer.
-// It joins the errors of a broker that did not answer: asking again may help then.
+// Check returns a [*Violation] for each topic that can deliver an event for as long as the inbox remembers it or
+// longer. It joins the errors of a broker that did not answer: asking again may help then.
 func (r Requirements) Check(ctx context.Context) error {
 	var errs []error
 	for _, topic := range r.Topics {

@@ -30,7 +30,7 @@ func Ask(ctx context.Context, cfg Config, what string, question func(Cluster) er
 		share := time.Until(deadline) / time.Duration(max(len(cfg.Brokers), 1))
 		cfg.RequestTimeout = max(min(cfg.RequestTimeout, share), time.Millisecond)
 	}
-	err := connected(ctx, cfg, question)
+	err := classify(connected(ctx, cfg, question))
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	}

@@ -301,11 +301,12 @@ func (c *Consumer) trouble(err error) {
 	if c.ctx.Err() != nil {
 		return
 	}
+	err = classify(err)
 	c.cfg.Failed(err)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if at, is := errors.AsType[*sarama.ConsumerError](err); is && c.claims[at.Partition] != nil {
-		c.claims[at.Partition].progress.refused(at.Err)
+		c.claims[at.Partition].progress.refused(classify(at.Err))
 	}
 	isNews := c.last == nil || err.Error() != c.last.Error() || time.Since(c.met) > troubleOver
 	if c.met = time.Now(); isNews {

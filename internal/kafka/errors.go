@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-
-	_ "example.com/twinbox/internal/failure/kafkaerrors" // what a broker's errors mean
 )
 
 var (

@@ -93,7 +93,7 @@ func (p *Publisher) send(ctx context.Context, c *call) {
 	conn, err := p.connect()
 	if err != nil {
 		for i := range c.msgs {
-			c.note(i, &pendingError{cause: fmt.Errorf("connect: %w", err), unfinished: true})
+			c.note(i, &pendingError{cause: fmt.Errorf("connect: %w", classify(err)), unfinished: true})
 		}
 		return
 	}
@@ -278,10 +278,10 @@ func (c *call) sendKey(ctx context.Context, conn *connection, indexes []int) {
 // explain marks what no other attempt cures, for a relay that knows no Kafka.
 func explain(err error) error {
 	_, isTooLarge := errors.AsType[sarama.ConfigurationError](err) // what the client says of such a record
-	if isTooLarge || err != nil && failure.Classify(err) == failure.Permanent {
+	if isTooLarge {
 		return failure.AsPermanent(err)
 	}
-	return err
+	return classify(err)
 }
 
 // begin notes that a message is sent; false when the call is over: its result would not tell of it.

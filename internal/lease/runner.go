@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"example.com/twinbox/internal/failure"
-	_ "example.com/twinbox/internal/failure/pgerrors" // classifies the database's errors
 )
 
 // Runner carries out the effects of one handler. Any number of runners may run, in one process or in many.

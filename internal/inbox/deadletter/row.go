@@ -14,7 +14,6 @@ import (
 
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/failure"
-	_ "example.com/twinbox/internal/failure/pgerrors" // what the database's errors mean
 )
 
 // Columns is what [Scan] reads, in its order.

@@ -1,0 +1,109 @@
+// Package failure sorts errors by what to do about them: give up, wait for an outage to end, or try a few times.
+// Consumers, relay, API and mail sender ask it the same question. It knows the errors of contexts, the network, TLS,
+// mail servers and PostgreSQL. Packages with other clients mark their errors; see [Mark].
+package failure
+
+import "slices"
+
+// Class is what to do about an error.
+type Class string
+
+const (
+	// Permanent errors return with every attempt: bad bytes, a broken rule, a refused row.
+	Permanent Class = "permanent"
+	// Transient errors end with an outage: wait and try again, for as long as it takes. They never make a dead letter.
+	Transient Class = "transient"
+	// Unknown errors may be either: try a bounded number of times, then give up on the event.
+	Unknown Class = "unknown"
+	// Cancelled errors tell nothing about the event: the process stops, or has lost the topic-partition.
+	Cancelled Class = "cancelled"
+)
+
+// Verdict is a class, with a code for logs and metrics. Codes stay the same from release to release: sql_40001,
+// kafka_6, smtp_550, net_ECONNREFUSED, marked_permanent, or [CodeUnknown].
+type Verdict struct {
+	Class Class
+	Code  string
+}
+
+// CodeUnknown is the code of an error that this package does not know.
+const CodeUnknown = "unknown"
+
+var unknownError = Verdict{Unknown, CodeUnknown}
+
+// mark is a caller's verdict on an error.
+type mark struct {
+	err     error
+	verdict Verdict
+}
+
+func (m *mark) Error() string { return m.err.Error() }
+func (m *mark) Unwrap() error { return m.err }
+
+// Permanent is for callers that do not know this package, such as a relay.
+func (m *mark) Permanent() bool { return m.verdict.Class == Permanent }
+
+// AsPermanent marks err as final: consumer, relay and sender do not try again. It returns nil for nil.
+func AsPermanent(err error) error { return Mark(err, Verdict{Permanent, "marked_permanent"}) }
+
+// AsTransient marks err as an outage: consumer, relay and sender try again until it ends. It returns nil for nil.
+func AsTransient(err error) error { return Mark(err, Verdict{Transient, "marked_transient"}) }
+
+// Mark gives err a verdict. A package uses it for the errors of a client that this package does not know. It returns
+// nil for nil.
+func Mark(err error, verdict Verdict) error {
+	if err == nil {
+		return nil
+	}
+	return &mark{err, verdict}
+}
+
+// Classify returns the class of [Examine].
+func Classify(err error) Class { return Examine(err).Class }
+
+// Examine returns what is known of err. An error that it does not know is [Unknown]. Do not pass nil.
+//
+// The outermost known error or mark decides, so a caller that marks an error overrides its cause. Examine sorts each of
+// several joined errors, and returns the first of: cancelled, transient, permanent, unknown. A refused row whose
+// rollback lost its connection is tried again, and is refused again then. So an outage never makes a dead letter.
+//
+// A deadline is not a cancellation: it is Unknown, because an event whose handler always runs out of time must become a
+// dead letter. A deadline that ends an attempt to connect is Transient.
+func Examine(err error) Verdict {
+	for at := err; at != nil; {
+		if verdict, known := examineOne(at); known {
+			return verdict
+		}
+		switch wrapper := at.(type) { //nolint:errorlint // the walk itself
+		case interface{ Unwrap() error }:
+			at = wrapper.Unwrap()
+		case interface{ Unwrap() []error }:
+			return examineAll(wrapper.Unwrap())
+		default:
+			at = nil
+		}
+	}
+	if isUnsent(err) {
+		return Verdict{Transient, "postgres_not_sent"}
+	}
+	return unknownError
+}
+
+// precedence orders the classes of joined errors: a class that lets the event return comes first.
+var precedence = []Class{Cancelled, Transient, Permanent, Unknown}
+
+// examineAll returns the first verdict by precedence; of unknown errors, one that has a code.
+func examineAll(joined []error) Verdict {
+	best := unknownError
+	for _, err := range joined {
+		if err == nil {
+			continue
+		}
+		verdict := Examine(err)
+		comesFirst := slices.Index(precedence, verdict.Class) < slices.Index(precedence, best.Class)
+		if comesFirst || best == unknownError {
+			best = verdict
+		}
+	}
+	return best
+}

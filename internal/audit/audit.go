@@ -1,23 +1,24 @@
-// Package audit keeps a record of what people do to a running system: who changed what, when, why, and from which state
-// to which. Each action is written in the transaction of the change, so there is no change without its row and no row
-// without its change. The table is public.operator_action, of the migration set audit.
+// Package audit keeps a record of what operators do to a running system: who changed what, when, why, and from which
+// state to which. An action is written in the transaction of its change, so neither exists without the other. The table
+// is public.operator_action, of the migration set audit.
 package audit
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// Action is what an operator did to one thing, or to many at once.
+// Action is what an operator did to one thing, or to many together.
 type Action struct {
-	ID      int64             `json:"id"`   // given by the database
-	At      time.Time         `json:"at"`   // given by the database, on its clock
+	ID      int64             `json:"id"`   // set by the database
+	At      time.Time         `json:"at"`   // set by the database, on its clock
 	By      string            `json:"by"`   // who; required
-	Verb    string            `json:"verb"` // what, such as replay; required
+	Verb    string            `json:"verb"` // such as replay; required
 	Kind    string            `json:"kind"` // of the thing, such as dead_letter; required
 	Subject string            `json:"subject"`
 	Reason  string            `json:"reason"`
@@ -27,28 +28,27 @@ type Action struct {
 	Detail  map[string]string `json:"detail,omitempty"` // no payload, no address
 }
 
-// ErrIncomplete says that an action does not name who did what to which kind of thing.
+// ErrIncomplete means that an action does not name who did what to which kind of thing.
 var ErrIncomplete = errors.New("audit: an action needs By, Verb and Kind")
 
-const insertActions = `
+const insertAction = `
 insert into public.operator_action (operator, verb, kind, subject, reason, before, after, affected, detail)
-select a.by, a.verb, a.kind, a.subject, a.reason, a.before, a.after, greatest(a.count, 1), coalesce(a.detail, '{}')
-from rows from (jsonb_to_recordset($1::jsonb) as (by text, verb text, kind text, subject text, reason text,
-    before text, after text, count bigint, detail jsonb)) with ordinality
-    as a (by, verb, kind, subject, reason, before, after, count, detail, nth)
-order by a.nth`
+values ($1, $2, $3, $4, $5, $6, $7, $8, coalesce($9::jsonb, '{}'))`
 
-// Record writes the actions in the caller's transaction, in one statement.
+// Record writes the actions in the caller's transaction, in one round trip.
 func Record(ctx context.Context, tx pgx.Tx, actions ...Action) error {
 	if len(actions) == 0 {
 		return nil
 	}
+	batch := &pgx.Batch{}
 	for _, a := range actions {
 		if a.By == "" || a.Verb == "" || a.Kind == "" {
 			return ErrIncomplete
 		}
+		batch.Queue(insertAction,
+			a.By, a.Verb, a.Kind, a.Subject, a.Reason, a.Before, a.After, max(a.Count, 1), a.Detail)
 	}
-	if _, err := tx.Exec(ctx, insertActions, actions); err != nil {
+	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("insert audit rows: %w", err)
 	}
 	return nil
@@ -57,4 +57,42 @@ func Record(ctx context.Context, tx pgx.Tx, actions ...Action) error {
 // Querier is a pool, a connection or a transaction.
 type Querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// Of returns the history of one thing, oldest first.
+func Of(ctx context.Context, q Querier, kind, subject string) ([]Action, error) {
+	return Find(ctx, q, Filter{Kind: kind, Subject: subject})
+}
+
+// Filter selects the actions that meet all of its conditions. An empty field is no condition.
+type Filter struct {
+	By, Verb, Kind, Subject string
+	Since, Until            time.Time // Until is excluded
+	Newest                  bool      // the last matches instead of the first
+	After                   int64     // the last id of the page before
+	Limit                   int       // 0: all
+}
+
+const selectActions = `
+select id, at, operator, verb, kind, subject, reason, before, after, affected, detail from public.operator_action
+where ($1 = '' or operator = $1) and ($2 = '' or verb = $2) and ($3 = '' or kind = $3) and ($4 = '' or subject = $4)
+    and at >= $5 and (at < $6 or $6 = '0001-01-01 00:00Z') and id > $7
+order by id %s limit nullif($8, 0)`
+
+// Find returns the actions that the filter selects, oldest first.
+func Find(ctx context.Context, q Querier, f Filter) ([]Action, error) {
+	order := "asc"
+	if f.Newest {
+		order = "desc"
+	}
+	rows, _ := q.Query(ctx, fmt.Sprintf(selectActions, order),
+		f.By, f.Verb, f.Kind, f.Subject, f.Since, f.Until, f.After, f.Limit)
+	actions, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Action])
+	if err != nil {
+		return nil, fmt.Errorf("read audit rows: %w", err)
+	}
+	if f.Newest {
+		slices.Reverse(actions)
+	}
+	return actions, nil
 }

@@ -7,20 +7,20 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Change says who changes something and why.
+// Change is who changes something and why.
 type Change struct {
 	By, Reason string // By is required
-	DryRun     bool   // count, change nothing
-	// Progress, if set, is told how many are changed so far, in the goroutine of the change.
+	DryRun     bool   // count, and change nothing
+	// Progress, if set, gets how many are changed so far, in the goroutine of the change.
 	Progress func(done int64)
 }
 
-// Action is what the change does to one thing.
+// Action returns what the change does to one thing.
 func (c Change) Action(verb, kind, subject, before, after string) Action {
 	return Action{By: c.By, Reason: c.Reason, Verb: verb, Kind: kind, Subject: subject, Before: before, After: after}
 }
 
-// Tell tells how much is done so far.
+// Tell reports how many are changed so far.
 func (c Change) Tell(done int64) {
 	if c.Progress != nil {
 		c.Progress(done)
@@ -32,14 +32,14 @@ type Beginner interface {
 	Begin(ctx context.Context) (pgx.Tx, error)
 }
 
-// errDryRun rolls a change back that went well.
+// errDryRun rolls back a change that succeeded.
 var errDryRun = errors.New("dry run")
 
-// Make runs a change in a transaction, together with the row of the action that it returns. A dry run rolls both back:
+// Make runs a change in a transaction, together with the row of the action that it returns. A dry run rolls both back,
 // so it meets every error that the change would.
-func (c Change) Make(ctx context.Context, db Beginner, what func(tx pgx.Tx) (Action, error)) error {
+func (c Change) Make(ctx context.Context, db Beginner, change func(tx pgx.Tx) (Action, error)) error {
 	err := pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
-		action, err := what(tx)
+		action, err := change(tx)
 		if err != nil {
 			return err
 		}
@@ -55,7 +55,7 @@ func (c Change) Make(ctx context.Context, db Beginner, what func(tx pgx.Tx) (Act
 	return err
 }
 
-// Result says what a change did, or would do in a dry run.
+// Result is what a change did, or would do in a dry run.
 type Result struct {
 	DryRun bool      `json:"dry_run"`
 	Count  int64     `json:"count"`            // how many things were changed, or would be
@@ -63,7 +63,7 @@ type Result struct {
 	Errors []Failure `json:"errors,omitempty"` // why, for the first hundred of these
 }
 
-// Failure says why one thing is not done.
+// Failure is why one thing is not done.
 type Failure struct {
 	Subject string `json:"subject"`
 	Code    string `json:"code"` // stable
@@ -72,13 +72,13 @@ type Failure struct {
 
 const maxFailures = 100
 
-// Fail counts one that is not done.
+// Fail counts a thing that is not done.
 func (r *Result) Fail(subject, code, detail string) {
 	r.Failed++
 	r.Tell(subject, code, detail)
 }
 
-// Tell says of one that is counted already why it is not done.
+// Tell adds why a thing is not done that is already counted.
 func (r *Result) Tell(subject, code, detail string) {
 	if len(r.Errors) < maxFailures {
 		r.Errors = append(r.Errors, Failure{subject, code, detail})

@@ -22,7 +22,7 @@ const (
 	TopicMails = TopicPrefix + "notification.mails.v1"
 )
 
-// Sources, the ce_source of each producer. An event id is unique within its source.
+// Sources, the ce_source of each producer. An event id is unique among all of them.
 const (
 	SourceCustomer     = "/twinbox/customer"
 	SourceNotification = "/twinbox/notification"

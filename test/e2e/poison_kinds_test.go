@@ -123,7 +123,7 @@ func oddities() []oddity {
 		{"two documents", func(r *rawEvent) { r.value = append(r.value, "{}"...) }, "invalid_json", false},
 		{"null", value("null"), "schema_violation", false},
 		{"a list", value("[]"), "schema_violation", false},
-		{"a NUL in a string", named(`A\u0000da`), "invalid_json", false},
+		{"a name with NUL", named(`A\u0000da`), "schema_violation", false},
 		{"half a surrogate pair", named(`A\ud800da`), "invalid_json", false},
 		{"invalid UTF-8", named("A\xffda"), "invalid_json", false},
 		{"a member twice", with(`,"name":"Eve"`), "invalid_json", false},
@@ -141,10 +141,7 @@ func oddities() []oddity {
 		{"a name with ESC", named(`A\u001b[31mda`), "schema_violation", false},
 		{"a name with CR LF", named(`Ada\r\nBcc: eve@example.org`), "schema_violation", false},
 		{"a name that turns the text around", named("A\u202eda"), "schema_violation", false},
-		{"a time to come", func(r *rawEvent) {
-			r.value = []byte(strings.Replace(string(r.value), "2026-01-02", "2199-01-02", 1))
-		}, "schema_violation", false},
-		{"another service's event", set("ce_source", contract.SourceNotification), "schema_violation", false},
+		{"another source", set("ce_source", contract.SourceNotification), "", true},
 		{"no id", set("ce_id", ""), "missing_id", false},
 		{"an id of 256 bytes", set("ce_id", strings.Repeat("x", 256)), "invalid_id", false},
 		{"no type", set("ce_type", ""), "missing_type", false},

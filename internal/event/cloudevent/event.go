@@ -1,9 +1,7 @@
-// Package cloudevent is the envelope that outbox, inbox and kafka share: one CloudEvents 1.0 event in binary mode,
-// carried inside Watermill by a [message.Message].
+// Package cloudevent is the envelope that outbox, inbox and kafka share: a CloudEvents 1.0 event in binary mode, in a
+// Watermill [message.Message]. The mapping is the same from the outbox row to the handler:
 //
-// The mapping is the same at every station, so a message can be followed from the outbox row to the handler:
-//
-//	message UUID      <-> ce_id; written as [HeaderWatermillID], too
+//	message UUID      <-> ce_id; also written as [HeaderWatermillID]
 //	message metadata  <-> Kafka headers (ce_source, ce_type, content-type, traceparent ...)
 //	message payload   <-> record value, the JSON document itself
 //	[KeyMetadata]     <-> record key; never a header
@@ -36,8 +34,7 @@ const (
 	HeaderTraceState  = "tracestate"
 )
 
-// HeaderWatermillID is where watermill-kafka keeps a message's UUID. It is written beside [HeaderID], so that its
-// subscriber reads the event's id as the UUID, and never read.
+// HeaderWatermillID is watermill-kafka's header for a message's UUID. It is written for its subscribers, and not read.
 const HeaderWatermillID = "_watermill_message_uuid"
 
 const (
@@ -47,12 +44,11 @@ const (
 	ContentTypeJSON = "application/json"
 	// MaxIDLength is the longest event id, in characters, that an inbox can remember.
 	MaxIDLength = 255
-	// MaxKeyBytes is the longest key of an event: indexes of a database do not take any length.
+	// MaxKeyBytes is the longest key of an event. PostgreSQL's indexes have a limit.
 	MaxKeyBytes = 1024
-	// KeyMetadata is the Watermill metadata entry that carries the record key between the marshaler and
-	// the other packages. It is transport state, so it is not written as a header.
+	// KeyMetadata is the metadata entry with the record key. It is not written as a header.
 	KeyMetadata = "record_key"
-	// CopyPrefix begins the names of the topics for copies of dead letters. Their events are no part of a service's own.
+	// CopyPrefix begins the names of the topics for copies of dead letters.
 	CopyPrefix = "dlq."
 )
 
@@ -91,9 +87,8 @@ func (e Event) Message() *message.Message {
 	return m
 }
 
-// Definition declares one version of one event: what its envelope says and, as T, the struct of its payload. An event
-// is declared once; writers and handlers take all of it from there, so neither can name the type of one event and the
-// struct of another.
+// Definition declares one version of one event: its envelope and, as T, the struct of its payload. Writers and handlers
+// use the same Definition, so neither can join the type of one event to the struct of another.
 type Definition[T any] struct{ Declaration }
 
 // Declaration is a [Definition] without its type, for lists of them.
@@ -113,9 +108,8 @@ func Define[T any](d Declaration) Definition[T] {
 	return Definition[T]{d}
 }
 
-// New makes the event of a payload: about the aggregate named key, at its version (0: the next one of the key) and
-// business time. The outbox gives it its id and its cause. The error is json's, for strings that are not UTF-8; whether
-// the payload fits its schema is the outbox's to check.
+// New makes the event of a payload, about the aggregate key, at its version (0: the next one of the key) and business
+// time. The outbox adds id and cause, and checks the schema. New fails for strings that are not UTF-8.
 func (d Definition[T]) New(key string, version int64, at time.Time, payload T) (Event, error) {
 	data, err := json.Marshal(payload)
 	if err != nil {
@@ -127,18 +121,17 @@ func (d Definition[T]) New(key string, version int64, at time.Time, payload T) (
 	}, nil
 }
 
-// Decode reads the payload of an event. Unknown members are ignored: a newer producer may have added them. Names are
-// compared letter by letter, as schemas compare them: encoding/json would let an unchecked "NAME" overwrite a checked
-// "name". Missing members are zero values, unless a schema has been asked before. The error never repeats the payload.
+// Decode reads the payload of an event. It ignores unknown members, which a newer producer may add, and compares names
+// letter by letter, as schemas do: encoding/json lets an unchecked "NAME" overwrite a checked "name". Missing members
+// are zero values. The error does not repeat the payload.
 func (d Definition[T]) Decode(e Event) (T, error) {
 	var payload T
 	if err := json.Unmarshal(e.Data, &payload); err != nil {
 		var none T
-		place := ""
 		if wrong, ok := errors.AsType[*json.SemanticError](err); ok {
-			place = string(wrong.JSONPointer)
+			return none, fmt.Errorf("the payload does not decode into %T: %q is of another type", none, wrong.JSONPointer)
 		}
-		return none, fmt.Errorf("the payload does not decode into %T: %q is of another type", none, place)
+		return none, errors.New("the payload is not one JSON document in UTF-8 with unique members")
 	}
 	return payload, nil
 }

@@ -73,8 +73,10 @@ func TestThePayloadsOwnRules(t *testing.T) {
 			event("order", "/shop", `{"order":"8","total":1}`),
 			"subject_mismatch: the payload is about another aggregate than the envelope",
 		},
-		"of another service": {
-			event("order", "/till", `{"order":"7","total":1}`), "schema_violation: the source is another service's",
+		"of another source": {event("order", "/till", `{"order":"7","total":1}`), ""},
+		"a member twice": {
+			event("order", "/shop", `{"order":"7","total":1,"total":2}`),
+			"invalid_json: the payload is not one JSON document in UTF-8 with unique members",
 		},
 		"another type": {
 			event("order", "/shop", `{"order":7,"total":1}`),

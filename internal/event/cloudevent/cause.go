@@ -3,14 +3,12 @@ package cloudevent
 import (
 	"context"
 	"maps"
-	"strings"
 
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Headers of the CloudEvents extensions that tell what an event follows from. The names of extensions are lower-case
-// letters and digits.
+// Headers of the CloudEvents extensions for an event's [Cause].
 const (
 	HeaderCorrelationID = "ce_correlationid"
 	HeaderCausationID   = "ce_causationid"
@@ -19,35 +17,40 @@ const (
 // legacyCorrelationID is what Watermill's own middleware writes.
 const legacyCorrelationID = "correlation_id"
 
-// Cause is what led to an event. It goes from the request, or the first event, to all that follows: through the context
-// of a handler into the events that the handler adds.
+// Cause is the request or the event that an event follows from. It travels in the context of a handler into the events
+// that the handler adds.
 type Cause struct {
-	// CorrelationID is the same in all events that follow from one request or one first event. An event that carries
-	// none is a first one: its own id is the correlation id of what follows.
+	// CorrelationID is the same in all events that follow from one request. An event without one is a first event: its
+	// own id is the correlation id of the events that follow.
 	CorrelationID string
-	// CausationID is the id of the event from which this one follows directly; empty for a first event.
+	// CausationID is the id of the event before this one; empty for a first event.
 	CausationID string
 	// TraceParent and TraceState are the trace, as in W3C Trace Context.
 	TraceParent, TraceState string
 }
 
-// Cause is the cause of what follows from the event. Values that do not fit are left out: they come from other systems,
-// and what a handler adds must not fail for them.
+// Cause returns the cause of the events that follow from the event. It leaves out invalid values: they are of other
+// systems, and an event that a handler adds must not fail for them.
 func (e *Event) Cause() Cause {
 	c := Cause{CorrelationID: e.CorrelationID(), CausationID: e.ID}
-	parent, state := e.Extensions[HeaderTraceParent], e.Extensions[HeaderTraceState]
-	// Its form is version, trace, span, flags.
-	if len(parent) == 55 && parent[2] == '-' && parent[35] == '-' && parent[52] == '-' &&
-		strings.Trim(parent, "0123456789abcdef-") == "" && strings.Count(parent, "-") == 3 {
-		c.TraceParent = parent
-		if len(state) <= maxTraceState && isText(state) {
+	if e.span().IsValid() {
+		c.TraceParent = e.Extensions[HeaderTraceParent]
+		if state := e.Extensions[HeaderTraceState]; len(state) <= maxTraceState && isText(state) {
 			c.TraceState = state
 		}
 	}
 	return c
 }
 
-// CorrelationID is what the event carries, or its own id.
+// traced returns a context in the event's trace.
+func (e *Event) traced() context.Context {
+	return propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier(e.Extensions))
+}
+
+// span returns the span in the event's traceparent; an invalid one if there is none.
+func (e *Event) span() trace.SpanContext { return trace.SpanContextFromContext(e.traced()) }
+
+// CorrelationID returns the event's correlation id, or its own id if it has none.
 func (e *Event) CorrelationID() string {
 	for _, name := range [...]string{HeaderCorrelationID, legacyCorrelationID} {
 		if id := e.Extensions[name]; id != "" && ValidID(id) == nil {
@@ -59,7 +62,7 @@ func (e *Event) CorrelationID() string {
 
 const maxTraceState = 512 // what W3C Trace Context asks every hop to pass on
 
-// Extend returns the extensions of an event that follows from the cause. What is there already stays.
+// Extend returns the extensions of an event that follows from the cause. Extensions that are set stay.
 func (c Cause) Extend(extensions map[string]string) map[string]string {
 	if c == (Cause{}) {
 		return extensions
@@ -80,17 +83,16 @@ func (c Cause) Extend(extensions map[string]string) map[string]string {
 	return extended
 }
 
-// CauseKey is the key under which a context answers with the [*Cause] of what is added under it. A context type that
-// holds an event may answer it by itself; others use [WithCause].
+// CauseKey is the key of a context's [*Cause]. A context type that holds an event may answer it without [WithCause].
 type CauseKey struct{}
 
-// WithCause returns a context under which everything that is added follows from the cause.
+// WithCause returns a context in which added events follow from the cause.
 func WithCause(ctx context.Context, c Cause) context.Context {
 	return context.WithValue(ctx, CauseKey{}, &c)
 }
 
-// CauseFrom returns the cause of what is added under the context; the zero value if nothing led to it. The context's
-// own span, if it has one, is the parent, before the trace of the event that is being handled.
+// CauseFrom returns the cause of the events that are added in the context, or the zero value. The context's own span is
+// the parent if it has one, else the trace of the event that is being handled.
 func CauseFrom(ctx context.Context) Cause {
 	var c Cause
 	if found, ok := ctx.Value(CauseKey{}).(*Cause); ok {

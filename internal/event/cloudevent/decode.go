@@ -11,7 +11,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 )
 
-// Code names one way in which a record is not an event. The names are stable: dead letters are grouped by them.
+// Code is why a record is not an event. The codes are stable: dead letters are grouped by them.
 type Code string
 
 // The codes of a [DecodeError].
@@ -32,7 +32,7 @@ const (
 	CodeUnreadable      Code = "unreadable" // damaged on the log, see [Origin]
 )
 
-// A DecodeError says why a record is not an event. It is permanent: the same bytes will never decode.
+// A DecodeError is why a record is not an event. It is permanent: the same bytes never decode.
 type DecodeError struct {
 	Code   Code
 	Detail string
@@ -40,26 +40,25 @@ type DecodeError struct {
 
 func (e *DecodeError) Error() string { return fmt.Sprintf("decode event: %s: %s", e.Code, e.Detail) }
 
-// ErrorCode is the code as text: the name under which a dead letter is filed.
+// ErrorCode returns the code of the dead letter.
 func (e *DecodeError) ErrorCode() string { return string(e.Code) }
 
-// Business times from Earliest to Latest, the latter not included, are believed. A producer's clock outside them is a
-// defect, and PostgreSQL could not partition by such a time.
+// The business time of an event is at or after Earliest and before Latest. A producer whose clock is outside has a
+// defect, and PostgreSQL cannot partition by such a time.
 var (
 	Earliest = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	Latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// FromMessage reads the envelope back from a Watermill message. The payload is not looked at, apart from being there:
-// whether it fits its schema is the contract's business. A message without [Origin], whose subscriber has a marshaler
-// of its own, has its id in [HeaderID] and its key in [HeaderSubject].
+// FromMessage reads the envelope of a Watermill message. It does not look into the payload; package schema does. A
+// message without [Origin], from a subscriber with a marshaler of its own, has its id in [HeaderID] and its key in
+// [HeaderSubject].
 //
 // Headers that are not attributes become extensions, byte for byte: their names and values need not be text. A trace
 // header that is not text is left out. An event without ce_time gets the time at which its record was appended, or the
 // current time if that is unknown.
 //
-// The error is always a [*DecodeError]. The event is returned even then, filled as far as it could be read, so that
-// a dead letter can say what it knows.
+// The error is always a [*DecodeError]. The event has what could be read even then, for its dead letter.
 func FromMessage(m *message.Message) (Event, error) {
 	e := Event{
 		ID:         cmp.Or(m.Metadata[HeaderID], m.UUID),
@@ -67,7 +66,7 @@ func FromMessage(m *message.Message) (Event, error) {
 		Type:       m.Metadata[HeaderType],
 		Key:        m.Metadata[HeaderSubject],
 		DataSchema: m.Metadata[HeaderDataSchema],
-		Time:       readTime(m),
+		Time:       timeOf(m),
 		Data:       m.Payload,
 	}
 	for name, value := range m.Metadata {
@@ -86,33 +85,34 @@ func FromMessage(m *message.Message) (Event, error) {
 	return e, e.check(m)
 }
 
-// readTime returns the time of the event; zero if its ce_time is invalid.
-func readTime(m *message.Message) time.Time {
+// timeOf returns the time of the message's event; zero if its ce_time is invalid.
+func timeOf(m *message.Message) time.Time {
 	text := m.Metadata[HeaderTime]
 	if text == "" {
-		if origin, ok := OriginFrom(m.Context()); ok && isBelieved(origin.Time) {
+		if origin, ok := OriginFrom(m.Context()); ok && isValidTime(origin.Time) {
 			return origin.Time.UTC()
 		}
 		return time.Now().UTC()
 	}
 	at, err := time.Parse(time.RFC3339Nano, strings.ToUpper(text)) // t and z are as good as T and Z
-	if err != nil || !isBelieved(at) {
+	if err != nil || !isValidTime(at) {
 		return time.Time{}
 	}
 	return at.UTC()
 }
 
-func isBelieved(at time.Time) bool { return !at.Before(Earliest) && at.Before(Latest) }
+func isValidTime(at time.Time) bool { return !at.Before(Earliest) && at.Before(Latest) }
 
-// isText reports whether a text column of PostgreSQL takes the value: NUL is valid UTF-8 and is refused there.
+// isText reports whether a text column of PostgreSQL takes the value: UTF-8 without NUL.
 func isText(value string) bool { return utf8.ValidString(value) && strings.IndexByte(value, 0) < 0 }
 
 // structuredMode begins the media types of events whose attributes are in the payload.
 const structuredMode = "application/cloudevents"
 
-// check returns the first of its problems in the order in which a reader would want to hear of them.
+// check returns the event's first error.
 func (e *Event) check(m *message.Message) error {
-	if origin, ok := m.Context().Value(originKey{}).(*Origin); ok && origin.Unreadable != nil {
+	origin, isRecord := OriginFrom(m.Context())
+	if origin.Unreadable != nil {
 		detail := fmt.Sprintf("offsets %d to %d: %v", origin.Offset, origin.LastOffset, origin.Unreadable)
 		if kept := len(origin.Damaged); kept < origin.DamagedSize {
 			detail += fmt.Sprintf(" (kept: the first %d of %d bytes)", kept, origin.DamagedSize)
@@ -127,8 +127,8 @@ func (e *Event) check(m *message.Message) error {
 		return err
 	}
 	key, hasKey := m.Metadata[KeyMetadata]
-	if _, isRecord := OriginFrom(m.Context()); !hasKey && !isRecord {
-		key = e.Key // of a subscriber that hands over no keys
+	if !hasKey && !isRecord {
+		key = e.Key // the subscriber passes on no keys
 	}
 	spec := m.Metadata[HeaderSpecVersion]
 	switch {
@@ -156,8 +156,8 @@ func (e *Event) check(m *message.Message) error {
 	return nil
 }
 
-// IsAttribute reports whether a name of metadata is the event's own, rather than an extension's: written from a field
-// of the [Event], or transport state.
+// IsAttribute reports whether a name of metadata is for a field of the [Event], or for transport state. The others
+// are extensions.
 func IsAttribute(name string) bool {
 	switch name {
 	case HeaderID, HeaderSource, HeaderType, HeaderSpecVersion, HeaderTime, HeaderSubject, HeaderVersion,
@@ -167,8 +167,8 @@ func IsAttribute(name string) bool {
 	return false
 }
 
-// ValidID reports whether an inbox can remember the id: not empty, valid UTF-8 of at most [MaxIDLength] characters, and
-// free of control characters, which PostgreSQL (NUL) or a terminal would refuse. Its error is a [*DecodeError].
+// ValidID returns an error unless an inbox can store the id: 1 to [MaxIDLength] characters of UTF-8, none of them a
+// control character. Its error is a [*DecodeError].
 func ValidID(id string) error {
 	isControl := func(r rune) bool { return r < 0x20 || r == 0x7f }
 	switch n := utf8.RuneCountInString(id); {

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Origin is where a message was read from, and the record exactly as it lay there, so that a dead letter can keep
-// what no decoder understood.
+// Origin is the place of a message's record, with the record byte for byte. A dead letter keeps it.
 type Origin struct {
 	Group     string
 	Topic     string
@@ -35,44 +34,26 @@ type Header struct {
 
 type originKey struct{}
 
-// WithOrigin returns a context that carries where its message came from. A subscriber calls it.
+// WithOrigin returns a context with the origin of its message. A subscriber calls it.
 func WithOrigin(ctx context.Context, o Origin) context.Context {
-	return &OriginContext{Context: ctx, Origin: o}
+	return context.WithValue(ctx, originKey{}, o)
 }
 
-// OriginFrom returns what [WithOrigin] put there; ok is false for a message that no broker delivered.
+// OriginFrom returns the context's [Origin]. ok is false for a message that no broker delivered.
 func OriginFrom(ctx context.Context) (o Origin, ok bool) {
-	found, ok := ctx.Value(originKey{}).(*Origin)
-	if !ok {
-		return Origin{}, false
-	}
-	return *found, true
-}
-
-// OriginContext is what [WithOrigin] returns. A subscriber that hands out batches keeps a slice of them, which costs no
-// allocation per message.
-type OriginContext struct {
-	context.Context
-	Origin Origin
-}
-
-// Value implements [context.Context].
-func (c *OriginContext) Value(key any) any {
-	if key == (originKey{}) {
-		return &c.Origin
-	}
-	return c.Context.Value(key)
+	o, ok = ctx.Value(originKey{}).(Origin)
+	return o, ok
 }
 
 type logEndKey struct{}
 
-// WithLogEnd returns a context that carries where the log of a partition ended when a subscriber began to read it.
+// WithLogEnd returns a context with the end of a partition's log when a subscriber began to read it.
 func WithLogEnd(ctx context.Context, end int64) context.Context {
 	return context.WithValue(ctx, logEndKey{}, end)
 }
 
-// LogEndFrom returns what [WithLogEnd] put there: a message with this offset or a later one was written after its
-// subscriber began to read, so no reader of the partition before that one has seen it. It is 0 when it is not known.
+// LogEndFrom returns the offset of [WithLogEnd], or 0. No earlier reader of the partition has seen a message with this
+// or a later offset.
 func LogEndFrom(ctx context.Context) int64 {
 	end, _ := ctx.Value(logEndKey{}).(int64)
 	return end

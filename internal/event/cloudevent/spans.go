@@ -3,7 +3,6 @@ package cloudevent
 import (
 	"context"
 	"maps"
-	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -11,21 +10,18 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Spans makes the spans of events on their way, as OpenTelemetry names them for messaging. Nil makes none, at no cost.
+// Spans makes the spans of events, as OpenTelemetry names them for messaging (v1.44). A nil Spans makes none.
 //
-//	create   PRODUCER  an event, in the trace of what led to it; the event carries this span on, unchanged, to its end
-//	send     CLIENT    one call of the relay, linked to the events in it, in a trace of its own
-//	process  CONSUMER  one attempt of a consumer, linked to the events in it; in the trace of an event that is alone
+//	create   PRODUCER  an event, in the trace of its cause; the event carries this span
+//	send     CLIENT    a call of the relay, linked to its events, in a trace of its own
+//	process  CONSUMER  an attempt of a consumer, linked to its events; in the trace of the event if it is the only one
 //
-// Only events whose traceparent has the flag sampled get a span or a link, and a span has [MaxLinks] links at most: how
-// many spans there are follows from how many first requests are sampled. The names are those of the conventions in
-// development, v1.44, and stand in this file alone.
+// Only events of sampled traces get a span or a link. A span has at most 128 links.
 type Spans struct{ tracer trace.Tracer }
 
-// MaxLinks is how many events a span is linked to.
-const MaxLinks = 128
+const maxLinks = 128
 
-// NewSpans makes spans with the provider's tracer; nil for a nil provider.
+// NewSpans makes spans with the provider's tracer. It returns nil for a nil provider.
 func NewSpans(provider trace.TracerProvider) *Spans {
 	if provider == nil {
 		return nil
@@ -33,21 +29,20 @@ func NewSpans(provider trace.TracerProvider) *Spans {
 	return &Spans{provider.Tracer("example.com/twinbox/engine")}
 }
 
-// Create gives an event, which carries on the trace of what led to it, a span of its own there: the event carries that
-// on instead, in a map of extensions of its own.
+// Create gives the event a span in the trace that it carries, and makes it carry that span.
 func (s *Spans) Create(e *Event) {
-	if s == nil || !e.sampled() {
+	if s == nil || !e.span().IsSampled() {
 		return
 	}
 	ctx, span := s.tracer.Start(e.traced(), "create "+e.Topic, trace.WithSpanKind(trace.SpanKindProducer),
 		trace.WithAttributes(append(attributesOf("create", e.Topic),
 			attribute.String("messaging.message.id", e.ID), attribute.String("cloudevents.event_type", e.Type))...))
-	e.Extensions = maps.Clone(e.Extensions) // the caller has the other
+	e.Extensions = maps.Clone(e.Extensions) // the caller shares the map
 	propagation.TraceContext{}.Inject(ctx, propagation.MapCarrier(e.Extensions))
 	span.End()
 }
 
-// Send begins the span of a call. Call end, with what came of it.
+// Send begins the span of a relay's call. Call end with the call's error.
 func (s *Spans) Send(topic string, events []*Event) (end func(error)) {
 	if s == nil {
 		return noSpan
@@ -82,12 +77,12 @@ func (s *Spans) Process(consumer string, n int, event func(int) *Event) (end fun
 	return endOf(span)
 }
 
-// Call begins the span of a call of another server, such as the mail server, that follows from an event: in its trace.
+// Call begins the span of a call of another server, such as the mail server, in the trace of its cause.
 func (s *Spans) Call(name string, cause Cause) (end func(error)) {
 	follows := Event{Extensions: map[string]string{
 		HeaderTraceParent: cause.TraceParent, HeaderTraceState: cause.TraceState,
 	}}
-	if s == nil || !follows.sampled() {
+	if s == nil || !follows.span().IsSampled() {
 		return noSpan
 	}
 	_, span := s.tracer.Start(follows.traced(), name, trace.WithSpanKind(trace.SpanKindClient))
@@ -96,7 +91,7 @@ func (s *Spans) Call(name string, cause Cause) (end func(error)) {
 
 func noSpan(error) {}
 
-// endOf says of an error only that there was one: its text may hold what a collector must not see.
+// endOf leaves out the text of an error: it may hold personal data.
 func endOf(span trace.Span) func(error) {
 	return func(err error) {
 		if err != nil {
@@ -116,26 +111,10 @@ func attributesOf(operation, topic string) []attribute.KeyValue {
 }
 
 func linksTo(n int, event func(int) *Event) (links []trace.Link) {
-	for i := 0; i < n && len(links) < MaxLinks; i++ {
-		if e := event(i); e.sampled() {
-			if span := trace.SpanContextFromContext(e.traced()); span.IsValid() {
-				links = append(links, trace.Link{SpanContext: span})
-			}
+	for i := 0; i < n && len(links) < maxLinks; i++ {
+		if span := event(i).span(); span.IsSampled() {
+			links = append(links, trace.Link{SpanContext: span})
 		}
 	}
 	return links
-}
-
-// sampled looks at the last digit of the traceparent. Events that follow from no request have no extensions at all.
-func (e *Event) sampled() bool {
-	if len(e.Extensions) == 0 {
-		return false
-	}
-	parent := e.Extensions[HeaderTraceParent]
-	return len(parent) == 55 && strings.IndexByte("13579bdf", parent[54]) >= 0
-}
-
-// traced is a context in the event's trace.
-func (e *Event) traced() context.Context {
-	return propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier(e.Extensions))
 }

@@ -1,6 +1,6 @@
-// Package schema checks events against the JSON Schema of their type, and against the rules of their payload. The outbox
-// asks before it commits an event, the inbox before it applies one. A payload that passes decodes into the struct of its
-// definition.
+// Package schema checks events against the JSON Schema of their type, and against the rules of their payload. The
+// outbox asks before it commits an event, the inbox before it applies one. A payload that passes decodes into the
+// struct of its definition.
 package schema
 
 import (

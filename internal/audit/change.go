@@ -20,8 +20,8 @@ func (c Change) Action(verb, kind, subject, before, after string) Action {
 	return Action{By: c.By, Reason: c.Reason, Verb: verb, Kind: kind, Subject: subject, Before: before, After: after}
 }
 
-// Tell reports how many are changed so far.
-func (c Change) Tell(done int64) {
+// ReportProgress reports how many are changed so far.
+func (c Change) ReportProgress(done int64) {
 	if c.Progress != nil {
 		c.Progress(done)
 	}
@@ -75,11 +75,11 @@ const maxFailures = 100
 // Fail counts a thing that is not done.
 func (r *Result) Fail(subject, code, detail string) {
 	r.Failed++
-	r.Tell(subject, code, detail)
+	r.AddError(subject, code, detail)
 }
 
-// Tell adds why a thing is not done that is already counted.
-func (r *Result) Tell(subject, code, detail string) {
+// AddError adds why a thing is not done that is already counted.
+func (r *Result) AddError(subject, code, detail string) {
 	if len(r.Errors) < maxFailures {
 		r.Errors = append(r.Errors, Failure{subject, code, detail})
 	}

@@ -122,7 +122,7 @@ func (s *Store) Discard(ctx context.Context, f Filter, c audit.Change) (audit.Re
 			return result, err
 		}
 		result.Count += n
-		c.Tell(result.Count)
+		c.ReportProgress(result.Count)
 	}
 	return result, nil
 }

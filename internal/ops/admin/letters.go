@@ -95,9 +95,9 @@ func (s consumerHandlers) replay(
 		done++
 		if one.Code != "" {
 			sum.Failed++
-			sum.Tell(strconv.FormatInt(one.ID, 10), one.Code, withService(s.Service, one.Error))
+			sum.AddError(strconv.FormatInt(one.ID, 10), one.Code, withService(s.Service, one.Error))
 		}
-		change.Tell(done)
+		change.ReportProgress(done)
 	}
 	for _, c := range s.Consumers {
 		if filter.Consumer != "" && filter.Consumer != c.Name || asked.Filter.Limit > 0 && done >= int64(asked.Filter.Limit) {

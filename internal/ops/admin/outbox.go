@@ -135,7 +135,7 @@ func (c *counting) PublishContext(ctx context.Context, topic string, msgs ...*me
 		}
 	}
 	c.done += int64(len(msgs))
-	c.change.Tell(c.done)
+	c.change.ReportProgress(c.done)
 	return nil
 }
 

@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// Each condition picks what it says, the newest ones are the last, and they stand in the order of time.
+// Each condition selects its matches, and the answer is in the order of time.
 func TestFind(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t, migrations.Audit)

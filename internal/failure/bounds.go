@@ -9,21 +9,21 @@ import (
 	"unicode/utf8"
 )
 
-// Backoff gives the pauses between attempts: the first is Min, each is twice the one before, up to Max, and each is up
-// to a fifth shorter or longer, so that callers that failed together do not retry together.
+// Backoff returns the pauses between attempts: Min, then twice the last one, up to Max. Each is up to a fifth shorter or
+// longer, so that callers that failed together do not retry together.
 type Backoff struct {
 	Min, Max time.Duration
 
 	pause time.Duration
 }
 
-// Reset says that an attempt went well: the next pause is Min again.
+// Reset makes Min the next pause. Call it after a success.
 func (b *Backoff) Reset() { b.pause = 0 }
 
-// Began says whether there was a pause since the last attempt that went well.
+// Began reports whether there was a pause since the last [Backoff.Reset].
 func (b *Backoff) Began() bool { return b.pause > 0 }
 
-// Next is the pause before the next attempt.
+// Next returns the pause before the next attempt.
 func (b *Backoff) Next() time.Duration {
 	b.pause = min(max(2*b.pause, b.Min), b.Max)
 	return time.Duration(float64(b.pause) * (0.8 + 0.4*rand.Float64()))
@@ -39,14 +39,14 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// MaxText is the longest text of an error, in bytes, that is logged or stored. Errors quote what servers answer and
-// what records hold, which is as long as the other side likes.
+// MaxText is the longest text of an error, in bytes, that is logged or stored. Errors quote answers of servers and
+// contents of records, which have no limit.
 const MaxText = 2048
 
-// Brief returns the text if it is at most [MaxText] long, else its beginning and how much is missing.
+// Brief shortens a text to [MaxText] bytes, and appends how many are missing.
 func Brief(text string) string { return Cut(text, MaxText) }
 
-// Cut is [Brief] with another limit; what it adds comes on top.
+// Cut is [Brief] with another limit. The appended note is not counted.
 func Cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -15,7 +15,7 @@ const (
 	Transient Class = "transient"
 	// Unknown errors may be either: try a bounded number of times, then give up on the event.
 	Unknown Class = "unknown"
-	// Cancelled errors tell nothing about the event: the process stops, or has lost the topic-partition.
+	// Cancelled errors are not about the event: the process stops, or has lost the topic-partition.
 	Cancelled Class = "cancelled"
 )
 

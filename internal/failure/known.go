@@ -66,7 +66,7 @@ var answers = []struct {
 	// An operator cures accounts, passwords and missing databases. No event and no mail is at fault.
 	{Transient, []string{"sql_28", "sql_3D", "smtp_530", "smtp_534", "smtp_535", "smtp_538"}},
 	{Transient, []string{"smtp_5.7.8", "smtp_5.7.9", "smtp_5.7.11", "smtp_5.7.14"}},
-	// Too many recipients for now: 552, unless an enhanced code above tells more.
+	// Too many recipients for now: 552, unless an enhanced code above decides.
 	{Transient, []string{"smtp_4", "smtp_552"}},
 	{Permanent, []string{"smtp_5"}},
 }

@@ -15,18 +15,17 @@ type Origin struct {
 	Key       []byte
 	Headers   []Header // in their order, duplicates included
 
-	// Unreadable says why the records from Offset to LastOffset could not be read: their batch is damaged on the log.
-	// The message stands for all of them and is empty. It is nil for every message that was read.
+	// Unreadable is why the records from Offset to LastOffset could not be read: their batch is damaged on the log. Their
+	// one message is empty. It is nil for every message that was read.
 	Unreadable error
 	LastOffset int64
-	// Damaged is then what there is of the records: the beginning of their batches as they lie on the log, at most 1 MiB,
-	// and DamagedSize how many bytes they have there.
+	// Damaged is then the beginning of their batches, at most 1 MiB, and DamagedSize the size of these on the log.
 	Damaged     []byte
 	DamagedSize int
 }
 
-// Header is one record header, byte for byte. Its name may stand twice and need not be text. A nil value is null, which
-// is not empty.
+// Header is one record header, byte for byte. A record may have a name twice, and a name need not be text. A nil value is
+// null, not empty.
 type Header struct {
 	Name  string
 	Value []byte

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Backoff returns the pauses between attempts: Min, then twice the last one, up to Max. Each is up to a fifth shorter or
-// longer, so that callers that failed together do not retry together.
+// Backoff returns the pauses between attempts: Min, then twice the last one, up to Max. Each is up to a fifth shorter
+// or longer, so that callers that failed together do not retry together.
 type Backoff struct {
 	Min, Max time.Duration
 

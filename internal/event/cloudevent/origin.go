@@ -24,8 +24,8 @@ type Origin struct {
 	DamagedSize int
 }
 
-// Header is one record header, byte for byte. A record may have a name twice, and a name need not be text. A nil value is
-// null, not empty.
+// Header is one record header, byte for byte. A record may have a name twice, and a name need not be text. A nil value
+// is null, not empty.
 type Header struct {
 	Name  string
 	Value []byte

@@ -10,7 +10,6 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/ThreeDotsLabs/watermill/message"
 
-	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/fault"
 )
@@ -36,8 +35,7 @@ func newClaim(c *Consumer, session sarama.ConsumerGroupSession, source sarama.Co
 		progress: &progress{state: Standing{Topic: source.Topic(), Partition: source.Partition()}},
 	}
 	p.leave = sync.OnceFunc(func() { close(p.leaving) })
-	values := context.WithValue(context.WithoutCancel(c.ctx), progressKey{}, p.progress)
-	p.ctx, p.cancel = context.WithCancelCause(cloudevent.WithLogEnd(values, source.HighWaterMarkOffset()))
+	p.ctx, p.cancel = context.WithCancelCause(context.WithValue(context.WithoutCancel(c.ctx), progressKey{}, p.progress))
 	return p
 }
 

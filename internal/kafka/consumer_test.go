@@ -229,7 +229,6 @@ func TestABatchCarriesOriginsAndTheCallersValues(t *testing.T) {
 			origin, ok := cloudevent.OriginFrom(msg.Context())
 			require.True(t, ok)
 			require.Equal(t, offset, origin.Offset)
-			require.Equal(t, offset, origin.LastOffset)
 			require.Equal(t, cfg.Group, origin.Group)
 			require.Equal(t, "ce_id", origin.Headers[0].Name)
 			require.Equal(t, "a", msg.Metadata[cloudevent.KeyMetadata])
@@ -271,24 +270,4 @@ func TestAStuckPartitionDoesNotHoldUpTheOthers(t *testing.T) {
 		slowest = max(slowest, receive(t, seen).Sub(sent))
 	}
 	t.Logf("slowest of 20 messages beside a stuck partition: %s", slowest.Round(time.Millisecond))
-}
-
-// Messages say where the log ended when their consumer began: what is behind that was under way nowhere before.
-func TestMessagesKnowWhereTheLogEnded(t *testing.T) {
-	t.Parallel()
-	brokers := kafkatest.Brokers(t)
-	topic, _ := published(t, brokers, 3)
-	calls := make(chan int64, 100)
-	cfg := batches(brokers, kafkatest.Group(t))
-	consume(t, cfg, topic, func(_ context.Context, batch []*message.Message) (int, error) {
-		for _, m := range batch {
-			calls <- cloudevent.LogEndFrom(m.Context())
-		}
-		return len(batch), nil
-	})
-	for range 3 {
-		require.EqualValues(t, 3, receive(t, calls))
-	}
-	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, events(1, "a")...))
-	require.EqualValues(t, 3, receive(t, calls))
 }

@@ -53,7 +53,7 @@ func decode(ctx context.Context, group string, r *sarama.ConsumerMessage) *messa
 	}
 	msg := cloudevent.RecordMessage(r.Key, headers, r.Value)
 	msg.SetContext(cloudevent.WithOrigin(ctx, cloudevent.Origin{
-		Group: group, Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, LastOffset: r.Offset, Time: r.Timestamp,
+		Group: group, Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Time: r.Timestamp,
 		Key: r.Key, Headers: headers,
 	}))
 	return msg

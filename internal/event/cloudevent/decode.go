@@ -29,7 +29,6 @@ const (
 	CodeUnsupportedSpec Code = "unsupported_spec_version"
 	CodeStructuredMode  Code = "structured_mode" // the attributes are in the payload
 	CodeEmptyValue      Code = "empty_value"
-	CodeUnreadable      Code = "unreadable" // damaged on the log, see [Origin]
 )
 
 // A DecodeError is why a record is not an event. It is permanent: the same bytes never decode.
@@ -111,14 +110,7 @@ const structuredMode = "application/cloudevents"
 
 // check returns the event's first error.
 func (e *Event) check(m *message.Message) error {
-	origin, isRecord := OriginFrom(m.Context())
-	if origin.Unreadable != nil {
-		detail := fmt.Sprintf("offsets %d to %d: %v", origin.Offset, origin.LastOffset, origin.Unreadable)
-		if kept := len(origin.Damaged); kept < origin.DamagedSize {
-			detail += fmt.Sprintf(" (kept: the first %d of %d bytes)", kept, origin.DamagedSize)
-		}
-		return &DecodeError{CodeUnreadable, detail}
-	}
+	_, isRecord := OriginFrom(m.Context())
 	if mediaType := strings.ToLower(m.Metadata[HeaderContentType]); strings.HasPrefix(mediaType, structuredMode) {
 		return &DecodeError{CodeStructuredMode, "the structured content mode of CloudEvents is not supported; " +
 			"send the attributes as ce_ headers (binary content mode)"}

@@ -199,19 +199,6 @@ func TestOriginTravelsInTheContext(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-func TestAGapIsAnErrorThatNamesItsOffsets(t *testing.T) {
-	t.Parallel()
-	m := message.NewMessage("", nil)
-	m.SetContext(cloudevent.WithOrigin(t.Context(), cloudevent.Origin{
-		Offset: 7, LastOffset: 9, Unreadable: errors.New("checksum"),
-	}))
-	_, err := cloudevent.FromMessage(m)
-	var decodeErr *cloudevent.DecodeError
-	require.ErrorAs(t, err, &decodeErr)
-	require.Equal(t, cloudevent.CodeUnreadable, decodeErr.Code)
-	require.ErrorContains(t, err, "offsets 7 to 9: checksum")
-}
-
 func FuzzFromMessage(f *testing.F) {
 	f.Add("id", "key", "2026-01-02T03:04:05Z", "1", []byte(`{}`))
 	f.Add("", "\xff", "x", "-", []byte(nil))

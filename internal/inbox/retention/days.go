@@ -129,14 +129,12 @@ func (j *Janitor) dropDays(ctx context.Context, horizon, forgotten time.Time, ro
 }
 
 // The database's clock wrote processed_at, the process's clock processing_time: as text, so that no row fails the
-// comparison. A waiting dead letter still needs the row of its id.
+// comparison.
 const deleteForeign = `
 delete from public.inbox_foreign where ctid = any (array(
     select i.ctid from public.inbox_foreign i
     where i.processed_at < $1
         and coalesce(i.metadata->>'processing_time', '') collate "C" < to_char($1 at time zone 'UTC', 'YYYY-MM-DD')
-        and not exists (select from public.dead_letter d
-            where d.state = 'waiting' and d.consumer = i.consumer and d.event_id = i.event_id)
     limit 100000))`
 
 const deleteMisplaced = `

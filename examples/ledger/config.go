@@ -31,7 +31,7 @@ func (c Config) Listeners() eventing.Listeners {
 
 // Topics are the topics this service writes to.
 func (c Config) Topics() []kafka.Topic {
-	return c.Config.Topics(contract.TopicAccounts, c.CopyTopic(balanceConsumer, contract.TopicAccounts))
+	return c.Config.Topics(contract.TopicAccounts)
 }
 
 // Rules are the cross checks, those of all services first.

@@ -35,8 +35,7 @@ func (c Config) Listeners() eventing.Listeners {
 
 // Topics are the topics this service writes to.
 func (c Config) Topics() []kafka.Topic {
-	return c.Config.Topics(contract.TopicOrders, contract.TopicTimers,
-		c.CopyTopic(paymentConsumer, contract.TopicPayments), c.CopyTopic(timerConsumer, contract.TopicTimers))
+	return c.Config.Topics(contract.TopicOrders, contract.TopicTimers)
 }
 
 // margin is what a lease must have left after the longest submission: for the statements around it.

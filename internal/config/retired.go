@@ -9,6 +9,7 @@ import (
 // retired are the variables that an earlier release read, and what became of them. One that is still set is no mistake
 // that keeps a service from starting.
 var retired = map[string]string{
+	"INBOX_GAP_WAIT":   "an event whose predecessor is missing is parked immediately",
 	"KAFKA_EDGE":       "there is one way to Kafka, on watermill-kafka",
 	"MAIL_CLAIM_BATCH": "a worker claims the row that it works on",
 }

@@ -35,10 +35,7 @@ func (c Config) Listeners() eventing.Listeners {
 
 // Topics are the topics this service writes to.
 func (c Config) Topics() []kafka.Topic {
-	return c.Config.Topics(
-		contract.TopicUsers,
-		c.CopyTopic(profileConsumer, contract.TopicUsers), c.CopyTopic(mailConsumer, contract.TopicMails),
-	)
+	return c.Config.Topics(contract.TopicUsers)
 }
 
 // allowances are off per client where the service does not tell clients apart.

@@ -35,9 +35,7 @@ func (c Config) Listeners() eventing.Listeners { return eventing.Listeners{Admin
 
 // Topics are the topics this service writes to.
 func (c Config) Topics() []kafka.Topic {
-	return c.Config.Topics(
-		contract.TopicMails, c.CopyTopic(usersConsumer, contract.TopicUsers),
-	)
+	return c.Config.Topics(contract.TopicMails)
 }
 
 // margin is what a lease must have left after the longest submission: for the statements around it.

@@ -8,10 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
-	letters "example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/service"
@@ -63,10 +64,9 @@ func (n *Node) Cause(ctx context.Context) service.Cause { return n.Admin.Cause(c
 
 // diagnosis is one look at the node for why it waits. What several reasons need is read once.
 type diagnosis struct {
-	node    *Node
-	outbox  relay.Status
-	lags    []consumerLags
-	letters []letters.Group
+	node   *Node
+	outbox relay.Status
+	lags   []consumerLags
 }
 
 // diagnose finds the first reason that holds. All of it is read when it is asked for, from the database and the broker
@@ -337,39 +337,57 @@ func (d *diagnosis) stands(
 	}
 }
 
-// pick counts the dead letters with one of the codes, or with any other.
-func (d *diagnosis) pick(with bool, codes ...string) (groups []letters.Group, count, keys int64) {
-	for _, g := range d.letters {
-		if slices.Contains(codes, g.Code) == with {
-			groups, count, keys = append(groups, g), count+g.Count, keys+g.Keys
-		}
-	}
-	return groups, count, keys
-}
+// If the missing version has come, the event is resumed within seconds and does not count. The key of a parked event is
+// text, that of other dead letters need not be.
+const selectGaps = `
+select d.consumer, count(distinct d.key_start), count(*), min(d.first_failed_at) as since
+from public.dead_letter d
+where d.state = 'waiting' and d.class = 'parked' and d.code = 'version_gap' and not exists (
+    select from public.inbox_key k
+    where k.consumer = d.consumer and k.version >= d.version - 1
+        and k.key = case when d.class = 'parked' then convert_from(d.key_start, 'UTF8') end)
+group by d.consumer order by since limit 1`
 
-// waitsForGap is asked first of what needs the dead letters, which the other finds then.
 func (d *diagnosis) waitsForGap(ctx context.Context) (cause service.Cause, err error) {
-	d.letters, err = letters.NewStore(d.node.Pool).Groups(ctx, letters.Filter{State: deadletter.Waiting})
-	groups, events, keys := d.pick(true, inbox.CodeGap, inbox.CodeJump)
-	if len(groups) == 0 {
-		return cause, err
+	var consumer string
+	var keys, events int64
+	var since time.Time
+	err = d.node.Pool.QueryRow(ctx, selectGaps).Scan(&consumer, &keys, &events, &since)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return cause, nil
+	case err != nil:
+		return cause, fmt.Errorf("look for gaps: %w", err)
 	}
-	first := slices.MinFunc(groups, func(a, b letters.Group) int { return a.Oldest.Compare(b.Oldest) })
 	return service.Cause{
-		Code: CauseGap, Since: first.Oldest, Command: "twinbox dlq list",
+		Code: CauseGap, Since: since, Command: "twinbox dlq list",
 		Figures: figures{"keys": float64(keys), "events": float64(events)},
 		Sentence: fmt.Sprintf("%s of %s %s for an earlier version that has not come since %s; %s parked.",
-			count(keys, "key", "keys"), first.Consumer, verb(keys, "waits", "wait"), clock(first.Oldest),
+			count(keys, "key", "keys"), consumer, verb(keys, "waits", "wait"), clock(since),
 			count(events, "event is", "events are")),
 	}, nil
 }
 
-func (d *diagnosis) deadLetters(context.Context) (service.Cause, error) {
-	groups, dead, keys := d.pick(false, inbox.CodeParked)
+// deadLetters counts the dead letters that wait for an operator. Parked events wait for others.
+func (d *diagnosis) deadLetters(ctx context.Context) (service.Cause, error) {
+	waiting, err := deadletter.NewStore(d.node.Pool).Groups(ctx, deadletter.Filter{State: deadletter.Waiting})
+	if err != nil {
+		return service.Cause{}, err
+	}
+	var groups []deadletter.Group
+	var dead, keys, behind int64
+	for _, g := range waiting {
+		switch g.Code {
+		case inbox.CodeGap:
+		case inbox.CodeParked:
+			behind += g.Count
+		default:
+			groups, dead, keys = append(groups, g), dead+g.Count, keys+g.Keys
+		}
+	}
 	if len(groups) == 0 {
 		return service.Cause{}, nil
 	}
-	_, behind, _ := d.pick(true, inbox.CodeParked)
 	largest, most, parked := groups[0], "", ""
 	if largest.Count < dead {
 		most = "most of them "

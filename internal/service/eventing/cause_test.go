@@ -61,7 +61,7 @@ func (s *troubled) instance(t *testing.T) *bundle {
 		return s.handle(ctx, data)
 	})
 	require.NoError(t, b.node.Consume(eventing.Consumer{
-		Name: repeatedConsumer, Topic: s.topic, Handlers: mux, Versioned: true,
+		Name: repeatedConsumer, Topic: s.topic, Handlers: mux, Order: inbox.Strict,
 	}))
 	b.serve(t)
 	return b
@@ -249,6 +249,30 @@ func TestCauseAGap(t *testing.T) {
 	instances[0].awaitWell(t)
 }
 
+// A gap that has closed is no cause: the consumer resumes its events within seconds. Nor is a parked event without one.
+func TestAClosedGapIsNoCause(t *testing.T) {
+	t.Parallel()
+	s := newTrouble(t)
+	b := s.instance(t)
+	b.awaitWell(t)
+	park := func(key, code string, version int) {
+		execute(t, s.pool, `insert into dead_letter (consumer, event_id, event_type, key, version, headers, payload, topic,
+			partition, record_offset, class, code, error, attempts, first_failed_at, holds)
+			values ('test.absent', $1 || $3, 't', convert_to($1, 'UTF8'), $2, '[]', '', 't', 0, 0, 'parked', $3, '', 1,
+			clock_timestamp(), true)`, key, version, code)
+	}
+	execute(t, s.pool, `insert into inbox_key (consumer, key, version, parked_from) values ('test.absent', 'a', 2, 3),
+		('test.absent', 'b', 2, 4)`)
+	park("a", inbox.CodeGap, 3)
+	park("a", inbox.CodeParked, 4)
+	b.awaitWell(t)
+	park("b", inbox.CodeGap, 4)
+	park("new", inbox.CodeGap, 2)
+	c := b.awaitCause(t, eventing.CauseGap, `2 keys of test\.absent wait for an earlier version that has not come since `+
+		aTime+`; 2 events are parked\.`)
+	require.EqualValues(t, 2, c.Figures["keys"])
+}
+
 // The instance that owns the partition says what holds it up, and another one whose it is.
 func TestCauseASlowHandler(t *testing.T) {
 	t.Parallel()
@@ -271,7 +295,7 @@ func TestCauseASlowHandler(t *testing.T) {
 		`The handler of test\.repeated has been at the same records of `+aTopic+`/0 since `+aTime+`\.`)
 	other := open(t, s.cfg, s.cfg.Topics(s.topic)...)
 	require.NoError(t, other.node.Consume(eventing.Consumer{
-		Name: repeatedConsumer, Topic: s.topic, Handlers: inbox.NewMux(), Versioned: true,
+		Name: repeatedConsumer, Topic: s.topic, Handlers: inbox.NewMux(), Order: inbox.Strict,
 	}))
 	defer func() { require.NoError(t, other.node.Close()) }() // it looks on, and does not join
 	c := other.awaitCause(t, eventing.CauseConsumerBehind, `test\.repeated is behind: 1 record waits, the first in `+

@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/config"
-	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/service/tracing"
 	"example.com/twinbox/migrations"
@@ -76,7 +75,6 @@ type InboxConfig struct {
 	ReplayWindow    time.Duration `env:"REPLAY_WINDOW" envDefault:"48h" min:"0s" max:"87600h" doc:"how long beyond its topic's retention an event may still come: retries, parked keys, replays, the broker's delay in deleting"`
 	JanitorInterval time.Duration `env:"JANITOR_INTERVAL" envDefault:"1h" min:"1s" max:"24h" doc:"between two rounds that make partitions ahead and drop what is forgotten"`
 	Batch           int           `env:"BATCH" envDefault:"200" min:"1" max:"10000" doc:"events of a partition that may share a transaction"`
-	GapWait         time.Duration `env:"GAP_WAIT" envDefault:"5s" min:"1ms" max:"5m" doc:"how long a handler that waits for a missing version (inbox.GapWait) waits before it parks the key; the handlers here park at once"`
 	HandlerTimeout  time.Duration `env:"HANDLER_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one attempt of an event or a batch, transaction included"`
 	MaxAttempts     int           `env:"MAX_ATTEMPTS" envDefault:"5" min:"1" max:"1000" doc:"attempts that fail for an unknown reason before the event is given up"`
 	RetryMin        time.Duration `env:"RETRY_MIN" envDefault:"1s" min:"1ms" max:"1h" doc:"pause after the first failed attempt; doubles each time"`
@@ -192,11 +190,6 @@ const project = "twinbox"
 
 // group is the consumer group of a consumer.
 func (c Config) group(consumer string) string { return project + "." + c.Environment + "." + consumer }
-
-// CopyTopic is the topic for the copies of a consumer's dead letters. It belongs to the service's own topics.
-func (c Config) CopyTopic(consumer, topic string) string {
-	return deadletter.CopyTopic(c.group(consumer), topic)
-}
 
 // Migrate brings the service's database to the schema of this build and says on out what it applied, also when it
 // fails on the way: what was applied stays. As the owner of the tables it gives the role that serves its rights.

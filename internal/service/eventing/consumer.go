@@ -27,9 +27,14 @@ import (
 type Consumer struct {
 	// Name is the inbox's name of the consumer and, with the project and the environment before it, the name of its group.
 	// Changing it makes the consumer start over.
-	Name     string
-	Topic    string
+	Name  string
+	Topic string
+	// Handlers are typed handlers. A consumer has Handlers, or a Handler and Types.
 	Handlers *inbox.Mux
+	// Handler is a plain Watermill handler, or a processor of Watermill's cqrs. It gets the events of the Types, and finds
+	// the transaction with [inbox.TxFromContext] and the event with [inbox.EventFromContext]. Other types are ignored.
+	Handler message.NoPublishHandlerFunc
+	Types   []string
 	// Middlewares run around the handler of each event, in the transaction that records its id and with each attempt at
 	// it, replays included; the first is the outermost. They see the message, with what inbox.TxFromContext and
 	// inbox.EventFromContext return in its context. An error rolls the event back and is judged like a handler's own. The
@@ -45,19 +50,44 @@ type Consumer struct {
 // consumer is a Consumer that has been set up. It is the [inbox.Host] of its inbox: what that knows of the process.
 type consumer struct {
 	Consumer
-	node    *Node
-	group   string
-	handle  message.HandlerFunc // the Mux inside the middlewares
-	inbox   *inbox.Inbox
-	replays *inbox.Replayer
-	member  *member
-	leaving sync.WaitGroup // partitions that were lost
-	running atomic.Bool    // the database has answered that no operator pauses the consumer
-	held    atomic.Int64   // deliveries that wait until it is running
+	node      *Node
+	group     string
+	handle    message.HandlerFunc // inside the middlewares
+	copies    kafka.Topic         // of its dead letters
+	hasCopies atomic.Bool         // the topic exists
+	inbox     *inbox.Inbox
+	replays   *inbox.Replayer
+	member    *member
+	leaving   sync.WaitGroup // partitions that were lost
+	running   atomic.Bool    // the database has answered that no operator pauses the consumer
+	held      atomic.Int64   // deliveries that wait until it is running
 }
 
+// Accepts reports whether the consumer has a handler for the type.
+func (c Consumer) Accepts(eventType string) bool {
+	if c.Handlers != nil {
+		return c.Handlers.Accepts(eventType)
+	}
+	return slices.Contains(c.Types, eventType)
+}
+
+func (c Consumer) checkHandlers() error {
+	isTyped, isPlain := c.Handlers != nil, c.Handler != nil
+	switch {
+	case isTyped == isPlain:
+		return errors.New("want Handlers or a Handler, and not both")
+	case isPlain != (len(c.Types) > 0):
+		return errors.New("want Types with a Handler, and none with Handlers")
+	}
+	return nil
+}
+
+// handler returns what handles each event: the middlewares around the consumer's own.
 func (c Consumer) handler() message.HandlerFunc {
-	handle := c.Handlers.HandleMessage
+	handle := func(msg *message.Message) ([]*message.Message, error) { return nil, c.Handler(msg) }
+	if c.Handlers != nil {
+		handle = c.Handlers.HandleMessage
+	}
 	for _, middleware := range slices.Backward(c.Middlewares) {
 		handle = middleware(handle)
 	}
@@ -68,16 +98,21 @@ func (c Consumer) handler() message.HandlerFunc {
 // again with the partitions that it had is such a one.
 const heartbeat = 500 * time.Millisecond
 
-// Consume sets a consumer up. It runs from [Node.StartConsumers] on.
+// Consume sets a consumer up. It runs from [Node.StartConsumers] on. The topic for the copies of its dead letters, dlq.
+// and then its group and its topic, becomes one of the node's.
 func (n *Node) Consume(c Consumer) error {
+	if err := c.checkHandlers(); err != nil {
+		return fmt.Errorf("open consumer %s: %w", c.Name, err)
+	}
 	cfg := n.setup.Config
 	kc := &consumer{Consumer: c, node: n, group: cfg.group(c.Name), handle: c.handler()}
+	kc.copies = cfg.Topics(deadletter.CopyTopic(kc.group, c.Topic))[0]
 	var err error
 	kc.inbox, err = inbox.New(inbox.Config{
 		Consumer:       c.Name,
 		Group:          kc.group,
 		Pool:           n.Pool,
-		Accepts:        c.Handlers.Accepts,
+		Accepts:        c.Accepts,
 		Validate:       n.setup.Validate,
 		Order:          c.Order,
 		Batch:          cfg.Inbox.Batch,
@@ -99,7 +134,8 @@ func (n *Node) Consume(c Consumer) error {
 		return fmt.Errorf("open consumer %s: %w", c.Name, err)
 	}
 	n.consumers = append(n.consumers, kc)
-	n.Admin.Check("consumer "+c.Name, n.dependencies.behind(kc.member.Healthy))
+	n.addTopics(kc.copies)
+	n.Admin.Check("consumer "+c.Name, n.dependencies.behind(kc.healthy))
 	return nil
 }
 
@@ -112,6 +148,9 @@ func (n *Node) StartConsumers(g *service.Group) {
 	}
 	for _, c := range n.consumers {
 		g.Go("consumer "+c.Name, func(ctx context.Context) error {
+			if err := n.await(ctx, "topic "+c.copies.Name, c.ensureCopies); err != nil {
+				return err
+			}
 			// Whether an event of the topic could come again after the inbox has forgotten it. The consumer runs meanwhile: the
 			// janitor forgets nothing as long as it gets no answer to the same question.
 			err := n.runWhileAsking(ctx, "requirements of "+c.Name, n.setup.requirements(c).Check,
@@ -120,6 +159,25 @@ func (n *Node) StartConsumers(g *service.Group) {
 			return err
 		})
 	}
+}
+
+// ensureCopies creates the topic for the copies of dead letters if it is missing. The consumer starts after that, so no
+// dead letter finds it missing. A topic that exists is not changed, so the service needs no right to create it.
+func (c *consumer) ensureCopies(ctx context.Context) error {
+	client := c.node.setup.client
+	found, err := kafka.DescribeTopics(ctx, client, c.copies.Name)
+	if _, exists := found[c.copies.Name]; !exists && err == nil {
+		err = kafka.EnsureTopics(ctx, client, c.copies)
+	}
+	c.hasCopies.Store(err == nil)
+	return err
+}
+
+func (c *consumer) healthy(ctx context.Context) error {
+	if !c.hasCopies.Load() {
+		return fmt.Errorf("consume: no topic %s for copies of dead letters: run the command topics", c.copies.Name)
+	}
+	return c.member.Healthy(ctx)
 }
 
 const leaveTimeout = 2 * time.Second

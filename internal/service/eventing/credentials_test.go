@@ -204,6 +204,12 @@ func TestARightAtTheBrokerThatWasTakenAwayIsNotReady(t *testing.T) {
 	inbox.Handle(mux, pingedEvent, func(context.Context, pgx.Tx, cloudevent.Event, pinged) error { return nil })
 	require.NoError(t, b.node.Consume(eventing.Consumer{Name: "test.pings", Topic: topic, Handlers: mux}))
 	b.serve(t)
+	copies := "dlq." + group + "." + topic
+	b.awaitSaid(t, "consumer test.pings", "no topic "+copies+" for copies of dead letters: run the command topics")
+	require.NoError(t, root.EnsureTopics(t.Context(), io.Discard, "test", root.Topics(copies)))
+	for _, operation := range []sarama.AclOperation{sarama.AclOperationDescribe, sarama.AclOperationDescribeConfigs} {
+		give(sarama.AclResourceTopic, copies, operation)
+	}
 	b.awaitReady(t)
 
 	take(sarama.AclResourceTopic, topic, sarama.AclOperationWrite)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,9 +34,8 @@ func TestDeadLettersAreCopied(t *testing.T) {
 	cfg := environ(t, pgtest.DSN(pool), brokers[0], "KAFKA_TOPIC_PARTITIONS=1",
 		"INBOX_MAX_ATTEMPTS=1")
 	topic := kafkatest.Group(t)
-	copies := cfg.CopyTopic("test.copies", topic)
+	copies := "dlq.twinbox." + cfg.Environment + ".test.copies." + topic
 	ensureTopic(t, cfg, topic)
-	ensureTopic(t, cfg, copies)
 	foreign := []sarama.RecordHeader{
 		{Key: []byte("x"), Value: []byte{0xff, 0}},
 		{Key: []byte("tenant"), Value: []byte("shop")},
@@ -52,15 +52,13 @@ func TestDeadLettersAreCopied(t *testing.T) {
 		Topic: topic, Key: sarama.ByteEncoder{0xfe, 1}, Value: sarama.StringEncoder("not an event"), Headers: foreign,
 	}, event, &sarama.ProducerMessage{Topic: topic, Key: sarama.ByteEncoder{}})
 
-	b := open(t, cfg, cfg.Topics(copies)...)
+	b := open(t, cfg)
 	mux := inbox.NewMux()
 	inbox.Handle(mux, pingedEvent, func(context.Context, pgx.Tx, cloudevent.Event, pinged) error {
 		return inbox.Permanent(errors.New("seven is bad"))
 	})
 	require.NoError(t, b.node.Consume(eventing.Consumer{Name: "test.copies", Topic: topic, Handlers: mux}))
-	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(group *service.Group, _ net.Listener) {
-		b.node.StartConsumers(group)
-	})
+	b.serve(t)
 	copied := kafkatest.ReadAll(t, brokers, copies, 3)
 	require.Len(t, copied, 3)
 	slices.SortFunc(copied, func(a, b *sarama.ConsumerMessage) int { // of different keys, they come in any order
@@ -92,10 +90,35 @@ func TestDeadLettersAreCopied(t *testing.T) {
 	for i, h := range foreign {
 		require.Equal(t, deadletter.Header{Name: string(h.Key), Value: h.Value}, letters[0].Headers[i])
 	}
-	require.Equal(t, []any{[]byte{}, []byte(nil)}, []any{letters[2].Key, letters[2].Payload})
+	require.Empty(t, letters[2].Key)
+	require.Empty(t, letters[2].Payload)
+}
 
-	b.stop()
-	require.NoError(t, <-ended)
+// A consumer has a topic for the copies of its dead letters without a line for it. Its first dead letter finds the topic,
+// and the service stays ready.
+func TestTheFirstDeadLetterFindsItsTopic(t *testing.T) {
+	t.Parallel()
+	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
+	cfg := environ(t, pgtest.DSN(pool), brokers[0], "KAFKA_TOPIC_PARTITIONS=2", "KAFKA_TOPIC_RETENTION=12h",
+		"KAFKA_PUBLISH_TIMEOUT=2s")
+	topic := kafkatest.Group(t)
+	ensureTopic(t, cfg, topic)
+	copies := "dlq.twinbox." + cfg.Environment + ".test.handwritten." + topic
+	b := open(t, cfg)
+	require.NoError(t, b.node.Consume(eventing.Consumer{Name: "test.handwritten", Topic: topic, Handlers: inbox.NewMux()}))
+	b.serve(t)
+	b.awaitWell(t)
+	made, err := kafka.DescribeTopics(t.Context(), cfg.Client("test"), copies)
+	require.NoError(t, err)
+	require.Equal(t, 12*time.Hour, made[copies].Retention, "as the topics command makes it")
+	require.False(t, made[copies].CreateTime)
+
+	sendRaw(t, brokers, &sarama.ProducerMessage{Topic: topic, Value: sarama.StringEncoder("poison")})
+	require.Len(t, kafkatest.ReadAll(t, brokers, copies, 1), 1)
+	c := b.awaitCause(t, eventing.CauseDeadLetters, `1 dead letter .*`)
+	require.Equal(t, "twinbox dlq list", c.Command)
+	code, failing := b.report(t)
+	require.Equal(t, http.StatusOK, code, failing)
 }
 
 func headerOf(record *sarama.ConsumerMessage, name string) (value string) {

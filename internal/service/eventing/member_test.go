@@ -72,7 +72,7 @@ func (m member) play() error {
 			m.Consumer, e.ID, e.Key, e.Version, os.Getpid())
 	})
 	err = node.Consume(eventing.Consumer{
-		Name: m.Consumer, Topic: m.Topic, Handlers: mux, Versioned: true,
+		Name: m.Consumer, Topic: m.Topic, Handlers: mux, Order: inbox.Strict,
 		OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { fmt.Println(o) },
 	})
 	if err != nil {

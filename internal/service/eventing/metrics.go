@@ -22,13 +22,11 @@ func (n *Node) measure() error {
 		Name: "dead_letter_copies_total",
 		Help: "Dead letters by what became of their copy: queued, or why there is none. The row is there in any case.",
 	}, []string{"consumer", "result"})
-	written := promauto.With(admin.Registry()).NewGaugeVec(prometheus.GaugeOpts{
+	n.written = promauto.With(admin.Registry()).NewGaugeVec(prometheus.GaugeOpts{
 		Name: "outbox_topic_info",
 		Help: "1 for each topic that the service writes to, whether or not it has written to it.",
 	}, []string{"topic"})
-	for _, topic := range n.setup.Topics {
-		written.WithLabelValues(topic.Name).Set(1)
-	}
+	n.addTopics(n.setup.Topics...)
 	return errors.Join(
 		admin.Registry().Register(poolMetrics{n.Pool}),
 		admin.Measure("outbox", relay.NewGauges(n.Pool)),

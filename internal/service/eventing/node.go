@@ -29,7 +29,7 @@ type Setup struct {
 	Source     string // of its events
 	Config     Config
 	Migrations []migrations.Set
-	Topics     []kafka.Topic                // that it writes to
+	Topics     []kafka.Topic                // that it writes to; those for copies of dead letters come with the consumers
 	Tables     []string                     // of its own, in which it adds, reads and changes rows
 	Validate   func(cloudevent.Event) error // the contract, on both sides
 	Admin      *service.Admin               // receives checks and metrics
@@ -63,6 +63,8 @@ type Node struct {
 	relay         *relay.Relay
 	relayDatabase *pgx.ConnConfig
 	consumers     []*consumer
+	topics        []kafka.Topic // that it writes to
+	written       *prometheus.GaugeVec
 	copies        *prometheus.CounterVec
 	limited       *service.LimitedLog
 	bound         service.Listening // from Run on

@@ -50,7 +50,7 @@ func TestWhatIsAddedComesBackOnce(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, b.node.Consume(eventing.Consumer{
-		Name: "test.pings", Topic: topic, Handlers: mux, Versioned: true,
+		Name: "test.pings", Topic: topic, Handlers: mux, Order: inbox.Strict,
 		OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { outcomes <- o },
 	}))
 	listening, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0", API: "127.0.0.1:0"},

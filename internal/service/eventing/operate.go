@@ -27,7 +27,7 @@ func (n Operable) EachConsumer(do func(name string, replays *inbox.Replayer)) {
 // Partitions returns how many partitions the topics have that the service writes to. A topic that does not exist is
 // missing.
 func (n Operable) Partitions(ctx context.Context) (map[string]int32, error) {
-	found, err := kafka.DescribeTopics(ctx, n.setup.client, namesOf(n.setup.Topics)...)
+	found, err := kafka.DescribeTopics(ctx, n.setup.client, namesOf(n.topics)...)
 	counts := make(map[string]int32, len(found))
 	for name, topic := range found {
 		counts[name] = topic.Partitions

@@ -72,9 +72,9 @@ func ready(t *testing.T, pool *pgxpool.Pool, brokers []string, more ...string) *
 	return b
 }
 
-func execute(t *testing.T, pool *pgxpool.Pool, sql string) {
+func execute(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) {
 	t.Helper()
-	_, err := pool.Exec(t.Context(), sql)
+	_, err := pool.Exec(t.Context(), sql, args...)
 	require.NoError(t, err, sql)
 }
 
@@ -142,9 +142,9 @@ func TestARightThatWasTakenAwayIsNotReady(t *testing.T) {
 	execute(t, pool, `grant insert on dead_letter to `+role)
 	b.awaitReady(t)
 	for _, right := range []string{"select", "update"} {
-		execute(t, pool, `revoke `+right+` on inbox_watermark from `+role)
-		b.awaitFailing(t, "tables", "no right to "+right+" inbox_watermark")
-		execute(t, pool, `grant `+right+` on inbox_watermark to `+role)
+		execute(t, pool, `revoke `+right+` on inbox_key from `+role)
+		b.awaitFailing(t, "tables", "no right to "+right+" inbox_key")
+		execute(t, pool, `grant `+right+` on inbox_key to `+role)
 		b.awaitReady(t)
 	}
 }

@@ -46,7 +46,7 @@ func outcomesOf(t *testing.T, cfg eventing.Config, topic string, n int) map[inbo
 		return nil
 	})
 	require.NoError(t, b.node.Consume(eventing.Consumer{
-		Name: repeatedConsumer, Topic: topic, Handlers: mux, Versioned: true,
+		Name: repeatedConsumer, Topic: topic, Handlers: mux, Order: inbox.Strict,
 		OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { outcomes <- o },
 	}))
 	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(group *service.Group, _ net.Listener) {

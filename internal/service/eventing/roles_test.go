@@ -79,7 +79,7 @@ func TestTheServingRoleOwnsNothing(t *testing.T) {
 	})
 	b := open(t, cfg, cfg.Topics(topic)...)
 	require.NoError(t, b.node.Consume(eventing.Consumer{
-		Name: "test.pings", Topic: topic, Handlers: mux, Versioned: true,
+		Name: "test.pings", Topic: topic, Handlers: mux, Order: inbox.Strict,
 	}))
 	listening, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"},
 		func(group *service.Group, _ net.Listener) { b.node.StartConsumers(group) })
@@ -120,7 +120,7 @@ func TestTheServingRoleOwnsNothing(t *testing.T) {
 		`insert into public.migration_outbox (version_id) values (9)`:                             "42501",
 		`select public.outbox_drop_partition('outbox_1')`:                                         "55006",
 		`select public.outbox_drop_partition('dead_letter')`:                                      "42P01",
-		`select public.inbox_drop_day('inbox_watermark')`:                                         "42P01",
+		`select public.inbox_drop_day('inbox_key')`:                                               "42P01",
 		`select public.inbox_drop_day('inbox_' || to_char(now() at time zone 'UTC', 'YYYYMMDD'))`: "55006",
 		`select public.inbox_create_day(now() + interval '1 hour 1 second', 1)`:                   "22023",
 	} {

@@ -70,7 +70,7 @@ func (n *Node) open(
 		return bound, err
 	}
 	group.Go("relay", func(ctx context.Context) error { // which does not wait for the answer: there may be no broker yet
-		return n.runWhileAsking(ctx, "settings of topics", n.setup.checkTopics, n.relay.Run)
+		return n.runWhileAsking(ctx, "settings of topics", n.checkTopics, n.relay.Run)
 	})
 	if at.API == "" {
 		start(group, nil)

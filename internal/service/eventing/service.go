@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 
@@ -33,7 +34,8 @@ type Service[C Settings] struct {
 	Operations func(node *Node, cfg C) (prefix string, handler http.Handler, err error)
 
 	// SetUp builds the service's own parts around its node, and returns the function that starts them. The group stops
-	// them in the reverse order, and then the relay.
+	// them in the reverse order, and then the relay. SetUp itself starts nothing and connects to nothing: the topics
+	// command calls it, too, to find the consumers.
 	SetUp func(node *Node, cfg C) (start func(group *service.Group, api net.Listener), err error)
 }
 
@@ -56,34 +58,71 @@ func (s Service[C]) Run(ctx context.Context, cfg C, host service.Host) error {
 
 // run gives opened, if there is one, what reads the consumers' lags, before anything runs.
 func (s Service[C]) run(ctx context.Context, cfg C, host service.Host, opened func(Lags)) error {
-	shared, at := cfg.Shared(), cfg.Listeners()
-	group := service.NewGroup(ctx, host.Log, shared.DrainFor)
-	contract, err := s.Contract()
-	if err != nil {
-		return fmt.Errorf("load contract: %w", err)
-	}
-	admin := service.NewAdmin(service.AdminConfig{
-		Log: host.Log, Draining: group.Draining(), Hosts: shared.adminNames(at.Admin),
-	})
-	if s.API != nil {
-		admin.Document(s.API)
-	}
-	node, err := Open(ctx, Setup{
-		Service: s.Name, Source: s.Source, Config: shared, Migrations: s.Migrations, Topics: cfg.Topics(),
-		Tables: s.Tables, Validate: contract.Validate, Operations: s.operations(cfg), Log: host.Log,
-		Admin: admin,
-	})
+	group := service.NewGroup(ctx, host.Log, cfg.Shared().DrainFor)
+	node, start, err := s.open(ctx, cfg, host.Log, group.Draining())
 	if err != nil {
 		return err
-	}
-	start, err := s.SetUp(node, cfg)
-	if err != nil {
-		return errors.Join(err, node.Close())
 	}
 	if opened != nil {
 		opened(consumerLag{node}.read)
 	}
-	return node.Run(group, at, host, start)
+	return node.Run(group, cfg.Listeners(), host, start)
+}
+
+// open sets the service up and connects to nothing.
+func (s Service[C]) open(ctx context.Context, cfg C, log *slog.Logger, draining <-chan struct{}) (
+	node *Node, start func(*service.Group, net.Listener), err error,
+) {
+	contract, err := s.Contract()
+	if err != nil {
+		return nil, nil, fmt.Errorf("load contract: %w", err)
+	}
+	shared := cfg.Shared()
+	admin := service.NewAdmin(service.AdminConfig{
+		Log: log, Draining: draining, Hosts: shared.adminNames(cfg.Listeners().Admin),
+	})
+	if s.API != nil {
+		admin.Document(s.API)
+	}
+	node, err = Open(ctx, Setup{
+		Service: s.Name, Source: s.Source, Config: shared, Migrations: s.Migrations, Topics: cfg.Topics(),
+		Tables: s.Tables, Validate: contract.Validate, Operations: s.operations(cfg), Log: log, Admin: admin,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if start, err = s.SetUp(node, cfg); err != nil {
+		return nil, nil, errors.Join(err, node.Close())
+	}
+	return node, start, nil
+}
+
+// Declared lists what a service reads and writes.
+type Declared struct {
+	Consumers []Consumer
+	Topics    []kafka.Topic // that it writes to, with those for copies of dead letters
+}
+
+// declared sets the service up and closes it again. It needs no server.
+func (s Service[C]) declared(ctx context.Context, cfg C) (found Declared, err error) {
+	node, _, err := s.open(ctx, cfg, slog.New(slog.DiscardHandler), nil)
+	if err != nil {
+		return found, fmt.Errorf("set up %s: %w", s.Name, err)
+	}
+	found.Topics = node.topics
+	for _, c := range node.consumers {
+		found.Consumers = append(found.Consumers, c.Consumer)
+	}
+	return found, node.Close()
+}
+
+// ensureTopics is the topics command.
+func (s Service[C]) ensureTopics(ctx context.Context, cfg C, out io.Writer) error {
+	found, err := s.declared(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	return cfg.Shared().EnsureTopics(ctx, out, s.Name, found.Topics)
 }
 
 // operations binds Operations to the configuration; nil: the service has none.
@@ -113,14 +152,12 @@ func (s Service[C]) Main(ctx context.Context, args, environ []string, stdout, st
 			if err := shared.checkLogin(ctx); err != nil {
 				return err
 			}
-			return shared.EnsureTopics(ctx, out, s.Name, cfg.Topics())
+			return s.ensureTopics(ctx, cfg, out)
 		},
 		Migrate: func(ctx context.Context, cfg C, out io.Writer) error {
 			return cfg.Shared().Migrate(ctx, out, s.Migrations...)
 		},
-		Topics: func(ctx context.Context, cfg C, out io.Writer) error {
-			return cfg.Shared().EnsureTopics(ctx, out, s.Name, cfg.Topics())
-		},
+		Topics: s.ensureTopics,
 	}
 	return program.Run(ctx, args, environ, stdout, stderr)
 }
@@ -142,6 +179,7 @@ func (s Service[C]) Describe() Described {
 		err := config.Load(environ, cfg)
 		i.Settings = *cfg
 		i.Variables = func() []config.Setting { return config.Describe(cfg) }
+		i.Declared = func(ctx context.Context) (Declared, error) { return s.declared(ctx, *cfg) }
 		i.Run = func(ctx context.Context, host service.Host) error { return s.run(ctx, *cfg, host, i.Opened) }
 		return i, err
 	}}
@@ -159,6 +197,8 @@ type Instance struct {
 
 	// Variables are those that the service reads, with the values in effect.
 	Variables func() []config.Setting
+	// Declared returns what the service reads and writes. It needs a complete configuration and no server.
+	Declared func(ctx context.Context) (Declared, error)
 	// Run runs the service until ctx ends, and drains it.
 	Run func(ctx context.Context, host service.Host) error
 	// Opened gets what reads how far the consumers are, before anything runs. Optional.

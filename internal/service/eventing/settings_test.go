@@ -45,6 +45,6 @@ func TestSettingsThatLoadAreSettingsThatWork(t *testing.T) {
 		})
 		require.NoError(t, err)
 		defer node.Close()
-		require.NoError(t, node.Consume(eventing.Consumer{Name: "c", Topic: "t", Handlers: inbox.NewMux(), Versioned: true}))
+		require.NoError(t, node.Consume(eventing.Consumer{Name: "c", Topic: "t", Handlers: inbox.NewMux(), Order: inbox.Strict}))
 	})
 }

@@ -10,6 +10,14 @@ import (
 	"example.com/twinbox/internal/outbox/relay"
 )
 
+// addTopics adds topics that the node writes to.
+func (n *Node) addTopics(topics ...kafka.Topic) {
+	n.topics = append(n.topics, topics...)
+	for _, topic := range topics {
+		n.written.WithLabelValues(topic.Name).Set(1)
+	}
+}
+
 func namesOf(topics []kafka.Topic) []string {
 	names := make([]string, len(topics))
 	for i, topic := range topics {
@@ -31,9 +39,9 @@ func (s Setup) lagClient() kafka.Config {
 // checkTopics returns an error if a topic that exists takes less than the largest event: one that the outbox accepts
 // and its topic refuses would park its key. A limit that is lowered later parks the keys that exceed it. It logs which
 // topics have the times of their producers.
-func (s Setup) checkTopics(ctx context.Context) error {
-	names, largest := namesOf(s.Topics), s.Config.Outbox.MaxEventBytes
-	found, err := kafka.DescribeTopics(ctx, s.client, names...)
+func (n *Node) checkTopics(ctx context.Context) error {
+	names, largest := namesOf(n.topics), n.setup.Config.Outbox.MaxEventBytes
+	found, err := kafka.DescribeTopics(ctx, n.setup.client, names...)
 	if err != nil {
 		return err
 	}
@@ -43,7 +51,7 @@ func (s Setup) checkTopics(ctx context.Context) error {
 		refused.RefuseIf(exists && topic.MaxBytes < largest, "max_event_bytes",
 			fmt.Sprintf("%s takes %d bytes, an event may have %d", name, topic.MaxBytes, largest))
 		if topic.CreateTime {
-			s.Log.WarnContext(ctx, "a topic takes the times of records from their producers: run the command topics, else "+
+			n.Log.WarnContext(ctx, "a topic takes the times of records from their producers: run the command topics, else "+
 				"events of a producer whose clock is behind are deleted too soon", "topic", name)
 		}
 	}

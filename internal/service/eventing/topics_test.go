@@ -41,7 +41,7 @@ func TestAServiceOutlivesMorePartitions(t *testing.T) {
 			return nil
 		})
 		require.NoError(t, b.node.Consume(eventing.Consumer{
-			Name: "test.pings", Topic: topic, Handlers: mux, Versioned: true,
+			Name: "test.pings", Topic: topic, Handlers: mux, Order: inbox.Strict,
 		}))
 		listening, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"},
 			func(group *service.Group, _ net.Listener) { b.node.StartConsumers(group) })

@@ -57,13 +57,13 @@ func (v *Verifier) Run(ctx context.Context, asked Verification) (*verify.Verdict
 	defer v.busy.Unlock()
 	setup := v.node.setup
 	cfg := verify.Config{
-		DB: v.node.Pool, Log: kafkalog.Log{Config: setup.client}, Source: setup.Source, Topics: namesOf(setup.Topics),
+		DB: v.node.Pool, Log: kafkalog.Log{Config: setup.client}, Source: setup.Source, Topics: namesOf(v.node.topics),
 		Checks: v.checks, Since: asked.Since, Pause: v.pause,
 		Progress: asked.Progress, Suspected: asked.Suspected,
 	}
 	for _, c := range v.node.consumers {
 		cfg.Consumers = append(cfg.Consumers, verify.Consumer{
-			Name: c.Name, Group: c.group, Topic: c.Topic, Versioned: c.Order != inbox.Unordered, Accepts: c.Handlers.Accepts,
+			Name: c.Name, Group: c.group, Topic: c.Topic, Versioned: c.Order != inbox.Unordered, Accepts: c.Accepts,
 		})
 	}
 	verdict, err := verify.Run(ctx, cfg)

@@ -29,7 +29,7 @@ func TestANodeVerifiesItself(t *testing.T) {
 	mux, handled := inbox.NewMux(), make(chan struct{}, 10)
 	inbox.Handle(mux, pingedEvent, func(context.Context, pgx.Tx, cloudevent.Event, pinged) error { return nil })
 	require.NoError(t, b.node.Consume(eventing.Consumer{
-		Name: "test.verified", Topic: topic, Handlers: mux, Versioned: true,
+		Name: "test.verified", Topic: topic, Handlers: mux, Order: inbox.Strict,
 		OnOutcome: func(cloudevent.Event, inbox.Outcome) { handled <- struct{}{} },
 	}))
 	var wrong []verify.Finding

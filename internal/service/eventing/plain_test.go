@@ -1,0 +1,136 @@
+package eventing_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/ThreeDotsLabs/watermill"
+	"github.com/ThreeDotsLabs/watermill/components/cqrs"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/ThreeDotsLabs/watermill/pubsub/gochannel"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/pgtest"
+)
+
+// Three consumers of one topic in one service: a typed handler, a plain one and a processor of Watermill's cqrs. Each has
+// an inbox of its own, and each event has its effect once in each.
+func TestConsumersOfOneTopicEachHandleEveryEvent(t *testing.T) {
+	t.Parallel()
+	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
+	cfg := environ(t, pgtest.DSN(pool), brokers[0], "KAFKA_TOPIC_PARTITIONS=1", "INBOX_RETRY_MIN=1ms")
+	topic := kafkatest.Group(t)
+	ensureTopic(t, cfg, topic)
+	execute(t, pool, `create table seen (by text, event_id text)`)
+	note := func(ctx context.Context, by string) error {
+		tx, inTx := inbox.TxFromContext(ctx)
+		event, isEvent := inbox.EventFromContext(ctx)
+		if !inTx || !isEvent {
+			return errors.New("no transaction")
+		}
+		_, err := tx.Exec(ctx, `insert into seen values ($1, $2)`, by, event.ID)
+		return err
+	}
+	mux := inbox.NewMux()
+	inbox.Handle(mux, pingedEvent, func(ctx context.Context, _ pgx.Tx, _ cloudevent.Event, _ pinged) error {
+		return note(ctx, "test.typed")
+	})
+	attempts := 0
+	outcomes := make(chan string, 6)
+	b := open(t, cfg)
+	for _, c := range []eventing.Consumer{
+		{Name: "test.typed", Handlers: mux},
+		{
+			Name: "test.plain", Types: []string{"test.pinged.v1"}, Order: inbox.Strict,
+			Handler: func(msg *message.Message) error {
+				if attempts++; attempts == 1 {
+					return errors.Join(note(msg.Context(), "rolled back"), errors.New("the first attempt fails"))
+				}
+				return note(msg.Context(), "test.plain")
+			},
+		},
+		{
+			Name: "test.cqrs", Types: []string{"test.pinged.v1"},
+			Handler: processor(t, func(ctx context.Context, data *pinged) error {
+				return note(ctx, fmt.Sprintf("test.cqrs of %d", data.N))
+			}),
+		},
+		{
+			Name: "test.other", Types: []string{"test.other.v1"},
+			Handler: func(*message.Message) error { return errors.New("not for it") },
+		},
+	} {
+		c.Topic = topic
+		c.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes <- c.Name + " " + string(o) }
+		require.NoError(t, b.node.Consume(c))
+	}
+	b.serve(t)
+	sendRaw(t, brokers, pingRecord(t, topic, 1))
+	var got []string
+	for range 4 {
+		got = append(got, <-outcomes)
+	}
+	require.ElementsMatch(t, []string{
+		"test.typed applied", "test.plain applied", "test.cqrs applied", "test.other ignored",
+	}, got)
+	rows, err := pool.Query(t.Context(), `select by from seen where event_id = 'a/1' order by by`)
+	require.NoError(t, err)
+	seen, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	require.Equal(t, []string{"test.cqrs of 1", "test.plain", "test.typed"}, seen)
+}
+
+// processor is a handler of Watermill's cqrs as a consumer takes it: the Router that it is registered with does not run.
+func processor(t *testing.T, handle func(context.Context, *pinged) error) message.NoPublishHandlerFunc {
+	t.Helper()
+	router := message.NewDefaultRouter(watermill.NopLogger{})
+	processor, err := cqrs.NewEventProcessorWithConfig(router, cqrs.EventProcessorConfig{
+		GenerateSubscribeTopic: func(cqrs.EventProcessorGenerateSubscribeTopicParams) (string, error) { return "unused", nil },
+		SubscriberConstructor: func(cqrs.EventProcessorSubscriberConstructorParams) (message.Subscriber, error) {
+			return gochannel.NewGoChannel(gochannel.Config{}, nil), nil
+		},
+		Marshaler: byType{cqrs.JSONMarshaler{GenerateName: func(any) string { return "test.pinged.v1" }}},
+	})
+	require.NoError(t, err)
+	require.NoError(t, processor.AddHandlers(cqrs.NewEventHandler("pings", handle)))
+	registered := router.Handlers()["pings"]
+	return func(msg *message.Message) error {
+		_, err := registered(msg)
+		return err
+	}
+}
+
+// byType finds an event's handler by its ce_type.
+type byType struct{ cqrs.JSONMarshaler }
+
+func (byType) NameFromMessage(msg *message.Message) string {
+	return msg.Metadata[cloudevent.HeaderType]
+}
+
+func TestAConsumerHasHandlersOrAHandler(t *testing.T) {
+	t.Parallel()
+	cfg := environ(t, "postgres://nobody@127.0.0.1:1/none", "127.0.0.1:1")
+	plain := func(*message.Message) error { return nil }
+	both, types := "want Handlers or a Handler, and not both", "want Types with a Handler, and none with Handlers"
+	b := open(t, cfg)
+	defer func() { require.NoError(t, b.node.Close()) }()
+	for name, test := range map[string]struct {
+		consumer eventing.Consumer
+		want     string
+	}{
+		"neither":                 {eventing.Consumer{}, both},
+		"both":                    {eventing.Consumer{Handlers: inbox.NewMux(), Handler: plain, Types: []string{"a"}}, both},
+		"a Handler without Types": {eventing.Consumer{Handler: plain}, types},
+		"Handlers with Types":     {eventing.Consumer{Handlers: inbox.NewMux(), Types: []string{"a"}}, types},
+	} {
+		test.consumer.Name, test.consumer.Topic = "c", "t"
+		require.EqualError(t, b.node.Consume(test.consumer), "open consumer c: "+test.want, name)
+	}
+}

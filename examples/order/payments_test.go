@@ -198,7 +198,7 @@ func trial(t *testing.T, handle func(handlers) *inbox.Mux, orders []Order) inbox
 	out, err := outbox.New(outbox.Config{})
 	require.NoError(t, err)
 	return inboxtest.Idempotence{
-		Handlers:   func(*pgxpool.Pool) *inbox.Mux { return handle(handlers{out}) },
+		Handlers:   func(*pgxpool.Pool) inboxtest.Handlers { return handle(handlers{out}) },
 		Migrations: Migrations(), Prepare: placedIn(t, orders...),
 		Tables: []string{"orders", "refund", "receipt", "lease", "outbox", "outbox_scheduled"},
 		Except: []string{

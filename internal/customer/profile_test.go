@@ -20,7 +20,11 @@ import (
 // consume hands the service one event, as its consumer would, and returns what became of it. Mails have no versions.
 func (b *bundle) consume(t *testing.T, mux *inbox.Mux, event domain.Event, version int64) inbox.Outcome {
 	t.Helper()
-	box := inboxtest.NewBox(t, b.pool, mux, func(c *inbox.Config) { c.Versioned = version > 0 })
+	box := inboxtest.NewBox(t, b.pool, mux, func(c *inbox.Config) {
+		if version > 0 {
+			c.Order = inbox.Strict
+		}
+	})
 	return box.Deliver(t, contracttest.Event(t, event, version)).Outcome
 }
 
@@ -125,8 +129,8 @@ func TestEventsHaveTheirEffectOnce(t *testing.T) {
 	const other = domain.UserID("0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5c")
 	at := now()
 	of := inboxtest.Idempotence{
-		Handlers:   func(*pgxpool.Pool) *inbox.Mux { return ProfileEvents() },
-		Migrations: migrations.ForCustomer(), Configure: inboxtest.Versioned,
+		Handlers:   func(*pgxpool.Pool) inboxtest.Handlers { return ProfileEvents() },
+		Migrations: migrations.ForCustomer(), Configure: inboxtest.Strict,
 		Events: []cloudevent.Event{
 			contracttest.Event(t, domain.UserRegistered{
 				UserID: someone, Email: "ada@example.org", Name: "Ada", RegisteredAt: at,
@@ -141,7 +145,7 @@ func TestEventsHaveTheirEffectOnce(t *testing.T) {
 	}
 	inboxtest.RequireIdempotent(t, of)
 
-	of.Handlers, of.Configure = func(*pgxpool.Pool) *inbox.Mux { return MailEvents() }, nil
+	of.Handlers, of.Configure = func(*pgxpool.Pool) inboxtest.Handlers { return MailEvents() }, nil
 	of.Events, of.Tables = nil, []string{"verification_mail"}
 	for i, user := range []domain.UserID{someone, other, someone} {
 		of.Events = append(of.Events, contracttest.Event(t, domain.VerificationEmailSent{

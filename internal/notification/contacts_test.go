@@ -68,8 +68,8 @@ func TestUserEventsHaveTheirEffectOnce(t *testing.T) {
 	const other = domain.UserID("0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5c")
 	at := time.Now().UTC()
 	inboxtest.RequireIdempotent(t, inboxtest.Idempotence{
-		Handlers:   func(*pgxpool.Pool) *inbox.Mux { return UserEvents() },
-		Migrations: migrations.ForNotification(), Configure: inboxtest.Versioned,
+		Handlers:   func(*pgxpool.Pool) inboxtest.Handlers { return UserEvents() },
+		Migrations: migrations.ForNotification(), Configure: inboxtest.Strict,
 		Events: []cloudevent.Event{
 			contracttest.Event(t, domain.UserRegistered{
 				UserID: someone, Email: "ada@example.org", Name: "Ada", RegisteredAt: at,

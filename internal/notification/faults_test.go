@@ -118,7 +118,7 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 // again makes the list empty and the sender a new one, for rows that follow one another in one database.
 func (b *bundle) again(t *testing.T, server *testkit.MailServer) {
 	t.Helper()
-	for _, table := range []string{"lease", "mail", "contact", "outbox", "inbox_watermark"} {
+	for _, table := range []string{"lease", "mail", "contact", "outbox", "inbox_key"} {
 		_, err := b.pool.Exec(t.Context(), "delete from "+table)
 		require.NoError(t, err)
 	}

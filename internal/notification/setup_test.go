@@ -121,7 +121,7 @@ func (b *bundle) register(t *testing.T) inbox.Outcome {
 
 func (b *bundle) consume(t *testing.T, event domain.Event, version int64) inbox.Outcome {
 	t.Helper()
-	box := inboxtest.NewBox(t, b.pool, UserEvents(), inboxtest.Versioned)
+	box := inboxtest.NewBox(t, b.pool, UserEvents(), inboxtest.Strict)
 	return box.Deliver(t, contracttest.Event(t, event, version)).Outcome
 }
 

@@ -61,7 +61,7 @@ var Service = eventing.Service[Config]{
 func setUp(node *eventing.Node, _ Config) (start func(*service.Group, net.Listener), err error) {
 	start = func(group *service.Group, _ net.Listener) { node.StartConsumers(group) }
 	return start, node.Consume(eventing.Consumer{
-		Name: usersConsumer, Topic: contract.TopicUsers, Handlers: userEvents(), Versioned: true,
+		Name: usersConsumer, Topic: contract.TopicUsers, Handlers: userEvents(), Order: inbox.Strict,
 	})
 }
 
@@ -82,7 +82,7 @@ func grantPoints(ctx context.Context, tx pgx.Tx, _ cloudevent.Event, data domain
 func TestPointsAreGrantedOnce(t *testing.T) {
 	t.Parallel()
 	inboxtest.RequireIdempotent(t, inboxtest.Idempotence{
-		Handlers:   func(*pgxpool.Pool) *inbox.Mux { return userEvents() },
+		Handlers:   func(*pgxpool.Pool) inboxtest.Handlers { return userEvents() },
 		Migrations: tables(t),
 		Events:     []cloudevent.Event{contracttest.Example(t, contract.UserRegistered.Declaration, 1)},
 		Tables:     []string{"points"},

@@ -60,12 +60,12 @@ func Checked(validate func(cloudevent.Event) error) func(*inbox.Config) {
 // NewBox opens the inbox of a consumer, as the service does, but for its patience: retries follow at once, and what its
 // surroundings let fail is given back after as many attempts as an unknown error gets. Its name is "test" unless
 // configure says another.
-func NewBox(t testing.TB, pool *pgxpool.Pool, mux *inbox.Mux, configure ...func(*inbox.Config)) *Box {
+func NewBox(t testing.TB, pool *pgxpool.Pool, handlers Handlers, configure ...func(*inbox.Config)) *Box {
 	t.Helper()
 	b := &Box{
-		pool: pool, handle: mux.HandleMessage, partition: partitions.Add(1), outcomes: map[string]inbox.Outcome{},
+		pool: pool, handle: handlers.HandleMessage, partition: partitions.Add(1), outcomes: map[string]inbox.Outcome{},
 		config: inbox.Config{
-			Consumer: "test", Group: "test", Pool: pool, Accepts: mux.Accepts, HandlerTimeout: WaitLimit, MaxAttempts: 5,
+			Consumer: "test", Group: "test", Pool: pool, Accepts: handlers.Accepts, HandlerTimeout: WaitLimit, MaxAttempts: 5,
 			RetryMin: time.Millisecond, RetryMax: 2 * time.Millisecond,
 			Log: slog.New(slog.DiscardHandler),
 		},

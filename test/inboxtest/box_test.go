@@ -8,6 +8,10 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/ThreeDotsLabs/watermill"
+	"github.com/ThreeDotsLabs/watermill/components/cqrs"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/ThreeDotsLabs/watermill/pubsub/gochannel"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -61,7 +65,7 @@ func newDepot(t *testing.T) (*depot, *pgxpool.Pool) {
 func TestADeliveryGoesThroughTheEngine(t *testing.T) {
 	t.Parallel()
 	d, pool := newDepot(t)
-	box := inboxtest.NewBox(t, pool, d.events(), inboxtest.Versioned)
+	box := inboxtest.NewBox(t, pool, d.events(), inboxtest.Strict)
 	event := func(version int64) cloudevent.Event {
 		return inboxtest.NewEventOf(t, inboxtest.Event, "a", version, inboxtest.Data{Value: "x"})
 	}
@@ -135,13 +139,83 @@ func ExampleBox() {
 	// id_conflict
 }
 
+// A plain Watermill handler finds its transaction and its event in the message.
+func ExamplePlain() {
+	pool, drop := pgtest.Open(migrations.Audit, migrations.Inbox, parcelTable)
+	defer drop()
+	count := func(msg *message.Message) error {
+		tx, _ := inbox.TxFromContext(msg.Context())
+		event, _ := inbox.EventFromContext(msg.Context())
+		fmt.Printf("%s of %s: %s\n", event.ID, event.Key, msg.Payload)
+		_, err := tx.Exec(msg.Context(), insertParcel, event.Key, 1)
+		return err
+	}
+	t := exampleTB{} // of the test
+	box, event := inboxtest.NewBox(t, pool, inboxtest.Plain(count, inboxtest.Type)), inboxtest.Named("id-1", "a")
+	fmt.Println(box.Deliver(t, event).Outcome)
+	fmt.Println(box.Deliver(t, event).Outcome)
+	other := inboxtest.Named("id-2", "a")
+	other.Type = "com.example.other.v1"
+	fmt.Println(box.Deliver(t, other).Outcome)
+	// Output:
+	// id-1 of a: {"value":"a"}
+	// applied
+	// duplicate
+	// ignored
+}
+
+// Processors of Watermill's cqrs are plain handlers, too. They are registered with a Router that does not run.
+func ExamplePlain_cqrs() {
+	pool, drop := pgtest.Open(migrations.Audit, migrations.Inbox, parcelTable)
+	defer drop()
+	router := message.NewDefaultRouter(watermill.NopLogger{})
+	processor, err := cqrs.NewEventProcessorWithConfig(router, cqrs.EventProcessorConfig{
+		GenerateSubscribeTopic: func(cqrs.EventProcessorGenerateSubscribeTopicParams) (string, error) { return "unused", nil },
+		SubscriberConstructor: func(cqrs.EventProcessorSubscriberConstructorParams) (message.Subscriber, error) {
+			return gochannel.NewGoChannel(gochannel.Config{}, nil), nil
+		},
+		Marshaler: byType{cqrs.JSONMarshaler{GenerateName: func(any) string { return inboxtest.Type }}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	err = processor.AddHandlers(cqrs.NewEventHandler("parcels", func(ctx context.Context, data *inboxtest.Data) error {
+		tx, _ := inbox.TxFromContext(ctx)
+		fmt.Println("parcel", data.Value)
+		_, err := tx.Exec(ctx, insertParcel, data.Value, 1)
+		return err
+	}))
+	if err != nil {
+		panic(err)
+	}
+	parcels := router.Handlers()["parcels"]
+	t := exampleTB{} // of the test
+	box := inboxtest.NewBox(t, pool, inboxtest.Plain(func(msg *message.Message) error {
+		_, err := parcels(msg)
+		return err
+	}, inboxtest.Type))
+	fmt.Println(box.Deliver(t, inboxtest.Named("id-1", "a")).Outcome)
+	fmt.Println(box.Deliver(t, inboxtest.Named("id-1", "a")).Outcome)
+	// Output:
+	// parcel a
+	// applied
+	// duplicate
+}
+
+// byType finds an event's handler by its ce_type.
+type byType struct{ cqrs.JSONMarshaler }
+
+func (byType) NameFromMessage(msg *message.Message) string {
+	return msg.Metadata[cloudevent.HeaderType]
+}
+
 // A handler that writes beside its transaction: what it has written stays when the transaction does not.
 func ExampleRequireIdempotent() {
 	t := exampleTB{cleanups: new([]func())} // of the test
 	defer t.end()
 	fmt.Println(testkit.FailureText(t, func(t testing.TB) {
 		inboxtest.RequireIdempotent(t, inboxtest.Idempotence{
-			Handlers: func(pool *pgxpool.Pool) *inbox.Mux {
+			Handlers: func(pool *pgxpool.Pool) inboxtest.Handlers {
 				mux := inbox.NewMux()
 				inbox.Handle(mux, inboxtest.Event,
 					func(ctx context.Context, _ pgx.Tx, e cloudevent.Event, _ inboxtest.Data) error {

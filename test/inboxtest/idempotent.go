@@ -22,7 +22,7 @@ import (
 // Idempotence is what [RequireIdempotent] checks. Handlers, Migrations, Events and Tables are required.
 type Idempotence struct {
 	// Handlers are the consumer's. It is called once for each database that they are tried on.
-	Handlers func(pool *pgxpool.Pool) *inbox.Mux
+	Handlers func(pool *pgxpool.Pool) Handlers
 	// Migrations make the handlers' tables; the inbox's own are added.
 	Migrations []migrations.Set
 	// Configure changes the inbox's configuration, such as [Strict].
@@ -132,8 +132,8 @@ func (of Idempotence) play(t testing.TB, w way) map[string][]string {
 			}
 		}},
 	}
-	mux := of.Handlers(pool)
-	cfg.Accepts = mux.Accepts
+	handlers := of.Handlers(pool)
+	cfg.Accepts = handlers.Accepts
 	if of.Configure != nil {
 		of.Configure(&cfg)
 	}
@@ -141,7 +141,7 @@ func (of Idempotence) play(t testing.TB, w way) map[string][]string {
 	if err != nil {
 		t.Fatalf("make inbox: %v", err)
 	}
-	next := mux.HandleMessage
+	next := handlers.HandleMessage
 	if w.fail {
 		next = statements.around(next)
 	}

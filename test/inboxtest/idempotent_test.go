@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -30,7 +32,7 @@ func parcels(
 	do func(ctx context.Context, pool *pgxpool.Pool, tx pgx.Tx, e cloudevent.Event) error,
 ) inboxtest.Idempotence {
 	return inboxtest.Idempotence{
-		Handlers: func(pool *pgxpool.Pool) *inbox.Mux {
+		Handlers: func(pool *pgxpool.Pool) inboxtest.Handlers {
 			mux := inbox.NewMux()
 			inbox.Handle(mux, inboxtest.Event,
 				func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ inboxtest.Data) error {
@@ -48,6 +50,30 @@ func parcels(
 }
 
 const insertParcel = `insert into parcel (key, sent) values ($1, $2)`
+
+func TestPlainHandlersAreCheckedAsTypedOnesAre(t *testing.T) {
+	t.Parallel()
+	plain := func(db func(*pgxpool.Pool, context.Context) execer) inboxtest.Idempotence {
+		of := parcels(nil)
+		of.Handlers = func(pool *pgxpool.Pool) inboxtest.Handlers {
+			return inboxtest.Plain(func(msg *message.Message) error {
+				_, err := db(pool, msg.Context()).Exec(msg.Context(), insertParcel, "a", 1)
+				return err
+			}, inboxtest.Type)
+		}
+		return of
+	}
+	require.Empty(t, failureOf(t, plain(func(_ *pgxpool.Pool, ctx context.Context) execer {
+		tx, _ := inbox.TxFromContext(ctx)
+		return tx
+	})))
+	require.Contains(t, failureOf(t, plain(func(pool *pgxpool.Pool, _ context.Context) execer { return pool })),
+		"the handlers are not idempotent")
+}
+
+type execer interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}
 
 func TestAHandlerThatKeepsToItsTransactionIsIdempotent(t *testing.T) {
 	t.Parallel()

@@ -68,10 +68,9 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	return start, node.Consume(balances())
 }
 
-// balances is what builds the read side. A movement that is missing is waited for, then its account is parked.
+// balances is what builds the read side. While a movement is missing, the later ones of its account are parked.
 func balances() eventing.Consumer {
 	return eventing.Consumer{
-		Name: balanceConsumer, Topic: contract.TopicAccounts, Handlers: balanceEvents(),
-		Order: inbox.Strict,
+		Name: balanceConsumer, Topic: contract.TopicAccounts, Handlers: balanceEvents(), Order: inbox.Strict,
 	}
 }

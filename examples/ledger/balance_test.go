@@ -59,7 +59,7 @@ func TestTheBalanceFollowsTheEvents(t *testing.T) {
 }
 
 // The words of a projection: an event below the next version is skipped, whether it is the one that was applied or says
-// so under another id; one above it waits, is parked, and goes on by itself when its predecessor comes.
+// so under another id; one above it is parked, and resumed when its predecessor has come.
 func TestALowerVersionIsSkippedAndAHigherOneWaits(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -76,32 +76,8 @@ func TestALowerVersionIsSkippedAndAHigherOneWaits(t *testing.T) {
 	require.EqualValues(t, 1, read.Balance, "nothing is skipped and nothing guessed")
 
 	c.deliver(t, events[2])
-	b.resumed(t, c)
+	c.resume(t)
 	b.requireRead(t, id, 4321, 5)
-}
-
-// A predecessor that comes while its event waits, by a replay or another owner of the partition, lets it through:
-// nothing is parked.
-func TestAMissingMovementIsWaitedFor(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	patient := func(cfg *inbox.Config) { cfg.GapWait = time.Hour }
-	c, other := newConsumer(t, b.pool, patient), newConsumer(t, b.pool)
-	id, events := b.funded(t, 1, 20)
-	c.deliver(t, events[0])
-	waits := 0
-	c.pause = func(failure error, d time.Duration) error {
-		if failure == nil && d > 0 {
-			if waits++; waits == 3 {
-				other.deliver(t, events[1])
-			}
-		}
-		return nil
-	}
-	require.Equal(t, []inbox.Outcome{inbox.Applied}, c.deliver(t, events[2]))
-	require.Equal(t, 3, waits)
-	b.requireRead(t, id, 21, 3)
-	require.Zero(t, b.count(t, `select count(*) from dead_letter`))
 }
 
 // The ids of events of another producer are any text, and compared byte by byte: what looks alike is another event.
@@ -210,7 +186,7 @@ func TestWhatCannotBeAppliedIsGivenUpAtOnce(t *testing.T) {
 			require.EqualValues(t, 1, b.count(t, `select attempts from dead_letter where code = $1`, test.code))
 
 			letter := b.count(t, `select id from dead_letter where code = $1`, test.code)
-			_, err = operate.NewStore(b.pool).Edit(t.Context(), letter, operate.Edit{Payload: events[2].Data},
+			_, err = deadletter.NewStore(b.pool).Edit(t.Context(), letter, deadletter.Edit{Payload: events[2].Data},
 				audit.Change{By: "ana", Reason: "as it was meant"})
 			require.NoError(t, err)
 			c.replay(t)
@@ -262,11 +238,9 @@ func TestADatabaseThatIsAwayIsTriedWithoutLimit(t *testing.T) {
 	c := newConsumer(t, pool, func(cfg *inbox.Config) {
 		cfg.RetryMin, cfg.RetryMax, cfg.MaxAttempts = 0, 0, 2 // the pauses are the defaults
 	})
-	c.pause = func(failure error, d time.Duration) error {
-		if failure != nil && d > 0 {
-			pauses = append(pauses, d)
-			away = len(pauses) < failures
-		}
+	c.wait = func(d time.Duration) error {
+		pauses = append(pauses, d)
+		away = len(pauses) < failures
 		return nil
 	}
 	c.deliver(t, events[0])
@@ -288,8 +262,8 @@ func TestMovementsHaveTheirEffectOnce(t *testing.T) {
 	_, one := b.funded(t, 1, 20, 300)
 	_, other := b.funded(t, 4000)
 	inboxtest.RequireIdempotent(t, inboxtest.Idempotence{
-		Handlers:   func(*pgxpool.Pool) *inbox.Mux { return balanceEvents() },
-		Migrations: Migrations(), Configure: inboxtest.Versioned,
-		Events: slices.Concat(one, other), Tables: []string{"account_balance", "inbox_watermark"},
+		Handlers:   func(*pgxpool.Pool) inboxtest.Handlers { return balanceEvents() },
+		Migrations: Migrations(), Configure: inboxtest.Strict,
+		Events: slices.Concat(one, other), Tables: []string{"account_balance", "inbox_key"},
 	})
 }

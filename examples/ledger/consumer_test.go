@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -17,17 +16,15 @@ import (
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/internal/inbox/replay"
-	"example.com/twinbox/test/testkit"
 )
 
 // consumer is the service's own, without its broker.
 type consumer struct {
 	in      *inbox.Inbox
 	next    message.HandlerFunc
-	replays *replay.Replayer
+	replays *inbox.Replayer
 	offset  int64
-	pause   func(failure error, d time.Duration) error // instead of waiting
+	wait    func(d time.Duration) error // instead of waiting
 
 	mu   sync.Mutex // a delivery and what it resumes may end at the same time
 	seen []inbox.Outcome
@@ -45,11 +42,11 @@ func (h host) Handled(_ cloudevent.Event, outcome inbox.Outcome) {
 	h.consumer.seen = append(h.consumer.seen, outcome)
 }
 
-func (h host) Pause(ctx context.Context, failure error, d time.Duration) error {
-	if h.consumer.pause != nil {
-		return h.consumer.pause(failure, d)
+func (h host) Wait(ctx context.Context, failure error, d time.Duration) error {
+	if h.consumer.wait != nil {
+		return h.consumer.wait(d)
 	}
-	return h.Standalone.Pause(ctx, failure, d)
+	return h.Standalone.Wait(ctx, failure, d)
 }
 
 // newConsumer opens the consumer as the service does, impatient unless configured otherwise.
@@ -59,8 +56,7 @@ func newConsumer(t require.TestingT, pool *pgxpool.Pool, configure ...func(*inbo
 	shipped := balances()
 	c := &consumer{next: shipped.Handlers.HandleMessage}
 	cfg := inbox.Config{
-		Consumer: shipped.Name, Pool: pool, Handlers: shipped.Handlers, Validate: events.Validate,
-		Versioned: shipped.Versioned, OnGap: shipped.OnGap, GapWait: time.Millisecond,
+		Consumer: shipped.Name, Pool: pool, Accepts: shipped.Accepts, Validate: events.Validate, Order: shipped.Order,
 		HandlerTimeout: time.Minute, RetryMin: time.Millisecond, RetryMax: 2 * time.Millisecond,
 		Host: host{consumer: c}, Log: slog.New(slog.DiscardHandler),
 	}
@@ -69,10 +65,7 @@ func newConsumer(t require.TestingT, pool *pgxpool.Pool, configure ...func(*inbo
 	}
 	c.in, err = inbox.New(cfg)
 	require.NoError(t, err)
-	c.replays, err = replay.New(replay.Config{
-		Inbox: c.in, Handler: c.next, MaxReplays: 1000, ResumeEvery: time.Millisecond,
-	})
-	require.NoError(t, err)
+	c.replays = inbox.NewReplayer(c.in, c.next)
 	return c
 }
 
@@ -98,24 +91,16 @@ func (c *consumer) deliverAt(ctx context.Context, offset int64, events ...cloude
 	return c.in.BatchMiddleware(c.next)(ctx, msgs)
 }
 
-// resumed waits until nothing is parked any more. What closes a gap takes along what waited for it, for a second; the
-// rest is taken up by rounds, as they run in the service.
-func (b *bundle) resumed(t *testing.T, c *consumer) {
-	t.Helper()
-	ctx, stop := context.WithCancel(t.Context())
-	rounds := make(chan error, 1)
-	go func() { rounds <- c.replays.ResumeGaps(ctx) }()
-	testkit.Until(t, func() bool {
-		return b.count(t, `select count(*) from dead_letter where state = 'waiting'`) == 0
-	})
-	stop()
-	require.NoError(t, <-rounds)
+// resume is one round in which the service runs the parked events whose turn has come.
+func (c *consumer) resume(t require.TestingT) {
+	require.NoError(t, c.replays.ResumeRound(background))
 }
 
-func (c *consumer) replay(t require.TestingT) replay.Report {
-	report, err := c.replays.Replay(background, operate.Filter{}, replay.Options{By: "ana", Reason: "mended"})
+// replay replays the dead letters and then resumes the events that were parked behind them.
+func (c *consumer) replay(t require.TestingT) {
+	_, err := c.replays.Replay(background, deadletter.Filter{}, inbox.Options{By: "ana", Reason: "mended"})
 	require.NoError(t, err)
-	return report
+	c.resume(t)
 }
 
 // requireRead compares the read side with what the events must have made of the account.

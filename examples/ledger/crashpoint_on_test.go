@@ -11,7 +11,7 @@ import (
 // armCrashPoint lets a crash point of the consumer end the next process that reaches it, until disarmed.
 func armCrashPoint(rt *rapid.T, die func()) (disarm func()) {
 	point := "inbox." + balanceConsumer + "." + rapid.SampledFrom([]string{
-		"received", "beginning", "recorded", "handling", "handled", "committing", "committed", "acknowledging",
+		"handling", "handled", "committed",
 	}).Draw(rt, "crash point")
 	fault.ArmNth(point, rapid.IntRange(1, 3).Draw(rt, "at hit"), die)
 	return func() { fault.Disarm(point) }

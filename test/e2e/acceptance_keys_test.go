@@ -160,7 +160,7 @@ func keysThatLookAlike(t *testing.T) {
 	require.Equal(t, map[inbox.Outcome]int{inbox.Applied: len(names), inbox.Duplicate: len(names)}, outcomes)
 	for _, sql := range []string{
 		`select count(distinct event_id) from ledger`, `select count(*) from ledger`, `select count(*) from inbox`,
-		`select count(*) from inbox_watermark`, `select count(*) from lease`, `select count(distinct key) from outbox`,
+		`select count(*) from inbox_key`, `select count(*) from lease`, `select count(distinct key) from outbox`,
 	} {
 		require.Equal(t, len(names), count(t, db, sql), sql)
 	}

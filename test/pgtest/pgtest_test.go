@@ -14,11 +14,11 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 func TestDatabasesAreSeparate(t *testing.T) {
 	t.Parallel()
 	first, second := pgtest.New(t, migrations.Inbox), pgtest.New(t, migrations.Inbox)
-	_, err := first.Exec(t.Context(), `insert into inbox_watermark (consumer, key, version) values ('c', 'k', 1)`)
+	_, err := first.Exec(t.Context(), `insert into inbox_key (consumer, key, version) values ('c', 'k', 1)`)
 	require.NoError(t, err)
 
 	var rows int
-	require.NoError(t, second.QueryRow(t.Context(), `select count(*) from inbox_watermark`).Scan(&rows))
+	require.NoError(t, second.QueryRow(t.Context(), `select count(*) from inbox_key`).Scan(&rows))
 	require.Zero(t, rows)
 	require.NotEqual(t, pgtest.DSN(first), pgtest.DSN(second))
 }

@@ -4,13 +4,17 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	ledger "example.com/twinbox/examples/ledger/contract"
+	order "example.com/twinbox/examples/order/contract"
 	"example.com/twinbox/examples/services"
 	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/servicetest"
 )
 
 // What the tools around the services take for granted of each, examples or not.
@@ -42,5 +46,13 @@ func TestEveryExample(t *testing.T) {
 			continue // neither has a database
 		}
 		require.Contains(t, services.Names(), program.Name(), "each program is an example")
+	}
+}
+
+func TestReadModelsHandleTheEventsOfTheirService(t *testing.T) {
+	t.Parallel()
+	for _, s := range services.All() {
+		part := servicetest.Part{Described: s, Environ: []string{"SMTP_ADDR=127.0.0.1:1"}}
+		servicetest.RequireOwnEventsHandled(t, part, slices.Concat(ledger.All(), order.All())...)
 	}
 }

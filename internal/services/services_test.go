@@ -9,8 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/services"
 	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/servicetest"
 )
 
 // What the tools around the services take for granted of each.
@@ -56,6 +58,16 @@ func TestLoad(t *testing.T) {
 	require.False(t, instance.Reads("SMTP_ADDR"))
 	require.Empty(t, instance.Value("SMTP_ADDR"))
 	require.NotEmpty(t, instance.Topics())
+}
+
+// A read model that ignores an event of its own service keeps an old version: its user is refused with 409 from then on.
+func TestReadModelsHandleTheEventsOfTheirService(t *testing.T) {
+	t.Parallel()
+	secret := "VERIFICATION_SECRET=" + strings.Repeat("k", 32)
+	for _, s := range services.All() {
+		servicetest.RequireOwnEventsHandled(t,
+			servicetest.Part{Described: s, Environ: []string{secret, "SMTP_ADDR=127.0.0.1:1"}}, contract.All()...)
+	}
 }
 
 // Watermill is what each service stands on: its Router and its publishers and subscribers are in every program.

@@ -43,10 +43,8 @@ type Config struct {
 // Listeners returns the operators' listener. Loyalty has no API.
 func (c Config) Listeners() eventing.Listeners { return eventing.Listeners{Admin: c.AdminAddr} }
 
-// Topics returns the topics that Loyalty writes to: the copies of its dead letters.
-func (c Config) Topics() []kafka.Topic {
-	return c.Config.Topics(c.CopyTopic(usersConsumer, contract.TopicUsers))
-}
+// Topics returns the topics that Loyalty writes to. It publishes no events.
+func (Config) Topics() []kafka.Topic { return nil }
 
 // Service is Loyalty.
 var Service = eventing.Service[Config]{

@@ -135,11 +135,13 @@ func (p *part) consumers(ctx context.Context) (busy []string, err error) {
 	return busy, nil
 }
 
-// selectResumable are events whose gap has closed: the consumer takes them up by itself.
+// selectResumable counts the keys whose first parked event has its turn: the consumer resumes it within seconds.
 const selectResumable = `
-select count(*) from public.dead_letter d
-join public.inbox_watermark w on w.consumer = d.consumer and convert_to(w.key, 'UTF8') = d.key
-where d.state = 'waiting' and d.class = 'parked' and w.version >= d.version - 1`
+select count(*) from public.inbox_key k
+cross join lateral (select class, version from public.dead_letter
+    where consumer = k.consumer and key_start = convert_to(k.key, 'UTF8') and state = 'waiting' and holds
+    order by version, id limit 1) d
+where k.parked_from is not null and d.class = 'parked' and d.version <= k.version + 1`
 
 func (p *part) resumable(ctx context.Context) (busy []string, err error) {
 	var n int64
@@ -147,7 +149,7 @@ func (p *part) resumable(ctx context.Context) (busy []string, err error) {
 		return nil, fmt.Errorf("read parked events: %w", err)
 	}
 	if n > 0 {
-		busy = []string{fmt.Sprintf("%d parked events can go on", n)}
+		busy = []string{fmt.Sprintf("%d keys have parked events that can be resumed", n)}
 	}
 	return busy, nil
 }

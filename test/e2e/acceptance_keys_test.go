@@ -57,7 +57,7 @@ func deliveredToTwo(t *testing.T) {
 	deliver := func(t *testing.T, pool *pgxpool.Pool) {
 		t.Helper()
 		b := inboxtest.On(pool)
-		b.Config.Consumer, b.Config.Handlers, b.Config.Versioned = "customer.profile", mux, true
+		b.Config.Consumer, b.Config.Accepts, b.Config.Order = "customer.profile", mux.Accepts, inbox.Strict
 		b.Host.OnOutcome = func(_ cloudevent.Event, outcome inbox.Outcome) { calls <- outcome }
 		in := b.Inbox(t)
 		copied := event.Copy()
@@ -125,10 +125,10 @@ func keysThatLookAlike(t *testing.T) {
 	out, err := outbox.New(outbox.Config{})
 	require.NoError(t, err)
 	b := inboxtest.On(db)
-	b.Config.Versioned = true
+	b.Config.Order = inbox.Strict
 	mux := inbox.NewMux()
 	inbox.Handle(mux, inboxtest.Event, inboxtest.Effect)
-	b.Config.Handlers = mux
+	b.Config.Accepts = mux.Accepts
 	outcomes := map[inbox.Outcome]int{}
 	b.Host.OnOutcome = func(_ cloudevent.Event, outcome inbox.Outcome) { outcomes[outcome]++ }
 	in := b.Inbox(t)

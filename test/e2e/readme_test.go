@@ -63,7 +63,7 @@ func TestTheReadmesExample(t *testing.T) {
 	require.NoError(t, err)
 	mux := inbox.NewMux()
 	inbox.Handle(mux, OrderPlaced, pack)
-	box, err := inbox.New(inbox.Config{Consumer: "parcels", Pool: db, Handlers: mux})
+	box, err := inbox.New(inbox.Config{Consumer: "parcels", Pool: db, Accepts: mux.Accepts})
 	require.NoError(t, err)
 
 	require.NoError(t, place(t.Context(), db, out, "order-7", Order{Total: 42}))

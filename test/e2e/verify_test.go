@@ -29,14 +29,14 @@ func (h *stack) requireVerified(t *testing.T) {
 	h.requireClean(t, c.Config, verify.Config{
 		DB: h.customerDB, Source: contract.SourceCustomer, Topics: names(c.Topics()),
 		Consumers: []verify.Consumer{
-			{Name: "customer.profile", Topic: contract.TopicUsers, Order: inbox.Strict, Accepts: customer.ProfileEvents().Accepts},
+			{Name: "customer.profile", Topic: contract.TopicUsers, Versioned: true, Accepts: customer.ProfileEvents().Accepts},
 			{Name: "customer.mail", Topic: contract.TopicMails, Accepts: customer.MailEvents().Accepts},
 		},
 	})
 	h.requireClean(t, n.Config, verify.Config{
 		DB: h.notificationDB, Source: contract.SourceNotification, Topics: names(n.Topics()),
 		Consumers: []verify.Consumer{{
-			Name: "notification.users", Topic: contract.TopicUsers, Order: inbox.Strict,
+			Name: "notification.users", Topic: contract.TopicUsers, Versioned: true,
 			Accepts: notification.UserEvents().Accepts,
 		}},
 	})

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -85,6 +86,43 @@ func TestPointsAreGrantedOnce(t *testing.T) {
 		Events:     []cloudevent.Event{contracttest.Example(t, contract.UserRegistered.Declaration, 1)},
 		Tables:     []string{"points"},
 	})
+}
+
+func TestAPlainHandlerGrantsPointsOnce(t *testing.T) {
+	t.Parallel()
+	consumer := eventing.Consumer{
+		Handler: func(msg *message.Message) error {
+			tx, _ := inbox.TxFromContext(msg.Context())
+			event, _ := inbox.EventFromContext(msg.Context())
+			_, err := tx.Exec(msg.Context(), insertPoints, event.Key)
+			return err
+		},
+		Types: []string{contract.UserRegistered.Type},
+	}
+	inboxtest.RequireIdempotent(t, inboxtest.Idempotence{
+		Handlers: func(*pgxpool.Pool) inboxtest.Handlers {
+			return inboxtest.Plain(consumer.Handler, consumer.Types...)
+		},
+		Migrations: tables(t),
+		Events:     []cloudevent.Event{contracttest.Example(t, contract.UserRegistered.Declaration, 1)},
+		Tables:     []string{"points"},
+	})
+}
+
+func TestNoEventOfItsOwnIsMissed(t *testing.T) {
+	t.Parallel()
+	servicetest.RequireOwnEventsHandled(t, servicetest.Part{Described: Service.Describe()}, contract.All()...)
+}
+
+// The topic for copies of dead letters comes with the consumer.
+func TestTheTopicsCommandCreatesTheTopicOfCopies(t *testing.T) {
+	t.Parallel()
+	environ := []string{
+		"DATABASE_URL=postgres://nobody@127.0.0.1:1/none", "KAFKA_BROKERS=" + kafkatest.Brokers(t)[0], "ENVIRONMENT=guide",
+	}
+	code, stdout, stderr := servicetest.Run(Service.Main).Command(t, environ, "topics")
+	require.Zero(t, code, stderr)
+	require.Equal(t, "dlq.twinbox.guide.loyalty.users.customer.users.v1: 6 partitions, kept 168h0m0s\n", stdout)
 }
 
 func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }

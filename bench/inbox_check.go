@@ -20,8 +20,8 @@ from (select event_id collate "C", number, lag(number) over (partition by number
 	checkIDs = `
 select count(*) from %s
 where consumer = $1 and event_id collate "C" >= $2 and event_id collate "C" < $3`
-	checkWatermarks = `
-select count(*), coalesce(sum(version), 0)::bigint from public.inbox_watermark
+	checkKeys = `
+select count(*), coalesce(sum(version), 0)::bigint from public.inbox_key
 where consumer = $1 and key like 'member-%'`
 	checkLeft = `
 select (select count(*) from public.dead_letter) + (select count(*) from public.inbox_owner)
@@ -57,11 +57,11 @@ func (r *records) check(ctx context.Context, pool *pgxpool.Pool, v inboxVariant)
 	same("dead letters, owners and attempts left", left, 0)
 	if v.checked {
 		var keys, versions int64
-		if err := pool.QueryRow(ctx, checkWatermarks, inboxConsumer).Scan(&keys, &versions); err != nil {
-			return fmt.Errorf("read watermarks: %w", err)
+		if err := pool.QueryRow(ctx, checkKeys, inboxConsumer).Scan(&keys, &versions); err != nil {
+			return fmt.Errorf("read keys: %w", err)
 		}
-		same("keys with a watermark", keys, int64(min(r.keys, len(r.numbers))))
-		same("sum of the watermarks", versions, int64(r.events)) // versions count from 1: the newest ones add up to all
+		same("keys with a version", keys, int64(min(r.keys, len(r.numbers))))
+		same("sum of the versions", versions, int64(r.events)) // versions count from 1: the newest ones add up to all
 	}
 	return errors.Join(problems...)
 }

@@ -12,7 +12,7 @@ func inboxGroups() []*group {
 		duplicateGroup(100, "All records are redeliveries"),
 		{
 			Title: "Behind a history",
-			Note:  "ours, batch 200, versioned, 12 partitions; a partition per day, and watermarks of past keys",
+			Note:  "ours, batch 200, versioned, 12 partitions; a partition per day, and versions of past keys",
 			Figures: []*figure{
 				{ID: "history.plain", Label: "no history", Unit: recordsPerSecond},
 				{ID: "history.full", Label: "behind the whole history", Unit: recordsPerSecond},

@@ -26,8 +26,8 @@ import (
 //   - statements go over pgx, which prepares them, not through database/sql;
 //   - nothing is logged.
 //
-// checked adds by hand what a versioned consumer of ours checks: the payload's hash, where the record lay, and the
-// key's watermark, in the same tables as ours.
+// checked adds by hand what a strict consumer of ours checks: the payload's hash, where the record lay, and that the
+// version is the next one of its key, in the same tables as ours.
 func byHand(checked bool) func(context.Context, consumption) error {
 	return func(ctx context.Context, c consumption) error {
 		cfg := wkafka.DefaultSaramaSubscriberConfig()
@@ -91,14 +91,20 @@ insert into public.inbox (consumer, event_id, event_time, event_type, payload_ha
 values ($1, $2, $3, $4, $5, $6) on conflict do nothing`
 	selectChecked = `
 select payload_hash from public.inbox where consumer = $1 and event_id = $2 and event_time = $3`
-	moveWatermark = `
-insert into public.inbox_watermark as w (consumer, key, version) values ($1, $2, $3)
-on conflict (consumer, key) do update set version = excluded.version where w.version < excluded.version`
+	moveKey = `
+insert into public.inbox_key as k (consumer, key, version)
+select $1, $2, $3::bigint where $3 = 1 or exists (select from public.inbox_key where consumer = $1 and key = $2)
+on conflict (consumer, key) do update set version = excluded.version where k.version = excluded.version - 1`
+	selectKey = `
+select coalesce(max(version), 0) from public.inbox_key where consumer = $1 and key = $2`
 )
 
-var errOtherPayload = errors.New("same id, other payload")
+var (
+	errOtherPayload = errors.New("same id, other payload")
+	errGap          = errors.New("an earlier version is missing")
+)
 
-// rememberChecked is the hand-written handler with the hash and the watermark.
+// rememberChecked is the hand-written handler with the hash and the key's version.
 func (c consumption) rememberChecked(msg *message.Message) error {
 	event, err := cloudevent.FromMessage(msg)
 	if err != nil {
@@ -120,11 +126,11 @@ func (c consumption) rememberChecked(msg *message.Message) error {
 		if tag.RowsAffected() == 0 {
 			return c.compare(ctx, tx, event, hash)
 		}
-		if tag, err = tx.Exec(ctx, moveWatermark, inboxConsumer, event.Key, event.Version); err != nil {
+		if tag, err = tx.Exec(ctx, moveKey, inboxConsumer, event.Key, event.Version); err != nil {
 			return err
 		}
 		if tag.RowsAffected() == 0 {
-			return nil // stale
+			return c.skip(ctx, tx, event)
 		}
 		_, err = tx.Exec(ctx, insertEffectSQL, event.ID, m.Number, m.Email)
 		return err
@@ -137,6 +143,16 @@ func (consumption) compare(ctx context.Context, tx pgx.Tx, event cloudevent.Even
 	err := tx.QueryRow(ctx, selectChecked, inboxConsumer, event.ID, event.Time).Scan(&known)
 	if err == nil && [sha256.Size]byte(known) != hash {
 		return errOtherPayload
+	}
+	return err
+}
+
+// skip returns nil for a version that the key has reached.
+func (consumption) skip(ctx context.Context, tx pgx.Tx, event cloudevent.Event) error {
+	var version int64
+	err := tx.QueryRow(ctx, selectKey, inboxConsumer, event.Key).Scan(&version)
+	if err == nil && event.Version > version {
+		return errGap
 	}
 	return err
 }

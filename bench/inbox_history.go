@@ -15,7 +15,7 @@ import (
 const day = 24 * time.Hour
 
 // historyLoad fills an inbox as time would have: a partition per day and as many rows in each, today's included, and
-// the watermarks of keys that came once. The rows are made by the server, two days at a time, and indexed afterwards.
+// the versions of keys that came once. The rows are made by the server, two days at a time, and indexed afterwards.
 func (b *inboxBench) historyLoad() []step {
 	steps := []step{{name: "history: make the days", weight: 1, run: b.makeHistory}}
 	seconds := float64(b.plan.History) / 250_000
@@ -36,8 +36,8 @@ func (b *inboxBench) historyLoad() []step {
 }
 
 const (
-	loadWatermarksSQL = `
-insert into public.inbox_watermark (consumer, key, version)
+	loadKeysSQL = `
+insert into public.inbox_key (consumer, key, version)
 select $1, 'past-' || lpad(n::text, 9, '0'), 1 from generate_series(1, $2) as n`
 	forgetPartitionSQL = `drop table public.%s`
 )
@@ -56,8 +56,8 @@ func (b *inboxBench) makeHistory(ctx context.Context) (err error) {
 			return fmt.Errorf("drop partition: %w", err)
 		}
 	}
-	if _, err := b.history.Exec(ctx, loadWatermarksSQL, inboxConsumer, b.plan.Watermarks); err != nil {
-		return fmt.Errorf("load watermarks: %w", err)
+	if _, err := b.history.Exec(ctx, loadKeysSQL, inboxConsumer, b.plan.PastKeys); err != nil {
+		return fmt.Errorf("load keys: %w", err)
 	}
 	return nil
 }
@@ -155,11 +155,11 @@ func (b *inboxBench) behindSteps(plain, behind string) []step {
 	}
 }
 
-// onKept runs on a database that stays. The ids of each run stay in it; effects and watermarks are the next run's own.
+// onKept runs on a database that stays. The ids of each run stay in it; effects and keys are the next run's own.
 func (b *inboxBench) onKept(ctx context.Context, db *database, r inboxRun) error {
 	for _, sql := range []string{
-		"truncate public.effect", "delete from public.inbox_watermark where key like 'member-%'",
-		"vacuum public.inbox_watermark",
+		"truncate public.effect", "delete from public.inbox_key where key like 'member-%'",
+		"vacuum public.inbox_key",
 	} {
 		if _, err := db.Exec(ctx, sql); err != nil {
 			return fmt.Errorf("clear: %w", err)

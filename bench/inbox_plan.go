@@ -25,7 +25,7 @@ type inboxPlan struct {
 	Keys       int         // a multiple of every number of partitions, so that each has as many keys
 	History    int         // rows that the inbox remembers
 	Days       int         // over which they are spread
-	Watermarks int         // keys that it knows beside
+	PastKeys   int         // whose versions it knows, too
 
 	Budget        time.Duration `json:",omitempty"` // after which further rounds are left out
 	KeepDatabases bool          `json:"-"`          // until the end
@@ -37,7 +37,7 @@ var fullInboxPlan = inboxPlan{
 	Slow:    map[int]int{1: 2_500, 12: 8_000, 48: 10_000},
 	Fast:    map[int]int{1: 30_000, 12: 60_000, 48: 60_000},
 	Keys:    1008,
-	History: 10_000_000, Days: 10, Watermarks: 1_000_000,
+	History: 10_000_000, Days: 10, PastKeys: 1_000_000,
 }
 
 var quickInboxPlan = inboxPlan{
@@ -45,7 +45,7 @@ var quickInboxPlan = inboxPlan{
 	Slow:    map[int]int{1: 1_200, 12: 2_000, 48: 2_000},
 	Fast:    map[int]int{1: 4_000, 12: 10_000, 48: 10_000},
 	Keys:    1008,
-	History: 200_000, Days: 4, Watermarks: 20_000,
+	History: 200_000, Days: 4, PastKeys: 20_000,
 	Budget: 25 * time.Second, KeepDatabases: true,
 }
 

@@ -19,7 +19,7 @@ import (
 // smokeInboxPlan is everything once, as small as it can be.
 var smokeInboxPlan = inboxPlan{
 	Rounds: 1, Partitions: []int{12}, Slow: map[int]int{12: 300}, Fast: map[int]int{12: 600}, Keys: 96,
-	History: 3_000, Days: 3, Watermarks: 100, KeepDatabases: true, NoSync: true,
+	History: 3_000, Days: 3, PastKeys: 100, KeepDatabases: true, NoSync: true,
 }
 
 func TestInboxBenchmarkMeasuresEverything(t *testing.T) {

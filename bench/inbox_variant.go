@@ -38,7 +38,7 @@ const (
 var inboxVariants = []inboxVariant{
 	{name: "hand", label: "by hand on watermill-kafka, id alone", slow: true, table: byHandTable, consume: byHand(false)},
 	{
-		name: "hand_checked", label: "by hand, with hash and watermark", slow: true, once: true, checked: true,
+		name: "hand_checked", label: "by hand, with hash and version", slow: true, once: true, checked: true,
 		table: ownTable, consume: byHand(true),
 	},
 	{name: "router", label: "ours in a Router", slow: true, table: ownTable, consume: routedInbox(false)},

@@ -212,7 +212,7 @@ func (w *world) die(rt *rapid.T) {
 	w.restart(rt)
 }
 
-// replay takes up what was given up, until nothing waits: what a process may have died of is taken up one by one.
+// replay replays dead letters until none waits: those after which a process died may take several rounds.
 func (w *world) replay(rt *rapid.T) {
 	for range 100 {
 		if w.count(rt, `select count(*) from dead_letter where state = 'waiting'`) == 0 {

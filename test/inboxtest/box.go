@@ -135,7 +135,7 @@ func NewEventOf[T any](
 
 // Deliver hands the event over as a broker would, as the next record of the box's partition: it is encoded and decoded,
 // compared with its contract if the box is [Checked], its id remembered, its handler run. Events of its key that were
-// parked for want of it are taken up before Deliver returns.
+// parked for want of it are resumed before Deliver returns.
 func (b *Box) Deliver(t testing.TB, e cloudevent.Event) Delivery {
 	t.Helper()
 	got, err := b.deliver(t, e)

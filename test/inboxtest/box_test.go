@@ -82,7 +82,7 @@ func TestADeliveryGoesThroughTheEngine(t *testing.T) {
 	second := event(2)
 	second.Source = "/shop"
 	box.RequireOutcome(t, inbox.Applied, second)
-	require.Len(t, outboxtest.Added(t, pool, outboxtest.Type(counted)), 3, "what was parked is taken up")
+	require.Len(t, outboxtest.Added(t, pool, outboxtest.Type(counted)), 3, "the parked event is resumed")
 	unversioned := event(0)
 	box.RequireOutcome(t, inbox.Dead, unversioned) // without a source it is no event
 }

@@ -271,9 +271,9 @@ func (c *consumer) Handled(event cloudevent.Event, outcome inbox.Outcome) {
 	}
 }
 
-// CopyDeadLetter implements [inbox.Host]: the copy goes through the outbox, in the transaction that files the dead
+// CopyDeadLetter implements [inbox.Host]: the copy goes through the outbox, in the transaction that stores the dead
 // letter. A record that the outbox does not take, say because it is too large, has no copy: the database's errors alone
-// keep the dead letter from being filed.
+// keep the dead letter from being stored.
 func (c *consumer) CopyDeadLetter(ctx context.Context, tx pgx.Tx, l deadletter.Letter) error {
 	if l.Group == "" || l.Topic == "" {
 		c.node.copies.WithLabelValues(l.Consumer, "no_origin").Inc()

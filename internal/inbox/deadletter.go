@@ -30,7 +30,9 @@ func (it *item) reason(version int64) error {
 	case Conflict:
 		return errConflict
 	case Expired:
-		return errTooOld
+		if it.giveUp == nil {
+			return errTooOld
+		}
 	}
 	return it.giveUp
 }

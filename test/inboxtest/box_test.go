@@ -118,6 +118,25 @@ func TestWhatAnOutcomeFailsWith(t *testing.T) {
 	require.ErrorContains(t, got.Err, "value is missing")
 }
 
+// An old event that breaks its contract has the code of the breach: that is what its producer must mend. It is not
+// applied over what the inbox has forgotten.
+func TestAnOldEventThatBreaksItsContract(t *testing.T) {
+	t.Parallel()
+	d, pool := newDepot(t)
+	_, err := pool.Exec(t.Context(), `update public.inbox_horizon set remembers_from = clock_timestamp()`)
+	require.NoError(t, err)
+	broken := inboxtest.NewBox(t, pool, d.events(), inboxtest.Checked(func(cloudevent.Event) error {
+		return inbox.PermanentAs("breach", errors.New("value is missing"))
+	}))
+	event := inboxtest.Named("id-1", "a")
+	letter := broken.RequireOutcome(t, inbox.Expired, event).DeadLetter
+	require.Equal(t, "breach", letter.Code)
+	require.False(t, letter.Remembered)
+	broken.RequireOutcome(t, inbox.Duplicate, event)
+	old := inboxtest.NewBox(t, pool, d.events(), inboxtest.Consumer("other"))
+	require.Equal(t, "too_old", old.RequireOutcome(t, inbox.Expired, event).DeadLetter.Code)
+}
+
 // What an operator would find of an event, without a broker.
 func ExampleBox() {
 	pool, drop := pgtest.Open(migrations.Audit, migrations.Inbox, parcelTable)

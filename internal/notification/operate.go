@@ -64,18 +64,18 @@ func tellOf(list *mails.List) admin.Teller {
 	}
 }
 
-// A row without an outcome is from before outcomes were stored, and may have been skipped. A mail that was purged was
-// sent long after its sign-up was taken in.
+// A row means that the event is applied. Rows of the first edition say so, or that it was stale. A mail that was purged
+// was sent long after its sign-up was applied.
 const selectUnmailed = `
 select i.event_id
 from public.inbox i
-where i.consumer = $1 and i.event_type = $2 and i.metadata ->> 'outcome' = 'applied'
+where i.consumer = $1 and i.event_type = $2 and coalesce(i.metadata ->> 'outcome', 'applied') = 'applied'
     and ($5::float8 = 0 or i.processed_at > clock_timestamp() - make_interval(secs => $5))
     and not exists (select from mail m join public.lease l on l.event_id = m.event_id and l.handler = $3
         where m.event_id = i.event_id and m.template = $4)
 limit 1000`
 
-// checkMails finds sign-ups that were taken in and have no mail, or one that no sender knows of. With a retention of 0
+// checkMails finds sign-ups that were applied and have no mail, or one that no sender knows of. With a retention of 0
 // mails are kept.
 func checkMails(retention time.Duration) func(context.Context, pgx.Tx) ([]verify.Finding, error) {
 	return func(ctx context.Context, tx pgx.Tx) ([]verify.Finding, error) {

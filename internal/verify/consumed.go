@@ -28,9 +28,10 @@ type consumed struct {
 	conflicts map[uint64]bool    // ids of which a record with another payload was only warned of
 	edited    map[uint64]bool    // keys of which a dead letter was edited: its version may be another one since
 	marks     map[uint64]mark    // of some keys
+	missing   *[]fact            // records of all passes that have neither row nor dead letter
 }
 
-// mark is the watermark of a key, and the lowest and the highest of its versions on the topic.
+// mark is the version that a key has reached, and the lowest and the highest of its versions on the topic.
 type mark struct{ version, from, to int64 }
 
 // lookAtConsumed compares a consumer's topic with its inbox.
@@ -44,17 +45,25 @@ func (l *look) lookAtConsumed(ctx context.Context, of Consumer) error {
 		size += newest[i] - oldest[i]
 	}
 	counts := Consumed{Consumer: of.Name, Topic: of.Topic}
+	var c *consumed
+	var missing []fact
 	err = l.passes(size, func() error {
-		c := &consumed{
+		c = &consumed{
 			comparison: comparison{look: l, subject: of.Name}, Consumer: of, counts: &counts, letters: map[place]bool{},
 			lettered: map[[2]uint64]bool{}, ids: map[uint64]bool{}, conflicts: map[uint64]bool{}, edited: map[uint64]bool{},
-			marks: map[uint64]mark{},
+			marks: map[uint64]mark{}, missing: &missing,
 		}
 		if l.cfg.Since != nil {
 			c.since = l.cfg.Since.Unix()
 		}
 		return c.pass(ctx)
 	})
+	if err == nil {
+		err = c.judgeMissing(ctx)
+	}
+	if err == nil {
+		err = c.judgeParked(ctx)
+	}
 	l.verdict.Consumed = append(l.verdict.Consumed, counts)
 	return err
 }
@@ -99,8 +108,7 @@ func (c *consumed) readCommitted(ctx context.Context) error {
 
 // The pages follow the ids: a row that comes while they are read belongs to a record above the committed offset.
 const selectRemembered = `
-select event_id, event_time, substring(payload_hash from 1 for 8),
-    coalesce(metadata->>'outcome', '') in ('dead', 'parked', 'gap'), metadata ? 'conflict',
+select event_id, event_time, substring(payload_hash from 1 for 8), metadata ? 'conflict',
     coalesce(metadata->>'topic', ''), coalesce((metadata->>'partition')::int, -1),
     coalesce((metadata->>'offset')::bigint, -1), processed_at
 from public.inbox
@@ -114,7 +122,7 @@ func (c *consumed) readInbox(ctx context.Context) error {
 	var hash []byte
 	var f fact
 	args := func() []any { return []any{c.Name, id, eventTime} }
-	scan := []any{&id, &eventTime, &hash, &f.aside, &f.conflict, &topic, &f.part, &f.offset, &processed}
+	scan := []any{&id, &eventTime, &hash, &f.conflict, &topic, &f.part, &f.offset, &processed}
 	return pages(ctx, c.cfg.DB, "inbox", selectRemembered, args, scan, func() error {
 		c.step()
 		r := f
@@ -168,10 +176,10 @@ func (c *consumed) readLetters(ctx context.Context) error {
 }
 
 const selectMarks = `
-select key, version from public.inbox_watermark where consumer = $1 and key > $2 order by key limit $3`
+select key, version from public.inbox_key where consumer = $1 and key > $2 and version > 0 order by key limit $3`
 
-// readMarks reads the watermarks of the keys that are looked at, after the inbox: a row and its watermark are one
-// transaction, so none of the rows is above it.
+// readMarks reads the versions of the keys that are compared, after the inbox: a row and its key's version are one
+// transaction, so no row is above it.
 func (c *consumed) readMarks(ctx context.Context) error {
 	if !c.Versioned {
 		return nil
@@ -179,7 +187,7 @@ func (c *consumed) readMarks(ctx context.Context) error {
 	var key string
 	var version int64
 	args := func() []any { return []any{c.Name, key} }
-	return pages(ctx, c.cfg.DB, "watermarks", selectMarks, args, []any{&key, &version}, func() error {
+	return pages(ctx, c.cfg.DB, "keys", selectMarks, args, []any{&key, &version}, func() error {
 		if hash := hashOf(c.Topic, key); c.takes(hash) {
 			c.label(hash, key)
 			c.marks[hash] = mark{version: version}
@@ -200,16 +208,21 @@ func (c *consumed) readHorizon(ctx context.Context) error {
 	return nil
 }
 
-// readTopic reads the records. Each is asked for its watermark, and counted, as it passes.
+// recordOf is what is compared of a record.
+func (c *consumed) recordOf(m *message.Message, o cloudevent.Origin) fact {
+	e, err := cloudevent.FromMessage(m)
+	payload := sha256.Sum256(m.Payload)
+	return fact{
+		id: hashOf(c.Topic, idOf(e, o)), content: shortHash(payload[:]), key: hashOf(c.Topic, e.Key), version: e.Version,
+		place: place{o.Offset, o.Partition}, at: earliest(e.ID, o.Time), handled: err != nil || c.Accepts(e.Type),
+		old: err == nil && c.old(e.Time),
+	}
+}
+
+// readTopic reads the records. Each is compared with its key's version, and counted, as it passes.
 func (c *consumed) readTopic(ctx context.Context) error {
 	return c.readParts(ctx, c.Topic, c.parts, func(m *message.Message, o cloudevent.Origin) {
-		e, err := cloudevent.FromMessage(m)
-		payload := sha256.Sum256(m.Payload)
-		r := fact{
-			id: hashOf(c.Topic, idOf(e, o)), content: shortHash(payload[:]), key: hashOf(c.Topic, e.Key), version: e.Version,
-			place: place{o.Offset, o.Partition}, at: earliest(e.ID, o.Time), handled: err != nil || c.Accepts(e.Type),
-			old: err == nil && c.old(e.Time),
-		}
+		r := c.recordOf(m, o)
 		c.behind(r)
 		switch {
 		case c.this > 0:
@@ -226,7 +239,7 @@ func (c *consumed) readTopic(ctx context.Context) error {
 	})
 }
 
-// compare is V4, V7 and the inbox's half of V5.
+// compare is V4 and the inbox's half of V5.
 func (c *consumed) compare() {
 	pairs(c.records, c.rows, func(records, rows []fact) {
 		for i, r := range records {
@@ -246,13 +259,15 @@ func (c *consumed) has(r fact, rows []fact) bool {
 	switch {
 	case !r.handled, r.old, r.offset >= c.parts[r.part].committed:
 		return false
-	case len(rows) > 0 && (rows[0].content == r.content || rows[0].conflict),
+	case len(rows) > 0 && (rows[0].content == r.content || rows[0].conflict || c.OnlyWarns),
 		c.letters[r.place], c.lettered[[2]uint64{r.id, r.content}]:
 		return true
 	case len(rows) > 0:
 		c.suspect("V4", Altered, r)
 	case r.at < c.from:
 		c.cannot(InboxForgot)
+	case c.Versioned && r.version > 0:
+		*c.missing = append(*c.missing, r)
 	default:
 		c.suspect("V4", Lost, r)
 	}
@@ -264,9 +279,6 @@ func (c *consumed) remembered(rows []fact, onTopic bool) {
 	r := rows[0]
 	if len(rows) > 1 {
 		c.suspect("V5", Twice, r)
-	}
-	if r.aside && !c.ids[r.id] {
-		c.suspect("V7", Lost, r)
 	}
 	if onTopic || r.part < 0 || r.at < c.since || c.letters[r.place] { // or it was edited and has another id since
 		return
@@ -287,7 +299,7 @@ func (c *consumed) remembered(rows []fact, onTopic bool) {
 	}
 }
 
-// behind is the half of V6 that each record is asked: the watermark of its key is not below it. A record that waits
+// behind is the half of V6 that each record is asked: the version of its key is not below it. A record that waits
 // among the dead letters, or whose id belonged to another event, has not moved it.
 func (c *consumed) behind(r fact) {
 	if !c.Versioned || r.version == 0 || !c.takes(r.key) {
@@ -307,8 +319,8 @@ func (c *consumed) behind(r fact) {
 	c.suspect("V6", Reordered, r)
 }
 
-// ahead is the other half: no watermark is above all of its key's versions. It is asked of keys whose first version is
-// there: the highest one may be gone where the beginning of the log is, or the log before this one.
+// ahead is the other half: no key's version is above all of its versions on the topic. It is asked of keys whose first
+// version is there: the highest one may be gone where the beginning of the log is, or the log before this one.
 func (c *consumed) ahead() {
 	if slices.ContainsFunc(c.parts, func(p part) bool { return p.cut || p.open }) {
 		return

@@ -8,12 +8,13 @@
 //	V3    a key's rows count without a hole; its records come in that order, in one        gap, reordered, misplaced
 //	      topic-partition, the one that its hash names
 //	V4    a record below the committed offset has its row in the inbox, with its hash, or  lost, altered
-//	      a dead letter, or is of a type that has no handler
+//	      a dead letter, or is of a type that has no handler, or is stale: another event of
+//	      its key came before it with this version or a higher one
 //	V5    an id has one row, in the outbox and for each consumer; an inbox row that says   twice, ghost
 //	      where its record lies has that record
-//	V6    a key's watermark is not below a version that was applied, and not above all     reordered
-//	      versions of its topic
-//	V7    an inbox row that says that its event was set aside has its dead letter          lost
+//	V6    the version that a key has reached is not below a version that was applied, and  reordered
+//	      not above all versions of its topic
+//	V7    a key parks later events from the version of its first waiting dead letter on    lost, reordered
 //
 // A check that a service registers has a name of its own in the place of the rule.
 //
@@ -23,7 +24,7 @@
 // cannot look like a finding:
 //
 //	produced   1 ends of the topics   2 rows of the outbox                      3 ends again, records up to those
-//	consumed   1 committed offsets    2 inbox, dead letters, then watermarks    3 ends, records up to those
+//	consumed   1 committed offsets    2 inbox, dead letters, then keys          3 ends, records up to those
 //
 // "Lost" is asked from the earlier reading to the later one: a row that was published by 2 lies below the ends of 3,
 // and a record below the offset of 1 has its inbox row by 2. "Ghost" is asked the other way round, of what the later
@@ -44,5 +45,6 @@
 //
 // Both sides are read from the beginning, or from [Config].Since. In memory there are at most [Config].Window rows and
 // about as many records, 64 bytes each, and 24 for each dead letter. Where there are more, both sides are read
-// several times, a part of the keys and ids at a time.
+// several times, a part of the keys and ids at a time. A topic with stale events is read once more, and the records of
+// their keys are in memory together.
 package verify

@@ -309,11 +309,8 @@ func kindsOf(v *verify.Verdict) (kinds []verify.Kind) {
 func TestWhatHealsMeanwhileIsNoFinding(t *testing.T) {
 	t.Parallel()
 	s := settled(t)
-	s.exec(t, `update inbox set metadata = metadata || '{"outcome":"dead"}'
-		where consumer = $1 and metadata ->> 'offset' = '0'`, consumer)
-	s.between = func() {
-		s.exec(t, `update inbox set metadata = metadata || '{"outcome":"applied"}'`)
-	}
+	s.exec(t, `update inbox_key set parked_from = 7 where consumer = $1`, consumer)
+	s.between = func() { s.exec(t, `update inbox_key set parked_from = null`) }
 	requireWhole(t, s.verify(t))
 	require.Equal(t, 1, s.pauses)
 }

@@ -12,7 +12,6 @@ import (
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/internal/inbox/replay"
 	"example.com/twinbox/test/inboxtest"
 )
 
@@ -52,10 +51,10 @@ func TestWhatWasGivenUpAndEdited(t *testing.T) {
 	s.exec(t, `update dead_letter set edited_headers = headers || '[["ce_id", "bWVuZGVk"]]', edited_payload = payload,
 		edited_by = 'ada', edited_at = clock_timestamp() where code = 'missing_id'`)
 	for _, in := range s.inboxes {
-		replays, err := replay.New(replay.Config{Inbox: in, Handler: s.mux.HandleMessage, MaxReplays: 3})
+		replays := inbox.NewReplayer(in, s.mux.HandleMessage)
+		_, err := replays.Replay(t.Context(), deadletter.Filter{}, inbox.Options{By: "ada", Reason: "mended"})
 		require.NoError(t, err)
-		_, err = replays.Replay(t.Context(), operate.Filter{State: "waiting"}, replay.Options{By: "ada", Reason: "mended"})
-		require.NoError(t, err)
+		require.NoError(t, replays.ResumeRound(t.Context()))
 	}
 	var mended int
 	require.NoError(t, s.pool.QueryRow(t.Context(),

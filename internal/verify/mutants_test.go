@@ -152,22 +152,30 @@ var mutants = []mutant{
 		},
 	},
 	{
-		name: "a watermark goes back", rule: "V6", kind: verify.Reordered, of: consumer,
+		name: "the version of a key goes back", rule: "V6", kind: verify.Reordered, of: consumer,
 		later: func(t *testing.T, s *system, _ *string) {
-			s.exec(t, `update inbox_watermark set version = version - 1 where consumer = $1 and key = 'key-0'`, consumer)
+			s.exec(t, `update inbox_key set version = version - 1 where consumer = $1 and key = 'key-0'`, consumer)
 		},
 	},
 	{
-		name: "a watermark is ahead", rule: "V6", kind: verify.Reordered, of: consumer, anonymous: true,
+		name: "the version of a key is ahead", rule: "V6", kind: verify.Reordered, of: consumer, anonymous: true,
 		later: func(t *testing.T, s *system, _ *string) {
-			s.exec(t, `update inbox_watermark set version = version + 5 where consumer = $1 and key = 'key-0'`, consumer)
+			s.exec(t, `update inbox_key set version = version + 5 where consumer = $1 and key = 'key-0'`, consumer)
 		},
 	},
 	{
-		name: "the dead letter of what was given up is gone", rule: "V7", kind: verify.Lost, of: unordered,
-		later: func(t *testing.T, s *system, id *string) {
-			s.exec(t, `update inbox set metadata = metadata || '{"outcome":"dead"}' where consumer = $1 and event_id = $2`,
-				unordered, *id)
+		name: "the dead letter that holds a key is gone", rule: "V7", kind: verify.Lost, of: consumer, anonymous: true,
+		later: func(t *testing.T, s *system, _ *string) {
+			s.exec(t, `update inbox_key set parked_from = 3 where consumer = $1 and key = 'key-0'`, consumer)
+		},
+	},
+	{
+		name: "a key lets events pass its dead letter", rule: "V7", kind: verify.Reordered, of: consumer, anonymous: true,
+		later: func(t *testing.T, s *system, _ *string) {
+			s.exec(t, `insert into dead_letter (consumer, event_id, event_type, version, key, headers, payload, topic,
+				partition, record_offset, class, code, error, attempts, first_failed_at, holds)
+				values ($1, 'given-up', 't', 3, 'key-0', '[]', '', '', 0, 0, 'permanent', 'c', 'e', 1, clock_timestamp(), true)`,
+				consumer)
 		},
 	},
 	{

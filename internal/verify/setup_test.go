@@ -73,7 +73,11 @@ func newSystem(t *testing.T, more ...migrations.Set) *system {
 	})
 	for _, name := range []string{consumer, unordered} {
 		cfg := inboxtest.On(s.pool).Config
-		cfg.Consumer, cfg.Versioned, cfg.Handlers, cfg.Group = name, name == consumer, s.mux, s.topic+"."+name
+		cfg.Consumer, cfg.Group = name, s.topic+"."+name
+		cfg.Accepts = func(eventType string) bool { return s.mux.Accepts(eventType) }
+		if name == consumer {
+			cfg.Order = inbox.Strict
+		}
 		s.inboxes[name], err = inbox.New(cfg)
 		require.NoError(t, err)
 	}

@@ -199,8 +199,7 @@ type fact struct {
 	moved   bool // it lies where its key belonged if the topic had fewer partitions
 
 	// Of the inbox.
-	aside    bool // given up or parked
-	conflict bool // a record with its id and another payload was only warned of
+	conflict bool // a record with its id and another payload was only warned of: a row of the first edition
 }
 
 func byID(a, b fact) int {

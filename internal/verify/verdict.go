@@ -78,7 +78,7 @@ type Produced struct {
 type Consumed struct {
 	Consumer string `json:"consumer"`
 	Topic    string `json:"topic"`
-	Handled  int64  `json:"handled"` // records below the committed offsets that have their row or dead letter
+	Handled  int64  `json:"handled"` // records below the committed offsets that have a row or dead letter, or are stale
 	Again    int64  `json:"again"`   // of these, records that repeat one
 	Ignored  int64  `json:"ignored"` // records of types without a handler
 	Pending  int64  `json:"pending"` // records above the committed offsets
@@ -122,19 +122,22 @@ var details = map[Rule]map[Kind]string{
 		Misplaced: "a record of it lies in another partition than its key belongs to",
 	},
 	"V4": {
-		Lost:    "the group has committed its offset, and neither inbox nor dead letters have it",
+		Lost:    "the group has committed its offset, it is not stale, and neither inbox nor dead letters have it",
 		Altered: "the inbox has it with another payload, and no dead letter has this one",
 	},
 	"V5": {
 		Twice: "it has two rows",
 		Ghost: "the inbox says where its record lies, and there is none",
 	},
-	"V6": {Reordered: "the key's watermark and the versions on the topic contradict each other"},
-	"V7": {Lost: "the inbox says that it was set aside, and no dead letter has it"},
+	"V6": {Reordered: "the version that the key has reached contradicts its versions on the topic"},
+	"V7": {
+		Lost:      "the key waits for a dead letter of this version, and there is none",
+		Reordered: "a dead letter of this version holds the key, and the key does not park what comes after it",
+	},
 }
 
 // A Projection is a table that a consumer makes of its events, with a row for each key. The row's version moves with
-// its key's watermark, in one transaction, so they are always equal.
+// the version in inbox_key, in one transaction, so they are equal. A discarded dead letter moves only the latter.
 type Projection struct {
 	Table, Key string // the table and its column with the key; the other is "version"
 	Consumer   string
@@ -142,9 +145,11 @@ type Projection struct {
 
 const selectOddVersions = `
 select coalesce(w.key, p.%[2]s::text), coalesce(w.version, 0), coalesce(p.version, 0)
-from (select key, version from public.inbox_watermark where consumer = $1) w
+from (select key, version from public.inbox_key where consumer = $1 and version > 0) w
 full join %[1]s p on p.%[2]s::text = w.key
 where p.version is distinct from w.version
+    and not exists (select from public.dead_letter d where d.consumer = $1 and d.state = 'discarded'
+        and d.key_start = convert_to(coalesce(w.key, p.%[2]s::text), 'UTF8'))
 limit 1000`
 
 // Compare is for a [Check]: it finds rows that are not at the version up to which their events were applied.

@@ -41,6 +41,8 @@ type Consumer struct {
 	Name, Group, Topic string
 	// Versioned says that it keeps the order of the versions.
 	Versioned bool
+	// OnlyWarns means that it only logs an id that comes back with another payload.
+	OnlyWarns bool
 	// Accepts says whether it has a handler for a type of events.
 	Accepts func(eventType string) bool
 }

@@ -1,0 +1,77 @@
+package verify_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/verify"
+	"example.com/twinbox/test/inboxtest"
+)
+
+// layStale gives another producer's event the first version of key-0, which the key has reached.
+func (s *system) layStale(t *testing.T) (id string) {
+	t.Helper()
+	id = uuid.Must(uuid.NewV7()).String()
+	s.lay(t, cloudevent.Event{
+		ID: id, Source: "/other", Type: inboxtest.Type, Key: "key-0", Version: 1, Time: time.Now(),
+		Data: []byte(`{"value":"x"}`),
+	}, -1)
+	return id
+}
+
+// A stale event leaves neither row nor dead letter, and is no finding: another event of its key came before it.
+func TestAStaleEventIsNotLost(t *testing.T) {
+	t.Parallel()
+	s := settled(t)
+	id := s.layStale(t)
+	s.consume(t)
+	var rows int
+	require.NoError(t, s.pool.QueryRow(t.Context(), `select count(*) from inbox where event_id = $1`, id).Scan(&rows))
+	require.Equal(t, 1, rows, "of the unordered consumer alone")
+	for _, window := range []int64{0, 2} {
+		cfg := s.config()
+		cfg.Window = window
+		verdict := run(t, cfg)
+		requireWhole(t, verdict)
+		require.EqualValues(t, 9, verdict.Consumed[0].Handled)
+	}
+	require.Zero(t, s.pauses)
+}
+
+// An event is not stale only because its key went on without it.
+func TestALostEventIsNotTakenForStale(t *testing.T) {
+	t.Parallel()
+	s := settled(t)
+	s.layStale(t)
+	s.consume(t)
+	s.exec(t, `delete from inbox where consumer = $1 and event_id = (
+		select event_id::text from outbox where key = 'key-0' and version = 1)`, consumer)
+	verdict := s.verify(t)
+	require.Equal(t, []verify.Rule{"V4"}, rulesOf(verdict))
+	require.Equal(t, "key-0", verdict.Findings[0].Key)
+}
+
+// Where the beginning of the log is gone nobody can tell a stale event from a lost one.
+func TestWhatMadeAnEventStaleIsGone(t *testing.T) {
+	t.Parallel()
+	s := settled(t)
+	s.layStale(t)
+	s.consume(t)
+	_, ends, err := s.log.Ends(t.Context(), s.topic)
+	require.NoError(t, err)
+	place := s.place(t, "key-0")
+	require.NoError(t, s.admin(t).DeleteRecords(s.topic, map[int32]int64{place: ends[place] - 1}))
+	verdict := s.verify(t)
+	requireClean(t, verdict)
+	var forgotten int64
+	for _, u := range verdict.Unverifiable {
+		if u.Subject == consumer && u.Reason == verify.TopicForgot {
+			forgotten = u.Events
+		}
+	}
+	require.EqualValues(t, ends[place], forgotten, "the rows of the records before it, and the record itself")
+}

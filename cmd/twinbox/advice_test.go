@@ -32,7 +32,7 @@ func TestTheNextStepOfALetter(t *testing.T) {
 		want   string
 	}{
 		"settled":             {adminapi.DeadLetter{State: "replayed", Class: "permanent", Code: "schema_violation"}, ""},
-		"parked":              {waiting(deadletter.ClassParked, inbox.CodeParked), "replay the dead letter of its key"},
+		"parked":              {waiting(deadletter.ClassParked, inbox.CodeParked), "replay or discard the dead letter"},
 		"gap":                 {waiting(permanent, inbox.CodeGap), "republish the event before it"},
 		"jump":                {waiting(deadletter.ClassParked, inbox.CodeJump), "if its version is wrong"},
 		"edited gap":          {editedGap, "republish the event before it"},

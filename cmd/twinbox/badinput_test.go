@@ -46,8 +46,8 @@ func TestBadCommandLines(t *testing.T) {
 			"is not after",
 		},
 		{
-			"export of a window reversed",
-			[]string{"dlq", "export", "--since", "2026-11-21T10:00:00Z", "--until", "2026-11-21T10:00:00Z"},
+			"history of a window reversed",
+			[]string{"inbox", "history", "t.v1", "--since", "2026-11-21T10:00:00Z", "--until", "2026-11-21T10:00:00Z"},
 			"is not after",
 		},
 		{
@@ -63,7 +63,6 @@ func TestBadCommandLines(t *testing.T) {
 		{"a page of two", []string{"dlq", "list", "--each", "--after", "3"}, "--service"},
 		{"a service without mails", []string{"mail", "list", "--service", "customer"}, "send no mails"},
 		{"edit without reason", []string{"dlq", "edit", "customer/1", "--yes"}, "--reason"},
-		{"import without reason", []string{"dlq", "import", "/nowhere", "--yes"}, "--reason"},
 		{"release without reason", []string{"outbox", "release", "--topic", "t", "--key", "k", "--yes"}, "--reason"},
 		{"mail without reason", []string{"mail", "retry", uuid, "--yes"}, "--reason"},
 		{"bare id", []string{"dlq", "show", "17"}, "customer/17"},
@@ -87,7 +86,9 @@ func TestBadCommandLines(t *testing.T) {
 		{"limit too large", []string{"dlq", "list", "--each", "-n", "1001"}, "limit"},
 		{"empty event id", []string{"inbox", "lookup", ""}, "1 to 255"},
 		{"long event id", []string{"inbox", "lookup", strings.Repeat("é", 256)}, "1 to 255"},
-		{"no file", []string{"dlq", "import", "/nowhere"}, "no such file"},
+		{"empty type", []string{"inbox", "history", ""}, "1 to 255"},
+		{"long type", []string{"inbox", "history", strings.Repeat("é", 256)}, "1 to 255"},
+		{"an export", []string{"dlq", "export"}, "export"},
 		{"control characters", []string{"dlq", "replay", "--all", "--yes", "--reason", "a\x1b[2J"}, "control characters"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -116,6 +117,7 @@ func TestNothingFound(t *testing.T) {
 		"event":  {"inbox", "lookup", "never-came"},
 		"long":   {"inbox", "lookup", strings.Repeat("é", 255)},
 		"mail":   {"mail", "retry", "01980a5c-52d4-7c3b-9a44-0d6f3f1f2a10", "--yes", "--reason", "r"},
+		"name":   {"inbox", "history", "none.v1", "--consumer", "customer.profil"},
 	} {
 		r := h.twinbox(t, args...)
 		require.Equal(t, exitNotFound, r.code, "%s: %s", name, r.stderr)
@@ -126,49 +128,11 @@ func TestNothingFound(t *testing.T) {
 		"replay":  {"dlq", "replay", "--key", "none", "--yes", "--reason", "r"},
 		"discard": {"dlq", "discard", "--key", "none", "--yes", "--reason", "r"},
 		"future":  {"dlq", "list", "--since", "2199-01-01T00:00:00Z"},
-		"export":  {"dlq", "export", "--key", "none"},
+		"history": {"inbox", "history", "none.v1"},
 	} {
 		r := h.twinbox(t, args...)
 		require.Zero(t, r.code, "a filter that matches nothing is no failure: %s: %s", name, r.stderr)
 	}
-}
-
-func TestImportOfWhatIsNoExport(t *testing.T) {
-	t.Parallel()
-	h := shared(t)
-	file := filepath.Join(t.TempDir(), "letters.jsonl")
-	for name, c := range map[string]struct {
-		content string
-		code    int
-		says    string
-	}{
-		"empty":            {"", 0, "Imported 0"},
-		"blank lines":      {"\n\n \n", 0, "Imported 0"},
-		"binary":           {"\x00\xff\xfe\n", exitRefused, "invalid_json"},
-		"a truncated line": {`{"format":"twinbox.dead_letter/1","consumer":"customer.prof`, exitRefused, "invalid_json"},
-		"another consumer": {`{"format":"twinbox.dead_letter/1","consumer":"billing"}`, exitRefused, "unknown_consumer"},
-		"another version": {
-			`{"format":"twinbox.dead_letter/9","consumer":"customer.profile"}`, exitRefused, "unknown_format",
-		},
-		"nothing but a name": {`{"format":"twinbox.dead_letter/1","consumer":"customer.profile"}`, exitRefused, "line 1"},
-	} {
-		require.NoError(t, os.WriteFile(file, []byte(c.content), 0o600))
-		r := h.twinbox(t, "dlq", "import", file, "--yes", "--reason", "a test")
-		require.Equal(t, c.code, r.code, "%s: %s%s", name, r.stdout, r.stderr)
-		require.Contains(t, r.stdout, c.says, name)
-	}
-}
-
-func TestAnExportDoesNotWriteOver(t *testing.T) {
-	t.Parallel()
-	h := shared(t)
-	file := filepath.Join(t.TempDir(), "letters.jsonl")
-	require.NoError(t, os.WriteFile(file, []byte("mine"), 0o600))
-	r := h.twinbox(t, "dlq", "export", "--out", file)
-	require.Equal(t, exitRefused, r.code)
-	content, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, "mine", string(content))
 }
 
 // failing fails like a closed pipe or a full disk.

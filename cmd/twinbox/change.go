@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/user"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -97,11 +98,14 @@ type effects struct {
 
 const maxShown = 100
 
-// fail counts what was tried and is not done.
-func (e *effects) fail(subject, code, detail string) {
-	if e.Failed++; e.Failed <= maxShown {
-		e.Errors = append(e.Errors, adminapi.Failure{Subject: subject, Code: code, Detail: detail})
+// notes returns what the services note, each sentence once.
+func (e *effects) notes() (notes []string) {
+	for _, name := range inOrder(e.Services) {
+		if note := e.Services[name].Note; note != "" && !slices.Contains(notes, note) {
+			notes = append(notes, note)
+		}
 	}
+	return notes
 }
 
 func (e *effects) add(name string, r adminapi.Result) {
@@ -121,9 +125,10 @@ func (e *effects) add(name string, r adminapi.Result) {
 // inTurn makes a change in one service after the other, shows progress, and says what came of it. The first service
 // that fails ends it; if something was done by then, the whole is partly done.
 func (c *Change) inTurn(
-	ctx context.Context, to *streams, services []*client.Service, what effect, sum effects,
+	ctx context.Context, to *streams, services []*client.Service, what effect,
 	change func(s *client.Service, progress func(int64)) (adminapi.Result, error),
 ) error {
+	var sum effects
 	for _, s := range services {
 		result, err := change(s, to.progress(s.Name))
 		err = cmp.Or(ctx.Err(), err)
@@ -190,6 +195,12 @@ func (e *effects) write(to *streams, what effect) error {
 			undone.add(f.Subject, f.Code, f.Detail)
 		}
 		to.show(&undone)
+		if rest := e.Failed - int64(len(e.Errors)); rest > 0 {
+			to.say("%d more are not done. Only the first %d of each service are listed.", rest, maxShown)
+		}
+		for _, note := range e.notes() {
+			to.say("%s", note)
+		}
 		if e.DryRun && e.Count > 0 {
 			to.say("Nothing was changed. To do it, add: --yes --reason \"why\"")
 		}

@@ -28,7 +28,7 @@ func turns(t *testing.T, dryRun, asJSON bool, of map[string]turn) (stdout string
 	}
 	var out strings.Builder
 	to := &streams{out: &out, err: &strings.Builder{}, Answer: Answer{JSON: asJSON}}
-	err = (&Change{Yes: !dryRun}).inTurn(t.Context(), to, services, replaying, effects{},
+	err = (&Change{Yes: !dryRun}).inTurn(t.Context(), to, services, replaying,
 		func(s *client.Service, _ func(int64)) (adminapi.Result, error) {
 			of[s.Name].result.DryRun = dryRun
 			return *of[s.Name].result, of[s.Name].err
@@ -43,6 +43,11 @@ type turn struct {
 
 func did(count, failed int64, errs ...adminapi.Failure) turn {
 	return turn{result: &adminapi.Result{Count: count, Failed: failed, Errors: errs}}
+}
+
+func noted(of turn, note string) turn {
+	of.result.Note = note
+	return of
 }
 
 // The exit code says how much of it is done, and the lines say where and why not.
@@ -71,6 +76,20 @@ func TestWhatAChangeComesTo(t *testing.T) {
 			false, did(1, 0), did(0, 1, refused), exitPartial,
 			"Replayed 1 event of customer.\nNOT DONE         CODE            WHY\n" +
 				"notification/17  handler_failed  boom\n",
+		},
+		"more than are listed": {
+			false, did(1, 0), did(0, 7, refused), exitPartial,
+			"Replayed 1 event of customer.\nNOT DONE         CODE            WHY\n" +
+				"notification/17  handler_failed  boom\n" +
+				"6 more are not done. Only the first 100 of each service are listed.\n",
+		},
+		"notes": {
+			false, noted(did(1, 0), "They follow."), noted(did(2, 0), "They follow."), 0,
+			"Replayed 1 event of customer.\nReplayed 2 events of notification.\nThey follow.\n",
+		},
+		"dry, notes": {
+			true, noted(did(1, 0), "No handler was tried."), did(0, 0), 0,
+			"Would replay 1 event of customer.\nNo handler was tried.\n" + hint,
 		},
 		"none": {
 			false, did(0, 0), did(0, 1, adminapi.Failure{Subject: "line 3", Code: "c", Detail: "d"}), exitRefused,
@@ -101,7 +120,7 @@ func TestAStoppedChangeIsNotDone(t *testing.T) {
 	var out strings.Builder
 	one, err := client.New("customer", "127.0.0.1:1", "t")
 	require.NoError(t, err)
-	err = (&Change{Yes: true}).inTurn(ctx, &streams{out: &out, err: &out}, []*client.Service{one}, replaying, effects{},
+	err = (&Change{Yes: true}).inTurn(ctx, &streams{out: &out, err: &out}, []*client.Service{one}, replaying,
 		func(*client.Service, func(int64)) (adminapi.Result, error) { return adminapi.Result{Count: 1}, nil })
 	require.Equal(t, exitPartial, exitCode(err))
 	require.ErrorIs(t, err, context.Canceled)

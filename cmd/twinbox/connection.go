@@ -128,6 +128,23 @@ func ask[T any](
 	return answers, errors.Join(errs...)
 }
 
+// withConsumer returns the services that have the consumer. It refuses a name that none of them has.
+func withConsumer(ctx context.Context, services []*client.Service, consumer string) ([]*client.Service, error) {
+	answers, err := askWho(ctx, services)
+	having := slices.DeleteFunc(slices.Clone(services), func(s *client.Service) bool {
+		return !slices.ContainsFunc(answers, func(a client.Answer[adminapi.Service]) bool {
+			return a.Service == s.Name && slices.Contains(a.Value.Consumers, consumer)
+		})
+	})
+	if len(having) == 0 && err == nil {
+		err = notFound("no service has a consumer " + printable(consumer) + ": twinbox consumer list shows their names")
+	}
+	if len(having) == 0 {
+		return nil, err
+	}
+	return having, nil
+}
+
 // Survey is what every command takes that asks each service the same, once or again and again.
 type Survey struct {
 	Operator

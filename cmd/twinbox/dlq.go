@@ -19,11 +19,9 @@ import (
 type DLQCommands struct {
 	List    DLQList    `cmd:"" aliases:"ls" help:"What waits in the dead letters, grouped by error."`
 	Show    DLQShow    `cmd:"" aliases:"get" help:"One dead letter and its history."`
-	Replay  DLQReplay  `cmd:"" done:"Replayed" would:"replay" thing:"dead letter" help:"Handle dead letters again: through the inbox, in the order of their key, for their consumer alone."`
+	Replay  DLQReplay  `cmd:"" done:"Replayed" would:"try to replay" thing:"dead letter" help:"Handle dead letters again: through the inbox, in the order of their key, for their consumer alone."`
 	Edit    DLQEdit    `cmd:"" done:"Edited" would:"edit" thing:"dead letter" help:"Replace the payload or headers; the original is kept."`
-	Discard DLQDiscard `cmd:"" done:"Discarded" would:"discard" thing:"dead letter" help:"Settle dead letters without handling them."`
-	Export  DLQExport  `cmd:"" help:"Write dead letters, whole, one JSON object per line."`
-	Import  DLQImport  `cmd:"" done:"Imported" would:"import at most" thing:"dead letter" help:"Import exported dead letters that are not there yet."`
+	Discard DLQDiscard `cmd:"" done:"Discarded" would:"discard" thing:"dead letter" help:"Settle dead letters without handling them; events parked behind them are resumed."`
 }
 
 // LetterFilter picks dead letters; what is given must all hold. The time is that of the last failure.
@@ -49,6 +47,16 @@ func (f *LetterFilter) body(state string, ids []int64) adminapi.DeadLetterFilter
 		body.State = deadletter.State(state)
 	}
 	return body
+}
+
+// warnOfName warns of a consumer that no service has: it may be gone, or mistyped.
+func (f *LetterFilter) warnOfName(ctx context.Context, to *streams, services []*client.Service) {
+	if f.Consumer == "" {
+		return
+	}
+	if _, err := withConsumer(ctx, services, f.Consumer); exitCode(err) == exitNotFound {
+		to.warn("%v", err)
+	}
 }
 
 // letterID is how people write the id of a dead letter: ids are a service's own.
@@ -128,6 +136,7 @@ func (c *DLQList) Run(ctx context.Context, to *streams, services []*client.Servi
 		}
 		services, after = of, ids[of[0].Name][0]
 	}
+	c.warnOfName(ctx, to, services)
 	return c.repeat(ctx, to, func() error {
 		if c.Each {
 			return c.each(ctx, to, services, after)
@@ -284,11 +293,7 @@ func (c *DLQShow) write(to *streams, service string, d adminapi.DeadLetterDetail
 		field("edited", "by %s at %s", l.EditedBy, moment(value(l.EditedAt)))
 	}
 	if c.Payload {
-		payload := string(l.Payload)
-		if l.NullPayload {
-			payload = "null: the record has no value"
-		}
-		field("payload", "%s", payload)
+		field("payload", "%s", string(l.Payload))
 		if l.EditedPayload != nil {
 			field("edited to", "%s", string(l.EditedPayload))
 		}
@@ -320,13 +325,13 @@ func nextStep(l adminapi.DeadLetter, id string) string {
 	case l.State != deadletter.Waiting:
 		return ""
 	case l.Code == inbox.CodeParked:
-		return "replay the dead letter of its key that failed: this one follows"
+		return "replay or discard the dead letter of its key that failed: this one follows automatically"
 	case l.Code == inbox.CodeGap:
-		return "republish the event before it, which has not come, and this one follows by itself; " +
+		return "republish the event before it, which has not come, and this one follows automatically; " +
 			"if it will never come, twinbox dlq replay " + id + " --accept-gap"
 	case l.Code == inbox.CodeJump:
 		return "if its version is wrong, twinbox dlq discard " + id + "; if it is right, and what is below it will never " +
-			"come, twinbox dlq replay " + id + " --accept-gap --force"
+			"come, twinbox dlq replay " + id + " --accept-gap"
 	case l.EditedBy != "":
 		return "twinbox dlq replay " + id
 	case l.Code == inbox.CodeTooOld:

@@ -1,22 +1,17 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"math"
 	"os"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 
-	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/admin/client"
 )
@@ -48,7 +43,8 @@ func (c *LetterChange) apply(
 	if err != nil {
 		return err
 	}
-	return c.inTurn(ctx, to, services, what, effects{},
+	c.warnOfName(ctx, to, services)
+	return c.inTurn(ctx, to, services, what,
 		func(s *client.Service, progress func(int64)) (adminapi.Result, error) {
 			return client.Stream(ctx, s, progress, post(c.body("waiting", ids[s.Name])))
 		})
@@ -61,8 +57,8 @@ type DLQReplay struct {
 	All   bool     `help:"All that wait." env:"-"`
 	Limit positive `help:"This many of each service at most. Default: all that are picked." env:"-" placeholder:"N"`
 	Rate  rate     `help:"This many per second at most. Default: as fast as they go." env:"-" placeholder:"N"`
-	Gap   bool     `name:"accept-gap" help:"Also those that wait for an earlier version, and those parked behind them. That version is skipped if it comes after all." env:"-"`
-	Force bool     `help:"Also those that are refused as too_old or replay_limit: a too old event may have been applied before. With --accept-gap also version_jump: all versions below it are skipped from then on." env:"-"`
+	Gap   bool     `name:"accept-gap" help:"Also those whose version is too high (version_gap, version_jump). The versions below are skipped if they come after all." env:"-"`
+	Force bool     `help:"Also those that are refused as too_old, which may have been applied before." env:"-"`
 }
 
 // rate is a number of dead letters per second.
@@ -258,168 +254,4 @@ func (c *DLQEdit) openEditor(
 		text = bytes.TrimSuffix(text, []byte("\n")) // which editors add
 	}
 	return send(text)
-}
-
-// DLQExport is "twinbox dlq export".
-type DLQExport struct {
-	Connection
-	LetterFilter
-
-	IDs   []string `arg:"" optional:"" name:"id" help:"Dead letters, such as customer/17. Default: all that the filters pick."`
-	State string   `help:"In this state: waiting, replayed, discarded or all." enum:"waiting,replayed,discarded,all" default:"waiting" env:"-"`
-	Out   string   `help:"A new file to write to. Default: standard output." short:"o" env:"-" placeholder:"FILE"`
-	JSON  bool     `help:"With --out: answer with one JSON document, errors included." name:"json" env:"-"`
-}
-
-// Run writes the dead letters of one service after the other.
-func (c *DLQExport) Run(ctx context.Context, to *streams, services []*client.Service) error {
-	ids, services, err := parseIDs(c.IDs, services)
-	if err != nil {
-		return err
-	}
-	if c.Out == "" {
-		_, err := c.export(ctx, ids, services, to)
-		return err
-	}
-	file, err := os.OpenFile(c.Out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // payloads are private
-	if errors.Is(err, fs.ErrExist) {
-		return refused("file_exists", "%s exists; an export does not write over it", c.Out)
-	}
-	if err != nil {
-		return fmt.Errorf("open output: %w", err)
-	}
-	n, err := c.export(ctx, ids, services, file)
-	if err = errors.Join(err, file.Close()); err != nil {
-		if n == 0 { // nothing to keep, and the next export would not write over it
-			err = errors.Join(err, os.Remove(c.Out))
-		}
-		return err
-	}
-	if c.JSON {
-		to.document(map[string]any{"count": n, "file": c.Out})
-		return nil
-	}
-	to.say("Exported %d dead letters to %s.", n, c.Out)
-	return nil
-}
-
-func (c *DLQExport) export(
-	ctx context.Context, ids map[string][]int64, services []*client.Service, out io.Writer,
-) (sum int, err error) {
-	for _, s := range services {
-		body, err := s.Open(ctx, client.Post("/admin/v1/dead-letters/export", c.body(c.State, ids[s.Name])))
-		if err != nil {
-			return sum, err
-		}
-		n, err := copyLines(out, body)
-		sum += n
-		if err := errors.Join(err, body.Close()); err != nil {
-			return sum, err
-		}
-	}
-	return sum, nil
-}
-
-// copyLines passes whole lines on: an answer that is cut off leaves no half dead letter behind.
-func copyLines(out io.Writer, body io.Reader) (n int, err error) {
-	lines := bufio.NewReaderSize(body, 64<<10)
-	for {
-		line, err := lines.ReadBytes('\n')
-		switch {
-		case errors.Is(err, io.EOF) && len(bytes.TrimSpace(line)) == 0:
-			return n, nil
-		case err != nil:
-			return n, client.ErrCutOff
-		}
-		if _, err := out.Write(line); err != nil {
-			return n, err
-		}
-		n++
-	}
-}
-
-// DLQImport is "twinbox dlq import".
-type DLQImport struct {
-	Change
-
-	File string `arg:"" help:"What was exported; - is standard input."`
-}
-
-// Run gives each line to the service that has its consumer.
-func (c *DLQImport) Run(ctx context.Context, to *streams, what effect) error {
-	services, err := c.Connection.ProvideServices()
-	if err != nil {
-		return err
-	}
-	from, err := open(c.File, to)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	answers, err := askWho(ctx, services)
-	if err != nil {
-		return err
-	}
-	parts, owners := map[string]*os.File{}, map[string]string{}
-	for _, a := range answers {
-		part, err := os.CreateTemp("", "twinbox-import-*.jsonl") // 0600
-		if err != nil {
-			return fmt.Errorf("make file for %s: %w", a.Service, err)
-		}
-		defer os.Remove(part.Name())
-		defer part.Close()
-		parts[a.Service] = part
-		for _, consumer := range a.Value.Consumers {
-			owners[consumer] = a.Service
-		}
-	}
-	sum, err := share(from, owners, parts)
-	if err != nil {
-		return fmt.Errorf("read import: %w", err)
-	}
-	params := adminapi.ImportDeadLettersParams{By: c.By, Reason: c.Reason, DryRun: c.DryRun}
-	return c.inTurn(ctx, to, services, what, sum,
-		func(s *client.Service, progress func(int64)) (adminapi.Result, error) {
-			lines := io.NewSectionReader(parts[s.Name], 0, math.MaxInt64)
-			return client.Stream(ctx, s, progress, client.PostLines("/admin/v1/dead-letters/import", params, lines))
-		})
-}
-
-// share writes each line to its service's part of a file of any size, and counts those that are no service's. The
-// others get an empty line for it, so that the numbers in a service's answer are those of the file.
-func share(from io.Reader, owners map[string]string, parts map[string]*os.File) (lost effects, err error) {
-	number := 0
-	for line, err := range operate.Lines(from) {
-		number++
-		var of struct {
-			Consumer string `json:"consumer"`
-		}
-		owner, code := "", ""
-		switch {
-		case errors.Is(err, operate.ErrLineTooLong):
-			code = "line_too_long"
-		case err != nil:
-			return lost, err
-		case len(line) == 0:
-		case json.Unmarshal(line, &of) != nil:
-			code = "invalid_json"
-		default:
-			if owner = owners[of.Consumer]; owner == "" {
-				code = "unknown_consumer"
-			}
-		}
-		if code != "" {
-			lost.fail(fmt.Sprintf("line %d", number), code, "no service was given it")
-		}
-		for service, part := range parts {
-			text := []byte("\n")
-			if service == owner {
-				text = append(slices.Clip(line), '\n')
-			}
-			if _, err := part.Write(text); err != nil {
-				return lost, err
-			}
-		}
-	}
-	return lost, nil
 }

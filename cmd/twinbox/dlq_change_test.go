@@ -159,35 +159,12 @@ func TestSettledAndFailingLetters(t *testing.T) {
 	require.EqualValues(t, 1, sum.Failed)
 	require.Equal(t, ref, sum.Errors[0].Subject)
 
-	file := filepath.Join(t.TempDir(), "letters.jsonl")
-	require.Zero(t, h.twinbox(t, "dlq", "export", ref, "--out", file).code)
+	file := filepath.Join(t.TempDir(), "payload.json")
 	require.Zero(t, h.twinbox(t, "dlq", "discard", "--key", key, "--yes", "--reason", "r").code)
-	again := h.twinbox(t, "dlq", "import", file, "--yes", "--reason", "r")
-	require.Zero(t, again.code, again.stderr)
-	require.Contains(t, again.stdout, "Imported 0", "a dead letter that is there stays as it is")
 	require.Contains(t, h.twinbox(t, "dlq", "list", "--key", key).stdout, "No dead letters")
 
 	require.NoError(t, os.WriteFile(file, []byte(`{"name":"Ada"}`), 0o600))
 	settled := h.twinbox(t, "dlq", "edit", ref, "--payload", file, "--yes", "--reason", "r")
 	require.Equal(t, exitRefused, settled.code)
 	require.Contains(t, settled.stderr, "not_waiting")
-}
-
-// An export of one stack is an import into another one.
-func TestExportAndImportElsewhere(t *testing.T) {
-	t.Parallel()
-	h := shared(t)
-	ref, key := h.deadLetter(t)
-	file := filepath.Join(t.TempDir(), "letters.jsonl")
-	require.Zero(t, h.twinbox(t, "dlq", "export", "--key", key, "--out", file).code)
-	require.Equal(t, h.twinbox(t, "dlq", "export", ref).stdout, h.twinbox(t, "dlq", "export", "--key", key).stdout)
-	h.exec(t, h.at.Databases["customer"], `delete from public.dead_letter where key = $1`, []byte(key))
-
-	dry := h.twinbox(t, "dlq", "import", file)
-	require.Zero(t, dry.code, dry.stderr)
-	require.Contains(t, dry.stdout, "Would import at most 1 dead letter of customer.")
-	require.Contains(t, h.twinbox(t, "dlq", "list", "--key", key).stdout, "No dead letters")
-	done := h.twinbox(t, "dlq", "import", file, "--yes", "--reason", "r")
-	require.Zero(t, done.code, done.stderr)
-	require.Contains(t, h.twinbox(t, "dlq", "list", "--key", key).stdout, "a_test")
 }

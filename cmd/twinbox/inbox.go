@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -13,8 +14,9 @@ import (
 
 // InboxCommands are "twinbox inbox ...".
 type InboxCommands struct {
-	Stats  InboxStats  `cmd:"" help:"How far each consumer is behind, and its deliveries in the process that answers."`
-	Lookup InboxLookup `cmd:"" help:"What became of one event, in every consumer."`
+	Stats   InboxStats   `cmd:"" help:"How far each consumer is behind, and its deliveries in the process that answers."`
+	Lookup  InboxLookup  `cmd:"" help:"What became of one event, in every consumer."`
+	History InboxHistory `cmd:"" help:"The events of a type that consumers have applied, the newest first. --since and --until are compared with the time inside the event's id."`
 }
 
 // InboxStats is "twinbox inbox stats": what waits for each consumer, the same from every instance, and the deliveries
@@ -123,18 +125,10 @@ func (c *InboxLookup) Run(ctx context.Context, to *streams, services []*client.S
 		t.columns = append(t.columns, "METADATA")
 	}
 	for _, k := range found {
-		t.add(k.Consumer, outcomeOf(k.InboxEvent), moment(k.ProcessedAt), k.Type, recordOf(k.InboxEvent),
+		t.add(k.Consumer, k.Outcome, moment(k.ProcessedAt), k.Type, recordOf(k.InboxEvent),
 			k.DeadLetter, string(k.Metadata))
 	}
 	return to.reply(err, map[string]any{"items": found}, &t)
-}
-
-// outcomeOf tells of another record under the same id, too.
-func outcomeOf(e adminapi.InboxEvent) string {
-	if e.Conflict == "" {
-		return e.Outcome
-	}
-	return e.Outcome + ", warned of another at " + e.Conflict
 }
 
 // recordOf says where the record lay; what was processed without a broker lay nowhere.
@@ -143,6 +137,86 @@ func recordOf(e adminapi.InboxEvent) string {
 		return ""
 	}
 	return fmt.Sprintf("%s[%d]@%d", e.Topic, e.Partition, e.Offset)
+}
+
+// InboxHistory is "twinbox inbox history".
+type InboxHistory struct {
+	Operator
+	Window
+
+	Type     string   `arg:"" help:"The type of the events."`
+	Consumer string   `help:"Applied by this consumer." env:"-"`
+	Limit    positive `help:"The newest of each service, 1 to 1000. Default: 100." default:"100" short:"n" env:"-" placeholder:"N"`
+}
+
+// AfterApply refuses a type that no event has.
+func (c *InboxHistory) AfterApply() error {
+	if n := utf8.RuneCountInString(c.Type); n == 0 || n > maxTypeLength {
+		return usage(fmt.Sprintf("an event type has 1 to %d characters", maxTypeLength))
+	}
+	return c.Window.AfterApply()
+}
+
+const maxTypeLength = 255
+
+// Run asks every service that has the consumer.
+func (c *InboxHistory) Run(ctx context.Context, to *streams, services []*client.Service) error {
+	if c.Consumer != "" {
+		var err error
+		if services, err = withConsumer(ctx, services, c.Consumer); err != nil {
+			return err
+		}
+	}
+	answers, err := ask(services, call[adminapi.InboxHistory](ctx,
+		client.Get("/admin/v1/inbox/history", adminapi.GetInboxHistoryParams{
+			Type: c.Type, Consumer: c.Consumer, Since: c.Since.Time, Until: c.Until.Time, Limit: int(c.Limit),
+		})))
+	if len(answers) == 0 {
+		return err
+	}
+	found, more, unread := []known{}, []string{}, map[string]time.Time{}
+	for _, a := range answers {
+		for _, e := range a.Value.Items {
+			found = append(found, known{Service: a.Service, InboxEvent: e})
+		}
+		if a.Value.More {
+			more = append(more, a.Service)
+		}
+		if a.Value.Unread != nil {
+			unread[a.Service] = *a.Value.Unread
+		}
+	}
+	slices.SortStableFunc(found, func(a, b known) int { return b.ProcessedAt.Compare(a.ProcessedAt) })
+	err = to.reply(err, map[string]any{"items": found, "more": more, "unread": unread}, historyTable(c.Type, found))
+	for _, service := range more {
+		to.warn("%s has more and older events: give --until, or a larger --limit", service)
+	}
+	for _, service := range inOrder(unread) {
+		at := unread[service].UTC()
+		to.warn("%s has too many rows to read all: events of %s and older may be missing; continue with --until %s", service,
+			at.Format(milliseconds), at.Add(time.Millisecond).Format(milliseconds))
+	}
+	return err
+}
+
+func historyTable(eventType string, found []known) *table {
+	t := &table{
+		columns: []string{"CONSUMER", "EVENT", "PROCESSED", "MS", "OUTCOME", "RECORD"}, prose: "METADATA",
+		omit: []string{"OUTCOME", "RECORD", "MS"},
+		none: "No consumer has applied an event of this type. Dead letters: twinbox dlq list --each --state all --type " +
+			printable(eventType) + "\n",
+	}
+	if slices.ContainsFunc(found, func(k known) bool { return k.Metadata != nil }) {
+		t.columns = append(t.columns, "METADATA")
+	}
+	for _, k := range found {
+		took := ""
+		if k.ProcessingTimeMs != nil {
+			took = fmt.Sprint(*k.ProcessingTimeMs)
+		}
+		t.add(k.Consumer, k.EventID, moment(k.ProcessedAt), took, k.Outcome, recordOf(k.InboxEvent), string(k.Metadata))
+	}
+	return t
 }
 
 // ConsumerCommands are "twinbox consumer ...".

@@ -37,6 +37,7 @@ func TestOperationsPage(t *testing.T) {
 		"all of that is committed":                                           w.committed,
 		"a producer sends an event that breaks the contract":                 w.poison,
 		"a sign-up that breaks the contract and a change of name after it":   func(t *testing.T) { w.parked(t, p) },
+		"the parked events have followed":                                    w.followed,
 		"the topic of the users gets more partitions, and a person signs up": w.morePartitions,
 		"the event that waited was handled":                                  w.handled,
 		"a change of name whose predecessor never comes":                     w.gap,
@@ -165,6 +166,9 @@ func (w *world) parked(t *testing.T, p *page) {
 	mended := fmt.Sprintf(signup, user, `"Carol"`)
 	require.NoError(t, os.WriteFile(filepath.Join(p.dir, "mended.json"), []byte(mended), 0o600))
 }
+
+// followed waits for the parked events, which follow in the next round.
+func (w *world) followed(t *testing.T) { w.awaitLetters(t, 0) }
 
 // gap is a life in which an event was dropped.
 func (w *world) gap(t *testing.T) {

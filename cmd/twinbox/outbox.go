@@ -103,7 +103,7 @@ func (c *OutboxRepublish) Run(ctx context.Context, to *streams, services []*clie
 	if (c.From != 0 || c.To != 0) && len(services) > 1 {
 		return usage("positions are a service's own: give --service too")
 	}
-	return c.inTurn(ctx, to, services, what, effects{}, stream(ctx, client.Post("/admin/v1/outbox/republish", c)))
+	return c.inTurn(ctx, to, services, what, stream(ctx, client.Post("/admin/v1/outbox/republish", c)))
 }
 
 // OutboxRelease is "twinbox outbox release".

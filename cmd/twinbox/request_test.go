@@ -3,8 +3,6 @@ package main
 import (
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -83,10 +81,6 @@ func TestWhatTheServiceIsAsked(t *testing.T) {
 			append(append([]string{"dlq", "discard"}, filter...), who...),
 			recorded{"dead-letters/discard", "", `{` + done + `,"filter":{"state":"waiting",` + filterJSON + `}}`},
 		},
-		"export": {
-			append([]string{"dlq", "export", "8", "--state", "discarded"}, filter...),
-			recorded{"dead-letters/export", "", `{"state":"discarded","ids":[8],` + filterJSON + `}`},
-		},
 		"mails": {
 			[]string{
 				"mail", "list", "--state", "sent", "--user", "u", "--event-id", "e", "--since", since, "--until", until,
@@ -132,6 +126,10 @@ func TestWhatTheServiceIsAsked(t *testing.T) {
 			recorded{"outbox/scheduled/cancel", "", `{` + done + `,"name":"a name"}`},
 		},
 		"lookup": {[]string{"inbox", "lookup", "e 1"}, recorded{"inbox/events", "event_id=e+1", ""}},
+		"history": {
+			[]string{"inbox", "history", "ty", "--since", since, "--until", until, "-n", "3"},
+			recorded{"inbox/history", "limit=3&since=2026-01-02T03%3A04%3A05Z&type=ty&until=2026-01-03T03%3A04%3A05Z", ""},
+		},
 		"tail": {
 			[]string{"outbox", "tail", "-n", "3", "--topic", "to", "--key", "k", "--type", "ty", "--payload"},
 			recorded{"outbox/events", "key=k&limit=3&payload=true&topic=to&type=ty", ""},
@@ -166,32 +164,4 @@ func TestWhatTheServiceIsAsked(t *testing.T) {
 		}
 		require.JSONEq(t, c.want.body, got.body, name)
 	}
-}
-
-// The lines of a file go to the services that have their consumers, each under its number in the file.
-func TestWhereImportedLinesGo(t *testing.T) {
-	t.Parallel()
-	of := map[string]*string{aCustomer: new(string), aNotification: new(string)}
-	admin := func(service string) string {
-		return listener(t, func(w http.ResponseWriter, r *http.Request) {
-			if strings.HasSuffix(r.URL.Path, "/service") {
-				says(service)(w, r)
-				return
-			}
-			body, _ := io.ReadAll(r.Body)
-			*of[service] = r.URL.Query().Encode() + "\n" + string(body)
-			says(`{"result":{"dry_run":false,"count":1,"failed":0}}`)(w, r)
-		})
-	}
-	file := filepath.Join(t.TempDir(), "letters.jsonl")
-	const mine, theirs = `{"consumer":"customer.profile","n":1}`, `{"consumer":"notification.mail"}`
-	content := theirs + "\n\n" + mine + "\n" + `{"consumer":"billing"}` + "\n" + mine
-	require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
-	r := at(t, admin(aCustomer), admin(aNotification), "dlq", "import", file, "--yes", "--reason", "why", "--by", "ada")
-	require.Equal(t, exitPartial, r.code, r.stderr)
-	const who = "by=ada&dry_run=false&reason=why\n"
-	require.Equal(t, who+"\n\n"+mine+"\n\n"+mine+"\n", *of[aCustomer])
-	require.Equal(t, who+theirs+"\n\n\n\n\n", *of[aNotification])
-	require.Regexp(t, `line 4 +unknown_consumer`, r.stdout)
-	require.Contains(t, r.stderr, "1 of 3 are not done")
 }

@@ -38,6 +38,11 @@ var everything = answers(map[string]string{
 	"inbox/events": `{"items":[{"consumer":"notification.users","event_id":"` + anID + `","outcome":"replayed, applied",
 		"type":"org.example.customer.user-registered.v1","processed_at":"2026-11-21T16:58:46Z","topic":"customer.users.v1",
 		"partition":11,"offset":1234567,"dead_letter":1234567}]}`,
+	"inbox/history": `{"more":true,"unread":"2026-11-21T16:58:46.123Z","items":[{"consumer":"notification.users",
+		"event_id":"` + anID + `","outcome":"applied","type":"org.example.customer.user-registered.v1",
+		"topic":"customer.users.v1","processed_at":"2026-11-21T16:58:46Z","partition":11,
+		"offset":1234567,"processing_time_ms":1234567,
+		"metadata":{"notification_id":"` + anID + `"}}]}`,
 	"outbox/status": `{"leading":true,"epoch":3,"head":1234567,"waiting":1234567,"held":12,"parked":[{
 		"topic":"customer.users.v1","key":"` + aKey + `","position":1234567,"held":12,"permanent":true,
 		"parked_at":"2026-11-21T16:58:46Z","reason":"MESSAGE_TOO_LARGE: the record is larger than the topic takes"}]}`,
@@ -84,6 +89,7 @@ func TestIdsAreWholeOnEveryScreen(t *testing.T) {
 		{"dlq discard 1234567 --yes --reason r", []string{ref}},
 		{"mail list --state uncertain", []string{"notification", anID, "uncertain"}},
 		{"inbox lookup " + anID, []string{"notification.users", ref}},
+		{"inbox history t.v1", []string{"notification.users", anID}},
 		{"outbox status", []string{"customer.users.v1", aKey, "1234567"}},
 		{"outbox tail", []string{"1234567", anID}},
 		{"status", []string{"notification"}},
@@ -122,6 +128,12 @@ func TestAListSaysThatThereIsMore(t *testing.T) {
 	require.Equal(t, []string{"notification/1234567"}, document.Next)
 	require.Contains(t, at(t, "", addr, "dlq", "ls", "--each", "--state", "all").stdout, "STATE")
 	require.Contains(t, at(t, "", addr, "mail", "list").stderr, "there are more: go on with --after "+anID)
+
+	history := at(t, "", addr, "inbox", "history", "t.v1")
+	require.Contains(t, history.stderr, "notification has more and older events: give --until, or a larger --limit")
+	require.Contains(t, history.stderr, "events of 2026-11-21T16:58:46.123Z and older may be missing; "+
+		"continue with --until 2026-11-21T16:58:46.124Z")
+	require.Regexp(t, anID+` +2026-11-21T16:58:46Z +1234567 +applied +customer.users.v1\[11\]@1234567`, history.stdout)
 
 	var asked []string
 	pages := listener(t, func(w http.ResponseWriter, r *http.Request) {

@@ -68,11 +68,13 @@ func (c *TraceCommand) Run(ctx context.Context, to *streams, services []*client.
 			what += ", " + s.Cause
 		}
 		// To the millisecond: the steps of one event follow each other within a few.
-		t.add(s.At.UTC().Format("2006-01-02T15:04:05.000Z"), s.Station, cmp.Or(s.Consumer, s.Service), what, s.EventID,
+		t.add(s.At.UTC().Format(milliseconds), s.Station, cmp.Or(s.Consumer, s.Service), what, s.EventID,
 			s.EventType, whereOf(s), detailOf(s))
 	}
 	return to.reply(err, story, &t)
 }
+
+const milliseconds = "2006-01-02T15:04:05.000Z"
 
 // whereOf is where a row or a record lies, or whose dead letter or mail it is.
 func whereOf(s adminapi.StoryStep) string {

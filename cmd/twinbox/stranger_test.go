@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -19,7 +17,6 @@ var changing = map[string][]string{
 	"dlq replay":              {"--consumer", "c"},
 	"dlq edit":                {"1", "--header", "a=b"},
 	"dlq discard":             {"--consumer", "c"},
-	"dlq import":              {"FILE"},
 	"mail retry":              {anID},
 	"mail mark-sent":          {anID},
 	"consumer pause":          {"c"},
@@ -52,8 +49,6 @@ func TestAStrangerIsChangedNothing(t *testing.T) {
 	t.Parallel()
 	commands := commandsWith(t, "yes")
 	require.Len(t, commands, len(changing))
-	file := filepath.Join(t.TempDir(), "letters.jsonl")
-	require.NoError(t, os.WriteFile(file, []byte(`{"consumer":"notification.mail"}`+"\n"), 0o600))
 	for _, command := range commands {
 		var mu sync.Mutex
 		asked := map[string]int{}
@@ -65,9 +60,6 @@ func TestAStrangerIsChangedNothing(t *testing.T) {
 		})
 		require.Contains(t, changing, command)
 		args := append(strings.Fields(command), changing[command]...)
-		for i, arg := range args {
-			args[i] = strings.ReplaceAll(arg, "FILE", file)
-		}
 		r := at(t, stranger, "", append(args, "--yes", "--reason", "r", "--json")...)
 		require.Equal(t, exitRefused, r.code, "%s: %s", command, r.stderr)
 		require.Contains(t, r.stderr, "is notification, not customer", command)

@@ -69,39 +69,6 @@ func at(t *testing.T, customer, notification string, args ...string) result {
 		"--notification-admin", notification)...)
 }
 
-func TestAnExportIntoAFile(t *testing.T) {
-	t.Parallel()
-	customer := listener(t, says(`{"id":1}`+"\n"+`{"id":2}`+"\n"))
-	file := filepath.Join(t.TempDir(), "letters.jsonl")
-	var document struct {
-		Count int
-		File  string
-		Error struct{ Code string }
-	}
-	at(t, customer, "", "dlq", "export", "--out", file, "--json").json(t, &document)
-	require.Equal(t, 2, document.Count)
-	require.Equal(t, file, document.File)
-	info, err := os.Stat(file)
-	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), "payloads are private")
-	again := at(t, customer, "", "dlq", "export", "--out", file, "--json")
-	require.Equal(t, exitRefused, again.code)
-	again.json(t, &document)
-	require.Equal(t, "file_exists", document.Error.Code)
-	require.Equal(t, service.ExitFailure, at(t, customer, "", "dlq", "export", "--out", file+"/x").code)
-}
-
-// An export that has got nothing leaves no empty file, which the next one would not write over.
-func TestAnExportThatGetsNothingLeavesNothing(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "letters.jsonl")
-	require.Equal(t, service.ExitFailure, at(t, listener(t, answers(nil)), "", "dlq", "export", "--out", file).code)
-	require.NoFileExists(t, file)
-	one := listener(t, says(`{"id":1}`+"\n"))
-	require.NotZero(t, at(t, one, listener(t, answers(nil)), "dlq", "export", "--out", file).code)
-	require.FileExists(t, file, "what was exported before stays")
-}
-
 // Another program's page at the address is not taken for an answer, and an answer that ends early not for a whole one.
 func TestAnswersThatAreNone(t *testing.T) {
 	t.Parallel()
@@ -127,8 +94,4 @@ func TestAnswersThatAreNone(t *testing.T) {
 	require.Equal(t, exitPartial, cut.code)
 	require.Contains(t, cut.stderr, "was cut off")
 	require.Equal(t, "Republished 7 events of customer.\n", cut.stdout, "what is known to be done is said")
-
-	half := at(t, listener(t, says(`{"id":1}`+"\n"+`{"id":2`)), "", "dlq", "export")
-	require.Equal(t, exitPartial, half.code)
-	require.Equal(t, `{"id":1}`+"\n", half.stdout, "no half line is passed on")
 }

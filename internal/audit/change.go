@@ -61,6 +61,7 @@ type Result struct {
 	Count  int64     `json:"count"`            // how many things were changed, or would be
 	Failed int64     `json:"failed"`           // how many were tried and are not done
 	Errors []Failure `json:"errors,omitempty"` // why, for the first hundred of these
+	Note   string    `json:"note,omitempty"`   // what follows, or what a dry run did not try
 }
 
 // Failure is why one thing is not done.

@@ -120,10 +120,6 @@ func TestBadInputIsRefused(t *testing.T) {
 		},
 		{"a zero in a parameter", "GET", "/admin/v1/inbox/events?event_id=%00", "", 422, "invalid_value"},
 		{"no UTF-8", "GET", "/admin/v1/outbox/events?key=%ff", "", 422, "invalid_value"},
-		{
-			"import by no UTF-8", "POST", "/admin/v1/dead-letters/import?by=%ff&reason=r&dry_run=true", "", 422,
-			"invalid_value",
-		},
 		{"no reason", "POST", republish, `{"by":"a","reason":"","dry_run":true,"from":1}`, 422, "invalid_value"},
 		{"two lines", "POST", republish, `{"by":"a\nb","reason":"r","dry_run":true,"from":1}`, 422, "invalid_value"},
 		{"nothing selected", "POST", republish, `{` + who + `}`, 422, "nothing_selected"},
@@ -142,8 +138,12 @@ func TestBadInputIsRefused(t *testing.T) {
 			`{"by":"","reason":"r","dry_run":true,"topic":"t","key":"k"}`, 422, "invalid_value",
 		},
 		{"audit of 0", "GET", "/admin/v1/audit?limit=0", "", 400, "invalid_parameter"},
-		{"import, no name", "POST", "/admin/v1/dead-letters/import?by=&reason=r&dry_run=true", "", 400, "invalid_parameter"},
-		{"import without a word", "POST", "/admin/v1/dead-letters/import", "", 400, "missing_parameter"},
+		{"history of no type", "GET", "/admin/v1/inbox/history", "", 400, "missing_parameter"},
+		{"history of another", "GET", "/admin/v1/inbox/history?type=t&consumer=x", "", 404, "consumer_not_found"},
+		{
+			"history reversed", "GET",
+			"/admin/v1/inbox/history?type=t&since=2026-02-03T00:00:00Z&until=2026-02-03T00:00:00Z", "", 400, "invalid_parameter",
+		},
 		{
 			"edit without a name", "POST", "/admin/v1/dead-letters/1/edit",
 			`{"by":"","reason":"r","dry_run":true}`, 422, "invalid_value",

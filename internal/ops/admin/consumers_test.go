@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/inbox"
-	"example.com/twinbox/internal/inbox/replay"
 	"example.com/twinbox/internal/ops/admin"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
@@ -17,7 +16,7 @@ import (
 func TestAConsumerIsPausedAndResumed(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
-		cfg.Consumers = []admin.Consumer{consumer("a", replay.Report{}, nil, new([]asked))}
+		cfg.Consumers = []admin.Consumer{consumer("a", nil, nil, new([]asked))}
 	})
 	ask := func(verb, consumer string, dryRun string) (int, []byte) {
 		return b.call(t, "POST", "/admin/v1/consumers/"+verb,

@@ -109,16 +109,44 @@ func (s consumerHandlers) lookup(
 	return out, err
 }
 
-// whatBecame joins what the inbox remembers with the dead letters, which know more where there is one.
-func whatBecame(found []inbox.Remembered, letters []deadletters.Known) []adminapi.InboxEvent {
-	items := []adminapi.InboxEvent{}
-	for _, f := range found {
-		items = append(items, adminapi.InboxEvent{
-			Consumer: f.Consumer, EventID: f.EventID, Type: f.EventType, Outcome: string(f.Outcome),
-			ProcessedAt: f.ProcessedAt, PayloadHash: hex.EncodeToString(f.PayloadHash), Topic: f.Topic,
-			Partition: f.Partition, Offset: f.Offset, Metadata: f.Metadata,
-		})
+func (s consumerHandlers) history(
+	ctx context.Context, asked adminapi.GetInboxHistoryParams,
+) (out adminapi.InboxHistory, err error) {
+	consumers := s.consumerNames()
+	if !asked.Until.IsZero() && !asked.Until.After(asked.Since) {
+		return out, invalidParameter("until", "is not after since")
 	}
+	if asked.Consumer != "" {
+		if !slices.Contains(consumers, asked.Consumer) {
+			return out, errNoConsumer
+		}
+		consumers = []string{asked.Consumer}
+	}
+	out.Items, out.More, err = page(asked.Limit, func(limit int) (items []adminapi.InboxEvent, err error) {
+		found, unread, err := inbox.History(ctx, s.Pool, inbox.HistoryFilter{
+			Consumers: consumers, EventType: asked.Type, Since: asked.Since, Until: asked.Until, Limit: limit,
+		})
+		out.Unread = unread
+		return inboxEvents(found), err
+	})
+	return out, err
+}
+
+func inboxEvents(found []inbox.Remembered) []adminapi.InboxEvent {
+	items := make([]adminapi.InboxEvent, len(found))
+	for i, f := range found {
+		items[i] = adminapi.InboxEvent{
+			Consumer: f.Consumer, EventID: f.EventID, Type: f.EventType, Outcome: string(f.Outcome),
+			ProcessedAt: f.ProcessedAt, ProcessingTimeMs: f.Took, PayloadHash: hex.EncodeToString(f.PayloadHash),
+			Topic: f.Topic, Partition: f.Partition, Offset: f.Offset, Metadata: f.Metadata,
+		}
+	}
+	return items
+}
+
+// whatBecame joins the inbox rows with the dead letters. Where there are both, the dead letter knows more.
+func whatBecame(found []inbox.Remembered, letters []deadletters.Known) []adminapi.InboxEvent {
+	items := inboxEvents(found)
 	for _, l := range letters {
 		i := slices.IndexFunc(found, func(f inbox.Remembered) bool { return sameRecord(f, l) })
 		if i < 0 {

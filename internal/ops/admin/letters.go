@@ -56,7 +56,27 @@ func (s consumerHandlers) edit(
 func (s consumerHandlers) discard(
 	ctx context.Context, change audit.Change, asked adminapi.DiscardRequest,
 ) (audit.Result, error) {
-	return s.letters.Discard(ctx, asked.Filter, change)
+	result, err := s.letters.Discard(ctx, asked.Filter, change)
+	return noted(result, ""), err
+}
+
+// Notes of changes of dead letters.
+const (
+	noteReplayDryRun = "Payloads and contracts were checked. The order of the keys and the handlers were not tried: " +
+		"a dead letter may still fail or be refused."
+	noteFollow = "Events parked behind them follow automatically within 5 seconds."
+)
+
+// noted adds what follows from a change that settled dead letters, or the note of its dry run.
+func noted(result audit.Result, dryRun string) audit.Result {
+	switch {
+	case result.Count == 0:
+	case result.DryRun:
+		result.Note = dryRun
+	default:
+		result.Note = noteFollow
+	}
+	return result
 }
 
 // A Consumer is one of the service's consumers, as far as its dead letters need it.
@@ -82,37 +102,32 @@ func (s consumerHandlers) replay(
 	ctx context.Context, change audit.Change, asked adminapi.ReplayRequest,
 ) (audit.Result, error) {
 	sum := audit.Result{DryRun: change.DryRun}
-	filter := asked.Filter
-	if err := checkAll(filter, asked.All); err != nil {
+	if err := checkAll(asked.Filter, asked.All); err != nil {
 		return sum, err
 	}
 	o := inbox.Options{
 		By: change.By, Reason: change.Reason, DryRun: change.DryRun, Force: asked.Force, AcceptGap: asked.AcceptGap,
 		PerSecond: asked.Rate,
-	}
-	var done int64
-	o.OnResult = func(one inbox.Result) {
-		done++
-		if one.Code != "" {
-			sum.Failed++
-			sum.AddError(strconv.FormatInt(one.ID, 10), one.Code, withService(s.Service, one.Error))
-		}
-		change.ReportProgress(done)
+		OnResult: func(one inbox.Result) {
+			if one.Code != "" {
+				sum.Fail(strconv.FormatInt(one.ID, 10), one.Code, withService(s.Service, one.Error))
+			} else {
+				sum.Count++
+			}
+			change.ReportProgress(sum.Count + sum.Failed)
+		},
 	}
 	for _, c := range s.Consumers {
-		if filter.Consumer != "" && filter.Consumer != c.Name || asked.Filter.Limit > 0 && done >= int64(asked.Filter.Limit) {
+		of, tried := asked.Filter, int(sum.Count+sum.Failed)
+		isOther := of.Consumer != "" && of.Consumer != c.Name
+		if isOther || of.Limit > 0 && of.Limit <= tried {
 			continue
 		}
-		of := filter
 		of.Consumer = c.Name
-		if asked.Filter.Limit > 0 {
-			of.Limit = asked.Filter.Limit - int(done)
-		}
+		of.Limit = max(0, of.Limit-tried)
 		if _, err := c.Replay(ctx, of, o); err != nil {
-			sum.Count = done - sum.Failed
 			return sum, err
 		}
 	}
-	sum.Count = done - sum.Failed
-	return sum, nil
+	return noted(sum, noteReplayDryRun), nil
 }

@@ -16,7 +16,6 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"example.com/twinbox/api"
-	"example.com/twinbox/internal/inbox/replay"
 	"example.com/twinbox/internal/ops/admin"
 )
 
@@ -177,9 +176,9 @@ func world(t *testing.T) (b *bundle, touched func() []any) {
 	var calls []asked
 	settled := &mails{}
 	b = setup(t, func(cfg *admin.Config, _ *http.Server) {
-		cfg.Mails, cfg.Consumers = settled, []admin.Consumer{consumer("a", replay.Report{}, nil, &calls)}
+		cfg.Mails, cfg.Consumers = settled, []admin.Consumer{consumer("a", nil, nil, &calls)}
 		for _, name := range []string{"customer.mail", "customer.profile"} { // of examples
-			cfg.Consumers = append(cfg.Consumers, consumer(name, replay.Report{}, nil, &calls))
+			cfg.Consumers = append(cfg.Consumers, consumer(name, nil, nil, &calls))
 		}
 	})
 	b.add(t, 3)

@@ -48,6 +48,7 @@ func handlersOf(cfg Config) map[string]handler {
 		"getStory":         answer(consumers.story),
 		"getInboxStats":    answer(consumers.stats),
 		"lookupInboxEvent": answer(consumers.lookup),
+		"getInboxHistory":  answer(consumers.history),
 		"pauseConsumer":    change(consumers.pause),
 		"resumeConsumer":   change(consumers.resume),
 

@@ -4,17 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/inbox"
 	deadletters "example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/internal/inbox/replay"
 	"example.com/twinbox/internal/ops/admin"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/admin/client"
@@ -23,19 +21,24 @@ import (
 // asked is what a consumer was asked to replay.
 type asked struct {
 	filter  deadletters.Filter
-	options replay.Options
+	options inbox.Options
 }
 
-// consumer answers every replay with the report, and remembers what it was asked.
-func consumer(name string, report replay.Report, err error, calls *[]asked) admin.Consumer {
+// consumer answers every replay with the results, and remembers what it was asked.
+func consumer(name string, results []inbox.Result, err error, calls *[]asked) admin.Consumer {
 	return admin.Consumer{
 		Name: name,
-		Replay: func(_ context.Context, f deadletters.Filter, o replay.Options) (replay.Report, error) {
+		Replay: func(_ context.Context, f deadletters.Filter, o inbox.Options) (map[string]int, error) {
 			*calls = append(*calls, asked{f, o})
-			return report, err
+			for _, r := range results {
+				o.OnResult(r)
+			}
+			return nil, err
 		},
 	}
 }
+
+var replayedOne = inbox.Result{Outcome: string(inbox.Applied)}
 
 func (b *bundle) replay(t *testing.T, body string) (int, adminapi.Line) {
 	t.Helper()
@@ -50,26 +53,30 @@ func TestReplaySumsTheConsumersUp(t *testing.T) {
 	var calls []asked
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
 		cfg.Consumers = []admin.Consumer{
-			consumer("a", replay.Report{Matched: 3, Applied: 1, Stale: 1, Failed: 1, Problems: []replay.Result{
-				{ID: 7, Code: "handler_failed", Error: "e"},
-			}}, nil, &calls),
-			consumer("b", replay.Report{Matched: 2, Duplicate: 1, Refused: 1}, nil, &calls),
+			consumer("a", []inbox.Result{
+				replayedOne, {Outcome: "stale"}, {ID: 7, Outcome: "failed", Code: "handler_failed", Error: "dead letter 7: e"},
+			}, nil, &calls),
+			consumer("b", []inbox.Result{replayedOne, {ID: 9, Outcome: "refused", Code: "too_old", Error: "f"}}, nil, &calls),
 		}
 	})
 	_, line := b.replay(t, `{"by":"ada","reason":"r","dry_run":false,"filter":{"key":"k"},"rate":2.5,"force":true,
 		"accept_gap":true}`)
 	require.EqualValues(t, 3, line.Result.Count)
 	require.EqualValues(t, 2, line.Result.Failed)
-	require.Equal(t, []adminapi.Failure{{Subject: "7", Code: "handler_failed", Detail: "e"}}, line.Result.Errors)
+	require.Equal(t, []adminapi.Failure{
+		{Subject: "7", Code: "handler_failed", Detail: "dead letter test/7: e"}, {Subject: "9", Code: "too_old", Detail: "f"},
+	}, line.Result.Errors)
+	require.Contains(t, line.Result.Note, "follow automatically within 5 seconds")
 	require.Len(t, calls, 2)
 	require.Equal(t, deadletters.Filter{Consumer: "b", Key: "k"}, calls[1].filter, "each is asked for its own")
-	require.Same(t, calls[0].options.Pace, calls[1].options.Pace, "the rate is the whole's")
+	require.InDelta(t, 2.5, calls[1].options.PerSecond, 0)
 	require.True(t, calls[1].options.Force)
 	require.True(t, calls[1].options.AcceptGap)
 	require.Equal(t, "ada", calls[1].options.By)
 
 	calls = nil
-	b.replay(t, `{"by":"ada","reason":"r","dry_run":true,"all":true,"filter":{"limit":5}}`)
+	_, line = b.replay(t, `{"by":"ada","reason":"r","dry_run":true,"all":true,"filter":{"limit":5}}`)
+	require.Contains(t, line.Result.Note, "not tried")
 	require.Equal(t, []int{5, 2}, []int{calls[0].filter.Limit, calls[1].filter.Limit}, "a limit is the whole's")
 	require.True(t, calls[0].options.DryRun)
 	calls = nil
@@ -86,8 +93,8 @@ func TestAReplayThatEndsEarlySaysSo(t *testing.T) {
 	var calls []asked
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
 		cfg.Consumers = []admin.Consumer{
-			consumer("a", replay.Report{Matched: 1, Applied: 1}, errors.New("gone"), &calls),
-			consumer("b", replay.Report{}, nil, &calls),
+			consumer("a", []inbox.Result{replayedOne}, errors.New("gone"), &calls),
+			consumer("b", nil, nil, &calls),
 		}
 	})
 	status, content := b.call(t, http.MethodPost, "/admin/v1/dead-letters/replay",
@@ -111,12 +118,13 @@ func TestALongReplayIsHeardOf(t *testing.T) {
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
 		cfg.Consumers = []admin.Consumer{{
 			Name: "a",
-			Replay: func(ctx context.Context, _ deadletters.Filter, _ replay.Options) (replay.Report, error) {
+			Replay: func(ctx context.Context, _ deadletters.Filter, o inbox.Options) (map[string]int, error) {
 				select {
 				case <-heard:
-					return replay.Report{Matched: 1, Applied: 1}, nil
+					o.OnResult(replayedOne)
+					return nil, nil
 				case <-ctx.Done():
-					return replay.Report{}, ctx.Err()
+					return nil, ctx.Err()
 				}
 			},
 		}}
@@ -132,22 +140,19 @@ func TestALongReplayIsHeardOf(t *testing.T) {
 	require.EqualValues(t, 1, result.Count)
 }
 
-// The rate is the whole's: a consumer's first letter does not follow at once on another's last.
-func TestTheRateHoldsBetweenConsumers(t *testing.T) {
+// The first hundred failures are listed, and the count says how many there are.
+func TestMoreFailuresThanAreListed(t *testing.T) {
 	t.Parallel()
-	const rate, every = 4, 250 * time.Millisecond
-	var asked, began []time.Time
-	one := func(ctx context.Context, _ deadletters.Filter, o replay.Options) (replay.Report, error) {
-		asked = append(asked, time.Now())
-		err := o.Pace.Await(ctx)
-		began = append(began, time.Now())
-		return replay.Report{Matched: 1, Applied: 1}, err
+	var calls []asked
+	failures := make([]inbox.Result, 250)
+	for i := range failures {
+		failures[i] = inbox.Result{ID: int64(i), Outcome: "refused", Code: "version_gap"}
 	}
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
-		cfg.Consumers = []admin.Consumer{{Name: "a", Replay: one}, {Name: "b", Replay: one}}
+		cfg.Consumers = []admin.Consumer{consumer("a", failures, nil, &calls)}
 	})
-	_, content := b.call(t, http.MethodPost, "/admin/v1/dead-letters/replay",
-		fmt.Sprintf(`{"by":"ada","reason":"r","dry_run":false,"all":true,"filter":{},"rate":%d}`, rate))
-	require.Contains(t, string(content), `"count":2`)
-	require.GreaterOrEqual(t, began[1].Sub(asked[0]), every, "however late the first one hears that it may begin")
+	_, line := b.replay(t, `{"by":"ada","reason":"r","dry_run":true,"all":true,"filter":{}}`)
+	require.EqualValues(t, 250, line.Result.Failed)
+	require.Len(t, line.Result.Errors, 100)
+	require.Empty(t, line.Result.Note, "no dead letter would be tried")
 }

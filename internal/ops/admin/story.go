@@ -3,6 +3,7 @@ package admin
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -146,18 +147,28 @@ func (t *story) askInbox(ctx context.Context) error {
 			At: f.ProcessedAt, Station: adminapi.StoryStepStationInbox, Consumer: f.Consumer, Outcome: string(f.Outcome),
 			EventID: f.EventID, EventType: f.EventType, CorrelationID: f.Correlation,
 		}
+		if f.Took != nil {
+			step.Detail = fmt.Sprintf("handled in %d ms", *f.Took)
+		}
 		if f.Topic != "" {
 			step.Topic, step.Partition, step.Offset = f.Topic, &f.Partition, &f.Offset
-			record := step
-			record.Station, record.Consumer, record.Outcome = adminapi.StoryStepStationRecord, "", "read"
+			readAt := f.ProcessedAt
 			if f.TakenAt != nil {
-				record.At = *f.TakenAt
+				readAt = *f.TakenAt
 			}
-			t.add(record)
+			t.add(recordOf(step, readAt))
 		}
 		t.add(step)
 	}
 	return err
+}
+
+// recordOf is the record that led to a step. It was read at that time or before.
+func recordOf(step adminapi.StoryStep, at time.Time) adminapi.StoryStep {
+	return adminapi.StoryStep{
+		At: at, Station: adminapi.StoryStepStationRecord, Outcome: "read", EventID: step.EventID, EventType: step.EventType,
+		CorrelationID: step.CorrelationID, Topic: step.Topic, Partition: step.Partition, Offset: step.Offset,
+	}
 }
 
 // askLetters tells of the dead letters of an event, and what operators did to them. Of a key whose events another
@@ -188,9 +199,11 @@ func (t *story) askLetters(ctx context.Context) error {
 	return nil
 }
 
+// addLetter adds the state that the dead letter had when it failed last, and the one that settled it.
 func (t *story) addLetter(ctx context.Context, l deadletters.Summary) error {
 	step := adminapi.StoryStep{
-		At: l.FailedAt, Station: adminapi.StoryStepStationDeadLetter, Consumer: l.Consumer, Outcome: string(l.State),
+		At: l.FailedAt, Station: adminapi.StoryStepStationDeadLetter, Consumer: l.Consumer,
+		Outcome: string(deadletter.Waiting),
 		EventID: l.EventID, EventType: l.Type, Key: string(l.Key), Version: l.Version,
 		Topic: l.Topic, Partition: &l.Partition, Offset: &l.Offset, Cause: l.Code, Subject: strconv.FormatInt(l.ID, 10),
 		Detail: "attempts: " + strconv.Itoa(l.Attempts),
@@ -198,7 +211,15 @@ func (t *story) addLetter(ctx context.Context, l deadletters.Summary) error {
 	if l.Replays > 0 {
 		step.Detail += ", failed replays: " + strconv.Itoa(l.Replays)
 	}
+	if l.Topic != "" {
+		t.add(recordOf(step, l.FirstFailedAt))
+	}
 	t.add(step)
+	if l.SettledAt != nil {
+		settled := step
+		settled.At, settled.Outcome, settled.Cause, settled.Detail = *l.SettledAt, string(l.State), "", l.Outcome
+		t.add(settled)
+	}
 	return t.addAudit(ctx, step, deadletter.Kind, step.Subject)
 }
 

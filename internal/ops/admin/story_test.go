@@ -15,7 +15,6 @@ import (
 
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/event/cloudevent"
-	"example.com/twinbox/internal/inbox/replay"
 	"example.com/twinbox/internal/ops/admin"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/outbox"
@@ -45,7 +44,7 @@ func TestTheStoryOfAnEventThatWasGivenUp(t *testing.T) {
 	var calls []asked
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
 		for _, name := range []string{"a", "b"} {
-			cfg.Consumers = append(cfg.Consumers, consumer(name, replay.Report{}, nil, &calls))
+			cfg.Consumers = append(cfg.Consumers, consumer(name, nil, nil, &calls))
 		}
 	})
 	o, err := outbox.New(outbox.Config{Source: "/test"})
@@ -69,8 +68,7 @@ func TestTheStoryOfAnEventThatWasGivenUp(t *testing.T) {
 	_, err = b.pool.Exec(t.Context(), `
 insert into inbox (consumer, event_id, event_time, event_type, payload_hash, metadata, processed_at)
 select c, $1, '1970-01-01', 't.v1', '\x01', metadata::jsonb, clock_timestamp() from (values
-    ('a', '{"outcome":"dead","topic":"topic","partition":3,"offset":17,"correlation_id":"order-7"}'),
-    ('b', '{"outcome":"applied","topic":"topic","partition":3,"offset":17,"correlation_id":"order-7"}')
+    ('b', '{"processing_time_ms":12,"topic":"topic","partition":3,"offset":41,"correlation_id":"order-7"}')
 ) v (c, metadata)`, id)
 	require.NoError(t, err)
 	b.file(t, filed{"a", id, "permanent", "schema_violation", "waiting", "", 1})
@@ -87,7 +85,7 @@ returning id::text`).Scan(&letter))
 	story := b.story(t, id)
 	require.Equal(t, adminapi.StoryKindEvent, story.Kind)
 	require.ElementsMatch(t, []string{
-		"outbox waiting", "record read", "inbox a dead", "inbox b applied", "dead_letter a waiting schema_violation",
+		"outbox waiting", "record read", "inbox b applied", "dead_letter a waiting schema_violation",
 		"audit release", "audit a edit",
 	}, stepsOf(story))
 	require.Equal(t, "outbox waiting", stepsOf(story)[0])
@@ -97,10 +95,12 @@ returning id::text`).Scan(&letter))
 		require.Equal(t, "test", s.Service)
 		switch s.Station {
 		case adminapi.StoryStepStationRecord:
-			require.Equal(t, []any{"topic", int32(3), int64(17)}, []any{s.Topic, *s.Partition, *s.Offset})
+			require.Equal(t, []any{"topic", int32(3), int64(41)}, []any{s.Topic, *s.Partition, *s.Offset})
 		case adminapi.StoryStepStationOutbox:
 			require.Equal(t, []any{int64(1), int64(1), "order-7", "before"},
 				[]any{s.Position, s.Version, s.CorrelationID, s.CausationID})
+		case adminapi.StoryStepStationInbox:
+			require.Equal(t, "handled in 12 ms", s.Detail)
 		case adminapi.StoryStepStationDeadLetter:
 			require.Equal(t, letter, s.Subject)
 		case adminapi.StoryStepStationAudit:
@@ -115,12 +115,32 @@ returning id::text`).Scan(&letter))
 	require.Equal(t, adminapi.StoryKindKey, ofKey.Kind, "what has the key may be no user")
 }
 
+// Each state of a dead letter has the time at which it became true, not the last one the time of the failure.
+func TestTheStoryOfAReplayedEvent(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(cfg *admin.Config, _ *http.Server) { cfg.Consumers = []admin.Consumer{{Name: "a"}} })
+	b.file(t, filed{"a", "e", "permanent", "schema_violation", "replayed", "applied", 1})
+	_, err := b.pool.Exec(t.Context(), `update dead_letter set failed_at = settled_at - interval '1 hour',
+		first_failed_at = settled_at - interval '1 hour'`)
+	require.NoError(t, err)
+	_, err = b.pool.Exec(t.Context(), `
+		insert into inbox (consumer, event_id, event_time, event_type, payload_hash, processed_at)
+		select 'a', 'e', '1970-01-01', 't.v1', sha256(payload), settled_at - interval '1 ms' from dead_letter`)
+	require.NoError(t, err)
+	story := b.story(t, "e")
+	require.Equal(t, []string{
+		"record read", "dead_letter a waiting schema_violation", "inbox a applied", "dead_letter a replayed",
+	}, stepsOf(story))
+	require.Equal(t, "applied", story.Steps[3].Detail)
+	require.Equal(t, time.Hour, story.Steps[3].At.Sub(story.Steps[1].At))
+}
+
 // What a service's own tables know goes before what its events say, and a key's dead letters lead to their events.
 func TestTheStoryThatAServiceTells(t *testing.T) {
 	t.Parallel()
 	var calls []asked
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
-		cfg.Consumers = []admin.Consumer{consumer("a", replay.Report{}, nil, &calls)}
+		cfg.Consumers = []admin.Consumer{consumer("a", nil, nil, &calls)}
 		cfg.Tell = func(_ context.Context, id string) (admin.Told, error) {
 			if id != "someone" {
 				return admin.Told{}, nil

@@ -33,11 +33,6 @@ type lines struct {
 	begun bool
 }
 
-// newLines leaves the listener's read timeout alone: net/http ends it with the body, and [imported] sets its own.
-func newLines(c call) *lines {
-	return &lines{call: c, control: http.NewResponseController(c.w)}
-}
-
 // answerLines runs a long operation, and answers with what it tells and, in the last line, with what it returns. An
 // error ends the answer as a problem.
 func answerLines[R any](
@@ -48,7 +43,7 @@ func answerLines[R any](
 		web.WriteProblem(c.w, c.r, err)
 		return
 	}
-	l := newLines(c)
+	l := &lines{call: c, control: http.NewResponseController(c.w)}
 	stop := l.keepTelling()
 	defer stop()
 	last, err := operation(c.r.Context(), l, asked)

@@ -26,11 +26,12 @@ type verb struct {
 var verbs = map[string]verb{
 	"replay": {
 		Do: "Replay", Doing: "Replaying", Done: "Replayed", Things: "dead letters", long: true, request: replay,
-		Note: "Those of a key run in their order and stop at the first that fails; other keys go on. It is safe to repeat.",
+		Note: "Those of a key run in their order and stop at the first that fails; other keys continue. " +
+			"It is safe to repeat.",
 	},
 	"discard": {
 		Do: "Discard", Doing: "Discarding", Done: "Discarded", Things: "dead letters", long: true, request: discard,
-		Danger: true, Note: "They are settled without being handled, and what waits behind them goes on.",
+		Danger: true, Note: "They are settled without being handled. Events parked behind them are resumed.",
 	},
 	"edit": {
 		Do: "Edit", Doing: "Editing", Done: "Edited", Things: "dead letters", request: edit,

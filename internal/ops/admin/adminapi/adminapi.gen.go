@@ -273,8 +273,6 @@ type Header = deadletters.ShownHeader
 
 // InboxEvent defines model for InboxEvent.
 type InboxEvent struct {
-	// Conflict Where a record lay that came later with the id and another payload, and was only warned of.
-	Conflict string `json:"conflict,omitempty,omitzero"`
 	Consumer string `json:"consumer"`
 
 	// DeadLetter Its id.
@@ -285,20 +283,36 @@ type InboxEvent struct {
 	Metadata json.RawMessage `json:"metadata,omitempty,omitzero"`
 	Offset   int64           `json:"offset"`
 
-	// Outcome applied, or why not; of a dead letter what became of it.
+	// Outcome `applied`; `stale` in rows of the first edition. Of a dead letter its state.
 	Outcome   string `json:"outcome"`
 	Partition int32  `json:"partition"`
 
 	// PayloadHash SHA-256, hexadecimal.
-	PayloadHash string    `json:"payload_hash,omitempty,omitzero"`
+	PayloadHash string `json:"payload_hash,omitempty,omitzero"`
+
+	// ProcessedAt When the event was applied, or when its dead letter last failed.
 	ProcessedAt time.Time `json:"processed_at"`
-	Topic       string    `json:"topic"`
-	Type        string    `json:"type"`
+
+	// ProcessingTimeMs How long the handler ran, in milliseconds. Absent in rows of the first edition.
+	ProcessingTimeMs *int64 `json:"processing_time_ms,omitempty"`
+	Topic            string `json:"topic"`
+	Type             string `json:"type"`
 }
 
 // InboxEvents defines model for InboxEvents.
 type InboxEvents struct {
 	Items []InboxEvent `json:"items"`
+}
+
+// InboxHistory defines model for InboxHistory.
+type InboxHistory struct {
+	Items []InboxEvent `json:"items"`
+
+	// More There are more than `limit`.
+	More bool `json:"more"`
+
+	// Unread The request stopped at its bound: events of this time and older may be missing. Ask again with an `until` one millisecond after it.
+	Unread *time.Time `json:"unread,omitempty"`
 }
 
 // InboxStats defines model for InboxStats.
@@ -434,7 +448,7 @@ type ReleaseRequest struct {
 
 // ReplayRequest defines model for ReplayRequest.
 type ReplayRequest struct {
-	// AcceptGap Also what is refused as version_gap, and with force as version_jump: the versions before it will never come.
+	// AcceptGap Also events that are refused as version_gap or version_jump. The versions before them are skipped as stale if they come.
 	AcceptGap bool `json:"accept_gap,omitempty,omitzero"`
 
 	// All All that wait: then the filter has no condition but a limit.
@@ -447,7 +461,7 @@ type ReplayRequest struct {
 	// Filter What is set must all hold.
 	Filter DeadLetterFilter `json:"filter"`
 
-	// Force Also what is refused as too_old or replay_limit.
+	// Force Also events that are refused as too_old, which may have been applied.
 	Force bool `json:"force,omitempty,omitzero"`
 
 	// Rate Dead letters per second at most. Default: as fast as they go.
@@ -643,13 +657,6 @@ type ListAuditParams struct {
 	Limit Limit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 }
 
-// ImportDeadLettersParams defines parameters for ImportDeadLetters.
-type ImportDeadLettersParams struct {
-	By     By     `form:"by" json:"by"`
-	Reason Reason `form:"reason" json:"reason"`
-	DryRun bool   `form:"dry_run" json:"dry_run"`
-}
-
 // GetDeadLetterParams defines parameters for GetDeadLetter.
 type GetDeadLetterParams struct {
 	// Payload Whether to show payloads, which may hold personal data; of many events the newest ones, up to 8 MiB.
@@ -659,6 +666,21 @@ type GetDeadLetterParams struct {
 // LookupInboxEventParams defines parameters for LookupInboxEvent.
 type LookupInboxEventParams struct {
 	EventID string `form:"event_id" json:"event_id"`
+}
+
+// GetInboxHistoryParams defines parameters for GetInboxHistory.
+type GetInboxHistoryParams struct {
+	Type string `form:"type" json:"type"`
+
+	// Consumer Default: all of the service.
+	Consumer Text `form:"consumer,omitempty" json:"consumer,omitempty,omitzero"`
+
+	// Since The time inside the id, or when an event without one was processed.
+	Since Time `form:"since,omitempty" json:"since,omitempty,omitzero"`
+
+	// Until As `since`, excluded.
+	Until Time  `form:"until,omitempty" json:"until,omitempty,omitzero"`
+	Limit Limit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 }
 
 // ListMailsParams defines parameters for ListMails.
@@ -715,9 +737,6 @@ type ResumeConsumerJSONRequestBody = ConsumerRequest
 
 // DiscardDeadLettersJSONRequestBody defines body for DiscardDeadLetters for application/json ContentType.
 type DiscardDeadLettersJSONRequestBody = DiscardRequest
-
-// ExportDeadLettersJSONRequestBody defines body for ExportDeadLetters for application/json ContentType.
-type ExportDeadLettersJSONRequestBody = DeadLetterFilter
 
 // GroupDeadLettersJSONRequestBody defines body for GroupDeadLetters for application/json ContentType.
 type GroupDeadLettersJSONRequestBody = DeadLetterFilter

@@ -18,6 +18,14 @@ const Owed = "owed"
 
 func station(s StoryStep) int { return slices.Index(stations, s.Station) }
 
+// clock is the first station that has the clock of this one. Inbox and dead letters share one.
+func clock(s StoryStep) int {
+	if s.Station == StoryStepStationDeadLetter {
+		return slices.Index(stations, StoryStepStationInbox)
+	}
+	return station(s)
+}
+
 // InOrder sorts steps by time and joins those that tell of the same. Their times are of several clocks: an event never
 // seems to be read before it was added, nor handled before it was read, however far apart these are.
 func InOrder(all []StoryStep) []StoryStep {
@@ -26,12 +34,12 @@ func InOrder(all []StoryStep) []StoryStep {
 		seems time.Time
 	}
 	type reached struct {
-		station StoryStepStation
-		seems   time.Time
+		clock int
+		seems time.Time
 	}
 	kept := joined(all)
 	slices.SortStableFunc(kept, func(a, b StoryStep) int {
-		return cmp.Or(cmp.Compare(station(a), station(b)), a.At.Compare(b.At))
+		return cmp.Or(cmp.Compare(clock(a), clock(b)), a.At.Compare(b.At))
 	})
 	ordered := make([]told, len(kept))
 	last := make(map[string]reached) // by event, when it first was at the station that it came to last
@@ -41,8 +49,8 @@ func InOrder(all []StoryStep) []StoryStep {
 			if before.seems.After(s.At) {
 				ordered[i].seems = before.seems
 			}
-			if before.station != s.Station {
-				last[s.EventID] = reached{s.Station, ordered[i].seems}
+			if before.clock != clock(s) {
+				last[s.EventID] = reached{clock(s), ordered[i].seems}
 			}
 		}
 	}

@@ -100,7 +100,7 @@ const maxAnswerBytes = 64 << 20
 
 // Call makes a call whose answer is one JSON document.
 func Call[T any](ctx context.Context, s *Service, r Request) (value T, err error) {
-	body, err := s.Open(ctx, r)
+	body, err := s.open(ctx, r)
 	if err != nil {
 		return value, err
 	}
@@ -161,7 +161,7 @@ func Verify(
 func readLines(
 	ctx context.Context, s *Service, r Request, tell func(adminapi.Line),
 ) (last adminapi.Line, err error) {
-	body, err := s.Open(ctx, r)
+	body, err := s.open(ctx, r)
 	if err != nil {
 		return last, err
 	}
@@ -183,8 +183,8 @@ func readLines(
 	return last, fmt.Errorf("%s: %w", s.Name, ErrCutOff)
 }
 
-// Open makes a call and gives the body of its answer, for one that is neither of these.
-func (s *Service) Open(ctx context.Context, r Request) (io.ReadCloser, error) {
+// open makes a call and returns the body of its answer.
+func (s *Service) open(ctx context.Context, r Request) (io.ReadCloser, error) {
 	request, err := r.build(ctx, s.base)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Name, err)
@@ -271,7 +271,6 @@ func (s *Service) look(ctx context.Context, path string, other int, read func(st
 type Request struct {
 	method, path string
 	params, body any
-	lines        io.Reader
 }
 
 // Get asks for what is at the path. Params is the operation's struct of parameters; nil: it has none.
@@ -284,23 +283,18 @@ func Post(path string, body any) Request {
 	return Request{method: http.MethodPost, path: path, body: body}
 }
 
-// PostLines is [Post] for an operation that takes JSON lines, as long as there are any.
-func PostLines(path string, params any, lines io.Reader) Request {
-	return Request{method: http.MethodPost, path: path, params: params, lines: lines}
-}
-
 func (r Request) build(ctx context.Context, base string) (*http.Request, error) {
 	query, err := queryOf(r.params)
 	if err != nil {
 		return nil, fmt.Errorf("encode parameters: %w", err)
 	}
-	body, kind := r.lines, "application/jsonl"
+	var body io.Reader
 	if r.body != nil {
 		encoded, err := json.Marshal(r.body)
 		if err != nil {
 			return nil, fmt.Errorf("encode request: %w", err)
 		}
-		body, kind = bytes.NewReader(encoded), "application/json"
+		body = bytes.NewReader(encoded)
 	}
 	request, err := http.NewRequestWithContext(ctx, r.method, base+r.path, body)
 	if err != nil {
@@ -308,7 +302,7 @@ func (r Request) build(ctx context.Context, base string) (*http.Request, error) 
 	}
 	request.URL.RawQuery = query.Encode()
 	if body != nil {
-		request.Header.Set("Content-Type", kind)
+		request.Header.Set("Content-Type", "application/json")
 	}
 	return request, nil
 }

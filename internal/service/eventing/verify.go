@@ -63,7 +63,9 @@ func (v *Verifier) Run(ctx context.Context, asked Verification) (*verify.Verdict
 	}
 	for _, c := range v.node.consumers {
 		cfg.Consumers = append(cfg.Consumers, verify.Consumer{
-			Name: c.Name, Group: c.group, Topic: c.Topic, Versioned: c.Order != inbox.Unordered, Accepts: c.Accepts,
+			Name: c.Name, Group: c.group, Topic: c.Topic, Accepts: c.Accepts,
+			Versioned: c.Order == inbox.Strict || c.Order == inbox.Latest,
+			OnlyWarns: inbox.ConflictMode(setup.Config.Inbox.OnConflict) == inbox.ConflictWarn,
 		})
 	}
 	verdict, err := verify.Run(ctx, cfg)

@@ -19,8 +19,8 @@ import (
 const isNew Outcome = ""
 
 // If another transaction has inserted the id and not ended, the insert waits for its end. What is older than the horizon
-// may have been processed and forgotten, and a dead letter is handled by a replay alone: neither is inserted. Dead
-// letters of conflicts and of expired events say nothing of the event that has the id.
+// may have been processed and forgotten, and a dead letter is handled by a replay alone: neither is inserted. A dead
+// letter of a conflict, an expired event or a record that is no event says nothing of the event that has the id.
 const insertIDs = `
 insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash, metadata)
 select $1, e.id, e.place, e.type, e.hash, e.metadata
@@ -28,7 +28,7 @@ from unnest($2::text[], $3::timestamptz[], $4::text[], $5::bytea[], $6::jsonb[],
     as e (id, place, type, hash, metadata, at)
 where e.at >= (select remembers_from from public.inbox_horizon)
     and not exists (select from public.dead_letter d
-        where d.consumer = $1 and d.event_id = e.id and d.code not in ('id_conflict', 'too_old') and d.id <> $8)
+        where d.consumer = $1 and d.event_id = e.id and d.remembered and d.id <> $8)
 on conflict do nothing
 returning event_id`
 
@@ -74,7 +74,7 @@ cross join lateral (
     where i.consumer = asked.consumer and i.event_id = e.id and i.event_time = e.place offset 0)
     union all
     (select sha256(d.payload) from public.dead_letter d
-    where d.consumer = asked.consumer and d.event_id = e.id and d.code not in ('id_conflict', 'too_old') and d.id <> $4 offset 0)
+    where d.consumer = asked.consumer and d.event_id = e.id and d.remembered and d.id <> $4 offset 0)
 ) as h (hash)`
 
 // compareIDs decides about ids that were not inserted, or come twice. It is a statement of its own because the insert

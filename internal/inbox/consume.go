@@ -155,6 +155,7 @@ type item struct {
 	giveUp  error              // why it becomes a dead letter instead of running its handler
 	replay  *replayed          // the dead letter that it was, in a replay
 	outcome Outcome            // in the transaction under way, at last the final one
+	refused error              // why that transaction finds no place for it in the order of its key
 	took    time.Duration      // of its handler
 	stored  *deadletter.Letter // what the transaction stored of it
 

@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -34,7 +35,7 @@ func (it *item) reason(version int64) error {
 			return errTooOld
 		}
 	}
-	return it.giveUp
+	return cmp.Or(it.refused, it.giveUp)
 }
 
 // storeLetter stores the dead letter of an item that does not run, in the transaction that decides so. In a replay there

@@ -40,7 +40,7 @@ func (in *Inbox) recordIDs(ctx context.Context, tx pgx.Tx, items []*item) error 
 	var places, times []time.Time
 	var hashes, metadata [][]byte
 	for _, it := range items {
-		it.outcome = isNew
+		it.outcome, it.refused = isNew, nil
 		if it.hasRow() && first[it.event.ID] == nil {
 			first[it.event.ID] = it
 			ids, types, places = append(ids, it.event.ID), append(types, it.event.Type), append(places, place(it.event.ID))

@@ -88,13 +88,13 @@ func (in *Inbox) decide(it *item, k *key) Outcome {
 	case it.replay == nil && k.parkedFrom != nil && (version == 0 || version > *k.parkedFrom):
 		return Parked
 	case version == 0 && k.version > 0:
-		it.giveUp = errNoVersion
+		it.refused = errNoVersion
 	case version > k.version+1 && in.cfg.Order == Strict && !acceptGap:
 		return Gap
 	case version > k.version+maxJump && k.version > 0 && in.cfg.Order == Latest && !acceptGap:
-		it.giveUp = errJump
+		it.refused = errJump
 	}
-	if it.giveUp != nil {
+	if it.refused != nil || it.giveUp != nil {
 		return Dead
 	}
 	if k != nil && version > 0 {

@@ -142,6 +142,9 @@ func (in *Inbox) saveKeys(ctx context.Context, tx *handlerTx, ks keys) error {
 		case exists:
 			tx.queue.Queue(updateKeys, in.cfg.Consumer, names, versions, parked)
 		default:
+			if err := tx.endHandling(ctx); err != nil {
+				return err
+			}
 			if _, err := tx.Exec(ctx, insertKeys, in.cfg.Consumer, names, versions, parked); err != nil {
 				return asLostRace(err)
 			}

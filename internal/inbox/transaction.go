@@ -24,9 +24,10 @@ func (in *Inbox) apply(parent context.Context, items []*item) error {
 	endSpan := in.cfg.Spans.Process(in.cfg.Consumer, len(items), func(i int) *cloudevent.Event { return &items[i].event })
 	ctx, cancel := context.WithTimeout(parent, in.cfg.HandlerTimeout)
 	defer cancel()
-	handling := false
-	err := pgx.BeginTxFunc(ctx, in.cfg.Pool, readCommitted, func(tx pgx.Tx) error {
-		return in.handleInTx(ctx, &handlerTx{Tx: tx, consumer: in.cfg.Consumer}, items, &handling)
+	tx := &handlerTx{consumer: in.cfg.Consumer}
+	err := pgx.BeginTxFunc(ctx, in.cfg.Pool, readCommitted, func(begun pgx.Tx) error {
+		tx.Tx = begun
+		return in.handleInTx(ctx, tx, items)
 	})
 	endSpan(err)
 	if err == nil {
@@ -39,11 +40,11 @@ func (in *Inbox) apply(parent context.Context, items []*item) error {
 	if repaired, _ := deadletter.RepairSequence(parent, in.cfg.Pool, err); repaired {
 		return failure.AsTransient(err)
 	}
-	return in.asTimeout(parent, ctx, err, handling)
+	return in.asTimeout(parent, ctx, err, tx.handling)
 }
 
 // handleInTx is the transaction, in the order of the checks that doc.go lists.
-func (in *Inbox) handleInTx(ctx context.Context, tx *handlerTx, items []*item, handling *bool) error {
+func (in *Inbox) handleInTx(ctx context.Context, tx *handlerTx, items []*item) error {
 	keys, err := in.lockKeys(ctx, tx, items)
 	if err == nil {
 		err = in.claimLetter(ctx, tx, items[0])
@@ -58,7 +59,7 @@ func (in *Inbox) handleInTx(ctx context.Context, tx *handlerTx, items []*item, h
 		k := keys.of(it)
 		switch it.outcome = in.decide(it, k); it.outcome {
 		case Applied:
-			*handling = true
+			tx.handling = true
 			err = in.runHandler(ctx, tx, it)
 		case Gap, Parked, Dead, Conflict, Expired:
 			err = in.storeLetter(ctx, tx, it, k)
@@ -74,7 +75,7 @@ func (in *Inbox) handleInTx(ctx context.Context, tx *handlerTx, items []*item, h
 	if err != nil {
 		return err
 	}
-	return tx.flush(ctx)
+	return tx.endHandling(ctx)
 }
 
 // asTimeout tells a handler that ran too long from a transaction that waited for a connection, a lock or the server.
@@ -124,6 +125,7 @@ func (in *Inbox) crash(point string) {
 type handlerTx struct {
 	pgx.Tx
 	consumer, eventID string // of the handler that runs
+	handling          bool   // handlers run, or their queued writes
 	queue             pgx.Batch
 	err               error // of a queued write: nothing may be committed after it
 }
@@ -173,6 +175,13 @@ func PutMetadata(ctx context.Context, tx pgx.Tx, metadata map[string]any) error 
 	}
 	id := handler.eventID
 	return Queue(ctx, tx, updateMetadata, handler.consumer, id, place(id), string(encoded))
+}
+
+// endHandling sends the handlers' last writes. A transaction that takes too long from here on is not late because of them.
+func (q *handlerTx) endHandling(ctx context.Context) error {
+	err := q.flush(ctx)
+	q.handling = q.handling && err != nil
+	return err
 }
 
 func (q *handlerTx) flush(ctx context.Context) error {

@@ -143,21 +143,22 @@ func (in *Inbox) tryUntilHandled(p *partition, it *item) error {
 
 // item is one delivery on its way through a transaction.
 type item struct {
-	ctx     context.Context
-	msg     *message.Message
-	next    message.HandlerFunc
-	started time.Time
-	event   cloudevent.Event
-	origin  cloudevent.Origin
-	hash    []byte
-	isEvent bool               // it was decoded
-	ignored bool               // its type has no handler
-	giveUp  error              // why it becomes a dead letter instead of running its handler
-	replay  *replayed          // the dead letter that it was, in a replay
-	outcome Outcome            // in the transaction under way, at last the final one
-	refused error              // why that transaction finds no place for it in the order of its key
-	took    time.Duration      // of its handler
-	stored  *deadletter.Letter // what the transaction stored of it
+	ctx        context.Context
+	msg        *message.Message
+	next       message.HandlerFunc
+	started    time.Time
+	event      cloudevent.Event
+	origin     cloudevent.Origin
+	hash       []byte
+	isEvent    bool               // it was decoded
+	ignored    bool               // its type has no handler
+	giveUp     error              // why it becomes a dead letter instead of running its handler
+	replay     *replayed          // the dead letter that it was, in a replay
+	outcome    Outcome            // in the transaction under way, at last the final one
+	comesAgain bool               // a later one of the transaction has its id
+	refused    error              // why that transaction finds no place for it in the order of its key
+	took       time.Duration      // of its handler
+	stored     *deadletter.Letter // what the transaction stored of it
 
 	attempts      int
 	firstFailedAt time.Time

@@ -40,8 +40,12 @@ func (in *Inbox) recordIDs(ctx context.Context, tx pgx.Tx, items []*item) error 
 	var places, times []time.Time
 	var hashes, metadata [][]byte
 	for _, it := range items {
-		it.outcome, it.refused = isNew, nil
-		if it.hasRow() && first[it.event.ID] == nil {
+		it.outcome, it.refused, it.comesAgain = isNew, nil, false
+		switch earlier := first[it.event.ID]; {
+		case !it.hasRow():
+		case earlier != nil:
+			earlier.comesAgain = true
+		default:
 			first[it.event.ID] = it
 			ids, types, places = append(ids, it.event.ID), append(types, it.event.Type), append(places, place(it.event.ID))
 			hashes, metadata, times = append(hashes, it.hash), append(metadata, it.metadata()), append(times, it.at())

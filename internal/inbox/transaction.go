@@ -63,6 +63,10 @@ func (in *Inbox) handleInTx(ctx context.Context, tx *handlerTx, items []*item) e
 			err = in.runHandler(ctx, tx, it)
 		case Gap, Parked, Dead, Conflict, Expired:
 			err = in.storeLetter(ctx, tx, it, k)
+		case Stale:
+			if it.comesAgain { // its row goes, so the later one is no duplicate of it
+				err = errComesAgain
+			}
 		}
 		if err != nil {
 			return err
@@ -77,6 +81,8 @@ func (in *Inbox) handleInTx(ctx context.Context, tx *handlerTx, items []*item) e
 	}
 	return tx.endHandling(ctx)
 }
+
+var errComesAgain = errors.New("the id of a stale event comes again in its batch")
 
 // asTimeout tells a handler that ran too long from a transaction that waited for a connection, a lock or the server.
 func (in *Inbox) asTimeout(parent, ctx context.Context, err error, handling bool) error {

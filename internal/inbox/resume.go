@@ -67,7 +67,8 @@ func (r *Replayer) ResumeRound(ctx context.Context) error {
 }
 
 const countResume = `
-update public.dead_letter set attempts = attempts + $2 where id = $1 and state = 'waiting' returning attempts`
+update public.dead_letter set attempts = attempts + $2
+where id = $1 and state = 'waiting' and class = 'parked' returning attempts`
 
 // resumeOne counts the attempt before it begins, so that an event that ends the process is given up. An event that fails
 // for an unknown reason has MaxAttempts attempts, one in each round. resumeOne reports whether the key goes on.

@@ -35,7 +35,7 @@ type partition struct {
 	owner     string // a name for this assignment
 	isSuspect bool   // its last owner did not leave it: attempts count until something new is committed
 	countedTo int64  // records up to this offset run one by one: a process died in a counted attempt at them
-	isCounted bool   // the attempt under way
+	counted   *int64 // first offset of the counted attempt under way
 }
 
 const takePartition = `
@@ -117,28 +117,44 @@ func (in *Inbox) applyShared(ctx context.Context, items []*item) error {
 	return in.apply(ctx, items)
 }
 
-const insertAttempt = `
-insert into public.inbox_attempt as a (consumer, topic, partition, first_offset, last_offset, attempts)
-values ($1, $2, $3, $4, $5, 1)
-on conflict (consumer, topic, partition, first_offset) do update
-set attempts = a.attempts + 1, last_offset = excluded.last_offset, last_at = clock_timestamp()
-returning attempts`
+const (
+	selectAttempts = `
+select coalesce(max(attempts), 0) from public.inbox_attempt
+where (consumer, topic, partition, first_offset) = ($1, $2, $3, $4)`
 
-// countAttempt counts the attempt, once for each owner: one that fails in this process is no death. An event that was
-// counted too often is given up.
+	insertAttempt = `
+insert into public.inbox_attempt (consumer, topic, partition, first_offset, last_offset, attempts)
+values ($1, $2, $3, $4, $5, $6)
+on conflict (consumer, topic, partition, first_offset) do update
+set attempts = excluded.attempts, last_offset = excluded.last_offset, last_at = clock_timestamp()`
+)
+
+// countAttempt counts the attempt, once for each owner: one that fails in this process is no death. A batch is noted and
+// counts for none of its records. An event that was counted too often is given up.
 func (in *Inbox) countAttempt(ctx context.Context, p *partition, items []*item) error {
-	if p.isCounted {
+	if p.counted != nil {
 		return nil
 	}
 	first, last, attempts := items[0].origin.Offset, items[len(items)-1].origin.Offset, 0
-	err := in.insist(ctx, "count attempt", func(ctx context.Context) error {
-		return in.cfg.Pool.QueryRow(ctx, insertAttempt, in.cfg.Consumer, p.topic, p.number, first, last).Scan(&attempts)
+	err := in.insist(ctx, "read attempts", func(ctx context.Context) error {
+		return in.cfg.Pool.QueryRow(ctx, selectAttempts, in.cfg.Consumer, p.topic, p.number, first).Scan(&attempts)
 	})
 	if err != nil {
 		return err
 	}
-	p.isCounted = true
-	if attempts > in.cfg.MaxAttempts && len(items) == 1 {
+	if len(items) == 1 {
+		attempts++
+	}
+	// A statement whose answer was lost is sent again: it counts no second time.
+	err = in.insist(ctx, "count attempt", func(ctx context.Context) error {
+		_, err := in.cfg.Pool.Exec(ctx, insertAttempt, in.cfg.Consumer, p.topic, p.number, first, last, attempts)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	p.counted = &first
+	if len(items) == 1 && attempts > in.cfg.MaxAttempts {
 		items[0].giveUp, items[0].attempts = errProcessDied, attempts-1
 	}
 	return nil
@@ -150,10 +166,10 @@ delete from public.inbox_attempt where consumer = $1 and topic = $2 and partitio
 // clearAttempts forgets the attempts at records that are handled. When something new is committed behind the suspected
 // records, the partition is no suspect any more.
 func (in *Inbox) clearAttempts(ctx context.Context, p *partition, items []*item) {
-	p.isCounted = false
+	p.counted = nil
 	last := items[len(items)-1].origin.Offset
 	for _, it := range items {
-		if it.outcome != Duplicate && it.outcome != Ignored && last >= p.countedTo {
+		if (it.outcome == Applied || it.stored != nil) && last >= p.countedTo {
 			p.isSuspect = false
 		}
 	}
@@ -185,15 +201,26 @@ func (in *Inbox) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+const uncountAttempt = `
+with gone as (delete from public.inbox_attempt where (consumer, topic, partition, first_offset) = ($1, $2, $3, $4)
+    and attempts <= 1)
+update public.inbox_attempt set attempts = attempts - 1
+where (consumer, topic, partition, first_offset) = ($1, $2, $3, $4) and attempts > 1`
+
 const deleteOwner = `
 delete from public.inbox_owner where consumer = $1 and topic = $2 and partition = $3 and owner = $4`
 
 // recordLeave keeps the row of a suspected partition: its next owner must check the records that this one did not reach.
-func (in *Inbox) recordLeave(ctx context.Context, p *partition) error {
-	if p == nil || p.isSuspect {
-		return nil
+// An attempt that was broken off is no death, so its count goes.
+func (in *Inbox) recordLeave(ctx context.Context, p *partition) (err error) {
+	switch {
+	case p == nil:
+	case !p.isSuspect:
+		_, err = in.cfg.Pool.Exec(ctx, deleteOwner, in.cfg.Consumer, p.topic, p.number, p.owner)
+	case p.counted != nil:
+		_, err = in.cfg.Pool.Exec(ctx, uncountAttempt, in.cfg.Consumer, p.topic, p.number, *p.counted)
 	}
-	if _, err := in.cfg.Pool.Exec(ctx, deleteOwner, in.cfg.Consumer, p.topic, p.number, p.owner); err != nil {
+	if err != nil {
 		return fmt.Errorf("leave partition: %w", err)
 	}
 	return nil

@@ -17,7 +17,7 @@ func TestTimesOfTheInboxThatTestsMove(t *testing.T) {
 	b := setup(t)
 	pgtest.RequireTimes(t, b.Pool, "^(inbox|dead_letter)", inboxtest.Moved, inboxtest.Stays)
 
-	box := inboxtest.NewBox(t, b.Pool, inbox.NewMux(), func(c *inbox.Config) { c.Handlers = inboxtest.Only(testType) })
+	box := inboxtest.NewBox(t, b.Pool, inbox.NewMux(), func(c *inbox.Config) { c.Accepts = inboxtest.Only(testType) })
 	event := inboxtest.NewEvent()
 	event.Data = []byte(`{"value":1}`)
 	before := box.RequireOutcome(t, inbox.Dead, event).DeadLetter

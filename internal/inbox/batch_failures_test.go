@@ -22,7 +22,7 @@ func TestABatchInWhichManyEventsFail(t *testing.T) {
 	shared := setup(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		b := shared.again(t)
-		b.Config.OnDead, b.Config.Batch = inbox.DeadPass, rapid.IntRange(1, 8).Draw(rt, "batch")
+		b.Config.Batch = rapid.IntRange(1, 8).Draw(rt, "batch")
 		events := versions("key-1", make([]int64, rapid.IntRange(1, 8).Draw(rt, "events"))...)()
 		fates := make(map[string]*fate, len(events))
 		ids, effects, want := []string{}, []string{}, []inbox.Outcome{}
@@ -82,35 +82,47 @@ func (f *fate) next() error {
 	return nil
 }
 
-// That a batch has failed is told before its events run alone, which may take as long again; and that an event went
-// well ends it.
-func TestABatchThatFailsIsToldAtOnce(t *testing.T) {
+// attemptsHost notes how attempts end and which outcomes follow.
+type attemptsHost struct {
+	inbox.Standalone
+	noted []string
+}
+
+func (h *attemptsHost) Attempted(_ context.Context, failure error) {
+	if failure != nil {
+		h.noted = append(h.noted, "failed")
+		return
+	}
+	h.noted = append(h.noted, "committed")
+}
+
+func (h *attemptsHost) Handled(_ cloudevent.Event, outcome inbox.Outcome) {
+	h.noted = append(h.noted, string(outcome))
+}
+
+// The host learns of the failure of a batch before its halves run, which may take as long again.
+func TestTheHostLearnsOfEachAttempt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	var told []string
-	b.Host.OnPause = func(_ context.Context, failure error) {
-		word := "well"
-		if failure != nil {
-			word = "fails"
-		}
-		told = append(told, word)
-	}
-	b.Host.OnOutcome = func(_ cloudevent.Event, outcome inbox.Outcome) { told = append(told, string(outcome)) }
+	host := &attemptsHost{}
+	b.Config.Host = host
 	calls := 0
 	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
 		if calls++; calls == 1 {
 			return &pgconn.PgError{Code: "57P01"}
 		}
-		told = append(told, "alone")
+		host.noted = append(host.noted, "handling")
 		return effect(ctx, tx, e, data)
 	})
 	_, err := handle(t.Context(), records(t, t.Context(), newEvent(), newEvent()))
 	require.NoError(t, err)
-	require.Equal(t, []string{"fails", "alone", "well", "applied", "alone", "well", "applied"}, told)
-	told = nil
+	require.Equal(t, []string{
+		"failed", "handling", "committed", "applied", "handling", "committed", "applied",
+	}, host.noted)
+	host.noted = nil
 	_, err = handle(t.Context(), records(t, t.Context(), newEvent()))
 	require.NoError(t, err)
-	require.Equal(t, []string{"alone", "well", "applied"}, told)
+	require.Equal(t, []string{"handling", "committed", "applied"}, host.noted)
 }
 
 // A handler may change its message before its batch fails: then it runs alone as the event that came.

@@ -23,8 +23,7 @@ func (b *bundle) handle(t *testing.T, handler handlerFunc) (*inbox.Inbox, inbox.
 	mux := inbox.NewMux()
 	inbox.Handle(mux, testEvent, handler)
 	in := b.Inbox(t)
-	return in, in.BatchMiddleware(
-		mux.HandleMessage)
+	return in, in.BatchMiddleware(mux.HandleMessage)
 }
 
 func records(t *testing.T, ctx context.Context, events ...cloudevent.Event) []*message.Message {
@@ -180,31 +179,31 @@ func TestABatchIsTriedWhileTheSurroundingsFail(t *testing.T) {
 	require.Zero(t, b.Count(t, `select count(*) from dead_letter`))
 }
 
-// Handlers that are too slow for so many in one transaction are given fewer, and more again when they are faster.
+// Handlers that are too slow for a whole batch get smaller ones, and larger ones again when they are faster.
 func TestBatchesShrinkWithTheTime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.Config.Batch, b.Config.HandlerTimeout = 8, 3*time.Second
+	b.Config.Batch, b.Config.HandlerTimeout = 4, 3*time.Second
 	slow := true
 	var last pgx.Tx
 	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
-		if slow && tx == last { // the second one in a transaction uses up its time
+		if slow && tx == last { // the second event of a transaction uses up its time
 			<-ctx.Done()
 			return ctx.Err()
 		}
 		last = tx
 		return effect(ctx, tx, e, data)
 	})
-	_, err := handle(t.Context(), records(t, t.Context(), versions("key-1", 1, 2, 3, 4, 5, 6, 7, 8)()...))
+	_, err := handle(t.Context(), records(t, t.Context(), versions("key-1", 1, 2, 3, 4)()...))
 	require.NoError(t, err)
-	require.Equal(t, 8, b.Count(t, `select count(*) from ledger`), "one by one, each has the time to itself")
+	require.Equal(t, 4, b.Count(t, `select count(*) from ledger`), "alone, each has the time to itself")
 	require.Zero(t, b.Count(t, `select count(*) from dead_letter`))
-	require.InDelta(t, 1, testutil.ToFloat64(counter(t, b, "inbox_split_batches_total", "test")), 0)
+	require.InDelta(t, 3, testutil.ToFloat64(counter(t, b, "inbox_split_batches_total", "test")), 0)
 	slow = false
-	_, err = handle(t.Context(), records(t, t.Context(), versions("key-1", 1, 2, 3, 4, 5, 6, 7, 8)()...))
+	_, err = handle(t.Context(), records(t, t.Context(), versions("key-1", 1, 2, 3, 4)()...))
 	require.NoError(t, err)
-	require.Equal(t, 16, b.Count(t, `select count(*) from ledger`))
-	require.InDelta(t, 1, testutil.ToFloat64(counter(t, b, "inbox_split_batches_total", "test")), 0)
+	require.Equal(t, 8, b.Count(t, `select count(*) from ledger`))
+	require.InDelta(t, 3, testutil.ToFloat64(counter(t, b, "inbox_split_batches_total", "test")), 0)
 }
 
 // A batch of two that was late leaves batches of one. They grow again too, though one event alone is no batch.
@@ -230,21 +229,21 @@ func TestBatchesOfOneGrowAgain(t *testing.T) {
 	require.Less(t, b.Count(t, `select count(distinct event_id) from ledger`), 6, "some share a transaction")
 }
 
-// Another process applies an event of the key between reading the watermark and moving it: the inbox decides anew.
-func TestAWatermarkThatMovesMeanwhile(t *testing.T) {
+// Another process applies the first event of a key while this one handles the second: the inbox decides anew.
+func TestAKeyThatAnotherTransactionInserts(t *testing.T) {
 	t.Parallel()
 	for _, batch := range []int{1, 2} {
 		t.Run(fmt.Sprint(batch), func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			b.Config.Versioned, b.Config.Batch = true, batch
+			b.Config.Order, b.Config.Batch = inbox.Latest, batch
 			var outcomes []inbox.Outcome
 			b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
-			interfere := true
+			inserted := false
 			_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ testData) error {
-				if interfere {
-					interfere = false
-					b.Exec(t, `insert into inbox_watermark values ('test', 'key-1', 5)`)
+				if !inserted {
+					inserted = true
+					b.Exec(t, `insert into inbox_key values ('test', 'key-1', 5)`)
 				}
 				return inbox.Queue(ctx, tx, `insert into ledger (event_id) values ($1)`, e.ID)
 			})
@@ -252,35 +251,7 @@ func TestAWatermarkThatMovesMeanwhile(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, []inbox.Outcome{inbox.Stale, inbox.Applied}, outcomes)
 			require.Equal(t, 1, b.Count(t, `select count(*) from ledger`))
-			require.Equal(t, 5, b.Count(t, `select version from inbox_watermark where key = 'key-1'`))
-		})
-	}
-}
-
-// Of two handlers of one consumer, one applies what skips ahead and the other, by default, parks it.
-func TestTheGapPolicyIsTheHandlers(t *testing.T) {
-	t.Parallel()
-	const otherType = "com.example.other.v1"
-	for _, batch := range []int{1, 200} {
-		t.Run(fmt.Sprint(batch), func(t *testing.T) {
-			t.Parallel()
-			b := setup(t)
-			mux := inbox.NewMux()
-			inbox.Handle(mux, testEvent, effect)
-			other := cloudevent.Define[testData](cloudevent.Declaration{Type: otherType})
-			inbox.Handle(mux, other, effect, inbox.OnGap(inbox.GapAllow))
-			require.Panics(t, func() {
-				inbox.Handle(mux, cloudevent.Define[testData](cloudevent.Declaration{Type: "x"}), effect, inbox.OnGap("sometimes"))
-			})
-			b.Config.Versioned, b.Config.Batch, b.Config.Handlers = true, batch, mux
-			var outcomes []inbox.Outcome
-			b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
-			events := []cloudevent.Event{v("a", 2), v("b", 2), v("b", 1)}
-			events[1].Type, events[2].Type = otherType, otherType
-			_, err := b.Inbox(t).BatchMiddleware(mux.HandleMessage)(t.Context(), records(t, t.Context(), events...))
-			require.NoError(t, err)
-			require.Equal(t, []inbox.Outcome{inbox.Gap, inbox.Applied, inbox.Stale}, outcomes)
-			require.Equal(t, []string{"a"}, b.List(t, `select convert_from(key, 'UTF8') from dead_letter`))
+			require.Equal(t, 5, b.Count(t, `select version from inbox_key where key = 'key-1'`))
 		})
 	}
 }

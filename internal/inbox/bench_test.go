@@ -22,18 +22,28 @@ import (
 
 // go test -run '^$' -bench Inbox -benchtime 20000x ./internal/inbox
 //
-// One partition's loop, without Kafka: what a careful user writes by hand, one transaction per event, against the same
-// checks here, by batch size and by the share of redeliveries. The handler inserts one row.
+// One partition's loop, without Kafka: a hand-written transaction per event against the same checks here, by order,
+// batch size, share of redeliveries and share of events that fail for good. The handler inserts one row.
 func BenchmarkInbox(b *testing.B) {
-	for _, versioned := range []bool{false, true} {
+	for _, order := range []inbox.Order{inbox.Unordered, inbox.Latest} {
 		for _, duplicates := range []int{1, 50, 100} {
-			name := fmt.Sprintf("versioned=%t/duplicates=%d%%/", versioned, duplicates)
-			b.Run(name+"by_hand", func(b *testing.B) { benchByHand(b, versioned, duplicates) })
+			name := fmt.Sprintf("%s/duplicates=%d%%/", order, duplicates)
+			b.Run(name+"by_hand", func(b *testing.B) { benchByHand(b, order, duplicates) })
 			for _, batch := range []int{1, 200} {
-				b.Run(fmt.Sprintf("%sbatch=%d", name, batch), func(b *testing.B) { bench(b, batch, versioned, duplicates) })
+				load := load{batch: batch, order: order, duplicates: duplicates}
+				b.Run(fmt.Sprintf("%sbatch=%d", name, batch), func(b *testing.B) { bench(b, load) })
 			}
 		}
+		load := load{batch: 200, order: order, duplicates: 1, failEvery: 200}
+		b.Run(fmt.Sprintf("%s/failures=0.5%%/batch=200", order), func(b *testing.B) { bench(b, load) })
 	}
+}
+
+// load is what a benchmark delivers. One of failEvery events fails for good; 0: none.
+type load struct {
+	batch                 int
+	order                 inbox.Order
+	duplicates, failEvery int
 }
 
 // stream makes events of 1,000 keys in order; a redelivery is the event from 1,000 before.
@@ -66,7 +76,7 @@ func prepare(
 	b *testing.B, redeliver int, handle func(*pgxpool.Pool, []*message.Message),
 ) (*pgxpool.Pool, []*message.Message) {
 	b.Helper()
-	pool := pgtest.New(b, migrations.Inbox)
+	pool := pgtest.New(b, migrations.Inbox, migrations.Audit)
 	if _, err := pool.Exec(b.Context(), `create table effect (event_id text, value text)`); err != nil {
 		b.Fatal(err)
 	}
@@ -86,22 +96,28 @@ func prepare(
 	return pool, messages(b.N)
 }
 
-func bench(b *testing.B, batch int, versioned bool, duplicates int) {
+func bench(b *testing.B, l load) {
 	run := func(pool *pgxpool.Pool, msgs []*message.Message) {
+		bad := map[string]bool{}
+		for i := l.failEvery / 2; l.failEvery > 0 && i < len(msgs); i += l.failEvery {
+			bad[msgs[i].UUID] = true
+		}
 		mux := inbox.NewMux()
 		inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+			if bad[e.ID] {
+				return inbox.Permanent(errors.New("never"))
+			}
 			return inbox.Queue(ctx, tx, insertEffect, e.ID, data.Value)
 		})
 		in, err := inbox.New(inbox.Config{
-			Consumer: "bench", Pool: pool, Batch: batch, Versioned: versioned, Log: slog.New(slog.DiscardHandler),
+			Consumer: "bench", Pool: pool, Batch: l.batch, Order: l.order, Log: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
 			b.Fatal(err)
 		}
-		handle := in.BatchMiddleware(
-			mux.HandleMessage)
+		handle := in.BatchMiddleware(mux.HandleMessage)
 		for len(msgs) > 0 {
-			n := min(batch, len(msgs))
+			n := min(l.batch, len(msgs))
 			if _, err := handle(b.Context(), msgs[:n]); err != nil {
 				b.Fatal(err)
 			}
@@ -111,7 +127,7 @@ func bench(b *testing.B, batch int, versioned bool, duplicates int) {
 			b.Fatal(err)
 		}
 	}
-	pool, msgs := prepare(b, duplicates, run)
+	pool, msgs := prepare(b, l.duplicates, run)
 	measured(b, func() { run(pool, msgs) })
 }
 
@@ -125,10 +141,10 @@ func measured(b *testing.B, run func()) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
 }
 
-func benchByHand(b *testing.B, versioned bool, duplicates int) {
+func benchByHand(b *testing.B, order inbox.Order, duplicates int) {
 	run := func(pool *pgxpool.Pool, msgs []*message.Message) {
 		for _, msg := range msgs {
-			if err := byHand(msg, pool, versioned); err != nil {
+			if err := byHand(msg, pool, order == inbox.Latest); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -171,7 +187,7 @@ func byHand(msg *message.Message, pool *pgxpool.Pool, versioned bool) error {
 			return err
 		}
 		if versioned {
-			tag, err = tx.Exec(ctx, `insert into inbox_watermark as w (consumer, key, version) values ($1, $2, $3)
+			tag, err = tx.Exec(ctx, `insert into inbox_key as w (consumer, key, version) values ($1, $2, $3)
 				on conflict (consumer, key) do update set version = excluded.version where w.version < excluded.version`,
 				"bench", event.Key, event.Version)
 			if err != nil || tag.RowsAffected() == 0 {

@@ -26,7 +26,7 @@ func TestAnEventThatWaitsForAConnection(t *testing.T) {
 			impatient, stop := context.WithCancel(t.Context())
 			var classes []failure.Class
 			b.Config.HandlerTimeout, b.Config.MaxAttempts = 50*time.Millisecond, 1
-			b.Host.OnPause = func(_ context.Context, cause error) {
+			b.Host.OnFailure = func(_ context.Context, cause error) {
 				if classes = append(classes, failure.Classify(cause)); len(classes) == 3 {
 					stop()
 				}

@@ -13,35 +13,31 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/internal/inbox/replay"
 	"example.com/twinbox/test/crashtest"
 	"example.com/twinbox/test/inboxtest"
 )
 
-// job is what a process of its own, this test binary called again, is told to do: consume the events as one partition.
+// job is the work of a child process, which is this test binary called again: it consumes partitions of events.
 type job struct {
 	DSN        string
-	Events     []cloudevent.Event
+	Consumers  []string
+	Partitions [][]cloudevent.Event // each consumer gets each of them
 	Batch      int
 	Attempts   int
 	Timeout    time.Duration
-	CrashAt    string               // crash point
-	CrashHit   int                  // at which hit
-	Stop       bool                 // SIGSTOP there instead of SIGKILL
-	Statement  *crashtest.Statement // around which it ends, if any
-	KillFor    string               // event id that ends the process that handles it
-	KillAt     string               // at this crash point; "": in its handler
-	Made       int                  // consume so many made events instead, as a number of partitions
-	Partitions int                  // of them, by as many consumers; each event is in one of them
-	Consumers  int                  // default 1; the first one is the one that dies
-	Count      bool                 // say how many statements it took
-	Replay     bool                 // take up all waiting dead letters instead
-	AwaitStart bool                 // say "ready" and begin when stdin ends
+	CrashAt    string // crash point
+	CrashHit   int    // at which hit
+	Stop       bool   // SIGSTOP there instead of SIGKILL
+	KillFor    string // event id that ends the process that handles it, in the first consumer
+	Slow       bool   // handlers take time, so that the batches of all partitions are under way together
+	Replay     bool   // replay all waiting dead letters instead
+	AwaitStart bool   // print "ready" and begin when stdin ends
 }
 
 func init() { crashtest.Child(consume) }
@@ -49,43 +45,11 @@ func init() { crashtest.Child(consume) }
 // consume is the process's side.
 func consume(j job) error {
 	ctx := context.Background()
-	cfg, err := pgxpool.ParseConfig(j.DSN)
-	if err != nil {
-		return err
-	}
-	counted := &statementCount{}
-	if j.Count {
-		cfg.ConnConfig.Tracer = counted
-		defer func() { fmt.Printf("statements %04d\n", counted.n.Load()) }()
-	}
-	if j.Statement != nil {
-		cfg.ConnConfig.Tracer = j.Statement
-	}
-	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	pool, err := pgxpool.New(ctx, j.DSN)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
-	if j.Made > 0 {
-		if j.CrashAt != "" {
-			fault.ArmNth(j.CrashAt, j.CrashHit, j.crash)
-		}
-		return j.consumeMade(ctx, pool)
-	}
-	mux := j.handlers()
-	in, err := inbox.New(inbox.Config{
-		Consumer: "test", Pool: pool, Batch: j.Batch, MaxAttempts: j.Attempts, HandlerTimeout: j.Timeout, Versioned: true,
-		RetryMin: time.Millisecond, RetryMax: 10 * time.Millisecond,
-		Log:  slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		Host: &inboxtest.Host{OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { fmt.Println(o) }},
-	})
-	if err != nil {
-		return err
-	}
-	again := replay.Config{Inbox: in, Handler: mux.HandleMessage}
-	if _, err := replay.New(again); err != nil {
-		return err
-	}
 	if j.AwaitStart {
 		if err := pool.Ping(ctx); err != nil {
 			return err
@@ -98,43 +62,73 @@ func consume(j job) error {
 	if j.CrashAt != "" {
 		fault.ArmNth(j.CrashAt, j.CrashHit, j.crash)
 	}
-	if j.Replay {
-		replayer, err := replay.New(again)
-		if err == nil {
-			_, err = replayer.Replay(ctx, operate.Filter{}, replay.Options{By: "child"})
-		}
+	var consumers errgroup.Group
+	for i, name := range j.Consumers {
+		consumers.Go(func() error { return j.consumeAs(ctx, pool, name, i == 0) })
+	}
+	return consumers.Wait()
+}
+
+func (j job) consumeAs(ctx context.Context, pool *pgxpool.Pool, consumer string, mayDie bool) error {
+	in, err := inbox.New(inbox.Config{
+		Consumer: consumer, Pool: pool, Batch: j.Batch, MaxAttempts: j.Attempts, HandlerTimeout: j.Timeout,
+		Order: inbox.Strict, RetryMin: time.Millisecond, RetryMax: 10 * time.Millisecond,
+		Log:  slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Host: &inboxtest.Host{OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { fmt.Println(o) }},
+	})
+	if err != nil {
 		return err
 	}
-	handle := in.BatchMiddleware(mux.HandleMessage)
-	msgs := make([]*message.Message, len(j.Events))
-	for i, e := range j.Events {
+	next := j.handlers(consumer, mayDie).HandleMessage
+	if j.Replay {
+		_, err := inbox.NewReplayer(in, next).Replay(ctx, deadletter.Filter{}, inbox.Options{By: "child"})
+		return err
+	}
+	var partitions errgroup.Group
+	for p, events := range j.Partitions {
+		partitions.Go(func() error { return j.handleAll(ctx, in.BatchMiddleware(next), int32(p), events) })
+	}
+	if err := partitions.Wait(); err != nil {
+		return err
+	}
+	return in.Close(ctx)
+}
+
+// handlers have an effect that can be counted, and end the process for one event.
+func (j job) handlers(consumer string, mayDie bool) *inbox.Mux {
+	mux := inbox.NewMux()
+	inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ testData) error {
+		if mayDie && e.ID == j.KillFor {
+			crashtest.Die()
+		}
+		if j.Slow {
+			if _, err := tx.Exec(ctx, `select pg_sleep(0.01)`); err != nil {
+				return err
+			}
+		}
+		return inbox.Queue(ctx, tx, `insert into ledger (event_id, key, version) values ($1, $2, $3)`,
+			consumer+" "+e.ID, consumer+" "+e.Key, e.Version)
+	})
+	return mux
+}
+
+// handleAll hands over a partition, batch by batch.
+func (j job) handleAll(ctx context.Context, handle inbox.BatchFunc, partition int32, events []cloudevent.Event) error {
+	msgs := make([]*message.Message, len(events))
+	for i, e := range events {
 		msgs[i] = e.Message()
-		msgs[i].SetContext(cloudevent.WithOrigin(cloudevent.WithLogEnd(ctx, int64(len(msgs))), cloudevent.Origin{
-			Group: "local.test", Topic: "topic-1", Offset: int64(i), Time: e.Time, Key: []byte(e.Key),
+		msgs[i].SetContext(cloudevent.WithOrigin(ctx, cloudevent.Origin{
+			Group: "local.test", Topic: "topic-1", Partition: partition, Offset: int64(i), Time: e.Time, Key: []byte(e.Key),
 		}))
 	}
 	for len(msgs) > 0 {
-		n := min(j.Batch, len(msgs))
-		handled, err := handle(ctx, msgs[:n])
+		handled, err := handle(ctx, msgs[:min(j.Batch, len(msgs))])
 		if err != nil {
 			return err
 		}
 		msgs = msgs[handled:]
 	}
-	return in.Close(ctx)
-}
-
-// handlers have an effect that can be counted, and end the process if they are told to.
-func (j job) handlers() *inbox.Mux {
-	mux := inbox.NewMux()
-	inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ testData) error {
-		if e.ID == j.KillFor {
-			crashtest.Die()
-		}
-		return inbox.Queue(ctx, tx, `insert into ledger (event_id, key, version) values ($1, $2, $3)`,
-			e.ID, e.Key, e.Version)
-	})
-	return mux
+	return nil
 }
 
 func (j job) crash() {

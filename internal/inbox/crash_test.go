@@ -16,46 +16,26 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// points are all crash points of the inbox, in the order in which an event meets them.
-var points = []string{
-	"received", "beginning", "recorded", "handling", "handled", "committing", "committed", "giving_up", "burying",
-	"buried", "acknowledging",
-}
-
 // traffic is what a partition holds: keys in turn, an id that comes back with another payload, a redelivery.
 func traffic(n int) []cloudevent.Event {
 	var events []cloudevent.Event
 	for i := range n {
 		events = append(events, v(fmt.Sprintf("key-%d", i%3), int64(i/3+1)))
 	}
-	events = append(events, payload(events[0], `{"value":"other"}`), events[1])
-	return events
+	return append(events, payload(events[0], `{"value":"other"}`), events[1])
 }
 
-// The process is killed at every crash point, with one and with many events per transaction, and started again: each
-// event has one effect, in the order of its key, and the one that is to be given up is given up once.
-func TestAProcessThatDiesAtEachPoint(t *testing.T) {
-	t.Parallel()
-	for _, batch := range []int{1, 5} {
-		for _, point := range points {
-			t.Run(fmt.Sprintf("%s/%d", point, batch), func(t *testing.T) {
-				t.Parallel()
-				b := setup(t)
-				job := b.job(traffic(12))
-				job.Batch = batch
-				armed := job
-				armed.CrashAt, armed.CrashHit = "inbox.test."+point, 2
-				if point == "giving_up" || point == "burying" || point == "buried" {
-					armed.CrashHit = 1
-				}
-				require.Equal(t, crashtest.Killed, crashtest.Start(t, armed).Wait(t).Error())
-				require.NoError(t, crashtest.Start(t, job).Wait(t))
-				b.requireOnceInOrder(t, 12)
-				require.Equal(t, []string{"id_conflict"}, b.List(t, `select code from dead_letter`))
-				require.Zero(t, b.Count(t, `select count(*) from inbox_attempt`))
-				require.Zero(t, b.Count(t, `select count(*) from inbox_owner`), "the last one stopped cleanly")
-			})
-		}
+func (b *bundle) job(events ...[]cloudevent.Event) job {
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+	defer cancel()
+	_, err := b.Pool.Exec(ctx, `alter table ledger add column if not exists key text,
+		add column if not exists version bigint`)
+	if err != nil {
+		panic(err)
+	}
+	return job{
+		DSN: pgtest.DSN(b.Pool), Consumers: []string{"test"}, Partitions: events, Batch: 1, Attempts: 5,
+		Timeout: crashtest.Patience,
 	}
 }
 
@@ -69,14 +49,41 @@ func (b *bundle) requireOnceInOrder(t *testing.T, effects int) {
 		where before >= version`), "in order per key")
 }
 
+// requireCleanEnd checks that the last owner left nothing to suspect.
+func (b *bundle) requireCleanEnd(t *testing.T) {
+	t.Helper()
+	require.Zero(t, b.Count(t, `select count(*) from inbox_attempt`))
+	require.Zero(t, b.Count(t, `select count(*) from inbox_owner`))
+}
+
+// The process is killed at every crash point, with one and with many events per transaction, and started again.
+func TestAProcessThatDiesAtEachPoint(t *testing.T) {
+	t.Parallel()
+	for _, batch := range []int{1, 5} {
+		for _, point := range []string{"handling", "handled", "committed"} {
+			t.Run(fmt.Sprintf("%s/%d", point, batch), func(t *testing.T) {
+				t.Parallel()
+				b := setup(t)
+				job := b.job(traffic(12))
+				job.Batch = batch
+				armed := job
+				armed.CrashAt, armed.CrashHit = "inbox.test."+point, 2
+				require.EqualError(t, crashtest.Start(t, armed).Wait(t), crashtest.Killed)
+				require.NoError(t, crashtest.Start(t, job).Wait(t))
+				b.requireOnceInOrder(t, 12)
+				require.Equal(t, []string{"id_conflict"}, b.List(t, `select code from dead_letter`))
+				b.requireCleanEnd(t)
+			})
+		}
+	}
+}
+
 // Ten processes get the same events at the same moment.
 func TestTenProcessesWithTheSameEvents(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	job := b.job(traffic(12))
-	job.Batch, job.AwaitStart, job.Attempts = 4, true, 1 // so that one death counted wrongly is seen
-	b.Exec(t, `insert into inbox_owner (consumer, topic, partition, owner, in_flight)
-		values ('test', 'topic-1', 0, 'a dead process', 6)`)
+	job.Batch, job.AwaitStart, job.Attempts = 4, true, 10
 	children := make([]*crashtest.Process, 10)
 	for i := range children {
 		children[i] = crashtest.Start(t, job)
@@ -94,7 +101,7 @@ func TestTenProcessesWithTheSameEvents(t *testing.T) {
 	testkit.Until(t, func() bool {
 		return b.Count(t, `select count(*) from pg_stat_activity
 			where datname = current_database() and wait_event_type = 'Lock'`) >= 2
-	}, "one holds the events, one that takes it for dead half of them")
+	}, "two processes are in the middle of the same events")
 	require.NoError(t, held.Commit(t.Context()))
 	applied, duplicates := 0, 0
 	for _, c := range children {
@@ -108,10 +115,10 @@ func TestTenProcessesWithTheSameEvents(t *testing.T) {
 }
 
 // An owner is stopped in the middle of a transaction, for longer than its successor's patience, and goes on when that
-// one is at work on the same events.
+// one handles the same events.
 func TestAnOwnerThatWasStopped(t *testing.T) {
 	t.Parallel()
-	for _, point := range []string{"recorded", "handled", "committing"} {
+	for _, point := range []string{"handling", "handled", "committed"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
@@ -122,62 +129,89 @@ func TestAnOwnerThatWasStopped(t *testing.T) {
 			stopped := crashtest.Start(t, first)
 			stopped.Await(t, 1, crashtest.Frozen)
 			second := crashtest.Start(t, job)
-			testkit.Until(t, func() bool {
-				return b.Count(t, `select xact_rollback from pg_stat_database where datname = current_database()`) > 1
-			}, "the successor gives up waiting, and tries again")
+			if point == "committed" {
+				require.NoError(t, second.Wait(t), "no transaction is open")
+			} else {
+				testkit.Until(t, func() bool {
+					return b.Count(t, `select xact_rollback from pg_stat_database where datname = current_database()`) > 1
+				}, "the successor gives up waiting, and tries again")
+			}
 			stopped.Thaw(t)
 			require.NoError(t, stopped.Wait(t))
 			require.NoError(t, second.Wait(t))
 			b.requireOnceInOrder(t, 12)
-			require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter`), "nothing healthy among them")
+			require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter`), "of the conflict")
 		})
 	}
 }
 
-// A record that kills the process reaches the dead letters after as many attempts as any other failure, those around
-// it are applied, and all this costs nothing while no process dies.
+// deaths starts the process again until it comes to the end of its work.
+func (b *bundle) deaths(t *testing.T, job job) (deaths int) {
+	t.Helper()
+	for ; deaths <= 20; deaths++ {
+		err := crashtest.Start(t, job).Wait(t)
+		if err == nil {
+			return deaths
+		}
+		require.EqualError(t, err, crashtest.Killed)
+	}
+	require.FailNow(t, "it dies again and again")
+	return deaths
+}
+
+// A record that kills the process becomes a dead letter, those around it are applied, and all this costs nothing while
+// no process dies.
 func TestARecordThatKillsTheProcess(t *testing.T) {
 	t.Parallel()
-	for _, batch := range []int{1, 5} {
+	for batch, deaths := range map[int]int{1: 1 + 3, 5: 2 + 3} {
 		t.Run(fmt.Sprint(batch), func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			job := b.job(traffic(12))
-			job.Batch, job.Attempts = batch, 3
 			clean := b.job(traffic(3))
 			clean.Batch = batch
 			require.NoError(t, crashtest.Start(t, clean).Wait(t))
 			require.Zero(t, b.Count(t, `select pg_relation_size('inbox_attempt')`), "never written")
-			b.Exec(t, `truncate ledger, dead_letter, inbox, inbox_watermark`)
+			b.Exec(t, `truncate ledger, dead_letter, inbox, inbox_key`)
 
-			job.KillFor = job.Events[7].ID
-			deaths := 0
-			for ; deaths < 20; deaths++ {
-				if crashtest.Start(t, job).Wait(t) == nil {
-					break
-				}
-			}
-			require.Equal(t, 1+3, deaths, "once unsuspected, then attempt by attempt")
+			events := traffic(12)
+			job := b.job(events)
+			job.Batch, job.Attempts, job.KillFor = batch, 3, events[7].ID
+			require.Equal(t, deaths, b.deaths(t, job))
 			b.requireOnceInOrder(t, 10)
-			require.Equal(t, []string{"process_died 3"}, b.List(t,
-				`select code || ' ' || attempts from dead_letter where event_id = $1`, job.KillFor))
-			require.Equal(t, []string{job.Events[10].ID}, b.List(t,
-				`select event_id from dead_letter where code = 'parked_behind'`), "the next one of its key waits for it")
-			require.Equal(t, 3, b.Count(t, `select count(*) from dead_letter`))
-			require.Zero(t, b.Count(t, `select count(*) from inbox_attempt`))
+			letters := []string{events[0].ID + " id_conflict 1", events[7].ID + " process_died 3", events[10].ID + " parked_behind 1"}
+			const selectLetters = `select event_id || ' ' || code || ' ' || attempts from dead_letter order by event_id`
+			require.Equal(t, letters, b.List(t, selectLetters))
+			b.requireCleanEnd(t)
 			require.NoError(t, crashtest.Start(t, job).Wait(t), "and it stays there")
-			require.Equal(t, 3, b.Count(t, `select count(*) from dead_letter`))
+			require.Equal(t, letters, b.List(t, selectLetters))
 		})
 	}
 }
 
-func (b *bundle) job(events []cloudevent.Event) job {
-	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
-	defer cancel()
-	_, err := b.Pool.Exec(ctx, `alter table ledger add column if not exists key text,
-		add column if not exists version bigint`)
-	if err != nil {
-		panic(err)
+// Several partitions of several consumers are under way in the process that dies, and in the next one, and the next:
+// the record is found, and no other is given up, though a record may end no more than two processes.
+func TestAPoisonRecordIsFoundAmongManyPartitions(t *testing.T) {
+	t.Parallel()
+	for batch, deaths := range map[int]int{1: 1 + 2, 10: 2 + 2} {
+		t.Run(fmt.Sprint(batch), func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			partitions := make([][]cloudevent.Event, 3)
+			for p := range partitions {
+				for i := range 24 {
+					partitions[p] = append(partitions[p], v(fmt.Sprintf("key-%d-%d", p, i%2), int64(i/2+1)))
+				}
+			}
+			job := b.job(partitions...)
+			job.Consumers, job.Batch, job.Attempts, job.Slow = []string{"test", "other"}, batch, 2, true
+			job.KillFor = partitions[1][5].ID
+			require.LessOrEqual(t, b.deaths(t, job), deaths)
+			require.Equal(t, []string{"test " + job.KillFor}, b.List(t,
+				`select consumer || ' ' || event_id from dead_letter where code = 'process_died'`))
+			const parked = 9 // of 12 events of the key, behind the third
+			require.Equal(t, 1+parked, b.Count(t, `select count(*) from dead_letter`))
+			b.requireOnceInOrder(t, 2*3*24-1-parked)
+			require.Zero(t, b.Count(t, `select count(*) from inbox_attempt`))
+		})
 	}
-	return job{DSN: pgtest.DSN(b.Pool), Events: events, Batch: 1, Attempts: 5, Timeout: crashtest.Patience}
 }

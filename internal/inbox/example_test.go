@@ -50,7 +50,7 @@ func ExampleHandle() {
 			fmt.Printf("order %s over %d\n", event.Key, order.Total)
 			return nil // write through tx here
 		})
-	orders, err := inbox.New(inbox.Config{Consumer: "orders", Pool: pool, Handlers: mux})
+	orders, err := inbox.New(inbox.Config{Consumer: "orders", Pool: pool, Accepts: mux.Accepts})
 	if err != nil {
 		panic(err)
 	}

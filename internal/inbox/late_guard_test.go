@@ -2,6 +2,7 @@ package inbox_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,52 +11,63 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-// Another transaction, such as a replay whose process is frozen, has the key's watermark for longer than all attempts
-// of an event may take. That uses up none of them.
-func TestAnEventThatWaitsForItsWatermark(t *testing.T) {
+// Another transaction, such as a replay whose process is frozen, has the row of the key for longer than all attempts
+// of an event may take. None of them counts, whether the row was there before or is new.
+func TestAnEventThatWaitsForItsKey(t *testing.T) {
 	t.Parallel()
-	for name, handler := range map[string]handlerFunc{"a write": effect, "a queued write": queueing(nil)} {
+	for name, c := range map[string]struct {
+		handler handlerFunc
+		taken   string
+	}{
+		"a write":                   {effect, `select from inbox_key for update`},
+		"a queued write":            {queueing(nil), `select from inbox_key for update`},
+		"a write, new key":          {effect, `insert into inbox_key values ('test', 'new', 1)`},
+		"a queued write to new key": {queueing(nil), `insert into inbox_key values ('test', 'new', 1)`},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			b.Exec(t, `insert into inbox_watermark values ('test', 'key-1', 1)`)
+			b.Exec(t, `insert into inbox_key values ('test', 'key-1', 1)`)
 			other, err := b.Pool.Begin(t.Context())
 			require.NoError(t, err)
 			defer func() { _ = other.Rollback(t.Context()) }()
-			_, err = other.Exec(t.Context(), `select from inbox_watermark for update`)
+			_, err = other.Exec(t.Context(), c.taken)
 			require.NoError(t, err)
 			impatient, stop := context.WithCancel(t.Context())
-			b.Config.Versioned, b.Config.MaxAttempts, b.Config.HandlerTimeout = true, 1, time.Second
-			pauses := 0
-			b.Host.OnPause = func(context.Context, error) {
-				if pauses++; pauses == 3 {
+			b.Config.Order, b.Config.MaxAttempts, b.Config.HandlerTimeout = inbox.Latest, 1, time.Second
+			failures := 0
+			b.Host.OnFailure = func(context.Context, error) {
+				if failures++; failures == 3 {
 					stop()
 				}
 			}
 			e := v("key-1", 2)
-			in, handle := b.handle(t, handler)
+			if strings.HasPrefix(c.taken, "insert") {
+				e.Key = "new"
+			}
+			in, handle := b.handle(t, c.handler)
 			_, err = handle(impatient, records(t, impatient, e))
-			require.ErrorIs(t, err, context.Canceled, "three attempts have used up none")
-			require.Equal(t, 3, pauses)
+			require.ErrorIs(t, err, context.Canceled, "three attempts, and none counts")
+			require.Equal(t, 3, failures)
 			require.NoError(t, in.Close(t.Context()))
 			require.NoError(t, other.Rollback(t.Context()))
 
 			b.Config.HandlerTimeout = waitLimit
-			require.NoError(t, b.Deliver(t, record(t, e, 1), handler))
+			require.NoError(t, b.Deliver(t, record(t, e, 1), c.handler))
 			require.Equal(t, 1, b.Effects(t, e.ID))
 			require.Zero(t, b.Count(t, `select count(*) from dead_letter`))
 		})
 	}
 }
 
-// A handler that is late is given up also where the guard of its key's watermark is sent with what it writes.
-func TestAVersionedHandlerThatIsAlwaysLate(t *testing.T) {
+// A handler that is late is given up also where its writes are sent together with the row of its key.
+func TestALateHandlerOfAnOrderedConsumer(t *testing.T) {
 	t.Parallel()
 	for name, late := range lateHandlers(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			b.Config.Versioned, b.Config.MaxAttempts, b.Config.HandlerTimeout = true, 1, time.Second
+			b.Config.Order, b.Config.MaxAttempts, b.Config.HandlerTimeout = inbox.Strict, 1, time.Second
 			require.NoError(t, b.Deliver(t, record(t, v("key-1", 1), 1), late))
 			require.Equal(t, []string{inbox.CodeHandlerTimeout}, b.List(t, `select code from dead_letter`))
 		})

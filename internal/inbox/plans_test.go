@@ -58,7 +58,7 @@ func handledBatches(t *testing.T, b *bundle, batches int) {
 func TestABatchPlansNothingAnew(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.Config.Versioned, b.Config.Batch = true, 5
+	b.Config.Order, b.Config.Batch = inbox.Strict, 5
 	session := b.onOneConnection(t)
 	handledBatches(t, b, 20)
 	rows, err := session.Query(t.Context(), `
@@ -70,7 +70,7 @@ select statement, generic_plans, custom_plans from pg_prepared_statements where 
 	}
 	often, err := pgx.CollectRows(rows, pgx.RowToStructByPos[plans])
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, len(often), 4, "the ids, the parked keys, the watermarks, the hashes")
+	require.GreaterOrEqual(t, len(often), 4, "the keys, the ids, the hashes, the new versions")
 	for _, p := range often {
 		require.LessOrEqual(t, p.Custom, 5, "the server tries five before it decides: %s", p.Statement)
 	}
@@ -80,13 +80,13 @@ select statement, generic_plans, custom_plans from pg_prepared_statements where 
 func TestABatchReadsOnlyItsOwnRows(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.Config.Versioned, b.Config.Batch = true, 5
+	b.Config.Order, b.Config.Batch = inbox.Strict, 5
 	const remembered = 20_000
 	b.Exec(t, fmt.Sprintf(`
 insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash)
 select 'test', 'old-' || n, clock_timestamp(), 't.v1', '\x01' from generate_series(1, %d) as n`, remembered))
 	b.Exec(t, fmt.Sprintf(`
-insert into public.inbox_watermark (consumer, key, version)
+insert into public.inbox_key (consumer, key, version)
 select 'test', 'old-' || n, 1 from generate_series(1, %d) as n`, remembered))
 	session := b.onOneConnection(t)
 	read := func() int {
@@ -101,12 +101,12 @@ select sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) from pg_stat_user_tables w
 	require.Less(t, read()-before, 50*batches)
 }
 
-// Only a consumer whose handlers need the order of versions pays for it, one by one and in batches.
-func TestOnlyAVersionedConsumerReadsWatermarks(t *testing.T) {
+// Only an ordered consumer pays for the order, one by one and in batches.
+func TestOnlyAnOrderedConsumerReadsKeys(t *testing.T) {
 	t.Parallel()
-	for versioned, want := range map[bool]bool{false: false, true: true} {
+	for order, want := range map[inbox.Order]bool{inbox.Unordered: false, inbox.Latest: true, inbox.Strict: true} {
 		b := setup(t)
-		b.Config.Versioned = versioned
+		b.Config.Order = order
 		session := b.onOneConnection(t)
 		_, handle := b.handle(t, effect)
 		for _, events := range [][]cloudevent.Event{{v("a", 1)}, {v("b", 1), v("c", 1)}} {
@@ -116,7 +116,7 @@ func TestOnlyAVersionedConsumerReadsWatermarks(t *testing.T) {
 		_, err := session.Exec(t.Context(), `select pg_stat_force_next_flush()`)
 		require.NoError(t, err)
 		read := b.Count(t, `
-select seq_scan + coalesce(idx_scan, 0) from pg_stat_user_tables where relname = 'inbox_watermark'`)
-		require.Equal(t, want, read > 0, "versioned %t: %d scans", versioned, read)
+select seq_scan + coalesce(idx_scan, 0) from pg_stat_user_tables where relname = 'inbox_key'`)
+		require.Equal(t, want, read > 0, "order %s: %d scans", order, read)
 	}
 }

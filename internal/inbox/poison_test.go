@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -75,16 +76,16 @@ func TestARecordFromNowhereIsNamedByItsContent(t *testing.T) {
 	require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter where event_id like 'sha256/%'`))
 }
 
-// The version of an event that was given up is not applied: a replay must not find it stale.
-func TestADeadEventDoesNotAdvanceTheWatermark(t *testing.T) {
+// The version of a dead letter is not applied: a replay must not find it stale.
+func TestADeadLetterDoesNotAdvanceItsKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.Config.Versioned = true
+	b.Config.Order = inbox.Strict
 	e := newEvent()
 	e.Version, e.Data = 1, []byte(`{"value":[]}`)
 	require.NoError(t, b.Deliver(t, record(t, e, 1), effect))
 	require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter`))
-	require.Zero(t, b.Count(t, `select count(*) from inbox_watermark`))
+	require.Equal(t, []string{"0 1"}, b.List(t, `select version || ' ' || parked_from from inbox_key`))
 }
 
 func TestADeadLetterWaitsForItsDatabase(t *testing.T) {

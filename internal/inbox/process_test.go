@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -32,13 +33,20 @@ func TestProcessRollsBackBothOrNeither(t *testing.T) {
 	require.Equal(t, 1, b.Effects(t, "id-1"))
 }
 
-// What kept the transaction from its end is no error of the handler's: it says so.
-func TestProcessSaysThatTheCommitFailed(t *testing.T) {
+// The commit reaches the server and its answer is lost: the caller cannot know, so it calls again.
+func TestProcessAfterALostCommit(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.severing(t, isCommitted)
-	_, err := b.Inbox(t).Process(t.Context(), "id-1", b.Note("id-1"))
-	require.ErrorContains(t, err, "commit: ")
+	var once atomic.Bool
+	b.severing(t, func(answer []byte) bool { return isCommitted(answer) && once.CompareAndSwap(false, true) })
+	in := b.Inbox(t)
+	outcome, err := in.Process(t.Context(), "id-1", b.Note("id-1"))
+	require.Error(t, err)
+	require.Equal(t, inbox.Failed, outcome)
+	outcome, err = in.Process(t.Context(), "id-1", b.Note("id-1"))
+	require.NoError(t, err)
+	require.Equal(t, inbox.Duplicate, outcome)
+	require.Equal(t, 1, b.Effects(t, "id-1"))
 }
 
 // A twin that comes while the first is still at work must neither run nor be told "duplicate" before the first is
@@ -125,9 +133,9 @@ func TestIsProcessedAndMarkProcessed(t *testing.T) {
 
 func TestNewReportsEveryMistakeAtOnce(t *testing.T) {
 	t.Parallel()
-	_, err := inbox.New(inbox.Config{OnConflict: "shrug", MaxAttempts: -1, RetryMin: 2, RetryMax: 1})
+	_, err := inbox.New(inbox.Config{Order: "loose", OnConflict: "shrug", MaxAttempts: -1, RetryMin: 2, RetryMax: 1})
 	require.Error(t, err)
-	for _, part := range []string{"consumer", "pool", "conflict mode", "max attempts", "retry"} {
+	for _, part := range []string{"consumer", "pool", "order", "conflict mode", "max attempts", "retry"} {
 		require.ErrorContains(t, err, part)
 	}
 }

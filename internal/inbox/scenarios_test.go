@@ -180,6 +180,43 @@ var scenarios = map[string]scenario{
 		},
 		outcomes: middleIsDead, effects: []int{0, 2, 3}, letters: []string{"empty_value"},
 	},
+	"no event, and then its event": {
+		events: func() []cloudevent.Event {
+			a := newEvent()
+			return []cloudevent.Event{a, a, a}
+		},
+		spoil: func(i int, m *message.Message) {
+			if i == 0 {
+				m.Payload = nil
+			}
+		},
+		outcomes: []inbox.Outcome{inbox.Dead, inbox.Applied, inbox.Duplicate}, effects: []int{1},
+		letters: []string{"empty_value"},
+	},
+	"no version behind a version": {
+		configure: ordered(inbox.Latest),
+		events:    versions("key-1", 0, 1, 0, 2),
+		outcomes:  []inbox.Outcome{inbox.Applied, inbox.Applied, inbox.Dead, inbox.Applied},
+		effects:   []int{0, 1, 3}, letters: []string{"missing_version"}, watermark: 2,
+	},
+	"a jump of versions": {
+		configure: ordered(inbox.Latest),
+		events:    versions("key-1", 5000, 6000, 7001, 6001),
+		outcomes:  []inbox.Outcome{inbox.Applied, inbox.Applied, inbox.Dead, inbox.Applied},
+		effects:   []int{0, 1, 3}, letters: []string{"version_jump"}, watermark: 6001,
+	},
+	"a dead letter holds its key": {
+		configure: ordered(inbox.Strict),
+		events: func() []cloudevent.Event {
+			bad := payload(v("key-1", 2), `{"value":[]}`)
+			return []cloudevent.Event{v("key-1", 1), bad, v("key-1", 3), v("other", 1), v("key-1", 0)}
+		},
+		outcomes: []inbox.Outcome{
+			inbox.Applied, inbox.Dead, inbox.Parked, inbox.Applied, inbox.Parked,
+		},
+		effects: []int{0, 3}, letters: []string{"payload_mismatch"}, parked: []string{"parked_behind", "parked_behind"},
+		watermark: 1,
+	},
 	"not for this consumer": {
 		configure: func(c *inbox.Config) { c.Accepts = inboxtest.Only(testType) },
 		events:    threeWithBadMiddle,

@@ -1,0 +1,174 @@
+package inbox_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/deadletter"
+)
+
+// replayable are records whose headers are those of their events.
+func replayable(t *testing.T, ctx context.Context, events ...cloudevent.Event) []*message.Message {
+	t.Helper()
+	msgs := records(t, ctx, events...)
+	for _, msg := range msgs {
+		origin, _ := cloudevent.OriginFrom(msg.Context())
+		origin.Headers = nil
+		msg.SetContext(cloudevent.WithOrigin(ctx, origin))
+	}
+	return msgs
+}
+
+// An event that is a dead letter is handled by a replay alone: its redelivery is a duplicate and runs nothing, and
+// another payload under its id is a conflict, in each state of the dead letter and in each order.
+func TestARedeliveryOfADeadLetter(t *testing.T) {
+	t.Parallel()
+	shared := setup(t)
+	settle := map[deadletter.State]func(*bundle, *inbox.Inbox, *inbox.Mux) error{
+		deadletter.Waiting: func(*bundle, *inbox.Inbox, *inbox.Mux) error { return nil },
+		deadletter.Discarded: func(b *bundle, _ *inbox.Inbox, _ *inbox.Mux) error {
+			_, err := deadletter.NewStore(b.Pool).Discard(t.Context(), deadletter.Filter{Code: "handler_failed"}, audit.Change{By: "ana"})
+			return err
+		},
+		deadletter.Replayed: func(_ *bundle, in *inbox.Inbox, mux *inbox.Mux) error {
+			_, err := inbox.NewReplayer(in, mux.HandleMessage).Replay(t.Context(), deadletter.Filter{}, inbox.Options{By: "ana"})
+			return err
+		},
+	}
+	for state, settle := range settle {
+		for _, order := range []inbox.Order{inbox.Unordered, inbox.Latest, inbox.Strict} {
+			t.Run(fmt.Sprint(state, " ", order), func(t *testing.T) {
+				b := shared.again(t)
+				b.Config.Order = order
+				calls, ill := 0, true
+				mux := inbox.NewMux()
+				inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+					if calls++; ill {
+						return inbox.Permanent(errors.New("ill"))
+					}
+					return effect(ctx, tx, e, data)
+				})
+				var outcomes []inbox.Outcome
+				b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+				in, e := b.Inbox(t), v("key-1", 1)
+				require.NoError(t, deliver(in, mux, replayable(t, t.Context(), e)[0]))
+				ill = false
+				require.NoError(t, settle(b, in, mux))
+				require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter where state = $1`, string(state)))
+				calls, outcomes = 0, nil
+				require.NoError(t, deliver(in, mux, record(t, e, 1)))
+				require.NoError(t, deliver(in, mux, record(t, payload(e, `{"value":"b"}`), 2)))
+				require.Equal(t, []inbox.Outcome{inbox.Duplicate, inbox.Conflict}, outcomes)
+				require.Zero(t, calls)
+				require.Equal(t, []string{"handler_failed", "id_conflict"}, b.List(t, `select code from dead_letter order by id`))
+			})
+		}
+	}
+}
+
+// A parked event comes again before its turn: it is there once.
+func TestARedeliveryOfAParkedEvent(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.Config.Order = inbox.Strict
+	var outcomes []inbox.Outcome
+	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+	events := versions("key-1", 3, 4)()
+	for range 2 {
+		b.run(t, 200, effect, records(t, t.Context(), events...))
+	}
+	require.Equal(t, []inbox.Outcome{inbox.Gap, inbox.Parked, inbox.Duplicate, inbox.Duplicate}, outcomes)
+	require.Equal(t, 2, b.Count(t, `select count(*) from dead_letter`))
+}
+
+// The sequence of dead letters was set back, as by a restore. The dead letter of an event that is parked, or given up,
+// meets an id that is taken. It gets another one: nothing is lost.
+func TestASequenceOfDeadLettersThatWasSetBack(t *testing.T) {
+	t.Parallel()
+	for name, bad := range map[string]cloudevent.Event{
+		"parked":   v("key-2", 3),
+		"given up": payload(v("key-2", 1), `{"value":[]}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.Config.Order = inbox.Strict
+			for i, e := range versions("key-1", 2, 3, 4)() {
+				require.NoError(t, b.Deliver(t, record(t, e, int64(i)), effect))
+			}
+			b.Exec(t, `select setval('public.dead_letter_id_seq', 1)`)
+			good := v("key-3", 1)
+			b.run(t, 200, effect, records(t, t.Context(), bad, good))
+			require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter where event_id = $1`, bad.ID))
+			require.Equal(t, 4, b.Count(t, `select count(*) from dead_letter`))
+			require.Equal(t, 1, b.Effects(t, good.ID))
+		})
+	}
+}
+
+// Refusals by the order hold for the transaction that finds them. When it is rolled back the order may be another one.
+func TestARefusalEndsWithItsTransaction(t *testing.T) {
+	t.Parallel()
+	for name, second := range map[string]cloudevent.Event{"no version": v("key-1", 0), "a jump": v("key-1", 5000)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.Config.Order = inbox.Latest
+			var outcomes []inbox.Outcome
+			b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+			first, third := v("key-1", 1), payload(v("key-2", 1), `{"value":"bad"}`)
+			calls := 0
+			_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+				if calls++; e.ID == first.ID && calls > 1 || e.ID == third.ID {
+					return inbox.Permanent(errors.New("never"))
+				}
+				return effect(ctx, tx, e, data)
+			})
+			_, err := handle(t.Context(), records(t, t.Context(), first, second, third))
+			require.NoError(t, err)
+			require.Equal(t, []inbox.Outcome{inbox.Dead, inbox.Applied, inbox.Dead}, outcomes)
+		})
+	}
+}
+
+// Of the latest state an event may skip up to 1000 versions of a known key. The first event of a key may have any.
+func TestAJumpOfVersions(t *testing.T) {
+	t.Parallel()
+	shared := setup(t)
+	for _, c := range []struct {
+		come    []int64
+		applied []int64
+		codes   []string
+	}{
+		{[]int64{1, 1001, 1002}, []int64{1, 1001, 1002}, nil},
+		{[]int64{1, 1002, 2}, []int64{1, 2}, []string{inbox.CodeJump}},
+		{[]int64{math.MaxInt64, 1}, []int64{math.MaxInt64}, nil},
+		{[]int64{1_000_000, 1_001_000, 1_002_001}, []int64{1_000_000, 1_001_000}, []string{inbox.CodeJump}},
+		{[]int64{0, 5000, 0}, []int64{0, 5000}, []string{inbox.CodeNoVersion}},
+	} {
+		t.Run(fmt.Sprint(c.come), func(t *testing.T) {
+			b := shared.again(t)
+			b.Config.Order = inbox.Latest
+			var applied []int64
+			b.Host.OnOutcome = func(e cloudevent.Event, o inbox.Outcome) {
+				if o == inbox.Applied {
+					applied = append(applied, e.Version)
+				}
+			}
+			b.run(t, 200, effect, records(t, t.Context(), versions("key-1", c.come...)()...))
+			require.Equal(t, c.applied, applied)
+			require.Equal(t, append([]string{}, c.codes...), b.List(t, `select code from dead_letter`))
+			require.Zero(t, b.Count(t, `select count(*) from dead_letter where holds or class <> 'permanent'`))
+		})
+	}
+}

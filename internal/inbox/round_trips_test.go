@@ -1,0 +1,74 @@
+package inbox_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+)
+
+// roundTrips counts what is sent to the database and waited for.
+type roundTrips struct{ n int }
+
+func (r *roundTrips) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	r.n++
+	return ctx
+}
+
+func (*roundTrips) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+func (r *roundTrips) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	r.n++
+	return ctx
+}
+
+func (*roundTrips) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+func (*roundTrips) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
+
+func (b *bundle) counting(t *testing.T) *roundTrips {
+	t.Helper()
+	trips := &roundTrips{}
+	cfg := b.Pool.Config()
+	cfg.ConnConfig.Tracer = trips
+	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	b.Config.Pool = pool
+	return trips
+}
+
+// The round trips of a batch do not depend on its size: begin, ids, the handlers' queued writes, commit; for an ordered
+// consumer also the keys, and the new ones among them.
+func TestRoundTrips(t *testing.T) {
+	t.Parallel()
+	shared := setup(t)
+	for order, want := range map[inbox.Order]struct{ newKeys, known, duplicates int }{
+		inbox.Unordered: {4, 4, 4}, inbox.Latest: {6, 5, 5}, inbox.Strict: {6, 5, 5},
+	} {
+		for _, size := range []int{1, 50} {
+			b := shared.again(t)
+			b.Config.Order = order
+			trips := b.counting(t)
+			_, handle := b.handle(t, queueing(nil))
+			cost := func(events []cloudevent.Event) int {
+				trips.n = 0
+				handled, err := handle(t.Context(), records(t, t.Context(), events...))
+				require.NoError(t, err)
+				require.Equal(t, size, handled)
+				return trips.n
+			}
+			first, second := make([]cloudevent.Event, size), make([]cloudevent.Event, size)
+			for i := range size {
+				first[i], second[i] = v(string(rune('a'+i)), 1), v(string(rune('a'+i)), 2)
+			}
+			require.Equal(t, 1+want.newKeys, cost(first), "%s, %d: it also takes the partition", order, size)
+			require.Equal(t, want.known, cost(second), "%s, %d", order, size)
+			require.Equal(t, want.duplicates, cost(second), "%s, %d", order, size)
+		}
+	}
+}

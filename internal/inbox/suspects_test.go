@@ -1,0 +1,286 @@
+package inbox_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/test/inboxtest"
+)
+
+// ownerDied is the row of a process that did not leave its partition.
+const ownerDied = `insert into inbox_owner values ('test', 'topic-1', 2, 'a dead process')`
+
+// A record that ends each process that handles it becomes a dead letter, after 7 deaths at most. No other record is
+// given up. Suspected records run alone in the process, so this test and those below are not parallel.
+func TestACrashLoopEndsInADeadLetter(t *testing.T) {
+	b := setup(t)
+	for _, bad := range []int{0, 1, 99, 199} {
+		for _, attempts := range []int{1, 5} {
+			t.Run(fmt.Sprintf("%d %d", bad, attempts), func(t *testing.T) {
+				b := b.again(t)
+				b.Config.Order, b.Config.MaxAttempts = inbox.Strict, attempts
+				events := make([]cloudevent.Event, 400)
+				for i := range events {
+					events[i] = v(fmt.Sprint("key-", i%7), int64(i/7+1))
+				}
+				require.LessOrEqual(t, b.crashLoop(t, events, events[bad].ID), 2+attempts)
+				require.Equal(t, []string{events[bad].ID}, b.List(t,
+					`select event_id from dead_letter where code = 'process_died' and attempts = $1`, attempts))
+				parked := b.Count(t, `select count(*) from dead_letter where class = 'parked'`)
+				require.Equal(t, 1+parked, b.Count(t, `select count(*) from dead_letter`))
+				require.Equal(t, len(events)-1-parked, b.Count(t, `select count(*) from ledger`))
+				require.Equal(t, len(events)-1-parked, b.Count(t, `select count(distinct event_id) from ledger`))
+				require.Zero(t, b.Count(t, `select count(*) from inbox_attempt`))
+			})
+		}
+	}
+}
+
+// crashLoop delivers the events to one process after the other and returns how many died. A process ends where its
+// goroutine does, at one event: deferred calls roll back as the server would.
+func (b *bundle) crashLoop(t *testing.T, events []cloudevent.Event, deadly string) (deaths int) {
+	t.Helper()
+	msgs := records(t, t.Context(), events...)
+	for from := 0; from < len(msgs); {
+		require.Less(t, deaths, 20)
+		deaths++
+		_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+			if e.ID == deadly {
+				runtime.Goexit()
+			}
+			return effect(ctx, tx, e, data)
+		})
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for from < len(msgs) {
+				handled, err := handle(t.Context(), msgs[from:min(from+200, len(msgs))])
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				from += handled
+			}
+			deaths-- // it survived
+		}()
+		<-ended
+	}
+	return deaths
+}
+
+// A partition that is left cleanly is no suspect. One that is not left is, until something new is committed.
+func TestSuspicionLastsUntilSomethingNewIsCommitted(t *testing.T) {
+	b := setup(t)
+	b.Config.Batch = 2
+	events := versions("key-1", 1, 2, 3, 4, 5, 6)()
+	counted := 0
+	handler := func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+		counted += b.Count(t, `select count(*) from inbox_attempt`)
+		return effect(ctx, tx, e, data)
+	}
+	first, handle := b.handle(t, handler)
+	_, err := handle(t.Context(), records(t, t.Context(), events[0]))
+	require.NoError(t, err)
+	require.NoError(t, first.Leave("topic-1", 2)(t.Context()))
+	_, handle = b.handle(t, handler)
+	_, err = handle(t.Context(), records(t, t.Context(), events[:2]...))
+	require.NoError(t, err)
+	require.Zero(t, counted, "a clean end leaves no suspect")
+
+	_, handle = b.handle(t, handler) // the last one did not leave
+	_, err = handle(t.Context(), records(t, t.Context(), events...))
+	require.NoError(t, err)
+	require.Equal(t, 2, counted, "the batch behind the duplicates, and no later one")
+	require.Zero(t, b.Count(t, `select count(*) from inbox_attempt`))
+	require.Equal(t, 6, b.Count(t, `select count(*) from ledger`))
+}
+
+// A partition may come back before the database knows that it was left: then it is not left.
+func TestAPartitionThatCameBackIsNotLeftLate(t *testing.T) {
+	b := setup(t)
+	in, handle := b.handle(t, effect)
+	_, err := handle(t.Context(), records(t, t.Context(), v("key-1", 1)))
+	require.NoError(t, err)
+	record := in.Leave("topic-1", 2)
+	_, err = handle(t.Context(), records(t, t.Context(), v("key-1", 2)))
+	require.NoError(t, err)
+	require.NoError(t, record(t.Context()))
+	require.Equal(t, 1, b.Count(t, `select count(*) from inbox_owner`), "else a crash from here on would find no suspects")
+	require.NoError(t, in.Close(t.Context()))
+	require.Zero(t, b.Count(t, `select count(*) from inbox_owner`))
+	require.NoError(t, in.Leave("topic-1", 2)(t.Context()), "a partition that is not taken can be left")
+}
+
+// The attempts at a suspect are broken off, as often as it may be, and their owners leave. No process died.
+func TestAnAttemptThatIsBrokenOffIsNoDeath(t *testing.T) {
+	b := setup(t)
+	for _, deaths := range []int{0, 1} {
+		b := b.again(t)
+		b.Config.MaxAttempts = 2
+		b.Exec(t, ownerDied)
+		if deaths > 0 {
+			b.Exec(t, `insert into inbox_attempt values ('test', 'topic-1', 2, 1, 1, $1)`, deaths)
+		}
+		e := newEvent()
+		for range 3 {
+			ctx, stop := context.WithCancel(t.Context())
+			in, handle := b.handle(t, func(ctx context.Context, _ pgx.Tx, _ cloudevent.Event, _ testData) error {
+				require.Equal(t, deaths+1, b.Count(t, `select attempts from inbox_attempt`))
+				stop()
+				return ctx.Err()
+			})
+			_, err := handle(ctx, records(t, ctx, e, e)[1:])
+			require.ErrorIs(t, err, context.Canceled)
+			require.NoError(t, in.Close(t.Context()))
+			require.Equal(t, deaths, b.Count(t, `select coalesce(sum(attempts), 0) from inbox_attempt`))
+		}
+		in, handle := b.handle(t, effect)
+		_, err := handle(t.Context(), records(t, t.Context(), e, e)[1:])
+		require.NoError(t, err)
+		require.NoError(t, in.Close(t.Context()))
+		require.Equal(t, 1, b.Effects(t, e.ID))
+		require.Zero(t, b.Count(t, `select (select count(*) from inbox_attempt) + (select count(*) from inbox_owner)`))
+	}
+}
+
+// Records that were final before the last owner died are final again, though the inbox has no row for them: types
+// without a handler, records without an id, old events, stale ones, conflicts. None of them ends the suspicion.
+func TestARedeliveryEndsNoSuspicion(t *testing.T) {
+	b := setup(t)
+	b.Exec(t, `update inbox_horizon set remembers_from = '2025-01-01'`)
+	b.Config.Batch, b.Config.Order = 1, inbox.Latest
+	b.Config.Accepts = inboxtest.Only(testType)
+	ignored, old := newEvent(), at(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC))
+	ignored.Type = "com.example.other.v1"
+	known, stale := v("key-1", 2), v("key-1", 1)
+	events := []cloudevent.Event{ignored, old, known, stale, payload(known, `{"value":"b"}`), newEvent()}
+	msgs := func(more ...cloudevent.Event) []*message.Message {
+		msgs := records(t, t.Context(), append(events, more...)...)
+		msgs[len(events)-1].UUID = ""
+		return msgs
+	}
+	b.run(t, 1, effect, msgs())
+	letters := b.Count(t, `select count(*) from dead_letter`)
+	require.Equal(t, 3, letters)
+
+	b.Exec(t, ownerDied)
+	var counted []string
+	fresh := versions("key-2", 1, 2)()
+	b.run(t, 1, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+		if b.Count(t, `select count(*) from inbox_attempt`) > 0 {
+			counted = append(counted, e.ID)
+		}
+		return effect(ctx, tx, e, data)
+	}, msgs(fresh...))
+	require.Equal(t, []string{fresh[0].ID}, counted, "the first new one")
+	require.Equal(t, letters, b.Count(t, `select count(*) from dead_letter`))
+	require.Zero(t, b.Count(t, `select count(*) from inbox_attempt`))
+}
+
+// A suspect has used up its attempts. Another owner, who suspects nothing, applied it before.
+func TestASuspectThatWasAppliedElsewhere(t *testing.T) {
+	b := setup(t)
+	b.Config.MaxAttempts = 1
+	e := newEvent()
+	require.NoError(t, b.Deliver(t, e.Message(), effect))
+	b.Exec(t, ownerDied)
+	b.Exec(t, `insert into inbox_attempt values ('test', 'topic-1', 2, 1, 1, 1)`)
+	var outcomes []inbox.Outcome
+	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+	require.NoError(t, b.Deliver(t, record(t, e, 1), effect))
+	require.Equal(t, []inbox.Outcome{inbox.Duplicate}, outcomes)
+	require.Zero(t, b.Count(t, `select (select count(*) from dead_letter) + (select count(*) from inbox_attempt)`))
+}
+
+// Counts of records that lie before a handled one go with it. Those of later records and other partitions stay.
+func TestCountsThatAreLeftGoWithTheNextSuspect(t *testing.T) {
+	b := setup(t)
+	mux := inbox.NewMux()
+	inbox.Handle(mux, testEvent, effect)
+	events := versions("key-1", 1, 2)()
+	b.Exec(t, `insert into inbox_attempt select 'test', 'topic-1', 2, n, n, 1 from unnest(array[1, 3]) as n`)
+	b.Exec(t, `insert into inbox_attempt values ('test', 'topic-1', 7, 1, 1, 1)`)
+	b.Exec(t, ownerDied)
+	in := b.Inbox(t)
+	const selectCounts = `select partition || '/' || first_offset from inbox_attempt order by partition, first_offset`
+	require.NoError(t, deliver(in, mux, record(t, events[0], 0)))
+	require.Equal(t, []string{"2/1", "2/3", "7/1"}, b.List(t, selectCounts))
+	require.NoError(t, deliver(in, mux, record(t, events[1], 2)))
+	require.Equal(t, []string{"2/3", "7/1"}, b.List(t, selectCounts))
+}
+
+// Owners leave before they reach the suspected records: the next one still runs those one by one, and counts them.
+func TestSuspicionOutlivesAnOwnerThatDidNotReachIt(t *testing.T) {
+	b := setup(t)
+	b.Exec(t, ownerDied)
+	b.Exec(t, `insert into inbox_attempt values ('test', 'topic-1', 2, 2, 3, 1)`)
+	events := versions("key-1", 1, 2, 3, 4, 5)()
+	msgs := records(t, t.Context(), events...)
+	for _, end := range []func(in *inbox.Inbox) error{
+		func(in *inbox.Inbox) error { return in.Leave("topic-1", 2)(t.Context()) },
+		func(in *inbox.Inbox) error { return in.Close(t.Context()) },
+	} {
+		in, handle := b.handle(t, effect)
+		_, err := handle(t.Context(), msgs[:1])
+		require.NoError(t, err)
+		require.NoError(t, end(in))
+		require.Equal(t, 1, b.Count(t, `select count(*) from inbox_owner`))
+	}
+	counts := make([][]string, 0, len(events))
+	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+		counts = append(counts, b.List(t, `select first_offset || ' ' || attempts from inbox_attempt order by first_offset`))
+		return effect(ctx, tx, e, data)
+	})
+	_, err := handle(t.Context(), msgs)
+	require.NoError(t, err)
+	require.Equal(t, [][]string{{"1 1", "2 1"}, {"2 2"}, {"3 1"}, {}}, counts)
+}
+
+// Suspects need one connection, as all others do: requests that use the same pool are not starved.
+func TestSuspectsNeedOneConnection(t *testing.T) {
+	b := setup(t)
+	b.Exec(t, ownerDied)
+	b.Exec(t, `insert into inbox_attempt values ('test', 'topic-1', 2, 1, 2, 1)`)
+	b.onOneConnection(t)
+	_, handle := b.handle(t, effect)
+	handled, err := handle(t.Context(), records(t, t.Context(), versions("key-1", 1, 2, 3, 4)()...))
+	require.NoError(t, err)
+	require.Equal(t, 4, handled)
+}
+
+// waitHost is a host that is asked to wait.
+type waitHost struct {
+	*inboxtest.Host
+	onWait func()
+}
+
+func (h waitHost) Wait(ctx context.Context, failure error, d time.Duration) error {
+	h.onWait()
+	return h.Host.Wait(ctx, failure, d)
+}
+
+// A delivery that ends before its attempt could be counted has failed.
+func TestADeliveryThatEndsBeforeItsAttempt(t *testing.T) {
+	b := setup(t)
+	b.Exec(t, ownerDied)
+	b.Exec(t, `alter table inbox_attempt add check (false)`)
+	impatient, stop := context.WithCancel(t.Context())
+	b.Config.Host = waitHost{b.Host, stop}
+	var outcomes []inbox.Outcome
+	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+	_, handle := b.handle(t, effect)
+	handled, err := handle(impatient, records(t, impatient, newEvent()))
+	require.ErrorIs(t, err, context.Canceled)
+	require.Zero(t, handled)
+	require.Equal(t, []inbox.Outcome{inbox.Failed}, outcomes)
+	require.Zero(t, b.Count(t, `select count(*) from ledger`))
+}

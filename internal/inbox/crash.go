@@ -14,7 +14,7 @@ import (
 // are counted outside of its transaction, but only where a process has died:
 //
 //	1st death  the partition's row in inbox_owner stays; nothing else is known
-//	2nd death  the owner found that row, so it counted its first batch before it ran it (inbox_attempt)
+//	2nd death  the owner found that row, so it noted its first batch before it ran it (inbox_attempt)
 //	then       the records of that batch run one by one, each counted, with no other attempt in the process
 //
 // A record that was counted more than MaxAttempts times is given up. While processes stop cleanly this costs nothing.

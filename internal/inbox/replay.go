@@ -159,51 +159,61 @@ func (it *item) letterID() int64 {
 	return it.replay.ID
 }
 
+// replayOne runs one dead letter, and tries again while the database fails, MaxAttempts times. An error means that
+// nothing is decided.
 func (r *Replayer) replayOne(ctx context.Context, l deadletter.Letter, o Options) (Result, error) {
-	result, class, err := r.try(ctx, l, o)
-	if err == nil && result.Code != "" && !o.DryRun {
-		err = r.recordFailure(ctx, &replayed{l, o}, result, class)
-	}
-	return result, err
-}
-
-// try runs one dead letter, and tries again while the database fails, MaxAttempts times. An error means that nothing is
-// decided.
-func (r *Replayer) try(ctx context.Context, l deadletter.Letter, o Options) (Result, failure.Class, error) {
-	result := Result{ID: l.ID, EventID: l.EventID, Key: deadletter.Text(string(l.Key))}
 	backoff := r.in.cfg.backoff()
 	for attempt := 1; ; attempt++ {
-		it, err := r.item(ctx, l, o)
+		result, class, err := r.tryShared(ctx, l, o)
 		switch {
-		case err != nil:
-		case o.DryRun:
-			result.Outcome = WouldReplay
-			return result, "", nil
-		default:
-			err = r.in.applyShared(ctx, []*item{it})
+		case err == nil && result.Code != "" && !o.DryRun:
+			return result, r.recordFailure(ctx, &replayed{l, o}, result, class)
+		case err == nil, errors.Is(err, deadletter.ErrNotWaiting), attempt >= r.in.cfg.MaxAttempts:
+			return result, err
 		}
-		refusal, isRefusal := errors.AsType[*Refusal](err)
-		class := classify(err)
-		switch {
-		case err == nil:
-			r.reportSettled(it)
-			result.Outcome = string(it.outcome)
-			return result, "", nil
-		case errors.Is(err, deadletter.ErrNotWaiting) || ctx.Err() != nil:
-			return result, "", fmt.Errorf("replay dead letter %d: %w", l.ID, err)
-		case isRefusal:
-			result.Outcome, result.Code, result.Error = Refused, refusal.Code, failure.Brief(err.Error())
-			return result, class, nil
-		case class != failure.Transient:
-			result.Outcome, result.Code, result.Error = string(Failed), codeOf(err), failure.Brief(err.Error())
-			return result, class, nil
-		case attempt >= r.in.cfg.MaxAttempts:
-			return result, "", fmt.Errorf("replay dead letter %d: %w", l.ID, err)
-		}
-		if err := failure.Sleep(ctx, backoff.Next()); err != nil {
-			return result, "", fmt.Errorf("replay dead letter %d: %w", l.ID, err)
+		if failure.Sleep(ctx, backoff.Next()) != nil {
+			return result, err
 		}
 	}
+}
+
+// tryShared is try while other attempts of the process may run.
+func (r *Replayer) tryShared(ctx context.Context, l deadletter.Letter, o Options) (Result, failure.Class, error) {
+	alone.RLock()
+	defer alone.RUnlock()
+	return r.try(ctx, l, o)
+}
+
+// try runs one dead letter once. An error means that nothing is decided.
+func (r *Replayer) try(ctx context.Context, l deadletter.Letter, o Options) (Result, failure.Class, error) {
+	result := Result{ID: l.ID, EventID: l.EventID, Key: deadletter.Text(string(l.Key))}
+	it, err := r.item(ctx, l, o)
+	if err == nil && o.DryRun {
+		result.Outcome = WouldReplay
+		return result, "", nil
+	}
+	if err == nil {
+		err = r.in.apply(ctx, []*item{it})
+	}
+	if edited, is := errors.AsType[*editedError](err); is {
+		return r.try(ctx, edited.letter, o)
+	}
+	refusal, isRefusal := errors.AsType[*Refusal](err)
+	class := classify(err)
+	switch {
+	case err == nil:
+		r.reportSettled(it)
+		result.Outcome = string(it.outcome)
+		return result, "", nil
+	case isRefusal:
+		result.Outcome, result.Code = Refused, refusal.Code
+	case errors.Is(err, deadletter.ErrNotWaiting), ctx.Err() != nil, class == failure.Transient:
+		return result, class, fmt.Errorf("replay dead letter %d: %w", l.ID, err)
+	default:
+		result.Outcome, result.Code = string(Failed), codeOf(err)
+	}
+	result.Error = failure.Brief(err.Error())
+	return result, class, nil
 }
 
 func (r *Replayer) reportSettled(it *item) {
@@ -241,7 +251,12 @@ const selectEarlier = `
 select coalesce(min(id), 0) from public.dead_letter
 where consumer = $1 and key_start = $2 and state = 'waiting' and holds and (version, id) < ($3, $4)`
 
-// claimLetter locks the dead letter of a replay, behind the lock of its key, and refuses it while an earlier one of the
+// editedError means that an operator has edited the dead letter since it was read.
+type editedError struct{ letter deadletter.Letter }
+
+func (*editedError) Error() string { return "the dead letter was edited" }
+
+// claimLetter locks the dead letter of a replay, after its key. A strict consumer refuses it while an earlier one of the
 // key waits.
 func (in *Inbox) claimLetter(ctx context.Context, tx pgx.Tx, it *item) error {
 	if it.replay == nil {
@@ -250,6 +265,12 @@ func (in *Inbox) claimLetter(ctx context.Context, tx pgx.Tx, it *item) error {
 	l, err := deadletter.Lock(ctx, tx, it.replay.ID)
 	if err != nil {
 		return err
+	}
+	if read := it.replay.Edited; l.Edited != nil && (read == nil || !read.At.Equal(l.Edited.At)) {
+		return &editedError{l}
+	}
+	if in.cfg.Order != Strict {
+		return nil
 	}
 	var earlier int64
 	key := deadletter.KeyStart([]byte(it.event.Key))
@@ -309,8 +330,12 @@ func (r *Replayer) recordFailure(ctx context.Context, l *replayed, result Result
 	isGivenUp := result.Outcome == string(Failed) || l.Parked() && !mayComeLater
 	return pgx.BeginFunc(ctx, r.in.cfg.Pool, func(tx pgx.Tx) error {
 		if isGivenUp {
-			if _, err := tx.Exec(ctx, updateFailed, l.ID, string(class), result.Code, deadletter.Text(result.Error)); err != nil {
+			tag, err := tx.Exec(ctx, updateFailed, l.ID, string(class), result.Code, deadletter.Text(result.Error))
+			if err != nil {
 				return fmt.Errorf("record failed replay: %w", err)
+			}
+			if tag.RowsAffected() == 0 { // another replay or an operator has settled it
+				return deadletter.ErrNotWaiting
 			}
 		}
 		if isGivenUp && l.Parked() {

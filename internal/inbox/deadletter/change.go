@@ -73,13 +73,6 @@ const discardChunk = 500
 const (
 	pickLetters = `select id from public.dead_letter where %s order by id limit %d`
 
-	// Consumers and replays lock a key before they touch its dead letters, so this does too.
-	lockKeys = `
-select from public.inbox_key k
-join (select distinct d.consumer, convert_from(d.key_start, 'UTF8') as key
-    from public.dead_letter d where d.id = any($1) and d.holds) as held using (consumer, key)
-order by k.consumer, k.key for update of k`
-
 	discardLetters = `
 with discarded as (
     update public.dead_letter set state = 'discarded', settled_at = clock_timestamp()
@@ -133,7 +126,7 @@ func (s *Store) discardSome(ctx context.Context, f Filter, c audit.Change, limit
 		rows, _ := tx.Query(ctx, fmt.Sprintf(pickLetters, condition, limit), args...)
 		ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
 		if err == nil {
-			_, err = tx.Exec(ctx, lockKeys, ids)
+			err = LockKeys(ctx, tx, ids...)
 		}
 		if err != nil {
 			return err

@@ -111,9 +111,27 @@ var ErrNotWaiting = errors.New("the dead letter is not waiting")
 
 const lockWaiting = `select ` + Columns + ` from public.dead_letter where id = $1 and state = 'waiting' for update`
 
-// Lock reads a waiting dead letter and locks it until the transaction ends. The error is [ErrNotWaiting] if there is
-// none.
+// Consumers lock a key before they touch its dead letters, and so does everyone else.
+const lockKeys = `
+select from public.inbox_key k
+join (select distinct d.consumer, convert_from(d.key_start, 'UTF8') as key
+    from public.dead_letter d where d.id = any($1) and d.holds) as held using (consumer, key)
+order by k.consumer, k.key for update of k`
+
+// LockKeys locks the keys that the dead letters hold until the transaction ends.
+func LockKeys(ctx context.Context, tx pgx.Tx, ids ...int64) error {
+	if _, err := tx.Exec(ctx, lockKeys, ids); err != nil {
+		return fmt.Errorf("lock keys of dead letters: %w", err)
+	}
+	return nil
+}
+
+// Lock reads a waiting dead letter and locks first the key that it holds and then it, until the transaction ends. The
+// error is [ErrNotWaiting] if there is none.
 func Lock(ctx context.Context, tx pgx.Tx, id int64) (Letter, error) {
+	if err := LockKeys(ctx, tx, id); err != nil {
+		return Letter{}, err
+	}
 	rows, _ := tx.Query(ctx, lockWaiting, id)
 	return collectOne(rows)
 }

@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,8 +28,8 @@ func (r *Replayer) ResumeParked(ctx context.Context) error {
 const (
 	// The first dead letter of a key, if it is parked and its turn has come.
 	selectResumable = `
-select k.key, d.id from public.inbox_key k
-cross join lateral (select id, class, version from public.dead_letter
+select k.key, d.id, d.attempts from public.inbox_key k
+cross join lateral (select id, class, version, attempts from public.dead_letter
     where consumer = k.consumer and key_start = convert_to(k.key, 'UTF8') and state = 'waiting' and holds
     order by version, id limit 1) d
 where k.consumer = $1 and (k.key > $2 or k.key = $2 and $3) and k.parked_from is not null and d.class = 'parked'
@@ -37,76 +38,79 @@ order by k.key limit 1`
 
 	// Of a consumer that is not strict any more, every parked event has its turn.
 	selectParked = `
-select convert_from(d.key_start, 'UTF8'), d.id from public.dead_letter d
+select convert_from(d.key_start, 'UTF8'), d.id, d.attempts from public.dead_letter d
 where d.consumer = $1 and (d.key_start > convert_to($2, 'UTF8') or d.key_start = convert_to($2, 'UTF8') and $3)
     and d.state = 'waiting' and d.class = 'parked'
 order by d.key_start, d.version, d.id limit 1`
 )
 
 // ResumeRound is one round of [Replayer.ResumeParked]: it goes through the keys, and a key goes on while its events
-// succeed. The error is the database's.
+// succeed. The error is the database's, or that of an event that could not be tried; then the other keys went on.
 func (r *Replayer) ResumeRound(ctx context.Context) error {
 	next := selectParked
 	if r.in.cfg.Order == Strict {
 		next = selectResumable
 	}
-	key := ""
+	var key string
+	var failed error
 	for goesOn := true; ; {
 		var id int64
-		err := r.in.cfg.Pool.QueryRow(ctx, next, r.in.cfg.Consumer, key, goesOn).Scan(&key, &id)
+		var attempts int // the first one was the parking
+		err := r.in.cfg.Pool.QueryRow(ctx, next, r.in.cfg.Consumer, key, goesOn).Scan(&key, &id, &attempts)
 		if errors.Is(err, pgx.ErrNoRows) {
-			return nil
-		}
-		if err == nil {
-			goesOn, err = r.resumeOne(ctx, id)
+			return failed
 		}
 		if err != nil {
-			return fmt.Errorf("resume parked events: %w", err)
+			return fmt.Errorf("look for parked events: %w", err)
 		}
+		goesOn, err = r.resumeOne(ctx, id, attempts)
+		if errors.Is(err, deadletter.ErrNotWaiting) { // another process settled it
+			goesOn, err = true, nil
+		}
+		failed = cmp.Or(failed, err)
 	}
 }
 
-const countResume = `
-update public.dead_letter set attempts = attempts + $2
-where id = $1 and state = 'waiting' and class = 'parked' returning attempts`
+const (
+	countResume = `
+update public.dead_letter set attempts = attempts + 1
+where id = $1 and state = 'waiting' and class = 'parked' and attempts = $2`
 
-// resumeOne counts the attempt before it begins, so that an event that ends the process is given up. An event that fails
-// for an unknown reason has MaxAttempts attempts, one in each round. resumeOne reports whether the key goes on.
-func (r *Replayer) resumeOne(ctx context.Context, id int64) (goesOn bool, err error) {
+	uncountResume = `
+update public.dead_letter set attempts = attempts - 1 where id = $1 and state = 'waiting'`
+)
+
+// resumeOne counts the attempt before it begins, so that an event that ends the process is given up. It does not count
+// while another event runs alone, which may end the process too. An event that fails for an unknown reason has
+// MaxAttempts attempts, one in each round. resumeOne reports whether the key goes on.
+func (r *Replayer) resumeOne(ctx context.Context, id int64, attempts int) (goesOn bool, err error) {
+	alone.RLock()
+	defer alone.RUnlock()
 	pool, consumer := r.in.cfg.Pool, r.in.cfg.Consumer
-	var counted int // the parking was the first one
-	if err := pool.QueryRow(ctx, countResume, id, 1).Scan(&counted); err != nil {
-		return errors.Is(err, pgx.ErrNoRows), ignoreNoRows(err) // none: another process settled it
+	counted, err := pool.Exec(ctx, countResume, id, attempts)
+	if err != nil || counted.RowsAffected() == 0 { // none: another process is at it
+		return false, err
 	}
 	l, err := deadletter.Next(ctx, pool, deadletter.Letter{Consumer: consumer, Version: -1}, deadletter.Filter{IDs: []int64{id}})
 	if err != nil {
 		return false, err
 	}
 	o := Options{By: "inbox", Reason: "no event is missing before it any more"}
-	if counted > r.in.cfg.MaxAttempts+1 {
+	if attempts > r.in.cfg.MaxAttempts {
 		died := Result{EventID: l.EventID, Outcome: string(Failed), Code: CodeProcessDied, Error: errProcessDied.Error()}
 		return false, r.recordFailure(ctx, &replayed{l, o}, died, failure.Permanent)
 	}
 	result, class, err := r.try(ctx, l, o)
 	switch {
-	case errors.Is(err, deadletter.ErrNotWaiting):
-		return true, nil
 	case err != nil || result.Code == CodeBehind || result.Code == CodeGap: // not an attempt
-		_, notCounted := pool.Exec(context.WithoutCancel(ctx), countResume, id, -1)
-		return false, errors.Join(err, notCounted)
+		_, notUncounted := pool.Exec(context.WithoutCancel(ctx), uncountResume, id)
+		return false, errors.Join(err, notUncounted)
 	case result.Code == "":
 		return true, nil
-	case class == failure.Unknown && counted <= r.in.cfg.MaxAttempts:
+	case class == failure.Unknown && attempts < r.in.cfg.MaxAttempts:
 		r.in.log.WarnContext(ctx, "attempt failed", "event_id", l.EventID, "event_type", l.EventType, "correlation_id",
-			l.CorrelationID(), "attempt", counted-1, "class", class, "retry_in", r.in.cfg.ResumeEvery, "error", result.Error)
+			l.CorrelationID(), "attempt", attempts, "class", class, "retry_in", r.in.cfg.ResumeEvery, "error", result.Error)
 		return false, nil
 	}
 	return false, r.recordFailure(ctx, &replayed{l, o}, result, class)
-}
-
-func ignoreNoRows(err error) error {
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil
-	}
-	return err
 }

@@ -85,7 +85,7 @@ func (in *Inbox) decide(it *item, k *key) Outcome {
 	case version > 0 && version <= k.version:
 		return in.skip(it, Stale)
 	case it.giveUp != nil: // it is a dead letter with its own reason, also behind another
-	case it.replay == nil && k.parkedFrom != nil && (version == 0 || version > *k.parkedFrom):
+	case it.replay == nil && in.cfg.Order == Strict && k.isHeldBefore(version):
 		return Parked
 	case version == 0 && k.version > 0:
 		it.refused = errNoVersion
@@ -109,6 +109,11 @@ func (in *Inbox) skip(it *item, outcome Outcome) Outcome {
 		return Ignored
 	}
 	return outcome
+}
+
+// isHeldBefore reports whether a dead letter keeps back an event of the version.
+func (k *key) isHeldBefore(version int64) bool {
+	return k.parkedFrom != nil && (version == 0 || version > *k.parkedFrom)
 }
 
 // park notes that a dead letter of this version keeps back what comes after it.

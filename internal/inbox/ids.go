@@ -19,8 +19,9 @@ import (
 const isNew Outcome = ""
 
 // If another transaction has inserted the id and not ended, the insert waits for its end. What is older than the horizon
-// may have been processed and forgotten, and a dead letter is handled by a replay alone: neither is inserted. A dead
-// letter of a conflict, an expired event or a record that is no event says nothing of the event that has the id.
+// may have been processed and forgotten, and a dead letter is handled by a replay alone: neither is inserted. Dead
+// letters that are not remembered, such as a conflict, are not of the event that has the id. "offset 0" keeps the planner
+// from reading all of them.
 const insertIDs = `
 insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash, metadata)
 select $1, e.id, e.place, e.type, e.hash, e.metadata
@@ -28,7 +29,7 @@ from unnest($2::text[], $3::timestamptz[], $4::text[], $5::bytea[], $6::jsonb[],
     as e (id, place, type, hash, metadata, at)
 where e.at >= (select remembers_from from public.inbox_horizon)
     and not exists (select from public.dead_letter d
-        where d.consumer = $1 and d.event_id = e.id and d.remembered and d.id <> $8)
+        where d.consumer = $1 and d.event_id = e.id and d.remembered and d.id <> $8 offset 0)
 on conflict do nothing
 returning event_id`
 

@@ -4,29 +4,33 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
-	"example.com/twinbox/internal/inbox/replay"
+	"example.com/twinbox/internal/inbox/deadletter"
+	"example.com/twinbox/test/testkit"
 )
 
-// clinic is a consumer whose handler fails for the values in sick, until they are healed.
+// clinic is a strict consumer whose handler fails for the values in sick, until they are healed.
 type clinic struct {
 	*bundle
-	in    *inbox.Inbox
-	next  message.HandlerFunc
-	again replay.Config // without a Handler nothing is taken up
-	taker *replay.Replayer
-	batch int
-	at    int64
-	sick  atomic.Pointer[map[string]error]
+	in       *inbox.Inbox
+	replayer *inbox.Replayer
+	handler  message.HandlerFunc
+	at       int64 // offset of the next record
+	sick     atomic.Pointer[map[string]error]
 
 	mu   sync.Mutex // a delivery and a replay may end at the same time
 	seen []inbox.Outcome
@@ -36,7 +40,7 @@ var errSick = errors.New("no idea")
 
 func newClinic(t *testing.T, batch int, configure func(*inbox.Config)) *clinic {
 	t.Helper()
-	c := &clinic{bundle: setup(t), batch: batch}
+	c := &clinic{bundle: setup(t)}
 	c.heal()
 	mux := inbox.NewMux()
 	inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, d testData) error {
@@ -45,9 +49,9 @@ func newClinic(t *testing.T, batch int, configure func(*inbox.Config)) *clinic {
 		}
 		return effect(ctx, tx, e, d)
 	})
-	c.next = mux.HandleMessage
-	c.again.Handler, c.again.ResumeEvery = mux.HandleMessage, pollEvery
-	c.Config.Versioned, c.Config.MaxAttempts, c.Config.Batch = true, 1, max(batch, 1)
+	c.handler = mux.HandleMessage
+	c.Config.Order, c.Config.MaxAttempts, c.Config.Batch = inbox.Strict, 1, batch
+	c.Config.ResumeEvery = pollEvery
 	c.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -60,24 +64,11 @@ func newClinic(t *testing.T, batch int, configure func(*inbox.Config)) *clinic {
 	return c
 }
 
-// open makes an inbox and, with a handler for that, what takes up dead letters.
+// open makes an inbox and a replayer of the clinic's configuration.
 func (c *clinic) open(t *testing.T) {
 	t.Helper()
 	c.in = c.Inbox(t)
-	if c.again.Handler != nil {
-		c.again.Inbox = c.in
-		taker, err := replay.New(c.again)
-		require.NoError(t, err)
-		c.taker = taker
-	}
-}
-
-// newReplayer takes up the dead letters of an inbox.
-func newReplayer(t *testing.T, in *inbox.Inbox, handler message.HandlerFunc) *replay.Replayer {
-	t.Helper()
-	r, err := replay.New(replay.Config{Inbox: in, Handler: handler, MaxReplays: 1000})
-	require.NoError(t, err)
-	return r
+	c.replayer = inbox.NewReplayer(c.in, c.handler)
 }
 
 // fall makes the handler fail for events with these values; heal makes it work for all.
@@ -102,18 +93,72 @@ func whole(t *testing.T, e cloudevent.Event, offset int64) *message.Message {
 	return m
 }
 
-// deliver hands the events over as records of one partition and returns their outcomes.
-func (c *clinic) deliver(t *testing.T, events ...cloudevent.Event) []inbox.Outcome {
+// records are the events as the next records of the clinic's partition.
+func (c *clinic) records(t *testing.T, events ...cloudevent.Event) []*message.Message {
 	t.Helper()
 	msgs := make([]*message.Message, len(events))
 	for i, e := range events {
 		msgs[i] = whole(t, e, c.at)
 		c.at++
 	}
+	return msgs
+}
+
+// deliver hands the events over as records of one partition and returns their outcomes.
+func (c *clinic) deliver(t *testing.T, events ...cloudevent.Event) []inbox.Outcome {
+	t.Helper()
 	c.seen = nil
-	_, err := c.in.BatchMiddleware(c.next)(t.Context(), msgs)
+	_, err := c.in.BatchMiddleware(c.handler)(t.Context(), c.records(t, events...))
 	require.NoError(t, err)
 	return c.seen
+}
+
+// resume runs one round of the parked events.
+func (c *clinic) resume(t *testing.T) {
+	t.Helper()
+	require.NoError(t, c.replayer.ResumeRound(t.Context()))
+}
+
+// replay returns what became of each dead letter, in order: its outcome, and the code of a failure or refusal.
+func (c *clinic) replay(t *testing.T, f deadletter.Filter, options ...func(*inbox.Options)) []string {
+	t.Helper()
+	results, counted := []string{}, map[string]int{}
+	o := inbox.Options{By: "ana", Reason: "fixed", OnResult: func(r inbox.Result) {
+		counted[r.Outcome]++
+		results = append(results, strings.TrimSpace(r.Outcome+" "+r.Code))
+	}}
+	for _, set := range options {
+		set(&o)
+	}
+	outcomes, err := c.replayer.Replay(t.Context(), f, o)
+	require.NoError(t, err)
+	require.True(t, maps.Equal(counted, outcomes), "%v %v", counted, outcomes)
+	return results
+}
+
+func forced(o *inbox.Options) { o.Force = true }
+
+func gapAccepted(o *inbox.Options) { o.AcceptGap = true }
+
+func dry(o *inbox.Options) { o.DryRun = true }
+
+// results repeats a result.
+func results(n int, result string) []string { return slices.Repeat([]string{result}, n) }
+
+var discarding = audit.Change{By: "ben", Reason: "not needed"}
+
+func (c *clinic) discard(t *testing.T, f deadletter.Filter) {
+	t.Helper()
+	_, err := deadletter.NewStore(c.Pool).Discard(t.Context(), f, discarding)
+	require.NoError(t, err)
+}
+
+// edit changes the dead letter of an event.
+func (c *clinic) edit(t *testing.T, eventID string, e deadletter.Edit) {
+	t.Helper()
+	id := c.Count(t, `select id from dead_letter where event_id = $1`, eventID)
+	_, err := deadletter.NewStore(c.Pool).Edit(t.Context(), int64(id), e, audit.Change{By: "ben"})
+	require.NoError(t, err)
 }
 
 // sick is an event that the handler fails for after fall(value).
@@ -132,4 +177,127 @@ func ids(events ...cloudevent.Event) []string {
 func (c *clinic) requireEffects(t *testing.T, events ...cloudevent.Event) {
 	t.Helper()
 	require.Equal(t, ids(events...), c.List(t, `select event_id from ledger order by n`))
+}
+
+// waiting are the code and the version of the dead letters that wait, by version.
+func (b *bundle) waiting(t *testing.T) []string {
+	t.Helper()
+	return b.List(t, `select code || ' ' || version from dead_letter where state = 'waiting' order by version, id`)
+}
+
+// requireNothingWaits checks that no dead letter waits and that no key is kept back.
+func (b *bundle) requireNothingWaits(t *testing.T) {
+	t.Helper()
+	require.Empty(t, b.waiting(t))
+	require.Zero(t, b.Count(t, `select count(*) from inbox_key where parked_from is not null`))
+}
+
+// gate stops the first statement that begins or ends with a text, before it is sent, until it is opened.
+type gate struct {
+	text          string
+	stopped       atomic.Bool
+	reached, open chan struct{}
+}
+
+func newGate(t *testing.T, text string) *gate {
+	g := &gate{text: text, reached: make(chan struct{}), open: make(chan struct{})}
+	t.Cleanup(g.let)
+	return g
+}
+
+// let opens the gate.
+func (g *gate) let() {
+	select {
+	case <-g.open:
+	default:
+		close(g.open)
+	}
+}
+
+func (g *gate) meet(sql string) {
+	sql = strings.TrimSpace(sql)
+	isMeant := strings.HasPrefix(sql, g.text) || strings.HasSuffix(sql, g.text)
+	if isMeant && g.stopped.CompareAndSwap(false, true) {
+		close(g.reached)
+		<-g.open
+	}
+}
+
+func (g *gate) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	g.meet(q.SQL)
+	return ctx
+}
+
+func (*gate) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+func (g *gate) TraceBatchStart(ctx context.Context, _ *pgx.Conn, b pgx.TraceBatchStartData) context.Context {
+	for _, q := range b.Batch.QueuedQueries {
+		g.meet(q.SQL)
+	}
+	return ctx
+}
+
+func (*gate) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+func (*gate) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
+
+// party is one of two that act on the same rows.
+type party struct {
+	in       *inbox.Inbox
+	replayer *inbox.Replayer
+	store    *deadletter.Store
+}
+
+// stopping is a party of the same consumer whose statements pass the gate.
+func (c *clinic) stopping(t *testing.T, g *gate) party {
+	t.Helper()
+	cfg := c.Pool.Config()
+	cfg.ConnConfig.Tracer = g
+	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	ownConfig := c.Config
+	ownConfig.Pool = pool
+	in, err := inbox.New(ownConfig)
+	require.NoError(t, err)
+	return party{in, inbox.NewReplayer(in, c.handler), deadletter.NewStore(pool)}
+}
+
+// action is what a party does.
+type action func(ctx context.Context, p party) error
+
+func (c *clinic) delivering(t *testing.T, events ...cloudevent.Event) action {
+	msgs := c.records(t, events...)
+	return func(ctx context.Context, p party) error {
+		_, err := p.in.BatchMiddleware(c.handler)(ctx, msgs)
+		return err
+	}
+}
+
+func replayingDead(ctx context.Context, p party) error {
+	_, err := p.replayer.Replay(ctx, deadletter.Filter{Code: inbox.CodeHandlerFailed}, inbox.Options{By: "ana"})
+	return err
+}
+
+func discardingDead(ctx context.Context, p party) error {
+	_, err := p.store.Discard(ctx, deadletter.Filter{Code: inbox.CodeHandlerFailed}, discarding)
+	return err
+}
+
+// interleave stops the first action before its statement with the text, and lets it go on when the second one waits for
+// its locks, or has ended.
+func (c *clinic) interleave(t *testing.T, text string, first, second action) {
+	t.Helper()
+	g := newGate(t, text)
+	one, two := c.stopping(t, g), party{c.in, c.replayer, deadletter.NewStore(c.Pool)}
+	ended := make(chan error, 2)
+	go func() { ended <- first(t.Context(), one) }()
+	<-g.reached
+	go func() { ended <- second(t.Context(), two) }()
+	testkit.Until(t, func() bool {
+		return len(ended) > 0 || c.Count(t, `select count(*) from pg_stat_activity
+			where datname = current_database() and wait_event_type = 'Lock'`) > 0
+	})
+	g.let()
+	require.NoError(t, <-ended)
+	require.NoError(t, <-ended)
 }

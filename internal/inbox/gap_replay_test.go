@@ -5,105 +5,62 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/internal/inbox/replay"
 )
 
-// Each way on for a key whose predecessor will never come.
+// What a replay makes of a key whose missing version will never come, with and without AcceptGap.
 func TestTheWayOnFromAGap(t *testing.T) {
 	t.Parallel()
-	accept := func(o *replay.Options) { o.AcceptGap = true }
+	accepting := []func(*inbox.Options){gapAccepted}
 	for name, s := range map[string]struct {
+		order   inbox.Order
 		come    []int64
-		options []func(*replay.Options)
-		want    replay.Report
-		refused string
+		options []func(*inbox.Options)
+		results []string
 		left    []string
 	}{
 		"refused as it is": {
-			[]int64{1, 3, 4},
-			nil,
-			replay.Report{Matched: 1, Refused: 1},
-			inbox.CodeGap,
-			[]string{"version_gap 3", "parked_behind 4"},
+			inbox.Strict, []int64{1, 3, 4}, nil, []string{"refused version_gap"}, []string{"version_gap 3", "parked_behind 4"},
 		},
-		"accepted": {
-			[]int64{1, 3, 4, 7},
-			[]func(*replay.Options){accept},
-			replay.Report{Matched: 3, Applied: 3},
-			"", nil,
+		"accepted":                   {inbox.Strict, []int64{1, 3, 4, 7}, accepting, results(3, "applied"), nil},
+		"a key begins in its middle": {inbox.Strict, []int64{700, 701}, accepting, results(2, "applied"), nil},
+		"a jump fails": {
+			inbox.Latest, []int64{1, 5000}, nil, []string{"failed version_jump"}, []string{"version_jump 5000"},
 		},
-		"accepted where the key begins in its middle": {
-			[]int64{700, 701},
-			[]func(*replay.Options){accept},
-			replay.Report{Matched: 2, Applied: 2},
-			"", nil,
-		},
-		"a jump takes more": {
-			[]int64{1, 5000},
-			[]func(*replay.Options){accept},
-			replay.Report{Matched: 1, Refused: 1},
-			inbox.CodeJump,
-			[]string{"version_jump 5000"},
-		},
-		"a jump by force": {
-			[]int64{1, 5000},
-			[]func(*replay.Options){accept, forced},
-			replay.Report{Matched: 1, Applied: 1},
-			"", nil,
-		},
+		"a jump is accepted": {inbox.Latest, []int64{1, 5000}, accepting, results(1, "applied"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := newClinic(t, 200, nil)
+			c := newClinic(t, 200, ordered(s.order))
 			events := make([]cloudevent.Event, len(s.come))
 			for i, version := range s.come {
 				events[i] = v("a", version)
 			}
 			c.deliver(t, events...)
-			report := c.replay(t, operate.Filter{}, s.options...)
-			if s.refused != "" {
-				require.Equal(t, s.refused, report.Problems[0].Code)
-			}
-			report.Problems = nil
-			require.Equal(t, s.want, report)
-			require.Equal(t, append([]string{}, s.left...), c.List(t,
-				`select code || ' ' || version from dead_letter where state = 'waiting' order by version`))
+			require.Equal(t, s.results, c.replay(t, deadletter.Filter{}, s.options...))
+			require.Equal(t, append([]string{}, s.left...), c.waiting(t))
 			if s.left != nil {
 				return
 			}
 			c.requireEffects(t, events...)
+			c.requireNothingWaits(t)
 			require.Equal(t, []inbox.Outcome{inbox.Stale}, c.deliver(t, v("a", s.come[len(s.come)-1]-1)), "it comes after all")
 			require.Positive(t, c.Count(t, `select count(*) from operator_action where detail ->> 'accepted_gap' = 'true'`))
 		})
 	}
 }
 
-// An event that is discarded closes the gap that it leaves, for what waits and for what is still to come.
-func TestADiscardedEventLeavesNoGap(t *testing.T) {
+// Versions below the accepted one that wait come first: AcceptGap skips what is missing, not what is there.
+func TestAcceptGapKeepsTheOrder(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 200, nil)
-	c.fall("bad")
-	c.deliver(t, v("a", 1), sick("a", 2, "bad"), v("a", 3), sick("b", 1, "bad"))
-	_, err := operate.NewStore(c.Pool).Discard(t.Context(), operate.Filter{Code: inbox.CodeHandlerFailed},
-		audit.Change{By: "ana"})
-	require.NoError(t, err)
-	require.Equal(t, []inbox.Outcome{inbox.Applied}, c.deliver(t, v("b", 2)))
-	require.Equal(t, 1, c.replay(t, operate.Filter{}).Applied)
-	require.Equal(t, 3, c.Count(t, `select version from inbox_watermark where key = 'a'`))
-}
-
-// What is taken up and fails is a dead letter like others, and tried no more by itself.
-func TestWhatIsResumedAndFails(t *testing.T) {
-	t.Parallel()
-	c := newClinic(t, 200, nil)
-	c.fall("bad")
-	c.deliver(t, v("a", 1), sick("a", 3, "bad"), v("a", 4), v("a", 2))
-	require.Equal(t, []string{"handler_failed 3", "parked_behind 4"}, c.List(t,
-		`select code || ' ' || version from dead_letter where state = 'waiting' order by version`))
-	c.heal()
-	require.Equal(t, 2, c.replay(t, operate.Filter{}).Applied)
+	come := []cloudevent.Event{v("a", 1), v("a", 5), v("a", 3)}
+	c.deliver(t, come...)
+	require.Equal(t, []string{"refused behind_waiting"},
+		c.replay(t, deadletter.Filter{EventID: come[1].ID}, gapAccepted))
+	require.Equal(t, results(2, "applied"), c.replay(t, deadletter.Filter{}, gapAccepted))
+	c.requireEffects(t, come[0], come[2], come[1])
+	c.requireNothingWaits(t)
 }

@@ -1,67 +1,145 @@
-//go:build faults
-
 package inbox_test
 
 import (
-	"sync"
+	"context"
+	"errors"
 	"testing"
 
-	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/internal/fault"
+	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/internal/inbox/replay"
-	"example.com/twinbox/test/testkit"
 )
 
-// A consumer has read that a dead letter holds the key and is about to commit an event as parked behind it, when a
-// replay takes up that very dead letter. The replay has to wait, and then finds what was parked: nothing is left behind
-// a dead letter that is gone.
-func TestNothingParksBehindALetterThatIsGone(t *testing.T) {
+// Version 1 is a dead letter, version 2 comes, and somebody settles version 1 at the same time. Whoever commits first,
+// version 2 has its effect: it never parks behind a dead letter that does not wait any more.
+func TestNoEventParksBehindASettledDeadLetter(t *testing.T) {
 	t.Parallel()
-	c := newClinic(t, 1, func(cfg *inbox.Config) { cfg.Consumer = "holder" })
-	c.fall("bad")
-	first, second := sick("a", 1, "bad"), v("a", 2)
-	require.Equal(t, []inbox.Outcome{inbox.Dead}, c.deliver(t, first))
-	c.heal()
-
-	const point = "inbox.holder.committing"
-	parking, goOn := make(chan struct{}), make(chan struct{})
-	release := sync.OnceFunc(func() { close(goOn) })
-	t.Cleanup(release)
-	t.Cleanup(func() { fault.Disarm(point) })
-	fault.ArmNth(point, 1, func() {
-		close(parking)
-		<-goOn
-	})
-	var both errgroup.Group
-	behind := whole(t, second, 1)
-	both.Go(func() error {
-		_, err := c.in.BatchMiddleware(c.next)(t.Context(), []*message.Message{behind})
-		return err
-	})
-	<-parking
-	ended := make(chan struct{})
-	both.Go(func() error {
-		defer close(ended)
-		_, err := c.taker.Replay(t.Context(), operate.Filter{}, replay.Options{By: "ana", Reason: "fixed"})
-		return err
-	})
-	testkit.Until(t, func() bool {
-		select {
-		case <-ended:
-			return true // it should have waited; what comes of it is seen below
-		default:
+	for name, settle := range map[string]action{"replay": replayingDead, "discard": discardingDead} {
+		for _, consumerFirst := range []bool{true, false} {
+			t.Run(map[bool]string{true: "after", false: "before"}[consumerFirst]+" "+name, func(t *testing.T) {
+				t.Parallel()
+				c := newClinic(t, 1, nil)
+				c.fall("bad")
+				dead, next, other := sick("a", 1, "bad"), v("a", 2), v("a", 3)
+				c.deliver(t, dead)
+				c.heal()
+				park := c.delivering(t, next)
+				if consumerFirst {
+					c.interleave(t, "commit", park, settle)
+				} else {
+					c.interleave(t, "commit", settle, park)
+					require.Equal(t, 1, c.Count(t, `select count(*) from dead_letter`), "the consumer has waited")
+				}
+				c.resume(t)
+				c.requireNothingWaits(t)
+				require.Equal(t, []inbox.Outcome{inbox.Applied}, c.deliver(t, other))
+				effects := []cloudevent.Event{dead, next, other}
+				if name == "discard" {
+					effects = effects[1:]
+				}
+				c.requireEffects(t, effects...)
+			})
 		}
-		return c.Count(t, `select count(*) from pg_stat_activity
-			where datname = current_database() and wait_event_type = 'Lock'`) > 0
-	})
-	release()
-	require.NoError(t, both.Wait())
+	}
+}
 
-	c.requireEffects(t, first, second)
-	require.Zero(t, c.Count(t, `select count(*) from dead_letter where state = 'waiting'`))
+// A key without a row cannot be locked. Two owners bring its first events at the same time, one of which becomes a dead
+// letter: the one that commits second decides anew.
+func TestTheFirstDeadLetterOfAKeyBesideItsOtherEvents(t *testing.T) {
+	t.Parallel()
+	dead, second := sick("a", 1, "bad"), v("a", 2)
+	for name, come := range map[string][2]cloudevent.Event{
+		"the dead letter first": {dead, second}, "the gap first": {second, dead}, "the same one twice": {dead, dead},
+		"the same gap twice": {second, second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newClinic(t, 1, nil)
+			c.fall("bad")
+			c.interleave(t, "commit", c.delivering(t, come[0]), c.delivering(t, come[1]))
+			require.EqualValues(t, min(come[0].Version, come[1].Version), c.Count(t, `select parked_from from inbox_key`))
+			c.heal()
+			c.deliver(t, dead, second)
+			c.replay(t, deadletter.Filter{})
+			c.resume(t)
+			c.requireNothingWaits(t)
+			c.requireEffects(t, dead, second)
+		})
+	}
+}
+
+// A process of a strict consumer still parks an event, and one of the same consumer, not strict any more, replays what
+// it parks behind. The key knows what waits.
+func TestAReplayOfAnUnorderedConsumerLocksTheKeyToo(t *testing.T) {
+	t.Parallel()
+	c := newClinic(t, 1, nil)
+	c.fall("bad")
+	dead, next := sick("a", 1, "bad"), v("a", 2)
+	c.deliver(t, dead)
+	c.heal()
+	msgs := c.records(t, next)
+	parkStrictly := func(ctx context.Context, p party) error {
+		cfg := p.in.Config()
+		cfg.Order = inbox.Strict
+		in, err := inbox.New(cfg)
+		if err != nil {
+			return err
+		}
+		_, err = in.BatchMiddleware(c.handler)(ctx, msgs)
+		return err
+	}
+	c.Config.Order = inbox.Unordered
+	c.open(t)
+	c.interleave(t, "commit", parkStrictly, replayingDead)
+	require.Equal(t, []string{"parked_behind 2"}, c.waiting(t))
+	require.Equal(t, 2, c.Count(t, `select parked_from from inbox_key`))
+	c.resume(t)
+	c.requireNothingWaits(t)
+	c.requireEffects(t, dead, next)
+}
+
+// An operator edits a dead letter after a replay has read it and before it has locked it.
+func TestAReplayTakesTheLatestEdit(t *testing.T) {
+	t.Parallel()
+	c := newClinic(t, 1, nil)
+	c.fall("bad")
+	dead := sick("a", 1, "bad")
+	c.deliver(t, dead)
+	c.interleave(t, "from public.dead_letter where id = $1 and state = 'waiting' for update",
+		replayingDead, func(context.Context, party) error {
+			c.edit(t, dead.ID, deadletter.Edit{Payload: []byte(`{"value":"good"}`)})
+			return nil
+		})
+	c.requireNothingWaits(t)
+	c.requireEffects(t, dead)
+}
+
+// A replay fails, and before it can note that, an operator discards the dead letter. A parked one has no copy then.
+func TestADeadLetterThatIsDiscardedWhileItsReplayFails(t *testing.T) {
+	t.Parallel()
+	resuming := func(ctx context.Context, p party) error { return p.replayer.ResumeRound(ctx) }
+	for name, s := range map[string]struct {
+		come []cloudevent.Event
+		act  action
+	}{
+		"replayed": {[]cloudevent.Event{sick("a", 1, "bad")}, replayingDead},
+		"resumed":  {[]cloudevent.Event{sick("a", 2, "bad"), v("a", 1)}, resuming},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newClinic(t, 1, nil)
+			c.fall("bad")
+			c.deliver(t, s.come...)
+			c.Host.Copy = func(context.Context, pgx.Tx, deadletter.Letter) error { return errors.New("it is no dead letter") }
+			c.interleave(t, "update public.dead_letter\nset attempts = attempts + 1, replays", s.act, func(ctx context.Context, p party) error {
+				_, err := p.store.Discard(ctx, deadletter.Filter{EventID: s.come[0].ID}, discarding)
+				return err
+			})
+			require.Equal(t, []string{"discard"}, c.List(t, `select verb from operator_action`))
+			c.requireNothingWaits(t)
+		})
+	}
 }

@@ -12,16 +12,17 @@ import (
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/internal/inbox/replay"
 )
 
-// Nor does a replay end at such a handler: its dead letter has failed, and the others are taken up.
+// A replay does not end at a handler that never ends: its dead letter has failed, and the others are replayed.
 func TestAReplayWhoseHandlerIsAlwaysLate(t *testing.T) {
 	t.Parallel()
 	for name, late := range lateHandlers(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t)
+			c := newClinic(t, 1, func(cfg *inbox.Config) {
+				cfg.Order, cfg.HandlerTimeout, cfg.MaxAttempts = inbox.Unordered, time.Second, 5
+			})
 			poison, other := named("order-1", "a"), named("order-2", "b")
 			mux, refused := inbox.NewMux(), true
 			inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
@@ -33,17 +34,12 @@ func TestAReplayWhoseHandlerIsAlwaysLate(t *testing.T) {
 				}
 				return healthy(ctx, tx, e, data)
 			})
-			b.Config.HandlerTimeout, b.Config.MaxAttempts = time.Second, 5
-			in := b.Inbox(t)
-			require.NoError(t, deliver(in, mux, whole(t, poison, 1)))
-			require.NoError(t, deliver(in, mux, whole(t, other, 2)))
+			c.handler = mux.HandleMessage
+			c.open(t)
+			c.deliver(t, poison, other)
 			refused = false
-			replayer := newReplayer(t, in, mux.HandleMessage)
-			report, err := replayer.Replay(t.Context(), operate.Filter{}, replay.Options{By: "ana"})
-			require.NoError(t, err)
-			require.Equal(t, []int{1, 1}, []int{report.Failed, report.Applied})
-			require.Equal(t, inbox.CodeHandlerTimeout, report.Problems[0].Code)
-			require.Equal(t, 1, b.Effects(t, other.ID))
+			require.Equal(t, []string{"failed handler_timeout", "applied"}, c.replay(t, deadletter.Filter{}))
+			c.requireEffects(t, other)
 		})
 	}
 }
@@ -52,8 +48,8 @@ func TestAReplayWhoseHandlerIsAlwaysLate(t *testing.T) {
 func TestAReplayThatWaitsForAnotherTransaction(t *testing.T) {
 	t.Parallel()
 	for name, held := range map[string]string{
-		"the letter":    `select from dead_letter for share`,
-		"the watermark": `insert into inbox_watermark values ('test', 'a', 0)`,
+		"the dead letter": `select from dead_letter for share`,
+		"the key":         `select from inbox_key for share`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -67,12 +63,15 @@ func TestAReplayThatWaitsForAnotherTransaction(t *testing.T) {
 			_, err = tx.Exec(t.Context(), held)
 			require.NoError(t, err)
 			c.open(t)
-			_, err = c.taker.Replay(t.Context(), operate.Filter{}, replay.Options{By: "ana"})
+			_, err = c.replayer.Replay(t.Context(), deadletter.Filter{}, inbox.Options{By: "ana"})
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			require.NoError(t, tx.Rollback(t.Context()))
 			require.Equal(t, 1, c.Count(t, `select count(*) from dead_letter where replays = 0 and code = 'handler_failed'`))
+			require.Zero(t, c.Count(t, `select count(*) from operator_action`))
 			c.heal()
-			require.Equal(t, 1, c.replay(t, operate.Filter{}).Applied)
+			c.Config.HandlerTimeout = waitLimit
+			c.open(t)
+			require.Equal(t, []string{"applied"}, c.replay(t, deadletter.Filter{}))
 		})
 	}
 }

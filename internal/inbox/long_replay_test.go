@@ -9,7 +9,6 @@ import (
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/internal/inbox/replay"
 )
 
 // However long its key is, a record comes to an end and its partition goes on. The key is one that does not compress:
@@ -27,10 +26,6 @@ func TestALongKey(t *testing.T) {
 		inbox.Dead, inbox.Dead, inbox.Applied, inbox.Dead, inbox.Parked,
 	}, c.deliver(t, v(longest, 1), v(longest, 0), v(long, 1), sick(long, 2, "bad"), v(long, 3)))
 	c.heal()
-	for _, options := range [][]func(*replay.Options){{dry}, nil} {
-		report := c.replay(t, operate.Filter{Key: longest}, options...)
-		require.Equal(t, 2, report.Refused)
-		require.Equal(t, string(cloudevent.CodeInvalidKey), report.Problems[1].Code)
-	}
-	require.Equal(t, 2, c.replay(t, operate.Filter{Key: long}).Applied)
+	require.Equal(t, results(2, "refused "+string(cloudevent.CodeInvalidKey)), c.replay(t, deadletter.Filter{Key: longest}))
+	require.Equal(t, results(2, "applied"), c.replay(t, deadletter.Filter{Key: long}))
 }

@@ -14,65 +14,73 @@ import (
 // An event is dead, and another one comes under its id: a replay must not apply that one in its place.
 func TestAnotherEventDoesNotTakeTheIDOfADeadOne(t *testing.T) {
 	t.Parallel()
-	c := newClinic(t, 1, func(cfg *inbox.Config) { cfg.OnDead = inbox.DeadPass })
+	c := newClinic(t, 1, ordered(inbox.Unordered))
 	dead := sick("a", 1, "bad")
 	c.fall("bad")
-	require.Equal(t, []inbox.Outcome{inbox.Dead, inbox.Conflict},
-		c.deliver(t, dead, payload(dead, `{"value":"other"}`)))
-	report := c.replay(t, operate.Filter{})
-	require.Equal(t, 1, report.Failed)
-	require.Equal(t, 1, report.Refused)
-	require.Equal(t, inbox.CodeConflict, report.Problems[1].Code)
+	require.Equal(t, []inbox.Outcome{inbox.Dead, inbox.Conflict}, c.deliver(t, dead, payload(dead, `{"value":"other"}`)))
+	require.Equal(t, []string{"failed handler_failed", "refused id_conflict"}, c.replay(t, deadletter.Filter{}))
 	c.requireEffects(t)
 	c.heal()
-	require.Equal(t, 1, c.replay(t, operate.Filter{}).Applied)
+	require.Equal(t, []string{"applied", "refused id_conflict"}, c.replay(t, deadletter.Filter{}))
 	c.requireEffects(t, dead)
 }
 
-// strict is a consumer whose contract refuses everything while it is wrong.
-func strict(t *testing.T) (c *clinic, wrong *bool) {
-	wrong = new(bool)
+// picky is an unordered consumer whose contract refuses everything while it is wrong.
+func picky(t *testing.T) (c *clinic, isWrong *bool) {
+	t.Helper()
+	isWrong = new(bool)
 	c = newClinic(t, 1, func(cfg *inbox.Config) {
-		cfg.Versioned = false
+		cfg.Order = inbox.Unordered
 		cfg.Validate = func(cloudevent.Event) error {
-			if *wrong {
+			if *isWrong {
 				return errors.New("breaks the contract")
 			}
 			return nil
 		}
 	})
-	return c, wrong
+	return c, isWrong
 }
 
-// An event that the inbox has forgotten comes again and is refused before its id is looked at. The
-// inbox cannot know that it was applied, so its dead letter does not say so.
-func TestAForgottenEventThatIsRefusedIsNotReplayed(t *testing.T) {
+// An event that the inbox has forgotten comes again and breaks its contract by now. It is expired all the same: it may
+// have been applied.
+func TestAForgottenEventThatBreaksItsContractIsExpired(t *testing.T) {
 	t.Parallel()
-	c, wrong := strict(t)
+	c, isWrong := picky(t)
 	e := v("a", 1)
 	c.deliver(t, e)
 	c.Exec(t, `delete from inbox`)
 	c.Exec(t, `update inbox_horizon set remembers_from = now() + interval '1 day'`)
-	*wrong = true
-	require.Equal(t, []inbox.Outcome{inbox.Dead}, c.deliver(t, e))
-	*wrong = false
-	report := c.replay(t, operate.Filter{})
-	require.Equal(t, 1, report.Refused)
-	require.Equal(t, inbox.CodeTooOld, report.Problems[0].Code)
+	*isWrong = true
+	require.Equal(t, []inbox.Outcome{inbox.Expired}, c.deliver(t, e))
+	*isWrong = false
+	require.Equal(t, []string{"refused too_old"}, c.replay(t, deadletter.Filter{}))
 	c.requireEffects(t, e)
-	require.Equal(t, []inbox.Outcome{inbox.Expired}, c.deliver(t, v("a", 2)), "and does not hold its key")
 }
 
-// A record that is refused under an id that another event has is none of its key's events.
-func TestARefusedRecordUnderATakenIDHoldsNothing(t *testing.T) {
+// An event that breaks its contract under an id that was applied is a conflict.
+func TestAnEventThatBreaksItsContractUnderATakenID(t *testing.T) {
 	t.Parallel()
-	c, wrong := strict(t)
+	c, isWrong := picky(t)
 	first, second := v("a", 1), v("a", 2)
 	c.deliver(t, first)
-	*wrong = true
-	require.Equal(t, []inbox.Outcome{inbox.Dead}, c.deliver(t, payload(first, `{"value":"other"}`)))
-	*wrong = false
+	*isWrong = true
+	require.Equal(t, []inbox.Outcome{inbox.Duplicate, inbox.Conflict},
+		c.deliver(t, first, payload(first, `{"value":"other"}`)))
+	*isWrong = false
 	require.Equal(t, []inbox.Outcome{inbox.Applied}, c.deliver(t, second))
-	require.Equal(t, inbox.CodeConflict, c.replay(t, operate.Filter{}).Problems[0].Code)
+	require.Equal(t, []string{"refused id_conflict"}, c.replay(t, deadletter.Filter{}))
 	c.requireEffects(t, first, second)
+}
+
+// A record that is no event does not take the id that it carries: its producer may send the event again as it should be.
+func TestARecordThatIsNoEventTakesNoID(t *testing.T) {
+	t.Parallel()
+	c := newClinic(t, 1, nil)
+	right := v("a", 1)
+	wrong := right
+	wrong.Source = ""
+	require.Equal(t, []inbox.Outcome{inbox.Dead, inbox.Applied}, c.deliver(t, wrong, right))
+	c.edit(t, right.ID, deadletter.Edit{Set: []deadletter.Header{{Name: "ce_source", Value: []byte("/shop")}}})
+	require.Equal(t, []string{"duplicate"}, c.replay(t, deadletter.Filter{}))
+	c.requireEffects(t, right)
 }

@@ -9,15 +9,13 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/internal/inbox/replay"
 )
 
-// A dead letter holds its key, what comes behind it parks, other keys go on; a replay runs the key in order, and then
-// it flows again.
+// A dead letter holds its key, what comes behind it parks, other keys go on. A replay runs it, and the parked events
+// follow in order.
 func TestADeadLetterHoldsItsKeyUntilItIsReplayed(t *testing.T) {
 	t.Parallel()
 	for _, batch := range []int{1, 200} {
@@ -30,28 +28,32 @@ func TestADeadLetterHoldsItsKeyUntilItIsReplayed(t *testing.T) {
 			require.Equal(t, []inbox.Outcome{
 				inbox.Applied, inbox.Dead, inbox.Applied, inbox.Parked, inbox.Applied, inbox.Parked,
 			}, c.deliver(t, a[0], a[1], b[0], a[2], b[1], a[3]))
+			c.resume(t)
 			c.requireEffects(t, a[0], b[0], b[1])
 
 			c.heal()
-			rehearsed := c.replay(t, operate.Filter{Code: inbox.CodeHandlerFailed}, dry)
-			require.Equal(t, replay.Report{Matched: 1, Would: 1}, rehearsed)
+			require.Equal(t, []string{"would_replay"}, c.replay(t, deadletter.Filter{Code: inbox.CodeHandlerFailed}, dry))
 			c.requireEffects(t, a[0], b[0], b[1])
-			report := c.replay(t, operate.Filter{Code: inbox.CodeHandlerFailed})
-			require.Equal(t, replay.Report{Matched: 3, Applied: 3}, report, "what was parked follows")
+			require.Equal(t, []string{"applied"}, c.replay(t, deadletter.Filter{Code: inbox.CodeHandlerFailed}))
+			c.requireEffects(t, a[0], b[0], b[1], a[1])
+			c.resume(t)
 			c.requireEffects(t, a[0], b[0], b[1], a[1], a[2], a[3])
-			require.Equal(t, 4, c.Count(t, `select version from inbox_watermark where key = 'a'`))
+			require.Equal(t, 4, c.Count(t, `select version from inbox_key where key = 'a'`))
 
-			require.Equal(t, []inbox.Outcome{inbox.Applied}, c.deliver(t, a[4]), "the key flows")
-			require.Equal(t, replay.Report{}, c.replay(t, operate.Filter{}), "nothing is left")
+			require.Equal(t, []inbox.Outcome{inbox.Applied}, c.deliver(t, a[4]))
+			require.Empty(t, c.replay(t, deadletter.Filter{}))
 			require.Equal(t, []inbox.Outcome{inbox.Duplicate, inbox.Duplicate}, c.deliver(t, a[1], a[2]))
 			c.requireEffects(t, a[0], b[0], b[1], a[1], a[2], a[3], a[4])
-			require.Equal(t, 3, c.Count(t, `select count(*) from operator_action
-				where verb = 'replay' and operator = 'ana' and reason = 'fixed' and before = 'waiting'
-					and after = 'replayed' and detail ->> 'outcome' = 'applied'`))
+			c.requireNothingWaits(t)
+			require.Equal(t, []string{"ana fixed", "inbox no event is missing before it any more",
+				"inbox no event is missing before it any more"}, c.List(t, `select operator || ' ' || reason
+				from operator_action where verb = 'replay' and kind = 'dead_letter' and before = 'waiting'
+					and after = 'replayed' and detail ->> 'outcome' = 'applied' order by id`))
 		})
 	}
 }
 
+// A replay of everything takes the parked events with it.
 func TestAKeyStopsAtItsFirstFailureAndOthersGoOn(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)
@@ -60,34 +62,32 @@ func TestAKeyStopsAtItsFirstFailureAndOthersGoOn(t *testing.T) {
 	c.fall("bad")
 	c.deliver(t, append(a, b...)...)
 	c.fall("worse")
-	report := c.replay(t, operate.Filter{})
-	require.Equal(t, 1, report.Failed)
-	require.Equal(t, 3, report.Applied)
-	require.Equal(t, []string{a[1].ID, inbox.CodeHandlerFailed},
-		[]string{report.Problems[0].EventID, report.Problems[0].Code})
+	require.Equal(t, []string{"applied", "failed handler_failed", "applied", "applied"}, c.replay(t, deadletter.Filter{}))
 	c.requireEffects(t, a[0], b[0], b[1])
-	require.Equal(t, []string{a[1].ID + " handler_failed 2 1", a[2].ID + " parked_behind 1 0"}, c.List(t,
-		`select event_id || ' ' || code || ' ' || attempts || ' ' || replays from dead_letter where state = 'waiting'
-		order by version`))
+	require.Equal(t, []string{a[1].ID + " unknown handler_failed 2 1", a[2].ID + " parked parked_behind 1 0"}, c.List(t,
+		`select event_id || ' ' || class || ' ' || code || ' ' || attempts || ' ' || replays
+		from dead_letter where state = 'waiting' order by version`))
 	c.heal()
-	require.Equal(t, 2, c.replay(t, operate.Filter{}).Applied)
+	require.Equal(t, results(2, "applied"), c.replay(t, deadletter.Filter{}))
 	c.requireEffects(t, a[0], b[0], b[1], a[1], a[2])
+	c.requireNothingWaits(t)
 }
 
-// Event 1 is dead, 2 is applied because the consumer lets it pass, 1 is replayed: it must not overwrite 2.
+// Event 1 is dead, 2 is applied because the consumer needs the latest state alone, 1 is replayed: it must not overwrite 2.
 func TestAReplayIsNeverOverNewerState(t *testing.T) {
 	t.Parallel()
-	c := newClinic(t, 1, func(cfg *inbox.Config) { cfg.OnDead = inbox.DeadPass })
+	c := newClinic(t, 1, ordered(inbox.Latest))
 	dead, next := sick("a", 1, "bad"), v("a", 2)
 	c.fall("bad")
 	require.Equal(t, []inbox.Outcome{inbox.Dead, inbox.Applied}, c.deliver(t, dead, next))
 	c.heal()
-	require.Equal(t, replay.Report{Matched: 1, Stale: 1}, c.replay(t, operate.Filter{}))
+	require.Equal(t, []string{"stale"}, c.replay(t, deadletter.Filter{}))
 	c.requireEffects(t, next)
 	require.Equal(t, []string{"replayed stale"}, c.List(t, `select state || ' ' || outcome from dead_letter`))
 }
 
-func TestWhatDoesNotHoldItsKey(t *testing.T) {
+// Conflicts, expired events and records that are no events hold no key, and a replay refuses them.
+func TestDeadLettersThatHoldNoKey(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)
 	first, second := v("a", 1), v("a", 2)
@@ -102,106 +102,87 @@ func TestWhatDoesNotHoldItsKey(t *testing.T) {
 		c.List(t, `select code from dead_letter where not holds order by id`))
 	require.Equal(t, []inbox.Outcome{inbox.Applied}, c.deliver(t, second))
 
-	report := c.replay(t, operate.Filter{})
-	codes := make([]string, len(report.Problems))
-	for i, p := range report.Problems {
-		codes[i] = p.Outcome + " " + p.Code
-	}
-	require.ElementsMatch(t, []string{"refused id_conflict", "refused too_old", "refused missing_source"}, codes)
+	require.ElementsMatch(t, []string{"refused id_conflict", "refused too_old", "refused missing_source"},
+		c.replay(t, deadletter.Filter{}))
 	require.Equal(t, 3, c.Count(t, `select count(*) from dead_letter where state = 'waiting' and replays = 0`))
+	require.Equal(t, 3, c.Count(t, `select count(*) from operator_action where detail ->> 'outcome' = 'refused'`))
 	c.requireEffects(t, first, second)
 
-	forcedOne := c.replay(t, operate.Filter{Code: inbox.CodeTooOld}, forced)
-	require.Equal(t, 1, forcedOne.Stale, "the version guard still holds")
+	require.Equal(t, []string{"stale"}, c.replay(t, deadletter.Filter{Code: inbox.CodeTooOld}, forced), "not over newer state")
 	require.Equal(t, 1, c.Count(t, `select count(*) from operator_action where detail ->> 'forced' = 'true'`))
 }
 
-// What the inbox has forgotten is known by its dead letter, if its id was taken with it.
-func TestALetterOutlivesTheMemoryOfTheInbox(t *testing.T) {
+// An expired event may have been applied. Force applies it all the same.
+func TestAForcedReplayAppliesAnExpiredEvent(t *testing.T) {
 	t.Parallel()
-	c := newClinic(t, 1, nil)
-	e := sick("a", 1, "bad")
-	c.fall("bad")
-	c.deliver(t, e)
-	c.Exec(t, `delete from inbox`)
-	c.Exec(t, `update inbox_horizon set remembers_from = now() + interval '1 day'`)
-	c.heal()
-	require.Equal(t, 1, c.replay(t, operate.Filter{}).Applied)
+	c := newClinic(t, 1, ordered(inbox.Unordered))
+	c.Exec(t, `update inbox_horizon set remembers_from = '2026-01-03'`)
+	e := at(time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))
 	require.Equal(t, []inbox.Outcome{inbox.Expired}, c.deliver(t, e))
+	require.Equal(t, []string{"refused too_old"}, c.replay(t, deadletter.Filter{}))
+	require.Equal(t, []string{"applied"}, c.replay(t, deadletter.Filter{}, forced))
 	c.requireEffects(t, e)
 }
 
-func TestAReplayThatFailsTooOftenIsRefused(t *testing.T) {
+// A dead letter knows that its event was new, also when the inbox has forgotten that time.
+func TestADeadLetterOutlivesTheMemoryOfTheInbox(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)
-	c.again.MaxReplays = 2
-	c.open(t)
-	e := sick("a", 1, "bad")
+	e := payload(at(time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)), `{"value":"bad"}`)
+	e.Version = 1
 	c.fall("bad")
-	c.deliver(t, e)
-	for range 2 {
-		require.Equal(t, 1, c.replay(t, operate.Filter{}).Failed)
-	}
+	require.Equal(t, []inbox.Outcome{inbox.Dead}, c.deliver(t, e))
+	c.Exec(t, `update inbox_horizon set remembers_from = '2026-01-03'`)
 	c.heal()
-	report := c.replay(t, operate.Filter{})
-	require.Equal(t, replay.CodeReplayLimit, report.Problems[0].Code)
-	require.Equal(t, 1, c.replay(t, operate.Filter{}, forced).Applied)
+	require.Equal(t, []string{"applied"}, c.replay(t, deadletter.Filter{}))
+	c.Exec(t, `delete from inbox`)
+	require.Equal(t, []inbox.Outcome{inbox.Duplicate}, c.deliver(t, e))
 	c.requireEffects(t, e)
 }
 
-func TestWhatWaitsBehindAnUnpickedLetterIsRefused(t *testing.T) {
+func TestAnEventBehindOneThatWaitsIsRefused(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)
 	first, second := sick("a", 1, "bad"), v("a", 2)
 	c.fall("bad")
 	c.deliver(t, first, second)
 	c.heal()
-	for _, options := range [][]func(*replay.Options){{dry}, nil} {
-		report := c.replay(t, operate.Filter{EventID: second.ID}, options...)
-		require.Equal(t, 1, report.Refused)
-		require.Equal(t, replay.CodeBehind, report.Problems[0].Code)
-	}
+	require.Equal(t, []string{"refused behind_waiting"}, c.replay(t, deadletter.Filter{EventID: second.ID}))
+	require.Equal(t, []string{"handler_failed 1", "parked_behind 2"}, c.waiting(t))
 	c.requireEffects(t)
-	_, err := operate.NewStore(c.Pool).Discard(t.Context(), operate.Filter{EventID: first.ID},
-		audit.Change{By: "ana"})
-	require.NoError(t, err)
-	require.Equal(t, 1, c.replay(t, operate.Filter{EventID: second.ID}).Applied, "a discard releases the key")
+	c.discard(t, deadletter.Filter{EventID: first.ID})
+	require.Equal(t, []string{"applied"}, c.replay(t, deadletter.Filter{EventID: second.ID}))
 	c.requireEffects(t, second)
+	c.requireNothingWaits(t)
 }
 
-// Only the lower bound can be exact here, where a database is involved; replay/ordered_test.go has the spacing itself.
-// A slow machine makes it longer.
+// Only the lower bound can be exact here: a slow machine makes it longer.
 func TestAReplayKeepsToItsRate(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)
 	c.fall("bad")
 	c.deliver(t, sick("a", 1, "bad"), v("a", 2), sick("b", 1, "bad"), sick("c", 1, "bad"))
 	c.heal()
-	hourly := func(o *replay.Options) { o.DryRun, o.Pace = true, replay.NewPace(1./3600) }
-	rehearsed := c.replay(t, operate.Filter{Code: inbox.CodeHandlerFailed}, hourly)
-	require.Equal(t, 3, rehearsed.Would, "a rehearsal does not wait for the pace")
+	hourly := func(o *inbox.Options) { o.DryRun, o.PerSecond = true, 1./3600 }
+	require.Len(t, c.replay(t, deadletter.Filter{}, hourly), 4, "a dry run does not wait")
 
 	started := time.Now()
-	report := c.replay(t, operate.Filter{}, func(o *replay.Options) { o.Pace = replay.NewPace(20) })
-	require.Equal(t, 4, report.Applied)
-	require.GreaterOrEqual(t, time.Since(started), 3*50*time.Millisecond, "within a key and from one to the next")
+	require.Equal(t, results(4, "applied"), c.replay(t, deadletter.Filter{}, func(o *inbox.Options) { o.PerSecond = 20 }))
+	require.GreaterOrEqual(t, time.Since(started), 3*50*time.Millisecond, "within a key and between keys")
 }
 
-// A rehearsal says what the replay with the same limit will do.
 func TestAReplayKeepsToItsLimit(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)
 	c.fall("bad")
 	c.deliver(t, sick("a", 1, "bad"), sick("b", 1, "bad"), sick("c", 1, "bad"))
 	c.heal()
-	two := operate.Filter{Limit: 2}
-	require.Equal(t, replay.Report{Matched: 2, Would: 2}, c.replay(t, two, dry))
-	require.Equal(t, replay.Report{Matched: 1, Would: 1}, c.replay(t, operate.Filter{Limit: 1}, dry))
-	require.Equal(t, replay.Report{Matched: 2, Applied: 2}, c.replay(t, two))
-	require.Equal(t, replay.Report{Matched: 1, Applied: 1}, c.replay(t, two))
+	require.Len(t, c.replay(t, deadletter.Filter{Limit: 2}, dry), 2)
+	require.Equal(t, results(2, "applied"), c.replay(t, deadletter.Filter{Limit: 2}))
+	require.Equal(t, results(1, "applied"), c.replay(t, deadletter.Filter{Limit: 2}))
 }
 
-// Replaying touches one consumer: the other one, which was well, hears nothing.
+// A replay is for one consumer: another one gets nothing twice.
 func TestAReplayIsForOneConsumer(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)
@@ -209,103 +190,79 @@ func TestAReplayIsForOneConsumer(t *testing.T) {
 	c.fall("bad")
 	c.deliver(t, e)
 	c.heal()
-	mine := c.taker
+	mine := c.replayer
 	c.Config.Consumer = "other"
 	c.open(t)
 	c.deliver(t, e)
-	require.Equal(t, replay.Report{}, c.replay(t, operate.Filter{}))
+	require.Empty(t, c.replay(t, deadletter.Filter{}))
 	c.requireEffects(t, e)
-	c.taker = mine
-	require.Equal(t, 1, c.replay(t, operate.Filter{}).Applied)
+	c.replayer = mine
+	require.Equal(t, []string{"applied"}, c.replay(t, deadletter.Filter{}))
 	c.requireEffects(t, e, e)
-	_, err := c.taker.Replay(t.Context(), operate.Filter{Consumer: "other"}, replay.Options{By: "ana"})
-	require.ErrorContains(t, err, operate.CodeInvalidFilter)
 }
 
-// An edit puts another record in the place of the one that came; that one stays, and its redelivery is a duplicate.
-func TestAnEditedLetterIsReplayed(t *testing.T) {
+func TestReplaysThatAreRefusedAsAWhole(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)
-	store := operate.NewStore(c.Pool)
+	for want, f := range map[string]deadletter.Filter{
+		"invalid_filter: the filter names another consumer":      {Consumer: "other"},
+		"invalid_filter: a limit is not negative":                {Limit: -1},
+		"not_waiting: only waiting dead letters can be replayed": {State: deadletter.Discarded},
+	} {
+		_, err := c.replayer.Replay(t.Context(), f, inbox.Options{By: "ana"})
+		require.EqualError(t, err, want)
+	}
+	_, err := c.replayer.Replay(t.Context(), deadletter.Filter{}, inbox.Options{})
+	require.EqualError(t, err, "missing_operator: say who replays")
+}
+
+// A replay takes the edited record. The one that came stays, and its redelivery is a duplicate.
+func TestAnEditedDeadLetterIsReplayed(t *testing.T) {
+	t.Parallel()
+	c := newClinic(t, 1, nil)
 	e := payload(v("a", 1), `{"value":[]}`)
 	c.deliver(t, e)
-	require.Equal(t, 1, c.replay(t, operate.Filter{}).Failed)
-	letters, err := store.List(t.Context(), operate.Filter{})
-	require.NoError(t, err)
-	other := letters[0].Headers[0]
-	require.Equal(t, "ce_id", other.Name)
-	renamed := []deadletter.Header{{Name: "ce_id", Value: []byte("another")}}
-	_, err = store.Edit(t.Context(), letters[0].ID, operate.Edit{Set: renamed}, audit.Change{By: "ben"})
-	require.NoError(t, err)
-	require.Equal(t, replay.CodeIDChanged, c.replay(t, operate.Filter{}).Problems[0].Code)
-
-	mended := []byte(`{"value":"mended"}`)
-	edit := operate.Edit{Set: letters[0].Headers, Payload: mended}
-	edited, err := store.Edit(t.Context(), letters[0].ID, edit, audit.Change{By: "ben", Reason: "array"})
-	require.NoError(t, err)
-	require.Equal(t, e.Data, edited.Payload, "what came stays")
-	require.Equal(t, "ben", edited.Edited.By)
-	require.Equal(t, 1, c.replay(t, operate.Filter{}).Applied)
+	require.Equal(t, []string{"failed payload_mismatch"}, c.replay(t, deadletter.Filter{}))
+	id := func(id string) []deadletter.Header { return []deadletter.Header{{Name: "ce_id", Value: []byte(id)}} }
+	c.edit(t, e.ID, deadletter.Edit{Set: id("another")})
+	require.Equal(t, []string{"refused id_changed"}, c.replay(t, deadletter.Filter{}))
+	c.edit(t, e.ID, deadletter.Edit{Set: id(e.ID), Payload: []byte(`{"value":"mended"}`)})
+	require.Equal(t, []string{"applied"}, c.replay(t, deadletter.Filter{}))
 	require.Equal(t, []inbox.Outcome{inbox.Duplicate}, c.deliver(t, e))
+	require.Equal(t, []inbox.Outcome{inbox.Duplicate}, c.deliver(t, payload(e, `{"value":"mended"}`)))
+	require.Equal(t, []inbox.Outcome{inbox.Conflict}, c.deliver(t, payload(e, `{"value":"third"}`)))
 	c.requireEffects(t, e)
-	_, history, err := store.Get(t.Context(), letters[0].ID, false)
-	require.NoError(t, err)
-	verbs := make([]string, len(history))
-	for i, a := range history {
-		verbs[i] = a.By + " " + a.Verb + " " + a.Detail["outcome"]
-	}
-	require.Equal(t, []string{
-		"ana replay failed", "ben edit ", "ana replay refused", "ben edit ", "ana replay applied",
-	}, verbs)
+	require.Equal(t, []string{"ana replay failed", "ben edit", "ana replay refused", "ben edit", "ana replay applied"},
+		c.List(t, `select concat_ws(' ', operator, verb, detail ->> 'outcome') from operator_action order by id`))
 }
 
-// A record that is no event is refused until an operator has edited it into one.
-func TestAnUndecodableRecordNeedsAnEdit(t *testing.T) {
+// A record that is no event is refused until an operator has edited it into one: its id and its key may be new.
+func TestARecordThatIsNoEventNeedsAnEdit(t *testing.T) {
 	t.Parallel()
-	c := newClinic(t, 1, nil)
-	store := operate.NewStore(c.Pool)
-	e := v("a", 1)
-	right := e.Message()
-	e.ID = ""
-	c.deliver(t, e)
-	require.Equal(t, "missing_id", c.replay(t, operate.Filter{}).Problems[0].Code)
-	letters, err := store.List(t.Context(), operate.Filter{Code: "missing_id"})
-	require.NoError(t, err)
-	headers := []deadletter.Header{}
-	headers = append(headers, cloudevent.MessageHeaders(right)...)
-	_, err = store.Edit(t.Context(), letters[0].ID, operate.Edit{Set: headers}, audit.Change{By: "ben"})
-	require.NoError(t, err)
-	require.Equal(t, 1, c.replay(t, operate.Filter{}).Applied)
-	require.Equal(t, 1, c.Effects(t, right.UUID))
-	e.ID = right.UUID
-	require.Equal(t, []inbox.Outcome{inbox.Duplicate}, c.deliver(t, e), "its id is taken")
-}
-
-// A damaged batch is filed with what there is of it, which is no record: an operator edits in what it held.
-func TestADamagedBatchIsMendedByHand(t *testing.T) {
-	t.Parallel()
-	c := newClinic(t, 1, nil)
-	e := v("a", 1)
-	msg := message.NewMessage("", nil)
-	msg.SetContext(cloudevent.WithOrigin(t.Context(), cloudevent.Origin{
+	right := v("a", 1)
+	headers := append([]deadletter.Header{}, cloudevent.MessageHeaders(right.Message())...)
+	unreadable := message.NewMessage("", nil)
+	unreadable.SetContext(cloudevent.WithOrigin(t.Context(), cloudevent.Origin{
 		Group: "local.test", Topic: "topic-1", Offset: 7, LastOffset: 9, Unreadable: errors.New("CRC"),
 		Damaged: []byte{0, 1, 0xff}, DamagedSize: 5,
 	}))
-	_, err := c.in.BatchMiddleware(c.next)(t.Context(), []*message.Message{msg})
-	require.NoError(t, err)
-	store := operate.NewStore(c.Pool)
-	letters, err := store.List(t.Context(), operate.Filter{Code: "unreadable"})
-	require.NoError(t, err)
-	require.Len(t, letters, 1)
-	require.Equal(t, []byte{0, 1, 0xff}, letters[0].Payload)
-	require.Contains(t, letters[0].Error, "offsets 7 to 9: CRC (kept: the first 3 of 5 bytes)")
-	require.Equal(t, "unreadable", c.replay(t, operate.Filter{}).Problems[0].Code)
-
-	var headers []deadletter.Header
-	headers = append(headers, cloudevent.MessageHeaders(e.Message())...)
-	_, err = store.Edit(t.Context(), letters[0].ID, operate.Edit{Set: headers, Payload: e.Data},
-		audit.Change{By: "ben"})
-	require.NoError(t, err)
-	require.Equal(t, 1, c.replay(t, operate.Filter{}).Applied)
-	c.requireEffects(t, e)
+	nameless := right
+	nameless.ID = ""
+	for name, msg := range map[string]*message.Message{
+		"without an id": whole(t, nameless, 0), "of a damaged batch": unreadable,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newClinic(t, 1, nil)
+			_, err := c.in.BatchMiddleware(c.handler)(t.Context(), []*message.Message{msg})
+			require.NoError(t, err)
+			require.Equal(t, []string{"refused missing_id"}, c.replay(t, deadletter.Filter{}))
+			eventID := c.List(t, `select event_id from dead_letter`)[0]
+			c.edit(t, eventID, deadletter.Edit{Set: headers, Payload: right.Data})
+			require.Equal(t, []string{"applied"}, c.replay(t, deadletter.Filter{}))
+			c.requireEffects(t, right)
+			require.Equal(t, []inbox.Outcome{inbox.Duplicate}, c.deliver(t, right))
+			c.requireNothingWaits(t)
+		})
+	}
 }

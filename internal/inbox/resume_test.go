@@ -1,134 +1,224 @@
 package inbox_test
 
 import (
-	"bytes"
 	"context"
-	"log/slog"
+	"errors"
 	"sync"
 	"testing"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/test/testkit"
 )
 
-// rounds runs the inbox's rounds until the condition holds.
-func (c *clinic) rounds(t *testing.T, until func() bool) {
-	t.Helper()
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- c.taker.ResumeGaps(ctx) }()
-	testkit.Until(t, until)
-	stop()
-	require.NoError(t, <-ended)
-}
-
-// lines is what an inbox logs.
-type lines struct {
-	mu sync.Mutex
-	bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.Buffer.Write(p)
-}
-
-func (l *lines) contains(text string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return bytes.Contains(l.Bytes(), []byte(text))
-}
-
-// A parked event at which a process ended may end the next one: were another event under way then, that one would be
-// suspected, and given up in the end.
-func TestWhatMayEndAProcessIsResumedAlone(t *testing.T) {
-	t.Parallel()
-	log := &lines{}
-	c := newClinic(t, 1, func(cfg *inbox.Config) {
-		cfg.MaxAttempts = 3
-		cfg.RetryMin, cfg.RetryMax = pollEvery, pollEvery
-		cfg.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	})
-	handler := c.again.Handler
-	c.again.Handler = nil // its process ended before it could take up anything
-	c.open(t)
-	come := []cloudevent.Event{v("a", 1), v("a", 3), v("a", 2), v("b", 1)}
-	c.deliver(t, come[:3]...)
-	c.Exec(t, `update dead_letter set attempts = 2`)
-	c.again.Handler = handler
-	c.open(t)
-
-	atWork, release := make(chan struct{}), make(chan struct{})
-	next := c.next
-	c.next = func(m *message.Message) ([]*message.Message, error) {
-		close(atWork)
-		<-release
-		return next(m)
+// copies collects the dead letters that got a copy.
+func (c *clinic) copies() *[]string {
+	var copied []string
+	c.Host.Copy = func(_ context.Context, _ pgx.Tx, l deadletter.Letter) error {
+		copied = append(copied, l.Class+" "+l.Code)
+		return nil
 	}
-	delivered := make(chan error, 1)
-	msgs := []*message.Message{whole(t, come[3], c.at)}
-	go func() {
-		_, err := c.in.BatchMiddleware(c.next)(t.Context(), msgs)
-		delivered <- err
-	}()
-	<-atWork
-	c.rounds(t, func() bool {
-		if log.contains("other events are under way in the process") && len(delivered) == 0 {
-			select {
-			case <-release:
-			default:
-				c.requireEffects(t, come[0], come[2])
-				close(release)
-			}
-		}
-		return c.Count(t, `select count(*) from dead_letter where state = 'waiting'`) == 0
-	})
-	require.NoError(t, <-delivered)
-	c.requireEffects(t, come[0], come[2], come[3], come[1])
-	require.Equal(t, 3, c.Count(t, `select attempts from dead_letter`), "attempts that did not begin do not count")
+	return &copied
 }
 
-// A key with very many parked events does not stop its partition: the rounds take up what is left.
-func TestAPartitionWaitsOnlySoLongForAKey(t *testing.T) {
+// Key a waits with version 3, which is sick, and 4; nothing is missing before them any more.
+func newParked(t *testing.T, configure func(*inbox.Config)) (*clinic, []cloudevent.Event) {
+	t.Helper()
+	c := newClinic(t, 200, configure)
+	come := []cloudevent.Event{v("a", 1), sick("a", 3, "bad"), v("a", 4), v("a", 2)}
+	c.deliver(t, come...)
+	require.Equal(t, []string{"version_gap 3", "parked_behind 4"}, c.waiting(t))
+	return c, []cloudevent.Event{come[0], come[3], come[1], come[2]}
+}
+
+// A parked event that fails for an unknown reason is tried once in a round. After MaxAttempts rounds it is a dead letter
+// like others: with its copy, and tried by a replay alone.
+func TestAParkedEventIsTriedInRounds(t *testing.T) {
 	t.Parallel()
-	c := newClinic(t, 200, nil)
-	handler := c.again.Handler
-	slow := sick("a", 3, "slow")
-	c.again.Handler = func(m *message.Message) ([]*message.Message, error) {
-		if m.UUID == slow.ID {
-			c.Exec(t, `select pg_sleep(1.1)`)
-		}
+	c, a := newParked(t, func(cfg *inbox.Config) { cfg.MaxAttempts = 3 })
+	copied := c.copies()
+	c.fall("bad")
+	for range 2 {
+		c.resume(t)
+		require.Equal(t, []string{"version_gap 3", "parked_behind 4"}, c.waiting(t))
+	}
+	require.Empty(t, *copied)
+	c.resume(t)
+	require.Equal(t, []string{"unknown handler_failed"}, *copied)
+	require.Equal(t, []string{"handler_failed 3", "parked_behind 4"}, c.waiting(t))
+	c.heal()
+	c.resume(t)
+	require.Equal(t, []string{"handler_failed 3", "parked_behind 4"}, c.waiting(t))
+	require.Equal(t, []string{"applied"}, c.replay(t, deadletter.Filter{Code: inbox.CodeHandlerFailed}))
+	c.resume(t)
+	c.requireEffects(t, a...)
+	c.requireNothingWaits(t)
+	require.Equal(t, []string{"inbox failed", "ana applied", "inbox applied"}, c.List(t,
+		`select operator || ' ' || (detail ->> 'outcome') from operator_action order by id`))
+}
+
+// An event that works in a later round goes on with its key.
+func TestAParkedEventThatWorksInTheSecondRound(t *testing.T) {
+	t.Parallel()
+	c, a := newParked(t, func(cfg *inbox.Config) { cfg.MaxAttempts = 3 })
+	c.fall("bad")
+	c.resume(t)
+	c.heal()
+	c.resume(t)
+	c.requireEffects(t, a...)
+	c.requireNothingWaits(t)
+}
+
+// A permanent failure, and a contract that refuses the event by now, give a parked event up in the first round.
+func TestAParkedEventThatCanNeverBeHandled(t *testing.T) {
+	t.Parallel()
+	refused := errors.New("breaks the contract")
+	for name, s := range map[string]struct {
+		spoil func(*clinic, *error)
+		code  string
+	}{
+		"its handler": {
+			func(c *clinic, _ *error) { c.sick.Store(&map[string]error{"bad": inbox.Permanent(errSick)}) },
+			inbox.CodeHandlerFailed,
+		},
+		"its contract": {func(_ *clinic, contract *error) { *contract = inbox.PermanentAs("schema_violation", refused) },
+			"schema_violation"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var contract error
+			c, a := newParked(t, func(cfg *inbox.Config) {
+				cfg.MaxAttempts = 3
+				cfg.Validate = func(cloudevent.Event) error { return contract }
+			})
+			copied := c.copies()
+			s.spoil(c, &contract)
+			c.resume(t)
+			require.Equal(t, []string{"permanent " + s.code}, *copied)
+			require.Equal(t, []string{s.code + " 3", "parked_behind 4"}, c.waiting(t))
+			contract = nil
+			c.heal()
+			require.Equal(t, []string{"applied"}, c.replay(t, deadletter.Filter{Code: s.code}))
+			c.resume(t)
+			c.requireEffects(t, a...)
+		})
+	}
+}
+
+// An attempt is counted and committed before it begins, so an event that ends the process each time is given up.
+func TestAParkedEventThatEndsItsProcess(t *testing.T) {
+	t.Parallel()
+	c, _ := newParked(t, func(cfg *inbox.Config) { cfg.MaxAttempts = 3 })
+	copied := c.copies()
+	deaths := 0
+	handler := c.handler
+	c.handler = func(m *message.Message) ([]*message.Message, error) {
+		deaths++
+		require.Equal(t, 1+deaths, c.Count(t, `select attempts from dead_letter where version = 3`))
 		return handler(m)
 	}
+	for range 3 { // the handler's transaction ends with its process
+		c.open(t)
+		ctx, die := context.WithCancel(t.Context())
+		c.sick.Store(&map[string]error{"bad": errSick})
+		kill := c.handler
+		c.replayer = inbox.NewReplayer(c.in, func(m *message.Message) ([]*message.Message, error) {
+			defer die()
+			return kill(m)
+		})
+		before := c.Count(t, `select attempts from dead_letter where version = 3`)
+		require.Error(t, c.replayer.ResumeRound(ctx))
+		c.Exec(t, `update dead_letter set attempts = $1 where version = 3`, before+1) // a dead process takes nothing back
+	}
 	c.open(t)
-	come := []cloudevent.Event{v("a", 1), slow, v("a", 4), v("a", 2), v("a", 5)}
-	c.deliver(t, come[:4]...)
-	require.Equal(t, []inbox.Outcome{inbox.Parked}, c.deliver(t, come[4]), "it keeps its place behind what is left")
-	c.requireEffects(t, come[0], come[3], come[1])
-	c.rounds(t, func() bool { return c.Count(t, `select count(*) from dead_letter where state = 'waiting'`) == 0 })
-	c.requireEffects(t, come[0], come[3], come[1], come[2], come[4])
+	c.resume(t)
+	require.Equal(t, 3, deaths)
+	require.Equal(t, []string{"permanent process_died"}, *copied)
+	require.Equal(t, []string{"process_died 3", "parked_behind 4"}, c.waiting(t))
 }
 
-// A key whose surroundings fail does not keep the rounds from the keys behind it.
+// An event that runs alone may end the process. That would not be the fault of a parked event, so none is counted.
+func TestNoParkedEventIsCountedWhileAnotherEventRunsAlone(t *testing.T) { //nolint:paralleltest // it stops all others
+	c, a := newParked(t, nil)
+	c.Exec(t, `update inbox_owner set owner = 'a dead process'`)
+	c.Exec(t, `insert into inbox_attempt (consumer, topic, partition, first_offset, last_offset, attempts)
+		values ('test', 'topic-1', 0, $1, $1, 1)`, c.at)
+	c.Config.MaxAttempts = 3
+	c.open(t)
+	running, end := make(chan struct{}), make(chan struct{})
+	release := sync.OnceFunc(func() { close(end) })
+	defer release()
+	msgs := c.records(t, v("b", 1))
+	ended := make(chan error, 2)
+	go func() {
+		_, err := c.in.BatchMiddleware(func(m *message.Message) ([]*message.Message, error) {
+			close(running)
+			<-end
+			return c.handler(m)
+		})(t.Context(), msgs)
+		ended <- err
+	}()
+	<-running
+	looked := newGate(t, "select k.key, d.id, d.attempts from")
+	p := c.stopping(t, looked)
+	go func() { ended <- p.replayer.ResumeRound(t.Context()) }()
+	<-looked.reached
+	looked.let()
+	testkit.Until(t, func() bool {
+		return c.Count(t, `select count(*) from pg_stat_activity where datname = current_database()
+			and state = 'idle' and query like '%select k.key, d.id, d.attempts from public.inbox_key%'`) > 0
+	})
+	require.Equal(t, 1, c.Count(t, `select attempts from dead_letter where version = 3`))
+	release()
+	require.NoError(t, <-ended)
+	require.NoError(t, <-ended)
+	require.ElementsMatch(t, append(ids(a...), msgs[0].UUID), c.List(t, `select event_id from ledger`))
+	c.requireNothingWaits(t)
+}
+
+// A key whose event cannot be tried keeps no other key back, and no attempt of it is counted.
 func TestAKeyThatCannotGoOnKeepsNoOtherWaiting(t *testing.T) {
 	t.Parallel()
-	c := newClinic(t, 200, nil)
-	handler := c.again.Handler
-	c.again.Handler = nil
-	c.open(t)
-	come := []cloudevent.Event{v("a", 1), sick("a", 3, "down"), v("a", 2), v("b", 1), v("b", 3), v("b", 2)}
-	c.deliver(t, come...)
-	c.sick.Store(&map[string]error{"down": failure.AsTransient(errSick)})
-	c.again.Handler = handler
-	c.open(t)
-	c.rounds(t, func() bool { return c.Count(t, `select count(*) from dead_letter where state = 'waiting'`) == 1 })
-	c.requireEffects(t, come[0], come[2], come[3], come[5], come[4])
-	require.Equal(t, []string{"version_gap 3"}, c.List(t,
-		`select code || ' ' || version from dead_letter where state = 'waiting'`))
+	c, a := newParked(t, nil)
+	b := []cloudevent.Event{v("b", 1), v("b", 3), v("b", 2)}
+	c.deliver(t, b...)
+	c.sick.Store(&map[string]error{"bad": failure.AsTransient(errSick)})
+	require.ErrorIs(t, c.replayer.ResumeRound(t.Context()), errSick)
+	c.requireEffects(t, a[0], a[1], b[0], b[2], b[1])
+	require.Equal(t, []string{"version_gap 3", "parked_behind 4"}, c.waiting(t))
+	require.Equal(t, 1, c.Count(t, `select attempts from dead_letter where version = 3 and key = 'a'`))
+	c.heal()
+	c.resume(t)
+	c.requireNothingWaits(t)
+}
+
+// A consumer that was strict keeps nothing back any more: its parked events run, also those of a key that has a dead
+// letter or misses a version.
+func TestAConsumerThatIsStrictNoMore(t *testing.T) {
+	t.Parallel()
+	for _, order := range []inbox.Order{inbox.Unordered, inbox.Latest} {
+		t.Run(string(order), func(t *testing.T) {
+			t.Parallel()
+			c := newClinic(t, 1, nil)
+			c.fall("bad")
+			a, b := []cloudevent.Event{sick("a", 1, "bad"), v("a", 2)}, []cloudevent.Event{v("b", 1), v("b", 3)}
+			c.deliver(t, append(a, b...)...)
+			c.Config.Order = order
+			c.open(t)
+			c.resume(t)
+			c.requireEffects(t, b[0], a[1], b[1])
+			require.Equal(t, []string{"handler_failed 1"}, c.waiting(t))
+			require.Equal(t, []inbox.Outcome{inbox.Applied}, c.deliver(t, v("a", 3)), "nothing is kept back")
+			c.heal()
+			want := map[inbox.Order]string{inbox.Unordered: "applied", inbox.Latest: "stale"}
+			require.Equal(t, []string{want[order]}, c.replay(t, deadletter.Filter{}))
+			c.requireNothingWaits(t)
+		})
+	}
 }

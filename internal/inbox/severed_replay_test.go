@@ -1,97 +1,123 @@
 package inbox_test
 
 import (
-	"bytes"
 	"context"
-	"net"
 	"sync/atomic"
 	"testing"
-	"time"
 
+	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/event/cloudevent"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/internal/inbox/replay"
 )
 
-// The connection is lost with the answer to the commit of a replayed dead letter. The dead letter is settled and
-// counted, and the replay goes on with those parked behind it, though they were not selected.
-func TestAReplayWhoseCommitIsNotAnswered(t *testing.T) {
-	t.Parallel()
-	replayWithoutAnAnswer(t, func(c *clinic, lost *atomic.Bool) {
-		c.severing(t, func(answer []byte) bool { return isCommitted(answer) && lost.CompareAndSwap(false, true) })
-	})
-}
-
-// replayWithoutAnAnswer replays what is dead, with another event parked behind it, over connections that lose one
-// answer to a commit.
-func replayWithoutAnAnswer(t *testing.T, lose func(c *clinic, lost *atomic.Bool)) {
+// ward is a clinic with dead letters of three keys: each has one that failed and two that are parked behind it.
+func ward(t *testing.T) (*clinic, []cloudevent.Event) {
 	t.Helper()
 	c := newClinic(t, 1, nil)
 	c.fall("bad")
-	events := []cloudevent.Event{sick("a", 1, "bad"), v("a", 2), sick("b", 1, "bad")}
-	c.deliver(t, events...)
-	c.heal()
-	var lost atomic.Bool
-	lose(c, &lost)
-	c.Config.MaxAttempts = 2
-	c.open(t)
-	c.seen = nil
-	report := c.replay(t, operate.Filter{Code: inbox.CodeHandlerFailed})
-	require.True(t, lost.Load())
-	require.Equal(t, replay.Report{Matched: 3, Applied: 3}, report)
-	c.requireEffects(t, events...)
-	require.Equal(t, []inbox.Outcome{inbox.Applied, inbox.Applied, inbox.Applied}, c.seen)
-}
-
-// muted does not let the first answer to a commit through, and keeps the connection.
-type muted struct {
-	net.Conn
-	lost *atomic.Bool
-}
-
-func (m *muted) Read(into []byte) (int, error) {
-	n, err := m.Conn.Read(into)
-	if n > 0 && isCommitted(into[:n]) && m.lost.CompareAndSwap(false, true) {
-		return m.Conn.Read(into) // until the time is over
+	var events []cloudevent.Event
+	for _, key := range []string{"a", "b", "c"} {
+		events = append(events, sick(key, 1, "bad"), v(key, 2), v(key, 3))
 	}
-	return n, err
-}
-
-// The same with an answer that does not come in time: that is the end of a handler that takes too long, too, but the
-// dead letter is settled.
-func TestAReplayWhoseCommitIsAnsweredTooLate(t *testing.T) {
-	t.Parallel()
-	replayWithoutAnAnswer(t, func(c *clinic, lost *atomic.Bool) {
-		c.dialing(t, func(conn net.Conn) net.Conn { return &muted{conn, lost} })
-		c.Config.HandlerTimeout = time.Second
-	})
-}
-
-// The commit is answered too late, and then the database is away: the replay ends with an error, as with any outage,
-// although its last attempt is behind it already.
-func TestAReplayWhoseCommitIsAnsweredTooLateInAnOutage(t *testing.T) {
-	t.Parallel()
-	c := newClinic(t, 1, nil)
-	c.fall("bad")
-	c.deliver(t, sick("a", 1, "bad"))
+	c.deliver(t, events...)
+	require.Len(t, c.waiting(t), len(events))
 	c.heal()
-	var lost atomic.Bool
-	var begun atomic.Int64 // transactions since
-	c.dialing(t, func(conn net.Conn) net.Conn {
-		return &severed{Conn: &muted{conn, &lost}, cut: func(answer []byte) bool {
-			return lost.Load() && bytes.Contains(answer, []byte("BEGIN\x00")) && begun.Add(1) > 1
-		}}
-	})
-	c.Config.MaxAttempts, c.Config.HandlerTimeout = 1, time.Second
+	return c, events
+}
+
+// requireHealed checks that each dead letter was replayed once, in the order of its key, and has one row in the audit.
+func (c *clinic) requireHealed(t *testing.T, events []cloudevent.Event) {
+	t.Helper()
+	c.requireNothingWaits(t)
+	require.ElementsMatch(t, ids(events...), c.List(t, `select event_id from ledger`))
+	for key := range 3 {
+		mine := ids(events[3*key : 3*key+3]...)
+		require.Equal(t, mine, c.List(t, `select event_id from ledger where event_id = any($1) order by n`, mine))
+	}
+	require.Equal(t, len(events), c.Count(t, `select count(*) from dead_letter
+		where state = 'replayed' and outcome = 'applied' and replays = 0`), "a lost connection is no failure")
+	require.Equal(t, len(events), c.Count(t, `select count(*) from operator_action where verb = 'replay'`))
+	require.Equal(t, len(events), c.Count(t, `select count(distinct subject) from operator_action where verb = 'replay'`))
+	require.Equal(t, []inbox.Outcome{inbox.Applied}, c.deliver(t, v("a", 4)), "the key goes on")
+}
+
+// A replay loses its connection at any answer of the server, that to a commit included, and is called again.
+func TestAReplayThatLosesItsConnection(t *testing.T) {
+	t.Parallel()
+	c, events := ward(t)
+	intact, n := c.Pool, int64(1)
+	for ; ; n++ {
+		c.Exec(t, `truncate ledger, dead_letter, inbox, inbox_key, operator_action`)
+		c.fall("bad")
+		c.deliver(t, events...)
+		c.heal()
+		var answers atomic.Int64
+		pool := c.severing(t, func([]byte) bool { return answers.Add(1) == n })
+		c.open(t)
+		_, _ = c.replayer.Replay(t.Context(), deadletter.Filter{}, inbox.Options{By: "ana"})
+		pool.Close()
+		c.Config.Pool = intact
+		c.open(t)
+		c.replay(t, deadletter.Filter{})
+		c.requireHealed(t, events)
+		if answers.Load() < n {
+			break
+		}
+	}
+	require.Greater(t, n, int64(8*len(events)), "each statement has an answer")
+}
+
+// A replay ends with an error when the database stays away, and does not call that a failure of the dead letter.
+func TestAReplayInAnOutage(t *testing.T) {
+	t.Parallel()
+	c, events := ward(t)
+	var answers atomic.Int64
+	intact := c.Pool
+	c.severing(t, func([]byte) bool { return answers.Add(1) > 20 })
+	c.Config.MaxAttempts = 3
 	c.open(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
 	defer cancel()
-	_, err := c.taker.Replay(ctx, operate.Filter{}, replay.Options{By: "ana"})
+	_, err := c.replayer.Replay(ctx, deadletter.Filter{}, inbox.Options{By: "ana"})
 	require.Error(t, err)
 	require.NoError(t, ctx.Err(), "it ends by itself")
-	require.True(t, lost.Load())
-	require.EqualValues(t, 2, begun.Load(), "it finds the dead letter settled, and cannot read how")
+	c.Config.Pool = intact
+	c.open(t)
+	c.replay(t, deadletter.Filter{})
+	c.requireHealed(t, events)
+}
+
+// A replay ends when its caller does, between two dead letters or in the middle of one.
+func TestAReplayThatIsCancelled(t *testing.T) {
+	t.Parallel()
+	c, events := ward(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	stop := func(o *inbox.Options) { o.OnResult = func(inbox.Result) { cancel() } }
+	outcomes, err := c.cancelled(ctx, stop)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, map[string]int{"applied": 1}, outcomes)
+
+	ctx, cancel = context.WithCancel(t.Context())
+	handler := c.handler
+	c.replayer = inbox.NewReplayer(c.in, func(m *message.Message) ([]*message.Message, error) {
+		cancel()
+		return handler(m)
+	})
+	outcomes, err = c.cancelled(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Empty(t, outcomes)
+	c.open(t)
+	c.replay(t, deadletter.Filter{})
+	c.requireHealed(t, events)
+}
+
+func (c *clinic) cancelled(ctx context.Context, options ...func(*inbox.Options)) (map[string]int, error) {
+	o := inbox.Options{By: "ana"}
+	for _, set := range options {
+		set(&o)
+	}
+	return c.replayer.Replay(ctx, deadletter.Filter{}, o)
 }

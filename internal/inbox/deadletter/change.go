@@ -84,9 +84,11 @@ select id, consumer, key, version, holds from discarded order by version, id`
 // How many dead letters a filter picks, up to its limit.
 const countLetters = `select count(*) from (select from public.dead_letter where %s limit nullif(%d, 0)) l`
 
-// Discard settles waiting dead letters without handling them. A discarded dead letter does not hold its key any more:
-// parked events behind it are resumed. It works in chunks: after an error or a kill, what was counted is
-// discarded, and another call goes on. A filter that picks everything is refused with [CodeMissingFilter].
+// Discard settles waiting dead letters without handling them. A discarded dead letter does not hold its key any more. If
+// its event is the key's next, its version counts as applied, and the parked events behind it are resumed. Else it leaves
+// a gap: the events behind it wait for a replay that accepts the gap. Discard works in chunks: after an error or a kill,
+// what was counted is discarded, and another call goes on. A filter that picks everything is refused with
+// [CodeMissingFilter].
 func (s *Store) Discard(ctx context.Context, f Filter, c audit.Change) (audit.Result, error) {
 	result := audit.Result{DryRun: c.DryRun}
 	if err := f.check(); err != nil {

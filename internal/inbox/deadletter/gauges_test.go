@@ -50,7 +50,7 @@ func TestWaitingLettersAreCountedByState(t *testing.T) {
 		"waiting idle dead": 0, "waiting idle parked": 0, "oldest idle dead": 0, "oldest idle parked": 0,
 	}, got, "a consumer without dead letters has 0, and is not absent")
 
-	_, err := store.Discard(t.Context(), operate.Filter{IDs: []int64{1}}, by)
+	_, err := store.Discard(t.Context(), deadletter.Filter{IDs: []int64{1}}, by)
 	require.NoError(t, err)
 	got = measured(t, gauges)
 	require.Zero(t, got["waiting test dead"])

@@ -32,46 +32,46 @@ type Header = cloudevent.Header
 
 // Letter is one record that a consumer gave up or parked.
 type Letter struct {
-	ID        int64  `json:"id"`
-	Consumer  string `json:"consumer"`
-	EventID   string `json:"event_id"` // topic/partition/offset where the record carries none
-	EventType string `json:"event_type"`
-	Version   int64  `json:"version"` // of the event; 0: none
+	ID        int64
+	Consumer  string
+	EventID   string // topic/partition/offset where the record carries none
+	EventType string
+	Version   int64 // of the event; 0: none
 
 	// The record as it came, byte for byte. A key or a payload that was null is empty.
-	Key        []byte    `json:"key"`
-	Headers    []Header  `json:"headers"`
-	Payload    []byte    `json:"payload"`
-	Group      string    `json:"group"` // that consumed it
-	Topic      string    `json:"topic"`
-	Partition  int32     `json:"partition"`
-	Offset     int64     `json:"offset"`
-	RecordTime time.Time `json:"record_time,omitzero"`
+	Key        []byte
+	Headers    []Header
+	Payload    []byte
+	Group      string // that consumed it
+	Topic      string
+	Partition  int32
+	Offset     int64
+	RecordTime time.Time
 
 	// Edited is what a replay takes instead; nil without an edit.
-	Edited *Edited `json:"edited,omitempty"`
+	Edited *Edited
 
-	Class         string    `json:"class"`
-	Code          string    `json:"code"` // stable: group by this, never by the error
-	Error         string    `json:"error"`
-	Attempts      int       `json:"attempts"`
-	FirstFailedAt time.Time `json:"first_failed_at"`
-	FailedAt      time.Time `json:"failed_at"`
+	Class         string
+	Code          string // stable: group by this, never by the error
+	Error         string
+	Attempts      int
+	FirstFailedAt time.Time
+	FailedAt      time.Time
 
-	State      State     `json:"state"`
-	Holds      bool      `json:"holds"`      // while it waits, later events of its key park behind it
-	Remembered bool      `json:"remembered"` // its event was new when it was stored
-	Replays    int       `json:"replays"`    // that failed
-	Outcome    string    `json:"outcome,omitempty"`
-	SettledAt  time.Time `json:"settled_at,omitzero"` // zero while it waits
+	State      State
+	Holds      bool // while it waits, later events of its key park behind it
+	Remembered bool // its event was new when it was stored
+	Replays    int  // that failed
+	Outcome    string
+	SettledAt  time.Time // zero while it waits
 }
 
 // Edited is the record that an operator put in the place of the one that came.
 type Edited struct {
-	Headers []Header  `json:"headers"`
-	Payload []byte    `json:"payload"`
-	By      string    `json:"by"`
-	At      time.Time `json:"at"`
+	Headers []Header
+	Payload []byte
+	By      string
+	At      time.Time
 }
 
 // Current is the record to replay: the edited one where there is one.

@@ -34,28 +34,8 @@ func list[T any](ctx context.Context, s *Store, f Filter, sql string, row pgx.Ro
 	return found, nil
 }
 
-// maxPageBytes bounds what one page of whole dead letters takes in memory, beyond the first of them: 8 MiB.
-const maxPageBytes = `8388608`
-
-// The sizes are known without reading what they are of.
-const selectPage = `
-select ` + Columns + ` from (
-    select *, row_number() over by_id as nth, sum(octet_length(payload) + coalesce(octet_length(edited_payload), 0)
-        + pg_column_size(headers) + pg_column_size(error)) over by_id as bytes
-    from (select * from public.dead_letter where %[1]s order by id limit %[2]d) picked
-    window by_id as (order by id)
-) sized
-where nth = 1 or bytes <= ` + maxPageBytes + ` order by id`
-
-// List is a page of whole dead letters that the filter picks, by ID. It ends early where the records become large, but
-// never before the first: the next page begins with [Filter.After] at the last ID of this one, and an empty one is the
-// end. To look at many dead letters use [Store.Summaries], which reads no payload.
-func (s *Store) List(ctx context.Context, f Filter) ([]Letter, error) {
-	return list(ctx, s, f, selectPage, Scan)
-}
-
-// Get is one dead letter, with what its record holds if that is asked for, and what was done to it, oldest first. The
-// error is an [*Error] with [CodeNotFound] where there is none.
+// Get returns a dead letter, with its record's content if asked for, and what was done to it, oldest first. The error is
+// an [*Error] with [CodeNotFound] if there is none.
 func (s *Store) Get(ctx context.Context, id int64, content bool) (Summary, []audit.Action, error) {
 	l, err := get(ctx, s.pool, id, "")
 	if err != nil {

@@ -1,0 +1,171 @@
+package deadletter_test
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/internal/inbox/deadletter"
+)
+
+var by = audit.Change{By: "ana", Reason: "test"}
+
+func numbered(n int) []deadletter.Letter {
+	letters := make([]deadletter.Letter, n)
+	for i := range letters {
+		letters[i] = letter(i)
+	}
+	return letters
+}
+
+func code(err error) string {
+	if refused, is := errors.AsType[*deadletter.Error](err); is {
+		return refused.Code
+	}
+	return fmt.Sprint(err)
+}
+
+// Dead letters are listed page by page, by every filter, without what their records hold.
+func TestListing(t *testing.T) {
+	t.Parallel()
+	letters := numbered(5)
+	letters[4].Code, letters[4].EventType = "empty_value", "other"
+	letters[2].Key, letters[2].Error = []byte("\xffk"), strings.Repeat("x", 1500)
+	s, pool := open(t, letters...)
+	all, err := s.Summaries(t.Context(), deadletter.Filter{})
+	require.NoError(t, err)
+	require.Len(t, all, 5)
+	for i, l := range read(t, pool, "true") {
+		want := letters[i]
+		want.ID, want.State, want.FailedAt = l.ID, deadletter.Waiting, l.FailedAt
+		require.Equal(t, want, l)
+		got := all[i]
+		got.FirstFailedAt, got.FailedAt = got.FirstFailedAt.UTC(), got.FailedAt.UTC()
+		require.Equal(t, deadletter.Summary{
+			ID: l.ID, Consumer: "test", EventID: l.EventID, Type: l.EventType, Version: l.Version, Bytes: 3,
+			Key: deadletter.Shown(strings.ToValidUTF8(string(l.Key), "\uFFFD")), Topic: "topic-1", Partition: 1,
+			Offset: l.Offset, Class: "unknown", Code: l.Code, Error: l.Error[:min(len(l.Error), 1000)], Attempts: 5,
+			FirstFailedAt: l.FirstFailedAt, FailedAt: l.FailedAt, State: deadletter.Waiting, Holds: true,
+		}, got)
+	}
+	for name, f := range map[string]deadletter.Filter{
+		"page":  {Limit: 1, After: all[2].ID},
+		"id":    {IDs: []int64{all[3].ID}},
+		"event": {EventID: "event-3"},
+		"error": {Error: "boom 3"},
+		"all":   {Consumer: "test", Key: "k0", Code: "handler_failed", State: deadletter.Waiting, After: all[0].ID},
+	} {
+		got, err := s.Summaries(t.Context(), f)
+		require.NoError(t, err, name)
+		require.Equal(t, all[3:4], got, name)
+	}
+	for _, f := range []deadletter.Filter{
+		{Consumer: "x"}, {State: deadletter.Replayed}, {Until: all[0].FailedAt}, {Since: time.Now().Add(time.Hour)},
+	} {
+		none, err := s.Summaries(t.Context(), f)
+		require.NoError(t, err)
+		require.Empty(t, none)
+	}
+	_, err = s.Summaries(t.Context(), deadletter.Filter{State: "lost"})
+	require.Equal(t, deadletter.CodeInvalidFilter, code(err))
+}
+
+// A group has the dead letters of one reason, consumer and type, with its latest one as an example.
+func TestGroups(t *testing.T) {
+	t.Parallel()
+	letters := numbered(5)
+	letters[4].Code, letters[4].EventType = "empty_value", "other"
+	s, _ := open(t, letters...)
+	groups, err := s.Groups(t.Context(), deadletter.Filter{Consumer: "test"})
+	require.NoError(t, err)
+	require.Len(t, groups, 2)
+	require.Equal(t, []any{int64(4), int64(3), "Boom 3", int64(4)},
+		[]any{groups[0].Count, groups[0].Keys, groups[0].Error, groups[0].Example})
+	require.Equal(t, "other", groups[1].Type)
+	_, err = s.Groups(t.Context(), deadletter.Filter{Limit: -1})
+	require.Equal(t, deadletter.CodeInvalidFilter, code(err))
+}
+
+// One dead letter is shown whole, with its record if asked for and what was done to it.
+func TestOneDeadLetter(t *testing.T) {
+	t.Parallel()
+	l := letter(1)
+	l.Error = strings.Repeat("x", 1500)
+	l.Headers = append(l.Headers, deadletter.Header{Name: "\xff"})
+	s, _ := open(t, l)
+	shown, history, err := s.Get(t.Context(), 1, false)
+	require.NoError(t, err)
+	require.Empty(t, history)
+	require.Equal(t, l.Error, shown.Error)
+	require.Nil(t, shown.Headers)
+	require.Nil(t, shown.Payload)
+
+	_, err = s.Edit(t.Context(), 1, deadletter.Edit{Payload: []byte("mended")}, by)
+	require.NoError(t, err)
+	shown, history, err = s.Get(t.Context(), 1, true)
+	require.NoError(t, err)
+	require.Len(t, history, 1)
+	require.Equal(t, []string{string(l.Payload), "mended", "ana"},
+		[]string{string(shown.Payload), string(shown.EditedPayload), shown.EditedBy})
+	for i, h := range shown.Headers {
+		require.Equal(t, l.Headers[i].Name, h.Record().Name)
+		require.Equal(t, l.Headers[i].Value, h.Record().Value)
+	}
+	_, _, err = s.Get(t.Context(), 99, false)
+	require.Equal(t, deadletter.CodeNotFound, code(err))
+}
+
+// The dead letters of an event are known by their payloads.
+func TestTheDeadLettersOfAnEvent(t *testing.T) {
+	t.Parallel()
+	first, second, other := letter(1), letter(1), letter(2)
+	second.Payload, second.Code = []byte("other"), "id_conflict"
+	s, _ := open(t, first, second, other)
+	_, err := s.Edit(t.Context(), 1, deadletter.Edit{Payload: []byte("mended")}, by)
+	require.NoError(t, err)
+	found, err := s.OfEvent(t.Context(), []string{"test", "none"}, "event-1")
+	require.NoError(t, err)
+	require.Len(t, found, 2)
+	sum := func(payload []byte) []byte { sum := sha256.Sum256(payload); return sum[:] }
+	require.Equal(t, [][]byte{sum(first.Payload), sum([]byte("mended")), sum(second.Payload), sum(second.Payload)},
+		[][]byte{found[0].Came, found[0].Current, found[1].Came, found[1].Current})
+}
+
+// storeMany stores dead letters of a consumer, e-1 and so on.
+func storeMany(t *testing.T, pool *pgxpool.Pool, consumer string, n int) {
+	t.Helper()
+	_, err := pool.Exec(t.Context(), `insert into dead_letter (consumer, event_id, event_type, key, headers, payload,
+		topic, partition, record_offset, class, code, error, attempts, first_failed_at, holds)
+		select $1, 'e-' || n, 't', convert_to('k-' || n, 'UTF8'), '[]', '', 't', 0, n, 'unknown', 'c', 'x', 1, now(), true
+		from generate_series(1, $2) n`, consumer, n)
+	require.NoError(t, err)
+}
+
+// Tens of thousands of dead letters are listed page by page, each page at the same cost: by the index, not by an
+// offset. They are discarded in chunks.
+func TestManyDeadLetters(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	storeMany(t, pool, "test", 20_000)
+	page, err := s.Summaries(t.Context(), deadletter.Filter{After: 19_000, Limit: 500})
+	require.NoError(t, err)
+	require.Equal(t, []int64{19_001, 19_500}, []int64{page[0].ID, page[499].ID})
+	var progress []int64
+	change := audit.Change{By: "ana", Progress: func(changed int64) { progress = append(progress, changed) }}
+	result, err := s.Discard(t.Context(), deadletter.Filter{Consumer: "test", Limit: 1200}, change)
+	require.NoError(t, err)
+	require.Equal(t, []int64{500, 1000, 1200}, progress, "a chunk is a transaction, and is counted once it is through")
+	require.Equal(t, audit.Result{Count: 1200}, result)
+	for id, want := range map[int64]int{1200: 1, 1201: 0} {
+		_, history, err := s.Get(t.Context(), id, false)
+		require.NoError(t, err)
+		require.Len(t, history, want, "what was done to %d is found by its id", id)
+	}
+}

@@ -143,3 +143,27 @@ func TestADeadLetterThatIsDiscardedWhileItsReplayFails(t *testing.T) {
 		})
 	}
 }
+
+// Two owners have the same event. One gives it up, the other one has read that there is no dead letter, and waits for the
+// id. It must not apply the event: when the inbox has forgotten that, a replay would apply it once more.
+func TestNoOwnerAppliesAnEventThatBecomesADeadLetter(t *testing.T) {
+	t.Parallel()
+	for _, order := range []inbox.Order{inbox.Unordered, inbox.Latest, inbox.Strict} {
+		t.Run(string(order), func(t *testing.T) {
+			t.Parallel()
+			c := newClinic(t, 1, ordered(order))
+			c.fall("bad")
+			dead := sick("a", 0, "bad")
+			giveUp, apply := c.delivering(t, dead), c.delivering(t, dead)
+			c.interleave(t, "commit", giveUp, func(ctx context.Context, p party) error {
+				c.heal()
+				return apply(ctx, p)
+			})
+			require.ElementsMatch(t, []inbox.Outcome{inbox.Dead, inbox.Duplicate}, c.seen)
+			require.Equal(t, []string{"handler_failed 0"}, c.waiting(t))
+			c.requireEffects(t)
+			require.Equal(t, []string{"applied"}, c.replay(t, deadletter.Filter{}))
+			c.requireEffects(t, dead)
+		})
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/failure"
 )
 
 // isNew is the outcome of an event whose id was just inserted, until it is decided.
@@ -20,18 +22,34 @@ const isNew Outcome = ""
 
 // If another transaction has inserted the id and not ended, the insert waits for its end. What is older than the horizon
 // may have been processed and forgotten, and a dead letter is handled by a replay alone: neither is inserted. Dead
-// letters that are not remembered, such as a conflict, are not of the event that has the id. "offset 0" keeps the planner
-// from reading all of them.
+// letters that are not remembered, such as a conflict, are not of the event that has the id. For "materialized" and
+// "offset 0" see selectKeys.
 const insertIDs = `
+with asked as materialized (select $1::text as consumer, $2::text[] as ids, $3::timestamptz[] as places)
 insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash, metadata)
-select $1, e.id, e.place, e.type, e.hash, e.metadata
-from unnest($2::text[], $3::timestamptz[], $4::text[], $5::bytea[], $6::jsonb[], $7::timestamptz[])
+select asked.consumer, e.id, e.place, e.type, e.hash, e.metadata
+from asked cross join unnest(asked.ids, asked.places, $4::text[], $5::bytea[], $6::jsonb[], $7::timestamptz[])
     as e (id, place, type, hash, metadata, at)
 where e.at >= (select remembers_from from public.inbox_horizon)
     and not exists (select from public.dead_letter d
-        where d.consumer = $1 and d.event_id = e.id and d.remembered and d.id <> $8 offset 0)
+        where d.consumer = asked.consumer and d.event_id = e.id and d.remembered and d.id <> $8 offset 0)
 on conflict do nothing
 returning event_id`
+
+// The insert may have waited for a transaction that has stored a dead letter, which its snapshot does not show. This one
+// does: no such transaction is under way while the ids are inserted.
+const selectDead = `
+with asked as materialized (select $1::text as consumer, $2::text[] as ids)
+select e.id from asked cross join unnest(asked.ids) as e (id)
+where exists (select from public.dead_letter d
+    where d.consumer = asked.consumer and d.event_id = e.id and d.remembered and d.id <> $3 offset 0)`
+
+var errDied = errors.New("another transaction has made the event a dead letter")
+
+func readIDs(results pgx.BatchResults) ([]string, error) {
+	rows, _ := results.Query()
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
 
 // recordIDs inserts the ids and gives each item its outcome: isNew, Duplicate, Conflict or Expired. An item that has no
 // row in the inbox is isNew always.
@@ -55,10 +73,17 @@ func (in *Inbox) recordIDs(ctx context.Context, tx pgx.Tx, items []*item) error 
 	if len(ids) == 0 {
 		return nil
 	}
-	rows, _ := tx.Query(ctx, insertIDs, in.cfg.Consumer, ids, places, types, hashes, metadata, times, items[0].letterID())
-	inserted, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
+	batch, letter := &pgx.Batch{}, items[0].letterID()
+	batch.Queue(insertIDs, in.cfg.Consumer, ids, places, types, hashes, metadata, times, letter)
+	batch.Queue(selectDead, in.cfg.Consumer, ids, letter)
+	results := tx.SendBatch(ctx, batch)
+	inserted, err := readIDs(results)
+	dead, deadErr := readIDs(results)
+	if err = errors.Join(err, deadErr, results.Close()); err != nil {
 		return fmt.Errorf("insert inbox rows: %w", err)
+	}
+	if slices.ContainsFunc(dead, func(id string) bool { return slices.Contains(inserted, id) }) {
+		return failure.AsTransient(errDied)
 	}
 	if len(inserted) == len(items) {
 		return nil

@@ -64,3 +64,17 @@ func TestAcceptGapKeepsTheOrder(t *testing.T) {
 	c.requireEffects(t, come[0], come[2], come[1])
 	c.requireNothingWaits(t)
 }
+
+// An event without a version has no place in a key whose other events have one, until an operator gives it one.
+func TestAnEventThatGetsItsVersionByAnEdit(t *testing.T) {
+	t.Parallel()
+	c := newClinic(t, 200, nil)
+	come := []cloudevent.Event{v("a", 1), v("a", 0), v("a", 3)}
+	c.deliver(t, come...)
+	require.Equal(t, []string{"missing_version 0", "parked_behind 3"}, c.waiting(t))
+	require.Equal(t, []string{"failed missing_version"}, c.replay(t, deadletter.Filter{}))
+	c.edit(t, come[1].ID, deadletter.Edit{Set: []deadletter.Header{{Name: cloudevent.HeaderVersion, Value: []byte("2")}}})
+	require.Equal(t, results(2, "applied"), c.replay(t, deadletter.Filter{}))
+	c.requireEffects(t, come...)
+	c.requireNothingWaits(t)
+}

@@ -283,8 +283,8 @@ func discardingDead(ctx context.Context, p party) error {
 	return err
 }
 
-// interleave stops the first action before its statement with the text, and lets it go on when the second one waits for
-// its locks, or has ended.
+// interleave stops the first action before its statement with the text, until the second action waits for its locks or
+// has ended.
 func (c *clinic) interleave(t *testing.T, text string, first, second action) {
 	t.Helper()
 	g := newGate(t, text)

@@ -133,8 +133,11 @@ func TestADeadLetterThatIsDiscardedWhileItsReplayFails(t *testing.T) {
 			c := newClinic(t, 1, nil)
 			c.fall("bad")
 			c.deliver(t, s.come...)
-			c.Host.Copy = func(context.Context, pgx.Tx, deadletter.Letter) error { return errors.New("it is no dead letter") }
-			c.interleave(t, "update public.dead_letter\nset attempts = attempts + 1, replays", s.act, func(ctx context.Context, p party) error {
+			c.Host.Copy = func(context.Context, pgx.Tx, deadletter.Letter) error {
+				return errors.New("it was discarded")
+			}
+			const noteFailure = "update public.dead_letter\nset attempts = attempts + 1, replays"
+			c.interleave(t, noteFailure, s.act, func(ctx context.Context, p party) error {
 				_, err := p.store.Discard(ctx, deadletter.Filter{EventID: s.come[0].ID}, discarding)
 				return err
 			})
@@ -144,8 +147,8 @@ func TestADeadLetterThatIsDiscardedWhileItsReplayFails(t *testing.T) {
 	}
 }
 
-// Two owners have the same event. One gives it up, the other one has read that there is no dead letter, and waits for the
-// id. It must not apply the event: when the inbox has forgotten that, a replay would apply it once more.
+// Two owners have the same event. The first gives it up. The second has looked for a dead letter before, and waits for
+// the id. It must not apply the event: when the inbox has forgotten that, a replay would apply it once more.
 func TestNoOwnerAppliesAnEventThatBecomesADeadLetter(t *testing.T) {
 	t.Parallel()
 	for _, order := range []inbox.Order{inbox.Unordered, inbox.Latest, inbox.Strict} {

@@ -20,8 +20,8 @@ import (
 // isNew is the outcome of an event whose id was just inserted, until it is decided.
 const isNew Outcome = ""
 
-// If another transaction has inserted the id and not ended, the insert waits for its end. What is older than the horizon
-// may have been processed and forgotten, and a dead letter is handled by a replay alone: neither is inserted. Dead
+// If another transaction has inserted the id and not ended, the insert waits for its end. An event older than the
+// horizon may have been processed and forgotten, and a dead letter is handled by a replay alone: neither is inserted. Dead
 // letters that are not remembered, such as a conflict, are not of the event that has the id. For "materialized" and
 // "offset 0" see selectKeys.
 const insertIDs = `

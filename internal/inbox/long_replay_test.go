@@ -11,8 +11,8 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// However long its key is, a record comes to an end and its partition goes on. The key is one that does not compress:
-// an index takes what does far beyond its limit.
+// However long its key is, a record gets an outcome and its partition continues. The key does not compress: an index
+// takes one that does far beyond its limit.
 func TestALongKey(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)
@@ -26,6 +26,7 @@ func TestALongKey(t *testing.T) {
 		inbox.Dead, inbox.Dead, inbox.Applied, inbox.Dead, inbox.Parked,
 	}, c.deliver(t, v(longest, 1), v(longest, 0), v(long, 1), sick(long, 2, "bad"), v(long, 3)))
 	c.heal()
-	require.Equal(t, results(2, "refused "+string(cloudevent.CodeInvalidKey)), c.replay(t, deadletter.Filter{Key: longest}))
+	refused := "refused " + string(cloudevent.CodeInvalidKey)
+	require.Equal(t, results(2, refused), c.replay(t, deadletter.Filter{Key: longest}))
 	require.Equal(t, results(2, "applied"), c.replay(t, deadletter.Filter{Key: long}))
 }

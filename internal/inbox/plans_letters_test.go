@@ -26,7 +26,7 @@ func TestABatchReadsOnlyItsOwnDeadLetters(t *testing.T) {
 	inbox.Handle(mux, testEvent, effect)
 	handle := b.Inbox(t).BatchMiddleware(mux.HandleMessage)
 	handled := 0
-	// batches of three keys that go on, of the key that is held for longest, and of another one that is held
+	// batches of three keys that continue, of the key that is held for longest, and of another one that is held
 	batches := func(n int) {
 		for range n {
 			handled++
@@ -69,7 +69,8 @@ func letters(t *testing.T, session *pgxpool.Pool, key string, from, to int) {
 insert into public.dead_letter (consumer, event_id, event_type, key, version, headers, payload, topic, partition,
     record_offset, class, code, error, attempts, first_failed_at, holds, remembered)
 select 'test', 'old-' || n, 't.v1', convert_to('%s', 'UTF8'), 0, '[]', convert_to(n::text, 'UTF8'), 't', 0,
-    n, 'unknown', 'handler_failed', '', 1, clock_timestamp(), true, true from generate_series(%d, %d) as n`, key, from, to))
+    n, 'unknown', 'handler_failed', '', 1, clock_timestamp(), true, true
+from generate_series(%d, %d) as n`, key, from, to))
 	require.NoError(t, err)
 	_, err = session.Exec(t.Context(), `insert into public.inbox_key (consumer, key, version, parked_from)
 select distinct 'test', convert_from(key, 'UTF8'), 0, 0 from public.dead_letter where holds on conflict do nothing`)

@@ -72,8 +72,8 @@ func TestAnEventThatBreaksItsContractUnderATakenID(t *testing.T) {
 	c.requireEffects(t, first, second)
 }
 
-// A record that is no event does not take the id that it carries: its producer may send the event again as it should be.
-func TestARecordThatIsNoEventTakesNoID(t *testing.T) {
+// A broken record does not take the id that it carries: its producer may send the right event under that id.
+func TestABrokenRecordTakesNoID(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)
 	right := v("a", 1)

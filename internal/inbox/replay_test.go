@@ -14,8 +14,8 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// A dead letter holds its key, what comes behind it parks, other keys go on. A replay runs it, and the parked events
-// follow in order.
+// A dead letter holds its key: later events of the key park, other keys continue. A replay runs it, and the parked
+// events follow in order.
 func TestADeadLetterHoldsItsKeyUntilItIsReplayed(t *testing.T) {
 	t.Parallel()
 	for _, batch := range []int{1, 200} {
@@ -73,7 +73,8 @@ func TestAKeyStopsAtItsFirstFailureAndOthersGoOn(t *testing.T) {
 	c.requireNothingWaits(t)
 }
 
-// Event 1 is dead, 2 is applied because the consumer needs the latest state alone, 1 is replayed: it must not overwrite 2.
+// Event 1 is dead. Event 2 is applied, because the consumer needs the latest state alone. A replay of 1 must not
+// overwrite 2.
 func TestAReplayIsNeverOverNewerState(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, ordered(inbox.Latest))
@@ -86,7 +87,7 @@ func TestAReplayIsNeverOverNewerState(t *testing.T) {
 	require.Equal(t, []string{"replayed stale"}, c.List(t, `select state || ' ' || outcome from dead_letter`))
 }
 
-// Conflicts, expired events and records that are no events hold no key, and a replay refuses them.
+// Conflicts, expired events and broken records hold no key, and a replay refuses them.
 func TestDeadLettersThatHoldNoKey(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)
@@ -108,7 +109,8 @@ func TestDeadLettersThatHoldNoKey(t *testing.T) {
 	require.Equal(t, 3, c.Count(t, `select count(*) from operator_action where detail ->> 'outcome' = 'refused'`))
 	c.requireEffects(t, first, second)
 
-	require.Equal(t, []string{"stale"}, c.replay(t, deadletter.Filter{Code: inbox.CodeTooOld}, forced), "not over newer state")
+	outcomes := c.replay(t, deadletter.Filter{Code: inbox.CodeTooOld}, forced)
+	require.Equal(t, []string{"stale"}, outcomes, "not over newer state")
 	require.Equal(t, 1, c.Count(t, `select count(*) from operator_action where detail ->> 'forced' = 'true'`))
 }
 
@@ -236,8 +238,8 @@ func TestAnEditedDeadLetterIsReplayed(t *testing.T) {
 		c.List(t, `select concat_ws(' ', operator, verb, detail ->> 'outcome') from operator_action order by id`))
 }
 
-// A record that is no event is refused until an operator has edited it into one: its id and its key may be new.
-func TestARecordThatIsNoEventNeedsAnEdit(t *testing.T) {
+// A replay refuses a broken record until an operator has edited it into an event: its id and its key may be new.
+func TestABrokenRecordNeedsAnEdit(t *testing.T) {
 	t.Parallel()
 	right := v("a", 1)
 	headers := append([]deadletter.Header{}, cloudevent.MessageHeaders(right.Message())...)

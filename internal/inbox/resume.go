@@ -44,8 +44,8 @@ where d.consumer = $1 and (d.key_start > convert_to($2, 'UTF8') or d.key_start =
 order by d.key_start, d.version, d.id limit 1`
 )
 
-// ResumeRound is one round of [Replayer.ResumeParked]: it goes through the keys, and a key goes on while its events
-// succeed. The error is the database's, or that of an event that could not be tried; then the other keys went on.
+// ResumeRound is one round of [Replayer.ResumeParked]: it goes through the keys, and a key continues while its events
+// succeed. The error is the database's, or that of an event that could not be tried; other keys have continued then.
 func (r *Replayer) ResumeRound(ctx context.Context) error {
 	next := selectParked
 	if r.in.cfg.Order == Strict {
@@ -53,19 +53,19 @@ func (r *Replayer) ResumeRound(ctx context.Context) error {
 	}
 	var key string
 	var failed error
-	for goesOn := true; ; {
+	for continues := true; ; {
 		var id int64
 		var attempts int // the first one was the parking
-		err := r.in.cfg.Pool.QueryRow(ctx, next, r.in.cfg.Consumer, key, goesOn).Scan(&key, &id, &attempts)
+		err := r.in.cfg.Pool.QueryRow(ctx, next, r.in.cfg.Consumer, key, continues).Scan(&key, &id, &attempts)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return failed
 		}
 		if err != nil {
 			return fmt.Errorf("look for parked events: %w", err)
 		}
-		goesOn, err = r.resumeOne(ctx, id, attempts)
+		continues, err = r.resumeOne(ctx, id, attempts)
 		if errors.Is(err, deadletter.ErrNotWaiting) { // another process settled it
-			goesOn, err = true, nil
+			continues, err = true, nil
 		}
 		failed = cmp.Or(failed, err)
 	}
@@ -82,8 +82,8 @@ update public.dead_letter set attempts = attempts - 1 where id = $1 and state = 
 
 // resumeOne counts the attempt before it begins, so that an event that ends the process is given up. It does not count
 // while another event runs alone, which may end the process too. An event that fails for an unknown reason has
-// MaxAttempts attempts, one in each round. resumeOne reports whether the key goes on.
-func (r *Replayer) resumeOne(ctx context.Context, id int64, attempts int) (goesOn bool, err error) {
+// MaxAttempts attempts, one in each round. resumeOne reports whether the key continues.
+func (r *Replayer) resumeOne(ctx context.Context, id int64, attempts int) (continues bool, err error) {
 	alone.RLock()
 	defer alone.RUnlock()
 	pool, consumer := r.in.cfg.Pool, r.in.cfg.Consumer
@@ -91,7 +91,8 @@ func (r *Replayer) resumeOne(ctx context.Context, id int64, attempts int) (goesO
 	if err != nil || counted.RowsAffected() == 0 { // none: another process is at it
 		return false, err
 	}
-	l, err := deadletter.Next(ctx, pool, deadletter.Letter{Consumer: consumer, Version: -1}, deadletter.Filter{IDs: []int64{id}})
+	first := deadletter.Letter{Consumer: consumer, Version: -1}
+	l, err := deadletter.Next(ctx, pool, first, deadletter.Filter{IDs: []int64{id}})
 	if err != nil {
 		return false, err
 	}

@@ -37,8 +37,8 @@ func newParked(t *testing.T, configure func(*inbox.Config)) (*clinic, []cloudeve
 	return c, []cloudevent.Event{come[0], come[3], come[1], come[2]}
 }
 
-// A parked event that fails for an unknown reason is tried once in a round. After MaxAttempts rounds it is a dead letter
-// like others: with its copy, and tried by a replay alone.
+// A parked event that fails for an unknown reason is tried once in a round. After MaxAttempts rounds it is a dead
+// letter like others: with its copy, and tried by a replay alone.
 func TestAParkedEventIsTriedInRounds(t *testing.T) {
 	t.Parallel()
 	c, a := newParked(t, func(cfg *inbox.Config) { cfg.MaxAttempts = 3 })
@@ -63,7 +63,7 @@ func TestAParkedEventIsTriedInRounds(t *testing.T) {
 		`select operator || ' ' || (detail ->> 'outcome') from operator_action order by id`))
 }
 
-// An event that works in a later round goes on with its key.
+// An event that works in a later round continues its key.
 func TestAParkedEventThatWorksInTheSecondRound(t *testing.T) {
 	t.Parallel()
 	c, a := newParked(t, func(cfg *inbox.Config) { cfg.MaxAttempts = 3 })

@@ -22,9 +22,9 @@ update public.dead_letter
 set edited_headers = $2, edited_payload = $3, edited_by = $4, edited_at = clock_timestamp()
 where id = $1`
 
-// Edit puts another record in the place of the one that came, which stays readable beside it, with the editor's name.
-// Nothing is checked but that the dead letter waits: the new content is decoded and checked when it is replayed, by the
-// consumer that knows its contract. A later edit replaces an earlier one; the audit trail names both authors.
+// Edit replaces parts of the record for the next replay. The record that came stays readable. Edit checks only that the
+// dead letter waits: a replay decodes and checks the new content. A later edit adds to an earlier one; the audit names
+// both authors.
 func (s *Store) Edit(ctx context.Context, id int64, e Edit, c audit.Change) (l Letter, err error) {
 	if len(e.Set) == 0 && e.Payload == nil {
 		return l, &Error{CodeNothingToEdit, "neither headers nor payload are given"}
@@ -84,11 +84,12 @@ select id, consumer, key, version, holds from discarded order by version, id`
 // How many dead letters a filter picks, up to its limit.
 const countLetters = `select count(*) from (select from public.dead_letter where %s limit nullif(%d, 0)) l`
 
-// Discard settles waiting dead letters without handling them. A discarded dead letter does not hold its key any more. If
-// its event is the key's next, its version counts as applied, and the parked events behind it are resumed. Else it leaves
-// a gap: the events behind it wait for a replay that accepts the gap. Discard works in chunks: after an error or a kill,
-// what was counted is discarded, and another call goes on. A filter that picks everything is refused with
-// [CodeMissingFilter].
+// Discard settles waiting dead letters without handling them. A discarded dead letter does not hold its key any more.
+// If its event is the key's next, its version counts as applied, and the parked events behind it are resumed. Else it
+// leaves a gap: the events behind it wait for a replay that accepts the gap.
+//
+// Discard works in chunks. After an error or a kill the counted ones are discarded, and another call continues. It
+// refuses a filter that picks everything with [CodeMissingFilter].
 func (s *Store) Discard(ctx context.Context, f Filter, c audit.Change) (audit.Result, error) {
 	result := audit.Result{DryRun: c.DryRun}
 	if err := f.check(); err != nil {

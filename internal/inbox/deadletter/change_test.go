@@ -143,16 +143,18 @@ func TestADiscardOfADeadLetterThatHoldsNoKey(t *testing.T) {
 	_, err = s.Discard(t.Context(), deadletter.Filter{IDs: []int64{1}}, by)
 	require.NoError(t, err)
 	var untouched bool
-	require.NoError(t, pool.QueryRow(t.Context(), `select (version, parked_from) = (1, 5) from inbox_key`).Scan(&untouched))
+	err = pool.QueryRow(t.Context(), `select (version, parked_from) = (1, 5) from inbox_key`).Scan(&untouched)
+	require.NoError(t, err)
 	require.True(t, untouched)
 }
 
-// Two operators discard the same dead letters at once, in chunks that lock many keys. Each is discarded once.
+// Two operators discard the same dead letters, in chunks that lock many keys. Each is discarded once.
 func TestTwoDiscardsAtOnce(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)
 	storeMany(t, pool, "test", 1500)
-	_, err := pool.Exec(t.Context(), `insert into inbox_key select 'test', 'k-' || n, 0, 0 from generate_series(1, 1500) n`)
+	_, err := pool.Exec(t.Context(), `insert into inbox_key
+		select 'test', 'k-' || n, 0, 0 from generate_series(1, 1500) n`)
 	require.NoError(t, err)
 	var both errgroup.Group
 	counts := make([]int64, 2)

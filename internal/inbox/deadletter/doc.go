@@ -9,8 +9,8 @@
 // key's later events behind it, so that they are handled in their order when the reason is gone. Package inbox writes
 // dead letters and replays them, because both are done in its transaction. [Store] is what operators do about them.
 //
-// Whoever settles a dead letter locks its key first and the dead letter second, as consumers do ([Lock], [LockKeys]), and
-// lets the key go on in the same transaction ([ReleaseKeys]). So no event parks behind a dead letter that does not wait.
+// A transaction that settles a dead letter locks first its key and then the dead letter, as consumers do ([Lock],
+// [LockKeys]), and releases the key ([ReleaseKeys]). So no event parks behind a dead letter that is settled.
 //
 // Not promised: that every dead letter has a copy on the broker. The row counts; the copy is for other tools.
 package deadletter

@@ -24,7 +24,7 @@ type Filter struct {
 	After int64 `json:"-"`
 }
 
-// Selective says whether the filter picks something less than everything. A time that every dead letter is after, or
+// Selective reports whether the filter picks something less than everything. A time that every dead letter is after, or
 // before, picks everything.
 func (f Filter) Selective() bool {
 	return len(f.IDs) > 0 || f.Consumer != "" || f.Type != "" || f.Key != "" || f.EventID != "" || f.Code != "" ||

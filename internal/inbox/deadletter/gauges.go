@@ -15,7 +15,7 @@ import (
 //	dead_letters_waiting{consumer,state}          how many; counted up to 100,000
 //	dead_letters_oldest_seconds{consumer,state}   since the oldest of them first failed; 0 if there is none
 //
-// They are read from the table, so a restart does not reset them and every instance says the same.
+// They are read from the table, so a restart does not reset them and every instance has the same.
 type Gauges struct {
 	pool      audit.Querier
 	consumers func() []string

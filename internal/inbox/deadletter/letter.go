@@ -11,7 +11,7 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// State says what has become of a dead letter.
+// State is the state of a dead letter.
 type State string
 
 // The states. Only a waiting dead letter changes.
@@ -91,7 +91,7 @@ func (l Letter) CorrelationID() string {
 	return e.CorrelationID()
 }
 
-// Parked says that the dead letter has not failed itself.
+// Parked reports whether the dead letter waits without having failed.
 func (l Letter) Parked() bool { return l.Class == ClassParked }
 
 // KeyStart is what the column key_start holds of a key, and what dead letters are ordered by: an index does not take

@@ -74,7 +74,7 @@ func (h ShownHeader) Record() Header {
 	return in
 }
 
-// notNull is empty for bytes that are null: what tells them apart stands beside it.
+// notNull returns empty bytes for null.
 func notNull(b []byte) []byte {
 	if b == nil {
 		return []byte{}
@@ -97,7 +97,7 @@ func (s *Summary) show(l Letter) {
 	}
 }
 
-// Parked says that the dead letter has not failed itself.
+// Parked reports whether the dead letter waits without having failed.
 func (s Summary) Parked() bool { return s.Class == ClassParked }
 
 // The length of a payload is known without reading it.
@@ -107,9 +107,8 @@ const summaryColumns = `id, consumer, event_id, event_type, version, key_start, 
 
 const selectSummaries = `select ` + summaryColumns + ` from public.dead_letter where %[1]s order by id limit %[2]d`
 
-// Summaries is a page of the dead letters that the filter picks, by ID. The next page begins with [Filter.After] at the
-// last ID of this one, so it costs as much as the first, and dead letters that arrive meanwhile shift nothing. It reads
-// no payload.
+// Summaries returns a page of the dead letters that the filter picks, by ID, without payloads. [Filter.After] is the
+// last ID of the page before. So each page costs the same, and new dead letters shift nothing.
 func (s *Store) Summaries(ctx context.Context, f Filter) ([]Summary, error) {
 	return list(ctx, s, f, selectSummaries, pgx.RowToStructByPos[Summary])
 }

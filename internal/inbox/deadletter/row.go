@@ -17,9 +17,9 @@ import (
 )
 
 // Columns is what [Scan] reads, in its order.
-const Columns = `id, consumer, event_id, event_type, version, key, headers, payload, consumer_group, topic, partition, record_offset,
-    record_time, edited_headers, edited_payload, edited_by, edited_at, class, code, error, attempts, first_failed_at,
-    failed_at, state, holds, remembered, replays, outcome, settled_at`
+const Columns = `id, consumer, event_id, event_type, version, key, headers, payload, consumer_group, topic,
+    partition, record_offset, record_time, edited_headers, edited_payload, edited_by, edited_at, class, code, error,
+    attempts, first_failed_at, failed_at, state, holds, remembered, replays, outcome, settled_at`
 
 // Scan reads a row of [Columns].
 func Scan(row pgx.CollectableRow) (l Letter, err error) {
@@ -111,7 +111,7 @@ var ErrNotWaiting = errors.New("the dead letter is not waiting")
 
 const lockWaiting = `select ` + Columns + ` from public.dead_letter where id = $1 and state = 'waiting' for update`
 
-// Consumers lock a key before they touch its dead letters, and so does everyone else.
+// Every transaction locks a key before it touches its dead letters.
 const lockKeys = `
 select from public.inbox_key k
 join (select distinct d.consumer, convert_from(d.key_start, 'UTF8') as key
@@ -169,7 +169,7 @@ set parked_from = (select min(d.version) from public.dead_letter d
     version = case when $4 and k.version + 1 = $5 then $5 else k.version end
 where k.consumer = $1 and k.key = $3`
 
-// ReleaseKeys lets the keys of settled dead letters go on, in the transaction that settles them. The dead letters of a
+// ReleaseKeys updates the keys of settled dead letters, in the transaction that settles them. The dead letters of a
 // key are in the order of their versions. passed means that the events were not applied, but their versions count.
 func ReleaseKeys(ctx context.Context, tx pgx.Tx, passed bool, letters ...Letter) error {
 	batch := &pgx.Batch{}

@@ -21,8 +21,8 @@ import (
 const isNew Outcome = ""
 
 // If another transaction has inserted the id and not ended, the insert waits for its end. An event older than the
-// horizon may have been processed and forgotten, and a dead letter is handled by a replay alone: neither is inserted. Dead
-// letters that are not remembered, such as a conflict, are not of the event that has the id. For "materialized" and
+// horizon may have been processed and forgotten, and a dead letter is handled by a replay alone: neither is inserted.
+// Dead letters that are not remembered, such as a conflict, are not of the event that has the id. For "materialized" and
 // "offset 0" see selectKeys.
 const insertIDs = `
 with asked as materialized (select $1::text as consumer, $2::text[] as ids, $3::timestamptz[] as places)

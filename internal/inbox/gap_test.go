@@ -133,10 +133,9 @@ func TestADiscardedEventThatIsNotTheNext(t *testing.T) {
 	come := []cloudevent.Event{v("a", 1), v("a", 3), v("a", 4), v("a", 5), v("a", 2)}
 	c.deliver(t, come[:4]...)
 	c.discard(t, deadletter.Filter{Code: inbox.CodeGap})
-	c.deliver(t, come[4])
 	c.resume(t)
-	require.Equal(t, []string{"parked_behind 4", "parked_behind 5"}, c.waiting(t))
-	require.Equal(t, []string{"applied"}, c.replay(t, deadletter.Filter{Limit: 1}, gapAccepted))
+	require.Equal(t, []string{"parked_behind 4", "parked_behind 5"}, c.waiting(t), "another version is missing")
+	c.deliver(t, come[4])
 	c.resume(t)
 	c.requireEffects(t, come[0], come[4], come[2], come[3])
 	c.requireNothingWaits(t)

@@ -26,19 +26,23 @@ func (r *Replayer) ResumeParked(ctx context.Context) error {
 }
 
 const (
-	// The first dead letter of a key, if it is parked and its turn has come.
+	// The first dead letter of a key, if it is parked and its turn has come: every version that is missing before it was
+	// discarded.
 	selectResumable = `
-select k.key, d.id, d.attempts from public.inbox_key k
+select k.key, d.id, d.attempts, d.version > k.version + 1 from public.inbox_key k
 cross join lateral (select id, class, version, attempts from public.dead_letter
     where consumer = k.consumer and key_start = convert_to(k.key, 'UTF8') and state = 'waiting' and holds
     order by version, id limit 1) d
 where k.consumer = $1 and (k.key > $2 or k.key = $2 and $3) and k.parked_from is not null and d.class = 'parked'
-    and d.version <= k.version + 1
+    and (d.version <= k.version + 1 or d.version - k.version - 1 <= (
+        select count(distinct o.version) from public.dead_letter o
+        where o.consumer = k.consumer and o.key_start = convert_to(k.key, 'UTF8') and o.state = 'discarded'
+            and o.version > k.version and o.version < d.version))
 order by k.key limit 1`
 
 	// Of a consumer that is not strict any more, every parked event has its turn.
 	selectParked = `
-select convert_from(d.key_start, 'UTF8'), d.id, d.attempts from public.dead_letter d
+select convert_from(d.key_start, 'UTF8'), d.id, d.attempts, false from public.dead_letter d
 where d.consumer = $1 and (d.key_start > convert_to($2, 'UTF8') or d.key_start = convert_to($2, 'UTF8') and $3)
     and d.state = 'waiting' and d.class = 'parked'
 order by d.key_start, d.version, d.id limit 1`
@@ -54,21 +58,28 @@ func (r *Replayer) ResumeRound(ctx context.Context) error {
 	var key string
 	var failed error
 	for continues := true; ; {
-		var id int64
-		var attempts int // the first one was the parking
-		err := r.in.cfg.Pool.QueryRow(ctx, next, r.in.cfg.Consumer, key, continues).Scan(&key, &id, &attempts)
+		var p parkedEvent
+		err := r.in.cfg.Pool.QueryRow(ctx, next, r.in.cfg.Consumer, key, continues).
+			Scan(&key, &p.id, &p.attempts, &p.afterDiscarded)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return failed
 		}
 		if err != nil {
 			return fmt.Errorf("look for parked events: %w", err)
 		}
-		continues, err = r.resumeOne(ctx, id, attempts)
+		continues, err = r.resumeOne(ctx, p)
 		if errors.Is(err, deadletter.ErrNotWaiting) { // another process settled it
 			continues, err = true, nil
 		}
 		failed = cmp.Or(failed, err)
 	}
+}
+
+// parkedEvent is a parked event whose turn has come.
+type parkedEvent struct {
+	id             int64
+	attempts       int  // the first one was the parking
+	afterDiscarded bool // versions before it were discarded
 }
 
 const (
@@ -83,34 +94,34 @@ update public.dead_letter set attempts = attempts - 1 where id = $1 and state = 
 // resumeOne counts the attempt before it begins, so that an event that ends the process is given up. It does not count
 // while another event runs alone, which may end the process too. An event that fails for an unknown reason has
 // MaxAttempts attempts, one in each round. resumeOne reports whether the key continues.
-func (r *Replayer) resumeOne(ctx context.Context, id int64, attempts int) (continues bool, err error) {
+func (r *Replayer) resumeOne(ctx context.Context, p parkedEvent) (continues bool, err error) {
 	alone.RLock()
 	defer alone.RUnlock()
 	pool, consumer := r.in.cfg.Pool, r.in.cfg.Consumer
-	counted, err := pool.Exec(ctx, countResume, id, attempts)
+	counted, err := pool.Exec(ctx, countResume, p.id, p.attempts)
 	if err != nil || counted.RowsAffected() == 0 { // none: another process is at it
 		return false, err
 	}
 	first := deadletter.Letter{Consumer: consumer, Version: -1}
-	l, err := deadletter.Next(ctx, pool, first, deadletter.Filter{IDs: []int64{id}})
+	l, err := deadletter.Next(ctx, pool, first, deadletter.Filter{IDs: []int64{p.id}})
 	if err != nil {
 		return false, err
 	}
-	o := Options{By: "inbox", Reason: "no event is missing before it any more"}
-	if attempts > r.in.cfg.MaxAttempts {
+	o := Options{By: "inbox", Reason: "no event is missing before it any more", AcceptGap: p.afterDiscarded}
+	if p.attempts > r.in.cfg.MaxAttempts {
 		died := Result{EventID: l.EventID, Outcome: string(Failed), Code: CodeProcessDied, Error: errProcessDied.Error()}
 		return false, r.recordFailure(ctx, &replayed{l, o}, died, failure.Permanent)
 	}
 	result, class, err := r.try(ctx, l, o)
 	switch {
 	case err != nil || result.Code == CodeBehind || result.Code == CodeGap: // not an attempt
-		_, notUncounted := pool.Exec(context.WithoutCancel(ctx), uncountResume, id)
+		_, notUncounted := pool.Exec(context.WithoutCancel(ctx), uncountResume, p.id)
 		return false, errors.Join(err, notUncounted)
 	case result.Code == "":
 		return true, nil
-	case class == failure.Unknown && attempts < r.in.cfg.MaxAttempts:
+	case class == failure.Unknown && p.attempts < r.in.cfg.MaxAttempts:
 		r.in.log.WarnContext(ctx, "attempt failed", "event_id", l.EventID, "event_type", l.EventType, "correlation_id",
-			l.CorrelationID(), "attempt", attempts, "class", class, "retry_in", r.in.cfg.ResumeEvery, "error", result.Error)
+			l.CorrelationID(), "attempt", p.attempts, "class", class, "retry_in", r.in.cfg.ResumeEvery, "error", result.Error)
 		return false, nil
 	}
 	return false, r.recordFailure(ctx, &replayed{l, o}, result, class)

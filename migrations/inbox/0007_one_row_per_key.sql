@@ -39,7 +39,6 @@ where i.consumer = d.consumer and i.event_id = d.event_id and d.remembered and d
 comment on table public.inbox is 'One row per event and consumer, written in the transaction of the effect: the row means that the effect is committed. Forgotten by dropping the partitions of whole days.';
 comment on column public.inbox.metadata is 'Where the record lay (group, topic, partition, offset), its correlation id, when its transaction began by the clock of the process (processing_time), how long its handler ran (processing_time_ms), and what the handler put there (caller). An outcome stands in rows of the first edition alone: applied or stale.';
 
-drop index public.dead_letter_discarded;
 alter table public.dead_letter drop column key_null, drop column payload_null, drop column record_ms;
 create index dead_letter_parked on public.dead_letter (consumer, key_start, version, id)
     where state = 'waiting' and class = 'parked';

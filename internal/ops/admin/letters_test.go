@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
@@ -261,7 +262,8 @@ func TestHeadersKeepTheirBytes(t *testing.T) {
 	status, body := b.call(t, "POST", "/admin/v1/dead-letters/1/edit", `{"by":"ada","reason":"r","dry_run":false,
 		"headers":[{"name":"","name_base64":"/w==","value":"Ag=="}]}`)
 	require.Equal(t, 200, status, string(body))
-	letters, err := deadletters.NewStore(b.pool).List(t.Context(), deadletters.Filter{})
+	rows, _ := b.pool.Query(t.Context(), `select `+deadletters.Columns+` from dead_letter order by id`)
+	letters, err := pgx.CollectRows(rows, deadletters.Scan)
 	require.NoError(t, err)
 	headers, _ := letters[0].Current()
 	require.Equal(t, []deadletter.Header{

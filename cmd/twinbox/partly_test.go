@@ -30,7 +30,10 @@ func TestOneOfTwoDoesNotAnswer(t *testing.T) {
 	}))
 	notification := listener(t, answers(nil))
 	for _, args := range [][]string{
-		{"inbox", "lookup", "e"}, {"inbox", "history", "t.v1"}, {"dlq", "list"}, {"dlq", "list", "--each"},
+		{"inbox", "lookup", "e"},
+		{"inbox", "history", "t.v1"},
+		{"dlq", "list"},
+		{"dlq", "list", "--each"},
 		{"outbox", "tail"},
 	} {
 		r := at(t, customer, notification, append(args, "--json")...)

@@ -126,7 +126,7 @@ func TestADiscardedEventLeavesNoGap(t *testing.T) {
 	c.requireNothingWaits(t)
 }
 
-// An event that is discarded while one before it is missing leaves its own gap, which an operator accepts.
+// An event that is discarded while one before it is missing leaves no gap once that one has come.
 func TestADiscardedEventThatIsNotTheNext(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 200, nil)

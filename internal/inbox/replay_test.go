@@ -44,8 +44,10 @@ func TestADeadLetterHoldsItsKeyUntilItIsReplayed(t *testing.T) {
 			require.Equal(t, []inbox.Outcome{inbox.Duplicate, inbox.Duplicate}, c.deliver(t, a[1], a[2]))
 			c.requireEffects(t, a[0], b[0], b[1], a[1], a[2], a[3], a[4])
 			c.requireNothingWaits(t)
-			require.Equal(t, []string{"ana fixed", "inbox no event is missing before it any more",
-				"inbox no event is missing before it any more"}, c.List(t, `select operator || ' ' || reason
+			require.Equal(t, []string{
+				"ana fixed", "inbox no event is missing before it any more",
+				"inbox no event is missing before it any more",
+			}, c.List(t, `select operator || ' ' || reason
 				from operator_action where verb = 'replay' and kind = 'dead_letter' and before = 'waiting'
 					and after = 'replayed' and detail ->> 'outcome' = 'applied' order by id`))
 		})

@@ -87,8 +87,10 @@ func TestAParkedEventThatCanNeverBeHandled(t *testing.T) {
 			func(c *clinic, _ *error) { c.sick.Store(&map[string]error{"bad": inbox.Permanent(errSick)}) },
 			inbox.CodeHandlerFailed,
 		},
-		"its contract": {func(_ *clinic, contract *error) { *contract = inbox.PermanentAs("schema_violation", refused) },
-			"schema_violation"},
+		"its contract": {
+			func(_ *clinic, contract *error) { *contract = inbox.PermanentAs("schema_violation", refused) },
+			"schema_violation",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -85,8 +85,7 @@ select id, consumer, key, version, holds from discarded order by version, id`
 const countLetters = `select count(*) from (select from public.dead_letter where %s limit nullif(%d, 0)) l`
 
 // Discard settles waiting dead letters without handling them. A discarded dead letter does not hold its key any more.
-// If its event is the key's next, its version counts as applied, and the parked events behind it are resumed. Else it
-// leaves a gap: the events behind it wait for a replay that accepts the gap.
+// Its version counts as applied as soon as it is the key's next, and the parked events behind it are resumed.
 //
 // Discard works in chunks. After an error or a kill the counted ones are discarded, and another call continues. It
 // refuses a filter that picks everything with [CodeMissingFilter].

@@ -17,8 +17,8 @@ import (
 )
 
 // Middleware runs next once per event, inside the inbox's transaction. It returns nil, which acknowledges the message,
-// for every final outcome, dead letters included. It returns an error only when the message's context has ended: nothing
-// is committed, and the event is delivered again.
+// for every final outcome, dead letters included. It returns an error only when the message's context has ended:
+// nothing is committed, and the event is delivered again.
 //
 // It retries by itself, because an attempt is a transaction: install no Retry or PoisonQueue around it. Middlewares
 // between it and the handler run in the transaction. Plain handlers find the transaction with [TxFromContext]. Under a
@@ -40,8 +40,9 @@ type BatchFunc func(ctx context.Context, msgs []*message.Message) (handled int, 
 // fails it is rolled back, and its halves run, down to one event. So each event has the outcome that it would have
 // alone.
 //
-// The messages are consecutive ones of one partition, and a partition has one call at a time. ctx is the partition's; the
-// context of each message ends with it. err is nil exactly when all messages are handled; else a context has ended.
+// The messages are consecutive ones of one partition, and a partition has one call at a time. ctx is the partition's;
+// the context of each message ends with it. err is nil exactly when all messages are handled; else a context has
+// ended.
 func (in *Inbox) BatchMiddleware(next message.HandlerFunc) BatchFunc {
 	return func(ctx context.Context, msgs []*message.Message) (handled int, err error) {
 		for handled < len(msgs) {
@@ -208,10 +209,10 @@ func (in *Inbox) report(items ...*item) {
 }
 
 func (in *Inbox) logOutcome(it *item) {
-	level, text := slog.LevelInfo, "event settled"
+	level, isGivenUp := slog.LevelInfo, it.stored != nil && !it.stored.Parked()
 	switch {
-	case it.stored != nil && !it.stored.Parked():
-		level, text = slog.LevelError, "event given up"
+	case isGivenUp:
+		level = slog.LevelError
 	case it.outcome == Applied || it.outcome == Ignored:
 		level = slog.LevelDebug
 	case it.outcome != Duplicate && it.outcome != Stale:
@@ -231,5 +232,9 @@ func (in *Inbox) logOutcome(it *item) {
 		attrs = append(attrs, "code", l.Code, "class", l.Class, "attempts", l.Attempts, "error", l.Error,
 			"table", "public.dead_letter")
 	}
-	in.log.Log(it.ctx, level, text, attrs...)
+	if isGivenUp {
+		in.log.ErrorContext(it.ctx, "event given up", attrs...)
+		return
+	}
+	in.log.Log(it.ctx, level, "event settled", attrs...)
 }

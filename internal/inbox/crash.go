@@ -10,8 +10,8 @@ import (
 	"example.com/twinbox/internal/event/cloudevent"
 )
 
-// A record whose handler ends the process is delivered again, and ends the next process. Its attempts roll back, so they
-// are counted outside of its transaction, but only where a process has died:
+// A record whose handler ends the process is delivered again, and ends the next process. Its attempts roll back, so
+// they are counted outside of its transaction, but only where a process has died:
 //
 //	1st death  the partition's row in inbox_owner stays; nothing else is known
 //	2nd death  the owner found that row, so it noted its first batch before it ran it (inbox_attempt)
@@ -85,7 +85,9 @@ func (p *partition) runsOneByOne(it *item) bool {
 // alone keeps other attempts of the process away from one that may end it, so that a death has one suspect.
 var alone sync.RWMutex
 
-var errProcessDied = &codedError{CodeProcessDied, Permanent(errors.New("the process ended each time it handled the event"))}
+var errProcessDied = &codedError{
+	CodeProcessDied, Permanent(errors.New("the process ended each time it handled the event")),
+}
 
 // attempt applies the items, counted if their partition's last owner died.
 func (in *Inbox) attempt(ctx context.Context, p *partition, items []*item) (err error) {
@@ -129,8 +131,8 @@ on conflict (consumer, topic, partition, first_offset) do update
 set attempts = excluded.attempts, last_offset = excluded.last_offset, last_at = clock_timestamp()`
 )
 
-// countAttempt counts the attempt, once for each owner: one that fails in this process is no death. A batch is noted and
-// counts for none of its records. An event that was counted too often is given up.
+// countAttempt counts the attempt, once for each owner: one that fails in this process is no death. A batch is noted
+// and counts for none of its records. An event that was counted too often is given up.
 func (in *Inbox) countAttempt(ctx context.Context, p *partition, items []*item) error {
 	if p.counted != nil {
 		return nil
@@ -178,8 +180,8 @@ func (in *Inbox) clearAttempts(ctx context.Context, p *partition, items []*item)
 	}
 }
 
-// Leave means that a partition does not belong to this process any more and that no event of it is under way. It returns
-// how to record that. Until then the next owner counts its first attempts.
+// Leave means that a partition does not belong to this process any more and that no event of it is under way. It
+// returns how to record that. Until then the next owner counts its first attempts.
 func (in *Inbox) Leave(topic string, number int32) (record func(context.Context) error) {
 	in.partitions.mu.Lock()
 	defer in.partitions.mu.Unlock()
@@ -210,8 +212,8 @@ where (consumer, topic, partition, first_offset) = ($1, $2, $3, $4) and attempts
 const deleteOwner = `
 delete from public.inbox_owner where consumer = $1 and topic = $2 and partition = $3 and owner = $4`
 
-// recordLeave keeps the row of a suspected partition: its next owner must check the records that this one did not reach.
-// An attempt that was broken off is no death, so its count goes.
+// recordLeave keeps the row of a suspected partition: its next owner must check the records that this one did not
+// reach. An attempt that was broken off is no death, so its count goes.
 func (in *Inbox) recordLeave(ctx context.Context, p *partition) (err error) {
 	switch {
 	case p == nil:

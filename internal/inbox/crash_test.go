@@ -178,7 +178,9 @@ func TestARecordThatKillsTheProcess(t *testing.T) {
 			job.Batch, job.Attempts, job.KillFor = batch, 3, events[7].ID
 			require.Equal(t, deaths, b.deaths(t, job))
 			b.requireOnceInOrder(t, 10)
-			letters := []string{events[0].ID + " id_conflict 1", events[7].ID + " process_died 3", events[10].ID + " parked_behind 1"}
+			letters := []string{
+				events[0].ID + " id_conflict 1", events[7].ID + " process_died 3", events[10].ID + " parked_behind 1",
+			}
 			const selectLetters = `select event_id || ' ' || code || ' ' || attempts from dead_letter order by event_id`
 			require.Equal(t, letters, b.List(t, selectLetters))
 			b.requireCleanEnd(t)

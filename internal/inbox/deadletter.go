@@ -38,8 +38,8 @@ func (it *item) reason(version int64) error {
 	return cmp.Or(it.refused, it.giveUp)
 }
 
-// storeLetter stores the dead letter of an item that does not run, in the transaction that decides so. In a replay there
-// is one already: then the replay is refused.
+// storeLetter stores the dead letter of an item that does not run, in the transaction that decides so. In a replay
+// there is one already: then the replay is refused.
 func (in *Inbox) storeLetter(ctx context.Context, tx *handlerTx, it *item, k *key) error {
 	var version int64
 	if k != nil {

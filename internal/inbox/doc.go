@@ -39,18 +39,20 @@
 // # When a handler fails
 //
 // The transaction is rolled back. If it had several events, its halves run, down to one event. Then the error decides:
-// a permanent one ([Permanent]) gives the event up at once. A transient one (database or broker away, a deadlock, a full
-// pool) is tried again for as long as it lasts. Any other error is tried 5 times (Config.MaxAttempts), with pauses of 1,
+// a permanent one ([Permanent]) gives the event up at once. A transient one (database or broker away, a deadlock, a
+// full pool) is tried again for as long as it lasts. Any other error is tried 5 times (Config.MaxAttempts), with
+// pauses of 1,
 // 2, 4 and 8 s, each up to a fifth shorter or longer: by default a plain error becomes a dead letter after 12 to 18 s,
 // and the time of the attempts themselves. The partition waits that long. A handler that runs longer than 10 s
 // (Config.HandlerTimeout) has failed with handler_timeout.
 //
 // # Order
 //
-// Handlers run in the order of the partition. For [Latest] and [Strict] the row of the key makes transactions on it take
-// turns, also with a second owner, a replay and an operator. The rows are never purged, so no redelivery puts an old state
-// over a new one. A dead letter of a strict consumer keeps the later events of its key back until it is replayed or
-// discarded; a gap until the missing version is applied. Then [Replayer.ResumeParked] runs them, within 5 s.
+// Handlers run in the order of the partition. For [Latest] and [Strict] the row of the key makes transactions on it
+// take turns, also with a second owner, a replay and an operator. The rows are never purged, so no redelivery puts an
+// old state over a new one. A dead letter of a strict consumer keeps the later events of its key back until it is
+// replayed or discarded; a gap until the missing version is applied. Then [Replayer.ResumeParked] runs them, within 5
+// s.
 //
 // # Files
 //
@@ -66,14 +68,14 @@
 //	history.go       what operators can ask
 //	pause.go         consumers that an operator has paused
 //
-// Package deadletter lists, edits and discards dead letters; package retention decides when the inbox forgets. kv is the
-// inbox for handlers without SQL.
+// Package deadletter lists, edits and discards dead letters; package retention decides when the inbox forgets. kv is
+// the inbox for handlers without SQL.
 //
 // # What it does not do
 //
 // Effects outside the transaction may repeat: a handler that calls another system does so each time it runs. Write an
-// intent and let package lease make the call. There is no order across keys, and none in an unordered consumer while two
-// owners overlap.
+// intent and let package lease make the call. There is no order across keys, and none in an unordered consumer while
+// two owners overlap.
 //
 // # Memory
 //

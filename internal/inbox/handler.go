@@ -53,8 +53,8 @@ func (m *Mux) Apply(ctx context.Context, tx pgx.Tx, event cloudevent.Event) erro
 	return m.handlers[event.Type](ctx, tx, event)
 }
 
-// HandleMessage is the Watermill handler of the Mux. It works under [Inbox.Middleware] or [Inbox.BatchMiddleware] alone,
-// which supply the transaction. It returns no messages.
+// HandleMessage is the Watermill handler of the Mux. It works under [Inbox.Middleware] or [Inbox.BatchMiddleware]
+// alone, which supply the transaction. It returns no messages.
 func (m *Mux) HandleMessage(msg *message.Message) ([]*message.Message, error) {
 	d, ok := msg.Context().Value(deliveryKey{}).(*delivery)
 	if !ok {
@@ -80,9 +80,9 @@ type delivery struct {
 
 type deliveryKey struct{}
 
-// TxFromContext returns the transaction of the event under way: for plain Watermill handlers, middlewares and processors
-// of Watermill's cqrs. What is written with it is committed together with the event's id. It must not be committed,
-// rolled back or kept. ok is false elsewhere.
+// TxFromContext returns the transaction of the event under way: for plain Watermill handlers, middlewares and
+// processors of Watermill's cqrs. What is written with it is committed together with the event's id. It must not be
+// committed, rolled back or kept. ok is false elsewhere.
 func TxFromContext(ctx context.Context) (tx pgx.Tx, ok bool) {
 	if d, ok := ctx.Value(deliveryKey{}).(*delivery); ok {
 		return d.tx, true

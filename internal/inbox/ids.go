@@ -22,8 +22,8 @@ const isNew Outcome = ""
 
 // If another transaction has inserted the id and not ended, the insert waits for its end. An event older than the
 // horizon may have been processed and forgotten, and a dead letter is handled by a replay alone: neither is inserted.
-// Dead letters that are not remembered, such as a conflict, are not of the event that has the id. For "materialized" and
-// "offset 0" see selectKeys.
+// Dead letters that are not remembered, such as a conflict, are not of the event that has the id. For "materialized"
+// and "offset 0" see selectKeys.
 const insertIDs = `
 with asked as materialized (select $1::text as consumer, $2::text[] as ids, $3::timestamptz[] as places)
 insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash, metadata)
@@ -36,8 +36,8 @@ where e.at >= (select remembers_from from public.inbox_horizon)
 on conflict do nothing
 returning event_id`
 
-// The insert may have waited for a transaction that has stored a dead letter, which its snapshot does not show. This one
-// does: no such transaction is under way while the ids are inserted.
+// The insert may have waited for a transaction that has stored a dead letter, which its snapshot does not show. This
+// one does: no such transaction is under way while the ids are inserted.
 const selectDead = `
 with asked as materialized (select $1::text as consumer, $2::text[] as ids)
 select e.id from asked cross join unnest(asked.ids) as e (id)
@@ -169,8 +169,8 @@ from unnest($2::text[], $3::timestamptz[], $4::bigint[]) as e (id, place, ms)
 where i.consumer = $1 and i.event_id = e.id and i.event_time = e.place`
 )
 
-// finishRows removes the rows of new events whose handler did not run, because a row means that the event is applied. It
-// notes how long a handler ran that took a millisecond or more: the rows say 0.
+// finishRows removes the rows of new events whose handler did not run, because a row means that the event is applied.
+// It notes how long a handler ran that took a millisecond or more: the rows say 0.
 func (in *Inbox) finishRows(tx *handlerTx, items []*item) {
 	var skipped, slow []string
 	var skippedAt, slowAt []time.Time
@@ -229,8 +229,8 @@ var foreign = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 // firstDay is where the days begin in migrations/inbox. An older UUIDv7 does not carry a time.
 var firstDay = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// place decides in which table partition an id lies: by the time inside a UUIDv7, to the millisecond, or foreign for any
-// other id. It depends on the id alone, because a unique index holds within one partition only.
+// place decides in which table partition an id lies: by the time inside a UUIDv7, to the millisecond, or foreign for
+// any other id. It depends on the id alone, because a unique index holds within one partition only.
 func place(id string) time.Time {
 	u, err := uuid.Parse(id)
 	if err != nil || u.Version() != 7 {
@@ -255,9 +255,9 @@ func (it *item) at() time.Time {
 	return it.event.Time
 }
 
-// Process runs fn in one transaction with the id, for events that do not come through Watermill. It returns [Duplicate],
-// and does not run fn, when the id was processed before, and [Expired] with [ErrExpired] when that is not known any
-// more. When fn or the commit fails, nothing is written and the outcome is [Failed]; calling again is safe.
+// Process runs fn in one transaction with the id, for events that do not come through Watermill. It returns
+// [Duplicate], and does not run fn, when the id was processed before, and [Expired] with [ErrExpired] when that is not
+// known any more. When fn or the commit fails, nothing is written and the outcome is [Failed]; calling again is safe.
 //
 // Process looks at the id alone: it compares no payload and no version, does not try again, and writes no dead letter.
 // An id has 1 to 255 characters, none of them a control character; another one is a [*cloudevent.DecodeError].
@@ -283,9 +283,9 @@ func (in *Inbox) Process(
 	return outcome, err
 }
 
-// MarkProcessed records the id in the caller's transaction. It returns [Applied] when the id is new, [Duplicate] when it
-// is not, and [Expired] with [ErrExpired] when that is not known any more. It waits for another transaction that records
-// the id.
+// MarkProcessed records the id in the caller's transaction. It returns [Applied] when the id is new, [Duplicate] when
+// it is not, and [Expired] with [ErrExpired] when that is not known any more. It waits for another transaction that
+// records the id.
 func (in *Inbox) MarkProcessed(ctx context.Context, tx pgx.Tx, id string) (Outcome, error) {
 	if err := cloudevent.ValidID(id); err != nil {
 		return Failed, err

@@ -37,7 +37,8 @@ func TestARedeliveryOfADeadLetter(t *testing.T) {
 	settle := map[deadletter.State]func(*bundle, *inbox.Inbox, *inbox.Mux) error{
 		deadletter.Waiting: func(*bundle, *inbox.Inbox, *inbox.Mux) error { return nil },
 		deadletter.Discarded: func(b *bundle, _ *inbox.Inbox, _ *inbox.Mux) error {
-			_, err := deadletter.NewStore(b.Pool).Discard(t.Context(), deadletter.Filter{Code: "handler_failed"}, audit.Change{By: "ana"})
+			failed := deadletter.Filter{Code: "handler_failed"}
+			_, err := deadletter.NewStore(b.Pool).Discard(t.Context(), failed, audit.Change{By: "ana"})
 			return err
 		},
 		deadletter.Replayed: func(_ *bundle, in *inbox.Inbox, mux *inbox.Mux) error {

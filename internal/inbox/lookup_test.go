@@ -32,7 +32,8 @@ func TestLookup(t *testing.T) {
 	require.Len(t, found, 2, "of the consumers asked for alone")
 	require.Equal(t, inbox.Remembered{
 		Consumer: "a", EventID: "e", EventType: "t.v1", Outcome: inbox.Applied, ProcessedAt: found[0].ProcessedAt,
-		PayloadHash: []byte{1}, Topic: "users", Partition: 3, Offset: 17, Correlation: "c", TakenAt: found[0].TakenAt, Took: new(int64(7)),
+		PayloadHash: []byte{1}, Topic: "users", Partition: 3, Offset: 17, Correlation: "c",
+		TakenAt: found[0].TakenAt, Took: new(int64(7)),
 		Metadata: json.RawMessage(`{"n": 1}`),
 	}, found[0])
 	require.Equal(t, "2026-11-21T10:00:00Z", found[0].TakenAt.UTC().Format(time.RFC3339))

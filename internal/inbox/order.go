@@ -35,8 +35,8 @@ func (ks keys) of(it *item) *key {
 	return ks[it.event.Key]
 }
 
-// The rows are locked in the order of the keys, so two transactions cannot wait for each other. "materialized" keeps the
-// planner from planning each call anew, "offset 0" from reading all keys while the table has no statistics.
+// The rows are locked in the order of the keys, so two transactions cannot wait for each other. "materialized" keeps
+// the planner from planning each call anew, "offset 0" from reading all keys while the table has no statistics.
 const selectKeys = `
 with asked as materialized (select $1::text as consumer, $2::text[] as keys)
 select k.key, s.version, s.parked_from from asked cross join unnest(asked.keys) as k (key)
@@ -69,8 +69,10 @@ func (in *Inbox) lockKeys(ctx context.Context, tx pgx.Tx, items []*item) (keys, 
 }
 
 var (
-	errNoVersion = &codedError{CodeNoVersion, Permanent(errors.New("the event has no version, and earlier ones of its key had"))}
-	errJump      = &codedError{CodeJump, Permanent(fmt.Errorf("the version is more than %d above its key's", maxJump))}
+	errNoVersion = &codedError{
+		CodeNoVersion, Permanent(errors.New("the event has no version, and earlier ones of its key had")),
+	}
+	errJump = &codedError{CodeJump, Permanent(fmt.Errorf("the version is more than %d above its key's", maxJump))}
 )
 
 // decide returns what becomes of a new event, and moves its key on if the event counts. The outcome is Applied if its

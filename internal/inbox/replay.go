@@ -85,8 +85,8 @@ func (e *Refusal) ErrorCode() string { return e.Code }
 // and writes the audit row. So an event has its effect at most once and never over newer state, also if processes die
 // and several replays run at once. Events that are parked behind a dead letter follow: see [Replayer.ResumeParked].
 //
-// A key stops at its first failure or refusal, other keys go on. When the database fails, the replay ends with an error;
-// call it again to go on. It returns how many dead letters had each outcome, also with an error.
+// A key stops at its first failure or refusal, other keys go on. When the database fails, the replay ends with an
+// error; call it again to go on. It returns how many dead letters had each outcome, also with an error.
 func (r *Replayer) Replay(ctx context.Context, f deadletter.Filter, o Options) (outcomes map[string]int, err error) {
 	if err := r.checkRequest(f, o); err != nil {
 		return nil, err
@@ -256,8 +256,8 @@ type editedError struct{ letter deadletter.Letter }
 
 func (*editedError) Error() string { return "the dead letter was edited" }
 
-// claimLetter locks the dead letter of a replay, after its key. A strict consumer refuses it while an earlier one of the
-// key waits.
+// claimLetter locks the dead letter of a replay, after its key. A strict consumer refuses it while an earlier one of
+// the key waits.
 func (in *Inbox) claimLetter(ctx context.Context, tx pgx.Tx, it *item) error {
 	if it.replay == nil {
 		return nil

@@ -245,7 +245,8 @@ func TestABrokenRecordNeedsAnEdit(t *testing.T) {
 	right := v("a", 1)
 	headers := append([]deadletter.Header{}, cloudevent.MessageHeaders(right.Message())...)
 	empty := message.NewMessage("", nil)
-	empty.SetContext(cloudevent.WithOrigin(t.Context(), cloudevent.Origin{Group: "local.test", Topic: "topic-1", Offset: 7}))
+	origin := cloudevent.Origin{Group: "local.test", Topic: "topic-1", Offset: 7}
+	empty.SetContext(cloudevent.WithOrigin(t.Context(), origin))
 	nameless := right
 	nameless.ID = ""
 	for name, msg := range map[string]*message.Message{

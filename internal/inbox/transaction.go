@@ -164,15 +164,16 @@ func QueueRows(ctx context.Context, tx pgx.Tx, noRows error, sql string, args ..
 // MaxMetadataBytes is the longest metadata of a handler, as JSON.
 const MaxMetadataBytes = 4096
 
-var errMetadata = fmt.Errorf("inbox: metadata needs a handler's transaction and at most %d bytes of JSON", MaxMetadataBytes)
+var errMetadata = fmt.Errorf("inbox: metadata needs a handler's transaction and at most %d bytes of JSON",
+	MaxMetadataBytes)
 
 const updateMetadata = `
 update public.inbox set metadata = metadata || jsonb_build_object('caller', $4::jsonb)
 where consumer = $1 and event_id = $2 and event_time = $3`
 
-// PutMetadata stores data of the handler in the event's inbox row, such as {"notification_id": "123"}, together with the
-// effect. A second call replaces the first. [Lookup] and [History] show it, so it holds nothing that people wrote. Its
-// errors are permanent.
+// PutMetadata stores data of the handler in the event's inbox row, such as {"notification_id": "123"}, together with
+// the effect. A second call replaces the first. [Lookup] and [History] show it, so it holds nothing that people wrote.
+// Its errors are permanent.
 func PutMetadata(ctx context.Context, tx pgx.Tx, metadata map[string]any) error {
 	encoded, err := json.Marshal(metadata)
 	handler, is := tx.(*handlerTx)
@@ -183,7 +184,8 @@ func PutMetadata(ctx context.Context, tx pgx.Tx, metadata map[string]any) error 
 	return Queue(ctx, tx, updateMetadata, handler.consumer, id, place(id), string(encoded))
 }
 
-// endHandling sends the handlers' last writes. A transaction that takes too long from here on is not late because of them.
+// endHandling sends the handlers' last writes. A transaction that takes too long from here on is not late because of
+// them.
 func (q *handlerTx) endHandling(ctx context.Context) error {
 	err := q.flush(ctx)
 	q.handling = q.handling && err != nil

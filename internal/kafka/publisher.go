@@ -142,7 +142,8 @@ func (p *Publisher) connect() (*connection, error) {
 	if p.closing.Err() != nil {
 		return nil, ErrClosed
 	}
-	if old := p.conn; old != nil && old.tookNothing.Load() && time.Since(old.made) > reconnectAfter && old.inUse.TryLock() {
+	old := p.conn
+	if old != nil && old.tookNothing.Load() && time.Since(old.made) > reconnectAfter && old.inUse.TryLock() {
 		p.conn = nil
 		if err := old.Close(); err != nil {
 			p.log.Debug("close connection", "error", err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -231,16 +230,18 @@ func (c *Claim) insist(ctx context.Context, o outcome) error {
 }
 
 func (r *Runner) logResult(ctx context.Context, c *Claim, result string, err error) {
-	level, text := slog.LevelError, "effect not done"
-	switch result {
-	case "done", "skipped":
-		level, text = slog.LevelInfo, "effect "+result
-	case "postponed", "unavailable":
-		level, text = slog.LevelWarn, "effect postponed"
-	}
 	attrs := []any{"event_id", c.EventID, "correlation_id", c.CorrelationID, "attempt", c.Attempt, "result", result}
 	if err != nil {
 		attrs = append(attrs, "error", err)
 	}
-	r.cfg.Log.Log(ctx, level, text, attrs...)
+	switch log := r.cfg.Log; result {
+	case "done":
+		log.InfoContext(ctx, "effect done", attrs...)
+	case "skipped":
+		log.InfoContext(ctx, "effect skipped", attrs...)
+	case "postponed", "unavailable":
+		log.WarnContext(ctx, "effect postponed", attrs...)
+	default:
+		log.ErrorContext(ctx, "effect not done", attrs...)
+	}
 }

@@ -60,7 +60,8 @@ func TestLoad(t *testing.T) {
 	require.NotEmpty(t, instance.Topics())
 }
 
-// A read model that ignores an event of its own service keeps an old version: its user is refused with 409 from then on.
+// A read model that ignores an event of its own service keeps an old version: its user is refused with 409 from then
+// on.
 func TestReadModelsHandleTheEventsOfTheirService(t *testing.T) {
 	t.Parallel()
 	secret := "VERIFICATION_SECRET=" + strings.Repeat("k", 32)

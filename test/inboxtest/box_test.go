@@ -212,7 +212,9 @@ func ExamplePlain_cqrs() {
 	defer drop()
 	router := message.NewDefaultRouter(watermill.NopLogger{})
 	processor, err := cqrs.NewEventProcessorWithConfig(router, cqrs.EventProcessorConfig{
-		GenerateSubscribeTopic: func(cqrs.EventProcessorGenerateSubscribeTopicParams) (string, error) { return "unused", nil },
+		GenerateSubscribeTopic: func(cqrs.EventProcessorGenerateSubscribeTopicParams) (string, error) {
+			return "unused", nil
+		},
 		SubscriberConstructor: func(cqrs.EventProcessorSubscriberConstructorParams) (message.Subscriber, error) {
 			return gochannel.NewGoChannel(gochannel.Config{}, nil), nil
 		},

@@ -10,9 +10,9 @@ import (
 )
 
 // RequireOwnEventsHandled fails the test if a read model of the service misses one of the service's own events: if a
-// consumer with the order Strict or Latest reads a topic that the service writes to, and has no handler for an event that
-// is declared there. Such a read model keeps an old version, and commands with this version are refused. Consumers of
-// other topics may handle the types that they need.
+// consumer with the order Strict or Latest reads a topic that the service writes to, and has no handler for an event
+// that is declared there. Such a read model keeps an old version, and commands with this version are refused.
+// Consumers of other topics may handle the types that they need.
 //
 // It needs no server. The service's Environ may have variables that the service does not read.
 func RequireOwnEventsHandled(t testing.TB, of Part, declared ...cloudevent.Declaration) {

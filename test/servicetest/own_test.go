@@ -30,11 +30,15 @@ func TestAReadModelThatMissesAnEventOfItsServiceIsFound(t *testing.T) {
 		"unordered":          {thrown.Topic, inbox.Unordered, []string{thrown.Type}, ""},
 		"of another's topic": {"game.bob.v1", inbox.Strict, []string{thrown.Type}, ""},
 		"strict": {
-			thrown.Topic, inbox.Strict, []string{thrown.Type}, "ann.reads has no handler for game.caught-by-ann.v1, an event of " +
+			thrown.Topic, inbox.Strict,
+			[]string{thrown.Type},
+			"ann.reads has no handler for game.caught-by-ann.v1, an event of " +
 				"its service: after it the read model keeps an old version",
 		},
 		"latest": {
-			thrown.Topic, inbox.Latest, []string{caught.Type}, "ann.reads has no handler for game.thrown-by-ann.v1, an event of " +
+			thrown.Topic, inbox.Latest,
+			[]string{caught.Type},
+			"ann.reads has no handler for game.thrown-by-ann.v1, an event of " +
 				"its service: after it the read model keeps an old version",
 		},
 	} {

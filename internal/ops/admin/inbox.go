@@ -14,19 +14,18 @@ import (
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
-	deadletters "example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
 // consumerHandlers answer what is about the consumers: the inbox, and the dead letters.
 type consumerHandlers struct {
 	Config
-	letters *deadletters.Store
+	letters *deadletter.Store
 	started time.Time
 }
 
 func (s consumerHandlers) stats(ctx context.Context, _ nothing) (out adminapi.InboxStats, err error) {
-	groups, err := s.letters.Groups(ctx, deadletters.Filter{State: deadletter.Waiting})
+	groups, err := s.letters.Groups(ctx, deadletter.Filter{State: deadletter.Waiting})
 	if err != nil {
 		return out, err
 	}
@@ -145,7 +144,7 @@ func inboxEvents(found []inbox.Remembered) []adminapi.InboxEvent {
 }
 
 // whatBecame joins the inbox rows with the dead letters. Where there are both, the dead letter knows more.
-func whatBecame(found []inbox.Remembered, letters []deadletters.Known) []adminapi.InboxEvent {
+func whatBecame(found []inbox.Remembered, letters []deadletter.Known) []adminapi.InboxEvent {
 	items := inboxEvents(found)
 	for _, l := range letters {
 		i := slices.IndexFunc(found, func(f inbox.Remembered) bool { return sameRecord(f, l) })
@@ -163,12 +162,12 @@ func whatBecame(found []inbox.Remembered, letters []deadletters.Known) []adminap
 
 // sameRecord tells the dead letter of an event from one of another record that came under its id: the inbox remembers
 // what came, or what an operator put in its place.
-func sameRecord(f inbox.Remembered, l deadletters.Known) bool {
+func sameRecord(f inbox.Remembered, l deadletter.Known) bool {
 	return f.Consumer == l.Consumer && (bytes.Equal(f.PayloadHash, l.Came) || bytes.Equal(f.PayloadHash, l.Current))
 }
 
 // letterOutcome is what became of an event that is a dead letter.
-func letterOutcome(l deadletters.Summary) string {
+func letterOutcome(l deadletter.Summary) string {
 	switch {
 	case l.State != deadletter.Waiting && l.Outcome != "":
 		return string(l.State) + ", " + l.Outcome

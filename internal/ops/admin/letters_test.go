@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/inbox/deadletter"
-	deadletters "example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/ops/admin"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
@@ -262,8 +261,8 @@ func TestHeadersKeepTheirBytes(t *testing.T) {
 	status, body := b.call(t, "POST", "/admin/v1/dead-letters/1/edit", `{"by":"ada","reason":"r","dry_run":false,
 		"headers":[{"name":"","name_base64":"/w==","value":"Ag=="}]}`)
 	require.Equal(t, 200, status, string(body))
-	rows, _ := b.pool.Query(t.Context(), `select `+deadletters.Columns+` from dead_letter order by id`)
-	letters, err := pgx.CollectRows(rows, deadletters.Scan)
+	rows, _ := b.pool.Query(t.Context(), `select `+deadletter.Columns+` from dead_letter order by id`)
+	letters, err := pgx.CollectRows(rows, deadletter.Scan)
 	require.NoError(t, err)
 	headers, _ := letters[0].Current()
 	require.Equal(t, []deadletter.Header{

@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
-	deadletters "example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/trail"
 )
@@ -185,7 +184,7 @@ func (t *story) askLetters(ctx context.Context) error {
 		}
 	}
 	for _, consumer := range t.consumerNames() {
-		waiting, err := t.letters.Summaries(ctx, deadletters.Filter{
+		waiting, err := t.letters.Summaries(ctx, deadletter.Filter{
 			Consumer: consumer, Key: t.ID, State: deadletter.Waiting,
 		})
 		if err != nil {
@@ -200,7 +199,7 @@ func (t *story) askLetters(ctx context.Context) error {
 }
 
 // addLetter adds the state that the dead letter had when it failed last, and the one that settled it.
-func (t *story) addLetter(ctx context.Context, l deadletters.Summary) error {
+func (t *story) addLetter(ctx context.Context, l deadletter.Summary) error {
 	step := adminapi.StoryStep{
 		At: l.FailedAt, Station: adminapi.StoryStepStationDeadLetter, Consumer: l.Consumer,
 		Outcome: string(deadletter.Waiting),

@@ -84,7 +84,7 @@ func (c Consumer) checkHandlers() error {
 
 // handler returns what handles each event: the middlewares around the consumer's own.
 func (c Consumer) handler() message.HandlerFunc {
-	handle := func(msg *message.Message) ([]*message.Message, error) { return nil, c.Handler(msg) }
+	var handle message.HandlerFunc = func(msg *message.Message) ([]*message.Message, error) { return nil, c.Handler(msg) }
 	if c.Handlers != nil {
 		handle = c.Handlers.HandleMessage
 	}

@@ -94,8 +94,8 @@ func TestDeadLettersAreCopied(t *testing.T) {
 	require.Empty(t, letters[2].Payload)
 }
 
-// A consumer has a topic for the copies of its dead letters without a line for it. Its first dead letter finds the topic,
-// and the service stays ready.
+// A consumer has a topic for the copies of its dead letters without a line for it. Its first dead letter finds the
+// topic, and the service stays ready.
 func TestTheFirstDeadLetterFindsItsTopic(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)

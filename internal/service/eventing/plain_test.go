@@ -20,8 +20,8 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// Three consumers of one topic in one service: a typed handler, a plain one and a processor of Watermill's cqrs. Each has
-// an inbox of its own, and each event has its effect once in each.
+// Three consumers of one topic in one service: a typed handler, a plain one and a processor of Watermill's cqrs. Each
+// has an inbox of its own, and each event has its effect once in each.
 func TestConsumersOfOneTopicEachHandleEveryEvent(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
@@ -87,12 +87,15 @@ func TestConsumersOfOneTopicEachHandleEveryEvent(t *testing.T) {
 	require.Equal(t, []string{"test.cqrs of 1", "test.plain", "test.typed"}, seen)
 }
 
-// processor is a handler of Watermill's cqrs as a consumer takes it: the Router that it is registered with does not run.
+// processor is a handler of Watermill's cqrs as a consumer takes it: the Router that it is registered with does not
+// run.
 func processor(t *testing.T, handle func(context.Context, *pinged) error) message.NoPublishHandlerFunc {
 	t.Helper()
 	router := message.NewDefaultRouter(watermill.NopLogger{})
 	processor, err := cqrs.NewEventProcessorWithConfig(router, cqrs.EventProcessorConfig{
-		GenerateSubscribeTopic: func(cqrs.EventProcessorGenerateSubscribeTopicParams) (string, error) { return "unused", nil },
+		GenerateSubscribeTopic: func(cqrs.EventProcessorGenerateSubscribeTopicParams) (string, error) {
+			return "unused", nil
+		},
 		SubscriberConstructor: func(cqrs.EventProcessorSubscriberConstructorParams) (message.Subscriber, error) {
 			return gochannel.NewGoChannel(gochannel.Config{}, nil), nil
 		},

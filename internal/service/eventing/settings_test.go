@@ -45,6 +45,7 @@ func TestSettingsThatLoadAreSettingsThatWork(t *testing.T) {
 		})
 		require.NoError(t, err)
 		defer node.Close()
-		require.NoError(t, node.Consume(eventing.Consumer{Name: "c", Topic: "t", Handlers: inbox.NewMux(), Order: inbox.Strict}))
+		c := eventing.Consumer{Name: "c", Topic: "t", Handlers: inbox.NewMux(), Order: inbox.Strict}
+		require.NoError(t, node.Consume(c))
 	})
 }

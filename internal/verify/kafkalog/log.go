@@ -77,8 +77,8 @@ func (Log) Place(topic, key string, partitions int32) (int32, error) {
 }
 
 // Scan calls each for the records of a partition that a consumer would get, in the order of their offsets, and returns
-// the offset behind what it has seen. That is less than to where an open transaction lies before it. What was deleted meanwhile is left
-// out; what is damaged on the log is an error. It ends between two requests when ctx does.
+// the offset behind what it has seen. That is less than to where an open transaction lies before it. What was deleted
+// meanwhile is left out; what is damaged on the log is an error. It ends between two requests when ctx does.
 func (l Log) Scan(
 	ctx context.Context, topic string, partition int32, from, to int64, each func(*message.Message),
 ) (next int64, err error) {

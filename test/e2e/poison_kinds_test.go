@@ -212,6 +212,8 @@ func oddities() []oddity {
 func TestEveryKindOfPoison(t *testing.T) {
 	parallel(t)
 	h := newStackOn(t, stackBrokers(t), customerDatabase(t), "INBOX_MAX_ATTEMPTS=2")
+	// As the janitor's first round leaves it: the consumer may be faster.
+	execute(t, h.customerDB, `update inbox_horizon set remembers_from = clock_timestamp() - interval '10 days'`)
 	rows := oddities()
 	offsets, behind := make([]int64, len(rows)), make([]string, len(rows))
 	var profiles []string

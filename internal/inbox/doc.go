@@ -24,9 +24,9 @@
 // In the transaction:
 //
 //  4. The rows of the keys are locked (orders latest and strict).
-//  5. The id is inserted, in one statement for all. An id that was there is a duplicate if the payload is the same, and a
-//     conflict if it is not. An event that has a dead letter is a duplicate too. An id that is older than the inbox
-//     remembers is expired.
+//  5. The id is inserted, in one statement for all. An id that was there is a duplicate if the payload is the same,
+//     and a conflict if it is not. An event that has a dead letter is a duplicate too. An id that is older than the
+//     inbox remembers is expired.
 //  6. An earlier event of the key waits as a dead letter: parked (strict).
 //  7. It has no version, and earlier events of its key had one: dead.
 //  8. Its version is not above the key's: stale.

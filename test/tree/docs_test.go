@@ -331,5 +331,5 @@ func TestTransactionsBeginInTheListedFiles(t *testing.T) {
 			found++
 		})
 	}
-	require.Equal(t, 3, found)
+	require.Equal(t, 1, found)
 }

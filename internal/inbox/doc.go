@@ -27,23 +27,22 @@
 //  5. The id is inserted, in one statement for all. An id that was there is a duplicate if the payload is the same,
 //     and a conflict if it is not. An event that has a dead letter is a duplicate too. An id that is older than the
 //     inbox remembers is expired.
-//  6. An earlier event of the key waits as a dead letter: parked (strict).
-//  7. It has no version, and earlier events of its key had one: dead.
-//  8. Its version is not above the key's: stale.
-//  9. Its version skips one: gap, which parks it (strict). It skips more than 1000: dead (latest).
-//  10. It was given up, by 1, 3 or the attempts before: dead.
+//  6. Its version is not above the key's: stale (latest and strict).
+//  7. It was given up, by 1, 3 or the attempts before: dead.
+//  8. An earlier event of the key waits as a dead letter: parked (strict).
+//  9. It has no version, and earlier events of its key had one: dead (latest and strict).
+//  10. Its version skips one: gap, which parks it (strict). It skips more than 1000: dead (latest).
 //  11. Its handler runs: applied.
-//  12. The dead letters of conflict, expired, gap, parked and dead are stored where the outcome is decided. What was
-//     skipped loses its row, because a row means applied. The keys are written. All of it is committed.
+//  12. The dead letters of conflict, expired, gap, parked and dead are stored where the outcome is decided. An event that
+//     is skipped loses its row, because a row means applied. The keys are written. All of it is committed.
 //
 // # When a handler fails
 //
 // The transaction is rolled back. If it had several events, its halves run, down to one event. Then the error decides:
 // a permanent one ([Permanent]) gives the event up at once. A transient one (database or broker away, a deadlock, a
-// full pool) is tried again for as long as it lasts. Any other error is tried 5 times (Config.MaxAttempts), with
-// pauses of 1,
-// 2, 4 and 8 s, each up to a fifth shorter or longer: by default a plain error becomes a dead letter after 12 to 18 s,
-// and the time of the attempts themselves. The partition waits that long. A handler that runs longer than 10 s
+// full pool) is tried again for as long as it lasts. Any other error is tried 5 times (Config.MaxAttempts), with pauses
+// of 1, 2, 4 and 8 s, each up to a fifth shorter or longer: by default a plain error becomes a dead letter after 12 to
+// 18 s, and the time of the attempts themselves. The partition waits that long. A handler that runs longer than 10 s
 // (Config.HandlerTimeout) has failed with handler_timeout.
 //
 // # Order
@@ -51,8 +50,8 @@
 // Handlers run in the order of the partition. For [Latest] and [Strict] the row of the key makes transactions on it
 // take turns, also with a second owner, a replay and an operator. The rows are never purged, so no redelivery puts an
 // old state over a new one. A dead letter of a strict consumer keeps the later events of its key back until it is
-// replayed or discarded; a gap until the missing version is applied. Then [Replayer.ResumeParked] runs them, within 5
-// s.
+// replayed or discarded; a gap until the missing version is applied. Then [Replayer.ResumeParked] runs them, within
+// 5 s.
 //
 // # Files
 //

@@ -46,49 +46,67 @@ where exists (select from public.dead_letter d
 
 var errDied = errors.New("another transaction has made the event a dead letter")
 
-func readIDs(results pgx.BatchResults) ([]string, error) {
-	rows, _ := results.Query()
-	return pgx.CollectRows(rows, pgx.RowTo[string])
+// idSet is the ids of a transaction.
+type idSet struct {
+	consumer         string
+	letter           int64 // the dead letter of a replay, 0: none
+	items            []*item
+	first            map[string]*item // the first one of an id that comes twice
+	ids, types       []string
+	places, times    []time.Time
+	hashes, metadata [][]byte
+	inserted         []string
 }
 
-// recordIDs inserts the ids and gives each item its outcome: isNew, Duplicate, Conflict or Expired. An item that has no
-// row in the inbox is isNew always.
-func (in *Inbox) recordIDs(ctx context.Context, tx pgx.Tx, items []*item) error {
-	first := make(map[string]*item, len(items)) // of an id that comes twice
-	var ids, types []string
-	var places, times []time.Time
-	var hashes, metadata [][]byte
+func (in *Inbox) collectIDs(items []*item) *idSet {
+	s := &idSet{
+		consumer: in.cfg.Consumer, letter: items[0].letterID(), items: items, first: make(map[string]*item, len(items)),
+	}
 	for _, it := range items {
+		id := it.event.ID
 		it.outcome, it.refused, it.comesAgain = isNew, nil, false
-		switch earlier := first[it.event.ID]; {
+		switch earlier := s.first[id]; {
 		case !it.hasRow():
 		case earlier != nil:
 			earlier.comesAgain = true
 		default:
-			first[it.event.ID] = it
-			ids, types, places = append(ids, it.event.ID), append(types, it.event.Type), append(places, place(it.event.ID))
-			hashes, metadata, times = append(hashes, it.hash), append(metadata, it.metadata()), append(times, it.at())
+			s.first[id] = it
+			s.ids, s.types, s.places = append(s.ids, id), append(s.types, it.event.Type), append(s.places, place(id))
+			s.times, s.hashes = append(s.times, it.at()), append(s.hashes, it.hash)
+			s.metadata = append(s.metadata, it.metadata())
 		}
 	}
-	if len(ids) == 0 {
+	return s
+}
+
+// queueInsert adds the statements that record the ids to a batch; readInserted reads their results.
+func (s *idSet) queueInsert(batch *pgx.Batch) {
+	if len(s.ids) > 0 {
+		batch.Queue(insertIDs, s.consumer, s.ids, s.places, s.types, s.hashes, s.metadata, s.times, s.letter)
+		batch.Queue(selectDead, s.consumer, s.ids, s.letter)
+	}
+}
+
+func (s *idSet) readInserted(results pgx.BatchResults) (err error) {
+	if len(s.ids) == 0 {
 		return nil
 	}
-	batch, letter := &pgx.Batch{}, items[0].letterID()
-	batch.Queue(insertIDs, in.cfg.Consumer, ids, places, types, hashes, metadata, times, letter)
-	batch.Queue(selectDead, in.cfg.Consumer, ids, letter)
-	results := tx.SendBatch(ctx, batch)
-	inserted, err := readIDs(results)
-	dead, deadErr := readIDs(results)
-	if err = errors.Join(err, deadErr, results.Close()); err != nil {
-		return fmt.Errorf("insert inbox rows: %w", err)
+	var dead []string
+	if s.inserted, err = readIDs(results); err == nil {
+		dead, err = readIDs(results)
 	}
-	if slices.ContainsFunc(dead, func(id string) bool { return slices.Contains(inserted, id) }) {
+	switch {
+	case err != nil:
+		return fmt.Errorf("insert inbox rows: %w", err)
+	case slices.ContainsFunc(dead, func(id string) bool { return slices.Contains(s.inserted, id) }):
 		return failure.AsTransient(errDied)
 	}
-	if len(inserted) == len(items) {
-		return nil
-	}
-	return in.compareIDs(ctx, tx, items, first, inserted)
+	return nil
+}
+
+func readIDs(results pgx.BatchResults) ([]string, error) {
+	rows, _ := results.Query()
+	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
 // hasRow reports whether the inbox has rows for events like this.
@@ -107,23 +125,24 @@ cross join lateral (
     where d.consumer = asked.consumer and d.event_id = e.id and d.remembered and d.id <> $4 offset 0)
 ) as h (hash)`
 
-// compareIDs decides about ids that were not inserted, or come twice. It is a statement of its own because the insert
-// may have waited: the insert's snapshot does not show what the other transaction committed.
-func (in *Inbox) compareIDs(
-	ctx context.Context, tx pgx.Tx, items []*item, first map[string]*item, inserted []string,
-) error {
-	known := make(map[string][][]byte, len(first)) // payload hashes of an id
-	for _, id := range inserted {
-		known[id] = [][]byte{first[id].hash}
+// compare gives each item its outcome: isNew, Duplicate, Conflict or Expired. It is a statement of its own because the
+// insert may have waited: the insert's snapshot does not show what the other transaction committed.
+func (s *idSet) compare(ctx context.Context, tx pgx.Tx) error {
+	if len(s.inserted) == len(s.items) || len(s.ids) == 0 {
+		return nil
+	}
+	known := make(map[string][][]byte, len(s.ids)) // payload hashes of an id
+	for _, id := range s.inserted {
+		known[id] = [][]byte{s.first[id].hash}
 	}
 	var ids []string
 	var places []time.Time
-	for id := range first {
+	for i, id := range s.ids {
 		if known[id] == nil {
-			ids, places = append(ids, id), append(places, place(id))
+			ids, places = append(ids, id), append(places, s.places[i])
 		}
 	}
-	rows, _ := tx.Query(ctx, selectHashes, in.cfg.Consumer, ids, places, items[0].letterID())
+	rows, _ := tx.Query(ctx, selectHashes, s.consumer, ids, places, s.letter)
 	var id string
 	var hash []byte
 	_, err := pgx.ForEachRow(rows, []any{&id, &hash}, func() error {
@@ -133,9 +152,9 @@ func (in *Inbox) compareIDs(
 	if err != nil {
 		return fmt.Errorf("read inbox rows: %w", err)
 	}
-	for _, it := range items {
+	for _, it := range s.items {
 		switch hashes := known[it.event.ID]; {
-		case !it.hasRow(), first[it.event.ID] == it && slices.Contains(inserted, it.event.ID):
+		case !it.hasRow(), s.first[it.event.ID] == it && slices.Contains(s.inserted, it.event.ID):
 		case hashes == nil:
 			it.outcome = Expired
 		case slices.ContainsFunc(hashes, it.hasPayload):
@@ -291,7 +310,14 @@ func (in *Inbox) MarkProcessed(ctx context.Context, tx pgx.Tx, id string) (Outco
 		return Failed, err
 	}
 	it := &item{event: cloudevent.Event{ID: id, Time: time.Now()}, isEvent: true, hash: []byte{}}
-	if err := in.recordIDs(ctx, tx, []*item{it}); err != nil {
+	ids, batch := in.collectIDs([]*item{it}), &pgx.Batch{}
+	ids.queueInsert(batch)
+	results := tx.SendBatch(ctx, batch)
+	err := errors.Join(ids.readInserted(results), results.Close())
+	if err == nil {
+		err = ids.compare(ctx, tx)
+	}
+	if err != nil {
 		return Failed, err
 	}
 	switch it.outcome {

@@ -1,7 +1,6 @@
 package inbox
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -43,11 +42,10 @@ select k.key, s.version, s.parked_from from asked cross join unnest(asked.keys) 
 cross join lateral (select i.version, i.parked_from from public.inbox_key i
     where i.consumer = asked.consumer and i.key = k.key offset 0 for update) as s`
 
-// lockKeys locks the keys of the items until the transaction ends. So transactions on one key take turns: two owners of
-// a partition, a replay, an operator. A key without a row has nothing to lock: see saveKeys.
-func (in *Inbox) lockKeys(ctx context.Context, tx pgx.Tx, items []*item) (keys, error) {
+// collectKeys returns the keys of the items, nil if their order does not matter.
+func (in *Inbox) collectKeys(items []*item) keys {
 	if in.cfg.Order == Unordered {
-		return nil, nil
+		return nil
 	}
 	ks := make(keys, len(items))
 	for _, it := range items {
@@ -55,7 +53,23 @@ func (in *Inbox) lockKeys(ctx context.Context, tx pgx.Tx, items []*item) (keys, 
 			ks[it.event.Key] = &key{name: it.event.Key}
 		}
 	}
-	rows, _ := tx.Query(ctx, selectKeys, in.cfg.Consumer, slices.Sorted(maps.Keys(ks)))
+	return ks
+}
+
+// queueLock adds the statement that locks the keys until the transaction ends to a batch; readLocked reads its results.
+// So transactions on one key take turns: two owners of a partition, a replay, an operator. A key without a row has
+// nothing to lock: see saveKeys.
+func (ks keys) queueLock(consumer string, batch *pgx.Batch) {
+	if len(ks) > 0 {
+		batch.Queue(selectKeys, consumer, slices.Sorted(maps.Keys(ks)))
+	}
+}
+
+func (ks keys) readLocked(results pgx.BatchResults) error {
+	if len(ks) == 0 {
+		return nil
+	}
+	rows, _ := results.Query()
 	var found key
 	_, err := pgx.ForEachRow(rows, []any{&found.name, &found.version, &found.parkedFrom}, func() error {
 		k := ks[found.name]
@@ -63,9 +77,9 @@ func (in *Inbox) lockKeys(ctx context.Context, tx pgx.Tx, items []*item) (keys, 
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("lock keys: %w", err)
+		return fmt.Errorf("lock keys: %w", err)
 	}
-	return ks, nil
+	return nil
 }
 
 var (
@@ -134,8 +148,8 @@ on conflict (consumer, key) do update set version = excluded.version, parked_fro
 
 // saveKeys writes the keys that have changed. A key that had no row is inserted: if another transaction was faster, the
 // insert fails, everything is rolled back and the events are decided anew.
-func (in *Inbox) saveKeys(ctx context.Context, tx *handlerTx, ks keys) error {
-	for _, exists := range []bool{true, false} {
+func (in *Inbox) saveKeys(tx *handlerTx, ks keys) {
+	for sql, exists := range map[string]bool{updateKeys: true, insertKeys: false} {
 		var names []string
 		var versions []int64
 		var parked []*int64
@@ -144,27 +158,16 @@ func (in *Inbox) saveKeys(ctx context.Context, tx *handlerTx, ks keys) error {
 				names, versions, parked = append(names, k.name), append(versions, k.version), append(parked, k.parkedFrom)
 			}
 		}
-		switch {
-		case len(names) == 0:
-		case exists:
-			tx.queue.Queue(updateKeys, in.cfg.Consumer, names, versions, parked)
-		default:
-			if err := tx.endHandling(ctx); err != nil {
-				return err
-			}
-			if _, err := tx.Exec(ctx, insertKeys, in.cfg.Consumer, names, versions, parked); err != nil {
-				return asLostRace(err)
-			}
+		if len(names) > 0 {
+			tx.queue.Queue(sql, in.cfg.Consumer, names, versions, parked)
 		}
 	}
-	return nil
 }
 
-const uniqueViolation = "23505"
-
+// asLostRace makes the error transient if another transaction was first on a new key.
 func asLostRace(err error) error {
-	if pgErr, is := errors.AsType[*pgconn.PgError](err); is && pgErr.Code == uniqueViolation {
+	if taken, is := errors.AsType[*pgconn.PgError](err); is && taken.ConstraintName == "inbox_key_pkey" {
 		return failure.AsTransient(fmt.Errorf("another transaction was first on a new key: %w", err))
 	}
-	return fmt.Errorf("insert keys: %w", err)
+	return err
 }

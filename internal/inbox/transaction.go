@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -21,14 +22,17 @@ var readCommitted = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 
 // apply handles the items in one transaction. With an error nothing is committed.
 func (in *Inbox) apply(parent context.Context, items []*item) error {
+	if !slices.ContainsFunc(items, in.needsTransaction) {
+		for _, it := range items {
+			it.outcome = Ignored
+		}
+		return nil
+	}
 	endSpan := in.cfg.Spans.Process(in.cfg.Consumer, len(items), func(i int) *cloudevent.Event { return &items[i].event })
 	ctx, cancel := context.WithTimeout(parent, in.cfg.HandlerTimeout)
 	defer cancel()
 	tx := &handlerTx{consumer: in.cfg.Consumer}
-	err := pgx.BeginTxFunc(ctx, in.cfg.Pool, readCommitted, func(begun pgx.Tx) error {
-		tx.Tx = begun
-		return in.handleInTx(ctx, tx, items)
-	})
+	err := in.transact(ctx, tx, items)
 	endSpan(err)
 	if err == nil {
 		in.crash("committed")
@@ -40,46 +44,91 @@ func (in *Inbox) apply(parent context.Context, items []*item) error {
 	if repaired, _ := deadletter.RepairSequence(parent, in.cfg.Pool, err); repaired {
 		return failure.AsTransient(err)
 	}
-	return in.asTimeout(parent, ctx, err, tx.handling)
+	return in.asTimeout(parent, ctx, asLostRace(err), tx.handling)
 }
 
-// handleInTx is the transaction, in the order of the checks that doc.go lists.
-func (in *Inbox) handleInTx(ctx context.Context, tx *handlerTx, items []*item) error {
-	keys, err := in.lockKeys(ctx, tx, items)
-	if err == nil {
-		err = in.claimLetter(ctx, tx, items[0])
-	}
-	if err == nil {
-		err = in.recordIDs(ctx, tx, items)
-	}
+// needsTransaction reports whether anything is stored of the event: not of one without a handler, unless its version
+// counts.
+func (in *Inbox) needsTransaction(it *item) bool {
+	return !it.ignored || in.cfg.Order != Unordered && it.event.Version > 0
+}
+
+// transact runs the transaction in three round trips and those of the handlers: begin travels with the first
+// statements, and commit with the last ones.
+func (in *Inbox) transact(ctx context.Context, tx *handlerTx, items []*item) error {
+	conn, err := in.cfg.Pool.Acquire(ctx)
 	if err != nil {
+		return fmt.Errorf("acquire connection: %w", err)
+	}
+	defer conn.Release() // it closes a connection that is still in a transaction
+	keys, err := in.begin(ctx, conn.Conn(), tx, items)
+	if err == nil {
+		err = in.handleItemsInTx(ctx, tx, items, keys)
+	}
+	if err == nil {
+		err = tx.commit(ctx)
+	}
+	if err != nil && tx.Tx != nil {
+		tx.rollback(ctx)
+	}
+	return err
+}
+
+// begin locks the keys, records the ids and compares those that were there.
+func (in *Inbox) begin(ctx context.Context, conn *pgx.Conn, tx *handlerTx, items []*item) (keys, error) {
+	ks, ids, batch := in.collectKeys(items), in.collectIDs(items), &pgx.Batch{}
+	batch.BeginTx(readCommitted)
+	ks.queueLock(in.cfg.Consumer, batch)
+	ids.queueInsert(batch)
+	results := conn.SendBatch(ctx, batch)
+	tx.Tx = results.Tx()
+	_, err := results.Exec()
+	if err != nil {
+		err = fmt.Errorf("begin: %w", err)
+	}
+	if err == nil {
+		err = ks.readLocked(results)
+	}
+	if err == nil {
+		err = ids.readInserted(results)
+	}
+	if err = errors.Join(err, results.Close()); err == nil {
+		err = ids.compare(ctx, tx)
+	}
+	return ks, err
+}
+
+// handleItemsInTx decides about the items and does it, in the order of the checks that doc.go lists.
+func (in *Inbox) handleItemsInTx(ctx context.Context, tx *handlerTx, items []*item, ks keys) error {
+	if err := in.claimLetter(ctx, tx, items[0]); err != nil {
 		return err
 	}
 	for _, it := range items {
-		k := keys.of(it)
-		switch it.outcome = in.decide(it, k); it.outcome {
-		case Applied:
-			tx.handling = true
-			err = in.runHandler(ctx, tx, it)
-		case Gap, Parked, Dead, Conflict, Expired:
-			err = in.storeLetter(ctx, tx, it, k)
-		case Stale:
-			if it.comesAgain { // its row goes, so the later one is no duplicate of it
-				err = errComesAgain
-			}
-		}
-		if err != nil {
+		if err := in.handleInTx(ctx, tx, it, ks.of(it)); err != nil {
 			return err
 		}
 	}
-	in.finishRows(tx, items)
-	if err = in.saveKeys(ctx, tx, keys); err == nil {
-		err = in.settleLetter(ctx, tx, items[0])
-	}
-	if err != nil {
+	if err := tx.endHandling(ctx); err != nil {
 		return err
 	}
-	return tx.endHandling(ctx)
+	in.finishRows(tx, items)
+	in.saveKeys(tx, ks)
+	return in.settleLetter(ctx, tx, items[0])
+}
+
+func (in *Inbox) handleInTx(ctx context.Context, tx *handlerTx, it *item, k *key) error {
+	switch it.outcome = in.decide(it, k); it.outcome {
+	case Applied:
+		tx.handling = true
+		return in.runHandler(ctx, tx, it)
+	case Gap, Parked, Dead, Conflict, Expired:
+		return in.storeLetter(ctx, tx, it, k)
+	case Stale:
+		if it.comesAgain { // its row goes, so the later one is no duplicate of it
+			return errComesAgain
+		}
+	}
+	return nil
 }
 
 var errComesAgain = errors.New("the id of a stale event comes again in its batch")
@@ -190,6 +239,26 @@ func (q *handlerTx) endHandling(ctx context.Context) error {
 	err := q.flush(ctx)
 	q.handling = q.handling && err != nil
 	return err
+}
+
+// commit sends what is queued and commits.
+func (q *handlerTx) commit(ctx context.Context) error {
+	q.queue.Queue("commit").Exec(func(tag pgconn.CommandTag) error {
+		if tag.String() == "ROLLBACK" { // a handler hid an error
+			return pgx.ErrTxCommitRollback
+		}
+		return nil
+	})
+	return q.flush(ctx)
+}
+
+const rollbackTimeout = 5 * time.Second
+
+// rollback frees the locks immediately, also when ctx has ended.
+func (q *handlerTx) rollback(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
+	defer cancel()
+	_ = q.Tx.Rollback(ctx) // if it fails, the connection is closed, which does the same
 }
 
 func (q *handlerTx) flush(ctx context.Context) error {

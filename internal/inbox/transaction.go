@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -234,9 +235,9 @@ func PutMetadata(ctx context.Context, tx pgx.Tx, metadata map[string]any) error 
 }
 
 // endHandling sends the handlers' last writes. A transaction that takes too long from here on is not late because of
-// them.
+// them. A handler may have overlooked that its time is over.
 func (q *handlerTx) endHandling(ctx context.Context) error {
-	err := q.flush(ctx)
+	err := cmp.Or(q.flush(ctx), ctx.Err())
 	q.handling = q.handling && err != nil
 	return err
 }

@@ -331,5 +331,5 @@ func TestTransactionsBeginInTheListedFiles(t *testing.T) {
 			found++
 		})
 	}
-	require.Equal(t, 1, found)
+	require.Equal(t, 2, found)
 }

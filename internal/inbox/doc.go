@@ -33,8 +33,8 @@
 //  9. It has no version, and earlier events of its key had one: dead (latest and strict).
 //  10. Its version skips one: gap, which parks it (strict). It skips more than 1000: dead (latest).
 //  11. Its handler runs: applied.
-//  12. The dead letters of conflict, expired, gap, parked and dead are stored where the outcome is decided. An event that
-//     is skipped loses its row, because a row means applied. The keys are written. All of it is committed.
+//  12. The dead letters of conflict, expired, gap, parked and dead are stored where the outcome is decided. An event
+//     that is skipped loses its row, because a row means applied. The keys are written. All of it is committed.
 //
 // # When a handler fails
 //

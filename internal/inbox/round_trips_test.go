@@ -42,8 +42,8 @@ func (b *bundle) counting(t *testing.T) *roundTrips {
 	return trips
 }
 
-// A batch takes three round trips, whatever its size and its order: begin with keys and ids, the handlers' queued writes,
-// and the rest with the commit. So does a batch of duplicates, which compares them.
+// A batch takes three round trips, whatever its size and its order: begin with keys and ids, the handlers' queued
+// writes, and the rest with the commit. So does a batch of duplicates, which compares them.
 func TestRoundTrips(t *testing.T) {
 	t.Parallel()
 	const want = 3

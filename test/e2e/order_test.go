@@ -96,6 +96,6 @@ func TestEventsOutOfOrderThroughBothServices(t *testing.T) {
 		const parked = `select count(*) from dead_letter where state = 'waiting' and class = 'parked'`
 		testkit.Until(t, func() bool { return count(t, db, parked) == waiting })
 		require.Equal(t, waiting, count(t, db, `select count(*) from dead_letter where state = 'waiting'`))
-		require.Equal(t, 2, count(t, db, parked+` and code = 'version_jump'`))
+		require.Equal(t, 4, count(t, db, parked+` and code = 'version_gap'`))
 	}
 }

@@ -132,7 +132,7 @@ func TestAnOldEventThatBreaksItsContract(t *testing.T) {
 	letter := broken.RequireOutcome(t, inbox.Expired, event).DeadLetter
 	require.Equal(t, "breach", letter.Code)
 	require.False(t, letter.Remembered)
-	broken.RequireOutcome(t, inbox.Duplicate, event)
+	broken.RequireOutcome(t, inbox.Expired, event)
 	old := inboxtest.NewBox(t, pool, d.events(), inboxtest.Consumer("other"))
 	require.Equal(t, "too_old", old.RequireOutcome(t, inbox.Expired, event).DeadLetter.Code)
 }

@@ -119,14 +119,18 @@ func (t *story) addEvent(e trail.Entry) {
 	t.add(step)
 }
 
-// addedAt is the time in the event's id: of an event that was given, the business time may be any.
+// addedAt is the time in the event's id: of an event that was given, the business time may be any. An id has whole
+// milliseconds, so a business time in the same one is more exact.
 func addedAt(e trail.Entry) time.Time {
 	id, err := uuid.Parse(e.EventID)
 	if err != nil || id.Version() != 7 {
 		return e.OccurredAt
 	}
-	sec, nsec := id.Time().UnixTime()
-	return time.Unix(sec, nsec).UTC()
+	at := time.Unix(id.Time().UnixTime()).UTC()
+	if e.OccurredAt.Truncate(time.Millisecond).Equal(at.Truncate(time.Millisecond)) {
+		return e.OccurredAt
+	}
+	return at
 }
 
 func traceID(parent string) string {

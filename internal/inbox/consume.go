@@ -155,6 +155,7 @@ type item struct {
 	ignored    bool               // its type has no handler
 	giveUp     error              // why it becomes a dead letter instead of running its handler
 	replay     *replayed          // the dead letter that it was, in a replay
+	wasLate    bool               // the last attempt ran out of time
 	outcome    Outcome            // in the transaction under way, at last the final one
 	comesAgain bool               // a later one of the transaction has its id
 	refused    error              // why that transaction finds no place for it in the order of its key

@@ -39,13 +39,17 @@ func (in *Inbox) apply(parent context.Context, items []*item) error {
 		in.crash("committed")
 		return nil
 	}
+	isLate := ctx.Err() != nil && parent.Err() == nil
 	for _, it := range items {
-		it.outcome, it.stored = Failed, nil
+		it.outcome, it.stored, it.wasLate = Failed, nil, isLate
 	}
 	if repaired, _ := deadletter.RepairSequence(parent, in.cfg.Pool, err); repaired {
 		return failure.AsTransient(err)
 	}
-	return in.asTimeout(parent, ctx, asLostRace(err), tx.handling)
+	if isLate {
+		return in.asTimeout(err, tx.handling)
+	}
+	return asLostRace(err)
 }
 
 // needsTransaction reports whether anything is stored of the event: not of one without a handler, unless its version
@@ -54,8 +58,8 @@ func (in *Inbox) needsTransaction(it *item) bool {
 	return !it.ignored || in.cfg.Order != Unordered && it.event.Version > 0
 }
 
-// transact runs the transaction in three round trips and those of the handlers: begin travels with the first
-// statements, and commit with the last ones.
+// transact runs the transaction in two round trips and those of the handlers: begin travels with the first statements,
+// and commit with the last ones.
 func (in *Inbox) transact(ctx context.Context, tx *handlerTx, items []*item) error {
 	conn, err := in.cfg.Pool.Acquire(ctx)
 	if err != nil {
@@ -109,7 +113,7 @@ func (in *Inbox) handleItemsInTx(ctx context.Context, tx *handlerTx, items []*it
 			return err
 		}
 	}
-	if err := tx.endHandling(ctx); err != nil {
+	if err := tx.endHandling(ctx, items[0]); err != nil {
 		return err
 	}
 	in.finishRows(tx, items)
@@ -135,11 +139,8 @@ func (in *Inbox) handleInTx(ctx context.Context, tx *handlerTx, it *item, k *key
 var errComesAgain = errors.New("the id of a stale event comes again in its batch")
 
 // asTimeout tells a handler that ran too long from a transaction that waited for a connection, a lock or the server.
-func (in *Inbox) asTimeout(parent, ctx context.Context, err error, handling bool) error {
-	switch timedOut := ctx.Err() != nil && parent.Err() == nil; {
-	case !timedOut:
-		return err
-	case handling: // pgx may say that it closed the connection, so its error does not count
+func (in *Inbox) asTimeout(err error, handling bool) error {
+	if handling { // pgx may say that it closed the connection, so its error does not count
 		return &codedError{CodeHandlerTimeout, fmt.Errorf("handler ran longer than %s: %w: %s", in.cfg.HandlerTimeout,
 			context.DeadlineExceeded, err.Error())}
 	}
@@ -183,6 +184,7 @@ type handlerTx struct {
 	consumer, eventID string // of the handler that runs
 	handling          bool   // handlers run, or their queued writes
 	queue             pgx.Batch
+	mustChange        bool  // a queued write must change a row, which is known before the commit
 	err               error // of a queued write: nothing may be committed after it
 }
 
@@ -202,6 +204,7 @@ func QueueRows(ctx context.Context, tx pgx.Tx, noRows error, sql string, args ..
 	}
 	if q, is := tx.(*handlerTx); is {
 		q.queue.Queue(sql, args...).Exec(check)
+		q.mustChange = q.mustChange || noRows != nil
 		return nil
 	}
 	tag, err := tx.Exec(ctx, sql, args...)
@@ -234,10 +237,14 @@ func PutMetadata(ctx context.Context, tx pgx.Tx, metadata map[string]any) error 
 	return Queue(ctx, tx, updateMetadata, handler.consumer, id, place(id), string(encoded))
 }
 
-// endHandling sends the handlers' last writes. A transaction that takes too long from here on is not late because of
-// them. A handler may have overlooked that its time is over.
-func (q *handlerTx) endHandling(ctx context.Context) error {
-	err := cmp.Or(q.flush(ctx), ctx.Err())
+// endHandling means that the handlers have returned, perhaps without noticing that their time is over. Their last writes
+// travel with the commit, unless one of them may prevent it, or the last attempt was late: then they are sent before it,
+// to tell a slow write from a slow commit. A replay has one attempt, so it does that too.
+func (q *handlerTx) endHandling(ctx context.Context, first *item) error {
+	err := ctx.Err()
+	if q.mustChange || first.wasLate || first.replay != nil {
+		err = cmp.Or(q.flush(ctx), err)
+	}
 	q.handling = q.handling && err != nil
 	return err
 }

@@ -237,9 +237,9 @@ func PutMetadata(ctx context.Context, tx pgx.Tx, metadata map[string]any) error 
 	return Queue(ctx, tx, updateMetadata, handler.consumer, id, place(id), string(encoded))
 }
 
-// endHandling means that the handlers have returned, perhaps without noticing that their time is over. Their last writes
-// travel with the commit, unless one of them may prevent it, or the last attempt was late: then they are sent before it,
-// to tell a slow write from a slow commit. A replay has one attempt, so it does that too.
+// endHandling means that the handlers have returned, perhaps without noticing that their time is over. Their last
+// writes travel with the commit, unless one of them may prevent it, or the last attempt was late: then they are sent
+// before it, to tell a slow write from a slow commit. A replay has one attempt, so it does that too.
 func (q *handlerTx) endHandling(ctx context.Context, first *item) error {
 	err := ctx.Err()
 	if q.mustChange || first.wasLate || first.replay != nil {

@@ -210,7 +210,8 @@ type restores struct {
 	number int // of the transaction
 }
 
-// TestRandomRestores restores a database in the middle of a window, in the middle of the rest of an earlier restore.
+// TestRandomRestores restores a database in the middle of a window, in the middle of the rest of an earlier restore. A
+// cluster whose transaction ids were lower is left to the tests above.
 func TestRandomRestores(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newRestorable(t)
@@ -224,7 +225,7 @@ func TestRandomRestores(t *testing.T) {
 		s := &restores{T: rt, t: t, o: o, pool: pool, name: fmt.Sprintf("case%d", cases)}
 		for range rapid.IntRange(1, 3).Draw(rt, "lives") {
 			s.live(readers)
-			restoreFrom(t, pool, rapid.SampledFrom(aheads).Draw(rt, "ahead"))
+			restoreFrom(t, pool, rapid.SampledFrom(aheads[:3]).Draw(rt, "ahead"))
 		}
 		r := readers.next(t, 2)
 		for s.step(r) {

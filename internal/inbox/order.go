@@ -149,18 +149,21 @@ on conflict (consumer, key) do update set version = excluded.version, parked_fro
 // saveKeys writes the keys that have changed. A key that had no row is inserted: if another transaction was faster, the
 // insert fails, everything is rolled back and the events are decided anew.
 func (in *Inbox) saveKeys(tx *handlerTx, ks keys) {
-	for sql, exists := range map[string]bool{updateKeys: true, insertKeys: false} {
-		var names []string
-		var versions []int64
-		var parked []*int64
-		for _, k := range ks {
-			if k.changed && k.exists == exists {
-				names, versions, parked = append(names, k.name), append(versions, k.version), append(parked, k.parkedFrom)
-			}
+	in.queueKeys(tx, updateKeys, ks, true)
+	in.queueKeys(tx, insertKeys, ks, false)
+}
+
+func (in *Inbox) queueKeys(tx *handlerTx, sql string, ks keys, exists bool) {
+	var names []string
+	var versions []int64
+	var parked []*int64
+	for _, k := range ks {
+		if k.changed && k.exists == exists {
+			names, versions, parked = append(names, k.name), append(versions, k.version), append(parked, k.parkedFrom)
 		}
-		if len(names) > 0 {
-			tx.queue.Queue(sql, in.cfg.Consumer, names, versions, parked)
-		}
+	}
+	if len(names) > 0 {
+		tx.queue.Queue(sql, in.cfg.Consumer, names, versions, parked)
 	}
 }
 

@@ -199,10 +199,8 @@ type gate struct {
 	reached, open chan struct{}
 }
 
-func newGate(t *testing.T, text string) *gate {
-	g := &gate{text: text, reached: make(chan struct{}), open: make(chan struct{})}
-	t.Cleanup(g.let)
-	return g
+func newGate(text string) *gate {
+	return &gate{text: text, reached: make(chan struct{}), open: make(chan struct{})}
 }
 
 // let opens the gate.
@@ -211,6 +209,16 @@ func (g *gate) let() {
 	case <-g.open:
 	default:
 		close(g.open)
+	}
+}
+
+// awaitReached waits for the statement, and fails when what should send it has ended without.
+func (g *gate) awaitReached(t *testing.T, ended <-chan error) {
+	t.Helper()
+	select {
+	case <-g.reached:
+	case err := <-ended:
+		require.FailNow(t, "the statement was not reached", "%q: %v", g.text, err)
 	}
 }
 
@@ -254,7 +262,10 @@ func (c *clinic) stopping(t *testing.T, g *gate) party {
 	cfg.ConnConfig.Tracer = g
 	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
 	require.NoError(t, err)
-	t.Cleanup(pool.Close)
+	t.Cleanup(func() {
+		g.let() // a pool that is closed waits for its connections
+		pool.Close()
+	})
 	ownConfig := c.Config
 	ownConfig.Pool = pool
 	in, err := inbox.New(ownConfig)
@@ -287,11 +298,11 @@ func discardingDead(ctx context.Context, p party) error {
 // has ended.
 func (c *clinic) interleave(t *testing.T, text string, first, second action) {
 	t.Helper()
-	g := newGate(t, text)
+	g := newGate(text)
 	one, two := c.stopping(t, g), party{c.in, c.replayer, deadletter.NewStore(c.Pool)}
 	ended := make(chan error, 2)
 	go func() { ended <- first(t.Context(), one) }()
-	<-g.reached
+	g.awaitReached(t, ended)
 	go func() { ended <- second(t.Context(), two) }()
 	testkit.Until(t, func() bool {
 		return len(ended) > 0 || c.Count(t, `select count(*) from pg_stat_activity

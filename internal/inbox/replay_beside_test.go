@@ -20,8 +20,7 @@ import (
 // Replays run at the same time as two owners of one partition, who both get all of it in batches of their own size,
 // while some handlers fail and connections are lost. When the handlers are well again and everything was replayed, each
 // event has had its effect once, a strict consumer's in the order of its key, and no dead letter waits.
-func TestReplaysBesideTwoOwners(t *testing.T) {
-	t.Parallel()
+func TestReplaysBesideTwoOwners(t *testing.T) { //nolint:paralleltest // it stops all others
 	shared := setup(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		b := shared.again(t)

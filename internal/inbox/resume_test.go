@@ -167,10 +167,10 @@ func TestNoParkedEventIsCountedWhileAnotherEventRunsAlone(t *testing.T) { //noli
 		ended <- err
 	}()
 	<-running
-	looked := newGate(t, "select k.key, d.id, d.attempts")
+	looked := newGate("select k.key, d.id, d.attempts")
 	p := c.stopping(t, looked)
 	go func() { ended <- p.replayer.ResumeRound(t.Context()) }()
-	<-looked.reached
+	looked.awaitReached(t, ended)
 	looked.let()
 	testkit.Until(t, func() bool {
 		return c.Count(t, `select count(*) from pg_stat_activity where datname = current_database()

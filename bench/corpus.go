@@ -10,7 +10,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/google/uuid"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 const (
@@ -44,14 +44,14 @@ func (c corpus) aggregate(n int) int {
 	return n
 }
 
-func (c corpus) event(n int) cloudevent.Event {
-	e := cloudevent.Event{
+func (c corpus) event(n int) event.Event {
+	e := event.Event{
 		ID: seriesID(c.series, n), Source: eventSource, Type: eventType, Topic: c.topic, Key: c.key(n), Time: occurredAt,
 		Data: payload(n),
 	}
 	if c.traced {
 		e.Extensions = map[string]string{
-			cloudevent.HeaderTraceParent: fmt.Sprintf("00-4bf92f3577b34da6a3ce%012x-00f067aa%08x-01", n+1, n+1),
+			event.HeaderTraceParent: fmt.Sprintf("00-4bf92f3577b34da6a3ce%012x-00f067aa%08x-01", n+1, n+1),
 		}
 	}
 	if c.keys == 0 {
@@ -64,21 +64,21 @@ func (c corpus) event(n int) cloudevent.Event {
 func (c corpus) message(n int) *message.Message { return c.envelope(n).Message() }
 
 // envelope is the event as ours hands it to the publisher.
-func (c corpus) envelope(n int) cloudevent.Event {
+func (c corpus) envelope(n int) event.Event {
 	e := c.event(n)
 	version := int64(1)
 	if c.keys > 0 {
 		version = int64(n/c.keys) + 1
 	}
-	return cloudevent.Event{
+	return event.Event{
 		ID: e.ID, Source: e.Source, Type: e.Type, Key: e.Key, Time: e.Time, Version: version, Data: e.Data,
 	}
 }
 
 // envelopes are the first n, in a handful of objects: the collector looks at what is alive in each of its rounds, and a
 // relay holds no such records.
-func (c corpus) envelopes(n int) []*cloudevent.Event {
-	list, events := make([]*cloudevent.Event, n), make([]cloudevent.Event, n)
+func (c corpus) envelopes(n int) []*event.Event {
+	list, events := make([]*event.Event, n), make([]event.Event, n)
 	var ids strings.Builder
 	data := make([]byte, 0, n*payloadBytes)
 	for i := range events {

@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 func TestEventIDHoldsTheNumber(t *testing.T) {
@@ -42,8 +42,8 @@ func TestVariantsCarryTheSameEvent(t *testing.T) {
 	m, e := c.message(23), c.event(23)
 	require.Equal(t, e.ID, m.UUID)
 	require.Equal(t, e.Data, []byte(m.Payload))
-	require.Equal(t, e.Key, m.Metadata[cloudevent.KeyMetadata])
-	require.Equal(t, "3", m.Metadata[cloudevent.HeaderVersion], "the key's third event")
+	require.Equal(t, e.Key, m.Metadata[event.KeyMetadata])
+	require.Equal(t, "3", m.Metadata[event.HeaderVersion], "the key's third event")
 	require.NotEqual(t, c.key(3), corpus{topic: "t"}.key(13), "signups have a key each")
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/kafka"
 )
 
@@ -106,41 +106,41 @@ var (
 
 // rememberChecked is the hand-written handler with the hash and the key's version.
 func (c consumption) rememberChecked(msg *message.Message) error {
-	event, err := cloudevent.FromMessage(msg)
+	e, err := event.FromMessage(msg)
 	if err != nil {
 		return err
 	}
 	var m member
-	if err := json.Unmarshal(event.Data, &m); err != nil {
+	if err := json.Unmarshal(e.Data, &m); err != nil {
 		return fmt.Errorf("decode member: %w", err)
 	}
-	ctx, hash := msg.Context(), sha256.Sum256(event.Data)
+	ctx, hash := msg.Context(), sha256.Sum256(e.Data)
 	partition, _ := wkafka.MessagePartitionFromCtx(ctx)
 	offset, _ := wkafka.MessagePartitionOffsetFromCtx(ctx)
 	where := fmt.Sprintf(`{"group":%q,"topic":%q,"partition":%d,"offset":%d}`, c.group, c.topic, partition, offset)
 	return pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, insertChecked, inboxConsumer, event.ID, event.Time, event.Type, hash[:], where)
+		tag, err := tx.Exec(ctx, insertChecked, inboxConsumer, e.ID, e.Time, e.Type, hash[:], where)
 		if err != nil {
 			return err
 		}
 		if tag.RowsAffected() == 0 {
-			return c.compare(ctx, tx, event, hash)
+			return c.compare(ctx, tx, e, hash)
 		}
-		if tag, err = tx.Exec(ctx, moveKey, inboxConsumer, event.Key, event.Version); err != nil {
+		if tag, err = tx.Exec(ctx, moveKey, inboxConsumer, e.Key, e.Version); err != nil {
 			return err
 		}
 		if tag.RowsAffected() == 0 {
-			return c.skip(ctx, tx, event)
+			return c.skip(ctx, tx, e)
 		}
-		_, err = tx.Exec(ctx, insertEffectSQL, event.ID, m.Number, m.Email)
+		_, err = tx.Exec(ctx, insertEffectSQL, e.ID, m.Number, m.Email)
 		return err
 	})
 }
 
 // compare finds out whether the id that is there already came with the same payload.
-func (consumption) compare(ctx context.Context, tx pgx.Tx, event cloudevent.Event, hash [sha256.Size]byte) error {
+func (consumption) compare(ctx context.Context, tx pgx.Tx, e event.Event, hash [sha256.Size]byte) error {
 	var known []byte
-	err := tx.QueryRow(ctx, selectChecked, inboxConsumer, event.ID, event.Time).Scan(&known)
+	err := tx.QueryRow(ctx, selectChecked, inboxConsumer, e.ID, e.Time).Scan(&known)
 	if err == nil && [sha256.Size]byte(known) != hash {
 		return errOtherPayload
 	}
@@ -148,10 +148,10 @@ func (consumption) compare(ctx context.Context, tx pgx.Tx, event cloudevent.Even
 }
 
 // skip returns nil for a version that the key has reached.
-func (consumption) skip(ctx context.Context, tx pgx.Tx, event cloudevent.Event) error {
+func (consumption) skip(ctx context.Context, tx pgx.Tx, e event.Event) error {
 	var version int64
-	err := tx.QueryRow(ctx, selectKey, inboxConsumer, event.Key).Scan(&version)
-	if err == nil && event.Version > version {
+	err := tx.QueryRow(ctx, selectKey, inboxConsumer, e.Key).Scan(&version)
+	if err == nil && e.Version > version {
 		return errGap
 	}
 	return err

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/kafka"
 )
@@ -27,7 +27,7 @@ type member struct {
 const insertEffectSQL = `insert into public.effect (event_id, number, email) values ($1, $2, $3)`
 
 // registered is the typed handler: one write whose answer it does not need.
-func registered(ctx context.Context, tx pgx.Tx, e cloudevent.Event, m member) error {
+func registered(ctx context.Context, tx pgx.Tx, e event.Event, m member) error {
 	return inbox.Queue(ctx, tx, insertEffectSQL, e.ID, m.Number, m.Email)
 }
 
@@ -38,7 +38,7 @@ func newBox(c consumption, batch int, versioned bool) (*inbox.Inbox, *inbox.Mux,
 	if versioned {
 		order = inbox.Strict
 	}
-	inbox.Handle(mux, cloudevent.Define[member](cloudevent.Declaration{Type: eventType}), registered)
+	inbox.Handle(mux, event.Define[member](event.Declaration{Type: eventType}), registered)
 	log := slog.New(slog.NewJSONHandler(io.Discard, nil)) //nolint:sloglint // what a line costs is measured too
 	box, err := inbox.New(inbox.Config{
 		Consumer: inboxConsumer, Group: c.group, Pool: c.pool, Accepts: mux.Accepts, Order: order, Batch: batch, Log: log,
@@ -96,7 +96,7 @@ func ourInbox(batch int, versioned bool) func(context.Context, consumption) erro
 			c.ledger.begin()
 			handled, err := handle(ctx, msgs)
 			for _, msg := range msgs[:handled] {
-				origin, _ := cloudevent.OriginFrom(msg.Context())
+				origin, _ := event.OriginFrom(msg.Context())
 				c.ledger.handled(origin.Partition, origin.Offset)
 			}
 			return handled, err

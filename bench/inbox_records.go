@@ -10,7 +10,7 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/google/uuid"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/kafka"
 )
 
@@ -78,9 +78,9 @@ func idAt(at time.Time, n int) string {
 func (r *records) key(n int) string { return fmt.Sprintf("member-%06d", n%r.keys) }
 
 // event is what record i carries.
-func (r *records) event(i int) cloudevent.Event {
+func (r *records) event(i int) event.Event {
 	n := r.numbers[i]
-	return cloudevent.Event{
+	return event.Event{
 		ID: r.id(n), Source: eventSource, Type: eventType, Key: r.key(n), Time: r.timeOf(n), Version: r.versions[i],
 		Data: payload(n),
 	}

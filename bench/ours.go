@@ -8,7 +8,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/outbox/relay"
@@ -19,7 +19,7 @@ type ours struct {
 	db      *database
 	outbox  *outbox.Outbox
 	counter statementCounter
-	spans   *cloudevent.Spans
+	spans   *event.Spans
 	traced  bool // its events are of sampled requests
 }
 
@@ -32,7 +32,7 @@ func newOurs(db *database) (*ours, error) {
 }
 
 func (o *ours) write(ctx context.Context, tx pgx.Tx, c corpus, numbers ...int) error {
-	events := make([]cloudevent.Event, len(numbers))
+	events := make([]event.Event, len(numbers))
 	for i, n := range numbers {
 		events[i] = c.event(n)
 	}

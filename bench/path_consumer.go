@@ -13,7 +13,7 @@ import (
 
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/notification"
 )
@@ -70,21 +70,21 @@ const handInboxSQL = `insert into hand_inbox (consumer, event_id) values ($1, $2
 
 // handle acknowledges the message when its transaction is committed.
 func (c *handConsumer) handle(msg *message.Message) error {
-	event, err := cloudevent.FromMessage(msg)
+	e, err := event.FromMessage(msg)
 	if err != nil {
 		return err
 	}
 	fresh := false
 	err = pgx.BeginFunc(msg.Context(), c.pool, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(msg.Context(), handInboxSQL, "notification.users", event.ID)
+		tag, err := tx.Exec(msg.Context(), handInboxSQL, "notification.users", e.ID)
 		if err != nil || tag.RowsAffected() == 0 {
 			return err
 		}
 		fresh = true
-		return c.welcome.Apply(msg.Context(), tx, event)
+		return c.welcome.Apply(msg.Context(), tx, e)
 	})
 	if err == nil && fresh {
-		c.arrived(domain.UserID(event.Key))
+		c.arrived(domain.UserID(e.Key))
 	}
 	return err
 }

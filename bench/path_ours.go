@@ -14,7 +14,7 @@ import (
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/customer"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/notification"
@@ -69,9 +69,9 @@ func openOurLine(ctx context.Context, cfg lineConfig) (line, error) {
 	if err == nil {
 		err = l.notification.Consume(eventing.Consumer{
 			Name: "notification.users", Topic: contract.TopicUsers, Handlers: notification.UserEvents(), Order: inbox.Strict,
-			OnOutcome: func(event cloudevent.Event, outcome inbox.Outcome) {
+			OnOutcome: func(e event.Event, outcome inbox.Outcome) {
 				if outcome == inbox.Applied {
-					cfg.arrived(domain.UserID(event.Key))
+					cfg.arrived(domain.UserID(e.Key))
 				}
 			},
 		})

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/contract"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/notification"
 )
 
@@ -31,7 +31,7 @@ func TestCountFindsWhatIsMissingAndWhatIsThereTwice(t *testing.T) {
 	sign := func(user string) {
 		execute(t, cfg.customer, insertUserSQL, user, user, user, "Ada", "pending_verification", occurredAt)
 		require.NoError(t, pgx.BeginFunc(ctx, cfg.notification, func(tx pgx.Tx) error {
-			return notification.UserEvents().Apply(ctx, tx, cloudevent.Event{
+			return notification.UserEvents().Apply(ctx, tx, event.Event{
 				ID: "event of " + user, Type: contract.UserRegistered.Type, Key: user, Version: 1,
 				Data: []byte(`{"user_id":"` + user + `","email":"ada@example.org","name":"Ada"}`),
 			})

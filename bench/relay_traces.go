@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/service/tracing"
 )
 
@@ -29,12 +29,12 @@ func (b *relayBench) traceSteps(int) []step {
 				stop()
 				err = errors.Join(err, <-ended)
 			}()
-			return b.drainTraced(ctx, "dead", cloudevent.NewSpans(exporter.Provider()))
+			return b.drainTraced(ctx, "dead", event.NewSpans(exporter.Provider()))
 		}},
 	}
 }
 
-func (b *relayBench) drainTraced(ctx context.Context, name string, spans *cloudevent.Spans) error {
+func (b *relayBench) drainTraced(ctx context.Context, name string, spans *event.Spans) error {
 	return b.withOurs(ctx, func(db *database, v variant) error {
 		o := v.(*ours)
 		o.traced, o.spans = true, spans

@@ -16,7 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 // stock is Watermill's outbox as its documentation puts it together: the Forwarder's publisher around watermill-sql's
@@ -112,7 +112,7 @@ func (*stock) publisher(brokers []string) (message.Publisher, error) {
 	return wkafka.NewPublisher(wkafka.PublisherConfig{
 		Brokers: brokers,
 		Marshaler: wkafka.NewWithPartitioningMarshaler(func(_ string, msg *message.Message) (string, error) {
-			return msg.Metadata.Get(cloudevent.KeyMetadata), nil
+			return msg.Metadata.Get(event.KeyMetadata), nil
 		}),
 		OverwriteSaramaConfig: cfg,
 	}, watermill.NopLogger{})

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/admin/client"
 )
@@ -90,8 +90,8 @@ type known struct {
 
 // AfterApply refuses what is no id.
 func (c *InboxLookup) AfterApply() error {
-	if n := utf8.RuneCountInString(c.EventID); n == 0 || n > cloudevent.MaxIDLength {
-		return usage(fmt.Sprintf("an event id has 1 to %d characters", cloudevent.MaxIDLength))
+	if n := utf8.RuneCountInString(c.EventID); n == 0 || n > event.MaxIDLength {
+		return usage(fmt.Sprintf("an event id has 1 to %d characters", event.MaxIDLength))
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 	"example.com/twinbox/dev/local/broker"
 	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/internal/contract"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/verify"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/servicetest"
@@ -136,7 +136,7 @@ func (w *world) committed(t *testing.T) {
 }
 
 // produce writes events to the topic as any producer could, past the outbox and its checks.
-func (w *world) produce(t *testing.T, events ...cloudevent.Event) {
+func (w *world) produce(t *testing.T, events ...event.Event) {
 	t.Helper()
 	publisher := kafkatest.NewSender(t, []string{w.broker.Addr()})
 	defer func() { require.NoError(t, publisher.Close()) }()
@@ -145,8 +145,8 @@ func (w *world) produce(t *testing.T, events ...cloudevent.Event) {
 	}
 }
 
-func userEvent(d cloudevent.Declaration, user string, version int64, payload string) cloudevent.Event {
-	return cloudevent.Event{
+func userEvent(d event.Declaration, user string, version int64, payload string) event.Event {
+	return event.Event{
 		ID: uuid.Must(uuid.NewV7()).String(), Source: d.Source, Type: d.Type, DataSchema: d.DataSchema, Key: user,
 		Time: time.Now().UTC(), Version: version, Data: []byte(payload),
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/config"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/test/inboxtest"
 	"example.com/twinbox/test/kafkatest"
@@ -125,11 +125,11 @@ func (h *house) run(t *testing.T) (admin string, stop func()) {
 	return "", stop
 }
 
-func (h *house) send(t *testing.T, events ...cloudevent.Event) {
+func (h *house) send(t *testing.T, events ...event.Event) {
 	t.Helper()
 	var msgs []*message.Message
-	for _, event := range events {
-		msgs = append(msgs, event.Message())
+	for _, e := range events {
+		msgs = append(msgs, e.Message())
 	}
 	require.NoError(t, h.sender.Publish(h.cfg.Topic, msgs...))
 }
@@ -147,12 +147,12 @@ func TestAnEventIsPostedOnce(t *testing.T) {
 	h.send(t, second, first, last)
 	h.run(t)
 	to.await(t, last.ID, 1)
-	for _, event := range []cloudevent.Event{first, second, last} {
-		require.Equal(t, 1, to.requests(event.ID))
-		require.Equal(t, string(event.Data), to.body[event.ID])
-		header := to.seen[event.ID][0]
-		require.Equal(t, event.ID, header.Get("Ce-Id"))
-		require.Equal(t, event.Type, header.Get("Ce-Type"))
+	for _, e := range []event.Event{first, second, last} {
+		require.Equal(t, 1, to.requests(e.ID))
+		require.Equal(t, string(e.Data), to.body[e.ID])
+		header := to.seen[e.ID][0]
+		require.Equal(t, e.ID, header.Get("Ce-Id"))
+		require.Equal(t, e.Type, header.Get("Ce-Type"))
 		require.Equal(t, "application/json", header.Get("Content-Type"))
 	}
 }
@@ -203,11 +203,11 @@ func TestWithoutNATSEventsWait(t *testing.T) {
 	to := newSite(t, nil)
 	h := newHouse(t, to.URL)
 	admin, _ := h.run(t)
-	before, event := inboxtest.NewEvent(), inboxtest.NewEvent()
+	before, e := inboxtest.NewEvent(), inboxtest.NewEvent()
 	h.send(t, before)
 	to.await(t, before.ID, 1)
 	h.nats.Stop()
-	h.send(t, event, before)
+	h.send(t, e, before)
 	status := func() int {
 		response, err := http.Get("http://" + admin + "/readyz")
 		require.NoError(t, err)
@@ -215,30 +215,30 @@ func TestWithoutNATSEventsWait(t *testing.T) {
 		return response.StatusCode
 	}
 	testkit.Until(t, func() bool { return status() == http.StatusServiceUnavailable })
-	require.Zero(t, to.requests(event.ID))
+	require.Zero(t, to.requests(e.ID))
 	h.nats.Start(t)
-	to.await(t, event.ID, 1)
+	to.await(t, e.ID, 1)
 	testkit.Until(t, func() bool { return status() == http.StatusOK })
 	last := inboxtest.NewEvent()
 	h.send(t, last)
 	to.await(t, last.ID, 1)
-	require.Equal(t, 1, to.requests(event.ID))
+	require.Equal(t, 1, to.requests(e.ID))
 	require.Equal(t, 1, to.requests(before.ID))
 }
 
 // A stop in the pause between two attempts gives nothing up.
 func TestAStopGivesNothingUp(t *testing.T) {
 	t.Parallel()
-	event := inboxtest.NewEvent()
-	to := newSite(t, map[string][]int{event.ID: {http.StatusServiceUnavailable, http.StatusNoContent}})
+	e := inboxtest.NewEvent()
+	to := newSite(t, map[string][]int{e.ID: {http.StatusServiceUnavailable, http.StatusNoContent}})
 	h := newHouse(t, to.URL)
 	h.cfg.RetryMin = time.Hour
-	h.send(t, event)
+	h.send(t, e)
 	_, stop := h.run(t)
-	to.await(t, event.ID, 1)
+	to.await(t, e.ID, 1)
 	stop()
 	h.run(t)
-	to.await(t, event.ID, 2)
+	to.await(t, e.ID, 2)
 	offsets, err := kafkatest.Admin(t, h.brokers).ListTopics()
 	require.NoError(t, err)
 	require.Contains(t, offsets, h.cfg.DeadTopic)

@@ -11,7 +11,7 @@ import (
 
 	"example.com/twinbox/examples/ledger/account"
 	"example.com/twinbox/examples/ledger/contract"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 )
 
@@ -36,8 +36,8 @@ func balanceEvents() *inbox.Mux {
 const insertBalance = `
 insert into account_balance (account_id, currency, balance, version, as_of) values ($1, $2, 0, $3, $4)`
 
-func openBalance(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data account.Opened) error {
-	return inbox.Queue(ctx, tx, insertBalance, string(data.AccountID), data.Currency, event.Version, data.OpenedAt)
+func openBalance(ctx context.Context, tx pgx.Tx, e event.Event, data account.Opened) error {
+	return inbox.Queue(ctx, tx, insertBalance, string(data.AccountID), data.Currency, e.Version, data.OpenedAt)
 }
 
 // The inbox has compared the versions before; here they keep a handler that runs outside of it from going back.
@@ -45,19 +45,19 @@ const updateBalance = `
 update account_balance set balance = balance + $3, version = $4, as_of = $5
 where account_id = $1 and currency = $2 and version < $4`
 
-func creditBalance(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data account.FundsCredited) error {
-	return moveBalance(ctx, tx, event, data.AccountID, data.Currency, data.Amount, data.CreditedAt)
+func creditBalance(ctx context.Context, tx pgx.Tx, e event.Event, data account.FundsCredited) error {
+	return moveBalance(ctx, tx, e, data.AccountID, data.Currency, data.Amount, data.CreditedAt)
 }
 
-func debitBalance(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data account.FundsDebited) error {
-	return moveBalance(ctx, tx, event, data.AccountID, data.Currency, -data.Amount, data.DebitedAt)
+func debitBalance(ctx context.Context, tx pgx.Tx, e event.Event, data account.FundsDebited) error {
+	return moveBalance(ctx, tx, e, data.AccountID, data.Currency, -data.Amount, data.DebitedAt)
 }
 
 func moveBalance(
-	ctx context.Context, tx pgx.Tx, event cloudevent.Event, id account.ID, currency account.Currency, amount int64,
+	ctx context.Context, tx pgx.Tx, e event.Event, id account.ID, currency account.Currency, amount int64,
 	at time.Time,
 ) error {
-	return inbox.QueueRows(ctx, tx, errNoBalance, updateBalance, string(id), currency, amount, event.Version, at)
+	return inbox.QueueRows(ctx, tx, errNoBalance, updateBalance, string(id), currency, amount, e.Version, at)
 }
 
 // codeNoBalance is the code of a movement whose balance is not there, or is of another currency. All events of an

@@ -16,14 +16,14 @@ import (
 
 	"example.com/twinbox/examples/ledger/account"
 	"example.com/twinbox/internal/audit"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/test/inboxtest"
 )
 
 // funded is an account with these credits, and its events from the first on.
-func (b *bundle) funded(t *testing.T, credits ...int64) (account.ID, []cloudevent.Event) {
+func (b *bundle) funded(t *testing.T, credits ...int64) (account.ID, []event.Event) {
 	t.Helper()
 	id := b.opened(t)
 	for _, amount := range credits {
@@ -178,7 +178,7 @@ func TestWhatCannotBeAppliedIsGivenUpAtOnce(t *testing.T) {
 			if test.code == "invalid_json" {
 				broken.Data = broken.Data[:len(broken.Data)-1]
 			}
-			come := slices.Concat(events[:2], []cloudevent.Event{broken, events[3]}, others)
+			come := slices.Concat(events[:2], []event.Event{broken, events[3]}, others)
 			require.Equal(t, []inbox.Outcome{
 				inbox.Applied, inbox.Applied, inbox.Dead, inbox.Parked, inbox.Applied, inbox.Applied,
 			}, c.deliver(t, come...))

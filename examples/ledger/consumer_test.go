@@ -13,7 +13,7 @@ import (
 
 	"example.com/twinbox/examples/ledger/account"
 	"example.com/twinbox/examples/ledger/contract"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 )
@@ -36,7 +36,7 @@ type host struct {
 	consumer *consumer
 }
 
-func (h host) Handled(_ cloudevent.Event, outcome inbox.Outcome) {
+func (h host) Handled(_ event.Event, outcome inbox.Outcome) {
 	h.consumer.mu.Lock()
 	defer h.consumer.mu.Unlock()
 	h.consumer.seen = append(h.consumer.seen, outcome)
@@ -70,7 +70,7 @@ func newConsumer(t require.TestingT, pool *pgxpool.Pool, configure ...func(*inbo
 }
 
 // deliver hands the events over as one batch of records and returns what became of each.
-func (c *consumer) deliver(t require.TestingT, events ...cloudevent.Event) []inbox.Outcome {
+func (c *consumer) deliver(t require.TestingT, events ...event.Event) []inbox.Outcome {
 	c.seen = nil
 	_, err := c.deliverAt(background, c.offset, events...)
 	require.NoError(t, err)
@@ -79,13 +79,13 @@ func (c *consumer) deliver(t require.TestingT, events ...cloudevent.Event) []inb
 }
 
 // deliverAt hands over records that lie at an offset, and returns how many of them need not come again.
-func (c *consumer) deliverAt(ctx context.Context, offset int64, events ...cloudevent.Event) (int, error) {
+func (c *consumer) deliverAt(ctx context.Context, offset int64, events ...event.Event) (int, error) {
 	msgs := make([]*message.Message, len(events))
 	for i, e := range events {
 		msgs[i] = e.Message()
-		msgs[i].SetContext(cloudevent.WithOrigin(ctx, cloudevent.Origin{
+		msgs[i].SetContext(event.WithOrigin(ctx, event.Origin{
 			Group: "test", Topic: contract.TopicAccounts, Offset: offset + int64(i), Time: e.Time, Key: []byte(e.Key),
-			Headers: cloudevent.MessageHeaders(msgs[i]),
+			Headers: event.MessageHeaders(msgs[i]),
 		}))
 	}
 	return c.in.BatchMiddleware(c.next)(ctx, msgs)
@@ -113,7 +113,7 @@ func (b *bundle) requireRead(t require.TestingT, id account.ID, balance, version
 }
 
 // twin is another event that says the same at the same version, as a producer would that has lost its memory.
-func twin(e cloudevent.Event) cloudevent.Event {
+func twin(e event.Event) event.Event {
 	e.ID = uuid.Must(uuid.NewV7()).String()
 	return e
 }

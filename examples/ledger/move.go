@@ -12,7 +12,7 @@ import (
 	"example.com/twinbox/examples/ledger/account"
 	"example.com/twinbox/examples/ledger/contract"
 	"example.com/twinbox/internal/command"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 // Movement is money that is to come to an account or to leave it.
@@ -25,30 +25,30 @@ type Movement struct {
 
 // Credit adds the money and emits FundsCredited, all or nothing; see [Commands.move].
 func (c *Commands) Credit(ctx context.Context, m Movement) (command.Answer, error) {
-	return c.move(ctx, "credit", m, func(a account.Account, at time.Time) (account.Account, cloudevent.Event, error) {
+	return c.move(ctx, "credit", m, func(a account.Account, at time.Time) (account.Account, event.Event, error) {
 		after, said, err := a.Credit(m.Money, at)
 		if err != nil {
-			return a, cloudevent.Event{}, err
+			return a, event.Event{}, err
 		}
-		event, err := contract.FundsCredited.New(string(a.ID), after.Version, at, said)
-		return after, event, err
+		e, err := contract.FundsCredited.New(string(a.ID), after.Version, at, said)
+		return after, e, err
 	})
 }
 
 // Debit takes the money and emits FundsDebited, all or nothing; see [Commands.move]. It never takes more than there is.
 func (c *Commands) Debit(ctx context.Context, m Movement) (command.Answer, error) {
-	return c.move(ctx, "debit", m, func(a account.Account, at time.Time) (account.Account, cloudevent.Event, error) {
+	return c.move(ctx, "debit", m, func(a account.Account, at time.Time) (account.Account, event.Event, error) {
 		after, said, err := a.Debit(m.Money, at)
 		if err != nil {
-			return a, cloudevent.Event{}, err
+			return a, event.Event{}, err
 		}
-		event, err := contract.FundsDebited.New(string(a.ID), after.Version, at, said)
-		return after, event, err
+		e, err := contract.FundsDebited.New(string(a.ID), after.Version, at, said)
+		return after, e, err
 	})
 }
 
 // decision is what a command makes of an account.
-type decision func(a account.Account, at time.Time) (after account.Account, said cloudevent.Event, err error)
+type decision func(a account.Account, at time.Time) (after account.Account, said event.Event, err error)
 
 // move reads the account without a lock, decides, and writes account and event at the version after the one that was
 // read. A command that names the version its caller has seen is decided on that one alone: at another it is a
@@ -83,11 +83,11 @@ func (c *Commands) moveOnce(ctx context.Context, scope string, m Movement, decid
 				return command.Answer{}, err
 			}
 		}
-		after, event, err := decide(current, now())
+		after, e, err := decide(current, now())
 		if err != nil {
 			return command.Answer{}, err
 		}
-		if err := c.Outbox.Queue(ctx, writes, event); err != nil {
+		if err := c.Outbox.Queue(ctx, writes, e); err != nil {
 			return command.Answer{}, fmt.Errorf("add to outbox: %w", err)
 		}
 		queueUpdate(writes, after)

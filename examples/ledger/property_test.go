@@ -14,7 +14,7 @@ import (
 	"example.com/twinbox/examples/ledger/account"
 	"example.com/twinbox/examples/ledger/openapi"
 	"example.com/twinbox/internal/command"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 )
 
@@ -28,8 +28,8 @@ type world struct {
 	ids   []account.ID
 	books map[account.ID]*books
 
-	topic     []cloudevent.Event // what comes twice or out of order is there twice or out of order
-	committed int                // the group's offset
+	topic     []event.Event // what comes twice or out of order is there twice or out of order
+	committed int           // the group's offset
 	consumer  *consumer
 	fail      func(msg *message.Message, next message.HandlerFunc) ([]*message.Message, error)
 }

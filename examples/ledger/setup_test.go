@@ -16,7 +16,7 @@ import (
 
 	"example.com/twinbox/examples/ledger/account"
 	"example.com/twinbox/examples/ledger/contract"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
@@ -127,14 +127,14 @@ select event_id::text, event_type, source, topic, key, version, coalesce(data_sc
 from outbox where key = any ($1) order by key, version`
 
 // published are the accounts' events as a broker would hand them over.
-func (b *bundle) published(t require.TestingT, ids ...account.ID) []cloudevent.Event {
+func (b *bundle) published(t require.TestingT, ids ...account.ID) []event.Event {
 	keys := make([]string, len(ids))
 	for i, id := range ids {
 		keys[i] = string(id)
 	}
 	rows, err := b.pool.Query(background, selectPublished, keys)
 	require.NoError(t, err)
-	events, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e cloudevent.Event, err error) {
+	events, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e event.Event, err error) {
 		return e, row.Scan(&e.ID, &e.Type, &e.Source, &e.Topic, &e.Key, &e.Version, &e.DataSchema, &e.Time, &e.Data)
 	})
 	require.NoError(t, err)

@@ -17,7 +17,7 @@ import (
 
 	"example.com/twinbox/examples/order/contract"
 	"example.com/twinbox/internal/command"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/mail"
 	"example.com/twinbox/internal/service"
@@ -79,7 +79,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	node.Explain(mail.Why(node.Pool, handlerReceipt, nil))
 	server := web.NewServer(web.ServerConfig{DrainTimeout: cfg.DrainFor / 2}, handler, node.Log)
 	handles := handlers{node.Outbox}
-	wake := func(_ cloudevent.Event, outcome inbox.Outcome) {
+	wake := func(_ event.Event, outcome inbox.Outcome) {
 		if outcome == inbox.Applied {
 			node.Outbox.Committed()
 			mails.Wake()

@@ -10,8 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/examples/order/contract"
-	"example.com/twinbox/internal/event/cloudevent"
-	"example.com/twinbox/internal/event/schema"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/web"
 )
@@ -107,19 +106,19 @@ const updateOrder = `
 update orders set status = $2, payment_id = nullif($3, '')::uuid where id = $1`
 
 // save stores an order that this transaction has locked, and adds the event that says what has become of it.
-func save[T schema.Ruled](
-	ctx context.Context, tx pgx.Tx, out *outbox.Outbox, o *Order, of cloudevent.Definition[T], said T,
+func save[T event.Ruled](
+	ctx context.Context, tx pgx.Tx, out *outbox.Outbox, o *Order, of event.Definition[T], said T,
 ) error {
 	o.Version++
 	if _, err := tx.Exec(ctx, updateOrder, o.ID, o.Status, o.PaymentID); err != nil {
 		return fmt.Errorf("update order: %w", err)
 	}
 	_, at := said.About()
-	event, err := of.New(o.ID, o.Version, at, said)
+	e, err := of.New(o.ID, o.Version, at, said)
 	if err != nil {
 		return err
 	}
-	if _, err := out.Add(ctx, tx, event); err != nil {
+	if _, err := out.Add(ctx, tx, e); err != nil {
 		return fmt.Errorf("add to outbox: %w", err)
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/examples/order/contract"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/lease"
 	"example.com/twinbox/internal/outbox"
@@ -46,7 +46,7 @@ const insertReceipt = `insert into receipt (event_id, id, order_id, correlation_
 // pay applies a payment to its order. The first one of the amount, while payment is awaited, pays it: OrderPaid,
 // the receipt as a row with a lease for the mail sender, and no reminder any more. Any other payment is to be
 // refunded, once each: a provider may report one payment in several events.
-func (h handlers) pay(ctx context.Context, tx pgx.Tx, event cloudevent.Event, payment contract.Payment) error {
+func (h handlers) pay(ctx context.Context, tx pgx.Tx, e event.Event, payment contract.Payment) error {
 	o, err := lock(ctx, tx, payment.OrderID)
 	if errors.Is(err, errUnknownOrder) {
 		return inbox.PermanentAs(codeUnknownOrder, err)
@@ -77,14 +77,14 @@ func (h handlers) pay(ctx context.Context, tx pgx.Tx, event cloudevent.Event, pa
 		return err
 	}
 	id := uuid.Must(uuid.NewV7())
-	if _, err := tx.Exec(ctx, insertReceipt, event.ID, id, o.ID, event.CorrelationID()); err != nil {
+	if _, err := tx.Exec(ctx, insertReceipt, e.ID, id, o.ID, e.CorrelationID()); err != nil {
 		return fmt.Errorf("insert receipt: %w", err)
 	}
-	return lease.Add(ctx, tx, handlerReceipt, event.ID)
+	return lease.Add(ctx, tx, handlerReceipt, e.ID)
 }
 
 // expire cancels an order that is still not paid.
-func (h handlers) expire(ctx context.Context, tx pgx.Tx, _ cloudevent.Event, overdue contract.Overdue) error {
+func (h handlers) expire(ctx context.Context, tx pgx.Tx, _ event.Event, overdue contract.Overdue) error {
 	o, err := lock(ctx, tx, overdue.OrderID)
 	if errors.Is(err, errUnknownOrder) {
 		return inbox.PermanentAs(codeUnknownOrder, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/examples/order/contract"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/outbox"
@@ -25,15 +25,15 @@ func TestAPaymentPaysItsOrderOnce(t *testing.T) {
 	o := s.place(t)
 	require.Equal(t, 1, s.count(t, `select count(*) from outbox_scheduled where name = $1`, timer(o.ID)))
 	payment := newPayment(o, price)
-	event := told(t, payment)
-	require.Equal(t, inbox.Applied, s.consume(t, event))
-	require.Equal(t, inbox.Duplicate, s.consume(t, event), "the same event again")
+	e := told(t, payment)
+	require.Equal(t, inbox.Applied, s.consume(t, e))
+	require.Equal(t, inbox.Duplicate, s.consume(t, e), "the same event again")
 	require.Equal(t, inbox.Applied, s.consume(t, told(t, payment)), "the same payment in another event")
 
 	got := s.read(t, o.ID)
 	require.Equal(t, []any{StatusPaid, payment.PaymentID, int64(2)}, []any{got.Status, got.PaymentID, got.Version})
 	require.Equal(t, []string{placed, paid}, s.said(t, o.ID))
-	outboxtest.RequireAdded(t, s.pool, contract.OrderPaid, outboxtest.CausedBy(event.ID))
+	outboxtest.RequireAdded(t, s.pool, contract.OrderPaid, outboxtest.CausedBy(e.ID))
 	require.Equal(t, 1, s.count(t, `select count(*) from receipt join lease using (event_id)
 		where handler = 'mail.receipt' and state = 'pending'`))
 	require.Zero(t, s.count(t, `select count(*) from outbox_scheduled`), "no reminder is left")
@@ -108,8 +108,8 @@ func TestAPaymentForAnUnknownOrderIsPutAside(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	payment := newPayment(Order{ID: uuid.NewString()}, price)
-	event := told(t, payment)
-	letter := s.consumer(t, event.Type).RequireOutcome(t, inbox.Dead, event).DeadLetter
+	e := told(t, payment)
+	letter := s.consumer(t, e.Type).RequireOutcome(t, inbox.Dead, e).DeadLetter
 	require.Equal(t, []any{codeUnknownOrder, deadletter.Waiting}, []any{letter.Code, letter.State})
 	outboxtest.RequireNone(t, s.pool)
 }
@@ -119,7 +119,7 @@ func TestPaymentsThatRace(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	o := s.place(t)
-	var events []cloudevent.Event
+	var events []event.Event
 	for range 6 {
 		payment := newPayment(o, price)
 		events = append(events, told(t, payment), told(t, payment))
@@ -148,12 +148,12 @@ func TestAPaymentThatRacesTheEndOfItsTime(t *testing.T) {
 }
 
 // atOnce delivers each event in a goroutine of its own.
-func (s *shop) atOnce(t *testing.T, events ...cloudevent.Event) {
+func (s *shop) atOnce(t *testing.T, events ...event.Event) {
 	t.Helper()
 	var all sync.WaitGroup
-	for _, event := range events {
-		process := s.consumer(t, event.Type)
-		all.Go(func() { process.Deliver(t, event) })
+	for _, e := range events {
+		process := s.consumer(t, e.Type)
+		all.Go(func() { process.Deliver(t, e) })
 	}
 	all.Wait()
 	require.False(t, t.Failed())
@@ -167,14 +167,14 @@ func placedIn(t *testing.T, orders ...Order) func(testing.TB, *pgxpool.Pool) {
 	return func(t testing.TB, pool *pgxpool.Pool) {
 		require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 			for _, o := range orders {
-				event, err := contract.OrderPlaced.New(o.ID, 1, o.PlacedAt, contract.Placed{
+				e, err := contract.OrderPlaced.New(o.ID, 1, o.PlacedAt, contract.Placed{
 					OrderID: o.ID, Email: "ada@example.org", Money: o.Money, PlacedAt: o.PlacedAt, PayBy: o.PayBy,
 				})
 				require.NoError(t, err)
 				_, err = tx.Exec(t.Context(), insertOrder, o.ID, "ada@example.org", o.Amount, o.Currency, o.PlacedAt, o.PayBy)
 				require.NoError(t, err)
 				require.NoError(t, remind(t.Context(), tx, out, o, outbox.DueAt(o.PayBy)))
-				_, err = out.Add(t.Context(), tx, event)
+				_, err = out.Add(t.Context(), tx, e)
 				require.NoError(t, err)
 			}
 			return nil
@@ -225,6 +225,6 @@ func TestTheEndOfTheTimeToPayHasItsEffectOnce(t *testing.T) {
 	t.Parallel()
 	orders := ordered(2)
 	of := trial(t, handlers.timerEvents, orders)
-	of.Events = []cloudevent.Event{overdue(t, orders[0]), overdue(t, orders[1])}
+	of.Events = []event.Event{overdue(t, orders[0]), overdue(t, orders[1])}
 	inboxtest.RequireIdempotent(t, of)
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/examples/order/contract"
-	"example.com/twinbox/internal/event/cloudevent"
-	"example.com/twinbox/internal/event/schema"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/test/inboxtest"
@@ -26,7 +25,7 @@ func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptio
 // shop is the service without its edges, on a database of its own.
 type shop struct {
 	pool     *pgxpool.Pool
-	checker  *schema.Checker
+	checker  *event.Checker
 	commands *Commands
 	handlers handlers
 }
@@ -64,20 +63,20 @@ func newPayment(o Order, money contract.Money) contract.Payment {
 }
 
 // told is an event that tells of a payment.
-func told(t *testing.T, p contract.Payment) cloudevent.Event {
+func told(t *testing.T, p contract.Payment) event.Event {
 	t.Helper()
 	return inboxtest.NewEventOf(t, contract.PaymentCompleted, p.PaymentID, 1, p)
 }
 
-func overdue(t *testing.T, o Order) cloudevent.Event {
+func overdue(t *testing.T, o Order) event.Event {
 	t.Helper()
 	return inboxtest.NewEventOf(t, contract.PaymentOverdue, o.ID, 1, contract.Overdue{OrderID: o.ID, PayBy: o.PayBy})
 }
 
 // consume delivers an event, as a consumer's process would, and returns what became of it.
-func (s *shop) consume(t *testing.T, event cloudevent.Event) inbox.Outcome {
+func (s *shop) consume(t *testing.T, e event.Event) inbox.Outcome {
 	t.Helper()
-	return s.consumer(t, event.Type).Deliver(t, event).Outcome
+	return s.consumer(t, e.Type).Deliver(t, e).Outcome
 }
 
 // consumer is a process of its own with the consumer of a type.

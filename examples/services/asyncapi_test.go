@@ -14,7 +14,7 @@ import (
 
 	ledger "example.com/twinbox/examples/ledger/contract"
 	order "example.com/twinbox/examples/order/contract"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 type ref struct {
@@ -45,7 +45,7 @@ type document struct {
 // Each example's asyncapi.yaml says of its events what their declarations say, and names one sender for each topic.
 func TestAsyncAPIDescribesTheDefinitions(t *testing.T) {
 	t.Parallel()
-	for name, all := range map[string][]cloudevent.Declaration{"order": order.All(), "ledger": ledger.All()} {
+	for name, all := range map[string][]event.Declaration{"order": order.All(), "ledger": ledger.All()} {
 		folder := filepath.Join("..", name, "contract")
 		content, err := os.ReadFile(filepath.Join(folder, "asyncapi.yaml"))
 		require.NoError(t, err)

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/twinbox/internal/command"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/pgtest"
@@ -25,7 +25,7 @@ func addToStock(ctx context.Context, pool *pgxpool.Pool, box *outbox.Outbox) (ve
 			return err
 		}
 		version++
-		_, err := box.Add(ctx, tx, cloudevent.Event{
+		_, err := box.Add(ctx, tx, event.Event{
 			Type: "added", Topic: "stock", Key: "stock", Version: version, Data: []byte("{}"),
 		})
 		return err

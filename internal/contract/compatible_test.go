@@ -13,7 +13,7 @@ import (
 
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 // meant is what the records in testdata say, to every build there will be.
@@ -34,7 +34,7 @@ var meant = map[string]any{
 }
 
 // record reads a file of testdata as the event that a subscriber makes of such a record.
-func record(t *testing.T, file string) cloudevent.Event {
+func record(t *testing.T, file string) event.Event {
 	t.Helper()
 	data, err := os.ReadFile("testdata/" + file)
 	require.NoError(t, err)
@@ -44,12 +44,12 @@ func record(t *testing.T, file string) cloudevent.Event {
 		Value   json.RawMessage   `json:"value"`
 	}
 	require.NoError(t, json.Unmarshal(data, &kept))
-	msg := message.NewMessage(kept.Headers[cloudevent.HeaderID], message.Payload(kept.Value))
+	msg := message.NewMessage(kept.Headers[event.HeaderID], message.Payload(kept.Value))
 	msg.Metadata = kept.Headers
-	msg.Metadata[cloudevent.KeyMetadata] = kept.Key
-	event, err := cloudevent.FromMessage(msg)
+	msg.Metadata[event.KeyMetadata] = kept.Key
+	e, err := event.FromMessage(msg)
 	require.NoError(t, err)
-	return event
+	return e
 }
 
 // The records in testdata are never changed. The first ones hold what has been in the event from its beginning, and of
@@ -64,10 +64,10 @@ func TestOlderAndNewerRecordsOfTheVersionAreRead(t *testing.T) {
 		for _, age := range []string{"first", "newer"} {
 			t.Run(name+" "+age, func(t *testing.T) {
 				t.Parallel()
-				event := record(t, name+"."+age+".json")
-				require.Equal(t, d.Type, event.Type)
-				require.NoError(t, c.Validate(event))
-				read, err := d.Payload(event)
+				e := record(t, name+"."+age+".json")
+				require.Equal(t, d.Type, e.Type)
+				require.NoError(t, c.Validate(e))
+				read, err := d.Payload(e)
 				require.NoError(t, err)
 				require.Equal(t, meant[d.Type], read)
 			})

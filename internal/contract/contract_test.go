@@ -9,24 +9,23 @@ import (
 
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/event/cloudevent"
-	"example.com/twinbox/internal/event/schema"
+	"example.com/twinbox/internal/event"
 )
 
 const userID = "01980a5c-52d4-7c3b-9a44-0d6f3f1f2a10"
 
 var at = time.Date(2026, 11, 20, 9, 30, 0, 123456000, time.UTC)
 
-func load(t testing.TB) *schema.Checker {
+func load(t testing.TB) *event.Checker {
 	t.Helper()
 	c, err := contract.Load()
 	require.NoError(t, err)
 	return c
 }
 
-func registered(data string) cloudevent.Event {
+func registered(data string) event.Event {
 	d := contract.UserRegistered
-	return cloudevent.Event{Type: d.Type, Source: d.Source, Key: userID, Data: []byte(data)}
+	return event.Event{Type: d.Type, Source: d.Source, Key: userID, Data: []byte(data)}
 }
 
 // payload is a valid UserRegistered in which a member's JSON value is replaced, or added.
@@ -75,57 +74,57 @@ func TestValidateRefuses(t *testing.T) {
 	const secret = "s3cret"
 	for name, test := range map[string]struct {
 		data string
-		code schema.Code
+		code event.Code
 	}{
-		"empty":                 {"", schema.CodeInvalidJSON},
-		"blanks":                {" \n", schema.CodeInvalidJSON},
-		"not JSON":              {secret, schema.CodeInvalidJSON},
-		"truncated":             {`{"name":"` + secret, schema.CodeInvalidJSON},
-		"two values":            {payload("name", `"x"`) + payload("name", `"x"`), schema.CodeInvalidJSON},
-		"trailing text":         {payload("name", `"x"`) + secret, schema.CodeInvalidJSON},
-		"byte order mark":       {"\ufeff" + payload("name", `"x"`), schema.CodeInvalidJSON},
-		"member twice":          {payload("x", `1,"x":2`), schema.CodeInvalidJSON},
-		"member twice, nested":  {payload("x", `{"`+secret+`":1,"`+secret+`":2}`), schema.CodeInvalidJSON},
-		"member twice, escaped": {payload("x", `1,"\u0078":2`), schema.CodeInvalidJSON},
-		"invalid UTF-8":         {payload("name", "\"\xff"+secret+`"`), schema.CodeInvalidJSON},
-		"overlong UTF-8":        {payload("name", "\"\xc0\x80\""), schema.CodeInvalidJSON},
-		"lone surrogate":        {payload("name", `"\ud800"`), schema.CodeInvalidJSON},
-		"NUL":                   {payload("name", `"a\u0000b"`), schema.CodeSchemaViolation},
-		"nested arrays":         {payload("x", strings.Repeat("[", 20_000)), schema.CodeInvalidJSON},
-		"nested objects":        {payload("x", strings.Repeat(`{"a":`, 20_000)), schema.CodeInvalidJSON},
-		"NaN":                   {payload("x", `NaN`), schema.CodeInvalidJSON},
-		"null":                  {`null`, schema.CodeSchemaViolation},
-		"array":                 {`[]`, schema.CodeSchemaViolation},
-		"text":                  {`"` + secret + `"`, schema.CodeSchemaViolation},
-		"number":                {`1e400000`, schema.CodeSchemaViolation},
-		"no members":            {`{}`, schema.CodeSchemaViolation},
-		"name missing":          {payload("name", ""), schema.CodeSchemaViolation},
-		"name in another case":  {strings.Replace(payload("x", "1"), `"name"`, `"Name"`, 1), schema.CodeSchemaViolation},
-		"name null":             {payload("name", `null`), schema.CodeSchemaViolation},
-		"name empty":            {payload("name", `""`), schema.CodeSchemaViolation},
-		"name too long":         {payload("name", `"`+strings.Repeat("x", 201)+`"`), schema.CodeSchemaViolation},
-		"name a number":         {payload("name", `1e400000`), schema.CodeSchemaViolation},
-		"name an object":        {payload("name", `{"`+secret+`":"`+secret+`"}`), schema.CodeSchemaViolation},
-		"email not one":         {payload("email", `"`+secret+`"`), schema.CodeSchemaViolation},
-		"id in upper case":      {payload("user_id", `"`+strings.ToUpper(userID)+`"`), schema.CodeSchemaViolation},
-		"id as urn":             {payload("user_id", `"urn:uuid:`+userID+`"`), schema.CodeSchemaViolation},
-		"30 February":           {payload("registered_at", `"2026-02-30T00:00:00Z"`), schema.CodeSchemaViolation},
-		"no zone":               {payload("registered_at", `"2026-02-03T00:00:00"`), schema.CodeSchemaViolation},
-		"leap second":           {payload("registered_at", `"2016-12-31T23:59:60Z"`), schema.CodeSchemaViolation},
-		"lower-case z":          {payload("registered_at", `"2026-02-03t00:00:00z"`), schema.CodeSchemaViolation},
-		"one digit of an hour":  {payload("registered_at", `"2026-02-03T1:00:00Z"`), schema.CodeSchemaViolation},
-		"comma":                 {payload("registered_at", `"2026-02-03T01:00:00,5Z"`), schema.CodeSchemaViolation},
-		"offset of a day":       {payload("registered_at", `"2026-02-03T01:00:00+24:00"`), schema.CodeSchemaViolation},
-		"infinity":              {payload("registered_at", `"infinity"`), schema.CodeSchemaViolation},
-		"year 294277":           {payload("registered_at", `"294277-01-01T00:00:00Z"`), schema.CodeSchemaViolation},
+		"empty":                 {"", event.CodeInvalidJSON},
+		"blanks":                {" \n", event.CodeInvalidJSON},
+		"not JSON":              {secret, event.CodeInvalidJSON},
+		"truncated":             {`{"name":"` + secret, event.CodeInvalidJSON},
+		"two values":            {payload("name", `"x"`) + payload("name", `"x"`), event.CodeInvalidJSON},
+		"trailing text":         {payload("name", `"x"`) + secret, event.CodeInvalidJSON},
+		"byte order mark":       {"\ufeff" + payload("name", `"x"`), event.CodeInvalidJSON},
+		"member twice":          {payload("x", `1,"x":2`), event.CodeInvalidJSON},
+		"member twice, nested":  {payload("x", `{"`+secret+`":1,"`+secret+`":2}`), event.CodeInvalidJSON},
+		"member twice, escaped": {payload("x", `1,"\u0078":2`), event.CodeInvalidJSON},
+		"invalid UTF-8":         {payload("name", "\"\xff"+secret+`"`), event.CodeInvalidJSON},
+		"overlong UTF-8":        {payload("name", "\"\xc0\x80\""), event.CodeInvalidJSON},
+		"lone surrogate":        {payload("name", `"\ud800"`), event.CodeInvalidJSON},
+		"NUL":                   {payload("name", `"a\u0000b"`), event.CodeSchemaViolation},
+		"nested arrays":         {payload("x", strings.Repeat("[", 20_000)), event.CodeInvalidJSON},
+		"nested objects":        {payload("x", strings.Repeat(`{"a":`, 20_000)), event.CodeInvalidJSON},
+		"NaN":                   {payload("x", `NaN`), event.CodeInvalidJSON},
+		"null":                  {`null`, event.CodeSchemaViolation},
+		"array":                 {`[]`, event.CodeSchemaViolation},
+		"text":                  {`"` + secret + `"`, event.CodeSchemaViolation},
+		"number":                {`1e400000`, event.CodeSchemaViolation},
+		"no members":            {`{}`, event.CodeSchemaViolation},
+		"name missing":          {payload("name", ""), event.CodeSchemaViolation},
+		"name in another case":  {strings.Replace(payload("x", "1"), `"name"`, `"Name"`, 1), event.CodeSchemaViolation},
+		"name null":             {payload("name", `null`), event.CodeSchemaViolation},
+		"name empty":            {payload("name", `""`), event.CodeSchemaViolation},
+		"name too long":         {payload("name", `"`+strings.Repeat("x", 201)+`"`), event.CodeSchemaViolation},
+		"name a number":         {payload("name", `1e400000`), event.CodeSchemaViolation},
+		"name an object":        {payload("name", `{"`+secret+`":"`+secret+`"}`), event.CodeSchemaViolation},
+		"email not one":         {payload("email", `"`+secret+`"`), event.CodeSchemaViolation},
+		"id in upper case":      {payload("user_id", `"`+strings.ToUpper(userID)+`"`), event.CodeSchemaViolation},
+		"id as urn":             {payload("user_id", `"urn:uuid:`+userID+`"`), event.CodeSchemaViolation},
+		"30 February":           {payload("registered_at", `"2026-02-30T00:00:00Z"`), event.CodeSchemaViolation},
+		"no zone":               {payload("registered_at", `"2026-02-03T00:00:00"`), event.CodeSchemaViolation},
+		"leap second":           {payload("registered_at", `"2016-12-31T23:59:60Z"`), event.CodeSchemaViolation},
+		"lower-case z":          {payload("registered_at", `"2026-02-03t00:00:00z"`), event.CodeSchemaViolation},
+		"one digit of an hour":  {payload("registered_at", `"2026-02-03T1:00:00Z"`), event.CodeSchemaViolation},
+		"comma":                 {payload("registered_at", `"2026-02-03T01:00:00,5Z"`), event.CodeSchemaViolation},
+		"offset of a day":       {payload("registered_at", `"2026-02-03T01:00:00+24:00"`), event.CodeSchemaViolation},
+		"infinity":              {payload("registered_at", `"infinity"`), event.CodeSchemaViolation},
+		"year 294277":           {payload("registered_at", `"294277-01-01T00:00:00Z"`), event.CodeSchemaViolation},
 		"another user": {
-			payload("user_id", `"01980a5c-52d4-7c3b-9a44-0d6f3f1f2a11"`), schema.CodeSubjectMismatch,
+			payload("user_id", `"01980a5c-52d4-7c3b-9a44-0d6f3f1f2a11"`), event.CodeSubjectMismatch,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			err := c.Validate(registered(test.data))
-			var broken *schema.Error
+			var broken *event.ContractError
 			require.ErrorAs(t, err, &broken)
 			require.Equal(t, test.code, broken.Code, broken.Detail)
 			require.True(t, broken.Permanent())
@@ -137,11 +136,11 @@ func TestValidateRefuses(t *testing.T) {
 
 func TestValidateRefusesAnUnknownType(t *testing.T) {
 	t.Parallel()
-	event := registered(payload("x", "1"))
-	event.Type = "com.example.customer.user-registered.v2"
-	var broken *schema.Error
-	require.ErrorAs(t, load(t).Validate(event), &broken)
-	require.Equal(t, schema.CodeUnknownType, broken.Code)
+	e := registered(payload("x", "1"))
+	e.Type = "com.example.customer.user-registered.v2"
+	var broken *event.ContractError
+	require.ErrorAs(t, load(t).Validate(e), &broken)
+	require.Equal(t, event.CodeUnknownType, broken.Code)
 }
 
 func TestValidateNamesThePlaces(t *testing.T) {
@@ -167,9 +166,9 @@ func TestAnEventIsText(t *testing.T) {
 // encoding/json would take NAME for name, and the last one wins: a member that no schema has seen would be stored.
 func TestDecodeComparesNamesLetterByLetter(t *testing.T) {
 	t.Parallel()
-	event := registered(payload("NAME", `"Eve\u0007"`))
-	require.NoError(t, load(t).Validate(event), "an unknown member is allowed")
-	read, err := contract.UserRegistered.Decode(event)
+	e := registered(payload("NAME", `"Eve\u0007"`))
+	require.NoError(t, load(t).Validate(e), "an unknown member is allowed")
+	read, err := contract.UserRegistered.Decode(e)
 	require.NoError(t, err)
 	require.EqualValues(t, "Ada", read.Name)
 }

@@ -5,8 +5,7 @@ package contract
 import (
 	"example.com/twinbox/api"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/event/cloudevent"
-	"example.com/twinbox/internal/event/schema"
+	"example.com/twinbox/internal/event"
 )
 
 // TopicPrefix begins the name of every topic, TypePrefix the name of every event type. dev/rename.sh sets both, so that
@@ -38,18 +37,18 @@ var (
 )
 
 // All returns every declaration, in the order in which a user meets the events.
-func All() []cloudevent.Declaration {
-	return []cloudevent.Declaration{
+func All() []event.Declaration {
+	return []event.Declaration{
 		UserRegistered.Declaration, VerificationEmailSent.Declaration, EmailVerified.Declaration, UserRenamed.Declaration,
 	}
 }
 
 // Load compiles the schemas of all events. It fails only when one is broken or missing.
-func Load() (*schema.Checker, error) { return schema.Load(api.Files, All()...) }
+func Load() (*event.Checker, error) { return event.LoadSchemas(api.Files, All()...) }
 
 // define names the event and its schema: com.example.customer.user-renamed.v1 and user-renamed.v1.json.
-func define[T domain.Event](topic, source, service, name string) cloudevent.Definition[T] {
-	return cloudevent.Define[T](cloudevent.Declaration{
+func define[T domain.Event](topic, source, service, name string) event.Definition[T] {
+	return event.Define[T](event.Declaration{
 		Type:       TypePrefix + service + "." + name,
 		Topic:      topic,
 		Source:     source,

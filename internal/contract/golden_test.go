@@ -17,18 +17,18 @@ import (
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/contract/contracttest"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 // roundTrip reads an event into the struct of its definition and writes it again.
-func roundTrip(t testing.TB, e cloudevent.Event) cloudevent.Event {
+func roundTrip(t testing.TB, e event.Event) event.Event {
 	t.Helper()
 	return contracttest.Event(t, payloadOf(t, e), 1)
 }
 
-func payloadOf(t testing.TB, e cloudevent.Event) domain.Event {
+func payloadOf(t testing.TB, e event.Event) domain.Event {
 	t.Helper()
-	at := slices.IndexFunc(contract.All(), func(d cloudevent.Declaration) bool { return d.Type == e.Type })
+	at := slices.IndexFunc(contract.All(), func(d event.Declaration) bool { return d.Type == e.Type })
 	require.GreaterOrEqual(t, at, 0, e.Type)
 	payload, err := contract.All()[at].Payload(e)
 	require.NoError(t, err)
@@ -36,13 +36,13 @@ func payloadOf(t testing.TB, e cloudevent.Event) domain.Event {
 	return payload.(domain.Event)
 }
 
-func fileOf(d cloudevent.Declaration) string { return "events/" + path.Base(d.DataSchema) }
+func fileOf(d event.Declaration) string { return "events/" + path.Base(d.DataSchema) }
 
-func example(t testing.TB, d cloudevent.Declaration) cloudevent.Event {
+func example(t testing.TB, d event.Declaration) event.Event {
 	t.Helper()
 	data, err := api.Files.ReadFile("events/examples/" + path.Base(d.DataSchema))
 	require.NoError(t, err)
-	return cloudevent.Event{Type: d.Type, Source: d.Source, Key: userID, DataSchema: d.DataSchema, Data: data}
+	return event.Event{Type: d.Type, Source: d.Source, Key: userID, DataSchema: d.DataSchema, Data: data}
 }
 
 // An example that stops passing is an old record that a new consumer cannot read, or a new record that old consumers
@@ -53,12 +53,12 @@ func TestExamplesFitSchemaAndStructBothWays(t *testing.T) {
 	for _, d := range contract.All() {
 		t.Run(d.Type, func(t *testing.T) {
 			t.Parallel()
-			event := example(t, d)
-			require.NoError(t, c.Validate(event))
-			written := roundTrip(t, event)
+			e := example(t, d)
+			require.NoError(t, c.Validate(e))
+			written := roundTrip(t, e)
 			require.Equal(t, d.Type, written.Type)
 			require.Equal(t, d.DataSchema, written.DataSchema)
-			require.JSONEq(t, string(event.Data), string(written.Data), "reading and writing an example changes it")
+			require.JSONEq(t, string(e.Data), string(written.Data), "reading and writing an example changes it")
 
 			var declared struct {
 				Properties map[string]any `json:"properties"`
@@ -171,16 +171,16 @@ func TestAsyncAPIHasOneSenderPerChannel(t *testing.T) {
 func TestAsyncAPIDescribesTheHeaders(t *testing.T) {
 	t.Parallel()
 	trait := asyncAPI(t).Components.Traits["CloudEvent"].Headers
-	event := example(t, contract.UserRegistered.Declaration)
-	event.ID, event.Time, event.Version = "id", at, 1
-	event.Extensions = map[string]string{
-		cloudevent.HeaderTraceParent: "00", cloudevent.HeaderTraceState: "a=b",
-		cloudevent.HeaderCorrelationID: "c", cloudevent.HeaderCausationID: "d",
+	e := example(t, contract.UserRegistered.Declaration)
+	e.ID, e.Time, e.Version = "id", at, 1
+	e.Extensions = map[string]string{
+		event.HeaderTraceParent: "00", event.HeaderTraceState: "a=b",
+		event.HeaderCorrelationID: "c", event.HeaderCausationID: "d",
 	}
-	headers := event.Message().Metadata
-	delete(headers, cloudevent.KeyMetadata) // the record key
-	headers[cloudevent.HeaderID] = event.ID // the message's UUID until the marshaler writes it, twice
-	headers[cloudevent.HeaderWatermillID] = event.ID
+	headers := e.Message().Metadata
+	delete(headers, event.KeyMetadata) // the record key
+	headers[event.HeaderID] = e.ID     // the message's UUID until the marshaler writes it, twice
+	headers[event.HeaderWatermillID] = e.ID
 	require.ElementsMatch(t, slices.Collect(maps.Keys(headers)), slices.Collect(maps.Keys(trait.Properties)))
 	for _, name := range trait.Required {
 		require.Contains(t, headers, name)
@@ -212,7 +212,7 @@ func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) 
 // The names on the wire are written out once more: a change of how they are derived would be a change of the contract.
 func TestNamesOnTheWire(t *testing.T) {
 	t.Parallel()
-	names := func(d cloudevent.Declaration) []string { return []string{d.Type, d.Topic, d.Source, d.DataSchema} }
+	names := func(d event.Declaration) []string { return []string{d.Type, d.Topic, d.Source, d.DataSchema} }
 	require.Equal(t, []string{
 		"com.example.customer.user-registered.v1", "customer.users.v1", "/twinbox/customer",
 		"https://example.com/twinbox/events/user-registered.v1.json",

@@ -14,8 +14,7 @@ import (
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/contract/contracttest"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/event/cloudevent"
-	"example.com/twinbox/internal/event/schema"
+	"example.com/twinbox/internal/event"
 )
 
 // All that the business accepts must keep the contract: otherwise a customer could sign up by the rules and be refused
@@ -40,13 +39,13 @@ func TestWhatTheDomainMakesKeepsTheContract(outer *testing.T) {
 		_, renamed, err := user.Rename(name, 1, when)
 		require.NoError(t, err)
 		_, verified := user.VerifyEmail(when)
-		for _, event := range []domain.Event{
+		for _, e := range []domain.Event{
 			registered, renamed, verified,
 			domain.VerificationEmailSent{UserID: userID, MailID: uuid.Must(uuid.NewV7()).String(), SentAt: when},
 		} {
-			wire := contracttest.Event(outer, event, 1)
+			wire := contracttest.Event(outer, e, 1)
 			require.NoError(t, c.Validate(wire), string(wire.Data))
-			require.Equal(t, event, payloadOf(outer, wire))
+			require.Equal(t, e, payloadOf(outer, wire))
 		}
 	})
 }
@@ -89,32 +88,32 @@ func FuzzValidate(f *testing.F) {
 		f.Add(contract.UserRegistered.Type, []byte(data))
 	}
 	f.Fuzz(func(t *testing.T, eventType string, data []byte) {
-		event := cloudevent.Event{Type: eventType, Source: contract.SourceCustomer, Key: userID, Data: data}
+		e := event.Event{Type: eventType, Source: contract.SourceCustomer, Key: userID, Data: data}
 		for _, d := range contract.All() {
 			if d.Type == eventType {
-				event.Source = d.Source
+				e.Source = d.Source
 			}
 		}
-		if err := c.Validate(event); err != nil {
-			var broken *schema.Error
+		if err := c.Validate(e); err != nil {
+			var broken *event.ContractError
 			require.ErrorAs(t, err, &broken)
 			return
 		}
-		written := roundTrip(t, event)
+		written := roundTrip(t, e)
 		require.Equal(t, eventType, written.Type)
-		event.Data = written.Data
-		require.NoError(t, c.Validate(event), "its own writing does not pass")
-		require.Equal(t, string(written.Data), string(roundTrip(t, event).Data))
+		e.Data = written.Data
+		require.NoError(t, c.Validate(e), "its own writing does not pass")
+		require.Equal(t, string(written.Data), string(roundTrip(t, e).Data))
 	})
 }
 
 func BenchmarkValidate(b *testing.B) {
 	c := load(b)
-	event := example(b, contract.UserRegistered.Declaration)
-	b.SetBytes(int64(len(event.Data)))
+	e := example(b, contract.UserRegistered.Declaration)
+	b.SetBytes(int64(len(e.Data)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := c.Validate(event); err != nil {
+		if err := c.Validate(e); err != nil {
 			b.Fatal(err)
 		}
 	}

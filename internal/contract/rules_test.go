@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/contract"
-	"example.com/twinbox/internal/event/schema"
+	"example.com/twinbox/internal/event"
 )
 
 // What each member of each event may not be, though it fits the schema. The keys are members of the examples.
@@ -52,13 +52,13 @@ func TestNoEventSaysWhatTheDomainRefuses(t *testing.T) {
 					var said map[string]any
 					require.NoError(t, json.Unmarshal(example(t, d).Data, &said))
 					said[member] = value
-					event := example(t, d)
-					event.Time = at
-					event.Key, _ = said["user_id"].(string)
+					e := example(t, d)
+					e.Time = at
+					e.Key, _ = said["user_id"].(string)
 					var err error
-					event.Data, err = json.Marshal(said)
+					e.Data, err = json.Marshal(said)
 					require.NoError(t, err)
-					requireViolation(t, c.Validate(event), value)
+					requireViolation(t, c.Validate(e), value)
 				})
 			}
 		}
@@ -67,9 +67,9 @@ func TestNoEventSaysWhatTheDomainRefuses(t *testing.T) {
 
 func requireViolation(t *testing.T, err error, secret string) {
 	t.Helper()
-	var broken *schema.Error
+	var broken *event.ContractError
 	require.ErrorAs(t, err, &broken)
-	require.Equal(t, schema.CodeSchemaViolation, broken.Code, broken.Detail)
+	require.Equal(t, event.CodeSchemaViolation, broken.Code, broken.Detail)
 	if len(secret) > 2 {
 		require.NotContains(t, err.Error(), secret, "the error repeats the payload")
 	}

@@ -11,7 +11,7 @@ import (
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/customer/openapi"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 )
 
@@ -38,23 +38,23 @@ func MailEvents() *inbox.Mux {
 const insertProfile = `
 insert into profile (user_id, email, name, status, version) values ($1, $2, $3, $4, $5)`
 
-func createProfile(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data domain.UserRegistered) error {
+func createProfile(ctx context.Context, tx pgx.Tx, e event.Event, data domain.UserRegistered) error {
 	return inbox.Queue(ctx, tx, insertProfile,
-		string(data.UserID), data.Email, data.Name, domain.StatusPending, event.Version)
+		string(data.UserID), data.Email, data.Name, domain.StatusPending, e.Version)
 }
 
 const updateProfileName = `
 update profile set name = $2, version = $3, updated_at = clock_timestamp() where user_id = $1 and version < $3`
 
-func renameProfile(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data domain.UserRenamed) error {
-	return inbox.QueueRows(ctx, tx, errNoProfile, updateProfileName, data.UserID, data.Name, event.Version)
+func renameProfile(ctx context.Context, tx pgx.Tx, e event.Event, data domain.UserRenamed) error {
+	return inbox.QueueRows(ctx, tx, errNoProfile, updateProfileName, data.UserID, data.Name, e.Version)
 }
 
 const updateProfileStatus = `
 update profile set status = $2, version = $3, updated_at = clock_timestamp() where user_id = $1 and version < $3`
 
-func verifyProfile(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data domain.EmailVerified) error {
-	return inbox.QueueRows(ctx, tx, errNoProfile, updateProfileStatus, data.UserID, domain.StatusVerified, event.Version)
+func verifyProfile(ctx context.Context, tx pgx.Tx, e event.Event, data domain.EmailVerified) error {
+	return inbox.QueueRows(ctx, tx, errNoProfile, updateProfileStatus, data.UserID, domain.StatusVerified, e.Version)
 }
 
 // errNoProfile is of a change whose profile is not there at an earlier version, or is gone. All events of a user come
@@ -70,7 +70,7 @@ on conflict (user_id) do update set mail_id = excluded.mail_id, sent_at = exclud
 where excluded.sent_at < m.sent_at`
 
 func noteVerificationMail(
-	ctx context.Context, tx pgx.Tx, _ cloudevent.Event, data domain.VerificationEmailSent,
+	ctx context.Context, tx pgx.Tx, _ event.Event, data domain.VerificationEmailSent,
 ) error {
 	return inbox.Queue(ctx, tx, insertVerificationMail, data.UserID, data.MailID, data.SentAt)
 }

@@ -11,21 +11,21 @@ import (
 
 	"example.com/twinbox/internal/contract/contracttest"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/inboxtest"
 )
 
 // consume hands the service one event, as its consumer would, and returns what became of it. Mails have no versions.
-func (b *bundle) consume(t *testing.T, mux *inbox.Mux, event domain.Event, version int64) inbox.Outcome {
+func (b *bundle) consume(t *testing.T, mux *inbox.Mux, e domain.Event, version int64) inbox.Outcome {
 	t.Helper()
 	box := inboxtest.NewBox(t, b.pool, mux, func(c *inbox.Config) {
 		if version > 0 {
 			c.Order = inbox.Strict
 		}
 	})
-	return box.Deliver(t, contracttest.Event(t, event, version)).Outcome
+	return box.Deliver(t, contracttest.Event(t, e, version)).Outcome
 }
 
 const someone = domain.UserID("0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b")
@@ -131,7 +131,7 @@ func TestEventsHaveTheirEffectOnce(t *testing.T) {
 	of := inboxtest.Idempotence{
 		Handlers:   func(*pgxpool.Pool) inboxtest.Handlers { return ProfileEvents() },
 		Migrations: migrations.ForCustomer(), Configure: inboxtest.Strict,
-		Events: []cloudevent.Event{
+		Events: []event.Event{
 			contracttest.Event(t, domain.UserRegistered{
 				UserID: someone, Email: "ada@example.org", Name: "Ada", RegisteredAt: at,
 			}, 1),

@@ -12,7 +12,7 @@ import (
 	"example.com/twinbox/internal/command"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/outbox"
 )
@@ -98,7 +98,7 @@ func (c *Commands) CheckLink(ctx context.Context, token string) (domain.Status, 
 // change does to a user what a rule of the domain says, and appends the event that tells of it. A rule that leaves the
 // user's version as it is has changed nothing, and nothing is said.
 func change[T any](
-	ctx context.Context, c *Commands, id domain.UserID, of cloudevent.Definition[T],
+	ctx context.Context, c *Commands, id domain.UserID, of event.Definition[T],
 	rule func(user domain.User, at time.Time) (domain.User, T, error),
 ) (domain.User, error) {
 	var after domain.User
@@ -116,13 +116,13 @@ func change[T any](
 		if user.Version == before.Version {
 			return nil
 		}
-		event, err := of.New(string(user.ID), user.Version, at, said)
+		e, err := of.New(string(user.ID), user.Version, at, said)
 		if err != nil {
 			return err
 		}
 		writes := &pgx.Batch{}
 		queueUpdate(writes, user)
-		if err := c.Outbox.Queue(ctx, writes, event); err != nil {
+		if err := c.Outbox.Queue(ctx, writes, e); err != nil {
 			return fmt.Errorf("add to outbox: %w", err)
 		}
 		if err := tx.SendBatch(ctx, writes).Close(); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 )
 
@@ -30,7 +30,7 @@ func TestABatchComesToWhatItsEventsComeToAlone(t *testing.T) {
 
 // drawEvent draws from few ids, keys and versions, so that they meet. Some ids carry a time that the inbox may have
 // forgotten, others none, so that the event's own counts.
-func drawEvent(t *rapid.T) cloudevent.Event {
+func drawEvent(t *rapid.T) event.Event {
 	n := rapid.IntRange(0, 9).Draw(t, "id")
 	e := named(fmt.Sprintf("order-%d", n), rapid.SampledFrom([]string{"a", "b"}).Draw(t, "key"))
 	if n > 5 {
@@ -54,7 +54,7 @@ func drawConfig(t *rapid.T) func(*inbox.Config) {
 
 // play delivers the events in batches of a size, 0 for one by one, and returns all outcomes, effects and rows.
 func (b *bundle) play(
-	t *testing.T, batch int, configure func(*inbox.Config), events []cloudevent.Event,
+	t *testing.T, batch int, configure func(*inbox.Config), events []event.Event,
 ) (told []string) {
 	t.Helper()
 	b = b.again(t)
@@ -62,13 +62,13 @@ func (b *bundle) play(
 	b.Config.Batch = max(batch, 1)
 	configure(&b.Config)
 	also := b.Host.OnOutcome
-	b.Host.OnOutcome = func(e cloudevent.Event, o inbox.Outcome) {
+	b.Host.OnOutcome = func(e event.Event, o inbox.Outcome) {
 		told = append(told, e.ID+" "+string(o))
 		if also != nil {
 			also(e, o)
 		}
 	}
-	b.run(t, batch, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+	b.run(t, batch, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 		switch data.Value {
 		case "bad":
 			return errors.New("no idea")

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 )
 
@@ -36,10 +36,10 @@ func TestABatchInWhichManyEventsFail(t *testing.T) {
 			}
 		}
 		seen, outcomes := []string{}, []inbox.Outcome{}
-		b.Host.OnOutcome = func(e cloudevent.Event, o inbox.Outcome) {
+		b.Host.OnOutcome = func(e event.Event, o inbox.Outcome) {
 			seen, outcomes = append(seen, e.ID), append(outcomes, o)
 		}
-		_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+		_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 			if err := fates[e.ID].next(); err != nil {
 				return err
 			}
@@ -96,7 +96,7 @@ func (h *attemptsHost) Attempted(_ context.Context, failure error) {
 	h.noted = append(h.noted, "committed")
 }
 
-func (h *attemptsHost) Handled(_ cloudevent.Event, outcome inbox.Outcome) {
+func (h *attemptsHost) Handled(_ event.Event, outcome inbox.Outcome) {
 	h.noted = append(h.noted, string(outcome))
 }
 
@@ -107,7 +107,7 @@ func TestTheHostLearnsOfEachAttempt(t *testing.T) {
 	host := &attemptsHost{}
 	b.Config.Host = host
 	calls := 0
-	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 		if calls++; calls == 1 {
 			return &pgconn.PgError{Code: "57P01"}
 		}
@@ -134,8 +134,8 @@ func TestAMessageThatIsChangedInABatchThatFails(t *testing.T) {
 	beside.Key = "beside"
 	handle := b.Inbox(t).BatchMiddleware(func(m *message.Message) ([]*message.Message, error) {
 		tx, _ := inbox.TxFromContext(m.Context())
-		if event, _ := inbox.EventFromContext(m.Context()); event.ID == beside.ID {
-			return nil, inbox.Queue(m.Context(), tx, `insert into ledger (event_id) values ($1)`, event.ID)
+		if e, _ := inbox.EventFromContext(m.Context()); e.ID == beside.ID {
+			return nil, inbox.Queue(m.Context(), tx, `insert into ledger (event_id) values ($1)`, e.ID)
 		}
 		m.Payload = message.Payload(`{"value":"another"}`)
 		clear(m.Metadata)

@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 )
 
@@ -26,13 +26,13 @@ func (b *bundle) handle(t *testing.T, handler handlerFunc) (*inbox.Inbox, inbox.
 	return in, in.BatchMiddleware(mux.HandleMessage)
 }
 
-func records(t *testing.T, ctx context.Context, events ...cloudevent.Event) []*message.Message {
+func records(t *testing.T, ctx context.Context, events ...event.Event) []*message.Message {
 	t.Helper()
 	msgs := make([]*message.Message, len(events))
 	for i, e := range events {
 		msgs[i] = record(t, e, int64(i))
-		origin, _ := cloudevent.OriginFrom(msgs[i].Context())
-		msgs[i].SetContext(cloudevent.WithOrigin(ctx, origin))
+		origin, _ := event.OriginFrom(msgs[i].Context())
+		msgs[i].SetContext(event.WithOrigin(ctx, origin))
 	}
 	return msgs
 }
@@ -40,7 +40,7 @@ func records(t *testing.T, ctx context.Context, events ...cloudevent.Event) []*m
 func TestABatchIsOneTransaction(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ testData) error {
+	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e event.Event, _ testData) error {
 		return inbox.Queue(ctx, tx, `insert into ledger (event_id) values (pg_current_xact_id()::text)`)
 	})
 	handled, err := handle(t.Context(), records(t, t.Context(), versions("key-1", 1, 2, 3, 4, 5)()...))
@@ -91,7 +91,7 @@ func TestHandlersSeeEarlierWrites(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			var seen []int
-			_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ testData) error {
+			_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e event.Event, _ testData) error {
 				n, err := look(ctx, tx)
 				seen = append(seen, n)
 				return errors.Join(err, inbox.Queue(ctx, tx, `insert into ledger (event_id) values ($1)`, e.ID))
@@ -117,7 +117,7 @@ func TestAFailedQueuedWriteIsItsOwnEvents(t *testing.T) {
 	b := setup(t)
 	b.Config.MaxAttempts = 1
 	e := threeWithBadMiddle()
-	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data testData) error {
+	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 		if data.Value == "bad" {
 			return inbox.Queue(ctx, tx, `insert into nowhere values (1)`)
 		}
@@ -129,7 +129,7 @@ func TestAFailedQueuedWriteIsItsOwnEvents(t *testing.T) {
 		}
 		_ = tx.SendBatch(ctx, &pgx.Batch{}).Close()
 		_, _ = tx.Begin(ctx)
-		return effect(ctx, tx, event, data)
+		return effect(ctx, tx, e, data)
 	})
 	_, err := handle(t.Context(), records(t, t.Context(), e...))
 	require.NoError(t, err)
@@ -145,7 +145,7 @@ func TestABatchWhosePartitionIsLost(t *testing.T) {
 	ctx, lose := context.WithCancelCause(t.Context())
 	lost := errors.New("partition lost")
 	events := versions("key-1", 1, 2, 3, 4, 5)()
-	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 		if e.ID == events[3].ID {
 			lose(lost)
 		}
@@ -165,7 +165,7 @@ func TestABatchIsTriedWhileTheSurroundingsFail(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	failures := 0
-	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 		if e.Version == 3 && failures < 10 {
 			failures++
 			return &pgconn.PgError{Code: "57P01"}
@@ -186,7 +186,7 @@ func TestBatchesShrinkWithTheTime(t *testing.T) {
 	b.Config.Batch, b.Config.HandlerTimeout = 4, 3*time.Second
 	slow := true
 	var last pgx.Tx
-	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 		if slow && tx == last { // the second event of a transaction uses up its time
 			<-ctx.Done()
 			return ctx.Err()
@@ -212,7 +212,7 @@ func TestBatchesOfOneGrowAgain(t *testing.T) {
 	b := setup(t)
 	b.Config.HandlerTimeout = 3 * time.Second
 	slow := true
-	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ testData) error {
+	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e event.Event, _ testData) error {
 		if slow {
 			slow = false
 			<-ctx.Done()
@@ -238,9 +238,9 @@ func TestAKeyThatAnotherTransactionInserts(t *testing.T) {
 			b := setup(t)
 			b.Config.Order, b.Config.Batch = inbox.Latest, batch
 			var outcomes []inbox.Outcome
-			b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+			b.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
 			inserted := false
-			_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ testData) error {
+			_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e event.Event, _ testData) error {
 				if !inserted {
 					inserted = true
 					b.Exec(t, `insert into inbox_key values ('test', 'key-1', 5)`)

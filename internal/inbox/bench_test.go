@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/pgtest"
@@ -51,17 +51,17 @@ type stream struct {
 	redeliver int // percent
 	n         int
 	versions  map[string]int64
-	past      []cloudevent.Event
+	past      []event.Event
 }
 
-func (s *stream) next() cloudevent.Event {
+func (s *stream) next() event.Event {
 	s.n++
 	if len(s.past) >= 1000 && s.n%100 < s.redeliver {
 		return s.past[s.n%1000]
 	}
 	key := fmt.Sprintf("key-%04d", s.n%1000)
 	s.versions[key]++
-	e := cloudevent.Event{
+	e := event.Event{
 		ID: uuid.Must(uuid.NewV7()).String(), Source: "/bench", Type: testType, Key: key, Version: s.versions[key],
 		Time: time.Now(), Data: fmt.Appendf(nil, `{"value":"%d %0200d"}`, s.n, 0),
 	}
@@ -86,7 +86,7 @@ func prepare(
 		for i := range msgs {
 			e := s.next()
 			msgs[i] = e.Message()
-			msgs[i].SetContext(cloudevent.WithOrigin(b.Context(), cloudevent.Origin{
+			msgs[i].SetContext(event.WithOrigin(b.Context(), event.Origin{
 				Group: "bench.group", Topic: "bench", Partition: 1, Offset: int64(s.n), Time: e.Time, Key: []byte(e.Key),
 			}))
 		}
@@ -103,7 +103,7 @@ func bench(b *testing.B, l load) {
 			bad[msgs[i].UUID] = true
 		}
 		mux := inbox.NewMux()
-		inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+		inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 			if bad[e.ID] {
 				return inbox.Permanent(errors.New("never"))
 			}
@@ -157,30 +157,30 @@ var errBenchConflict = errors.New("same id, other payload")
 
 // byHand is one transaction per event: id, hash, version, effect, commit.
 func byHand(msg *message.Message, pool *pgxpool.Pool, versioned bool) error {
-	event, err := cloudevent.FromMessage(msg)
+	e, err := event.FromMessage(msg)
 	if err != nil {
 		return err
 	}
 	ctx := msg.Context()
-	origin, _ := cloudevent.OriginFrom(ctx)
-	id, err := uuid.Parse(event.ID)
+	origin, _ := event.OriginFrom(ctx)
+	id, err := uuid.Parse(e.ID)
 	if err != nil {
 		return err
 	}
-	at, hash := time.Unix(id.Time().UnixTime()), sha256.Sum256(event.Data)
+	at, hash := time.Unix(id.Time().UnixTime()), sha256.Sum256(e.Data)
 	metadata := fmt.Sprintf(`{"group":%q,"topic":%q,"partition":%d,"offset":%d}`,
 		origin.Group, origin.Topic, origin.Partition, origin.Offset)
 	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `insert into inbox (consumer, event_id, event_time, event_type, payload_hash, metadata)
 			values ($1, $2, $3, $4, $5, $6) on conflict do nothing`,
-			"bench", event.ID, at, event.Type, hash[:], metadata)
+			"bench", e.ID, at, e.Type, hash[:], metadata)
 		if err != nil {
 			return err
 		}
 		if tag.RowsAffected() == 0 {
 			var known []byte
 			err := tx.QueryRow(ctx, `select payload_hash from inbox where consumer = $1 and event_id = $2 and event_time = $3`,
-				"bench", event.ID, at).Scan(&known)
+				"bench", e.ID, at).Scan(&known)
 			if err == nil && [32]byte(known) != hash {
 				err = errBenchConflict
 			}
@@ -189,12 +189,12 @@ func byHand(msg *message.Message, pool *pgxpool.Pool, versioned bool) error {
 		if versioned {
 			tag, err = tx.Exec(ctx, `insert into inbox_key as w (consumer, key, version) values ($1, $2, $3)
 				on conflict (consumer, key) do update set version = excluded.version where w.version < excluded.version`,
-				"bench", event.Key, event.Version)
+				"bench", e.Key, e.Version)
 			if err != nil || tag.RowsAffected() == 0 {
 				return err
 			}
 		}
-		_, err = tx.Exec(ctx, insertEffect, event.ID, string(event.Data[10:30]))
+		_, err = tx.Exec(ctx, insertEffect, e.ID, string(e.Data[10:30]))
 		return err
 	})
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
@@ -27,7 +27,7 @@ import (
 type job struct {
 	DSN        string
 	Consumers  []string
-	Partitions [][]cloudevent.Event // each consumer gets each of them
+	Partitions [][]event.Event // each consumer gets each of them
 	Batch      int
 	Attempts   int
 	Timeout    time.Duration
@@ -74,7 +74,7 @@ func (j job) consumeAs(ctx context.Context, pool *pgxpool.Pool, consumer string,
 		Consumer: consumer, Pool: pool, Batch: j.Batch, MaxAttempts: j.Attempts, HandlerTimeout: j.Timeout,
 		Order: inbox.Strict, RetryMin: time.Millisecond, RetryMax: 10 * time.Millisecond,
 		Log:  slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		Host: &inboxtest.Host{OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { fmt.Println(o) }},
+		Host: &inboxtest.Host{OnOutcome: func(_ event.Event, o inbox.Outcome) { fmt.Println(o) }},
 	})
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (j job) consumeAs(ctx context.Context, pool *pgxpool.Pool, consumer string,
 // handlers have an effect that can be counted, and end the process for one event.
 func (j job) handlers(consumer string, mayDie bool) *inbox.Mux {
 	mux := inbox.NewMux()
-	inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ testData) error {
+	inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e event.Event, _ testData) error {
 		if mayDie && e.ID == j.KillFor {
 			crashtest.Die()
 		}
@@ -113,11 +113,11 @@ func (j job) handlers(consumer string, mayDie bool) *inbox.Mux {
 }
 
 // handleAll hands over a partition, batch by batch.
-func (j job) handleAll(ctx context.Context, handle inbox.BatchFunc, partition int32, events []cloudevent.Event) error {
+func (j job) handleAll(ctx context.Context, handle inbox.BatchFunc, partition int32, events []event.Event) error {
 	msgs := make([]*message.Message, len(events))
 	for i, e := range events {
 		msgs[i] = e.Message()
-		msgs[i].SetContext(cloudevent.WithOrigin(ctx, cloudevent.Origin{
+		msgs[i].SetContext(event.WithOrigin(ctx, event.Origin{
 			Group: "local.test", Topic: "topic-1", Partition: partition, Offset: int64(i), Time: e.Time, Key: []byte(e.Key),
 		}))
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/audit"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/test/testkit"
@@ -43,7 +43,7 @@ func newClinic(t *testing.T, batch int, configure func(*inbox.Config)) *clinic {
 	c := &clinic{bundle: setup(t)}
 	c.heal()
 	mux := inbox.NewMux()
-	inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, d testData) error {
+	inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e event.Event, d testData) error {
 		if err := (*c.sick.Load())[d.Value]; err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func newClinic(t *testing.T, batch int, configure func(*inbox.Config)) *clinic {
 	c.handler = mux.HandleMessage
 	c.Config.Order, c.Config.MaxAttempts, c.Config.Batch = inbox.Strict, 1, batch
 	c.Config.ResumeEvery = pollEvery
-	c.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) {
+	c.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.seen = append(c.seen, o)
@@ -83,18 +83,18 @@ func (c *clinic) fall(values ...string) {
 func (c *clinic) heal() { c.fall() }
 
 // whole is the event as a broker's record, with all its headers.
-func whole(t *testing.T, e cloudevent.Event, offset int64) *message.Message {
+func whole(t *testing.T, e event.Event, offset int64) *message.Message {
 	t.Helper()
 	m := e.Message()
-	m.SetContext(cloudevent.WithOrigin(t.Context(), cloudevent.Origin{
+	m.SetContext(event.WithOrigin(t.Context(), event.Origin{
 		Group: "local.test", Topic: "topic-1", Offset: offset, Time: e.Time, Key: []byte(e.Key),
-		Headers: cloudevent.MessageHeaders(m),
+		Headers: event.MessageHeaders(m),
 	}))
 	return m
 }
 
 // records are the events as the next records of the clinic's partition.
-func (c *clinic) records(t *testing.T, events ...cloudevent.Event) []*message.Message {
+func (c *clinic) records(t *testing.T, events ...event.Event) []*message.Message {
 	t.Helper()
 	msgs := make([]*message.Message, len(events))
 	for i, e := range events {
@@ -105,7 +105,7 @@ func (c *clinic) records(t *testing.T, events ...cloudevent.Event) []*message.Me
 }
 
 // deliver hands the events over as records of one partition and returns their outcomes.
-func (c *clinic) deliver(t *testing.T, events ...cloudevent.Event) []inbox.Outcome {
+func (c *clinic) deliver(t *testing.T, events ...event.Event) []inbox.Outcome {
 	t.Helper()
 	c.seen = nil
 	_, err := c.in.BatchMiddleware(c.handler)(t.Context(), c.records(t, events...))
@@ -162,11 +162,11 @@ func (c *clinic) edit(t *testing.T, eventID string, e deadletter.Edit) {
 }
 
 // sick is an event that the handler fails for after fall(value).
-func sick(key string, version int64, value string) cloudevent.Event {
+func sick(key string, version int64, value string) event.Event {
 	return payload(v(key, version), fmt.Sprintf(`{"value":%q}`, value))
 }
 
-func ids(events ...cloudevent.Event) []string {
+func ids(events ...event.Event) []string {
 	list := make([]string, len(events))
 	for i, e := range events {
 		list[i] = e.ID
@@ -174,7 +174,7 @@ func ids(events ...cloudevent.Event) []string {
 	return list
 }
 
-func (c *clinic) requireEffects(t *testing.T, events ...cloudevent.Event) {
+func (c *clinic) requireEffects(t *testing.T, events ...event.Event) {
 	t.Helper()
 	require.Equal(t, ids(events...), c.List(t, `select event_id from ledger order by n`))
 }
@@ -276,7 +276,7 @@ func (c *clinic) stopping(t *testing.T, g *gate) party {
 // action is what a party does.
 type action func(ctx context.Context, p party) error
 
-func (c *clinic) delivering(t *testing.T, events ...cloudevent.Event) action {
+func (c *clinic) delivering(t *testing.T, events ...event.Event) action {
 	msgs := c.records(t, events...)
 	return func(ctx context.Context, p party) error {
 		_, err := p.in.BatchMiddleware(c.handler)(ctx, msgs)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox/deadletter"
 )
@@ -148,8 +148,8 @@ type item struct {
 	msg        *message.Message
 	next       message.HandlerFunc
 	started    time.Time
-	event      cloudevent.Event
-	origin     cloudevent.Origin
+	event      event.Event
+	origin     event.Origin
 	hash       []byte
 	isEvent    bool               // it was decoded
 	ignored    bool               // its type has no handler
@@ -175,13 +175,13 @@ func (it *item) noteFailure() {
 // read decodes a message and checks its contract. A message that is no event is given up.
 func (in *Inbox) read(msg *message.Message, next message.HandlerFunc) *item {
 	it := &item{ctx: msg.Context(), msg: msg, next: next, started: time.Now(), outcome: Failed}
-	it.origin, _ = cloudevent.OriginFrom(it.ctx)
+	it.origin, _ = event.OriginFrom(it.ctx)
 	it.origin.Group = cmp.Or(it.origin.Group, in.cfg.Group)
 	if it.origin.Headers == nil {
-		it.origin.Headers = cloudevent.MessageHeaders(msg) // a handler may change the message
+		it.origin.Headers = event.MessageHeaders(msg) // a handler may change the message
 	}
 	var err error
-	it.event, err = cloudevent.FromMessage(msg)
+	it.event, err = event.FromMessage(msg)
 	if it.isEvent = err == nil; it.isEvent {
 		if it.ignored = !in.cfg.Accepts(it.event.Type); !it.ignored {
 			err = in.cfg.Validate(it.event)

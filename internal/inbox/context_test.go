@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 type fromOutside struct{}
@@ -24,8 +24,8 @@ func TestTheContextOfAHandler(t *testing.T) {
 	partition, lose := context.WithCancelCause(context.WithValue(t.Context(), fromOutside{}, "value"))
 	defer lose(nil)
 	var offsets []int64
-	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ testData) error {
-		origin, known := cloudevent.OriginFrom(ctx)
+	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e event.Event, _ testData) error {
+		origin, known := event.OriginFrom(ctx)
 		require.True(t, known)
 		offsets = append(offsets, origin.Offset)
 		require.Equal(t, "value", ctx.Value(fromOutside{}))

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"sync"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 // A record whose handler ends the process is delivered again, and ends the next process. Its attempts roll back, so
@@ -46,7 +46,7 @@ select exists (select from before), coalesce((select max(last_offset) from publi
     where (consumer, topic, partition) = ($1, $2, $3) and exists (select from before)), -1)`
 
 // of returns the partition of a record. It is taken with its first record.
-func (ps *partitions) of(ctx context.Context, o cloudevent.Origin) (*partition, error) {
+func (ps *partitions) of(ctx context.Context, o event.Origin) (*partition, error) {
 	if o.Topic == "" {
 		return &partition{}, nil
 	}

@@ -10,22 +10,22 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/test/crashtest"
 	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/testkit"
 )
 
 // traffic is what a partition holds: keys in turn, an id that comes back with another payload, a redelivery.
-func traffic(n int) []cloudevent.Event {
-	var events []cloudevent.Event
+func traffic(n int) []event.Event {
+	var events []event.Event
 	for i := range n {
 		events = append(events, v(fmt.Sprintf("key-%d", i%3), int64(i/3+1)))
 	}
 	return append(events, payload(events[0], `{"value":"other"}`), events[1])
 }
 
-func (b *bundle) job(events ...[]cloudevent.Event) job {
+func (b *bundle) job(events ...[]event.Event) job {
 	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
 	_, err := b.Pool.Exec(ctx, `alter table ledger add column if not exists key text,
@@ -198,7 +198,7 @@ func TestAPoisonRecordIsFoundAmongManyPartitions(t *testing.T) {
 		t.Run(fmt.Sprint(batch), func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			partitions := make([][]cloudevent.Event, 3)
+			partitions := make([][]event.Event, 3)
 			for p := range partitions {
 				for i := range 24 {
 					partitions[p] = append(partitions[p], v(fmt.Sprintf("key-%d-%d", p, i%2), int64(i/2+1)))

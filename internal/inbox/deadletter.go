@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"time"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
@@ -97,14 +97,14 @@ func (it *item) newLetter(reason error) deadletter.Letter {
 // letterEventID is the event's id. For a record without one the place where it lies is as good: the same record lies
 // there when it comes again.
 func (it *item) letterEventID() string {
-	if cloudevent.ValidID(it.event.ID) == nil {
+	if event.ValidID(it.event.ID) == nil {
 		return it.event.ID
 	}
 	if it.origin.Topic == "" {
 		return digest(it.event.Data)
 	}
 	id := fmt.Sprintf("%s/%d/%d", it.origin.Topic, it.origin.Partition, it.origin.Offset)
-	if len(id) > cloudevent.MaxIDLength { // the name of a topic may have nearly as much alone
+	if len(id) > event.MaxIDLength { // the name of a topic may have nearly as much alone
 		return digest([]byte(id))
 	}
 	return id

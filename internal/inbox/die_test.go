@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 )
@@ -89,7 +89,7 @@ func (b *bundle) dieAt(t *testing.T, n int64, after bool) (sent int) {
 	t.Helper()
 	fresh := b.again(t)
 	fresh.Config = b.Config
-	events := []cloudevent.Event{
+	events := []event.Event{
 		v("a", 1), v("b", 2), v("a", 2), payload(v("c", 1), `{"value":"bad"}`), v("b", 1), v("c", 2),
 	}
 	k := &killer{after: after}
@@ -111,7 +111,7 @@ func (b *bundle) dieAt(t *testing.T, n int64, after bool) (sent int) {
 }
 
 // live delivers everything, replays what is dead and resumes what is parked.
-func (b *bundle) live(t *testing.T, ctx context.Context, pool *pgxpool.Pool, events []cloudevent.Event) error {
+func (b *bundle) live(t *testing.T, ctx context.Context, pool *pgxpool.Pool, events []event.Event) error {
 	t.Helper()
 	cfg := b.Config
 	cfg.Pool = pool
@@ -119,7 +119,7 @@ func (b *bundle) live(t *testing.T, ctx context.Context, pool *pgxpool.Pool, eve
 	require.NoError(t, err)
 	ill := true
 	mux := inbox.NewMux()
-	inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+	inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 		if data.Value == "bad" && ill {
 			return errors.New("ill")
 		}
@@ -140,7 +140,7 @@ func (b *bundle) live(t *testing.T, ctx context.Context, pool *pgxpool.Pool, eve
 }
 
 // requireAllOnce finds each event applied once, and those of a strict key in the order of their versions.
-func (b *bundle) requireAllOnce(t *testing.T, events []cloudevent.Event, story string) {
+func (b *bundle) requireAllOnce(t *testing.T, events []event.Event, story string) {
 	t.Helper()
 	effects, want := b.List(t, `select event_id from ledger order by n`), make([]string, len(events))
 	for i, e := range events {
@@ -152,7 +152,7 @@ func (b *bundle) requireAllOnce(t *testing.T, events []cloudevent.Event, story s
 		return
 	}
 	at := func(key string, version int64) int {
-		i := slices.IndexFunc(events, func(e cloudevent.Event) bool { return e.Key == key && e.Version == version })
+		i := slices.IndexFunc(events, func(e event.Event) bool { return e.Key == key && e.Version == version })
 		return slices.Index(effects, events[i].ID)
 	}
 	for _, key := range []string{"a", "b", "c"} {

@@ -9,7 +9,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/ThreeDotsLabs/watermill/pubsub/gochannel"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/pgtest"
@@ -26,12 +26,12 @@ type waker struct {
 	handled chan<- inbox.Outcome
 }
 
-func (w waker) Handled(_ cloudevent.Event, outcome inbox.Outcome) { w.handled <- outcome }
+func (w waker) Handled(_ event.Event, outcome inbox.Outcome) { w.handled <- outcome }
 
 type byType struct{ cqrs.JSONMarshaler }
 
 func (byType) NameFromMessage(msg *message.Message) string {
-	return msg.Metadata[cloudevent.HeaderType]
+	return msg.Metadata[event.HeaderType]
 }
 
 // A handler of Watermill's cqrs under the inbox: it writes in the transaction that records the event's id. Each handler
@@ -65,12 +65,12 @@ func ExampleTxFromContext() {
 	handler, err := processor.AddHandler(cqrs.NewEventHandler("stock.orders",
 		func(ctx context.Context, order *OrderPlaced) error {
 			tx, _ := inbox.TxFromContext(ctx)
-			event, _ := inbox.EventFromContext(ctx)
+			e, _ := inbox.EventFromContext(ctx)
 			var isolation string
 			if err := tx.QueryRow(ctx, `show transaction_isolation`).Scan(&isolation); err != nil {
 				return err
 			}
-			fmt.Printf("order %s over %d, %s\n", event.Key, order.Total, isolation)
+			fmt.Printf("order %s over %d, %s\n", e.Key, order.Total, isolation)
 			return nil
 		}))
 	if err != nil {

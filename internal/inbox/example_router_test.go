@@ -11,7 +11,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/twmb/franz-go/pkg/kfake"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/migrations"
@@ -71,7 +71,7 @@ func publish(brokers []string, topic string, ids ...string) {
 		panic(err)
 	}
 	for _, id := range ids {
-		err := publisher.Publish(topic, cloudevent.Event{
+		err := publisher.Publish(topic, event.Event{
 			ID: id, Source: "/shop", Type: "com.example.order-placed.v1", Key: "order", Time: time.Now(), Data: []byte(`{}`),
 		}.Message())
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/pgtest"
@@ -43,11 +43,11 @@ func ExampleHandle() {
 	type orderPlaced struct {
 		Total int `json:"total"`
 	}
-	placed := cloudevent.Define[orderPlaced](cloudevent.Declaration{Type: "com.example.order-placed.v1"})
+	placed := event.Define[orderPlaced](event.Declaration{Type: "com.example.order-placed.v1"})
 	mux := inbox.NewMux()
 	inbox.Handle(mux, placed,
-		func(ctx context.Context, tx pgx.Tx, event cloudevent.Event, order orderPlaced) error {
-			fmt.Printf("order %s over %d\n", event.Key, order.Total)
+		func(ctx context.Context, tx pgx.Tx, e event.Event, order orderPlaced) error {
+			fmt.Printf("order %s over %d\n", e.Key, order.Total)
 			return nil // write through tx here
 		})
 	orders, err := inbox.New(inbox.Config{Consumer: "orders", Pool: pool, Accepts: mux.Accepts})

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 )
@@ -34,7 +34,7 @@ func TestTheWayOnFromAGap(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newClinic(t, 200, ordered(s.order))
-			events := make([]cloudevent.Event, len(s.come))
+			events := make([]event.Event, len(s.come))
 			for i, version := range s.come {
 				events[i] = v("a", version)
 			}
@@ -56,7 +56,7 @@ func TestTheWayOnFromAGap(t *testing.T) {
 func TestAcceptGapKeepsTheOrder(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 200, nil)
-	come := []cloudevent.Event{v("a", 1), v("a", 5), v("a", 3)}
+	come := []event.Event{v("a", 1), v("a", 5), v("a", 3)}
 	c.deliver(t, come...)
 	require.Equal(t, []string{"refused behind_waiting"},
 		c.replay(t, deadletter.Filter{EventID: come[1].ID}, gapAccepted))
@@ -69,11 +69,11 @@ func TestAcceptGapKeepsTheOrder(t *testing.T) {
 func TestAnEventThatGetsItsVersionByAnEdit(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 200, nil)
-	come := []cloudevent.Event{v("a", 1), v("a", 0), v("a", 3)}
+	come := []event.Event{v("a", 1), v("a", 0), v("a", 3)}
 	c.deliver(t, come...)
 	require.Equal(t, []string{"missing_version 0", "parked_behind 3"}, c.waiting(t))
 	require.Equal(t, []string{"failed missing_version"}, c.replay(t, deadletter.Filter{}))
-	c.edit(t, come[1].ID, deadletter.Edit{Set: []deadletter.Header{{Name: cloudevent.HeaderVersion, Value: []byte("2")}}})
+	c.edit(t, come[1].ID, deadletter.Edit{Set: []deadletter.Header{{Name: event.HeaderVersion, Value: []byte("2")}}})
 	require.Equal(t, results(2, "applied"), c.replay(t, deadletter.Filter{}))
 	c.requireEffects(t, come...)
 	c.requireNothingWaits(t)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/test/inboxtest"
@@ -55,7 +55,7 @@ func TestEventsThatComeOutOfOrder(t *testing.T) {
 			t.Run(fmt.Sprint(name, " ", batch), func(t *testing.T) {
 				t.Parallel()
 				c := newClinic(t, batch, acceptsOne)
-				events, of := make([]cloudevent.Event, len(s.come)), make(map[string]int64)
+				events, of := make([]event.Event, len(s.come)), make(map[string]int64)
 				for i, version := range s.come {
 					events[i] = v("a", max(version, -version))
 					if version < 0 {
@@ -87,8 +87,8 @@ func TestEventsThatComeOutOfOrder(t *testing.T) {
 func TestTheRoundsResumeParkedEvents(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 200, func(cfg *inbox.Config) { cfg.MaxAttempts = 5 })
-	a := []cloudevent.Event{v("a", 1), v("a", 3), v("a", 4), v("a", 2)}
-	gap := []cloudevent.Event{v("b", 1), v("b", 3)}
+	a := []event.Event{v("a", 1), v("a", 3), v("a", 4), v("a", 2)}
+	gap := []event.Event{v("b", 1), v("b", 3)}
 	dead, behind := sick("c", 1, "bad"), v("c", 2)
 	c.fall("bad")
 	c.deliver(t, append(append(a, gap...), dead, behind)...)
@@ -114,7 +114,7 @@ func TestADiscardedEventLeavesNoGap(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 200, nil)
 	c.fall("bad")
-	come := []cloudevent.Event{v("a", 1), sick("a", 2, "bad"), v("a", 3), sick("b", 1, "bad"), v("b", 2)}
+	come := []event.Event{v("a", 1), sick("a", 2, "bad"), v("a", 3), sick("b", 1, "bad"), v("b", 2)}
 	c.deliver(t, come[:4]...)
 	c.discard(t, deadletter.Filter{Code: inbox.CodeHandlerFailed})
 	c.heal()
@@ -130,7 +130,7 @@ func TestADiscardedEventLeavesNoGap(t *testing.T) {
 func TestADiscardedEventThatIsNotTheNext(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 200, nil)
-	come := []cloudevent.Event{v("a", 1), v("a", 3), v("a", 4), v("a", 5), v("a", 2)}
+	come := []event.Event{v("a", 1), v("a", 3), v("a", 4), v("a", 5), v("a", 2)}
 	c.deliver(t, come[:4]...)
 	c.discard(t, deadletter.Filter{Code: inbox.CodeGap})
 	c.resume(t)

@@ -8,34 +8,34 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 // Mux sends each event type to its typed handler. Register everything with [Handle] before the first message.
 type Mux struct {
-	handlers map[string]func(context.Context, pgx.Tx, cloudevent.Event) error
+	handlers map[string]func(context.Context, pgx.Tx, event.Event) error
 }
 
 // NewMux returns a Mux without handlers.
 func NewMux() *Mux {
-	return &Mux{handlers: make(map[string]func(context.Context, pgx.Tx, cloudevent.Event) error)}
+	return &Mux{handlers: make(map[string]func(context.Context, pgx.Tx, event.Event) error)}
 }
 
 // Handle registers fn for an event. What fn writes with tx is committed together with the event's id, or not at all. fn
-// must not commit, roll back or keep tx. The payload is decoded by [cloudevent.Definition.Decode].
+// must not commit, roll back or keep tx. The payload is decoded by [event.Definition.Decode].
 //
 // Handle panics when the type has a handler already.
 func Handle[T any](
-	m *Mux, event cloudevent.Definition[T],
-	fn func(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data T) error,
+	m *Mux, d event.Definition[T],
+	fn func(ctx context.Context, tx pgx.Tx, e event.Event, data T) error,
 ) {
-	if m.Accepts(event.Type) {
-		panic("inbox: two handlers for " + event.Type)
+	if m.Accepts(d.Type) {
+		panic("inbox: two handlers for " + d.Type)
 	}
-	m.handlers[event.Type] = func(ctx context.Context, tx pgx.Tx, e cloudevent.Event) error {
-		data, err := event.Decode(e)
+	m.handlers[d.Type] = func(ctx context.Context, tx pgx.Tx, e event.Event) error {
+		data, err := d.Decode(e)
 		if err != nil {
-			return PermanentAs(CodePayload, fmt.Errorf("decode %s: %w", event.Type, err))
+			return PermanentAs(CodePayload, fmt.Errorf("decode %s: %w", d.Type, err))
 		}
 		return fn(ctx, tx, e, data)
 	}
@@ -46,11 +46,11 @@ func (m *Mux) Accepts(eventType string) bool { return m.handlers[eventType] != n
 
 // Apply runs the handler of the event's type in a transaction of the caller, who has recorded the event with
 // [Inbox.MarkProcessed] or in a table of its own. An event that the Mux does not accept is a permanent error.
-func (m *Mux) Apply(ctx context.Context, tx pgx.Tx, event cloudevent.Event) error {
-	if !m.Accepts(event.Type) {
-		return Permanent(fmt.Errorf("no handler for %s", event.Type))
+func (m *Mux) Apply(ctx context.Context, tx pgx.Tx, e event.Event) error {
+	if !m.Accepts(e.Type) {
+		return Permanent(fmt.Errorf("no handler for %s", e.Type))
 	}
-	return m.handlers[event.Type](ctx, tx, event)
+	return m.handlers[e.Type](ctx, tx, e)
 }
 
 // HandleMessage is the Watermill handler of the Mux. It works under [Inbox.Middleware] or [Inbox.BatchMiddleware]
@@ -75,7 +75,7 @@ type delivery struct {
 	context.Context
 	message context.Context
 	tx      pgx.Tx
-	event   *cloudevent.Event
+	event   *event.Event
 }
 
 type deliveryKey struct{}
@@ -91,11 +91,11 @@ func TxFromContext(ctx context.Context) (tx pgx.Tx, ok bool) {
 }
 
 // EventFromContext returns the event under way, as [TxFromContext] returns its transaction.
-func EventFromContext(ctx context.Context) (event cloudevent.Event, ok bool) {
+func EventFromContext(ctx context.Context) (e event.Event, ok bool) {
 	if d, ok := ctx.Value(deliveryKey{}).(*delivery); ok {
 		return *d.event, true
 	}
-	return cloudevent.Event{}, false
+	return event.Event{}, false
 }
 
 // Value implements [context.Context]. What a handler adds to the outbox follows from the event.
@@ -103,7 +103,7 @@ func (d *delivery) Value(key any) any {
 	switch key {
 	case deliveryKey{}:
 		return d
-	case cloudevent.CauseKey{}:
+	case event.CauseKey{}:
 		cause := d.event.Cause()
 		return &cause
 	}

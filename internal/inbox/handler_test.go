@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 )
 
@@ -18,18 +18,18 @@ func TestApplyRunsTheHandlerOfTheType(t *testing.T) {
 	t.Parallel()
 	mux := inbox.NewMux()
 	var got []string
-	inbox.Handle(mux, testEvent, func(_ context.Context, _ pgx.Tx, e cloudevent.Event, data testData) error {
+	inbox.Handle(mux, testEvent, func(_ context.Context, _ pgx.Tx, e event.Event, data testData) error {
 		got = append(got, e.ID, data.Value)
 		return nil
 	})
-	event := cloudevent.Event{ID: "1", Type: testType, Data: []byte(`{"value":"x"}`)}
-	require.NoError(t, mux.Apply(t.Context(), nil, event))
+	e := event.Event{ID: "1", Type: testType, Data: []byte(`{"value":"x"}`)}
+	require.NoError(t, mux.Apply(t.Context(), nil, e))
 	require.Equal(t, []string{"1", "x"}, got)
 
-	event.Data = []byte(`{"value":1}`)
-	require.ErrorContains(t, mux.Apply(t.Context(), nil, event), "decode "+testType)
-	event.Type = "another"
-	require.ErrorContains(t, mux.Apply(t.Context(), nil, event), "no handler for another")
+	e.Data = []byte(`{"value":1}`)
+	require.ErrorContains(t, mux.Apply(t.Context(), nil, e), "decode "+testType)
+	e.Type = "another"
+	require.ErrorContains(t, mux.Apply(t.Context(), nil, e), "no handler for another")
 }
 
 func TestAHandlerOfAnotherEventsStructDoesNotCompile(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 )
@@ -36,7 +36,7 @@ func TestNoEventParksBehindASettledDeadLetter(t *testing.T) {
 				c.resume(t)
 				c.requireNothingWaits(t)
 				require.Equal(t, []inbox.Outcome{inbox.Applied}, c.deliver(t, other))
-				effects := []cloudevent.Event{dead, next, other}
+				effects := []event.Event{dead, next, other}
 				if name == "discard" {
 					effects = effects[1:]
 				}
@@ -51,7 +51,7 @@ func TestNoEventParksBehindASettledDeadLetter(t *testing.T) {
 func TestTheFirstDeadLetterOfAKeyBesideItsOtherEvents(t *testing.T) {
 	t.Parallel()
 	dead, second := sick("a", 1, "bad"), v("a", 2)
-	for name, come := range map[string][2]cloudevent.Event{
+	for name, come := range map[string][2]event.Event{
 		"the dead letter first": {dead, second}, "the gap first": {second, dead}, "the same one twice": {dead, dead},
 		"the same gap twice": {second, second},
 	} {
@@ -122,11 +122,11 @@ func TestADeadLetterThatIsDiscardedWhileItsReplayFails(t *testing.T) {
 	t.Parallel()
 	resuming := func(ctx context.Context, p party) error { return p.replayer.ResumeRound(ctx) }
 	for name, s := range map[string]struct {
-		come []cloudevent.Event
+		come []event.Event
 		act  action
 	}{
-		"replayed": {[]cloudevent.Event{sick("a", 1, "bad")}, replayingDead},
-		"resumed":  {[]cloudevent.Event{sick("a", 2, "bad"), v("a", 1)}, resuming},
+		"replayed": {[]event.Event{sick("a", 1, "bad")}, replayingDead},
+		"resumed":  {[]event.Event{sick("a", 2, "bad"), v("a", 1)}, resuming},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

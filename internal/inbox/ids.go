@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
 )
 
@@ -279,7 +279,7 @@ func (it *item) at() time.Time {
 // known any more. When fn or the commit fails, nothing is written and the outcome is [Failed]; calling again is safe.
 //
 // Process looks at the id alone: it compares no payload and no version, does not try again, and writes no dead letter.
-// An id has 1 to 255 characters, none of them a control character; another one is a [*cloudevent.DecodeError].
+// An id has 1 to 255 characters, none of them a control character; another one is a [*event.DecodeError].
 func (in *Inbox) Process(
 	ctx context.Context, id string, fn func(context.Context, pgx.Tx) error,
 ) (outcome Outcome, err error) {
@@ -306,10 +306,10 @@ func (in *Inbox) Process(
 // it is not, and [Expired] with [ErrExpired] when that is not known any more. It waits for another transaction that
 // records the id.
 func (in *Inbox) MarkProcessed(ctx context.Context, tx pgx.Tx, id string) (Outcome, error) {
-	if err := cloudevent.ValidID(id); err != nil {
+	if err := event.ValidID(id); err != nil {
 		return Failed, err
 	}
-	it := &item{event: cloudevent.Event{ID: id, Time: time.Now()}, isEvent: true, hash: []byte{}}
+	it := &item{event: event.Event{ID: id, Time: time.Now()}, isEvent: true, hash: []byte{}}
 	ids, batch := in.collectIDs([]*item{it}), &pgx.Batch{}
 	ids.queueInsert(batch)
 	results := tx.SendBatch(ctx, batch)

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox/deadletter"
 )
@@ -56,7 +56,7 @@ type Config struct {
 	// acknowledged as ignored. Default: every type is accepted.
 	Accepts func(eventType string) bool
 	// Validate checks an accepted event against its contract. Its errors are permanent. Default: no check.
-	Validate func(cloudevent.Event) error
+	Validate func(event.Event) error
 	// Order is the order of a key's events. Default: Unordered.
 	Order Order
 	// OnConflict is what happens to an id that comes back with another payload. Default: ConflictError.
@@ -78,7 +78,7 @@ type Config struct {
 	// Registerer receives the metrics. Default: none.
 	Registerer prometheus.Registerer
 	// Spans records each attempt with an event of a sampled request. Default: none.
-	Spans *cloudevent.Spans
+	Spans *event.Spans
 }
 
 func (c Config) withDefaults() Config {
@@ -86,7 +86,7 @@ func (c Config) withDefaults() Config {
 		c.Accepts = func(string) bool { return true }
 	}
 	if c.Validate == nil {
-		c.Validate = func(cloudevent.Event) error { return nil }
+		c.Validate = func(event.Event) error { return nil }
 	}
 	c.Order = cmp.Or(c.Order, Unordered)
 	c.OnConflict = cmp.Or(c.OnConflict, ConflictError)
@@ -133,7 +133,7 @@ type Host interface {
 	// Attempted is told of each transaction: nil after its commit, else why it was rolled back. It must not block.
 	Attempted(ctx context.Context, failure error)
 	// Handled is told the outcome of each delivery after its transaction. It must not block.
-	Handled(event cloudevent.Event, outcome Outcome)
+	Handled(e event.Event, outcome Outcome)
 	// CopyDeadLetter runs in the transaction that stores a dead letter, for example to publish a copy. Its error rolls
 	// the transaction back, which is tried again for as long as it takes. Parked events have no copy.
 	CopyDeadLetter(ctx context.Context, tx pgx.Tx, letter deadletter.Letter) error
@@ -154,7 +154,7 @@ func (Standalone) Wait(ctx context.Context, _ error, d time.Duration) error {
 func (Standalone) Attempted(context.Context, error) {}
 
 // Handled implements [Host].
-func (Standalone) Handled(cloudevent.Event, Outcome) {}
+func (Standalone) Handled(event.Event, Outcome) {}
 
 // CopyDeadLetter implements [Host].
 func (Standalone) CopyDeadLetter(context.Context, pgx.Tx, deadletter.Letter) error { return nil }

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 )
@@ -25,7 +25,7 @@ func TestAReplayWhoseHandlerIsAlwaysLate(t *testing.T) {
 			})
 			poison, other := named("order-1", "a"), named("order-2", "b")
 			mux, refused := inbox.NewMux(), true
-			inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+			inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 				switch {
 				case refused:
 					return inbox.Permanent(errors.New("never"))

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox"
 )
@@ -24,34 +24,34 @@ func lateHandlers(t *testing.T) map[string]handlerFunc {
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	t.Cleanup(silent.Close)
 	return map[string]handlerFunc{
-		"a slow statement": func(ctx context.Context, tx pgx.Tx, _ cloudevent.Event, _ testData) error {
+		"a slow statement": func(ctx context.Context, tx pgx.Tx, _ event.Event, _ testData) error {
 			_, err := tx.Exec(ctx, slow)
 			return err
 		},
-		"a slow statement in the queue": func(ctx context.Context, tx pgx.Tx, _ cloudevent.Event, _ testData) error {
+		"a slow statement in the queue": func(ctx context.Context, tx pgx.Tx, _ event.Event, _ testData) error {
 			return inbox.Queue(ctx, tx, slow)
 		},
-		"a slow statement in a savepoint": func(ctx context.Context, tx pgx.Tx, _ cloudevent.Event, _ testData) error {
+		"a slow statement in a savepoint": func(ctx context.Context, tx pgx.Tx, _ event.Event, _ testData) error {
 			return pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error {
 				_, err := tx.Exec(ctx, slow)
 				return err
 			})
 		},
 		"a slow statement whose error is overlooked": func(
-			ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData,
+			ctx context.Context, tx pgx.Tx, e event.Event, data testData,
 		) error {
 			_, _ = tx.Exec(ctx, slow)
 			return effect(ctx, tx, e, data)
 		},
-		"a wait": func(ctx context.Context, _ pgx.Tx, _ cloudevent.Event, _ testData) error {
+		"a wait": func(ctx context.Context, _ pgx.Tx, _ event.Event, _ testData) error {
 			<-ctx.Done()
 			return ctx.Err()
 		},
-		"a wait that is overlooked": func(ctx context.Context, tx pgx.Tx, _ cloudevent.Event, _ testData) error {
+		"a wait that is overlooked": func(ctx context.Context, tx pgx.Tx, _ event.Event, _ testData) error {
 			<-ctx.Done()
 			return nil
 		},
-		"a server that does not answer": func(ctx context.Context, _ pgx.Tx, _ cloudevent.Event, _ testData) error {
+		"a server that does not answer": func(ctx context.Context, _ pgx.Tx, _ event.Event, _ testData) error {
 			request, err := http.NewRequestWithContext(ctx, http.MethodGet, silent.URL, nil)
 			if err != nil {
 				return err
@@ -67,7 +67,7 @@ func lateHandlers(t *testing.T) map[string]handlerFunc {
 
 // healthy is the effect beside a handler that is always late. A machine that stands still for as long as that one may
 // take makes this one late, too: then it is tried again.
-func healthy(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+func healthy(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 	err := effect(ctx, tx, e, data)
 	if err != nil && ctx.Err() != nil {
 		return failure.AsTransient(err)
@@ -87,7 +87,7 @@ func TestAHandlerThatIsAlwaysLateIsGivenUp(t *testing.T) {
 			before, poison, behind := newEvent(), newEvent(), newEvent()
 			before.Key, poison.Key, behind.Key = "a", "b", "c"
 			mux, calls := inbox.NewMux(), 0
-			inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+			inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 				if e.ID != poison.ID {
 					return healthy(ctx, tx, e, data)
 				}

@@ -12,19 +12,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/audit"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
 // replayable are records whose headers are those of their events.
-func replayable(t *testing.T, ctx context.Context, events ...cloudevent.Event) []*message.Message {
+func replayable(t *testing.T, ctx context.Context, events ...event.Event) []*message.Message {
 	t.Helper()
 	msgs := records(t, ctx, events...)
 	for _, msg := range msgs {
-		origin, _ := cloudevent.OriginFrom(msg.Context())
+		origin, _ := event.OriginFrom(msg.Context())
 		origin.Headers = nil
-		msg.SetContext(cloudevent.WithOrigin(ctx, origin))
+		msg.SetContext(event.WithOrigin(ctx, origin))
 	}
 	return msgs
 }
@@ -53,14 +53,14 @@ func TestARedeliveryOfADeadLetter(t *testing.T) {
 				b.Config.Order = order
 				calls, ill := 0, true
 				mux := inbox.NewMux()
-				inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+				inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 					if calls++; ill {
 						return inbox.Permanent(errors.New("ill"))
 					}
 					return effect(ctx, tx, e, data)
 				})
 				var outcomes []inbox.Outcome
-				b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+				b.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
 				in, e := b.Inbox(t), v("key-1", 1)
 				require.NoError(t, deliver(in, mux, replayable(t, t.Context(), e)[0]))
 				ill = false
@@ -83,7 +83,7 @@ func TestARedeliveryOfAParkedEvent(t *testing.T) {
 	b := setup(t)
 	b.Config.Order = inbox.Strict
 	var outcomes []inbox.Outcome
-	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+	b.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
 	events := versions("key-1", 3, 4)()
 	for range 2 {
 		b.run(t, 200, effect, records(t, t.Context(), events...))
@@ -96,7 +96,7 @@ func TestARedeliveryOfAParkedEvent(t *testing.T) {
 // meets an id that is taken. It gets another one: nothing is lost.
 func TestASequenceOfDeadLettersThatWasSetBack(t *testing.T) {
 	t.Parallel()
-	for name, bad := range map[string]cloudevent.Event{
+	for name, bad := range map[string]event.Event{
 		"parked":   v("key-2", 3),
 		"given up": payload(v("key-2", 1), `{"value":[]}`),
 	} {
@@ -120,16 +120,16 @@ func TestASequenceOfDeadLettersThatWasSetBack(t *testing.T) {
 // Refusals by the order hold for the transaction that finds them. When it is rolled back the order may be another one.
 func TestARefusalEndsWithItsTransaction(t *testing.T) {
 	t.Parallel()
-	for name, second := range map[string]cloudevent.Event{"no version": v("key-1", 0), "a jump": v("key-1", 5000)} {
+	for name, second := range map[string]event.Event{"no version": v("key-1", 0), "a jump": v("key-1", 5000)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.Config.Order = inbox.Latest
 			var outcomes []inbox.Outcome
-			b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+			b.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
 			first, third := v("key-1", 1), payload(v("key-2", 1), `{"value":"bad"}`)
 			calls := 0
-			_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+			_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 				if calls++; e.ID == first.ID && calls > 1 || e.ID == third.ID {
 					return inbox.Permanent(errors.New("never"))
 				}
@@ -161,7 +161,7 @@ func TestAJumpOfVersions(t *testing.T) {
 			b := shared.again(t)
 			b.Config.Order = inbox.Latest
 			var applied []int64
-			b.Host.OnOutcome = func(e cloudevent.Event, o inbox.Outcome) {
+			b.Host.OnOutcome = func(e event.Event, o inbox.Outcome) {
 				if o == inbox.Applied {
 					applied = append(applied, e.Version)
 				}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 )
@@ -20,13 +20,13 @@ func TestALongKey(t *testing.T) {
 	for i := range key {
 		key[i] = byte('!' + rand.IntN(90))
 	}
-	long, longest := string(key[:cloudevent.MaxKeyBytes]), string(key)
+	long, longest := string(key[:event.MaxKeyBytes]), string(key)
 	c.fall("bad")
 	require.Equal(t, []inbox.Outcome{
 		inbox.Dead, inbox.Dead, inbox.Applied, inbox.Dead, inbox.Parked,
 	}, c.deliver(t, v(longest, 1), v(longest, 0), v(long, 1), sick(long, 2, "bad"), v(long, 3)))
 	c.heal()
-	refused := "refused " + string(cloudevent.CodeInvalidKey)
+	refused := "refused " + string(event.CodeInvalidKey)
 	require.Equal(t, results(2, refused), c.replay(t, deadletter.Filter{Key: longest}))
 	require.Equal(t, results(2, "applied"), c.replay(t, deadletter.Filter{Key: long}))
 }

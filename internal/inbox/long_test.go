@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 // A record without an id is named by its topic-partition and offset, however long its topic's name is.
@@ -16,9 +16,9 @@ func TestALongTopic(t *testing.T) {
 	for range 2 {
 		msg := record(t, newEvent(), 5)
 		msg.UUID = ""
-		origin, _ := cloudevent.OriginFrom(msg.Context())
+		origin, _ := event.OriginFrom(msg.Context())
 		origin.Topic = strings.Repeat("t", 249)
-		msg.SetContext(cloudevent.WithOrigin(t.Context(), origin))
+		msg.SetContext(event.WithOrigin(t.Context(), origin))
 		require.NoError(t, b.Deliver(t, msg, effect))
 	}
 	require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter`))

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox"
 )
@@ -62,7 +62,7 @@ func TestAHandlerPutsMetadataBesideItsID(t *testing.T) {
 func TestEachEventOfABatchHasItsOwnMetadata(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ testData) error {
+	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e event.Event, _ testData) error {
 		return inbox.PutMetadata(ctx, tx, map[string]any{"version": e.Version})
 	})
 	events := versions("key-1", 1, 2, 3)()

@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 )
 
@@ -21,7 +21,7 @@ func TestARedeliveryIsSkipped(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var outcomes []inbox.Outcome
-	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+	b.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
 	e := newEvent()
 	for offset := range int64(3) {
 		require.NoError(t, b.Deliver(t, record(t, e, offset), effect))
@@ -66,7 +66,7 @@ func TestTheInboxRowHasTheHandlersTime(t *testing.T) {
 	}))
 	_, err := handle(t.Context(), records(t, t.Context(), slow, fast))
 	require.NoError(t, err)
-	for _, e := range []cloudevent.Event{slow, fast} {
+	for _, e := range []event.Event{slow, fast} {
 		found, err := inbox.Lookup(t.Context(), b.Pool, []string{"test"}, e.ID)
 		require.NoError(t, err)
 		require.WithinDuration(t, time.Now(), *found[0].TakenAt, time.Minute)
@@ -100,7 +100,7 @@ func TestTheSameIDWithAnotherPayloadIsAConflict(t *testing.T) {
 			b := setup(t)
 			b.Config.OnConflict = mode
 			var last inbox.Outcome
-			b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { last = o }
+			b.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) { last = o }
 			e := newEvent()
 			require.NoError(t, b.Deliver(t, record(t, e, 1), effect))
 			e.Data = []byte(`{"value":"b"}`)
@@ -124,7 +124,7 @@ func TestAnOrderedConsumerSkipsOldVersions(t *testing.T) {
 	b := setup(t)
 	b.Config.Order = inbox.Strict
 	var outcomes []inbox.Outcome
-	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+	b.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
 	for _, version := range []int64{1, 2, 2, 1, 3} {
 		e := newEvent()
 		e.Version = version
@@ -146,11 +146,11 @@ func TestTransientFailuresAreTriedUntilTheyEnd(t *testing.T) {
 	attempts := 0
 	e := newEvent()
 	require.NoError(t, b.Deliver(t, record(t, e, 1),
-		func(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data testData) error {
+		func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 			if attempts++; attempts <= 20 {
 				return &pgconn.PgError{Code: "57P01"}
 			}
-			return effect(ctx, tx, event, data)
+			return effect(ctx, tx, e, data)
 		}))
 	require.Equal(t, 1, b.Effects(t, e.ID))
 	require.Zero(t, b.Count(t, `select count(*) from dead_letter`))
@@ -171,9 +171,9 @@ func TestUnknownFailuresAreBounded(t *testing.T) {
 			attempts := 0
 			e := newEvent()
 			require.NoError(t, b.Deliver(t, record(t, e, 1),
-				func(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data testData) error {
+				func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 					attempts++
-					require.NoError(t, effect(ctx, tx, event, data))
+					require.NoError(t, effect(ctx, tx, e, data))
 					return fail()
 				}))
 			require.Equal(t, 3, attempts)
@@ -222,7 +222,7 @@ func TestAPermanentFailureIsGivenUpAtOnce(t *testing.T) {
 	b := setup(t)
 	attempts := 0
 	e := newEvent()
-	fail := func(context.Context, pgx.Tx, cloudevent.Event, testData) error {
+	fail := func(context.Context, pgx.Tx, event.Event, testData) error {
 		attempts++
 		return inbox.Permanent(errors.New("will never do"))
 	}
@@ -260,8 +260,8 @@ func TestStoppingPutsTheEventBack(t *testing.T) {
 	ctx, stop := context.WithCancel(msg.Context())
 	msg.SetContext(ctx)
 	var last inbox.Outcome
-	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { last = o }
-	err := b.Deliver(t, msg, func(context.Context, pgx.Tx, cloudevent.Event, testData) error {
+	b.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) { last = o }
+	err := b.Deliver(t, msg, func(context.Context, pgx.Tx, event.Event, testData) error {
 		stop()
 		return errors.New("because the world ended")
 	})
@@ -276,7 +276,7 @@ func TestAHandlerThatRunsTooLongIsRolledBack(t *testing.T) {
 	b.Config.HandlerTimeout, b.Config.MaxAttempts = 200*time.Millisecond, 1
 	e := newEvent()
 	require.NoError(t, b.Deliver(t, record(t, e, 1),
-		func(ctx context.Context, tx pgx.Tx, _ cloudevent.Event, _ testData) error {
+		func(ctx context.Context, tx pgx.Tx, _ event.Event, _ testData) error {
 			_, err := tx.Exec(ctx, `select pg_sleep(30)`)
 			return err
 		}))
@@ -311,7 +311,7 @@ func TestMembersAreComparedLetterByLetter(t *testing.T) {
 	e.Data = []byte(`{"value":"checked","VALUE":"unchecked"}`)
 	var got string
 	require.NoError(t, b.Deliver(t, record(t, e, 1),
-		func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, data testData) error {
+		func(_ context.Context, _ pgx.Tx, _ event.Event, data testData) error {
 			got = data.Value
 			return nil
 		}))
@@ -324,7 +324,7 @@ func TestATypeWithoutHandlerIsIgnored(t *testing.T) {
 	mux := inbox.NewMux()
 	inbox.Handle(mux, testEvent, effect)
 	b.Config.Accepts = mux.Accepts
-	b.Config.Validate = func(cloudevent.Event) error { return errors.New("not asked about foreign types") }
+	b.Config.Validate = func(event.Event) error { return errors.New("not asked about foreign types") }
 	e := newEvent()
 	e.Type = "com.example.newer.v1"
 	require.NoError(t, deliver(b.Inbox(t), mux, record(t, e, 1)))

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
@@ -57,9 +57,9 @@ func TestAnyOrderComesToTheSame(t *testing.T) {
 }
 
 // stories are the events of many keys as they come, and the ids of those with a handler by key, in order.
-func stories(r *rand.Rand, keys int, poison bool) (wanted map[string][]string, come []cloudevent.Event) {
+func stories(r *rand.Rand, keys int, poison bool) (wanted map[string][]string, come []event.Event) {
 	wanted = make(map[string][]string)
-	queues := make([][]cloudevent.Event, keys)
+	queues := make([][]event.Event, keys)
 	for k := range queues {
 		for version := range 1 + r.Int64N(7) {
 			e := v(fmt.Sprint("key-", k), version+1)

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/test/testkit"
 )
@@ -44,9 +44,9 @@ func TestADeliveryThatIsBrokenOffHasFailed(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	lost := errors.New("partition lost")
 	msg := record(t, newEvent(), 1)
-	origin, _ := cloudevent.OriginFrom(msg.Context())
-	msg.SetContext(cloudevent.WithOrigin(ctx, origin))
-	err := b.Deliver(t, msg, func(ctx context.Context, _ pgx.Tx, _ cloudevent.Event, _ testData) error {
+	origin, _ := event.OriginFrom(msg.Context())
+	msg.SetContext(event.WithOrigin(ctx, origin))
+	err := b.Deliver(t, msg, func(ctx context.Context, _ pgx.Tx, _ event.Event, _ testData) error {
 		cancel(lost)
 		return ctx.Err()
 	})

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 )
 
@@ -20,7 +20,7 @@ func TestABatchReadsOnlyItsOwnDeadLetters(t *testing.T) {
 	b := setup(t)
 	b.Config.Order, b.Config.Batch = inbox.Strict, 5
 	outcomes := map[inbox.Outcome]int{}
-	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes[o]++ }
+	b.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) { outcomes[o]++ }
 	session := b.onOneConnection(t)
 	mux := inbox.NewMux()
 	inbox.Handle(mux, testEvent, effect)

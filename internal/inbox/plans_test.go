@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 )
 
@@ -32,7 +32,7 @@ func handledBatches(t *testing.T, b *bundle, batches int) {
 	mux := inbox.NewMux()
 	inbox.Handle(mux, testEvent, queueing(nil))
 	handle := b.Inbox(t).BatchMiddleware(mux.HandleMessage)
-	var before []cloudevent.Event
+	var before []event.Event
 	version := int64(0)
 	for range batches {
 		events := before
@@ -109,7 +109,7 @@ func TestOnlyAnOrderedConsumerReadsKeys(t *testing.T) {
 		b.Config.Order = order
 		session := b.onOneConnection(t)
 		_, handle := b.handle(t, effect)
-		for _, events := range [][]cloudevent.Event{{v("a", 1)}, {v("b", 1), v("c", 1)}} {
+		for _, events := range [][]event.Event{{v("a", 1)}, {v("b", 1), v("c", 1)}} {
 			_, err := handle(t.Context(), records(t, t.Context(), events...))
 			require.NoError(t, err)
 		}

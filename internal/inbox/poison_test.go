@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/test/testkit"
 )
@@ -41,7 +41,7 @@ func TestPoisonIsKeptOnceAndAcknowledged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := shared.again(t)
-			b.Config.Validate = func(e cloudevent.Event) error {
+			b.Config.Validate = func(e event.Event) error {
 				if string(e.Data) == `{"value":"forbidden"}` {
 					return contractError{}
 				}
@@ -93,7 +93,7 @@ func TestADeadLetterWaitsForItsDatabase(t *testing.T) {
 	b := setup(t)
 	_, err := b.Pool.Exec(t.Context(), `alter table dead_letter rename to moved`)
 	require.NoError(t, err)
-	b.Config.Validate = func(cloudevent.Event) error { return errors.New("poison") }
+	b.Config.Validate = func(event.Event) error { return errors.New("poison") }
 	e := newEvent()
 	done := make(chan error, 1)
 	go func() { done <- b.Deliver(t, record(t, e, 1), effect) }()

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/test/testkit"
 )
@@ -94,7 +94,7 @@ func TestProcessRefusesAnIDItCouldNotRemember(t *testing.T) {
 			t.Error("ran")
 			return nil
 		})
-		var decodeErr *cloudevent.DecodeError
+		var decodeErr *event.DecodeError
 		require.ErrorAs(t, err, &decodeErr, name)
 		require.Equal(t, inbox.Failed, outcome)
 	}

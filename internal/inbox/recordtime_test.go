@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 // The time of a record is 64 bits of the producer's: no value of theirs keeps its dead letter from being written.
@@ -30,9 +30,9 @@ func TestARecordOfAnyTimeCanBeGivenUp(t *testing.T) {
 	} {
 		msg := record(t, newEvent(), int64(i))
 		msg.UUID = ""
-		origin, _ := cloudevent.OriginFrom(msg.Context())
+		origin, _ := event.OriginFrom(msg.Context())
 		origin.Time = row.at
-		msg.SetContext(cloudevent.WithOrigin(t.Context(), origin))
+		msg.SetContext(event.WithOrigin(t.Context(), origin))
 		require.NoError(t, b.Deliver(t, msg, effect))
 		var kept *time.Time
 		require.NoError(t, b.Pool.QueryRow(t.Context(),

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/audit"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox/deadletter"
 )
@@ -226,11 +226,11 @@ func (r *Replayer) reportSettled(it *item) {
 // item makes a delivery of the dead letter: of the record that came, or of what an operator put in its place.
 func (r *Replayer) item(ctx context.Context, l deadletter.Letter, o Options) (*item, error) {
 	headers, payload := l.Current()
-	msg := cloudevent.RecordMessage(l.Key, headers, payload)
-	if subject := msg.Metadata[cloudevent.HeaderSubject]; len(l.Key) == 0 && l.Edited != nil && subject != "" {
-		msg.Metadata[cloudevent.KeyMetadata] = subject
+	msg := event.RecordMessage(l.Key, headers, payload)
+	if subject := msg.Metadata[event.HeaderSubject]; len(l.Key) == 0 && l.Edited != nil && subject != "" {
+		msg.Metadata[event.KeyMetadata] = subject
 	}
-	msg.SetContext(cloudevent.WithOrigin(ctx, cloudevent.Origin{
+	msg.SetContext(event.WithOrigin(ctx, event.Origin{
 		Group: l.Group, Topic: l.Topic, Partition: l.Partition, Offset: l.Offset, Time: l.RecordTime, Key: l.Key,
 		Headers: headers,
 	}))

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 )
@@ -24,7 +24,7 @@ func TestReplaysBesideTwoOwners(t *testing.T) { //nolint:paralleltest // it stop
 	shared := setup(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		b := shared.again(t)
-		var events []cloudevent.Event
+		var events []event.Event
 		wanted := map[string][]string{}
 		for i := range rapid.IntRange(2, 12).Draw(rt, "events") {
 			key := rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "key")
@@ -46,7 +46,7 @@ func TestReplaysBesideTwoOwners(t *testing.T) { //nolint:paralleltest // it stop
 		pool := b.severing(t, func([]byte) bool { return !calm.Load() && lost[answers.Add(1)] })
 		defer pool.Close()
 		mux := inbox.NewMux()
-		inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, d testData) error {
+		inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e event.Event, d testData) error {
 			var i int
 			if _, err := fmt.Sscan(d.Value, &i); err != nil {
 				return err

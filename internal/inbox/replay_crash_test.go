@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/test/crashtest"
 	"example.com/twinbox/test/testkit"
 )
@@ -20,7 +20,7 @@ func (c *clinic) replayJob() job {
 }
 
 // requireReplayedByChildren is requireHealed for children, whose effects have the name of the consumer.
-func (c *clinic) requireReplayedByChildren(t *testing.T, events []cloudevent.Event) {
+func (c *clinic) requireReplayedByChildren(t *testing.T, events []event.Event) {
 	t.Helper()
 	c.Exec(t, `update ledger set event_id = substr(event_id, 6) where event_id like 'test %'`)
 	c.requireHealed(t, events)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 )
@@ -31,7 +31,7 @@ func picky(t *testing.T) (c *clinic, isWrong *bool) {
 	isWrong = new(bool)
 	c = newClinic(t, 1, func(cfg *inbox.Config) {
 		cfg.Order = inbox.Unordered
-		cfg.Validate = func(cloudevent.Event) error {
+		cfg.Validate = func(event.Event) error {
 			if *isWrong {
 				return errors.New("breaks the contract")
 			}

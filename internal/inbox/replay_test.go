@@ -8,7 +8,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 )
@@ -21,8 +21,8 @@ func TestADeadLetterHoldsItsKeyUntilItIsReplayed(t *testing.T) {
 		t.Run(fmt.Sprint(batch), func(t *testing.T) {
 			t.Parallel()
 			c := newClinic(t, batch, nil)
-			a := []cloudevent.Event{v("a", 1), sick("a", 2, "bad"), v("a", 3), v("a", 4), v("a", 5)}
-			b := []cloudevent.Event{v("b", 1), v("b", 2)}
+			a := []event.Event{v("a", 1), sick("a", 2, "bad"), v("a", 3), v("a", 4), v("a", 5)}
+			b := []event.Event{v("b", 1), v("b", 2)}
 			c.fall("bad")
 			require.Equal(t, []inbox.Outcome{
 				inbox.Applied, inbox.Dead, inbox.Applied, inbox.Parked, inbox.Applied, inbox.Parked,
@@ -58,8 +58,8 @@ func TestADeadLetterHoldsItsKeyUntilItIsReplayed(t *testing.T) {
 func TestAKeyStopsAtItsFirstFailureAndOthersGoOn(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)
-	a := []cloudevent.Event{sick("a", 1, "bad"), sick("a", 2, "worse"), v("a", 3)}
-	b := []cloudevent.Event{sick("b", 1, "bad"), v("b", 2)}
+	a := []event.Event{sick("a", 1, "bad"), sick("a", 2, "worse"), v("a", 3)}
+	b := []event.Event{sick("b", 1, "bad"), v("b", 2)}
 	c.fall("bad")
 	c.deliver(t, append(a, b...)...)
 	c.fall("worse")
@@ -243,10 +243,10 @@ func TestAnEditedDeadLetterIsReplayed(t *testing.T) {
 func TestABrokenRecordNeedsAnEdit(t *testing.T) {
 	t.Parallel()
 	right := v("a", 1)
-	headers := append([]deadletter.Header{}, cloudevent.MessageHeaders(right.Message())...)
+	headers := append([]deadletter.Header{}, event.MessageHeaders(right.Message())...)
 	empty := message.NewMessage("", nil)
-	origin := cloudevent.Origin{Group: "local.test", Topic: "topic-1", Offset: 7}
-	empty.SetContext(cloudevent.WithOrigin(t.Context(), origin))
+	origin := event.Origin{Group: "local.test", Topic: "topic-1", Offset: 7}
+	empty.SetContext(event.WithOrigin(t.Context(), origin))
 	nameless := right
 	nameless.ID = ""
 	for name, msg := range map[string]*message.Message{

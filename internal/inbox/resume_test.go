@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
@@ -28,13 +28,13 @@ func (c *clinic) copies() *[]string {
 }
 
 // Key a waits with version 3, which is sick, and 4; nothing is missing before them any more.
-func newParked(t *testing.T, configure func(*inbox.Config)) (*clinic, []cloudevent.Event) {
+func newParked(t *testing.T, configure func(*inbox.Config)) (*clinic, []event.Event) {
 	t.Helper()
 	c := newClinic(t, 200, configure)
-	come := []cloudevent.Event{v("a", 1), sick("a", 3, "bad"), v("a", 4), v("a", 2)}
+	come := []event.Event{v("a", 1), sick("a", 3, "bad"), v("a", 4), v("a", 2)}
 	c.deliver(t, come...)
 	require.Equal(t, []string{"version_gap 3", "parked_behind 4"}, c.waiting(t))
-	return c, []cloudevent.Event{come[0], come[3], come[1], come[2]}
+	return c, []event.Event{come[0], come[3], come[1], come[2]}
 }
 
 // A parked event that fails for an unknown reason is tried once in a round. After MaxAttempts rounds it is a dead
@@ -97,7 +97,7 @@ func TestAParkedEventThatCanNeverBeHandled(t *testing.T) {
 			var contract error
 			c, a := newParked(t, func(cfg *inbox.Config) {
 				cfg.MaxAttempts = 3
-				cfg.Validate = func(cloudevent.Event) error { return contract }
+				cfg.Validate = func(event.Event) error { return contract }
 			})
 			copied := c.copies()
 			s.spoil(c, &contract)
@@ -188,7 +188,7 @@ func TestNoParkedEventIsCountedWhileAnotherEventRunsAlone(t *testing.T) { //noli
 func TestAKeyThatCannotGoOnKeepsNoOtherWaiting(t *testing.T) {
 	t.Parallel()
 	c, a := newParked(t, nil)
-	b := []cloudevent.Event{v("b", 1), v("b", 3), v("b", 2)}
+	b := []event.Event{v("b", 1), v("b", 3), v("b", 2)}
 	c.deliver(t, b...)
 	c.sick.Store(&map[string]error{"bad": failure.AsTransient(errSick)})
 	require.ErrorIs(t, c.replayer.ResumeRound(t.Context()), errSick)
@@ -209,7 +209,7 @@ func TestAConsumerThatIsStrictNoMore(t *testing.T) {
 			t.Parallel()
 			c := newClinic(t, 1, nil)
 			c.fall("bad")
-			a, b := []cloudevent.Event{sick("a", 1, "bad"), v("a", 2)}, []cloudevent.Event{v("b", 1), v("b", 3)}
+			a, b := []event.Event{sick("a", 1, "bad"), v("a", 2)}, []event.Event{v("b", 1), v("b", 3)}
 			c.deliver(t, append(a, b...)...)
 			c.Config.Order = order
 			c.open(t)

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 )
 
@@ -54,14 +54,14 @@ func TestRoundTrips(t *testing.T) {
 			b.Config.Order = order
 			trips := b.counting(t)
 			_, handle := b.handle(t, queueing(nil))
-			cost := func(events []cloudevent.Event) int {
+			cost := func(events []event.Event) int {
 				trips.n = 0
 				handled, err := handle(t.Context(), records(t, t.Context(), events...))
 				require.NoError(t, err)
 				require.Equal(t, size, handled)
 				return trips.n
 			}
-			first, second := make([]cloudevent.Event, size), make([]cloudevent.Event, size)
+			first, second := make([]event.Event, size), make([]event.Event, size)
 			for i := range size {
 				first[i], second[i] = v(string(rune('a'+i)), 1), v(string(rune('a'+i)), 2)
 			}

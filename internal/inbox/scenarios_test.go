@@ -9,21 +9,21 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/test/inboxtest"
 )
 
 // v is an event of a key with a version, under a new id.
-func v(key string, version int64) cloudevent.Event {
+func v(key string, version int64) event.Event {
 	e := newEvent()
 	e.Key, e.Version = key, version
 	return e
 }
 
-func versions(key string, numbers ...int64) func() []cloudevent.Event {
-	return func() []cloudevent.Event {
-		events := make([]cloudevent.Event, len(numbers))
+func versions(key string, numbers ...int64) func() []event.Event {
+	return func() []event.Event {
+		events := make([]event.Event, len(numbers))
 		for i, n := range numbers {
 			events[i] = v(key, n)
 		}
@@ -31,7 +31,7 @@ func versions(key string, numbers ...int64) func() []cloudevent.Event {
 	}
 }
 
-func payload(e cloudevent.Event, data string) cloudevent.Event {
+func payload(e event.Event, data string) event.Event {
 	e.Data = []byte(data)
 	return e
 }
@@ -42,16 +42,16 @@ func ordered(order inbox.Order) func(*inbox.Config) {
 
 // failing fails for the payload {"value":"bad"} and has its effect for others.
 func failing(fail func(ctx context.Context, tx pgx.Tx) error) handlerFunc {
-	return func(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data testData) error {
+	return func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 		if data.Value == "bad" {
 			return fail(ctx, tx)
 		}
-		return effect(ctx, tx, event, data)
+		return effect(ctx, tx, e, data)
 	}
 }
 
-func threeWithBadMiddle() []cloudevent.Event {
-	return []cloudevent.Event{v("a", 1), payload(v("b", 1), `{"value":"bad"}`), v("c", 1), v("a", 2)}
+func threeWithBadMiddle() []event.Event {
+	return []event.Event{v("a", 1), payload(v("b", 1), `{"value":"bad"}`), v("c", 1), v("a", 2)}
 }
 
 var middleIsDead = []inbox.Outcome{inbox.Applied, inbox.Dead, inbox.Applied, inbox.Applied}
@@ -63,17 +63,17 @@ var scenarios = map[string]scenario{
 		effects:  []int{0, 1, 2, 3},
 	},
 	"an id twice": {
-		events: func() []cloudevent.Event {
+		events: func() []event.Event {
 			a, b := newEvent(), newEvent()
-			return []cloudevent.Event{a, b, a, a}
+			return []event.Event{a, b, a, a}
 		},
 		outcomes: []inbox.Outcome{inbox.Applied, inbox.Applied, inbox.Duplicate, inbox.Duplicate},
 		effects:  []int{0, 1},
 	},
 	"an id twice with another payload": {
-		events: func() []cloudevent.Event {
+		events: func() []event.Event {
 			a, b := newEvent(), newEvent()
-			return []cloudevent.Event{a, payload(a, `{"value":"b"}`), b, payload(a, `{"value":"c"}`), a}
+			return []event.Event{a, payload(a, `{"value":"b"}`), b, payload(a, `{"value":"c"}`), a}
 		},
 		outcomes: []inbox.Outcome{inbox.Applied, inbox.Conflict, inbox.Applied, inbox.Conflict, inbox.Duplicate},
 		effects:  []int{0, 2},
@@ -81,17 +81,17 @@ var scenarios = map[string]scenario{
 	},
 	"another payload, only warned of": {
 		configure: func(c *inbox.Config) { c.OnConflict = inbox.ConflictWarn },
-		events: func() []cloudevent.Event {
+		events: func() []event.Event {
 			a := newEvent()
-			return []cloudevent.Event{a, payload(a, `{"value":"b"}`)}
+			return []event.Event{a, payload(a, `{"value":"b"}`)}
 		},
 		outcomes: []inbox.Outcome{inbox.Applied, inbox.Conflict},
 		effects:  []int{0},
 	},
 	"a run of redeliveries, and in it another payload and something new": {
-		events: func() []cloudevent.Event {
+		events: func() []event.Event {
 			a, b, c, d := newEvent(), newEvent(), newEvent(), newEvent()
-			return []cloudevent.Event{
+			return []event.Event{
 				a, b, c, a, b, c, a, b, c, a, b, c, a, b, c, payload(a, `{"value":"b"}`), a, b, c, a, b, c, a, b, c, d, a, d,
 			}
 		},
@@ -103,10 +103,10 @@ var scenarios = map[string]scenario{
 		letters: []string{"id_conflict"},
 	},
 	"a foreign id with another time is the same id": {
-		events: func() []cloudevent.Event {
+		events: func() []event.Event {
 			a, b := named("order-1", "key-1"), named("order-1", "key-1")
 			b.Time = b.Time.AddDate(0, 0, 3)
-			return []cloudevent.Event{a, b}
+			return []event.Event{a, b}
 		},
 		outcomes: []inbox.Outcome{inbox.Applied, inbox.Duplicate},
 		effects:  []int{0},
@@ -127,8 +127,8 @@ var scenarios = map[string]scenario{
 	},
 	"gap parked, and what comes behind it": {
 		configure: ordered(inbox.Strict),
-		events: func() []cloudevent.Event {
-			return []cloudevent.Event{v("key-1", 1), v("key-1", 3), v("other", 1), v("key-1", 4), v("key-1", 2), v("other", 2)}
+		events: func() []event.Event {
+			return []event.Event{v("key-1", 1), v("key-1", 3), v("other", 1), v("key-1", 4), v("key-1", 2), v("other", 2)}
 		},
 		outcomes: []inbox.Outcome{
 			inbox.Applied, inbox.Gap, inbox.Applied, inbox.Parked, inbox.Applied, inbox.Applied,
@@ -143,8 +143,8 @@ var scenarios = map[string]scenario{
 			record_offset, holds, class, code, error, attempts, first_failed_at) values
 			('test', 'e0', 't', 'key-1', '[]', '', 't', 0, 0, true, 'parked', 'test', 'x', 1, now());
 			insert into inbox_key values ('test', 'key-1', 0, 0)`,
-		events: func() []cloudevent.Event {
-			return []cloudevent.Event{v("key-1", 0), v("other", 0), v("key-1", 0), v("key-1", 7)}
+		events: func() []event.Event {
+			return []event.Event{v("key-1", 0), v("other", 0), v("key-1", 0), v("key-1", 7)}
 		},
 		outcomes: []inbox.Outcome{inbox.Parked, inbox.Applied, inbox.Parked, inbox.Parked},
 		effects:  []int{1},
@@ -152,19 +152,19 @@ var scenarios = map[string]scenario{
 	},
 	"older than the inbox remembers": {
 		before: `update inbox_horizon set remembers_from = '2026-01-03'`,
-		events: func() []cloudevent.Event {
+		events: func() []event.Event {
 			old := at(time.Date(2026, 1, 2, 23, 59, 59, 0, time.UTC))
-			return []cloudevent.Event{v("a", 1), old, named("order-1", "b"), v("a", 2), old}
+			return []event.Event{v("a", 1), old, named("order-1", "b"), v("a", 2), old}
 		},
 		outcomes: []inbox.Outcome{inbox.Applied, inbox.Expired, inbox.Expired, inbox.Applied, inbox.Expired},
 		effects:  []int{0, 3},
 		letters:  []string{"too_old", "too_old"},
 	},
 	"from the past and from the future": {
-		events: func() []cloudevent.Event {
+		events: func() []event.Event {
 			far := at(time.Date(8000, 1, 1, 0, 0, 0, 0, time.UTC))
 			near := at(time.Now().AddDate(0, 0, 30))
-			return []cloudevent.Event{far, near, at(firstMoment), at(time.Unix(1, 0)), far, near}
+			return []event.Event{far, near, at(firstMoment), at(time.Unix(1, 0)), far, near}
 		},
 		outcomes: []inbox.Outcome{
 			inbox.Applied, inbox.Applied, inbox.Applied, inbox.Applied, inbox.Duplicate, inbox.Duplicate,
@@ -181,9 +181,9 @@ var scenarios = map[string]scenario{
 		outcomes: middleIsDead, effects: []int{0, 2, 3}, letters: []string{"empty_value"},
 	},
 	"no event, and then its event": {
-		events: func() []cloudevent.Event {
+		events: func() []event.Event {
 			a := newEvent()
-			return []cloudevent.Event{a, a, a}
+			return []event.Event{a, a, a}
 		},
 		spoil: func(i int, m *message.Message) {
 			if i == 0 {
@@ -207,9 +207,9 @@ var scenarios = map[string]scenario{
 	},
 	"a dead letter holds its key": {
 		configure: ordered(inbox.Strict),
-		events: func() []cloudevent.Event {
+		events: func() []event.Event {
 			bad := payload(v("key-1", 2), `{"value":[]}`)
-			return []cloudevent.Event{v("key-1", 1), bad, v("key-1", 3), v("other", 1), v("key-1", 0)}
+			return []event.Event{v("key-1", 1), bad, v("key-1", 3), v("other", 1), v("key-1", 0)}
 		},
 		outcomes: []inbox.Outcome{
 			inbox.Applied, inbox.Dead, inbox.Parked, inbox.Applied, inbox.Parked,
@@ -286,10 +286,10 @@ var firstMoment = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // queueing is failing with queued writes alone.
 func queueing(fail func(context.Context, pgx.Tx) error) handlerFunc {
-	return func(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data testData) error {
+	return func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 		if data.Value == "bad" {
 			return fail(ctx, tx)
 		}
-		return inbox.Queue(ctx, tx, `insert into ledger (event_id) values ($1)`, event.ID)
+		return inbox.Queue(ctx, tx, `insert into ledger (event_id) values ($1)`, e.ID)
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/test/inboxtest"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
@@ -63,8 +63,8 @@ var (
 	record    = inboxtest.Record
 )
 
-func orderEvent() cloudevent.Event {
-	return cloudevent.Event{
+func orderEvent() event.Event {
+	return event.Event{
 		ID: "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b", Source: "/shop", Type: "com.example.order-placed.v1", Key: "42",
 		Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Data: []byte(`{"total":99}`),
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/test/inboxtest"
 )
@@ -39,7 +39,7 @@ func TestLostConnectionsChangeNothing(t *testing.T) {
 				return ended.Load() < int64(len(events)) && lost[answers.Add(1)]
 			})
 			c.Pool = pool
-			c.Host.(*inboxtest.Host).OnOutcome = func(cloudevent.Event, inbox.Outcome) { ended.Add(1) }
+			c.Host.(*inboxtest.Host).OnOutcome = func(event.Event, inbox.Outcome) { ended.Add(1) }
 			if suspect {
 				shared.Exec(t, ownerDied)
 			}

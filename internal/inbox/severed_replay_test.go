@@ -8,17 +8,17 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
 // ward is a clinic with dead letters of three keys: each has one that failed and two that are parked behind it.
-func ward(t *testing.T) (*clinic, []cloudevent.Event) {
+func ward(t *testing.T) (*clinic, []event.Event) {
 	t.Helper()
 	c := newClinic(t, 1, nil)
 	c.fall("bad")
-	var events []cloudevent.Event
+	var events []event.Event
 	for _, key := range []string{"a", "b", "c"} {
 		events = append(events, sick(key, 1, "bad"), v(key, 2), v(key, 3))
 	}
@@ -29,7 +29,7 @@ func ward(t *testing.T) (*clinic, []cloudevent.Event) {
 }
 
 // requireHealed checks that each dead letter was replayed once, in the order of its key, and has one row in the audit.
-func (c *clinic) requireHealed(t *testing.T, events []cloudevent.Event) {
+func (c *clinic) requireHealed(t *testing.T, events []event.Event) {
 	t.Helper()
 	c.requireNothingWaits(t)
 	require.ElementsMatch(t, ids(events...), c.List(t, `select event_id from ledger`))

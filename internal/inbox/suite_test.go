@@ -7,7 +7,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 )
 
@@ -16,7 +16,7 @@ type scenario struct {
 	configure func(*inbox.Config)
 	before    string // SQL
 	handler   handlerFunc
-	events    func() []cloudevent.Event
+	events    func() []event.Event
 	spoil     func(i int, m *message.Message)
 	outcomes  []inbox.Outcome
 	effects   []int // indexes of the events, in the order of their effects
@@ -50,7 +50,7 @@ func (s scenario) play(t *testing.T, b *bundle, batch int) {
 	}
 	var outcomes []inbox.Outcome
 	var seen []string
-	b.Host.OnOutcome = func(e cloudevent.Event, o inbox.Outcome) {
+	b.Host.OnOutcome = func(e event.Event, o inbox.Outcome) {
 		outcomes, seen = append(outcomes, o), append(seen, e.ID)
 	}
 	handler := s.handler

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/test/inboxtest"
 )
@@ -28,7 +28,7 @@ func TestACrashLoopEndsInADeadLetter(t *testing.T) {
 			t.Run(fmt.Sprintf("%d %d", bad, attempts), func(t *testing.T) {
 				b := b.again(t)
 				b.Config.Order, b.Config.MaxAttempts = inbox.Strict, attempts
-				events := make([]cloudevent.Event, 400)
+				events := make([]event.Event, 400)
 				for i := range events {
 					events[i] = v(fmt.Sprint("key-", i%7), int64(i/7+1))
 				}
@@ -47,13 +47,13 @@ func TestACrashLoopEndsInADeadLetter(t *testing.T) {
 
 // crashLoop delivers the events to one process after the other and returns how many died. A process ends where its
 // goroutine does, at one event: deferred calls roll back as the server would.
-func (b *bundle) crashLoop(t *testing.T, events []cloudevent.Event, deadly string) (deaths int) {
+func (b *bundle) crashLoop(t *testing.T, events []event.Event, deadly string) (deaths int) {
 	t.Helper()
 	msgs := records(t, t.Context(), events...)
 	for from := 0; from < len(msgs); {
 		require.Less(t, deaths, 20)
 		deaths++
-		_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+		_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 			if e.ID == deadly {
 				runtime.Goexit()
 			}
@@ -83,7 +83,7 @@ func TestSuspicionLastsUntilSomethingNewIsCommitted(t *testing.T) {
 	b.Config.Batch = 2
 	events := versions("key-1", 1, 2, 3, 4, 5, 6)()
 	counted := 0
-	handler := func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+	handler := func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 		counted += b.Count(t, `select count(*) from inbox_attempt`)
 		return effect(ctx, tx, e, data)
 	}
@@ -133,7 +133,7 @@ func TestAnAttemptThatIsBrokenOffIsNoDeath(t *testing.T) {
 		e := newEvent()
 		for range 3 {
 			ctx, stop := context.WithCancel(t.Context())
-			in, handle := b.handle(t, func(ctx context.Context, _ pgx.Tx, _ cloudevent.Event, _ testData) error {
+			in, handle := b.handle(t, func(ctx context.Context, _ pgx.Tx, _ event.Event, _ testData) error {
 				require.Equal(t, deaths+1, b.Count(t, `select attempts from inbox_attempt`))
 				stop()
 				return ctx.Err()
@@ -162,8 +162,8 @@ func TestARedeliveryEndsNoSuspicion(t *testing.T) {
 	ignored, old := newEvent(), at(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC))
 	ignored.Type = "com.example.other.v1"
 	known, stale := v("key-1", 2), v("key-1", 1)
-	events := []cloudevent.Event{ignored, old, known, stale, payload(known, `{"value":"b"}`), newEvent()}
-	msgs := func(more ...cloudevent.Event) []*message.Message {
+	events := []event.Event{ignored, old, known, stale, payload(known, `{"value":"b"}`), newEvent()}
+	msgs := func(more ...event.Event) []*message.Message {
 		msgs := records(t, t.Context(), append(events, more...)...)
 		msgs[len(events)-1].UUID = ""
 		return msgs
@@ -175,7 +175,7 @@ func TestARedeliveryEndsNoSuspicion(t *testing.T) {
 	b.Exec(t, ownerDied)
 	var counted []string
 	fresh := versions("key-2", 1, 2)()
-	b.run(t, 1, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+	b.run(t, 1, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 		if b.Count(t, `select count(*) from inbox_attempt`) > 0 {
 			counted = append(counted, e.ID)
 		}
@@ -195,7 +195,7 @@ func TestASuspectThatWasAppliedElsewhere(t *testing.T) {
 	b.Exec(t, ownerDied)
 	b.Exec(t, `insert into inbox_attempt values ('test', 'topic-1', 2, 1, 1, 1)`)
 	var outcomes []inbox.Outcome
-	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+	b.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
 	require.NoError(t, b.Deliver(t, record(t, e, 1), effect))
 	require.Equal(t, []inbox.Outcome{inbox.Duplicate}, outcomes)
 	require.Zero(t, b.Count(t, `select (select count(*) from dead_letter) + (select count(*) from inbox_attempt)`))
@@ -236,7 +236,7 @@ func TestSuspicionOutlivesAnOwnerThatDidNotReachIt(t *testing.T) {
 		require.Equal(t, 1, b.Count(t, `select count(*) from inbox_owner`))
 	}
 	counts := make([][]string, 0, len(events))
-	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 		counts = append(counts, b.List(t, `select first_offset || ' ' || attempts from inbox_attempt order by first_offset`))
 		return effect(ctx, tx, e, data)
 	})
@@ -276,7 +276,7 @@ func TestADeliveryThatEndsBeforeItsAttempt(t *testing.T) {
 	impatient, stop := context.WithCancel(t.Context())
 	b.Config.Host = waitHost{b.Host, stop}
 	var outcomes []inbox.Outcome
-	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+	b.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
 	_, handle := b.handle(t, effect)
 	handled, err := handle(impatient, records(t, impatient, newEvent()))
 	require.ErrorIs(t, err, context.Canceled)

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/test/inboxtest"
 )
 
@@ -17,9 +17,9 @@ func TestHandlingIsTimed(t *testing.T) {
 	t.Parallel()
 	b := inboxtest.New(t)
 	const took = 20 * time.Millisecond
-	event := inboxtest.NewEvent()
-	require.NoError(t, b.Deliver(t, inboxtest.Record(t, event, 1),
-		func(ctx context.Context, tx pgx.Tx, _ cloudevent.Event, _ inboxtest.Data) error {
+	e := inboxtest.NewEvent()
+	require.NoError(t, b.Deliver(t, inboxtest.Record(t, e, 1),
+		func(ctx context.Context, tx pgx.Tx, _ event.Event, _ inboxtest.Data) error {
 			_, err := tx.Exec(ctx, `select pg_sleep($1)`, took.Seconds())
 			return err
 		}))

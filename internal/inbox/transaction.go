@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/inbox/deadletter"
@@ -29,7 +29,7 @@ func (in *Inbox) apply(parent context.Context, items []*item) error {
 		}
 		return nil
 	}
-	endSpan := in.cfg.Spans.Process(in.cfg.Consumer, len(items), func(i int) *cloudevent.Event { return &items[i].event })
+	endSpan := in.cfg.Spans.Process(in.cfg.Consumer, len(items), func(i int) *event.Event { return &items[i].event })
 	ctx, cancel := context.WithTimeout(parent, in.cfg.HandlerTimeout)
 	defer cancel()
 	tx := &handlerTx{consumer: in.cfg.Consumer}

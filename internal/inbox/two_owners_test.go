@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/internal/audit"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/test/testkit"
@@ -35,7 +35,7 @@ func TestTwoOwnersGetEverything(t *testing.T) {
 			wanted, come := shuffled(r)
 			var healed atomic.Bool
 			mux := inbox.NewMux()
-			inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+			inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 				if data.Value == "bad" && !healed.Load() {
 					return errors.New("ill")
 				}
@@ -85,7 +85,7 @@ func TestTwoOwnersGetEverything(t *testing.T) {
 }
 
 // shuffled are the ids of each key in the order of their versions, and its events in any order, some bad, some twice.
-func shuffled(r *rand.Rand) (wanted map[string][]string, come []cloudevent.Event) {
+func shuffled(r *rand.Rand) (wanted map[string][]string, come []event.Event) {
 	wanted = map[string][]string{}
 	for k := range 20 {
 		key := fmt.Sprint("key-", k)

@@ -14,7 +14,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/kafkatest"
@@ -44,12 +44,12 @@ func routed(
 }
 
 // publishPlain writes events as watermill-kafka's own marshaler does, with their subjects as keys.
-func publishPlain(t *testing.T, brokers []string, topic string, events ...cloudevent.Event) {
+func publishPlain(t *testing.T, brokers []string, topic string, events ...event.Event) {
 	t.Helper()
 	publisher, err := wkafka.NewPublisher(wkafka.PublisherConfig{
 		Brokers: brokers,
 		Marshaler: wkafka.NewWithPartitioningMarshaler(func(_ string, msg *message.Message) (string, error) {
-			return msg.Metadata[cloudevent.HeaderSubject], nil
+			return msg.Metadata[event.HeaderSubject], nil
 		}),
 	}, nil)
 	require.NoError(t, err)
@@ -70,10 +70,10 @@ func TestAPlainHandlerOnWatermillKafka(t *testing.T) {
 	publishPlain(t, brokers, topic, good, bad)
 	b.Config.Group = "local.stock"
 	outcomes := make(chan inbox.Outcome, 2)
-	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes <- o }
+	b.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) { outcomes <- o }
 	_, outside := inbox.TxFromContext(t.Context())
-	_, event := inbox.EventFromContext(t.Context())
-	require.Equal(t, []bool{false, false}, []bool{outside, event})
+	_, found := inbox.EventFromContext(t.Context())
+	require.Equal(t, []bool{false, false}, []bool{outside, found})
 
 	routed(t, brokers, topic, b.Inbox(t), func(msg *message.Message) error {
 		tx, inTx := inbox.TxFromContext(msg.Context())
@@ -123,7 +123,7 @@ func TestAStockRouterHandlesOurTopics(t *testing.T) {
 		require.NoError(t, publisher.Publish(topic, newEvent().Message()))
 	}
 	outcomes := make(chan inbox.Outcome, events)
-	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes <- o }
+	b.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) { outcomes <- o }
 	routed(t, brokers, topic, b.Inbox(t), func(msg *message.Message) error {
 		tx, _ := inbox.TxFromContext(msg.Context())
 		_, err := tx.Exec(msg.Context(), `insert into ledger (event_id) values ($1)`, msg.UUID)

@@ -22,7 +22,7 @@ import (
 // on, are dealt with. The rest comes again.
 //
 // ctx and the contexts of the messages end when the partition is lost: what is done after that is done again by the
-// next owner. Each message's context also carries its [cloudevent.Origin]. Ack and Nack of the messages have no effect.
+// next owner. Each message's context also carries its [event.Origin]. Ack and Nack of the messages have no effect.
 // The slice is the handler's until it returns; the messages may be kept.
 type Handler func(ctx context.Context, batch []*message.Message) (handled int, err error)
 

@@ -16,7 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/testkit"
@@ -24,7 +24,7 @@ import (
 
 func partitionOf(t testing.TB, msg *message.Message) int32 {
 	t.Helper()
-	origin, ok := cloudevent.OriginFrom(msg.Context())
+	origin, ok := event.OriginFrom(msg.Context())
 	require.True(t, ok)
 	return origin.Partition
 }
@@ -56,7 +56,7 @@ func TestAnUndecodableRecordStopsNothing(t *testing.T) {
 		{Topic: topic, Value: sarama.StringEncoder("{not json"), Headers: many},
 		{Topic: topic, Key: sarama.ByteEncoder(make([]byte, 10_000)), Headers: []sarama.RecordHeader{{Key: []byte{}}}},
 	}))
-	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, event("a", 1)))
+	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, newEvent("a", 1)))
 	l := listen(t, fast(brokers, kafkatest.Group(t)), topic)
 	require.Equal(t, []string{"", "", "", "", "a-1"}, read(t, l, 5))
 }
@@ -91,7 +91,7 @@ func TestAbortedTransactionsAreNotDelivered(t *testing.T) {
 		require.NoError(t, end())
 	}
 	msg := receive(t, listen(t, fast(brokers, kafkatest.Group(t)), topic).messages)
-	origin, _ := cloudevent.OriginFrom(msg.Context())
+	origin, _ := event.OriginFrom(msg.Context())
 	require.EqualValues(t, 2, origin.Offset, "0 is aborted, 1 says so")
 	msg.Ack()
 }
@@ -173,7 +173,7 @@ func TestAGroupThatCannotBeJoinedIsNotHammered(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
 	topic := kafkatest.Topic(t, brokers, 1)
-	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, event("a", 1)))
+	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, newEvent("a", 1)))
 	joins := cluster.Fault(kfake.Fault{
 		Keys: []kmsg.Key{kmsg.JoinGroup}, TopLevel: true, Err: kerr.GroupAuthorizationFailed, Count: -1,
 	})

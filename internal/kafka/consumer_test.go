@@ -10,7 +10,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/testkit"
@@ -226,13 +226,13 @@ func TestABatchCarriesOriginsAndTheCallersValues(t *testing.T) {
 		require.Equal(t, "value", batch.ctx.Value(key{}))
 		for _, msg := range batch.batch {
 			require.Equal(t, "value", msg.Context().Value(key{}))
-			origin, ok := cloudevent.OriginFrom(msg.Context())
+			origin, ok := event.OriginFrom(msg.Context())
 			require.True(t, ok)
 			require.Equal(t, offset, origin.Offset)
 			require.Equal(t, cfg.Group, origin.Group)
 			require.Equal(t, "ce_id", origin.Headers[0].Name)
-			require.Equal(t, "a", msg.Metadata[cloudevent.KeyMetadata])
-			decoded, err := cloudevent.FromMessage(msg)
+			require.Equal(t, "a", msg.Metadata[event.KeyMetadata])
+			decoded, err := event.FromMessage(msg)
 			require.NoError(t, err)
 			offset++
 			require.Equal(t, offset, decoded.Version)
@@ -254,7 +254,7 @@ func TestAStuckPartitionDoesNotHoldUpTheOthers(t *testing.T) {
 	cfg := batches(brokers, kafkatest.Group(t))
 	stuck, seen := make(chan struct{}, 1), make(chan time.Time, 1)
 	consume(t, cfg, topic, func(ctx context.Context, batch []*message.Message) (int, error) {
-		if origin, _ := cloudevent.OriginFrom(batch[0].Context()); origin.Partition == 0 {
+		if origin, _ := event.OriginFrom(batch[0].Context()); origin.Partition == 0 {
 			stuck <- struct{}{}
 			<-ctx.Done()
 			return 0, ctx.Err()

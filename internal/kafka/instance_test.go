@@ -70,7 +70,7 @@ func takeover(t testing.TB, brokers []string, instance string, session time.Dura
 	cfg.InstanceID, cfg.SessionTimeout = instance, session
 	killedMember(t, cfg, topic)
 	killed := time.Now()
-	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, event("a", 2)))
+	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, newEvent("a", 2)))
 	handle, calls := byHand()
 	r := consume(t, cfg, topic, handle)
 	c := receive(t, calls)

@@ -7,15 +7,15 @@ import (
 	wkafka "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
 	"github.com/ThreeDotsLabs/watermill/message"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 // Marshaler maps a Watermill message to a Kafka record and back: CloudEvents 1.0, binary mode. It is a
 // MarshalerUnmarshaler of watermill-kafka, so the stock publisher and subscriber can use it too.
 //
-//	message UUID           -> headers ce_id and [cloudevent.HeaderWatermillID], the first; absent when it is empty
+//	message UUID           -> headers ce_id and [event.HeaderWatermillID], the first; absent when it is empty
 //	message metadata       -> headers: CloudEvents attributes in a fixed order, then the rest by name
-//	cloudevent.KeyMetadata -> record key; absent or empty: no key, and no order
+//	event.KeyMetadata -> record key; absent or empty: no key, and no order
 //	message payload        -> record value, byte for byte
 //
 // A stock subscriber with its own marshaler reads the same records: their UUID is the event's id. Records of the stock
@@ -29,30 +29,30 @@ func (Marshaler) Marshal(topic string, msg *message.Message) (*sarama.ProducerMe
 		Value:   sarama.ByteEncoder(msg.Payload),
 		Headers: make([]sarama.RecordHeader, 0, len(msg.Metadata)+1),
 	}
-	cloudevent.EachHeader(msg, func(name, value string) {
+	event.EachHeader(msg, func(name, value string) {
 		to.Headers = append(to.Headers, sarama.RecordHeader{Key: []byte(name), Value: []byte(value)})
 	})
-	if key := msg.Metadata[cloudevent.KeyMetadata]; key != "" {
+	if key := msg.Metadata[event.KeyMetadata]; key != "" {
 		to.Key = sarama.StringEncoder(key)
 	}
 	return to, nil
 }
 
 // Unmarshal never fails: every record becomes a message, and the handler decides. Of a header that occurs twice the
-// metadata keep the last; [cloudevent.Origin] keeps all, byte for byte. A missing key or value is an empty one. A
-// header that happens to be named like [cloudevent.KeyMetadata] does not pass for the record key.
+// metadata keep the last; [event.Origin] keeps all, byte for byte. A missing key or value is an empty one. A
+// header that happens to be named like [event.KeyMetadata] does not pass for the record key.
 func (Marshaler) Unmarshal(from *sarama.ConsumerMessage) (*message.Message, error) {
 	return decode(context.Background(), "", from), nil
 }
 
 // decode makes a message of a record that a group has read.
 func decode(ctx context.Context, group string, r *sarama.ConsumerMessage) *message.Message {
-	headers := make([]cloudevent.Header, len(r.Headers))
+	headers := make([]event.Header, len(r.Headers))
 	for i, h := range r.Headers {
-		headers[i] = cloudevent.Header{Name: string(h.Key), Value: h.Value}
+		headers[i] = event.Header{Name: string(h.Key), Value: h.Value}
 	}
-	msg := cloudevent.RecordMessage(r.Key, headers, r.Value)
-	msg.SetContext(cloudevent.WithOrigin(ctx, cloudevent.Origin{
+	msg := event.RecordMessage(r.Key, headers, r.Value)
+	msg.SetContext(event.WithOrigin(ctx, event.Origin{
 		Group: group, Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Time: r.Timestamp,
 		Key: r.Key, Headers: headers,
 	}))
@@ -69,14 +69,14 @@ func Origin(next message.HandlerFunc) message.HandlerFunc {
 		if !known {
 			return next(msg)
 		}
-		o := cloudevent.Origin{Topic: message.SubscribeTopicFromCtx(ctx), Partition: partition}
+		o := event.Origin{Topic: message.SubscribeTopicFromCtx(ctx), Partition: partition}
 		o.Offset, _ = wkafka.MessagePartitionOffsetFromCtx(ctx)
 		o.Time, _ = wkafka.MessageTimestampFromCtx(ctx)
 		o.Key, _ = wkafka.MessageKeyFromCtx(ctx)
-		msg.SetContext(cloudevent.WithOrigin(ctx, o))
-		delete(msg.Metadata, cloudevent.KeyMetadata)
+		msg.SetContext(event.WithOrigin(ctx, o))
+		delete(msg.Metadata, event.KeyMetadata)
 		if len(o.Key) > 0 {
-			msg.Metadata[cloudevent.KeyMetadata] = string(o.Key)
+			msg.Metadata[event.KeyMetadata] = string(o.Key)
 		}
 		return next(msg)
 	}

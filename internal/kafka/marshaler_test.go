@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/kafka"
 )
 
@@ -20,10 +20,10 @@ func TestAMessageSurvivesTheRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		msg := message.NewMessage(rapid.String().Draw(t, "id"), rapid.SliceOf(rapid.Byte()).Draw(t, "payload"))
 		msg.Metadata = rapid.MapOf(rapid.String(), rapid.String()).Draw(t, "metadata")
-		delete(msg.Metadata, cloudevent.HeaderID) // the UUID's places
-		delete(msg.Metadata, cloudevent.HeaderWatermillID)
+		delete(msg.Metadata, event.HeaderID) // the UUID's places
+		delete(msg.Metadata, event.HeaderWatermillID)
 		if key := rapid.String().Draw(t, "key"); key != "" {
-			msg.Metadata[cloudevent.KeyMetadata] = key
+			msg.Metadata[event.KeyMetadata] = key
 		}
 		record, err := kafka.Marshaler{}.Marshal("topic", msg)
 		require.NoError(t, err)
@@ -81,7 +81,7 @@ func TestEveryRecordBecomesAMessage(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, test.id, msg.UUID)
 			require.Equal(t, test.metadata, msg.Metadata)
-			origin, ok := cloudevent.OriginFrom(msg.Context())
+			origin, ok := event.OriginFrom(msg.Context())
 			require.True(t, ok)
 			require.Len(t, origin.Headers, len(test.record.Headers), "all of them")
 			require.EqualValues(t, 14, origin.Offset)

@@ -6,7 +6,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/kafkatest"
 )
@@ -30,7 +30,7 @@ func TestKeysGoWhereJavaPutsThem(t *testing.T) {
 		publisher := newPublisher(t, kafka.Config{Brokers: brokers})
 		for key := range murmur2Vectors {
 			msg := message.NewMessage("", []byte("x"))
-			msg.Metadata[cloudevent.KeyMetadata] = key
+			msg.Metadata[event.KeyMetadata] = key
 			require.NoError(t, publisher.Publish(topic, msg))
 		}
 		for _, record := range kafkatest.ReadAll(t, brokers, topic, len(murmur2Vectors)) {

@@ -18,7 +18,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/rcrowley/go-metrics"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
 )
 
@@ -240,7 +240,7 @@ var errWaiting, errUnderWay = errors.New("its turn has not come"), errors.New("i
 func (c *call) byKey() (keys [][]int) {
 	places := make(map[string]int)
 	for i, msg := range c.msgs {
-		key := msg.Metadata[cloudevent.KeyMetadata]
+		key := msg.Metadata[event.KeyMetadata]
 		place, known := places[key]
 		if !known || key == "" {
 			place = len(keys)

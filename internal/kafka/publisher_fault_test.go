@@ -240,9 +240,9 @@ func TestAnotherRecordIsNotTakenForARepetition(t *testing.T) {
 	topic := kafkatest.Topic(t, brokers, 1)
 	publisher := newPublisher(t, kafka.Config{Brokers: brokers, RetryFor: time.Millisecond})
 	fault := cluster.Fault(kfake.Fault{Keys: produce, Topic: topic, Err: kerr.RequestTimedOut, Count: -1})
-	require.ErrorIs(t, publisher.Publish(topic, event("a", 1)), sarama.ErrRequestTimedOut)
+	require.ErrorIs(t, publisher.Publish(topic, newEvent("a", 1)), sarama.ErrRequestTimedOut)
 	fault.Remove()
 
-	require.NoError(t, publisher.Publish(topic, event("b", 1)))
-	require.Equal(t, sent(event("a", 1), event("b", 1)), logOf(t, brokers, topic, 2))
+	require.NoError(t, publisher.Publish(topic, newEvent("b", 1)))
+	require.Equal(t, sent(newEvent("a", 1), newEvent("b", 1)), logOf(t, brokers, topic, 2))
 }

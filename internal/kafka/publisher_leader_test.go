@@ -47,15 +47,15 @@ func TestAFailingPartitionFollowsItsLeader(t *testing.T) {
 	topic := kafkatest.Topic(t, brokers, 1)
 	require.NoError(t, cluster.MoveTopicPartition(topic, 0, 1))
 	publisher := newPublisher(t, kafka.Config{Brokers: brokers, RetryFor: 100 * time.Millisecond})
-	require.NoError(t, publisher.Publish(topic, event("a", 1)))
+	require.NoError(t, publisher.Publish(topic, newEvent("a", 1)))
 	down := cluster.Fault(kfake.Fault{Keys: produce, Err: kerr.NotEnoughReplicas, Count: -1})
-	require.Error(t, publisher.Publish(topic, event("a", 2)))
+	require.Error(t, publisher.Publish(topic, newEvent("a", 2)))
 	down.Remove()
 
 	require.NoError(t, cluster.MoveTopicPartition(topic, 0, 0))
-	if err := publisher.Publish(topic, event("a", 2)); err != nil { // unless it looked after the move
+	if err := publisher.Publish(topic, newEvent("a", 2)); err != nil { // unless it looked after the move
 		require.ErrorIs(t, err, sarama.ErrNotLeaderForPartition)
-		require.NoError(t, publisher.Publish(topic, event("a", 2)), "the next call knows")
+		require.NoError(t, publisher.Publish(topic, newEvent("a", 2)), "the next call knows")
 	}
 	require.Equal(t, []string{"a-1", "a-2"}, logOf(t, brokers, topic, 2)["a"])
 }

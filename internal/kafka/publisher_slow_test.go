@@ -65,14 +65,14 @@ func TestABrokerThatDoesNotAnswerIsAFailure(t *testing.T) {
 		Brokers: brokers, PublishTimeout: time.Second, RequestTimeout: 200 * time.Millisecond,
 		RetryFor: 200 * time.Millisecond,
 	})
-	require.NoError(t, publisher.Publish(topic, event("a", 1)))
+	require.NoError(t, publisher.Publish(topic, newEvent("a", 1)))
 	release := make(chan struct{})
 	cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
 		cluster.KeepControl()
 		cluster.SleepControl(func() { <-release })
 		return nil, nil, false
 	})
-	err := publisher.Publish(topic, event("a", 2), event("a", 3))
+	err := publisher.Publish(topic, newEvent("a", 2), newEvent("a", 3))
 	require.False(t, isUnfinished(failures(t, err)[0]), "%v", err)
 	require.False(t, isPermanent(err))
 	close(release)
@@ -85,14 +85,14 @@ func TestABrokerThatIsBackIsAskedAtOnce(t *testing.T) {
 	cluster, brokers := start()
 	topic := kafkatest.Topic(t, brokers, 1)
 	publisher := newPublisher(t, kafka.Config{Brokers: brokers, RetryFor: 100 * time.Millisecond})
-	require.NoError(t, publisher.Publish(topic, event("a", 1)))
+	require.NoError(t, publisher.Publish(topic, newEvent("a", 1)))
 	cluster.Close()
 	for range 6 {
-		require.Error(t, publisher.Publish(topic, event("a", 2)))
+		require.Error(t, publisher.Publish(topic, newEvent("a", 2)))
 	}
 	start()
 	began := time.Now()
-	testkit.Until(t, func() bool { return publisher.Publish(topic, event("a", 2)) == nil })
+	testkit.Until(t, func() bool { return publisher.Publish(topic, newEvent("a", 2)) == nil })
 	require.Less(t, time.Since(began), 6*time.Second)
 }
 
@@ -101,11 +101,11 @@ func TestACallEndsWithItsContext(t *testing.T) {
 	cluster, brokers := kafkatest.Fake(t)
 	topic := kafkatest.Topic(t, brokers, 1)
 	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
-	require.NoError(t, publisher.Publish(topic, event("a", 1)))
+	require.NoError(t, publisher.Publish(topic, newEvent("a", 1)))
 	slowly(cluster, 300*time.Millisecond)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	failed := failures(t, publisher.PublishContext(ctx, topic, event("a", 2), event("a", 3)))
+	failed := failures(t, publisher.PublishContext(ctx, topic, newEvent("a", 2), newEvent("a", 3)))
 	require.Len(t, failed, 2)
 	var sent interface{ OutcomeUnknown() bool }
 	require.ErrorAs(t, failed[0], &sent)

@@ -74,7 +74,7 @@ func TestConcurrentCallsAreAllAnswered(t *testing.T) {
 	for i := range callers {
 		group.Go(func() {
 			for n := range each {
-				if err := publisher.Publish(topic, event(fmt.Sprint("caller-", i), n+1)); err != nil {
+				if err := publisher.Publish(topic, newEvent(fmt.Sprint("caller-", i), n+1)); err != nil {
 					errs[i] = err
 				}
 			}
@@ -134,11 +134,11 @@ func TestTopicsThatCannotBeWritten(t *testing.T) {
 		names = nil // the broker in process takes any name
 	}
 	for _, name := range names {
-		err := publisher.Publish(name, event("a", 1))
+		err := publisher.Publish(name, newEvent("a", 1))
 		require.ErrorIs(t, err, sarama.ErrInvalidTopic)
 		require.True(t, isPermanent(err))
 	}
-	err := publisher.Publish("no-such-topic", event("a", 1), event("b", 1))
+	err := publisher.Publish("no-such-topic", newEvent("a", 1), newEvent("b", 1))
 	require.ErrorIs(t, err, sarama.ErrUnknownTopicOrPartition)
 	require.False(t, isPermanent(err), "a topic may be created later")
 	require.Len(t, failures(t, err), 2)
@@ -150,7 +150,7 @@ func TestPublishAfterClose(t *testing.T) {
 	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
 	require.NoError(t, publisher.Close())
 	require.NoError(t, publisher.Close())
-	require.ErrorIs(t, publisher.Publish("t", event("a", 1)), kafka.ErrClosed)
+	require.ErrorIs(t, publisher.Publish("t", newEvent("a", 1)), kafka.ErrClosed)
 }
 
 // A call that is under way when the publisher closes says which messages it did not send.
@@ -180,7 +180,7 @@ func TestABrokerThatIsAwayIsATransientFailureWithinTheTimeout(t *testing.T) {
 	t.Parallel()
 	publisher := newPublisher(t, kafka.Config{Brokers: []string{"127.0.0.1:1"}, PublishTimeout: 300 * time.Millisecond})
 	began := time.Now()
-	err := publisher.Publish("t", event("a", 1))
+	err := publisher.Publish("t", newEvent("a", 1))
 	require.Less(t, time.Since(began), 9*time.Second, "the default would be 10")
 	require.Len(t, failures(t, err), 1)
 	require.False(t, isPermanent(err))

@@ -10,7 +10,7 @@ import (
 	stock "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/kafkatest"
 )
@@ -24,8 +24,8 @@ func headers(record *sarama.ConsumerMessage) []string {
 	return list
 }
 
-func fullEvent() cloudevent.Event {
-	return cloudevent.Event{
+func fullEvent() event.Event {
+	return event.Event{
 		ID:         "0197f3a0-0000-7000-8000-000000000001",
 		Source:     "/twinbox/customer",
 		Type:       "com.example.customer.user-registered.v1",
@@ -99,8 +99,8 @@ func TestAStockSubscriberReadsTheEventsID(t *testing.T) {
 	brokers := kafkatest.Brokers(t)
 	topic := kafkatest.Topic(t, brokers, 1)
 	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
-	event := fullEvent()
-	require.NoError(t, publisher.Publish(topic, event.Message()))
+	e := fullEvent()
+	require.NoError(t, publisher.Publish(topic, e.Message()))
 	settings := kafka.ConsumerConfig{Config: kafka.Config{Brokers: brokers}}.Consumer()
 	subscriber, err := stock.NewSubscriber(stock.SubscriberConfig{
 		Brokers: brokers, Unmarshaler: stock.DefaultMarshaler{}, OverwriteSaramaConfig: settings,
@@ -111,9 +111,9 @@ func TestAStockSubscriberReadsTheEventsID(t *testing.T) {
 	require.NoError(t, err)
 	select {
 	case msg := <-messages:
-		require.Equal(t, event.ID, msg.UUID)
-		require.Equal(t, event.ID, msg.Metadata["ce_id"])
-		require.Equal(t, event.Data, []byte(msg.Payload))
+		require.Equal(t, e.ID, msg.UUID)
+		require.Equal(t, e.ID, msg.Metadata["ce_id"])
+		require.Equal(t, e.Data, []byte(msg.Payload))
 		require.True(t, msg.Ack())
 	case <-time.After(kafkatest.Patience):
 		require.FailNow(t, "nothing came")

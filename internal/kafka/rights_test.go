@@ -114,7 +114,7 @@ func TestAMissingRightIsSaidAndWaitedFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			root := guarded(t, topic, group, row.rights)
-			require.NoError(t, newPublisher(t, root).Publish(topic, event("a", 1)))
+			require.NoError(t, newPublisher(t, root).Publish(topic, newEvent("a", 1)))
 			cfg := fast(root.Brokers, group)
 			cfg.User, cfg.Password = app, secret
 			cfg.UnhealthyAfter = 50 * time.Millisecond

@@ -55,7 +55,7 @@ func TestABrokerThatAsksForACertificate(t *testing.T) {
 		return kafka.Config{Brokers: brokers, TLS: secured, RequestTimeout: time.Second}
 	}
 	right := with(string(authority), certificate, key)
-	require.NoError(t, newPublisher(t, right).Publish("t", event("a", 1)))
+	require.NoError(t, newPublisher(t, right).Publish("t", newEvent("a", 1)))
 	cfg := fast(brokers, "g")
 	cfg.TLS = right.TLS
 	require.Equal(t, []string{"a-1"}, read(t, listen(t, cfg, "t"), 1))
@@ -80,7 +80,7 @@ func TestABrokerThatAsksForALogin(t *testing.T) {
 			_, brokers := kafkatest.Fake(t, kfake.EnableSASL(), kfake.Superuser(of, app, secret), kfake.SeedTopics(1, "t"))
 			cfg := fast(brokers, "g")
 			cfg.User, cfg.Password, cfg.Mechanism = app, secret, mechanism
-			require.NoError(t, newPublisher(t, cfg.Config).Publish("t", event("a", 1)))
+			require.NoError(t, newPublisher(t, cfg.Config).Publish("t", newEvent("a", 1)))
 			require.Equal(t, []string{"a-1"}, read(t, listen(t, cfg, "t"), 1))
 			cfg.Password = "wrong"
 			require.Error(t, kafka.Ping(t.Context(), cfg.Config))

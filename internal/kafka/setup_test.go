@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 
 var (
 	quiet        = slog.New(slog.DiscardHandler)
-	event        = kafkatest.Event
+	newEvent     = kafkatest.Event
 	events       = kafkatest.Events
 	keys         = kafkatest.Keys
 	idsOf        = kafkatest.IDs

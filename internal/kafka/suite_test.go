@@ -10,7 +10,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/pubsub/tests"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/kafkatest"
 )
@@ -58,7 +58,7 @@ func (k keyed) Publish(topic string, msgs ...*message.Message) error {
 	copies := make([]*message.Message, len(msgs))
 	for i, msg := range msgs {
 		copies[i] = msg.CopyWithContext()
-		copies[i].Metadata[cloudevent.KeyMetadata] = string(msg.Payload)
+		copies[i].Metadata[event.KeyMetadata] = string(msg.Payload)
 	}
 	return k.Publisher.Publish(topic, copies...)
 }

@@ -146,13 +146,13 @@ func TestUsualWayABrokerThatIsBackIsNotAsked(t *testing.T) {
 	topic := kafkatest.Topic(t, brokers, 1)
 	cfg := kafka.Config{Brokers: brokers, RetryFor: 500 * time.Millisecond}
 	publisher := stockPublisher(t, cfg)
-	require.NoError(t, publisher.Publish(topic, event("a", 1)))
+	require.NoError(t, publisher.Publish(topic, newEvent("a", 1)))
 	cluster.Close()
 	testkit.Until(t, func() bool {
-		err := publisher.Publish(topic, event("a", 2))
+		err := publisher.Publish(topic, newEvent("a", 2))
 		return err != nil && strings.Contains(err.Error(), "circuit breaker is open")
 	})
 	start()
-	require.NoError(t, newPublisher(t, cfg).Publish(topic, event("b", 1)), "it is back")
-	require.ErrorContains(t, publisher.Publish(topic, event("a", 2)), "circuit breaker is open")
+	require.NoError(t, newPublisher(t, cfg).Publish(topic, newEvent("b", 1)), "it is back")
+	require.ErrorContains(t, publisher.Publish(topic, newEvent("a", 2)), "circuit breaker is open")
 }

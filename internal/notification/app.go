@@ -6,7 +6,7 @@ import (
 	"net"
 
 	"example.com/twinbox/internal/contract"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/mail"
 	"example.com/twinbox/internal/service"
@@ -53,8 +53,8 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		admin.Measure("mails", sender),
 		node.Consume(eventing.Consumer{
 			Name: usersConsumer, Topic: contract.TopicUsers, Handlers: UserEvents(), Order: inbox.Strict,
-			OnOutcome: func(event cloudevent.Event, outcome inbox.Outcome) {
-				if outcome == inbox.Applied && event.Type == contract.UserRegistered.Type {
+			OnOutcome: func(e event.Event, outcome inbox.Outcome) {
+				if outcome == inbox.Applied && e.Type == contract.UserRegistered.Type {
 					sender.Wake()
 				}
 			},

@@ -10,7 +10,7 @@ import (
 
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/lease"
 )
@@ -33,33 +33,33 @@ values ($1, $2, $3, $4, $5, $6, nullif($7, ''), nullif($8, ''))`
 
 // welcome stores the contact, and the mail as a row with a lease for the sender. Sending here would announce what may
 // still be rolled back, and sending after the commit without a row would be forgotten by a crash in between.
-func welcome(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data domain.UserRegistered) error {
+func welcome(ctx context.Context, tx pgx.Tx, e event.Event, data domain.UserRegistered) error {
 	mailID, err := uuid.NewV7()
 	if err != nil {
 		return fmt.Errorf("make mail id: %w", err)
 	}
-	cause := event.Cause()
+	cause := e.Cause()
 	return errors.Join(
-		inbox.Queue(ctx, tx, insertContact, string(data.UserID), data.Email, data.Name, event.Version),
+		inbox.Queue(ctx, tx, insertContact, string(data.UserID), data.Email, data.Name, e.Version),
 		inbox.Queue(ctx, tx, insertMail,
-			mailID, event.ID, templateVerification, string(data.UserID), data.Email,
+			mailID, e.ID, templateVerification, string(data.UserID), data.Email,
 			cause.CorrelationID, cause.TraceParent, cause.TraceState),
-		inbox.Queue(ctx, tx, lease.Intent, handlerVerification, event.ID),
+		inbox.Queue(ctx, tx, lease.Intent, handlerVerification, e.ID),
 	)
 }
 
 const updateContactName = `
 update contact set name = $2, version = $3, updated_at = clock_timestamp() where user_id = $1 and version < $3`
 
-func renameContact(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data domain.UserRenamed) error {
-	return inbox.QueueRows(ctx, tx, errNoContact, updateContactName, data.UserID, data.Name, event.Version)
+func renameContact(ctx context.Context, tx pgx.Tx, e event.Event, data domain.UserRenamed) error {
+	return inbox.QueueRows(ctx, tx, errNoContact, updateContactName, data.UserID, data.Name, e.Version)
 }
 
 const updateContactVerified = `
 update contact set verified = true, version = $2, updated_at = clock_timestamp() where user_id = $1 and version < $2`
 
-func verifyContact(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data domain.EmailVerified) error {
-	return inbox.QueueRows(ctx, tx, errNoContact, updateContactVerified, data.UserID, event.Version)
+func verifyContact(ctx context.Context, tx pgx.Tx, e event.Event, data domain.EmailVerified) error {
+	return inbox.QueueRows(ctx, tx, errNoContact, updateContactVerified, data.UserID, e.Version)
 }
 
 // errNoContact is of a change whose contact is not there, or is gone. All events of a user come one after the other, so

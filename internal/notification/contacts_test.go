@@ -9,7 +9,7 @@ import (
 
 	"example.com/twinbox/internal/contract/contracttest"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/inboxtest"
@@ -70,7 +70,7 @@ func TestUserEventsHaveTheirEffectOnce(t *testing.T) {
 	inboxtest.RequireIdempotent(t, inboxtest.Idempotence{
 		Handlers:   func(*pgxpool.Pool) inboxtest.Handlers { return UserEvents() },
 		Migrations: migrations.ForNotification(), Configure: inboxtest.Strict,
-		Events: []cloudevent.Event{
+		Events: []event.Event{
 			contracttest.Event(t, domain.UserRegistered{
 				UserID: someone, Email: "ada@example.org", Name: "Ada", RegisteredAt: at,
 			}, 1),

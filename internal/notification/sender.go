@@ -14,7 +14,7 @@ import (
 
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/lease"
@@ -36,7 +36,7 @@ type Sender struct {
 	writer     Writer
 	smtp       *mail.Sender
 	suspect    func() // is told that the mail server may be away
-	spans      *cloudevent.Spans
+	spans      *event.Spans
 	log        *slog.Logger
 	registerer prometheus.Registerer
 
@@ -81,7 +81,7 @@ var errNoMail = errors.New("read mail: there is no such mail")
 func (s *Sender) send(ctx context.Context, c *lease.Claim) error {
 	fault.Here("notification.mail.claimed")
 	var m Mail
-	var cause cloudevent.Cause
+	var cause event.Cause
 	err := s.pool.QueryRow(ctx, readMail, c.EventID, templateVerification).Scan(&m.ID, &m.UserID, &m.Recipient,
 		&c.CorrelationID, &cause.TraceParent, &cause.TraceState)
 	switch {
@@ -129,17 +129,17 @@ func announceSent(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, sent ...le
 		ids[i], at[s.EventID] = s.EventID, s.At.UTC().Truncate(time.Microsecond)
 	}
 	rows, _ := tx.Query(ctx, readSent, templateVerification, ids)
-	events, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event cloudevent.Event, err error) {
-		var e domain.VerificationEmailSent
-		var c cloudevent.Cause
-		err = row.Scan(&c.CausationID, &e.MailID, &e.UserID, &c.CorrelationID, &c.TraceParent, &c.TraceState)
+	events, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e event.Event, err error) {
+		var said domain.VerificationEmailSent
+		var c event.Cause
+		err = row.Scan(&c.CausationID, &said.MailID, &said.UserID, &c.CorrelationID, &c.TraceParent, &c.TraceState)
 		if err != nil {
-			return event, err
+			return e, err
 		}
-		e.SentAt = at[c.CausationID]
-		event, err = contract.VerificationEmailSent.New(string(e.UserID), 0, e.SentAt, e)
-		event.Extensions = c.Extend(nil)
-		return event, err
+		said.SentAt = at[c.CausationID]
+		e, err = contract.VerificationEmailSent.New(string(said.UserID), 0, said.SentAt, said)
+		e.Extensions = c.Extend(nil)
+		return e, err
 	})
 	if err != nil {
 		return fmt.Errorf("read sent mails: %w", err)
@@ -148,8 +148,8 @@ func announceSent(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, sent ...le
 	if err != nil {
 		return err
 	}
-	for _, event := range events {
-		if err := bus.Publish(ctx, event); err != nil {
+	for _, e := range events {
+		if err := bus.Publish(ctx, e); err != nil {
 			return fmt.Errorf("announce sent mail: %w", err)
 		}
 	}

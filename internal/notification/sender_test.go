@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/dev/local/mailbox"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/lease"
 	"example.com/twinbox/test/testkit"
 )
@@ -60,7 +60,7 @@ func TestAnnouncementKeepsItsForm(t *testing.T) {
 	require.NoError(t, err)
 	var signUp string
 	require.NoError(t, b.pool.QueryRow(t.Context(), `select event_id from mail`).Scan(&signUp))
-	ctx := cloudevent.WithCause(t.Context(), cloudevent.Cause{CorrelationID: "operator", CausationID: "operator"})
+	ctx := event.WithCause(t.Context(), event.Cause{CorrelationID: "operator", CausationID: "operator"})
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678901234, time.FixedZone("", 3600))
 	require.NoError(t, pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
 		return announceSent(ctx, tx, b.outbox, lease.Settled{EventID: signUp, At: at})

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 // Added is the outcome of an event in a call of [Outbox.Add].
@@ -43,7 +43,7 @@ var ErrVersionConflict = errors.New("outbox: version is not the key's next")
 // that event's id as its causation id.
 //
 // Errors: [*EventError] and [ErrVersionConflict], both with no event added; else the database's.
-func (o *Outbox) Add(ctx context.Context, tx pgx.Tx, events ...cloudevent.Event) ([]Added, error) {
+func (o *Outbox) Add(ctx context.Context, tx pgx.Tx, events ...event.Event) ([]Added, error) {
 	entries, err := o.prepare(ctx, events)
 	if err != nil || len(entries) == 0 {
 		return nil, err
@@ -56,8 +56,8 @@ func (o *Outbox) Add(ctx context.Context, tx pgx.Tx, events ...cloudevent.Event)
 //
 // Errors: [*EventError] with no statement queued. The results of the batch have the other errors of Add, and the
 // [*EventError] of a conflicting id; later statements of the batch may have run then, so roll back.
-func (o *Outbox) Queue(ctx context.Context, b *pgx.Batch, event cloudevent.Event) error {
-	entries, err := o.prepare(ctx, []cloudevent.Event{event})
+func (o *Outbox) Queue(ctx context.Context, b *pgx.Batch, e event.Event) error {
+	entries, err := o.prepare(ctx, []event.Event{e})
 	if err != nil {
 		return err
 	}
@@ -67,15 +67,15 @@ func (o *Outbox) Queue(ctx context.Context, b *pgx.Batch, event cloudevent.Event
 
 // entry is an event on its way into the table.
 type entry struct {
-	cloudevent.Event
+	event.Event
 	index   int    // of the event in the call
 	content []byte // hash of the event, if the caller gave its id
 	added   Added
 }
 
 // prepare completes and checks the events of a call.
-func (o *Outbox) prepare(ctx context.Context, events []cloudevent.Event) ([]entry, error) {
-	cause := cloudevent.CauseFrom(ctx)
+func (o *Outbox) prepare(ctx context.Context, events []event.Event) ([]entry, error) {
+	cause := event.CauseFrom(ctx)
 	entries := make([]entry, len(events))
 	for i, given := range events {
 		e := o.complete(given, cause)

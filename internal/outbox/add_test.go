@@ -11,17 +11,17 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 func TestAddNumbersEachKeyFromOne(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
-	other := event("a")
+	other := newEvent("a")
 	other.Topic = "other.v1"
 
-	first := commit(t, o, pool, event("b"), event("a"), event("b"), other)
-	second := commit(t, o, pool, event("b"))
+	first := commit(t, o, pool, newEvent("b"), newEvent("a"), newEvent("b"), other)
+	second := commit(t, o, pool, newEvent("b"))
 
 	versions := func(added []Added) (v []int64) {
 		for _, a := range added {
@@ -43,7 +43,7 @@ func TestAddNumbersEachKeyFromOne(t *testing.T) {
 func TestAddKeepsWhatItWasGiven(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
-	e := cloudevent.Event{
+	e := event.Event{
 		ID: uuid.NewString(), Source: "/elsewhere", Type: "t.v1", Topic: testTopic, Key: "k'\"\\ü",
 		DataSchema: "https://example.com/s", Time: time.Date(2026, 1, 2, 3, 4, 5, 678_901_234, time.UTC),
 		Data: []byte("\x00\xff not JSON"), Extensions: map[string]string{"traceparent": "00-1", "q\"": "\\{},\n"},
@@ -54,7 +54,7 @@ func TestAddKeepsWhatItWasGiven(t *testing.T) {
 	rows, err := pool.Query(t.Context(), `select event_id::text as id, source, event_type as type, topic, key,
 		0 as version, data_schema, occurred_at, payload as data, headers as extensions from outbox`)
 	require.NoError(t, err)
-	got, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[cloudevent.Event])
+	got, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[event.Event])
 	require.NoError(t, err)
 	e.Time = e.Time.Truncate(time.Microsecond)
 	got.Time = got.Time.UTC()
@@ -66,13 +66,13 @@ func TestAddIsPartOfTheTransaction(t *testing.T) {
 	o, pool := newOutbox(t), newDatabase(t)
 	undo := errors.New("undo")
 	err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-		_, err := o.Add(t.Context(), tx, event("k"))
+		_, err := o.Add(t.Context(), tx, newEvent("k"))
 		require.NoError(t, err)
 		return undo
 	})
 	require.ErrorIs(t, err, undo)
 	require.Zero(t, number(t, pool, `select count(*) from outbox`))
-	require.Equal(t, int64(1), commit(t, o, pool, event("k"))[0].Version, "the number was void with the transaction")
+	require.Equal(t, int64(1), commit(t, o, pool, newEvent("k"))[0].Version, "the number was void with the transaction")
 }
 
 func TestAddWithExpectedVersion(t *testing.T) {
@@ -98,10 +98,10 @@ func TestAddWithExpectedVersion(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			o, pool := newOutbox(t), newDatabase(t)
-			commit(t, o, pool, event("old"), event("old"))
-			events := make([]cloudevent.Event, len(c.versions))
+			commit(t, o, pool, newEvent("old"), newEvent("old"))
+			events := make([]event.Event, len(c.versions))
 			for i, v := range c.versions {
-				events[i] = event("old")
+				events[i] = newEvent("old")
 				if c.keys != nil {
 					events[i].Key = c.keys[i]
 				}
@@ -134,7 +134,7 @@ func TestAddIgnoresTheSearchPath(t *testing.T) {
 	_, err := tx.Exec(t.Context(), `create schema trap; create table trap.outbox (like public.outbox);
 		create table trap.outbox_key (like public.outbox_key); set local search_path = trap`)
 	require.NoError(t, err)
-	_, err = o.Add(t.Context(), tx, event("k"))
+	_, err = o.Add(t.Context(), tx, newEvent("k"))
 	require.NoError(t, err)
 	require.NoError(t, tx.Commit(t.Context()))
 	require.Equal(t, int64(1), number(t, pool, `select count(*) from public.outbox`))
@@ -145,47 +145,47 @@ func TestAddRefuses(t *testing.T) {
 	schema := errors.New("no such field")
 	for _, c := range []struct {
 		code, text string
-		change     func(*cloudevent.Event)
+		change     func(*event.Event)
 	}{
-		{CodeInvalidEvent, "the id", func(e *cloudevent.Event) { e.ID = "7" }},
-		{CodeInvalidEvent, "the id", func(e *cloudevent.Event) {
+		{CodeInvalidEvent, "the id", func(e *event.Event) { e.ID = "7" }},
+		{CodeInvalidEvent, "the id", func(e *event.Event) {
 			e.ID = strings.ToUpper("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
 		}},
-		{CodeInvalidEvent, "the id", func(e *cloudevent.Event) { e.ID = "urn:uuid:6ba7b810-9dad-11d1-80b4-00c04fd430c8" }},
-		{CodeInvalidEvent, "the id", func(e *cloudevent.Event) { e.ID = uuid.Nil.String() }},
-		{CodeInvalidEvent, "the type", func(e *cloudevent.Event) { e.Type = "" }},
-		{CodeInvalidEvent, "the topic", func(e *cloudevent.Event) { e.Topic = "" }},
-		{CodeInvalidEvent, "the topic", func(e *cloudevent.Event) { e.Topic = "a b" }},
-		{CodeInvalidEvent, "the topic", func(e *cloudevent.Event) { e.Topic = ".." }},
-		{CodeInvalidEvent, "the topic", func(e *cloudevent.Event) { e.Topic = strings.Repeat("t", 250) }},
-		{CodeInvalidEvent, "the key", func(e *cloudevent.Event) { e.Key = "" }},
-		{CodeInvalidEvent, "the key", func(e *cloudevent.Event) { e.Key = strings.Repeat("k", 1025) }},
-		{CodeInvalidEvent, "the version", func(e *cloudevent.Event) { e.Version = -1 }},
-		{CodeInvalidEvent, "the time", func(e *cloudevent.Event) { e.Time = time.Unix(0, 0) }},
-		{CodeInvalidEvent, "the payload", func(e *cloudevent.Event) { e.Data = nil }},
-		{CodeInvalidEvent, "the key", func(e *cloudevent.Event) { e.Key = "a\x00b" }},
-		{CodeInvalidEvent, "the type", func(e *cloudevent.Event) { e.Type = "\xff" }},
-		{CodeInvalidEvent, "an extension", func(e *cloudevent.Event) { e.Extensions = map[string]string{"x": "\x00"} }},
-		{CodeInvalidEvent, "an extension", func(e *cloudevent.Event) { e.Extensions = map[string]string{"": "x"} }},
-		{CodeInvalidEvent, "ce_id", func(e *cloudevent.Event) { e.Extensions = map[string]string{cloudevent.HeaderID: "x"} }},
-		{CodeTooLarge, "bytes with headers", func(e *cloudevent.Event) { e.Data = make([]byte, defaultMaxEventBytes) }},
-		{CodeTooLarge, "bytes with headers", func(e *cloudevent.Event) {
+		{CodeInvalidEvent, "the id", func(e *event.Event) { e.ID = "urn:uuid:6ba7b810-9dad-11d1-80b4-00c04fd430c8" }},
+		{CodeInvalidEvent, "the id", func(e *event.Event) { e.ID = uuid.Nil.String() }},
+		{CodeInvalidEvent, "the type", func(e *event.Event) { e.Type = "" }},
+		{CodeInvalidEvent, "the topic", func(e *event.Event) { e.Topic = "" }},
+		{CodeInvalidEvent, "the topic", func(e *event.Event) { e.Topic = "a b" }},
+		{CodeInvalidEvent, "the topic", func(e *event.Event) { e.Topic = ".." }},
+		{CodeInvalidEvent, "the topic", func(e *event.Event) { e.Topic = strings.Repeat("t", 250) }},
+		{CodeInvalidEvent, "the key", func(e *event.Event) { e.Key = "" }},
+		{CodeInvalidEvent, "the key", func(e *event.Event) { e.Key = strings.Repeat("k", 1025) }},
+		{CodeInvalidEvent, "the version", func(e *event.Event) { e.Version = -1 }},
+		{CodeInvalidEvent, "the time", func(e *event.Event) { e.Time = time.Unix(0, 0) }},
+		{CodeInvalidEvent, "the payload", func(e *event.Event) { e.Data = nil }},
+		{CodeInvalidEvent, "the key", func(e *event.Event) { e.Key = "a\x00b" }},
+		{CodeInvalidEvent, "the type", func(e *event.Event) { e.Type = "\xff" }},
+		{CodeInvalidEvent, "an extension", func(e *event.Event) { e.Extensions = map[string]string{"x": "\x00"} }},
+		{CodeInvalidEvent, "an extension", func(e *event.Event) { e.Extensions = map[string]string{"": "x"} }},
+		{CodeInvalidEvent, "ce_id", func(e *event.Event) { e.Extensions = map[string]string{event.HeaderID: "x"} }},
+		{CodeTooLarge, "bytes with headers", func(e *event.Event) { e.Data = make([]byte, defaultMaxEventBytes) }},
+		{CodeTooLarge, "bytes with headers", func(e *event.Event) {
 			e.Extensions = map[string]string{"x": strings.Repeat("x", defaultMaxEventBytes)}
 		}},
-		{CodeInvalidPayload, "no such field", func(e *cloudevent.Event) { e.Data = []byte("bad") }},
+		{CodeInvalidPayload, "no such field", func(e *event.Event) { e.Data = []byte("bad") }},
 	} {
 		t.Run(c.text, func(t *testing.T) {
 			t.Parallel()
-			o, err := New(Config{Source: "/test", Validate: func(e cloudevent.Event) error {
+			o, err := New(Config{Source: "/test", Validate: func(e event.Event) error {
 				if string(e.Data) == "bad" {
 					return schema
 				}
 				return nil
 			}})
 			require.NoError(t, err)
-			bad := event("k")
+			bad := newEvent("k")
 			c.change(&bad)
-			_, err = o.Add(t.Context(), nil, event("k"), bad) // no transaction: nothing may be sent
+			_, err = o.Add(t.Context(), nil, newEvent("k"), bad) // no transaction: nothing may be sent
 			var refused *EventError
 			require.ErrorAs(t, err, &refused)
 			require.Equal(t, c.code, refused.Code)
@@ -203,7 +203,7 @@ func TestAddRefuses(t *testing.T) {
 func TestAddTakesTheLargestEvent(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
-	e := event("k")
+	e := newEvent("k")
 	e.Source = "/test"
 	e.Data = make([]byte, defaultMaxEventBytes-headerBytes-2*len(e.Key)-len(e.Source)-len(e.Type))
 	require.Equal(t, int64(1), commit(t, o, pool, e)[0].Version)
@@ -212,9 +212,9 @@ func TestAddTakesTheLargestEvent(t *testing.T) {
 func TestAddMany(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
-	events := make([]cloudevent.Event, 3000)
+	events := make([]event.Event, 3000)
 	for i := range events {
-		events[i] = event(fmt.Sprint(i % 700))
+		events[i] = newEvent(fmt.Sprint(i % 700))
 	}
 	added := commit(t, o, pool, events...)
 	for i, a := range added {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -17,13 +17,13 @@ func TestAddWaitsForTheKeyAndSeesItsNewestVersion(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
 	first, second := begin(t, pool), begin(t, pool)
-	_, err := o.Add(t.Context(), first, event("k"))
+	_, err := o.Add(t.Context(), first, newEvent("k"))
 	require.NoError(t, err)
 
 	var late []Added
 	var wait errgroup.Group
 	wait.Go(func() (err error) { // its snapshot is older than the first one's commit
-		late, err = o.Add(t.Context(), second, event("k"))
+		late, err = o.Add(t.Context(), second, newEvent("k"))
 		return err
 	})
 	awaitLockWait(t, pool, second)
@@ -41,9 +41,9 @@ func TestAddWithExpectedVersionWaitsForTheKey(t *testing.T) {
 				t.Parallel()
 				o, pool := newOutbox(t), newDatabase(t)
 				for range before {
-					commit(t, o, pool, event("k"))
+					commit(t, o, pool, newEvent("k"))
 				}
-				e := event("k")
+				e := newEvent("k")
 				e.Version = int64(before) + 1
 				first, second := begin(t, pool), begin(t, pool)
 				_, err := o.Add(t.Context(), first, e)
@@ -51,7 +51,7 @@ func TestAddWithExpectedVersionWaitsForTheKey(t *testing.T) {
 
 				late := make(chan error, 1)
 				go func() {
-					again := event("k")
+					again := newEvent("k")
 					again.Version = e.Version
 					_, err := o.Add(context.WithoutCancel(t.Context()), second, again)
 					late <- err
@@ -96,7 +96,7 @@ func TestAddLocksKeysInOneOrder(t *testing.T) {
 	for worker := range 4 {
 		group.Go(func() error {
 			for range 25 {
-				events := []cloudevent.Event{event("a"), event("b"), event("c"), event("d")}
+				events := []event.Event{newEvent("a"), newEvent("b"), newEvent("c"), newEvent("d")}
 				if worker%2 == 1 {
 					events[0], events[3], events[1], events[2] = events[3], events[0], events[2], events[1]
 				}

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 // BenchmarkAdd is a transaction of one row: without an event, with one by Add, and with one over an event bus.
@@ -21,11 +21,11 @@ func BenchmarkAdd(b *testing.B) {
 	ctx := b.Context()
 	for _, c := range []struct {
 		name string
-		add  func(pgx.Tx, cloudevent.Event) error
+		add  func(pgx.Tx, event.Event) error
 	}{
-		{"without event", func(pgx.Tx, cloudevent.Event) error { return nil }},
-		{"with event", func(tx pgx.Tx, e cloudevent.Event) error { return writers["add"](ctx, o, tx, e) }},
-		{"over an event bus", func(tx pgx.Tx, e cloudevent.Event) error { return writers["event bus"](ctx, o, tx, e) }},
+		{"without event", func(pgx.Tx, event.Event) error { return nil }},
+		{"with event", func(tx pgx.Tx, e event.Event) error { return writers["add"](ctx, o, tx, e) }},
+		{"over an event bus", func(tx pgx.Tx, e event.Event) error { return writers["event bus"](ctx, o, tx, e) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -34,7 +34,7 @@ func BenchmarkAdd(b *testing.B) {
 					if _, err := tx.Exec(ctx, `insert into business (v) values ('x')`); err != nil {
 						return err
 					}
-					e := event(fmt.Sprintf("%d-%d", time.Now().UnixNano(), i))
+					e := newEvent(fmt.Sprintf("%d-%d", time.Now().UnixNano(), i))
 					e.Data = payload
 					return c.add(tx, e)
 				})

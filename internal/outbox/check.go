@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 // The codes of an [EventError]. They are stable.
@@ -46,7 +46,7 @@ func invalid(detail string, args ...any) *EventError {
 }
 
 // complete fills in what the caller left out.
-func (o *Outbox) complete(e cloudevent.Event, cause cloudevent.Cause) cloudevent.Event {
+func (o *Outbox) complete(e event.Event, cause event.Cause) event.Event {
 	e.Extensions = cause.Extend(e.Extensions)
 	if e.ID == "" {
 		e.ID = uuid.Must(uuid.NewV7()).String()
@@ -60,7 +60,7 @@ func (o *Outbox) complete(e cloudevent.Event, cause cloudevent.Cause) cloudevent
 }
 
 // check finds what the database, the broker or a consumer would refuse later, when the caller is gone.
-func (o *Outbox) check(e cloudevent.Event) *EventError {
+func (o *Outbox) check(e event.Event) *EventError {
 	id, err := uuid.Parse(e.ID)
 	switch {
 	case err != nil || id.String() != e.ID || id == uuid.Nil: // one spelling only: consumers compare ids as text
@@ -71,13 +71,13 @@ func (o *Outbox) check(e cloudevent.Event) *EventError {
 		return invalid("the source is not text")
 	case !isTopicName(e.Topic):
 		return invalid("the topic is not a topic name")
-	case e.Key == "" || !isText(e.Key) || len(e.Key) > cloudevent.MaxKeyBytes:
-		return invalid("the key is not text of 1 to %d bytes", cloudevent.MaxKeyBytes)
+	case e.Key == "" || !isText(e.Key) || len(e.Key) > event.MaxKeyBytes:
+		return invalid("the key is not text of 1 to %d bytes", event.MaxKeyBytes)
 	case !isText(e.DataSchema):
 		return invalid("the schema is not text")
 	case e.Version < 0:
 		return invalid("the version is negative")
-	case e.Time.Before(cloudevent.Earliest) || !e.Time.Before(cloudevent.Latest):
+	case e.Time.Before(event.Earliest) || !e.Time.Before(event.Latest):
 		return invalid("the time is outside the years 2000 to 2199")
 	case len(e.Data) == 0:
 		return invalid("the payload is missing")
@@ -87,7 +87,7 @@ func (o *Outbox) check(e cloudevent.Event) *EventError {
 		switch {
 		case name == "" || !isText(name) || !isText(value):
 			return invalid("an extension is unnamed or not text")
-		case cloudevent.IsAttribute(name): // written from a column
+		case event.IsAttribute(name): // written from a column
 			return invalid("the extension %q is an attribute of the event itself", name)
 		}
 		size += len(name) + len(value) + 10

@@ -10,11 +10,11 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 // EventBus returns Watermill's event bus over [Outbox.Publisher], for one transaction. It publishes values of
-// [cloudevent.Event], which [cloudevent.Definition.New] makes: the definition names type, source, schema and topic, and
+// [event.Event], which [event.Definition.New] makes: the definition names type, source, schema and topic, and
 // its caller the key. Each call of Publish is one [Outbox.Add] under ctx. It returns Add's errors, and an error for a
 // value of another type. Making a bus sends nothing.
 //
@@ -30,20 +30,20 @@ func (o *Outbox) EventBus(ctx context.Context, tx pgx.Tx) (*cqrs.EventBus, error
 var eventBus = cqrs.EventBusConfig{
 	Marshaler: eventMarshaler{},
 	GeneratePublishTopic: func(params cqrs.GenerateEventPublishTopicParams) (string, error) {
-		return params.Event.(cloudevent.Event).Topic, nil
+		return params.Event.(event.Event).Topic, nil
 	},
 }
 
 // eventMarshaler implements the two methods that a bus calls. Marshal is the first one.
 type eventMarshaler struct{ cqrs.CommandEventMarshaler }
 
-func (eventMarshaler) Marshal(event any) (*message.Message, error) {
-	e, is := event.(cloudevent.Event)
+func (eventMarshaler) Marshal(v any) (*message.Message, error) {
+	e, is := v.(event.Event)
 	if !is {
-		return nil, fmt.Errorf("publish event: %T is not a cloudevent.Event", event)
+		return nil, fmt.Errorf("publish event: %T is not an event.Event", v)
 	}
 	e.Time = cmp.Or(e.Time, time.Now())
 	return e.Message(), nil
 }
 
-func (eventMarshaler) Name(event any) string { return event.(cloudevent.Event).Type }
+func (eventMarshaler) Name(e any) string { return e.(event.Event).Type }

@@ -7,27 +7,27 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 // A row has the same columns whether Add or the bus inserts it, and either costs one statement.
 func TestEventBusInsertsAsAddDoes(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
-	for name, change := range map[string]func(*cloudevent.Event){
-		"complete": func(e *cloudevent.Event) {
+	for name, change := range map[string]func(*event.Event){
+		"complete": func(e *event.Event) {
 			e.Source, e.DataSchema, e.Time, e.Version = "/other", "https://example.com/s.json", at, 1
-			e.Extensions = map[string]string{"traceparent": "00-1", cloudevent.HeaderCausationID: "cause"}
+			e.Extensions = map[string]string{"traceparent": "00-1", event.HeaderCausationID: "cause"}
 		},
-		"source of the outbox": func(e *cloudevent.Event) { e.Time = at },
-		"time of the call":     func(e *cloudevent.Event) { e.Extensions = map[string]string{"a": "b"} },
+		"source of the outbox": func(e *event.Event) { e.Time = at },
+		"time of the call":     func(e *event.Event) { e.Extensions = map[string]string{"a": "b"} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ctx := cloudevent.WithCause(t.Context(), cloudevent.Cause{CorrelationID: "c"})
+			ctx := event.WithCause(t.Context(), event.Cause{CorrelationID: "c"})
 			o, pool := newOutbox(t), newDatabase(t)
 			conn, trips := traced(t, pool)
-			e := event("k")
+			e := newEvent("k")
 			change(&e)
 			for _, writer := range []string{"add", "event bus"} {
 				require.NoError(t, pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
@@ -52,6 +52,6 @@ func TestEventBusRefusesAnotherType(t *testing.T) {
 	t.Parallel()
 	bus, err := newOutbox(t).EventBus(t.Context(), nil)
 	require.NoError(t, err)
-	require.EqualError(t, bus.Publish(t.Context(), &cloudevent.Event{}),
-		"publish event: *cloudevent.Event is not a cloudevent.Event")
+	require.EqualError(t, bus.Publish(t.Context(), &event.Event{}),
+		"publish event: *event.Event is not an event.Event")
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/pgtest"
@@ -23,7 +23,7 @@ func ExampleOutbox_Add() {
 	if err != nil {
 		panic(err)
 	}
-	placed := cloudevent.Event{
+	placed := event.Event{
 		Type: "com.example.shop.order-placed.v1", Topic: "shop.orders.v1", Key: "order-7", Data: []byte(`{"total": 42}`),
 	}
 

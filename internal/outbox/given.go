@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 // OnConflict decides about an event whose id, given by the caller, belongs to a different event already.
@@ -23,7 +23,7 @@ const (
 
 // contentOf hashes what an event says. A caller that repeats itself after an unknown outcome has a different clock and
 // trace, so time, schema and extensions do not count. A named version does: the third event of a key is not its fourth.
-func contentOf(e cloudevent.Event) []byte {
+func contentOf(e event.Event) []byte {
 	h := sha256.New()
 	var size [8]byte
 	for _, part := range []string{e.Source, e.Type, e.Topic, e.Key, strconv.FormatInt(e.Version, 10), string(e.Data)} {

@@ -13,20 +13,20 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 // writers are the ways in which an event with an id of the caller's own gets into a transaction.
-var writers = map[string]func(context.Context, *Outbox, pgx.Tx, cloudevent.Event) error{
-	"add": func(ctx context.Context, o *Outbox, tx pgx.Tx, e cloudevent.Event) error {
+var writers = map[string]func(context.Context, *Outbox, pgx.Tx, event.Event) error{
+	"add": func(ctx context.Context, o *Outbox, tx pgx.Tx, e event.Event) error {
 		_, err := o.Add(ctx, tx, e)
 		return err
 	},
-	"add beside others": func(ctx context.Context, o *Outbox, tx pgx.Tx, e cloudevent.Event) error {
-		_, err := o.Add(ctx, tx, event("beside"), e)
+	"add beside others": func(ctx context.Context, o *Outbox, tx pgx.Tx, e event.Event) error {
+		_, err := o.Add(ctx, tx, newEvent("beside"), e)
 		return err
 	},
-	"queue": func(ctx context.Context, o *Outbox, tx pgx.Tx, e cloudevent.Event) error {
+	"queue": func(ctx context.Context, o *Outbox, tx pgx.Tx, e event.Event) error {
 		batch := &pgx.Batch{}
 		if err := o.Queue(ctx, batch, e); err != nil {
 			return err
@@ -34,7 +34,7 @@ var writers = map[string]func(context.Context, *Outbox, pgx.Tx, cloudevent.Event
 		batch.Queue(`select 1`)
 		return tx.SendBatch(ctx, batch).Close()
 	},
-	"publisher": func(ctx context.Context, o *Outbox, tx pgx.Tx, e cloudevent.Event) error {
+	"publisher": func(ctx context.Context, o *Outbox, tx pgx.Tx, e event.Event) error {
 		p, err := o.Publisher(ctx, tx)
 		if err != nil {
 			return err
@@ -43,7 +43,7 @@ var writers = map[string]func(context.Context, *Outbox, pgx.Tx, cloudevent.Event
 		sent.Time, sent.Source = time.Now(), "/test"
 		return p.Publish(e.Topic, sent.Message())
 	},
-	"event bus": func(ctx context.Context, o *Outbox, tx pgx.Tx, e cloudevent.Event) error {
+	"event bus": func(ctx context.Context, o *Outbox, tx pgx.Tx, e event.Event) error {
 		bus, err := o.EventBus(ctx, tx)
 		if err != nil {
 			return err
@@ -52,20 +52,20 @@ var writers = map[string]func(context.Context, *Outbox, pgx.Tx, cloudevent.Event
 	},
 }
 
-func givenEvent() cloudevent.Event {
-	e := event("k")
+func givenEvent() event.Event {
+	e := newEvent("k")
 	e.ID, e.Source = uuid.NewString(), "/test"
 	return e
 }
 
 // other changes of an event, each of which makes it another event.
-var others = map[string]func(*cloudevent.Event){
-	"payload": func(e *cloudevent.Event) { e.Data = []byte(`{"n":2}`) },
-	"key":     func(e *cloudevent.Event) { e.Key = "another" },
-	"type":    func(e *cloudevent.Event) { e.Type = "test.other.v1" },
-	"topic":   func(e *cloudevent.Event) { e.Topic = "other.events.v1" },
-	"source":  func(e *cloudevent.Event) { e.Source = "/elsewhere" },
-	"version": func(e *cloudevent.Event) { e.Version = 2 },
+var others = map[string]func(*event.Event){
+	"payload": func(e *event.Event) { e.Data = []byte(`{"n":2}`) },
+	"key":     func(e *event.Event) { e.Key = "another" },
+	"type":    func(e *event.Event) { e.Type = "test.other.v1" },
+	"topic":   func(e *event.Event) { e.Topic = "other.events.v1" },
+	"source":  func(e *event.Event) { e.Source = "/elsewhere" },
+	"version": func(e *event.Event) { e.Version = 2 },
 }
 
 func inTx(t *testing.T, pool *pgxpool.Pool, fn func(pgx.Tx) error) error {
@@ -146,7 +146,7 @@ func TestARepeatedEventLeavesTheOthersOfItsCall(t *testing.T) {
 	e := givenEvent()
 	commit(t, o, pool, e)
 	fresh := givenEvent()
-	added := commit(t, o, pool, event("k"), e, fresh, fresh, event("k"))
+	added := commit(t, o, pool, newEvent("k"), e, fresh, fresh, newEvent("k"))
 	require.Equal(t, []bool{false, true, false, true, false}, []bool{
 		added[0].Repeated, added[1].Repeated, added[2].Repeated, added[3].Repeated, added[4].Repeated,
 	})
@@ -273,7 +273,7 @@ func TestAConflictMayBeOnlyLogged(t *testing.T) {
 			first := givenEvent()
 			second := first
 			second.Data = []byte(`{"secret":2}`)
-			for _, e := range []cloudevent.Event{first, second, first} {
+			for _, e := range []event.Event{first, second, first} {
 				require.NoError(t, inTx(t, pool, func(tx pgx.Tx) error { return add(t.Context(), o, tx, e) }))
 			}
 			require.Equal(t, int64(2), number(t, pool, `select count(*) from outbox where event_id = $1`, first.ID))
@@ -320,14 +320,14 @@ func TestAnOwnIDCostsNothing(t *testing.T) {
 	conn, trips := traced(t, pool)
 	require.NoError(t, pgx.BeginFunc(t.Context(), conn, func(tx pgx.Tx) error {
 		trips.n = 0
-		_, err := o.Add(t.Context(), tx, event("a"))
+		_, err := o.Add(t.Context(), tx, newEvent("a"))
 		require.NoError(t, err)
 		require.Equal(t, 1, trips.n)
-		_, err = o.Add(t.Context(), tx, event("a"), event("b"))
+		_, err = o.Add(t.Context(), tx, newEvent("a"), newEvent("b"))
 		require.NoError(t, err)
 		require.Equal(t, 2, trips.n)
 		batch := &pgx.Batch{}
-		require.NoError(t, o.Queue(t.Context(), batch, event("a")))
+		require.NoError(t, o.Queue(t.Context(), batch, newEvent("a")))
 		require.Equal(t, 1, batch.Len())
 		return tx.SendBatch(t.Context(), batch).Close()
 	}))
@@ -338,12 +338,12 @@ func TestAnOwnIDCostsNothing(t *testing.T) {
 func TestAKeyIsLockedBeforeAGivenID(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
-	commit(t, o, pool, event("k"))
+	commit(t, o, pool, newEvent("k"))
 	e := givenEvent()
 	holder, two, one := begin(t, pool), begin(t, pool), begin(t, pool)
 	_, err := LockKey(t.Context(), holder, testTopic, "k")
 	require.NoError(t, err)
-	add := func(tx pgx.Tx, events ...cloudevent.Event) <-chan error {
+	add := func(tx pgx.Tx, events ...event.Event) <-chan error {
 		done := make(chan error, 1)
 		go func() {
 			_, err := o.Add(t.Context(), tx, events...)
@@ -352,7 +352,7 @@ func TestAKeyIsLockedBeforeAGivenID(t *testing.T) {
 		awaitLockWait(t, pool, tx)
 		return done
 	}
-	first := add(two, event("j"), e)
+	first := add(two, newEvent("j"), e)
 	second := add(one, e)
 	require.NoError(t, holder.Rollback(t.Context()))
 	require.NoError(t, <-first)

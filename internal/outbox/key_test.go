@@ -12,13 +12,13 @@ import (
 func TestLockKeyReturnsTheKeysVersion(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
-	commit(t, o, pool, event("old"), event("old"))
+	commit(t, o, pool, newEvent("old"), newEvent("old"))
 	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 		for key, want := range map[string]int64{"old": 2, "new": 0} {
 			version, err := LockKey(t.Context(), tx, testTopic, key)
 			require.NoError(t, err)
 			require.Equal(t, want, version)
-			next := event(key)
+			next := newEvent(key)
 			next.Version = version + 1
 			_, err = o.Add(t.Context(), tx, next)
 			require.NoError(t, err)
@@ -39,7 +39,7 @@ func TestLockKeyWaitsForTheKeyAndSeesItsNewestVersion(t *testing.T) {
 				t.Parallel()
 				o, pool := newOutbox(t), newDatabase(t)
 				for range before {
-					commit(t, o, pool, event("k"))
+					commit(t, o, pool, newEvent("k"))
 				}
 				first, second := begin(t, pool), begin(t, pool)
 				_, err := LockKey(t.Context(), first, testTopic, "k")
@@ -53,7 +53,7 @@ func TestLockKeyWaitsForTheKeyAndSeesItsNewestVersion(t *testing.T) {
 					late <- version
 				}()
 				awaitLockWait(t, pool, second)
-				_, err = o.Add(t.Context(), first, event("k"))
+				_, err = o.Add(t.Context(), first, newEvent("k"))
 				require.NoError(t, err)
 				want := int64(before)
 				if commits {
@@ -63,7 +63,7 @@ func TestLockKeyWaitsForTheKeyAndSeesItsNewestVersion(t *testing.T) {
 					require.NoError(t, first.Rollback(t.Context()))
 				}
 				require.Equal(t, want, <-late)
-				added, err := o.Add(t.Context(), second, event("k"))
+				added, err := o.Add(t.Context(), second, newEvent("k"))
 				require.NoError(t, err)
 				require.Equal(t, want+1, added[0].Version)
 			})

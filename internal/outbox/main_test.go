@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/pgtest"
 )
@@ -29,12 +29,12 @@ func newDatabase(t testing.TB, more ...migrations.Set) *pgxpool.Pool {
 	return pgtest.New(t, append([]migrations.Set{migrations.Outbox}, more...)...)
 }
 
-func event(key string) cloudevent.Event {
-	return cloudevent.Event{Type: "test.happened.v1", Topic: testTopic, Key: key, Data: []byte(`{"n":1}`)}
+func newEvent(key string) event.Event {
+	return event.Event{Type: "test.happened.v1", Topic: testTopic, Key: key, Data: []byte(`{"n":1}`)}
 }
 
 // commit adds the events in a transaction of their own.
-func commit(t testing.TB, o *Outbox, pool *pgxpool.Pool, events ...cloudevent.Event) []Added {
+func commit(t testing.TB, o *Outbox, pool *pgxpool.Pool, events ...event.Event) []Added {
 	t.Helper()
 	var added []Added
 	err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) (err error) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 // Config configures the write side. The zero value works if every event names its source.
@@ -18,7 +18,7 @@ type Config struct {
 	// 1,048,588 bytes with the frame of a batch, and a client sends 1,000,000.
 	MaxEventBytes int
 	// Validate checks the payload, for example by its schema. Its error is wrapped in an [EventError]. Optional.
-	Validate func(cloudevent.Event) error
+	Validate func(event.Event) error
 	// OnConflict decides about an event whose given id belongs to a different event. Default ConflictError.
 	OnConflict OnConflict
 	// Log records conflicts that OnConflict lets pass. Default: none.
@@ -26,7 +26,7 @@ type Config struct {
 	// Registerer takes the metric outbox_events_added_total{topic}. Optional.
 	Registerer prometheus.Registerer
 	// Spans makes a span for each event that follows from a sampled request. Default: none.
-	Spans *cloudevent.Spans
+	Spans *event.Spans
 }
 
 const (
@@ -47,7 +47,7 @@ func New(cfg Config) (*Outbox, error) {
 	cfg.OnConflict = cmp.Or(cfg.OnConflict, ConflictError)
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	if cfg.Validate == nil {
-		cfg.Validate = func(cloudevent.Event) error { return nil }
+		cfg.Validate = func(event.Event) error { return nil }
 	}
 	if cfg.MaxEventBytes < 0 || cfg.MaxEventBytes > limitMaxEventBytes {
 		return nil, fmt.Errorf("largest event: %d is not within 1 to %d bytes", cfg.MaxEventBytes, limitMaxEventBytes)

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 // Publisher returns watermill-sql's Publisher, which adds messages to the caller's transaction. Each call of Publish is
@@ -30,7 +30,7 @@ import (
 //	source    ce_source, else [Config.Source], else a slash and the topic
 //	others    ce_time and ce_dataschema. The other metadata become extensions
 //
-// The functions describe run in their order, and may change each event. An event that cloudevent.Event.Message made a
+// The functions describe run in their order, and may change each event. An event that event.Event.Message made a
 // message is added unchanged.
 //
 // Every statement runs under ctx, not under the messages' contexts. Do not use the publisher after the transaction.
@@ -41,7 +41,7 @@ func (o *Outbox) Publisher(ctx context.Context, tx pgx.Tx, describe ...Describe)
 
 // Describe changes the event that a message becomes, for messages whose metadata lack its type, key or version. An
 // error refuses the whole call of Publish.
-type Describe func(e *cloudevent.Event, msg *message.Message) error
+type Describe func(e *event.Event, msg *message.Message) error
 
 // table is the outbox table for watermill-sql, both as its schema and as its connection. It implements the two methods
 // that a publisher calls.
@@ -56,7 +56,7 @@ type table struct {
 
 // InsertQuery checks the messages' events. Its query carries them as one argument to ExecContext.
 func (t table) InsertQuery(topic string, msgs message.Messages) (wsql.Query, error) {
-	events := make([]cloudevent.Event, len(msgs))
+	events := make([]event.Event, len(msgs))
 	for i, msg := range msgs {
 		e, err := t.eventOf(topic, msg)
 		if refused, is := errors.AsType[*EventError](err); is {
@@ -84,24 +84,24 @@ const HeaderMessageID = "ce_messageid"
 const nameMetadata = "name"
 
 // eventOf makes the event of a message. Outbox.prepare fills in and checks what may still be missing.
-func (t table) eventOf(topic string, msg *message.Message) (cloudevent.Event, error) {
-	e, _ := cloudevent.FromMessage(msg) // its error is about fields that are filled in or checked below
+func (t table) eventOf(topic string, msg *message.Message) (event.Event, error) {
+	e, _ := event.FromMessage(msg) // its error is about fields that are filled in or checked below
 	e.Topic, e.Source = topic, cmp.Or(e.Source, t.outbox.cfg.Source, "/"+topic)
 	if err := setID(&e, msg.UUID); err != nil {
 		return e, err
 	}
 	e.Type = cmp.Or(e.Type, msg.Metadata[nameMetadata], topic)
-	e.Key = cmp.Or(msg.Metadata[cloudevent.KeyMetadata], e.Key, e.ID, uuid.NewString())
+	e.Key = cmp.Or(msg.Metadata[event.KeyMetadata], e.Key, e.ID, uuid.NewString())
 	for _, describe := range t.describe {
 		if err := describe(&e, msg); err != nil {
 			return e, fmt.Errorf("describe message %s: %w", msg.UUID, err)
 		}
 	}
-	subject, version := msg.Metadata[cloudevent.HeaderSubject], msg.Metadata[cloudevent.HeaderVersion]
+	subject, version := msg.Metadata[event.HeaderSubject], msg.Metadata[event.HeaderVersion]
 	switch {
 	case subject != "" && subject != e.Key:
 		return e, invalid("the record key is not ce_subject")
-	case e.Time.IsZero() && msg.Metadata[cloudevent.HeaderTime] != "":
+	case e.Time.IsZero() && msg.Metadata[event.HeaderTime] != "":
 		return e, invalid("ce_time is not RFC 3339, or outside the years 2000 to 2199")
 	case e.Version == 0 && version != "" && version != "0":
 		return e, invalid("ce_aggregateversion is not a positive number")
@@ -110,13 +110,13 @@ func (t table) eventOf(topic string, msg *message.Message) (cloudevent.Event, er
 }
 
 // setID gives the event the id that a message's UUID stands for. From an empty text the outbox makes a new id.
-func setID(e *cloudevent.Event, text string) error {
+func setID(e *event.Event, text string) error {
 	if text == "" {
 		return nil
 	}
 	id, err := uuid.Parse(text)
 	if err != nil {
-		if err := cloudevent.ValidID(text); err != nil {
+		if err := event.ValidID(text); err != nil {
 			return invalid("the UUID is no event id: %v", err)
 		}
 		id = uuid.NewSHA1(uuid.NameSpaceOID, []byte(text))

@@ -13,11 +13,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 func testMessage(key string) *message.Message {
-	return cloudevent.Event{
+	return event.Event{
 		ID: uuid.NewString(), Source: "/test", Type: "t.v1", Key: key,
 		Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Data: []byte(`{}`),
 		Extensions: map[string]string{"traceparent": "00-1"},
@@ -48,7 +48,7 @@ func TestPublisherReportsAConflict(t *testing.T) {
 	p, err := o.Publisher(t.Context(), tx)
 	require.NoError(t, err)
 	second, third := testMessage("k"), testMessage("l")
-	second.Metadata[cloudevent.HeaderVersion] = "2"
+	second.Metadata[event.HeaderVersion] = "2"
 	require.ErrorIs(t, p.Publish(testTopic, third, second), ErrVersionConflict)
 	require.NoError(t, tx.Commit(t.Context()))
 	require.Zero(t, number(t, pool, `select count(*) from outbox`))
@@ -59,7 +59,7 @@ func TestPublisherCarriesTheContext(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
 	holder, waiter := begin(t, pool), begin(t, pool)
-	_, err := o.Add(t.Context(), holder, event("k"))
+	_, err := o.Add(t.Context(), holder, newEvent("k"))
 	require.NoError(t, err)
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -80,9 +80,9 @@ func TestPublisherRefuses(t *testing.T) {
 		change func(*message.Message)
 	}{
 		{CodeInvalidEvent, func(m *message.Message) { m.UUID = "a\nb" }},
-		{CodeInvalidEvent, func(m *message.Message) { m.Metadata[cloudevent.HeaderSubject] = "other" }},
-		{CodeInvalidEvent, func(m *message.Message) { m.Metadata[cloudevent.HeaderTime] = "yesterday" }},
-		{CodeInvalidEvent, func(m *message.Message) { m.Metadata[cloudevent.HeaderVersion] = "one" }},
+		{CodeInvalidEvent, func(m *message.Message) { m.Metadata[event.HeaderSubject] = "other" }},
+		{CodeInvalidEvent, func(m *message.Message) { m.Metadata[event.HeaderTime] = "yesterday" }},
+		{CodeInvalidEvent, func(m *message.Message) { m.Metadata[event.HeaderVersion] = "one" }},
 		{CodeTooLarge, func(m *message.Message) { m.Payload = []byte(strings.Repeat("x", 1_000_000)) }},
 	} {
 		t.Run(c.code, func(t *testing.T) {
@@ -142,9 +142,9 @@ func TestPublisherDescribesMessages(t *testing.T) {
 	t.Parallel()
 	pool, o := newDatabase(t), newOutbox(t)
 	first, second := plain(uuid.NewString()), testMessage("of the message")
-	second.Metadata[cloudevent.HeaderSubject] = ""
+	second.Metadata[event.HeaderSubject] = ""
 	tx := begin(t, pool)
-	p, err := o.Publisher(t.Context(), tx, func(e *cloudevent.Event, m *message.Message) error {
+	p, err := o.Publisher(t.Context(), tx, func(e *event.Event, m *message.Message) error {
 		e.Type, e.Version = "of."+e.Topic, 1
 		if m.UUID == first.UUID {
 			e.Key = "named"
@@ -158,7 +158,7 @@ func TestPublisherDescribesMessages(t *testing.T) {
 		where event_type = 'of.' || topic and version = 1 and key in ('named', 'of the message')`))
 
 	broken := errors.New("no such thing")
-	p, err = o.Publisher(t.Context(), nil, func(*cloudevent.Event, *message.Message) error { return broken })
+	p, err = o.Publisher(t.Context(), nil, func(*event.Event, *message.Message) error { return broken })
 	require.NoError(t, err)
 	require.ErrorIs(t, p.Publish(testTopic, first), broken)
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 // queued sends the events in one batch each, with a statement behind it, and commits.
-func queued(ctx context.Context, o *Outbox, pool *pgxpool.Pool, events ...cloudevent.Event) error {
+func queued(ctx context.Context, o *Outbox, pool *pgxpool.Pool, events ...event.Event) error {
 	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		for _, e := range events {
 			batch := &pgx.Batch{}
@@ -31,21 +31,21 @@ func queued(ctx context.Context, o *Outbox, pool *pgxpool.Pool, events ...cloude
 func TestQueueAddsWithTheBatch(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
-	require.NoError(t, queued(t.Context(), o, pool, event("a"), event("a"), event("b")))
+	require.NoError(t, queued(t.Context(), o, pool, newEvent("a"), newEvent("a"), newEvent("b")))
 	require.Equal(t, int64(3), number(t, pool, `select count(*) from outbox`))
 	require.Equal(t, int64(2), number(t, pool, `select max(version) from outbox where key = 'a'`))
-	require.Equal(t, int64(3), commit(t, o, pool, event("a"))[0].Version, "Add goes on where Queue was")
+	require.Equal(t, int64(3), commit(t, o, pool, newEvent("a"))[0].Version, "Add goes on where Queue was")
 }
 
 func TestQueueKeepsItsErrorForTheBatch(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
-	second := event("a")
+	second := newEvent("a")
 	second.Version = 2
 	require.ErrorIs(t, queued(t.Context(), o, pool, second), ErrVersionConflict)
 	require.Zero(t, number(t, pool, `select count(*) from outbox`))
 
-	nameless := event("a")
+	nameless := newEvent("a")
 	nameless.Topic = ""
 	batch := &pgx.Batch{}
 	var refused *EventError

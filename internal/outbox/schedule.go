@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 // Due says when a scheduled event is to be added, by the clock of the database.
@@ -45,7 +45,7 @@ const maxNameBytes = 255
 //
 // A new key is locked until the transaction ends. The event may name neither its id nor its version. Errors:
 // [*EventError] with no event stored; else the database's.
-func (o *Outbox) Schedule(ctx context.Context, tx pgx.Tx, name string, due Due, event cloudevent.Event) error {
+func (o *Outbox) Schedule(ctx context.Context, tx pgx.Tx, name string, due Due, e event.Event) error {
 	at := time.Now().Add(due.after)
 	if due.at != nil {
 		at = *due.at
@@ -53,16 +53,16 @@ func (o *Outbox) Schedule(ctx context.Context, tx pgx.Tx, name string, due Due, 
 	switch {
 	case name == "" || len(name) > maxNameBytes || !isText(name):
 		return invalid("the name is not text of 1 to %d bytes", maxNameBytes)
-	case at.Before(cloudevent.Earliest) || !at.Before(cloudevent.Latest):
+	case at.Before(event.Earliest) || !at.Before(event.Latest):
 		return invalid("due outside the years 2000 to 2199")
-	case event.ID != "" || event.Version != 0:
+	case e.ID != "" || e.Version != 0:
 		return invalid("a scheduled event does not name its id or its version")
 	}
-	ownTime := !event.Time.IsZero()
-	event.ID, event.Time = newIDAt(at), cmp.Or(event.Time, at)
-	event.Extensions = maps.Collect(maps.All(event.Extensions)) // the caller has the other
-	event.Extensions[HeaderScheduledName] = name
-	e := o.complete(event, cloudevent.CauseFrom(ctx))
+	ownTime := !e.Time.IsZero()
+	e.ID, e.Time = newIDAt(at), cmp.Or(e.Time, at)
+	e.Extensions = maps.Collect(maps.All(e.Extensions)) // the caller has the other
+	e.Extensions[HeaderScheduledName] = name
+	e = o.complete(e, event.CauseFrom(ctx))
 	if refused := o.check(e); refused != nil {
 		return refused
 	}
@@ -129,7 +129,7 @@ with locked as (
 )
 select array_agg(topic), array_agg(key) from locked`
 
-// takeDueSQL deletes the due events of locked keys and returns them as [cloudevent.Event]. A key that was released
+// takeDueSQL deletes the due events of locked keys and returns them as [event.Event]. A key that was released
 // while lockDueSQL ran may have been passed over with its first event and locked with a later one: here they are in
 // order.
 const takeDueSQL = `
@@ -159,13 +159,13 @@ func (o *Outbox) AddDue(ctx context.Context, tx pgx.Tx, limit int) (added int, e
 		return 0, nil
 	}
 	rows, _ := tx.Query(ctx, takeDueSQL, limit, topics, keys)
-	due, err := pgx.CollectRows(rows, pgx.RowToStructByPos[cloudevent.Event])
+	due, err := pgx.CollectRows(rows, pgx.RowToStructByPos[event.Event])
 	if err != nil {
 		return 0, fmt.Errorf("take due events: %w", err)
 	}
 	entries := make([]entry, len(due))
 	for i, e := range due {
-		e = o.complete(e, cloudevent.Cause{})
+		e = o.complete(e, event.Cause{})
 		o.cfg.Spans.Create(&e)
 		entries[i] = entry{Event: e}
 	}

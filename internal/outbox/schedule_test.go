@@ -13,12 +13,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/test/testkit"
 )
 
 // schedule schedules an event in a transaction of its own.
-func schedule(t testing.TB, o *Outbox, pool *pgxpool.Pool, name string, due Due, e cloudevent.Event) {
+func schedule(t testing.TB, o *Outbox, pool *pgxpool.Pool, name string, due Due, e event.Event) {
 	t.Helper()
 	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 		return o.Schedule(t.Context(), tx, name, due, e)
@@ -50,13 +50,13 @@ const past = -time.Hour
 func TestAScheduledEventIsAddedWhenItIsDue(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
-	ctx := cloudevent.WithCause(t.Context(), cloudevent.Cause{CorrelationID: "c", CausationID: "before"})
+	ctx := event.WithCause(t.Context(), event.Cause{CorrelationID: "c", CausationID: "before"})
 	due := time.Now().Add(past).UTC().Truncate(time.Microsecond)
 	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 		return errors.Join(
-			o.Schedule(ctx, tx, "a", DueAt(due), event("k")), o.Schedule(ctx, tx, "later", After(time.Hour), event("k")))
+			o.Schedule(ctx, tx, "a", DueAt(due), newEvent("k")), o.Schedule(ctx, tx, "later", After(time.Hour), newEvent("k")))
 	}))
-	commit(t, o, pool, event("k"))
+	commit(t, o, pool, newEvent("k"))
 	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox`))
 
 	require.Equal(t, 1, addDue(t, o, pool))
@@ -71,7 +71,7 @@ func TestAScheduledEventIsAddedWhenItIsDue(t *testing.T) {
 	var extensions map[string]string
 	require.NoError(t, json.Unmarshal(headers, &extensions))
 	require.Equal(t, map[string]string{
-		HeaderScheduledName: "a", cloudevent.HeaderCorrelationID: "c", cloudevent.HeaderCausationID: "before",
+		HeaderScheduledName: "a", event.HeaderCorrelationID: "c", event.HeaderCausationID: "before",
 	}, extensions)
 	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox_scheduled where name = 'later'
 		and due_at > clock_timestamp() + interval '50 minutes'`))
@@ -84,8 +84,8 @@ func TestAScheduledEventKeepsItsID(t *testing.T) {
 	o, pool := newOutbox(t), newDatabase(t)
 	called := time.Now().Truncate(time.Millisecond)
 	later := called.Add(40 * 24 * time.Hour)
-	schedule(t, o, pool, "later", DueAt(later), event("k"))
-	schedule(t, o, pool, "overdue", After(past), event("k"))
+	schedule(t, o, pool, "later", DueAt(later), newEvent("k"))
+	schedule(t, o, pool, "overdue", After(past), newEvent("k"))
 	scheduled := func() map[string]uuid.UUID {
 		rows, err := pool.Query(t.Context(), `select name, event_id from outbox_scheduled`)
 		require.NoError(t, err)
@@ -106,7 +106,7 @@ func TestAScheduledEventKeepsItsID(t *testing.T) {
 
 	_, err := pool.Exec(t.Context(), `update outbox_scheduled set due_at = now()`)
 	require.NoError(t, err)
-	schedule(t, o, pool, "overdue", After(past), event("another"))
+	schedule(t, o, pool, "overdue", After(past), newEvent("another"))
 	require.NotEqual(t, ids["overdue"], scheduled()["overdue"], "another event under the name")
 	ids["overdue"] = scheduled()["overdue"]
 	require.Equal(t, 2, addDue(t, o, pool))
@@ -120,7 +120,7 @@ func TestAScheduledEventKeepsItsID(t *testing.T) {
 func TestAScheduledEventOfAnEarlierReleaseGetsAnID(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
-	schedule(t, o, pool, "old", After(past), event("k"))
+	schedule(t, o, pool, "old", After(past), newEvent("k"))
 	_, err := pool.Exec(t.Context(), `update outbox_scheduled set event_id = null`)
 	require.NoError(t, err)
 	called := time.Now().Truncate(time.Millisecond)
@@ -137,7 +137,7 @@ func TestScheduledEventsAreAddedInTheOrderInWhichTheyAreDue(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
 	for _, n := range []int{3, 1, 2} {
-		e := event("k")
+		e := newEvent("k")
 		e.Data = fmt.Appendf(nil, `%d`, n)
 		schedule(t, o, pool, fmt.Sprint(n), DueAt(time.Now().Add(past+time.Duration(n)*time.Minute)), e)
 	}
@@ -155,14 +155,14 @@ func TestScheduleAndCancelArePartOfTheTransaction(t *testing.T) {
 	o, pool := newOutbox(t), newDatabase(t)
 	undo := errors.New("undo")
 	err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-		require.NoError(t, o.Schedule(t.Context(), tx, "a", After(past), event("k")))
+		require.NoError(t, o.Schedule(t.Context(), tx, "a", After(past), newEvent("k")))
 		return undo
 	})
 	require.ErrorIs(t, err, undo)
 	require.Zero(t, addDue(t, o, pool))
 
-	schedule(t, o, pool, "a", After(past), event("old"))
-	schedule(t, o, pool, "a", After(past), event("new"))
+	schedule(t, o, pool, "a", After(past), newEvent("old"))
+	schedule(t, o, pool, "a", After(past), newEvent("new"))
 	tx := begin(t, pool)
 	cancelled, err := o.Cancel(t.Context(), tx, "a")
 	require.NoError(t, err)
@@ -173,7 +173,7 @@ func TestScheduleAndCancelArePartOfTheTransaction(t *testing.T) {
 	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox where key = 'new'`), "a name is one event's")
 	require.False(t, cancel(t, o, pool, "a"), "too late: it is added")
 
-	schedule(t, o, pool, "a", After(past), event("k"))
+	schedule(t, o, pool, "a", After(past), newEvent("k"))
 	require.True(t, cancel(t, o, pool, "a"))
 	require.False(t, cancel(t, o, pool, "a"))
 	require.Zero(t, addDue(t, o, pool))
@@ -184,12 +184,12 @@ func TestScheduleAndCancelArePartOfTheTransaction(t *testing.T) {
 func TestDueEventsWaitForNoTransaction(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
-	commit(t, o, pool, event("held"))
+	commit(t, o, pool, newEvent("held"))
 	for i, name := range []string{"held", "new", "free", "also new"} {
-		schedule(t, o, pool, name, After(past+time.Duration(i)*time.Minute), event(name))
+		schedule(t, o, pool, name, After(past+time.Duration(i)*time.Minute), newEvent(name))
 	}
 	writer := begin(t, pool)
-	_, err := o.Add(t.Context(), writer, event("held"), event("new"))
+	_, err := o.Add(t.Context(), writer, newEvent("held"), newEvent("new"))
 	require.NoError(t, err)
 
 	require.Equal(t, 2, addDue(t, o, pool))
@@ -212,10 +212,10 @@ func TestManyDueEventsOfHeldKeysStandInNoOthersWay(t *testing.T) {
 	_, err = pool.Exec(t.Context(), `insert into outbox_key (topic, key, version)
 		select distinct topic, key, 0 from outbox_scheduled`)
 	require.NoError(t, err)
-	schedule(t, o, pool, "free", After(-time.Minute), event("free"))
-	commit(t, o, pool, event("held 0"), event("held 1"))
+	schedule(t, o, pool, "free", After(-time.Minute), newEvent("free"))
+	commit(t, o, pool, newEvent("held 0"), newEvent("held 1"))
 	for _, key := range []string{"held 0", "held 1", "held 2"} { // of the last one the first event
-		_, err := o.Add(t.Context(), begin(t, pool), event(key))
+		_, err := o.Add(t.Context(), begin(t, pool), newEvent(key))
 		require.NoError(t, err)
 	}
 	require.Equal(t, 1, addDue(t, o, pool))
@@ -232,9 +232,9 @@ func TestDueEventsOfAKeyStayInOrder(t *testing.T) {
 		data_schema, payload) select i::text, now() - interval '10 days' + i * interval '1 second', 'test', '/test', $1,
 		'k', '', '{}' from generate_series(1, 100000) as i`, testTopic)
 	require.NoError(t, err)
-	commit(t, o, pool, event("k"))
+	commit(t, o, pool, newEvent("k"))
 	writer := begin(t, pool)
-	_, err = o.Add(t.Context(), writer, event("k"))
+	_, err = o.Add(t.Context(), writer, newEvent("k"))
 	require.NoError(t, err)
 
 	tx := begin(t, pool)
@@ -259,28 +259,28 @@ func TestDueEventsOfAKeyStayInOrder(t *testing.T) {
 func TestAKeyWithScheduledEventsCountsFromOne(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
-	schedule(t, o, pool, "later", After(past), event("k"))
-	first := event("k")
+	schedule(t, o, pool, "later", After(past), newEvent("k"))
+	first := newEvent("k")
 	first.Version = 1
 	require.Equal(t, int64(1), commit(t, o, pool, first)[0].Version)
 	require.Equal(t, 1, addDue(t, o, pool))
 	require.Equal(t, int64(2), number(t, pool, `select max(version) from outbox where key = 'k'`))
 
-	add := func(events ...cloudevent.Event) error {
+	add := func(events ...event.Event) error {
 		return pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 			_, err := o.Add(t.Context(), tx, events...)
 			return err
 		})
 	}
-	schedule(t, o, pool, "later", After(past), event("l"))
-	second, beside := event("l"), event("m")
+	schedule(t, o, pool, "later", After(past), newEvent("l"))
+	second, beside := newEvent("l"), newEvent("m")
 	second.Version = 2
 	require.ErrorIs(t, add(second), ErrVersionConflict)
 	require.ErrorIs(t, add(second, beside), ErrVersionConflict)
 	second.Version = 1
 	require.NoError(t, add(second, beside))
 
-	schedule(t, o, pool, "old", After(past), event("n"))
+	schedule(t, o, pool, "old", After(past), newEvent("n"))
 	_, err := pool.Exec(t.Context(), `delete from outbox_key where key = 'n'`)
 	require.NoError(t, err)
 	require.Equal(t, 2, addDue(t, o, pool), "one that was stored before keys' rows were made is added too")
@@ -290,7 +290,7 @@ func TestAKeyWithScheduledEventsCountsFromOne(t *testing.T) {
 func TestTwoThatAddDueEventsAddEachOnce(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
-	schedule(t, o, pool, "a", After(past), event("a"))
+	schedule(t, o, pool, "a", After(past), newEvent("a"))
 	one, other := begin(t, pool), begin(t, pool)
 	added, err := o.AddDue(t.Context(), one, 100)
 	require.NoError(t, err)
@@ -306,15 +306,15 @@ func TestTwoThatAddDueEventsAddEachOnce(t *testing.T) {
 func TestWhatCannotBeScheduled(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)
-	o, err := New(Config{Source: "/test", MaxEventBytes: 1000, Validate: func(e cloudevent.Event) error {
+	o, err := New(Config{Source: "/test", MaxEventBytes: 1000, Validate: func(e event.Event) error {
 		if string(e.Data) == "{}" {
 			return errors.New("empty")
 		}
 		return nil
 	}})
 	require.NoError(t, err)
-	with := func(change func(*cloudevent.Event)) cloudevent.Event {
-		e := event("k")
+	with := func(change func(*event.Event)) event.Event {
+		e := newEvent("k")
 		change(&e)
 		return e
 	}
@@ -322,22 +322,22 @@ func TestWhatCannotBeScheduled(t *testing.T) {
 		code, text string
 		name       string
 		due        Due
-		event      cloudevent.Event
+		event      event.Event
 	}{
-		{CodeInvalidEvent, "the name", "", After(0), event("k")},
-		{CodeInvalidEvent, "the name", strings.Repeat("n", 256), After(0), event("k")},
-		{CodeInvalidEvent, "the name", "\x00", After(0), event("k")},
-		{CodeInvalidEvent, "due outside", "a", DueAt(time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)), event("k")},
-		{CodeInvalidEvent, "due outside", "a", After(200 * 365 * 24 * time.Hour), event("k")},
-		{CodeInvalidEvent, "its id", "a", After(0), with(func(e *cloudevent.Event) { e.ID = uuid.NewString() })},
-		{CodeInvalidEvent, "its version", "a", After(0), with(func(e *cloudevent.Event) { e.Version = 1 })},
-		{CodeInvalidEvent, "the key", "a", After(0), with(func(e *cloudevent.Event) { e.Key = "" })},
-		{CodeInvalidPayload, "empty", "a", After(0), with(func(e *cloudevent.Event) { e.Data = []byte("{}") })},
-		{CodeTooLarge, "bytes", "a", After(0), with(func(e *cloudevent.Event) { e.Data = make([]byte, 1000) })},
+		{CodeInvalidEvent, "the name", "", After(0), newEvent("k")},
+		{CodeInvalidEvent, "the name", strings.Repeat("n", 256), After(0), newEvent("k")},
+		{CodeInvalidEvent, "the name", "\x00", After(0), newEvent("k")},
+		{CodeInvalidEvent, "due outside", "a", DueAt(time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)), newEvent("k")},
+		{CodeInvalidEvent, "due outside", "a", After(200 * 365 * 24 * time.Hour), newEvent("k")},
+		{CodeInvalidEvent, "its id", "a", After(0), with(func(e *event.Event) { e.ID = uuid.NewString() })},
+		{CodeInvalidEvent, "its version", "a", After(0), with(func(e *event.Event) { e.Version = 1 })},
+		{CodeInvalidEvent, "the key", "a", After(0), with(func(e *event.Event) { e.Key = "" })},
+		{CodeInvalidPayload, "empty", "a", After(0), with(func(e *event.Event) { e.Data = []byte("{}") })},
+		{CodeTooLarge, "bytes", "a", After(0), with(func(e *event.Event) { e.Data = make([]byte, 1000) })},
 	} {
 		err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 			err := o.Schedule(t.Context(), tx, c.name, c.due, c.event)
-			require.NoError(t, o.Schedule(t.Context(), tx, "good", After(0), event("k")), "the transaction stays usable")
+			require.NoError(t, o.Schedule(t.Context(), tx, "good", After(0), newEvent("k")), "the transaction stays usable")
 			return err
 		})
 		var refused *EventError
@@ -346,7 +346,7 @@ func TestWhatCannotBeScheduled(t *testing.T) {
 		require.Contains(t, refused.Detail, c.text)
 	}
 	require.Zero(t, number(t, pool, `select count(*) from outbox_scheduled`))
-	e := event("k")
+	e := newEvent("k")
 	e.Extensions = map[string]string{"x": "y"}
 	schedule(t, o, pool, "a", After(0), e)
 	require.Equal(t, map[string]string{"x": "y"}, e.Extensions, "the caller's event stays as it was")

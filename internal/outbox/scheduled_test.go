@@ -15,7 +15,7 @@ func TestScheduledEventsAreListedAndTakenBack(t *testing.T) {
 		for name, due := range map[string]Due{
 			"late": After(time.Hour), "overdue": After(-time.Minute), "soon": After(time.Minute),
 		} {
-			if err := o.Schedule(t.Context(), tx, name, due, event("key of "+name)); err != nil {
+			if err := o.Schedule(t.Context(), tx, name, due, newEvent("key of "+name)); err != nil {
 				return err
 			}
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 // consumed is what is known when a consumer's topic is compared with its inbox.
@@ -209,8 +209,8 @@ func (c *consumed) readHorizon(ctx context.Context) error {
 }
 
 // recordOf is what is compared of a record.
-func (c *consumed) recordOf(m *message.Message, o cloudevent.Origin) fact {
-	e, err := cloudevent.FromMessage(m)
+func (c *consumed) recordOf(m *message.Message, o event.Origin) fact {
+	e, err := event.FromMessage(m)
 	payload := sha256.Sum256(m.Payload)
 	return fact{
 		id: hashOf(c.Topic, idOf(e, o)), content: shortHash(payload[:]), key: hashOf(c.Topic, e.Key), version: e.Version,
@@ -221,7 +221,7 @@ func (c *consumed) recordOf(m *message.Message, o cloudevent.Origin) fact {
 
 // readTopic reads the records. Each is compared with its key's version, and counted, as it passes.
 func (c *consumed) readTopic(ctx context.Context) error {
-	return c.readParts(ctx, c.Topic, c.parts, func(m *message.Message, o cloudevent.Origin) {
+	return c.readParts(ctx, c.Topic, c.parts, func(m *message.Message, o event.Origin) {
 		r := c.recordOf(m, o)
 		c.behind(r)
 		switch {
@@ -235,7 +235,7 @@ func (c *consumed) readTopic(ctx context.Context) error {
 			c.label(r.id, m.UUID)
 			c.records = append(c.records, r)
 		}
-		c.label(r.key, m.Metadata[cloudevent.KeyMetadata])
+		c.label(r.key, m.Metadata[event.KeyMetadata])
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/outbox/relay"
@@ -89,7 +89,7 @@ func TestCopiesAreCompared(t *testing.T) {
 		kafka.Topic{Name: copies, Partitions: 2, ReplicationFactor: 1, Retention: time.Hour}))
 	add := func(eventType, value string) {
 		require.NoError(t, pgx.BeginFunc(t.Context(), s.pool, func(tx pgx.Tx) error {
-			_, err := s.outbox.Add(t.Context(), tx, cloudevent.Event{
+			_, err := s.outbox.Add(t.Context(), tx, event.Event{
 				Type: eventType, Topic: copies, Key: "k", Data: []byte(value),
 			})
 			return err
@@ -121,7 +121,7 @@ func TestWhatIsNotPublishedIsNotLost(t *testing.T) {
 		}[i]
 		s.exec(t, `insert into `+table+` from outbox where event_id = $1`, id)
 	}
-	s.lay(t, cloudevent.Event{
+	s.lay(t, event.Event{
 		ID: "of another", Source: "/other", Type: "x", Key: "key-0", Time: time.Now(), Data: []byte("{}"),
 	}, -1)
 	s.exec(t, `update outbox_cursor set done = pg_current_snapshot()`) // the cursor has passed them

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/test/inboxtest"
@@ -22,7 +22,7 @@ func TestWhatWasGivenUpAndEdited(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
 	s.mux = inbox.NewMux()
-	inbox.Handle(s.mux, inboxtest.Event, func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, d inboxtest.Data) error {
+	inbox.Handle(s.mux, inboxtest.Event, func(_ context.Context, _ pgx.Tx, _ event.Event, d inboxtest.Data) error {
 		if d.Value == "key-1" {
 			return inbox.Permanent(errors.New("no such key"))
 		}
@@ -30,7 +30,7 @@ func TestWhatWasGivenUpAndEdited(t *testing.T) {
 	})
 	s.add(t, keysOf(3)...)
 	s.add(t, keysOf(3)...) // the second event of key-1 parks behind its first
-	foreign := cloudevent.Event{
+	foreign := event.Event{
 		ID: "order-17", Source: "/other", Type: inboxtest.Type, Key: "foreign", Version: 1, Time: time.Now(),
 		Data: []byte(`{"value":"a"}`),
 	}

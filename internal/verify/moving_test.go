@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/test/inboxtest"
@@ -42,7 +42,7 @@ func verifyWhileMoving(t *testing.T, runs int) {
 	t.Helper()
 	s := newSystem(t, outboxtest.SmallPartitions)
 	s.mux = inbox.NewMux()
-	inbox.Handle(s.mux, inboxtest.Event, func(_ context.Context, _ pgx.Tx, e cloudevent.Event, _ inboxtest.Data) error {
+	inbox.Handle(s.mux, inboxtest.Event, func(_ context.Context, _ pgx.Tx, e event.Event, _ inboxtest.Data) error {
 		if e.Version%7 == 0 {
 			return inbox.Permanent(errors.New("no event of this version"))
 		}
@@ -94,7 +94,7 @@ func (s *system) write(ctx context.Context) error {
 	pause(ctx, 5*time.Millisecond)
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		key := keysOf(20)[rand.N(20)]
-		_, err := s.outbox.Add(ctx, tx, cloudevent.Event{
+		_, err := s.outbox.Add(ctx, tx, event.Event{
 			Type: inboxtest.Type, Topic: s.topic, Key: key, Data: []byte(`{"value":"` + key + `"}`),
 		})
 		pause(ctx, 5*time.Millisecond)

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/verify"
 )
 
@@ -73,7 +73,7 @@ var mutants = []mutant{
 		before: func(_ *testing.T, s *system, id *string) {
 			s.tamper = func(msgs []*message.Message) (out []*message.Message) {
 				for _, m := range msgs { // the last goes first, so what was before it comes behind it
-					if m.Metadata[cloudevent.KeyMetadata] == "key-0" {
+					if m.Metadata[event.KeyMetadata] == "key-0" {
 						*id = m.UUID
 						break
 					}

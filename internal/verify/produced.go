@@ -9,7 +9,7 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/outbox/relay"
 )
@@ -79,7 +79,7 @@ order by o.position limit $3`
 // readOutbox reads the rows of the outbox, in the order of their positions.
 func (l *look) readOutbox(ctx context.Context, all map[string]*produced) error {
 	var position int64
-	var e cloudevent.Event
+	var e event.Event
 	var state string
 	args := func() []any { return []any{position, l.cfg.Since} }
 	scan := []any{
@@ -113,7 +113,7 @@ func (l *look) readOutbox(ctx context.Context, all map[string]*produced) error {
 	})
 }
 
-func outboxFact(e cloudevent.Event) fact {
+func outboxFact(e event.Event) fact {
 	return fact{
 		id: hashOf(e.Topic, e.ID), content: contentOf(e), key: hashOf(e.Topic, e.Key), version: e.Version, place: nowhere,
 		at: earliest(e.ID, e.Time),
@@ -127,25 +127,25 @@ func isEarlierCopy(topic, eventType string) bool {
 
 // readTopic reads the records.
 func (p *produced) readTopic(ctx context.Context) error {
-	return p.readParts(ctx, p.subject, p.parts, func(m *message.Message, o cloudevent.Origin) {
+	return p.readParts(ctx, p.subject, p.parts, func(m *message.Message, o event.Origin) {
 		r := p.eventFact(m, o)
 		r.place = place{o.Offset, o.Partition}
 		if p.takesAll(r) {
 			p.label(r.id, m.UUID)
-			p.label(r.key, m.Metadata[cloudevent.KeyMetadata])
+			p.label(r.key, m.Metadata[event.KeyMetadata])
 			p.records = append(p.records, r)
 		}
 	})
 }
 
-func (p *produced) eventFact(m *message.Message, o cloudevent.Origin) fact {
-	e, _ := cloudevent.FromMessage(m)
+func (p *produced) eventFact(m *message.Message, o event.Origin) fact {
+	e, _ := event.FromMessage(m)
 	f := fact{
 		id: hashOf(p.subject, idOf(e, o)), content: contentOf(e), key: hashOf(p.subject, e.Key), version: e.Version,
 		ours: e.Source == p.cfg.Source && !isEarlierCopy(p.subject, e.Type), old: p.old(e.Time),
 		at: earliest(e.ID, e.Time, o.Time), moved: p.hasMoved(e.Key, o.Partition),
 	}
-	if key := m.Metadata[cloudevent.KeyMetadata]; key != e.Key {
+	if key := m.Metadata[event.KeyMetadata]; key != e.Key {
 		f.content = hashOf(key) // the record's key is not its event's
 	}
 	return f

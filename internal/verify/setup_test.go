@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/outbox"
@@ -68,7 +68,7 @@ func newSystem(t *testing.T, more ...migrations.Set) *system {
 	s.outbox, err = outbox.New(outbox.Config{Source: source})
 	require.NoError(t, err)
 	s.log = kafkalog.Log{Config: kafka.Config{Brokers: brokers}}
-	inbox.Handle(s.mux, inboxtest.Event, func(context.Context, pgx.Tx, cloudevent.Event, inboxtest.Data) error {
+	inbox.Handle(s.mux, inboxtest.Event, func(context.Context, pgx.Tx, event.Event, inboxtest.Data) error {
 		return nil
 	})
 	for _, name := range []string{consumer, unordered} {
@@ -88,7 +88,7 @@ func newSystem(t *testing.T, more ...migrations.Set) *system {
 func (s *system) add(t *testing.T, keys ...string) (ids []string) {
 	t.Helper()
 	for _, key := range keys {
-		added := outboxtest.Commit(t, s.outbox, s.pool, cloudevent.Event{
+		added := outboxtest.Commit(t, s.outbox, s.pool, event.Event{
 			Type: inboxtest.Type, Topic: s.topic, Key: key, Data: []byte(`{"value":"` + key + `"}`),
 		})
 		ids = append(ids, added[0].ID)
@@ -166,7 +166,7 @@ func (s *system) consume(t *testing.T, skip ...string) {
 					_, err := handle(m)
 					require.NoError(t, err)
 				}
-				origin, _ := cloudevent.OriginFrom(m.Context())
+				origin, _ := event.OriginFrom(m.Context())
 				s.handled[name][p] = origin.Offset + 1
 			}
 		}
@@ -254,7 +254,7 @@ func (s *system) exec(t *testing.T, sql string, args ...any) {
 }
 
 // lay puts a record on the topic; a negative partition stands for the one of its key.
-func (s *system) lay(t *testing.T, e cloudevent.Event, partition int32) {
+func (s *system) lay(t *testing.T, e event.Event, partition int32) {
 	t.Helper()
 	record, err := kafka.Marshaler{}.Marshal(s.topic, e.Message())
 	require.NoError(t, err)
@@ -298,9 +298,9 @@ func (s *system) otherPlace(t *testing.T, key string) int32 {
 }
 
 // event is the event with that id, as the outbox has it.
-func (s *system) event(t *testing.T, id string) cloudevent.Event {
+func (s *system) event(t *testing.T, id string) event.Event {
 	t.Helper()
-	e := cloudevent.Event{ID: id, Source: source, Type: inboxtest.Type, Topic: s.topic}
+	e := event.Event{ID: id, Source: source, Type: inboxtest.Type, Topic: s.topic}
 	require.NoError(t, s.pool.QueryRow(t.Context(), `select key, version, occurred_at, headers, payload
 		from outbox where event_id = $1`, id).Scan(&e.Key, &e.Version, &e.Time, &e.Extensions, &e.Data))
 	return e

@@ -17,7 +17,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/outbox/relay"
 )
 
@@ -76,7 +76,7 @@ type Log interface {
 	Since(ctx context.Context, topic string, at time.Time) ([]int64, error)
 	// Committed returns what a group has committed of each partition, -1 where there is nothing.
 	Committed(ctx context.Context, group, topic string) (offsets []int64, err error)
-	// Scan calls each for the records of a partition that a consumer would get, with their [cloudevent.Origin]. It returns
+	// Scan calls each for the records of a partition that a consumer would get, with their [event.Origin]. It returns
 	// the offset behind the last one: less than to where an open transaction lies before it.
 	Scan(ctx context.Context, topic string, partition int32, from, to int64, each func(*message.Message)) (int64, error)
 	// Place is the partition of a key in a topic with so many of them.
@@ -124,7 +124,7 @@ func (l *look) partsOf(ctx context.Context, topic string) ([]part, error) {
 
 // readParts reads the partitions of a topic up to their present ends.
 func (l *look) readParts(
-	ctx context.Context, topic string, parts []part, each func(m *message.Message, o cloudevent.Origin),
+	ctx context.Context, topic string, parts []part, each func(m *message.Message, o event.Origin),
 ) error {
 	_, ends, err := l.endsAgain(ctx, topic, parts)
 	if err != nil {
@@ -134,7 +134,7 @@ func (l *look) readParts(
 		p := &parts[i]
 		next, err := l.cfg.Log.Scan(ctx, topic, int32(i), p.from, ends[i], func(m *message.Message) {
 			l.step()
-			origin, _ := cloudevent.OriginFrom(m.Context())
+			origin, _ := event.OriginFrom(m.Context())
 			if p.firstAt == never {
 				p.firstAt = origin.Time.Unix()
 			}
@@ -165,8 +165,8 @@ func (l *look) endsAgain(ctx context.Context, topic string, parts []part) (oldes
 }
 
 // idOf is the id of an event, or of a record that has none where it lies.
-func idOf(e cloudevent.Event, o cloudevent.Origin) string {
-	if cloudevent.ValidID(e.ID) != nil {
+func idOf(e event.Event, o event.Origin) string {
+	if event.ValidID(e.ID) != nil {
 		return fmt.Sprintf("%s/%d/%d", o.Topic, o.Partition, o.Offset)
 	}
 	return e.ID
@@ -256,13 +256,13 @@ func hashOf(parts ...string) uint64 {
 }
 
 // contentOf is what must be the same in the row and in each record of an event: everything but its trace headers.
-func contentOf(e cloudevent.Event) uint64 {
+func contentOf(e event.Event) uint64 {
 	parts := []string{
 		e.ID, e.Source, e.Type, e.Key, e.DataSchema, strconv.FormatInt(e.Version, 10),
 		strconv.FormatInt(e.Time.UnixNano(), 10), string(e.Data),
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Extensions)) {
-		if name != cloudevent.HeaderTraceParent && name != cloudevent.HeaderTraceState {
+		if name != event.HeaderTraceParent && name != event.HeaderTraceState {
 			parts = append(parts, name, e.Extensions[name])
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 // keyRecords is what the topic holds of one key, up to the committed offsets.
@@ -60,10 +60,10 @@ func (c *consumed) readKeys(ctx context.Context, keys map[uint64]*keyRecords) er
 		}
 		_, err := c.cfg.Log.Scan(ctx, c.Topic, int32(i), from, to, func(m *message.Message) {
 			c.step()
-			o, _ := cloudevent.OriginFrom(m.Context())
+			o, _ := event.OriginFrom(m.Context())
 			r := c.recordOf(m, o)
 			if k := keys[r.key]; k != nil {
-				k.key, k.records = m.Metadata[cloudevent.KeyMetadata], append(k.records, r)
+				k.key, k.records = m.Metadata[event.KeyMetadata], append(k.records, r)
 			}
 		})
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/verify"
 	"example.com/twinbox/test/inboxtest"
 )
@@ -16,7 +16,7 @@ import (
 func (s *system) layStale(t *testing.T) (id string) {
 	t.Helper()
 	id = uuid.Must(uuid.NewV7()).String()
-	s.lay(t, cloudevent.Event{
+	s.lay(t, event.Event{
 		ID: id, Source: "/other", Type: inboxtest.Type, Key: "key-0", Version: 1, Time: time.Now(),
 		Data: []byte(`{"value":"x"}`),
 	}, -1)

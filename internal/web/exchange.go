@@ -27,7 +27,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 // edge is what all requests of a router share.
@@ -93,7 +93,7 @@ func (e *edge) wrap(next http.Handler) http.Handler {
 		}
 		ctx := otel.GetTextMapPropagator().Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 		ctx, span := e.tracer.Start(ctx, x.method, trace.WithSpanKind(trace.SpanKindServer))
-		ctx = cloudevent.WithCause(ctx, cloudevent.Cause{CorrelationID: x.follow})
+		ctx = event.WithCause(ctx, event.Cause{CorrelationID: x.follow})
 		ctx, cancel := context.WithTimeout(context.WithValue(ctx, exchangeKey{}, x), e.config.RequestTimeout)
 		defer cancel()
 		r = r.WithContext(ctx)

@@ -16,7 +16,7 @@ import (
 
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/customer"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/lease"
@@ -51,16 +51,16 @@ func (h *stack) publisher(t *testing.T) (publish func(...*message.Message)) {
 // come to an end, one effect. The same of two workers and one lease.
 func deliveredToTwo(t *testing.T) {
 	db := pgtest.New(t, append(migrations.ForCustomer(), migrations.Lease)...)
-	event := life(t, "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b")[1]
+	e := life(t, "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b")[1]
 	handling, release, calls := make(chan struct{}, 2), make(chan struct{}), make(chan inbox.Outcome, 2)
 	mux := customer.ProfileEvents()
 	deliver := func(t *testing.T, pool *pgxpool.Pool) {
 		t.Helper()
 		b := inboxtest.On(pool)
 		b.Config.Consumer, b.Config.Accepts, b.Config.Order = "customer.profile", mux.Accepts, inbox.Strict
-		b.Host.OnOutcome = func(_ cloudevent.Event, outcome inbox.Outcome) { calls <- outcome }
+		b.Host.OnOutcome = func(_ event.Event, outcome inbox.Outcome) { calls <- outcome }
 		in := b.Inbox(t)
-		copied := event.Copy()
+		copied := e.Copy()
 		copied.SetContext(context.WithoutCancel(t.Context()))
 		go func() {
 			_, _ = in.Middleware(func(msg *message.Message) ([]*message.Message, error) {
@@ -130,14 +130,14 @@ func keysThatLookAlike(t *testing.T) {
 	inbox.Handle(mux, inboxtest.Event, inboxtest.Effect)
 	b.Config.Accepts = mux.Accepts
 	outcomes := map[inbox.Outcome]int{}
-	b.Host.OnOutcome = func(_ cloudevent.Event, outcome inbox.Outcome) { outcomes[outcome]++ }
+	b.Host.OnOutcome = func(_ event.Event, outcome inbox.Outcome) { outcomes[outcome]++ }
 	in := b.Inbox(t)
 	var messages []*message.Message
 	require.NoError(t, pgx.BeginFunc(t.Context(), db, func(tx pgx.Tx) error {
 		for _, name := range names {
-			event := inboxtest.Named("", name) // the outbox makes ids itself, or takes UUIDs
-			event.Topic = "topic-1"
-			added, err := out.Add(t.Context(), tx, event)
+			e := inboxtest.Named("", name) // the outbox makes ids itself, or takes UUIDs
+			e.Topic = "topic-1"
+			added, err := out.Add(t.Context(), tx, e)
 			if err != nil {
 				return err
 			}
@@ -145,8 +145,8 @@ func keysThatLookAlike(t *testing.T) {
 			if err := lease.Add(t.Context(), tx, "test", name); err != nil {
 				return err
 			}
-			event.ID, event.Version = name, added[0].Version
-			messages = append(messages, event.Message())
+			e.ID, e.Version = name, added[0].Version
+			messages = append(messages, e.Message())
 		}
 		return nil
 	}))
@@ -187,7 +187,7 @@ func requestKeysThatLookAlike(t *testing.T) {
 func idsOf(records []*sarama.ConsumerMessage) (ids []string) {
 	for _, record := range records {
 		for _, header := range record.Headers {
-			if string(header.Key) == cloudevent.HeaderID {
+			if string(header.Key) == event.HeaderID {
 				ids = append(ids, string(header.Value))
 			}
 		}

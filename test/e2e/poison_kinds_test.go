@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/contract"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -151,11 +151,11 @@ func oddities() []oddity {
 		{"empty key", key([]byte{}), "missing_key", false},
 		{"another key", key([]byte(uuid.NewString())), "key_mismatch", false},
 		{"the longest key", func(r *rawEvent) {
-			r.headers["ce_subject"] = strings.Repeat("k", cloudevent.MaxKeyBytes)
+			r.headers["ce_subject"] = strings.Repeat("k", event.MaxKeyBytes)
 			r.key = []byte(r.id())
 		}, "subject_mismatch", false},
 		{"a longer key", func(r *rawEvent) {
-			r.headers["ce_subject"] = strings.Repeat("k", cloudevent.MaxKeyBytes+1)
+			r.headers["ce_subject"] = strings.Repeat("k", event.MaxKeyBytes+1)
 			r.key = []byte(r.id())
 		}, "invalid_key", false},
 		{"a payload about another user", func(r *rawEvent) {

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/migrations"
@@ -26,28 +26,28 @@ type Order struct {
 	Total int `json:"total"`
 }
 
-var OrderPlaced = cloudevent.Define[Order](cloudevent.Declaration{
+var OrderPlaced = event.Define[Order](event.Declaration{
 	Type: "com.example.shop.order-placed.v1", Topic: "shop.orders.v1", Source: "/shop",
 })
 
 // The order and its event commit together, or neither does.
 func place(ctx context.Context, db *pgxpool.Pool, out *outbox.Outbox, id string, order Order) error {
 	return pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
-		event, err := OrderPlaced.New(id, 0, time.Now(), order)
+		e, err := OrderPlaced.New(id, 0, time.Now(), order)
 		if err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, insertOrder, id, order.Total); err != nil {
 			return err
 		}
-		_, err = out.Add(ctx, tx, event)
+		_, err = out.Add(ctx, tx, e)
 		return err
 	})
 }
 
 // The event's id is recorded in tx, too: however often it is delivered, there is one parcel.
-func pack(ctx context.Context, tx pgx.Tx, event cloudevent.Event, order Order) error {
-	_, err := tx.Exec(ctx, insertParcel, event.Key, order.Total)
+func pack(ctx context.Context, tx pgx.Tx, e event.Event, order Order) error {
+	_, err := tx.Exec(ctx, insertParcel, e.Key, order.Total)
 	return err
 }
 
@@ -70,12 +70,12 @@ func TestTheReadmesExample(t *testing.T) {
 	require.Error(t, place(t.Context(), db, out, "order-8", Order{}))
 	require.Equal(t, 1, count(t, db, `select count(*) from outbox`))
 
-	event, err := OrderPlaced.New("order-7", 1, time.Now(), Order{Total: 42})
+	e, err := OrderPlaced.New("order-7", 1, time.Now(), Order{Total: 42})
 	require.NoError(t, err)
-	event.ID = uuid.NewString()
+	e.ID = uuid.NewString()
 	handle := box.Middleware(mux.HandleMessage)
 	for range 3 {
-		delivered := event.Message()
+		delivered := e.Message()
 		delivered.SetContext(t.Context())
 		_, err := handle(delivered)
 		require.NoError(t, err)

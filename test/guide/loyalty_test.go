@@ -20,7 +20,7 @@ import (
 	"example.com/twinbox/internal/contract/contracttest"
 	"example.com/twinbox/internal/customer"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/notification"
@@ -74,7 +74,7 @@ func userEvents() *inbox.Mux {
 
 const insertPoints = `insert into points (user_id, points) values ($1, 100)`
 
-func grantPoints(ctx context.Context, tx pgx.Tx, _ cloudevent.Event, data domain.UserRegistered) error {
+func grantPoints(ctx context.Context, tx pgx.Tx, _ event.Event, data domain.UserRegistered) error {
 	return inbox.Queue(ctx, tx, insertPoints, string(data.UserID))
 }
 
@@ -83,7 +83,7 @@ func TestPointsAreGrantedOnce(t *testing.T) {
 	inboxtest.RequireIdempotent(t, inboxtest.Idempotence{
 		Handlers:   func(*pgxpool.Pool) inboxtest.Handlers { return userEvents() },
 		Migrations: tables(t),
-		Events:     []cloudevent.Event{contracttest.Example(t, contract.UserRegistered.Declaration, 1)},
+		Events:     []event.Event{contracttest.Example(t, contract.UserRegistered.Declaration, 1)},
 		Tables:     []string{"points"},
 	})
 }
@@ -93,8 +93,8 @@ func TestAPlainHandlerGrantsPointsOnce(t *testing.T) {
 	consumer := eventing.Consumer{
 		Handler: func(msg *message.Message) error {
 			tx, _ := inbox.TxFromContext(msg.Context())
-			event, _ := inbox.EventFromContext(msg.Context())
-			_, err := tx.Exec(msg.Context(), insertPoints, event.Key)
+			e, _ := inbox.EventFromContext(msg.Context())
+			_, err := tx.Exec(msg.Context(), insertPoints, e.Key)
 			return err
 		},
 		Types: []string{contract.UserRegistered.Type},
@@ -104,7 +104,7 @@ func TestAPlainHandlerGrantsPointsOnce(t *testing.T) {
 			return inboxtest.Plain(consumer.Handler, consumer.Types...)
 		},
 		Migrations: tables(t),
-		Events:     []cloudevent.Event{contracttest.Example(t, contract.UserRegistered.Declaration, 1)},
+		Events:     []event.Event{contracttest.Example(t, contract.UserRegistered.Declaration, 1)},
 		Tables:     []string{"points"},
 	})
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/kafka"
@@ -53,7 +53,7 @@ func Strict(c *inbox.Config) { c.Order = inbox.Strict }
 func Consumer(name string) func(*inbox.Config) { return func(c *inbox.Config) { c.Consumer = name } }
 
 // Checked is for [NewBox]: each event is compared with its contract, as the service does it.
-func Checked(validate func(cloudevent.Event) error) func(*inbox.Config) {
+func Checked(validate func(event.Event) error) func(*inbox.Config) {
 	return func(c *inbox.Config) { c.Validate = validate }
 }
 
@@ -92,7 +92,7 @@ type boxHost struct {
 	box *Box
 }
 
-func (h boxHost) Handled(e cloudevent.Event, outcome inbox.Outcome) {
+func (h boxHost) Handled(e event.Event, outcome inbox.Outcome) {
 	h.box.outcomes[e.ID] = outcome
 	h.Host.Handled(e, outcome)
 }
@@ -116,14 +116,14 @@ type Delivery struct {
 	Outcome    inbox.Outcome
 	Err        error              // of the handler's last attempt, or of what kept it from one
 	DeadLetter *deadletter.Letter // nil: none
-	Emitted    []cloudevent.Event // what its handler has added to the outbox of the same database, in order
+	Emitted    []event.Event      // what its handler has added to the outbox of the same database, in order
 }
 
 // NewEventOf makes the event of a payload as its producer would, with an id of its own and the time of now. Version 0
 // is that of an event whose consumer counts no versions.
 func NewEventOf[T any](
-	t testing.TB, of cloudevent.Definition[T], key string, version int64, payload T,
-) cloudevent.Event {
+	t testing.TB, of event.Definition[T], key string, version int64, payload T,
+) event.Event {
 	t.Helper()
 	e, err := of.New(key, version, time.Now().UTC().Truncate(time.Microsecond), payload)
 	if err != nil {
@@ -136,7 +136,7 @@ func NewEventOf[T any](
 // Deliver hands the event over as a broker would, as the next record of the box's partition: it is encoded and decoded,
 // compared with its contract if the box is [Checked], its id remembered, its handler run. Events of its key that were
 // parked for want of it are resumed before Deliver returns.
-func (b *Box) Deliver(t testing.TB, e cloudevent.Event) Delivery {
+func (b *Box) Deliver(t testing.TB, e event.Event) Delivery {
 	t.Helper()
 	got, err := b.deliver(t, e)
 	if err != nil {
@@ -145,7 +145,7 @@ func (b *Box) Deliver(t testing.TB, e cloudevent.Event) Delivery {
 	return got
 }
 
-func (b *Box) deliver(t testing.TB, e cloudevent.Event) (got Delivery, err error) {
+func (b *Box) deliver(t testing.TB, e event.Event) (got Delivery, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	ctx, cancel := context.WithTimeout(t.Context(), WaitLimit)
@@ -176,7 +176,7 @@ func (b *Box) deliver(t testing.TB, e cloudevent.Event) (got Delivery, err error
 	return got, err
 }
 
-func (b *Box) emitted(t testing.TB, id string) []cloudevent.Event {
+func (b *Box) emitted(t testing.TB, id string) []event.Event {
 	t.Helper()
 	if !b.hasOutbox {
 		return nil
@@ -185,7 +185,7 @@ func (b *Box) emitted(t testing.TB, id string) []cloudevent.Event {
 }
 
 // record is the event after a way over a topic. One that no codec could have written does not come back as it was.
-func (b *Box) record(ctx context.Context, e cloudevent.Event) (*message.Message, error) {
+func (b *Box) record(ctx context.Context, e event.Event) (*message.Message, error) {
 	written, err := kafka.Marshaler{}.Marshal(cmp.Or(e.Topic, "test"), e.Message())
 	if err != nil {
 		return nil, err
@@ -209,9 +209,9 @@ func (b *Box) record(ctx context.Context, e cloudevent.Event) (*message.Message,
 	if err != nil {
 		return nil, err
 	}
-	origin, _ := cloudevent.OriginFrom(msg.Context())
+	origin, _ := event.OriginFrom(msg.Context())
 	origin.Group = b.config.Group
-	msg.SetContext(cloudevent.WithOrigin(ctx, origin))
+	msg.SetContext(event.WithOrigin(ctx, origin))
 	return msg, nil
 }
 
@@ -230,7 +230,7 @@ func (b *Box) letter(ctx context.Context, id string) (*deadletter.Letter, error)
 
 // RequireOutcome delivers the event, and fails the test when that does not come to the outcome: the failure says what
 // it came to, and why.
-func (b *Box) RequireOutcome(t testing.TB, want inbox.Outcome, e cloudevent.Event) Delivery {
+func (b *Box) RequireOutcome(t testing.TB, want inbox.Outcome, e event.Event) Delivery {
 	t.Helper()
 	got := b.Deliver(t, e)
 	if got.Outcome != want {

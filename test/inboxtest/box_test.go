@@ -16,7 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/outbox"
@@ -33,14 +33,14 @@ type depot struct {
 	fails  error
 }
 
-var counted = cloudevent.Define[inboxtest.Data](cloudevent.Declaration{
+var counted = event.Define[inboxtest.Data](event.Declaration{
 	Type: "shop.parcel-counted.v1", Topic: "shop.depot.v1", Source: "/depot",
 })
 
 func (d *depot) events() *inbox.Mux {
 	mux := inbox.NewMux()
 	inbox.Handle(mux, inboxtest.Event,
-		func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data inboxtest.Data) error {
+		func(ctx context.Context, tx pgx.Tx, e event.Event, data inboxtest.Data) error {
 			if _, err := tx.Exec(ctx, insertParcel, e.Key, 1); err != nil {
 				return err
 			}
@@ -66,10 +66,10 @@ func TestADeliveryGoesThroughTheEngine(t *testing.T) {
 	t.Parallel()
 	d, pool := newDepot(t)
 	box := inboxtest.NewBox(t, pool, d.events(), inboxtest.Strict)
-	event := func(version int64) cloudevent.Event {
+	newEvent := func(version int64) event.Event {
 		return inboxtest.NewEventOf(t, inboxtest.Event, "a", version, inboxtest.Data{Value: "x"})
 	}
-	first, third := event(1), event(3)
+	first, third := newEvent(1), newEvent(3)
 	first.Source, third.Source = "/shop", "/shop"
 	got := box.RequireOutcome(t, inbox.Applied, first)
 	require.NoError(t, got.Err)
@@ -79,11 +79,11 @@ func TestADeliveryGoesThroughTheEngine(t *testing.T) {
 
 	require.Empty(t, box.RequireOutcome(t, inbox.Duplicate, first).Emitted)
 	require.Equal(t, "version_gap", box.RequireOutcome(t, inbox.Gap, third).DeadLetter.Code)
-	second := event(2)
+	second := newEvent(2)
 	second.Source = "/shop"
 	box.RequireOutcome(t, inbox.Applied, second)
 	require.Len(t, outboxtest.Added(t, pool, outboxtest.Type(counted)), 3, "the parked event is resumed")
-	unversioned := event(0)
+	unversioned := newEvent(0)
 	box.RequireOutcome(t, inbox.Dead, unversioned) // without a source it is no event
 }
 
@@ -91,7 +91,7 @@ func TestWhatAnOutcomeFailsWith(t *testing.T) {
 	t.Parallel()
 	d, pool := newDepot(t)
 	box := inboxtest.NewBox(t, pool, d.events())
-	requireText := func(e cloudevent.Event, want string) {
+	requireText := func(e event.Event, want string) {
 		t.Helper()
 		require.Equal(t, want, testkit.FailureText(t, func(t testing.TB) { box.RequireOutcome(t, inbox.Duplicate, e) }))
 	}
@@ -111,7 +111,7 @@ func TestWhatAnOutcomeFailsWith(t *testing.T) {
   com.example.test.v1 c v0 {"value":"a"}
   the handler: the depot is closed`)
 
-	checked := inboxtest.NewBox(t, pool, d.events(), inboxtest.Checked(func(cloudevent.Event) error {
+	checked := inboxtest.NewBox(t, pool, d.events(), inboxtest.Checked(func(event.Event) error {
 		return errors.New("value is missing")
 	}))
 	got := checked.RequireOutcome(t, inbox.Dead, inboxtest.Named("id-4", "d"))
@@ -125,16 +125,16 @@ func TestAnOldEventThatBreaksItsContract(t *testing.T) {
 	d, pool := newDepot(t)
 	_, err := pool.Exec(t.Context(), `update public.inbox_horizon set remembers_from = clock_timestamp()`)
 	require.NoError(t, err)
-	broken := inboxtest.NewBox(t, pool, d.events(), inboxtest.Checked(func(cloudevent.Event) error {
+	broken := inboxtest.NewBox(t, pool, d.events(), inboxtest.Checked(func(event.Event) error {
 		return inbox.PermanentAs("breach", errors.New("value is missing"))
 	}))
-	event := inboxtest.Named("id-1", "a")
-	letter := broken.RequireOutcome(t, inbox.Expired, event).DeadLetter
+	e := inboxtest.Named("id-1", "a")
+	letter := broken.RequireOutcome(t, inbox.Expired, e).DeadLetter
 	require.Equal(t, "breach", letter.Code)
 	require.False(t, letter.Remembered)
-	broken.RequireOutcome(t, inbox.Expired, event)
+	broken.RequireOutcome(t, inbox.Expired, e)
 	old := inboxtest.NewBox(t, pool, d.events(), inboxtest.Consumer("other"))
-	require.Equal(t, "too_old", old.RequireOutcome(t, inbox.Expired, event).DeadLetter.Code)
+	require.Equal(t, "too_old", old.RequireOutcome(t, inbox.Expired, e).DeadLetter.Code)
 }
 
 // An event that breaks its contract is a dead letter with its own reason, also behind another one and behind a gap.
@@ -142,22 +142,22 @@ func TestAnOldEventThatBreaksItsContract(t *testing.T) {
 func TestADeadLetterBehindADeadLetterHasItsOwnReason(t *testing.T) {
 	t.Parallel()
 	d, pool := newDepot(t)
-	box := inboxtest.NewBox(t, pool, d.events(), inboxtest.Strict, inboxtest.Checked(func(e cloudevent.Event) error {
+	box := inboxtest.NewBox(t, pool, d.events(), inboxtest.Strict, inboxtest.Checked(func(e event.Event) error {
 		if e.Version == 1 || e.Version == 2 || e.Version == 4 {
 			return inbox.PermanentAs("breach", errors.New("value is missing"))
 		}
 		return nil
 	}))
-	event := func(version int64) cloudevent.Event {
+	newEvent := func(version int64) event.Event {
 		e := inboxtest.Named(fmt.Sprint("id-", version), "a")
 		e.Version = version
 		return e
 	}
 	for _, version := range []int64{1, 2, 4} {
-		require.Equal(t, "breach", box.RequireOutcome(t, inbox.Dead, event(version)).DeadLetter.Code)
+		require.Equal(t, "breach", box.RequireOutcome(t, inbox.Dead, newEvent(version)).DeadLetter.Code)
 	}
-	require.Equal(t, inbox.CodeParked, box.RequireOutcome(t, inbox.Parked, event(3)).DeadLetter.Code)
-	require.Equal(t, inbox.CodeParked, box.RequireOutcome(t, inbox.Parked, event(5)).DeadLetter.Code)
+	require.Equal(t, inbox.CodeParked, box.RequireOutcome(t, inbox.Parked, newEvent(3)).DeadLetter.Code)
+	require.Equal(t, inbox.CodeParked, box.RequireOutcome(t, inbox.Parked, newEvent(5)).DeadLetter.Code)
 }
 
 // What an operator would find of an event, without a broker.
@@ -166,16 +166,16 @@ func ExampleBox() {
 	defer drop()
 	mux := inbox.NewMux()
 	inbox.Handle(mux, inboxtest.Event,
-		func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ inboxtest.Data) error {
+		func(ctx context.Context, tx pgx.Tx, e event.Event, _ inboxtest.Data) error {
 			_, err := tx.Exec(ctx, insertParcel, e.Key, 1)
 			return err
 		})
 	t := exampleTB{} // of the test
-	box, event := inboxtest.NewBox(t, pool, mux), inboxtest.Named("id-1", "a")
-	fmt.Println(box.Deliver(t, event).Outcome)
-	box.RequireOutcome(t, inbox.Duplicate, event)
-	event.Data = []byte(`{"value":"another"}`)
-	fmt.Println(box.RequireOutcome(t, inbox.Conflict, event).DeadLetter.Code)
+	box, e := inboxtest.NewBox(t, pool, mux), inboxtest.Named("id-1", "a")
+	fmt.Println(box.Deliver(t, e).Outcome)
+	box.RequireOutcome(t, inbox.Duplicate, e)
+	e.Data = []byte(`{"value":"another"}`)
+	fmt.Println(box.RequireOutcome(t, inbox.Conflict, e).DeadLetter.Code)
 	// Output:
 	// applied
 	// id_conflict
@@ -187,15 +187,15 @@ func ExamplePlain() {
 	defer drop()
 	count := func(msg *message.Message) error {
 		tx, _ := inbox.TxFromContext(msg.Context())
-		event, _ := inbox.EventFromContext(msg.Context())
-		fmt.Printf("%s of %s: %s\n", event.ID, event.Key, msg.Payload)
-		_, err := tx.Exec(msg.Context(), insertParcel, event.Key, 1)
+		e, _ := inbox.EventFromContext(msg.Context())
+		fmt.Printf("%s of %s: %s\n", e.ID, e.Key, msg.Payload)
+		_, err := tx.Exec(msg.Context(), insertParcel, e.Key, 1)
 		return err
 	}
 	t := exampleTB{} // of the test
-	box, event := inboxtest.NewBox(t, pool, inboxtest.Plain(count, inboxtest.Type)), inboxtest.Named("id-1", "a")
-	fmt.Println(box.Deliver(t, event).Outcome)
-	fmt.Println(box.Deliver(t, event).Outcome)
+	box, e := inboxtest.NewBox(t, pool, inboxtest.Plain(count, inboxtest.Type)), inboxtest.Named("id-1", "a")
+	fmt.Println(box.Deliver(t, e).Outcome)
+	fmt.Println(box.Deliver(t, e).Outcome)
 	other := inboxtest.Named("id-2", "a")
 	other.Type = "com.example.other.v1"
 	fmt.Println(box.Deliver(t, other).Outcome)
@@ -250,7 +250,7 @@ func ExamplePlain_cqrs() {
 type byType struct{ cqrs.JSONMarshaler }
 
 func (byType) NameFromMessage(msg *message.Message) string {
-	return msg.Metadata[cloudevent.HeaderType]
+	return msg.Metadata[event.HeaderType]
 }
 
 // A handler that writes beside its transaction: what it has written stays when the transaction does not.
@@ -262,14 +262,14 @@ func ExampleRequireIdempotent() {
 			Handlers: func(pool *pgxpool.Pool) inboxtest.Handlers {
 				mux := inbox.NewMux()
 				inbox.Handle(mux, inboxtest.Event,
-					func(ctx context.Context, _ pgx.Tx, e cloudevent.Event, _ inboxtest.Data) error {
+					func(ctx context.Context, _ pgx.Tx, e event.Event, _ inboxtest.Data) error {
 						_, err := pool.Exec(ctx, insertParcel, e.Key, 1)
 						return err
 					})
 				return mux
 			},
 			Migrations: []migrations.Set{parcelTable},
-			Events:     []cloudevent.Event{inboxtest.Named("id-1", "a")},
+			Events:     []event.Event{inboxtest.Named("id-1", "a")},
 			Tables:     []string{"parcel"}, Except: []string{"parcel.at"},
 		})
 	}))

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/pgtest"
@@ -30,7 +30,7 @@ type Idempotence struct {
 	// Prepare fills each database before the first event: with what the handlers expect to find.
 	Prepare func(t testing.TB, pool *pgxpool.Pool)
 	// Events are delivered in this order, as one partition.
-	Events []cloudevent.Event
+	Events []event.Event
 	// AcrossKeys says that the order of events of different keys matters to the handlers. A broker does not keep it where
 	// the keys are on several partitions. Without it the order across keys is changed, too.
 	AcrossKeys bool
@@ -126,7 +126,7 @@ func (of Idempotence) play(t testing.TB, w way) map[string][]string {
 	cfg := inbox.Config{
 		Consumer: "idempotence", Pool: pool, Batch: w.batch, HandlerTimeout: WaitLimit,
 		RetryMin: time.Millisecond, RetryMax: time.Millisecond, Log: slog.New(slog.DiscardHandler),
-		Host: &Host{OnOutcome: func(e cloudevent.Event, outcome inbox.Outcome) {
+		Host: &Host{OnOutcome: func(e event.Event, outcome inbox.Outcome) {
 			if outcome != inbox.Applied && outcome != inbox.Duplicate && outcome != inbox.Stale {
 				gone = append(gone, fmt.Sprintf("event %s: %s", e.ID, outcome))
 			}
@@ -180,7 +180,7 @@ func (of Idempotence) messages(t testing.TB, w way) (msgs []*message.Message) {
 	}
 	for _, i := range order {
 		msg := of.Events[i].Message()
-		msg.SetContext(cloudevent.WithOrigin(t.Context(), cloudevent.Origin{
+		msg.SetContext(event.WithOrigin(t.Context(), event.Origin{
 			Group: "idempotence", Topic: "idempotence", Offset: int64(i), Time: of.Events[i].Time,
 			Key: []byte(of.Events[i].Key),
 		}))

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/inboxtest"
@@ -29,19 +29,19 @@ func failureOf(t *testing.T, of inboxtest.Idempotence) string {
 
 // parcels are handlers that do that for each event.
 func parcels(
-	do func(ctx context.Context, pool *pgxpool.Pool, tx pgx.Tx, e cloudevent.Event) error,
+	do func(ctx context.Context, pool *pgxpool.Pool, tx pgx.Tx, e event.Event) error,
 ) inboxtest.Idempotence {
 	return inboxtest.Idempotence{
 		Handlers: func(pool *pgxpool.Pool) inboxtest.Handlers {
 			mux := inbox.NewMux()
 			inbox.Handle(mux, inboxtest.Event,
-				func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ inboxtest.Data) error {
+				func(ctx context.Context, tx pgx.Tx, e event.Event, _ inboxtest.Data) error {
 					return do(ctx, pool, tx, e)
 				})
 			return mux
 		},
 		Migrations: []migrations.Set{parcelTable},
-		Events: []cloudevent.Event{
+		Events: []event.Event{
 			inboxtest.Named("id-1", "a"), inboxtest.Named("id-2", "b"),
 			inboxtest.Named("id-3", "a"), inboxtest.Named("id-4", "c"),
 		},
@@ -78,7 +78,7 @@ type execer interface {
 func TestAHandlerThatKeepsToItsTransactionIsIdempotent(t *testing.T) {
 	t.Parallel()
 	require.Empty(t, failureOf(t, parcels(
-		func(ctx context.Context, _ *pgxpool.Pool, tx pgx.Tx, e cloudevent.Event) error {
+		func(ctx context.Context, _ *pgxpool.Pool, tx pgx.Tx, e event.Event) error {
 			_, err := tx.Exec(ctx, insertParcel, e.Key, 1)
 			return err
 		})))
@@ -86,7 +86,7 @@ func TestAHandlerThatKeepsToItsTransactionIsIdempotent(t *testing.T) {
 
 func TestAWriteBesideTheTransactionIsFound(t *testing.T) {
 	t.Parallel()
-	text := failureOf(t, parcels(func(ctx context.Context, pool *pgxpool.Pool, _ pgx.Tx, e cloudevent.Event) error {
+	text := failureOf(t, parcels(func(ctx context.Context, pool *pgxpool.Pool, _ pgx.Tx, e event.Event) error {
 		_, err := pool.Exec(ctx, insertParcel, e.Key, 1)
 		return err
 	}))
@@ -101,7 +101,7 @@ A handler's effect belongs into its transaction; a column that may differ into E
 func TestWhatAHandlerKeepsForItselfIsFound(t *testing.T) {
 	t.Parallel()
 	var calls int
-	text := failureOf(t, parcels(func(ctx context.Context, _ *pgxpool.Pool, tx pgx.Tx, e cloudevent.Event) error {
+	text := failureOf(t, parcels(func(ctx context.Context, _ *pgxpool.Pool, tx pgx.Tx, e event.Event) error {
 		calls++
 		_, err := tx.Exec(ctx, insertParcel, e.Key, calls)
 		return err
@@ -112,7 +112,7 @@ func TestWhatAHandlerKeepsForItselfIsFound(t *testing.T) {
 
 func TestAColumnOfTheClockBelongsIntoExcept(t *testing.T) {
 	t.Parallel()
-	of := parcels(func(ctx context.Context, _ *pgxpool.Pool, tx pgx.Tx, e cloudevent.Event) error {
+	of := parcels(func(ctx context.Context, _ *pgxpool.Pool, tx pgx.Tx, e event.Event) error {
 		_, err := tx.Exec(ctx, insertParcel, e.Key, 1)
 		return err
 	})
@@ -124,7 +124,7 @@ func TestAColumnOfTheClockBelongsIntoExcept(t *testing.T) {
 func TestWhatAHandlerKeepsBetweenTwoStatementsIsFound(t *testing.T) {
 	t.Parallel()
 	inserted := map[string]bool{}
-	text := failureOf(t, parcels(func(ctx context.Context, _ *pgxpool.Pool, tx pgx.Tx, e cloudevent.Event) error {
+	text := failureOf(t, parcels(func(ctx context.Context, _ *pgxpool.Pool, tx pgx.Tx, e event.Event) error {
 		if !inserted[e.ID] {
 			if _, err := tx.Exec(ctx, insertParcel, e.Key, 0); err != nil {
 				return err
@@ -146,7 +146,7 @@ A handler's effect belongs into its transaction; a column that may differ into E
 
 func TestAnOrderAcrossKeysIsFound(t *testing.T) {
 	t.Parallel()
-	of := parcels(func(ctx context.Context, _ *pgxpool.Pool, tx pgx.Tx, e cloudevent.Event) error {
+	of := parcels(func(ctx context.Context, _ *pgxpool.Pool, tx pgx.Tx, e event.Event) error {
 		_, err := tx.Exec(ctx, `insert into parcel (key, sent) select $1, count(*) from parcel`, e.Key)
 		return err
 	})
@@ -163,7 +163,7 @@ A handler's effect belongs into its transaction; a column that may differ into E
 // An event that the handlers refuse would make all ways alike.
 func TestAnEventThatIsGivenUpIsNoProof(t *testing.T) {
 	t.Parallel()
-	text := failureOf(t, parcels(func(_ context.Context, _ *pgxpool.Pool, _ pgx.Tx, e cloudevent.Event) error {
+	text := failureOf(t, parcels(func(_ context.Context, _ *pgxpool.Pool, _ pgx.Tx, e event.Event) error {
 		if e.ID == "id-3" {
 			return inbox.Permanent(context.DeadlineExceeded)
 		}

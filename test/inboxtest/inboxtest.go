@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/migrations"
@@ -123,15 +123,15 @@ func (b *Bundle) List(t *testing.T, sql string, args ...any) []string {
 // Host is an [inbox.Host] whose methods are functions; nil ones do what [inbox.Standalone] does.
 type Host struct {
 	inbox.Standalone
-	OnOutcome func(cloudevent.Event, inbox.Outcome)
+	OnOutcome func(event.Event, inbox.Outcome)
 	OnFailure func(ctx context.Context, failure error) // of an attempt
 	Copy      func(context.Context, pgx.Tx, deadletter.Letter) error
 }
 
 // Handled implements [inbox.Host].
-func (h *Host) Handled(event cloudevent.Event, outcome inbox.Outcome) {
+func (h *Host) Handled(e event.Event, outcome inbox.Outcome) {
 	if h.OnOutcome != nil {
-		h.OnOutcome(event, outcome)
+		h.OnOutcome(e, outcome)
 	}
 }
 
@@ -159,7 +159,7 @@ func Only(accepted string) func(eventType string) bool {
 const Type = "com.example.test.v1"
 
 // Event is their declaration.
-var Event = cloudevent.Define[Data](cloudevent.Declaration{Type: Type})
+var Event = event.Define[Data](event.Declaration{Type: Type})
 
 // Data is their payload.
 type Data struct {
@@ -167,31 +167,31 @@ type Data struct {
 }
 
 // HandlerFunc handles them.
-type HandlerFunc = func(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data Data) error
+type HandlerFunc = func(ctx context.Context, tx pgx.Tx, e event.Event, data Data) error
 
 // Effect is the handler that does something countable.
-func Effect(ctx context.Context, tx pgx.Tx, event cloudevent.Event, _ Data) error {
-	_, err := tx.Exec(ctx, `insert into ledger (event_id) values ($1)`, event.ID)
+func Effect(ctx context.Context, tx pgx.Tx, e event.Event, _ Data) error {
+	_, err := tx.Exec(ctx, `insert into ledger (event_id) values ($1)`, e.ID)
 	return err
 }
 
 // NewEvent returns an event with an id of its own.
-func NewEvent() cloudevent.Event {
-	return cloudevent.Event{
+func NewEvent() event.Event {
+	return event.Event{
 		ID: uuid.Must(uuid.NewV7()).String(), Source: "/test", Type: Type, Key: "key-1",
 		Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Data: []byte(`{"value":"a"}`),
 	}
 }
 
 // Named is an event with that id and key.
-func Named(id, key string) cloudevent.Event {
+func Named(id, key string) event.Event {
 	e := NewEvent()
 	e.ID, e.Key = id, key
 	return e
 }
 
 // At is an event whose UUIDv7 says that time.
-func At(when time.Time) cloudevent.Event {
+func At(when time.Time) event.Event {
 	e := NewEvent()
 	e.ID = IDAt(when)
 	return e
@@ -208,13 +208,13 @@ func IDAt(when time.Time) string {
 }
 
 // Record is the event as a subscriber hands it over.
-func Record(t *testing.T, e cloudevent.Event, offset int64) *message.Message {
+func Record(t *testing.T, e event.Event, offset int64) *message.Message {
 	t.Helper()
 	m := e.Message()
-	m.SetContext(cloudevent.WithOrigin(t.Context(), cloudevent.Origin{
+	m.SetContext(event.WithOrigin(t.Context(), event.Origin{
 		Group: "local.test", Topic: "topic-1", Partition: 2, Offset: offset, Time: e.Time,
 		Key:     []byte(e.Key),
-		Headers: []cloudevent.Header{{Name: "x", Value: []byte("1")}, {Name: "x", Value: []byte{0xff, 0x00}}},
+		Headers: []event.Header{{Name: "x", Value: []byte("1")}, {Name: "x", Value: []byte{0xff, 0x00}}},
 	}))
 	return m
 }

@@ -13,13 +13,13 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/test/testkit"
 )
 
 // Event is a message with the key and a UUID that says which one of the key it is.
 func Event(key string, n int) *message.Message {
-	return cloudevent.Event{
+	return event.Event{
 		ID:      fmt.Sprintf("%s-%d", key, n),
 		Source:  "/test",
 		Type:    "com.example.test.v1",

@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 // DB is a pool, which shows what is committed, or a transaction, which shows its own events as well. A transaction that
@@ -21,40 +21,40 @@ type DB interface {
 // A Filter picks events. Several of them pick what each of them picks.
 type Filter struct {
 	name string
-	fits func(cloudevent.Event) bool
+	fits func(event.Event) bool
 }
 
 // Key picks the events of a key.
 func Key[K ~string](key K) Filter {
-	return Filter{"key " + string(key), func(e cloudevent.Event) bool { return e.Key == string(key) }}
+	return Filter{"key " + string(key), func(e event.Event) bool { return e.Key == string(key) }}
 }
 
 // Type picks the events that are declared so.
-func Type[T any](of cloudevent.Definition[T]) Filter {
-	return Filter{"type " + of.Type, func(e cloudevent.Event) bool { return e.Type == of.Type }}
+func Type[T any](of event.Definition[T]) Filter {
+	return Filter{"type " + of.Type, func(e event.Event) bool { return e.Type == of.Type }}
 }
 
 // CausedBy picks what was added while the event with that id was handled.
 func CausedBy(id string) Filter {
-	return Filter{"cause " + id, func(e cloudevent.Event) bool {
-		return e.Extensions[cloudevent.HeaderCausationID] == id
+	return Filter{"cause " + id, func(e event.Event) bool {
+		return e.Extensions[event.HeaderCausationID] == id
 	}}
 }
 
 const selectAdded = `
 select event_id::text, event_type, source, topic, key, version, coalesce(data_schema, ''), occurred_at,
     coalesce(headers, '{}'), payload
-from public.outbox where topic not like '` + cloudevent.CopyPrefix + `%' order by position`
+from public.outbox where topic not like '` + event.CopyPrefix + `%' order by position`
 
 // Added are the events of the outbox that the filters pick, in the order in which they were added. Scheduled events are
 // there from when they are due; copies of dead letters are left out.
-func Added(t testing.TB, db DB, filters ...Filter) []cloudevent.Event {
+func Added(t testing.TB, db DB, filters ...Filter) []event.Event {
 	t.Helper()
 	rows, err := db.Query(t.Context(), selectAdded)
 	if err != nil {
 		t.Fatalf("read outbox: %v", err)
 	}
-	events, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e cloudevent.Event, err error) {
+	events, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e event.Event, err error) {
 		err = row.Scan(&e.ID, &e.Type, &e.Source, &e.Topic, &e.Key, &e.Version, &e.DataSchema, &e.Time, &e.Extensions,
 			&e.Data)
 		e.Time = e.Time.UTC()
@@ -66,7 +66,7 @@ func Added(t testing.TB, db DB, filters ...Filter) []cloudevent.Event {
 	return pick(events, filters)
 }
 
-func pick(events []cloudevent.Event, filters []Filter) (picked []cloudevent.Event) {
+func pick(events []event.Event, filters []Filter) (picked []event.Event) {
 	for _, e := range events {
 		fits := true
 		for _, f := range filters {
@@ -81,7 +81,7 @@ func pick(events []cloudevent.Event, filters []Filter) (picked []cloudevent.Even
 
 // RequireAdded is the payload of the one event of that declaration that the filters pick. With none, or with more than
 // one, the test fails and shows what the outbox has instead.
-func RequireAdded[T any](t testing.TB, db DB, of cloudevent.Definition[T], filters ...Filter) (payload T) {
+func RequireAdded[T any](t testing.TB, db DB, of event.Definition[T], filters ...Filter) (payload T) {
 	t.Helper()
 	filters = append([]Filter{Type(of)}, filters...)
 	all := Added(t, db)
@@ -123,7 +123,7 @@ func names(filters []Filter) string {
 const shown = 20
 
 // tail shows the last events of a list.
-func tail(what string, events []cloudevent.Event) string {
+func tail(what string, events []event.Event) string {
 	switch n := len(events); {
 	case n == 0:
 		return "the outbox is empty"
@@ -134,7 +134,7 @@ func tail(what string, events []cloudevent.Event) string {
 	}
 }
 
-func lines(events []cloudevent.Event) string {
+func lines(events []event.Event) string {
 	list := make([]string, len(events))
 	for i, e := range events {
 		list[i] = "  " + Line(e)
@@ -143,7 +143,7 @@ func lines(events []cloudevent.Event) string {
 }
 
 // Line is an event as failures show it: its type, key, version and payload.
-func Line(e cloudevent.Event) string {
+func Line(e event.Event) string {
 	return fmt.Sprintf("%s %s v%d %s", e.Type, e.Key, e.Version, e.Data)
 }
 

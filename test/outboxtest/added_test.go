@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/outboxtest"
@@ -25,15 +25,15 @@ type shipped struct {
 }
 
 var (
-	parcelShipped = cloudevent.Define[shipped](cloudevent.Declaration{
+	parcelShipped = event.Define[shipped](event.Declaration{
 		Type: "shop.parcel-shipped.v1", Topic: "shop.parcels.v1", Source: "/shop",
 	})
-	parcelLost = cloudevent.Define[shipped](cloudevent.Declaration{
+	parcelLost = event.Define[shipped](event.Declaration{
 		Type: "shop.parcel-lost.v1", Topic: "shop.parcels.v1", Source: "/shop",
 	})
 )
 
-func ship(t *testing.T, of cloudevent.Definition[shipped], key string) cloudevent.Event {
+func ship(t *testing.T, of event.Definition[shipped], key string) event.Event {
 	t.Helper()
 	e, err := of.New(key, 0, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), shipped{Parcel: key + "!"})
 	require.NoError(t, err)
@@ -121,10 +121,10 @@ func ExampleRequireAdded() {
 	ctx, t := context.Background(), exampleTB{}
 	o, _ := outbox.New(outbox.Config{})
 	_ = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-		event, _ := parcelShipped.New("a", 0, time.Now(), shipped{Parcel: "a!"})
-		_, err := o.Add(ctx, tx, event)
-		for _, e := range outboxtest.Added(t, tx, outboxtest.Key("a")) {
-			fmt.Println(outboxtest.Line(e))
+		e, _ := parcelShipped.New("a", 0, time.Now(), shipped{Parcel: "a!"})
+		_, err := o.Add(ctx, tx, e)
+		for _, added := range outboxtest.Added(t, tx, outboxtest.Key("a")) {
+			fmt.Println(outboxtest.Line(added))
 		}
 		return err
 	})

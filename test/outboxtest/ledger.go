@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 // Entry is one record on the wire.
@@ -24,11 +24,11 @@ type Entry struct {
 
 // EntryOf reads a message.
 func EntryOf(topic string, m *message.Message) Entry {
-	version, err := strconv.ParseInt(m.Metadata[cloudevent.HeaderVersion], 10, 64)
+	version, err := strconv.ParseInt(m.Metadata[event.HeaderVersion], 10, 64)
 	if err != nil {
 		panic(err)
 	}
-	return Entry{Topic: topic, Key: m.Metadata[cloudevent.KeyMetadata], ID: m.UUID, Version: version}
+	return Entry{Topic: topic, Key: m.Metadata[event.KeyMetadata], ID: m.UUID, Version: version}
 }
 
 // Ledger is a broker that writes down what it takes, and fails as scripted.
@@ -57,7 +57,7 @@ var errHeldBack = errors.New("an earlier record of the key failed")
 func (e *PartialError) HoldBack(msgs []*message.Message) {
 	stopped := map[string]bool{}
 	for i, m := range msgs {
-		key := m.Metadata[cloudevent.KeyMetadata]
+		key := m.Metadata[event.KeyMetadata]
 		if e.Failed[i] == nil && stopped[key] {
 			e.Failed[i] = errHeldBack
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/pgtest"
@@ -63,12 +63,12 @@ create table public.outbox_25 partition of public.outbox for values from (25) to
 `)}}}
 
 // Event is an event of a key.
-func Event(key string) cloudevent.Event {
-	return cloudevent.Event{Type: "test.happened.v1", Topic: Topic, Key: key, Data: []byte(`{"n":1}`)}
+func Event(key string) event.Event {
+	return event.Event{Type: "test.happened.v1", Topic: Topic, Key: key, Data: []byte(`{"n":1}`)}
 }
 
 // Commit adds the events in a transaction of their own.
-func Commit(t testing.TB, o *outbox.Outbox, pool *pgxpool.Pool, events ...cloudevent.Event) []outbox.Added {
+func Commit(t testing.TB, o *outbox.Outbox, pool *pgxpool.Pool, events ...event.Event) []outbox.Added {
 	t.Helper()
 	var added []outbox.Added
 	err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) (err error) {
@@ -82,7 +82,7 @@ func Commit(t testing.TB, o *outbox.Outbox, pool *pgxpool.Pool, events ...cloude
 // CommitMany commits n events over so many keys, in several transactions.
 func CommitMany(t testing.TB, o *outbox.Outbox, pool *pgxpool.Pool, n, keys int) {
 	t.Helper()
-	var events []cloudevent.Event
+	var events []event.Event
 	for i := range n {
 		events = append(events, Event(fmt.Sprintf("k%d", i%keys)))
 		if len(events) == 50 || i == n-1 {

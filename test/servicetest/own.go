@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/kafka"
 )
@@ -15,7 +15,7 @@ import (
 // Consumers of other topics may handle the types that they need.
 //
 // It needs no server. The service's Environ may have variables that the service does not read.
-func RequireOwnEventsHandled(t testing.TB, of Part, declared ...cloudevent.Declaration) {
+func RequireOwnEventsHandled(t testing.TB, of Part, declared ...event.Declaration) {
 	t.Helper()
 	environ := slices.Concat(patient, []string{
 		"DATABASE_URL=postgres://nobody@127.0.0.1:1/none", "KAFKA_BROKERS=127.0.0.1:1",
@@ -34,10 +34,10 @@ func RequireOwnEventsHandled(t testing.TB, of Part, declared ...cloudevent.Decla
 		if !isReadModel || !slices.ContainsFunc(found.Topics, isOwn) {
 			continue
 		}
-		for _, event := range declared {
-			if event.Topic == c.Topic && !c.Accepts(event.Type) {
+		for _, e := range declared {
+			if e.Topic == c.Topic && !c.Accepts(e.Type) {
 				t.Fatalf("%s has no handler for %s, an event of its service: after it the read model keeps an old version",
-					c.Name, event.Type)
+					c.Name, e.Type)
 			}
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/schema"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
@@ -46,7 +46,7 @@ func TestAReadModelThatMissesAnEventOfItsServiceIsFound(t *testing.T) {
 			t.Parallel()
 			s := eventing.Service[settings]{
 				Name: "ann", Source: "/ann", Migrations: []migrations.Set{migrations.Audit, migrations.Outbox, migrations.Inbox},
-				Contract: func() (*schema.Checker, error) { return &schema.Checker{}, nil },
+				Contract: func() (*event.Checker, error) { return &event.Checker{}, nil },
 				SetUp: func(node *eventing.Node, _ settings) (func(*service.Group, net.Listener), error) {
 					return nil, node.Consume(eventing.Consumer{
 						Name: "ann.reads", Topic: test.topic, Order: test.order, Types: test.types,

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/outbox/relay"
 )
 
@@ -68,20 +68,20 @@ select o.event_id::text, o.occurred_at, format('outbox %s: %s %s v%s (%s)',
         when ` + relay.IsPublished + ` then 'published' else 'waiting' end,
     o.event_type, o.key, o.version, o.event_id)
 from public.outbox o cross join public.outbox_cursor c
-where $1 in (o.event_id::text, o.key, o.headers ->> '` + cloudevent.HeaderCausationID + `')
+where $1 in (o.event_id::text, o.key, o.headers ->> '` + event.HeaderCausationID + `')
 order by o.position`
 
 // tell says what the service knows of an id, and which events to go on with.
 func (p *part) tell(ctx context.Context, id string, told map[string]bool) (steps []step, follow []string, err error) {
 	rows, _ := p.pool.Query(ctx, selectOfStory, id)
-	var event string
+	var e string
 	var s step
-	_, err = pgx.ForEachRow(rows, []any{&event, &s.at, &s.text}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&e, &s.at, &s.text}, func() error {
 		switch {
-		case event == id:
+		case e == id:
 			steps = append(steps, step{s.at, p.name + " " + s.text})
-		case !told[event]:
-			follow = append(follow, event)
+		case !told[e]:
+			follow = append(follow, e)
 		}
 		return nil
 	})

@@ -12,8 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/config"
-	"example.com/twinbox/internal/event/cloudevent"
-	"example.com/twinbox/internal/event/schema"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/kafka"
@@ -42,8 +41,8 @@ func (t throw) About() (string, time.Time) { return t.Ball, time.Time{} }
 
 const schemaID = "https://example.com/thrown.v1.json"
 
-func thrownBy(player string) cloudevent.Definition[throw] {
-	return cloudevent.Define[throw](cloudevent.Declaration{
+func thrownBy(player string) event.Definition[throw] {
+	return event.Define[throw](event.Declaration{
 		Type: "game.thrown-by-" + player + ".v1", Topic: "game." + player + ".v1", Source: "/" + player, DataSchema: schemaID,
 	})
 }
@@ -68,14 +67,14 @@ func player(name, other string) servicetest.Part {
 	s := eventing.Service[settings]{
 		Name: name, Source: mine.Source, Tables: []string{"lease"},
 		Migrations: []migrations.Set{migrations.Audit, migrations.Outbox, migrations.Inbox, migrations.Lease},
-		Contract: func() (*schema.Checker, error) {
-			return schema.Load(fstest.MapFS{"events/thrown.v1.json": {Data: []byte(`{
+		Contract: func() (*event.Checker, error) {
+			return event.LoadSchemas(fstest.MapFS{"events/thrown.v1.json": {Data: []byte(`{
 				"$schema": "http://json-schema.org/draft-07/schema#", "$id": "` + schemaID + `", "type": "object"}`)}},
 				mine.Declaration, theirs.Declaration)
 		},
 		SetUp: func(node *eventing.Node, _ settings) (func(*service.Group, net.Listener), error) {
 			mux := inbox.NewMux()
-			inbox.Handle(mux, theirs, func(ctx context.Context, tx pgx.Tx, _ cloudevent.Event, got throw) error {
+			inbox.Handle(mux, theirs, func(ctx context.Context, tx pgx.Tx, _ event.Event, got throw) error {
 				if got.Ball == stuck {
 					return failure.AsTransient(errors.New("out of reach"))
 				}
@@ -92,7 +91,7 @@ func player(name, other string) servicetest.Part {
 			start := func(group *service.Group, _ net.Listener) { node.StartConsumers(group) }
 			return start, node.Consume(eventing.Consumer{
 				Name: name + ".catches", Topic: theirs.Topic, Handlers: mux,
-				OnOutcome: func(cloudevent.Event, inbox.Outcome) { node.Outbox.Committed() },
+				OnOutcome: func(event.Event, inbox.Outcome) { node.Outbox.Committed() },
 			})
 		},
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/migrations"
@@ -132,13 +132,13 @@ func (c *successor) effects(t *testing.T) []string {
 }
 
 // deliver hands a record over, as after a rebalance.
-func (c *successor) deliver(t *testing.T, key []byte, headers []cloudevent.Header, payload []byte) {
+func (c *successor) deliver(t *testing.T, key []byte, headers []event.Header, payload []byte) {
 	t.Helper()
 	c.offset++
-	msg := cloudevent.RecordMessage(key, headers, payload)
+	msg := event.RecordMessage(key, headers, payload)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	msg.SetContext(cloudevent.WithOrigin(ctx, cloudevent.Origin{
+	msg.SetContext(event.WithOrigin(ctx, event.Origin{
 		Topic: "again", Offset: c.offset, Key: key, Headers: headers, Time: time.Now(),
 	}))
 	_, err := c.handle(msg)
@@ -147,9 +147,9 @@ func (c *successor) deliver(t *testing.T, key []byte, headers []cloudevent.Heade
 
 func (c *successor) deliverVersion(t *testing.T, key string, version int64) {
 	t.Helper()
-	msg := cloudevent.Event{
+	msg := event.Event{
 		ID: fmt.Sprintf("missing-%s-%d", key, version), Source: "/test", Type: "com.example.missing.v1", Key: key,
 		Version: version, Time: time.Now(), Data: []byte(`{}`),
 	}.Message()
-	c.deliver(t, []byte(key), cloudevent.MessageHeaders(msg), msg.Payload)
+	c.deliver(t, []byte(key), event.MessageHeaders(msg), msg.Payload)
 }

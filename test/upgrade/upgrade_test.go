@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/contract"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/migrations"
@@ -68,7 +68,7 @@ func TestAGivenIDOfTheFirstEditionIsKnown(t *testing.T) {
 		o.data_schema, o.occurred_at, o.payload from outbox_given_id g join outbox o using (event_id)`)
 	require.NoError(t, err)
 	contents := map[string][]byte{}
-	given, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e cloudevent.Event, err error) {
+	given, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e event.Event, err error) {
 		var content []byte
 		defer func() { contents[e.ID] = content }()
 		return e, row.Scan(&content, &e.ID, &e.Source, &e.Type, &e.Topic, &e.Key, &e.DataSchema, &e.Time, &e.Data)
@@ -90,7 +90,7 @@ func TestAGivenIDOfTheFirstEditionIsKnown(t *testing.T) {
 }
 
 // contentOf is the hash that the first edition stored of an event without a version.
-func contentOf(e cloudevent.Event) []byte {
+func contentOf(e event.Event) []byte {
 	h := sha256.New()
 	for _, part := range []string{e.Source, e.Type, e.Topic, e.Key, "0", string(e.Data)} {
 		var size [8]byte

@@ -7,7 +7,7 @@ import (
 
 	"github.com/IBM/sarama"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/admin/client"
@@ -45,15 +45,15 @@ func Duplicates() Fault {
 }
 
 // Poison lays an event on its topic that no consumer can handle: they set it aside, and go on.
-func Poison(cfg kafka.Config, brew func() (cloudevent.Event, error)) Fault {
+func Poison(cfg kafka.Config, brew func() (event.Event, error)) Fault {
 	return Fault{
 		Name: "poison", What: "an event with an unreadable payload is sent to the topic",
 		Cause: func(context.Context, *Run) (string, error) {
-			event, err := brew()
+			e, err := brew()
 			if err != nil {
 				return "", err
 			}
-			record, err := kafka.Marshaler{}.Marshal(event.Topic, event.Message())
+			record, err := kafka.Marshaler{}.Marshal(e.Topic, e.Message())
 			if err != nil {
 				return "", err
 			}

@@ -7,8 +7,7 @@ import (
 
 	"example.com/twinbox/examples/ledger/account"
 	"example.com/twinbox/internal/contract"
-	"example.com/twinbox/internal/event/cloudevent"
-	"example.com/twinbox/internal/event/schema"
+	"example.com/twinbox/internal/event"
 )
 
 // The ledger's topic, whose key is the account, and the ce_source of its events.
@@ -25,8 +24,8 @@ var (
 )
 
 // All returns every declaration, in the order in which an account meets the events.
-func All() []cloudevent.Declaration {
-	return []cloudevent.Declaration{AccountOpened.Declaration, FundsCredited.Declaration, FundsDebited.Declaration}
+func All() []event.Declaration {
+	return []event.Declaration{AccountOpened.Declaration, FundsCredited.Declaration, FundsDebited.Declaration}
 }
 
 // Files are the schemas, and an example of each payload.
@@ -35,10 +34,10 @@ func All() []cloudevent.Declaration {
 var Files embed.FS
 
 // Load compiles the schemas. It fails only when one is broken or missing.
-func Load() (*schema.Checker, error) { return schema.Load(Files, All()...) }
+func Load() (*event.Checker, error) { return event.LoadSchemas(Files, All()...) }
 
-func define[T schema.Ruled](name string) cloudevent.Definition[T] {
-	return cloudevent.Define[T](cloudevent.Declaration{
+func define[T event.Ruled](name string) event.Definition[T] {
+	return event.Define[T](event.Declaration{
 		Type:       contract.TypePrefix + "ledger." + name,
 		Topic:      TopicAccounts,
 		Source:     SourceLedger,

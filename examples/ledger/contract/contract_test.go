@@ -10,8 +10,7 @@ import (
 
 	"example.com/twinbox/examples/ledger/account"
 	"example.com/twinbox/examples/ledger/contract"
-	"example.com/twinbox/internal/event/cloudevent"
-	"example.com/twinbox/internal/event/schema"
+	"example.com/twinbox/internal/event"
 )
 
 const id = "01980a5c-52d4-7c3b-9a44-0d6f3f1f2a10"
@@ -36,9 +35,9 @@ func TestTheExamplesAreTheEvents(t *testing.T) {
 	for _, d := range contract.All() {
 		data, err := contract.Files.ReadFile("events/examples/" + path.Base(d.DataSchema))
 		require.NoError(t, err)
-		event := cloudevent.Event{Type: d.Type, Source: d.Source, Key: id, Data: data}
-		require.NoError(t, checker.Validate(event))
-		read, err := d.Payload(event)
+		e := event.Event{Type: d.Type, Source: d.Source, Key: id, Data: data}
+		require.NoError(t, checker.Validate(e))
+		read, err := d.Payload(e)
 		require.NoError(t, err)
 		require.Equal(t, meant[d.Type], read)
 	}
@@ -62,12 +61,12 @@ func TestWhatTheLedgerWouldNotWriteIsRefused(t *testing.T) {
 			d := contract.FundsCredited
 			data := fmt.Appendf(nil, `{"account_id":%q,"amount":%s,"currency":%s,"credited_at":"%sT09:31:00Z"}`,
 				id, test.amount, test.currency, test.at)
-			err := checker.Validate(cloudevent.Event{Type: d.Type, Source: d.Source, Key: id, Data: data})
+			err := checker.Validate(event.Event{Type: d.Type, Source: d.Source, Key: id, Data: data})
 			if test.code == "" {
 				require.NoError(t, err)
 				return
 			}
-			var broken *schema.Error
+			var broken *event.ContractError
 			require.ErrorAs(t, err, &broken)
 			require.Equal(t, test.code, broken.ErrorCode())
 		})

@@ -7,8 +7,7 @@ import (
 	"embed"
 
 	"example.com/twinbox/internal/contract"
-	"example.com/twinbox/internal/event/cloudevent"
-	"example.com/twinbox/internal/event/schema"
+	"example.com/twinbox/internal/event"
 )
 
 // The topics. That of timers is what Order has scheduled for itself.
@@ -38,18 +37,18 @@ var (
 var files embed.FS
 
 // All returns every declaration.
-func All() []cloudevent.Declaration {
-	return []cloudevent.Declaration{
+func All() []event.Declaration {
+	return []event.Declaration{
 		OrderPlaced.Declaration, OrderPaid.Declaration, OrderCancelled.Declaration, RefundDue.Declaration,
 		PaymentOverdue.Declaration, PaymentCompleted.Declaration,
 	}
 }
 
 // Load compiles the schemas of all events. It fails only when one is broken or missing.
-func Load() (*schema.Checker, error) { return schema.Load(files, All()...) }
+func Load() (*event.Checker, error) { return event.LoadSchemas(files, All()...) }
 
-func define[T schema.Ruled](topic, source, service, name string) cloudevent.Definition[T] {
-	return cloudevent.Define[T](cloudevent.Declaration{
+func define[T event.Ruled](topic, source, service, name string) event.Definition[T] {
+	return event.Define[T](event.Declaration{
 		Type:       contract.TypePrefix + service + "." + name,
 		Topic:      topic,
 		Source:     source,

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/schema"
+	"example.com/twinbox/internal/event"
 )
 
 // Each event has a schema and an example, which say the same as its struct: the example is valid, and decoded and
@@ -30,18 +30,18 @@ func TestExamples(t *testing.T) {
 			key, is = document["payment_id"].(string)
 		}
 		require.True(t, is, name)
-		event, err := OrderPlaced.New(key, 1, time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC), Placed{})
+		e, err := OrderPlaced.New(key, 1, time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC), Placed{})
 		require.NoError(t, err)
-		event.Type, event.Source, event.Data = d.Type, d.Source, example
-		require.NoError(t, checker.Validate(event), name)
-		payload, err := d.Payload(event)
+		e.Type, e.Source, e.Data = d.Type, d.Source, example
+		require.NoError(t, checker.Validate(e), name)
+		payload, err := d.Payload(e)
 		require.NoError(t, err)
 		again, err := json.Marshal(payload)
 		require.NoError(t, err)
 		require.JSONEq(t, string(example), string(again), name)
-		require.Implements(t, (*schema.Ruled)(nil), payload)
-		event.Key = "another"
-		require.ErrorContains(t, checker.Validate(event), "another aggregate", name)
+		require.Implements(t, (*event.Ruled)(nil), payload)
+		e.Key = "another"
+		require.ErrorContains(t, checker.Validate(e), "another aggregate", name)
 	}
 	files, err := fs.Glob(files, "events/*.json")
 	require.NoError(t, err)

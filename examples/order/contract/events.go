@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"time"
 
-	"example.com/twinbox/internal/event/schema"
+	"example.com/twinbox/internal/event"
 )
 
 // Money is an amount in the minor unit of its currency: 1999 EUR are 19.99 euros.
@@ -76,12 +76,12 @@ type Payment struct {
 }
 
 var (
-	_ schema.Ruled = Placed{}
-	_ schema.Ruled = Paid{}
-	_ schema.Ruled = Cancelled{}
-	_ schema.Ruled = Refund{}
-	_ schema.Ruled = Overdue{}
-	_ schema.Ruled = Payment{}
+	_ event.Ruled = Placed{}
+	_ event.Ruled = Paid{}
+	_ event.Ruled = Cancelled{}
+	_ event.Ruled = Refund{}
+	_ event.Ruled = Overdue{}
+	_ event.Ruled = Payment{}
 )
 
 var canonicalUUID = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
@@ -98,38 +98,38 @@ func checkIDs(ids ...string) error {
 	return nil
 }
 
-// Check implements [schema.Ruled].
+// Check implements [event.Ruled].
 func (e Placed) Check() error { return checkIDs(e.OrderID) }
 
-// Check implements [schema.Ruled].
+// Check implements [event.Ruled].
 func (e Paid) Check() error { return checkIDs(e.OrderID, e.PaymentID) }
 
-// Check implements [schema.Ruled].
+// Check implements [event.Ruled].
 func (e Cancelled) Check() error { return checkIDs(e.OrderID) }
 
-// Check implements [schema.Ruled].
+// Check implements [event.Ruled].
 func (e Refund) Check() error { return checkIDs(e.OrderID, e.PaymentID) }
 
-// Check implements [schema.Ruled].
+// Check implements [event.Ruled].
 func (e Overdue) Check() error { return checkIDs(e.OrderID) }
 
-// Check implements [schema.Ruled].
+// Check implements [event.Ruled].
 func (e Payment) Check() error { return checkIDs(e.OrderID, e.PaymentID) }
 
-// About implements [schema.Ruled].
+// About implements [event.Ruled].
 func (e Placed) About() (key string, at time.Time) { return e.OrderID, e.PlacedAt }
 
-// About implements [schema.Ruled].
+// About implements [event.Ruled].
 func (e Paid) About() (key string, at time.Time) { return e.OrderID, e.PaidAt }
 
-// About implements [schema.Ruled].
+// About implements [event.Ruled].
 func (e Cancelled) About() (key string, at time.Time) { return e.OrderID, e.CancelledAt }
 
-// About implements [schema.Ruled].
+// About implements [event.Ruled].
 func (e Refund) About() (key string, at time.Time) { return e.OrderID, e.DueAt }
 
-// About implements [schema.Ruled].
+// About implements [event.Ruled].
 func (e Overdue) About() (key string, at time.Time) { return e.OrderID, e.PayBy }
 
-// About implements [schema.Ruled].
+// About implements [event.Ruled].
 func (e Payment) About() (key string, at time.Time) { return e.PaymentID, e.CompletedAt }

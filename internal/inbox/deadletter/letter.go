@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
 )
 
@@ -28,7 +28,7 @@ const ClassParked = "parked"
 const Kind = "dead_letter"
 
 // Header is one record header.
-type Header = cloudevent.Header
+type Header = event.Header
 
 // Letter is one record that a consumer gave up or parked.
 type Letter struct {
@@ -84,7 +84,7 @@ func (l Letter) Current() (headers []Header, payload []byte) {
 
 // CorrelationID is what the record carries, or the event's id.
 func (l Letter) CorrelationID() string {
-	e := cloudevent.Event{ID: l.EventID, Extensions: make(map[string]string, len(l.Headers))}
+	e := event.Event{ID: l.EventID, Extensions: make(map[string]string, len(l.Headers))}
 	for _, h := range l.Headers {
 		e.Extensions[h.Name] = string(h.Value)
 	}
@@ -96,10 +96,10 @@ func (l Letter) Parked() bool { return l.Class == ClassParked }
 
 // KeyStart is what the column key_start holds of a key, and what dead letters are ordered by: an index does not take
 // any length. The key of an event is all there.
-func KeyStart(key []byte) []byte { return key[:min(len(key), cloudevent.MaxKeyBytes)] }
+func KeyStart(key []byte) []byte { return key[:min(len(key), event.MaxKeyBytes)] }
 
 // CopyPrefix begins the names of the topics for copies.
-const CopyPrefix = cloudevent.CopyPrefix
+const CopyPrefix = event.CopyPrefix
 
 // CopyTopic returns the topic for the copies of a group's dead letters of a topic.
 func CopyTopic(group, topic string) string { return CopyPrefix + group + "." + topic }
@@ -115,26 +115,26 @@ const copiedPrefix = "dlq_"
 // empty or missing. It keeps the record's key, or a hash of a key that is no text of 1 to 1024 bytes. It keeps headers
 // that are text, the last of two with one name; attributes of an event get the prefix dlq_. The other headers say why
 // the copy is there, under the names of KIP-1191 where it has one. Only the row in the database can be replayed.
-func (l Letter) Copy(source string) cloudevent.Event {
+func (l Letter) Copy(source string) event.Event {
 	headers := map[string]string{
-		cloudevent.HeaderCorrelationID: l.CorrelationID(),
-		"__dlq.errors.topic":           l.Topic,
-		"__dlq.errors.partition":       strconv.Itoa(int(l.Partition)),
-		"__dlq.errors.offset":          strconv.FormatInt(l.Offset, 10),
-		"__dlq.errors.group":           l.Group,
-		"__dlq.errors.delivery.count":  strconv.Itoa(l.Attempts),
-		"__dlq.errors.message":         failure.Cut(Text(l.Error), maxMessage),
-		"dlq_error_class":              l.Class,
-		"dlq_error_code":               l.Code,
-		"dlq_attempts":                 strconv.Itoa(l.Attempts),
-		"dlq_first_failed_at":          l.FirstFailedAt.UTC().Format(time.RFC3339Nano),
-		"dlq_replay_count":             strconv.Itoa(l.Replays),
-		"dlq_handler":                  l.Consumer,
+		event.HeaderCorrelationID:     l.CorrelationID(),
+		"__dlq.errors.topic":          l.Topic,
+		"__dlq.errors.partition":      strconv.Itoa(int(l.Partition)),
+		"__dlq.errors.offset":         strconv.FormatInt(l.Offset, 10),
+		"__dlq.errors.group":          l.Group,
+		"__dlq.errors.delivery.count": strconv.Itoa(l.Attempts),
+		"__dlq.errors.message":        failure.Cut(Text(l.Error), maxMessage),
+		"dlq_error_class":             l.Class,
+		"dlq_error_code":              l.Code,
+		"dlq_attempts":                strconv.Itoa(l.Attempts),
+		"dlq_first_failed_at":         l.FirstFailedAt.UTC().Format(time.RFC3339Nano),
+		"dlq_replay_count":            strconv.Itoa(l.Replays),
+		"dlq_handler":                 l.Consumer,
 	}
 	kept := map[string]string{}
 	for _, h := range l.Headers {
 		name, value := h.Name, string(h.Value)
-		if cloudevent.IsAttribute(name) || name == cloudevent.HeaderCausationID {
+		if event.IsAttribute(name) || name == event.HeaderCausationID {
 			name = copiedPrefix + name
 		}
 		if name != "" && Text(name) == name && Text(value) == value {
@@ -142,8 +142,8 @@ func (l Letter) Copy(source string) cloudevent.Event {
 		}
 	}
 	maps.Copy(kept, headers)
-	kept[cloudevent.HeaderCausationID] = l.EventID
-	e := cloudevent.Event{
+	kept[event.HeaderCausationID] = l.EventID
+	e := event.Event{
 		Source: source, Type: CopyType, Topic: CopyTopic(l.Group, l.Topic), Key: l.copyKey(), Data: l.Payload,
 		Extensions: kept,
 	}
@@ -158,7 +158,7 @@ const maxMessage = 950 // bytes of the error in the copy, with how much is missi
 // copyKey returns a key that an event may have. Records of one key have one copy key.
 func (l Letter) copyKey() string {
 	key := string(l.Key)
-	if key != "" && len(key) <= cloudevent.MaxKeyBytes && Text(key) == key {
+	if key != "" && len(key) <= event.MaxKeyBytes && Text(key) == key {
 		return key
 	}
 	of := l.Key

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/migrations"
@@ -81,11 +81,11 @@ func TestCopiesForOtherTools(t *testing.T) {
 	l := letter(7)
 	l.Replays, l.FirstFailedAt = 3, time.Date(2026, 1, 2, 4, 4, 5, 6, time.FixedZone("", 3600))
 	l.Headers = []deadletter.Header{
-		{Name: cloudevent.HeaderID, Value: []byte("event-7")},
-		{Name: cloudevent.HeaderType, Value: []byte("pinged")},
-		{Name: cloudevent.HeaderContentType, Value: []byte("text/plain")},
-		{Name: cloudevent.HeaderCausationID, Value: []byte("event-6")},
-		{Name: cloudevent.HeaderCorrelationID, Value: []byte("request")},
+		{Name: event.HeaderID, Value: []byte("event-7")},
+		{Name: event.HeaderType, Value: []byte("pinged")},
+		{Name: event.HeaderContentType, Value: []byte("text/plain")},
+		{Name: event.HeaderCausationID, Value: []byte("event-6")},
+		{Name: event.HeaderCorrelationID, Value: []byte("request")},
 		{Name: "tenant", Value: []byte("first")},
 		{Name: "tenant", Value: []byte("last")},
 		{Name: "binary", Value: []byte{0xfe}},
@@ -94,7 +94,7 @@ func TestCopiesForOtherTools(t *testing.T) {
 		{Name: "empty", Value: nil},
 	}
 	copied := l.Copy("/shop")
-	require.Equal(t, cloudevent.Event{
+	require.Equal(t, event.Event{
 		Source: "/shop", Type: deadletter.CopyType, Topic: "dlq.local.test.topic-1", Key: "k1", Data: l.Payload,
 		Extensions: map[string]string{
 			"dlq_ce_id": "event-7", "dlq_ce_type": "pinged", "dlq_content-type": "text/plain",
@@ -170,10 +170,10 @@ func TestARecordKeepsItsBytes(t *testing.T) {
 		require.Equal(rt, recordOf(want), recordOf(edited))
 
 		copied := want.Copy("/shop")
-		require.True(rt, isText(copied.Key) && copied.Key != "" && len(copied.Key) <= cloudevent.MaxKeyBytes)
+		require.True(rt, isText(copied.Key) && copied.Key != "" && len(copied.Key) <= event.MaxKeyBytes)
 		require.NotEmpty(rt, copied.Data)
 		for name, value := range copied.Extensions {
-			require.True(rt, name != "" && isText(name) && isText(value) && !cloudevent.IsAttribute(name))
+			require.True(rt, name != "" && isText(name) && isText(value) && !event.IsAttribute(name))
 		}
 	})
 }

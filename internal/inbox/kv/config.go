@@ -11,7 +11,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 // OutagePolicy says what to do with an event while the store does not answer.
@@ -70,7 +70,7 @@ func (c Config) withDefaults() Config {
 
 // eventID is the CloudEvents id, which a relay of this project writes, or Watermill's own.
 func eventID(msg *message.Message) string {
-	return cmp.Or(msg.Metadata.Get(cloudevent.HeaderID), msg.UUID)
+	return cmp.Or(msg.Metadata.Get(event.HeaderID), msg.UUID)
 }
 
 // validate reports every mistake at once.

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/fault"
 )
@@ -67,7 +67,7 @@ type call struct {
 // Applied though nothing is remembered.
 //
 // Consumers see each event once each. Their names have no NUL; ids are any text of 1 to 255 characters, none of them a
-// control character; another one is a [*cloudevent.DecodeError], and permanent.
+// control character; another one is a [*event.DecodeError], and permanent.
 func (in *Inbox) Process(
 	ctx context.Context, consumer, id string, fn func(context.Context) error,
 ) (outcome Outcome, err error) {
@@ -84,7 +84,7 @@ func (in *Inbox) process(
 	if consumer == "" || strings.Contains(consumer, "\x00") {
 		return Failed, failure.AsPermanent(errConsumer)
 	}
-	if err := cloudevent.ValidID(id); err != nil {
+	if err := event.ValidID(id); err != nil {
 		return Failed, failure.AsPermanent(err)
 	}
 	digest := digestOf(consumer, id)

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/test/inboxtest"
 )
@@ -25,13 +25,13 @@ func TestTheMiddlewareAcknowledgesADuplicate(t *testing.T) {
 	t.Parallel()
 	registry, done := prometheus.NewRegistry(), &effects{}
 	handler := handled(newInbox(t, NewMemory(0), quiet(registry)), done)
-	event := inboxtest.NewEvent()
+	e := inboxtest.NewEvent()
 	for range 3 {
-		produced, err := handler(event.Message())
+		produced, err := handler(e.Message())
 		require.NoError(t, err)
 		require.Empty(t, produced)
 	}
-	require.Equal(t, 1, done.of(event.ID))
+	require.Equal(t, 1, done.of(e.ID))
 	require.Equal(t, 1, counter(t, registry, messages, "test", "applied"))
 	require.Equal(t, 2, counter(t, registry, messages, "test", "duplicate"))
 }
@@ -48,7 +48,7 @@ func TestTheMiddlewareKnowsAMessageByItsEvent(t *testing.T) {
 	require.Equal(t, 1, done.of("uuid-1"))
 	for _, uuid := range []string{"uuid-2", "uuid-3"} {
 		msg := message.NewMessage(uuid, nil)
-		msg.Metadata.Set(cloudevent.HeaderID, "event-1")
+		msg.Metadata.Set(event.HeaderID, "event-1")
 		_, err := handler(msg)
 		require.NoError(t, err)
 	}

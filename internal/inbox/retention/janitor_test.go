@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/retention"
 	"example.com/twinbox/test/inboxtest"
@@ -33,7 +33,7 @@ func TestTheJanitorMakesDaysAheadAndDropsOldOnes(t *testing.T) {
 	require.Equal(t, retention.Round{}, b.tidy(t, j), "nothing left to do")
 
 	var outcomes []inbox.Outcome
-	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+	b.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
 	require.NoError(t, b.Deliver(t, inboxtest.Record(t, old, 1), inboxtest.Effect))
 	require.NoError(t, b.Deliver(t, inboxtest.Record(t, kept, 2), inboxtest.Effect))
 	require.Equal(t, []inbox.Outcome{inbox.Expired, inbox.Duplicate}, outcomes)
@@ -132,7 +132,7 @@ func TestEventsFromTheFutureMoveToTheirDay(t *testing.T) {
 	soon, far := inboxtest.At(near.Add(time.Hour)), inboxtest.At(near.AddDate(500, 0, 0))
 	in := func() []inbox.Outcome {
 		var outcomes []inbox.Outcome
-		b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+		b.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
 		require.NoError(t, b.Deliver(t, inboxtest.Record(t, soon, 1), inboxtest.Effect))
 		require.NoError(t, b.Deliver(t, inboxtest.Record(t, far, 2), inboxtest.Effect))
 		return outcomes
@@ -192,7 +192,7 @@ func TestWhatOutlivesThePartitions(t *testing.T) {
 	parked.Key, parked.Version = "parked", 9
 	foreign, parkedForeign := inboxtest.Named("foreign", "f"), inboxtest.Named("parked", "parked")
 	foreign.Version, parkedForeign.Version = 1, 10
-	for i, e := range []cloudevent.Event{applied, parked, foreign, parkedForeign} {
+	for i, e := range []event.Event{applied, parked, foreign, parkedForeign} {
 		require.NoError(t, b.Deliver(t, inboxtest.Record(t, e, int64(i)), inboxtest.Effect))
 	}
 	b.Exec(t, `update inbox set processed_at = now() - interval '90 days',
@@ -207,7 +207,7 @@ func TestWhatOutlivesThePartitions(t *testing.T) {
 	late := inboxtest.NewEvent() // a new id for what the key has passed: the key's row knows
 	late.Version = 1
 	var last inbox.Outcome
-	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { last = o }
+	b.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) { last = o }
 	require.NoError(t, b.Deliver(t, inboxtest.Record(t, late, 9), inboxtest.Effect))
 	require.Equal(t, inbox.Stale, last)
 }

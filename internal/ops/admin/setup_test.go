@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/ops/admin"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/service"
@@ -135,7 +135,7 @@ func (b *bundle) add(t *testing.T, n int) {
 	require.NoError(t, err)
 	require.NoError(t, pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
 		for range n {
-			_, err := o.Add(t.Context(), tx, cloudevent.Event{Type: "t.v1", Topic: "topic", Key: "k", Data: []byte(`{}`)})
+			_, err := o.Add(t.Context(), tx, event.Event{Type: "t.v1", Topic: "topic", Key: "k", Data: []byte(`{}`)})
 			if err != nil {
 				return err
 			}

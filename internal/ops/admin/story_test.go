@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/audit"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/ops/admin"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/outbox"
@@ -58,7 +58,7 @@ func TestTheStoryOfAnEventThatWasGivenUp(t *testing.T) {
 		if _, err := tx.Exec(t.Context(), `update operator_action set at = at - interval '1 minute'`); err != nil {
 			return err
 		}
-		added, err = o.Add(t.Context(), tx, cloudevent.Event{
+		added, err = o.Add(t.Context(), tx, event.Event{
 			Type: "t.v1", Topic: "topic", Key: "k", Data: []byte(`{"email":"ada@example.org"}`),
 			Extensions: map[string]string{"ce_correlationid": "order-7", "ce_causationid": "before"},
 		})

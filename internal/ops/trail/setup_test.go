@@ -14,7 +14,7 @@ const testTopic = outboxtest.Topic
 var (
 	newOutbox   = outboxtest.New
 	newDatabase = outboxtest.Database
-	event       = outboxtest.Event
+	newEvent    = outboxtest.Event
 	commit      = outboxtest.Commit
 	addMany     = outboxtest.CommitMany
 	publishAll  = outboxtest.MarkPublished

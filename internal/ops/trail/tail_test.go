@@ -11,11 +11,11 @@ import (
 func TestTailSaysWhatBecameOfAnEvent(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
-	added := commit(t, o, pool, event("a"), event("b"), event("a"))
+	added := commit(t, o, pool, newEvent("a"), newEvent("b"), newEvent("a"))
 	publishAll(t, pool)
 	_, err := pool.Exec(t.Context(), `insert into outbox_held values ($1, 'b', 2)`, testTopic)
 	require.NoError(t, err)
-	commit(t, o, pool, event("c"))
+	commit(t, o, pool, newEvent("c"))
 
 	entries, _, err := ReadTail(t.Context(), pool, Tail{Limit: 3, Payload: true})
 	require.NoError(t, err)
@@ -39,9 +39,9 @@ func TestTailSaysWhatBecameOfAnEvent(t *testing.T) {
 func TestTailReadsBackwardsInSteps(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
-	rare := event("k")
+	rare := newEvent("k")
 	rare.Type = "test.rare.v1"
-	commit(t, o, pool, event("a"), rare, rare)
+	commit(t, o, pool, newEvent("a"), rare, rare)
 	_, err := pool.Exec(t.Context(), `select setval('outbox_position_seq', 497000)`) // a rollback leaves a gap, too
 	require.NoError(t, err)
 	addMany(t, o, pool, 3000, 100)

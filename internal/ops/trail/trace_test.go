@@ -13,22 +13,22 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 func TestAnEventIsFoundByItsIDsAndTellsItsState(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
-	added := commit(t, o, pool, event("a"))
+	added := commit(t, o, pool, newEvent("a"))
 	publishAll(t, pool)
-	caused := event("b")
+	caused := newEvent("b")
 	caused.Extensions = map[string]string{
-		cloudevent.HeaderCausationID: added[0].ID, cloudevent.HeaderCorrelationID: "order-7",
-		cloudevent.HeaderTraceParent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+		event.HeaderCausationID: added[0].ID, event.HeaderCorrelationID: "order-7",
+		event.HeaderTraceParent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
 	}
 	later := commit(t, o, pool, caused)
-	copied := event("a") // of a dead letter, which is no part of the key's story
-	copied.Topic, copied.Extensions = "dlq.g.t", map[string]string{cloudevent.HeaderCausationID: added[0].ID}
+	copied := newEvent("a") // of a dead letter, which is no part of the key's story
+	copied.Topic, copied.Extensions = "dlq.g.t", map[string]string{event.HeaderCausationID: added[0].ID}
 	commit(t, o, pool, copied)
 
 	trace := func(id string) Trace {
@@ -38,7 +38,7 @@ func TestAnEventIsFoundByItsIDsAndTellsItsState(t *testing.T) {
 	}
 	found := trace(strings.ToUpper(added[0].ID)).Events
 	require.Equal(t, []Entry{{
-		Position: 1, EventID: added[0].ID, Type: event("a").Type, Topic: testTopic, Key: "a", Version: 1, Bytes: 7,
+		Position: 1, EventID: added[0].ID, Type: newEvent("a").Type, Topic: testTopic, Key: "a", Version: 1, Bytes: 7,
 		OccurredAt: found[0].OccurredAt, State: "published", Correlation: added[0].ID,
 	}}, found)
 	found = trace(added[0].ID).Caused
@@ -67,7 +67,7 @@ func TestAnEventOfAForeignID(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
 	addMany(t, o, pool, 20, 5)
-	foreign := event("a")
+	foreign := newEvent("a")
 	foreign.ID = uuid.NewString()
 	commit(t, o, pool, foreign)
 	addMany(t, o, pool, 20, 5)

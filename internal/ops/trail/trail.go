@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/outbox/relay"
 )
 
@@ -38,9 +38,9 @@ type Entry struct {
 const entryColumns = `
 select o.position, o.event_id::text, o.event_type, o.topic, o.key, o.version, o.occurred_at, length(o.payload),
     ` + relay.State + `,
-    coalesce(o.headers ->> '` + cloudevent.HeaderCorrelationID + `', o.event_id::text),
-    coalesce(o.headers ->> '` + cloudevent.HeaderCausationID + `', ''),
-    coalesce(o.headers ->> '` + cloudevent.HeaderTraceParent + `', ''), `
+    coalesce(o.headers ->> '` + event.HeaderCorrelationID + `', o.event_id::text),
+    coalesce(o.headers ->> '` + event.HeaderCausationID + `', ''),
+    coalesce(o.headers ->> '` + event.HeaderTraceParent + `', ''), `
 
 // Tail says which entries to read: the last ones that fit. What is set must all hold.
 type Tail struct {
@@ -109,7 +109,7 @@ type Trace struct {
 
 const tracedColumns = entryColumns + `null::bytea
 from public.outbox o cross join public.outbox_cursor c
-where o.topic not like '` + cloudevent.CopyPrefix + `%' and `
+where o.topic not like '` + event.CopyPrefix + `%' and `
 
 const (
 	tracedByID    = tracedColumns + `o.event_id = $1::text::uuid order by o.position limit 10`
@@ -117,7 +117,7 @@ const (
 	tracedNearID  = tracedColumns + `o.position between $1 and $2 and o.event_id = $3::text::uuid limit 10`
 	tracedByKey   = `select * from (` + tracedColumns + `o.key = $1 order by o.position desc limit 1000) newest
 order by position`
-	tracedByCause = tracedColumns + `o.headers ->> '` + cloudevent.HeaderCausationID + `' = $1
+	tracedByCause = tracedColumns + `o.headers ->> '` + event.HeaderCausationID + `' = $1
 order by o.position limit 1000`
 	positionsNear = `select coalesce(min(position), 0), coalesce(max(position), -1) from public.outbox
 where event_id between $1::text::uuid and $2::text::uuid`

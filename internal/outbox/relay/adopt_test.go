@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/test/outboxtest"
 	"example.com/twinbox/test/pgtest"
@@ -113,7 +113,7 @@ func TestARestoreThatLostTheSequence(t *testing.T) {
 	setSequence(t, pool, 2)
 	restoreFrom(t, pool, 1_000_000)
 	require.Len(t, read(t, newReader(t, pool, 10)), 7)
-	require.Equal(t, int64(8), commit(t, o, pool, event("k"))[0].Position)
+	require.Equal(t, int64(8), commit(t, o, pool, newEvent("k"))[0].Position)
 	require.Equal(t, []int64{8}, read(t, newReader(t, pool, 10)))
 }
 
@@ -121,7 +121,7 @@ func TestARestoreThatLostTheSequence(t *testing.T) {
 func TestAnAdoptionWaitsForWriters(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newRestorable(t)
-	commit(t, o, pool, event("k"))
+	commit(t, o, pool, newEvent("k"))
 	require.Len(t, read(t, newReader(t, pool, 10)), 1)
 	restoreFrom(t, pool, 1_000_000)
 	conn, writer := newConn(t, pool), begin(t, pool)
@@ -172,9 +172,9 @@ func TestAnAdoptionAmongTransactions(t *testing.T) {
 	require.GreaterOrEqual(t, len(r.done.running), 3, "of this test: the older one, the younger one, the adoption")
 
 	require.Equal(t, []int64{4, 5, 6}, read(t, r))
-	addIn(t, o, older, "older")     // 7
-	addIn(t, o, younger, "younger") // 8
-	commit(t, o, pool, event("k"))  // 9
+	addIn(t, o, older, "older")       // 7
+	addIn(t, o, younger, "younger")   // 8
+	commit(t, o, pool, newEvent("k")) // 9
 	require.Equal(t, []int64{9}, read(t, r))
 	require.NoError(t, younger.Commit(t.Context()))
 	require.Equal(t, []int64{8}, read(t, r))
@@ -249,7 +249,7 @@ func (s *restores) live(readers *sessions) {
 	r := readers.next(s.t, 2)
 	s.steps(r)
 	s.number++
-	_, err = s.o.Add(s.t.Context(), slow, event(fmt.Sprintf("%s-slow%d", s.name, s.number)))
+	_, err = s.o.Add(s.t.Context(), slow, newEvent(fmt.Sprintf("%s-slow%d", s.name, s.number)))
 	require.NoError(s, err)
 	s.added++
 	s.write()
@@ -260,9 +260,9 @@ func (s *restores) live(readers *sessions) {
 
 func (s *restores) write() {
 	for range rapid.IntRange(0, 3).Draw(s.T, "writes") {
-		events := make([]cloudevent.Event, rapid.IntRange(1, 5).Draw(s.T, "events"))
+		events := make([]event.Event, rapid.IntRange(1, 5).Draw(s.T, "events"))
 		for i := range events {
-			events[i] = event(fmt.Sprintf("%s-%d", s.name, i%3))
+			events[i] = newEvent(fmt.Sprintf("%s-%d", s.name, i%3))
 		}
 		commit(s.t, s.o, s.pool, events...)
 		s.added += len(events)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/fault"
 )
 
@@ -75,7 +75,7 @@ func groupByTopic(records []record) map[string][]int {
 func (r *Relay) publishTopic(
 	ctx context.Context, topic string, records []record, indexes []int, singly bool, results []error,
 ) {
-	messages, events := make([]*message.Message, len(indexes)), make([]*cloudevent.Event, len(indexes))
+	messages, events := make([]*message.Message, len(indexes)), make([]*event.Event, len(indexes))
 	for i, index := range indexes {
 		events[i] = &records[index].Event
 		messages[i] = events[i].Message()
@@ -128,7 +128,7 @@ func (r *Relay) publishTogether(ctx context.Context, topic string, messages []*m
 func (r *Relay) publishSingly(ctx context.Context, topic string, messages []*message.Message) map[int]error {
 	failures, failed := map[int]error{}, map[string]bool{}
 	for i, m := range messages {
-		key := m.Metadata.Get(cloudevent.KeyMetadata)
+		key := m.Metadata.Get(event.KeyMetadata)
 		switch {
 		case failed[key]: // its result is errBehind
 		case ctx.Err() != nil:

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/outbox"
 )
 
@@ -120,9 +120,9 @@ func (c *chaos) write(ctx context.Context, rng *rand.Rand) error {
 
 // add takes keys of a group: a transaction that adds twice goes through the groups in order, so that none deadlocks.
 func (c *chaos) add(tx pgx.Tx, rng *rand.Rand, group int) error {
-	events := make([]cloudevent.Event, 1+rng.IntN(3))
+	events := make([]event.Event, 1+rng.IntN(3))
 	for i := range events {
-		events[i] = event(fmt.Sprintf("k%d-%d", group, rng.IntN(6)))
+		events[i] = newEvent(fmt.Sprintf("k%d-%d", group, rng.IntN(6)))
 	}
 	_, err := c.o.Add(c.Context(), tx, events...)
 	return err

@@ -21,7 +21,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/test/crashtest"
 	"example.com/twinbox/test/kafkatest"
@@ -152,13 +152,13 @@ func (b *fileBroker) Publish(topic string, msgs ...*message.Message) error {
 	}
 	failed := map[int]error{}
 	for i, m := range msgs {
-		key := m.Metadata[cloudevent.KeyMetadata]
+		key := m.Metadata[event.KeyMetadata]
 		if b.failOnce[key] {
 			failed[i] = errors.New("once")
 		}
 	}
 	for i := range failed {
-		delete(b.failOnce, msgs[i].Metadata[cloudevent.KeyMetadata])
+		delete(b.failOnce, msgs[i].Metadata[event.KeyMetadata])
 	}
 	partial := &partialError{Failed: failed}
 	partial.HoldBack(msgs)

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/outbox"
 )
@@ -63,7 +63,7 @@ type Config struct {
 	// Name is what the cursor row shows of a leader. Default host and process id.
 	Name string
 	// Spans gives each call a span if an event of a sampled request is in it. Default none.
-	Spans *cloudevent.Spans
+	Spans *event.Spans
 	// Log is where the relay reports what happens to it. Default nowhere.
 	Log *slog.Logger
 	// Registerer takes the metrics. Optional.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/fault"
 )
 
@@ -38,7 +38,7 @@ type window struct {
 // record is a row, ready to be sent.
 type record struct {
 	Position int64
-	cloudevent.Event
+	event.Event
 }
 
 // key is the unit of order.

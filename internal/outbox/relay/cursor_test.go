@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/test/outboxtest"
 )
 
@@ -21,11 +21,11 @@ func TestCommittedRowsAreReadOnceInOrder(t *testing.T) {
 		o, pool := newOutbox(t), newDatabase(t)
 		r := newReader(t, pool, limit)
 		require.Empty(t, read(t, r))
-		commit(t, o, pool, event("a"), event("b"), event("a"))
-		commit(t, o, pool, event("b"), event("c"))
+		commit(t, o, pool, newEvent("a"), newEvent("b"), newEvent("a"))
+		commit(t, o, pool, newEvent("b"), newEvent("c"))
 		require.Equal(t, []int64{1, 2, 3, 4, 5}, read(t, r))
 		require.Empty(t, read(t, r))
-		commit(t, o, pool, event("a"))
+		commit(t, o, pool, newEvent("a"))
 		require.Equal(t, []int64{6}, read(t, newReader(t, pool, limit)), "another session goes on")
 	}
 }
@@ -36,9 +36,9 @@ func TestNoTransactionIsWaitedFor(t *testing.T) {
 	r := newReader(t, pool, 10)
 	long := begin(t, pool)
 	addIn(t, o, long, "slow")
-	commit(t, o, pool, event("fast"))
+	commit(t, o, pool, newEvent("fast"))
 	require.Equal(t, []int64{2}, read(t, r), "a higher position goes out while a lower one is open")
-	commit(t, o, pool, event("fast"))
+	commit(t, o, pool, newEvent("fast"))
 	require.Equal(t, []int64{3}, read(t, r))
 	require.NoError(t, long.Commit(t.Context()))
 	require.Equal(t, []int64{1}, read(t, r), "and the lower one when it commits, however late")
@@ -55,7 +55,7 @@ func TestEarlyIDsAndSavepoints(t *testing.T) {
 	_, err := early.Exec(t.Context(), `select pg_current_xact_id()`)
 	require.NoError(t, err)
 	for range 5 {
-		commit(t, o, pool, event("k"))
+		commit(t, o, pool, newEvent("k"))
 		require.Len(t, read(t, r), 1)
 	}
 	point, err := early.Begin(t.Context())
@@ -75,14 +75,14 @@ func TestASuccessorContinuesInTheWindow(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
 	for range 6 {
-		commit(t, o, pool, event("k"))
+		commit(t, o, pool, newEvent("k"))
 	}
 	first := newReader(t, pool, 2)
 	for range 2 {
 		_, err := first.step(t.Context(), func(record) {})
 		require.NoError(t, err)
 	}
-	commit(t, o, pool, event("k"))
+	commit(t, o, pool, newEvent("k"))
 
 	second := newReader(t, pool, 2)
 	require.NotNil(t, second.open)
@@ -109,11 +109,11 @@ func TestTheStoredCursorIsTheOneInMemory(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
 	r := newReader(t, pool, 10)
-	commit(t, o, pool, event("k"))
+	commit(t, o, pool, newEvent("k"))
 	w, page, _, err := r.look(t.Context())
 	require.NoError(t, err)
 	require.Len(t, page, 1)
-	commit(t, o, pool, event("k"))
+	commit(t, o, pool, newEvent("k"))
 	_, err = r.store(t.Context(), w, nil)
 	require.NoError(t, err)
 	require.Equal(t, int64(1), r.marks.heads[len(r.marks.heads)-1])
@@ -128,11 +128,11 @@ func TestAWindowIsClosedWithTheNextOne(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
 	r := newReader(t, pool, 2)
-	commit(t, o, pool, event("a"))
+	commit(t, o, pool, newEvent("a"))
 	_, err := r.step(t.Context(), func(record) {})
 	require.NoError(t, err)
 	closed := r.open.text
-	commit(t, o, pool, event("a"), event("b"), event("b"))
+	commit(t, o, pool, newEvent("a"), newEvent("b"), newEvent("b"))
 	w, page, more, err := r.look(t.Context())
 	require.NoError(t, err)
 	require.Len(t, page, 2)
@@ -142,7 +142,7 @@ func TestAWindowIsClosedWithTheNextOne(t *testing.T) {
 	require.Equal(t, closed, r.done.text)
 	require.Equal(t, int64(4), r.marks.heads[len(r.marks.heads)-1])
 
-	commit(t, o, pool, event("a"))
+	commit(t, o, pool, newEvent("a"))
 	heir := requireStored(t, pool, r)
 	require.Equal(t, w.text, heir.open.text)
 	require.Equal(t, []int64{2, 3, 4, 5}, read(t, heir))
@@ -153,7 +153,7 @@ func TestAWindowStaysOpenUntilThereIsANextOne(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
 	r := newReader(t, pool, 10)
-	commit(t, o, pool, event("a"))
+	commit(t, o, pool, newEvent("a"))
 	_, err := r.step(t.Context(), func(record) {})
 	require.NoError(t, err)
 	const version = `select xmin::text::bigint from outbox_cursor`
@@ -181,7 +181,7 @@ func TestTheScanFollowsTheWindows(t *testing.T) {
 	quiet := 0
 	for n := int64(1); quiet < 8; n++ {
 		require.Less(t, n, int64(50_000), "the server is never quiet")
-		commit(t, o, pool, event("k"))
+		commit(t, o, pool, newEvent("k"))
 		w, page, _, err := r.look(t.Context())
 		require.NoError(t, err)
 		require.Len(t, page, 1)
@@ -200,7 +200,7 @@ func TestTheScanFollowsTheWindows(t *testing.T) {
 func TestAStaleReaderChangesNothing(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
-	commit(t, o, pool, event("k"), event("k"), event("k"))
+	commit(t, o, pool, newEvent("k"), newEvent("k"), newEvent("k"))
 	opening := newReader(t, pool, 2)
 	w, _, _, err := opening.look(t.Context())
 	require.NoError(t, err)
@@ -227,7 +227,7 @@ func TestAStaleReaderChangesNothing(t *testing.T) {
 func TestAFailedWriteMovesNoCursor(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
-	commit(t, o, pool, event("k"))
+	commit(t, o, pool, newEvent("k"))
 	r := newReader(t, pool, 2)
 	_, err := r.step(t.Context(), func(record) {})
 	require.NoError(t, err)
@@ -245,7 +245,7 @@ func TestAServerThatWentBackIsRefused(t *testing.T) {
 		`update outbox_cursor set win = '4000000000:4000000000:', win_pos = 1`,
 	} {
 		o, pool := newOutbox(t), newDatabase(t)
-		commit(t, o, pool, event("k"))
+		commit(t, o, pool, newEvent("k"))
 		_, err := pool.Exec(t.Context(), sql)
 		require.NoError(t, err)
 		_, err = newReader(t, pool, 2).poll(t.Context())
@@ -293,11 +293,11 @@ func TestPagesAreBoundedInBytes(t *testing.T) {
 func TestARowBecomesTheEventThatWasAdded(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
-	e := event("k\"ü")
+	e := newEvent("k\"ü")
 	e.ID, e.DataSchema, e.Version = "6ba7b810-9dad-11d1-80b4-00c04fd430c8", "https://example.com/s", 1
 	e.Time = time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
 	e.Extensions = map[string]string{"traceparent": "00-\"\\", "tracestate": ""}
-	plain := event("l")
+	plain := newEvent("l")
 	plain.Time = e.Time
 	added := commit(t, o, pool, e, plain)
 	e.Source, plain.Source = "/test", "/test"
@@ -306,7 +306,7 @@ func TestARowBecomesTheEventThatWasAdded(t *testing.T) {
 	_, err := newReader(t, pool, 10).step(t.Context(), func(rec record) { got = append(got, rec) })
 	require.NoError(t, err)
 	require.Len(t, got, 2)
-	for i, want := range []cloudevent.Event{e, plain} {
+	for i, want := range []event.Event{e, plain} {
 		require.Equal(t, want.Message().UUID, got[i].Message().UUID)
 		require.Equal(t, want.Message().Metadata, got[i].Message().Metadata)
 		require.Equal(t, want.Message().Payload, got[i].Message().Payload)

@@ -50,7 +50,7 @@ func TestNothingPublishedIsUndoneByAServerCrash(t *testing.T) {
 		if _, err := tx.Exec(t.Context(), `set local synchronous_commit = off`); err != nil {
 			return err
 		}
-		_, err := o.Add(t.Context(), tx, event("k"))
+		_, err := o.Add(t.Context(), tx, newEvent("k"))
 		return err
 	})
 	require.NoError(t, err)
@@ -63,7 +63,7 @@ func TestNothingPublishedIsUndoneByAServerCrash(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(again.Close)
 	requireAll(t, again, wire)
-	commit(t, o, again, event("k"))
+	commit(t, o, again, newEvent("k"))
 	wire = l.AwaitDistinct(t, 2) // the same relay goes on
 	requireAll(t, again, wire)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/pubsub/gochannel"
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/migrations"
@@ -43,8 +43,8 @@ func ExampleRelay() {
 
 	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
 		_, err := box.Add(ctx, tx,
-			cloudevent.Event{Type: "placed.v1", Topic: "shop.orders.v1", Key: "order-7", Data: []byte(`{}`)},
-			cloudevent.Event{Type: "paid.v1", Topic: "shop.orders.v1", Key: "order-7", Data: []byte(`{}`)},
+			event.Event{Type: "placed.v1", Topic: "shop.orders.v1", Key: "order-7", Data: []byte(`{}`)},
+			event.Event{Type: "paid.v1", Topic: "shop.orders.v1", Key: "order-7", Data: []byte(`{}`)},
 		)
 		return err
 	})
@@ -56,7 +56,7 @@ func ExampleRelay() {
 	for range 2 {
 		m := <-messages
 		headers := m.Metadata
-		fmt.Println(headers[cloudevent.KeyMetadata], headers[cloudevent.HeaderVersion], headers[cloudevent.HeaderType])
+		fmt.Println(headers[event.KeyMetadata], headers[event.HeaderVersion], headers[event.HeaderType])
 		m.Ack()
 	}
 	stop()

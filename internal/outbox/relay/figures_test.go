@@ -89,7 +89,7 @@ func habitualWriter(ctx context.Context, o *outbox.Outbox, pool *pgxpool.Pool, r
 				}
 				wait(ctx, time.Duration(rng.IntN(3))*time.Millisecond)
 			}
-			added, err = o.Add(context.WithoutCancel(ctx), tx, event(fmt.Sprint(rng.IntN(40))))
+			added, err = o.Add(context.WithoutCancel(ctx), tx, newEvent(fmt.Sprint(rng.IntN(40))))
 			if rng.IntN(50) == 0 {
 				return errors.New("undo")
 			}

@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/kafkatest"
 )
@@ -39,9 +39,9 @@ func entries(t testing.TB, records []*sarama.ConsumerMessage) (wire []entry) {
 		e := entry{Topic: r.Topic, Key: string(r.Key)}
 		for _, h := range r.Headers {
 			switch string(h.Key) {
-			case cloudevent.HeaderID:
+			case event.HeaderID:
 				e.ID = string(h.Value)
-			case cloudevent.HeaderVersion:
+			case event.HeaderVersion:
 				version, err := strconv.ParseInt(string(h.Value), 10, 64)
 				require.NoError(t, err)
 				e.Version = version
@@ -70,7 +70,7 @@ func TestRelayToKafka(t *testing.T) {
 	cfg.BatchSize = 40
 	startRelay(t, cfg)
 	for i := range 300 {
-		e := event("k" + strconv.Itoa(i%20))
+		e := newEvent("k" + strconv.Itoa(i%20))
 		e.Topic = topic
 		commit(t, o, pool, e)
 	}
@@ -101,7 +101,7 @@ func TestASlowBrokerParksNoKey(t *testing.T) {
 	})
 	r := startRelay(t, testRelayConfig(t, pool, newKafkaPublisher(t, brokers, 200*time.Millisecond)))
 	for i := range 40 {
-		e := event("k" + strconv.Itoa(i%4))
+		e := newEvent("k" + strconv.Itoa(i%4))
 		e.Topic = topic
 		commit(t, o, pool, e)
 	}
@@ -140,7 +140,7 @@ func TestRelayToAnyBroker(t *testing.T) {
 	for range rounds {
 		r := startRelay(t, cfg)
 		for i := range each {
-			e := event("k" + strconv.Itoa(i%20))
+			e := newEvent("k" + strconv.Itoa(i%20))
 			e.Topic = topic
 			commit(t, o, pool, e)
 			if i == each/2 {

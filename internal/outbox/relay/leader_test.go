@@ -41,7 +41,7 @@ func TestOneRelayLeads(t *testing.T) {
 	require.Equal(t, 2, followers)
 	require.Greater(t, testLease, testTimeout)
 	relays[leader].stop() // which ends its session
-	commit(t, o, pool, event("k0"))
+	commit(t, o, pool, newEvent("k0"))
 	l.AwaitDistinct(t, 201)
 }
 
@@ -108,7 +108,7 @@ func TestALeaderKeepsItsSession(t *testing.T) {
 	})
 	cfg.patience = time.Minute
 	startRelay(t, cfg)
-	commit(t, o, pool, event("k"))
+	commit(t, o, pool, newEvent("k"))
 	l.AwaitDistinct(t, 1)
 	require.Equal(t, int64(1), number(t, pool, `select epoch from outbox_cursor`))
 }

@@ -22,7 +22,7 @@ func TestAFollowerWakesTheLeader(t *testing.T) {
 	follower := startRelay(t, cfg)
 	testkit.Until(t, follower.follows)
 	for n := range 3 {
-		commit(t, o, pool, event("k"))
+		commit(t, o, pool, newEvent("k"))
 		o.Committed()
 		l.AwaitDistinct(t, n+1)
 	}
@@ -52,7 +52,7 @@ func TestALeaderThatIsToldNothingPolls(t *testing.T) {
 	r := startRelay(t, cfg)
 	testkit.Until(t, r.leads)
 	for n := range 5 {
-		commit(t, o, pool, event("k"))
+		commit(t, o, pool, newEvent("k"))
 		l.AwaitDistinct(t, n+1)
 	}
 	require.Equal(t, int64(1), number(t, pool, `select epoch from outbox_cursor`), "on one session")
@@ -72,7 +72,7 @@ func TestAFollowerNotifiesAtALimitedRate(t *testing.T) {
 	require.NoError(t, err)
 	began := time.Now()
 	for i := range 100 {
-		commit(t, o, pool, event("k"))
+		commit(t, o, pool, newEvent("k"))
 		o.Committed()
 		if i == 0 {
 			l.AwaitDistinct(t, 1)

@@ -25,14 +25,14 @@ func TestARelayUnderLoadPausesBetweenRounds(t *testing.T) {
 	l.Follow(func(call int, _ string, _ []*message.Message) error {
 		began = append(began, time.Now())
 		if call < events {
-			commit(t, o, pool, event("k"))
+			commit(t, o, pool, newEvent("k"))
 			o.Committed()
 		}
 		return nil
 	})
 	r := startRelay(t, cfg)
 	testkit.Until(t, r.leads)
-	commit(t, o, pool, event("k"))
+	commit(t, o, pool, newEvent("k"))
 	o.Committed()
 	requireAll(t, pool, l.AwaitDistinct(t, events))
 	r.stop()
@@ -49,7 +49,7 @@ func TestAWindowIsClosedAtRest(t *testing.T) {
 	cfg.Wake, cfg.pollMin, cfg.PollMax, cfg.Lease = o.Wake(), time.Hour, time.Hour, 4*time.Hour
 	startRelay(t, cfg)
 	for n := range 2 {
-		commit(t, o, pool, event("k"))
+		commit(t, o, pool, newEvent("k"))
 		o.Committed()
 		l.AwaitDistinct(t, n+1)
 		awaitCaughtUp(t, pool)
@@ -77,7 +77,7 @@ func TestTheEndOfAWindowIsRecorded(t *testing.T) {
 			t.Parallel()
 			o, pool := newOutbox(t), newDatabase(t)
 			l := newLeader(t, pool, testRelayConfig(t, pool, newLedger()))
-			commit(t, o, pool, event("k"))
+			commit(t, o, pool, newEvent("k"))
 			result, err := l.round(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, published, result)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/test/outboxtest"
 	"example.com/twinbox/test/testkit"
 )
@@ -23,7 +23,7 @@ func refuseKeys(err error, keys ...string) func(int, string, []*message.Message)
 		failed := map[int]error{}
 		for i, m := range msgs {
 			for _, key := range keys {
-				if m.Metadata[cloudevent.KeyMetadata] == key {
+				if m.Metadata[event.KeyMetadata] == key {
 					failed[i] = err
 				}
 			}
@@ -50,7 +50,7 @@ func TestAnUnpublishableRecordParksItsKeyAlone(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
 	l.Follow(refuseKeys(&permanentError{Reason: "too large"}, "bad"))
-	commit(t, o, pool, event("bad"), event("good"), event("bad"), event("good"))
+	commit(t, o, pool, newEvent("bad"), newEvent("good"), newEvent("bad"), newEvent("good"))
 	cfg := testRelayConfig(t, pool, l)
 	r := startRelay(t, cfg)
 	l.AwaitDistinct(t, 2)
@@ -61,7 +61,7 @@ func TestAnUnpublishableRecordParksItsKeyAlone(t *testing.T) {
 	}, key)
 	require.Positive(t, key.Attempts)
 
-	commit(t, o, pool, event("bad"), event("good"))
+	commit(t, o, pool, newEvent("bad"), newEvent("good"))
 	l.AwaitDistinct(t, 3)
 	awaitParked(t, pool, 3)
 	testkit.Until(t, func() bool {
@@ -70,7 +70,7 @@ func TestAnUnpublishableRecordParksItsKeyAlone(t *testing.T) {
 
 	r.stop()
 	startRelay(t, cfg)
-	commit(t, o, pool, event("bad"), event("good"))
+	commit(t, o, pool, newEvent("bad"), newEvent("good"))
 	l.AwaitDistinct(t, 4)
 	awaitParked(t, pool, 4)
 
@@ -80,7 +80,7 @@ func TestAnUnpublishableRecordParksItsKeyAlone(t *testing.T) {
 	l.Follow(nil)
 	require.NoError(t, Release(t.Context(), pool, testTopic, "bad"))
 	l.AwaitDistinct(t, 8)
-	commit(t, o, pool, event("bad"))
+	commit(t, o, pool, newEvent("bad"))
 	wire := l.AwaitDistinct(t, 9)
 	requireAll(t, pool, wire)
 	testkit.Until(t, func() bool {
@@ -92,7 +92,7 @@ func TestAnUnpublishableRecordParksItsKeyAlone(t *testing.T) {
 func TestDiscardGivesUpOneRecord(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
-	added := commit(t, o, pool, event("bad"), event("bad"), event("bad"))
+	added := commit(t, o, pool, newEvent("bad"), newEvent("bad"), newEvent("bad"))
 	l.Follow(func(_ int, _ string, msgs []*message.Message) error {
 		for i, m := range msgs {
 			if m.UUID == added[0].ID {
@@ -121,7 +121,7 @@ func TestDiscardGivesUpOneRecord(t *testing.T) {
 func TestDiscardBesideTheLeader(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
-	added := commit(t, o, pool, event("k"), event("k"))
+	added := commit(t, o, pool, newEvent("k"), newEvent("k"))
 	for _, sql := range []string{
 		`insert into outbox_held select topic, key, position from outbox`,
 		`insert into outbox_parked (topic, key, reason, permanent) values ('` + testTopic + `', 'k', 'down', false)`,
@@ -152,13 +152,13 @@ func TestDiscardOfTheLastRowReleasesTheKey(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
 	l.Follow(refuseKeys(&permanentError{Reason: "poison"}, "bad"))
-	added := commit(t, o, pool, event("bad"))
+	added := commit(t, o, pool, newEvent("bad"))
 	startRelay(t, testRelayConfig(t, pool, l))
 	awaitParked(t, pool, 1)
 	l.Follow(nil)
 	require.NoError(t, Discard(t.Context(), pool, testTopic, "bad", added[0].Position))
 	testkit.Until(t, func() bool { return number(t, pool, `select count(*) from outbox_parked`) == 0 })
-	commit(t, o, pool, event("bad"))
+	commit(t, o, pool, newEvent("bad"))
 	l.AwaitDistinct(t, 1)
 }
 
@@ -170,7 +170,7 @@ func TestARelayIsWellWhoseBrokerOnlyRefuses(t *testing.T) {
 	cfg := testRelayConfig(t, pool, l)
 	cfg.PublishTimeout, cfg.MaxSilence = 100*time.Millisecond, 200*time.Millisecond
 	r := startRelay(t, cfg)
-	commit(t, o, pool, event("bad"))
+	commit(t, o, pool, newEvent("bad"))
 	testkit.Until(t, func() bool { return r.unwell(t, "no broker") })
 	l.Follow(refuseKeys(&permanentError{Reason: "too large"}, "bad"))
 	testkit.Until(t, func() bool {
@@ -195,7 +195,7 @@ func TestARelayIsWellThatOnlyHolds(t *testing.T) {
 		}
 		l.health.wellAt = time.Now().Add(-time.Hour)
 		require.Error(t, l.Healthy(t.Context()))
-		commit(t, o, pool, event("bad"))
+		commit(t, o, pool, newEvent("bad"))
 		for result := published; result != resting; {
 			var err error
 			result, err = l.round(t.Context())
@@ -234,13 +234,13 @@ func TestAPublisherThatRefusesTheWholeCallIsAskedOneByOne(t *testing.T) {
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
 	l.Follow(func(_ int, _ string, msgs []*message.Message) error {
 		for _, m := range msgs {
-			if m.Metadata[cloudevent.KeyMetadata] == "bad" {
+			if m.Metadata[event.KeyMetadata] == "bad" {
 				return &permanentError{Reason: "one of them is forbidden"}
 			}
 		}
 		return nil
 	})
-	commit(t, o, pool, event("a"), event("bad"), event("a"), event("bad"), event("b"))
+	commit(t, o, pool, newEvent("a"), newEvent("bad"), newEvent("a"), newEvent("bad"), newEvent("b"))
 	startRelay(t, testRelayConfig(t, pool, l))
 	wire := l.AwaitDistinct(t, 3)
 	require.Len(t, wire, 3)
@@ -294,7 +294,7 @@ func TestASlowlyFailingPartitionDelaysTheOthersLittle(t *testing.T) {
 	var attempts atomic.Int64
 	l.Follow(func(_ int, _ string, msgs []*message.Message) error {
 		for i, m := range msgs {
-			if m.Metadata[cloudevent.KeyMetadata] == "slow" {
+			if m.Metadata[event.KeyMetadata] == "slow" {
 				attempts.Add(1)
 				<-time.After(slow) // the publisher insists
 				return &partialError{Failed: map[int]error{i: errors.New("no leader for partition")}}
@@ -302,12 +302,12 @@ func TestASlowlyFailingPartitionDelaysTheOthersLittle(t *testing.T) {
 		}
 		return nil
 	})
-	commit(t, o, pool, event("slow"))
+	commit(t, o, pool, newEvent("slow"))
 	startRelay(t, cfg)
 	testkit.Until(t, func() bool { return attempts.Load() >= 2 })
 	before, began := attempts.Load(), time.Now()
 	for i := range 50 {
-		commit(t, o, pool, event("quick"))
+		commit(t, o, pool, newEvent("quick"))
 		l.AwaitDistinct(t, i+1)
 	}
 	// One attempt may have been under way; each pause between two is nine times as long as the attempt before it.
@@ -326,7 +326,7 @@ func TestParkedKeysAreSentWhileOthersFail(t *testing.T) {
 			t.Parallel()
 			o, pool, broker := newOutbox(t), newDatabase(t), newLedger()
 			addMany(t, o, pool, 25, down)
-			commit(t, o, pool, event("well"), event("well"))
+			commit(t, o, pool, newEvent("well"), newEvent("well"))
 			for _, sql := range []string{
 				`insert into outbox_held select topic, key, position from outbox`,
 				`insert into outbox_parked (topic, key, reason, permanent, retry_at)
@@ -338,7 +338,7 @@ func TestParkedKeysAreSentWhileOthersFail(t *testing.T) {
 			broker.Follow(func(_ int, _ string, msgs []*message.Message) error {
 				failed := map[int]error{}
 				for i, m := range msgs {
-					if m.Metadata[cloudevent.KeyMetadata] != "well" {
+					if m.Metadata[event.KeyMetadata] != "well" {
 						failed[i] = errors.New("no leader for partition")
 					}
 				}
@@ -369,7 +369,7 @@ func TestParkedKeysSurviveRestarts(t *testing.T) {
 	l.Follow(func(_ int, _ string, msgs []*message.Message) error {
 		failed := map[int]error{}
 		for i, m := range msgs {
-			if calls++; calls%3 == 0 && m.Metadata[cloudevent.KeyMetadata] != "k0" {
+			if calls++; calls%3 == 0 && m.Metadata[event.KeyMetadata] != "k0" {
 				failed[i] = errors.New("now and then")
 			}
 		}
@@ -395,7 +395,7 @@ func TestParkedKeysSurviveRestarts(t *testing.T) {
 func TestAStaleLeaderForgetsNothing(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
-	commit(t, o, pool, event("k"))
+	commit(t, o, pool, newEvent("k"))
 	_, err := pool.Exec(t.Context(), `insert into outbox_held select topic, key, position from outbox`)
 	require.NoError(t, err)
 	_, err = pool.Exec(t.Context(), `insert into outbox_parked (topic, key, reason, permanent, retry_at)

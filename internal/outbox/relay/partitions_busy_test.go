@@ -61,7 +61,7 @@ func TestADropGivesWay(t *testing.T) {
 	addIn(t, o, busy, "busy")
 	l.besides(t, func(ctx context.Context) error {
 		return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-			_, err := o.Add(ctx, tx, event("other"))
+			_, err := o.Add(ctx, tx, newEvent("other"))
 			return err
 		})
 	})
@@ -93,7 +93,7 @@ func TestMakingAPartitionGivesWay(t *testing.T) {
 	require.NoError(t, err)
 	l.besides(t, func(ctx context.Context) error {
 		return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-			_, err := o.Add(ctx, tx, event("other"))
+			_, err := o.Add(ctx, tx, newEvent("other"))
 			return err
 		})
 	})

@@ -51,7 +51,7 @@ func TestPartitionsAreCreatedAhead(t *testing.T) {
 	l := newLeader(t, pool, cfg)
 	require.Equal(t, []int64{9, 17, 25, 33}, uppers(t, l))
 	for range 40 {
-		commit(t, o, pool, event("k"))
+		commit(t, o, pool, newEvent("k"))
 		require.NoError(t, l.changePartitions(t.Context()))
 	}
 	require.Equal(t, []int64{57, 65, 73}, uppers(t, l)[6:])
@@ -154,7 +154,7 @@ func TestGivenIDsAreForgottenInTime(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
 	l := newLeader(t, pool, testRelayConfig(t, pool, newLedger()))
-	old, young := event("k"), event("k")
+	old, young := newEvent("k"), newEvent("k")
 	old.ID, young.ID = uuid.NewString(), uuid.NewString()
 	commit(t, o, pool, old, young)
 	_, err := pool.Exec(t.Context(), `update outbox_given_id set added_at = now() - interval '241 hours'

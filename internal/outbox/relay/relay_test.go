@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -43,7 +43,7 @@ func TestRelayWakesUpAfterACommit(t *testing.T) {
 	r := startRelay(t, cfg)
 	testkit.Until(t, r.leads)
 	for i := range 5 {
-		commit(t, o, pool, event("k"))
+		commit(t, o, pool, newEvent("k"))
 		o.Committed()
 		l.AwaitDistinct(t, i+1)
 	}
@@ -52,9 +52,9 @@ func TestRelayWakesUpAfterACommit(t *testing.T) {
 func TestRelaySendsEachTopicItsOwn(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
-	events := make([]cloudevent.Event, 30)
+	events := make([]event.Event, 30)
 	for i := range events {
-		events[i] = event("k")
+		events[i] = newEvent("k")
 		events[i].Topic = fmt.Sprintf("topic.%d", i%3)
 	}
 	commit(t, o, pool, events...)
@@ -74,7 +74,7 @@ func TestAWindowIsStoredBeforeItsFirstRecordIsSent(t *testing.T) {
 		}
 		return nil
 	})
-	commit(t, o, pool, event("k"))
+	commit(t, o, pool, newEvent("k"))
 	startRelay(t, testRelayConfig(t, pool, l))
 	require.Equal(t, int64(1), <-stored)
 }
@@ -90,7 +90,7 @@ func TestRelayKeepsOrderThroughPartialFailures(t *testing.T) {
 		failed := map[int]error{}
 		key := map[string]bool{}
 		for i, m := range msgs {
-			name := m.Metadata[cloudevent.KeyMetadata]
+			name := m.Metadata[event.KeyMetadata]
 			if (i*7+call)%5 == 0 || key[name] {
 				failed[i], key[name] = errors.New("not now"), true
 			}
@@ -144,7 +144,7 @@ func TestRelayIsUnhealthyWhenNothingMoves(t *testing.T) {
 	r := startRelay(t, cfg)
 	testkit.Until(t, r.leads)
 	testkit.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
-	commit(t, o, pool, event("k"))
+	commit(t, o, pool, newEvent("k"))
 	testkit.Until(t, func() bool { return r.unwell(t, "no broker") })
 	l.Follow(nil)
 	testkit.Until(t, func() bool { return r.Healthy(t.Context()) == nil })

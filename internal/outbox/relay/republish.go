@@ -12,7 +12,7 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
 // Selection says what to publish again. What is set must all hold; at least one thing must be set. Copies of dead
@@ -41,7 +41,7 @@ where o.position > $1 and o.position <= $2
     and o.occurred_at >= $3 and o.occurred_at < $4
     and ($5::text[] is null or o.event_id = any($5::text[]::uuid[]))
     and ($6 = '' or o.topic = $6) and ($7 = '' or o.key = $7)
-    and ($6 <> '' or $5::text[] is not null or o.topic not like '` + cloudevent.CopyPrefix + `%')
+    and ($6 <> '' or $5::text[] is not null or o.topic not like '` + event.CopyPrefix + `%')
     and not exists (select from public.outbox_held h where h.position = o.position)
     and not exists (select from public.outbox_discarded d where d.position = o.position)
 order by o.position
@@ -59,7 +59,7 @@ func Republish(ctx context.Context, db DB, publisher ContextPublisher, s Selecti
 	above := max(s.From, 1) - 1
 	for {
 		page, _, err := readRecords(ctx, db, republishSQL, above, cmp.Or(s.To, math.MaxInt64), s.Since,
-			cmp.Or(s.Until, cloudevent.Latest), s.IDs, s.Topic, s.Key, republishPage)
+			cmp.Or(s.Until, event.Latest), s.IDs, s.Topic, s.Key, republishPage)
 		if err != nil {
 			return sent, fmt.Errorf("read published rows: %w", err)
 		}

@@ -16,7 +16,7 @@ import (
 func addScheduled(t testing.TB, o *outbox.Outbox, pool *pgxpool.Pool, name string, due outbox.Due) {
 	t.Helper()
 	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-		return o.Schedule(t.Context(), tx, name, due, event(name))
+		return o.Schedule(t.Context(), tx, name, due, newEvent(name))
 	}))
 	o.Committed()
 }
@@ -33,8 +33,8 @@ func TestTheLeaderAddsWhatIsDue(t *testing.T) {
 	addScheduled(t, o, pool, "late", outbox.After(time.Hour))
 	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { // so that none is seen without the other
 		return errors.Join(
-			o.Schedule(t.Context(), tx, "second", outbox.After(2*time.Second), event("second")),
-			o.Schedule(t.Context(), tx, "first", outbox.After(300*time.Millisecond), event("first")))
+			o.Schedule(t.Context(), tx, "second", outbox.After(2*time.Second), newEvent("second")),
+			o.Schedule(t.Context(), tx, "first", outbox.After(300*time.Millisecond), newEvent("first")))
 	}))
 	o.Committed()
 	wire := l.AwaitDistinct(t, 2)
@@ -84,7 +84,7 @@ func TestARelayThatCannotAddDueEventsPublishesTheOthers(t *testing.T) {
 	cfg := testRelayConfig(t, pool, l)
 	cfg.Wake, cfg.Scheduled = o.Wake(), o
 	startRelay(t, cfg)
-	commit(t, o, pool, event("k"))
+	commit(t, o, pool, newEvent("k"))
 	l.AwaitDistinct(t, 1)
 	_, err = pool.Exec(t.Context(), `alter table outbox drop constraint refused`)
 	require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/outbox"
 )
 
@@ -127,13 +127,13 @@ func (s *schedule) locked(key string, by *openTx) bool {
 
 func (s *schedule) add(*rapid.T) {
 	tx := s.open[s.pick(s.open)]
-	var events []cloudevent.Event
+	var events []event.Event
 	for range rapid.IntRange(1, 3).Draw(s.T, "events") {
 		key := s.prefix + rapid.SampledFrom([]string{"a", "b", "c"}).Draw(s.T, "key")
 		if s.locked(key, tx) {
 			continue
 		}
-		events = append(events, event(key))
+		events = append(events, newEvent(key))
 	}
 	added, err := s.o.Add(s.t.Context(), connTx{conn: tx.conn}, events...)
 	require.NoError(s, err)

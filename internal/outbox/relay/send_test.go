@@ -11,14 +11,14 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
 )
 
 func records(keys ...string) []record {
 	list := make([]record, len(keys))
 	for i, key := range keys {
-		list[i] = record{Position: int64(i + 1), Event: cloudevent.Event{Topic: testTopic, ID: key, Key: key}}
+		list[i] = record{Position: int64(i + 1), Event: event.Event{Topic: testTopic, ID: key, Key: key}}
 	}
 	return list
 }
@@ -76,7 +76,7 @@ func TestAWholeCallThatFailsIsSentOneByOne(t *testing.T) {
 	var sent []string
 	publish := func(_ context.Context, _ string, msgs ...*message.Message) error {
 		for _, m := range msgs {
-			sent = append(sent, m.Metadata[cloudevent.KeyMetadata])
+			sent = append(sent, m.Metadata[event.KeyMetadata])
 		}
 		if slices.Contains(sent[len(sent)-len(msgs):], "bad") {
 			return poison

@@ -62,16 +62,16 @@ func TestASequenceThatWasSetBackLosesNoRow(t *testing.T) {
 			addMany(t, o, pool, 3, 3) // 1 to 3
 			undo(t, o, pool, 4)       // 4 to 7
 			for range 3 {             // 8 to 10: their windows make landmarks behind the gap
-				commit(t, o, pool, event("k"))
+				commit(t, o, pool, newEvent("k"))
 				require.NotEmpty(t, read(t, r))
 			}
 			slow := begin(t, pool)
 			setSequence(t, pool, 3)
 			addIn(t, o, slow, "slow") // 4
-			commit(t, o, pool, event("k"), event("l"))
+			commit(t, o, pool, newEvent("k"), newEvent("l"))
 			r = successor(t, pool, r)
 			require.Equal(t, []int64{5, 6}, read(t, r))
-			require.Equal(t, int64(11), commit(t, o, pool, event("k"))[0].Position, "the sequence is right")
+			require.Equal(t, int64(11), commit(t, o, pool, newEvent("k"))[0].Position, "the sequence is right")
 			require.Equal(t, []int64{11}, read(t, r))
 			require.NoError(t, slow.Commit(t.Context()), "a number from before the repair")
 			require.Equal(t, []int64{4}, read(t, r))
@@ -96,7 +96,7 @@ func TestAPartitionIsKeptForASequenceThatWasSetBack(t *testing.T) {
 	})
 	outboxtest.Advance(t, pool, 2*time.Hour)
 	setSequence(t, pool, 1)
-	commit(t, o, pool, event("k0")) // 2
+	commit(t, o, pool, newEvent("k0")) // 2
 	require.Equal(t, 1, newLeader(t, pool, cfg).drain(t))
 	wire, _ := l.Snapshot()
 	requireAll(t, pool, wire)
@@ -173,7 +173,7 @@ func (s *setBacks) mayAdd() {
 func (s *setBacks) add(tx pgx.Tx) bool {
 	s.room = max(0, s.room-1)
 	*s.keys++
-	_, err := s.o.Add(s.t.Context(), tx, event(fmt.Sprintf("k%d", *s.keys)))
+	_, err := s.o.Add(s.t.Context(), tx, newEvent(fmt.Sprintf("k%d", *s.keys)))
 	if refused, is := errors.AsType[*pgconn.PgError](err); is {
 		require.Contains(s, []string{"23505", "55P03"}, refused.Code)
 		require.NoError(s, tx.Rollback(s.t.Context()))

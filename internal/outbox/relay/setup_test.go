@@ -30,7 +30,7 @@ var (
 	newOutbox    = outboxtest.New
 	newDatabase  = outboxtest.Database
 	newLedger    = outboxtest.NewLedger
-	event        = outboxtest.Event
+	newEvent     = outboxtest.Event
 	commit       = outboxtest.Commit
 	addMany      = outboxtest.CommitMany
 	addIn        = outboxtest.Add

@@ -33,7 +33,7 @@ func TestAKilledLeaderIsReplacedBeforeItsLeaseEnds(t *testing.T) {
 	testkit.Until(t, r.follows)
 	require.NoError(t, leader.Process.Kill())
 	killed := time.Now()
-	commit(t, o, pool, event("k"))
+	commit(t, o, pool, newEvent("k"))
 	l.AwaitDistinct(t, 1)
 	t.Logf("next event published %s after the kill", time.Since(killed))
 	require.Less(t, time.Since(killed), testLease/4)
@@ -52,7 +52,7 @@ func TestARestartedRelayDoesNotWaitForTheLease(t *testing.T) {
 	before.await(t)
 	l := newLedger()
 	startRelay(t, testRelayConfig(t, pool, l))
-	commit(t, o, pool, event("k"))
+	commit(t, o, pool, newEvent("k"))
 	l.AwaitDistinct(t, 1)
 	require.Less(t, time.Since(killed), testLease/4)
 }

@@ -21,7 +21,7 @@ func TestUsualWayCursorLosesRows(t *testing.T) {
 
 	slow := begin(t, pool)
 	addIn(t, o, slow, "slow") // position 1
-	commit(t, o, pool, event("fast"))
+	commit(t, o, pool, newEvent("fast"))
 	require.Equal(t, []int64{2}, outboxtest.Column[int64](t, pool, after, 0))
 	require.Equal(t, []int64{2}, read(t, r))
 	require.NoError(t, slow.Commit(t.Context()))
@@ -41,7 +41,7 @@ func TestUsualWayXminStallsBehindAnotherDatabase(t *testing.T) {
 	foreign := begin(t, other)
 	_, err := foreign.Exec(t.Context(), `select pg_current_xact_id()`)
 	require.NoError(t, err)
-	commit(t, o, pool, event("k"))
+	commit(t, o, pool, newEvent("k"))
 
 	require.Empty(t, outboxtest.Column[int64](t, pool, settled), "committed, and hidden while the other database's lasts")
 	require.Equal(t, []int64{1}, read(t, r))
@@ -57,7 +57,7 @@ func TestUsualWayXidOrderInverts(t *testing.T) {
 	early := begin(t, pool)
 	_, err := early.Exec(t.Context(), `select pg_current_xact_id()`)
 	require.NoError(t, err)
-	commit(t, o, pool, event("k"))
+	commit(t, o, pool, newEvent("k"))
 	addIn(t, o, early, "k")
 	require.NoError(t, early.Commit(t.Context()))
 
@@ -69,7 +69,7 @@ func TestUsualWayXidOrderInverts(t *testing.T) {
 func TestUsualWaySkipLockedInverts(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
-	commit(t, o, pool, event("k"), event("k"))
+	commit(t, o, pool, newEvent("k"), newEvent("k"))
 	const lockFirst = `select version from outbox order by position limit 1 for update skip locked`
 
 	slow, fast := begin(t, pool), begin(t, pool)

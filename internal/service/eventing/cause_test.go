@@ -19,7 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service"
@@ -57,7 +57,7 @@ func (s *troubled) instance(t *testing.T) *bundle {
 	t.Helper()
 	b := open(t, s.cfg, s.cfg.Topics(s.topic)...)
 	mux := inbox.NewMux()
-	inbox.Handle(mux, pingedEvent, func(ctx context.Context, _ pgx.Tx, _ cloudevent.Event, data pinged) error {
+	inbox.Handle(mux, pingedEvent, func(ctx context.Context, _ pgx.Tx, _ event.Event, data pinged) error {
 		return s.handle(ctx, data)
 	})
 	require.NoError(t, b.node.Consume(eventing.Consumer{

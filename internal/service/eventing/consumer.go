@@ -13,7 +13,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
@@ -44,7 +44,7 @@ type Consumer struct {
 	// Order is the order of a key's events; see [inbox.Config]. Default: inbox.Unordered.
 	Order inbox.Order
 	// OnOutcome is called after each delivery; see Handled of [inbox.Host]. Optional.
-	OnOutcome func(cloudevent.Event, inbox.Outcome)
+	OnOutcome func(event.Event, inbox.Outcome)
 }
 
 // consumer is a Consumer that has been set up. It is the [inbox.Host] of its inbox: what that knows of the process.
@@ -265,9 +265,9 @@ func (n *Node) lookForPauses(ctx context.Context) {
 }
 
 // Handled implements [inbox.Host].
-func (c *consumer) Handled(event cloudevent.Event, outcome inbox.Outcome) {
+func (c *consumer) Handled(e event.Event, outcome inbox.Outcome) {
 	if c.OnOutcome != nil {
-		c.OnOutcome(event, outcome)
+		c.OnOutcome(e, outcome)
 	}
 }
 
@@ -293,8 +293,8 @@ func (c *consumer) CopyDeadLetter(ctx context.Context, tx pgx.Tx, l deadletter.L
 }
 
 // validateUnlessCopy lets copies of dead letters pass: their payloads are those of other events.
-func validateUnlessCopy(validate func(cloudevent.Event) error) func(cloudevent.Event) error {
-	return func(e cloudevent.Event) error {
+func validateUnlessCopy(validate func(event.Event) error) func(event.Event) error {
+	return func(e event.Event) error {
 		if e.Type == deadletter.CopyType {
 			return nil
 		}

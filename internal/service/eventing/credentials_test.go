@@ -19,7 +19,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/migrations"
@@ -201,7 +201,7 @@ func TestARightAtTheBrokerThatWasTakenAwayIsNotReady(t *testing.T) {
 	give(sarama.AclResourceCluster, "kafka-cluster", sarama.AclOperationIdempotentWrite)
 	b := open(t, cfg)
 	mux := inbox.NewMux()
-	inbox.Handle(mux, pingedEvent, func(context.Context, pgx.Tx, cloudevent.Event, pinged) error { return nil })
+	inbox.Handle(mux, pingedEvent, func(context.Context, pgx.Tx, event.Event, pinged) error { return nil })
 	require.NoError(t, b.node.Consume(eventing.Consumer{Name: "test.pings", Topic: topic, Handlers: mux}))
 	b.serve(t)
 	copies := "dlq." + group + "." + topic

@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/kafka"
@@ -43,18 +43,18 @@ func TestDeadLettersAreCopied(t *testing.T) {
 		{Key: []byte("\xff\x00Name"), Value: []byte{}},
 		{Key: []byte{}, Value: []byte("nameless")},
 	}
-	sick := cloudevent.Event{
+	sick := event.Event{
 		ID: "sick", Source: "/test", Type: "test.pinged.v1", Key: "k", Time: time.Now(), Data: []byte(`{"n":7}`),
 	}.Message()
-	event, err := kafka.Marshaler{}.Marshal(topic, sick)
+	record, err := kafka.Marshaler{}.Marshal(topic, sick)
 	require.NoError(t, err)
 	sendRaw(t, brokers, &sarama.ProducerMessage{
 		Topic: topic, Key: sarama.ByteEncoder{0xfe, 1}, Value: sarama.StringEncoder("not an event"), Headers: foreign,
-	}, event, &sarama.ProducerMessage{Topic: topic, Key: sarama.ByteEncoder{}})
+	}, record, &sarama.ProducerMessage{Topic: topic, Key: sarama.ByteEncoder{}})
 
 	b := open(t, cfg)
 	mux := inbox.NewMux()
-	inbox.Handle(mux, pingedEvent, func(context.Context, pgx.Tx, cloudevent.Event, pinged) error {
+	inbox.Handle(mux, pingedEvent, func(context.Context, pgx.Tx, event.Event, pinged) error {
 		return inbox.Permanent(errors.New("seven is bad"))
 	})
 	require.NoError(t, b.node.Consume(eventing.Consumer{Name: "test.copies", Topic: topic, Handlers: mux}))
@@ -70,7 +70,7 @@ func TestDeadLettersAreCopied(t *testing.T) {
 		require.Equal(t, want[0], string(copied[i].Value))
 		message, err := kafka.Marshaler{}.Unmarshal(copied[i])
 		require.NoError(t, err)
-		e, err := cloudevent.FromMessage(message)
+		e, err := event.FromMessage(message)
 		require.NoError(t, err)
 		require.Equal(t, deadletter.CopyType, e.Type)
 		require.Equal(t, []string{topic, "0", strconv.Itoa(i), want[1], "permanent", "test.copies"}, []string{
@@ -83,7 +83,7 @@ func TestDeadLettersAreCopied(t *testing.T) {
 	require.Equal(t, "shop", headerOf(copied[0], "tenant"))
 	require.Equal(t, "k", string(copied[1].Key))
 	require.Equal(t, []string{"sick", "sick"}, []string{
-		headerOf(copied[1], "dlq_ce_id"), headerOf(copied[1], cloudevent.HeaderCausationID),
+		headerOf(copied[1], "dlq_ce_id"), headerOf(copied[1], event.HeaderCausationID),
 	})
 	letters, err := deadLetters(t.Context(), pool)
 	require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
@@ -83,7 +83,7 @@ func startInstance(t *testing.T, cfg eventing.Config, topic string) *instance {
 		bundle: openWith(t, slog.New(slog.NewTextHandler(log, nil)), cfg), log: log, handled: make(chan int, 10),
 	}
 	mux := inbox.NewMux()
-	inbox.Handle(mux, pingedEvent, func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, data pinged) error {
+	inbox.Handle(mux, pingedEvent, func(_ context.Context, _ pgx.Tx, _ event.Event, data pinged) error {
 		i.handled <- data.N
 		return nil
 	})

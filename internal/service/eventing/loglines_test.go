@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/test/kafkatest"
@@ -53,10 +53,10 @@ func TestAStormIsAFewLines(t *testing.T) {
 	b := openWith(t, slog.New(slog.NewJSONHandler(log, nil)), cfg)
 	var outcomes [2]atomic.Int64
 	mux := inbox.NewMux()
-	inbox.Handle(mux, pingedEvent, func(context.Context, pgx.Tx, cloudevent.Event, pinged) error { return nil })
+	inbox.Handle(mux, pingedEvent, func(context.Context, pgx.Tx, event.Event, pinged) error { return nil })
 	require.NoError(t, b.node.Consume(eventing.Consumer{
 		Name: "test.storm", Topic: topic, Handlers: mux,
-		OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) {
+		OnOutcome: func(_ event.Event, o inbox.Outcome) {
 			switch o {
 			case inbox.Dead:
 				outcomes[0].Add(1)
@@ -107,7 +107,7 @@ func repeated(of []loggedLine) (sum int) {
 
 func ping(data string) *message.Message {
 	id := uuid.Must(uuid.NewV7()).String()
-	return cloudevent.Event{
+	return event.Event{
 		ID: id, Source: "/test", Type: "test.pinged.v1", Key: id, Version: 1, // a dead letter holds up its own key alone
 		Time: time.Now().UTC(), Data: []byte(data),
 	}.Message()

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/config"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/retention"
@@ -57,14 +57,14 @@ func (m member) play() error {
 	node, err := eventing.Open(ctx, eventing.Setup{
 		Service: "test", Config: cfg.Config, Migrations: sets, Log: log,
 		Admin:    service.NewAdmin(service.AdminConfig{Log: log, Draining: group.Draining(), CheckTimeout: patience}),
-		Validate: func(cloudevent.Event) error { return nil },
+		Validate: func(event.Event) error { return nil },
 	})
 	if err != nil {
 		return err
 	}
 	mux := inbox.NewMux()
-	counted := cloudevent.Define[struct{}](cloudevent.Declaration{Type: ledgerType})
-	inbox.Handle(mux, counted, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ struct{}) error {
+	counted := event.Define[struct{}](event.Declaration{Type: ledgerType})
+	inbox.Handle(mux, counted, func(ctx context.Context, tx pgx.Tx, e event.Event, _ struct{}) error {
 		if e.ID == m.Poison {
 			crashtest.Die()
 		}
@@ -73,7 +73,7 @@ func (m member) play() error {
 	})
 	err = node.Consume(eventing.Consumer{
 		Name: m.Consumer, Topic: m.Topic, Handlers: mux, Order: inbox.Strict,
-		OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { fmt.Println(o) },
+		OnOutcome: func(_ event.Event, o inbox.Outcome) { fmt.Println(o) },
 	})
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ type stage struct {
 	member member
 	admin  sarama.ClusterAdmin
 	sent   int
-	send   func(...cloudevent.Event)
+	send   func(...event.Event)
 }
 
 func newLedger(t *testing.T) *pgxpool.Pool {
@@ -138,7 +138,7 @@ func newStage(t *testing.T, pool *pgxpool.Pool, brokers []string, more ...string
 	ensureTopic(t, cfg, s.member.Topic)
 	publisher := kafkatest.NewSender(t, cfg.Kafka.Brokers)
 	t.Cleanup(func() { require.NoError(t, publisher.Close()) })
-	s.send = func(events ...cloudevent.Event) {
+	s.send = func(events ...event.Event) {
 		for _, e := range events {
 			require.NoError(t, publisher.Publish(s.member.Topic, e.Message()))
 			s.sent++
@@ -148,11 +148,11 @@ func newStage(t *testing.T, pool *pgxpool.Pool, brokers []string, more ...string
 }
 
 // counted are n events from the version on, of five keys in turn.
-func counted(version, n int) []cloudevent.Event {
-	events := make([]cloudevent.Event, n)
+func counted(version, n int) []event.Event {
+	events := make([]event.Event, n)
 	for i := range events {
 		key, v := fmt.Sprintf("key-%d", i%5), version+i/5
-		events[i] = cloudevent.Event{
+		events[i] = event.Event{
 			ID: fmt.Sprintf("%s/%d", key, v), Source: "/test", Type: ledgerType, Key: key, Version: int64(v),
 			Time: time.Now(), Data: []byte(`{}`),
 		}

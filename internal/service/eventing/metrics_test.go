@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
@@ -59,7 +59,7 @@ func (b *bundle) serve(t *testing.T) {
 func (b *bundle) add(t *testing.T, topic, key string) {
 	t.Helper()
 	require.NoError(t, pgx.BeginFunc(t.Context(), b.node.Pool, func(tx pgx.Tx) error {
-		_, err := b.node.Outbox.Add(t.Context(), tx, cloudevent.Event{
+		_, err := b.node.Outbox.Add(t.Context(), tx, event.Event{
 			Source: "/test", Type: "test.pinged.v1", Topic: topic, Key: key, Data: []byte(`{"n":7}`),
 		})
 		return err
@@ -79,7 +79,7 @@ func TestEveryInstanceTellsWhatWaits(t *testing.T) {
 	instances := []*bundle{open(t, cfg), open(t, cfg)}
 	for _, b := range instances {
 		mux := inbox.NewMux()
-		inbox.Handle(mux, pingedEvent, func(ctx context.Context, _ pgx.Tx, _ cloudevent.Event, _ pinged) error {
+		inbox.Handle(mux, pingedEvent, func(ctx context.Context, _ pgx.Tx, _ event.Event, _ pinged) error {
 			handling <- struct{}{}
 			select {
 			case <-hold:

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/test/kafkatest"
@@ -30,8 +30,8 @@ func TestMiddlewaresRunAroundEachEvent(t *testing.T) {
 		return func(next message.HandlerFunc) message.HandlerFunc {
 			return func(msg *message.Message) ([]*message.Message, error) {
 				tx, inTx := inbox.TxFromContext(msg.Context())
-				event, isEvent := inbox.EventFromContext(msg.Context())
-				if !inTx || !isEvent || event.ID != msg.UUID {
+				e, isEvent := inbox.EventFromContext(msg.Context())
+				if !inTx || !isEvent || e.ID != msg.UUID {
 					return nil, errors.New("not in the event's transaction")
 				}
 				if _, err := tx.Exec(msg.Context(), `insert into seen (by) values ($1)`, name); err != nil {
@@ -46,7 +46,7 @@ func TestMiddlewaresRunAroundEachEvent(t *testing.T) {
 		}
 	}
 	mux, outcomes := inbox.NewMux(), make(chan inbox.Outcome, 1)
-	inbox.Handle(mux, pingedEvent, func(ctx context.Context, tx pgx.Tx, _ cloudevent.Event, _ pinged) error {
+	inbox.Handle(mux, pingedEvent, func(ctx context.Context, tx pgx.Tx, _ event.Event, _ pinged) error {
 		_, err := tx.Exec(ctx, `insert into seen (by) values ('handler')`)
 		return err
 	})
@@ -54,7 +54,7 @@ func TestMiddlewaresRunAroundEachEvent(t *testing.T) {
 	require.NoError(t, b.node.Consume(eventing.Consumer{
 		Name: "test.middlewares", Topic: topic, Handlers: mux,
 		Middlewares: []message.HandlerMiddleware{notes("outer"), notes("inner")},
-		OnOutcome:   func(_ cloudevent.Event, o inbox.Outcome) { outcomes <- o },
+		OnOutcome:   func(_ event.Event, o inbox.Outcome) { outcomes <- o },
 	}))
 	b.serve(t)
 	publisher := kafkatest.NewSender(t, cfg.Kafka.Brokers)

@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/outbox/relay"
@@ -29,10 +29,10 @@ type Setup struct {
 	Source     string // of its events
 	Config     Config
 	Migrations []migrations.Set
-	Topics     []kafka.Topic                // that it writes to; those for copies of dead letters come with the consumers
-	Tables     []string                     // of its own, in which it adds, reads and changes rows
-	Validate   func(cloudevent.Event) error // the contract, on both sides
-	Admin      *service.Admin               // receives checks and metrics
+	Topics     []kafka.Topic           // that it writes to; those for copies of dead letters come with the consumers
+	Tables     []string                // of its own, in which it adds, reads and changes rows
+	Validate   func(event.Event) error // the contract, on both sides
+	Admin      *service.Admin          // receives checks and metrics
 	Log        *slog.Logger
 
 	// Operations makes what operates the service, to be put on the admin listener below the prefix. It is called before
@@ -54,7 +54,7 @@ type Node struct {
 	// request's trace on.
 	Traces trace.TracerProvider
 
-	Spans         *cloudevent.Spans // nil: spans go nowhere
+	Spans         *event.Spans      // nil: spans go nowhere
 	traces        *tracing.Exporter // nil likewise
 	setup         Setup
 	reasons       []Reason // the service's own
@@ -96,7 +96,7 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	n.traces = tracing.New(setup.Config.Tracing, setup.Service, setup.Config.Environment, setup.Log, registry)
 	if n.traces != nil {
 		n.Traces = n.traces.Provider()
-		n.Spans = cloudevent.NewSpans(n.Traces)
+		n.Spans = event.NewSpans(n.Traces)
 	}
 	n.Outbox, err = outbox.New(outbox.Config{
 		MaxEventBytes: setup.Config.Outbox.MaxEventBytes,

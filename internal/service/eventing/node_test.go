@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/retention"
 	"example.com/twinbox/internal/kafka"
@@ -30,7 +30,7 @@ import (
 
 const patience = 30 * time.Second
 
-var pingedEvent = cloudevent.Define[pinged](cloudevent.Declaration{Type: "test.pinged.v1"})
+var pingedEvent = event.Define[pinged](event.Declaration{Type: "test.pinged.v1"})
 
 type pinged struct {
 	N int `json:"n"`
@@ -45,13 +45,13 @@ func TestWhatIsAddedComesBackOnce(t *testing.T) {
 	b := open(t, cfg)
 	handled, outcomes := make(chan int, 10), make(chan inbox.Outcome, 10)
 	mux := inbox.NewMux()
-	inbox.Handle(mux, pingedEvent, func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, data pinged) error {
+	inbox.Handle(mux, pingedEvent, func(_ context.Context, _ pgx.Tx, _ event.Event, data pinged) error {
 		handled <- data.N
 		return nil
 	})
 	require.NoError(t, b.node.Consume(eventing.Consumer{
 		Name: "test.pings", Topic: topic, Handlers: mux, Order: inbox.Strict,
-		OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { outcomes <- o },
+		OnOutcome: func(_ event.Event, o inbox.Outcome) { outcomes <- o },
 	}))
 	listening, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0", API: "127.0.0.1:0"},
 		func(group *service.Group, api net.Listener) {
@@ -65,7 +65,7 @@ func TestWhatIsAddedComesBackOnce(t *testing.T) {
 	require.NotEmpty(t, at.API)
 
 	err := pgx.BeginFunc(t.Context(), b.node.Pool, func(tx pgx.Tx) error {
-		_, err := b.node.Outbox.Add(t.Context(), tx, cloudevent.Event{
+		_, err := b.node.Outbox.Add(t.Context(), tx, event.Event{
 			Source: "/test", Type: "test.pinged.v1", Topic: topic, Key: "k", Data: []byte(`{"n":7}`),
 		})
 		return err

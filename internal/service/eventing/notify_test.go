@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
@@ -39,7 +39,7 @@ func TestAnInstanceThatFollowsWakesTheOneThatLeads(t *testing.T) {
 	_, err := listener.Exec(t.Context(), `listen outbox`)
 	require.NoError(t, err)
 	require.NoError(t, pgx.BeginFunc(t.Context(), follower.node.Pool, func(tx pgx.Tx) error {
-		_, err := follower.node.Outbox.Add(t.Context(), tx, cloudevent.Event{
+		_, err := follower.node.Outbox.Add(t.Context(), tx, event.Event{
 			Source: "/test", Type: "test.pinged.v1", Topic: topic, Key: "k", Data: []byte(`{}`),
 		})
 		return err

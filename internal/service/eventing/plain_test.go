@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/test/kafkatest"
@@ -31,15 +31,15 @@ func TestConsumersOfOneTopicEachHandleEveryEvent(t *testing.T) {
 	execute(t, pool, `create table seen (by text, event_id text)`)
 	note := func(ctx context.Context, by string) error {
 		tx, inTx := inbox.TxFromContext(ctx)
-		event, isEvent := inbox.EventFromContext(ctx)
+		e, isEvent := inbox.EventFromContext(ctx)
 		if !inTx || !isEvent {
 			return errors.New("no transaction")
 		}
-		_, err := tx.Exec(ctx, `insert into seen values ($1, $2)`, by, event.ID)
+		_, err := tx.Exec(ctx, `insert into seen values ($1, $2)`, by, e.ID)
 		return err
 	}
 	mux := inbox.NewMux()
-	inbox.Handle(mux, pingedEvent, func(ctx context.Context, _ pgx.Tx, _ cloudevent.Event, _ pinged) error {
+	inbox.Handle(mux, pingedEvent, func(ctx context.Context, _ pgx.Tx, _ event.Event, _ pinged) error {
 		return note(ctx, "test.typed")
 	})
 	attempts := 0
@@ -68,7 +68,7 @@ func TestConsumersOfOneTopicEachHandleEveryEvent(t *testing.T) {
 		},
 	} {
 		c.Topic = topic
-		c.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes <- c.Name + " " + string(o) }
+		c.OnOutcome = func(_ event.Event, o inbox.Outcome) { outcomes <- c.Name + " " + string(o) }
 		require.NoError(t, b.node.Consume(c))
 	}
 	b.serve(t)
@@ -114,7 +114,7 @@ func processor(t *testing.T, handle func(context.Context, *pinged) error) messag
 type byType struct{ cqrs.JSONMarshaler }
 
 func (byType) NameFromMessage(msg *message.Message) string {
-	return msg.Metadata[cloudevent.HeaderType]
+	return msg.Metadata[event.HeaderType]
 }
 
 func TestAConsumerHasHandlersOrAHandler(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/kafkatest"
@@ -46,7 +46,7 @@ func TestTheTimeOfARecordDecidesNothing(t *testing.T) {
 			timed, foreign := uuid.Must(uuid.NewV7()), "order-7/shipped"
 			for n, at := range times {
 				for _, id := range []string{timed.String(), foreign} {
-					record, err := kafka.Marshaler{}.Marshal(topic, cloudevent.Event{
+					record, err := kafka.Marshaler{}.Marshal(topic, event.Event{
 						ID: id, Source: "/test", Type: "test.pinged.v1", Key: id, Version: 1,
 						Time: time.Now().Add(time.Duration(-n) * time.Hour), Data: []byte(`{"n":7}`),
 					}.Message())

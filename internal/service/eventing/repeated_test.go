@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/service"
@@ -39,7 +39,7 @@ func outcomesOf(t *testing.T, cfg eventing.Config, topic string, n int) map[inbo
 	t.Helper()
 	b := open(t, cfg)
 	outcomes, mux := make(chan inbox.Outcome, 100), inbox.NewMux()
-	inbox.Handle(mux, pingedEvent, func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, data pinged) error {
+	inbox.Handle(mux, pingedEvent, func(_ context.Context, _ pgx.Tx, _ event.Event, data pinged) error {
 		if data.N == 13 {
 			return inbox.Permanent(errors.New("refused"))
 		}
@@ -47,7 +47,7 @@ func outcomesOf(t *testing.T, cfg eventing.Config, topic string, n int) map[inbo
 	})
 	require.NoError(t, b.node.Consume(eventing.Consumer{
 		Name: repeatedConsumer, Topic: topic, Handlers: mux, Order: inbox.Strict,
-		OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { outcomes <- o },
+		OnOutcome: func(_ event.Event, o inbox.Outcome) { outcomes <- o },
 	}))
 	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(group *service.Group, _ net.Listener) {
 		b.node.StartConsumers(group)
@@ -108,7 +108,7 @@ func TestABatchThatComesAgain(t *testing.T) {
 		{"b/2", "b", `{"n":13}`, 2}, // refused, and the next one of its key waits behind it
 		{"b/3", "b", `{"n":3}`, 3},
 	} {
-		record, err := kafka.Marshaler{}.Marshal(topic, cloudevent.Event{
+		record, err := kafka.Marshaler{}.Marshal(topic, event.Event{
 			ID: row.id, Source: "/test", Type: "test.pinged.v1", Key: row.key, Version: row.version, Time: at,
 			Data: []byte(row.data),
 		}.Message())
@@ -146,7 +146,7 @@ func TestEnvironmentsShareTopicsButNoGroups(t *testing.T) {
 	require.NotEqual(t, blue.Environment, green.Environment)
 	ensureTopic(t, blue, topic)
 	for _, cfg := range []eventing.Config{blue, green} {
-		record, err := kafka.Marshaler{}.Marshal(topic, cloudevent.Event{
+		record, err := kafka.Marshaler{}.Marshal(topic, event.Event{
 			ID: "of " + cfg.Environment, Source: "/test", Type: "test.pinged.v1", Key: cfg.Environment, Version: 1,
 			Time: time.Now(), Data: []byte(`{"n":1}`),
 		}.Message())

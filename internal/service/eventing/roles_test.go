@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/config"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
@@ -73,7 +73,7 @@ func TestTheServingRoleOwnsNothing(t *testing.T) {
 	ensureTopic(t, cfg, topic)
 	handled := make(chan int, 1)
 	mux := inbox.NewMux()
-	inbox.Handle(mux, pingedEvent, func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, data pinged) error {
+	inbox.Handle(mux, pingedEvent, func(_ context.Context, _ pgx.Tx, _ event.Event, data pinged) error {
 		handled <- data.N
 		return nil
 	})
@@ -85,7 +85,7 @@ func TestTheServingRoleOwnsNothing(t *testing.T) {
 		func(group *service.Group, _ net.Listener) { b.node.StartConsumers(group) })
 	at := <-listening
 	require.NoError(t, pgx.BeginFunc(t.Context(), b.node.Pool, func(tx pgx.Tx) error {
-		_, err := b.node.Outbox.Add(t.Context(), tx, cloudevent.Event{
+		_, err := b.node.Outbox.Add(t.Context(), tx, event.Event{
 			Type: "test.pinged.v1", Topic: topic, Key: "k", Source: "/test", Data: []byte(`{"n":7}`),
 		})
 		return err

@@ -16,7 +16,7 @@ import (
 	"net/http"
 
 	"example.com/twinbox/internal/config"
-	"example.com/twinbox/internal/event/schema"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/migrations"
@@ -27,7 +27,7 @@ import (
 type Service[C Settings] struct {
 	Name       string
 	Source     string
-	Contract   func() (*schema.Checker, error)
+	Contract   func() (*event.Checker, error)
 	API        []byte           // the OpenAPI document of its API, as JSON; the admin listener shows it
 	Migrations []migrations.Set // of its database, in the order of application
 	Tables     []string

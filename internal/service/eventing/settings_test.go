@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"example.com/twinbox/internal/config"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
@@ -41,7 +41,7 @@ func TestSettingsThatLoadAreSettingsThatWork(t *testing.T) {
 		log := slog.New(slog.DiscardHandler)
 		node, err := eventing.Open(context.Background(), eventing.Setup{
 			Service: "test", Config: cfg.Config, Topics: cfg.Topics("t"), Log: log,
-			Admin: service.NewAdmin(service.AdminConfig{Log: log}), Validate: func(cloudevent.Event) error { return nil },
+			Admin: service.NewAdmin(service.AdminConfig{Log: log}), Validate: func(event.Event) error { return nil },
 		})
 		require.NoError(t, err)
 		defer node.Close()

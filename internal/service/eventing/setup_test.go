@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/config"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/service"
@@ -85,7 +85,7 @@ func openWith(t *testing.T, log *slog.Logger, cfg eventing.Config, topics ...kaf
 	node, err := eventing.Open(ctx, eventing.Setup{
 		Service: "test", Config: cfg, Migrations: sets, Topics: topics, Admin: admin, Log: log,
 		Tables:   []string{"inbox_key"},
-		Validate: func(cloudevent.Event) error { return nil },
+		Validate: func(event.Event) error { return nil },
 	})
 	require.NoError(t, err)
 	return &bundle{node: node, admin: admin, group: group, stop: stop, ctx: ctx}
@@ -135,7 +135,7 @@ func deadLetters(ctx context.Context, pool *pgxpool.Pool) ([]deadletter.Letter, 
 // pingRecord is the event of one version of key a.
 func pingRecord(t *testing.T, topic string, version int64) *sarama.ProducerMessage {
 	t.Helper()
-	record, err := kafka.Marshaler{}.Marshal(topic, cloudevent.Event{
+	record, err := kafka.Marshaler{}.Marshal(topic, event.Event{
 		ID: fmt.Sprintf("a/%d", version), Source: "/test", Type: "test.pinged.v1", Key: "a", Version: version,
 		Time: time.Now(), Data: []byte(`{"n":1}`),
 	}.Message())

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
@@ -34,7 +34,7 @@ func TestAServiceOutlivesMorePartitions(t *testing.T) {
 	start := func() (b *bundle, stop func()) {
 		b = open(t, cfg, cfg.Topics(topic)...)
 		mux := inbox.NewMux()
-		inbox.Handle(mux, pingedEvent, func(_ context.Context, _ pgx.Tx, e cloudevent.Event, data pinged) error {
+		inbox.Handle(mux, pingedEvent, func(_ context.Context, _ pgx.Tx, e event.Event, data pinged) error {
 			mu.Lock()
 			defer mu.Unlock()
 			seen[e.Key] = append(seen[e.Key], data.N)
@@ -54,7 +54,7 @@ func TestAServiceOutlivesMorePartitions(t *testing.T) {
 	add := func(b *bundle, n int) {
 		require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 			for key := range keys {
-				_, err := b.node.Outbox.Add(t.Context(), tx, cloudevent.Event{
+				_, err := b.node.Outbox.Add(t.Context(), tx, event.Event{
 					Type: "test.pinged.v1", Topic: topic, Key: fmt.Sprint(key), Source: "/test",
 					Data: fmt.Appendf(nil, `{"n":%d}`, n),
 				})

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/verify"
@@ -27,10 +27,10 @@ func TestANodeVerifiesItself(t *testing.T) {
 	ensureTopic(t, cfg, topic)
 	b := open(t, cfg, cfg.Topics(topic)...)
 	mux, handled := inbox.NewMux(), make(chan struct{}, 10)
-	inbox.Handle(mux, pingedEvent, func(context.Context, pgx.Tx, cloudevent.Event, pinged) error { return nil })
+	inbox.Handle(mux, pingedEvent, func(context.Context, pgx.Tx, event.Event, pinged) error { return nil })
 	require.NoError(t, b.node.Consume(eventing.Consumer{
 		Name: "test.verified", Topic: topic, Handlers: mux, Order: inbox.Strict,
-		OnOutcome: func(cloudevent.Event, inbox.Outcome) { handled <- struct{}{} },
+		OnOutcome: func(event.Event, inbox.Outcome) { handled <- struct{}{} },
 	}))
 	var wrong []verify.Finding
 	verifier := eventing.NewVerifier(b.node, verify.Check{

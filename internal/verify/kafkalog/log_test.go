@@ -7,7 +7,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/verify/kafkalog"
 	"example.com/twinbox/test/kafkatest"
@@ -42,9 +42,9 @@ func TestALogIsReadPastAllGroups(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []int64{-1, -1, -1}, committed)
 
-	var read []cloudevent.Origin
+	var read []event.Origin
 	next, err := log.Scan(t.Context(), topic, partition, 0, 1, func(m *message.Message) {
-		origin, _ := cloudevent.OriginFrom(m.Context())
+		origin, _ := event.OriginFrom(m.Context())
 		require.Equal(t, sent.UUID, m.UUID)
 		read = append(read, origin)
 	})

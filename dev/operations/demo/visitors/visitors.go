@@ -16,7 +16,7 @@ import (
 
 	"example.com/twinbox/dev/operations/demo"
 	"example.com/twinbox/internal/contract"
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/web"
 )
 
@@ -103,13 +103,13 @@ func (v *Visitors) call(ctx context.Context, method, path, body, key string) (st
 }
 
 // Poison is a registration that no consumer can read: it says nothing of whom.
-func Poison() (cloudevent.Event, error) {
+func Poison() (event.Event, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
-		return cloudevent.Event{}, fmt.Errorf("make poison: %w", err)
+		return event.Event{}, fmt.Errorf("make poison: %w", err)
 	}
 	d := contract.UserRegistered.Declaration
-	return cloudevent.Event{
+	return event.Event{
 		ID: id.String(), Source: "/demo", Type: d.Type, Topic: d.Topic, DataSchema: d.DataSchema, Key: uuid.NewString(),
 		Version: 1, Time: time.Now().UTC(), Data: []byte(`{"poison":true}`),
 	}, nil

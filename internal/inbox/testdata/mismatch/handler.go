@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 )
 
@@ -15,8 +15,8 @@ type (
 	shipped struct{ Parcel string }
 )
 
-var orderPlaced = cloudevent.Define[placed](cloudevent.Declaration{Type: "com.example.order-placed.v1"})
+var orderPlaced = event.Define[placed](event.Declaration{Type: "com.example.order-placed.v1"})
 
 func register(mux *inbox.Mux) {
-	inbox.Handle(mux, orderPlaced, func(context.Context, pgx.Tx, cloudevent.Event, shipped) error { return nil })
+	inbox.Handle(mux, orderPlaced, func(context.Context, pgx.Tx, event.Event, shipped) error { return nil })
 }

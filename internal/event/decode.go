@@ -1,4 +1,4 @@
-package cloudevent
+package event
 
 import (
 	"cmp"
@@ -11,7 +11,8 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 )
 
-// Code is why a record is not an event. The codes are stable: dead letters are grouped by them.
+// Code is why a record is not an event, or why an event breaks the contract. The codes are stable: dead letters are
+// grouped by them.
 type Code string
 
 // The codes of a [DecodeError].
@@ -49,7 +50,7 @@ var (
 	Latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// FromMessage reads the envelope of a Watermill message. It does not look into the payload; package schema does. A
+// FromMessage reads the envelope of a Watermill message. It does not look into the payload; a [Checker] does. A
 // message without [Origin], from a subscriber with a marshaler of its own, has its id in [HeaderID] and its key in
 // [HeaderSubject].
 //

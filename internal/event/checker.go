@@ -1,7 +1,4 @@
-// Package schema checks events against the JSON Schema of their type, and against the rules of their payload. The
-// outbox asks before it commits an event, the inbox before it applies one. A payload that passes decodes into the
-// struct of its definition.
-package schema
+package event
 
 import (
 	"bytes"
@@ -16,8 +13,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
-
-	"example.com/twinbox/internal/event/cloudevent"
 )
 
 // Ruled is a payload with rules of its own. Any other payload must only fit its schema.
@@ -29,10 +24,7 @@ type Ruled interface {
 	About() (key string, at time.Time)
 }
 
-// Code is why an event breaks the contract. The codes are stable: dead letters are grouped by them.
-type Code string
-
-// The codes of an [Error], apart from those of a [Ruled] payload.
+// The codes of a [ContractError], apart from those of a [Ruled] payload.
 const (
 	CodeUnknownType     Code = "unknown_type"
 	CodeInvalidJSON     Code = "invalid_json"
@@ -40,20 +32,20 @@ const (
 	CodeSubjectMismatch Code = "subject_mismatch" // the payload is about another aggregate than the envelope
 )
 
-// Error is how an event breaks the contract. It is permanent: the same bytes always break it. Its text names places and
-// rules, never values, which may be personal.
-type Error struct {
+// A ContractError is how an event breaks the contract. It is permanent: the same bytes always break it. Its text names
+// places and rules, never values, which may be personal.
+type ContractError struct {
 	Code   Code
 	Detail string
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("check event: %s: %s", e.Code, e.Detail) }
+func (e *ContractError) Error() string { return fmt.Sprintf("check event: %s: %s", e.Code, e.Detail) }
 
 // Permanent returns true: another attempt cannot help.
-func (e *Error) Permanent() bool { return true }
+func (e *ContractError) Permanent() bool { return true }
 
 // ErrorCode returns the code of the dead letter.
-func (e *Error) ErrorCode() string { return string(e.Code) }
+func (e *ContractError) ErrorCode() string { return string(e.Code) }
 
 // Checker checks events. It is safe for concurrent use.
 type Checker struct {
@@ -61,13 +53,13 @@ type Checker struct {
 }
 
 type checked struct {
-	cloudevent.Declaration
+	Declaration
 	schema *jsonschema.Schema
 }
 
-// Load compiles the schemas of the declared events: the files events/*.json, whose $id is the declaration's DataSchema.
-// It fails if a schema is invalid or missing.
-func Load(files fs.FS, declared ...cloudevent.Declaration) (*Checker, error) {
+// LoadSchemas compiles the schemas of the declared events: the files events/*.json, whose $id is the declaration's
+// DataSchema. It fails if a schema is invalid or missing.
+func LoadSchemas(files fs.FS, declared ...Declaration) (*Checker, error) {
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
 	compiler.RegisterFormat(&jsonschema.Format{Name: "date-time", Validate: checkTime})
@@ -122,36 +114,36 @@ func checkTime(value any) error {
 // Validate returns an error if the event breaks the contract: its type is unknown, its payload is not JSON (UTF-8, each
 // member once), does not fit its schema, is about another aggregate than the envelope, or breaks a rule of its own; see
 // [Ruled]. It allows members that the schema does not name, any source and any ce_dataschema: newer producers and
-// imports have others. The error is always an [*Error].
-func (c *Checker) Validate(e cloudevent.Event) error {
+// imports have others. The error is always a [*ContractError].
+func (c *Checker) Validate(e Event) error {
 	known, ok := c.events[e.Type]
 	if !ok {
-		return &Error{CodeUnknownType, "no such event type"}
+		return &ContractError{CodeUnknownType, "no such event type"}
 	}
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(e.Data))
 	switch {
 	case err != nil && isFramed(e.Data):
-		return &Error{CodeInvalidJSON, fmt.Sprintf("the payload is framed by a schema registry (schema id %d); "+
+		return &ContractError{CodeInvalidJSON, fmt.Sprintf("the payload is framed by a schema registry (schema id %d); "+
 			"send plain JSON", binary.BigEndian.Uint32(e.Data[1:]))}
 	case err != nil:
-		return &Error{CodeInvalidJSON, "the payload is not one JSON document"}
+		return &ContractError{CodeInvalidJSON, "the payload is not one JSON document"}
 	}
 	if err := known.schema.Validate(document); err != nil {
-		return &Error{CodeSchemaViolation, describe(err)}
+		return &ContractError{CodeSchemaViolation, describe(err)}
 	}
 	payload, err := known.Payload(e)
 	if err != nil {
-		return &Error{CodeInvalidJSON, err.Error()}
+		return &ContractError{CodeInvalidJSON, err.Error()}
 	}
 	ruled, ok := payload.(Ruled)
 	if !ok {
 		return nil
 	}
 	if key, _ := ruled.About(); key != e.Key {
-		return &Error{CodeSubjectMismatch, "the payload is about another aggregate than the envelope"}
+		return &ContractError{CodeSubjectMismatch, "the payload is about another aggregate than the envelope"}
 	}
 	if err := ruled.Check(); err != nil {
-		return &Error{codeOf(err), err.Error()}
+		return &ContractError{codeOf(err), err.Error()}
 	}
 	return nil
 }

@@ -1,11 +1,15 @@
-// Package cloudevent is the envelope that outbox, inbox and kafka share: a CloudEvents 1.0 event in binary mode, in a
-// Watermill [message.Message]. The mapping is the same from the outbox row to the handler:
+// Package event has the events that outbox, inbox and kafka share. An [Event] is a CloudEvents 1.0 event in binary
+// mode. It travels in a Watermill [message.Message], by the same mapping from the outbox row to the handler:
 //
 //	message UUID      <-> ce_id; also written as [HeaderWatermillID]
 //	message metadata  <-> Kafka headers (ce_source, ce_type, content-type, traceparent ...)
 //	message payload   <-> record value, the JSON document itself
 //	[KeyMetadata]     <-> record key; never a header
-package cloudevent
+//
+// A [Checker] checks an event against the JSON Schema of its type, and against the rules of its payload. The outbox
+// asks before it commits an event, the inbox before it applies one. A payload that passes decodes into the struct of
+// its [Definition].
+package event
 
 import (
 	"errors"

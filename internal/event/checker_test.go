@@ -1,4 +1,4 @@
-package schema_test
+package event_test
 
 import (
 	"errors"
@@ -9,8 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
-	"example.com/twinbox/internal/event/schema"
+	"example.com/twinbox/internal/event"
 )
 
 const orderID = "https://shop.example/events/order.json"
@@ -48,41 +47,41 @@ type plain struct {
 	Total int `json:"total"`
 }
 
-func declare[T any](name, source string) cloudevent.Declaration {
-	return cloudevent.Define[T](cloudevent.Declaration{Type: name, Source: source, DataSchema: orderID}).Declaration
+func declare[T any](name, source string) event.Declaration {
+	return event.Define[T](event.Declaration{Type: name, Source: source, DataSchema: orderID}).Declaration
 }
 
 func TestThePayloadsOwnRules(t *testing.T) {
 	t.Parallel()
-	c, err := schema.Load(files, declare[order]("order", "/shop"), declare[plain]("plain", "/till"))
+	c, err := event.LoadSchemas(files, declare[order]("order", "/shop"), declare[plain]("plain", "/till"))
 	require.NoError(t, err)
-	event := func(name, source, data string) cloudevent.Event {
-		return cloudevent.Event{Type: name, Source: source, Key: "7", Time: time.Now(), Data: []byte(data)}
+	newEvent := func(name, source, data string) event.Event {
+		return event.Event{Type: name, Source: source, Key: "7", Time: time.Now(), Data: []byte(data)}
 	}
 	for name, test := range map[string]struct {
-		event cloudevent.Event
+		event event.Event
 		want  string
 	}{
-		"fits":                {event("order", "/shop", `{"order":"7","total":1}`), ""},
-		"imported":            {event("order", "/import", `{"order":"7","total":1}`), ""},
-		"without rules":       {event("plain", "/till", `{"total":0}`), ""},
-		"breaks the schema":   {event("plain", "/till", `{"total":"1"}`), "schema_violation: /total type"},
-		"breaks a rule":       {event("order", "/shop", `{"order":"7","total":0}`), "schema_violation: total: is nothing"},
-		"breaks a coded rule": {event("order", "/shop", `{"order":"7","total":-1}`), "debt: total: is below nothing"},
+		"fits":                {newEvent("order", "/shop", `{"order":"7","total":1}`), ""},
+		"imported":            {newEvent("order", "/import", `{"order":"7","total":1}`), ""},
+		"without rules":       {newEvent("plain", "/till", `{"total":0}`), ""},
+		"breaks the schema":   {newEvent("plain", "/till", `{"total":"1"}`), "schema_violation: /total type"},
+		"breaks a rule":       {newEvent("order", "/shop", `{"order":"7","total":0}`), "schema_violation: total: is nothing"},
+		"breaks a coded rule": {newEvent("order", "/shop", `{"order":"7","total":-1}`), "debt: total: is below nothing"},
 		"another aggregate": {
-			event("order", "/shop", `{"order":"8","total":1}`),
+			newEvent("order", "/shop", `{"order":"8","total":1}`),
 			"subject_mismatch: the payload is about another aggregate than the envelope",
 		},
-		"of another source": {event("order", "/till", `{"order":"7","total":1}`), ""},
+		"of another source": {newEvent("order", "/till", `{"order":"7","total":1}`), ""},
 		"a member twice": {
-			event("order", "/shop", `{"order":"7","total":1,"total":2}`),
+			newEvent("order", "/shop", `{"order":"7","total":1,"total":2}`),
 			"invalid_json: the payload is not one JSON document in UTF-8 with unique members",
 		},
 		"another type": {
-			event("order", "/shop", `{"order":7,"total":1}`),
-			`invalid_json: the payload does not decode into schema_test.order: "/order" is of another type`,
+			newEvent("order", "/shop", `{"order":7,"total":1}`),
+			`invalid_json: the payload does not decode into event_test.order: "/order" is of another type`,
 		},
-		"not declared": {event("parcel", "/shop", `{"total":1}`), "unknown_type: no such event type"},
+		"not declared": {newEvent("parcel", "/shop", `{"total":1}`), "unknown_type: no such event type"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -98,23 +97,23 @@ func TestThePayloadsOwnRules(t *testing.T) {
 
 func TestASchemaIsMissingOrBroken(t *testing.T) {
 	t.Parallel()
-	_, err := schema.Load(fstest.MapFS{}, declare[plain]("plain", "/till"))
+	_, err := event.LoadSchemas(fstest.MapFS{}, declare[plain]("plain", "/till"))
 	require.ErrorContains(t, err, "load schema of plain")
-	_, err = schema.Load(fstest.MapFS{"events/order.json": {Data: []byte(`{`)}})
+	_, err = event.LoadSchemas(fstest.MapFS{"events/order.json": {Data: []byte(`{`)}})
 	require.ErrorContains(t, err, "load schema events/order.json")
 }
 
 // The text names the frame of Confluent's serializers, not only that the payload is not JSON.
 func TestAFramedPayloadIsNamed(t *testing.T) {
 	t.Parallel()
-	c, err := schema.Load(files, declare[order]("order", "/shop"))
+	c, err := event.LoadSchemas(files, declare[order]("order", "/shop"))
 	require.NoError(t, err)
 	for payload, want := range map[string]string{
 		"\x00\x00\x00\x01\x02{\"total\":1}": "framed by a schema registry (schema id 258); send plain JSON",
 		"\x00\x00\x00\x01\x02":              "not one JSON document",
 		"\x01\x00\x00\x01\x02{\"total\":1}": "not one JSON document",
 	} {
-		err := c.Validate(cloudevent.Event{Type: "order", Data: []byte(payload)})
+		err := c.Validate(event.Event{Type: "order", Data: []byte(payload)})
 		require.ErrorContains(t, err, "invalid_json")
 		require.ErrorContains(t, err, want)
 	}

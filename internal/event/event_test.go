@@ -1,4 +1,4 @@
-package cloudevent_test
+package event_test
 
 import (
 	"context"
@@ -10,11 +10,11 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/event/cloudevent"
+	"example.com/twinbox/internal/event"
 )
 
-func sample() cloudevent.Event {
-	return cloudevent.Event{
+func sample() event.Event {
+	return event.Event{
 		ID:         "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b",
 		Source:     "/test",
 		Type:       "com.example.test.v1",
@@ -29,20 +29,20 @@ func sample() cloudevent.Event {
 
 func TestAnEventSurvivesTheMessage(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*cloudevent.Event){
-		"complete":      func(*cloudevent.Event) {},
-		"no version":    func(e *cloudevent.Event) { e.Version = 0 },
-		"no schema":     func(e *cloudevent.Event) { e.DataSchema = "" },
-		"no extensions": func(e *cloudevent.Event) { e.Extensions = nil },
-		"foreign id":    func(e *cloudevent.Event) { e.ID = "orders-3-1042" },
-		"longest id":    func(e *cloudevent.Event) { e.ID = strings.Repeat("x", cloudevent.MaxIDLength) },
-		"in any script": func(e *cloudevent.Event) { e.ID = strings.Repeat("\u65e5", cloudevent.MaxIDLength) },
+	for name, change := range map[string]func(*event.Event){
+		"complete":      func(*event.Event) {},
+		"no version":    func(e *event.Event) { e.Version = 0 },
+		"no schema":     func(e *event.Event) { e.DataSchema = "" },
+		"no extensions": func(e *event.Event) { e.Extensions = nil },
+		"foreign id":    func(e *event.Event) { e.ID = "orders-3-1042" },
+		"longest id":    func(e *event.Event) { e.ID = strings.Repeat("x", event.MaxIDLength) },
+		"in any script": func(e *event.Event) { e.ID = strings.Repeat("\u65e5", event.MaxIDLength) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			want := sample()
 			change(&want)
-			got, err := cloudevent.FromMessage(want.Message())
+			got, err := event.FromMessage(want.Message())
 			require.NoError(t, err)
 			require.Equal(t, want, got)
 		})
@@ -70,49 +70,49 @@ func TestFromMessageNamesWhatIsWrong(t *testing.T) {
 	id := func(id string) func(*message.Message) { return func(m *message.Message) { m.UUID = id } }
 	for name, row := range map[string]struct {
 		spoil func(*message.Message)
-		want  cloudevent.Code
+		want  event.Code
 	}{
-		"no id":                {id(""), cloudevent.CodeMissingID},
-		"id too long":          {id(strings.Repeat("x", 256)), cloudevent.CodeInvalidID},
-		"id too long, any way": {id(strings.Repeat("\u65e5", 256)), cloudevent.CodeInvalidID},
-		"id with NUL":          {id("a\x00b"), cloudevent.CodeInvalidID},
-		"id with line break":   {id("a\nb"), cloudevent.CodeInvalidID},
-		"id not UTF-8":         {id("a\xff"), cloudevent.CodeInvalidID},
-		"no type":              {set("ce_type", ""), cloudevent.CodeMissingType},
-		"no source":            {set("ce_source", ""), cloudevent.CodeMissingSource},
-		"no subject":           {set("ce_subject", ""), cloudevent.CodeMissingKey},
-		"no key":               {set("record_key", ""), cloudevent.CodeMissingKey},
-		"key too long":         {set("record_key", strings.Repeat("x", 1025)), cloudevent.CodeInvalidKey},
-		"key is another":       {set("record_key", "key-2"), cloudevent.CodeKeyMismatch},
-		"no spec version":      {set("ce_specversion", ""), cloudevent.CodeUnsupportedSpec},
-		"spec version 0.3":     {set("ce_specversion", "0.3"), cloudevent.CodeUnsupportedSpec},
-		"structured mode":      {set("content-type", "application/cloudevents+json"), cloudevent.CodeStructuredMode},
+		"no id":                {id(""), event.CodeMissingID},
+		"id too long":          {id(strings.Repeat("x", 256)), event.CodeInvalidID},
+		"id too long, any way": {id(strings.Repeat("\u65e5", 256)), event.CodeInvalidID},
+		"id with NUL":          {id("a\x00b"), event.CodeInvalidID},
+		"id with line break":   {id("a\nb"), event.CodeInvalidID},
+		"id not UTF-8":         {id("a\xff"), event.CodeInvalidID},
+		"no type":              {set("ce_type", ""), event.CodeMissingType},
+		"no source":            {set("ce_source", ""), event.CodeMissingSource},
+		"no subject":           {set("ce_subject", ""), event.CodeMissingKey},
+		"no key":               {set("record_key", ""), event.CodeMissingKey},
+		"key too long":         {set("record_key", strings.Repeat("x", 1025)), event.CodeInvalidKey},
+		"key is another":       {set("record_key", "key-2"), event.CodeKeyMismatch},
+		"no spec version":      {set("ce_specversion", ""), event.CodeUnsupportedSpec},
+		"spec version 0.3":     {set("ce_specversion", "0.3"), event.CodeUnsupportedSpec},
+		"structured mode":      {set("content-type", "application/cloudevents+json"), event.CodeStructuredMode},
 		"structured, without id": {func(m *message.Message) {
 			m.UUID, m.Metadata = "", message.Metadata{"content-type": "Application/CloudEvents+json; charset=utf-8"}
-		}, cloudevent.CodeStructuredMode},
-		"type not UTF-8":         {set("ce_type", "\xff"), cloudevent.CodeInvalidHeader},
-		"source with NUL":        {set("ce_source", "a\x00"), cloudevent.CodeInvalidHeader},
-		"subject not UTF-8":      {set("ce_subject", "\xff"), cloudevent.CodeInvalidHeader},
-		"schema not UTF-8":       {set("ce_dataschema", "\xff"), cloudevent.CodeInvalidHeader},
-		"time not UTF-8":         {set("ce_time", "\xff"), cloudevent.CodeInvalidTime},
-		"time without zone":      {set("ce_time", "2026-01-02T03:04:05"), cloudevent.CodeInvalidTime},
-		"no such day":            {set("ce_time", "2026-02-30T00:00:00Z"), cloudevent.CodeInvalidTime},
-		"time before the events": {set("ce_time", "1970-01-01T00:00:00Z"), cloudevent.CodeInvalidTime},
-		"time in the far future": {set("ce_time", "2200-01-01T00:00:00Z"), cloudevent.CodeInvalidTime},
-		"year 300000":            {set("ce_time", "300000-01-01T00:00:00Z"), cloudevent.CodeInvalidTime},
-		"version 0":              {set("ce_aggregateversion", "0"), cloudevent.CodeInvalidVersion},
-		"version negative":       {set("ce_aggregateversion", "-1"), cloudevent.CodeInvalidVersion},
-		"version overflows":      {set("ce_aggregateversion", "9223372036854775808"), cloudevent.CodeInvalidVersion},
-		"version is no number":   {set("ce_aggregateversion", "1e3"), cloudevent.CodeInvalidVersion},
-		"nil value":              {func(m *message.Message) { m.Payload = nil }, cloudevent.CodeEmptyValue},
-		"empty value":            {func(m *message.Message) { m.Payload = []byte{} }, cloudevent.CodeEmptyValue},
+		}, event.CodeStructuredMode},
+		"type not UTF-8":         {set("ce_type", "\xff"), event.CodeInvalidHeader},
+		"source with NUL":        {set("ce_source", "a\x00"), event.CodeInvalidHeader},
+		"subject not UTF-8":      {set("ce_subject", "\xff"), event.CodeInvalidHeader},
+		"schema not UTF-8":       {set("ce_dataschema", "\xff"), event.CodeInvalidHeader},
+		"time not UTF-8":         {set("ce_time", "\xff"), event.CodeInvalidTime},
+		"time without zone":      {set("ce_time", "2026-01-02T03:04:05"), event.CodeInvalidTime},
+		"no such day":            {set("ce_time", "2026-02-30T00:00:00Z"), event.CodeInvalidTime},
+		"time before the events": {set("ce_time", "1970-01-01T00:00:00Z"), event.CodeInvalidTime},
+		"time in the far future": {set("ce_time", "2200-01-01T00:00:00Z"), event.CodeInvalidTime},
+		"year 300000":            {set("ce_time", "300000-01-01T00:00:00Z"), event.CodeInvalidTime},
+		"version 0":              {set("ce_aggregateversion", "0"), event.CodeInvalidVersion},
+		"version negative":       {set("ce_aggregateversion", "-1"), event.CodeInvalidVersion},
+		"version overflows":      {set("ce_aggregateversion", "9223372036854775808"), event.CodeInvalidVersion},
+		"version is no number":   {set("ce_aggregateversion", "1e3"), event.CodeInvalidVersion},
+		"nil value":              {func(m *message.Message) { m.Payload = nil }, event.CodeEmptyValue},
+		"empty value":            {func(m *message.Message) { m.Payload = []byte{} }, event.CodeEmptyValue},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := sample().Message()
 			row.spoil(m)
-			_, err := cloudevent.FromMessage(m)
-			var decodeErr *cloudevent.DecodeError
+			_, err := event.FromMessage(m)
+			var decodeErr *event.DecodeError
 			require.ErrorAs(t, err, &decodeErr)
 			require.Equal(t, row.want, decodeErr.Code)
 			require.Equal(t, string(row.want), decodeErr.ErrorCode())
@@ -147,13 +147,13 @@ func TestForeignRecordsAreEvents(t *testing.T) {
 			foreign.Extensions = nil
 			m := foreign.Message()
 			m.Metadata[row.header] = row.value
-			m.SetContext(cloudevent.WithOrigin(t.Context(), cloudevent.Origin{Topic: "t", Time: appended}))
-			e, err := cloudevent.FromMessage(m)
+			m.SetContext(event.WithOrigin(t.Context(), event.Origin{Topic: "t", Time: appended}))
+			e, err := event.FromMessage(m)
 			require.NoError(t, err)
 			require.Equal(t, row.extensions, e.Extensions)
 			require.Equal(t, row.at, e.Time)
 			cause := e.Cause()
-			require.Equal(t, cloudevent.Cause{CorrelationID: e.ID, CausationID: e.ID}, cause, "fit for what follows")
+			require.Equal(t, event.Cause{CorrelationID: e.ID, CausationID: e.ID}, cause, "fit for what follows")
 		})
 	}
 }
@@ -162,14 +162,14 @@ func TestAnEventWithoutATimeAndARecordHappensNow(t *testing.T) {
 	t.Parallel()
 	for name, ctx := range map[string]context.Context{
 		"no record":          t.Context(),
-		"a record of no day": cloudevent.WithOrigin(t.Context(), cloudevent.Origin{Time: time.UnixMilli(-1)}),
+		"a record of no day": event.WithOrigin(t.Context(), event.Origin{Time: time.UnixMilli(-1)}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := sample().Message()
 			delete(m.Metadata, "ce_time")
 			m.SetContext(ctx)
-			e, err := cloudevent.FromMessage(m)
+			e, err := event.FromMessage(m)
 			require.NoError(t, err)
 			require.WithinDuration(t, time.Now(), e.Time, time.Minute)
 			require.Equal(t, time.UTC, e.Time.Location())
@@ -181,7 +181,7 @@ func TestABrokenEventIsReadAsFarAsItGoes(t *testing.T) {
 	t.Parallel()
 	m := sample().Message()
 	m.Metadata["ce_time"] = "yesterday"
-	e, err := cloudevent.FromMessage(m)
+	e, err := event.FromMessage(m)
 	require.Error(t, err)
 	require.Equal(t, "com.example.test.v1", e.Type)
 	require.EqualValues(t, 7, e.Version)
@@ -189,12 +189,12 @@ func TestABrokenEventIsReadAsFarAsItGoes(t *testing.T) {
 
 func TestOriginTravelsInTheContext(t *testing.T) {
 	t.Parallel()
-	_, ok := cloudevent.OriginFrom(context.Background())
+	_, ok := event.OriginFrom(context.Background())
 	require.False(t, ok)
-	want := cloudevent.Origin{
-		Topic: "t", Partition: 3, Offset: 42, Headers: []cloudevent.Header{{Name: "a", Value: []byte{0xff}}},
+	want := event.Origin{
+		Topic: "t", Partition: 3, Offset: 42, Headers: []event.Header{{Name: "a", Value: []byte{0xff}}},
 	}
-	got, ok := cloudevent.OriginFrom(cloudevent.WithOrigin(context.Background(), want))
+	got, ok := event.OriginFrom(event.WithOrigin(context.Background(), want))
 	require.True(t, ok)
 	require.Equal(t, want, got)
 }
@@ -208,14 +208,14 @@ func FuzzFromMessage(f *testing.F) {
 			"ce_source": "/s", "ce_type": "t", "ce_specversion": "1.0", "ce_subject": key, "record_key": key,
 			"ce_time": at, "ce_aggregateversion": version,
 		}
-		e, err := cloudevent.FromMessage(m)
+		e, err := event.FromMessage(m)
 		if err != nil {
-			var decodeErr *cloudevent.DecodeError
+			var decodeErr *event.DecodeError
 			require.True(t, errors.As(err, &decodeErr))
 			return
 		}
 		require.False(t, e.Time.IsZero())
-		again, err := cloudevent.FromMessage(e.Message())
+		again, err := event.FromMessage(e.Message())
 		require.NoError(t, err, "what was read can be written and read")
 		require.Equal(t, e, again)
 	})

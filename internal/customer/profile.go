@@ -69,9 +69,7 @@ insert into verification_mail as m (user_id, mail_id, sent_at) values ($1, $2, $
 on conflict (user_id) do update set mail_id = excluded.mail_id, sent_at = excluded.sent_at
 where excluded.sent_at < m.sent_at`
 
-func noteVerificationMail(
-	ctx context.Context, tx pgx.Tx, _ event.Event, data domain.VerificationEmailSent,
-) error {
+func noteVerificationMail(ctx context.Context, tx pgx.Tx, _ event.Event, data domain.VerificationEmailSent) error {
 	return inbox.Queue(ctx, tx, insertVerificationMail, data.UserID, data.MailID, data.SentAt)
 }
 

@@ -13,10 +13,10 @@ import (
 // Marshaler maps a Watermill message to a Kafka record and back: CloudEvents 1.0, binary mode. It is a
 // MarshalerUnmarshaler of watermill-kafka, so the stock publisher and subscriber can use it too.
 //
-//	message UUID           -> headers ce_id and [event.HeaderWatermillID], the first; absent when it is empty
-//	message metadata       -> headers: CloudEvents attributes in a fixed order, then the rest by name
+//	message UUID      -> headers ce_id and [event.HeaderWatermillID], the first; absent when it is empty
+//	message metadata  -> headers: CloudEvents attributes in a fixed order, then the rest by name
 //	event.KeyMetadata -> record key; absent or empty: no key, and no order
-//	message payload        -> record value, byte for byte
+//	message payload   -> record value, byte for byte
 //
 // A stock subscriber with its own marshaler reads the same records: their UUID is the event's id. Records of the stock
 // publisher with its own marshaler have no ce_id, so they are no events here.
@@ -39,8 +39,8 @@ func (Marshaler) Marshal(topic string, msg *message.Message) (*sarama.ProducerMe
 }
 
 // Unmarshal never fails: every record becomes a message, and the handler decides. Of a header that occurs twice the
-// metadata keep the last; [event.Origin] keeps all, byte for byte. A missing key or value is an empty one. A
-// header that happens to be named like [event.KeyMetadata] does not pass for the record key.
+// metadata keep the last; [event.Origin] keeps all, byte for byte. A missing key or value is an empty one. A header
+// that happens to be named like [event.KeyMetadata] does not pass for the record key.
 func (Marshaler) Unmarshal(from *sarama.ConsumerMessage) (*message.Message, error) {
 	return decode(context.Background(), "", from), nil
 }

@@ -129,9 +129,8 @@ with locked as (
 )
 select array_agg(topic), array_agg(key) from locked`
 
-// takeDueSQL deletes the due events of locked keys and returns them as [event.Event]. A key that was released
-// while lockDueSQL ran may have been passed over with its first event and locked with a later one: here they are in
-// order.
+// takeDueSQL deletes the due events of locked keys and returns them as [event.Event]. A key that was released while
+// lockDueSQL ran may have been passed over with its first event and locked with a later one: here they are in order.
 const takeDueSQL = `
 with due as (
     select name from public.outbox_scheduled

@@ -121,9 +121,7 @@ type Delivery struct {
 
 // NewEventOf makes the event of a payload as its producer would, with an id of its own and the time of now. Version 0
 // is that of an event whose consumer counts no versions.
-func NewEventOf[T any](
-	t testing.TB, of event.Definition[T], key string, version int64, payload T,
-) event.Event {
+func NewEventOf[T any](t testing.TB, of event.Definition[T], key string, version int64, payload T) event.Event {
 	t.Helper()
 	e, err := of.New(key, version, time.Now().UTC().Truncate(time.Microsecond), payload)
 	if err != nil {

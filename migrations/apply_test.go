@@ -2,6 +2,7 @@ package migrations_test
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"testing"
 	"testing/fstest"
@@ -225,7 +226,7 @@ func TestFilesAreNumberedWithoutGaps(t *testing.T) {
 		require.NoError(t, err)
 		for i, name := range names {
 			require.Regexp(t, `^\d{4}_[a-z_]+\.sql$`, name)
-			require.Equal(t, byte('1'+i), name[3], "%s/%s", set.Name, name)
+			require.Equal(t, fmt.Sprintf("%04d", i+1), name[:4], set.Name)
 		}
 	}
 }

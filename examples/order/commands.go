@@ -122,7 +122,7 @@ func (c *Commands) Cancel(ctx context.Context, id string) (o Order, err error) {
 		if err := cancel(ctx, tx, c.Outbox, &o, contract.ReasonRequested); err != nil {
 			return err
 		}
-		_, err := c.Outbox.Cancel(ctx, tx, timer(o.ID))
+		_, err := outbox.Cancel(ctx, tx, timer(o.ID))
 		return err
 	})
 	return o, err

@@ -73,7 +73,7 @@ func (h handlers) pay(ctx context.Context, tx pgx.Tx, e event.Event, payment con
 	}); err != nil {
 		return err
 	}
-	if _, err := h.outbox.Cancel(ctx, tx, timer(o.ID)); err != nil {
+	if _, err := outbox.Cancel(ctx, tx, timer(o.ID)); err != nil {
 		return err
 	}
 	id := uuid.Must(uuid.NewV7())

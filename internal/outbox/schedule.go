@@ -36,7 +36,7 @@ const maxNameBytes = 255
 // version then, behind the key's other events. It has its id from the start; the time in the id is the due time. An
 // event without a time happened when it was due.
 //
-// The name is for [Outbox.Cancel], and is in [HeaderScheduledName]. Scheduling under a name again replaces the event
+// The name is for [Cancel], and is in [HeaderScheduledName]. Scheduling under a name again replaces the event
 // that waits there. The event is caused by what led to the call.
 //
 // The moment is not promised: an event is added some milliseconds after it is due, and never before. It is added later
@@ -100,19 +100,6 @@ on conflict (name) do update set
     due_at = excluded.due_at, event_id = excluded.event_id, event_type = excluded.event_type, source = excluded.source,
     topic = excluded.topic, key = excluded.key, data_schema = excluded.data_schema, occurred_at = excluded.occurred_at,
     headers = excluded.headers, payload = excluded.payload, scheduled_at = excluded.scheduled_at`
-
-const cancelSQL = `delete from public.outbox_scheduled where name = $1`
-
-// Cancel deletes the scheduled event of that name, in the caller's transaction. It returns false without one: the event
-// was never scheduled, was cancelled, or has been added, and consumers will see it. While the event is being added,
-// Cancel waits for the end of that, a few milliseconds.
-func (o *Outbox) Cancel(ctx context.Context, tx pgx.Tx, name string) (cancelled bool, err error) {
-	tag, err := tx.Exec(ctx, cancelSQL, name)
-	if err != nil {
-		return false, fmt.Errorf("cancel scheduled event: %w", err)
-	}
-	return tag.RowsAffected() > 0, nil
-}
 
 // lockDueSQL locks due events together with their keys. It passes over an event or a key that another transaction
 // holds. A key without a row is one of an event that an earlier release stored; "not exists" would read all keys.

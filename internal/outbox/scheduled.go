@@ -9,9 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ErrNotScheduled means that no event waits under the name (any more).
-var ErrNotScheduled = errors.New("outbox: not scheduled")
-
 // ScheduledEvent is an event that is to be added when it is due.
 type ScheduledEvent struct {
 	Name           string    `json:"name"`
@@ -47,20 +44,18 @@ func Scheduled(ctx context.Context, db interface {
 	return events, nil
 }
 
-const cancelScheduledSQL = `
+const cancelSQL = `
 delete from public.outbox_scheduled where name = $1
 returning ` + scheduledColumns
 
-// CancelScheduled deletes a scheduled event in the caller's transaction and returns it. If the relay is adding it at
-// this moment, the call waits for the end of that. One that has been added is [ErrNotScheduled].
-func CancelScheduled(ctx context.Context, tx pgx.Tx, name string) (ScheduledEvent, error) {
-	rows, _ := tx.Query(ctx, cancelScheduledSQL, name)
-	event, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[ScheduledEvent])
-	if errors.Is(err, pgx.ErrNoRows) {
-		return event, ErrNotScheduled
+// Cancel deletes the scheduled event of that name, in the caller's transaction, and returns it. Without one it returns
+// nil: the event was never scheduled, was cancelled, or has been added, and consumers will see it. While the event is
+// being added, Cancel waits for the end of that, a few milliseconds.
+func Cancel(ctx context.Context, tx pgx.Tx, name string) (cancelled *ScheduledEvent, err error) {
+	rows, _ := tx.Query(ctx, cancelSQL, name) // its error is that of the rows
+	cancelled, err = pgx.CollectExactlyOneRow(rows, pgx.RowToAddrOfStructByPos[ScheduledEvent])
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return nil, fmt.Errorf("cancel scheduled event: %w", err)
 	}
-	if err != nil {
-		return event, fmt.Errorf("cancel scheduled event: %w", err)
-	}
-	return event, nil
+	return cancelled, nil
 }

@@ -75,12 +75,18 @@ func (s outboxHandlers) scheduled(
 func (s outboxHandlers) cancelScheduled(
 	ctx context.Context, tx pgx.Tx, asked adminapi.CancelScheduledRequest,
 ) (audit.Action, error) {
-	event, err := outbox.CancelScheduled(ctx, tx, asked.Name)
+	event, err := outbox.Cancel(ctx, tx, asked.Name)
+	if err == nil && event == nil {
+		err = errNotScheduled
+	}
+	if err != nil {
+		return audit.Action{}, err
+	}
 	return audit.Action{
 		Verb: "cancel", Kind: kindScheduled, Subject: asked.Name,
 		Before: "due " + event.DueAt.UTC().Format(time.RFC3339), After: "cancelled",
 		Detail: map[string]string{"type": event.Type, "topic": event.Topic, "key": event.Key},
-	}, err
+	}, nil
 }
 
 // republish leaves two audit rows: the broker knows no transaction, so one says that it began and one how it ended.

@@ -14,7 +14,6 @@ import (
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox"
 	deadletters "example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/verify"
@@ -31,6 +30,8 @@ var (
 		"The bearer token is missing or is not this service's ADMIN_TOKEN.")
 	errNoMails    = problem(http.StatusNotFound, "no_mails", "This service sends no mails.")
 	errNoConsumer = problem(http.StatusNotFound, "consumer_not_found", "This service has no consumer of that name.")
+
+	errNotScheduled = problem(http.StatusNotFound, "not_scheduled", "No event is scheduled under this name (any more).")
 )
 
 // sentinels are errors of the packages below, and what a caller is told.
@@ -45,10 +46,6 @@ var sentinels = []struct {
 	{relay.ErrPaused, http.StatusConflict, "relay_paused", "The relay is paused already."},
 	{relay.ErrNotPaused, http.StatusConflict, "relay_not_paused", "The relay is not paused."},
 	{relay.ErrNotParked, http.StatusNotFound, "not_parked", "This key, or this event, is not parked (any more)."},
-	{
-		outbox.ErrNotScheduled, http.StatusNotFound, "not_scheduled",
-		"No event is scheduled under this name (any more).",
-	},
 	{
 		relay.ErrEmptySelection, http.StatusUnprocessableEntity, "nothing_selected",
 		"Nothing is selected: give at least one bound, such as a position, a time or a key.",

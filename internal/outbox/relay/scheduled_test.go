@@ -64,7 +64,7 @@ func TestALeaderSleepsUntilSomethingIsDue(t *testing.T) {
 
 	addScheduled(t, o, pool, "b", outbox.After(-time.Minute))
 	holding := begin(t, pool)
-	_, err := o.Cancel(t.Context(), holding, "b")
+	_, err := outbox.Cancel(t.Context(), holding, "b")
 	require.NoError(t, err)
 	require.LessOrEqual(t, round(), retryDue, "its transaction may still cancel it")
 	require.NoError(t, holding.Rollback(t.Context()))

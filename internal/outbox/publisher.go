@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 
 	wsql "github.com/ThreeDotsLabs/watermill-sql/v3/pkg/sql"
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -30,28 +29,23 @@ import (
 //	source    ce_source, else [Config.Source], else a slash and the topic
 //	others    ce_time and ce_dataschema. The other metadata become extensions
 //
-// The functions describe run in their order, and may change each event. An event that event.Event.Message made a
-// message is added unchanged.
+// An event that event.Event.Message made a message is added unchanged. Where your messages lack a type, a key or a
+// version, Watermill's message.MessageTransformPublisherDecorator sets their metadata.
 //
 // Every statement runs under ctx, not under the messages' contexts. Do not use the publisher after the transaction.
-func (o *Outbox) Publisher(ctx context.Context, tx pgx.Tx, describe ...Describe) (message.Publisher, error) {
-	into := table{ctx: ctx, tx: tx, outbox: o, describe: describe}
+func (o *Outbox) Publisher(ctx context.Context, tx pgx.Tx) (message.Publisher, error) {
+	into := table{ctx: ctx, tx: tx, outbox: o}
 	return wsql.NewPublisher(into, wsql.PublisherConfig{SchemaAdapter: into}, nil)
 }
-
-// Describe changes the event that a message becomes, for messages whose metadata lack its type, key or version. An
-// error refuses the whole call of Publish.
-type Describe func(e *event.Event, msg *message.Message) error
 
 // table is the outbox table for watermill-sql, both as its schema and as its connection. It implements the two methods
 // that a publisher calls.
 type table struct {
 	wsql.ContextExecutor
 	wsql.SchemaAdapter
-	ctx      context.Context //nolint:containedctx // watermill-sql passes its methods none, or Background
-	tx       pgx.Tx
-	outbox   *Outbox
-	describe []Describe
+	ctx    context.Context //nolint:containedctx // watermill-sql passes its methods none, or Background
+	tx     pgx.Tx
+	outbox *Outbox
 }
 
 // InsertQuery checks the messages' events. Its query carries them as one argument to ExecContext.
@@ -92,11 +86,6 @@ func (t table) eventOf(topic string, msg *message.Message) (event.Event, error) 
 	}
 	e.Type = cmp.Or(e.Type, msg.Metadata[nameMetadata], topic)
 	e.Key = cmp.Or(msg.Metadata[event.KeyMetadata], e.Key, e.ID, uuid.NewString())
-	for _, describe := range t.describe {
-		if err := describe(&e, msg); err != nil {
-			return e, fmt.Errorf("describe message %s: %w", msg.UUID, err)
-		}
-	}
 	subject, version := msg.Metadata[event.HeaderSubject], msg.Metadata[event.HeaderVersion]
 	switch {
 	case subject != "" && subject != e.Key:

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"example.com/twinbox/internal/fault"
 )
@@ -29,8 +28,8 @@ const (
 	maxChanges = 8
 )
 
-// maintain keeps room in table partitions ahead of the writers, drops what is published and old enough, and forgets the
-// ids that callers gave. Publishing continues when it fails: there is room for a while.
+// maintain keeps room in table partitions ahead of the writers, forgets the ids that callers gave, and drops what is
+// published and old enough. Publishing continues when it fails: there is room for a while.
 func (l *leader) maintain(ctx context.Context) error {
 	if time.Now().Before(l.maintainAt) {
 		return nil
@@ -41,7 +40,7 @@ func (l *leader) maintain(ctx context.Context) error {
 		return err
 	}
 	l.metrics.neglected.Inc()
-	l.cfg.Log.Error("partitions not maintained", "error", err)
+	l.cfg.Log.Warn("partitions not maintained", "error", err)
 	return nil
 }
 
@@ -83,6 +82,9 @@ func (l *leader) changePartitions(ctx context.Context) error {
 		}
 		upper += l.cfg.PartitionSize
 	}
+	if _, err := l.conn.Exec(ctx, forgetIDsSQL, l.cfg.IDRetention.Microseconds()); err != nil {
+		return fmt.Errorf("forget given ids: %w", err)
+	}
 	if head < l.head { // the sequence was set back: until the poll repairs it, old partitions may get new rows
 		return nil
 	}
@@ -92,18 +94,9 @@ func (l *leader) changePartitions(ctx context.Context) error {
 		return fmt.Errorf("find expired partitions: %w", err)
 	}
 	for _, name := range expired {
-		err := l.dropPartition(ctx, name)
-		if isBusy(err) { // the others would wait as long each, for the same lock
-			l.metrics.neglected.Inc()
-			l.cfg.Log.Warn("partition not dropped, the outbox is in use", "name", name)
-			break
+		if err := l.dropPartition(ctx, name); err != nil {
+			return err // the others would wait as long each for the same lock
 		}
-		if err != nil {
-			return err
-		}
-	}
-	if _, err := l.conn.Exec(ctx, forgetIDsSQL, l.cfg.IDRetention.Microseconds()); err != nil {
-		return fmt.Errorf("forget given ids: %w", err)
 	}
 	return nil
 }
@@ -115,11 +108,7 @@ select public.outbox_create_partition($1, $2) from set_config('lock_timeout', '1
 func (l *leader) createPartition(ctx context.Context, lower int64) error {
 	upper := lower + l.cfg.PartitionSize
 	fault.Here("relay.partition.before_create")
-	err := l.guarded(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, createPartitionSQL, lower, upper)
-		return err
-	})
-	if err != nil {
+	if err := l.execGuarded(ctx, createPartitionSQL, lower, upper); err != nil {
 		return fmt.Errorf("create partition from %d: %w", lower, err)
 	}
 	l.cfg.Log.Info("partition created", "from", lower, "to", upper)
@@ -133,19 +122,16 @@ select public.outbox_drop_partition($1) from set_config('lock_timeout', '200ms',
 // transaction only delays it.
 func (l *leader) dropPartition(ctx context.Context, name string) error {
 	fault.Here("relay.partition.before_drop")
-	err := l.guarded(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, dropPartitionSQL, name)
-		return err
-	})
-	if err != nil {
+	if err := l.execGuarded(ctx, dropPartitionSQL, name); err != nil {
 		return fmt.Errorf("drop partition %s: %w", name, err)
 	}
 	l.cfg.Log.Info("partition dropped", "name", name)
 	return nil
 }
 
-// isBusy reports that another session held a lock for too long.
-func isBusy(err error) bool {
-	refused, is := errors.AsType[*pgconn.PgError](err)
-	return is && refused.Code == "55P03" // lock_not_available
+func (l *leader) execGuarded(ctx context.Context, sql string, args ...any) error {
+	return l.guarded(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, sql, args...)
+		return err
+	})
 }

@@ -80,11 +80,11 @@ func TestOnlyPublishedPartitionsAreDropped(t *testing.T) {
 	cfg := testRelayConfig(t, pool, newLedger())
 	cfg.PartitionSize = 8
 	l := newLeader(t, pool, cfg)
-	expire := func() {
+	expire := func() error {
 		t.Helper()
 		_, err := pool.Exec(t.Context(), `update outbox_partition set published_at = '2000-01-01'`)
 		require.NoError(t, err)
-		require.NoError(t, l.changePartitions(t.Context()))
+		return l.changePartitions(t.Context())
 	}
 
 	slow := begin(t, pool)
@@ -92,7 +92,7 @@ func TestOnlyPublishedPartitionsAreDropped(t *testing.T) {
 	addMany(t, o, pool, 25, 3)
 	l.drain(t)
 	require.NoError(t, l.changePartitions(t.Context()))
-	expire()
+	require.NoError(t, expire())
 	require.Equal(t, int64(9), uppers(t, l)[0], "a row of it is not committed yet")
 
 	require.NoError(t, slow.Commit(t.Context()))
@@ -102,7 +102,7 @@ func TestOnlyPublishedPartitionsAreDropped(t *testing.T) {
 	require.NoError(t, l.changePartitions(t.Context()))
 	require.Equal(t, int64(9), uppers(t, l)[0], "published, but not for long enough")
 
-	expire()
+	require.NoError(t, expire())
 	require.Equal(t, []int64{17, 33}, uppers(t, l)[:2], "apart from the one with a held row")
 
 	_, err = pool.Exec(t.Context(), `insert into outbox_discarded values (12), (40)`)
@@ -111,10 +111,10 @@ func TestOnlyPublishedPartitionsAreDropped(t *testing.T) {
 	require.NoError(t, err)
 	busy := begin(t, pool)
 	addIn(t, o, busy, "busy")
-	expire()
+	require.ErrorContains(t, expire(), "lock timeout")
 	require.Equal(t, int64(17), uppers(t, l)[0], "no writer is made to wait for long")
 	require.NoError(t, busy.Commit(t.Context()))
-	expire()
+	require.NoError(t, expire())
 	require.Equal(t, int64(33), uppers(t, l)[0])
 	require.Zero(t, number(t, pool, `select count(*) from outbox_partition`))
 	require.Equal(t, int64(40), number(t, pool, `select position from outbox_discarded`), "of those that are gone none")

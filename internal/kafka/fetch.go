@@ -26,11 +26,35 @@ const (
 func (c Cluster) Scan(
 	topic string, partition int32, from, to int64, each func(*message.Message) error,
 ) (next int64, err error) {
+	return c.scan(topic, partition, from, to, scanBytes, func(r *sarama.ConsumerMessage) error {
+		return each(decode(c.ctx, "", r))
+	})
+}
+
+var errFound = errors.New("found")
+
+// firstOf is the first record of a range that a group would get, nil if there is none: offsets of which none holds a
+// record, such as the marks that end a transaction or what compaction left, are no lag.
+func (c Cluster) firstOf(topic string, partition int32, from, to int64) (first *sarama.ConsumerMessage, err error) {
+	_, err = c.scan(topic, partition, from, to, oneBatch, func(r *sarama.ConsumerMessage) error {
+		first = r
+		return errFound
+	})
+	if errors.Is(err, errFound) {
+		return first, nil
+	}
+	return nil, err
+}
+
+// scan is [Cluster.Scan] of records, about so many bytes at a time.
+func (c Cluster) scan(
+	topic string, partition int32, from, to int64, bytes int32, each func(*sarama.ConsumerMessage) error,
+) (next int64, err error) {
 	for next = from; next < to; {
 		if err := c.ctx.Err(); err != nil {
 			return next, err
 		}
-		records, after, err := c.fetch(topic, partition, next, scanBytes)
+		records, after, err := c.fetch(topic, partition, next, bytes)
 		if errors.Is(err, sarama.ErrOffsetOutOfRange) {
 			after, err = c.oldestAfter(topic, partition, next, err)
 		}
@@ -41,7 +65,7 @@ func (c Cluster) Scan(
 			if r.Offset >= to {
 				break
 			}
-			if err := each(decode(c.ctx, "", r)); err != nil {
+			if err := each(r); err != nil {
 				return r.Offset, err
 			}
 		}

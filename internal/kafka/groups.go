@@ -36,7 +36,7 @@ func ReadLag(ctx context.Context, cfg Config, group, topic string) (lags []Lag, 
 			lag := Lag{Topic: topic, Partition: int32(partition)}
 			first, err := c.firstOf(topic, lag.Partition, at.next(), at.newest)
 			if err != nil {
-				return fmt.Errorf("read first record of partition %d: %w", partition, err)
+				return err
 			}
 			if first != nil {
 				lag.Records, lag.Age = at.newest-first.Offset, max(time.Since(first.Timestamp), 0)
@@ -90,27 +90,6 @@ func (c Cluster) groupOffsets(group, topic string, partitions ...int32) (found [
 		found = append(found, groupOffsets{committed[i], oldest[i], newest[i]})
 	}
 	return found, nil
-}
-
-// firstOf is the first record of a range that a group would get, nil if there is none: offsets of which none holds a
-// record, such as the marks that end a transaction or what compaction left, are no lag.
-func (c Cluster) firstOf(topic string, partition int32, next, end int64) (*sarama.ConsumerMessage, error) {
-	for next < end {
-		if err := c.ctx.Err(); err != nil {
-			return nil, err
-		}
-		records, after, err := c.fetch(topic, partition, next, oneBatch)
-		switch {
-		case err != nil:
-			return nil, err
-		case len(records) > 0:
-			return records[0], nil
-		case after == next: // nothing there yet that the group may read
-			return nil, nil
-		}
-		next = after
-	}
-	return nil, nil
 }
 
 // GroupsBehind returns the consumer groups that have read from a topic and not to its end, with the number of records

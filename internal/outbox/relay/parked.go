@@ -170,10 +170,10 @@ func (l *leader) flushParked(ctx context.Context) (outcome, error) {
 		return resting, err
 	}
 	allTaken := len(settled.held) == 0
-	l.flushAt = time.Now().Add(l.flushPause(time.Since(began), allTaken, more))
 	if allTaken && more {
 		return draining, nil
 	}
+	l.flushAt = time.Now().Add(l.flushPause(time.Since(began), allTaken))
 	return resting, nil
 }
 
@@ -181,12 +181,9 @@ func (l *leader) flushParked(ctx context.Context) (outcome, error) {
 const flushEvery = 500 * time.Millisecond
 
 // flushPause keeps attempts that fail to a tenth of the time: all other keys wait while one is made.
-func (l *leader) flushPause(took time.Duration, allTaken, more bool) time.Duration {
+func (l *leader) flushPause(took time.Duration, allTaken bool) time.Duration {
 	pause := min(flushEvery, l.cfg.parkedRetryMax)
-	switch {
-	case allTaken && more:
-		return 0
-	case allTaken:
+	if allTaken {
 		return pause
 	}
 	return max(pause, 9*took)

@@ -264,22 +264,20 @@ func TestARefusingPartitionHoldsUpNoOther(t *testing.T) {
 	requireAll(t, pool, l.AwaitDistinct(t, 600))
 }
 
-// Attempts that fail slowly get a tenth of the time, however many are due; released keys alternate with the others.
+// Attempts that fail slowly get a tenth of the time, however many are due.
 func TestParkedKeysHoldUpTheOthersForATenthOfTheTime(t *testing.T) {
 	t.Parallel()
 	l := &leader{Relay: &Relay{cfg: Config{parkedRetryMax: 15 * time.Second}}}
 	for _, c := range []struct {
-		took           time.Duration
-		allTaken, more bool
-		pause          time.Duration
+		took     time.Duration
+		allTaken bool
+		pause    time.Duration
 	}{
-		{time.Minute, true, true, 0},
-		{time.Minute, true, false, flushEvery},
-		{time.Millisecond, false, true, flushEvery},
-		{10 * time.Second, false, true, 90 * time.Second},
-		{10 * time.Second, false, false, 90 * time.Second},
+		{time.Minute, true, flushEvery},
+		{time.Millisecond, false, flushEvery},
+		{10 * time.Second, false, 90 * time.Second},
 	} {
-		require.Equal(t, c.pause, l.flushPause(c.took, c.allTaken, c.more))
+		require.Equal(t, c.pause, l.flushPause(c.took, c.allTaken))
 	}
 }
 

@@ -54,8 +54,8 @@ func TestTheStateOfALetter(t *testing.T) {
 	for want, l := range map[string]adminapi.DeadLetter{
 		"waiting": {State: "waiting"},
 		"waiting; later events of its key park behind it": {State: "waiting", Holds: true},
-		"replayed (stale) at 2026-01-02T03:04:05Z":        {State: "replayed", Outcome: "stale", SettledAt: &at},
-		"discarded at 2026-01-02T03:04:05Z":               {State: "discarded", Holds: true, SettledAt: &at},
+		"replayed (stale) at 2026-01-02T03:04:05Z":        {State: "replayed", Outcome: "stale", SettledAt: at},
+		"discarded at 2026-01-02T03:04:05Z":               {State: "discarded", Holds: true, SettledAt: at},
 	} {
 		require.Equal(t, want, stateOf(l))
 	}
@@ -64,7 +64,7 @@ func TestTheStateOfALetter(t *testing.T) {
 func TestALetterAsPeopleReadIt(t *testing.T) {
 	t.Parallel()
 	l := adminapi.DeadLetter{
-		ID: 7, State: "waiting", Replays: 2, EditedBy: "ada", EditedAt: new(time.Unix(0, 0)),
+		ID: 7, State: "waiting", Replays: 2, EditedBy: "ada", EditedAt: time.Unix(0, 0),
 		Payload: []byte("\x1b[2J{}"), Error: "line\nbreak",
 	}
 	shown := func(c DLQShow, l adminapi.DeadLetter) string {

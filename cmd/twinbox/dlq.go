@@ -290,7 +290,7 @@ func (c *DLQShow) write(to *streams, service string, d adminapi.DeadLetterDetail
 		field("replays", "%d failed", l.Replays)
 	}
 	if l.EditedBy != "" {
-		field("edited", "by %s at %s", l.EditedBy, moment(value(l.EditedAt)))
+		field("edited", "by %s at %s", l.EditedBy, moment(l.EditedAt))
 	}
 	if c.Payload {
 		field("payload", "%s", string(l.Payload))
@@ -312,9 +312,9 @@ func stateOf(l adminapi.DeadLetter) string {
 	case l.State == "waiting" && l.Holds:
 		return "waiting; later events of its key park behind it"
 	case l.Outcome != "":
-		return fmt.Sprintf("%s (%s) at %s", l.State, l.Outcome, moment(value(l.SettledAt)))
-	case l.SettledAt != nil:
-		return fmt.Sprintf("%s at %s", l.State, moment(value(l.SettledAt)))
+		return fmt.Sprintf("%s (%s) at %s", l.State, l.Outcome, moment(l.SettledAt))
+	case !l.SettledAt.IsZero():
+		return fmt.Sprintf("%s at %s", l.State, moment(l.SettledAt))
 	}
 	return string(l.State)
 }

@@ -76,7 +76,7 @@ func (in *Inbox) storeLetter(ctx context.Context, tx *handlerTx, it *item, k *ke
 func (it *item) newLetter(reason error) deadletter.Letter {
 	isParked := it.outcome == Gap || it.outcome == Parked
 	l := deadletter.Letter{
-		EventID: it.letterEventID(), EventType: it.event.Type, Version: it.event.Version, Key: it.origin.Key,
+		EventID: it.letterEventID(), Type: it.event.Type, Version: it.event.Version, Key: it.origin.Key,
 		Headers: it.origin.Headers, Payload: it.event.Data, Group: it.origin.Group, Topic: it.origin.Topic,
 		Partition: it.origin.Partition, Offset: it.origin.Offset, RecordTime: it.origin.Time,
 		Class: string(classify(reason)), Code: codeOf(reason), Error: reason.Error(), Attempts: max(it.attempts, 1),

@@ -227,7 +227,7 @@ func (r *Replayer) reportSettled(it *item) {
 func (r *Replayer) item(ctx context.Context, l deadletter.Letter, o Options) (*item, error) {
 	headers, payload := l.Current()
 	msg := event.RecordMessage(l.Key, headers, payload)
-	if subject := msg.Metadata[event.HeaderSubject]; len(l.Key) == 0 && l.Edited != nil && subject != "" {
+	if subject := msg.Metadata[event.HeaderSubject]; len(l.Key) == 0 && l.IsEdited() && subject != "" {
 		msg.Metadata[event.KeyMetadata] = subject
 	}
 	msg.SetContext(event.WithOrigin(ctx, event.Origin{
@@ -266,7 +266,7 @@ func (in *Inbox) claimLetter(ctx context.Context, tx pgx.Tx, it *item) error {
 	if err != nil {
 		return err
 	}
-	if read := it.replay.Edited; l.Edited != nil && (read == nil || !read.At.Equal(l.Edited.At)) {
+	if !l.EditedAt.Equal(it.replay.EditedAt) {
 		return &editedError{l}
 	}
 	if in.cfg.Order != Strict {

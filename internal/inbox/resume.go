@@ -120,7 +120,7 @@ func (r *Replayer) resumeOne(ctx context.Context, p parkedEvent) (continues bool
 	case result.Code == "":
 		return true, nil
 	case class == failure.Unknown && p.attempts < r.in.cfg.MaxAttempts:
-		r.in.log.WarnContext(ctx, "attempt failed", "event_id", l.EventID, "event_type", l.EventType, "correlation_id",
+		r.in.log.WarnContext(ctx, "attempt failed", "event_id", l.EventID, "event_type", l.Type, "correlation_id",
 			l.CorrelationID(), "attempt", p.attempts, "class", class, "retry_in", r.in.cfg.ResumeEvery, "error", result.Error)
 		return false, nil
 	}

@@ -48,7 +48,7 @@ func (s *Store) Edit(ctx context.Context, id int64, e Edit, c audit.Change) (l L
 			headers = slices.DeleteFunc(slices.Clone(headers), func(h Header) bool { return h.Name == set.Name })
 			headers = append(headers, set)
 		}
-		encoded, err := EncodeHeaders(headers)
+		encoded, err := encodeHeaders(headers)
 		if err != nil {
 			return none, err
 		}
@@ -76,9 +76,9 @@ const (
 	discardLetters = `
 with discarded as (
     update public.dead_letter set state = 'discarded', settled_at = clock_timestamp()
-    where id = any($1) and state = 'waiting' returning id, consumer, key, version, holds
+    where id = any($1) and state = 'waiting' returning *
 )
-select id, consumer, key, version, holds from discarded order by version, id`
+select ` + briefColumns + ` from discarded order by version, id`
 )
 
 // How many dead letters a filter picks, up to its limit.
@@ -134,10 +134,7 @@ func (s *Store) discardSome(ctx context.Context, f Filter, c audit.Change, limit
 			return err
 		}
 		rows, _ = tx.Query(ctx, discardLetters, ids)
-		discarded, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (l Letter, err error) {
-			err = row.Scan(&l.ID, &l.Consumer, &l.Key, &l.Version, &l.Holds)
-			return l, err
-		})
+		discarded, err := pgx.CollectRows(rows, Scan)
 		if err != nil {
 			return err
 		}

@@ -18,23 +18,23 @@ func TestEditsAddUp(t *testing.T) {
 	came, id := letter(1), int64(1)
 	s, _ := open(t, came)
 	header := func(name, value string) deadletter.Header { return deadletter.Header{Name: name, Value: []byte(value)} }
-	edited := func(e deadletter.Edit, c audit.Change) *deadletter.Edited {
+	edited := func(e deadletter.Edit, c audit.Change) deadletter.Letter {
 		l, err := s.Edit(t.Context(), id, e, c)
 		require.NoError(t, err)
-		return l.Edited
+		return l
 	}
-	require.Nil(t, edited(deadletter.Edit{Payload: []byte("p")}, audit.Change{By: "ana", DryRun: true}))
+	require.False(t, edited(deadletter.Edit{Payload: []byte("p")}, audit.Change{By: "ana", DryRun: true}).IsEdited())
 
 	set := edited(deadletter.Edit{Set: []deadletter.Header{header("x", "1"), header("y", "2")}}, by)
-	require.Equal(t, []deadletter.Header{header("x", "1"), header("y", "2")}, set.Headers, "one in the place of both")
-	require.Equal(t, came.Payload, set.Payload)
-	require.Equal(t, "ana", set.By)
+	require.Equal(t, []deadletter.Header{header("x", "1"), header("y", "2")}, set.EditedHeaders, "one in the place of both")
+	require.Equal(t, came.Payload, set.EditedPayload)
+	require.Equal(t, "ana", set.EditedBy)
 	both := edited(deadletter.Edit{Payload: []byte("p")}, audit.Change{By: "ben"})
-	require.Equal(t, set.Headers, both.Headers, "the headers of the edit before")
-	require.Equal(t, "ben", both.By)
+	require.Equal(t, set.EditedHeaders, both.EditedHeaders, "the headers of the edit before")
+	require.Equal(t, "ben", both.EditedBy)
 	again := edited(deadletter.Edit{Set: []deadletter.Header{header("x", "3")}}, by)
-	require.Equal(t, []deadletter.Header{header("y", "2"), header("x", "3")}, again.Headers)
-	require.Equal(t, "p", string(again.Payload))
+	require.Equal(t, []deadletter.Header{header("y", "2"), header("x", "3")}, again.EditedHeaders)
+	require.Equal(t, "p", string(again.EditedPayload))
 
 	l, history, err := s.Get(t.Context(), id, true)
 	require.NoError(t, err)

@@ -1,10 +1,12 @@
 package deadletter
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"maps"
 	"strconv"
+	"strings"
 	"time"
 
 	"example.com/twinbox/internal/event"
@@ -30,54 +32,98 @@ const Kind = "dead_letter"
 // Header is one record header.
 type Header = event.Header
 
-// Letter is one record that a consumer gave up or parked.
+// Letter is one record that a consumer gave up or parked. A list has the beginnings of its key and its error, of at most
+// 1024 bytes and 1000 characters, and leaves out what the record holds, the size of which its sender chose.
 type Letter struct {
-	ID        int64
-	Consumer  string
-	EventID   string // topic/partition/offset where the record carries none
-	EventType string
-	Version   int64 // of the event; 0: none
+	ID        int64  `json:"id"`
+	Consumer  string `json:"consumer"`
+	EventID   string `json:"event_id"` // topic/partition/offset where the record carries none
+	Type      string `json:"type"`     // of the event
+	Version   int64  `json:"version"`  // of the event; 0: none
+	Key       Key    `json:"key"`
+	Bytes     int    `json:"bytes"` // of the payload
+	Group     string `json:"-"`     // that consumed it
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
+	Offset    int64  `json:"offset"`
 
-	// The record as it came, byte for byte. A key or a payload that was null is empty.
-	Key        []byte
-	Headers    []Header
-	Payload    []byte
-	Group      string // that consumed it
-	Topic      string
-	Partition  int32
-	Offset     int64
-	RecordTime time.Time
+	RecordTime time.Time `json:"-"`
+	EditedBy   string    `json:"edited_by,omitempty"` // empty without an edit
+	EditedAt   time.Time `json:"edited_at,omitzero"`
 
-	// Edited is what a replay takes instead; nil without an edit.
-	Edited *Edited
+	Class         string    `json:"class"`
+	Code          string    `json:"code"` // stable: group by this, never by the error
+	Error         string    `json:"error"`
+	Attempts      int       `json:"attempts"`
+	FirstFailedAt time.Time `json:"first_failed_at"`
+	FailedAt      time.Time `json:"failed_at"`
 
-	Class         string
-	Code          string // stable: group by this, never by the error
-	Error         string
-	Attempts      int
-	FirstFailedAt time.Time
-	FailedAt      time.Time
+	State      State     `json:"state"`
+	Holds      bool      `json:"holds"`   // while it waits, later events of its key park behind it
+	Remembered bool      `json:"-"`       // its event was new when it was stored
+	Replays    int       `json:"replays"` // that failed
+	Outcome    string    `json:"outcome,omitempty"`
+	SettledAt  time.Time `json:"settled_at,omitzero"` // zero while it waits
 
-	State      State
-	Holds      bool // while it waits, later events of its key park behind it
-	Remembered bool // its event was new when it was stored
-	Replays    int  // that failed
-	Outcome    string
-	SettledAt  time.Time // zero while it waits
+	// The record as it came, byte for byte, and what a replay takes instead. A key or a payload that was null is empty.
+	// [Store.Get] sets ShownHeaders.
+	Payload       []byte        `json:"payload,omitzero"`
+	EditedPayload []byte        `json:"edited_payload,omitzero"`
+	Headers       []Header      `json:"-"`
+	EditedHeaders []Header      `json:"-"`
+	ShownHeaders  []ShownHeader `json:"headers,omitzero"`
 }
 
-// Edited is the record that an operator put in the place of the one that came.
-type Edited struct {
-	Headers []Header
-	Payload []byte
-	By      string
-	At      time.Time
+// Key is a record key. Its text replaces bytes that are no text.
+type Key []byte
+
+func (k Key) String() string { return strings.ToValidUTF8(string(k), "\uFFFD") }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (k *Key) UnmarshalText(text []byte) error {
+	*k = bytes.Clone(text)
+	return nil
 }
+
+// ShownHeader is a header as it is shown and edited. Its name need not be text, and a value that is null is shown as an
+// empty one.
+type ShownHeader struct {
+	Name       string `json:"name"`
+	NameBase64 []byte `json:"name_base64,omitempty"` // of a name that is not text
+	Value      []byte `json:"value"`
+	Null       bool   `json:"null,omitempty"`
+}
+
+func show(h Header) ShownHeader {
+	shown := ShownHeader{Name: Text(h.Name), Value: notNull(h.Value), Null: h.Value == nil}
+	if shown.Name != h.Name {
+		shown.NameBase64 = []byte(h.Name)
+	}
+	return shown
+}
+
+// Record is the header of the record that is meant.
+func (h ShownHeader) Record() Header {
+	in := Header{Name: h.Name, Value: h.Value}
+	if h.NameBase64 != nil {
+		in.Name = string(h.NameBase64)
+	}
+	if h.Null {
+		in.Value = nil
+	}
+	return in
+}
+
+// IsEdited reports whether an operator put another record in the place of the one that came.
+func (l Letter) IsEdited() bool { return !l.EditedAt.IsZero() }
 
 // Current is the record to replay: the edited one where there is one.
 func (l Letter) Current() (headers []Header, payload []byte) {
-	if l.Edited != nil {
-		return l.Edited.Headers, l.Edited.Payload
+	if l.IsEdited() {
+		return l.EditedHeaders, l.EditedPayload
 	}
 	return l.Headers, l.Payload
 }

@@ -23,8 +23,8 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 func letter(n int) deadletter.Letter {
 	return deadletter.Letter{
-		Consumer: "test", EventID: fmt.Sprint("event-", n), EventType: "pinged", Version: int64(n),
-		Key: []byte{'k', byte('0' + n%3)}, Payload: []byte{0xff, 0, byte(n)},
+		Consumer: "test", EventID: fmt.Sprint("event-", n), Type: "pinged", Version: int64(n),
+		Key: []byte{'k', byte('0' + n%3)}, Payload: []byte{0xff, 0, byte(n)}, Bytes: 3,
 		Headers: []deadletter.Header{{Name: "x", Value: []byte{0xfe}}, {Name: "x", Value: []byte{}}},
 		Group:   "local.test", Topic: "topic-1", Partition: 1, Offset: int64(n), RecordTime: time.Unix(100, 0).UTC(),
 		Class: "unknown", Code: "handler_failed", Error: fmt.Sprint("Boom ", n), Attempts: 5,
@@ -159,7 +159,7 @@ func TestARecordKeepsItsBytes(t *testing.T) {
 		store(t, pool, want)
 		got := read(t, pool, "event_id = $1", want.EventID)[0]
 		require.Equal(rt, recordOf(want), recordOf(got))
-		require.Nil(rt, got.Edited)
+		require.False(rt, got.IsEdited())
 
 		set := deadletter.Header{Name: "mended", Value: []byte("1")}
 		edited, err := operator.Edit(t.Context(), got.ID, deadletter.Edit{Set: []deadletter.Header{set}}, by)
@@ -180,7 +180,7 @@ func TestARecordKeepsItsBytes(t *testing.T) {
 
 // recordOf is the record of a dead letter. A key or a payload that was null is empty.
 func recordOf(l deadletter.Letter) string {
-	return fmt.Sprintf("%q %q %#v %s", l.Key, l.Payload, l.Headers, l.RecordTime.UTC())
+	return fmt.Sprintf("%q %q %#v %s", []byte(l.Key), l.Payload, l.Headers, l.RecordTime.UTC())
 }
 
 // A producer may write any 64 bits as the time of its record. PostgreSQL does not hold them all.

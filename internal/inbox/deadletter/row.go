@@ -10,46 +10,48 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/failure"
 )
 
-// Columns is what [Scan] reads, in its order.
-const Columns = `id, consumer, event_id, event_type, version, key, headers, payload, consumer_group, topic,
-    partition, record_offset, record_time, edited_headers, edited_payload, edited_by, edited_at, class, code, error,
-    attempts, first_failed_at, failed_at, state, holds, remembered, replays, outcome, settled_at`
+const listed = `id, consumer, event_id, event_type, version, octet_length(payload), consumer_group, topic, partition,
+    record_offset, record_time, edited_by, edited_at, class, code, attempts, first_failed_at, failed_at, state, holds,
+    remembered, replays, outcome, settled_at, `
+
+const (
+	// Columns is what [Scan] reads, in its order.
+	Columns = listed + `key, error, payload, edited_payload, headers, edited_headers`
+
+	// briefColumns are [Columns] of a list. The length of a payload is known without reading it.
+	briefColumns = listed + `key_start, left(error, 1000), null::bytea, null::bytea, null::jsonb, null::jsonb`
+)
 
 // Scan reads a row of [Columns].
-func Scan(row pgx.CollectableRow) (l Letter, err error) {
-	var headers, editedHeaders, editedPayload []byte
-	var editedBy string
-	var recordTime, editedAt, settledAt *time.Time
-	err = row.Scan(&l.ID, &l.Consumer, &l.EventID, &l.EventType, &l.Version, &l.Key, &headers, &l.Payload, &l.Group,
-		&l.Topic, &l.Partition, &l.Offset, &recordTime, &editedHeaders, &editedPayload, &editedBy, &editedAt, &l.Class,
-		&l.Code, &l.Error, &l.Attempts, &l.FirstFailedAt, &l.FailedAt, &l.State, &l.Holds, &l.Remembered, &l.Replays,
-		&l.Outcome, &settledAt)
+func Scan(row pgx.CollectableRow) (Letter, error) { return scan(row) }
+
+// scan reads a row of [Columns], and what is behind them.
+func scan(row pgx.CollectableRow, more ...any) (l Letter, err error) {
+	var headers, editedHeaders []byte
+	orZero := func(at *time.Time) *zeronull.Timestamptz { return (*zeronull.Timestamptz)(at) }
+	err = row.Scan(append([]any{
+		&l.ID, &l.Consumer, &l.EventID, &l.Type, &l.Version, &l.Bytes, &l.Group, &l.Topic, &l.Partition, &l.Offset,
+		orZero(&l.RecordTime), &l.EditedBy, orZero(&l.EditedAt), &l.Class, &l.Code, &l.Attempts, &l.FirstFailedAt,
+		&l.FailedAt, &l.State, &l.Holds, &l.Remembered, &l.Replays, &l.Outcome, orZero(&l.SettledAt), (*[]byte)(&l.Key),
+		&l.Error, &l.Payload, &l.EditedPayload, &headers, &editedHeaders,
+	}, more...)...)
 	if err != nil {
 		return l, err
 	}
-	l.RecordTime, l.SettledAt = orZero(recordTime), orZero(settledAt)
-	l.FirstFailedAt, l.FailedAt = l.FirstFailedAt.UTC(), l.FailedAt.UTC()
-	if l.Headers, err = decodeHeaders(headers); err != nil {
-		return l, err
+	for _, at := range []*time.Time{&l.RecordTime, &l.EditedAt, &l.FirstFailedAt, &l.FailedAt, &l.SettledAt} {
+		*at = at.UTC()
 	}
-	if editedAt != nil {
-		l.Edited = &Edited{Payload: editedPayload, By: editedBy, At: editedAt.UTC()}
-		l.Edited.Headers, err = decodeHeaders(editedHeaders)
+	if l.Headers, err = decodeHeaders(headers); err == nil {
+		l.EditedHeaders, err = decodeHeaders(editedHeaders)
 	}
 	return l, err
-}
-
-func orZero(t *time.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.UTC()
 }
 
 // orNull is null for a time that PostgreSQL or JSON cannot hold: a producer may write any 64 bits into its record.
@@ -58,6 +60,14 @@ func orNull(t time.Time) *time.Time {
 		return nil
 	}
 	return &t
+}
+
+// notNull returns empty bytes for null.
+func notNull(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
 }
 
 // Text makes foreign bytes storable as text: PostgreSQL refuses NUL and invalid UTF-8, and a dead letter must not fail
@@ -76,11 +86,11 @@ on conflict (consumer, event_id, sha256(payload)) do nothing`
 
 // Insert stores a dead letter and reports whether it is new.
 func Insert(ctx context.Context, tx pgx.Tx, l Letter) (isNew bool, err error) {
-	headers, err := EncodeHeaders(l.Headers)
+	headers, err := encodeHeaders(l.Headers)
 	if err != nil {
 		return false, err
 	}
-	tag, err := tx.Exec(ctx, insertLetter, l.Consumer, l.EventID, Text(l.EventType), l.Version, notNull(l.Key), headers,
+	tag, err := tx.Exec(ctx, insertLetter, l.Consumer, l.EventID, Text(l.Type), l.Version, notNull(l.Key), headers,
 		notNull(l.Payload), l.Group, l.Topic, l.Partition, l.Offset, orNull(l.RecordTime), l.Class, l.Code,
 		Text(failure.Brief(l.Error)), l.Attempts, l.FirstFailedAt, l.Holds, l.Remembered)
 	if err != nil {
@@ -184,9 +194,9 @@ func ReleaseKeys(ctx context.Context, tx pgx.Tx, passed bool, letters ...Letter)
 	return nil
 }
 
-// EncodeHeaders keeps order, duplicates and bytes: an array of [name, base64 of the value], with the base64 of the name
+// encodeHeaders keeps order, duplicates and bytes: an array of [name, base64 of the value], with the base64 of the name
 // behind it where that is not text.
-func EncodeHeaders(headers []Header) ([]byte, error) {
+func encodeHeaders(headers []Header) ([]byte, error) {
 	list := make([][]any, len(headers))
 	for i, h := range headers {
 		name := Text(h.Name)
@@ -203,6 +213,9 @@ func EncodeHeaders(headers []Header) ([]byte, error) {
 }
 
 func decodeHeaders(encoded []byte) ([]Header, error) {
+	if encoded == nil {
+		return nil, nil
+	}
 	var list []json.RawMessage
 	err := json.Unmarshal(encoded, &list)
 	headers := make([]Header, len(list))

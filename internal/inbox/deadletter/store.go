@@ -36,22 +36,21 @@ func list[T any](ctx context.Context, s *Store, f Filter, sql string, row pgx.Ro
 
 // Get returns a dead letter, with its record if content is set, and the actions on it, oldest first. The error is an
 // [*Error] with [CodeNotFound] if there is none.
-func (s *Store) Get(ctx context.Context, id int64, content bool) (Summary, []audit.Action, error) {
+func (s *Store) Get(ctx context.Context, id int64, content bool) (Letter, []audit.Action, error) {
 	l, err := get(ctx, s.pool, id, "")
 	if err != nil {
-		return Summary{}, nil, err
+		return l, nil, err
 	}
-	rows, _ := s.pool.Query(ctx, fmt.Sprintf(selectSummaries, "id = $1", 1), id)
-	shown, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Summary])
-	if err != nil {
-		return shown, nil, fmt.Errorf("read dead letter: %w", err)
-	}
-	shown.Error, _ = l.Error, shown.Key.ScanBytes(l.Key) // whole
 	if content {
-		shown.show(l)
+		l.ShownHeaders = make([]ShownHeader, len(l.Headers))
+		for i, h := range l.Headers {
+			l.ShownHeaders[i] = show(h)
+		}
+	} else {
+		l.Payload, l.EditedPayload, l.Headers, l.EditedHeaders = nil, nil, nil, nil
 	}
 	history, err := audit.Of(ctx, s.pool, Kind, strconv.FormatInt(id, 10))
-	return shown, history, err
+	return l, history, err
 }
 
 // get reads a dead letter, and locks it if the suffix says so.

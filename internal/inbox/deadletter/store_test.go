@@ -36,7 +36,7 @@ func code(err error) string {
 func TestListing(t *testing.T) {
 	t.Parallel()
 	letters := numbered(5)
-	letters[4].Code, letters[4].EventType = "empty_value", "other"
+	letters[4].Code, letters[4].Type = "empty_value", "other"
 	letters[2].Key, letters[2].Error = []byte("\xffk"), strings.Repeat("x", 1500)
 	s, pool := open(t, letters...)
 	all, err := s.Summaries(t.Context(), deadletter.Filter{})
@@ -46,14 +46,8 @@ func TestListing(t *testing.T) {
 		want := letters[i]
 		want.ID, want.State, want.FailedAt = l.ID, deadletter.Waiting, l.FailedAt
 		require.Equal(t, want, l)
-		got := all[i]
-		got.FirstFailedAt, got.FailedAt = got.FirstFailedAt.UTC(), got.FailedAt.UTC()
-		require.Equal(t, deadletter.Summary{
-			ID: l.ID, Consumer: "test", EventID: l.EventID, Type: l.EventType, Version: l.Version, Bytes: 3,
-			Key: deadletter.Shown(strings.ToValidUTF8(string(l.Key), "\uFFFD")), Topic: "topic-1", Partition: 1,
-			Offset: l.Offset, Class: "unknown", Code: l.Code, Error: l.Error[:min(len(l.Error), 1000)], Attempts: 5,
-			FirstFailedAt: l.FirstFailedAt, FailedAt: l.FailedAt, State: deadletter.Waiting, Holds: true,
-		}, got)
+		want.Headers, want.Payload, want.Error = nil, nil, want.Error[:min(len(l.Error), 1000)]
+		require.Equal(t, want, all[i])
 	}
 	for name, f := range map[string]deadletter.Filter{
 		"page":  {Limit: 1, After: all[2].ID},
@@ -81,7 +75,7 @@ func TestListing(t *testing.T) {
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	letters := numbered(5)
-	letters[4].Code, letters[4].EventType = "empty_value", "other"
+	letters[4].Code, letters[4].Type = "empty_value", "other"
 	s, _ := open(t, letters...)
 	groups, err := s.Groups(t.Context(), deadletter.Filter{Consumer: "test"})
 	require.NoError(t, err)
@@ -104,7 +98,7 @@ func TestOneDeadLetter(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, history)
 	require.Equal(t, l.Error, shown.Error)
-	require.Nil(t, shown.Headers)
+	require.Nil(t, shown.ShownHeaders)
 	require.Nil(t, shown.Payload)
 
 	_, err = s.Edit(t.Context(), 1, deadletter.Edit{Payload: []byte("mended")}, by)
@@ -114,7 +108,7 @@ func TestOneDeadLetter(t *testing.T) {
 	require.Len(t, history, 1)
 	require.Equal(t, []string{string(l.Payload), "mended", "ana"},
 		[]string{string(shown.Payload), string(shown.EditedPayload), shown.EditedBy})
-	for i, h := range shown.Headers {
+	for i, h := range shown.ShownHeaders {
 		require.Equal(t, l.Headers[i].Name, h.Record().Name)
 		require.Equal(t, l.Headers[i].Value, h.Record().Value)
 	}

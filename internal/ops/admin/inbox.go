@@ -155,7 +155,7 @@ func whatBecame(found []inbox.Remembered, letters []deadletter.Known) []adminapi
 				Partition: l.Partition, Offset: l.Offset,
 			})
 		}
-		items[i].Outcome, items[i].DeadLetter = letterOutcome(l.Summary), l.ID
+		items[i].Outcome, items[i].DeadLetter = letterOutcome(l.Letter), l.ID
 	}
 	return items
 }
@@ -167,7 +167,7 @@ func sameRecord(f inbox.Remembered, l deadletter.Known) bool {
 }
 
 // letterOutcome is what became of an event that is a dead letter.
-func letterOutcome(l deadletter.Summary) string {
+func letterOutcome(l deadletter.Letter) string {
 	switch {
 	case l.State != deadletter.Waiting && l.Outcome != "":
 		return string(l.State) + ", " + l.Outcome

@@ -255,7 +255,7 @@ func TestHeadersKeepTheirBytes(t *testing.T) {
 		{Name: "\ufffd", NameBase64: name, Value: []byte{1}},
 		{Name: "x", Value: []byte{}, Null: true},
 		{Name: "x", Value: []byte{}},
-	}, show().Headers)
+	}, show().ShownHeaders)
 	require.Equal(t, []byte{}, show().Payload)
 
 	status, body := b.call(t, "POST", "/admin/v1/dead-letters/1/edit", `{"by":"ada","reason":"r","dry_run":false,

@@ -183,7 +183,7 @@ func (t *story) askLetters(ctx context.Context) error {
 	}
 	for _, l := range letters {
 		t.is(adminapi.StoryKindEvent)
-		if err := t.addLetter(ctx, l.Summary); err != nil {
+		if err := t.addLetter(ctx, l.Letter); err != nil {
 			return err
 		}
 	}
@@ -203,11 +203,11 @@ func (t *story) askLetters(ctx context.Context) error {
 }
 
 // addLetter adds the state that the dead letter had when it failed last, and the one that settled it.
-func (t *story) addLetter(ctx context.Context, l deadletter.Summary) error {
+func (t *story) addLetter(ctx context.Context, l deadletter.Letter) error {
 	step := adminapi.StoryStep{
 		At: l.FailedAt, Station: adminapi.StoryStepStationDeadLetter, Consumer: l.Consumer,
 		Outcome: string(deadletter.Waiting),
-		EventID: l.EventID, EventType: l.Type, Key: string(l.Key), Version: l.Version,
+		EventID: l.EventID, EventType: l.Type, Key: l.Key.String(), Version: l.Version,
 		Topic: l.Topic, Partition: &l.Partition, Offset: &l.Offset, Cause: l.Code, Subject: strconv.FormatInt(l.ID, 10),
 		Detail: "attempts: " + strconv.Itoa(l.Attempts),
 	}
@@ -218,9 +218,9 @@ func (t *story) addLetter(ctx context.Context, l deadletter.Summary) error {
 		t.add(recordOf(step, l.FirstFailedAt))
 	}
 	t.add(step)
-	if l.SettledAt != nil {
+	if !l.SettledAt.IsZero() {
 		settled := step
-		settled.At, settled.Outcome, settled.Cause, settled.Detail = *l.SettledAt, string(l.State), "", l.Outcome
+		settled.At, settled.Outcome, settled.Cause, settled.Detail = l.SettledAt, string(l.State), "", l.Outcome
 		t.add(settled)
 	}
 	return t.addAudit(ctx, step, deadletter.Kind, step.Subject)

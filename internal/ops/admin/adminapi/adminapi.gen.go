@@ -199,7 +199,7 @@ type ConsumerStats struct {
 }
 
 // DeadLetter defines model for DeadLetter.
-type DeadLetter = deadletters.Summary
+type DeadLetter = deadletters.Letter
 
 // DeadLetterDetail defines model for DeadLetterDetail.
 type DeadLetterDetail struct {

@@ -98,7 +98,7 @@ func (c *consumer) resume(t require.TestingT) {
 
 // replay replays the dead letters and then resumes the events that were parked behind them.
 func (c *consumer) replay(t require.TestingT) {
-	_, err := c.replays.Replay(background, deadletter.Filter{}, inbox.Options{By: "ana", Reason: "mended"})
+	err := c.replays.Replay(background, deadletter.Filter{}, inbox.Options{By: "ana", Reason: "mended"})
 	require.NoError(t, err)
 	c.resume(t)
 }

@@ -81,7 +81,7 @@ func (j job) consumeAs(ctx context.Context, pool *pgxpool.Pool, consumer string,
 	}
 	next := j.handlers(consumer, mayDie).HandleMessage
 	if j.Replay {
-		_, err := inbox.NewReplayer(in, next).Replay(ctx, deadletter.Filter{}, inbox.Options{By: "child"})
+		err := inbox.NewReplayer(in, next).Replay(ctx, deadletter.Filter{}, inbox.Options{By: "child"})
 		return err
 	}
 	var partitions errgroup.Group

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -122,17 +121,14 @@ func (c *clinic) resume(t *testing.T) {
 // replay returns what became of each dead letter, in order: its outcome, and the code of a failure or refusal.
 func (c *clinic) replay(t *testing.T, f deadletter.Filter, options ...func(*inbox.Options)) []string {
 	t.Helper()
-	results, counted := []string{}, map[string]int{}
+	results := []string{}
 	o := inbox.Options{By: "ana", Reason: "fixed", OnResult: func(r inbox.Result) {
-		counted[r.Outcome]++
 		results = append(results, strings.TrimSpace(r.Outcome+" "+r.Code))
 	}}
 	for _, set := range options {
 		set(&o)
 	}
-	outcomes, err := c.replayer.Replay(t.Context(), f, o)
-	require.NoError(t, err)
-	require.True(t, maps.Equal(counted, outcomes), "%v %v", counted, outcomes)
+	require.NoError(t, c.replayer.Replay(t.Context(), f, o))
 	return results
 }
 
@@ -285,7 +281,7 @@ func (c *clinic) delivering(t *testing.T, events ...event.Event) action {
 }
 
 func replayingDead(ctx context.Context, p party) error {
-	_, err := p.replayer.Replay(ctx, deadletter.Filter{Code: inbox.CodeHandlerFailed}, inbox.Options{By: "ana"})
+	err := p.replayer.Replay(ctx, deadletter.Filter{Code: inbox.CodeHandlerFailed}, inbox.Options{By: "ana"})
 	return err
 }
 

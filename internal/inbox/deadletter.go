@@ -14,7 +14,6 @@ import (
 )
 
 var (
-	errGap      = &codedError{CodeGap, errors.New("an earlier version of the key is missing")}
 	errParked   = &codedError{CodeParked, errors.New("an earlier event of the key is a dead letter")}
 	errConflict = &codedError{CodeConflict, Permanent(errors.New(
 		"the id was processed before with another payload; an id is one event, whatever its source"))}
@@ -25,7 +24,8 @@ var (
 func (it *item) reason(version int64) error {
 	switch it.outcome {
 	case Gap:
-		return &codedError{CodeGap, fmt.Errorf("version %d waits for %d: %w", it.event.Version, version+1, errGap.err)}
+		return &codedError{CodeGap, fmt.Errorf(
+			"version %d waits for %d: an earlier version of the key is missing", it.event.Version, version+1)}
 	case Parked:
 		return errParked
 	case Conflict:
@@ -50,7 +50,7 @@ func (in *Inbox) storeLetter(ctx context.Context, tx *handlerTx, it *item, k *ke
 	case it.replay != nil && it.outcome == Dead:
 		return reason // the attempt failed
 	case it.replay != nil:
-		return &Refusal{codeOf(reason), reason}
+		return refuse(codeOf(reason), reason)
 	case it.outcome == Conflict && in.cfg.OnConflict == ConflictWarn:
 		return nil
 	}

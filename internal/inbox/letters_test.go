@@ -42,7 +42,7 @@ func TestARedeliveryOfADeadLetter(t *testing.T) {
 			return err
 		},
 		deadletter.Replayed: func(_ *bundle, in *inbox.Inbox, mux *inbox.Mux) error {
-			_, err := inbox.NewReplayer(in, mux.HandleMessage).Replay(t.Context(), deadletter.Filter{}, inbox.Options{By: "ana"})
+			err := inbox.NewReplayer(in, mux.HandleMessage).Replay(t.Context(), deadletter.Filter{}, inbox.Options{By: "ana"})
 			return err
 		},
 	}

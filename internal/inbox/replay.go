@@ -45,14 +45,12 @@ type Options struct {
 
 // Result is what became of one dead letter.
 type Result struct {
-	ID      int64  `json:"id"`
-	EventID string `json:"event_id"`
-	Key     string `json:"key"`
+	ID int64
 	// Outcome is applied, duplicate, stale or ignored, which settle the dead letter; failed or refused, after which it
 	// waits as before; or would_replay in a dry run.
-	Outcome string `json:"outcome"`
-	Code    string `json:"code,omitempty"` // of a failure or refusal
-	Error   string `json:"error,omitempty"`
+	Outcome string
+	Code    string // of a failure or refusal
+	Error   string
 }
 
 // The outcomes of a [Result] beside those of a delivery.
@@ -67,18 +65,10 @@ const (
 	CodeIDChanged = "id_changed"     // the edited record is another event: only its content may change
 )
 
-// Refusal is why a dead letter was not tried.
-type Refusal struct {
-	Code string
-	Err  error
-}
+// refusal is why a dead letter was not tried.
+type refusal struct{ codedError }
 
-func (e *Refusal) Error() string { return e.Err.Error() }
-
-func (e *Refusal) Unwrap() error { return e.Err }
-
-// ErrorCode is the stable code.
-func (e *Refusal) ErrorCode() string { return e.Code }
+func refuse(code string, err error) error { return &refusal{codedError{code, err}} }
 
 // Replay runs the waiting dead letters of this consumer that the filter picks, key by key in the order of their
 // versions. Each is a delivery that carries its dead letter: one transaction handles the event, settles the dead letter
@@ -86,24 +76,23 @@ func (e *Refusal) ErrorCode() string { return e.Code }
 // and several replays run at once. Events that are parked behind a dead letter follow: see [Replayer.ResumeParked].
 //
 // A key stops at its first failure or refusal, other keys go on. When the database fails, the replay ends with an
-// error; call it again to go on. It returns how many dead letters had each outcome, also with an error.
-func (r *Replayer) Replay(ctx context.Context, f deadletter.Filter, o Options) (outcomes map[string]int, err error) {
+// error; call it again to go on.
+func (r *Replayer) Replay(ctx context.Context, f deadletter.Filter, o Options) error {
 	if err := r.checkRequest(f, o); err != nil {
-		return nil, err
+		return err
 	}
 	f.Consumer, f.State = r.in.cfg.Consumer, deadletter.Waiting
-	outcomes = map[string]int{}
 	behind := deadletter.Letter{Consumer: f.Consumer, Version: -1}
 	for n := 0; f.Limit == 0 || n < f.Limit; {
 		l, err := deadletter.Next(ctx, r.in.cfg.Pool, behind, f)
 		if errors.Is(err, deadletter.ErrNotWaiting) {
-			return outcomes, nil
+			return nil
 		}
 		if err == nil {
 			err = failure.Sleep(ctx, o.pause())
 		}
 		if err != nil {
-			return outcomes, fmt.Errorf("replay: %w", err)
+			return fmt.Errorf("replay: %w", err)
 		}
 		behind = l
 		result, err := r.replayOne(ctx, l, o)
@@ -111,17 +100,16 @@ func (r *Replayer) Replay(ctx context.Context, f deadletter.Filter, o Options) (
 		case errors.Is(err, deadletter.ErrNotWaiting): // another replay settled it
 			continue
 		case err != nil:
-			return outcomes, err
+			return err
 		case result.Code != "" && l.Holds:
 			behind.Version, behind.ID = math.MaxInt64, math.MaxInt64
 		}
-		outcomes[result.Outcome]++
 		n++
 		if o.OnResult != nil {
 			o.OnResult(result)
 		}
 	}
-	return outcomes, nil
+	return nil
 }
 
 func (r *Replayer) checkRequest(f deadletter.Filter, o Options) error {
@@ -186,7 +174,7 @@ func (r *Replayer) tryShared(ctx context.Context, l deadletter.Letter, o Options
 
 // try runs one dead letter once. An error means that nothing is decided.
 func (r *Replayer) try(ctx context.Context, l deadletter.Letter, o Options) (Result, failure.Class, error) {
-	result := Result{ID: l.ID, EventID: l.EventID, Key: deadletter.Text(string(l.Key))}
+	result := Result{ID: l.ID}
 	it, err := r.item(ctx, l, o)
 	if err == nil && o.DryRun {
 		result.Outcome = WouldReplay
@@ -198,7 +186,7 @@ func (r *Replayer) try(ctx context.Context, l deadletter.Letter, o Options) (Res
 	if edited, is := errors.AsType[*editedError](err); is {
 		return r.try(ctx, edited.letter, o)
 	}
-	refusal, isRefusal := errors.AsType[*Refusal](err)
+	_, isRefusal := errors.AsType[*refusal](err)
 	class := classify(err)
 	switch {
 	case err == nil:
@@ -206,7 +194,7 @@ func (r *Replayer) try(ctx context.Context, l deadletter.Letter, o Options) (Res
 		result.Outcome = string(it.outcome)
 		return result, "", nil
 	case isRefusal:
-		result.Outcome, result.Code = Refused, refusal.Code
+		result.Outcome, result.Code = Refused, codeOf(err)
 	case errors.Is(err, deadletter.ErrNotWaiting), ctx.Err() != nil, class == failure.Transient:
 		return result, class, fmt.Errorf("replay dead letter %d: %w", l.ID, err)
 	default:
@@ -238,11 +226,11 @@ func (r *Replayer) item(ctx context.Context, l deadletter.Letter, o Options) (*i
 	it.replay = &replayed{l, o}
 	switch {
 	case it.giveUp != nil:
-		return it, &Refusal{codeOf(it.giveUp), it.giveUp}
+		return it, refuse(codeOf(it.giveUp), it.giveUp)
 	case l.Code == CodeTooOld && !o.Force:
-		return it, &Refusal{CodeTooOld, ErrExpired}
+		return it, refuse(CodeTooOld, ErrExpired)
 	case l.Remembered && it.event.ID != l.EventID:
-		return it, &Refusal{CodeIDChanged, errors.New("the edited record has another event id")}
+		return it, refuse(CodeIDChanged, errors.New("the edited record has another event id"))
 	}
 	return it, nil
 }
@@ -278,7 +266,7 @@ func (in *Inbox) claimLetter(ctx context.Context, tx pgx.Tx, it *item) error {
 		return fmt.Errorf("look for earlier dead letters: %w", err)
 	}
 	if earlier > 0 {
-		return &Refusal{CodeBehind, fmt.Errorf("dead letter %d of its key comes first", earlier)}
+		return refuse(CodeBehind, fmt.Errorf("dead letter %d of its key comes first", earlier))
 	}
 	return nil
 }
@@ -324,7 +312,7 @@ where id = $1 and state = 'waiting'`
 // that can never be handled is given up, so this is where it gets its copy.
 func (r *Replayer) recordFailure(ctx context.Context, l *replayed, result Result, class failure.Class) error {
 	r.in.metrics.replays.WithLabelValues(result.Outcome).Inc()
-	r.in.log.WarnContext(ctx, "replay failed", "id", l.ID, "event_id", result.EventID, "correlation_id",
+	r.in.log.WarnContext(ctx, "replay failed", "id", l.ID, "event_id", l.EventID, "correlation_id",
 		l.CorrelationID(), "outcome", result.Outcome, "code", result.Code, "error", result.Error)
 	mayComeLater := result.Code == CodeBehind || result.Code == CodeGap || result.Code == CodeTooOld
 	isGivenUp := result.Outcome == string(Failed) || l.Parked() && !mayComeLater

@@ -212,10 +212,10 @@ func TestReplaysThatAreRefusedAsAWhole(t *testing.T) {
 		"invalid_filter: a limit is not negative":                {Limit: -1},
 		"not_waiting: only waiting dead letters can be replayed": {State: deadletter.Discarded},
 	} {
-		_, err := c.replayer.Replay(t.Context(), f, inbox.Options{By: "ana"})
+		err := c.replayer.Replay(t.Context(), f, inbox.Options{By: "ana"})
 		require.EqualError(t, err, want)
 	}
-	_, err := c.replayer.Replay(t.Context(), deadletter.Filter{}, inbox.Options{})
+	err := c.replayer.Replay(t.Context(), deadletter.Filter{}, inbox.Options{})
 	require.EqualError(t, err, "missing_operator: say who replays")
 }
 

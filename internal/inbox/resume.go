@@ -109,7 +109,7 @@ func (r *Replayer) resumeOne(ctx context.Context, p parkedEvent) (continues bool
 	}
 	o := Options{By: "inbox", Reason: "no event is missing before it any more", AcceptGap: p.afterDiscarded}
 	if p.attempts > r.in.cfg.MaxAttempts {
-		died := Result{EventID: l.EventID, Outcome: string(Failed), Code: CodeProcessDied, Error: errProcessDied.Error()}
+		died := Result{Outcome: string(Failed), Code: CodeProcessDied, Error: errProcessDied.Error()}
 		return false, r.recordFailure(ctx, &replayed{l, o}, died, failure.Permanent)
 	}
 	result, class, err := r.try(ctx, l, o)

@@ -57,7 +57,7 @@ func TestAReplayThatLosesItsConnection(t *testing.T) {
 		var answers atomic.Int64
 		pool := c.severing(t, func([]byte) bool { return answers.Add(1) == n })
 		c.open(t)
-		_, _ = c.replayer.Replay(t.Context(), deadletter.Filter{}, inbox.Options{By: "ana"})
+		_ = c.replayer.Replay(t.Context(), deadletter.Filter{}, inbox.Options{By: "ana"})
 		pool.Close()
 		c.Config.Pool = intact
 		c.open(t)
@@ -81,7 +81,7 @@ func TestAReplayInAnOutage(t *testing.T) {
 	c.open(t)
 	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
 	defer cancel()
-	_, err := c.replayer.Replay(ctx, deadletter.Filter{}, inbox.Options{By: "ana"})
+	err := c.replayer.Replay(ctx, deadletter.Filter{}, inbox.Options{By: "ana"})
 	require.Error(t, err)
 	require.NoError(t, ctx.Err(), "it ends by itself")
 	c.Config.Pool = intact
@@ -95,10 +95,13 @@ func TestAReplayThatIsCancelled(t *testing.T) {
 	t.Parallel()
 	c, events := ward(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	stop := func(o *inbox.Options) { o.OnResult = func(inbox.Result) { cancel() } }
-	outcomes, err := c.cancelled(ctx, stop)
-	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, map[string]int{"applied": 1}, outcomes)
+	var outcomes []string
+	o := inbox.Options{By: "ana", OnResult: func(r inbox.Result) {
+		outcomes = append(outcomes, r.Outcome)
+		cancel()
+	}}
+	require.ErrorIs(t, c.replayer.Replay(ctx, deadletter.Filter{}, o), context.Canceled)
+	require.Equal(t, []string{"applied"}, outcomes)
 
 	ctx, cancel = context.WithCancel(t.Context())
 	handler := c.handler
@@ -106,18 +109,9 @@ func TestAReplayThatIsCancelled(t *testing.T) {
 		cancel()
 		return handler(m)
 	})
-	outcomes, err = c.cancelled(ctx)
-	require.ErrorIs(t, err, context.Canceled)
-	require.Empty(t, outcomes)
+	o.OnResult = func(r inbox.Result) { require.Empty(t, r) }
+	require.ErrorIs(t, c.replayer.Replay(ctx, deadletter.Filter{}, o), context.Canceled)
 	c.open(t)
 	c.replay(t, deadletter.Filter{})
 	c.requireHealed(t, events)
-}
-
-func (c *clinic) cancelled(ctx context.Context, options ...func(*inbox.Options)) (map[string]int, error) {
-	o := inbox.Options{By: "ana"}
-	for _, set := range options {
-		set(&o)
-	}
-	return c.replayer.Replay(ctx, deadletter.Filter{}, o)
 }

@@ -52,7 +52,7 @@ func TestWhatWasGivenUpAndEdited(t *testing.T) {
 		edited_by = 'ada', edited_at = clock_timestamp() where code = 'missing_id'`)
 	for _, in := range s.inboxes {
 		replays := inbox.NewReplayer(in, s.mux.HandleMessage)
-		_, err := replays.Replay(t.Context(), deadletter.Filter{}, inbox.Options{By: "ada", Reason: "mended"})
+		err := replays.Replay(t.Context(), deadletter.Filter{}, inbox.Options{By: "ada", Reason: "mended"})
 		require.NoError(t, err)
 		require.NoError(t, replays.ResumeRound(t.Context()))
 	}

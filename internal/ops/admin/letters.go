@@ -83,7 +83,7 @@ func noted(result audit.Result, dryRun string) audit.Result {
 type Consumer struct {
 	Name string
 	// Replay handles the dead letters again that the filter picks of this consumer's.
-	Replay func(ctx context.Context, f deadletters.Filter, o inbox.Options) (outcomes map[string]int, err error)
+	Replay func(ctx context.Context, f deadletters.Filter, o inbox.Options) error
 }
 
 // checkAll wants everything to be asked for by its name: a filter that a caller forgot to fill picks nothing.
@@ -125,7 +125,7 @@ func (s consumerHandlers) replay(
 		}
 		of.Consumer = c.Name
 		of.Limit = max(0, of.Limit-tried)
-		if _, err := c.Replay(ctx, of, o); err != nil {
+		if err := c.Replay(ctx, of, o); err != nil {
 			return sum, err
 		}
 	}

@@ -28,12 +28,12 @@ type asked struct {
 func consumer(name string, results []inbox.Result, err error, calls *[]asked) admin.Consumer {
 	return admin.Consumer{
 		Name: name,
-		Replay: func(_ context.Context, f deadletters.Filter, o inbox.Options) (map[string]int, error) {
+		Replay: func(_ context.Context, f deadletters.Filter, o inbox.Options) error {
 			*calls = append(*calls, asked{f, o})
 			for _, r := range results {
 				o.OnResult(r)
 			}
-			return nil, err
+			return err
 		},
 	}
 }
@@ -118,13 +118,13 @@ func TestALongReplayIsHeardOf(t *testing.T) {
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
 		cfg.Consumers = []admin.Consumer{{
 			Name: "a",
-			Replay: func(ctx context.Context, _ deadletters.Filter, o inbox.Options) (map[string]int, error) {
+			Replay: func(ctx context.Context, _ deadletters.Filter, o inbox.Options) error {
 				select {
 				case <-heard:
 					o.OnResult(replayedOne)
-					return nil, nil
+					return nil
 				case <-ctx.Done():
-					return nil, ctx.Err()
+					return ctx.Err()
 				}
 			},
 		}}

@@ -92,15 +92,14 @@ var errProcessDied = &codedError{
 // attempt applies the items, counted if their partition's last owner died.
 func (in *Inbox) attempt(ctx context.Context, p *partition, items []*item) (err error) {
 	defer func() { in.cfg.Host.Attempted(ctx, err) }()
-	if !p.isSuspect {
-		return in.applyShared(ctx, items)
-	}
+	turn := alone.RLocker()
 	if p.runsOneByOne(items[0]) {
-		alone.Lock()
-		defer alone.Unlock()
-	} else {
-		alone.RLock()
-		defer alone.RUnlock()
+		turn = &alone
+	}
+	turn.Lock()
+	defer turn.Unlock()
+	if !p.isSuspect {
+		return in.apply(ctx, items)
 	}
 	if err := in.countAttempt(ctx, p, items); err != nil {
 		return err
@@ -110,13 +109,6 @@ func (in *Inbox) attempt(ctx context.Context, p *partition, items []*item) (err 
 	}
 	in.clearAttempts(ctx, p, items)
 	return nil
-}
-
-// applyShared is apply while other attempts of the process may run.
-func (in *Inbox) applyShared(ctx context.Context, items []*item) error {
-	alone.RLock()
-	defer alone.RUnlock()
-	return in.apply(ctx, items)
 }
 
 const (

@@ -143,7 +143,7 @@ func Lock(ctx context.Context, tx pgx.Tx, id int64) (Letter, error) {
 		return Letter{}, err
 	}
 	rows, _ := tx.Query(ctx, lockWaiting, id)
-	return collectOne(rows)
+	return readOne(rows, ErrNotWaiting)
 }
 
 const nextWaiting = `
@@ -157,15 +157,16 @@ func Next(ctx context.Context, db audit.Querier, behind Letter, f Filter) (Lette
 	condition, args := f.Where(5)
 	position := []any{behind.Consumer, KeyStart(notNull(behind.Key)), behind.Version, behind.ID}
 	rows, _ := db.Query(ctx, fmt.Sprintf(nextWaiting, condition), append(position, args...)...)
-	return collectOne(rows)
+	return readOne(rows, ErrNotWaiting)
 }
 
-func collectOne(rows pgx.Rows) (Letter, error) {
+// readOne reads the only row, or returns the error that means that there is none.
+func readOne(rows pgx.Rows, none error) (Letter, error) {
 	l, err := pgx.CollectOneRow(rows, Scan)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return l, ErrNotWaiting
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return l, none
+	case err != nil:
 		return l, fmt.Errorf("read dead letter: %w", err)
 	}
 	return l, nil
@@ -220,15 +221,11 @@ func decodeHeaders(encoded []byte) ([]Header, error) {
 	err := json.Unmarshal(encoded, &list)
 	headers := make([]Header, len(list))
 	for i, header := range list {
-		var bytes []byte
-		parts := []any{&headers[i].Name, &headers[i].Value, &bytes}
+		var exact []byte // of a name that is not text
+		parts := []any{&headers[i].Name, &headers[i].Value, &exact}
 		err = errors.Join(err, json.Unmarshal(header, &parts))
-		switch len(parts) {
-		case 2:
-		case 3:
-			headers[i].Name = string(bytes)
-		default:
-			err = errors.Join(err, errors.New("a header is not a name and a value"))
+		if exact != nil {
+			headers[i].Name = string(exact)
 		}
 	}
 	if err != nil {

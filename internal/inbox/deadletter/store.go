@@ -3,7 +3,6 @@ package deadletter
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -56,14 +55,7 @@ func (s *Store) Get(ctx context.Context, id int64, content bool) (Letter, []audi
 // get reads a dead letter, and locks it if the suffix says so.
 func get(ctx context.Context, q audit.Querier, id int64, lock string) (Letter, error) {
 	rows, _ := q.Query(ctx, `select `+Columns+` from public.dead_letter where id = $1 `+lock, id)
-	l, err := pgx.CollectExactlyOneRow(rows, Scan)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return l, &Error{CodeNotFound, fmt.Sprintf("no dead letter %d", id)}
-	case err != nil:
-		return l, fmt.Errorf("read dead letter: %w", err)
-	}
-	return l, nil
+	return readOne(rows, &Error{CodeNotFound, fmt.Sprintf("no dead letter %d", id)})
 }
 
 // The stable codes of an [Error].

@@ -10,18 +10,15 @@ import (
 
 const reopenRows = `
 update lease set state = 'pending', attempts = 0, due_at = clock_timestamp(), token = null, ended_at = null
-where handler = $1 and event_id = any($2) and state in ('failed', 'skipped', 'uncertain')
-returning event_id`
+where handler = $1 and event_id = any($2) and state in ('failed', 'skipped', 'uncertain')`
 
-// Reopen puts failed, skipped and uncertain rows back, due now and with all their attempts, and returns their events.
-// The effect of an uncertain row may then happen twice.
-func Reopen(ctx context.Context, tx pgx.Tx, handler string, eventIDs []string) ([]string, error) {
-	rows, _ := tx.Query(ctx, reopenRows, handler, eventIDs)
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return nil, fmt.Errorf("reopen leases: %w", err)
+// Reopen puts failed, skipped and uncertain rows back, due now and with all their attempts. The effect of an uncertain
+// row may then happen twice.
+func Reopen(ctx context.Context, tx pgx.Tx, handler string, eventIDs []string) error {
+	if _, err := tx.Exec(ctx, reopenRows, handler, eventIDs); err != nil {
+		return fmt.Errorf("reopen leases: %w", err)
 	}
-	return ids, nil
+	return nil
 }
 
 // Settled is a row that [Settle] marked as done.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -45,13 +46,8 @@ func (s Settings) withDefaults() Settings {
 
 // pause returns the pause after an attempt: RetryMin, doubled for each further attempt, at most RetryMax.
 func (s Settings) pause(attempt int) time.Duration {
-	pause := s.RetryMin
-	for range attempt - 1 {
-		if pause *= 2; pause >= s.RetryMax {
-			return s.RetryMax
-		}
-	}
-	return pause
+	pause := float64(s.RetryMin) * math.Exp2(float64(attempt-1))
+	return time.Duration(min(pause, float64(s.RetryMax)))
 }
 
 // Effect is the work of a row.

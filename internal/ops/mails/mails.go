@@ -84,8 +84,7 @@ func (l *List) Retry(ctx context.Context, ids []string, c audit.Change) (audit.R
 		verb: "retry", from: []adminapi.MailState{adminapi.Uncertain, adminapi.Failed, adminapi.Skipped},
 		to: adminapi.Pending,
 		change: func(ctx context.Context, tx pgx.Tx, events []string) error {
-			_, err := lease.Reopen(ctx, tx, l.Handler, events)
-			return err
+			return lease.Reopen(ctx, tx, l.Handler, events)
 		},
 	})
 }

@@ -73,14 +73,9 @@ type Failure struct {
 
 const maxFailures = 100
 
-// Fail counts a thing that is not done.
+// Fail counts a thing that is not done, and adds why.
 func (r *Result) Fail(subject, code, detail string) {
 	r.Failed++
-	r.AddError(subject, code, detail)
-}
-
-// AddError adds why a thing is not done that is already counted.
-func (r *Result) AddError(subject, code, detail string) {
 	if len(r.Errors) < maxFailures {
 		r.Errors = append(r.Errors, Failure{subject, code, detail})
 	}

@@ -112,18 +112,14 @@ cross join lateral (
 func History(
 	ctx context.Context, q audit.Querier, f HistoryFilter,
 ) (found []Remembered, unread *time.Time, err error) {
-	limit, since := cmp.Or(f.Limit, 100), f.Since
-	if since.Before(foreign) {
-		since = foreign
-	}
-	until := pgtype.Timestamptz{Time: f.Until, Valid: true}
+	limit, until := cmp.Or(f.Limit, 100), pgtype.Timestamptz{Time: f.Until, Valid: true}
 	if f.Until.IsZero() {
 		until.InfinityModifier = pgtype.Infinity
 	}
-	rows, _ := q.Query(ctx, selectHistory, f.Consumers, since, until, f.EventType, limit)
+	rows, _ := q.Query(ctx, selectHistory, f.Consumers, f.Since, until, f.EventType, limit)
 	found, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Remembered])
 	if err == nil && len(found) < limit {
-		rows, _ = q.Query(ctx, selectUnread, f.Consumers, since, until)
+		rows, _ = q.Query(ctx, selectUnread, f.Consumers, f.Since, until)
 		unread, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[*time.Time])
 	}
 	if err != nil {

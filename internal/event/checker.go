@@ -24,28 +24,13 @@ type Ruled interface {
 	About() (key string, at time.Time)
 }
 
-// The codes of a [ContractError], apart from those of a [Ruled] payload.
+// The codes of an event that breaks the contract, apart from those of a [Ruled] payload.
 const (
 	CodeUnknownType     Code = "unknown_type"
 	CodeInvalidJSON     Code = "invalid_json"
 	CodeSchemaViolation Code = "schema_violation"
 	CodeSubjectMismatch Code = "subject_mismatch" // the payload is about another aggregate than the envelope
 )
-
-// A ContractError is how an event breaks the contract. It is permanent: the same bytes always break it. Its text names
-// places and rules, never values, which may be personal.
-type ContractError struct {
-	Code   Code
-	Detail string
-}
-
-func (e *ContractError) Error() string { return fmt.Sprintf("check event: %s: %s", e.Code, e.Detail) }
-
-// Permanent returns true: another attempt cannot help.
-func (e *ContractError) Permanent() bool { return true }
-
-// ErrorCode returns the code of the dead letter.
-func (e *ContractError) ErrorCode() string { return string(e.Code) }
 
 // Checker checks events. It is safe for concurrent use.
 type Checker struct {

@@ -15,7 +15,7 @@ import (
 // grouped by them.
 type Code string
 
-// The codes of a [DecodeError].
+// The codes of a record that is not an event.
 const (
 	CodeMissingID       Code = "missing_id"
 	CodeInvalidID       Code = "invalid_id" // too long, or not printable UTF-8
@@ -32,16 +32,20 @@ const (
 	CodeEmptyValue      Code = "empty_value"
 )
 
-// A DecodeError is why a record is not an event. It is permanent: the same bytes never decode.
-type DecodeError struct {
+// A ContractError is why a record is not an event, or how an event breaks the contract. It is permanent: the same bytes
+// always break it. Its text names places and rules, never values of the payload, which may be personal.
+type ContractError struct {
 	Code   Code
 	Detail string
 }
 
-func (e *DecodeError) Error() string { return fmt.Sprintf("decode event: %s: %s", e.Code, e.Detail) }
+func (e *ContractError) Error() string { return fmt.Sprintf("check event: %s: %s", e.Code, e.Detail) }
+
+// Permanent returns true: another attempt cannot help.
+func (e *ContractError) Permanent() bool { return true }
 
 // ErrorCode returns the code of the dead letter.
-func (e *DecodeError) ErrorCode() string { return string(e.Code) }
+func (e *ContractError) ErrorCode() string { return string(e.Code) }
 
 // The business time of an event is at or after Earliest and before Latest. A producer whose clock is outside has a
 // defect, and PostgreSQL cannot partition by such a time.
@@ -58,7 +62,7 @@ var (
 // header that is not text is left out. An event without ce_time gets the time at which its record was appended, or the
 // current time if that is unknown.
 //
-// The error is always a [*DecodeError]. The event has what could be read even then, for its dead letter.
+// The error is always a [*ContractError]. The event has what could be read even then, for its dead letter.
 func FromMessage(m *message.Message) (Event, error) {
 	e := Event{
 		ID:         cmp.Or(m.Metadata[HeaderID], m.UUID),
@@ -113,7 +117,7 @@ const structuredMode = "application/cloudevents"
 func (e *Event) check(m *message.Message) error {
 	_, isRecord := OriginFrom(m.Context())
 	if mediaType := strings.ToLower(m.Metadata[HeaderContentType]); strings.HasPrefix(mediaType, structuredMode) {
-		return &DecodeError{CodeStructuredMode, "the structured content mode of CloudEvents is not supported; " +
+		return &ContractError{CodeStructuredMode, "the structured content mode of CloudEvents is not supported; " +
 			"send the attributes as ce_ headers (binary content mode)"}
 	}
 	if err := ValidID(e.ID); err != nil {
@@ -126,25 +130,25 @@ func (e *Event) check(m *message.Message) error {
 	spec := m.Metadata[HeaderSpecVersion]
 	switch {
 	case spec != SpecVersion:
-		return &DecodeError{CodeUnsupportedSpec, fmt.Sprintf("%q, want %q", spec, SpecVersion)}
+		return &ContractError{CodeUnsupportedSpec, fmt.Sprintf("%q, want %q", spec, SpecVersion)}
 	case !isText(e.Type) || !isText(e.Source) || !isText(e.Key) || !isText(e.DataSchema):
-		return &DecodeError{CodeInvalidHeader, "ce_type, ce_source, ce_subject or ce_dataschema is not text"}
+		return &ContractError{CodeInvalidHeader, "ce_type, ce_source, ce_subject or ce_dataschema is not text"}
 	case e.Type == "":
-		return &DecodeError{CodeMissingType, "no ce_type"}
+		return &ContractError{CodeMissingType, "no ce_type"}
 	case e.Source == "":
-		return &DecodeError{CodeMissingSource, "no ce_source"}
+		return &ContractError{CodeMissingSource, "no ce_source"}
 	case key == "" || e.Key == "":
-		return &DecodeError{CodeMissingKey, "no record key or no ce_subject"}
+		return &ContractError{CodeMissingKey, "no record key or no ce_subject"}
 	case len(key) > MaxKeyBytes:
-		return &DecodeError{CodeInvalidKey, fmt.Sprintf("%d bytes, at most %d", len(key), MaxKeyBytes)}
+		return &ContractError{CodeInvalidKey, fmt.Sprintf("%d bytes, at most %d", len(key), MaxKeyBytes)}
 	case key != e.Key:
-		return &DecodeError{CodeKeyMismatch, "the record key is not ce_subject"}
+		return &ContractError{CodeKeyMismatch, "the record key is not ce_subject"}
 	case e.Time.IsZero():
-		return &DecodeError{CodeInvalidTime, "ce_time is not RFC 3339, or outside the years 2000 to 2199"}
+		return &ContractError{CodeInvalidTime, "ce_time is not RFC 3339, or outside the years 2000 to 2199"}
 	case e.Version == 0 && m.Metadata[HeaderVersion] != "":
-		return &DecodeError{CodeInvalidVersion, "ce_aggregateversion is not a positive number"}
+		return &ContractError{CodeInvalidVersion, "ce_aggregateversion is not a positive number"}
 	case len(e.Data) == 0:
-		return &DecodeError{CodeEmptyValue, "the record has no value"}
+		return &ContractError{CodeEmptyValue, "the record has no value"}
 	}
 	return nil
 }
@@ -161,16 +165,16 @@ func IsAttribute(name string) bool {
 }
 
 // ValidID returns an error unless an inbox can store the id: 1 to [MaxIDLength] characters of UTF-8, none of them a
-// control character. Its error is a [*DecodeError].
+// control character. Its error is a [*ContractError].
 func ValidID(id string) error {
 	isControl := func(r rune) bool { return r < 0x20 || r == 0x7f }
 	switch n := utf8.RuneCountInString(id); {
 	case id == "":
-		return &DecodeError{CodeMissingID, "the record carries no event id"}
+		return &ContractError{CodeMissingID, "the record carries no event id"}
 	case !utf8.ValidString(id), strings.ContainsFunc(id, isControl):
-		return &DecodeError{CodeInvalidID, "not printable UTF-8"}
+		return &ContractError{CodeInvalidID, "not printable UTF-8"}
 	case n > MaxIDLength:
-		return &DecodeError{CodeInvalidID, fmt.Sprintf("%d characters, at most %d", n, MaxIDLength)}
+		return &ContractError{CodeInvalidID, fmt.Sprintf("%d characters, at most %d", n, MaxIDLength)}
 	}
 	return nil
 }

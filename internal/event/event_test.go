@@ -112,7 +112,7 @@ func TestFromMessageNamesWhatIsWrong(t *testing.T) {
 			m := sample().Message()
 			row.spoil(m)
 			_, err := event.FromMessage(m)
-			var decodeErr *event.DecodeError
+			var decodeErr *event.ContractError
 			require.ErrorAs(t, err, &decodeErr)
 			require.Equal(t, row.want, decodeErr.Code)
 			require.Equal(t, string(row.want), decodeErr.ErrorCode())
@@ -210,7 +210,7 @@ func FuzzFromMessage(f *testing.F) {
 		}
 		e, err := event.FromMessage(m)
 		if err != nil {
-			var decodeErr *event.DecodeError
+			var decodeErr *event.ContractError
 			require.True(t, errors.As(err, &decodeErr))
 			return
 		}

@@ -44,25 +44,18 @@ func (s *Spans) Create(e *Event) {
 
 // Send begins the span of a relay's call. Call end with the call's error.
 func (s *Spans) Send(topic string, events []*Event) (end func(error)) {
-	if s == nil {
-		return noSpan
-	}
-	links := linksTo(len(events), func(i int) *Event { return events[i] })
+	links := s.linksTo(len(events), func(i int) *Event { return events[i] })
 	if len(links) == 0 {
 		return noSpan
 	}
-	_, span := s.tracer.Start(context.Background(), "send "+topic, trace.WithSpanKind(trace.SpanKindClient),
-		trace.WithLinks(links...), trace.WithAttributes(append(attributesOf("send", topic),
+	return s.start(context.Background(), "send "+topic, trace.SpanKindClient, trace.WithLinks(links...),
+		trace.WithAttributes(append(attributesOf("send", topic),
 			attribute.Int("messaging.batch.message_count", len(events)))...))
-	return endOf(span)
 }
 
 // Process begins the span of a consumer's attempt at n events.
 func (s *Spans) Process(consumer string, n int, event func(int) *Event) (end func(error)) {
-	if s == nil {
-		return noSpan
-	}
-	links := linksTo(n, event)
+	links := s.linksTo(n, event)
 	if len(links) == 0 {
 		return noSpan
 	}
@@ -70,11 +63,10 @@ func (s *Spans) Process(consumer string, n int, event func(int) *Event) (end fun
 	if n == 1 {
 		parent = event(0).traced()
 	}
-	_, span := s.tracer.Start(parent, "process "+consumer, trace.WithSpanKind(trace.SpanKindConsumer),
-		trace.WithLinks(links...), trace.WithAttributes(
-			append(attributesOf("process", event(0).Topic), attribute.Int("messaging.batch.message_count", n),
-				attribute.String("messaging.consumer.group.name", consumer))...))
-	return endOf(span)
+	return s.start(parent, "process "+consumer, trace.SpanKindConsumer, trace.WithLinks(links...),
+		trace.WithAttributes(append(attributesOf("process", event(0).Topic),
+			attribute.Int("messaging.batch.message_count", n),
+			attribute.String("messaging.consumer.group.name", consumer))...))
 }
 
 // Call begins the span of a call of another server, such as the mail server, in the trace of its cause.
@@ -85,14 +77,16 @@ func (s *Spans) Call(name string, cause Cause) (end func(error)) {
 	if s == nil || !follows.span().IsSampled() {
 		return noSpan
 	}
-	_, span := s.tracer.Start(follows.traced(), name, trace.WithSpanKind(trace.SpanKindClient))
-	return endOf(span)
+	return s.start(follows.traced(), name, trace.SpanKindClient)
 }
 
 func noSpan(error) {}
 
-// endOf leaves out the text of an error: it may hold personal data.
-func endOf(span trace.Span) func(error) {
+// start begins a span. Its end leaves out the text of an error: it may hold personal data.
+func (s *Spans) start(
+	parent context.Context, name string, kind trace.SpanKind, options ...trace.SpanStartOption,
+) (end func(error)) {
+	_, span := s.tracer.Start(parent, name, append(options, trace.WithSpanKind(kind))...)
 	return func(err error) {
 		if err != nil {
 			span.SetStatus(codes.Error, "")
@@ -110,8 +104,8 @@ func attributesOf(operation, topic string) []attribute.KeyValue {
 	}
 }
 
-func linksTo(n int, event func(int) *Event) (links []trace.Link) {
-	for i := 0; i < n && len(links) < maxLinks; i++ {
+func (s *Spans) linksTo(n int, event func(int) *Event) (links []trace.Link) {
+	for i := 0; s != nil && i < n && len(links) < maxLinks; i++ {
 		if span := event(i).span(); span.IsSampled() {
 			links = append(links, trace.Link{SpanContext: span})
 		}

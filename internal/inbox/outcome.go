@@ -27,7 +27,7 @@ const (
 var ErrExpired = errors.New("the event is older than the inbox remembers")
 
 // Codes of the dead letters that this package decides. They are stable. An error with a method ErrorCode() string, such
-// as an [event.DecodeError] or a contract's, has its own.
+// as an [event.ContractError], has its own.
 const (
 	CodeConflict       = "id_conflict"
 	CodePayload        = "payload_mismatch" // the payload fits its schema but not the handler's type

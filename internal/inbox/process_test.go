@@ -94,7 +94,7 @@ func TestProcessRefusesAnIDItCouldNotRemember(t *testing.T) {
 			t.Error("ran")
 			return nil
 		})
-		var decodeErr *event.DecodeError
+		var decodeErr *event.ContractError
 		require.ErrorAs(t, err, &decodeErr, name)
 		require.Equal(t, inbox.Failed, outcome)
 	}

@@ -67,7 +67,7 @@ type call struct {
 // Applied though nothing is remembered.
 //
 // Consumers see each event once each. Their names have no NUL; ids are any text of 1 to 255 characters, none of them a
-// control character; another one is an [*event.DecodeError], and permanent.
+// control character; another one is an [*event.ContractError], and permanent.
 func (in *Inbox) Process(
 	ctx context.Context, consumer, id string, fn func(context.Context) error,
 ) (outcome Outcome, err error) {

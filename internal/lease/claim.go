@@ -89,16 +89,23 @@ where handler = $1 and event_id = (
     order by due_at limit 1 for update skip locked)
 returning event_id, attempts, clock_timestamp()`
 
-// Claim claims the row that has been due for the longest time. It returns nil if no row is due.
+// Claim claims the row that has been due for the longest time. It returns nil if no row is due. The server may carry
+// out a cancelled claim, and its row would wait for the lease to end, so the end of ctx does not cancel it.
 func (r *Runner) Claim(ctx context.Context) (*Claim, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
+	defer cancel()
 	c := &Claim{runner: r, token: uuid.New()}
 	err := r.cfg.Pool.QueryRow(ctx, claimRow, r.cfg.Handler, c.token, r.cfg.Settings.Lease.Seconds()).
 		Scan(&c.EventID, &c.Attempt, &c.At)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
+	isNone := errors.Is(err, pgx.ErrNoRows)
+	if err != nil && !isNone {
+		err = fmt.Errorf("claim: %w", err)
+		r.failing.CompareAndSwap(nil, &claimFailure{time.Now(), err})
+		return nil, err
+	}
+	r.failing.Store(nil)
+	if isNone {
 		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("claim: %w", err)
 	}
 	return c, nil
 }

@@ -98,7 +98,7 @@ func (r *Runner) next(ctx context.Context) *Claim {
 	defer r.turn.Unlock()
 	poll := r.cfg.Settings.Poll
 	for pause := poll; ctx.Err() == nil; {
-		c, err := r.tryClaim(ctx)
+		c, err := r.Claim(ctx)
 		switch {
 		case c != nil:
 			return c
@@ -115,20 +115,6 @@ func (r *Runner) next(ctx context.Context) *Claim {
 		}
 	}
 	return nil
-}
-
-// tryClaim claims a row and notes whether claims fail. The server may carry out a cancelled claim, so the end of ctx
-// does not cancel it: the row would wait for its lease to end.
-func (r *Runner) tryClaim(ctx context.Context) (*Claim, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
-	defer cancel()
-	c, err := r.Claim(ctx)
-	if err == nil {
-		r.failing.Store(nil)
-	} else {
-		r.failing.CompareAndSwap(nil, &claimFailure{time.Now(), err})
-	}
-	return c, err
 }
 
 // carryOut makes an attempt at the effect, records how it ended, and returns the result. It renews the lease all along.

@@ -2,6 +2,7 @@ package deadletter
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -35,8 +36,7 @@ func (f Filter) check() error {
 	switch {
 	case f.Limit < 0 || f.After < 0:
 		return &Error{CodeInvalidFilter, "limit and after are not negative"}
-	case f.State != "" && f.State != Waiting && f.State != Replayed &&
-		f.State != Discarded:
+	case !slices.Contains([]State{"", Waiting, Replayed, Discarded}, f.State):
 		return &Error{CodeInvalidFilter, fmt.Sprintf("state %q is none of waiting, replayed, discarded", f.State)}
 	}
 	return nil

@@ -2,6 +2,7 @@ package deadletter
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"maps"
@@ -162,8 +163,19 @@ const copiedPrefix = "dlq_"
 // that are text, the last of two with one name; attributes of an event get the prefix dlq_. The other headers say why
 // the copy is there, under the names of KIP-1191 where it has one. Only the row in the database can be replayed.
 func (l Letter) Copy(source string) event.Event {
-	headers := map[string]string{
+	headers := map[string]string{}
+	for _, h := range l.Headers {
+		name, value := h.Name, string(h.Value)
+		if event.IsAttribute(name) || name == event.HeaderCausationID {
+			name = copiedPrefix + name
+		}
+		if name != "" && Text(name) == name && Text(value) == value {
+			headers[name] = value
+		}
+	}
+	maps.Copy(headers, map[string]string{
 		event.HeaderCorrelationID:     l.CorrelationID(),
+		event.HeaderCausationID:       l.EventID,
 		"__dlq.errors.topic":          l.Topic,
 		"__dlq.errors.partition":      strconv.Itoa(int(l.Partition)),
 		"__dlq.errors.offset":         strconv.FormatInt(l.Offset, 10),
@@ -176,22 +188,10 @@ func (l Letter) Copy(source string) event.Event {
 		"dlq_first_failed_at":         l.FirstFailedAt.UTC().Format(time.RFC3339Nano),
 		"dlq_replay_count":            strconv.Itoa(l.Replays),
 		"dlq_handler":                 l.Consumer,
-	}
-	kept := map[string]string{}
-	for _, h := range l.Headers {
-		name, value := h.Name, string(h.Value)
-		if event.IsAttribute(name) || name == event.HeaderCausationID {
-			name = copiedPrefix + name
-		}
-		if name != "" && Text(name) == name && Text(value) == value {
-			kept[name] = value
-		}
-	}
-	maps.Copy(kept, headers)
-	kept[event.HeaderCausationID] = l.EventID
+	})
 	e := event.Event{
 		Source: source, Type: CopyType, Topic: CopyTopic(l.Group, l.Topic), Key: l.copyKey(), Data: l.Payload,
-		Extensions: kept,
+		Extensions: headers,
 	}
 	if len(e.Data) == 0 {
 		e.Data = []byte("null")
@@ -207,9 +207,5 @@ func (l Letter) copyKey() string {
 	if key != "" && len(key) <= event.MaxKeyBytes && Text(key) == key {
 		return key
 	}
-	of := l.Key
-	if key == "" {
-		of = l.Payload
-	}
-	return fmt.Sprintf("%x", sha256.Sum256(of))
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(cmp.Or(key, string(l.Payload)))))
 }

@@ -2,6 +2,7 @@ package deadletter_test
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -162,4 +163,27 @@ func TestManyDeadLetters(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, history, want, "what was done to %d is found by its id", id)
 	}
+}
+
+// A list in JSON has the key as text, whatever its bytes are, and no word of the record or of an edit that is not there.
+func TestADeadLetterOfAListInJSON(t *testing.T) {
+	t.Parallel()
+	l := letter(1)
+	l.Key = []byte("\xff\xfek")
+	s, _ := open(t, l)
+	listed, err := s.Summaries(t.Context(), deadletter.Filter{})
+	require.NoError(t, err)
+	shown, err := json.Marshal(listed[0])
+	require.NoError(t, err)
+	members := map[string]any{}
+	require.NoError(t, json.Unmarshal(shown, &members))
+	require.Equal(t, "\ufffdk", members["key"])
+	for _, absent := range []string{
+		"payload", "headers", "edited_payload", "edited_by", "edited_at", "outcome", "settled_at",
+	} {
+		require.NotContains(t, members, absent)
+	}
+	var read deadletter.Letter
+	require.NoError(t, json.Unmarshal(shown, &read))
+	require.Equal(t, deadletter.Key("\ufffdk"), read.Key)
 }

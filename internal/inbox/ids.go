@@ -279,7 +279,7 @@ func (it *item) at() time.Time {
 // known any more. When fn or the commit fails, nothing is written and the outcome is [Failed]; calling again is safe.
 //
 // Process looks at the id alone: it compares no payload and no version, does not try again, and writes no dead letter.
-// An id has 1 to 255 characters, none of them a control character; another one is an [*event.DecodeError].
+// An id has 1 to 255 characters, none of them a control character; another one is an [*event.ContractError].
 func (in *Inbox) Process(
 	ctx context.Context, id string, fn func(context.Context, pgx.Tx) error,
 ) (outcome Outcome, err error) {

@@ -42,7 +42,7 @@ type BatchFunc func(ctx context.Context, msgs []*message.Message) (handled int, 
 //
 // The messages are consecutive ones of one partition, and a partition has one call at a time. ctx is the partition's;
 // the context of each message ends with it. err is nil exactly when all messages are handled; else a context has
-// ended.
+// ended, or the error is [ErrWentBack].
 func (in *Inbox) BatchMiddleware(next message.HandlerFunc) BatchFunc {
 	return func(ctx context.Context, msgs []*message.Message) (handled int, err error) {
 		for handled < len(msgs) {
@@ -85,6 +85,8 @@ func (in *Inbox) handleItems(ctx context.Context, p *partition, items []*item) (
 			in.metrics.batches.Observe(float64(len(items)))
 			in.report(items...)
 			return len(items), nil
+		case errors.Is(err, ErrWentBack):
+			return 0, err
 		case ctx.Err() != nil:
 			return 0, fmt.Errorf("handle events: %w", context.Cause(ctx))
 		case errors.Is(err, context.DeadlineExceeded):
@@ -102,7 +104,11 @@ func (in *Inbox) handleItems(ctx context.Context, p *partition, items []*item) (
 
 // handleOne tries one event until it has an outcome.
 func (in *Inbox) handleOne(p *partition, it *item) (handled int, err error) {
-	if err := in.tryUntilHandled(p, it); err != nil {
+	err = in.tryUntilHandled(p, it)
+	if errors.Is(err, ErrWentBack) {
+		return 0, err
+	}
+	if err != nil {
 		in.report(it)
 		return 0, err
 	}
@@ -119,6 +125,9 @@ func (in *Inbox) tryUntilHandled(p *partition, it *item) error {
 		}
 		if it.ctx.Err() != nil {
 			return fmt.Errorf("handle event: %w", context.Cause(it.ctx))
+		}
+		if errors.Is(err, ErrWentBack) {
+			return err
 		}
 		class := classify(err)
 		in.metrics.retries.WithLabelValues(string(class)).Inc()
@@ -216,7 +225,7 @@ func (in *Inbox) logOutcome(it *item) {
 		level = slog.LevelError
 	case it.outcome == Applied || it.outcome == Ignored:
 		level = slog.LevelDebug
-	case it.outcome != Duplicate && it.outcome != Stale:
+	case it.outcome == Stale && in.cfg.Order == Strict, it.outcome != Duplicate && it.outcome != Stale:
 		level = slog.LevelWarn
 	}
 	if !in.log.Enabled(it.ctx, level) {

@@ -14,6 +14,7 @@ type metrics struct {
 	batches  prometheus.Observer
 	splits   prometheus.Counter
 	replays  *prometheus.CounterVec
+	rewinds  *prometheus.CounterVec
 }
 
 // newMetrics registers the metrics, or takes the ones that another consumer of this process registered before.
@@ -38,6 +39,8 @@ func newMetrics(registerer prometheus.Registerer, consumer string) *metrics {
 			prometheus.ExponentialBuckets(1, 2, 11)),
 		splits: counter("inbox_split_batches_total",
 			"Batches that were rolled back because of one of their events and run in halves.").WithLabelValues(),
+		rewinds: counter("inbox_rewinds_total",
+			"Topic-partitions that were read again because of a database or a broker that went back.", "cause"),
 		replays: counter("inbox_replays_total", "Dead letters that were replayed or resumed, by what became of them.",
 			"outcome"),
 	}

@@ -93,6 +93,9 @@ var (
 // handler is to run.
 func (in *Inbox) decide(it *item, k *key) Outcome {
 	if it.outcome != isNew {
+		if it.outcome == Duplicate && in.cfg.Order == Strict {
+			k.raise(it.event.Version)
+		}
 		return it.outcome
 	}
 	version, acceptGap := it.event.Version, it.replay != nil && it.replay.AcceptGap
@@ -125,6 +128,14 @@ func (in *Inbox) skip(it *item, outcome Outcome) Outcome {
 		return Ignored
 	}
 	return outcome
+}
+
+// raise moves the key on to its next version, which an applied event has: after a restore of its producer's database an
+// event may come again with another version. An event that waits as a dead letter is not applied.
+func (k *key) raise(version int64) {
+	if version == k.version+1 && (k.parkedFrom == nil || version < *k.parkedFrom) {
+		k.version, k.changed = version, true
+	}
 }
 
 // isHeldBefore reports whether a dead letter keeps back an event of the version.

@@ -53,9 +53,9 @@ func (in *Inbox) apply(parent context.Context, items []*item) error {
 }
 
 // needsTransaction reports whether anything is stored of the event: not of one without a handler, unless its version
-// counts.
+// counts or a point moves.
 func (in *Inbox) needsTransaction(it *item) bool {
-	return !it.ignored || in.cfg.Order != Unordered && it.event.Version > 0
+	return !it.ignored || in.cfg.Order != Unordered && it.event.Version > 0 || it.origin.From != nil
 }
 
 // transact runs the transaction in two round trips and those of the handlers: begin travels with the first statements,
@@ -79,10 +79,11 @@ func (in *Inbox) transact(ctx context.Context, tx *handlerTx, items []*item) err
 	return err
 }
 
-// begin locks the keys, records the ids and compares those that were there.
+// begin moves the point, locks the keys, records the ids and compares those that were there.
 func (in *Inbox) begin(ctx context.Context, conn *pgx.Conn, tx *handlerTx, items []*item) (keys, error) {
 	ks, ids, batch := in.collectKeys(items), in.collectIDs(items), &pgx.Batch{}
 	batch.BeginTx(readCommitted)
+	in.queueMove(items, batch)
 	ks.queueLock(in.cfg.Consumer, batch)
 	ids.queueInsert(batch)
 	results := conn.SendBatch(ctx, batch)
@@ -90,6 +91,9 @@ func (in *Inbox) begin(ctx context.Context, conn *pgx.Conn, tx *handlerTx, items
 	_, err := results.Exec()
 	if err != nil {
 		err = fmt.Errorf("begin: %w", err)
+	}
+	if err == nil {
+		err = readMove(items, results)
 	}
 	if err == nil {
 		err = ks.readLocked(results)

@@ -3,7 +3,6 @@ package kafka
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -27,6 +26,10 @@ type claim struct {
 	leave   func()
 
 	records []*sarama.ConsumerMessage // taken and not handled, in order
+
+	position    int64 // behind the last record that was handled; at first where the partition begins
+	isPlaced    bool  // the session has begun there
+	isMisplaced bool  // the partition must be read from an earlier offset, by another session
 }
 
 func newClaim(c *Consumer, session sarama.ConsumerGroupSession, source sarama.ConsumerGroupClaim) *claim {
@@ -43,8 +46,11 @@ func newClaim(c *Consumer, session sarama.ConsumerGroupSession, source sarama.Co
 func (p *claim) run() {
 	defer p.cancel(errPartitionLost)
 	go p.bound()
-	if p.isOnLog() {
+	if p.awaitStart() {
 		p.work()
+	}
+	if p.isMisplaced {
+		return
 	}
 	// A claim that ends before sarama has closed its channel counts as a failure, and ends the session of all.
 	for range p.source.Messages() {
@@ -83,44 +89,6 @@ func (p *claim) isLost() bool {
 		!errors.Is(cause, sarama.ErrSessionConsumeClaimExited) && !errors.Is(cause, sarama.ErrSessionPartitionCountChanged)
 }
 
-// isOnLog waits until the partition goes, and returns false, if its committed offset is not on the log: sarama would
-// begin at the oldest record without a word.
-func (p *claim) isOnLog() bool {
-	if p.source.InitialOffset() >= 0 {
-		return true
-	}
-	var err error
-	for {
-		if !errors.Is(err, ErrOffsetGone) {
-			err = p.compareOffsets()
-		}
-		if err == nil {
-			return true
-		}
-		p.progress.refused(err)
-		select {
-		case <-time.After(p.consumer.cfg.Backoff):
-		case <-p.leaving:
-			return false
-		}
-	}
-}
-
-func (p *claim) compareOffsets() error {
-	ctx, cancel := context.WithTimeout(p.ctx, p.consumer.cfg.RequestTimeout)
-	defer cancel()
-	topic, partition := p.source.Topic(), p.source.Partition()
-	return Ask(ctx, p.consumer.cfg.Config, "compare offsets", func(c Cluster) error {
-		found, err := c.groupOffsets(p.consumer.cfg.Group, topic, partition)
-		if err != nil || !found[0].isGone() {
-			return err
-		}
-		err = fmt.Errorf("%w: %d, the log has %d to %d", ErrOffsetGone, found[0].committed, found[0].oldest, found[0].newest)
-		p.consumer.log.Error("partition is not read", "topic", topic, "partition", partition, "error", err)
-		return err
-	})
-}
-
 // work has the partition's records handled, in order.
 func (p *claim) work() {
 	c := p.consumer
@@ -128,16 +96,20 @@ func (p *claim) work() {
 	for p.gather() {
 		fault.Here("kafka.taken")
 		p.progress.begin()
-		handled, err := c.handle(p.ctx, decodeAll(p.ctx, c.cfg.Group, p.records))
+		handled, err := c.handle(p.ctx, p.decodeRecords())
 		p.progress.end(err, handled)
 		if handled > 0 {
 			pauses.Reset()
+			p.position = p.records[handled-1].Offset + 1
 			fault.Here("kafka.before_mark")
 			p.session.MarkMessage(p.records[handled-1], "")
 			fault.Here("kafka.after_mark")
 		}
 		if p.records = p.records[handled:]; len(p.records) == 0 || p.isLeaving() {
 			continue
+		}
+		if p.checkPoint(); p.isMisplaced {
+			return
 		}
 		if !pauses.Began() {
 			c.log.Warn("handle messages, trying again", "topic", p.source.Topic(), "partition", p.source.Partition(),
@@ -172,7 +144,10 @@ func (p *claim) gather() bool {
 	for _, r := range p.records {
 		bytes += sizeOf(r)
 	}
-	var waited <-chan time.Time // nil: for ever
+	var waited, look <-chan time.Time // nil: for ever
+	if len(p.records) == 0 && cfg.Points != nil {
+		look = time.After(cfg.LookEvery)
+	}
 	for len(p.records) < cfg.Batch && bytes < cfg.MaxBytes {
 		if n := len(p.records); n > 0 && len(source) == 0 {
 			if p.records[n-1].Offset+1 >= p.source.HighWaterMarkOffset() {
@@ -191,6 +166,11 @@ func (p *claim) gather() bool {
 			bytes += sizeOf(r)
 		case <-waited:
 			return true
+		case <-look:
+			if p.checkPoint(); p.isMisplaced {
+				return false
+			}
+			look = time.After(cfg.LookEvery)
 		case <-p.leaving:
 			return false
 		}
@@ -206,10 +186,16 @@ func sizeOf(r *sarama.ConsumerMessage) int {
 	return bytes
 }
 
-func decodeAll(ctx context.Context, group string, records []*sarama.ConsumerMessage) []*message.Message {
-	messages := make([]*message.Message, len(records))
-	for i, r := range records {
-		messages[i] = decode(ctx, group, r)
+func (p *claim) decodeRecords() []*message.Message {
+	messages := make([]*message.Message, len(p.records))
+	position := p.position
+	for i, r := range p.records {
+		var from *int64
+		if p.consumer.cfg.Points != nil {
+			from = new(position)
+		}
+		messages[i] = decodeFrom(p.ctx, p.consumer.cfg.Group, r, from)
+		position = r.Offset + 1
 	}
 	return messages
 }

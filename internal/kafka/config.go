@@ -162,6 +162,12 @@ type ConsumerConfig struct {
 	// is known. Default 30 s.
 	UnhealthyAfter time.Duration
 
+	// Points is where the handler's database stores how far it has the outcomes of records. With it the member begins
+	// where the database is, and reads records again when the database or the broker went back. Its messages have
+	// [event.Origin] with From. Default: the committed offset alone counts.
+	Points Points
+	// LookEvery is how often a partition without new records compares its point with its position. Default 5 s.
+	LookEvery time.Duration
 	// Lost is called when a partition is no longer read, and none of its messages is being handled. Optional.
 	Lost func(topic string, partition int32)
 	// Failed is called when an attempt to consume has failed and will be repeated. It must not block. Optional.
@@ -179,6 +185,7 @@ func (c ConsumerConfig) withDefaults() ConsumerConfig {
 	c.Batch = cmp.Or(c.Batch, 200)
 	c.MaxBytes = cmp.Or(c.MaxBytes, 4_000_000)
 	c.UnhealthyAfter = cmp.Or(c.UnhealthyAfter, 30*time.Second)
+	c.LookEvery = cmp.Or(c.LookEvery, 5*time.Second)
 	if c.Lost == nil {
 		c.Lost = func(string, int32) {}
 	}

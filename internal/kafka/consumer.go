@@ -58,9 +58,9 @@ var (
 	// ErrFenced ends [Consumer.Run]: another process runs under this one's [ConsumerConfig.InstanceID]. Coming back would
 	// throw that one out in turn, for ever.
 	ErrFenced = errors.New("another member has taken the instance id")
-	// ErrOffsetGone is why a partition is not read: the offset at which its group should go on is not on the log. Its
-	// records were removed before they were read, or the log went back. Going on elsewhere would hide that: an operator
-	// says where (kafka-consumer-groups --reset-offsets).
+	// ErrOffsetGone is why a partition is not read: the offset at which its group should continue is not on the log. Its
+	// records were removed before they were read, or, without [ConsumerConfig.Points], the log went back. An operator
+	// decides where to continue (kafka-consumer-groups --reset-offsets).
 	ErrOffsetGone = errors.New("the committed offset is not on the log")
 
 	errPartitionLost = errors.New("partition lost")
@@ -200,14 +200,16 @@ func (j *joinPauses) wait(ctx context.Context) {
 type groupHandler struct {
 	consumer *Consumer
 	again    bool
+	starts   map[int32]int64 // where partitions begin that Setup has placed; guarded by consumer.mu
 }
 
 // Setup implements [sarama.ConsumerGroupHandler].
-func (h *groupHandler) Setup(sarama.ConsumerGroupSession) error {
+func (h *groupHandler) Setup(session sarama.ConsumerGroupSession) error {
 	if h.again {
 		h.consumer.joins.wait(h.consumer.ctx)
 	}
 	h.again = true
+	h.placeClaims(session)
 	h.consumer.become(true)
 	return nil
 }
@@ -224,6 +226,8 @@ func (h *groupHandler) ConsumeClaim(session sarama.ConsumerGroupSession, source 
 	p := newClaim(c, session, source)
 	c.mu.Lock()
 	c.claims[source.Partition()] = p
+	p.position, p.isPlaced = h.starts[source.Partition()]
+	delete(h.starts, source.Partition())
 	c.mu.Unlock()
 
 	p.run()

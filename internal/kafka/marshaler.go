@@ -47,6 +47,11 @@ func (Marshaler) Unmarshal(from *sarama.ConsumerMessage) (*message.Message, erro
 
 // decode makes a message of a record that a group has read.
 func decode(ctx context.Context, group string, r *sarama.ConsumerMessage) *message.Message {
+	return decodeFrom(ctx, group, r, nil)
+}
+
+// decodeFrom is decode for an owner that knows its position.
+func decodeFrom(ctx context.Context, group string, r *sarama.ConsumerMessage, from *int64) *message.Message {
 	headers := make([]event.Header, len(r.Headers))
 	for i, h := range r.Headers {
 		headers[i] = event.Header{Name: string(h.Key), Value: h.Value}
@@ -54,7 +59,7 @@ func decode(ctx context.Context, group string, r *sarama.ConsumerMessage) *messa
 	msg := event.RecordMessage(r.Key, headers, r.Value)
 	msg.SetContext(event.WithOrigin(ctx, event.Origin{
 		Group: group, Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Time: r.Timestamp,
-		Key: r.Key, Headers: headers,
+		Key: r.Key, Headers: headers, From: from,
 	}))
 	return msg
 }

@@ -27,6 +27,7 @@ func newMember(c *consumer) (*member, error) {
 		RebalanceTimeout:  cfg.rebalanceTimeout(),
 		DrainTimeout:      cfg.Inbox.HandlerTimeout, // so a delivery under way ends by itself when a partition moves
 		Batch:             cfg.Inbox.Batch,
+		Points:            c.inbox,
 		Lost:              c.lost,
 		Failed:            c.node.dependencies.broker.Report,
 	}}

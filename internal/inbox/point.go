@@ -1,0 +1,106 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/event"
+	"example.com/twinbox/internal/failure"
+)
+
+// ErrWentBack is returned when the database lost the outcome of records that the topic-partition's owner has handled:
+// it was restored, or a standby that lacked them took over. Nothing is committed. The owner reads again from the point.
+var ErrWentBack = failure.AsTransient(errors.New("the database went back: it lost outcomes of earlier records"))
+
+// The point keeps its place while records below it come again.
+const updatePoint = `
+update public.inbox_point
+set time = case when $5 >= next_offset then $6 else time end, next_offset = greatest(next_offset, $5)
+where consumer = $1 and topic = $2 and partition = $3 and next_offset >= $4`
+
+// queueMove adds the statement that moves the point behind the items to a batch; readMove reads its result. Deliveries
+// whose subscriber does not know its position, and replays, move no point.
+func (in *Inbox) queueMove(items []*item, batch *pgx.Batch) {
+	first, last := items[0].origin, items[len(items)-1].origin
+	if first.From != nil {
+		batch.Queue(updatePoint, in.cfg.Consumer, first.Topic, first.Partition, *first.From, last.Offset+1,
+			last.Time.UnixMilli())
+	}
+}
+
+func readMove(items []*item, results pgx.BatchResults) error {
+	if items[0].origin.From == nil {
+		return nil
+	}
+	moved, err := results.Exec()
+	if err == nil && moved.RowsAffected() == 0 {
+		return ErrWentBack
+	}
+	if err != nil {
+		return fmt.Errorf("move point: %w", err)
+	}
+	return nil
+}
+
+const selectPoint = `
+select next_offset, time from public.inbox_point where consumer = $1 and topic = $2 and partition = $3`
+
+// Point returns how far the database has the outcomes of a topic-partition's records, nil without a stored point.
+func (in *Inbox) Point(ctx context.Context, topic string, partition int32) (*event.Point, error) {
+	rows, _ := in.cfg.Pool.Query(ctx, selectPoint, in.cfg.Consumer, topic, partition)
+	point, err := pgx.CollectExactlyOneRow(rows, pgx.RowToAddrOfStructByPos[event.Point])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read point: %w", err)
+	}
+	return point, nil
+}
+
+const insertPoint = `
+insert into public.inbox_point (consumer, topic, partition, next_offset, time) values ($1, $2, $3, $4, $5)
+on conflict (consumer, topic, partition) do nothing`
+
+// BeginPoint stores the first point of a topic-partition and returns it, or the one that is there.
+func (in *Inbox) BeginPoint(
+	ctx context.Context, topic string, partition int32, first event.Point,
+) (*event.Point, error) {
+	_, err := in.cfg.Pool.Exec(ctx, insertPoint, in.cfg.Consumer, topic, partition, first.Next, first.Time)
+	if err != nil {
+		return nil, fmt.Errorf("store first point: %w", err)
+	}
+	return in.Point(ctx, topic, partition)
+}
+
+const selectKnown = `
+select exists (select from public.inbox where consumer = $1 and event_id = $2 and event_time = $3)
+    or exists (select from public.dead_letter where consumer = $1 and event_id = $2)
+    or exists (select from public.inbox_key where consumer = $1 and key = $4 and version >= $5 and $5 > 0)`
+
+// Knows reports whether the database has the outcome of the last of these records that leaves one there.
+func (in *Inbox) Knows(ctx context.Context, records []*message.Message) (known bool, err error) {
+	var last *item
+	for _, record := range records {
+		if it := in.read(record, nil); in.needsTransaction(it) {
+			last = it
+		}
+	}
+	if last == nil {
+		return false, nil
+	}
+	id := last.letterEventID()
+	err = in.cfg.Pool.QueryRow(ctx, selectKnown, in.cfg.Consumer, id, place(id), last.event.Key, last.event.Version).
+		Scan(&known)
+	if err != nil {
+		return false, fmt.Errorf("look for the last record: %w", err)
+	}
+	return known, nil
+}
+
+// Rewound counts a topic-partition that is read again because its database or its broker went back.
+func (in *Inbox) Rewound(cause string) { in.metrics.rewinds.WithLabelValues(cause).Inc() }

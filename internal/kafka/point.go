@@ -1,0 +1,259 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"example.com/twinbox/internal/event"
+	"example.com/twinbox/internal/failure"
+)
+
+// Points is the database of a group's handler. For each topic-partition it stores a point, which the handler moves in
+// the transaction of each outcome. A point that is lower than the owner's position shows that the database went back.
+type Points interface {
+	// Point returns the point of a topic-partition, nil if there is none.
+	Point(ctx context.Context, topic string, partition int32) (*event.Point, error)
+	// BeginPoint stores the first point of a topic-partition and returns it, or the one that is there.
+	BeginPoint(ctx context.Context, topic string, partition int32, first event.Point) (*event.Point, error)
+	// Knows reports whether the database has the outcome of the last of these records that leaves one there.
+	Knows(ctx context.Context, records []*message.Message) (bool, error)
+	// Rewound is called when records are read again because of a database or a broker that went back.
+	Rewound(cause string)
+}
+
+// The causes of [Points].
+const (
+	CauseDatabase = "database"
+	CauseBroker   = "broker"
+)
+
+// start is where the owner of a partition begins to read.
+type start struct {
+	offset, committed int64
+	cause             string // why handled records are read again; empty: they are not
+	gone              error  // why there is no such place
+}
+
+// placeClaims has a new session begin where its partitions' points are. A partition for which that fails, or that comes
+// to the session later, is placed by its claim.
+func (h *groupHandler) placeClaims(session sarama.ConsumerGroupSession) {
+	c := h.consumer
+	partitions := session.Claims()[c.topic]
+	if c.cfg.Points == nil || len(partitions) == 0 {
+		return
+	}
+	starts, err := c.decideStarts(session.Context(), partitions)
+	if err != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h.starts = make(map[int32]int64, len(starts))
+	for i, s := range starts {
+		if s.gone == nil {
+			c.rewind(session, partitions[i], s)
+			h.starts[partitions[i]] = s.offset
+		}
+	}
+}
+
+// rewind has the next claim of the partition begin at the start if that is lower than the committed offset.
+func (c *Consumer) rewind(session sarama.ConsumerGroupSession, partition int32, s start) {
+	if s.cause == "" {
+		return
+	}
+	session.ResetOffset(c.topic, partition, s.offset, "")
+	c.cfg.Points.Rewound(s.cause)
+	said := c.log.With("topic", c.topic, "partition", partition, "from", s.offset, "to", s.committed)
+	if s.cause == CauseBroker {
+		said.Warn("the broker went back")
+	} else {
+		said.Warn("the database went back")
+	}
+}
+
+// awaitStart waits until it is known where the partition begins. It returns false if its claim begins elsewhere, and if
+// the partition goes: one whose next record is not on the log is not read.
+func (p *claim) awaitStart() bool {
+	c, topic, partition := p.consumer, p.source.Topic(), p.source.Partition()
+	if p.isPlaced || c.cfg.Points == nil && p.source.InitialOffset() >= 0 {
+		return true
+	}
+	pauses := failure.Backoff{Min: c.cfg.Backoff, Max: min(20*c.cfg.Backoff, refusalOver/2)}
+	for isLogged := false; ; {
+		starts, err := c.decideStarts(p.ctx, []int32{partition})
+		if err == nil {
+			err = starts[0].gone
+		}
+		if err == nil {
+			return p.begin(starts[0])
+		}
+		if errors.Is(err, ErrOffsetGone) && !isLogged {
+			isLogged = true
+			c.log.Error("partition is not read", "topic", topic, "partition", partition, "error", err)
+		}
+		p.progress.refused(err)
+		select {
+		case <-time.After(pauses.Next()):
+		case <-p.leaving:
+			return false
+		}
+	}
+}
+
+// begin reports whether the claim reads from the start on. A claim that has begun at a higher offset must end, and its
+// session with it: sarama begins at another offset in the next session only.
+func (p *claim) begin(s start) bool {
+	p.position, p.isMisplaced = s.offset, p.source.InitialOffset() > s.offset
+	if p.isMisplaced {
+		p.consumer.rewind(p.session, p.source.Partition(), s)
+	}
+	return !p.isMisplaced
+}
+
+// checkPoint ends the claim if the database has lost the outcome of records that were handled.
+func (p *claim) checkPoint() {
+	c := p.consumer
+	if c.cfg.Points == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(p.ctx, c.cfg.RequestTimeout)
+	defer cancel()
+	point, err := c.cfg.Points.Point(ctx, p.source.Topic(), p.source.Partition())
+	p.isMisplaced = err == nil && (point == nil || point.Next < p.position)
+}
+
+func (c *Consumer) decideStarts(ctx context.Context, partitions []int32) (starts []start, err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.RequestTimeout)
+	defer cancel()
+	err = Ask(ctx, c.cfg.Config, "compare offsets", func(cluster Cluster) error {
+		found, err := cluster.groupOffsets(c.cfg.Group, c.topic, partitions...)
+		if err != nil {
+			return err
+		}
+		for i, at := range found {
+			s, err := c.decideStart(ctx, cluster, partitions[i], at)
+			if err != nil && !errors.Is(err, ErrOffsetGone) {
+				return err
+			}
+			s.gone = err
+			starts = append(starts, s)
+		}
+		return nil
+	})
+	return starts, err
+}
+
+// decideStart returns where the owner of a partition begins: at the lower of its point and its committed offset. A point
+// below which another record lies shows that the log lost records, so all of the log is read again.
+func (c *Consumer) decideStart(
+	ctx context.Context, cluster Cluster, partition int32, at groupOffsets,
+) (s start, err error) {
+	if c.cfg.Points == nil {
+		if at.isGone() {
+			return s, at.gone(at.committed)
+		}
+		return start{offset: at.next()}, nil
+	}
+	point, err := c.cfg.Points.Point(ctx, c.topic, partition)
+	if err == nil && point == nil {
+		point, err = c.beginPoint(ctx, cluster, partition, at)
+	}
+	if err != nil {
+		return s, err
+	}
+	if point.Next < at.oldest {
+		return s, at.gone(point.Next)
+	}
+	stands, err := cluster.stands(c.topic, partition, *point, at)
+	if err != nil {
+		return s, err
+	}
+	s = start{offset: at.oldest, committed: at.committed}
+	switch {
+	case !stands && at.committed >= 0 && at.committed < at.oldest:
+		return s, at.gone(at.committed)
+	case !stands:
+		s.cause = CauseBroker
+	case at.committed < 0:
+	case at.committed > at.newest:
+		s.offset, s.cause = point.Next, CauseBroker
+	case at.committed > point.Next:
+		s.offset, s.cause = point.Next, CauseDatabase
+	default:
+		s.offset = max(at.committed, at.oldest)
+	}
+	if at.committed >= 0 && at.committed <= s.offset {
+		s.cause = "" // it was rewound before
+	}
+	return s, nil
+}
+
+// beginPoint stores the first point of a partition. If the database has the outcome of the record below the committed
+// offset, it has those of all records below it: the handler commits them in their order. Else the database is new to the
+// log, or went back to a time before its first point, and all of the log is read.
+func (c *Consumer) beginPoint(
+	ctx context.Context, cluster Cluster, partition int32, at groupOffsets,
+) (*event.Point, error) {
+	first := event.Point{Next: at.oldest}
+	switch {
+	case at.committed >= 0 && at.committed < at.oldest:
+		return nil, at.gone(at.committed)
+	case at.committed > at.oldest && at.committed <= at.newest:
+		var below []*message.Message
+		from := max(at.oldest, at.committed-int64(c.cfg.Batch))
+		_, err := cluster.Scan(c.topic, partition, from, at.committed, func(m *message.Message) error {
+			below = append(below, m)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		known, err := c.cfg.Points.Knows(ctx, below)
+		if err != nil {
+			return nil, err
+		}
+		if known {
+			first.Next = at.committed
+			first.Time, err = cluster.recordTime(c.topic, partition, at.committed-1)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return c.cfg.Points.BeginPoint(ctx, c.topic, partition, first)
+}
+
+// gone is the error about an offset whose records, or some behind it, are not on the log.
+func (o groupOffsets) gone(next int64) error {
+	return fmt.Errorf("%w: %d, the log has %d to %d", ErrOffsetGone, next, o.oldest, o.newest)
+}
+
+// stands reports whether the record below the point is the one that was there, or has expired.
+func (c Cluster) stands(topic string, partition int32, p event.Point, at groupOffsets) (bool, error) {
+	if p.Next > at.newest { // unless another owner has moved the point since
+		ends, err := c.Offsets(topic, []int32{partition}, sarama.OffsetNewest)
+		if err != nil || p.Next > ends[0] {
+			return false, err
+		}
+	}
+	if p.Next <= at.oldest || p.Time == 0 {
+		return true, nil
+	}
+	found, err := c.recordTime(topic, partition, p.Next-1)
+	return found == p.Time, err
+}
+
+// recordTime returns when the record at an offset was appended, in milliseconds since 1970; 0: there is none.
+func (c Cluster) recordTime(topic string, partition int32, offset int64) (int64, error) {
+	records, _, err := c.fetch(topic, partition, offset, oneBatch)
+	if err != nil || len(records) == 0 || records[0].Offset != offset {
+		return 0, err
+	}
+	return records[0].Timestamp.UnixMilli(), nil
+}

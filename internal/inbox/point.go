@@ -93,9 +93,11 @@ func (in *Inbox) Knows(ctx context.Context, records []*message.Message) (known b
 	if last == nil {
 		return false, nil
 	}
-	id := last.letterEventID()
-	err = in.cfg.Pool.QueryRow(ctx, selectKnown, in.cfg.Consumer, id, place(id), last.event.Key, last.event.Version).
-		Scan(&known)
+	id, key, version := last.letterEventID(), last.event.Key, last.event.Version
+	if !last.isEvent {
+		key, version = "", 0
+	}
+	err = in.cfg.Pool.QueryRow(ctx, selectKnown, in.cfg.Consumer, id, place(id), key, version).Scan(&known)
 	if err != nil {
 		return false, fmt.Errorf("look for the last record: %w", err)
 	}

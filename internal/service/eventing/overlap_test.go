@@ -79,7 +79,7 @@ func (s *stage) awaitOverlap(t *testing.T, point string) {
 	testkit.Until(t, func() bool {
 		var waiting int
 		require.NoError(t, s.pool.QueryRow(t.Context(), `select count(*) from pg_stat_activity
-			where datname = current_database() and wait_event_type = 'Lock' and query like '%into public.inbox %'`).
+			where datname = current_database() and wait_event_type = 'Lock' and query like '%update public.inbox_point%'`).
 			Scan(&waiting))
 		return waiting > 0
 	})

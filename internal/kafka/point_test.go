@@ -1,0 +1,408 @@
+package kafka_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/event"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/testkit"
+)
+
+// database is a [kafka.Points] in memory, whose handler moves the points as an inbox does.
+type database struct {
+	mu       sync.Mutex
+	points   map[int32]event.Point
+	fails    int // so many calls
+	knows    bool
+	rewounds []string
+	handled  []string // partition/offset
+}
+
+var errWentBack = errors.New("the database went back")
+
+func (d *database) Point(_ context.Context, _ string, partition int32) (*event.Point, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.fails > 0 {
+		d.fails--
+		return nil, errors.New("no database")
+	}
+	if p, exists := d.points[partition]; exists {
+		return &p, nil
+	}
+	return nil, nil //nolint:nilnil // there is none
+}
+
+func (d *database) BeginPoint(
+	ctx context.Context, topic string, partition int32, first event.Point,
+) (*event.Point, error) {
+	d.set(partition, first)
+	return d.Point(ctx, topic, partition)
+}
+
+func (d *database) Knows(context.Context, []*message.Message) (bool, error) { return d.knows, nil }
+
+func (d *database) Rewound(cause string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.rewounds = append(d.rewounds, cause)
+}
+
+func (d *database) handle(_ context.Context, batch []*message.Message) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i, msg := range batch {
+		origin, _ := event.OriginFrom(msg.Context())
+		p, exists := d.points[origin.Partition]
+		if !exists || p.Next < *origin.From {
+			return i, errWentBack
+		}
+		if origin.Offset+1 >= p.Next {
+			d.points[origin.Partition] = event.Point{Next: origin.Offset + 1, Time: origin.Time.UnixMilli()}
+		}
+		d.handled = append(d.handled, fmt.Sprintf("%d/%d", origin.Partition, origin.Offset))
+	}
+	return len(batch), nil
+}
+
+func (d *database) set(partition int32, p event.Point) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.points[partition] = p
+}
+
+func (d *database) point(partition int32) event.Point {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.points[partition]
+}
+
+// taken returns the records that were handled since the last call, once there are n.
+func (d *database) taken(t *testing.T, n int) (handled []string) {
+	t.Helper()
+	testkit.Until(t, func() bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		handled = d.handled
+		return len(handled) >= n
+	}, "want %d, have %v", n, &handled)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.handled = nil
+	return handled
+}
+
+func (d *database) causes() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]string{}, d.rewounds...)
+}
+
+// offsets are those of partition 0.
+func offsets(from, to int) (list []string) {
+	for i := from; i < to; i++ {
+		list = append(list, fmt.Sprintf("0/%d", i))
+	}
+	return list
+}
+
+// rewinding is a topic of one partition with n records, a database, and the configuration of a member.
+type rewinding struct {
+	*database
+	brokers []string
+	topic   string
+	cfg     kafka.ConsumerConfig
+	log     *lines
+}
+
+func newRewinding(t *testing.T, n int) *rewinding {
+	t.Helper()
+	brokers := kafkatest.Brokers(t)
+	r := &rewinding{
+		database: &database{points: map[int32]event.Point{}}, brokers: brokers, topic: kafkatest.Topic(t, brokers, 1),
+		cfg: batches(brokers, kafkatest.Group(t)), log: &lines{},
+	}
+	r.cfg.Points, r.cfg.LookEvery = r.database, time.Hour
+	r.publish(t, n)
+	return r
+}
+
+// publish sends records that the broker appends at different times.
+func (r *rewinding) publish(t *testing.T, n int) {
+	t.Helper()
+	at := time.Now()
+	producer := rawProducer(t, r.brokers, nil)
+	for i := range n {
+		_, _, err := producer.SendMessage(&sarama.ProducerMessage{
+			Topic: r.topic, Value: sarama.StringEncoder("x"), Timestamp: at.Add(time.Duration(i) * time.Millisecond),
+		})
+		require.NoError(t, err)
+	}
+}
+
+func (r *rewinding) start(t *testing.T) *running {
+	t.Helper()
+	return consumeWith(t, r.cfg, r.topic, r.handle, slog.New(r.log))
+}
+
+// end stops the member when its group has committed the offset.
+func (r *rewinding) end(t *testing.T, member *running, offset int64) {
+	t.Helper()
+	member.awaitPartition(t)
+	testkit.Until(t, func() bool { return committed(t, r.brokers, r.cfg.Group, r.topic) == offset })
+	member.stop()
+	<-member.done
+}
+
+func (r *rewinding) requireWarnings(t *testing.T, texts ...string) {
+	t.Helper()
+	var warnings []string
+	for _, text := range r.log.all() {
+		if text != "consuming" {
+			warnings = append(warnings, text)
+		}
+	}
+	require.Equal(t, texts, warnings)
+}
+
+func TestAMemberReadsAgainFromThePointOfADatabaseThatWentBack(t *testing.T) {
+	t.Parallel()
+	for name, meet := range map[string]func(t *testing.T, r *rewinding, back event.Point){
+		"while it is down": func(t *testing.T, r *rewinding, back event.Point) {
+			t.Helper()
+			r.end(t, r.start(t), 6)
+			r.taken(t, 3)
+			r.set(0, back)
+			r.start(t)
+		},
+		"while it has nothing to do": func(t *testing.T, r *rewinding, back event.Point) {
+			t.Helper()
+			r.cfg.LookEvery = 20 * time.Millisecond
+			r.start(t)
+			r.taken(t, 3)
+			r.set(0, back)
+		},
+		"at its next record": func(t *testing.T, r *rewinding, back event.Point) {
+			t.Helper()
+			r.start(t)
+			r.taken(t, 3)
+			r.set(0, back)
+			r.publish(t, 1)
+		},
+		"while its database does not answer at the start": func(t *testing.T, r *rewinding, back event.Point) {
+			t.Helper()
+			r.end(t, r.start(t), 6)
+			r.taken(t, 3)
+			r.set(0, back)
+			r.fails = 3
+			r.start(t)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRewinding(t, 3)
+			r.end(t, r.start(t), 3)
+			back := r.point(0)
+			r.taken(t, 3)
+			r.publish(t, 3)
+			meet(t, r, back)
+			require.Equal(t, offsets(3, 6), r.taken(t, 3)[:3])
+			require.Equal(t, []string{kafka.CauseDatabase}, r.causes())
+			testkit.Until(t, func() bool { return r.point(0).Next >= 6 })
+		})
+	}
+}
+
+// A member that gains a partition in the middle of its session begins at the point too.
+func TestAPartitionThatComesLaterBeginsAtItsPoint(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, msgs := fill(t, brokers, 40)
+	d := &database{points: map[int32]event.Point{}}
+	cfg := batches(brokers, kafkatest.Group(t))
+	cfg.Points, cfg.LookEvery = d, time.Hour
+	stays := consume(t, cfg, topic, d.handle)
+	d.taken(t, len(msgs))
+	goes := consume(t, cfg, topic, d.handle)
+	goes.awaitPartition(t)
+	moved := goes.Standings()[0].Partition
+	next := d.point(moved).Next
+	require.Equal(t, next, committedOf(t, brokers, cfg.Group, topic, moved))
+
+	d.set(moved, event.Point{Next: next - 2})
+	goes.stop()
+	<-goes.done
+	require.Equal(t, []string{fmt.Sprintf("%d/%d", moved, next-2), fmt.Sprintf("%d/%d", moved, next-1)}, d.taken(t, 2))
+	require.Equal(t, []string{kafka.CauseDatabase}, d.causes())
+	testkit.Until(t, func() bool { return len(stays.Standings()) == 2 })
+}
+
+// A broker that lost records gives others in their places: one that was handled does not stand for them.
+func TestAMemberReadsAllOfALogThatLostRecords(t *testing.T) {
+	t.Parallel()
+	for name, point := range map[string]func(event.Point) event.Point{
+		"another record below the point": func(p event.Point) event.Point {
+			return event.Point{Next: p.Next, Time: p.Time - 1}
+		},
+		"the end is below the point": func(p event.Point) event.Point {
+			return event.Point{Next: p.Next + 4, Time: p.Time}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRewinding(t, 4)
+			r.end(t, r.start(t), 4)
+			r.taken(t, 4)
+			lost := point(r.point(0))
+			r.set(0, lost)
+			member := r.start(t)
+			require.Equal(t, offsets(0, 4), r.taken(t, 4))
+			require.Equal(t, []string{kafka.CauseBroker}, r.causes())
+			r.requireWarnings(t, "the broker went back")
+			if name == "the end is below the point" {
+				require.Equal(t, lost, r.point(0), "it stays until the log is as long again")
+			}
+			r.end(t, member, 4)
+		})
+	}
+}
+
+// The end of the log may be below the committed offset alone: the database went back too, or had no point yet.
+func TestAnOffsetBeyondTheEndIsReadAgain(t *testing.T) {
+	t.Parallel()
+	for name, from := range map[string]int{"with a point": 2, "without a point": 0} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRewinding(t, 2)
+			r.end(t, r.start(t), 2)
+			r.taken(t, 2)
+			r.publish(t, 2)
+			commit(t, r.brokers, r.cfg.Group, r.topic, 9)
+			if from == 0 {
+				r.points = map[int32]event.Point{}
+			}
+			r.start(t)
+			require.Equal(t, offsets(from, 4), r.taken(t, 4-from))
+			require.Equal(t, []string{kafka.CauseBroker}, r.causes())
+		})
+	}
+}
+
+// commit commits an offset of partition 0 for a group without members.
+func commit(t *testing.T, brokers []string, group, topic string, offset int64) {
+	t.Helper()
+	client, err := sarama.NewClient(brokers, kafka.Config{Brokers: brokers}.Client())
+	require.NoError(t, err)
+	manager, err := sarama.NewOffsetManagerFromClient(group, client)
+	require.NoError(t, err)
+	partition, err := manager.ManagePartition(topic, 0)
+	require.NoError(t, err)
+	partition.ResetOffset(offset, "")
+	partition.MarkOffset(offset, "")
+	require.NoError(t, partition.Close())
+	require.NoError(t, manager.Close())
+	require.NoError(t, client.Close())
+	require.Equal(t, offset, committed(t, brokers, group, topic))
+}
+
+// Retention that removes handled records is no loss; one that removes others is, and the partition stops.
+func TestAPointWhoseRecordExpired(t *testing.T) {
+	t.Parallel()
+	r := newRewinding(t, 6)
+	r.end(t, r.start(t), 6)
+	r.taken(t, 6)
+	deleteRecords(t, r.brokers, r.topic, 4)
+	last := r.point(0)
+	r.set(0, event.Point{Next: 4, Time: last.Time - 2})
+	member := r.start(t)
+	require.Equal(t, offsets(4, 6), r.taken(t, 2))
+	require.Equal(t, []string{kafka.CauseDatabase}, r.causes())
+	r.end(t, member, 6)
+
+	r.set(0, event.Point{Next: 3, Time: last.Time - 3})
+	r.cfg.UnhealthyAfter = 30 * time.Millisecond
+	member = r.start(t)
+	testkit.Until(t, func() bool { return errors.Is(member.Healthy(t.Context()), kafka.ErrOffsetGone) })
+	require.ErrorContains(t, member.Healthy(t.Context()), "3, the log has 4 to 6")
+	r.requireWarnings(t, "the database went back", "partition is not read")
+	r.mu.Lock()
+	delete(r.points, 0) // an operator accepts the loss
+	r.knows = true
+	r.mu.Unlock()
+	testkit.Until(t, func() bool { return r.point(0).Next == 6 })
+	require.Equal(t, last, r.point(0))
+	require.Empty(t, r.taken(t, 0))
+}
+
+// A group of the first edition has offsets and no points.
+func TestTheFirstPointOfAPartition(t *testing.T) {
+	t.Parallel()
+	for _, knows := range []bool{true, false} {
+		t.Run(fmt.Sprintf("knows %t", knows), func(t *testing.T) {
+			t.Parallel()
+			r := newRewinding(t, 4)
+			r.end(t, r.start(t), 4)
+			r.taken(t, 4)
+			last := r.point(0)
+			r.points, r.knows = map[int32]event.Point{}, knows
+			r.start(t)
+			if knows {
+				testkit.Until(t, func() bool { return r.point(0) == last })
+				require.Empty(t, r.causes())
+				r.publish(t, 1)
+				require.Equal(t, offsets(4, 5), r.taken(t, 1), "nothing is read again")
+				return
+			}
+			require.Equal(t, offsets(0, 4), r.taken(t, 4), "the database went back to before its first point")
+			require.Equal(t, []string{kafka.CauseDatabase}, r.causes())
+		})
+	}
+}
+
+// Offsets without a record, such as the marks that end a transaction, do not look like lost outcomes.
+func TestAPositionCrossesOffsetsWithoutARecord(t *testing.T) {
+	t.Parallel()
+	r := newRewinding(t, 0)
+	producer := rawProducer(t, r.brokers, func(cfg *sarama.Config) { cfg.Producer.Transaction.ID = kafkatest.Group(t) })
+	for range 2 { // 0 is aborted, 1 its mark, 2 a record, 3 its mark, and again
+		for _, end := range []func() error{producer.AbortTxn, producer.CommitTxn} {
+			require.NoError(t, producer.BeginTxn())
+			_, _, err := producer.SendMessage(&sarama.ProducerMessage{Topic: r.topic, Value: sarama.StringEncoder("x")})
+			require.NoError(t, err)
+			require.NoError(t, end())
+		}
+	}
+	r.cfg.LookEvery, r.cfg.Batch = time.Millisecond, 1
+	member := r.start(t)
+	require.Equal(t, []string{"0/2", "0/6"}, r.taken(t, 2))
+	r.publish(t, 1)
+	require.Equal(t, []string{"0/8"}, r.taken(t, 1))
+	r.end(t, member, 9)
+	member = r.start(t)
+	r.publish(t, 1)
+	require.Equal(t, []string{"0/9"}, r.taken(t, 1))
+	require.Empty(t, r.causes())
+	r.end(t, member, 10)
+}
+
+// A member whose handler has no points, and a stock subscriber, know no position.
+func TestWithoutPointsARecordHasNoPosition(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, _ := published(t, brokers, 1)
+	msg := receive(t, listen(t, fast(brokers, kafkatest.Group(t)), topic).messages)
+	origin, _ := event.OriginFrom(msg.Context())
+	require.Nil(t, origin.From)
+	msg.Ack()
+}

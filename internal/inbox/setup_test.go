@@ -33,7 +33,7 @@ func newBundle(pool *pgxpool.Pool) *bundle { return &bundle{inboxtest.On(pool)} 
 func (b *bundle) again(t *testing.T) *bundle {
 	t.Helper()
 	for _, table := range []string{
-		"ledger", "dead_letter", "inbox", "inbox_key", "inbox_owner", "inbox_attempt", "inbox_horizon",
+		"ledger", "dead_letter", "inbox", "inbox_key", "inbox_owner", "inbox_attempt", "inbox_point", "inbox_horizon",
 	} {
 		b.Exec(t, "delete from "+table)
 	}

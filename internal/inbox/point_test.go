@@ -1,0 +1,300 @@
+package inbox_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/event"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/deadletter"
+	"example.com/twinbox/test/inboxtest"
+)
+
+const beginPoint = `insert into inbox_point (consumer, topic, partition, next_offset) values ('test', 'topic-1', 2, $1)`
+
+// owned are the messages as an owner hands them over that stood at an offset.
+func owned(from int64, msgs ...*message.Message) []*message.Message {
+	for _, msg := range msgs {
+		origin, _ := event.OriginFrom(msg.Context())
+		origin.From = new(from)
+		msg.SetContext(event.WithOrigin(msg.Context(), origin))
+		from = origin.Offset + 1
+	}
+	return msgs
+}
+
+// appended is the event as the record at an offset, which the broker appended at a time.
+func appended(t *testing.T, e event.Event, offset, at int64) *message.Message {
+	t.Helper()
+	msg := record(t, e, offset)
+	origin, _ := event.OriginFrom(msg.Context())
+	origin.Time = time.UnixMilli(at)
+	msg.SetContext(event.WithOrigin(msg.Context(), origin))
+	return msg
+}
+
+func (b *bundle) requirePoint(t *testing.T, next, at int64) {
+	t.Helper()
+	point, err := b.Inbox(t).Point(t.Context(), "topic-1", 2)
+	require.NoError(t, err)
+	require.Equal(t, &event.Point{Next: next, Time: at}, point)
+}
+
+// Whatever the outcome of a record is, the point moves behind it in the same transaction, also over offsets that have
+// no record.
+func TestThePointMovesWithEachOutcome(t *testing.T) {
+	t.Parallel()
+	shared := setup(t)
+	for _, order := range []inbox.Order{inbox.Unordered, inbox.Latest, inbox.Strict} {
+		for _, batch := range []int{1, 2, 200} {
+			t.Run(fmt.Sprint(order, batch), func(t *testing.T) {
+				b := shared.again(t)
+				b.Config.Order, b.Config.Batch, b.Config.MaxAttempts = order, batch, 1
+				acceptsOne(&b.Config)
+				b.Exec(t, beginPoint, 3)
+				_, handle := b.handle(t, failing(func(context.Context, pgx.Tx) error { return errors.New("ill") }))
+				applied, other := v("a", 1), v("c", 1)
+				other.Type = ignoredType
+				for i, e := range []event.Event{applied, applied, payload(v("b", 1), `{"value":"bad"}`), v("b", 2), other} {
+					offset := int64(5 + 2*i)
+					_, err := handle(t.Context(), owned(offset-2, appended(t, e, offset, 100+offset)))
+					require.NoError(t, err)
+					b.requirePoint(t, offset+1, 100+offset)
+				}
+				many := []*message.Message{appended(t, v("d", 1), 20, 120), appended(t, payload(v("e", 1), `{"value":"bad"}`), 21, 121)}
+				other.ID = newEvent().ID
+				many = append(many, appended(t, v("d", 2), 22, 122), appended(t, other, 23, 123))
+				_, err := handle(t.Context(), owned(14, many...))
+				require.NoError(t, err)
+				b.requirePoint(t, 24, 123)
+			})
+		}
+	}
+}
+
+// A record that comes again below the point leaves it where it is: a zombie's, or one that is read again.
+func TestThePointNeverMovesBack(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.Exec(t, beginPoint, 0)
+	_, handle := b.handle(t, effect)
+	events := versions("a", 1, 2, 3)()
+	var msgs []*message.Message
+	for i, e := range events {
+		msgs = append(msgs, appended(t, e, int64(i), int64(100+i)))
+	}
+	_, err := handle(t.Context(), owned(0, msgs...))
+	require.NoError(t, err)
+	b.requirePoint(t, 3, 102)
+	_, zombie := b.handle(t, effect)
+	_, err = zombie(t.Context(), owned(0, msgs[0]))
+	require.NoError(t, err)
+	b.requirePoint(t, 3, 102)
+	_, err = zombie(t.Context(), owned(2, appended(t, events[2], 2, 77)))
+	require.NoError(t, err)
+	b.requirePoint(t, 3, 77)
+	require.Equal(t, 3, b.Count(t, `select count(*) from ledger`))
+}
+
+// A database that has lost outcomes takes no new ones: the owner reads again first. It is no failure of a handler.
+func TestADatabaseThatWentBackTakesNoOutcome(t *testing.T) {
+	t.Parallel()
+	shared := setup(t)
+	for name, state := range map[string]string{
+		"to a lower point":        `insert into inbox_point values ('test', 'topic-1', 2, 4, 0)`,
+		"to a time without point": `delete from inbox_point`,
+		"and its owner had died": `insert into inbox_owner values ('test', 'topic-1', 2, 'dead');
+			insert into inbox_attempt (consumer, topic, partition, first_offset, last_offset, attempts)
+			values ('test', 'topic-1', 2, 5, 6, 0)`,
+	} {
+		for _, n := range []int{1, 2, 5} {
+			t.Run(fmt.Sprint(name, n), func(t *testing.T) {
+				b := shared.again(t)
+				b.Exec(t, state)
+				b.Config.MaxAttempts, b.Config.Order = 1, inbox.Strict
+				outcomes := 0
+				b.Host.OnOutcome = func(event.Event, inbox.Outcome) { outcomes++ }
+				var told strings.Builder
+				b.Config.Log = slog.New(slog.NewTextHandler(&told, nil))
+				in, handle := b.handle(t, effect)
+				var msgs []*message.Message
+				for i := range n {
+					msgs = append(msgs, record(t, v("a", int64(i+1)), int64(5+i)))
+				}
+				handled, err := handle(t.Context(), owned(5, msgs...))
+				require.ErrorIs(t, err, inbox.ErrWentBack)
+				require.Zero(t, handled)
+				require.Zero(t, outcomes)
+				require.NoError(t, in.Leave("topic-1", 2)(t.Context()))
+				require.Zero(t, b.Count(t, `select count(*) from ledger`))
+				require.Zero(t, b.Count(t, `select count(*) from inbox`))
+				require.Zero(t, b.Count(t, `select count(*) from dead_letter`))
+				require.Zero(t, b.Count(t, `select coalesce(max(attempts), 0) from inbox_attempt`))
+				require.NotContains(t, told.String(), "attempt failed")
+				require.NotContains(t, told.String(), "event settled")
+
+				b.Exec(t, `delete from inbox_point`)
+				b.Exec(t, beginPoint, 5)
+				_, handle = b.handle(t, effect)
+				handled, err = handle(t.Context(), owned(5, msgs...))
+				require.NoError(t, err)
+				require.Equal(t, n, handled)
+				require.Equal(t, n, b.Count(t, `select count(*) from ledger`))
+			})
+		}
+	}
+}
+
+// A stock Router knows no position, and a replay has none: neither needs a point.
+func TestWithoutAPositionNoPointMoves(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.Config.MaxAttempts = 1
+	require.NoError(t, b.Deliver(t, record(t, v("a", 1), 7), effect))
+	require.Zero(t, b.Count(t, `select count(*) from inbox_point`))
+
+	ill := payload(v("b", 1), `{"value":"bad"}`)
+	b.Exec(t, beginPoint, 0)
+	_, handle := b.handle(t, failing(func(context.Context, pgx.Tx) error { return errors.New("ill") }))
+	_, err := handle(t.Context(), owned(0, replayable(t, t.Context(), ill)...))
+	require.NoError(t, err)
+	b.Exec(t, `delete from inbox_point`)
+	mux := inbox.NewMux()
+	inbox.Handle(mux, testEvent, effect)
+	outcomes, err := inbox.NewReplayer(b.Inbox(t), mux.HandleMessage).
+		Replay(t.Context(), deadletter.Filter{}, inbox.Options{By: "ana"})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"applied": 1}, outcomes)
+	require.Zero(t, b.Count(t, `select count(*) from inbox_point`))
+}
+
+// The point costs no round trip.
+func TestThePointTravelsWithTheOthers(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.Exec(t, beginPoint, 0)
+	trips := b.counting(t)
+	_, handle := b.handle(t, queueing(nil))
+	for i := range int64(3) {
+		trips.n = 0
+		_, err := handle(t.Context(), owned(i, record(t, v("a", i+1), i)))
+		require.NoError(t, err)
+	}
+	require.Equal(t, 2, trips.n)
+}
+
+// After a restore of its producer's database an event can come again with another version. It is a duplicate, and the
+// versions behind it follow.
+func TestAKnownEventWithTheNextVersionRaisesItsKey(t *testing.T) {
+	t.Parallel()
+	for _, batch := range []int{1, 200} {
+		t.Run(fmt.Sprint(batch), func(t *testing.T) {
+			t.Parallel()
+			c := newClinic(t, batch, nil)
+			first, third := v("a", 1), v("a", 3)
+			again := first
+			again.Version = 2
+			require.Equal(t, []inbox.Outcome{inbox.Applied, inbox.Duplicate, inbox.Applied},
+				c.deliver(t, first, again, third))
+			far := first
+			far.Version = 5
+			c.deliver(t, far)
+			require.Equal(t, 3, c.Count(t, `select version from inbox_key where key = 'a'`), "4 may be missing")
+
+			// An event behind it waits: the raise lets it go on, and the key is free.
+			first, third = v("b", 1), v("b", 3)
+			c.deliver(t, first, third)
+			require.Equal(t, 3, c.Count(t, `select parked_from from inbox_key where key = 'b'`))
+			first.Version = 2
+			require.Equal(t, []inbox.Outcome{inbox.Duplicate}, c.deliver(t, first))
+			require.NoError(t, c.replayer.ResumeRound(t.Context()))
+			require.Equal(t, 3, c.Count(t, `select version from inbox_key where key = 'b' and parked_from is null`))
+			require.Zero(t, c.Count(t, `select count(*) from dead_letter where state = 'waiting'`))
+		})
+	}
+}
+
+// A dead letter that comes again raises nothing: its replay is not stale.
+func TestADeadLetterThatComesAgainRaisesNoKey(t *testing.T) {
+	t.Parallel()
+	for _, order := range []inbox.Order{inbox.Strict, inbox.Latest} {
+		t.Run(string(order), func(t *testing.T) {
+			t.Parallel()
+			c := newClinic(t, 200, ordered(order))
+			ill := payload(v("a", 2), `{"value":"bad"}`)
+			c.fall("bad")
+			c.deliver(t, v("a", 1), ill)
+			require.Equal(t, []inbox.Outcome{inbox.Duplicate}, c.deliver(t, ill))
+			require.Equal(t, 1, c.Count(t, `select version from inbox_key where key = 'a'`))
+			c.heal()
+			outcomes, err := c.replayer.Replay(t.Context(), deadletter.Filter{}, inbox.Options{By: "ana"})
+			require.NoError(t, err)
+			require.Equal(t, map[string]int{"applied": 1}, outcomes)
+			require.Equal(t, 2, c.Count(t, `select version from inbox_key where key = 'a' and parked_from is null`))
+		})
+	}
+}
+
+// The version of a key was given twice if an event of a strict consumer is stale: that is a warning.
+func TestAStaleEventOfAStrictConsumerIsAWarning(t *testing.T) {
+	t.Parallel()
+	shared := setup(t)
+	for order, want := range map[inbox.Order]string{inbox.Strict: "level=WARN", inbox.Latest: "level=INFO"} {
+		b := shared.again(t)
+		b.Config.Order = order
+		var told strings.Builder
+		b.Config.Log = slog.New(slog.NewTextHandler(&told, nil))
+		_, handle := b.handle(t, effect)
+		_, err := handle(t.Context(), records(t, t.Context(), v("a", 1), v("a", 1)))
+		require.NoError(t, err)
+		require.Regexp(t, want+` msg="event settled".* outcome=stale`, told.String())
+	}
+}
+
+// A database knows a record that it has decided about, of any outcome. Records of ignored types leave none.
+func TestWhichRecordsADatabaseKnows(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.Config.Order, b.Config.MaxAttempts = inbox.Strict, 1
+	b.Config.Accepts = inboxtest.Only(testType)
+	in, handle := b.handle(t, failing(func(context.Context, pgx.Tx) error { return errors.New("ill") }))
+	garbage := message.NewMessage("", []byte("no event"))
+	garbage.SetContext(record(t, v("x", 1), 9).Context())
+	ignored, old := v("d", 1), v("b", 1)
+	ignored.Type = ignoredType
+	unversioned := v("e", 0)
+	unversioned.Type = ignoredType
+	known := map[string]*message.Message{
+		"applied": record(t, v("a", 1), 0),
+		"parked":  record(t, v("a", 3), 1),
+		"dead":    record(t, payload(v("b", 1), `{"value":"bad"}`), 2),
+		"ignored": record(t, ignored, 3),
+		"garbage": garbage,
+	}
+	for name, msg := range known {
+		has, err := in.Knows(t.Context(), []*message.Message{msg})
+		require.NoError(t, err)
+		require.False(t, has, name)
+		_, err = handle(t.Context(), []*message.Message{msg})
+		require.NoError(t, err)
+		has, err = in.Knows(t.Context(), []*message.Message{record(t, old, 4), msg, record(t, unversioned, 5)})
+		require.NoError(t, err)
+		require.True(t, has, name)
+	}
+	for name, msgs := range map[string][]*message.Message{
+		"none": nil, "ignored alone": {record(t, unversioned, 5)}, "another": {known["applied"], record(t, v("z", 1), 6)},
+	} {
+		has, err := in.Knows(t.Context(), msgs)
+		require.NoError(t, err)
+		require.False(t, has, name)
+	}
+}

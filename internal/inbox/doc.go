@@ -23,10 +23,11 @@
 //
 // In the transaction:
 //
-//  4. The rows of the keys are locked (orders latest and strict).
+//  4. The point moves behind the records, see below. The rows of the keys are locked (orders latest and strict).
 //  5. The id is inserted, in one statement for all. An id that was there is a duplicate if the payload is the same,
 //     and a conflict if it is not. An event that has a dead letter is a duplicate too. An id that is older than the
-//     inbox remembers is expired.
+//     inbox remembers is expired. A duplicate that was applied and has the key's next version raises the key (strict):
+//     its producer's database went back and gave it that version.
 //  6. Its version is not above the key's: stale (latest and strict).
 //  7. It was given up, by 1, 3 or the attempts before: dead.
 //  8. An earlier event of the key waits as a dead letter: parked (strict).
@@ -53,6 +54,13 @@
 // replayed or discarded; a gap until the missing version is applied. Then [Replayer.ResumeParked] runs them, within
 // 5 s.
 //
+// # A database that went back
+//
+// For each topic-partition the database has a point: the offset behind the last record whose outcome it has, and when
+// the broker appended that record. The point moves in the transaction of each outcome, if it is not below the owner's
+// position ([event.Origin], From). If it is, the database has lost outcomes: nothing is committed, the delivery ends
+// with [ErrWentBack], and the owner reads again from the point. Package kafka decides where an owner begins.
+//
 // # Files
 //
 //	consume.go       messages come in, batches fall apart, attempts are repeated, outcomes are reported
@@ -63,6 +71,7 @@
 //	replay.go        a dead letter is delivered again
 //	resume.go        parked events go on
 //	crash.go         a record that ends its process
+//	point.go         how far the database has the outcomes of a topic-partition
 //	handler.go       typed handlers, and what a handler finds in its context
 //	history.go       what operators can ask
 //	pause.go         consumers that an operator has paused

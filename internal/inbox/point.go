@@ -46,35 +46,40 @@ func readMove(items []*item, results pgx.BatchResults) error {
 	return nil
 }
 
-const selectPoint = `
-select next_offset, time from public.inbox_point where consumer = $1 and topic = $2 and partition = $3`
+const selectPoints = `
+select partition, next_offset, time from public.inbox_point where consumer = $1 and topic = $2`
 
-// Point returns how far the database has the outcomes of a topic-partition's records, nil without a stored point.
-func (in *Inbox) Point(ctx context.Context, topic string, partition int32) (*event.Point, error) {
-	rows, _ := in.cfg.Pool.Query(ctx, selectPoint, in.cfg.Consumer, topic, partition)
-	point, err := pgx.CollectExactlyOneRow(rows, pgx.RowToAddrOfStructByPos[event.Point])
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, nil //nolint:nilnil // there is none
-	}
+// Points returns how far the database has the outcomes of the records of a topic's partitions.
+func (in *Inbox) Points(ctx context.Context, topic string) (map[int32]event.Point, error) {
+	points := map[int32]event.Point{}
+	var partition int32
+	var point event.Point
+	rows, _ := in.cfg.Pool.Query(ctx, selectPoints, in.cfg.Consumer, topic)
+	_, err := pgx.ForEachRow(rows, []any{&partition, &point.Next, &point.Time}, func() error {
+		points[partition] = point
+		return nil
+	})
 	if err != nil {
-		return nil, fmt.Errorf("read point: %w", err)
+		return nil, fmt.Errorf("read points: %w", err)
 	}
-	return point, nil
+	return points, nil
 }
 
 const insertPoint = `
-insert into public.inbox_point (consumer, topic, partition, next_offset, time) values ($1, $2, $3, $4, $5)
-on conflict (consumer, topic, partition) do nothing`
+insert into public.inbox_point as p (consumer, topic, partition, next_offset, time) values ($1, $2, $3, $4, $5)
+on conflict (consumer, topic, partition) do update set next_offset = p.next_offset
+returning next_offset, time`
 
 // BeginPoint stores the first point of a topic-partition and returns it, or the one that is there.
 func (in *Inbox) BeginPoint(
 	ctx context.Context, topic string, partition int32, first event.Point,
-) (*event.Point, error) {
-	_, err := in.cfg.Pool.Exec(ctx, insertPoint, in.cfg.Consumer, topic, partition, first.Next, first.Time)
+) (point event.Point, err error) {
+	err = in.cfg.Pool.QueryRow(ctx, insertPoint, in.cfg.Consumer, topic, partition, first.Next, first.Time).
+		Scan(&point.Next, &point.Time)
 	if err != nil {
-		return nil, fmt.Errorf("store first point: %w", err)
+		return point, fmt.Errorf("store first point: %w", err)
 	}
-	return in.Point(ctx, topic, partition)
+	return point, nil
 }
 
 const selectKnown = `

@@ -44,9 +44,26 @@ func appended(t *testing.T, e event.Event, offset, at int64) *message.Message {
 
 func (b *bundle) requirePoint(t *testing.T, next, at int64) {
 	t.Helper()
-	point, err := b.Inbox(t).Point(t.Context(), "topic-1", 2)
+	points, err := b.Inbox(t).Points(t.Context(), "topic-1")
 	require.NoError(t, err)
-	require.Equal(t, &event.Point{Next: next, Time: at}, point)
+	require.Equal(t, map[int32]event.Point{2: {Next: next, Time: at}}, points)
+}
+
+func TestTheFirstPointOfTwoOwners(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	in := b.Inbox(t)
+	for range 2 {
+		point, err := in.BeginPoint(t.Context(), "topic-1", 2, event.Point{Next: 7, Time: 70})
+		require.NoError(t, err)
+		require.Equal(t, event.Point{Next: 7, Time: 70}, point)
+	}
+	point, err := in.BeginPoint(t.Context(), "topic-1", 2, event.Point{Next: 3})
+	require.NoError(t, err)
+	require.Equal(t, event.Point{Next: 7, Time: 70}, point)
+	points, err := in.Points(t.Context(), "another")
+	require.NoError(t, err)
+	require.Empty(t, points)
 }
 
 // Whatever the outcome of a record is, the point moves behind it in the same transaction, also over offsets that have

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -27,9 +28,9 @@ type claim struct {
 
 	records []*sarama.ConsumerMessage // taken and not handled, in order
 
-	position    int64 // behind the last record that was handled; at first where the partition begins
-	isPlaced    bool  // the session has begun there
-	isMisplaced bool  // the partition must be read from an earlier offset, by another session
+	isPlaced    bool         // the session has begun at position
+	position    atomic.Int64 // behind the last record that was handled; at first where the partition begins
+	isMisplaced atomic.Bool  // the partition must be read from an earlier offset, in another session
 }
 
 func newClaim(c *Consumer, session sarama.ConsumerGroupSession, source sarama.ConsumerGroupClaim) *claim {
@@ -49,7 +50,7 @@ func (p *claim) run() {
 	if p.awaitStart() {
 		p.work()
 	}
-	if p.isMisplaced {
+	if p.isMisplaced.Load() {
 		return
 	}
 	// A claim that ends before sarama has closed its channel counts as a failure, and ends the session of all.
@@ -100,7 +101,7 @@ func (p *claim) work() {
 		p.progress.end(err, handled)
 		if handled > 0 {
 			pauses.Reset()
-			p.position = p.records[handled-1].Offset + 1
+			p.position.Store(p.records[handled-1].Offset + 1)
 			fault.Here("kafka.before_mark")
 			p.session.MarkMessage(p.records[handled-1], "")
 			fault.Here("kafka.after_mark")
@@ -108,8 +109,8 @@ func (p *claim) work() {
 		if p.records = p.records[handled:]; len(p.records) == 0 || p.isLeaving() {
 			continue
 		}
-		if p.checkPoint(); p.isMisplaced {
-			return
+		if c.checkPoints(p.ctx); p.isLeaving() {
+			continue
 		}
 		if !pauses.Began() {
 			c.log.Warn("handle messages, trying again", "topic", p.source.Topic(), "partition", p.source.Partition(),
@@ -144,10 +145,7 @@ func (p *claim) gather() bool {
 	for _, r := range p.records {
 		bytes += sizeOf(r)
 	}
-	var waited, look <-chan time.Time // nil: for ever
-	if len(p.records) == 0 && cfg.Points != nil {
-		look = time.After(cfg.LookEvery)
-	}
+	var waited <-chan time.Time // nil: for ever
 	for len(p.records) < cfg.Batch && bytes < cfg.MaxBytes {
 		if n := len(p.records); n > 0 && len(source) == 0 {
 			if p.records[n-1].Offset+1 >= p.source.HighWaterMarkOffset() {
@@ -166,11 +164,6 @@ func (p *claim) gather() bool {
 			bytes += sizeOf(r)
 		case <-waited:
 			return true
-		case <-look:
-			if p.checkPoint(); p.isMisplaced {
-				return false
-			}
-			look = time.After(cfg.LookEvery)
 		case <-p.leaving:
 			return false
 		}
@@ -188,7 +181,7 @@ func sizeOf(r *sarama.ConsumerMessage) int {
 
 func (p *claim) decodeRecords() []*message.Message {
 	messages := make([]*message.Message, len(p.records))
-	position := p.position
+	position := p.position.Load()
 	for i, r := range p.records {
 		var from *int64
 		if p.consumer.cfg.Points != nil {

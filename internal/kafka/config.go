@@ -166,7 +166,8 @@ type ConsumerConfig struct {
 	// where the database is, and reads records again when the database or the broker went back. Its messages have
 	// [event.Origin] with From. Default: the committed offset alone counts.
 	Points Points
-	// LookEvery is how often a partition without new records compares its point with its position. Default 5 s.
+	// LookEvery is how often the points are compared with the positions of the partitions, which finds a database that
+	// went back also without new records. Default 5 s.
 	LookEvery time.Duration
 	// Lost is called when a partition is no longer read, and none of its messages is being handled. Optional.
 	Lost func(topic string, partition int32)

@@ -83,6 +83,8 @@ func NewConsumer(cfg ConsumerConfig, handle Handler, log *slog.Logger) (*Consume
 // nil. What fails is tried again for ever; only [ErrFenced] ends it. The values of ctx are in the handler's context. It
 // must be called once.
 func (c *Consumer) Run(ctx context.Context, topic string) error {
+	var watching sync.WaitGroup
+	defer watching.Wait()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(errStopped)
 	c.mu.Lock()
@@ -98,6 +100,7 @@ func (c *Consumer) Run(ctx context.Context, topic string) error {
 	if err != nil {
 		return fmt.Errorf("make subscriber: %w", err)
 	}
+	watching.Go(func() { c.watchPoints(ctx) })
 	left := make(chan error, 1)
 	go func() { left <- c.consume(ctx, subscriber) }()
 	err = c.awaitLeft(ctx, left)
@@ -226,7 +229,9 @@ func (h *groupHandler) ConsumeClaim(session sarama.ConsumerGroupSession, source 
 	p := newClaim(c, session, source)
 	c.mu.Lock()
 	c.claims[source.Partition()] = p
-	p.position, p.isPlaced = h.starts[source.Partition()]
+	var position int64
+	position, p.isPlaced = h.starts[source.Partition()]
+	p.position.Store(position)
 	delete(h.starts, source.Partition())
 	c.mu.Unlock()
 

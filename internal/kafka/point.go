@@ -16,10 +16,10 @@ import (
 // Points is the database of a group's handler. For each topic-partition it stores a point, which the handler moves in
 // the transaction of each outcome. A point that is lower than the owner's position shows that the database went back.
 type Points interface {
-	// Point returns the point of a topic-partition, nil if there is none.
-	Point(ctx context.Context, topic string, partition int32) (*event.Point, error)
+	// Points returns the points of a topic's partitions; those without one are missing.
+	Points(ctx context.Context, topic string) (map[int32]event.Point, error)
 	// BeginPoint stores the first point of a topic-partition and returns it, or the one that is there.
-	BeginPoint(ctx context.Context, topic string, partition int32, first event.Point) (*event.Point, error)
+	BeginPoint(ctx context.Context, topic string, partition int32, first event.Point) (event.Point, error)
 	// Knows reports whether the database has the outcome of the last of these records that leaves one there.
 	Knows(ctx context.Context, records []*message.Message) (bool, error)
 	// Rewound is called when records are read again because of a database or a broker that went back.
@@ -109,35 +109,63 @@ func (p *claim) awaitStart() bool {
 // begin reports whether the claim reads from the start on. A claim that has begun at a higher offset must end, and its
 // session with it: sarama begins at another offset in the next session only.
 func (p *claim) begin(s start) bool {
-	p.position, p.isMisplaced = s.offset, p.source.InitialOffset() > s.offset
-	if p.isMisplaced {
-		p.consumer.rewind(p.session, p.source.Partition(), s)
+	p.position.Store(s.offset)
+	if p.source.InitialOffset() <= s.offset {
+		return true
 	}
-	return !p.isMisplaced
+	p.consumer.rewind(p.session, p.source.Partition(), s)
+	p.isMisplaced.Store(true)
+	return false
 }
 
-// checkPoint ends the claim if the database has lost the outcome of records that were handled.
-func (p *claim) checkPoint() {
-	c := p.consumer
+// watchPoints checks the points until ctx ends.
+func (c *Consumer) watchPoints(ctx context.Context) {
+	for c.cfg.Points != nil && failure.Sleep(ctx, c.cfg.LookEvery) == nil {
+		c.checkPoints(ctx)
+	}
+}
+
+// checkPoints ends the claims of partitions of which the database has lost outcomes. The positions are read before the
+// points, which are not lower unless the database went back.
+func (c *Consumer) checkPoints(ctx context.Context) {
 	if c.cfg.Points == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(p.ctx, c.cfg.RequestTimeout)
+	positions := make(map[*claim]int64)
+	c.mu.Lock()
+	for _, p := range c.claims {
+		positions[p] = p.position.Load()
+	}
+	c.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.RequestTimeout)
 	defer cancel()
-	point, err := c.cfg.Points.Point(ctx, p.source.Topic(), p.source.Partition())
-	p.isMisplaced = err == nil && (point == nil || point.Next < p.position)
+	points, err := c.cfg.Points.Points(ctx, c.topic)
+	if err != nil {
+		return
+	}
+	for p, position := range positions {
+		if points[p.source.Partition()].Next < position {
+			p.isMisplaced.Store(true)
+			p.leave()
+		}
+	}
 }
 
+// decideStarts reads the points after the committed offsets: an owner that still works moves its point first.
 func (c *Consumer) decideStarts(ctx context.Context, partitions []int32) (starts []start, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.RequestTimeout)
 	defer cancel()
 	err = Ask(ctx, c.cfg.Config, "compare offsets", func(cluster Cluster) error {
 		found, err := cluster.groupOffsets(c.cfg.Group, c.topic, partitions...)
+		var points map[int32]event.Point
+		if err == nil && c.cfg.Points != nil {
+			points, err = c.cfg.Points.Points(ctx, c.topic)
+		}
 		if err != nil {
 			return err
 		}
 		for i, at := range found {
-			s, err := c.decideStart(ctx, cluster, partitions[i], at)
+			s, err := c.decideStart(ctx, cluster, partitions[i], at, points)
 			if err != nil && !errors.Is(err, ErrOffsetGone) {
 				return err
 			}
@@ -152,7 +180,7 @@ func (c *Consumer) decideStarts(ctx context.Context, partitions []int32) (starts
 // decideStart returns where the owner of a partition begins: at the lower of its point and its committed offset. A point
 // below which another record lies shows that the log lost records, so all of the log is read again.
 func (c *Consumer) decideStart(
-	ctx context.Context, cluster Cluster, partition int32, at groupOffsets,
+	ctx context.Context, cluster Cluster, partition int32, at groupOffsets, points map[int32]event.Point,
 ) (s start, err error) {
 	if c.cfg.Points == nil {
 		if at.isGone() {
@@ -160,17 +188,16 @@ func (c *Consumer) decideStart(
 		}
 		return start{offset: at.next()}, nil
 	}
-	point, err := c.cfg.Points.Point(ctx, c.topic, partition)
-	if err == nil && point == nil {
-		point, err = c.beginPoint(ctx, cluster, partition, at)
-	}
-	if err != nil {
-		return s, err
+	point, exists := points[partition]
+	if !exists {
+		if point, err = c.beginPoint(ctx, cluster, partition, at); err != nil {
+			return s, err
+		}
 	}
 	if point.Next < at.oldest {
 		return s, at.gone(point.Next)
 	}
-	stands, err := cluster.stands(c.topic, partition, *point, at)
+	stands, err := cluster.stands(c.topic, partition, point, at)
 	if err != nil {
 		return s, err
 	}
@@ -199,31 +226,28 @@ func (c *Consumer) decideStart(
 // log, or went back to a time before its first point, and all of the log is read.
 func (c *Consumer) beginPoint(
 	ctx context.Context, cluster Cluster, partition int32, at groupOffsets,
-) (*event.Point, error) {
-	first := event.Point{Next: at.oldest}
+) (first event.Point, err error) {
+	first.Next = at.oldest
 	switch {
 	case at.committed >= 0 && at.committed < at.oldest:
-		return nil, at.gone(at.committed)
+		return first, at.gone(at.committed)
 	case at.committed > at.oldest && at.committed <= at.newest:
 		var below []*message.Message
 		from := max(at.oldest, at.committed-int64(c.cfg.Batch))
-		_, err := cluster.Scan(c.topic, partition, from, at.committed, func(m *message.Message) error {
+		_, err = cluster.Scan(c.topic, partition, from, at.committed, func(m *message.Message) error {
 			below = append(below, m)
 			return nil
 		})
-		if err != nil {
-			return nil, err
+		var known bool
+		if err == nil {
+			known, err = c.cfg.Points.Knows(ctx, below)
 		}
-		known, err := c.cfg.Points.Knows(ctx, below)
-		if err != nil {
-			return nil, err
-		}
-		if known {
+		if err == nil && known {
 			first.Next = at.committed
 			first.Time, err = cluster.recordTime(c.topic, partition, at.committed-1)
 		}
 		if err != nil {
-			return nil, err
+			return first, err
 		}
 	}
 	return c.cfg.Points.BeginPoint(ctx, c.topic, partition, first)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"testing"
 	"time"
@@ -31,24 +32,19 @@ type database struct {
 
 var errWentBack = errors.New("the database went back")
 
-func (d *database) Point(_ context.Context, _ string, partition int32) (*event.Point, error) {
+func (d *database) Points(context.Context, string) (map[int32]event.Point, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.fails > 0 {
 		d.fails--
 		return nil, errors.New("no database")
 	}
-	if p, exists := d.points[partition]; exists {
-		return &p, nil
-	}
-	return nil, nil //nolint:nilnil // there is none
+	return maps.Clone(d.points), nil
 }
 
-func (d *database) BeginPoint(
-	ctx context.Context, topic string, partition int32, first event.Point,
-) (*event.Point, error) {
+func (d *database) BeginPoint(_ context.Context, _ string, partition int32, first event.Point) (event.Point, error) {
 	d.set(partition, first)
-	return d.Point(ctx, topic, partition)
+	return first, nil
 }
 
 func (d *database) Knows(context.Context, []*message.Message) (bool, error) { return d.knows, nil }

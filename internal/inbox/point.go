@@ -49,8 +49,8 @@ func readMove(items []*item, results pgx.BatchResults) error {
 const selectPoints = `
 select partition, next_offset, time from public.inbox_point where consumer = $1 and topic = $2`
 
-// Points returns how far the database has the outcomes of the records of a topic's partitions.
-func (in *Inbox) Points(ctx context.Context, topic string) (map[int32]event.Point, error) {
+// ReadPoints returns how far the database has the outcomes of the records of a topic's partitions.
+func (in *Inbox) ReadPoints(ctx context.Context, topic string) (map[int32]event.Point, error) {
 	points := map[int32]event.Point{}
 	var partition int32
 	var point event.Point

@@ -44,7 +44,7 @@ func appended(t *testing.T, e event.Event, offset, at int64) *message.Message {
 
 func (b *bundle) requirePoint(t *testing.T, next, at int64) {
 	t.Helper()
-	points, err := b.Inbox(t).Points(t.Context(), "topic-1")
+	points, err := b.Inbox(t).ReadPoints(t.Context(), "topic-1")
 	require.NoError(t, err)
 	require.Equal(t, map[int32]event.Point{2: {Next: next, Time: at}}, points)
 }
@@ -61,7 +61,7 @@ func TestTheFirstPointOfTwoOwners(t *testing.T) {
 	point, err := in.BeginPoint(t.Context(), "topic-1", 2, event.Point{Next: 3})
 	require.NoError(t, err)
 	require.Equal(t, event.Point{Next: 7, Time: 70}, point)
-	points, err := in.Points(t.Context(), "another")
+	points, err := in.ReadPoints(t.Context(), "another")
 	require.NoError(t, err)
 	require.Empty(t, points)
 }

@@ -16,8 +16,8 @@ import (
 // Points is the database of a group's handler. For each topic-partition it stores a point, which the handler moves in
 // the transaction of each outcome. A point that is lower than the owner's position shows that the database went back.
 type Points interface {
-	// Points returns the points of a topic's partitions; those without one are missing.
-	Points(ctx context.Context, topic string) (map[int32]event.Point, error)
+	// ReadPoints returns the points of a topic's partitions; those without one are missing.
+	ReadPoints(ctx context.Context, topic string) (map[int32]event.Point, error)
 	// BeginPoint stores the first point of a topic-partition and returns it, or the one that is there.
 	BeginPoint(ctx context.Context, topic string, partition int32, first event.Point) (event.Point, error)
 	// Knows reports whether the database has the outcome of the last of these records that leaves one there.
@@ -39,8 +39,8 @@ type start struct {
 	gone              error  // why there is no such place
 }
 
-// placeClaims has a new session begin where its partitions' points are. A partition for which that fails, or that comes
-// to the session later, is placed by its claim.
+// placeClaims has a new session begin where its partitions' points are. A partition for which that fails, or that joins
+// the session later, is placed by its claim.
 func (h *groupHandler) placeClaims(session sarama.ConsumerGroupSession) {
 	c := h.consumer
 	partitions := session.Claims()[c.topic]
@@ -139,7 +139,7 @@ func (c *Consumer) checkPoints(ctx context.Context) {
 	c.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.RequestTimeout)
 	defer cancel()
-	points, err := c.cfg.Points.Points(ctx, c.topic)
+	points, err := c.cfg.Points.ReadPoints(ctx, c.topic)
 	if err != nil {
 		return
 	}
@@ -159,7 +159,7 @@ func (c *Consumer) decideStarts(ctx context.Context, partitions []int32) (starts
 		found, err := cluster.groupOffsets(c.cfg.Group, c.topic, partitions...)
 		var points map[int32]event.Point
 		if err == nil && c.cfg.Points != nil {
-			points, err = c.cfg.Points.Points(ctx, c.topic)
+			points, err = c.cfg.Points.ReadPoints(ctx, c.topic)
 		}
 		if err != nil {
 			return err
@@ -197,15 +197,15 @@ func (c *Consumer) decideStart(
 	if point.Next < at.oldest {
 		return s, at.gone(point.Next)
 	}
-	stands, err := cluster.stands(c.topic, partition, point, at)
+	matches, err := cluster.matches(c.topic, partition, point, at)
 	if err != nil {
 		return s, err
 	}
 	s = start{offset: at.oldest, committed: at.committed}
 	switch {
-	case !stands && at.committed >= 0 && at.committed < at.oldest:
+	case !matches && at.committed >= 0 && at.committed < at.oldest:
 		return s, at.gone(at.committed)
-	case !stands:
+	case !matches:
 		s.cause = CauseBroker
 	case at.committed < 0:
 	case at.committed > at.newest:
@@ -258,8 +258,8 @@ func (o groupOffsets) gone(next int64) error {
 	return fmt.Errorf("%w: %d, the log has %d to %d", ErrOffsetGone, next, o.oldest, o.newest)
 }
 
-// stands reports whether the record below the point is the one that was there, or has expired.
-func (c Cluster) stands(topic string, partition int32, p event.Point, at groupOffsets) (bool, error) {
+// matches reports whether the record below the point is the one that was there, or has expired.
+func (c Cluster) matches(topic string, partition int32, p event.Point, at groupOffsets) (bool, error) {
 	if p.Next > at.newest { // unless another owner has moved the point since
 		ends, err := c.Offsets(topic, []int32{partition}, sarama.OffsetNewest)
 		if err != nil || p.Next > ends[0] {

@@ -32,7 +32,7 @@ type database struct {
 
 var errWentBack = errors.New("the database went back")
 
-func (d *database) Points(context.Context, string) (map[int32]event.Point, error) {
+func (d *database) ReadPoints(context.Context, string) (map[int32]event.Point, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.fails > 0 {

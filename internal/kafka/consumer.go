@@ -32,7 +32,8 @@ type Handler func(ctx context.Context, batch []*message.Message) (handled int, e
 // Guaranteed: the messages of a partition are handed over in the order of their offsets, to one call at a time. A batch
 // is what is there. An offset is committed only when it and all before it were handled; what was not comes again after
 // a pause, before anything newer. Every record is handed over, with any content. A partition that is moved, and a stop,
-// let the call under way end for DrainTimeout; a lost membership cancels it.
+// let the call under way end for DrainTimeout; a lost membership cancels it. With [ConsumerConfig.Points], records whose
+// outcome the handler's database lost are handed over again, and all of a log that lost records.
 //
 // Not guaranteed: that a message is handled once. After a crash, or when a handler outlives the loss of its partition,
 // it is handled again; the inbox makes its effect single. A batch on the log that is damaged stops the partitions of
@@ -178,7 +179,7 @@ type claimHook struct {
 // WrapConsumerGroupHandler is called whenever watermill-kafka connects, which it does at once after a refusal.
 func (h claimHook) WrapConsumerGroupHandler(sarama.ConsumerGroupHandler) sarama.ConsumerGroupHandler {
 	h.consumer.joins.wait(h.consumer.ctx)
-	return &groupHandler{consumer: h.consumer}
+	return &groupHandler{consumer: h.consumer, starts: map[int32]int64{}}
 }
 
 // joinPauses keeps a group that refuses its member, or ends its sessions at once, from being asked without a rest.
@@ -229,10 +230,11 @@ func (h *groupHandler) ConsumeClaim(session sarama.ConsumerGroupSession, source 
 	p := newClaim(c, session, source)
 	c.mu.Lock()
 	c.claims[source.Partition()] = p
-	var position int64
-	position, p.isPlaced = h.starts[source.Partition()]
-	p.position.Store(position)
-	delete(h.starts, source.Partition())
+	if offset, is := h.starts[source.Partition()]; is {
+		p.position.Store(offset)
+		p.isPlaced = source.InitialOffset() <= offset
+		delete(h.starts, source.Partition())
+	}
 	c.mu.Unlock()
 
 	p.run()

@@ -44,6 +44,7 @@ type start struct {
 func (h *groupHandler) placeClaims(session sarama.ConsumerGroupSession) {
 	c := h.consumer
 	partitions := session.Claims()[c.topic]
+	clear(h.starts)
 	if c.cfg.Points == nil || len(partitions) == 0 {
 		return
 	}
@@ -53,7 +54,6 @@ func (h *groupHandler) placeClaims(session sarama.ConsumerGroupSession) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	h.starts = make(map[int32]int64, len(starts))
 	for i, s := range starts {
 		if s.gone == nil {
 			c.rewind(session, partitions[i], s)
@@ -109,13 +109,10 @@ func (p *claim) awaitStart() bool {
 // begin reports whether the claim reads from the start on. A claim that has begun at a higher offset must end, and its
 // session with it: sarama begins at another offset in the next session only.
 func (p *claim) begin(s start) bool {
-	p.position.Store(s.offset)
-	if p.source.InitialOffset() <= s.offset {
-		return true
-	}
 	p.consumer.rewind(p.session, p.source.Partition(), s)
-	p.isMisplaced.Store(true)
-	return false
+	p.position.Store(s.offset)
+	p.isMisplaced.Store(p.source.InitialOffset() > s.offset)
+	return !p.isMisplaced.Load()
 }
 
 // watchPoints checks the points until ctx ends.

@@ -105,14 +105,12 @@ func (in *Inbox) handleItems(ctx context.Context, p *partition, items []*item) (
 // handleOne tries one event until it has an outcome.
 func (in *Inbox) handleOne(p *partition, it *item) (handled int, err error) {
 	err = in.tryUntilHandled(p, it)
-	if errors.Is(err, ErrWentBack) {
-		return 0, err
+	if !errors.Is(err, ErrWentBack) {
+		in.report(it)
 	}
 	if err != nil {
-		in.report(it)
 		return 0, err
 	}
-	in.report(it)
 	return 1, nil
 }
 

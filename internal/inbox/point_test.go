@@ -87,9 +87,11 @@ func TestThePointMovesWithEachOutcome(t *testing.T) {
 					require.NoError(t, err)
 					b.requirePoint(t, offset+1, 100+offset)
 				}
-				many := []*message.Message{appended(t, v("d", 1), 20, 120), appended(t, payload(v("e", 1), `{"value":"bad"}`), 21, 121)}
 				other.ID = newEvent().ID
-				many = append(many, appended(t, v("d", 2), 22, 122), appended(t, other, 23, 123))
+				many := []*message.Message{
+					appended(t, v("d", 1), 20, 120), appended(t, payload(v("e", 1), `{"value":"bad"}`), 21, 121),
+					appended(t, v("d", 2), 22, 122), appended(t, other, 23, 123),
+				}
 				_, err := handle(t.Context(), owned(14, many...))
 				require.NoError(t, err)
 				b.requirePoint(t, 24, 123)

@@ -32,8 +32,8 @@ type Handler func(ctx context.Context, batch []*message.Message) (handled int, e
 // Guaranteed: the messages of a partition are handed over in the order of their offsets, to one call at a time. A batch
 // is what is there. An offset is committed only when it and all before it were handled; what was not comes again after
 // a pause, before anything newer. Every record is handed over, with any content. A partition that is moved, and a stop,
-// let the call under way end for DrainTimeout; a lost membership cancels it. With [ConsumerConfig.Points], records whose
-// outcome the handler's database lost are handed over again, and all of a log that lost records.
+// let the call under way end for DrainTimeout; a lost membership cancels it. With [ConsumerConfig.Points], records
+// whose outcome the handler's database lost are handed over again, and all of a log that lost records.
 //
 // Not guaranteed: that a message is handled once. After a crash, or when a handler outlives the loss of its partition,
 // it is handled again; the inbox makes its effect single. A batch on the log that is damaged stops the partitions of

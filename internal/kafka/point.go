@@ -174,8 +174,8 @@ func (c *Consumer) decideStarts(ctx context.Context, partitions []int32) (starts
 	return starts, err
 }
 
-// decideStart returns where the owner of a partition begins: at the lower of its point and its committed offset. A point
-// below which another record lies shows that the log lost records, so all of the log is read again.
+// decideStart returns where the owner of a partition begins: at the lower of its point and its committed offset. If
+// another record lies below the point, the log lost records, so all of it is read again.
 func (c *Consumer) decideStart(
 	ctx context.Context, cluster Cluster, partition int32, at groupOffsets, points map[int32]event.Point,
 ) (s start, err error) {
@@ -219,8 +219,8 @@ func (c *Consumer) decideStart(
 }
 
 // beginPoint stores the first point of a partition. If the database has the outcome of the record below the committed
-// offset, it has those of all records below it: the handler commits them in their order. Else the database is new to the
-// log, or went back to a time before its first point, and all of the log is read.
+// offset, it has those of all records below it: they were committed in their order. Otherwise it is new to the log, or
+// went back to before its first point, and all of the log is read.
 func (c *Consumer) beginPoint(
 	ctx context.Context, cluster Cluster, partition int32, at groupOffsets,
 ) (first event.Point, err error) {

@@ -76,7 +76,8 @@ func (s *backward) start(t *testing.T) (stop func()) {
 	b := openWith(t, slog.New(slog.NewTextHandler(s.said, nil)), s.cfg)
 	mux := inbox.NewMux()
 	inbox.Handle(mux, pingedEvent, func(ctx context.Context, tx pgx.Tx, e event.Event, _ pinged) error {
-		return inbox.Queue(ctx, tx, `insert into ledger (event_id, key, version) values ($1, $2, $3)`, e.ID, e.Key, e.Version)
+		const note = `insert into ledger (event_id, key, version) values ($1, $2, $3)`
+		return inbox.Queue(ctx, tx, note, e.ID, e.Key, e.Version)
 	})
 	require.NoError(t, b.node.Consume(eventing.Consumer{
 		Name: repeatedConsumer, Topic: s.topic, Handlers: mux, Order: inbox.Strict,

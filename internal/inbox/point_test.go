@@ -140,7 +140,8 @@ func TestADatabaseThatWentBackTakesNoOutcome(t *testing.T) {
 				b := shared.again(t)
 				b.Exec(t, state)
 				b.Config.MaxAttempts, b.Config.Order = 1, inbox.Strict
-				outcomes := 0
+				outcomes, transactions := 0, 0
+				b.Host.OnFailure = func(context.Context, error) { transactions++ }
 				b.Host.OnOutcome = func(event.Event, inbox.Outcome) { outcomes++ }
 				var told strings.Builder
 				b.Config.Log = slog.New(slog.NewTextHandler(&told, nil))
@@ -153,6 +154,7 @@ func TestADatabaseThatWentBackTakesNoOutcome(t *testing.T) {
 				require.ErrorIs(t, err, inbox.ErrWentBack)
 				require.Zero(t, handled)
 				require.Zero(t, outcomes)
+				require.Equal(t, 1, transactions)
 				require.NoError(t, in.Leave("topic-1", 2)(t.Context()))
 				require.Zero(t, b.Count(t, `select count(*) from ledger`))
 				require.Zero(t, b.Count(t, `select count(*) from inbox`))

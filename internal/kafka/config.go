@@ -202,6 +202,8 @@ func (c ConsumerConfig) Validate() error {
 	switch {
 	case c.Group == "":
 		return errors.New("group: a consumer group is needed")
+	case c.Batch < 0:
+		return fmt.Errorf("batch: %d is negative", c.Batch)
 	case 2*c.DrainTimeout >= c.RebalanceTimeout:
 		return fmt.Errorf("rebalance timeout %s does not exceed twice the drain timeout %s", c.RebalanceTimeout,
 			c.DrainTimeout)
@@ -209,9 +211,18 @@ func (c ConsumerConfig) Validate() error {
 	return errors.Join(c.Config.Validate(), c.Consumer().Validate())
 }
 
-// fetchBytes is how much of a partition is asked for at once, as it lies on the log. A larger batch is fetched all the
-// same. An answer of a broker has four times as much at most, of all partitions, or one batch.
-const fetchBytes = 256 << 10
+const (
+	// fetchBytes is how much of a partition is asked for at once, as it lies on the log. A larger batch is fetched all the
+	// same.
+	fetchBytes = 256 << 10
+
+	// fetchPartitions bounds an answer of a broker: it has fetchBytes of so many partitions. sarama asks for the next
+	// answer when the records of this one have room, and meanwhile the other partitions get none.
+	fetchPartitions = 16
+
+	// readAhead is for how many records a partition has room at least.
+	readAhead = 200
+)
 
 // Consumer returns the settings under which [Consumer] reads records, and a stock subscriber of watermill-kafka may.
 //
@@ -226,25 +237,26 @@ const fetchBytes = 256 << 10
 //	Session.Timeout          10 s           45 s (Kafka's own) without an owner after a crash
 //	Heartbeat.Interval       1 s            a joiner waits 3 s for the others to notice
 //	Rebalance.Timeout        30 s           shorter than a handler's drain: the member is thrown out
-//	ChannelBufferSize        Batch          a batch is handed over in pieces
+//	ChannelBufferSize        Batch, at least 200   a batch is handed over in pieces; with small batches, partitions wait
+//	                         for each other
 //	Net.ReadTimeout          above Rebalance.Timeout   joining a group, which may take that long, fails; all that a
 //	                         member asks besides has RequestTimeout, and its fetches connections of their own
 //	Return.Errors            true           errors go to sarama's own logger, which discards them
 //	Fetch.Min, MaxWaitTime   1 byte, 500 ms a quiet topic delays its next record, or closing takes longer
 //	Fetch.Default            256 KiB        1 MiB of each partition, compressed: twice the memory, no faster
-//	Fetch.MaxBytes           four of those  an answer has that of every partition, up to 50 MiB
+//	Fetch.MaxBytes           16 of those    an answer has that of every partition, up to 50 MiB
 //	Retry.Backoff            250 ms         2 s without records after a leader moves
 func (c ConsumerConfig) Consumer() *sarama.Config {
 	c = c.withDefaults()
 	cfg := c.Client()
-	cfg.ChannelBufferSize = c.Batch
+	cfg.ChannelBufferSize = max(c.Batch, readAhead)
 	cfg.Net.ReadTimeout = c.RebalanceTimeout + c.RequestTimeout
 	cfg.Consumer.Offsets.Initial = sarama.OffsetOldest
 	cfg.Consumer.Offsets.AutoCommit.Interval = c.CommitInterval
 	cfg.Consumer.IsolationLevel = sarama.ReadCommitted
 	cfg.Consumer.Return.Errors = true
 	cfg.Consumer.Fetch.Default = fetchBytes
-	cfg.Consumer.Fetch.MaxBytes = 4 * fetchBytes
+	cfg.Consumer.Fetch.MaxBytes = fetchPartitions * fetchBytes
 	cfg.Consumer.Retry.Backoff = 250 * time.Millisecond
 	cfg.Consumer.Group.ResetInvalidOffsets = true
 	cfg.Consumer.Group.InstanceId = c.InstanceID

@@ -63,7 +63,7 @@ func TestPausesOfTheProducerAreAsLongAsItInsists(t *testing.T) {
 
 func TestConsumerSettingsArePinned(t *testing.T) {
 	t.Parallel()
-	cfg := kafka.ConsumerConfig{Config: kafka.Config{Brokers: []string{"a:1"}}, Group: "g"}.Consumer()
+	cfg := kafka.ConsumerConfig{Config: kafka.Config{Brokers: []string{"a:1"}}, Group: "g", Batch: 1}.Consumer()
 	require.NoError(t, cfg.Validate())
 	group := cfg.Consumer.Group
 	require.Len(t, group.Rebalance.GroupStrategies, 1)
@@ -82,6 +82,9 @@ func TestConsumerSettingsArePinned(t *testing.T) {
 		"Net.ReadTimeout":      {34 * time.Second, cfg.Net.ReadTimeout},
 		"Return.Errors":        {true, cfg.Consumer.Return.Errors},
 		"Fetch.Min":            {int32(1), cfg.Consumer.Fetch.Min},
+		"Fetch.Default":        {int32(256 << 10), cfg.Consumer.Fetch.Default},
+		"Fetch.MaxBytes":       {int32(16 * 256 << 10), cfg.Consumer.Fetch.MaxBytes},
+		"ChannelBufferSize":    {200, cfg.ChannelBufferSize},
 		"MaxWaitTime":          {500 * time.Millisecond, cfg.Consumer.MaxWaitTime},
 		"Consumer.Backoff":     {250 * time.Millisecond, cfg.Consumer.Retry.Backoff},
 		"RefreshFrequency":     {10 * time.Second, cfg.Metadata.RefreshFrequency},

@@ -15,8 +15,12 @@ var (
 	Moved = []string{
 		"outbox_scheduled.due_at", "outbox_scheduled.scheduled_at", "outbox_parked.parked_at", "outbox_parked.retry_at",
 		"outbox_given_id.added_at", "outbox_partition.published_at", "outbox_cursor.paused_at",
+		"outbox_cursor.database_back_at", "outbox_cursor.broker_back_at",
 	}
-	Stays = []string{"outbox.occurred_at", "outbox_scheduled.occurred_at"}
+	Stays = []string{
+		"outbox.occurred_at", "outbox_scheduled.occurred_at", "outbox_point.at", "outbox_lost.appended_at",
+		"outbox_lost.found_at",
+	}
 )
 
 // Advance lets time pass for the outbox: scheduled events become due, parked keys are tried again, retentions end. A

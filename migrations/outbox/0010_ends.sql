@@ -43,6 +43,7 @@ create table public.outbox_lost (
     primary key (event_id, version)
 );
 create index outbox_lost_place on public.outbox_lost (topic, partition, key, version);
+create index outbox_lost_record on public.outbox_lost (topic, partition, "offset", version, event_id);
 comment on table public.outbox_lost is 'Events that are on the log and that this database does not have: it went back to an earlier state after it had published them. They stay valid for consumers, and are published again with the rows when the log has lost them.';
 
 -- +goose Down

@@ -25,6 +25,8 @@ type Status struct {
 	Leading bool    `json:"leading"`          // a session holds the leader's lock
 	Paused  *Paused `json:"paused,omitempty"` // by an operator; nil: it is not
 
+	Losses
+
 	// Head is the highest position given out, also to transactions that rolled back.
 	Head int64 `json:"head"`
 	// Waiting counts committed events that are not published and not held, up to MaxWaiting.
@@ -60,7 +62,8 @@ select c.leader, c.epoch, ` + leaderLock + `,
     (select count(*) from public.outbox_parked), (select count(*) from public.outbox_held),
     (select count(*) from (select from public.outbox_scheduled limit $2) x),
     coalesce((select greatest(extract(epoch from clock_timestamp() - min(due_at)), 0) from public.outbox_scheduled),
-        0)::float8
+        0)::float8,
+    ` + lossColumns + `
 from public.outbox_cursor c
 cross join (select coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0) as head) s`
 
@@ -86,7 +89,8 @@ func readStatus(ctx context.Context, db DB, limit int) (s Status, err error) {
 	var done, now string
 	var marks landmarks
 	err = db.QueryRow(ctx, statusSQL, lockClass, MaxScheduled).Scan(&s.Leader, &s.Epoch, &s.Leading, &s.Paused, &done,
-		&marks.xids, &marks.heads, &now, &s.Head, &s.Room, &s.ParkedKeys, &s.HeldEvents, &s.Scheduled, &s.OverdueSeconds)
+		&marks.xids, &marks.heads, &now, &s.Head, &s.Room, &s.ParkedKeys, &s.HeldEvents, &s.Scheduled, &s.OverdueSeconds,
+		&s.Refused, &s.DatabaseBackAt, &s.BrokerBackAt, &s.Healing, &s.Lost, &s.databaseBack, &s.brokerBack)
 	if err != nil {
 		return Status{}, fmt.Errorf("read outbox status: %w", err)
 	}
@@ -124,6 +128,9 @@ func (m landmarks) startOf(done, now string) (int64, error) {
 //	outbox_relay_position_room                  positions that existing table partitions still have
 //	outbox_scheduled_events                     events that are due later, counted up to [MaxScheduled]
 //	outbox_scheduled_overdue_seconds            time since the oldest of them was due; 0 if none is
+//	outbox_refused                              1 while nothing is published until an operator confirms it
+//	outbox_database_went_back                   1 while [Losses.DatabaseWentBack] holds
+//	outbox_broker_went_back                     1 while [Losses.BrokerWentBack] holds
 type Gauges struct{ db DB }
 
 // NewGauges reads from the database when it is asked.
@@ -139,6 +146,9 @@ var gauges = []*prometheus.Desc{
 	desc("relay_position_room", "Positions that existing partitions still have; at 0 nothing can be added."),
 	desc("scheduled_events", "Events that are due later."),
 	desc("scheduled_overdue_seconds", "How long the oldest due one of them has not been added."),
+	desc("refused", "1 while nothing is published until an operator confirms it."),
+	desc("database_went_back", "1 while the database has gone back, and for an hour after."),
+	desc("broker_went_back", "1 while the log has lost records, and for an hour after."),
 }
 
 func desc(name, help string) *prometheus.Desc {
@@ -158,18 +168,22 @@ func (g *Gauges) Measure(ctx context.Context) ([]prometheus.Metric, error) {
 	if err != nil {
 		return nil, err
 	}
-	led := 0.0
-	if s.Leading {
-		led = 1
-	}
 	metrics := make([]prometheus.Metric, len(gauges))
 	for i, value := range []float64{
-		led, float64(s.Lag), s.WaitingFor.Seconds(), float64(s.ParkedKeys), float64(s.HeldEvents), float64(s.Room),
-		float64(s.Scheduled), s.OverdueSeconds,
+		oneIf(s.Leading), float64(s.Lag), s.WaitingFor.Seconds(), float64(s.ParkedKeys), float64(s.HeldEvents), float64(s.Room),
+		float64(s.Scheduled), s.OverdueSeconds, oneIf(s.Refused != nil), oneIf(s.DatabaseWentBack()),
+		oneIf(s.BrokerWentBack()),
 	} {
 		metrics[i] = prometheus.MustNewConstMetric(gauges[i], prometheus.GaugeValue, value)
 	}
 	return metrics, nil
+}
+
+func oneIf(condition bool) float64 {
+	if condition {
+		return 1
+	}
+	return 0
 }
 
 const heldSQL = `

@@ -1,0 +1,192 @@
+package relay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Losses are the events that this database or the log lost, as far as a leader has found it.
+type Losses struct {
+	Refused        *Refusal   `json:"refused,omitempty"`          // nil: the relay publishes
+	DatabaseBackAt *time.Time `json:"database_back_at,omitempty"` // when a leader last found that this database went back
+	BrokerBackAt   *time.Time `json:"broker_back_at,omitempty"`   // when a leader last found that the log lost records
+	// Healing counts the topic-partitions whose events are being published again.
+	Healing int64 `json:"healing"`
+	Lost    int64 `json:"lost"` // events that the database lost, counted up to MaxLost
+
+	databaseBack, brokerBack bool // within the last hour, by the database's clock
+}
+
+// Refusal is why a relay publishes nothing until an operator confirms it.
+type Refusal struct {
+	Code      string `json:"code"`
+	Text      string `json:"text"`      // what happened, what it means and what to do
+	Confirmed bool   `json:"confirmed"` // the leader continues with its next look
+}
+
+// MaxLost is where [ReadStatus] stops counting lost events.
+const MaxLost = 100_000
+
+// lossColumns reads Losses from the cursor c; $2 is where counting stops.
+const lossColumns = `case when c.refused is not null
+        then jsonb_build_object('code', split_part(c.refused, ':', 1),
+            'text', ltrim(substr(c.refused, strpos(c.refused, ':') + 1)),
+            'confirmed', c.confirmed is not distinct from c.refused) end,
+    c.database_back_at, c.broker_back_at,
+    (select count(*) from jsonb_each(c.ends) as partition (name, ends) where ends ? 'from'),
+    (select count(*) from (select from public.outbox_lost limit $2) x),
+    coalesce(c.database_back_at > clock_timestamp() - interval '1 hour', false),
+    coalesce(c.broker_back_at > clock_timestamp() - interval '1 hour', false)`
+
+// DatabaseWentBack reports that the database lost events that it had published: while events are published again for
+// that, and for an hour after the loss was found.
+func (l Losses) DatabaseWentBack() bool {
+	return l.databaseBack || l.Healing > 0 && isLater(l.DatabaseBackAt, l.BrokerBackAt)
+}
+
+// BrokerWentBack reports that the log lost records, as long as [Losses.DatabaseWentBack] does for the database.
+func (l Losses) BrokerWentBack() bool {
+	return l.brokerBack || l.Healing > 0 && isLater(l.BrokerBackAt, l.DatabaseBackAt)
+}
+
+func isLater(at, other *time.Time) bool {
+	return at != nil && (other == nil || !at.Before(*other))
+}
+
+var (
+	// ErrNotRefused means that the relay refuses nothing.
+	ErrNotRefused = errors.New("the relay refuses nothing")
+	// ErrOtherRefusal means that the relay refuses for another reason than the one that was named.
+	ErrOtherRefusal = errors.New("the relay refuses for another reason")
+)
+
+const confirmSQL = `
+update public.outbox_cursor set confirmed = refused where split_part(refused, ':', 1) = $1 returning refused`
+
+const refusedSQL = `select refused is not null from public.outbox_cursor`
+
+// Confirm ends the refusal that has the code when tx commits, and returns its text. The leader publishes again within
+// seconds if its next look finds the same; otherwise it refuses anew. A second Confirm changes nothing.
+func Confirm(ctx context.Context, tx pgx.Tx, code string) (text string, err error) {
+	err = tx.QueryRow(ctx, confirmSQL, code).Scan(&text)
+	if err == nil {
+		return text, nil
+	}
+	if !errors.Is(err, pgx.ErrNoRows) {
+		return "", fmt.Errorf("confirm refusal: %w", err)
+	}
+	var refuses bool
+	if err := tx.QueryRow(ctx, refusedSQL).Scan(&refuses); err != nil {
+		return "", fmt.Errorf("read refusal: %w", err)
+	}
+	if refuses {
+		return "", ErrOtherRefusal
+	}
+	return "", ErrNotRefused
+}
+
+// LostEvent is an event that is on the log and that this database lost.
+type LostEvent struct {
+	Topic      string          `json:"topic"`
+	Partition  int32           `json:"partition"`
+	Offset     int64           `json:"offset"`
+	EventID    string          `json:"event_id"`
+	Type       string          `json:"type"`
+	Key        string          `json:"key"`
+	Version    int64           `json:"version"`
+	AppendedAt time.Time       `json:"appended_at"` // by the broker's clock
+	FoundAt    time.Time       `json:"found_at"`    // by the database's clock
+	Headers    json.RawMessage `json:"headers"`     // of the record
+	Bytes      int             `json:"bytes"`       // of the payload
+	Payload    []byte          `json:"payload,omitzero"`
+}
+
+// LostQuery selects lost events. Empty fields select all.
+type LostQuery struct {
+	Topic, Key string
+	After      string // the Next of the page before
+	Limit      int    // below 1 counts as 1
+	Payload    bool   // a page ends after 8 MiB of payloads
+}
+
+// LostPage is a part of the lost events, in the order of the log.
+type LostPage struct {
+	Items []LostEvent `json:"items"`
+	Next  string      `json:"next,omitempty"` // the After of the next page; empty: there is none
+}
+
+const lostSQL = `
+select topic, partition, "offset", event_id, event_type, key, version, appended_at, found_at, headers, length(payload),
+    case when $8 then payload end
+from (
+    select l.*, sum(case when $8 then length(payload) else 0 end) over place - length(payload) as before
+    from (
+        select * from public.outbox_lost
+        where ($1 = '' or topic = $1) and ($2 = '' or key = $2)
+            and (topic, partition, "offset", version, event_id) > ($3, $4, $5, $6, $7)
+        order by topic, partition, "offset", version, event_id
+        limit $9
+    ) l
+    window place as (order by topic, partition, "offset", version, event_id)
+) x
+where before < $10
+order by topic, partition, "offset", version, event_id`
+
+const maxLostBytes = 8 << 20
+
+// ReadLost returns a page of the lost events. A malformed After is [ErrAfter].
+func ReadLost(ctx context.Context, db DB, q LostQuery) (page LostPage, err error) {
+	after, err := parsePlace(q.After)
+	if err != nil {
+		return page, err
+	}
+	limit := max(1, q.Limit)
+	rows, _ := db.Query(ctx, lostSQL, q.Topic, q.Key, after.Topic, after.Partition, after.Offset, after.Version,
+		after.EventID, q.Payload, limit+1, maxLostBytes)
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[LostEvent])
+	if err != nil {
+		return page, fmt.Errorf("list lost events: %w", err)
+	}
+	page.Items = found[:min(len(found), limit)]
+	payloads := 0
+	for _, e := range page.Items {
+		payloads += len(e.Payload)
+	}
+	if len(found) > limit || payloads >= maxLostBytes {
+		page.Next = page.Items[len(page.Items)-1].place()
+	}
+	return page, nil
+}
+
+// place identifies the event in the order of lostSQL. The name of a topic has no slash.
+func (e LostEvent) place() string {
+	return fmt.Sprintf("%s/%d/%d/%d/%s", e.Topic, e.Partition, e.Offset, e.Version, e.EventID)
+}
+
+// ErrAfter means that [LostQuery.After] is no [LostPage.Next].
+var ErrAfter = errors.New("after is malformed")
+
+func parsePlace(text string) (e LostEvent, err error) {
+	if text == "" {
+		return e, nil
+	}
+	parts := strings.SplitN(text, "/", 5)
+	if len(parts) < 5 {
+		return e, ErrAfter
+	}
+	partition, wrongPartition := strconv.ParseInt(parts[1], 10, 32)
+	offset, wrongOffset := strconv.ParseInt(parts[2], 10, 64)
+	version, wrongVersion := strconv.ParseInt(parts[3], 10, 64)
+	if errors.Join(wrongPartition, wrongOffset, wrongVersion) != nil {
+		return e, ErrAfter
+	}
+	e.Topic, e.Partition, e.Offset, e.Version, e.EventID = parts[0], int32(partition), offset, version, parts[4]
+	return e, nil
+}

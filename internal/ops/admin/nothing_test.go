@@ -219,11 +219,13 @@ func world(t *testing.T) (b *bundle, touched func() []any) {
 	}
 }
 
-// pauseFor pauses the relay if the operation resumes it, and resumes it for any other.
+// pauseFor pauses the relay if the operation resumes it, and resumes it for any other. It has the relay refuse what the
+// operation confirms.
 func (b *bundle) pauseFor(t *testing.T, op operation) {
 	t.Helper()
 	_, err := b.pool.Exec(t.Context(), `update public.outbox_cursor set paused_by = 'grace', paused_for = 'r',
-		paused_at = case when $1 then '2026-01-02'::timestamptz end`, strings.HasSuffix(op.path, "/outbox/resume"))
+		paused_at = case when $1 then '2026-01-02'::timestamptz end, refused = $2 || ': a sentence.', confirmed = null`,
+		strings.HasSuffix(op.path, "/outbox/resume"), op.example["code"])
 	require.NoError(t, err)
 }
 

@@ -41,6 +41,8 @@ func handlersOf(cfg Config) map[string]handler {
 		"releaseOutboxKey": changeOne(cfg.Pool, outbox.release),
 		"pauseRelay":       changeOne(cfg.Pool, outbox.pause),
 		"resumeRelay":      changeOne(cfg.Pool, outbox.resume),
+		"confirmRefusal":   change(outbox.confirm),
+		"listLost":         answer(outbox.lost),
 		"listScheduled":    answer(outbox.scheduled),
 		"cancelScheduled":  changeOne(cfg.Pool, outbox.cancelScheduled),
 		"listTopics":       answer(outbox.topics),

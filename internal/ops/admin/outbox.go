@@ -63,6 +63,39 @@ func (s outboxHandlers) resume(ctx context.Context, tx pgx.Tx, _ adminapi.RelayR
 	return audit.Action{Verb: "resume", Kind: kindOutbox, Before: "paused by " + ended.By, After: "running"}, err
 }
 
+// notesOfRefusals tell an operator what follows from a confirmation, beside the text of the refusal.
+var notesOfRefusals = map[string]string{
+	"events_unknown": noteMails, "versions_missing": noteMails,
+}
+
+const noteMails = " Mails that this database forgot to have sent go out again."
+
+// confirm returns the refusal's text, so that an operator reads what a confirmation means.
+func (s outboxHandlers) confirm(
+	ctx context.Context, change audit.Change, asked adminapi.ConfirmRequest,
+) (audit.Result, error) {
+	result := audit.Result{DryRun: change.DryRun, Count: 1}
+	err := change.Make(ctx, s.Pool, func(tx pgx.Tx) (audit.Action, error) {
+		refused, err := relay.Confirm(ctx, tx, asked.Code)
+		result.Note = refused + notesOfRefusals[asked.Code]
+		return audit.Action{
+			Verb: "confirm", Kind: kindOutbox, Subject: asked.Code, Before: refused, After: "confirmed",
+		}, err
+	})
+	return result, err
+}
+
+func (s outboxHandlers) lost(ctx context.Context, asked adminapi.ListLostParams) (adminapi.LostEvents, error) {
+	page, err := relay.ReadLost(ctx, s.Pool, relay.LostQuery{
+		Topic: asked.Topic, Key: asked.Key, After: asked.After, Payload: asked.Payload,
+		Limit: cmp.Or(asked.Limit, defaultLimit),
+	})
+	if errors.Is(err, relay.ErrAfter) {
+		err = invalidParameter("after", "is malformed")
+	}
+	return page, err
+}
+
 func (s outboxHandlers) scheduled(
 	ctx context.Context, asked adminapi.ListScheduledParams,
 ) (out adminapi.ScheduledEvents, err error) {

@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -48,4 +49,79 @@ func TestTheRelayIsPausedAndResumed(t *testing.T) {
 	require.Len(t, actions.Items, 2)
 	require.Equal(t, "pause: running", actions.Items[0].Verb+": "+actions.Items[0].Before)
 	require.Equal(t, "resume: paused by ada", actions.Items[1].Verb+": "+actions.Items[1].Before)
+}
+
+// A refusal is confirmed by its code, once its text was read; the audit has the text that was confirmed.
+func TestARefusalIsConfirmed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	confirm := func(code, dryRun string) (int, []byte) {
+		return b.call(t, "POST", "/admin/v1/outbox/confirm",
+			`{"by":"ada","reason":"restored","dry_run":`+dryRun+`,"code":"`+code+`"}`)
+	}
+	refused := func() *adminapi.RelayRefusal {
+		_, body := b.call(t, "GET", "/admin/v1/outbox/status", "")
+		var status adminapi.OutboxStatus
+		require.NoError(t, json.Unmarshal(body, &status))
+		return status.Refused
+	}
+	status, body := confirm("events_unknown", "false")
+	requireProblem(t, status, body, http.StatusConflict, "relay_not_refused")
+	require.Nil(t, refused())
+	_, err := b.pool.Exec(t.Context(), `update outbox_cursor set refused = 'events_unknown: 2 records have no row here.'`)
+	require.NoError(t, err)
+	require.Equal(t, &adminapi.RelayRefusal{Code: "events_unknown", Text: "2 records have no row here."}, refused())
+
+	status, body = confirm("log_unplaceable", "false")
+	requireProblem(t, status, body, http.StatusConflict, "other_refusal")
+	const note = `"note":"events_unknown: 2 records have no row here. Mails that this database forgot to have sent go out again."`
+	for _, dryRun := range []string{"true", "false"} {
+		require.False(t, refused().Confirmed)
+		status, body = confirm("events_unknown", dryRun)
+		require.Equal(t, http.StatusOK, status)
+		require.JSONEq(t, `{"dry_run":`+dryRun+`,"count":1,"failed":0,`+note+`}`, string(body))
+	}
+	require.True(t, refused().Confirmed)
+
+	_, body = b.call(t, "GET", "/admin/v1/audit?kind=outbox&subject=events_unknown", "")
+	var actions adminapi.Actions
+	require.NoError(t, json.Unmarshal(body, &actions))
+	require.Len(t, actions.Items, 1)
+	done := actions.Items[0]
+	require.Equal(t, []string{"ada", "confirm", "restored", "events_unknown: 2 records have no row here.", "confirmed"},
+		[]string{done.By, done.Verb, done.Reason, done.Before, done.After})
+}
+
+// The events that the database lost come page by page, their payloads where they are asked for.
+func TestLostEventsArePaged(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for n := range 5 {
+		_, err := b.pool.Exec(t.Context(), `insert into outbox_lost (topic, partition, "offset", event_id, event_type, key,
+			version, headers, payload, appended_at) values ('users', 0, $1, $2, 'renamed', $3, 1, '{"ce_id":"x"}', '{"n":1}',
+			now())`, n, fmt.Sprint("e", n), []string{"even", "odd"}[n%2])
+		require.NoError(t, err)
+	}
+	ask := func(query string) (page adminapi.LostEvents) {
+		status, body := b.call(t, "GET", "/admin/v1/outbox/lost?"+query, "")
+		require.Equal(t, http.StatusOK, status, string(body))
+		require.NoError(t, json.Unmarshal(body, &page))
+		return page
+	}
+	var ids []string
+	page := adminapi.LostEvents{Next: "first"}
+	for query := "limit=2"; page.Next != ""; query = "limit=2&after=" + page.Next {
+		page = ask(query)
+		for _, e := range page.Items {
+			ids = append(ids, e.EventID)
+			require.Nil(t, e.Payload)
+			require.JSONEq(t, `{"ce_id":"x"}`, string(e.Headers))
+		}
+	}
+	require.Equal(t, []string{"e0", "e1", "e2", "e3", "e4"}, ids)
+	odd := ask("topic=users&key=odd&payload=true").Items
+	require.Len(t, odd, 2)
+	require.JSONEq(t, `{"n":1}`, string(odd[0].Payload))
+	status, body := b.call(t, "GET", "/admin/v1/outbox/lost?after=users", "")
+	requireProblem(t, status, body, http.StatusBadRequest, "invalid_parameter")
 }

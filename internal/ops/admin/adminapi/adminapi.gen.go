@@ -139,8 +139,9 @@ type Cause struct {
 	// At When this was worked out.
 	At time.Time `json:"at"`
 
-	// Code Stable. In the order in which they are looked for: `dependency_down`, `no_leader`, `keys_parked`,
-	// `consumer_paused`, `partition_without_owner`, `record_refused`, `attempt_failing`, `waits_for_gap`, `handler_slow`, `relay_at_limit`, `consumer_behind`, `dead_letters`, `mail_server_down`,
+	// Code Stable. In the order in which they are looked for: `dependency_down`, `no_leader`, `relay_refused`, `keys_parked`,
+	// `consumer_paused`, `partition_without_owner`, `record_refused`, `attempt_failing`, `waits_for_gap`, `handler_slow`,
+	// `database_went_back`, `broker_went_back`, `relay_at_limit`, `consumer_behind`, `dead_letters`, `mail_server_down`,
 	// `mail_uncertain`, `relay_paused`, `unknown` (a server did not answer the question), `all_well`.
 	Code string `json:"code"`
 
@@ -159,6 +160,19 @@ type Cause struct {
 
 	// Well Nothing waits that should not.
 	Well bool `json:"well"`
+}
+
+// ConfirmRequest defines model for ConfirmRequest.
+type ConfirmRequest struct {
+	// By The operator's name, for the audit; not verified.
+	By By `json:"by"`
+
+	// Code Of the refusal that is confirmed.
+	Code   string `json:"code"`
+	DryRun bool   `json:"dry_run"`
+
+	// Reason Why. For the audit.
+	Reason Reason `json:"reason"`
 }
 
 // ConsumerPause That an operator has paused the consumer; absent while it is not paused.
@@ -335,6 +349,12 @@ type Line struct {
 	Verdict  *Verdict `json:"verdict,omitempty"`
 }
 
+// LostEvent defines model for LostEvent.
+type LostEvent = relay.LostEvent
+
+// LostEvents defines model for LostEvents.
+type LostEvents = relay.LostPage
+
 // Mail defines model for Mail.
 type Mail struct {
 	Attempts  int       `json:"attempts"`
@@ -397,7 +417,7 @@ type ParkedKey = relay.ParkedKey
 type Problem struct {
 	// Code Stable. Beside those of api/openapi.yaml that are of no business: 401 `unauthorized`; 403 `operations_off`; 404
 	// `not_parked`, `not_scheduled`, `no_mails`, `consumer_not_found`; 409 `consumer_paused`,
-	// `consumer_not_paused`, `relay_paused`, `relay_not_paused`, `not_waiting`, `partition_count`, `verifying`, `standby`; 421 `wrong_service`, `wrong_environment`; 422 `invalid_value`, `invalid_filter`,
+	// `consumer_not_paused`, `relay_paused`, `relay_not_paused`, `relay_not_refused`, `other_refusal`, `not_waiting`, `partition_count`, `verifying`, `standby`; 421 `wrong_service`, `wrong_environment`; 422 `invalid_value`, `invalid_filter`,
 	// `missing_filter`, `nothing_selected`, `nothing_to_edit`, `invalid_headers`.
 	Code   string `json:"code"`
 	Detail string `json:"detail"`
@@ -420,6 +440,9 @@ type Reason = string
 
 // RelayPause That an operator has paused the relay; absent while it is not paused.
 type RelayPause = relay.Paused
+
+// RelayRefusal Why nothing is published until an operator confirms it; absent while the relay publishes.
+type RelayRefusal = relay.Refusal
 
 // RelayRequest defines model for RelayRequest.
 type RelayRequest struct {
@@ -713,6 +736,19 @@ type TailOutboxParams struct {
 	Limit   Limit   `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 }
 
+// ListLostParams defines parameters for ListLost.
+type ListLostParams struct {
+	Topic Text `form:"topic,omitempty" json:"topic,omitempty,omitzero"`
+	Key   Text `form:"key,omitempty" json:"key,omitempty,omitzero"`
+
+	// After The `next` of the page before.
+	After Text `form:"after,omitempty" json:"after,omitempty,omitzero"`
+
+	// Payload Whether to show payloads, which may hold personal data. Then a page ends after 8 MiB of them.
+	Payload bool  `form:"payload,omitempty" json:"payload,omitempty,omitzero"`
+	Limit   Limit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+}
+
 // ListScheduledParams defines parameters for ListScheduled.
 type ListScheduledParams struct {
 	Topic Text  `form:"topic,omitempty" json:"topic,omitempty,omitzero"`
@@ -755,6 +791,9 @@ type MarkMailsSentJSONRequestBody = MailRequest
 
 // RetryMailsJSONRequestBody defines body for RetryMails for application/json ContentType.
 type RetryMailsJSONRequestBody = MailRequest
+
+// ConfirmRefusalJSONRequestBody defines body for ConfirmRefusal for application/json ContentType.
+type ConfirmRefusalJSONRequestBody = ConfirmRequest
 
 // PauseRelayJSONRequestBody defines body for PauseRelay for application/json ContentType.
 type PauseRelayJSONRequestBody = RelayRequest

@@ -24,6 +24,8 @@ type OutboxCommands struct {
 	Release   OutboxRelease   `cmd:"" done:"Released" would:"release" thing:"key" help:"Let the relay try a parked key's events again."`
 	Pause     OutboxPause     `cmd:"" post:"/admin/v1/outbox/pause" done:"Paused" would:"pause" thing:"relay" help:"Pause a service's relay: its events wait in the outbox."`
 	Resume    OutboxPause     `cmd:"" post:"/admin/v1/outbox/resume" done:"Resumed" would:"resume" thing:"relay" help:"Let a paused relay publish again, where it stopped."`
+	Confirm   OutboxConfirm   `cmd:"" post:"/admin/v1/outbox/confirm" done:"Confirmed" would:"confirm" thing:"refusal" help:"Let a relay publish that refuses, because its database or its topics went back."`
+	Lost      OutboxLost      `cmd:"" help:"The events that a database lost when it went back, and that its topics hold."`
 	Topics    OutboxTopics    `cmd:"" help:"How many partitions each topic has, and which consumer groups are behind."`
 }
 
@@ -39,6 +41,8 @@ func (c *OutboxStatus) Run(ctx context.Context, to *streams) error {
 	paused := table{
 		columns: []string{"SERVICE", "PAUSED", "BY", "REASON"}, prose: "REASON", omit: []string{"PAUSED", "BY"},
 	}
+	refused := table{columns: []string{"SERVICE", "REFUSED", "CONFIRMED", "WHY"}, prose: "WHY"}
+	losses := table{columns: []string{"SERVICE", "DATABASE WENT BACK", "EVENTS LOST", "BROKER WENT BACK", "HEALING"}}
 	scheduled := table{columns: []string{"SERVICE", "SCHEDULED", "OVERDUE"}}
 	parked := table{
 		columns: []string{"SERVICE", "TOPIC", "KEY", "POSITION", "HELD", "PARKED", "NEXT TRY", "REASON"},
@@ -51,6 +55,12 @@ func (c *OutboxStatus) Run(ctx context.Context, to *streams) error {
 		if p := s.Paused; p != nil {
 			paused.add(service, moment(p.Since), p.By, p.Reason)
 		}
+		if r := s.Refused; r != nil {
+			refused.add(service, r.Code, yesOrNo(r.Confirmed), r.Text)
+		}
+		if s.DatabaseBackAt != nil || s.BrokerBackAt != nil || s.Healing > 0 {
+			losses.add(service, moment(value(s.DatabaseBackAt)), s.Lost, moment(value(s.BrokerBackAt)), s.Healing)
+		}
 		if s.Scheduled > 0 {
 			scheduled.add(service, s.Scheduled, seconds(s.OverdueSeconds))
 		}
@@ -58,7 +68,7 @@ func (c *OutboxStatus) Run(ctx context.Context, to *streams) error {
 			parked.add(service, p.Topic, p.Key, p.Position, p.Held, moment(p.ParkedAt),
 				moment(p.RetryAt), p.Reason)
 		}
-	}, &status, &paused, &scheduled, &parked)
+	}, &status, &paused, &refused, &losses, &scheduled, &parked)
 }
 
 func relayOf(s adminapi.OutboxStatus) string {
@@ -67,8 +77,17 @@ func relayOf(s adminapi.OutboxStatus) string {
 		return "no leader"
 	case s.Paused != nil:
 		return "paused"
+	case s.Refused != nil:
+		return "refuses"
 	}
 	return "leading"
+}
+
+func yesOrNo(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "no"
 }
 
 func waitingOf(s adminapi.OutboxStatus) string {
@@ -134,6 +153,67 @@ func (c *OutboxPause) Run(
 		return usage("a pause is of one service's relay: give --service too")
 	}
 	return c.Change.Run(ctx, command, to, services, what)
+}
+
+// OutboxConfirm is "twinbox outbox confirm".
+type OutboxConfirm struct {
+	Change
+
+	Code string `arg:"" json:"code" help:"Its code, as \"outbox status\" shows it: ${enum}." enum:"events_unknown,versions_missing,log_unplaceable,records_expired"`
+}
+
+// OutboxLost is "twinbox outbox lost".
+type OutboxLost struct {
+	Operator `json:"-"`
+
+	Topic   string   `json:"topic,omitempty" help:"Of this topic." env:"-"`
+	Key     string   `json:"key,omitempty" help:"Of this key." env:"-"`
+	Payload bool     `json:"payload,omitempty" help:"Show headers and payloads, which hold personal data." env:"-"`
+	After   string   `json:"after,omitempty" kong:"-"`
+	Limit   positive `json:"limit" kong:"-"`
+}
+
+// lostEvent is a lost event with its service.
+type lostEvent struct {
+	Service string `json:"service"`
+	adminapi.LostEvent
+}
+
+// Run asks every service for all of them.
+func (c *OutboxLost) Run(ctx context.Context, to *streams, services []*client.Service) error {
+	answers, err := ask(services, func(s *client.Service) ([]adminapi.LostEvent, error) { return c.read(ctx, s) })
+	if len(answers) == 0 {
+		return err
+	}
+	t := table{
+		columns: []string{"SERVICE", "RECORD", "APPENDED", "TYPE", "KEY", "VERSION", "EVENT ID"}, prose: "PAYLOAD",
+		omit: []string{"APPENDED", "TYPE", "VERSION"}, none: "No lost events.\n",
+	}
+	if c.Payload {
+		t.columns = append(t.columns, "HEADERS", "PAYLOAD")
+	}
+	events := []lostEvent{}
+	for _, a := range answers {
+		for _, e := range a.Value {
+			events = append(events, lostEvent{a.Service, e})
+			t.add(a.Service, fmt.Sprintf("%s[%d]@%d", e.Topic, e.Partition, e.Offset), moment(e.AppendedAt), e.Type, e.Key,
+				e.Version, e.EventID, string(e.Headers), string(e.Payload))
+		}
+	}
+	return to.reply(err, map[string]any{"items": events}, &t)
+}
+
+// read asks a service for page after page.
+func (c *OutboxLost) read(ctx context.Context, s *client.Service) (events []adminapi.LostEvent, err error) {
+	asked := *c
+	asked.Limit = maxLimit
+	for {
+		page, err := client.Call[adminapi.LostEvents](ctx, s, client.Get("/admin/v1/outbox/lost", asked))
+		events = append(events, page.Items...)
+		if asked.After = page.Next; err != nil || asked.After == "" {
+			return events, err
+		}
+	}
 }
 
 // OutboxTopics is "twinbox outbox topics".

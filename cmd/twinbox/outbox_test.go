@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
 	"testing"
 
 	"github.com/google/uuid"
@@ -77,6 +80,99 @@ func TestOutboxStatusShowsAPause(t *testing.T) {
 	r := at(t, admin, "", "outbox", "status")
 	require.Regexp(t, `(?m)^customer +paused `, r.stdout)
 	require.Regexp(t, `(?m)^SERVICE +PAUSED +BY +REASON\ncustomer +2026-01-02T03:04:05Z +ada +moving$`, r.stdout)
+}
+
+// A refusal and a loss are shown where there is one.
+func TestOutboxStatusShowsRefusalsAndLosses(t *testing.T) {
+	t.Parallel()
+	customer := listener(t, answers(map[string]string{"outbox/status": `{"leading":true,"database_back_at":
+		"2026-01-02T03:04:05Z","lost":12,"healing":2,
+		"refused":{"code":"events_unknown","text":"12 records have no row here.","confirmed":false}}`}))
+	notification := listener(t, answers(map[string]string{"outbox/status": `{"leading":true}`}))
+	r := at(t, customer, notification, "outbox", "status")
+	require.Regexp(t, `(?m)^customer +refuses `, r.stdout)
+	require.Regexp(t, `(?m)^notification +leading `, r.stdout)
+	require.Regexp(t, `(?m)^SERVICE +REFUSED +CONFIRMED +WHY\ncustomer +events_unknown +no +12 records have no row here\.\n\n`+
+		`SERVICE +DATABASE WENT BACK +EVENTS LOST +BROKER WENT BACK +HEALING\n`+
+		`customer +2026-01-02T03:04:05Z +12 +- +2\n$`, r.stdout)
+}
+
+// The service that refuses is found. The command shows what a confirmation means before and after it.
+func TestOutboxConfirm(t *testing.T) {
+	t.Parallel()
+	none := listener(t, refuses(http.StatusNotFound, "relay_not_refused"))
+	var asked map[string]any
+	refusing := listener(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = map[string]any{}
+		if r.Method == http.MethodPost {
+			_ = json.NewDecoder(r.Body).Decode(&asked)
+			_, _ = fmt.Fprintf(w, `{"dry_run":%v,"count":1,"failed":0,"note":"log_unplaceable: topic t ends at 7."}`,
+				asked["dry_run"])
+			return
+		}
+		says("")(w, r)
+	})
+	r := at(t, none, refusing, "outbox", "confirm", "log_unplaceable")
+	require.Zero(t, r.code, r.stderr)
+	require.Equal(t, "Would confirm 1 refusal of notification.\nlog_unplaceable: topic t ends at 7.\n"+
+		"Nothing was changed. To do it, add: --yes --reason \"why\"\n", r.stdout)
+	r = at(t, none, refusing, "outbox", "confirm", "log_unplaceable", "--yes", "--reason", "made anew", "--by", "ada")
+	require.Zero(t, r.code, r.stderr)
+	require.Equal(t, "Confirmed 1 refusal of notification.\nlog_unplaceable: topic t ends at 7.\n", r.stdout)
+	require.Equal(t, map[string]any{"by": "ada", "reason": "made anew", "dry_run": false, "code": "log_unplaceable"}, asked)
+
+	r = at(t, none, none, "outbox", "confirm", "log_unplaceable")
+	require.Equal(t, exitNotFound, r.code)
+	require.Contains(t, r.stderr, "relay_not_refused")
+	r = at(t, none, listener(t, refuses(http.StatusConflict, "other_refusal")), "outbox", "confirm", "log_unplaceable")
+	require.Equal(t, exitRefused, r.code)
+	require.Contains(t, r.stderr, "other_refusal")
+	require.Equal(t, service.ExitUsage, at(t, none, none, "outbox", "confirm", "log").code)
+	require.Equal(t, "events_unknown\nlog_unplaceable\nrecords_expired\nversions_missing\n",
+		twinbox(t, "complete", "--", "outbox", "confirm", "").stdout)
+}
+
+// refuses answers every change with a problem.
+func refuses(status int, code string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			says("")(w, r)
+			return
+		}
+		w.WriteHeader(status)
+		_, _ = fmt.Fprintf(w, `{"code":%q,"status":%d,"detail":"no"}`, code, status)
+	}
+}
+
+// All lost events of all services are listed, with their payloads where they are asked for.
+func TestOutboxLost(t *testing.T) {
+	t.Parallel()
+	const event = `{"topic":"users","partition":2,"offset":%d,"event_id":"e%[1]d","type":"renamed","key":"k","version":%[1]d,
+		"appended_at":"2026-01-02T03:04:05Z","found_at":"2026-01-02T03:05:00Z","headers":{"ce_id":"e"},"bytes":2%s}`
+	customer := listener(t, func(w http.ResponseWriter, r *http.Request) {
+		n, payload, next := 1, "", `,"next":"users/2/1/1/e1"`
+		if r.URL.Query().Get("payload") == "true" {
+			payload = `,"payload":"e30="`
+		}
+		if r.URL.Query().Get("after") == "users/2/1/1/e1" {
+			n, next = 2, ""
+		}
+		_, _ = fmt.Fprintf(w, `{"items":[`+event+`]%s}`, n, payload, next)
+	})
+	notification := listener(t, says(`{"items":[]}`))
+	r := at(t, customer, notification, "outbox", "lost")
+	require.Zero(t, r.code, r.stderr)
+	require.Regexp(t, `^SERVICE +RECORD +APPENDED +TYPE +KEY +VERSION +EVENT ID\n`+
+		`customer +users\[2\]@1 +2026-01-02T03:04:05Z +renamed +k +1 +e1\n`+
+		`customer +users\[2\]@2 +2026-01-02T03:04:05Z +renamed +k +2 +e2\n$`, r.stdout)
+	r = at(t, customer, notification, "outbox", "lost", "--payload")
+	require.Regexp(t, `(?m)^customer .* e2 +\{"ce_id":"e"\} +\{\}$`, r.stdout)
+	var document struct{ Items []lostEvent }
+	at(t, customer, notification, "outbox", "lost", "--payload", "--json").json(t, &document)
+	require.Len(t, document.Items, 2)
+	require.Equal(t, "customer: {}", document.Items[1].Service+": "+string(document.Items[1].Payload))
+
+	require.Equal(t, "No lost events.\n", at(t, notification, "", "outbox", "lost").stdout)
 }
 
 // Each service has a relay of its own, so one must be named.

@@ -45,7 +45,7 @@ var sentinels = []struct {
 	{inbox.ErrNotPaused, http.StatusConflict, "consumer_not_paused", "The consumer is not paused."},
 	{relay.ErrPaused, http.StatusConflict, "relay_paused", "The relay is paused already."},
 	{relay.ErrNotPaused, http.StatusConflict, "relay_not_paused", "The relay is not paused."},
-	{relay.ErrNotRefused, http.StatusConflict, "relay_not_refused", "The relay refuses nothing."},
+	{relay.ErrNotRefused, http.StatusNotFound, "relay_not_refused", "The relay refuses nothing (any more)."},
 	{
 		relay.ErrOtherRefusal, http.StatusConflict, "other_refusal",
 		"The relay refuses for another reason; the outbox's status has its code.",

@@ -66,7 +66,7 @@ func TestARefusalIsConfirmed(t *testing.T) {
 		return status.Refused
 	}
 	status, body := confirm("events_unknown", "false")
-	requireProblem(t, status, body, http.StatusConflict, "relay_not_refused")
+	requireProblem(t, status, body, http.StatusNotFound, "relay_not_refused")
 	require.Nil(t, refused())
 	_, err := b.pool.Exec(t.Context(), `update outbox_cursor set refused = 'events_unknown: 2 records have no row here.'`)
 	require.NoError(t, err)
@@ -74,7 +74,8 @@ func TestARefusalIsConfirmed(t *testing.T) {
 
 	status, body = confirm("log_unplaceable", "false")
 	requireProblem(t, status, body, http.StatusConflict, "other_refusal")
-	const note = `"note":"events_unknown: 2 records have no row here. Mails that this database forgot to have sent go out again."`
+	const note = `"note":"events_unknown: 2 records have no row here. ` +
+		`Mails that this database forgot to have sent go out again."`
 	for _, dryRun := range []string{"true", "false"} {
 		require.False(t, refused().Confirmed)
 		status, body = confirm("events_unknown", dryRun)

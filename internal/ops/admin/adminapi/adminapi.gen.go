@@ -416,8 +416,8 @@ type ParkedKey = relay.ParkedKey
 // Problem defines model for Problem.
 type Problem struct {
 	// Code Stable. Beside those of api/openapi.yaml that are of no business: 401 `unauthorized`; 403 `operations_off`; 404
-	// `not_parked`, `not_scheduled`, `no_mails`, `consumer_not_found`; 409 `consumer_paused`,
-	// `consumer_not_paused`, `relay_paused`, `relay_not_paused`, `relay_not_refused`, `other_refusal`, `not_waiting`, `partition_count`, `verifying`, `standby`; 421 `wrong_service`, `wrong_environment`; 422 `invalid_value`, `invalid_filter`,
+	// `not_parked`, `not_scheduled`, `relay_not_refused`, `no_mails`, `consumer_not_found`; 409 `consumer_paused`,
+	// `consumer_not_paused`, `relay_paused`, `relay_not_paused`, `other_refusal`, `not_waiting`, `partition_count`, `verifying`, `standby`; 421 `wrong_service`, `wrong_environment`; 422 `invalid_value`, `invalid_filter`,
 	// `missing_filter`, `nothing_selected`, `nothing_to_edit`, `invalid_headers`.
 	Code   string `json:"code"`
 	Detail string `json:"detail"`

@@ -307,7 +307,7 @@ type cause struct {
 var passing = map[string]string{
 	"dead_letters": "/dead-letters", "waits_for_gap": "/dead-letters", "mail_uncertain": "/mails?state=uncertain",
 	"keys_parked": "", "consumer_paused": "", "handler_slow": "", "relay_at_limit": "", "consumer_behind": "",
-	"unknown": "",
+	"database_went_back": "/lost", "broker_went_back": "", "unknown": "",
 }
 
 // causesOf says why the flow is not as it should be, in the words of the services; that all is well where it is.

@@ -23,6 +23,7 @@ import (
 const (
 	CauseDependencyDown = "dependency_down"
 	CauseNoLeader       = "no_leader"
+	CauseRelayRefused   = "relay_refused"
 	CauseKeysParked     = "keys_parked"
 	CauseConsumerPaused = "consumer_paused"
 	CauseNoOwner        = "partition_without_owner"
@@ -30,6 +31,8 @@ const (
 	CauseAttemptFailing = "attempt_failing"
 	CauseGap            = "waits_for_gap"
 	CauseHandlerSlow    = "handler_slow"
+	CauseDatabaseBack   = "database_went_back"
+	CauseBrokerBack     = "broker_went_back"
 	CauseRelayAtLimit   = "relay_at_limit"
 	CauseConsumerBehind = "consumer_behind"
 	CauseDeadLetters    = "dead_letters"
@@ -74,7 +77,7 @@ type diagnosis struct {
 func (n *Node) diagnose(ctx context.Context) service.Cause {
 	d := &diagnosis{node: n}
 	reasons := slices.Concat([]Reason{
-		d.dependencyDown, d.noLeader, d.keysParked, d.consumerPaused, d.noOwner,
+		d.dependencyDown, d.noLeader, d.relayRefused, d.keysParked, d.consumerPaused, d.noOwner,
 		d.stands(CauseRecordRefused, readingPatience, "The broker gives %[1]s no records of %[2]s since %[3]s: %[4]s.",
 			func(s kafka.Standing) (time.Time, error) { return s.Refused, s.Refusal }),
 		d.stands(CauseAttemptFailing, 0, "%[1]s fails at the next record of %[2]s since %[3]s and tries again: %[4]s.",
@@ -82,7 +85,7 @@ func (n *Node) diagnose(ctx context.Context) service.Cause {
 		d.waitsForGap,
 		d.stands(CauseHandlerSlow, handlerPatience, "The handler of %[1]s has been at the same records of %[2]s since %[3]s.",
 			func(s kafka.Standing) (time.Time, error) { return s.Handling, nil }),
-		d.relayAtLimit, d.consumerBehind, d.deadLetters,
+		d.databaseWentBack, d.brokerWentBack, d.relayAtLimit, d.consumerBehind, d.deadLetters,
 	}, n.reasons, []Reason{d.relayPaused})
 	var unknown []string
 	for _, reason := range reasons {
@@ -145,6 +148,59 @@ func (d *diagnosis) noLeader(ctx context.Context) (cause service.Cause, err erro
 	cause.Figures = figures{"events": float64(s.Waiting)}
 	cause.Sentence = "No instance publishes the outbox: " + why + "; " + waiting(s) + "."
 	return cause, nil
+}
+
+func (d *diagnosis) relayRefused(context.Context) (service.Cause, error) {
+	r := d.outbox.Refused
+	if r == nil {
+		return service.Cause{}, nil
+	}
+	cause := service.Cause{
+		Code: CauseRelayRefused, Command: "twinbox outbox confirm " + r.Code,
+		Figures:  figures{"events": float64(d.outbox.Waiting)},
+		Sentence: fmt.Sprintf("Nothing is published until an operator confirms it; %s. %s", waiting(d.outbox), r.Text),
+	}
+	if r.Confirmed {
+		cause.Command = "twinbox outbox status"
+		cause.Sentence = fmt.Sprintf("The relay looks again since %s is confirmed; %s.", r.Code, waiting(d.outbox))
+	}
+	return cause, nil
+}
+
+func (d *diagnosis) databaseWentBack(context.Context) (service.Cause, error) {
+	s := d.outbox
+	if !s.DatabaseWentBack() {
+		return service.Cause{}, nil
+	}
+	return service.Cause{
+		Code: CauseDatabaseBack, Since: *s.DatabaseBackAt, Command: "twinbox outbox lost",
+		Figures: figures{"lost": float64(s.Lost), "partitions": float64(s.Healing)},
+		Sentence: fmt.Sprintf("The database went back to an earlier state and lost %s; the relay found it at %s. Consumers "+
+			"keep what they applied. %s", count(s.Lost, "published event", "published events"), clock(*s.DatabaseBackAt),
+			healing(s)),
+	}, nil
+}
+
+func (d *diagnosis) brokerWentBack(context.Context) (service.Cause, error) {
+	s := d.outbox
+	if !s.BrokerWentBack() {
+		return service.Cause{}, nil
+	}
+	return service.Cause{
+		Code: CauseBrokerBack, Since: *s.BrokerBackAt, Command: "twinbox verify",
+		Figures: figures{"partitions": float64(s.Healing)},
+		Sentence: fmt.Sprintf("The broker lost records that it had acknowledged; the relay found it at %s. %s",
+			clock(*s.BrokerBackAt), healing(s)),
+	}, nil
+}
+
+// healing is a sentence on how far the relay has repaired a loss.
+func healing(s relay.Status) string {
+	if s.Healing == 0 {
+		return "The relay has repaired the log."
+	}
+	return fmt.Sprintf("The relay publishes the events of %s again.",
+		count(s.Healing, "topic-partition", "topic-partitions"))
 }
 
 func (d *diagnosis) keysParked(ctx context.Context) (service.Cause, error) {

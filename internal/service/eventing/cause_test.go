@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -125,6 +127,43 @@ func TestCauseADatabaseThatTakesNothing(t *testing.T) {
 	execute(t, s.pool, `alter database `+name+` set default_transaction_read_only = on`)
 	b.awaitCause(t, eventing.CauseDependencyDown, `The database has been down since `+aTime+`: commit: .*read-only.*\.`)
 	execute(t, s.pool, `begin read write; alter database `+name+` reset default_transaction_read_only; commit`)
+	b.awaitWell(t)
+}
+
+// A refusal is shown whole, with the command that ends it, by every instance.
+func TestCauseARelayThatRefuses(t *testing.T) {
+	t.Parallel()
+	s := newTrouble(t)
+	b := s.instance(t)
+	b.awaitWell(t)
+	execute(t, s.pool, `update outbox_cursor set refused = 'events_unknown: 3 records of users have no row here.'`)
+	c := b.awaitCause(t, eventing.CauseRelayRefused, `Nothing is published until an operator confirms it; 0 events wait\. `+
+		`3 records of users have no row here\.`)
+	require.Equal(t, "twinbox outbox confirm events_unknown", c.Command)
+	execute(t, s.pool, `update outbox_cursor set refused = null`)
+	b.awaitWell(t)
+	execute(t, s.pool, `update outbox_cursor set refused = 'events_unknown: 3.', confirmed = 'events_unknown: 3.'`)
+	c = b.awaitCause(t, eventing.CauseRelayRefused, `The relay looks again since events_unknown is confirmed; 0 events wait\.`)
+	require.Equal(t, "twinbox outbox status", c.Command)
+}
+
+// A loss is a cause for an hour after it was found; then all is well.
+func TestCauseALoss(t *testing.T) {
+	t.Parallel()
+	s := newTrouble(t)
+	b := s.instance(t)
+	b.awaitWell(t)
+	execute(t, s.pool, `update outbox_cursor set database_back_at = now(), broker_back_at = now()`)
+	c := b.awaitCause(t, eventing.CauseDatabaseBack, `The database went back to an earlier state and lost 0 published `+
+		`events; the relay found it at `+aTime+`\. Consumers keep what they applied\. The relay has repaired the log\.`)
+	require.Equal(t, "twinbox outbox lost", c.Command)
+	require.Equal(t, []string{"lost", "partitions", "seconds"}, slices.Sorted(maps.Keys(c.Figures)))
+	execute(t, s.pool, `update outbox_cursor set database_back_at = now() - interval '61 minutes'`)
+	execute(t, s.pool, `update outbox_cursor set ends = '{"t/0":{"end":2,"time":1,"expected":2,"from":1}}'`)
+	c = b.awaitCause(t, eventing.CauseBrokerBack, `The broker lost records that it had acknowledged; the relay found it at `+
+		aTime+`\. The relay publishes the events of 1 topic-partition again\.`)
+	require.Equal(t, "twinbox verify", c.Command)
+	execute(t, s.pool, `update outbox_cursor set ends = '{}', broker_back_at = now() - interval '61 minutes'`)
 	b.awaitWell(t)
 }
 

@@ -125,8 +125,8 @@ func TestWhatElseIsChanged(t *testing.T) {
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	paths := []string{
-		"/dead-letters", "/dead-letters/customer", "/dead-letters/customer/1", "/mails", "/audit", "/events/x", "/find?id=x",
-		"/operations/1",
+		"/dead-letters", "/dead-letters/customer", "/dead-letters/customer/1", "/mails", "/lost", "/audit", "/events/x",
+		"/find?id=x", "/operations/1",
 	}
 	signedOut := setup(t, nil)
 	signedIn := setup(t, func(c *Config) { c.ReadOnly = true }).signIn(t)
@@ -172,6 +172,8 @@ func TestPagesShowTextAsText(t *testing.T) {
 		"/admin/v1/mails": `{"items":[{"id":X,"state":X,"event_id":X,"template":X,"user_id":X,"error":X,` +
 			`"created_at":"2026-01-02T03:04:05Z"}]}`,
 		"/admin/v1/audit": `{"items":[` + action + `]}`,
+		"/admin/v1/outbox/lost": `{"items":[{"topic":X,"event_id":X,"type":X,"key":X,"version":1,"headers":{X:X},` +
+			`"appended_at":"2026-01-02T03:04:05Z"}],"next":X}`,
 		"/admin/v1/story/x": `{"kind":X,"note":X,"related":[X],"steps":[{"at":"2026-01-02T03:04:05Z",` +
 			`"station":X,"service":X,"consumer":X,"outcome":X,"event_id":X,"event_type":X,"topic":X,"offset":1,` +
 			`"cause":X,"subject":X,"detail":X,"trace_id":X}]}`,
@@ -182,7 +184,7 @@ func TestPagesShowTextAsText(t *testing.T) {
 	}
 	for _, path := range []string{
 		"/dead-letters", "/dead-letters/customer?code=" + url.QueryEscape(hostile), "/dead-letters/customer/7",
-		"/dead-letters/customer/7?payload=1", "/mails?state=" + url.QueryEscape(hostile), "/audit", "/events/x",
+		"/dead-letters/customer/7?payload=1", "/mails?state=" + url.QueryEscape(hostile), "/lost", "/audit", "/events/x",
 	} {
 		status, body := b.get(t, path)
 		require.Equal(t, http.StatusOK, status, path)

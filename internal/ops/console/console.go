@@ -100,6 +100,7 @@ func (c *Console) handler() http.Handler {
 	for pattern, show := range map[string]http.HandlerFunc{
 		"GET /dead-letters": c.shows(c.showGroups), "GET /dead-letters/{service}": c.shows(c.showDeadLetters),
 		"GET /dead-letters/{service}/{id}": c.shows(c.showDeadLetter), "GET /mails": c.shows(c.showMails),
+		"GET /lost":  c.shows(c.showLost),
 		"GET /audit": c.shows(c.showAudit), "GET /events/{id}": c.shows(c.showStory), "GET /find": find,
 		"POST /changes/dry-run": c.changes.try, "POST /changes": c.changes.begin, "GET /operations/{id}": c.changes.follow,
 	} {

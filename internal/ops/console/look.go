@@ -108,6 +108,12 @@ func (c *Console) showMails(r *http.Request) (content, error) {
 	}}, nil
 }
 
+// showLost lists the events that the databases lost and their topics hold: of each service a hundred.
+func (c *Console) showLost(r *http.Request) (content, error) {
+	answers := call[adminapi.LostEvents](c, r, client.Get("/admin/v1/outbox/lost", adminapi.ListLostParams{}))
+	return content{"lost", "Lost events", answers}, nil
+}
+
 // deed is an action with the service that it was done in.
 type deed struct {
 	Service string

@@ -145,6 +145,22 @@ func TestTheLastVerdictStandsWithItsAge(t *testing.T) {
 	require.Equal(t, "verified 3 min ago: 2 twice", s.frame().Lanes[0].Verdict)
 }
 
+// A relay that refuses has stopped, and so has one without a leader.
+func TestARelayThatRefusesHasStopped(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	const leads = "outbox_relay_has_leader 1\n"
+	for text, want := range map[string][2]string{
+		leads + "outbox_refused 0\n":                    {stateWell, "leads"},
+		leads + "outbox_refused 1\n":                    {stateStopped, "refuses"},
+		"outbox_relay_has_leader 0\noutbox_refused 1\n": {stateStopped, "no leader"},
+	} {
+		s.says("customer", text)
+		found := s.station("customer/Relay/customer")
+		require.Equal(t, want, [2]string{found.State, found.Note}, text)
+	}
+}
+
 // What a service says of itself is what stands on the page; one that cannot say it is described from outside.
 func TestWhyItWaits(t *testing.T) {
 	t.Parallel()
@@ -163,6 +179,8 @@ func TestWhyItWaits(t *testing.T) {
 	}{
 		"well":     {says("all_well"), stateWell, "All is well.", "0 events committed and 0 handled per second."},
 		"stopped":  {says("dependency_down"), stateStopped, "S.", "records behind 1,200 · for 65 s"},
+		"refused":  {says("relay_refused"), stateStopped, "S.", "records behind 1,200 · for 65 s"},
+		"a loss":   {says("database_went_back"), stateWatch, "S.", "records behind 1,200 · for 65 s"},
 		"passing":  {says("dead_letters"), stateWatch, "S.", "records behind 1,200 · for 65 s"},
 		"away":     {func(s *sample) { s.err = errors.New("no") }, stateStopped, "The service does not answer.", "no"},
 		"draining": {func(s *sample) { s.Ready.Status = "draining" }, stateWatch, "The service is shutting down.", ""},

@@ -27,6 +27,10 @@ var faults = map[string]func(t *testing.T, s *scene){
 	"service gone":            serviceGone,
 	"no relay leads":          noRelayLeads,
 	"nothing published":       nothingPublished,
+	"relay refuses":           relayRefuses,
+	"database went back":      databaseWentBack,
+	"broker went back":        brokerWentBack,
+	"version given twice":     versionGivenTwice,
 	"key refused":             keyRefused,
 	"consumer stands":         consumerStands,
 	"consumer behind":         consumerBehind,
@@ -184,6 +188,32 @@ func nothingPublished(t *testing.T, s *scene) {
 	}))
 	s.signUpAs(t, "ada")
 	s.await(t, customerService, "outbox_relay_oldest_unpublished_seconds", "", positive)
+}
+
+func relayRefuses(t *testing.T, s *scene) {
+	s.begin(t, customerService)
+	execute(t, s.customerDB, `update outbox_cursor set refused = 'events_unknown: 3 records have no row here.'`)
+	s.await(t, customerService, "outbox_refused", "", positive)
+}
+
+func databaseWentBack(t *testing.T, s *scene) {
+	s.begin(t, customerService)
+	execute(t, s.customerDB, `update outbox_cursor set database_back_at = clock_timestamp()`)
+	s.await(t, customerService, "outbox_database_went_back", "", positive)
+}
+
+func brokerWentBack(t *testing.T, s *scene) {
+	s.begin(t, customerService)
+	execute(t, s.customerDB, `update outbox_cursor set broker_back_at = clock_timestamp()`)
+	s.await(t, customerService, "outbox_broker_went_back", "", positive)
+}
+
+// A database that lost an event gives its version to another one.
+func versionGivenTwice(t *testing.T, s *scene) {
+	s.begin(t, customerService)
+	first := healthy()
+	s.send(t, first.message(), renamed(first.id(), 1).message())
+	s.await(t, customerService, "inbox_messages_total", `"customer.profile",outcome="stale"`, positive)
 }
 
 func keyRefused(t *testing.T, s *scene) {

@@ -256,9 +256,7 @@ func TestADeadLetterThatComesAgainRaisesNoKey(t *testing.T) {
 			require.Equal(t, []inbox.Outcome{inbox.Duplicate}, c.deliver(t, ill))
 			require.Equal(t, 1, c.Count(t, `select version from inbox_key where key = 'a'`))
 			c.heal()
-			outcomes, err := c.replayer.Replay(t.Context(), deadletter.Filter{}, inbox.Options{By: "ana"})
-			require.NoError(t, err)
-			require.Equal(t, map[string]int{"applied": 1}, outcomes)
+			require.Equal(t, []string{"applied"}, c.replay(t, deadletter.Filter{}))
 			require.Equal(t, 2, c.Count(t, `select version from inbox_key where key = 'a' and parked_from is null`))
 		})
 	}

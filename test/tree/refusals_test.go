@@ -19,3 +19,27 @@ func TestEachRefusalOfTheRelayHasItsParagraph(t *testing.T) {
 		require.Regexp(t, "(?m)^- `"+code[1]+"`: ", page)
 	}
 }
+
+// Each refusal that an operator confirms has a paragraph that tells what to do.
+func TestEachRefusalToConfirmHasItsParagraph(t *testing.T) {
+	t.Parallel()
+	source := read(t, filepath.Join(root, "internal/outbox/relay/lost.go"))
+	page := read(t, filepath.Join(root, "docs/operations.md"))
+	codes := regexp.MustCompile(`\n\tRefused\w+ += "([a-z_]+)"`).FindAllStringSubmatch(source, -1)
+	require.Len(t, codes, 4)
+	for _, code := range codes {
+		require.Regexp(t, "(?m)^- `"+code[1]+"`: ", page)
+	}
+}
+
+// Each cause of a node has its row in the table of causes.
+func TestEachCauseHasItsRow(t *testing.T) {
+	t.Parallel()
+	source := read(t, filepath.Join(root, "internal/service/eventing/cause.go"))
+	page := read(t, filepath.Join(root, "docs/operations.md"))
+	causes := regexp.MustCompile(`\n\tCause\w+ += "([a-z_]+)"`).FindAllStringSubmatch(source, -1)
+	require.Greater(t, len(causes), 10)
+	for _, cause := range causes {
+		require.Contains(t, page, "\n| `"+cause[1]+"` | ")
+	}
+}

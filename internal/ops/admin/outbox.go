@@ -65,7 +65,7 @@ func (s outboxHandlers) resume(ctx context.Context, tx pgx.Tx, _ adminapi.RelayR
 
 // notesOfRefusals tell an operator what follows from a confirmation, beside the text of the refusal.
 var notesOfRefusals = map[string]string{
-	"events_unknown": noteMails, "versions_missing": noteMails,
+	relay.RefusedEventsUnknown: noteMails, relay.RefusedVersionsMissing: noteMails,
 }
 
 const noteMails = " Mails that this database forgot to have sent go out again."

@@ -24,6 +24,14 @@ type Losses struct {
 	databaseBack, brokerBack bool // within the last hour, by the database's clock
 }
 
+// The codes of refusals.
+const (
+	RefusedUnplaceable     = "log_unplaceable"  // no point stands: the log lost too much, or the topic was created anew
+	RefusedVersionsMissing = "versions_missing" // a version is neither in the database nor on the log
+	RefusedEventsUnknown   = "events_unknown"   // old events on the log have no row: a restore, or a copy of the database
+	RefusedRecordsExpired  = "records_expired"  // records expired before they were compared with the rows
+)
+
 // Refusal is why a relay publishes nothing until an operator confirms it.
 type Refusal struct {
 	Code      string `json:"code"`

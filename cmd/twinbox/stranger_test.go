@@ -25,6 +25,7 @@ var changing = map[string][]string{
 	"outbox release":          {"--topic", "t", "--key", "k"},
 	"outbox pause":            {},
 	"outbox resume":           {},
+	"outbox confirm":          {"events_unknown"},
 	"outbox scheduled cancel": {"name"},
 }
 

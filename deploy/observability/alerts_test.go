@@ -26,6 +26,7 @@ var expected = map[string][]string{
 	"relay refuses":           {"OutboxRefused"},
 	"database went back":      {"OutboxDatabaseWentBack"},
 	"broker went back":        {"OutboxBrokerWentBack"},
+	"consumer went back":      {"InboxRewound"},
 	"version given twice":     {"StaleInStrictConsumer"},
 	"key refused":             {"KeyParked"},
 	"consumer stands":         {"ConsumerStands"},

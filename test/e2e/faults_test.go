@@ -30,6 +30,7 @@ var faults = map[string]func(t *testing.T, s *scene){
 	"relay refuses":           relayRefuses,
 	"database went back":      databaseWentBack,
 	"broker went back":        brokerWentBack,
+	"consumer went back":      consumerWentBack,
 	"version given twice":     versionGivenTwice,
 	"key refused":             keyRefused,
 	"consumer stands":         consumerStands,
@@ -206,6 +207,16 @@ func brokerWentBack(t *testing.T, s *scene) {
 	s.begin(t, customerService)
 	execute(t, s.customerDB, `update outbox_cursor set broker_back_at = clock_timestamp()`)
 	s.await(t, customerService, "outbox_broker_went_back", "", positive)
+}
+
+// A consumer's database is where it was before its last record.
+func consumerWentBack(t *testing.T, s *scene) {
+	s.begin(t, customerService)
+	s.signUpAs(t, "ada")
+	s.await(t, customerService, "inbox_messages_total", `"customer.profile"`, positive)
+	s.await(t, customerService, "kafka_consumer_lag_records", `"customer.profile"`, zero)
+	execute(t, s.customerDB, `update inbox_point set next_offset = next_offset - 1 where next_offset > 0`)
+	s.await(t, customerService, "inbox_rewinds_total", `"customer.profile"`, positive)
 }
 
 // A database that lost an event gives its version to another one.

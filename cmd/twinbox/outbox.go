@@ -73,12 +73,12 @@ func (c *OutboxStatus) Run(ctx context.Context, to *streams) error {
 
 func relayOf(s adminapi.OutboxStatus) string {
 	switch {
+	case s.Refused != nil: // between two looks it does not lead
+		return "refuses"
 	case !s.Leading:
 		return "no leader"
 	case s.Paused != nil:
 		return "paused"
-	case s.Refused != nil:
-		return "refuses"
 	}
 	return "leading"
 }

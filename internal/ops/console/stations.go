@@ -261,11 +261,11 @@ func (v view) own() []station {
 		Kind: "Relay", Name: v.name, Rate: v.rate("outbox_relay_published_total"),
 		Waiting: v.gauge(metrics.Sum, "outbox_relay_held_events"), Note: "leads",
 	}
-	if refused := v.gauge(metrics.Highest, "outbox_refused"); refused != nil && *refused == 1 {
-		relay.State, relay.Note = stateStopped, "refuses"
-	}
 	if leader := v.gauge(metrics.Highest, "outbox_relay_has_leader"); leader != nil && *leader == 0 {
 		relay.State, relay.Note = stateStopped, "no leader"
+	}
+	if refused := v.gauge(metrics.Highest, "outbox_refused"); refused != nil && *refused == 1 {
+		relay.State, relay.Note = stateStopped, "refuses"
 	}
 	relay.watch(v.gauge(metrics.Sum, "outbox_relay_parked_keys"), "keys parked")
 	return append(all, v.finish(outbox, "database", "tables"), v.finish(relay, "relay", "held events", "broker"))

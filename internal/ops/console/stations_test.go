@@ -153,7 +153,7 @@ func TestARelayThatRefusesHasStopped(t *testing.T) {
 	for text, want := range map[string][2]string{
 		leads + "outbox_refused 0\n":                    {stateWell, "leads"},
 		leads + "outbox_refused 1\n":                    {stateStopped, "refuses"},
-		"outbox_relay_has_leader 0\noutbox_refused 1\n": {stateStopped, "no leader"},
+		"outbox_relay_has_leader 0\noutbox_refused 1\n": {stateStopped, "refuses"},
 	} {
 		s.says("customer", text)
 		found := s.station("customer/Relay/customer")

@@ -22,8 +22,8 @@ import (
 // The codes of the causes, in the order in which they are looked for. A service's own come before the last two.
 const (
 	CauseDependencyDown = "dependency_down"
-	CauseNoLeader       = "no_leader"
 	CauseRelayRefused   = "relay_refused"
+	CauseNoLeader       = "no_leader"
 	CauseKeysParked     = "keys_parked"
 	CauseConsumerPaused = "consumer_paused"
 	CauseNoOwner        = "partition_without_owner"
@@ -70,6 +70,8 @@ type diagnosis struct {
 	node   *Node
 	outbox relay.Status
 	lags   []consumerLags
+
+	outboxUnknown bool // the database did not answer
 }
 
 // diagnose finds the first reason that holds. All of it is read when it is asked for, from the database and the broker
@@ -77,7 +79,7 @@ type diagnosis struct {
 func (n *Node) diagnose(ctx context.Context) service.Cause {
 	d := &diagnosis{node: n}
 	reasons := slices.Concat([]Reason{
-		d.dependencyDown, d.noLeader, d.relayRefused, d.keysParked, d.consumerPaused, d.noOwner,
+		d.dependencyDown, d.relayRefused, d.noLeader, d.keysParked, d.consumerPaused, d.noOwner,
 		d.stands(CauseRecordRefused, readingPatience, "The broker gives %[1]s no records of %[2]s since %[3]s: %[4]s.",
 			func(s kafka.Standing) (time.Time, error) { return s.Refused, s.Refusal }),
 		d.stands(CauseAttemptFailing, 0, "%[1]s fails at the next record of %[2]s since %[3]s and tries again: %[4]s.",
@@ -135,27 +137,18 @@ func DownCause(code string, server *circuit.Circuit) service.Cause {
 	}
 }
 
-// noLeader is asked first of what needs the outbox's status, which the others find then.
-func (d *diagnosis) noLeader(ctx context.Context) (cause service.Cause, err error) {
-	if d.outbox, err = relay.ReadStatus(ctx, d.node.Pool); err != nil || d.outbox.Leading {
+// relayRefused is asked first of the reasons that need the outbox's status, which the others find then. A relay that
+// refuses may end its session between two looks.
+func (d *diagnosis) relayRefused(ctx context.Context) (cause service.Cause, err error) {
+	if d.outbox, err = relay.ReadStatus(ctx, d.node.Pool); err != nil {
+		d.outboxUnknown = true
 		return cause, err
 	}
-	s, why := d.outbox, "none has led yet"
-	if s.Leader != "" {
-		why = s.Leader + " led last"
-	}
-	cause.Code, cause.Command = CauseNoLeader, "twinbox outbox status"
-	cause.Figures = figures{"events": float64(s.Waiting)}
-	cause.Sentence = "No instance publishes the outbox: " + why + "; " + waiting(s) + "."
-	return cause, nil
-}
-
-func (d *diagnosis) relayRefused(context.Context) (service.Cause, error) {
 	r := d.outbox.Refused
 	if r == nil {
-		return service.Cause{}, nil
+		return cause, nil
 	}
-	cause := service.Cause{
+	cause = service.Cause{
 		Code: CauseRelayRefused, Command: "twinbox outbox confirm " + r.Code,
 		Figures:  figures{"events": float64(d.outbox.Waiting)},
 		Sentence: fmt.Sprintf("Nothing is published until an operator confirms it; %s. %s", waiting(d.outbox), r.Text),
@@ -164,6 +157,20 @@ func (d *diagnosis) relayRefused(context.Context) (service.Cause, error) {
 		cause.Command = "twinbox outbox status"
 		cause.Sentence = fmt.Sprintf("The relay looks again since %s is confirmed; %s.", r.Code, waiting(d.outbox))
 	}
+	return cause, nil
+}
+
+func (d *diagnosis) noLeader(context.Context) (cause service.Cause, _ error) {
+	if d.outboxUnknown || d.outbox.Leading {
+		return cause, nil
+	}
+	s, why := d.outbox, "none has led yet"
+	if s.Leader != "" {
+		why = s.Leader + " led last"
+	}
+	cause.Code, cause.Command = CauseNoLeader, "twinbox outbox status"
+	cause.Figures = figures{"events": float64(s.Waiting)}
+	cause.Sentence = "No instance publishes the outbox: " + why + "; " + waiting(s) + "."
 	return cause, nil
 }
 

@@ -139,7 +139,7 @@ type Cause struct {
 	// At When this was worked out.
 	At time.Time `json:"at"`
 
-	// Code Stable. In the order in which they are looked for: `dependency_down`, `no_leader`, `relay_refused`, `keys_parked`,
+	// Code Stable. In the order in which they are looked for: `dependency_down`, `relay_refused`, `no_leader`, `keys_parked`,
 	// `consumer_paused`, `partition_without_owner`, `record_refused`, `attempt_failing`, `waits_for_gap`, `handler_slow`,
 	// `database_went_back`, `broker_went_back`, `relay_at_limit`, `consumer_behind`, `dead_letters`, `mail_server_down`,
 	// `mail_uncertain`, `relay_paused`, `unknown` (a server did not answer the question), `all_well`.

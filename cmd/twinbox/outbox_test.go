@@ -92,7 +92,8 @@ func TestOutboxStatusShowsRefusalsAndLosses(t *testing.T) {
 	r := at(t, customer, notification, "outbox", "status")
 	require.Regexp(t, `(?m)^customer +refuses `, r.stdout)
 	require.Regexp(t, `(?m)^notification +leading `, r.stdout)
-	require.Regexp(t, `(?m)^SERVICE +REFUSED +CONFIRMED +WHY\ncustomer +events_unknown +no +12 records have no row here\.\n\n`+
+	require.Regexp(t, `(?m)^SERVICE +REFUSED +CONFIRMED +WHY\n`+
+		`customer +events_unknown +no +12 records have no row here\.\n\n`+
 		`SERVICE +DATABASE WENT BACK +EVENTS LOST +BROKER WENT BACK +HEALING\n`+
 		`customer +2026-01-02T03:04:05Z +12 +- +2\n$`, r.stdout)
 }
@@ -119,7 +120,9 @@ func TestOutboxConfirm(t *testing.T) {
 	r = at(t, none, refusing, "outbox", "confirm", "log_unplaceable", "--yes", "--reason", "made anew", "--by", "ada")
 	require.Zero(t, r.code, r.stderr)
 	require.Equal(t, "Confirmed 1 refusal of notification.\nlog_unplaceable: topic t ends at 7.\n", r.stdout)
-	require.Equal(t, map[string]any{"by": "ada", "reason": "made anew", "dry_run": false, "code": "log_unplaceable"}, asked)
+	require.Equal(t, map[string]any{
+		"by": "ada", "reason": "made anew", "dry_run": false, "code": "log_unplaceable",
+	}, asked)
 
 	r = at(t, none, none, "outbox", "confirm", "log_unplaceable")
 	require.Equal(t, exitNotFound, r.code)
@@ -147,8 +150,9 @@ func refuses(status int, code string) http.HandlerFunc {
 // All lost events of all services are listed, with their payloads where they are asked for.
 func TestOutboxLost(t *testing.T) {
 	t.Parallel()
-	const event = `{"topic":"users","partition":2,"offset":%d,"event_id":"e%[1]d","type":"renamed","key":"k","version":%[1]d,
-		"appended_at":"2026-01-02T03:04:05Z","found_at":"2026-01-02T03:05:00Z","headers":{"ce_id":"e"},"bytes":2%s}`
+	const event = `{"topic":"users","partition":2,"offset":%d,"event_id":"e%[1]d","type":"renamed","key":"k",
+		"version":%[1]d,"appended_at":"2026-01-02T03:04:05Z",
+		"found_at":"2026-01-02T03:05:00Z","headers":{"ce_id":"e"},"bytes":2%s}`
 	customer := listener(t, func(w http.ResponseWriter, r *http.Request) {
 		n, payload, next := 1, "", `,"next":"users/2/1/1/e1"`
 		if r.URL.Query().Get("payload") == "true" {

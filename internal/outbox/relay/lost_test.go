@@ -152,7 +152,9 @@ func TestLostEventsAreListedInTheOrderOfTheLog(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, page.Items[0].Payload, "only if asked for")
 
-	for _, after := range []string{"users", "users/0/9/1", "users/x/9/1/e", "users/0/99999999999999999999/1/e", "users/0/9/x/e"} {
+	for _, after := range []string{
+		"users", "users/0/9/1", "users/x/9/1/e", "users/0/99999999999999999999/1/e", "users/0/9/x/e",
+	} {
 		_, err = relay.ReadLost(t.Context(), pool, relay.LostQuery{After: after})
 		require.ErrorIs(t, err, relay.ErrAfter, after)
 	}

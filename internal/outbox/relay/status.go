@@ -170,8 +170,8 @@ func (g *Gauges) Measure(ctx context.Context) ([]prometheus.Metric, error) {
 	}
 	metrics := make([]prometheus.Metric, len(gauges))
 	for i, value := range []float64{
-		oneIf(s.Leading), float64(s.Lag), s.WaitingFor.Seconds(), float64(s.ParkedKeys), float64(s.HeldEvents), float64(s.Room),
-		float64(s.Scheduled), s.OverdueSeconds, oneIf(s.Refused != nil), oneIf(s.DatabaseWentBack()),
+		oneIf(s.Leading), float64(s.Lag), s.WaitingFor.Seconds(), float64(s.ParkedKeys), float64(s.HeldEvents),
+		float64(s.Room), float64(s.Scheduled), s.OverdueSeconds, oneIf(s.Refused != nil), oneIf(s.DatabaseWentBack()),
 		oneIf(s.BrokerWentBack()),
 	} {
 		metrics[i] = prometheus.MustNewConstMetric(gauges[i], prometheus.GaugeValue, value)

@@ -137,13 +137,14 @@ func TestCauseARelayThatRefuses(t *testing.T) {
 	b := s.instance(t)
 	b.awaitWell(t)
 	execute(t, s.pool, `update outbox_cursor set refused = 'events_unknown: 3 records of users have no row here.'`)
-	c := b.awaitCause(t, eventing.CauseRelayRefused, `Nothing is published until an operator confirms it; 0 events wait\. `+
-		`3 records of users have no row here\.`)
+	c := b.awaitCause(t, eventing.CauseRelayRefused, `Nothing is published until an operator confirms it; `+
+		`0 events wait\. 3 records of users have no row here\.`)
 	require.Equal(t, "twinbox outbox confirm events_unknown", c.Command)
 	execute(t, s.pool, `update outbox_cursor set refused = null`)
 	b.awaitWell(t)
 	execute(t, s.pool, `update outbox_cursor set refused = 'events_unknown: 3.', confirmed = 'events_unknown: 3.'`)
-	c = b.awaitCause(t, eventing.CauseRelayRefused, `The relay looks again since events_unknown is confirmed; 0 events wait\.`)
+	c = b.awaitCause(t, eventing.CauseRelayRefused, `The relay looks again since events_unknown is confirmed; `+
+		`0 events wait\.`)
 	require.Equal(t, "twinbox outbox status", c.Command)
 }
 
@@ -160,8 +161,8 @@ func TestCauseALoss(t *testing.T) {
 	require.Equal(t, []string{"lost", "partitions", "seconds"}, slices.Sorted(maps.Keys(c.Figures)))
 	execute(t, s.pool, `update outbox_cursor set database_back_at = now() - interval '61 minutes'`)
 	execute(t, s.pool, `update outbox_cursor set ends = '{"t/0":{"end":2,"time":1,"expected":2,"from":1}}'`)
-	c = b.awaitCause(t, eventing.CauseBrokerBack, `The broker lost records that it had acknowledged; the relay found it at `+
-		aTime+`\. The relay publishes the events of 1 topic-partition again\.`)
+	c = b.awaitCause(t, eventing.CauseBrokerBack, `The broker lost records that it had acknowledged; the relay `+
+		`found it at `+aTime+`\. The relay publishes the events of 1 topic-partition again\.`)
 	require.Equal(t, "twinbox verify", c.Command)
 	execute(t, s.pool, `update outbox_cursor set ends = '{}', broker_back_at = now() - interval '61 minutes'`)
 	b.awaitWell(t)

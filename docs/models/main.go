@@ -1,0 +1,64 @@
+// Command models visits every state of the outbox's relay, its topic and a consumer within small bounds, while the
+// broker loses records and databases go back. README.md describes the model; -list lists the runs.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"time"
+)
+
+func main() {
+	pattern := flag.String("run", "*", "names of `runs`, as a shell pattern")
+	list := flag.Bool("list", false, "list the runs")
+	states := flag.Bool("states", false, "print the state after each step of a trace")
+	flag.Parse()
+	if err := printRuns(os.Stdout, *pattern, *list, *states); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// printRuns fails if a run has another outcome than its table has.
+func printRuns(w io.Writer, pattern string, list, states bool) error {
+	var failed error
+	for _, r := range runs() {
+		if matches, err := path.Match(pattern, r.name); err != nil {
+			return err
+		} else if !matches {
+			continue
+		}
+		if list {
+			fmt.Fprintf(w, "%-20s %10d states  %s\n", r.name, r.states, r.note)
+			continue
+		}
+		began := time.Now()
+		found := explore(&r)
+		fmt.Fprintf(w, "%s: %s (%.1f s)\n", r.name, r.note, time.Since(began).Seconds())
+		found.print(w, states)
+		if found.states != r.states || found.broken != r.broken {
+			failed = errors.Join(failed, fmt.Errorf("%s: expected %d states, %q", r.name, r.states, r.broken))
+		}
+	}
+	return failed
+}
+
+// print writes the outcome and, if a property is broken, the shortest way there.
+func (found *result) print(w io.Writer, states bool) {
+	if found.broken == "" {
+		fmt.Fprintf(w, "  holds in %d states; %d ends, of these %d refused, %d with an event that both lost\n",
+			found.states, found.ends, found.refused, found.twoLost)
+		return
+	}
+	fmt.Fprintf(w, "  BROKEN after %d states: %s\n", found.states, found.broken)
+	for i, s := range found.trace {
+		fmt.Fprintf(w, "  %2d. %s\n", i+1, s.what)
+		if states || i == len(found.trace)-1 {
+			fmt.Fprintf(w, "      %v\n", &s.to)
+		}
+	}
+}

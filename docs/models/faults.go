@@ -31,14 +31,11 @@ func (s *state) addWithLate(l *steps, n state, what string) {
 	if !s.run.late {
 		return
 	}
-	for i := range int8(maxItems) {
-		if !s.maySend(i) {
-			continue
-		}
-		if r := s.itemRecord(i); s.late[r.event()] == 0 {
+	for _, item := range s.relay.items[:s.relay.count] {
+		if r := item.record; s.maySend(item) && s.late[r.event()] == 0 {
 			m := n
 			m.late[r.event()] = r
-			l.addFault(m, "%s, %s is under way", what, s.name(r.event(), r.version()))
+			l.addFault(m, "%s, %s is under way", what, s.name(r))
 		}
 	}
 }
@@ -118,10 +115,10 @@ func (s *state) addLosses(l *steps, p, end int8) {
 // addCuts is the loss, with every offset that the consumer can have committed before.
 func (s *state) addCuts(l *steps, n state, p, end int8) {
 	highest := max(n.position[p], n.committed[p])
+	if s.run.restarts == 0 && s.run.inboxRestores == 0 {
+		highest = n.committed[p] // no consumer asks for it
+	}
 	for offset := n.committed[p]; offset <= highest; offset++ {
-		if offset != n.position[p] && s.run.restarts == 0 && s.run.inboxRestores == 0 {
-			continue // no consumer asks for it
-		}
 		m := n
 		m.committed[p] = offset
 		m.left.losses--
@@ -144,10 +141,9 @@ func (s *state) cut(p, end int8) {
 	if s.hasInboxBackup {
 		s.inboxBackup.point[p].cutTo(end)
 	}
-	for i := range int8(maxItems) {
-		if item := &s.relay.items[i]; item.state == written && s.itemPart(i) == p && item.offset >= end {
-			item.lost = true
-		}
+	for i := range s.relay.count {
+		item := &s.relay.items[i]
+		item.lost = item.lost || item.written && s.partOf(item.record.event()) == p && item.offset >= end
 	}
 	s.noteLostTwice()
 }
@@ -163,8 +159,7 @@ func (d *database) cutTo(p, end int8) {
 func (s *state) noteLostTwice() {
 	for event := range s.events {
 		consumed := s.inbox.applied[event] != 0 || s.inbox.parked[event] != 0
-		_, hasRow := s.db.rowOf(event)
-		if consumed && !hasRow && s.db.lost[event] == 0 && !s.log[s.partOf(event)].has(event) {
+		if consumed && !s.hasRow(event) && s.db.lost[event] == 0 && !s.hasRecord(event) {
 			s.lostTwice[s.key[event]] = true
 		}
 	}

@@ -37,7 +37,7 @@ func printRuns(w io.Writer, pattern string, list, states bool) error {
 			continue
 		}
 		began := time.Now()
-		found := explore(&r)
+		found := explore(r)
 		fmt.Fprintf(w, "%s: %s (%.1f s)\n", r.name, r.note, time.Since(began).Seconds())
 		found.print(w, states)
 		if found.states != r.states || found.broken != r.broken {
@@ -50,8 +50,7 @@ func printRuns(w io.Writer, pattern string, list, states bool) error {
 // print writes the outcome and, if a property is broken, the shortest way there.
 func (found *result) print(w io.Writer, states bool) {
 	if found.broken == "" {
-		fmt.Fprintf(w, "  holds in %d states; %d ends, of these %d refused, %d with an event that both lost\n",
-			found.states, found.ends, found.refused, found.twoLost)
+		fmt.Fprintf(w, "  holds in %d states\n", found.states)
 		return
 	}
 	fmt.Fprintf(w, "  BROKEN after %d states: %s\n", found.states, found.broken)

@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // checkVersion is D1: no two visible events have the same version of a key. A record makes its event visible.
 func (s *state) checkVersion(r record) {
@@ -8,31 +11,25 @@ func (s *state) checkVersion(r record) {
 	if s.lostTwice[k] || s.run.onlyReports {
 		return
 	}
-	for other := range s.events {
-		if other != r.event() && s.key[other] == k && s.isVisible(other, r.version()) {
-			s.broken = fmt.Sprintf("D1: %s and %s are both visible", s.name(other, r.version()), s.name(r.event(), r.version()))
+	for event := range s.events {
+		if other := newRecord(event, r.version(), 0); event != r.event() && s.key[event] == k && s.isVisible(other) {
+			s.broken = fmt.Sprintf("D1: %s and %s are both visible", s.name(other), s.name(r))
 		}
 	}
 }
 
-func (s *state) isVisible(event, version int8) bool {
-	if s.inbox.applied[event] == version || s.inbox.parked[event] == version {
-		return true
-	}
-	log := &s.log[s.partOf(event)]
-	for _, r := range log.records[:log.end] {
-		if r != forgotten && r.event() == event && r.version() == version {
-			return true
-		}
-	}
-	return false
+func (s *state) isVisible(this record) bool {
+	event, version := this.event(), this.version()
+	return s.inbox.applied[event] == version || s.inbox.parked[event] == version ||
+		slices.ContainsFunc(s.log[s.partOf(event)].list(), func(r record) bool {
+			return r.event() == event && r.version() == version
+		})
 }
 
 // checkLoss is D3: an event is reported as lost only if the database went back and has no row of it.
 func (s *state) checkLoss(r record) {
-	i, found := s.db.rowOf(r.event())
-	if !s.wentBack || found && s.db.row[i].version == r.version() {
-		s.broken = fmt.Sprintf("D3: %s is reported as lost and is not", s.name(r.event(), r.version()))
+	if !s.wentBack || slices.Contains(s.db.row[:s.db.rows], row{r.event(), r.version()}) {
+		s.broken = fmt.Sprintf("D3: %s is reported as lost and is not", s.name(r))
 	}
 }
 
@@ -51,7 +48,7 @@ func (s *state) checkEnd() string {
 	}
 	switch {
 	case s.relay.mode != idle:
-		return fmt.Sprintf("S1: the relay waits for ever: %v", s.relay.mode)
+		return "S1: the relay waits for ever"
 	case s.events < s.run.events && s.db.rows < maxRows:
 		return "" // a writer can commit
 	case s.db.cursor != s.db.rows:
@@ -70,14 +67,15 @@ func (s *state) checkEnd() string {
 
 // checkRows is D2 for the rows: the consumer applies each event.
 func (s *state) checkRows() string {
-	for _, row := range s.db.row[:s.db.rows] {
+	for i, row := range s.db.row[:s.db.rows] {
 		if s.inbox.applied[row.event] != 0 || s.lostTwice[s.key[row.event]] || s.run.onlyReports {
 			continue
 		}
+		outcome := "never applied"
 		if s.inbox.parked[row.event] != 0 {
-			return fmt.Sprintf("D2: %s is parked for ever", s.name(row.event, row.version))
+			outcome = "parked for ever"
 		}
-		return fmt.Sprintf("D2: %s is never applied", s.name(row.event, row.version))
+		return fmt.Sprintf("D2: %s is %s", s.name(s.rowRecord(int8(i))), outcome)
 	}
 	return ""
 }
@@ -87,7 +85,7 @@ func (s *state) checkEvent(event int8) string {
 	if s.inbox.parked[event] != 0 && !s.run.onlyReports {
 		return fmt.Sprintf("D2: #%d is parked for ever", event+1)
 	}
-	if _, found := s.db.rowOf(event); !found && !s.reported[event] && s.log[s.partOf(event)].has(event) {
+	if !s.hasRow(event) && !s.reported[event] && s.hasRecord(event) {
 		return fmt.Sprintf("D4: #%d was published, is lost, and no look reports it", event+1)
 	}
 	return ""
@@ -108,10 +106,9 @@ func (s *state) simplify() {
 		s.inbox.point, s.committed = [maxParts]mark{}, [maxParts]int8{}
 	}
 	for p := range s.log {
-		log := &s.log[p]
-		for i, r := range log.records[:log.end] {
+		for i, r := range s.log[p].list() {
 			if r != forgotten && s.isSettled(r) {
-				log.records[i] = forgotten
+				s.log[p].records[i] = forgotten
 			}
 		}
 	}
@@ -119,7 +116,7 @@ func (s *state) simplify() {
 
 // isSettled reports whether database, consumer and their backups know the record.
 func (s *state) isSettled(r record) bool {
-	if _, found := s.db.rowOf(r.event()); !found || !s.isKnown(&s.db, r) || s.hasBackup && !s.isKnown(&s.backup, r) {
+	if !s.hasRow(r.event()) || !s.isKnown(&s.db, r) || s.hasBackup && !s.isKnown(&s.backup, r) {
 		return false
 	}
 	if s.hasInboxBackup && s.inboxBackup.applied[r.event()] == 0 || !s.hasInboxBackup && s.left.inboxRestores > 0 {

@@ -1,8 +1,10 @@
 package main
 
+import "slices"
+
 // addCommits lets a writer commit the next event. Its key is chosen freely.
 func (s *state) addCommits(l *steps) {
-	if s.events >= s.run.events || s.db.rows >= maxRows {
+	if s.events == s.run.events || s.db.rows == maxRows {
 		return
 	}
 	for k := range s.run.keys {
@@ -15,7 +17,7 @@ func (s *state) addCommits(l *steps) {
 		n.db.row[n.db.rows] = row{n.events, n.db.keyVersion[k]}
 		n.db.rows++
 		n.events++
-		l.add(n, "commit %s at position %d", n.name(s.events, n.db.keyVersion[k]), n.db.rows)
+		l.add(n, "commit %s at position %d", n.name(n.rowRecord(s.db.rows)), s.db.rows)
 	}
 }
 
@@ -33,7 +35,7 @@ func (s *state) addRelay(l *steps) {
 	case store:
 		n := *s
 		n.storeLook()
-		l.add(n, "relay stores the look: %v", &n)
+		l.add(n, "relay stores the look")
 	case idle:
 		s.addPages(l)
 		s.addPoint(l)
@@ -54,54 +56,56 @@ func (s *state) addStart(l *steps) {
 		l.add(n, "relay waits: records under way are dead")
 		return
 	}
-	n.relay.mode = look
-	n.needExpected()
+	n.lookAgain()
 	l.add(n, "relay leads")
 }
 
-func (s *state) needExpected() {
+// lookAgain drops the page or pass. A last pass must begin at the stored expected ends.
+func (s *state) lookAgain() {
+	s.relay.mode = look
 	for p := range s.relay.part {
 		s.relay.part[p].need = s.db.ends[p].expected
 	}
+	s.setItems(nil)
+	s.relay.passed = 0
 }
 
-// addPages begins a page of every size: stores its records' expected ends, then sends.
+func (s *state) setItems(records []record) {
+	s.relay.items, s.relay.count = [len(s.relay.items)]item{}, int8(len(records))
+	for i, r := range records {
+		s.relay.items[i].record = r
+	}
+}
+
+// addPages begins a page of every size. It stores the expected ends, then sends.
 func (s *state) addPages(l *steps) {
-	for size := int8(1); size <= s.run.page && s.db.cursor+size <= s.db.rows; size++ {
+	var records []record
+	for i := s.db.cursor; i < min(s.db.rows, s.db.cursor+s.run.page); i++ {
+		records = append(records, s.rowRecord(i))
 		n := *s
-		end := s.db.cursor + size
 		n.relay.mode, n.relay.unclean, n.relay.below = page, false, false
-		n.db.upTo = max(n.db.upTo, end)
-		n.setItems(func(i int8) bool { return i >= s.db.cursor && i < end })
+		n.db.upTo = max(n.db.upTo, i+1)
+		n.setItems(records)
 		for p := range s.run.parts {
-			e := &n.db.ends[p]
-			if !e.isIll() {
-				e.expected, e.sent = 0, 0
-			}
 			n.expect(p)
 		}
 		n.storeEnds()
-		l.add(n, "relay begins a page of %d", size)
+		l.add(n, "relay begins the page%v", names{s, records})
 	}
 }
 
-// expect adds the records that are due to the expected end of a partition.
+// expect stores where a partition's end will be when the items are written.
 func (s *state) expect(p int8) {
-	count := int8(0)
-	for i := range int8(maxItems) {
-		if s.relay.items[i].state == toSend && s.itemPart(i) == p {
-			count++
-		}
-	}
 	e, known := &s.db.ends[p], s.relay.part[p].known.end
 	e.expected = known
 	if e.isIll() {
 		e.expected = max(s.relay.part[p].need, known)
 	}
-	if !s.run.omit.expect {
-		e.expected += count
+	for _, item := range s.relay.items[:s.relay.count] {
+		if !s.run.omit.expect && s.partOf(item.record.event()) == p {
+			e.expected++
+		}
 	}
-	e.sent += count
 }
 
 // storeEnds stores the known ends with the cursor. The end of an ill partition stays until it is healed.
@@ -115,7 +119,6 @@ func (s *state) storeEnds() {
 
 // addPoint stores a point, unless a partition is ill.
 func (s *state) addPoint(l *steps) {
-	n := *s
 	x := point{position: s.db.cursor}
 	for p := range s.run.parts {
 		if s.db.ends[p].isIll() {
@@ -123,63 +126,55 @@ func (s *state) addPoint(l *steps) {
 		}
 		x.ends[p] = s.relay.part[p].known
 	}
-	newest := s.db.points - 1
-	if s.db.points >= s.run.points || newest >= 0 && s.db.point[newest].position >= x.position {
-		return
+	if s.db.points < s.run.points && s.db.newestPoint() < x.position {
+		n := *s
+		n.db.point[n.db.points] = x
+		n.db.points++
+		l.add(n, "relay stores a point: position %d", x.position)
 	}
-	n.db.point[n.db.points] = x
-	n.db.points++
-	l.add(n, "relay stores a point: position %d", x.position)
 }
 
 // addDrop is the retention of the outbox: it drops rows below the newest point.
 func (s *state) addDrop(l *steps) {
-	below, newest := s.run.drop, s.db.points-1
-	if s.db.dropped >= below || s.db.cursor < below || newest < 0 || s.db.point[newest].position < below {
-		return
+	if s.db.dropped < s.run.drop && s.db.newestPoint() >= s.run.drop {
+		n := *s
+		n.db.dropped = s.run.drop
+		n.db.keepPoints(func(position int8) bool { return position >= s.run.drop })
+		l.add(n, "retention drops the rows and points below position %d", s.run.drop)
 	}
-	n := *s
-	n.db.dropped = below
-	n.db.keepPoints(func(x point) bool { return x.position >= below })
-	l.add(n, "retention drops the rows and points below position %d", below)
 }
 
 // addIdleLook asks for the ends while there is no page.
 func (s *state) addIdleLook(l *steps) {
-	if s.run.omit.idleEnds {
-		return
-	}
 	for p := range s.run.parts {
-		known := s.relay.part[p].known.end
-		if s.log[p].end == known {
+		end, known := s.log[p].end, s.relay.part[p].known.end
+		if s.run.omit.idleEnds || end == known {
 			continue
 		}
 		n := *s
-		n.relay.mode, n.relay.unclean, n.relay.below = look, true, s.log[p].end < known
-		for q := range n.relay.part {
-			n.relay.part[q].need = max(s.db.ends[q].expected, s.relay.part[q].known.end)
+		n.lookAgain()
+		n.relay.unclean, n.relay.below = true, end < known
+		for q := range s.run.parts {
+			part := &n.relay.part[q]
+			part.need = max(part.need, part.known.end)
 		}
-		l.add(n, "relay is idle and finds another end of partition %d", p)
+		l.add(n, "relay is idle and finds another end of partition %d: %d", p, end)
 		return
 	}
 }
 
 func (s *state) addPageEnd(l *steps) {
-	if !s.isAllWritten() {
+	n := *s
+	if !n.takeOffsets() {
 		return
 	}
-	n := *s
-	n.takeOffsets()
 	if n.relay.unclean {
 		n.relay.part = s.relay.part
-		n.needExpected()
-		n.clearItems()
-		n.relay.mode = look
+		n.lookAgain()
 		l.add(n, "page done, not clean")
 		return
 	}
-	n.db.cursor = s.pageEnd()
-	n.db.upTo = max(n.db.upTo, n.db.cursor)
+	n.db.cursor += s.relay.count
 	n.relay.mode = idle
 	for p := range s.run.parts {
 		part := &n.relay.part[p]
@@ -192,7 +187,7 @@ func (s *state) addPageEnd(l *steps) {
 		}
 	}
 	n.storeEnds()
-	n.clearItems()
+	n.setItems(nil)
 	if n.relay.mode == store {
 		n.findIllParts()
 	}
@@ -200,16 +195,11 @@ func (s *state) addPageEnd(l *steps) {
 }
 
 func (s *state) addPassEnd(l *steps) {
-	if !s.isAllWritten() {
-		return
-	}
 	n := *s
-	n.takeOffsets()
 	switch {
+	case !n.takeOffsets():
 	case n.relay.unclean:
-		n.needExpected()
-		n.clearItems()
-		n.relay.mode = look
+		n.lookAgain()
 		l.add(n, "pass done, not clean")
 	case s.relay.passed < s.db.upTo:
 		n.beginPassPage()
@@ -227,71 +217,44 @@ func (s *state) endPass() {
 		switch {
 		case !e.isIll():
 		case part.last:
-			part.need = part.known.end
-			e.expected, e.sent, e.from = part.known.end, 0, -1
+			part.need, e.expected, e.from = part.known.end, part.known.end, -1
 		default:
 			part.need = max(part.need, part.known.end)
 		}
 	}
 	s.storeEnds()
-	s.clearItems()
+	s.setItems(nil)
+	s.relay.passed = 0
 	s.relay.mode = store
 	s.findIllParts()
 }
 
-// beginPass sends the rows of ill partitions from their from on, and all lost events there.
+// beginPass publishes again: the rows of ill partitions from their from on, and all lost events there.
 func (s *state) beginPass() {
-	s.relay.mode, s.relay.unclean, s.relay.below = pass, false, false
+	s.relay.mode, s.relay.unclean, s.relay.below, s.relay.passed = pass, false, false, 0
 	for event := range int8(maxRows) {
 		if s.relay.part[s.partOf(event)].last {
 			s.late[event] = 0 // assumed: no record of a former leader is written after a last pass has begun
 		}
 	}
-	s.relay.passed = 0
-	if !s.run.omit.pageFirst && !s.hasPassRows() {
-		s.relay.mode = idle // the rows of the next page are what a pass can send
+	if !s.run.omit.pageFirst && len(s.passRows(0, s.db.upTo)) == 0 && len(s.passLost()) == 0 {
+		s.relay.mode = idle // the next pass sends the rows of the page that comes first
 		return
 	}
 	s.beginPassPage()
 }
 
-func (s *state) hasPassRows() bool {
-	for i := range s.db.upTo {
-		if s.isInPass(i) {
-			return true
-		}
-	}
-	return s.hasPassLost()
-}
-
-func (s *state) hasPassLost() bool {
-	for event := range int8(maxRows) {
-		if s.db.lost[event] != 0 && s.isInPass(maxRows+event) {
-			return true
-		}
-	}
-	return false
-}
-
-func (s *state) isInPass(item int8) bool {
-	e := &s.db.ends[s.itemPart(item)]
-	if item >= maxRows {
-		return !s.run.omit.republishLost && e.isIll()
-	}
-	return e.isIll() && item >= e.from
-}
-
 // beginPassPage begins the next page of a pass. Lost events belong between the rows of their keys: one page sends all.
 func (s *state) beginPassPage() {
 	first := s.relay.passed
-	for first < s.db.upTo && !s.isInPass(first) {
+	for first < s.db.upTo && len(s.passRows(first, first+1)) == 0 {
 		first++
 	}
-	end := min(s.db.upTo, first+s.run.page)
-	if s.hasPassLost() {
+	lost, end := s.passLost(), min(s.db.upTo, first+s.run.page)
+	if len(lost) > 0 {
 		end = s.db.upTo
 	}
-	s.setItems(func(i int8) bool { return (i >= maxRows || i >= first && i < end) && s.isInPass(i) })
+	s.setItems(append(s.passRows(first, end), lost...))
 	for p := range s.run.parts {
 		if s.db.ends[p].isIll() {
 			s.expect(p)
@@ -300,66 +263,44 @@ func (s *state) beginPassPage() {
 	s.relay.passed = end
 }
 
-func (s *state) setItems(has func(item int8) bool) {
-	s.relay.items = [maxItems]item{}
-	for i := range int8(maxItems) {
-		exists := i < s.db.rows || i >= maxRows && s.db.lost[i-maxRows] != 0
-		if exists && has(i) {
-			s.relay.items[i].state = toSend
+func (s *state) passRows(first, end int8) (records []record) {
+	for i := first; i < end; i++ {
+		r := s.rowRecord(i)
+		if e := &s.db.ends[s.partOf(r.event())]; e.isIll() && i >= e.from {
+			records = append(records, r)
 		}
 	}
+	return records
 }
 
-func (s *state) clearItems() { s.relay.items, s.relay.passed = [maxItems]item{}, 0 }
-
-// itemRecord is the record that an item sends.
-func (s *state) itemRecord(item int8) record {
-	if item < maxRows {
-		return newRecord(s.db.row[item].event, s.db.row[item].version, item)
-	}
-	return s.db.lost[item-maxRows]
-}
-
-func (s *state) itemPart(item int8) int8 {
-	if item >= maxRows {
-		return s.partOf(item - maxRows)
-	}
-	return s.partOf(s.db.row[item].event)
-}
-
-func (s *state) isAllWritten() bool {
-	for _, item := range s.relay.items {
-		if item.state == toSend {
-			return false
+func (s *state) passLost() (records []record) {
+	for _, r := range s.db.lost {
+		if r != 0 && !s.run.omit.republishLost && s.db.ends[s.partOf(r.event())].isIll() {
+			records = append(records, r)
 		}
 	}
-	return true
+	return records
 }
 
-func (s *state) pageEnd() int8 {
-	for i := int8(maxRows) - 1; i >= 0; i-- {
-		if s.relay.items[i].state == written {
-			return i + 1
-		}
-	}
-	return s.db.cursor
-}
-
-// takeOffsets moves the known ends behind the acknowledged offsets and finds out whether these are clean.
-func (s *state) takeOffsets() {
+// takeOffsets waits until all items are written. It sets the known ends from the offsets, and unclean.
+func (s *state) takeOffsets() (done bool) {
 	before := s.relay.part
 	var count [maxParts]int8
-	for i := range int8(maxItems) {
-		item, p := s.relay.items[i], s.itemPart(i)
-		if item.state != written {
-			continue
+	items := s.relay.items[:s.relay.count]
+	for i, this := range items {
+		if !this.written {
+			return false
 		}
+		p := s.partOf(this.record.event())
 		count[p]++
-		if !s.run.omit.offsets && (item.offset < before[p].known.end || s.isOffsetTaken(i)) {
+		taken := slices.ContainsFunc(items[:i], func(other item) bool {
+			return other.offset == this.offset && s.partOf(other.record.event()) == p
+		})
+		if !s.run.omit.offsets && (taken || this.offset < before[p].known.end) {
 			s.relay.unclean, s.relay.below = true, true
 		}
-		if known := &s.relay.part[p].known; item.offset >= known.end {
-			*known = mark{item.offset + 1, item.lost}
+		if known := &s.relay.part[p].known; this.offset >= known.end {
+			*known = mark{this.offset + 1, this.lost}
 		}
 	}
 	for p := range s.run.parts {
@@ -367,29 +308,19 @@ func (s *state) takeOffsets() {
 			s.relay.unclean = true
 		}
 	}
+	return true
 }
 
-// isOffsetTaken reports whether an earlier item was acknowledged at the same offset.
-func (s *state) isOffsetTaken(item int8) bool {
-	for i, other := range s.relay.items[:item] {
-		if other.state == written && other.offset == s.relay.items[item].offset && s.itemPart(int8(i)) == s.itemPart(item) {
-			return true
-		}
-	}
-	return false
-}
-
-// addWrites writes a record: of any key the next one, or one of a former leader.
+// addWrites writes a record to the log: of any key the next one, or one of a former leader.
 func (s *state) addWrites(l *steps) {
-	for i := range int8(maxItems) {
-		if !s.maySend(i) {
-			continue
+	for i, item := range s.relay.items[:s.relay.count] {
+		if s.maySend(item) {
+			n := *s
+			p := s.partOf(item.record.event())
+			n.relay.items[i].written, n.relay.items[i].offset = true, s.log[p].end
+			n.write(item.record)
+			l.add(n, "%s written at %d/%d", s.name(item.record), p, s.log[p].end)
 		}
-		n := *s
-		r, p := s.itemRecord(i), s.itemPart(i)
-		n.relay.items[i].state, n.relay.items[i].offset = written, s.log[p].end
-		n.write(r)
-		l.add(n, "%s written at %d/%d", s.name(r.event(), r.version()), p, s.log[p].end)
 	}
 	for event, r := range s.late {
 		if r != 0 {
@@ -397,25 +328,17 @@ func (s *state) addWrites(l *steps) {
 			n.late[event] = 0
 			n.write(r)
 			p := s.partOf(r.event())
-			l.addFault(n, "late %s written at %d/%d", s.name(r.event(), r.version()), p, s.log[p].end)
+			l.addFault(n, "late %s written at %d/%d", s.name(r), p, s.log[p].end)
 		}
 	}
 }
 
-func (s *state) maySend(item int8) bool {
-	if s.relay.items[item].state != toSend {
-		return false
-	}
-	r := s.itemRecord(item)
-	for i := range int8(maxItems) {
-		if i == item || s.relay.items[i].state != toSend {
-			continue
-		}
-		if o := s.itemRecord(i); s.key[o.event()] == s.key[r.event()] && o.version() < r.version() {
-			return false
-		}
-	}
-	return true
+// maySend reports whether no earlier record of the item's key is to be sent.
+func (s *state) maySend(this item) bool {
+	return !this.written && !slices.ContainsFunc(s.relay.items[:s.relay.count], func(other item) bool {
+		r := other.record
+		return !other.written && s.key[r.event()] == s.key[this.record.event()] && r.version() < this.record.version()
+	})
 }
 
 func (s *state) write(r record) {

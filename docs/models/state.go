@@ -3,17 +3,15 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
-// The model's own limits: arrays make states comparable.
+// The model's own limits. Arrays make states comparable.
 const (
 	maxRows   = 4
 	maxKeys   = 2
 	maxParts  = 2
 	maxLog    = 30
 	maxPoints = 3
-	maxItems  = 2 * maxRows // of a page or a pass: rows by position, then lost events by number
 )
 
 // record is a record of the topic: the event's number, its version and its row's position.
@@ -35,8 +33,10 @@ type partitionLog struct {
 	end     int8
 }
 
-// mark is an end of a partition, with the time of the record below it. lost replaces the time: that record was lost,
-// so no record there has its time.
+func (l *partitionLog) list() []record { return l.records[:l.end] }
+
+// mark is an end of a partition with the time of the record below it. If the log lost that record, no record there has
+// its time again.
 type mark struct {
 	end  int8
 	lost bool
@@ -45,21 +45,22 @@ type mark struct {
 // cutTo notes that the log lost its records from the offset on.
 func (m *mark) cutTo(offset int8) { m.lost = m.lost || m.end > offset }
 
-// point claims: the rows below position are acknowledged below the ends, and the records below the ends are of these rows.
+// point claims: the rows below position are acknowledged below the ends, and the records there are of known events.
 type point struct {
 	position int8
 	ends     [maxParts]mark
 }
 
-type row struct{ event, version int8 }
-
 // cursorEnd is a partition's part of outbox_cursor.ends.
 type cursorEnd struct {
 	mark
 	expected int8 // the highest end that the partition can have
-	sent     int8 // records sent since then that may be missing
 	from     int8 // rows from here on are published again; -1: the partition is well
 }
+
+func (e *cursorEnd) isIll() bool { return e.from >= 0 }
+
+type row struct{ event, version int8 }
 
 // database is the producer's committed database.
 type database struct {
@@ -89,7 +90,7 @@ type mode int8
 const (
 	down mode = iota
 	look
-	heal // a transaction of its own only if the run asks for it
+	heal // only in a mutant: a transaction of its own
 	store
 	idle
 	page
@@ -97,30 +98,19 @@ const (
 	refused // until a person confirms
 )
 
-func (m mode) String() string {
-	return [...]string{"down", "look", "heal", "store", "idle", "page", "pass", "refused"}[m]
-}
-
-type itemState int8
-
-const (
-	unused itemState = iota
-	toSend
-	written
-)
-
-// item is a record of the current page or pass. lost: the log lost it again, which the relay does not see.
+// item is a record of the current page or pass. lost: the log lost it after it was written.
 type item struct {
-	state  itemState
-	offset int8
-	lost   bool
+	record  record
+	written bool
+	offset  int8
+	lost    bool
 }
 
-// relayPart is what the leader knows about a partition.
+// relayPart is the leader's knowledge of a partition.
 type relayPart struct {
 	known mark
 	need  int8 // a pass that begins at or above this end is the last one
-	found mark // the end that the look found
+	found mark // the end at the last look
 	from  int8 // the next heal starts at this row; -1: the partition is well
 	last  bool
 }
@@ -130,10 +120,11 @@ type relay struct {
 	mode    mode
 	unclean bool
 	below   bool // an offset or an end was below the known end: the log lost records
-	items   [maxItems]item
+	items   [2 * maxRows]item
+	count   int8 // of items
 	passed  int8 // the pass has sent the rows below
 	part    [maxParts]relayPart
-	unknown [maxRows]record // records without a row, by event
+	unknown [maxRows]record // records of events that the database does not know, by event
 }
 
 // state is everything that distinguishes two moments of a run.
@@ -151,13 +142,13 @@ type state struct {
 	inboxBackup    inbox
 	hasInboxBackup bool
 	position       [maxParts]int8 // of the running consumer
-	committed      [maxParts]int8 // offsets in Kafka
+	committed      [maxParts]int8 // its offsets in Kafka
 
 	// Known to the model only.
-	events    int8 // the number of the next event
+	events    int8 // committed so far
 	key       [maxRows]int8
 	reported  [maxRows]bool
-	lostTwice [maxKeys]bool // the key has an event that was consumed, and that neither database nor log still has
+	lostTwice [maxKeys]bool // an event of the key was consumed, and database and log both lost it
 	wentBack  bool
 	left      faults
 	broken    string // the property that the last step broke
@@ -182,70 +173,66 @@ func (s *state) partOf(event int8) int8 {
 	return s.key[event]
 }
 
-func (e *cursorEnd) isIll() bool { return e.from >= 0 }
+func (s *state) rowRecord(position int8) record {
+	row := s.db.row[position]
+	return newRecord(row.event, row.version, position)
+}
 
-func (d *database) rowOf(event int8) (position int8, found bool) {
-	for i := range d.rows {
-		if d.row[i].event == event {
-			return i, true
-		}
+func (s *state) hasRow(event int8) bool {
+	return slices.ContainsFunc(s.db.row[:s.db.rows], func(r row) bool { return r.event == event })
+}
+
+func (s *state) hasRecord(event int8) bool {
+	log := s.log[s.partOf(event)].list()
+	return slices.ContainsFunc(log, func(r record) bool { return r != forgotten && r.event() == event })
+}
+
+// newestPoint returns the position of the newest stored point, or -1.
+func (d *database) newestPoint() int8 {
+	if d.points == 0 {
+		return -1
 	}
-	return 0, false
+	return d.point[d.points-1].position
 }
 
 // keepPoints deletes the other points.
-func (d *database) keepPoints(keep func(point) bool) {
-	all := slices.Clone(d.point[:d.points])
-	d.point, d.points = [maxPoints]point{}, 0
-	for _, x := range all {
-		if keep(x) {
-			d.point[d.points] = x
-			d.points++
-		}
-	}
+func (d *database) keepPoints(keep func(position int8) bool) {
+	all := d.point
+	d.point = [maxPoints]point{}
+	kept := slices.DeleteFunc(all[:d.points], func(x point) bool { return !keep(x.position) })
+	d.points = int8(copy(d.point[:], kept))
 }
 
-func (l *partitionLog) has(event int8) bool {
-	for _, r := range l.records[:l.end] {
-		if r != forgotten && r.event() == event {
-			return true
-		}
+// name writes a record: a2#3 is event 3, version 2 of key a.
+func (s *state) name(r record) string {
+	if r == forgotten {
+		return "."
 	}
-	return false
+	return fmt.Sprintf("%c%d#%d", 'a'+s.key[r.event()], r.version(), r.event()+1)
 }
 
-// name writes an event: a2#3 is event 3, version 2 of key a.
-func (s *state) name(event, version int8) string {
-	return fmt.Sprintf("%c%d#%d", 'a'+s.key[event], version, event+1)
+// names writes records when a trace needs them.
+type names struct {
+	*state
+	records []record
+}
+
+func (n names) String() (text string) {
+	for _, r := range n.records {
+		text += " " + n.name(r)
+	}
+	return text
 }
 
 func (s *state) String() string {
-	var b strings.Builder
+	var rows []record
+	for i := range s.db.rows {
+		rows = append(rows, s.rowRecord(i))
+	}
+	text := fmt.Sprintf("rows%v, cursor %d, up to %d", names{s, rows}, s.db.cursor, s.db.upTo)
 	for p := range s.run.parts {
-		fmt.Fprintf(&b, "log %d:", p)
-		for _, r := range s.log[p].records[:s.log[p].end] {
-			if r == forgotten {
-				b.WriteString(" .")
-				continue
-			}
-			b.WriteString(" " + s.name(r.event(), r.version()))
-		}
-		b.WriteString("; ")
+		text += fmt.Sprintf("; log %d%v, stored %+v, relay %+v, consumer at %d",
+			p, names{s, s.log[p].list()}, s.db.ends[p], s.relay.part[p], s.position[p])
 	}
-	b.WriteString("rows:")
-	for _, row := range s.db.row[:s.db.rows] {
-		b.WriteString(" " + s.name(row.event, row.version))
-	}
-	fmt.Fprintf(&b, "; cursor %d, up to %d", s.db.cursor, s.db.upTo)
-	for p := range s.run.parts {
-		e := s.db.ends[p]
-		fmt.Fprintf(&b, "; partition %d: end %d, expected %d, from %d, known %d, need %d, consumer at %d", p, e.end,
-			e.expected, e.from, s.relay.part[p].known.end, s.relay.part[p].need, s.position[p])
-	}
-	b.WriteString("; points:")
-	for _, x := range s.db.point[:s.db.points] {
-		fmt.Fprintf(&b, " (%d, %d)", x.position, x.ends[0].end)
-	}
-	fmt.Fprintf(&b, "; relay %v; applied %v", s.relay.mode, s.inbox.applied)
-	return b.String()
+	return text
 }

@@ -26,7 +26,7 @@ export HOME := $(shell home=$$(eval "echo ~$$(id -un 2>/dev/null || id -u)"); [ 
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo up down reset build test test-kafka test-long test-console test-observability bench lint generate new
+.PHONY: help run demo up down reset build test test-kafka test-long test-models test-console test-observability bench lint generate new
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ test-long: ## campaigns: chaos, random schedules, a death around every statement
 	@$(GO_TEST) -count=1 -timeout 10m -parallel 1 ./test/e2e -run 'IsAway' -v -e2e.outages=$(OUTAGES)
 	@$(GO_TEST) -count=1 -timeout 10m ./test/e2e -run 'PoisonUnderLoad' -v -e2e.poison=$(POISON)
 	@$(if $(wildcard dev/operations),$(GO_TEST) -count=1 -timeout 10m ./dev/operations -run 'Demo' -v -operations.demo=20s)
+
+test-models: ## every run of the model in docs/models, also the long ones: half an hour, 6 GB; ARGS="-run 'mut-*'"
+	@GOMEMLIMIT=6GiB $(GO) run ./docs/models $(ARGS)
 
 test-console: ## the console in a real Chromium; ARGS=-screenshot=$PWD/docs/console.png makes the README's picture
 	@$(GO) test -count=1 -timeout 10m -tags console ./internal/ops/console/chromium $(ARGS)

@@ -8,12 +8,10 @@ func (s *state) addLook(l *steps) {
 	if !s.db.looked && !s.run.asleep {
 		n.resetPositions() // during the wait the running consumer notices that it is beyond the end
 	}
-	for p := range s.run.parts {
-		if _, found := s.validPoint(p); !found {
-			n.relay.mode = refused
-			l.add(n, "relay refuses (A): partition %d has no valid point", p)
-			return
-		}
+	if !s.hasValidPoints() {
+		n.relay.mode = refused
+		l.add(n, "relay refuses (A): no point is valid")
+		return
 	}
 	for p := range s.run.parts {
 		x, _ := s.validPoint(p)
@@ -69,6 +67,15 @@ func (s *state) validPoint(p int8) (x point, found bool) {
 		}
 	}
 	return point{}, s.run.omit.times
+}
+
+func (s *state) hasValidPoints() bool {
+	for p := range s.run.parts {
+		if _, found := s.validPoint(p); !found {
+			return false
+		}
+	}
+	return true
 }
 
 // points lists the points, the newest first: the cursor row, then outbox_point.

@@ -189,7 +189,7 @@ func (s *state) addPageEnd(l *steps) {
 	n.storeEnds()
 	n.setItems(nil)
 	if n.relay.mode == store {
-		n.findIllParts()
+		n.askEnds()
 	}
 	l.add(n, "page done, cursor at %d", n.db.cursor)
 }
@@ -225,8 +225,16 @@ func (s *state) endPass() {
 	s.storeEnds()
 	s.setItems(nil)
 	s.relay.passed = 0
+	s.askEnds()
+}
+
+// askEnds asks for the ends without a look. If no point is valid any more, the look refuses.
+func (s *state) askEnds() {
 	s.relay.mode = store
 	s.findIllParts()
+	if !s.run.omit.pointAfterPass && !s.hasValidPoints() {
+		s.lookAgain()
+	}
 }
 
 // beginPass publishes again: the rows of ill partitions from their from on, and all lost events there.
@@ -264,7 +272,7 @@ func (s *state) beginPassPage() {
 }
 
 func (s *state) passRows(first, end int8) (records []record) {
-	for i := first; i < end; i++ {
+	for i := max(first, s.db.dropped); i < end; i++ {
 		r := s.rowRecord(i)
 		if e := &s.db.ends[s.partOf(r.event())]; e.isIll() && i >= e.from {
 			records = append(records, r)

@@ -53,6 +53,7 @@ type omitted struct {
 	gaps           bool // offsets that are not one after the other are not clean
 	morePasses     bool // until one began at the needed end
 	expect         bool // a page stores its expected end before it is sent
+	pointAfterPass bool // a pass looks again when no point is valid any more
 	pageFirst      bool // a pass without rows waits for a page
 }
 
@@ -84,6 +85,8 @@ func runs() []run {
 			bounds{}, both, omitted{republishLost: true}, 143_303, "D2: #3 is parked for ever"},
 		{"mut-no-row", "a pass without rows does not wait for a page",
 			bounds{}, both, omitted{pageFirst: true}, 912_654, "S3: the relay repeats the same steps for ever"},
+		{"mut-no-point", "a pass does not ask whether a point is still valid",
+			bounds{drop: 1}, faults{losses: 1, crashes: 1}, omitted{pointAfterPass: true}, 411_177, "D2: a1#1 is never applied"},
 		{"mut-no-time", "the consumer's point has no time, and it restarts before a page is written",
 			two, restart, omitted{consumerTime: true}, 55_936, "D2: a1#1 is never applied"},
 		{"mut-asleep", "a running consumer overlooks that it is beyond the end",
@@ -117,9 +120,11 @@ func runs() []run {
 		{"final-late", "late records", bounds{late: true}, both, omitted{}, 951_259, ""},
 		{"final-lands-late", "a record is written after the wait: it is reported, not healed",
 			bounds{late: true, onlyReports: true}, restore, omitted{wait: true}, 32_976, ""},
-		{"final-drop", "retention", bounds{drop: 1}, both, omitted{}, 1_505_444, ""},
+		{"final-drop", "retention", bounds{drop: 1}, both, omitted{}, 1_495_083, ""},
 		{"final-drop-restore", "retention: never refused",
 			bounds{drop: 1}, faults{restores: 1, crashes: 1}, omitted{}, 335_264, ""},
+		{"final-drop-loss", "retention: a loss, a crash",
+			bounds{drop: 1}, faults{losses: 1, crashes: 1}, omitted{}, 438_316, ""},
 		{"final-drop-crash", "retention, late records, three crashes: never refused",
 			bounds{drop: 1, late: true}, faults{crashes: 3}, omitted{}, 890_429, ""},
 		{"final-restore", "a restore, a crash, late records",
@@ -128,7 +133,7 @@ func runs() []run {
 		{"final-loss-crashes", "a loss, two crashes",
 			bounds{}, faults{losses: 1, crashes: 2}, omitted{}, 2_227_935, ""},
 		{"final-losses-crash", "two losses, a crash",
-			bounds{}, faults{losses: 2, crashes: 1}, omitted{}, 0, ""},
+			bounds{}, faults{losses: 2, crashes: 1}, omitted{}, 99_000_000, ""},
 		{"final-crash", "two events: a loss, a restore, a crash", two, crash, omitted{}, 806_868, ""},
 		{"final-crash-late", "the same with late records",
 			bounds{events: 2, late: true}, crash, omitted{}, 3_295_467, ""},
@@ -137,12 +142,12 @@ func runs() []run {
 		{"final-crash-key", "the same with three events of one key",
 			bounds{keys: 1}, crash, omitted{}, 3_018_957, ""},
 		{"final-two-crashes", "two events, two crashes",
-			two, faults{losses: 1, restores: 1, crashes: 2}, omitted{}, 0, ""},
+			two, faults{losses: 1, restores: 1, crashes: 2}, omitted{}, 99_000_000, ""},
 		{"final-two-losses", "two events, two losses",
 			two, faults{losses: 2, restores: 1}, omitted{}, 1_147_229, ""},
 		{"final-two-restores", "two events, two restores",
 			two, faults{losses: 1, restores: 2}, omitted{}, 643_250, ""},
-		{"final-restart", "the consumer restarts", bounds{}, restart, omitted{}, 0, ""},
+		{"final-restart", "the consumer restarts", bounds{}, restart, omitted{}, 5_377_565, ""},
 		{"final-groups", "two events; a group's committed offsets instead of the consumer's time",
 			bounds{events: 2, groups: true}, restart, omitted{consumerTime: true}, 211_215, ""},
 		{"final-con", "the consumer's database goes back, a loss", bounds{}, inboxRestore, omitted{}, 168_732, ""},

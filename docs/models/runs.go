@@ -142,7 +142,7 @@ func runs() []run {
 		{"final-crash-key", "the same with three events of one key",
 			bounds{keys: 1}, crash, omitted{}, 3_018_957, ""},
 		{"final-two-crashes", "two events, two crashes",
-			two, faults{losses: 1, restores: 1, crashes: 2}, omitted{}, 99_000_000, ""},
+			two, faults{losses: 1, restores: 1, crashes: 2}, omitted{}, 10_424_099, ""},
 		{"final-two-losses", "two events, two losses",
 			two, faults{losses: 2, restores: 1}, omitted{}, 1_147_229, ""},
 		{"final-two-restores", "two events, two restores",

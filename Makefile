@@ -19,6 +19,7 @@ STATEMENTS ?= 40
 CHECKS     ?= 500
 RUNS       ?= 200
 POISON     ?= 20s
+STATES     ?= 1000000
 
 # A job or a container may have no HOME, and Go keeps what it compiles there.
 ifeq ($(HOME),)
@@ -57,7 +58,7 @@ test-kafka: ## the Kafka, verify, relay and end-to-end tests on a real Apache Ka
 		$(patsubst %,./%/...,$(wildcard internal/kafka internal/verify test/e2e))
 	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -timeout 5m -run ToAnyBroker ./internal/outbox/relay
 
-test-long: ## campaigns: chaos, random schedules, a death around every statement, churn, outages, poison
+test-long: ## campaigns: chaos, random schedules, a death around every statement, churn, outages, poison, models
 	@$(GO_TEST) -count=1 -timeout 30m ./internal/outbox/relay -run 'Random|UsualWays|QuietServer' \
 		-rapid.checks=$(CHECKS) -outbox.figures=10s
 	@$(GO_TEST) -count=1 -timeout 30m ./internal/outbox/relay -run 'Chaos|LongOutage|AnyStatement' \
@@ -69,8 +70,9 @@ test-long: ## campaigns: chaos, random schedules, a death around every statement
 	@$(GO_TEST) -count=1 -timeout 10m -parallel 1 ./test/e2e -run 'IsAway' -v -e2e.outages=$(OUTAGES)
 	@$(GO_TEST) -count=1 -timeout 10m ./test/e2e -run 'PoisonUnderLoad' -v -e2e.poison=$(POISON)
 	@$(if $(wildcard dev/operations),$(GO_TEST) -count=1 -timeout 10m ./dev/operations -run 'Demo' -v -operations.demo=20s)
+	@CGO_ENABLED=0 $(GO) test -count=1 -timeout 10m ./docs/models -models.states=$(STATES)
 
-test-models: ## every run of the model in docs/models, also the long ones: half an hour, 6 GB; ARGS="-run 'mut-*'"
+test-models: ## every run of docs/models, the model of servers that went back: half an hour, 6 GB
 	@GOMEMLIMIT=6GiB $(GO) run ./docs/models $(ARGS)
 
 test-console: ## the console in a real Chromium; ARGS=-screenshot=$PWD/docs/console.png makes the README's picture

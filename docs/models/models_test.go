@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"reflect"
 	"strings"
 	"testing"
@@ -8,12 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+var states = flag.Int("models.states", 300_000, "explore the runs with up to so many states")
+
 // A mutant breaks the property that its step protects, the whole protocol breaks none. make test-models has the rest.
 func TestRuns(t *testing.T) {
 	t.Parallel()
-	most := 1_000_000
+	most := *states
 	if testing.Short() {
-		most = 300_000
+		most = 100_000
 	}
 	for _, r := range runs() {
 		if r.states > most {

@@ -158,7 +158,7 @@ func (e *Event) check(m *message.Message) error {
 func IsAttribute(name string) bool {
 	switch name {
 	case HeaderID, HeaderSource, HeaderType, HeaderSpecVersion, HeaderTime, HeaderSubject, HeaderVersion,
-		HeaderDataSchema, HeaderContentType, HeaderWatermillID, KeyMetadata:
+		HeaderDataSchema, HeaderPosition, HeaderContentType, HeaderWatermillID, KeyMetadata:
 		return true
 	}
 	return false

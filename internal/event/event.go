@@ -33,6 +33,7 @@ const (
 	HeaderSubject     = "ce_subject"
 	HeaderVersion     = "ce_aggregateversion"
 	HeaderDataSchema  = "ce_dataschema"
+	HeaderPosition    = "ce_outboxposition" // where the event lies in its producer's outbox; for its relay alone
 	HeaderContentType = "content-type"
 	HeaderTraceParent = "traceparent"
 	HeaderTraceState  = "tracestate"

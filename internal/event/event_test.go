@@ -158,6 +158,17 @@ func TestForeignRecordsAreEvents(t *testing.T) {
 	}
 }
 
+// The position in the producer's outbox is for the producer's relay.
+func TestThePositionIsNoExtension(t *testing.T) {
+	t.Parallel()
+	m := event.Event{ID: "1", Source: "/s", Type: "t", Key: "k", Version: 1, Time: event.Earliest, Data: []byte("{}")}.Message()
+	m.Metadata[event.HeaderPosition] = "42"
+	require.Contains(t, event.MessageHeaders(m), event.Header{Name: event.HeaderPosition, Value: []byte("42")})
+	e, err := event.FromMessage(m)
+	require.NoError(t, err)
+	require.Empty(t, e.Extensions)
+}
+
 func TestAnEventWithoutATimeAndARecordHappensNow(t *testing.T) {
 	t.Parallel()
 	for name, ctx := range map[string]context.Context{

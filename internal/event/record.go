@@ -6,10 +6,10 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 )
 
-// Attributes are the headers that every event of this project has, in the order in which they are written.
+// Attributes are the headers that every event of this project may have, in the order in which they are written.
 var Attributes = []string{
 	HeaderSource, HeaderType, HeaderSpecVersion, HeaderTime, HeaderSubject, HeaderVersion, HeaderDataSchema,
-	HeaderContentType, HeaderTraceParent, HeaderTraceState, HeaderCorrelationID, HeaderCausationID,
+	HeaderPosition, HeaderContentType, HeaderTraceParent, HeaderTraceState, HeaderCorrelationID, HeaderCausationID,
 }
 
 // Causes are the attributes that an event has among its extensions.

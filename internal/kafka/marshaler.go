@@ -35,6 +35,9 @@ func (Marshaler) Marshal(topic string, msg *message.Message) (*sarama.ProducerMe
 	if key := msg.Metadata[event.KeyMetadata]; key != "" {
 		to.Key = sarama.StringEncoder(key)
 	}
+	if place := msg.Context().Value(placeKey{}); place != nil {
+		to.Metadata = place
+	}
 	return to, nil
 }
 

@@ -70,10 +70,13 @@ func (p *Publisher) Publish(topic string, msgs ...*message.Message) error {
 // PublishContext is [Publisher.Publish] that also returns when ctx ends. A message whose turn had not come by then, or
 // whose answer is only slow, has not failed: its error has a method Unfinished that returns true.
 func (p *Publisher) PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error {
-	if len(msgs) == 0 {
+	return p.publish(ctx, newCall(topic, msgs))
+}
+
+func (p *Publisher) publish(ctx context.Context, c *call) error {
+	if len(c.msgs) == 0 {
 		return nil
 	}
-	c := &call{topic: topic, msgs: msgs, results: slices.Repeat([]error{errWaiting}, len(msgs))}
 	ctx, cancel := context.WithTimeoutCause(ctx, p.cfg.PublishTimeout, ErrTimeout)
 	defer cancel()
 	sent := make(chan struct{})
@@ -171,7 +174,7 @@ func dial(cfg Config) (*connection, error) {
 		return pause(retries, limit)
 	}
 	publisher, err := wkafka.NewPublisher(wkafka.PublisherConfig{
-		Brokers: cfg.Brokers, Marshaler: Marshaler{}, OverwriteSaramaConfig: settings,
+		Brokers: cfg.Brokers, Marshaler: Marshaler{}, OverwriteSaramaConfig: settings, Tracer: placing{},
 	}, watermill.NopLogger{}) // what it logs as errors it returns
 	if err != nil {
 		return nil, err
@@ -226,11 +229,20 @@ type call struct {
 	topic string
 	msgs  []*message.Message
 
+	places []event.Origin // of the records of acknowledged messages
+
 	mu      sync.Mutex
 	results []error // of each message; nil: acknowledged
 	over    bool    // nothing more is sent
 	conn    *connection
 	repeats int64 // of the connection, when the call began
+}
+
+func newCall(topic string, msgs []*message.Message) *call {
+	return &call{
+		topic: topic, msgs: msgs, places: make([]event.Origin, len(msgs)),
+		results: slices.Repeat([]error{errWaiting}, len(msgs)),
+	}
 }
 
 // What results say of a message before its end.

@@ -46,7 +46,36 @@ create index outbox_lost_place on public.outbox_lost (topic, partition, key, ver
 create index outbox_lost_record on public.outbox_lost (topic, partition, "offset", version, event_id);
 comment on table public.outbox_lost is 'Events that are on the log and that this database does not have: it went back to an earlier state after it had published them. They stay valid for consumers, and are published again with the rows when the log has lost them.';
 
+-- +goose StatementBegin
+create function public.outbox_renumber(topics text[], keys text[], lows bigint[], highs bigint[], above bigint) returns void
+language plpgsql security definer set search_path = '' as $$
+begin
+    -- Waits for the writers of these keys. The next statement sees their rows.
+    insert into public.outbox_key as k (topic, key, version)
+    select l.topic, l.key, 0 from unnest(topics, keys) as l (topic, key)
+    order by l.topic collate "C", l.key collate "C"
+    on conflict (topic, key) do update set version = k.version;
+    update public.outbox o set version = o.version + l.high - l.low + 1
+    from unnest(topics, keys, lows, highs) as l (topic, key, low, high), public.outbox_cursor c
+    where o.topic = l.topic and o.key = l.key and o.version >= l.low and o.position > above
+        and not pg_catalog.pg_visible_in_snapshot(o.xid, c.done)
+        and not coalesce(o.position <= c.up_to and pg_catalog.pg_visible_in_snapshot(o.xid, c.win), false);
+    update public.outbox o set version = o.version + l.high - l.low + 1
+    from unnest(topics, keys, lows, highs) as l (topic, key, low, high), public.outbox_held h, public.outbox_cursor c
+    where h.topic = l.topic and h.key = l.key and o.position = h.position and o.version >= l.low
+        and (o.position <= above or pg_catalog.pg_visible_in_snapshot(o.xid, c.done)
+            or coalesce(o.position <= c.up_to and pg_catalog.pg_visible_in_snapshot(o.xid, c.win), false));
+    update public.outbox_key k
+    set version = greatest(case when k.version >= l.low then k.version + l.high - l.low + 1 else 0 end, l.high)
+    from unnest(topics, keys, lows, highs) as l (topic, key, low, high)
+    where k.topic = l.topic and k.key = l.key;
+end $$;
+-- +goose StatementEnd
+comment on function public.outbox_renumber is 'Gives the rows that no page has had, held rows and the keys versions above those of lost events: of each key the lowest and the highest. Rows that no page has had lie above a position. Called in one transaction with the insert into outbox_lost.';
+revoke all on function public.outbox_renumber from public;
+
 -- +goose Down
+drop function public.outbox_renumber;
 drop table public.outbox_lost;
 drop table public.outbox_point;
 alter table public.outbox_cursor

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -25,6 +26,9 @@ var (
 type publishCall struct {
 	results []error // per record
 	ended   chan struct{}
+
+	places   []*event.Origin // of records that a [Log] has acknowledged
+	repeated atomic.Bool     // it may have some of them twice
 }
 
 // wait waits for the end of the call for d.
@@ -42,7 +46,9 @@ func (c *publishCall) wait(d time.Duration) error {
 
 // start begins a call for each topic, or one for each record. Within a topic the records keep their order.
 func (r *Relay) start(ctx context.Context, records []record, singly bool) *publishCall {
-	c := &publishCall{results: make([]error, len(records)), ended: make(chan struct{})}
+	c := &publishCall{
+		results: make([]error, len(records)), places: make([]*event.Origin, len(records)), ended: make(chan struct{}),
+	}
 	r.call = c
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), r.cfg.PublishTimeout, errPublishTimeout)
 	go func() {
@@ -52,7 +58,7 @@ func (r *Relay) start(ctx context.Context, records []record, singly bool) *publi
 		began := time.Now()
 		var topics sync.WaitGroup
 		for topic, indexes := range groupByTopic(records) {
-			topics.Go(func() { r.publishTopic(ctx, topic, records, indexes, singly, c.results) })
+			topics.Go(func() { r.publishTopic(ctx, c, topic, records, indexes, singly) })
 		}
 		topics.Wait()
 		r.metrics.seconds.Observe(time.Since(began).Seconds())
@@ -73,19 +79,19 @@ func groupByTopic(records []record) map[string][]int {
 // publishTopic makes the call for one topic and writes the results of its records. A record behind its key's first
 // failure counts as failed, even if the publisher took it.
 func (r *Relay) publishTopic(
-	ctx context.Context, topic string, records []record, indexes []int, singly bool, results []error,
+	ctx context.Context, c *publishCall, topic string, records []record, indexes []int, singly bool,
 ) {
 	messages, events := make([]*message.Message, len(indexes)), make([]*event.Event, len(indexes))
 	for i, index := range indexes {
 		events[i] = &records[index].Event
-		messages[i] = events[i].Message()
+		messages[i] = records[index].message()
 	}
 	end := r.cfg.Spans.Send(topic, events)
-	publish := r.publishTogether
+	publish := c.publishTogether
 	if singly {
-		publish = r.publishSingly
+		publish = c.publishSingly
 	}
-	failures := publish(ctx, topic, messages)
+	failures := publish(ctx, r.cfg.Publisher, topic, messages)
 	var first error
 	failed := map[string]bool{}
 	for i, index := range indexes {
@@ -93,7 +99,10 @@ func (r *Relay) publishTopic(
 		if failed[key] {
 			why = errBehind
 		}
-		results[index] = why
+		c.results[index] = why
+		if place, is := event.OriginFrom(messages[i].Context()); is {
+			c.places[index] = &place
+		}
 		if why == nil {
 			r.metrics.published.WithLabelValues(topic).Inc()
 			continue
@@ -106,8 +115,10 @@ func (r *Relay) publishTopic(
 }
 
 // publishTogether makes one call for the messages and returns the failures by their indexes.
-func (r *Relay) publishTogether(ctx context.Context, topic string, messages []*message.Message) map[int]error {
-	err := r.callPublisher(ctx, topic, messages...)
+func (c *publishCall) publishTogether(
+	ctx context.Context, p message.Publisher, topic string, messages []*message.Message,
+) map[int]error {
+	err := c.callPublisher(ctx, p, topic, messages...)
 	if err == nil {
 		return nil
 	}
@@ -125,7 +136,9 @@ func (r *Relay) publishTogether(ctx context.Context, topic string, messages []*m
 }
 
 // publishSingly makes a call for each message, and none for a message behind its key's failed one.
-func (r *Relay) publishSingly(ctx context.Context, topic string, messages []*message.Message) map[int]error {
+func (c *publishCall) publishSingly(
+	ctx context.Context, p message.Publisher, topic string, messages []*message.Message,
+) map[int]error {
 	failures, failed := map[int]error{}, map[string]bool{}
 	for i, m := range messages {
 		key := m.Metadata.Get(event.KeyMetadata)
@@ -134,7 +147,7 @@ func (r *Relay) publishSingly(ctx context.Context, topic string, messages []*mes
 		case ctx.Err() != nil:
 			failures[i] = wholeCallError{context.Cause(ctx)}
 		default:
-			if why := r.publishTogether(ctx, topic, messages[i:i+1])[0]; why != nil {
+			if why := c.publishTogether(ctx, p, topic, messages[i:i+1])[0]; why != nil {
 				failures[i], failed[key] = why, true
 			}
 		}
@@ -142,11 +155,20 @@ func (r *Relay) publishSingly(ctx context.Context, topic string, messages []*mes
 	return failures
 }
 
-func (r *Relay) callPublisher(ctx context.Context, topic string, messages ...*message.Message) error {
-	if p, takesContext := r.cfg.Publisher.(ContextPublisher); takesContext {
+func (c *publishCall) callPublisher(
+	ctx context.Context, p message.Publisher, topic string, messages ...*message.Message,
+) error {
+	switch p := p.(type) {
+	case Log:
+		repeated, err := p.PublishAcked(ctx, topic, messages...)
+		if repeated {
+			c.repeated.Store(true)
+		}
+		return err
+	case ContextPublisher:
 		return p.PublishContext(ctx, topic, messages...)
 	}
-	return r.cfg.Publisher.Publish(topic, messages...)
+	return p.Publish(topic, messages...)
 }
 
 // wholeCallError is the result of each message of a call that failed as a whole, and of one that was not sent. It does

@@ -109,7 +109,8 @@ cross join lateral (values
     (s.seqcache <> 1 or s.seqincrement <> 1 or s.seqcycle or s.seqtypid <> 'int8'::regtype, 'sequence',
         'the sequence must have cache 1, increment 1, no cycle and type bigint; alter it'),
     (exists (select from pg_class where relpersistence <> 'p' and (relname = any ('{outbox,outbox_position_seq,` +
-	`outbox_cursor,outbox_key,outbox_held,outbox_parked,outbox_discarded,outbox_given_id,outbox_scheduled}')
+	`outbox_cursor,outbox_key,outbox_held,outbox_parked,outbox_discarded,outbox_given_id,outbox_scheduled,outbox_point,` +
+	`outbox_lost}')
         and relnamespace = 'public'::regnamespace
         or oid in (select inhrelid from pg_inherits where inhparent = 'public.outbox'::regclass))), 'unlogged',
         'a crash would empty an unlogged table of the outbox; set it logged'),

@@ -52,6 +52,7 @@ type childConfig struct {
 	Until int      // it ends by itself when so many different events are on the wire
 	Fail  []string // keys that fail once
 	Late  int      // events that are committed during its first call of Publish, unless they were before
+	Log   bool     // the broker has a log to look at
 	Slow  bool     // the broker takes its time, so that a crash during a call is one
 	Lease time.Duration
 	// Statement is the one around which the process kills itself, if any.
@@ -83,6 +84,10 @@ func playRelay(text string) error {
 		broker.failOnce[key] = true
 	}
 	cfg := childRelayConfig(broker)
+	if c.Log {
+		cfg.Publisher, cfg.Topics = &fileLog{broker}, []string{testTopic}
+		cfg.pointEvery, cfg.lookAgain, cfg.landWithin = time.Nanosecond, time.Millisecond, time.Millisecond
+	}
 	var err error
 	if cfg.Scheduled, err = outbox.New(outbox.Config{}); err != nil {
 		return err
@@ -186,6 +191,72 @@ func (b *fileBroker) Publish(topic string, msgs ...*message.Message) error {
 }
 
 func (b *fileBroker) Close() error { return nil }
+
+// fileLog is a fileBroker that can be read. A record's time is its offset.
+type fileLog struct{ *fileBroker }
+
+func (b *fileLog) path() string { return b.fileBroker.path + ".log" }
+
+func (b *fileLog) PublishAcked(_ context.Context, topic string, msgs ...*message.Message) (bool, error) {
+	records, err := b.records()
+	if err != nil {
+		return false, err
+	}
+	err = b.Publish(topic, msgs...)
+	var partial *partialError
+	if err != nil && !errors.As(err, &partial) {
+		return false, err
+	}
+	var lines strings.Builder
+	for i, m := range msgs {
+		if partial != nil && partial.Failed[i] != nil {
+			continue
+		}
+		text, err := json.Marshal(map[string]any{"UUID": m.UUID, "Metadata": m.Metadata, "Payload": []byte(m.Payload)})
+		if err != nil {
+			return false, err
+		}
+		fmt.Fprintf(&lines, "%s\n", text)
+		m.SetContext(event.WithOrigin(m.Context(), placeInFile(topic, len(records))))
+		records = append(records, m)
+	}
+	return false, errors.Join(err, appendTo(b.path(), lines.String()))
+}
+
+func placeInFile(topic string, offset int) event.Origin {
+	return event.Origin{Topic: topic, Offset: int64(offset), Time: time.UnixMilli(int64(offset) + 1)}
+}
+
+func (b *fileLog) records() (records []*message.Message, err error) {
+	text, err := os.ReadFile(b.path())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	for line := range strings.Lines(string(text)) {
+		var m message.Message
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			return nil, err
+		}
+		m.SetContext(event.WithOrigin(context.Background(), placeInFile(testTopic, len(records))))
+		records = append(records, &m)
+	}
+	return records, err
+}
+
+func (*fileLog) PartitionOf(string, int32) int32 { return 0 }
+
+func (b *fileLog) EachEnd(_ context.Context, topics []string, each func(string, int32, int64, int64, error)) error {
+	records, err := b.records()
+	for _, topic := range topics {
+		each(topic, 0, 0, int64(len(records)), nil)
+	}
+	return err
+}
+
+func (b *fileLog) ReadLog(_ context.Context, _ string, _ int32, from, to int64) ([]*message.Message, error) {
+	records, err := b.records()
+	return records[min(from, int64(len(records))):min(to, int64(len(records)))], err
+}
 
 func appendTo(path, text string) error {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)

@@ -25,7 +25,7 @@ type Config struct {
 	// Publisher takes the events, a page of a topic per call. Its nil means that they are durably taken, in the order of
 	// the call. An error may tell more: see [FailedIndexes], [Permanent] and [Unfinished]. If it does not tell which
 	// messages failed, the relay sends each one alone to find out, and what the call took is taken again. A
-	// [ContextPublisher] gets a context.
+	// [ContextPublisher] gets a context. With a [Log] the relay also heals what went back.
 	Publisher message.Publisher
 	// Destination tells what is known of the publisher's server: while it is down no key is parked, and a pause ends when
 	// it is back. Optional.
@@ -58,6 +58,16 @@ type Config struct {
 	// consumers remember ids: they would get the id again with another payload. Default 240 h.
 	IDRetention time.Duration
 
+	// Topics are looked at from the start of a leadership. The relay knows the topics that it has published to, but not
+	// those of a database that went back to before their first event.
+	Topics []string
+	// HealWithin is the age up to which events that the log has and this database does not are taken for its own without
+	// a confirmation. Older ones may mean that the database is a copy. Default 10 min.
+	HealWithin time.Duration
+	// GroupTimeout is the session timeout of the consumers' groups. In a database that went back the relay waits that long,
+	// and at least twice PublishTimeout, before it looks at the log. Default 10 s.
+	GroupTimeout time.Duration
+
 	// MaxSilence is how long no event may move before [Relay.Healthy] fails. Default one and a half times PublishTimeout.
 	MaxSilence time.Duration
 	// Name is what the cursor row shows of a leader. Default host and process id.
@@ -80,6 +90,11 @@ type Config struct {
 	patience       time.Duration
 	parkedRetryMax time.Duration // the longest pause before a parked key is tried again
 	maintainEvery  time.Duration // between two maintenances of the table partitions
+
+	landWithin time.Duration // what a former leader has sent is on the log by then, or never will be
+	askEvery   time.Duration // between two comparisons of the log's ends
+	lookAgain  time.Duration // between two looks at a partition that is not ready
+	pointEvery time.Duration // between two points at least
 }
 
 func (c Config) withDefaults() Config {
@@ -95,6 +110,12 @@ func (c Config) withDefaults() Config {
 	c.Retention = cmp.Or(c.Retention, 72*time.Hour)
 	c.IDRetention = cmp.Or(c.IDRetention, 240*time.Hour)
 	c.MaxSilence = cmp.Or(c.MaxSilence, c.PublishTimeout*3/2)
+	c.HealWithin = cmp.Or(c.HealWithin, 10*time.Minute)
+	c.GroupTimeout = cmp.Or(c.GroupTimeout, 10*time.Second)
+	c.landWithin = cmp.Or(c.landWithin, max(2*c.PublishTimeout, c.GroupTimeout))
+	c.askEvery = cmp.Or(c.askEvery, 10*time.Second)
+	c.lookAgain = cmp.Or(c.lookAgain, 5*time.Second)
+	c.pointEvery = cmp.Or(c.pointEvery, time.Second)
 	c.Destination = cmp.Or[Destination](c.Destination, noDestination{})
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	c.pollMin = cmp.Or(c.pollMin, 5*time.Millisecond)

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
+	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/event"
@@ -25,6 +27,9 @@ type cursor struct {
 	stored int64     // the position that the row has for it
 	marks  landmarks // for the windows behind done
 	head   int64     // the highest head of the sequence so far
+
+	upTo int64 // the last position of the page that was stored
+	ends *ends // nil: the publisher has no log to look at
 }
 
 // window is the rows that are visible in its snapshot and not in the one before.
@@ -39,6 +44,17 @@ type window struct {
 type record struct {
 	Position int64
 	event.Event
+
+	end    *end // of its partition, if the publisher has a log
+	resent bool // by a pass
+	lost   bool // it has no row
+}
+
+// message returns the record's message. Its position tells a look which row it is of.
+func (r *record) message() *message.Message {
+	m := r.Message()
+	m.Metadata[event.HeaderPosition] = strconv.FormatInt(r.Position, 10)
+	return m
 }
 
 // key is the unit of order.
@@ -268,20 +284,26 @@ const storeSQL = `
 update public.outbox_cursor
 set done = $2::pg_snapshot, win = $3::pg_snapshot, win_pos = $4,
     mark_x = $5::xid8[] || case when $7 then array[pg_current_xact_id()] else '{}' end,
-    mark_h = $6::bigint[] || case when $7 then array[$8::bigint] else '{}' end, head = $8
+    mark_h = $6::bigint[] || case when $7 then array[$8::bigint] else '{}' end, head = $8,
+    up_to = $9, ends = coalesce($10::jsonb, ends)
 where epoch = $1
 returning pg_current_xact_id(), paused_at is not null`
 
-// store makes w the open window, published up to its position; nil: none is open. Another window that was open is
-// published, and becomes done by the same statement. The rows written by also share the transaction.
+// storePage makes w the open window, published up to its position; nil: none is open. Another window that was open is
+// published, and becomes done by the same statement. The rows written by also share the transaction. The row says where
+// the log will end with the page.
 //
 // It comes before the page behind the position is sent. Its commit reaches the disk after those of the page's writers,
 // so that no crash of the server takes back an event that was sent; a successor continues with this page; and a relay
 // that no longer leads gets errDeposed and sends nothing.
-func (c *cursor) store(
-	ctx context.Context, w *window, also func(context.Context, pgx.Tx) error,
+func (c *cursor) storePage(
+	ctx context.Context, w *window, page []record, also func(context.Context, pgx.Tx) error,
 ) (paused bool, err error) {
 	next := *c
+	if len(page) > 0 {
+		next.upTo = page[len(page)-1].Position
+	}
+	plan := c.ends.plan(page)
 	if c.open != nil && w != c.open {
 		next.done = c.open.snapshot
 	}
@@ -290,7 +312,9 @@ func (c *cursor) store(
 	if makesMark {
 		next.marks = c.marks.kept(next.done)
 	}
-	args := []any{c.epoch, next.done.text, nil, nil, next.marks.xids, next.marks.heads, makesMark, c.head}
+	args := []any{
+		c.epoch, next.done.text, nil, nil, next.marks.xids, next.marks.heads, makesMark, c.head, next.upTo, planText(plan),
+	}
 	if w != nil {
 		args[2], args[3] = w.text, w.position
 		next.stored = w.position
@@ -305,6 +329,7 @@ func (c *cursor) store(
 		next.marks.xids, next.marks.heads = append(next.marks.xids, xid), append(next.marks.heads, c.head)
 	}
 	*c = next
+	c.ends.apply(plan)
 	return paused, nil
 }
 

@@ -53,6 +53,17 @@
 // stored transaction ids meaningless. The first leader there gives rows new ones (outbox_adopt_cluster) and
 // waits for writers before.
 //
+// # What went back
+//
+// A publisher that is a [Log] can be read. Then the relay finds events that the database lost, and records that the log
+// lost (docs/adr/0021-what-went-back-is-healed.md). An ordinary round has three more calls and no more statements:
+//
+//  1. watchLog, at the start of a round: it looks at partitions of the log whose end is not sure (look.go). An ill one
+//     is healed: its rows and lost events are sent again (heal.go).
+//  2. plan, in the update that stores a page: where each partition of the log will end.
+//  3. account, behind a call: whether the acknowledged offsets are those that were planned. If not, the partition is
+//     not sure, and its records are sent again behind a look.
+//
 // # Who leads
 //
 // One relay leads: its session holds an advisory lock, and idle_session_timeout ends the session of a leader that
@@ -74,6 +85,8 @@
 //	crashes                             TestRelayCrashesEverywhere, TestRelayDiesAroundAnyStatement, TestChaos
 //	lost sessions and brokers           TestRelayOutlives...
 //	keys that cannot be published       parked_test.go
+//	what went back                      TestWhatWentBackIsHealed, TestRandomHistoriesAreHealed
+//	refusals                            refuse_test.go
 //
 // # Not guaranteed
 //

@@ -3,6 +3,7 @@ package relay
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -20,6 +21,8 @@ type leader struct {
 	parked  map[key]int // the attempts of each parked key; only the leader parks and releases
 	flushAt time.Time   // when held rows are sent again
 
+	callLimit int // records of a call; fewer while a broker with a log is slow
+
 	singly   bool      // the publisher failed a call and did not report which messages
 	takenAt  time.Time // the publisher took a record
 	failedAt time.Time // it took none of a call
@@ -34,11 +37,16 @@ type leader struct {
 
 // lead begins a term on a session that holds the leader's lock.
 func (r *Relay) lead(ctx context.Context, conn *pgx.Conn) (*leader, error) {
-	l := &leader{Relay: r, cursor: cursor{conn: conn, limit: r.cfg.BatchSize, maxLimit: r.cfg.BatchSize}}
+	l := &leader{
+		Relay: r, callLimit: r.cfg.BatchSize, cursor: cursor{conn: conn, limit: r.cfg.BatchSize, maxLimit: r.cfg.BatchSize},
+	}
 	if err := l.cursor.lead(ctx, r.cfg.Name); err != nil {
 		return nil, err
 	}
 	if err := l.loadParked(ctx); err != nil {
+		return nil, err
+	}
+	if err := l.loadEnds(ctx); err != nil {
 		return nil, err
 	}
 	r.health.lead()
@@ -134,6 +142,18 @@ func (l *leader) round(ctx context.Context) (outcome, error) {
 	if err := l.addDue(ctx, n.nextDue); err != nil {
 		return resting, err
 	}
+	if ready, err := l.watchLog(ctx); !ready || err != nil {
+		return resting, err
+	}
+	result, err := l.publishDue(ctx, n)
+	if errors.Is(err, errRefused) {
+		return resting, l.loadParked(ctx)
+	}
+	return result, err
+}
+
+// publishDue sends held rows that are due, and publishes the next page.
+func (l *leader) publishDue(ctx context.Context, n now) (outcome, error) {
 	flushed, err := l.flushParked(ctx)
 	if err != nil {
 		return resting, err
@@ -158,7 +178,11 @@ func (l *leader) publishNext(ctx context.Context, n now) (outcome, error) {
 	if len(page) == 0 {
 		return l.passEmpty(ctx, w)
 	}
-	paused, err := l.storeAt(ctx, w, nil)
+	renumbered, err := l.prepare(ctx, page)
+	if renumbered || err != nil {
+		return draining, err
+	}
+	paused, err := l.storeAt(ctx, w, page, nil)
 	if paused || err != nil {
 		return resting, err
 	}
@@ -168,7 +192,7 @@ func (l *leader) publishNext(ctx context.Context, n now) (outcome, error) {
 	}
 	w.position, w.complete = page[len(page)-1].Position, !more
 	if len(settled.held) > 0 {
-		if _, err := l.storeAt(ctx, w, settled.write); err != nil {
+		if _, err := l.storeAt(ctx, w, nil, settled.write); err != nil {
 			return resting, err
 		}
 		settled.log(ctx, l.cfg.Log)
@@ -212,16 +236,20 @@ func (l *leader) finish(ctx context.Context) error {
 	case w.position == l.stored:
 		return nil
 	}
-	_, err := l.storeAt(ctx, w, nil)
+	_, err := l.storeAt(ctx, w, nil, nil)
 	return err
 }
 
-// storeAt stores the cursor and remembers when.
+// storeAt stores the cursor and remembers when. Now and then it stores a point when a window is closed.
 func (l *leader) storeAt(
-	ctx context.Context, w *window, also func(context.Context, pgx.Tx) error,
+	ctx context.Context, w *window, page []record, also func(context.Context, pgx.Tx) error,
 ) (paused bool, err error) {
-	paused, err = l.store(ctx, w, also)
+	closes := l.open != nil && w != l.open
+	paused, err = l.storePage(ctx, w, page, also)
 	l.storedAt = time.Now()
+	if err == nil && closes {
+		err = l.storePoint(ctx)
+	}
 	return paused, err
 }
 

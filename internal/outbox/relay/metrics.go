@@ -17,9 +17,13 @@ import (
 //	outbox_relay_parkings_total                 keys parked, or parked again
 //	outbox_relay_neglects_total                 maintenances of table partitions that failed, and drops put off
 //	outbox_relay_scheduled_added_total          scheduled events that were due and were added
+//	outbox_lost_events_total                    events on the log that the database had lost
+//	outbox_broker_losses_total                  partitions of the log that had lost records
+//	outbox_resent_events_total                  events sent again because an end of the log was not sure
 type metrics struct {
 	leader, epoch                            prometheus.Gauge
 	sessions, parkings, neglected, scheduled prometheus.Counter
+	lostEvents, brokerLosses, resent         prometheus.Counter
 	published, failures                      *prometheus.CounterVec
 	seconds, batch                           prometheus.Histogram
 }
@@ -29,25 +33,28 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	own := prometheus.NewRegistry()
 	in := promauto.With(own)
 	gauge := func(name, help string) prometheus.Gauge {
-		return in.NewGauge(prometheus.GaugeOpts{Name: "outbox_relay_" + name, Help: help})
+		return in.NewGauge(prometheus.GaugeOpts{Name: "outbox_" + name, Help: help})
 	}
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return in.NewCounterVec(prometheus.CounterOpts{Name: "outbox_relay_" + name, Help: help}, labels)
+		return in.NewCounterVec(prometheus.CounterOpts{Name: "outbox_" + name, Help: help}, labels)
 	}
 	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
 		return in.NewHistogram(prometheus.HistogramOpts{Name: "outbox_relay_" + name, Help: help, Buckets: buckets})
 	}
 	m := &metrics{
-		leader:    gauge("leader", "1 while this relay leads."),
-		epoch:     gauge("epoch", "Epoch of the last leadership."),
-		sessions:  counter("sessions_ended_total", "Sessions ended by an error.").WithLabelValues(),
-		parkings:  counter("parkings_total", "Keys parked, or parked again.").WithLabelValues(),
-		neglected: counter("neglects_total", "Looks at the partitions that failed.").WithLabelValues(),
-		scheduled: counter("scheduled_added_total", "Scheduled events that were due and were added.").WithLabelValues(),
-		published: counter("published_total", "Events taken by the publisher, duplicates included.", "topic"),
-		failures:  counter("failures_total", "Events not taken by the publisher.", "topic", "class"),
-		seconds:   histogram("publish_seconds", "Time to publish a page.", prometheus.ExponentialBuckets(0.0005, 2, 16)),
-		batch:     histogram("batch_events", "Events in a page that was sent.", prometheus.ExponentialBuckets(1, 4, 9)),
+		leader:       gauge("relay_leader", "1 while this relay leads."),
+		epoch:        gauge("relay_epoch", "Epoch of the last leadership."),
+		sessions:     counter("relay_sessions_ended_total", "Sessions ended by an error.").WithLabelValues(),
+		parkings:     counter("relay_parkings_total", "Keys parked, or parked again.").WithLabelValues(),
+		neglected:    counter("relay_neglects_total", "Looks at the partitions that failed.").WithLabelValues(),
+		scheduled:    counter("relay_scheduled_added_total", "Scheduled events that were due and were added.").WithLabelValues(),
+		lostEvents:   counter("lost_events_total", "Events on the log that the database had lost.").WithLabelValues(),
+		brokerLosses: counter("broker_losses_total", "Partitions of the log that had lost records.").WithLabelValues(),
+		resent:       counter("resent_events_total", "Events sent again because an end of the log was not sure.").WithLabelValues(),
+		published:    counter("relay_published_total", "Events taken by the publisher, duplicates included.", "topic"),
+		failures:     counter("relay_failures_total", "Events not taken by the publisher.", "topic", "class"),
+		seconds:      histogram("publish_seconds", "Time to publish a page.", prometheus.ExponentialBuckets(0.0005, 2, 16)),
+		batch:        histogram("batch_events", "Events in a page that was sent.", prometheus.ExponentialBuckets(1, 4, 9)),
 	}
 	if registry == nil {
 		return m, nil

@@ -157,6 +157,9 @@ func (l *leader) flushParked(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return resting, err
 	}
+	if renumbered, err := l.prepare(ctx, due); renumbered || err != nil {
+		return draining, err
+	}
 	var settled settlement
 	if len(due) > 0 {
 		results, err := l.send(ctx, due)
@@ -210,21 +213,26 @@ func (l *leader) releaseTaken(ctx context.Context, due []record, settled settlem
 	}
 	taken := slices.DeleteFunc(due, func(r record) bool { return failed[r.Position] })
 	var freed []key
-	err := l.guarded(ctx, func(ctx context.Context, tx pgx.Tx) error {
+	plan := l.ends.plan(nil)
+	_, _, err := l.change(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if err := writeParked(ctx, tx, settled.parked, unholdSQL, taken); err != nil {
+			return err
+		}
+		if err := forgetPoints(ctx, tx, taken); err != nil {
 			return err
 		}
 		rows, _ := tx.Query(ctx, freeSQL)
 		var err error
 		freed, err = pgx.CollectRows(rows, pgx.RowToStructByPos[key])
 		return err
-	})
+	}, expectSQL, l.epoch, planText(plan))
 	if len(taken) > 0 {
 		fault.Here("relay.flush.after")
 	}
 	if err != nil {
 		return fmt.Errorf("release held rows: %w", err)
 	}
+	l.ends.apply(plan)
 	settled.log(ctx, l.cfg.Log)
 	for _, k := range freed {
 		delete(l.parked, k)

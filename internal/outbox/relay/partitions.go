@@ -49,7 +49,7 @@ select coalesce(max(upper), 1), coalesce(pg_sequence_last_value('public.outbox_p
 from (` + Partitions + `) p`
 
 // expiredSQL notes when a table partition was first seen to be published, and finds those that were noted long ago. It
-// leaves one in which a parked key has rows.
+// leaves one in which a parked key has rows, and one without a point behind it: its rows may have to be sent again.
 const expiredSQL = `
 with published as (
     select p.* from (` + Partitions + `) p where upper <= $1
@@ -62,6 +62,7 @@ from published p
 join public.outbox_partition note on note.upper_bound = p.upper
 where note.published_at < clock_timestamp() - $2 * interval '1 microsecond'
     and not exists (select from public.outbox_held h where h.position >= p.lower and h.position < p.upper)
+    and ($4 or exists (select from public.outbox_point where position >= p.upper - 1))
 order by p.upper limit $3`
 
 const forgetIDsSQL = `
@@ -88,7 +89,11 @@ func (l *leader) changePartitions(ctx context.Context) error {
 	if head < l.head { // the sequence was set back: until the poll repairs it, old partitions may get new rows
 		return nil
 	}
-	rows, _ := l.conn.Query(ctx, expiredSQL, l.publishedTo(), l.cfg.Retention.Microseconds(), maxChanges)
+	if err := l.thinPoints(ctx); err != nil {
+		return err
+	}
+	retention := max(l.cfg.Retention, 2*l.cfg.PublishTimeout)
+	rows, _ := l.conn.Query(ctx, expiredSQL, l.publishedTo(), retention.Microseconds(), maxChanges, l.ends == nil)
 	expired, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		return fmt.Errorf("find expired partitions: %w", err)
@@ -115,6 +120,10 @@ func (l *leader) createPartition(ctx context.Context, lower int64) error {
 	return nil
 }
 
+// forgetPointsBelowSQL deletes points from which rows of the table partition would have to be sent again.
+const forgetPointsBelowSQL = `
+delete from public.outbox_point where position < (select upper - 1 from (` + Partitions + `) p where relname = $1)`
+
 const dropPartitionSQL = `
 select public.outbox_drop_partition($1) from set_config('lock_timeout', '200ms', true)`
 
@@ -122,7 +131,14 @@ select public.outbox_drop_partition($1) from set_config('lock_timeout', '200ms',
 // transaction only delays it.
 func (l *leader) dropPartition(ctx context.Context, name string) error {
 	fault.Here("relay.partition.before_drop")
-	if err := l.execGuarded(ctx, dropPartitionSQL, name); err != nil {
+	err := l.guarded(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, forgetPointsBelowSQL, name)
+		if err == nil {
+			_, err = tx.Exec(ctx, dropPartitionSQL, name)
+		}
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("drop partition %s: %w", name, err)
 	}
 	l.cfg.Log.Info("partition dropped", "name", name)

@@ -15,14 +15,16 @@ func (l *leader) publish(ctx context.Context, page []record) (settled settlement
 	unsent := l.holdParked(page, &settled)
 	began, pauses := time.Now(), failure.Backoff{Min: l.cfg.retryMin, Max: l.cfg.retryMax}
 	for attempt := 1; len(unsent) > 0; attempt++ {
-		results, err := l.send(ctx, unsent)
+		part, rest := l.cutCall(unsent)
+		results, err := l.send(ctx, part)
 		if err != nil {
 			return settled, err
 		}
 		if countFailed(results) == 0 {
-			break
+			unsent = rest
+			continue
 		}
-		unsent = l.settle(unsent, results, &settled, l.mayPark(results, attempt, time.Since(began)))
+		unsent = append(l.settle(part, results, &settled, l.mayPark(results, attempt, time.Since(began))), rest...)
 		if len(unsent) == 0 {
 			break
 		}
@@ -30,7 +32,23 @@ func (l *leader) publish(ctx context.Context, page []record) (settled settlement
 			return settled, err
 		}
 	}
+	l.callLimit = min(2*l.callLimit, l.maxLimit)
 	return settled, nil
+}
+
+// cutCall returns the records for the next call. The rest waits until they are taken.
+func (l *leader) cutCall(unsent []record) (part, rest []record) {
+	n := min(l.callLimit, len(unsent))
+	return unsent[:n], unsent[n:]
+}
+
+// shortenCalls is for a broker that takes some of the records and not the others in time: they are all sent again. A page
+// that is taken makes calls longer again.
+func (l *leader) shortenCalls(results []error) {
+	isLate := func(why error) bool { return isUnfinished(why) && !errors.Is(why, errNotClean) }
+	if l.ends != nil && slices.ContainsFunc(results, isLate) {
+		l.callLimit = max(len(results)/2, 1)
+	}
 }
 
 // mayPark decides between waiting for the publisher and parking keys whose records failed for reasons that may pass.
@@ -71,9 +89,38 @@ func (l *leader) ping(ctx context.Context) error {
 	return l.conn.Ping(ctx)
 }
 
-// send makes one call of the publisher per topic, all together, and returns each record's result; nil is taken. It
-// pings the session while the calls run.
+// send publishes records, and returns each one's result; nil is taken. Records of a partition that is not ready are not
+// sent.
 func (l *leader) send(ctx context.Context, records []record) ([]error, error) {
+	if _, err := l.prepare(ctx, records); err != nil {
+		return nil, err
+	}
+	results := make([]error, len(records))
+	var ready []record
+	var indexes []int
+	for i := range records {
+		if results[i] = l.ends.whyNot(&records[i]); results[i] == nil {
+			ready, indexes = append(ready, records[i]), append(indexes, i)
+		}
+	}
+	if len(ready) > 0 {
+		sent, err := l.transmit(ctx, ready)
+		if err != nil {
+			return nil, err
+		}
+		for i, index := range indexes {
+			results[index] = sent[i]
+		}
+	}
+	l.note(records, results)
+	return results, nil
+}
+
+// transmit makes one call of the publisher per topic, all together. It pings the session while the calls run.
+func (l *leader) transmit(ctx context.Context, records []record) ([]error, error) {
+	if err := l.expect(ctx, records); err != nil {
+		return nil, err
+	}
 	call := l.start(ctx, records, l.singly)
 	lost := time.After(l.cfg.PublishTimeout + (l.cfg.Lease-l.cfg.PublishTimeout)/2)
 	pings := time.NewTicker(l.cfg.Lease / 3)
@@ -82,7 +129,8 @@ func (l *leader) send(ctx context.Context, records []record) ([]error, error) {
 		select {
 		case <-call.ended:
 			l.singly = slices.ContainsFunc(call.results, isWholeCall) || l.singly && slices.ContainsFunc(call.results, hasFailed)
-			l.note(records, call.results)
+			l.account(records, call)
+			l.shortenCalls(call.results)
 			l.logTaken(ctx, records, call.results)
 			return call.results, nil
 		case <-pings.C:

@@ -80,7 +80,7 @@ func Republish(ctx context.Context, db DB, publisher ContextPublisher, s Selecti
 func messagesOf(page []record, indexes []int) []*message.Message {
 	messages := make([]*message.Message, len(indexes))
 	for i, index := range indexes {
-		messages[i] = page[index].Message()
+		messages[i] = page[index].message()
 	}
 	return messages
 }

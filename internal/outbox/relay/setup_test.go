@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
@@ -83,3 +84,10 @@ func (l *leader) drain(t testing.TB) int {
 
 // sleep reports false if ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool { return failure.Sleep(ctx, d) == nil }
+
+// store stores the cursor without a page.
+func (c *cursor) store(
+	ctx context.Context, w *window, also func(context.Context, pgx.Tx) error,
+) (paused bool, err error) {
+	return c.storePage(ctx, w, nil, also)
+}

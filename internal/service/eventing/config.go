@@ -66,6 +66,7 @@ type OutboxConfig struct {
 	Lease         time.Duration `env:"LEASE" envDefault:"15s" min:"500ms" max:"10m" doc:"how long the leading relay may be silent towards the database: one that hangs or is cut off is replaced after that, one that was killed within a second"`
 	Retention     time.Duration `env:"RETENTION" envDefault:"72h" min:"1m" max:"87600h" doc:"how long published events are kept"`
 	MaxEventBytes int           `env:"MAX_EVENT_BYTES" envDefault:"900000" min:"1024" max:"1000000" doc:"of one event with its headers; below the broker's message.max.bytes"`
+	HealWithin    time.Duration `env:"HEAL_WITHIN" envDefault:"10m" min:"0s" max:"87600h" doc:"age up to which events that are on the topics and not in the database are taken for its own without a confirmation, in a database that went back; older ones may mean that the database is a copy"`
 	OnConflict    string        `env:"ON_CONFLICT" envDefault:"error" oneof:"error warn" doc:"an event that is added under another event's id is refused (error) or added and logged (warn); ids that the outbox makes never conflict"`
 }
 

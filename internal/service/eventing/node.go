@@ -143,6 +143,9 @@ func (n *Node) relayConfig() relay.Config {
 	return relay.Config{
 		Connect:        n.connectRelay,
 		Publisher:      n.publisher,
+		Topics:         namesOf(setup.Topics),
+		HealWithin:     max(cfg.HealWithin, time.Nanosecond), // the relay takes 0 for its default
+		GroupTimeout:   setup.Config.Kafka.SessionTimeout,
 		Destination:    n.dependencies.broker,
 		Wake:           n.Outbox.Wake(),
 		Listen:         cfg.Notify,

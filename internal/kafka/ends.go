@@ -1,0 +1,136 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/IBM/sarama"
+	wkafka "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"example.com/twinbox/internal/event"
+)
+
+// PublishAcked is [Publisher.PublishContext] for a caller that compares acknowledgements with the log. The context of
+// each acknowledged message has the record's place, as an [event.Origin]. repeated reports that the client has sent a
+// batch again during the call: then a record may be on the log twice.
+func (p *Publisher) PublishAcked(
+	ctx context.Context, topic string, msgs ...*message.Message,
+) (repeated bool, err error) {
+	c := newCall(topic, msgs)
+	for i, msg := range msgs {
+		msg.SetContext(context.WithValue(msg.Context(), placeKey{}, &c.places[i]))
+	}
+	err = p.publish(ctx, c)
+	return c.tellPlaces(), err
+}
+
+type placeKey struct{}
+
+// tellPlaces puts the place of each acknowledged message into its context.
+func (c *call) tellPlaces() (repeated bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, msg := range c.msgs {
+		if c.results[i] == nil {
+			msg.SetContext(event.WithOrigin(msg.Context(), c.places[i]))
+		}
+	}
+	return c.conn != nil && c.conn.repeats.Load() != c.repeats
+}
+
+// placing wraps the producer below watermill-kafka's Publisher, which returns no offsets.
+type placing struct{ wkafka.SaramaTracer }
+
+// WrapSyncProducer is the only method that a Publisher calls.
+func (placing) WrapSyncProducer(_ *sarama.Config, p sarama.SyncProducer) sarama.SyncProducer {
+	return placingProducer{p}
+}
+
+type placingProducer struct{ sarama.SyncProducer }
+
+// SendMessage notes the place of the record where the message's context asks for it. The broker's time replaces the one
+// set here, unless the topic has the producer's. Kafka counts milliseconds.
+func (p placingProducer) SendMessage(msg *sarama.ProducerMessage) (partition int32, offset int64, err error) {
+	msg.Timestamp = time.Now().Truncate(time.Millisecond)
+	partition, offset, err = p.SyncProducer.SendMessage(msg)
+	if place, asked := msg.Metadata.(*event.Origin); asked && err == nil {
+		*place = event.Origin{Topic: msg.Topic, Partition: partition, Offset: offset, Time: msg.Timestamp}
+	}
+	return partition, offset, err
+}
+
+// PartitionOf returns the partition of a key in a topic with so many.
+func (p *Publisher) PartitionOf(key string, partitions int32) int32 {
+	msg := &sarama.ProducerMessage{Key: sarama.StringEncoder(key)}
+	partition, _ := sarama.NewMurmur2Partitioner("").Partition(msg, partitions) // its error would be the key's
+	return partition
+}
+
+// EachEnd calls each for the partitions of the topics, with the offset of the first record and the one behind the last,
+// or with an error: partition -1 with the error of a topic that cannot be asked for. It asks once; a partition without
+// a leader has an error.
+func (p *Publisher) EachEnd(
+	ctx context.Context, topics []string, each func(topic string, partition int32, start, end int64, err error),
+) error {
+	return Ask(ctx, p.cfg, "read ends", func(c Cluster) error {
+		starts, ends := map[string]map[int32]int64{}, map[string]map[int32]int64{}
+		for _, topic := range topics {
+			partitions, err := c.Partitions(topic)
+			if err != nil {
+				each(topic, -1, 0, 0, classify(err))
+				continue
+			}
+			starts[topic], ends[topic] = map[int32]int64{}, map[int32]int64{}
+			for _, partition := range partitions {
+				starts[topic][partition], ends[topic][partition] = sarama.OffsetOldest, sarama.OffsetNewest
+			}
+		}
+		if len(ends) == 0 {
+			return nil
+		}
+		oldest, err := c.admin.ListOffsets(starts, nil)
+		newest, err2 := c.admin.ListOffsets(ends, nil)
+		if len(oldest) == 0 || len(newest) == 0 {
+			return errors.Join(err, err2)
+		}
+		for topic, partitions := range ends {
+			for partition := range partitions {
+				start, err := offsetOf(oldest[topic][partition])
+				end, err2 := offsetOf(newest[topic][partition])
+				each(topic, partition, start, end, classify(errors.Join(err, err2)))
+			}
+		}
+		return nil
+	})
+}
+
+func offsetOf(found *sarama.OffsetResult) (int64, error) {
+	switch {
+	case found == nil:
+		return 0, sarama.ErrIncompleteResponse
+	case !errors.Is(found.Err, sarama.ErrNoError) && found.Err != nil:
+		return 0, found.Err
+	}
+	return found.Offset, nil
+}
+
+// ReadLog returns records of a partition from one offset on, the first ones before another offset. Each message has the
+// place of its record in its context.
+func (p *Publisher) ReadLog(
+	ctx context.Context, topic string, partition int32, from, to int64,
+) (records []*message.Message, err error) {
+	err = Ask(ctx, p.cfg, fmt.Sprintf("read %s/%d from %d", topic, partition, from), func(c Cluster) error {
+		found, _, err := c.fetch(topic, partition, from, scanBytes)
+		for _, r := range found {
+			if r.Offset < to {
+				records = append(records, decode(ctx, "", r))
+			}
+		}
+		return err
+	})
+	return slices.Clip(records), err
+}

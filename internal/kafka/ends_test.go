@@ -1,0 +1,60 @@
+package kafka_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/event"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/test/kafkatest"
+)
+
+// The places of acknowledged messages are those of their records, times included, and the ends are behind them.
+func TestAcknowledgementsAreWhereTheLogHasThem(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 3)
+	p := newPublisher(t, kafka.Config{Brokers: brokers})
+	msgs := events(40, keys(10)...)
+	repeated, err := p.PublishAcked(t.Context(), topic, msgs...)
+	require.NoError(t, err)
+	require.False(t, repeated)
+	next := map[int32]int64{}
+	require.NoError(t, p.EachEnd(t.Context(), []string{topic}, func(_ string, n int32, start, end int64, err error) {
+		require.NoError(t, err)
+		require.Zero(t, start)
+		next[n] = end
+	}))
+	var records int64
+	for _, end := range next {
+		records += end
+	}
+	require.Equal(t, int64(len(msgs)), records)
+	for _, m := range msgs {
+		place, acknowledged := event.OriginFrom(m.Context())
+		require.True(t, acknowledged)
+		require.Equal(t, place.Partition, p.PartitionOf(m.Metadata[event.KeyMetadata], 3))
+		found, err := p.ReadLog(t.Context(), topic, place.Partition, place.Offset, place.Offset+1)
+		require.NoError(t, err)
+		require.Len(t, found, 1)
+		origin, _ := event.OriginFrom(found[0].Context())
+		require.Equal(t, m.UUID, found[0].UUID)
+		require.Equal(t, place.Offset, origin.Offset)
+		require.Equal(t, place.Time.UnixMilli(), origin.Time.UnixMilli())
+	}
+}
+
+// A topic that does not exist is an answer of its own.
+func TestAMissingTopicHasNoEnds(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	p := newPublisher(t, kafka.Config{Brokers: brokers})
+	answers := map[string]error{}
+	require.NoError(t, p.EachEnd(t.Context(), []string{topic, "missing"}, func(name string, _ int32, _, _ int64, err error) {
+		answers[name] = err
+	}))
+	require.NoError(t, answers[topic])
+	require.Error(t, answers["missing"])
+}

@@ -1,0 +1,488 @@
+package relay
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/event"
+	"example.com/twinbox/internal/fault"
+)
+
+// Log is a publisher whose log can be read. With one, the relay notices when the database or the log went back, and
+// heals it; see the package's documentation. The relay must be the only writer of its topics.
+type Log interface {
+	// PublishAcked publishes like a [ContextPublisher]. The context of each acknowledged message then has the place of
+	// its record, as an [event.Origin]. repeated reports that a record may be on the log twice.
+	PublishAcked(ctx context.Context, topic string, msgs ...*message.Message) (repeated bool, err error)
+	// PartitionOf returns the partition of a key in a topic with so many.
+	PartitionOf(key string, partitions int32) int32
+	// EachEnd calls each for every partition of the topics, with the offset of its first record and the one behind its
+	// last, or with an error; partition -1 stands for a whole topic.
+	EachEnd(
+		ctx context.Context, topics []string, each func(topic string, partition int32, start, end int64, err error),
+	) error
+	// ReadLog returns at least the first record of a partition from one offset on and before another. Their messages
+	// have their place in the context.
+	ReadLog(ctx context.Context, topic string, partition int32, from, to int64) ([]*message.Message, error)
+}
+
+// topicPartition is a topic-partition of the log.
+type topicPartition struct {
+	topic  string
+	number int32
+}
+
+func (p topicPartition) String() string { return p.topic + "/" + strconv.Itoa(int(p.number)) }
+
+// storedEnd is what the cursor row has of a partition; see migrations/outbox/0010_ends.sql.
+type storedEnd struct {
+	End      int64  `json:"end"`
+	Time     int64  `json:"time"`
+	Expected int64  `json:"expected"`
+	From     *int64 `json:"from,omitempty"`
+}
+
+// end is what this leadership knows of a partition's end.
+type end struct {
+	topicPartition
+	stored      storedEnd
+	known, time int64 // the end, and when the record below it was appended
+	need        int64 // an end below it was lost, or never written
+	looked      bool  // this leadership has looked at it: known is the end behind all records that are done with
+	ready       bool  // records may be sent
+	unread      bool  // the log may have records below its end that nobody has looked up
+	lost        bool  // an acknowledged record is gone
+	err         error // why it is not ready
+}
+
+// ends are the partitions of the topics, in a leadership whose publisher is a [Log].
+type ends struct {
+	log    Log
+	counts map[string]int32 // the partitions of each topic
+	of     map[topicPartition]*end
+	failed map[string]error // topics that could not be asked for
+
+	server     string          // the cluster and the timeline
+	lookedAt   *string         // those of the last look
+	isBaseline bool            // no leader has looked at the log yet
+	landed     time.Time       // by then a former leader's records are on the log, or never will be
+	lookAt     time.Time       // partitions that are not ready are looked at again
+	askAt      time.Time       // the ends are asked for again
+	pointAt    time.Time       // a point may be stored again
+	isRefused  bool            // nothing is published until an operator confirms it
+	confirmed  map[string]bool // refusals that an operator has confirmed
+	renumbered int             // looks that gave rows other versions
+}
+
+const loadEndsSQL = `
+select c.ends::text, c.up_to, c.looked_at,
+    s.system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
+from public.outbox_cursor c cross join pg_control_system() s`
+
+// loadEnds begins a leadership. In a database that went back it waits for the records of a former leader.
+func (l *leader) loadEnds(ctx context.Context) error {
+	log, is := l.cfg.Publisher.(Log)
+	if !is {
+		return nil
+	}
+	ctx, cancel := withStatementTimeout(ctx)
+	defer cancel()
+	e := &ends{
+		log: log, counts: map[string]int32{}, of: map[topicPartition]*end{}, failed: map[string]error{},
+		confirmed: map[string]bool{}, askAt: time.Now().Add(l.cfg.askEvery),
+	}
+	var text *string
+	err := l.conn.QueryRow(ctx, loadEndsSQL).Scan(&text, &l.upTo, &e.lookedAt, &e.server)
+	stored := map[string]storedEnd{}
+	if err == nil && text != nil {
+		err = json.Unmarshal([]byte(*text), &stored)
+	}
+	if err != nil {
+		return fmt.Errorf("load ends of the log: %w", err)
+	}
+	for name, known := range stored {
+		topic, number, _ := cutLast(name, "/")
+		n, err := strconv.ParseInt(number, 10, 32)
+		if err != nil {
+			return fmt.Errorf("load ends of the log: %w", err)
+		}
+		e.add(topicPartition{topic, int32(n)}).begin(known)
+	}
+	e.isBaseline = text == nil
+	if e.isBaseline || e.lookedAt != nil && *e.lookedAt != e.server {
+		e.landed = time.Now().Add(l.cfg.landWithin)
+		l.cfg.Log.Info("relay waits for records that a former leader may have under way", "for", l.cfg.landWithin)
+	}
+	l.ends = e
+	return nil
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+func (e *end) begin(stored storedEnd) { e.stored, e.need = stored, stored.Expected }
+
+// add returns the partition's end. A new one is not ready.
+func (e *ends) add(p topicPartition) *end {
+	found := e.of[p]
+	if found == nil {
+		found = &end{topicPartition: p, unread: true, err: errNotLooked}
+		e.of[p] = found
+	}
+	return found
+}
+
+var (
+	errNotLooked       = errors.New("outbox: the end of the log is not known yet")
+	errNotClean  error = unfinishedError{errors.New("outbox: the records are not where the log ended")}
+)
+
+// unfinishedError keeps a key from being parked for it.
+type unfinishedError struct{ error }
+
+func (unfinishedError) Unfinished() bool { return true }
+
+// place finds the record's partition. It stays unknown while its topic could not be asked for.
+func (e *ends) place(r *record) *end {
+	if r.end = nil; e.counts[r.Topic] > 0 {
+		r.end = e.add(topicPartition{r.Topic, e.log.PartitionOf(r.Key, e.counts[r.Topic])})
+	}
+	return r.end
+}
+
+// whyNot returns why the record cannot be sent; nil if it can.
+func (e *ends) whyNot(r *record) error {
+	switch {
+	case e == nil:
+		return nil
+	case e.place(r) == nil:
+		return cmp.Or(e.failed[r.Topic], errNotLooked)
+	case !r.end.ready:
+		return cmp.Or(r.end.err, errNotLooked)
+	}
+	return nil
+}
+
+// watchLog looks at the log where that is due. Nothing may be published before it returns true.
+func (l *leader) watchLog(ctx context.Context) (ready bool, err error) {
+	e := l.ends
+	switch now := time.Now(); {
+	case e == nil:
+		return true, nil
+	case now.Before(e.landed):
+		l.health.well()
+		return false, nil
+	case e.isBaseline:
+		return l.takeBaseline(ctx)
+	case now.After(e.askAt):
+		e.askAt = now.Add(l.cfg.askEvery)
+		l.compareEnds(ctx)
+	}
+	topics := e.unready(l.cfg.Topics)
+	if len(topics) == 0 {
+		return true, nil
+	}
+	if time.Now().After(e.lookAt) {
+		err = l.makeReady(ctx, topics)
+	}
+	if e.isRefused {
+		l.health.well()
+		return false, nil
+	}
+	return true, err
+}
+
+// unready returns the topics with partitions that are not ready.
+func (e *ends) unready(always []string) (topics []string) {
+	for _, topic := range always {
+		if e.counts[topic] == 0 {
+			topics = append(topics, topic)
+		}
+	}
+	for p, end := range e.of {
+		if !end.ready && !slices.Contains(topics, p.topic) {
+			topics = append(topics, p.topic)
+		}
+	}
+	slices.Sort(topics)
+	return topics
+}
+
+// compareEnds looks for ends that moved although nothing was sent.
+func (l *leader) compareEnds(ctx context.Context) {
+	e := l.ends
+	topics := make([]string, 0, len(e.counts))
+	for topic := range e.counts {
+		topics = append(topics, topic)
+	}
+	if l.cfg.Destination.Down() {
+		return
+	}
+	found, _ := l.askEnds(ctx, topics)
+	for _, f := range found {
+		if f.ready && f.known != f.to {
+			f.doubt(max(f.stored.Expected, f.known), f.to < f.known)
+		}
+	}
+}
+
+// doubt keeps records from being sent before the log is looked at again.
+func (e *end) doubt(need int64, lost bool) {
+	e.ready, e.unread, e.need, e.lost, e.err = false, true, need, e.lost || lost, errNotClean
+}
+
+// prepare looks at the partitions of a page that are not ready. Records of a partition that stays so are not sent. If
+// rows got other versions, the page must be read again.
+func (l *leader) prepare(ctx context.Context, page []record) (renumbered bool, err error) {
+	if l.ends == nil {
+		return false, nil
+	}
+	var topics []string
+	for i := range page {
+		if r := &page[i]; l.ends.whyNot(r) != nil && !slices.Contains(topics, r.Topic) {
+			topics = append(topics, r.Topic)
+		}
+	}
+	if topics == nil {
+		return false, nil
+	}
+	before := l.ends.renumbered
+	err = l.makeReady(ctx, topics)
+	return l.ends.renumbered != before, err
+}
+
+// plan returns what the cursor row is to have while the page is sent: where each partition will end.
+func (e *ends) plan(page []record) map[topicPartition]storedEnd {
+	if e == nil {
+		return nil
+	}
+	n := map[*end]int64{}
+	for i := range page {
+		if p := page[i].end; p != nil && (p.ready || page[i].resent) {
+			n[p]++
+		}
+	}
+	next := make(map[topicPartition]storedEnd, len(e.of))
+	for p, end := range e.of {
+		next[p] = end.planned(n[end])
+	}
+	return next
+}
+
+// planned returns what is stored before n records are sent. The point of an ill partition stays as it was.
+func (e *end) planned(n int64) storedEnd {
+	next := e.stored
+	switch {
+	case next.From != nil:
+		next.Expected = max(e.need, e.known) + n
+	case e.ready:
+		next = storedEnd{End: e.known, Time: e.time, Expected: e.known + n}
+	case e.looked:
+		next = storedEnd{End: e.known, Time: e.time, Expected: max(next.Expected, e.known)}
+	}
+	return next
+}
+
+// planText returns the column ends; nil leaves it as it is.
+func planText(plan map[topicPartition]storedEnd) *string {
+	if plan == nil {
+		return nil
+	}
+	named := make(map[string]storedEnd, len(plan))
+	for p, end := range plan {
+		named[p.String()] = end
+	}
+	text, err := json.Marshal(named)
+	if err != nil {
+		panic(err) // numbers have a form
+	}
+	return new(string(text))
+}
+
+// apply notes that the row has what was planned.
+func (e *ends) apply(plan map[topicPartition]storedEnd) {
+	for p, stored := range plan {
+		e.add(p).stored = stored
+	}
+}
+
+const expectSQL = `
+update public.outbox_cursor set ends = coalesce($2::jsonb, ends) where epoch = $1
+returning pg_current_xact_id(), paused_at is not null`
+
+// expect stores where the log will end when the records are written, unless the row has it already.
+func (l *leader) expect(ctx context.Context, records []record) error {
+	if l.ends == nil {
+		return nil
+	}
+	plan := l.ends.plan(records)
+	covered := true
+	for p, next := range plan {
+		covered = covered && next.Expected <= l.ends.of[p].stored.Expected
+	}
+	if covered {
+		return nil
+	}
+	fault.Here("relay.expect.before")
+	if _, _, err := l.change(ctx, nil, expectSQL, l.epoch, planText(plan)); err != nil {
+		return fmt.Errorf("store expected ends: %w", err)
+	}
+	fault.Here("relay.expect.after")
+	l.ends.apply(plan)
+	return nil
+}
+
+// tally is how a partition's records of a call ended.
+type tally struct {
+	offsets         []int64
+	latest          time.Time
+	refused, missed int64
+}
+
+// account compares the acknowledgements of a call with the ends that were known. A partition is clean if no record
+// failed and they have exactly the next offsets. The records of another one have failed, all of them: they are sent
+// again behind a look at the log.
+func (l *leader) account(records []record, call *publishCall) {
+	if l.ends == nil {
+		return
+	}
+	tallies := map[*end]*tally{}
+	for i := range records {
+		p := records[i].end
+		t := tallies[p]
+		if t == nil {
+			t = &tally{}
+			tallies[p] = t
+		}
+		t.count(p.topicPartition, call.places[i], call.results[i])
+	}
+	for p, t := range tallies {
+		p.settle(t, call.repeated.Load())
+		if p.stored.From != nil { // the heal continues
+			l.ends.lookAt = time.Time{}
+		}
+	}
+	for i := range records {
+		if records[i].end.err != nil && call.results[i] == nil {
+			call.results[i] = errNotClean
+		}
+	}
+}
+
+// count notes where a record was written. A record that was refused for good was not, nor one that was not sent.
+func (t *tally) count(p topicPartition, place *event.Origin, result error) {
+	switch {
+	case place != nil && place.Partition == p.number:
+		t.offsets = append(t.offsets, place.Offset)
+		if place.Time.After(t.latest) {
+			t.latest = place.Time
+		}
+	case place == nil && (isPermanent(result) || errors.Is(result, errBehind) || isUnsent(result)):
+		t.refused++
+	default:
+		t.missed++
+	}
+}
+
+// isUnsent reports an error of a record that is certainly not on the log.
+func isUnsent(why error) bool {
+	o, is := errors.AsType[interface {
+		error
+		OutcomeUnknown() bool
+	}](why)
+	return is && !o.OutcomeUnknown()
+}
+
+// settle decides whether the partition is clean.
+func (e *end) settle(t *tally, repeated bool) {
+	e.err = nil
+	slices.Sort(t.offsets)
+	isNext, lost := true, false
+	for i, offset := range t.offsets {
+		isNext = isNext && offset == e.known+int64(i)
+		lost = lost || offset < e.known || i > 0 && offset == t.offsets[i-1]
+	}
+	if repeated || t.missed > 0 || !isNext {
+		e.doubt(e.stored.Expected-t.refused, lost)
+		return
+	}
+	if len(t.offsets) == 0 {
+		return
+	}
+	e.known, e.time = e.known+int64(len(t.offsets)), t.latest.UnixMilli()
+	if e.stored.From != nil {
+		e.need, e.ready = max(e.need, e.known), false
+	}
+}
+
+const pointSQL = `
+insert into public.outbox_point (position, ends) select $1, $2::jsonb from public.outbox_cursor where epoch = $3
+on conflict (position) do nothing`
+
+// storePoint copies the cursor's point, at most once a second. It must follow the store of a closed window.
+func (l *leader) storePoint(ctx context.Context) error {
+	e := l.ends
+	if e == nil || time.Now().Before(e.pointAt) {
+		return nil
+	}
+	point := map[topicPartition]storedEnd{}
+	for p, end := range e.of {
+		if end.stored.From != nil {
+			return nil
+		}
+		point[p] = storedEnd{End: end.stored.End, Time: end.stored.Time}
+	}
+	e.pointAt = time.Now().Add(l.cfg.pointEvery)
+	ctx, cancel := withStatementTimeout(ctx)
+	defer cancel()
+	fault.Here("relay.point.before")
+	if _, err := l.conn.Exec(ctx, pointSQL, l.publishedTo(), planText(point), l.epoch); err != nil {
+		return fmt.Errorf("store point: %w", err)
+	}
+	fault.Here("relay.point.after")
+	return nil
+}
+
+const forgetPointsSQL = `delete from public.outbox_point where position >= $1`
+
+// forgetPoints deletes the points above rows that were held and are published now: they are above their ends.
+func forgetPoints(ctx context.Context, tx pgx.Tx, released []record) error {
+	if len(released) == 0 {
+		return nil
+	}
+	first := slices.MinFunc(released, func(a, b record) int { return cmp.Compare(a.Position, b.Position) })
+	_, err := tx.Exec(ctx, forgetPointsSQL, first.Position)
+	return err
+}
+
+// thinPointsSQL keeps the newest point of each hour, those of the last hour, and the first. Points below all rows are
+// of no use.
+const thinPointsSQL = `
+delete from public.outbox_point p
+using (select position, row_number() over (partition by date_trunc('hour', at) order by position desc) as n
+    from public.outbox_point where at < clock_timestamp() - interval '1 hour' and position > 0) old
+where p.position = old.position and old.n > 1`
+
+func (l *leader) thinPoints(ctx context.Context) error {
+	if l.ends == nil {
+		return nil
+	}
+	if _, err := l.conn.Exec(ctx, thinPointsSQL); err != nil {
+		return fmt.Errorf("thin points: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package relay
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+)
+
+var heals = flag.Int("outbox.heals", 6, "random histories of TestRandomHistoriesAreHealed")
+
+// Whatever goes back, and whoever dies: every event that is here or was lost is applied, each key in order, no version
+// twice. A history has any number of losses of the log and crashes, or one restore of the database with crashes.
+func TestRandomHistoriesAreHealed(t *testing.T) {
+	t.Parallel()
+	seed := uint64(rand.Uint32())
+	t.Logf("seed %d", seed)
+	for n := range *heals {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			h := history{newWorld(t, 2), rand.New(rand.NewPCG(seed, uint64(n))), false}
+			h.log.shuffle = h.rng
+			h.lead()
+			h.settle()
+			mayRestore := n%2 == 0
+			var steps []string
+			t.Cleanup(func() {
+				if t.Failed() {
+					t.Log(strings.Join(steps, ", "))
+				}
+			})
+			for range 12 {
+				steps = append(steps, h.step(mayRestore))
+			}
+			h.log.before, h.log.after = nil, nil
+			h.lead()
+			h.settle()
+			h.add("a", "b", "c", "d")
+			h.settle()
+			h.requireWhole()
+		})
+	}
+}
+
+type history struct {
+	*world
+	rng      *rand.Rand
+	isBacked bool
+}
+
+func (h *history) step(mayRestore bool) string {
+	keys := []string{"a", "b", "c", "d"}
+	p := int32(h.rng.IntN(2))
+	switch n := h.rng.IntN(10); {
+	case n < 4:
+		added := keys[:h.rng.IntN(len(keys))+1]
+		h.add(added...)
+		return "add " + strings.Join(added, "")
+	case n < 6:
+		h.settle()
+		return "publish"
+	case n == 6:
+		end := h.log.end(p)
+		h.consumer.readTo(p, end-int64(h.rng.IntN(2)))
+		return "consume"
+	case n == 7:
+		h.add(keys...)
+		h.crashAt(h.rng.IntN(4)+1, h.rng.IntN(2) == 0)
+		h.die()
+		h.lead()
+		return "crash"
+	case !mayRestore:
+		keep := h.log.end(p) - int64(h.rng.IntN(4))
+		h.log.cut(p, max(keep, 0))
+		if h.consumer.next[p] > h.log.end(p) {
+			h.consumer.consume() // a running one notices
+		}
+		if h.rng.IntN(2) == 0 {
+			h.lead()
+		}
+		return fmt.Sprintf("lose %d/%d", p, keep)
+	case !h.isBacked:
+		h.backUp("backup")
+		h.isBacked = true
+		return "back up"
+	default:
+		h.goBack("backup")
+		h.isBacked = false
+		if h.rng.IntN(2) == 0 {
+			h.add(keys...)
+		}
+		h.lead()
+		h.settle()
+		return "restore"
+	}
+}
+
+// A leader's log of what it found is written once per finding.
+func TestAHealIsReportedOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.lead()
+	w.add("a", "b")
+	w.settle()
+	w.log.cut(0, 1)
+	w.settle()
+	require.InDelta(t, 1, testutil.ToFloat64(w.metrics.brokerLosses), 0)
+	require.Equal(t, int64(1), w.count(`select count(*) from outbox_cursor
+		where broker_back_at is not null and database_back_at is null`))
+	require.Positive(t, testutil.ToFloat64(w.metrics.resent))
+	w.backUp("backup")
+	w.add("a")
+	w.settle()
+	w.goBack("backup")
+	w.lead()
+	w.settle()
+	require.InDelta(t, 1, testutil.ToFloat64(w.metrics.lostEvents), 0)
+	require.Equal(t, int64(1), w.count(`select count(*) from outbox_cursor where database_back_at is not null`))
+	w.requireWhole()
+}

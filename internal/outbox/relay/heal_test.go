@@ -1,0 +1,289 @@
+package relay
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/event"
+)
+
+// Without a fault each record is sent once, and the row has the log's ends.
+func TestALogThatIsWellCostsNoDuplicate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	for range 3 {
+		w.lead()
+		w.add("a", "b", "a", "c", "b")
+		w.settle()
+	}
+	require.Equal(t, int64(15), w.log.end(0)+w.log.end(1))
+	require.Zero(t, testutil.ToFloat64(w.metrics.resent))
+	require.Equal(t, w.log.end(0), w.count(`select (ends->'`+testTopic+`/0'->>'end')::bigint from outbox_cursor`))
+	require.Equal(t, w.log.end(1), w.count(`select (ends->'`+testTopic+`/1'->>'expected')::bigint from outbox_cursor`))
+	w.requireWhole()
+}
+
+// The traces of the models: section 1 and 4 of docs/models. Each fails without the step that it is named after.
+func TestWhatWentBackIsHealed(t *testing.T) {
+	t.Parallel()
+	for name, story := range map[string]func(w *world){
+		// The end is where the restored database expects it, and the record below it is another one.
+		"the time below an end": func(w *world) {
+			w.lead()
+			w.add("a")
+			w.settle()
+			w.backUp("backup")
+			w.add("a")
+			w.crashAt(1, true)
+			w.log.before = func(*message.Message) error { w.log.cut(0, 0); w.log.before = nil; return nil }
+			w.die()
+			w.goBack("backup")
+			w.lead()
+			w.settle()
+			require.Equal(w, int64(1), w.count(`select count(*) from outbox_lost`))
+		},
+		// The same before a point was stored.
+		"the cursor row is a point": func(w *world) {
+			w.cfg.pointEvery = time.Hour
+			w.lead()
+			w.pointAt()
+			w.add("a")
+			w.settle()
+			w.exec(`delete from outbox_point where position > 0`)
+			w.backUp("backup")
+			w.add("a")
+			w.crashAt(1, true)
+			w.log.before = func(*message.Message) error { w.log.cut(0, 0); w.log.before = nil; return nil }
+			w.die()
+			w.goBack("backup")
+			w.lead()
+			w.settle()
+		},
+		// The database goes back in the middle of a pass.
+		"a pass that went back": func(w *world) {
+			w.lead()
+			w.add("a", "a")
+			w.settle()
+			w.backUp("backup")
+			w.log.cut(0, 1)
+			w.crashAt(1, true)
+			w.die()
+			w.goBack("backup")
+			w.lead()
+			w.settle()
+		},
+		"lost events are sent again": func(w *world) {
+			w.lead()
+			w.settle()
+			w.backUp("backup")
+			w.add("a")
+			w.settle()
+			w.consumer.consume()
+			w.add("b", "b")
+			w.crashAt(2, true)
+			w.log.before = func(*message.Message) error { w.log.cut(0, 0); w.log.before = nil; return nil }
+			w.die()
+			w.goBack("backup")
+			w.lead()
+			w.settle()
+			require.Equal(w, int64(2), w.count(`select count(*) from outbox_lost`))
+		},
+		"lost events are kept": func(w *world) {
+			w.lead()
+			w.settle()
+			w.backUp("backup")
+			w.add("a")
+			w.settle()
+			w.goBack("backup")
+			w.lead()
+			w.settle()
+			w.add("a")
+			w.settle()
+			require.Equal(w, int64(1), w.count(`select count(*) from outbox where version = 2`))
+			w.log.cut(0, 0)
+			w.lead()
+			w.settle()
+		},
+		"a lost event is known once it was found": func(w *world) {
+			w.lead()
+			w.settle()
+			w.backUp("backup")
+			w.add("a")
+			w.settle()
+			w.goBack("backup")
+			w.add("a")
+			w.crashAt(1, true) // the pass
+			w.lead()
+			w.die()
+			w.lead()
+			w.settle()
+			require.Equal(w, int64(2), w.count(`select version from outbox`))
+			require.Equal(w, int64(1), w.count(`select count(*) from outbox_lost`))
+		},
+		"rows that no page has had are renumbered": func(w *world) {
+			w.lead()
+			w.add("a")
+			w.settle()
+			w.backUp("backup")
+			w.add("a", "a")
+			w.settle()
+			w.goBack("backup")
+			w.add("a", "b")
+			w.lead()
+			w.settle()
+			require.Equal(w, int64(4), w.count(`select max(version) from outbox where key = 'a'`))
+			require.Equal(w, int64(4), w.count(`select version from outbox_key where key = 'a'`))
+			w.add("a")
+			w.settle()
+		},
+		// A pass without records cannot end.
+		"a page comes first": func(w *world) {
+			w.add("a")
+			w.backUp("backup")
+			w.lead()
+			w.settle()
+			w.goBack("backup")
+			w.cfg.askEvery = time.Hour
+			w.lead()
+			require.NoError(w, w.makeReady(w.Context(), []string{testTopic}))
+			w.log.cut(0, 0)
+			w.settle()
+		},
+		"an acknowledged offset below the end": func(w *world) {
+			w.lead()
+			w.add("a")
+			w.settle()
+			n := 0
+			w.log.before = func(*message.Message) error {
+				if n++; n == 2 {
+					w.log.cut(0, 1)
+				}
+				return nil
+			}
+			w.add("a", "a")
+			w.settle()
+		},
+		// A record that a consumer has, and that nobody acknowledged, is gone with its relay.
+		"an end that was expected": func(w *world) {
+			w.lead()
+			w.add("a")
+			w.settle()
+			w.add("b")
+			w.log.after = func(*message.Message) error { depose(w, w.pool); return errors.New("dead") }
+			w.die()
+			w.consumer.consume()
+			w.log.cut(0, 1)
+			w.lead()
+			w.log.shuffle = rand.New(rand.NewPCG(5, 5))
+			w.add("c")
+			w.settle()
+		},
+		"a log that lost records while the relay was down": func(w *world) {
+			w.lead()
+			w.add("a", "b", "c")
+			w.settle()
+			w.log.cut(0, 0)
+			w.lead()
+			w.settle()
+		},
+		"a log that loses records while nothing is published": func(w *world) {
+			w.lead()
+			w.add("a", "b", "c")
+			w.settle()
+			w.consumer.consume()
+			w.log.cut(0, 1)
+			w.settle()
+			w.add("d")
+			w.settle()
+		},
+		// Rows of a pass fill the offsets in another order. The last pass lies above them.
+		"passes until one began high enough": func(w *world) {
+			for seed := range uint64(8) {
+				w.log.shuffle = rand.New(rand.NewPCG(seed, 1))
+				w.lead()
+				w.add("a", "b", "c", "d")
+				w.settle()
+				end := w.log.end(0)
+				w.consumer.readTo(0, end-2)
+				w.log.cut(0, end-3)
+				w.settle()
+				w.requireWhole()
+			}
+		},
+		"a heal that dies": func(w *world) {
+			for n := 1; n < 12; n++ {
+				w.lead()
+				w.add("a", "b", "c")
+				w.settle()
+				w.consumer.consume()
+				w.log.cut(0, w.log.end(0)-2)
+				w.crashAt(n%4+1, n%2 == 0)
+				w.die()
+				w.consumer.consume()
+				w.lead()
+				w.settle()
+				w.requireWhole()
+			}
+		},
+		"a record that was held": func(w *world) {
+			w.cfg.parkedRetryMax = time.Millisecond
+			w.log.before = func(m *message.Message) error {
+				if m.Metadata[event.KeyMetadata] == "a" {
+					return &permanentError{Reason: "too large"}
+				}
+				return nil
+			}
+			w.lead()
+			w.add("a", "b")
+			w.settle()
+			w.await(func() bool { // transactions of other databases keep points low
+				w.add("b")
+				return w.count(`select count(*) from outbox_point where position > 1`) > 0
+			})
+			w.settle()
+			end := w.log.end(0)
+			w.log.before = nil
+			w.await(func() bool { return w.count(`select count(*) from outbox_held`) == 0 })
+			w.settle()
+			w.log.cut(0, end)
+			w.settle()
+		},
+		"a batch that was sent twice": func(w *world) {
+			w.lead()
+			w.add("a")
+			w.settle()
+			w.log.repeated = true
+			w.log.before = func(*message.Message) error { w.log.repeated = w.log.end(0) < 3; return nil }
+			w.add("b", "c")
+			w.settle()
+			require.Greater(w, w.log.end(0), int64(3), "the page is sent again")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 1)
+			story(w)
+			w.requireWhole()
+		})
+	}
+}
+
+// pointAt keeps the leader from storing a point.
+func (w *world) pointAt() { w.ends.pointAt = time.Now().Add(time.Hour) }
+
+// await runs rounds until the condition holds.
+func (w *world) await(is func() bool) {
+	w.Helper()
+	for end := time.Now().Add(testTimeout); !is(); {
+		require.True(w, time.Now().Before(end), "what was waited for has not happened")
+		w.ends.lookAt = time.Time{}
+		_, err := w.round(w.Context())
+		require.NoError(w, err)
+	}
+}

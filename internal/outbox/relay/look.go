@@ -1,0 +1,339 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sort"
+	"strconv"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/event"
+	"example.com/twinbox/internal/fault"
+)
+
+// finding is a partition as a look finds it.
+type finding struct {
+	*end
+	from, to int64 // the log's first offset, and the one behind its last
+	lastAt   int64 // when the record below to was appended
+
+	isSure   bool  // the cursor's point stands
+	position int64 // of the newest point that does
+	unplaced bool  // none does
+	end0     int64 // of that point
+	expired  bool  // records above it expired before they were looked up
+
+	unknown []lostEvent
+	foreign int // records of other producers
+}
+
+// lostEvent is on the log, and neither its row nor its copy in outbox_lost is in the database.
+type lostEvent struct {
+	event.Event
+	origin  event.Origin
+	headers map[string]string
+}
+
+// pinging runs a question to the log and keeps the session while it does. The question gets PublishTimeout.
+func (l *leader) pinging(ctx context.Context, ask func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, l.cfg.PublishTimeout, errPublishTimeout)
+	defer cancel()
+	answer := make(chan error, 1)
+	go func() { answer <- ask(ctx) }()
+	pings := time.NewTicker(l.cfg.Lease / 3)
+	defer pings.Stop()
+	for {
+		select {
+		case err := <-answer:
+			return err
+		case <-pings.C:
+			if err := l.ping(ctx); err != nil {
+				cancel()
+				<-answer
+				return err
+			}
+		}
+	}
+}
+
+// askEnds returns the partitions of the topics that have an answer. The others keep their error.
+func (l *leader) askEnds(ctx context.Context, topics []string) (found []*finding, err error) {
+	e := l.ends
+	report := func(err error) {
+		l.cfg.Destination.Report(err)
+		l.health.fail(err)
+	}
+	fail := func(topic string, err error) {
+		report(err)
+		e.failed[topic] = err
+		for p, end := range e.of {
+			if p.topic == topic && !end.ready {
+				end.err = err
+			}
+		}
+	}
+	counts := map[string]int32{}
+	err = l.pinging(ctx, func(ctx context.Context) error {
+		return e.log.EachEnd(ctx, topics, func(topic string, number int32, from, to int64, err error) {
+			if number < 0 {
+				fail(topic, err)
+				return
+			}
+			counts[topic] = max(counts[topic], number+1)
+			end := e.add(topicPartition{topic, number})
+			if err != nil {
+				end.err = err
+				report(err)
+				return
+			}
+			found = append(found, &finding{end: end, from: from, to: to})
+		})
+	})
+	if err != nil {
+		for _, topic := range topics {
+			fail(topic, err)
+		}
+		return nil, err
+	}
+	for topic, n := range counts {
+		e.counts[topic] = n
+		delete(e.failed, topic)
+	}
+	return found, nil
+}
+
+// look asks for the ends of the topics' partitions that are not ready, and reads where records may be that nobody has
+// looked up. A partition that does not answer keeps its error and is left out.
+func (l *leader) look(ctx context.Context, topics []string) (looked []*finding, err error) {
+	fault.Here("relay.look.before")
+	found, err := l.askEnds(ctx, topics)
+	if l.conn.IsClosed() {
+		return nil, err
+	}
+	for _, f := range found {
+		if f.ready {
+			continue
+		}
+		if f.unread {
+			err = l.examine(ctx, f)
+		} else {
+			f.isSure, err = true, l.readLast(ctx, f)
+		}
+		if l.conn.IsClosed() {
+			return nil, err
+		}
+		if err != nil { // begin again
+			f.err = err
+			l.health.fail(err)
+			continue
+		}
+		looked = append(looked, f)
+	}
+	fault.Here("relay.look.after")
+	return looked, nil
+}
+
+// point is a partition's end at a position; see outbox_point.
+type point struct {
+	Position int64
+	End      int64
+	Time     int64
+}
+
+const pointsSQL = `
+select position, coalesce((ends -> $1::text ->> 'end')::bigint, 0), coalesce((ends -> $1::text ->> 'time')::bigint, 0)
+from public.outbox_point order by position desc`
+
+// examine finds the newest point of the partition that stands, and looks up the records behind it.
+func (l *leader) examine(ctx context.Context, f *finding) error {
+	newest := point{l.publishedTo(), f.stored.End, f.stored.Time}
+	stands, err := l.stands(ctx, f, newest)
+	if err != nil {
+		return err
+	}
+	f.isSure = stands
+	if !stands {
+		newest, err = l.olderPoint(ctx, f)
+	}
+	if err != nil {
+		return err
+	}
+	begin := newest.End
+	switch {
+	case f.unplaced:
+		begin = f.to // after a confirmation all that is here is published again
+	case begin < f.from:
+		begin, f.expired = f.from, true
+	}
+	f.position, f.end0 = newest.Position, newest.End
+	if err := l.readTail(ctx, f, begin); err != nil {
+		return err
+	}
+	if f.foreign > 0 {
+		l.cfg.Log.Warn("records of another producer are on the topic", "records", f.foreign, "topic", f.topic,
+			"partition", f.number)
+	}
+	return l.readLast(ctx, f)
+}
+
+// stands reports whether the record below the point's end is the one that was there.
+func (l *leader) stands(ctx context.Context, f *finding, p point) (bool, error) {
+	switch {
+	case p.End == 0 || p.End <= f.from && p.End <= f.to: // there was none, or it has expired
+		return true, nil
+	case p.End > f.to:
+		return false, nil
+	}
+	first, err := l.readAt(ctx, f, p.End-1, p.End)
+	if err != nil || len(first) == 0 {
+		return false, err
+	}
+	place, _ := event.OriginFrom(first[0].Context())
+	return place.Offset == p.End-1 && place.Time.UnixMilli() == p.Time, nil
+}
+
+// olderPoint returns the newest stored point that stands. If one stands, so do those below it.
+func (l *leader) olderPoint(ctx context.Context, f *finding) (point, error) {
+	points, err := l.points(ctx, f)
+	if err != nil {
+		return point{}, err
+	}
+	n := sort.Search(len(points), func(i int) bool {
+		stands, failed := l.stands(ctx, f, points[i])
+		err = errors.Join(err, failed)
+		return stands
+	})
+	if n < len(points) {
+		return points[n], err
+	}
+	f.unplaced = true
+	return point{}, err
+}
+
+func (l *leader) points(ctx context.Context, f *finding) ([]point, error) {
+	ctx, cancel := withStatementTimeout(ctx)
+	defer cancel()
+	rows, _ := l.conn.Query(ctx, pointsSQL, f.topicPartition.String())
+	points, err := pgx.CollectRows(rows, pgx.RowToStructByPos[point])
+	if err != nil {
+		return nil, fmt.Errorf("read points: %w", err)
+	}
+	return points, nil
+}
+
+func (l *leader) readAt(ctx context.Context, f *finding, from, to int64) (records []*message.Message, err error) {
+	err = l.pinging(ctx, func(ctx context.Context) error {
+		records, err = l.ends.log.ReadLog(ctx, f.topic, f.number, from, to)
+		return err
+	})
+	return records, err
+}
+
+// readTail looks up the records from one offset to the end.
+func (l *leader) readTail(ctx context.Context, f *finding, from int64) error {
+	for next := from; next < f.to; {
+		records, err := l.readAt(ctx, f, next, f.to)
+		if err != nil {
+			return err
+		}
+		if len(records) == 0 {
+			return fmt.Errorf("read %s: the log has no record from %d to %d", f.topicPartition, next, f.to)
+		}
+		if err := l.lookUp(ctx, f, records); err != nil {
+			return err
+		}
+		last, _ := event.OriginFrom(records[len(records)-1].Context())
+		next, f.lastAt = last.Offset+1, last.Time.UnixMilli()
+	}
+	return nil
+}
+
+// readLast finds when the record below the end was appended, unless the look has read it.
+func (l *leader) readLast(ctx context.Context, f *finding) error {
+	switch {
+	case f.lastAt != 0 || f.to <= f.from: // there is none
+		return nil
+	case f.looked && f.known == f.to:
+		f.lastAt = f.time
+		return nil
+	case f.isSure && f.stored.End == f.to:
+		f.lastAt = f.stored.Time
+		return nil
+	}
+	last, err := l.readAt(ctx, f, f.to-1, f.to)
+	if err != nil {
+		return err
+	}
+	if len(last) == 0 {
+		return fmt.Errorf("read %s: the log has no record at %d", f.topicPartition, f.to-1)
+	}
+	place, _ := event.OriginFrom(last[0].Context())
+	f.lastAt = place.Time.UnixMilli()
+	return nil
+}
+
+const lookUpSQL = `
+select event_id::text, version, position from public.outbox where position = any ($1)
+union all select event_id, version, 0 from public.outbox_lost where event_id = any ($2)`
+
+// identity is an event as a row, or as a copy in outbox_lost at position 0.
+type identity struct {
+	ID       string
+	Version  int64
+	Position int64
+}
+
+// lookUp keeps the records whose events the database does not have. It asks behind the reading: a record that is on the
+// log was committed before.
+func (l *leader) lookUp(ctx context.Context, f *finding, records []*message.Message) error {
+	events, positions, ids := make([]lostEvent, 0, len(records)), make([]int64, len(records)), make([]string, len(records))
+	for _, m := range records {
+		e, position, err := readSent(m)
+		if err != nil {
+			f.foreign++
+			continue
+		}
+		positions[len(events)], ids[len(events)] = position, e.ID
+		events = append(events, e)
+	}
+	ctx, cancel := withStatementTimeout(ctx)
+	defer cancel()
+	rows, _ := l.conn.Query(ctx, lookUpSQL, positions[:len(events)], ids[:len(events)])
+	known := map[identity]bool{}
+	var found identity
+	_, err := pgx.ForEachRow(rows, []any{&found.ID, &found.Version, &found.Position}, func() error {
+		known[found] = true
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("look up records: %w", err)
+	}
+	for i, e := range events {
+		if !known[identity{e.ID, e.Version, positions[i]}] && !known[identity{e.ID, e.Version, 0}] {
+			f.unknown = append(f.unknown, e)
+		}
+	}
+	return nil
+}
+
+var errForeign = errors.New("it has no outbox position, or is no event with a version")
+
+// readSent reads what a relay has sent. A record without a position is another producer's: this outbox has published
+// none without one since the first look.
+func readSent(m *message.Message) (e lostEvent, position int64, err error) {
+	e.origin, _ = event.OriginFrom(m.Context())
+	e.Event, err = event.FromMessage(m)
+	position, noPosition := strconv.ParseInt(m.Metadata[event.HeaderPosition], 10, 64)
+	if err != nil || noPosition != nil || e.Version == 0 {
+		return e, 0, errForeign
+	}
+	e.Topic = e.origin.Topic
+	e.headers = maps.Clone(m.Metadata)
+	delete(e.headers, event.KeyMetadata)
+	return e, position, nil
+}

@@ -1,0 +1,220 @@
+package relay
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/event"
+	"example.com/twinbox/test/outboxtest"
+)
+
+// requireRefused requires that nothing is published and that the row gives the reason; then it confirms.
+func (w *world) requireRefused(code string) {
+	w.Helper()
+	before := w.log.end(0)
+	w.settle()
+	refused := outboxtest.Column[string](w, w.pool, `select coalesce(refused, '') from outbox_cursor`)[0]
+	require.True(w, strings.HasPrefix(refused, code+": "), refused)
+	require.Equal(w, before, w.log.end(0), "nothing is published")
+	require.InDelta(w, 1, testutil.ToFloat64(w.metrics.refused), 0)
+	w.add("z") // the API goes on
+	w.settle()
+	require.Equal(w, before, w.log.end(0), "nothing is published")
+	w.exec(`update outbox_cursor set confirmed = refused where refused like $1 || ':%'`, code)
+	w.settle()
+	require.Zero(w, w.count(`select count(*) from outbox_cursor where refused is not null or confirmed is not null`))
+	require.InDelta(w, 0, testutil.ToFloat64(w.metrics.refused), 0)
+}
+
+func TestOldUnknownEventsAreRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.lead()
+	w.settle()
+	w.backUp("backup")
+	w.log.clock = w.log.clock.Add(-time.Hour)
+	w.add("a")
+	w.settle()
+	w.goBack("backup")
+	w.lead()
+	w.requireRefused("events_unknown")
+	require.Equal(t, int64(1), w.count(`select count(*) from outbox_lost`))
+	require.InDelta(t, 1, testutil.ToFloat64(w.metrics.lostEvents), 0)
+	w.requireWhole()
+}
+
+func TestAMissingVersionIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.lead()
+	w.settle()
+	w.backUp("backup")
+	w.add("a", "a")
+	w.settle()
+	w.goBack("backup")
+	w.log.records[0] = w.log.records[0][1:] // version 1 is nowhere
+	w.log.records[0][0].SetContext(event.WithOrigin(t.Context(), event.Origin{Topic: testTopic, Time: time.Now()}))
+	w.lead()
+	w.requireRefused("versions_missing")
+	require.Equal(t, int64(2), w.count(`select version from outbox_key where key = 'a'`))
+}
+
+func TestALogThatCannotBePlacedIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.lead()
+	w.add("a", "b")
+	w.settle()
+	w.exec(`delete from outbox_point`) // as dropping a table partition does
+	w.log.cut(0, 0)
+	w.lead()
+	w.requireRefused("log_unplaceable")
+	w.requireWhole()
+}
+
+func TestExpiredRecordsAreRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.lead()
+	w.add("a")
+	w.settle()
+	w.backUp("backup")
+	w.add("b", "c", "d")
+	w.settle()
+	w.consumer.consume()
+	w.goBack("backup")
+	w.log.expire(0, 3)
+	w.lead()
+	w.requireRefused("records_expired")
+}
+
+// Records below the end may expire: that is no loss.
+func TestAPointOutlivesItsRecord(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.lead()
+	w.add("a", "b")
+	w.settle()
+	w.consumer.consume()
+	w.log.expire(0, 2)
+	w.lead()
+	w.add("a")
+	w.settle()
+	require.Equal(t, int64(3), w.log.end(0), "nothing is sent again")
+	w.requireWhole()
+}
+
+// A record of another producer is neither lost nor sent again.
+func TestAForeignRecordIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.lead()
+	w.add("a")
+	w.settle()
+	foreign := newEvent("a")
+	foreign.ID, foreign.Version = "foreign", 9
+	w.log.append(testTopic, foreign.Message())
+	w.settle()
+	w.add("a")
+	w.settle()
+	require.Zero(t, w.count(`select count(*) from outbox_lost`))
+	require.Equal(t, int64(3), w.log.end(0))
+}
+
+// A database of an older edition has no ends: they are taken as they are.
+func TestTheFirstLeaderTakesTheEndsAsTheyAre(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.add("a")
+	w.exec(`update outbox_cursor set ends = null; `)
+	w.exec(`delete from outbox_point`)
+	for range 5 { // what the older edition has published
+		w.log.append(testTopic, newEvent("a").Message())
+	}
+	w.cfg.landWithin = time.Hour
+	w.lead()
+	_, err := w.round(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, int64(5), w.log.end(0), "it waits for the records of an older leader")
+	w.ends.landed = time.Time{}
+	w.await(func() bool { return w.log.end(0) == 6 })
+	w.settle()
+	require.Equal(t, int64(6), w.log.end(0))
+	require.Zero(t, w.count(`select count(*) from outbox_lost`))
+	require.Equal(t, int64(1), w.count(`select count(*) from outbox_point where position = 0 and (ends->'`+
+		testTopic+`/0'->>'end')::bigint = 5`))
+}
+
+// In a database that went back, records of a former leader may still arrive: the relay looks behind them.
+func TestARelayWaitsInADatabaseThatWentBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.lead()
+	w.settle()
+	w.add("a")
+	w.backUp("backup")
+	w.settle()
+	late := w.log.records[0][0]
+	w.goBack("backup")
+	w.exec(`delete from outbox; update outbox_key set version = 0; update outbox_cursor set looked_at = 'another/00000001'`)
+	w.log.cut(0, 0)
+	w.cfg.landWithin = time.Hour
+	w.add("a")
+	w.lead()
+	_, err := w.round(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, w.log.end(0), "nothing is published")
+	require.NoError(t, w.Healthy(t.Context()))
+	w.log.append(testTopic, late)
+	w.ends.landed = time.Time{}
+	w.await(func() bool { return w.count(`select count(*) from outbox_lost`) == 1 })
+	w.settle()
+	require.Equal(t, int64(2), w.count(`select version from outbox`))
+	w.requireWhole()
+}
+
+// A log that does not answer holds up its records only.
+func TestALogThatDoesNotAnswerIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.log.down = errNotSent
+	w.cfg.patience, w.cfg.parkedRetryMax = time.Nanosecond, time.Millisecond
+	w.lead()
+	w.add("a", "b")
+	w.await(func() bool { return w.count(`select count(*) from outbox_held`) == 2 })
+	require.Zero(t, w.log.end(0))
+	w.log.down = nil
+	w.await(func() bool { return w.count(`select count(*) from outbox_held`) == 0 })
+	w.requireWhole()
+}
+
+// A table partition whose rows may have to be sent again is kept.
+func TestATablePartitionIsDroppedBehindAPoint(t *testing.T) {
+	t.Parallel()
+	g := newMemoryLog(1)
+	w := &world{TB: t, outbox: newOutbox(t), pool: newDatabase(t, outboxtest.SmallPartitions), log: g,
+		consumer: newStrictConsumer(g)}
+	w.cfg = testRelayConfig(t, w.pool, g)
+	w.cfg.PartitionSize, w.cfg.pointEvery = 8, time.Hour
+	w.cfg.maintainEvery = time.Nanosecond
+	w.lead()
+	w.pointAt()
+	for range 20 {
+		w.add("a")
+	}
+	w.settle()
+	w.exec(`update outbox_partition set published_at = '2000-01-01'`)
+	w.settle()
+	require.Equal(t, int64(20), w.count(`select count(*) from outbox`))
+	w.await(func() bool {
+		w.add("a")
+		w.ends.pointAt = time.Time{}
+		w.exec(`update outbox_partition set published_at = '2000-01-01'`)
+		return w.count(`select min(position) from outbox`) > 8
+	})
+	require.Zero(t, w.count(`select count(*) from outbox_point where position < 8`))
+}

@@ -376,9 +376,12 @@ func (l *leader) account(records []record, call *publishCall) {
 			l.ends.lookAt = time.Time{}
 		}
 	}
-	for i := range records {
-		if records[i].end.err != nil && call.results[i] == nil {
+	for i, why := range call.results {
+		switch p := records[i].end; {
+		case p.err != nil && why == nil:
 			call.results[i] = errNotClean
+		case hasFailed(why):
+			p.err = why // it may park keys if a pass fails again
 		}
 	}
 }

@@ -156,6 +156,7 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 			w.settle()
 		},
 		"an acknowledged offset below the end": func(w *world) {
+			w.cfg.askEvery = time.Hour
 			w.lead()
 			w.add("a")
 			w.settle()

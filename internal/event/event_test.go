@@ -161,7 +161,8 @@ func TestForeignRecordsAreEvents(t *testing.T) {
 // The position in the producer's outbox is for the producer's relay.
 func TestThePositionIsNoExtension(t *testing.T) {
 	t.Parallel()
-	m := event.Event{ID: "1", Source: "/s", Type: "t", Key: "k", Version: 1, Time: event.Earliest, Data: []byte("{}")}.Message()
+	e := event.Event{ID: "1", Source: "/s", Type: "t", Key: "k", Version: 1, Time: event.Earliest, Data: []byte("{}")}
+	m := e.Message()
 	m.Metadata[event.HeaderPosition] = "42"
 	require.Contains(t, event.MessageHeaders(m), event.Header{Name: event.HeaderPosition, Value: []byte("42")})
 	e, err := event.FromMessage(m)

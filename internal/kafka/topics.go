@@ -130,18 +130,29 @@ func DescribeTopics(ctx context.Context, cfg Config, topics ...string) (map[stri
 	return found, err
 }
 
+func (c Cluster) readSettings(topic string) (map[string]string, error) {
+	asked := []*sarama.ConfigResource{{Type: sarama.TopicResource, Name: topic}}
+	found, err := c.admin.DescribeConfigs(asked, sarama.DescribeConfigsOptions{})
+	values := map[string]string{}
+	for _, resource := range found {
+		if resource.ErrorCode != sarama.ErrNoError {
+			err = errors.Join(err, resource.ErrorCode)
+		}
+		for _, setting := range resource.Configs {
+			values[setting.Name] = setting.Value
+		}
+	}
+	return values, err
+}
+
 func (c Cluster) describe(topic string) (s TopicState, err error) {
 	partitions, err := c.Partitions(topic)
 	if err != nil {
 		return s, err
 	}
-	settings, err := c.admin.DescribeConfig(sarama.ConfigResource{Type: sarama.TopicResource, Name: topic})
+	values, err := c.readSettings(topic)
 	if err != nil {
 		return s, err
-	}
-	values := make(map[string]string, len(settings))
-	for _, setting := range settings {
-		values[setting.Name] = setting.Value
 	}
 	ms, err := strconv.ParseInt(values[retentionSetting], 10, 64)
 	if err != nil {

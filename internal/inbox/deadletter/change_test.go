@@ -26,7 +26,7 @@ func TestEditsAddUp(t *testing.T) {
 	require.False(t, edited(deadletter.Edit{Payload: []byte("p")}, audit.Change{By: "ana", DryRun: true}).IsEdited())
 
 	set := edited(deadletter.Edit{Set: []deadletter.Header{header("x", "1"), header("y", "2")}}, by)
-	require.Equal(t, []deadletter.Header{header("x", "1"), header("y", "2")}, set.EditedHeaders, "one in the place of both")
+	require.Equal(t, []deadletter.Header{header("x", "1"), header("y", "2")}, set.EditedHeaders, "one for both")
 	require.Equal(t, came.Payload, set.EditedPayload)
 	require.Equal(t, "ana", set.EditedBy)
 	both := edited(deadletter.Edit{Payload: []byte("p")}, audit.Change{By: "ben"})

@@ -165,7 +165,7 @@ func TestManyDeadLetters(t *testing.T) {
 	}
 }
 
-// A list in JSON has the key as text, whatever its bytes are, and no word of the record or of an edit that is not there.
+// A list in JSON has the key as text, whatever its bytes are, and nothing of the record or of an edit that is absent.
 func TestADeadLetterOfAListInJSON(t *testing.T) {
 	t.Parallel()
 	l := letter(1)

@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"errors"
 	"math/rand/v2"
 	"testing"
 	"time"

@@ -52,9 +52,8 @@ func TestAMissingTopicHasNoEnds(t *testing.T) {
 	topic := kafkatest.Topic(t, brokers, 1)
 	p := newPublisher(t, kafka.Config{Brokers: brokers})
 	answers := map[string]error{}
-	require.NoError(t, p.EachEnd(t.Context(), []string{topic, "missing"}, func(name string, _ int32, _, _ int64, err error) {
-		answers[name] = err
-	}))
+	note := func(name string, _ int32, _, _ int64, err error) { answers[name] = err }
+	require.NoError(t, p.EachEnd(t.Context(), []string{topic, "missing"}, note))
 	require.NoError(t, answers[topic])
 	require.Error(t, answers["missing"])
 }

@@ -64,8 +64,8 @@ type Config struct {
 	// HealWithin is the age up to which events that the log has and this database does not are taken for its own without
 	// a confirmation. Older ones may mean that the database is a copy. Default 10 min.
 	HealWithin time.Duration
-	// GroupTimeout is the session timeout of the consumers' groups. In a database that went back the relay waits that long,
-	// and at least twice PublishTimeout, before it looks at the log. Default 10 s.
+	// GroupTimeout is the session timeout of the consumers' groups. In a database that went back the relay waits that
+	// long, and at least twice PublishTimeout, before it looks at the log. Default 10 s.
 	GroupTimeout time.Duration
 
 	// MaxSilence is how long no event may move before [Relay.Healthy] fails. Default one and a half times PublishTimeout.

@@ -329,7 +329,8 @@ func (w *world) backUp(name string) {
 		for _, table := range backedUp {
 			sql += fmt.Sprintf("create table %s.%s as table public.%[2]s;", name, table)
 		}
-		sql += "create table " + name + ".head as select coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0) as n"
+		sql += "create table " + name + ".head as " +
+			"select coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0) as n"
 		_, err := tx.Exec(w.Context(), sql)
 		return err
 	}))

@@ -42,8 +42,8 @@ func (l *leader) cutCall(unsent []record) (part, rest []record) {
 	return unsent[:n], unsent[n:]
 }
 
-// shortenCalls is for a broker that takes some of the records and not the others in time: they are all sent again. A page
-// that is taken makes calls longer again.
+// shortenCalls is for a broker that takes some of the records and not the others in time: they are all sent again. A
+// page that is taken makes calls longer again.
 func (l *leader) shortenCalls(results []error) {
 	isLate := func(why error) bool { return isUnfinished(why) && !errors.Is(why, errNotClean) }
 	if l.ends != nil && slices.ContainsFunc(results, isLate) {

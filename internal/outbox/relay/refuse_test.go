@@ -160,7 +160,8 @@ func TestARelayWaitsInADatabaseThatWentBack(t *testing.T) {
 	w.settle()
 	late := w.log.records[0][0]
 	w.goBack("backup")
-	w.exec(`delete from outbox; update outbox_key set version = 0; update outbox_cursor set looked_at = 'another/00000001'`)
+	w.exec(`delete from outbox; update outbox_key set version = 0;
+		update outbox_cursor set looked_at = 'another/00000001'`)
 	w.log.cut(0, 0)
 	w.cfg.landWithin = time.Hour
 	w.add("a")

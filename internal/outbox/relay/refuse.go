@@ -1,0 +1,125 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// errRefused ends a page: nothing is published before an operator has confirmed.
+var errRefused = errors.New("outbox: publishing waits for a confirmation")
+
+const refuseSQL = `
+update public.outbox_cursor set refused = $2, confirmed = null where epoch = $1 and refused is distinct from $2
+returning pg_current_xact_id(), paused_at is not null`
+
+const confirmedSQL = `select coalesce(confirmed = refused, false), coalesce(refused, '') from public.outbox_cursor`
+
+// refuse returns errRefused if the look found something that only an operator can decide, until that is confirmed.
+func (l *leader) refuse(ctx context.Context, looked []*finding) error {
+	e := l.ends
+	refusals, err := l.refusals(ctx, looked)
+	if err != nil {
+		return err
+	}
+	e.isRefused = false
+	for _, refusal := range refusals {
+		if e.confirmed[refusal] {
+			continue
+		}
+		var isConfirmed bool
+		var refused string
+		if err := l.conn.QueryRow(ctx, confirmedSQL).Scan(&isConfirmed, &refused); err != nil {
+			return fmt.Errorf("read confirmation: %w", err)
+		}
+		if isConfirmed && refused == refusal {
+			e.confirmed[refusal] = true
+			continue
+		}
+		e.isRefused = true
+		if refused == refusal {
+			return errRefused
+		}
+		l.cfg.Log.Error("publishing waits for a confirmation", "refusal", refusal)
+		if _, _, err := l.change(ctx, nil, refuseSQL, l.epoch, refusal); err != nil {
+			return fmt.Errorf("refuse: %w", err)
+		}
+		return errRefused
+	}
+	return nil
+}
+
+const keyVersionsSQL = `
+select l.n, coalesce(k.version, 0) from unnest($1::text[], $2::text[]) with ordinality as l (topic, key, n)
+left join public.outbox_key k on k.topic = l.topic and k.key = l.key`
+
+// refusals are the reasons not to heal, in a fixed order. Each begins with its code.
+func (l *leader) refusals(ctx context.Context, looked []*finding) (texts []string, err error) {
+	var lost int
+	var oldest *lostEvent
+	for _, f := range looked {
+		if f.unplaced {
+			texts = append(texts, fmt.Sprintf("log_unplaceable: topic %s, partition %d ends at %d, and no point stands: "+
+				"the broker lost more than this outbox can place, or the topic was created anew. Set the groups' offsets of %[1]s "+
+				"to the earliest, then confirm: all rows that are still here are published.", f.topic, f.number, f.to))
+		}
+		if f.expired {
+			texts = append(texts, fmt.Sprintf("records_expired: topic %s, partition %d: the records %d to %d expired before "+
+				"they were looked up; versions may have been given twice. Set outbox_key from the consumers' inbox_key, then "+
+				"confirm.", f.topic, f.number, f.end0, f.from-1))
+		}
+		for i := range f.unknown {
+			if lost++; oldest == nil || f.unknown[i].origin.Time.Before(oldest.origin.Time) {
+				oldest = &f.unknown[i]
+			}
+		}
+	}
+	if lost == 0 {
+		return texts, nil
+	}
+	missing, err := l.missingVersion(ctx, keysOf(looked))
+	if missing != "" {
+		texts = append(texts, missing)
+	}
+	if err == nil && time.Since(oldest.origin.Time) > l.cfg.HealWithin {
+		texts = append(texts, fmt.Sprintf("events_unknown: %d records have no row here (first: topic %s, partition %d, "+
+			"offset %d, event %s, key %s version %d, %s). Either this database went back, or it is a copy that talks to "+
+			"production's Kafka. A copy: stop it. Production: confirm; the events stay valid for consumers (outbox_lost), what "+
+			"they did here is gone.", lost, oldest.Topic, oldest.origin.Partition, oldest.origin.Offset, oldest.ID,
+			oldest.Key, oldest.Version, oldest.origin.Time.UTC().Format(time.RFC3339)))
+	}
+	return texts, err
+}
+
+// missingVersion finds the first key with a version that is neither here nor on the log.
+func (l *leader) missingVersion(ctx context.Context, keys []*lostKey) (text string, err error) {
+	topics, names := make([]string, len(keys)), make([]string, len(keys))
+	for i, k := range keys {
+		topics[i], names[i] = k.Topic, k.Key
+	}
+	ctx, cancel := withStatementTimeout(ctx)
+	defer cancel()
+	rows, _ := l.conn.Query(ctx, keyVersionsSQL, topics, names)
+	var n, version int64
+	_, err = pgx.ForEachRow(rows, []any{&n, &version}, func() error {
+		k := keys[n-1]
+		missing := version + 1
+		if k.low <= missing {
+			missing = k.low + k.count
+		}
+		if text == "" && (k.low > version+1 || k.count <= k.high-k.low) {
+			text = fmt.Sprintf("versions_missing: the database went back and the broker lost records: key %s of %s has lost "+
+				"events of versions %d..%d, but version %d or a later one is neither here nor in the topic. Consumers in strict "+
+				"order that have not applied it will park the key. Confirm to go on, then skip it at them (they are listed as "+
+				"gaps).", k.Key, k.Topic, k.low, k.high, missing)
+		}
+		return nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("read versions of keys: %w", err)
+	}
+	return text, nil
+}

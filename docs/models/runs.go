@@ -133,7 +133,7 @@ func runs() []run {
 		{"final-loss-crashes", "a loss, two crashes",
 			bounds{}, faults{losses: 1, crashes: 2}, omitted{}, 2_227_935, ""},
 		{"final-losses-crash", "two losses, a crash",
-			bounds{}, faults{losses: 2, crashes: 1}, omitted{}, 99_000_000, ""},
+			bounds{}, faults{losses: 2, crashes: 1}, omitted{}, 7_569_010, ""},
 		{"final-crash", "two events: a loss, a restore, a crash", two, crash, omitted{}, 806_868, ""},
 		{"final-crash-late", "the same with late records",
 			bounds{events: 2, late: true}, crash, omitted{}, 3_295_467, ""},

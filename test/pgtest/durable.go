@@ -29,3 +29,12 @@ func Restart(t testing.TB, server *postgres.Server) *postgres.Server {
 	t.Cleanup(func() { require.NoError(t, stopServer(again)) })
 	return again
 }
+
+// On starts a server on a data directory that the test has made: a copy of that of a [Durable] one.
+func On(t testing.TB, dir string) *postgres.Server {
+	t.Helper()
+	server, err := postgres.Start(t.Context(), found(postgres.Config{Dir: dir, Durable: true}))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, stopServer(server)) })
+	return server
+}

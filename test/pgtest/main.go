@@ -74,13 +74,18 @@ func startServer(ctx context.Context, cfg postgres.Config) (*folder, *postgres.S
 		return nil, nil, err
 	}
 	cfg.Dir = dir.data()
-	cfg.BinDir, cfg.SkipInstalled = os.Getenv("PG_BIN"), os.Getenv("TWINBOX_TEST_FETCH") != ""
-	cfg.Progress = os.Stderr
-	server, err := postgres.Start(ctx, cfg)
+	server, err := postgres.Start(ctx, found(cfg))
 	if err != nil {
 		return nil, nil, errors.Join(err, dir.remove())
 	}
 	return dir, server, nil
+}
+
+// found says where PostgreSQL's programs come from.
+func found(cfg postgres.Config) postgres.Config {
+	cfg.BinDir, cfg.SkipInstalled = os.Getenv("PG_BIN"), os.Getenv("TWINBOX_TEST_FETCH") != ""
+	cfg.Progress = os.Stderr
+	return cfg
 }
 
 const stopTimeout = 30 * time.Second

@@ -30,17 +30,25 @@ type Config struct {
 	Dir string
 	// CacheDir is where the jars are kept. Default: a folder in the user's cache.
 	CacheDir string
+	// Node is the node's number. Default 1.
+	Node int
+	// Join is the [Server.Controller] of another node. This one is a broker of its cluster.
+	Join string
+	// Settings are broker settings that win over the package's own.
+	Settings map[string]string
 	// Progress is told what takes long, in words for a person. Default: nothing.
 	Progress func(string)
 }
 
 // Server is a running Kafka.
 type Server struct {
-	addr      string
-	dir       string
-	temporary bool
-	lock      *filelock.Lock // of the folder, until Stop
-	process   *process
+	cfg        Config
+	addr       string
+	controller string
+	dir        string
+	temporary  bool
+	lock       *filelock.Lock // of the folder, until Stop
+	process    *process
 }
 
 const (
@@ -66,7 +74,8 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{dir: cfg.Dir}
+	cfg.Node = max(cfg.Node, 1)
+	s := &Server{cfg: cfg, controller: cfg.Join, dir: cfg.Dir}
 	if s.dir == "" {
 		if s.dir, err = os.MkdirTemp("", "kafka-"); err != nil {
 			return nil, fmt.Errorf("create data folder: %w", err)
@@ -103,11 +112,12 @@ func (s *Server) launch(ctx context.Context, cfg Config, java, jars string) erro
 	if s.addr, err = pickAddr(ctx, cfg.Addr); err != nil {
 		return err
 	}
-	controller, err := pickAddr(ctx, "127.0.0.1:0")
-	if err != nil {
-		return err
+	if cfg.Join == "" {
+		if s.controller, err = pickAddr(ctx, "127.0.0.1:0"); err != nil {
+			return err
+		}
 	}
-	if err := s.writeSettings(controller); err != nil {
+	if err := s.writeSettings(); err != nil {
 		return err
 	}
 	classes := filepath.Join(jars, "*")
@@ -163,6 +173,19 @@ func (s *Server) awaitReady(ctx context.Context) error {
 
 // Addr returns host:port of the broker.
 func (s *Server) Addr() string { return s.addr }
+
+// Controller returns host:port of the cluster's controller, for nodes that join.
+func (s *Server) Controller() string { return s.controller }
+
+// Restart starts a server that was killed once more, on its address and its data. The data folder must be the caller's.
+func (s *Server) Restart(ctx context.Context) (*Server, error) {
+	if err := s.Stop(); err != nil {
+		return nil, err
+	}
+	cfg := s.cfg
+	cfg.Addr = s.addr
+	return Start(ctx, cfg)
+}
 
 // Done is closed when the process has ended, for any reason.
 func (s *Server) Done() <-chan struct{} { return s.process.done }

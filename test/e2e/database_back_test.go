@@ -1,0 +1,244 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/migrations"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
+)
+
+// unlimited lets the people of a test be one client. Its consumers come back soon.
+var unlimited = []string{"RATE_LIMIT=0", "INBOX_RETRY_MIN=100ms", "KAFKA_SESSION_TIMEOUT=6s"}
+
+// backStack is a stack in which one service has a cluster for its database.
+type backStack struct {
+	*stack
+	cluster *cluster
+	name    string
+	both    map[string]*watched
+}
+
+// newBackStack starts the two services, the named one on a cluster.
+func newBackStack(t *testing.T, name string, brokers []string, more ...string) *backStack {
+	t.Helper()
+	more = append(unlimited, more...)
+	b := &backStack{name: name, both: map[string]*watched{}}
+	if name == customerService {
+		b.cluster = newCluster(t, migrations.ForCustomer()...)
+		b.stack = newStackOn(t, brokers, b.cluster.pool, more...)
+	} else {
+		b.cluster = newCluster(t, migrations.ForNotification()...)
+		b.stack = newStackOn(t, brokers, pgtest.New(t, migrations.ForCustomer()...), more...)
+		b.notificationDB = b.cluster.pool
+		b.notificationEnv = append(b.notificationEnv, "DATABASE_URL="+pgtest.DSN(b.notificationDB))
+	}
+	for _, service := range []string{customerService, notificationService} {
+		b.both[service] = b.watch(t, service)
+	}
+	return b
+}
+
+// published is how many of the cluster's events are acknowledged.
+func (b *backStack) published(t *testing.T) int {
+	t.Helper()
+	return count(t, b.cluster.pool, `select count(*) from outbox o, outbox_cursor c
+		where pg_visible_in_snapshot(o.xid, c.done)`)
+}
+
+// requireWhole looks at everything.
+func (b *backStack) requireWhole(t *testing.T) {
+	t.Helper()
+	mails := 1
+	if b.name == notificationService {
+		mails = 2 // leases that went back are carried out again
+	}
+	b.stack.requireWhole(t, mails)
+}
+
+// publishMore waits until so many more events are acknowledged.
+func (b *backStack) publishMore(t *testing.T, more int) {
+	t.Helper()
+	want := b.published(t) + more
+	testkit.Until(t, func() bool { return b.published(t) >= want }, "nothing is published")
+}
+
+// requireHealedDatabase looks at what is said of a database that lost events: once, and they are listed.
+func (b *backStack) requireHealedDatabase(t *testing.T) {
+	t.Helper()
+	require.Positive(t, count(t, b.cluster.pool, `select count(*) from outbox_lost`))
+	require.Equal(t, 1, count(t, b.cluster.pool,
+		`select count(*) from outbox_cursor where database_back_at is not null and refused is null`))
+	require.Equal(t, 1, b.both[b.name].times(databaseBack), "it is said once")
+	other := map[string]string{customerService: notificationService, notificationService: customerService}[b.name]
+	db := map[string]*pgxpool.Pool{customerService: b.customerDB, notificationService: b.notificationDB}[other]
+	b.both[other].requireNothingToSee(t, db)
+}
+
+// An asynchronous standby is promoted that lacked commits whose events were published. Both services run on.
+func TestAStandbyIsPromotedThatLackedCommits(t *testing.T) {
+	parallel(t)
+	for _, name := range []string{customerService, notificationService} {
+		t.Run(name, func(t *testing.T) {
+			parallel(t)
+			b := newBackStack(t, name, kafkatest.Brokers(t))
+			crowd := b.populate(t, "a")
+			crowd.await(t, 40)
+			standby := b.cluster.standby(t)
+			crowd.await(t, 10)
+			cutOff(t, standby)
+			b.publishMore(t, 20)
+			b.cluster.failOver(t, standby)
+			crowd.await(t, 60)
+			crowd.goHome()
+			b.requireWhole(t)
+			b.requireHealedDatabase(t)
+		})
+	}
+}
+
+// A standby that has every commit is promoted: there is nothing to see.
+func TestAStandbyIsPromotedThatHasAllCommits(t *testing.T) {
+	parallel(t)
+	b := newBackStack(t, customerService, kafkatest.Brokers(t))
+	crowd := b.populate(t, "a")
+	standby := b.cluster.standby(t)
+	crowd.await(t, 40)
+	crowd.goHome()
+	b.awaitRecorded(t)
+	written := answer[string](t, b.cluster.leader, `select pg_current_wal_lsn()::text`)
+	testkit.Until(t, func() bool {
+		return answer[bool](t, standby, `select pg_last_wal_replay_lsn() >= '`+written+`'`)
+	})
+	b.cluster.failOver(t, standby)
+	crowd = b.populate(t, "b")
+	crowd.await(t, 40)
+	crowd.goHome()
+	b.requireWhole(t)
+	b.both[customerService].requireNothingToSee(t, b.customerDB)
+}
+
+// A base backup is restored up to a restore point. What it lost is younger than OUTBOX_HEAL_WITHIN.
+func TestABackupIsRestoredToATarget(t *testing.T) {
+	parallel(t)
+	for _, name := range []string{customerService, notificationService} {
+		t.Run(name, func(t *testing.T) {
+			parallel(t)
+			b := newBackStack(t, name, kafkatest.Brokers(t))
+			crowd := b.populate(t, "a")
+			crowd.await(t, 20)
+			backup := b.cluster.backup(t)
+			crowd.await(t, 20)
+			b.cluster.restorePoint(t, "target")
+			b.publishMore(t, 20)
+			b.cluster.restore(t, backup, "target")
+			crowd.await(t, 60)
+			crowd.goHome()
+			b.requireWhole(t)
+			b.requireHealedDatabase(t)
+		})
+	}
+}
+
+// A base backup is started as it is, on the old timeline, and what it lost is old: nothing is published until an operator
+// has confirmed it, and people sign up meanwhile.
+func TestABackupIsRestoredWithoutATarget(t *testing.T) {
+	parallel(t)
+	b := newBackStack(t, customerService, kafkatest.Brokers(t), "OUTBOX_HEAL_WITHIN=0s")
+	crowd := b.populate(t, "a")
+	crowd.await(t, 20)
+	backup := b.cluster.backup(t)
+	b.publishMore(t, 20)
+	b.cluster.restore(t, backup, "")
+	text := b.awaitRefusal(t, b.cluster.pool, "events_unknown")
+	require.Contains(t, text, "here (first: partition ")
+	before := b.published(t)
+	crowd.await(t, 20)
+	require.Equal(t, before, b.published(t), "nothing is published until it is confirmed")
+	b.confirm(t, b.cluster.pool, "events_unknown")
+	crowd.await(t, 40)
+	crowd.goHome()
+	b.requireWhole(t)
+	b.requireHealedDatabase(t)
+}
+
+// awaitRefusal waits until the relay refuses to publish and returns its text.
+func (h *stack) awaitRefusal(t *testing.T, db *pgxpool.Pool, code string) (text string) {
+	t.Helper()
+	testkit.Until(t, func() bool {
+		err := db.QueryRow(t.Context(), `select coalesce(refused, '') from outbox_cursor`).Scan(&text)
+		return err == nil && text != ""
+	}, "nothing is refused")
+	require.Contains(t, text, code+": ")
+	return text
+}
+
+// confirm is what an operator says to a refusal.
+func (h *stack) confirm(t *testing.T, db *pgxpool.Pool, code string) {
+	t.Helper()
+	tag, err := db.Exec(t.Context(), `update outbox_cursor set confirmed = refused where starts_with(refused, $1 || ':')`,
+		code)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, tag.RowsAffected())
+}
+
+// A copy of the data directory is started elsewhere and talks to production's broker, under production's names. It
+// publishes nothing and says why. When it is stopped production is whole.
+func TestACopyOfTheDataTalksToProduction(t *testing.T) {
+	parallel(t)
+	b := newBackStack(t, customerService, kafkatest.Brokers(t))
+	crowd := b.populate(t, "a")
+	crowd.await(t, 20)
+	dir := b.cluster.backup(t)
+	b.publishMore(t, 20)
+	crowd.goHome()
+	b.awaitRecorded(t)
+
+	server := pgtest.On(t, dir)
+	pool, err := pgxpool.New(t.Context(), server.DSN("postgres"))
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	copied := &stack{brokers: b.brokers, box: b.box, customerDB: pool}
+	copied.customerEnv = append(b.customerEnv[:len(b.customerEnv):len(b.customerEnv)], "DATABASE_URL="+pgtest.DSN(pool),
+		"HTTP_ADDR="+testkit.ReservePort(t), "OUTBOX_HEAL_WITHIN=0s")
+	before := len(b.logged(t, "customer.user.v1", 1))
+	other := copied.watch(t, customerService)
+	text := copied.awaitRefusal(t, pool, "events_unknown")
+	require.Contains(t, text, "a copy that talks to production's Kafka. A copy: stop it.")
+	strangers := copied.populate(t, "copy")
+	strangers.await(t, 10)
+	strangers.goHome()
+	require.Len(t, b.logged(t, "customer.user.v1", 1), before, "the copy publishes nothing")
+	other.stop()
+
+	crowd = b.populate(t, "b")
+	crowd.await(t, 20)
+	crowd.goHome()
+	b.requireWhole(t)
+	b.both[customerService].requireNothingToSee(t, b.customerDB)
+}
+
+// PostgreSQL is killed and started again: it has lost nothing, and there is nothing to see.
+func TestPostgresIsKilledAndLosesNothing(t *testing.T) {
+	parallel(t)
+	for _, name := range []string{customerService, notificationService} {
+		t.Run(name, func(t *testing.T) {
+			parallel(t)
+			b := newBackStack(t, name, kafkatest.Brokers(t))
+			crowd := b.populate(t, "a")
+			for range 3 {
+				crowd.await(t, 30)
+				require.NoError(t, b.cluster.leader.Kill())
+				b.cluster.follow(t, pgtest.Restart(t, b.cluster.leader))
+			}
+			crowd.await(t, 30)
+			crowd.goHome()
+			b.requireWhole(t)
+			b.both[name].requireNothingToSee(t, b.cluster.pool)
+		})
+	}
+}

@@ -1,0 +1,291 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/testkit"
+)
+
+// regulars sign up and change their names a few times, so that keys have several events.
+type regulars struct {
+	person *client
+	stop   context.CancelFunc
+	ended  sync.WaitGroup
+	taken  atomic.Int64 // requests
+}
+
+const (
+	renames   = 3
+	eachAfter = 40 * time.Millisecond
+	most      = 2000 // requests of one group of regulars
+)
+
+// populate sends regulars, until they are told to go home. The name sets them apart from others.
+func (h *stack) populate(t *testing.T, name string) *regulars {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	r := &regulars{person: h.client(), stop: stop}
+	for n := range people {
+		r.ended.Go(func() {
+			for i := 0; ctx.Err() == nil && r.taken.Load() < most; i++ {
+				r.live(ctx, fmt.Sprintf("%s-%d-%d", name, n, i))
+			}
+		})
+	}
+	t.Cleanup(r.goHome)
+	return r
+}
+
+func (r *regulars) goHome() {
+	r.stop()
+	r.ended.Wait()
+}
+
+// await waits for so many more requests that were taken.
+func (r *regulars) await(t *testing.T, more int64) {
+	t.Helper()
+	want := r.taken.Load() + more
+	testkit.Until(t, func() bool { return r.taken.Load() >= want }, "nobody can sign up")
+}
+
+// live is the life of one of them. It ends early where the service has another version of it, or does not know it.
+func (r *regulars) live(ctx context.Context, name string) {
+	body := fmt.Sprintf(`{"email":"%s@example.org","name":"Ada"}`, name)
+	id := r.insist(ctx, http.StatusCreated, http.MethodPost, "/v1/signups", body, `"`+name+`"`)
+	for version := range renames {
+		if id == "" {
+			return
+		}
+		body := fmt.Sprintf(`{"name":"Ada %d","expected_version":%d}`, version+2, version+1)
+		id = r.insist(ctx, http.StatusOK, http.MethodPatch, "/v1/customers/"+id, body, "")
+	}
+}
+
+// insist repeats a request until it is taken, and returns the user's id. It is empty where the service refuses.
+func (r *regulars) insist(ctx context.Context, status int, method, path, body, key string) string {
+	headers := map[string]string{}
+	if key != "" {
+		headers["Idempotency-Key"] = key
+	}
+	tick := time.NewTicker(eachAfter)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		answer, err := r.person.try(ctx, method, path, body, headers)
+		switch {
+		case err == nil && answer.Status == status:
+			r.taken.Add(1)
+			<-tick.C
+			id, _ := answer.Body["user_id"].(string)
+			return id
+		case err == nil && (answer.Status == http.StatusNotFound || answer.Body["code"] == "version_mismatch"):
+			return ""
+		}
+		<-tick.C
+	}
+	return ""
+}
+
+// said is an event, on the log or in an outbox.
+type said struct {
+	key     string
+	version int64
+}
+
+// logged is the topic: its events, each once, and the ids of those of a key in the order in which they came first. It
+// fails where one version of a key is two events, one event has two versions, or the versions do not come in order.
+func (h *stack) logged(t *testing.T, topic string, atLeast int) map[string]said {
+	t.Helper()
+	events, versions, last := map[string]said{}, map[said]string{}, map[string]int64{}
+	for _, record := range kafkatest.ReadAll(t, h.brokers, topic, atLeast) {
+		headers := map[string]string{}
+		for _, header := range record.Headers {
+			headers[string(header.Key)] = string(header.Value)
+		}
+		id := headers["ce_id"]
+		version, err := strconv.ParseInt(headers["ce_aggregateversion"], 10, 64)
+		require.NoError(t, err)
+		is := said{string(record.Key), version}
+		if known, again := events[id]; again {
+			require.Equal(t, known, is, "event %s has two versions", id)
+			continue
+		}
+		other := versions[is]
+		require.Empty(t, other, "two events of %s have one version: %v, at %d/%d", topic, is, record.Partition, record.Offset)
+		require.Equal(t, last[is.key]+1, version, "the versions of %s do not come in order, at %d/%d", is.key,
+			record.Partition, record.Offset)
+		events[id], versions[is], last[is.key] = is, id, version
+	}
+	return events
+}
+
+const selectSaid = `
+select event_id::text, key, version from outbox where topic = $1
+union all select event_id, key, version from outbox_lost where topic = $1`
+
+// requireWhole waits until all that anyone said has come through, and then looks at everything: the outboxes and what
+// they lost are on the log, each event once, a key's in order; both services have applied each event once; each person
+// has one mail, or up to mails of them.
+func (h *stack) requireWhole(t *testing.T, mails int) {
+	t.Helper()
+	h.awaitRecorded(t)
+	h.awaitHealed(t)
+	users := h.requireOnLog(t, h.customerDB, contract.TopicUsers)
+	var missing []string
+	deadline := time.Now().Add(patience)
+	testkit.Until(t, func() bool {
+		missing = h.missing(t, users)
+		return len(missing) == 0 || time.Now().After(deadline)
+	})
+	require.Empty(t, missing[:min(len(missing), 10)], "%d of %d events: effects are missing", len(missing), len(users))
+	h.requireMails(t, mails)
+	h.awaitRecorded(t)
+	h.requireOnLog(t, h.notificationDB, contract.TopicMails)
+	for _, db := range []*pgxpool.Pool{h.customerDB, h.notificationDB} {
+		require.Zero(t, count(t, db, `select count(*) from dead_letter`), "an effect twice, or a gap")
+		require.Zero(t, count(t, db, `select count(*) from outbox_parked`))
+	}
+	h.judge(t)
+}
+
+// awaitHealed waits until no partition of the log waits for records to be sent again.
+func (h *stack) awaitHealed(t *testing.T) {
+	t.Helper()
+	for _, db := range []*pgxpool.Pool{h.customerDB, h.notificationDB} {
+		testkit.Until(t, func() bool {
+			return count(t, db, `select count(*) from outbox_cursor, jsonb_each(ends) where value ? 'from'`) == 0
+		}, "the log is never whole again")
+	}
+}
+
+// requireOnLog compares the outbox with its topic and returns the events of the topic.
+func (h *stack) requireOnLog(t *testing.T, db *pgxpool.Pool, topic string) map[string]said {
+	t.Helper()
+	want := map[string]said{}
+	rows, err := db.Query(t.Context(), selectSaid, topic)
+	require.NoError(t, err)
+	var id string
+	var is said
+	_, err = pgx.ForEachRow(rows, []any{&id, &is.key, &is.version}, func() error {
+		want[id] = is
+		return nil
+	})
+	require.NoError(t, err)
+	found := h.logged(t, topic, len(want))
+	require.Empty(t, without(want, found), "rows of %s that the log does not have", topic)
+	require.Empty(t, without(found, want), "records of %s that the database does not know", topic)
+	return found
+}
+
+// without is some of what one has and the other does not, or has otherwise.
+func without(one, other map[string]said) (list []string) {
+	for id, is := range one {
+		if other[id] != is && len(list) < 10 {
+			list = append(list, fmt.Sprintf("%s: %v, there %v", id, is, other[id]))
+		}
+	}
+	return list
+}
+
+// missing lists the effects that the services do not have yet.
+func (h *stack) missing(t *testing.T, users map[string]said) (list []string) {
+	t.Helper()
+	last := map[string]int64{}
+	for _, event := range users {
+		last[event.key] = max(last[event.key], event.version)
+	}
+	profiles := numbers(t, h.customerDB, `select user_id::text, version from profile`)
+	contacts := numbers(t, h.notificationDB, `select user_id::text, version from contact`)
+	mails := numbers(t, h.notificationDB, `select user_id::text, count(*) from mail join lease using (event_id)
+		where state in ('done', 'uncertain') group by 1`)
+	sent := numbers(t, h.customerDB, `select user_id::text, 1 from verification_mail`)
+	maps.Copy(sent, h.uncertain(t))
+	for _, key := range slices.Sorted(maps.Keys(last)) {
+		got := [...]int64{profiles[key], contacts[key], mails[key], sent[key]}
+		if want := [...]int64{last[key], last[key], 1, 1}; got != want {
+			list = append(list, fmt.Sprintf("%s: profile, contact, mails done and noted are at %v, not %v", key, got, want))
+		}
+	}
+	return list
+}
+
+// uncertain are the people of whose mail nobody knows whether it was sent: the server went while it was.
+func (h *stack) uncertain(t *testing.T) map[string]int64 {
+	t.Helper()
+	return numbers(t, h.notificationDB, `select user_id::text, 1 from mail join lease using (event_id)
+		where state = 'uncertain'`)
+}
+
+func numbers(t *testing.T, db *pgxpool.Pool, sql string) map[string]int64 {
+	t.Helper()
+	rows, err := db.Query(t.Context(), sql)
+	require.NoError(t, err)
+	got := map[string]int64{}
+	var name string
+	var n int64
+	_, err = pgx.ForEachRow(rows, []any{&name, &n}, func() error {
+		got[name] = n
+		return nil
+	})
+	require.NoError(t, err)
+	return got
+}
+
+// requireMails looks at what came to people.
+func (h *stack) requireMails(t *testing.T, most int) {
+	t.Helper()
+	got := map[string]int{}
+	for _, mail := range h.box.Messages() {
+		got[mail.To[0]]++
+	}
+	if most == 1 {
+		require.Empty(t, h.uncertain(t))
+	}
+	for email := range numbers(t, h.notificationDB, `select email, 1 from contact join mail using (user_id)
+		join lease using (event_id) where state = 'done'`) {
+		require.GreaterOrEqual(t, got[email], 1, "%s has no mail", email)
+		require.LessOrEqual(t, got[email], most, "%s has its mail again", email)
+	}
+}
+
+// The lines that a heal says, once each.
+const (
+	databaseBack = "the database went back"
+	brokerBack   = "the broker went back"
+	healed       = "healed"
+)
+
+// times counts the lines of a service's log with that text.
+func (w *watched) times(text string) (n int) {
+	for _, line := range w.log.lines() {
+		if line.Message == text {
+			n++
+		}
+	}
+	return n
+}
+
+// requireNothingToSee is of a service whose database and broker have lost nothing.
+func (w *watched) requireNothingToSee(t *testing.T, db *pgxpool.Pool) {
+	t.Helper()
+	for _, text := range []string{databaseBack, brokerBack, healed} {
+		require.Zero(t, w.times(text), text)
+	}
+	require.Zero(t, count(t, db, `select count(*) from outbox_lost`))
+	require.Zero(t, count(t, db, `select count(*) from outbox_cursor
+		where refused is not null or database_back_at is not null or broker_back_at is not null`))
+}

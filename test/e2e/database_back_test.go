@@ -1,11 +1,14 @@
 package e2e
 
 import (
+	"fmt"
+	"net/http"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
@@ -43,6 +46,45 @@ func newBackStack(t *testing.T, name string, brokers []string, more ...string) *
 	return b
 }
 
+// signUpWitness returns a person whom both services know.
+func (b *backStack) signUpWitness(t *testing.T) (id string) {
+	t.Helper()
+	answer := b.client().insist(t, http.StatusCreated, http.MethodPost, "/v1/signups",
+		`{"email":"witness@example.org","name":"Ada"}`, map[string]string{"Idempotency-Key": `"witness"`})
+	id, _ = answer.Body["user_id"].(string)
+	b.awaitWitness(t, id, 1)
+	return id
+}
+
+// renameWitness renames the person at the first of the versions that the service accepts, and waits until both services
+// know if there is no other one.
+func (b *backStack) renameWitness(t *testing.T, id string, versions ...int) {
+	t.Helper()
+	var got response
+	testkit.Until(t, func() bool {
+		for _, version := range versions {
+			var err error
+			got, err = b.client().try(t.Context(), http.MethodPatch, "/v1/customers/"+id,
+				fmt.Sprintf(`{"name":"Ada %d","expected_version":%d}`, version+1, version), nil)
+			if err == nil && got.Status == http.StatusOK {
+				return true
+			}
+		}
+		return false
+	}, "renamed at none of %v: %v", versions, &got)
+	if len(versions) == 1 {
+		b.awaitWitness(t, id, versions[0]+1)
+	}
+}
+
+func (b *backStack) awaitWitness(t *testing.T, id string, version int) {
+	t.Helper()
+	for db, table := range map[*pgxpool.Pool]string{b.customerDB: "profile", b.notificationDB: "contact"} {
+		sql := fmt.Sprintf(`select count(*) from %s where user_id = '%s' and version = %d`, table, id, version)
+		testkit.Until(t, func() bool { return count(t, db, sql) == 1 }, sql)
+	}
+}
+
 // published is how many of the cluster's events are acknowledged.
 func (b *backStack) published(t *testing.T) int {
 	t.Helper()
@@ -67,6 +109,12 @@ func (b *backStack) publishMore(t *testing.T, more int) {
 	testkit.Until(t, func() bool { return b.published(t) >= want }, "nothing is published")
 }
 
+// awaitSaid waits until the service on the cluster has said it.
+func (b *backStack) awaitSaid(t *testing.T, text string) {
+	t.Helper()
+	testkit.Until(t, func() bool { return b.both[b.name].times(text) > 0 }, text)
+}
+
 // requireHealedDatabase looks at what is said of a database that lost events: once, and they are listed.
 func (b *backStack) requireHealedDatabase(t *testing.T) {
 	t.Helper()
@@ -86,16 +134,21 @@ func TestAStandbyIsPromotedThatLackedCommits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			parallel(t)
 			b := newBackStack(t, name, kafkatest.Brokers(t))
+			ada := b.signUpWitness(t)
 			crowd := b.populate(t, "a")
 			crowd.await(t, 40)
 			standby := b.cluster.standby(t)
 			crowd.await(t, 10)
 			cutOff(t, standby)
+			b.renameWitness(t, ada, 1)
+			b.renameWitness(t, ada, 2)
 			b.publishMore(t, 20)
 			b.cluster.failOver(t, standby)
+			b.renameWitness(t, ada, 1, 3)
 			crowd.await(t, 60)
 			crowd.goHome()
 			b.requireWhole(t)
+			require.Equal(t, 4, count(t, b.customerDB, `select version from profile where user_id = '`+ada+`'`))
 			b.requireHealedDatabase(t)
 		})
 	}
@@ -129,13 +182,16 @@ func TestABackupIsRestoredToATarget(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			parallel(t)
 			b := newBackStack(t, name, kafkatest.Brokers(t))
+			ada := b.signUpWitness(t)
 			crowd := b.populate(t, "a")
 			crowd.await(t, 20)
 			backup := b.cluster.backup(t)
 			crowd.await(t, 20)
 			b.cluster.restorePoint(t, "target")
+			b.renameWitness(t, ada, 1)
 			b.publishMore(t, 20)
 			b.cluster.restore(t, backup, "target")
+			b.renameWitness(t, ada, 1, 2)
 			crowd.await(t, 60)
 			crowd.goHome()
 			b.requireWhole(t)
@@ -205,14 +261,14 @@ func TestACopyOfTheDataTalksToProduction(t *testing.T) {
 	copied := &stack{brokers: b.brokers, box: b.box, customerDB: pool}
 	copied.customerEnv = append(b.customerEnv[:len(b.customerEnv):len(b.customerEnv)], "DATABASE_URL="+pgtest.DSN(pool),
 		"HTTP_ADDR="+testkit.ReservePort(t), "OUTBOX_HEAL_WITHIN=0s")
-	before := len(b.logged(t, "customer.user.v1", 1))
+	before := len(b.logged(t, contract.TopicUsers))
 	other := copied.watch(t, customerService)
 	text := copied.awaitRefusal(t, pool, "events_unknown")
 	require.Contains(t, text, "a copy that talks to production's Kafka. A copy: stop it.")
 	strangers := copied.populate(t, "copy")
 	strangers.await(t, 10)
 	strangers.goHome()
-	require.Len(t, b.logged(t, "customer.user.v1", 1), before, "the copy publishes nothing")
+	require.Len(t, b.logged(t, contract.TopicUsers), before, "the copy publishes nothing")
 	other.stop()
 
 	crowd = b.populate(t, "b")

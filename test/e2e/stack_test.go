@@ -98,13 +98,26 @@ func (h *stack) endMailLeases(t *testing.T) {
 
 func (h *stack) makeTopics(t *testing.T, brokers []string) {
 	t.Helper()
+	if kafkatest.IsReal() {
+		dropTopics(t, brokers, contract.TopicUsers, contract.TopicMails)
+	}
+	h.ensureTopics(t)
+}
+
+// makeAnew deletes a topic and makes it again.
+func (h *stack) makeAnew(t *testing.T, topic string) {
+	t.Helper()
+	dropTopics(t, h.brokers, topic)
+	h.ensureTopics(t)
+}
+
+// ensureTopics makes the topics that are not there.
+func (h *stack) ensureTopics(t *testing.T) {
+	t.Helper()
 	var c customer.Config
 	var n notification.Config
 	require.NoError(t, config.Load(h.customerEnv, &c))
 	require.NoError(t, config.Load(h.notificationEnv, &n))
-	if kafkatest.IsReal() {
-		dropTopics(t, brokers)
-	}
 	topics := append(c.Topics(), n.Topics()...)
 	for _, d := range contract.All() { // one that another service writes to may be read
 		if !slices.ContainsFunc(topics, func(made kafka.Topic) bool { return made.Name == d.Topic }) {
@@ -119,14 +132,13 @@ func (h *stack) makeTopics(t *testing.T, brokers []string) {
 
 // dropTopics returns when the broker that records are sent to knows that the topics are gone. The controller is ahead
 // of it: a topic that is made again meanwhile seems to be there already, and what is written goes to the old one.
-func dropTopics(t *testing.T, brokers []string) {
+func dropTopics(t *testing.T, brokers []string, topics ...string) {
 	t.Helper()
 	cfg := sarama.NewConfig()
 	cfg.Version = sarama.V3_6_0_0
 	admin, err := sarama.NewClusterAdmin(brokers, cfg)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, admin.Close()) }()
-	topics := []string{contract.TopicUsers, contract.TopicMails}
 	for _, topic := range topics {
 		if err := admin.DeleteTopic(topic); err != nil {
 			require.ErrorIs(t, err, sarama.ErrUnknownTopicOrPartition)

@@ -108,10 +108,10 @@ type said struct {
 
 // logged is the topic: its events, each once, and the ids of those of a key in the order in which they came first. It
 // fails where one version of a key is two events, one event has two versions, or the versions do not come in order.
-func (h *stack) logged(t *testing.T, topic string, atLeast int) map[string]said {
+func (h *stack) logged(t *testing.T, topic string) map[string]said {
 	t.Helper()
 	events, versions, last := map[string]said{}, map[said]string{}, map[string]int64{}
-	for _, record := range kafkatest.ReadAll(t, h.brokers, topic, atLeast) {
+	for _, record := range kafkatest.ReadAll(t, h.brokers, topic, 0) {
 		headers := map[string]string{}
 		for _, header := range record.Headers {
 			headers[string(header.Key)] = string(header.Value)
@@ -146,10 +146,9 @@ func (h *stack) requireWhole(t *testing.T, mails int) {
 	h.awaitHealed(t)
 	users := h.requireOnLog(t, h.customerDB, contract.TopicUsers)
 	var missing []string
-	deadline := time.Now().Add(patience)
-	testkit.Until(t, func() bool {
+	within(t, func() bool {
 		missing = h.missing(t, users)
-		return len(missing) == 0 || time.Now().After(deadline)
+		return len(missing) == 0
 	})
 	require.Empty(t, missing[:min(len(missing), 10)], "%d of %d events: effects are missing", len(missing), len(users))
 	h.requireMails(t, mails)
@@ -172,23 +171,41 @@ func (h *stack) awaitHealed(t *testing.T) {
 	}
 }
 
-// requireOnLog compares the outbox with its topic and returns the events of the topic.
+// requireOnLog waits until the log has what the outbox has, compares them and returns the events of the topic.
 func (h *stack) requireOnLog(t *testing.T, db *pgxpool.Pool, topic string) map[string]said {
 	t.Helper()
-	want := map[string]said{}
+	var want, found map[string]said
+	within(t, func() bool {
+		want, found = h.rows(t, db, topic), h.logged(t, topic)
+		return len(without(want, found)) == 0
+	})
+	require.Empty(t, without(want, found), "rows of %s that the log does not have: it has %d of %d", topic,
+		len(found), len(want))
+	require.Empty(t, without(found, want), "records of %s that the database does not know", topic)
+	return found
+}
+
+// rows are the events that the database has, and those that it knows to have lost.
+func (h *stack) rows(t *testing.T, db *pgxpool.Pool, topic string) map[string]said {
+	t.Helper()
+	events := map[string]said{}
 	rows, err := db.Query(t.Context(), selectSaid, topic)
 	require.NoError(t, err)
 	var id string
 	var is said
 	_, err = pgx.ForEachRow(rows, []any{&id, &is.key, &is.version}, func() error {
-		want[id] = is
+		events[id] = is
 		return nil
 	})
 	require.NoError(t, err)
-	found := h.logged(t, topic, len(want))
-	require.Empty(t, without(want, found), "rows of %s that the log does not have", topic)
-	require.Empty(t, without(found, want), "records of %s that the database does not know", topic)
-	return found
+	return events
+}
+
+// within waits for a condition, for a while: what is missing then says more than that something is.
+func within(t *testing.T, condition func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(patience / 2)
+	testkit.Until(t, func() bool { return condition() || time.Now().After(deadline) })
 }
 
 // without is some of what one has and the other does not, or has otherwise.

@@ -1,0 +1,142 @@
+package e2e
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/IBM/sarama"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/local/realkafka"
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/testkit"
+)
+
+// ownBroker is a real broker of the test's own, with its data on disk, and its number.
+type ownBroker struct {
+	node   int
+	dir    string
+	server *realkafka.Server
+}
+
+// startBroker starts one. Without a real Kafka the test is skipped: the broker in process has no log on disk.
+func startBroker(t *testing.T, cfg realkafka.Config) *ownBroker {
+	t.Helper()
+	if !kafkatest.IsReal() {
+		t.Skipf("needs a real Apache Kafka: make test-kafka, or %s=real", kafkatest.Variable)
+	}
+	cfg.Dir = t.TempDir()
+	server, err := realkafka.Start(t.Context(), cfg)
+	require.NoError(t, err)
+	b := &ownBroker{max(cfg.Node, 1), cfg.Dir, server}
+	t.Cleanup(func() { require.NoError(t, b.server.Stop()) })
+	return b
+}
+
+func (b *ownBroker) addr() string { return b.server.Addr() }
+
+func (b *ownBroker) restart(t *testing.T) {
+	t.Helper()
+	again, err := b.server.Restart(t.Context())
+	require.NoError(t, err)
+	b.server = again
+}
+
+// flushed is how long the segments of a topic are on disk.
+func (b *ownBroker) flushed(t *testing.T, topic string) map[string]int64 {
+	t.Helper()
+	segments, err := filepath.Glob(filepath.Join(b.dir, "data", topic+"-*", "*.log"))
+	require.NoError(t, err)
+	require.NotEmpty(t, segments)
+	sizes := map[string]int64{}
+	for _, path := range segments {
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		sizes[path] = info.Size()
+	}
+	return sizes
+}
+
+// losePower kills the broker and cuts its segments to what was on disk. It recovers them when it starts.
+func (b *ownBroker) losePower(t *testing.T, flushed map[string]int64) {
+	t.Helper()
+	b.server.Kill()
+	var lost int64
+	for path, size := range flushed {
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		lost += info.Size() - size
+		require.NoError(t, os.Truncate(path, size))
+		for _, pattern := range []string{"*.index", "*.timeindex", "*.txnindex", "*.snapshot"} {
+			derived, err := filepath.Glob(filepath.Join(filepath.Dir(path), pattern))
+			require.NoError(t, err)
+			for _, name := range derived {
+				require.NoError(t, os.Remove(name))
+			}
+		}
+	}
+	require.Positive(t, lost, "nothing is cut")
+	b.restart(t)
+}
+
+// startThree starts three brokers. The first one is the controller, too, and no test takes it away.
+func startThree(t *testing.T) [3]*ownBroker {
+	t.Helper()
+	settings := map[string]string{
+		"offsets.topic.replication.factor": "3", "broker.session.timeout.ms": "3000",
+		"broker.heartbeat.interval.ms": "500", "replica.lag.time.max.ms": "3000", "min.insync.replicas": "1",
+	}
+	first := startBroker(t, realkafka.Config{Node: 1, Settings: settings})
+	brokers := [3]*ownBroker{first}
+	for i := range 2 {
+		brokers[i+1] = startBroker(t, realkafka.Config{
+			Node: i + 2, Join: first.server.Controller(), Settings: maps.Clone(settings),
+		})
+	}
+	return brokers
+}
+
+// placeTopic makes a topic of six partitions on these brokers; the first one leads. A replica that lags may lead, too.
+func placeTopic(t *testing.T, admin sarama.ClusterAdmin, topic string, nodes ...int32) {
+	t.Helper()
+	yes, appended := "true", "LogAppendTime"
+	detail := &sarama.TopicDetail{
+		NumPartitions: -1, ReplicationFactor: -1, ReplicaAssignment: map[int32][]int32{},
+		ConfigEntries: map[string]*string{"unclean.leader.election.enable": &yes, "message.timestamp.type": &appended},
+	}
+	for partition := range int32(6) {
+		detail.ReplicaAssignment[partition] = nodes
+	}
+	require.NoError(t, admin.CreateTopic(topic, detail, false))
+}
+
+// awaitLeader waits until a broker leads all partitions of the topic, with that many replicas in sync.
+func awaitLeader(t *testing.T, admin sarama.ClusterAdmin, topic string, node int32, inSync int) {
+	t.Helper()
+	var seen []string
+	testkit.Until(t, func() bool {
+		topics, err := admin.DescribeTopics([]string{topic})
+		if err != nil {
+			return false
+		}
+		led := true
+		seen = seen[:0]
+		for _, p := range topics[0].Partitions {
+			led = led && p.Leader == node && len(p.Isr) == inSync
+			seen = append(seen, strconv.Itoa(int(p.ID))+": "+strconv.Itoa(int(p.Leader)))
+		}
+		return led && len(topics[0].Partitions) > 0
+	}, "broker %d does not lead %s: %v", node, topic, &seen)
+}
+
+func addressesOf(brokers [3]*ownBroker) string {
+	var list []string
+	for _, b := range brokers {
+		list = append(list, b.addr())
+	}
+	return strings.Join(list, ",")
+}

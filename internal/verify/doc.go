@@ -6,7 +6,7 @@
 //	V1    a published row has its record, and each of its records says what the row says   lost, altered
 //	V2    a record of this service has a row                                               ghost
 //	V3    a key's rows count without a hole; its records come in that order, in one        gap, reordered, misplaced
-//	      topic-partition, the one that its hash names
+//	      topic-partition, the one that its hash names; repetitions count
 //	V4    a record below the committed offset has its row in the inbox, with its hash, or  lost, altered
 //	      a dead letter, or is of a type that has no handler, or is stale: another event of
 //	      its key came before it with this version or a higher one
@@ -15,6 +15,8 @@
 //	V6    the version that a key has reached is not below a version that was applied, and  reordered
 //	      not above all versions of its topic
 //	V7    a key parks later events from the version of its first waiting dead letter on    lost, reordered
+//
+// An event that the database lost when it went back, and that it knows to be on the log (outbox_lost), counts as a row.
 //
 // A check that a service registers has a name of its own in the place of the rule.
 //

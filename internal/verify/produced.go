@@ -50,6 +50,9 @@ func (l *look) passProduced(ctx context.Context) error {
 	if err := l.readOutbox(ctx, all); err != nil {
 		return err
 	}
+	if err := l.readLost(ctx, all); err != nil {
+		return err
+	}
 	for _, topic := range l.cfg.Topics {
 		if err := all[topic].readTopic(ctx); err != nil {
 			return err
@@ -107,6 +110,43 @@ func (l *look) readOutbox(ctx context.Context, all map[string]*produced) error {
 		r.state = state[0]
 		if len(p.parts) > 0 {
 			r.part, err = l.cfg.Log.Place(e.Topic, e.Key, int32(len(p.parts)))
+		}
+		p.rows = append(p.rows, r)
+		return err
+	})
+}
+
+const selectLost = `
+select event_id, version, topic, payload, headers from public.outbox_lost
+where (event_id, version) > ($1, $2) order by event_id, version limit $3`
+
+// readLost reads the events that the database lost when it went back. They count as rows that are published.
+func (l *look) readLost(ctx context.Context, all map[string]*produced) error {
+	var id, topic string
+	var version int64
+	var payload []byte
+	var headers map[string]string
+	args := func() []any { return []any{id, version} }
+	scan := []any{&id, &version, &topic, &payload, &headers}
+	return pages(ctx, l.cfg.DB, "lost events", selectLost, args, scan, func() (err error) {
+		l.step()
+		m := message.NewMessage(id, payload)
+		m.Metadata, headers = headers, nil
+		e, err := event.FromMessage(m)
+		if err != nil {
+			return fmt.Errorf("read lost event %s: %w", id, err)
+		}
+		e.Topic = topic
+		r := outboxFact(e)
+		p := all[topic]
+		if p == nil || !l.takesAll(r) {
+			return nil
+		}
+		l.label(r.id, e.ID)
+		l.label(r.key, e.Key)
+		r.state = published
+		if len(p.parts) > 0 {
+			r.part, err = l.cfg.Log.Place(topic, e.Key, int32(len(p.parts)))
 		}
 		p.rows = append(p.rows, r)
 		return err
@@ -277,23 +317,62 @@ func (p *produced) versions() {
 	}
 }
 
-// order looks at the first records of each event: those of a key ascend. Where the beginning of a log is gone, the
-// first that is there may be a repetition.
+// order looks at the records of each key in a partition, which ascend. Where the beginning of a log is gone, the first
+// that is there may be a repetition.
 func (p *produced) order() {
-	var last fact // the one with the highest version of its key in its partition
-	for _, r := range p.records {
-		if r.again || !r.ours || r.old || r.version == 0 {
+	for records := p.records; len(records) > 0; {
+		n := slices.IndexFunc(records, func(r fact) bool { return r.key != records[0].key || r.part != records[0].part })
+		if n < 0 {
+			n = len(records)
+		}
+		late := p.late(records[:n])
+		if len(late) > 0 && !p.inOrder(records[:n]) {
+			for _, r := range late {
+				if p.parts[r.part].cut {
+					p.cannot(TopicForgot)
+				} else {
+					p.suspect("V3", Reordered, r)
+				}
+			}
+		}
+		records = records[n:]
+	}
+}
+
+func isOrdered(r fact) bool { return r.ours && !r.old && r.version != 0 }
+
+// late are the first records of events that come behind a higher version of their key.
+func (p *produced) late(records []fact) (late []fact) {
+	var last int64
+	for _, r := range records {
+		if r.again || !isOrdered(r) {
 			continue
 		}
-		switch {
-		case r.key != last.key || r.part != last.part || r.version > last.version:
-			last = r
-		case p.parts[r.part].cut:
-			p.cannot(TopicForgot)
-		default:
-			p.suspect("V3", Reordered, r)
+		if r.version < last {
+			late = append(late, r)
+		}
+		last = max(last, r.version)
+	}
+	return late
+}
+
+// inOrder reports whether the versions of a key come one after the other when repetitions count. A log that lost
+// records may have a later event before the relay sends the earlier ones again, and that one with them.
+func (p *produced) inOrder(records []fact) bool {
+	var versions []int64
+	for _, r := range records {
+		if isOrdered(r) {
+			versions = append(versions, r.version)
 		}
 	}
+	slices.Sort(versions)
+	versions = slices.Compact(versions)
+	for _, r := range records {
+		if len(versions) > 0 && isOrdered(r) && r.version == versions[0] {
+			versions = versions[1:]
+		}
+	}
+	return len(versions) == 0
 }
 
 func (p *produced) count() {

@@ -25,14 +25,15 @@ func requireHealedBroker(t *testing.T, h *stack, customer *watched) {
 	require.Positive(t, customer.times(brokerBack))
 	require.LessOrEqual(t, customer.times(brokerBack), 6, "once for each partition")
 	require.Positive(t, customer.times(healed))
+	customer.requireNoStaleEvent(t)
 	require.Zero(t, customer.times(databaseBack))
 	require.Zero(t, count(t, h.customerDB, `select count(*) from outbox_lost`))
 	require.Equal(t, 1, count(t, h.customerDB,
 		`select count(*) from outbox_cursor where broker_back_at is not null and refused is null`))
 }
 
-// A broker loses power: what it had acknowledged and not flushed is gone, and new records get its offsets. One service had
-// read the lost records, the other had not.
+// A broker loses power: what it had acknowledged and not flushed is gone, and new records get its offsets. One service
+// had read the lost records, the other had not.
 func TestABrokerLosesPower(t *testing.T) {
 	b := startBroker(t, realkafka.Config{})
 	h, customer, notification := withTwo(t, []string{b.addr()})
@@ -119,8 +120,8 @@ func TestATopicIsDeletedAndMadeAnew(t *testing.T) {
 	requireHealedBroker(t, h, customer)
 }
 
-// The database goes back and then the broker: the events that the database lost are lost on the log, too, after they were
-// found there.
+// The database goes back and then the broker: the events that the database lost are lost on the log, too, after they
+// were found there.
 func TestTheDatabaseGoesBackAndThenTheBroker(t *testing.T) {
 	broker := startBroker(t, realkafka.Config{})
 	b := newBackStack(t, customerService, []string{broker.addr()})

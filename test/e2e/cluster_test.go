@@ -23,7 +23,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// cluster is a database at one address. The server behind the address changes: a standby is promoted, a backup restored.
+// cluster is a database at one address. The server behind it changes: a standby is promoted, a backup restored.
 type cluster struct {
 	leader  *postgres.Server
 	address *address
@@ -73,8 +73,8 @@ func answer[T any](t *testing.T, server *postgres.Server, sql string) (value T) 
 	return value
 }
 
-// backup takes a base backup by the low-level interface, as backup tools do: start, copy the files, stop, keep the label
-// and the log up to the stop. It returns the folder.
+// backup takes a base backup by the low-level interface, as backup tools do: start, copy the files, stop, keep the
+// label and the log up to the stop. It returns the folder.
 func (c *cluster) backup(t *testing.T) string {
 	t.Helper()
 	conn := connect(t, c.leader)

@@ -100,6 +100,9 @@ func (b *backStack) requireWhole(t *testing.T) {
 		mails = 2 // leases that went back are carried out again
 	}
 	b.stack.requireWhole(t, mails)
+	for _, w := range b.both {
+		w.requireNoStaleEvent(t)
+	}
 }
 
 // publishMore waits until so many more events are acknowledged.
@@ -200,8 +203,8 @@ func TestABackupIsRestoredToATarget(t *testing.T) {
 	}
 }
 
-// A base backup is started as it is, on the old timeline, and what it lost is old: nothing is published until an operator
-// has confirmed it, and people sign up meanwhile.
+// A base backup is started as it is, on the old timeline, and what it lost is old: nothing is published until an
+// operator has confirmed it, and people sign up meanwhile.
 func TestABackupIsRestoredWithoutATarget(t *testing.T) {
 	parallel(t)
 	b := newBackStack(t, customerService, kafkatest.Brokers(t), "OUTBOX_HEAL_WITHIN=0s")

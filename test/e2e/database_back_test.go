@@ -16,7 +16,7 @@ import (
 )
 
 // unlimited lets the people of a test be one client. Its consumers come back soon.
-var unlimited = []string{"RATE_LIMIT=0", "INBOX_RETRY_MIN=100ms", "KAFKA_SESSION_TIMEOUT=6s"}
+var unlimited = []string{"RATE_LIMIT=0", "INBOX_RETRY_MIN=100ms", "KAFKA_SESSION_TIMEOUT=2s"}
 
 // backStack is a stack in which one service has a cluster for its database.
 type backStack struct {
@@ -207,14 +207,14 @@ func TestABackupIsRestoredToATarget(t *testing.T) {
 // operator has confirmed it, and people sign up meanwhile.
 func TestABackupIsRestoredWithoutATarget(t *testing.T) {
 	parallel(t)
-	b := newBackStack(t, customerService, kafkatest.Brokers(t), "OUTBOX_HEAL_WITHIN=0s")
+	b := newBackStack(t, customerService, kafkatest.Brokers(t), "OUTBOX_HEAL_WITHIN=1ms")
 	crowd := b.populate(t, "a")
 	crowd.await(t, 20)
 	backup := b.cluster.backup(t)
 	b.publishMore(t, 20)
 	b.cluster.restore(t, backup, "")
 	text := b.awaitRefusal(t, b.cluster.pool, "events_unknown")
-	require.Contains(t, text, "here (first: partition ")
+	require.Contains(t, text, "no row here (first: topic customer.users.v1, partition ")
 	before := b.published(t)
 	crowd.await(t, 20)
 	require.Equal(t, before, b.published(t), "nothing is published until it is confirmed")
@@ -263,7 +263,7 @@ func TestACopyOfTheDataTalksToProduction(t *testing.T) {
 	t.Cleanup(pool.Close)
 	copied := &stack{brokers: b.brokers, box: b.box, customerDB: pool}
 	copied.customerEnv = append(b.customerEnv[:len(b.customerEnv):len(b.customerEnv)], "DATABASE_URL="+pgtest.DSN(pool),
-		"HTTP_ADDR="+testkit.ReservePort(t), "OUTBOX_HEAL_WITHIN=0s")
+		"HTTP_ADDR="+testkit.ReservePort(t), "OUTBOX_HEAL_WITHIN=1ms")
 	before := len(b.logged(t, contract.TopicUsers))
 	other := copied.watch(t, customerService)
 	text := copied.awaitRefusal(t, pool, "events_unknown")

@@ -1,10 +1,10 @@
 package e2e
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -114,22 +114,30 @@ func placeTopic(t *testing.T, admin sarama.ClusterAdmin, topic string, nodes ...
 	require.NoError(t, admin.CreateTopic(topic, detail, false))
 }
 
-// awaitLeader waits until a broker leads all partitions of the topic, with that many replicas in sync.
-func awaitLeader(t *testing.T, admin sarama.ClusterAdmin, topic string, node int32, inSync int) {
+// awaitLeader waits until a broker leads all partitions of the topic, with that many replicas in sync. Each look is a
+// connection of its own: the one before may have gone to a broker that was killed.
+func awaitLeader(t *testing.T, of *ownBroker, topic string, node int32, inSync int) {
 	t.Helper()
+	cfg := sarama.NewConfig()
+	cfg.Version = sarama.V3_6_0_0
 	var seen []string
 	testkit.Until(t, func() bool {
+		admin, err := sarama.NewClusterAdmin([]string{of.addr()}, cfg)
+		if err != nil {
+			return false
+		}
+		defer func() { _ = admin.Close() }()
 		topics, err := admin.DescribeTopics([]string{topic})
 		if err != nil {
 			return false
 		}
-		led := true
+		led := len(topics[0].Partitions) > 0
 		seen = seen[:0]
 		for _, p := range topics[0].Partitions {
 			led = led && p.Leader == node && len(p.Isr) == inSync
-			seen = append(seen, strconv.Itoa(int(p.ID))+": "+strconv.Itoa(int(p.Leader)))
+			seen = append(seen, fmt.Sprintf("%d: %d of %v", p.ID, p.Leader, p.Isr))
 		}
-		return led && len(topics[0].Partitions) > 0
+		return led
 	}, "broker %d does not lead %s: %v", node, topic, &seen)
 }
 

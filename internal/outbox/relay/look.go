@@ -119,7 +119,7 @@ func (l *leader) look(ctx context.Context, topics []string) (looked []*finding, 
 		if f.ready {
 			continue
 		}
-		if f.unread {
+		if f.unread = f.unread || f.to < f.known; f.unread { // a point may be gone with what was lost
 			err = l.examine(ctx, f)
 		} else {
 			f.isSure, err = true, l.readLast(ctx, f)

@@ -149,6 +149,34 @@ func TestTheFirstLeaderTakesTheEndsAsTheyAre(t *testing.T) {
 		testTopic+`/0'->>'end')::bigint = 5`))
 }
 
+// Retention has dropped a row and its points. A first pass is clean. Then the log loses all below the last point, and the
+// dropped row cannot be published again.
+func TestALogThatLosesItsPointsDuringAHealIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.lead()
+	for _, key := range []string{"a", "b", "c"} {
+		w.add(key)
+		w.settle()
+	}
+	first, _ := event.OriginFrom(w.log.records[0][0].Context())
+	w.exec(`delete from outbox where position = 1`)
+	w.exec(`delete from outbox_point`)
+	w.exec(`insert into outbox_point (position, ends) values (1, jsonb_build_object($1::text,
+		jsonb_build_object('end', 1, 'time', $2::bigint)))`, testTopic+"/0", first.Time.UnixMilli())
+	w.log.cut(0, 2)
+	w.log.after = func(m *message.Message) error {
+		if m.Metadata[event.KeyMetadata] == "c" {
+			w.log.cut(0, 0)
+			w.log.after = nil
+		}
+		return nil
+	}
+	w.settle()
+	refused := outboxtest.Column[string](w, w.pool, `select coalesce(refused, '') from outbox_cursor`)[0]
+	require.True(t, strings.HasPrefix(refused, RefusedUnplaceable+": "), refused)
+}
+
 // In a database that went back, records of a former leader may still arrive: the relay looks behind them.
 func TestARelayWaitsInADatabaseThatWentBack(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // The model's own limits. Arrays make states comparable.
@@ -229,10 +230,11 @@ func (s *state) String() string {
 	for i := range s.db.rows {
 		rows = append(rows, s.rowRecord(i))
 	}
-	text := fmt.Sprintf("rows%v, cursor %d, up to %d", names{s, rows}, s.db.cursor, s.db.upTo)
+	var text strings.Builder
+	fmt.Fprintf(&text, "rows%v, cursor %d, up to %d", names{s, rows}, s.db.cursor, s.db.upTo)
 	for p := range s.run.parts {
-		text += fmt.Sprintf("; log %d%v, stored %+v, relay %+v, consumer at %d",
+		fmt.Fprintf(&text, "; log %d%v, stored %+v, relay %+v, consumer at %d",
 			p, names{s, s.log[p].list()}, s.db.ends[p], s.relay.part[p], s.position[p])
 	}
-	return text
+	return text.String()
 }

@@ -247,8 +247,10 @@ func TestAPartitionThatTakesNothingParksItsKeys(t *testing.T) {
 func TestATablePartitionIsDroppedBehindAPoint(t *testing.T) {
 	t.Parallel()
 	g := newMemoryLog(1)
-	w := &world{TB: t, outbox: newOutbox(t), pool: newDatabase(t, outboxtest.SmallPartitions), log: g,
-		consumer: newStrictConsumer(g)}
+	w := &world{
+		TB: t, outbox: newOutbox(t), pool: newDatabase(t, outboxtest.SmallPartitions), log: g,
+		consumer: newStrictConsumer(g),
+	}
 	w.cfg = testRelayConfig(t, w.pool, g)
 	w.cfg.PartitionSize, w.cfg.pointEvery = 8, time.Hour
 	w.cfg.maintainEvery = time.Nanosecond

@@ -145,7 +145,8 @@ func TestTheDatabaseGoesBackAndThenTheBroker(t *testing.T) {
 	require.Positive(t, b.both[customerService].times(brokerBack))
 }
 
-// The broker goes back and then the database, to where it was before the broker did.
+// The broker goes back and then the database, to where it was before the broker did. The log is whole in between: what
+// both lost before the relay had looked is gone.
 func TestTheBrokerGoesBackAndThenTheDatabase(t *testing.T) {
 	broker := startBroker(t, realkafka.Config{})
 	b := newBackStack(t, customerService, []string{broker.addr()})
@@ -159,10 +160,14 @@ func TestTheBrokerGoesBackAndThenTheDatabase(t *testing.T) {
 	cutOff(t, standby)
 	b.renameWitness(t, ada, 2)
 	b.publishMore(t, 20)
+	crowd.goHome()
+	b.awaitRecorded(t)
 	broker.losePower(t, flushed)
-	b.awaitSaid(t, healed)
+	b.requireOnLog(t, b.customerDB, contract.TopicUsers)
+	b.awaitHealed(t)
 	b.cluster.failOver(t, standby)
 	b.renameWitness(t, ada, 2, 3)
+	crowd = b.populate(t, "b")
 	crowd.await(t, 60)
 	crowd.goHome()
 	b.requireWhole(t)

@@ -33,8 +33,8 @@ type regulars struct {
 
 const (
 	renames   = 3
-	eachAfter = 40 * time.Millisecond
-	most      = 2000 // requests of one group of regulars
+	eachAfter = 60 * time.Millisecond
+	most      = 5000 // requests of one group of regulars
 )
 
 // populate sends regulars, until they are told to go home. The name sets them apart from others.
@@ -282,19 +282,19 @@ func numbers(t *testing.T, db *pgxpool.Pool, sql string) map[string]int64 {
 }
 
 // requireMails looks at what came to people.
-func (h *stack) requireMails(t *testing.T, most int) {
+func (h *stack) requireMails(t *testing.T, each int) {
 	t.Helper()
 	got := map[string]int{}
 	for _, mail := range h.box.Messages() {
 		got[mail.To[0]]++
 	}
-	if most == 1 {
+	if each == 1 {
 		require.Empty(t, h.uncertain(t))
 	}
 	for email := range numbers(t, h.notificationDB, `select email, 1 from contact join mail using (user_id)
 		join lease using (event_id) where state = 'done'`) {
 		require.GreaterOrEqual(t, got[email], 1, "%s has no mail", email)
-		require.LessOrEqual(t, got[email], most, "%s has its mail again", email)
+		require.LessOrEqual(t, got[email], each, "%s has its mail again", email)
 	}
 }
 

@@ -79,7 +79,7 @@ var (
 func runs() []run { return append(mutants(), protocol()...) }
 
 // mutants lists protocols without a step, each of which breaks a property.
-func mutants() []run {
+func mutants() []run { //nolint:funlen // a table
 	return []run{
 		{
 			"mut-no-mark", "points have no times",
@@ -200,7 +200,7 @@ func mutants() []run {
 }
 
 // protocol lists runs of the whole protocol, which break none.
-func protocol() []run {
+func protocol() []run { //nolint:funlen // a table
 	return []run{
 		{"final", "a loss, a restore", bounds{}, both, omitted{}, 913_720, ""},
 		{

@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -262,7 +263,7 @@ func TestACopyOfTheDataTalksToProduction(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
 	copied := &stack{brokers: b.brokers, box: b.box, customerDB: pool}
-	copied.customerEnv = append(b.customerEnv[:len(b.customerEnv):len(b.customerEnv)], "DATABASE_URL="+pgtest.DSN(pool),
+	copied.customerEnv = append(slices.Clip(b.customerEnv), "DATABASE_URL="+pgtest.DSN(pool),
 		"HTTP_ADDR="+testkit.ReservePort(t), "OUTBOX_HEAL_WITHIN=1ms")
 	before, _ := b.logged(t, contract.TopicUsers)
 	other := copied.watch(t, customerService)

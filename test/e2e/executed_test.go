@@ -28,7 +28,7 @@ var executed = []string{
 	"github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka/subscriber.go: *Subscriber.Subscribe",
 	"github.com/ThreeDotsLabs/watermill-sql/v3/pkg/sql/publisher.go: *Publisher.Publish",
 	"github.com/ThreeDotsLabs/watermill/components/cqrs/event_bus.go: EventBus.Publish",
-	module + "internal/kafka/publisher.go: *Publisher.PublishContext",
+	module + "internal/kafka/publisher.go: *Publisher.PublishAcked",
 	module + "internal/kafka/claim.go: *claim.work",
 	module + "internal/inbox/consume.go: *Inbox.BatchMiddleware",
 }

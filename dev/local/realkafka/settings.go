@@ -13,8 +13,8 @@ import (
 // clusterID is the same for all: these clusters never meet, and a data folder must keep its own.
 const clusterID = "dHdpbmJveC1sb2NhbC1vbg"
 
-// writeSettings writes server.properties: everything on loopback, nothing replicated, no topic on demand, and no waiting
-// for further members before a group's first assignment.
+// writeSettings writes server.properties: all addresses are on loopback, nothing is replicated, no topic is made on
+// demand, and a group's first assignment waits for no further members.
 func (s *Server) writeSettings() error {
 	settings := map[string]string{
 		"process.roles":                                    "broker,controller",

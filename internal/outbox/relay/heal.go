@@ -211,7 +211,7 @@ func (l *leader) report(looked []*finding, keys []*lostKey, plan map[topicPartit
 			l.cfg.Log.Warn("the broker went back", "topic", f.topic, "partition", f.number, "end", f.to,
 				"expected", max(f.need, f.known, f.stored.End), "from", *next.From)
 		} else if len(f.unknown) == 0 {
-			l.cfg.Log.Warn("an end is not sure after a crash", "topic", f.topic, "partition", f.number, "end", f.to,
+			l.cfg.Log.Info("an end is not sure after a crash", "topic", f.topic, "partition", f.number, "end", f.to,
 				"expected", f.need, "from", *next.From)
 		}
 	}

@@ -283,7 +283,7 @@ func (w *world) settle() {
 	w.Helper()
 	for range 3 { // the ends are compared between rounds
 		w.ends.lookAt = time.Time{}
-		w.leader.drain(w)
+		w.drain(w)
 	}
 }
 

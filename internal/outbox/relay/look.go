@@ -54,7 +54,7 @@ func (l *leader) pinging(ctx context.Context, ask func(context.Context) error) e
 		case <-pings.C:
 			if err := l.ping(ctx); err != nil {
 				cancel()
-				<-answer
+				_ = <-answer
 				return err
 			}
 		}
@@ -218,7 +218,7 @@ func (l *leader) olderPoint(ctx context.Context, f *finding) (point, error) {
 func (l *leader) points(ctx context.Context, f *finding) ([]point, error) {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
-	rows, _ := l.conn.Query(ctx, pointsSQL, f.topicPartition.String())
+	rows, _ := l.conn.Query(ctx, pointsSQL, f.String())
 	points, err := pgx.CollectRows(rows, pgx.RowToStructByPos[point])
 	if err != nil {
 		return nil, fmt.Errorf("read points: %w", err)

@@ -149,7 +149,7 @@ func TestTheFirstLeaderTakesTheEndsAsTheyAre(t *testing.T) {
 		testTopic+`/0'->>'end')::bigint = 5`))
 }
 
-// Retention has dropped a row and its points. A first pass is clean. Then the log loses all below the last point, and the
+// Retention has dropped a row and its points. A first pass is clean. Then the log loses all below the last point. The
 // dropped row cannot be published again.
 func TestALogThatLosesItsPointsDuringAHealIsRefused(t *testing.T) {
 	t.Parallel()

@@ -195,6 +195,7 @@ func TestEffectsComeAgainAfterTheDatabaseWentBack(t *testing.T) {
 			for i := range 6 {
 				s.send(t, 2)
 				if i == 3 {
+					s.awaitEffects(t)
 					s.goBack(t)
 				}
 			}

@@ -33,8 +33,8 @@ const Kind = "dead_letter"
 // Header is one record header.
 type Header = event.Header
 
-// Letter is one record that a consumer gave up or parked. A list has at most 1,024 bytes of its key and 1,000 letters of
-// its error. It leaves out the headers and the payload: their size is their sender's choice.
+// Letter is one record that a consumer gave up or parked. A list has at most 1,024 bytes of its key and 1,000 letters
+// of its error. It leaves out the headers and the payload: their size is their sender's choice.
 type Letter struct {
 	ID        int64  `json:"id"`
 	Consumer  string `json:"consumer"`

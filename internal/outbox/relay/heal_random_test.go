@@ -36,7 +36,7 @@ func TestRandomHistoriesAreHealed(t *testing.T) {
 			for range 12 {
 				steps = append(steps, h.step(mayRestore))
 			}
-			h.log.before, h.log.after = nil, nil
+			h.log.before, h.log.after, h.log.dead = nil, nil, false
 			h.lead()
 			h.settle()
 			h.add("a", "b", "c", "d")

@@ -31,6 +31,7 @@ type memoryLog struct {
 	before     func(m *message.Message) error // an append; its error is the message's
 	after      func(m *message.Message) error // likewise; the record is on the log
 	repeated   bool
+	dead       bool  // the sender: nothing more is written
 	down       error // the log cannot be asked
 }
 
@@ -84,6 +85,9 @@ func (g *memoryLog) PublishAcked(_ context.Context, topic string, msgs ...*messa
 var errNotSent = errors.New("not sent")
 
 func (g *memoryLog) send(topic string, m *message.Message) error {
+	if g.dead {
+		return errNotSent
+	}
 	if g.before != nil {
 		if err := g.before(m); err != nil {
 			return err
@@ -294,6 +298,7 @@ func (w *world) crashAt(n int, isWritten bool) {
 			return nil
 		}
 		depose(w, w.pool)
+		w.log.dead = true
 		return errors.New("the relay is dead")
 	}
 	if isWritten {
@@ -309,7 +314,7 @@ func (w *world) die() {
 	for range 20 {
 		w.ends.lookAt = time.Time{}
 		if _, err := w.round(w.Context()); err != nil {
-			w.log.before, w.log.after = nil, nil
+			w.log.before, w.log.after, w.log.dead = nil, nil, false
 			return
 		}
 	}

@@ -54,8 +54,7 @@ func (l *leader) pinging(ctx context.Context, ask func(context.Context) error) e
 		case <-pings.C:
 			if err := l.ping(ctx); err != nil {
 				cancel()
-				_ = <-answer
-				return err
+				return errors.Join(err, <-answer)
 			}
 		}
 	}

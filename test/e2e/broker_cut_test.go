@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/local/realkafka"
+	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/testkit"
 )
@@ -81,6 +82,23 @@ func (b *ownBroker) losePower(t *testing.T, flushed map[string]int64) {
 	}
 	require.Positive(t, lost, "nothing is cut")
 	b.restart(t)
+	b.awaitEnds(t, contract.TopicUsers)
+}
+
+// awaitEnds waits until the broker leads all partitions of the topic.
+func (b *ownBroker) awaitEnds(t *testing.T, topic string) {
+	t.Helper()
+	client, err := sarama.NewClient([]string{b.addr()}, sarama.NewConfig())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, client.Close()) }()
+	partitions, err := client.Partitions(topic)
+	require.NoError(t, err)
+	for _, partition := range partitions {
+		testkit.Until(t, func() bool {
+			_, err := client.GetOffset(topic, partition, sarama.OffsetNewest)
+			return err == nil
+		}, "%s/%d has no leader", topic, partition)
+	}
 }
 
 // startThree starts three brokers. The first one is the controller, too, and no test takes it away.

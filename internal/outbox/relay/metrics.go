@@ -33,29 +33,31 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	own := prometheus.NewRegistry()
 	in := promauto.With(own)
 	gauge := func(name, help string) prometheus.Gauge {
-		return in.NewGauge(prometheus.GaugeOpts{Name: "outbox_" + name, Help: help})
+		return in.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 	}
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return in.NewCounterVec(prometheus.CounterOpts{Name: "outbox_" + name, Help: help}, labels)
+		return in.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
-		return in.NewHistogram(prometheus.HistogramOpts{Name: "outbox_relay_" + name, Help: help, Buckets: buckets})
+		return in.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
 	}
 	m := &metrics{
-		leader:    gauge("relay_leader", "1 while this relay leads."),
-		epoch:     gauge("relay_epoch", "Epoch of the last leadership."),
-		sessions:  counter("relay_sessions_ended_total", "Sessions ended by an error.").WithLabelValues(),
-		parkings:  counter("relay_parkings_total", "Keys parked, or parked again.").WithLabelValues(),
-		neglected: counter("relay_neglects_total", "Looks at the partitions that failed.").WithLabelValues(),
-		scheduled: counter("relay_scheduled_added_total", "Scheduled events that were due and were added.").WithLabelValues(),
-		published: counter("relay_published_total", "Events taken by the publisher, duplicates included.", "topic"),
-		failures:  counter("relay_failures_total", "Events not taken by the publisher.", "topic", "class"),
-		seconds:   histogram("publish_seconds", "Time to publish a page.", prometheus.ExponentialBuckets(0.0005, 2, 16)),
-		batch:     histogram("batch_events", "Events in a page that was sent.", prometheus.ExponentialBuckets(1, 4, 9)),
+		leader:    gauge("outbox_relay_leader", "1 while this relay leads."),
+		epoch:     gauge("outbox_relay_epoch", "Epoch of the last leadership."),
+		sessions:  counter("outbox_relay_sessions_ended_total", "Sessions ended by an error.").WithLabelValues(),
+		parkings:  counter("outbox_relay_parkings_total", "Keys parked, or parked again.").WithLabelValues(),
+		neglected: counter("outbox_relay_neglects_total", "Looks at the partitions that failed.").WithLabelValues(),
+		scheduled: counter("outbox_relay_scheduled_added_total", "Scheduled events that were added.").WithLabelValues(),
+		published: counter("outbox_relay_published_total", "Events taken by the publisher, duplicates included.", "topic"),
+		failures:  counter("outbox_relay_failures_total", "Events not taken by the publisher.", "topic", "class"),
+		seconds:   histogram("outbox_relay_publish_seconds", "Time to publish a page.",
+			prometheus.ExponentialBuckets(0.0005, 2, 16)),
+		batch:     histogram("outbox_relay_batch_events", "Events in a page that was sent.",
+			prometheus.ExponentialBuckets(1, 4, 9)),
 	}
-	m.lostEvents = counter("lost_events_total", "Events on the log that the database had lost.").WithLabelValues()
-	m.brokerLosses = counter("broker_losses_total", "Partitions of the log that had lost records.").WithLabelValues()
-	m.resent = counter("resent_events_total", "Events sent again: an end of the log was not sure.").WithLabelValues()
+	m.lostEvents = counter("outbox_lost_events_total", "Events on the log that the database had lost.").WithLabelValues()
+	m.brokerLosses = counter("outbox_broker_losses_total", "Partitions of the log that lost records.").WithLabelValues()
+	m.resent = counter("outbox_resent_events_total", "Events sent again: an end of the log was not sure.").WithLabelValues()
 	if registry == nil {
 		return m, nil
 	}

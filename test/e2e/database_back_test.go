@@ -126,8 +126,15 @@ func (b *backStack) requireHealedDatabase(t *testing.T) {
 	require.Equal(t, 1, count(t, b.cluster.pool,
 		`select count(*) from outbox_cursor where database_back_at is not null and refused is null`))
 	require.Equal(t, 1, b.both[b.name].times(databaseBack), "it is said once")
-	other := map[string]string{customerService: notificationService, notificationService: customerService}[b.name]
-	db := map[string]*pgxpool.Pool{customerService: b.customerDB, notificationService: b.notificationDB}[other]
+}
+
+// requireOtherSawNothing is of the service whose database did not go back.
+func (b *backStack) requireOtherSawNothing(t *testing.T) {
+	t.Helper()
+	other, db := notificationService, b.notificationDB
+	if b.name == notificationService {
+		other, db = customerService, b.customerDB
+	}
 	b.both[other].requireNothingToSee(t, db)
 }
 
@@ -154,6 +161,7 @@ func TestAStandbyIsPromotedThatLackedCommits(t *testing.T) {
 			b.requireWhole(t)
 			require.Equal(t, 4, count(t, b.customerDB, `select version from profile where user_id = '`+ada+`'`))
 			b.requireHealedDatabase(t)
+			b.requireOtherSawNothing(t)
 		})
 	}
 }
@@ -200,6 +208,7 @@ func TestABackupIsRestoredToATarget(t *testing.T) {
 			crowd.goHome()
 			b.requireWhole(t)
 			b.requireHealedDatabase(t)
+			b.requireOtherSawNothing(t)
 		})
 	}
 }
@@ -224,6 +233,7 @@ func TestABackupIsRestoredWithoutATarget(t *testing.T) {
 	crowd.goHome()
 	b.requireWhole(t)
 	b.requireHealedDatabase(t)
+	b.requireOtherSawNothing(t)
 }
 
 // awaitRefusal waits until the relay refuses to publish and returns its text.

@@ -50,14 +50,14 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 		scheduled: counter("outbox_relay_scheduled_added_total", "Scheduled events that were added.").WithLabelValues(),
 		published: counter("outbox_relay_published_total", "Events taken by the publisher, duplicates included.", "topic"),
 		failures:  counter("outbox_relay_failures_total", "Events not taken by the publisher.", "topic", "class"),
-		seconds:   histogram("outbox_relay_publish_seconds", "Time to publish a page.",
+		seconds: histogram("outbox_relay_publish_seconds", "Time to publish a page.",
 			prometheus.ExponentialBuckets(0.0005, 2, 16)),
-		batch:     histogram("outbox_relay_batch_events", "Events in a page that was sent.",
+		batch: histogram("outbox_relay_batch_events", "Events in a page that was sent.",
 			prometheus.ExponentialBuckets(1, 4, 9)),
 	}
 	m.lostEvents = counter("outbox_lost_events_total", "Events on the log that the database had lost.").WithLabelValues()
 	m.brokerLosses = counter("outbox_broker_losses_total", "Partitions of the log that lost records.").WithLabelValues()
-	m.resent = counter("outbox_resent_events_total", "Events sent again: an end of the log was not sure.").WithLabelValues()
+	m.resent = counter("outbox_resent_events_total", "Events sent again: an end was not sure.").WithLabelValues()
 	if registry == nil {
 		return m, nil
 	}

@@ -235,6 +235,24 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 				w.requireWhole()
 			}
 		},
+		// Of a pass that dies, the end that its partition had before is still expected.
+		"an end that a pass has to reach": func(w *world) {
+			for seed := range uint64(12) {
+				w.log.shuffle = rand.New(rand.NewPCG(seed, 9))
+				w.lead()
+				w.add("a", "b", "c", "d")
+				w.settle()
+				end := w.log.end(0)
+				w.consumer.readTo(0, end-1)
+				w.log.cut(0, end-3)
+				w.callLimit = 1
+				w.crashAt(1, true)
+				w.die()
+				w.lead()
+				w.settle()
+				w.requireWhole()
+			}
+		},
 		"a record that was held": func(w *world) {
 			w.cfg.parkedRetryMax = time.Millisecond
 			w.log.before = func(m *message.Message) error {

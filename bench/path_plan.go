@@ -136,7 +136,7 @@ func (b *pathBench) withLine(ctx context.Context, i int, do func(context.Context
 		return err
 	}
 	defer func() { err = errors.Join(err, b.stage.drop(context.WithoutCancel(ctx), cfg.notification)) }()
-	if err := b.stage.kafka.empty(contract.TopicUsers); err != nil {
+	if err := b.stage.kafka.renew(ctx, contract.TopicUsers); err != nil {
 		return err
 	}
 	l := &openLine{arrivals: newArrivals()}

@@ -10,6 +10,7 @@ import (
 	"github.com/IBM/sarama"
 	"golang.org/x/sync/errgroup"
 
+	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/kafka"
 )
 
@@ -78,8 +79,7 @@ func (k *kafkaAdmin) claim(ctx context.Context, names ...string) error {
 		return fmt.Errorf("topic %s exists: this benchmark empties it, so it takes only a broker without", name)
 	}
 	for _, name := range names {
-		topic := kafka.Topic{Name: name, Partitions: partitions, Retention: claimedRetention}
-		if err := kafka.EnsureTopics(ctx, kafka.Config{Brokers: k.brokers}, topic); err != nil {
+		if err := kafka.EnsureTopics(ctx, kafka.Config{Brokers: k.brokers}, claimedTopic(name)); err != nil {
 			return err
 		}
 		k.claimed = append(k.claimed, name)
@@ -87,26 +87,28 @@ func (k *kafkaAdmin) claim(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// claimedRetention is the services' default.
-const claimedRetention = 7 * 24 * time.Hour
+// claimedTopic has the services' default retention.
+func claimedTopic(name string) kafka.Topic {
+	return kafka.Topic{Name: name, Partitions: partitions, Retention: 7 * 24 * time.Hour}
+}
 
-// empty deletes a topic's records, so that a new consumer group does not begin with those of the last run.
-func (k *kafkaAdmin) empty(topic string) error {
-	client, err := sarama.NewClient(k.brokers, readerConfig())
-	if err != nil {
-		return fmt.Errorf("connect to brokers: %w", err)
+// renew makes a claimed topic anew. The relay of a new database would take the records of the last run for events that
+// its database has lost, and a new consumer group would begin with them.
+func (k *kafkaAdmin) renew(ctx context.Context, name string) error {
+	if err := k.remove(name); err != nil {
+		return err
 	}
-	defer func() { _ = client.Close() }()
-	ends := map[int32]int64{}
-	for p := range int32(partitions) {
-		if ends[p], err = client.GetOffset(topic, p, sarama.OffsetNewest); err != nil {
-			return fmt.Errorf("find end of topic: %w", err)
+	cfg := kafka.Config{Brokers: k.brokers}
+	for found := map[string]kafka.TopicState{name: {}}; len(found) > 0; {
+		var err error
+		if found, err = kafka.DescribeTopics(ctx, cfg, name); err != nil {
+			return err
+		}
+		if err := failure.Sleep(ctx, 20*time.Millisecond); err != nil {
+			return err
 		}
 	}
-	if err := k.admin.DeleteRecords(topic, ends); err != nil {
-		return fmt.Errorf("empty topic: %w", err)
-	}
-	return nil
+	return kafka.EnsureTopics(ctx, cfg, claimedTopic(name))
 }
 
 func (k *kafkaAdmin) close() error {

@@ -193,7 +193,7 @@ func TestWithoutAPositionNoPointMoves(t *testing.T) {
 	inbox.Handle(mux, testEvent, effect)
 	require.NoError(t, inbox.NewReplayer(b.Inbox(t), mux.HandleMessage).
 		Replay(t.Context(), deadletter.Filter{}, inbox.Options{By: "ana"}))
-	require.Equal(t, []string{ill.ID}, b.List(t, `select event_id from ledger`))
+	require.Contains(t, b.List(t, `select event_id from ledger`), ill.ID)
 	require.Zero(t, b.Count(t, `select count(*) from inbox_point`))
 }
 

@@ -97,7 +97,7 @@ func (l *leader) check(ctx context.Context, looked []*finding) (ill []*finding, 
 	for _, f := range looked {
 		next, isLoss := f.diagnose()
 		plan[f.topicPartition] = next
-		lossAny = lossAny || isLoss && f.stored.From == nil
+		lossAny = lossAny || isLoss
 		if next.From != nil {
 			ill = append(ill, f)
 			if lowest < 0 || *next.From < lowest {
@@ -145,11 +145,12 @@ func (l *leader) isNews(plan map[topicPartition]storedEnd) bool {
 	return false
 }
 
-// diagnose returns what is stored of the partition. It is ill if its end is not sure.
+// diagnose returns what is stored of the partition, and whether it lost records that no look has missed before. It is
+// ill if its end is not sure.
 func (f *finding) diagnose() (next storedEnd, isLoss bool) {
-	isLoss = !f.isSure || f.lost || f.looked && f.to < f.known
+	isLoss = f.lost || f.looked && f.to < f.known
 	next = f.stored
-	isIll := isLoss || f.to < f.need || next.From != nil || len(f.unknown) > 0
+	isIll := isLoss || !f.isSure || f.to < f.need || next.From != nil || len(f.unknown) > 0
 	if !isIll {
 		return storedEnd{End: f.to, Time: f.lastAt, Expected: max(next.Expected, f.to)}, false
 	}
@@ -160,7 +161,8 @@ func (f *finding) diagnose() (next storedEnd, isLoss bool) {
 		next.End, next.Time = f.to, f.lastAt
 	}
 	next.Expected = max(f.need, f.to)
-	return next, isLoss
+	isFirst := f.stored.From == nil || *next.From < *f.stored.From
+	return next, isLoss || !f.isSure && isFirst
 }
 
 // storeCheck is one transaction, and its statements have this order: the second waits for writers, and the third sees
@@ -203,14 +205,14 @@ func (l *leader) report(looked []*finding, keys []*lostKey, plan map[topicPartit
 	for _, f := range looked {
 		lost += len(f.unknown)
 		next := plan[f.topicPartition]
-		if next.From == nil || f.stored.From != nil {
+		if next.From == nil {
 			continue
 		}
 		if _, isLoss := f.diagnose(); isLoss {
 			l.metrics.brokerLosses.Inc()
 			l.cfg.Log.Warn("the broker went back", "topic", f.topic, "partition", f.number, "end", f.to,
 				"expected", max(f.need, f.known, f.stored.End), "from", *next.From)
-		} else if len(f.unknown) == 0 {
+		} else if len(f.unknown) == 0 && f.stored.From == nil {
 			l.cfg.Log.Info("an end is not sure after a crash", "topic", f.topic, "partition", f.number, "end", f.to,
 				"expected", f.need, "from", *next.From)
 		}

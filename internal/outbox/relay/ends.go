@@ -147,7 +147,7 @@ func (e *ends) add(p topicPartition) *end {
 }
 
 var (
-	errNotLooked       = errors.New("outbox: the end of the log is not known yet")
+	errNotLooked error = unfinishedError{errors.New("outbox: the end of the log is not known yet")}
 	errNotClean  error = unfinishedError{errors.New("outbox: the records are not where the log ended")}
 )
 

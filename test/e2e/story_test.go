@@ -65,12 +65,17 @@ func (h *stack) tell(t *testing.T) {
 // awaitRecorded waits until the relays have recorded what they sent.
 func (h *stack) awaitRecorded(t *testing.T) {
 	t.Helper()
-	for _, db := range []*pgxpool.Pool{h.customerDB, h.notificationDB} {
-		testkit.Until(t, func() bool {
-			status, err := relay.ReadStatus(t.Context(), db)
-			return err == nil && status.Waiting == 0
-		}, "what was sent never recorded")
-	}
+	awaitRecorded(t, h.customerDB)
+	awaitRecorded(t, h.notificationDB)
+}
+
+// awaitRecorded waits until the relay of one service has.
+func awaitRecorded(t *testing.T, db *pgxpool.Pool) {
+	t.Helper()
+	testkit.Until(t, func() bool {
+		status, err := relay.ReadStatus(t.Context(), db)
+		return err == nil && status.Waiting == 0
+	}, "what was sent never recorded")
 }
 
 // awaitMail waits for the one mail.

@@ -14,16 +14,17 @@ import (
 	"example.com/twinbox/internal/fault"
 )
 
-// passSQL selects the rows that have been sent: published ones, those up to the end of the open page, and those of a key
-// before its lost events, which a database that went back may not know to be published. Of a parked key it takes the
-// rows below its held ones.
+// passSQL selects the rows that have been sent: published ones, those up to the end of the open page, and the rows of a
+// key before its lost events, which a database that went back may not know to be published. Of a parked key it takes
+// the rows below its held ones.
 const passSQL = `
 select ` + columns + `
 from public.outbox o
 where o.position > $1
     and (pg_visible_in_snapshot(o.xid, $2::pg_snapshot)
         or coalesce(o.position <= $4 and pg_visible_in_snapshot(o.xid, $3::pg_snapshot), false)
-        or exists (select from public.outbox_lost l where l.topic = o.topic and l.key = o.key and l.version > o.version))
+        or exists (select from public.outbox_lost l
+            where l.topic = o.topic and l.key = o.key and l.version > o.version))
     and o.topic = any ($5)
     and not exists (select from public.outbox_held h
         where h.topic = o.topic and h.key = o.key and h.position <= o.position)

@@ -247,7 +247,7 @@ func (h *stack) awaitRefusal(t *testing.T, db *pgxpool.Pool, code string) (text 
 	return text
 }
 
-// confirm is what an operator says to a refusal.
+// confirm does as an operator who confirms a refusal.
 func (h *stack) confirm(t *testing.T, db *pgxpool.Pool, code string) {
 	t.Helper()
 	tag, err := db.Exec(t.Context(), `update outbox_cursor set confirmed = refused where starts_with(refused, $1 || ':')`,

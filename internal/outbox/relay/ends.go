@@ -283,7 +283,7 @@ func (e *ends) plan(page []record) map[topicPartition]storedEnd {
 	return next
 }
 
-// planned returns what is stored before n records are sent. The point of an ill partition stays as it was.
+// planned returns the end to store before n records are sent. The point of an ill partition stays as it was.
 func (e *end) planned(n int64) storedEnd {
 	next := e.stored
 	switch {

@@ -37,7 +37,7 @@ func (l *leader) makeReady(ctx context.Context, topics []string) error {
 	}
 }
 
-// lostKey is what a look found of a key of which the database lost events.
+// lostKey is a key whose events the database lost, as a look found them.
 type lostKey struct {
 	key
 	low, high int64 // their versions

@@ -115,7 +115,7 @@ func (l *leader) resend(ctx context.Context, records []record) (clean bool, err 
 	return true, l.guarded(ctx, settled.write)
 }
 
-// endPass removes what is healed from the row.
+// endPass removes healed partitions from the row.
 func (l *leader) endPass(ctx context.Context, of, isLast map[*end]bool, sent map[*end]int) (more bool, err error) {
 	plan := l.ends.plan(nil)
 	healed, records := 0, 0

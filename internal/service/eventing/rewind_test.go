@@ -43,7 +43,7 @@ type backward struct {
 	sent    map[string]int64 // the highest version of each key
 }
 
-// said is what the nodes have logged.
+// said collects the log of the nodes.
 type said struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -33,6 +33,38 @@ func (s *state) checkLoss(r record) {
 	}
 }
 
+// checkOrder is S4: behind a clean page of a pass, each record comes after the version below, in the log or at the
+// consumer.
+func (s *state) checkOrder() {
+	for _, this := range s.relay.items[:s.relay.count] {
+		r := this.record
+		p, k := s.partOf(r.event()), s.key[r.event()]
+		if this.lost || r.version() == 1 || s.lostTwice[k] {
+			continue
+		}
+		for event := range s.events {
+			if s.key[event] != k || s.versionOf(event) != r.version()-1 || s.inbox.applied[event] != 0 {
+				continue
+			}
+			if !slices.ContainsFunc(s.log[p].records[:this.offset], func(other record) bool {
+				return other.event() == event && other.version() == r.version()-1
+			}) {
+				s.broken = fmt.Sprintf("S4: %s comes before the version below it", s.name(r))
+			}
+		}
+	}
+}
+
+// versionOf returns the version of an event that the database knows, or 0.
+func (s *state) versionOf(event int8) int8 {
+	for i := s.db.dropped; i < s.db.rows; i++ {
+		if s.db.row[i].event == event {
+			return s.db.row[i].version
+		}
+	}
+	return s.db.lost[event].version()
+}
+
 // checkEnd returns the property that is broken when only faults are left, or "".
 func (s *state) checkEnd() string {
 	if s.relay.mode == refused {

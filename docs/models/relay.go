@@ -201,10 +201,12 @@ func (s *state) addPassEnd(l *steps) {
 	case n.relay.unclean:
 		n.lookAgain()
 		l.add(n, "pass done, not clean")
-	case s.relay.passed < s.db.upTo:
+	case s.relay.passed < s.passEnd():
+		n.checkOrder()
 		n.beginPassPage()
 		l.add(n, "relay begins the next page of the pass")
 	default:
+		n.checkOrder()
 		n.endPass()
 		l.add(n, "pass done, clean")
 	}
@@ -245,7 +247,7 @@ func (s *state) beginPass() {
 			s.late[event] = 0 // assumed: no record of a former leader is written after a last pass has begun
 		}
 	}
-	if !s.run.omit.pageFirst && len(s.passRows(0, s.db.upTo)) == 0 && len(s.passLost()) == 0 {
+	if !s.run.omit.pageFirst && len(s.passRows(0, s.passEnd())) == 0 && len(s.passLost()) == 0 {
 		s.relay.mode = idle // the next pass sends the rows of the page that comes first
 		return
 	}
@@ -254,13 +256,13 @@ func (s *state) beginPass() {
 
 // beginPassPage begins the next page of a pass. Lost events belong between the rows of their keys: one page sends all.
 func (s *state) beginPassPage() {
-	first := s.relay.passed
-	for first < s.db.upTo && len(s.passRows(first, first+1)) == 0 {
+	first, last := s.relay.passed, s.passEnd()
+	for first < last && len(s.passRows(first, first+1)) == 0 {
 		first++
 	}
-	lost, end := s.passLost(), min(s.db.upTo, first+s.run.page)
+	lost, end := s.passLost(), min(last, first+s.run.page)
 	if len(lost) > 0 {
-		end = s.db.upTo
+		end = last
 	}
 	s.setItems(append(s.passRows(first, end), lost...))
 	for p := range s.run.parts {
@@ -271,10 +273,28 @@ func (s *state) beginPassPage() {
 	s.relay.passed = end
 }
 
+// passEnd is above the rows that a pass sends: those that pages have sent, and those of a key before its lost events. A
+// database that went back may not know that they were published.
+func (s *state) passEnd() int8 {
+	end := s.db.rows
+	for end > s.db.upTo && !s.isBeforeLost(end-1) {
+		end--
+	}
+	return end
+}
+
+func (s *state) isBeforeLost(position int8) bool {
+	row := s.db.row[position]
+	return !s.run.omit.rowsBeforeLost && slices.ContainsFunc(s.db.lost[:], func(r record) bool {
+		return r != 0 && s.key[r.event()] == s.key[row.event] && r.version() > row.version
+	})
+}
+
 func (s *state) passRows(first, end int8) (records []record) {
 	for i := max(first, s.db.dropped); i < end; i++ {
 		r := s.rowRecord(i)
-		if e := &s.db.ends[s.partOf(r.event())]; e.isIll() && i >= e.from {
+		isSent := i < s.db.upTo || s.isBeforeLost(i)
+		if e := &s.db.ends[s.partOf(r.event())]; isSent && e.isIll() && i >= e.from {
 			records = append(records, r)
 		}
 	}

@@ -54,6 +54,7 @@ type omitted struct {
 	morePasses     bool // until one began at the needed end
 	expect         bool // a page stores its expected end before it is sent
 	pointAfterPass bool // a pass looks again when no point is valid any more
+	rowsBeforeLost bool // a pass sends the rows of a key before its lost events, also those that no page has sent
 	pageFirst      bool // a pass without rows waits for a page
 }
 
@@ -113,6 +114,12 @@ func mutants() []run { //nolint:funlen // a table
 			both,
 			omitted{republishLost: true},
 			143_303, "D2: #3 is parked for ever",
+		},
+		{
+			"mut-no-rows-before", "a pass sends a lost event, and not the rows before it",
+			two, both,
+			omitted{rowsBeforeLost: true},
+			0, "S4: a2#2 comes before the version below it",
 		},
 		{
 			"mut-no-row", "a pass without rows does not wait for a page",

@@ -142,6 +142,27 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 			w.add("a")
 			w.settle()
 		},
+		// A leader that dies between the lost events and the partition's new state would lose one of them.
+		"a heal is one transaction": func(w *world) {
+			w.lead()
+			w.settle()
+			w.backUp("backup")
+			w.add("a")
+			w.settle()
+			w.goBack("backup")
+			w.add("a")
+			w.lead()
+			w.exec(`
+				create function fail() returns trigger language plpgsql as 'begin raise ''the server fails''; end';
+				create trigger fails before update of looked_at on outbox_cursor execute function fail()`)
+			require.ErrorContains(w, w.makeReady(w.Context(), []string{testTopic}), "the server fails")
+			require.Zero(w, w.count(`select count(*) from outbox_lost`))
+			require.Equal(w, int64(1), w.count(`select version from outbox`))
+			w.exec(`drop trigger fails on outbox_cursor`)
+			w.lead()
+			w.settle()
+			require.Equal(w, int64(2), w.count(`select version from outbox`))
+		},
 		// A pass without records cannot end.
 		"a page comes first": func(w *world) {
 			w.add("a")

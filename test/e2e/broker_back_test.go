@@ -10,6 +10,7 @@ import (
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
+	"example.com/twinbox/test/testkit"
 )
 
 // withTwo starts both services on a broker whose records the test takes away.
@@ -30,6 +31,14 @@ func requireHealedBroker(t *testing.T, h *stack, customer *watched) {
 	require.Zero(t, count(t, h.customerDB, `select count(*) from outbox_lost`))
 	require.Equal(t, 1, count(t, h.customerDB,
 		`select count(*) from outbox_cursor where broker_back_at is not null and refused is null`))
+}
+
+// awaitHandled waits until Notification has handled so many more events: the broker has acknowledged them.
+func (h *stack) awaitHandled(t *testing.T, more int) {
+	t.Helper()
+	handled := func() int { return count(t, h.notificationDB, `select count(*) from inbox`) }
+	want := handled() + more
+	testkit.Until(t, func() bool { return handled() >= want }, "no event is handled")
 }
 
 // A broker loses power: what it had acknowledged and not flushed is gone, and new records get its offsets. One service
@@ -64,7 +73,7 @@ func TestABrokerLosesPowerUnderLoad(t *testing.T) {
 	crowd := h.populate(t, "a")
 	crowd.await(t, 60)
 	flushed := b.flushed(t, contract.TopicUsers)
-	crowd.await(t, 40)
+	h.awaitHandled(t, 10)
 	b.losePower(t, flushed)
 	crowd.await(t, 60)
 	crowd.goHome()
@@ -113,6 +122,7 @@ func TestATopicIsDeletedAndMadeAnew(t *testing.T) {
 	h, customer, _ := withTwo(t, kafkatest.Brokers(t))
 	crowd := h.populate(t, "a")
 	crowd.await(t, 60)
+	h.awaitHandled(t, 10)
 	h.makeAnew(t, contract.TopicUsers)
 	crowd.await(t, 60)
 	crowd.goHome()

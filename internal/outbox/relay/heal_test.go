@@ -290,6 +290,8 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 			w.settle()
 			require.Equal(w, int64(1), w.count(`select count(*) from outbox_lost`))
 			require.Equal(w, "1", w.log.records[0][0].Metadata[event.HeaderVersion], "in the order of versions")
+			require.InDelta(w, 1, testutil.ToFloat64(w.metrics.brokerLosses), 0, "found during the heal of the database")
+			require.Equal(w, int64(1), w.count(`select count(*) from outbox_cursor where broker_back_at is not null`))
 		},
 		"a record that was held": func(w *world) {
 			w.cfg.parkedRetryMax = time.Millisecond

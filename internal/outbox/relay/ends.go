@@ -111,12 +111,13 @@ func (l *leader) loadEnds(ctx context.Context) error {
 		return fmt.Errorf("load ends of the log: %w", err)
 	}
 	for name, known := range stored {
-		topic, number, _ := cutLast(name, "/")
-		n, err := strconv.ParseInt(number, 10, 32)
+		slash := strings.LastIndexByte(name, '/')
+		number, err := strconv.ParseInt(name[slash+1:], 10, 32)
 		if err != nil {
 			return fmt.Errorf("load ends of the log: %w", err)
 		}
-		e.add(topicPartition{topic, int32(n)}).begin(known)
+		p := e.add(topicPartition{name[:slash], int32(number)})
+		p.stored, p.need = known, known.Expected
 	}
 	e.isBaseline = text == nil
 	if e.isBaseline || e.lookedAt != nil && *e.lookedAt != e.server {
@@ -126,15 +127,6 @@ func (l *leader) loadEnds(ctx context.Context) error {
 	l.ends = e
 	return nil
 }
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
-}
-
-func (e *end) begin(stored storedEnd) { e.stored, e.need = stored, stored.Expected }
 
 // add returns the partition's end. A new one is not ready.
 func (e *ends) add(p topicPartition) *end {

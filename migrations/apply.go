@@ -134,11 +134,7 @@ func (m Migration) report(format string, args ...any) {
 
 // apply runs the files of a set that the database lacks.
 func (m Migration) apply(ctx context.Context, db *sql.DB, set Set) (applied []Applied, err error) {
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, set.FS, goose.WithTableName(set.table()),
-		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
-	if errors.Is(err, goose.ErrNoMigrations) {
-		return nil, nil
-	}
+	provider, err := set.provider(db)
 	if err != nil {
 		return nil, err
 	}

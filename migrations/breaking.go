@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/pressly/goose/v3"
 )
 
@@ -47,19 +45,15 @@ func recordBreaking(ctx context.Context, db *sql.DB, set Set, sources []*goose.S
 	return nil
 }
 
-// readBreaking returns the listed migrations of each set.
-func readBreaking(ctx context.Context, pool *pgxpool.Pool) (map[string][]int64, error) {
-	breaking := map[string][]int64{}
-	exists, err := tableExists(ctx, pool, "public.migration_breaking")
+const isBreakingSQL = `
+select exists (select from public.migration_breaking where set_name = $1 and version > $2 and version <= $3)`
+
+// isBreaking reports whether the database has a marked migration that this binary does not know.
+func isBreaking(ctx context.Context, db *sql.DB, newer Difference) (breaking bool, err error) {
+	exists, err := tableExists(ctx, db, "public.migration_breaking")
 	if err != nil || !exists {
-		return breaking, err
+		return false, err
 	}
-	rows, _ := pool.Query(ctx, `select set_name, version from public.migration_breaking`)
-	var set string
-	var version int64
-	_, err = pgx.ForEachRow(rows, []any{&set, &version}, func() error {
-		breaking[set] = append(breaking[set], version)
-		return nil
-	})
+	err = db.QueryRowContext(ctx, isBreakingSQL, newer.Set, newer.Binary, newer.Database).Scan(&breaking)
 	return breaking, err
 }

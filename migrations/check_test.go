@@ -23,32 +23,35 @@ func TestCheck(t *testing.T) {
 	fourth := set("s", `create table a (n int);`, `create table b (n int);`, breaking(`create table c (n int);`),
 		`create table d (n int);`)
 	other := set("o", `create table o (n int);`)
-	older := func(set string, versions ...int64) migrations.SchemaError {
-		return migrations.SchemaError{Code: migrations.CodeOlder, Set: set, Versions: versions}
+	wrong := func(code, set string, database, binary int64) migrations.SchemaError {
+		return migrations.SchemaError{
+			Code: code, Difference: migrations.Difference{Set: set, Database: database, Binary: binary},
+		}
 	}
+	const older, tooNew = migrations.CodeOlder, migrations.CodeNewer
 	tests := map[string]struct {
 		database, binary []migrations.Set
-		newer            []migrations.Newer
+		newer            []migrations.Difference
 		wrong            []migrations.SchemaError
 	}{
 		"equal":          {database: []migrations.Set{second, other}, binary: []migrations.Set{second, other}},
-		"never migrated": {binary: []migrations.Set{second}, wrong: []migrations.SchemaError{older("s", 1, 2)}},
+		"never migrated": {binary: []migrations.Set{second}, wrong: []migrations.SchemaError{wrong(older, "s", 0, 2)}},
 		"older": {
-			database: []migrations.Set{first}, binary: []migrations.Set{second}, wrong: []migrations.SchemaError{older("s", 2)},
+			database: []migrations.Set{first}, binary: []migrations.Set{second}, wrong: []migrations.SchemaError{wrong(older, "s", 1, 2)},
 		},
 		"newer": {
-			database: []migrations.Set{second}, binary: []migrations.Set{first}, newer: []migrations.Newer{{"s", []int64{2}}},
+			database: []migrations.Set{second}, binary: []migrations.Set{first}, newer: []migrations.Difference{{"s", 2, 1}},
 		},
 		"newer, and older binaries may not go on": {
 			database: []migrations.Set{third}, binary: []migrations.Set{first},
-			wrong: []migrations.SchemaError{{migrations.CodeNewer, "s", []int64{2, 3}}},
+			wrong: []migrations.SchemaError{wrong(tooNew, "s", 3, 1)},
 		},
 		"newer than a binary that knows the breaking one": {
-			database: []migrations.Set{fourth}, binary: []migrations.Set{third}, newer: []migrations.Newer{{"s", []int64{4}}},
+			database: []migrations.Set{fourth}, binary: []migrations.Set{third}, newer: []migrations.Difference{{"s", 4, 3}},
 		},
 		"one of each": {
 			database: []migrations.Set{third}, binary: []migrations.Set{second, other},
-			wrong: []migrations.SchemaError{{migrations.CodeNewer, "s", []int64{3}}, older("o", 1)},
+			wrong: []migrations.SchemaError{wrong(tooNew, "s", 3, 2), wrong(older, "o", 0, 1)},
 		},
 	}
 	for name, test := range tests {
@@ -74,7 +77,7 @@ func TestABreakingMigrationThatFailsKeepsNobodyOut(t *testing.T) {
 	require.Error(t, err)
 	newer, err := migrations.Check(t.Context(), pool, set("s", `create table a (n int);`))
 	require.NoError(t, err)
-	require.Equal(t, []migrations.Newer{{Set: "s", Versions: []int64{2}}}, newer)
+	require.Equal(t, []migrations.Difference{{Set: "s", Database: 2, Binary: 1}}, newer)
 }
 
 // A file that means the mark has it word for word, and in its place.
@@ -113,5 +116,5 @@ func TestCheckReportsAQueryThatFails(t *testing.T) {
 	pool := pgtest.New(t)
 	pool.Close()
 	_, err := migrations.Check(t.Context(), pool, set("s", `select 1;`))
-	require.ErrorContains(t, err, "read breaking migrations")
+	require.ErrorContains(t, err, "read migrations of s")
 }

@@ -5,8 +5,11 @@
 package migrations
 
 import (
+	"database/sql"
 	"embed"
 	"io/fs"
+
+	"github.com/pressly/goose/v3"
 )
 
 // Set is one numbered series of migrations.
@@ -55,3 +58,8 @@ func folder(name string) Set {
 }
 
 func (s Set) table() string { return "migration_" + s.Name }
+
+func (s Set) provider(db *sql.DB) (*goose.Provider, error) {
+	return goose.NewProvider(goose.DialectPostgres, db, s.FS, goose.WithTableName(s.table()),
+		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
+}

@@ -42,17 +42,23 @@ func (s *Sender) probe(ctx context.Context) error {
 	from.Name = ""
 	ctx, cancel := context.WithTimeout(ctx, s.Config.Timeout)
 	defer cancel()
-	conn, err := s.connect(ctx)
+	conn := newConnection(ctx)
+	defer conn.hangUp()
+	client, err := s.newClient(conn)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
-	defer hangUp(conn)
-	if err := conn.Mail(from.String()); err != nil {
+	session, err := client.DialToSMTPClientWithContext(ctx)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	if err := session.Mail(from.String()); err != nil {
 		return fmt.Errorf("mail from: %w", err)
 	}
-	if err := conn.Reset(); err != nil {
+	if err := session.Reset(); err != nil {
 		return fmt.Errorf("reset: %w", err)
 	}
+	_ = session.Text.PrintfLine("QUIT")
 	if last := s.refusal.Load(); last != nil && time.Since(last.at) < awayProbe {
 		return last.err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	gomail "github.com/wneessen/go-mail"
 
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/mail"
@@ -72,9 +73,9 @@ func allocated() uint64 {
 func TestAnAnswerWithoutAnEndIsNone(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("250-more\r\n", mail.MaxReplyBytes/5)
-	for at, want := range map[testkit.MailStage]mail.Stage{
-		testkit.MailFrom: mail.StageMail, testkit.MailTo: mail.StageRcpt, testkit.MailData: mail.StageData,
-		testkit.MailDot: mail.StageDot,
+	for at, want := range map[testkit.MailStage]gomail.SendErrReason{
+		testkit.MailFrom: gomail.ErrSMTPMailFrom, testkit.MailTo: gomail.ErrSMTPRcptTo,
+		testkit.MailData: gomail.ErrSMTPData, testkit.MailDot: gomail.ErrSMTPDataClose,
 	} {
 		server := testkit.StartMailServer(t, func(reached testkit.MailStage, _ string) testkit.MailAnswer {
 			if reached == at {
@@ -86,7 +87,7 @@ func TestAnAnswerWithoutAnEndIsNone(t *testing.T) {
 		err := s.Submit(t.Context(), letter, ready)
 		var submit *mail.SubmitError
 		require.ErrorAs(t, err, &submit, at)
-		require.Equal(t, want, submit.Stage)
+		require.Equal(t, want, submit.Step)
 		require.Less(t, len(err.Error()), 200, "the server's words are left out")
 	}
 }

@@ -62,14 +62,14 @@ func TestAMailServerThatTakesNoMailIsDown(t *testing.T) {
 		"hangs up":                {testkit.MailConnect, testkit.MailAnswer{Cut: true}, "EOF"},
 		"knows us not":            {testkit.MailHello, testkit.MailAnswer{Say: "550 5.7.1 not from here"}, "connect: "},
 		"has no room":             {testkit.MailFrom, testkit.MailAnswer{Say: "452 4.3.1 no room"}, "mail from: 452"},
-		"has no room for mails":   {testkit.MailDot, testkit.MailAnswer{Say: "452 4.3.1 no room"}, "final dot: 452 4.3.1"},
-		"takes no mail":           {testkit.MailData, testkit.MailAnswer{Say: "554 5.3.2 read only"}, "data: 554 5.3.2"},
+		"has no room for mails":   {testkit.MailDot, testkit.MailAnswer{Say: "452 4.3.1 no room"}, "DATA writer: 452 4.3.1"},
+		"takes no mail":           {testkit.MailData, testkit.MailAnswer{Say: "554 5.3.2 read only"}, "DATA command: 554 5.3.2"},
 		"refuses the sender":      {testkit.MailFrom, testkit.MailAnswer{Say: "550 5.7.1 not yours"}, "mail from: 550"},
 		"cannot read the sender":  {testkit.MailFrom, testkit.MailAnswer{Say: "501 what"}, "mail from: 501"},
 		"hangs up on the sender":  {testkit.MailFrom, testkit.MailAnswer{Cut: true}, "mail from: EOF"},
-		"refuses the sender late": {testkit.MailTo, testkit.MailAnswer{Say: "550 5.1.8 no domain"}, "rcpt to: 550 5.1.8"},
+		"refuses the sender late": {testkit.MailTo, testkit.MailAnswer{Say: "550 5.1.8 no domain"}, "RCPT TO command: 550 5.1.8"},
 		"wants a login":           {testkit.MailFrom, testkit.MailAnswer{Say: "530 5.7.0 log in"}, "mail from: 530"},
-		"wants a login late":      {testkit.MailTo, testkit.MailAnswer{Say: "530 5.7.0 log in"}, "rcpt to: 530"},
+		"wants a login late":      {testkit.MailTo, testkit.MailAnswer{Say: "530 5.7.0 log in"}, "RCPT TO command: 530"},
 		"never answers":           {testkit.MailConnect, testkit.MailAnswer{}, "timeout"},
 	} {
 		t.Run(name, func(t *testing.T) {

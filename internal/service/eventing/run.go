@@ -90,7 +90,8 @@ func (n *Node) open(
 func (n *Node) checkSchema(ctx context.Context) error {
 	newer, err := migrations.Check(ctx, n.Pool, n.setup.Migrations...)
 	for _, set := range newer {
-		n.Log.InfoContext(ctx, "the database is newer than this build", "set", set.Set, "migrations", set.Versions)
+		n.Log.InfoContext(ctx, "the database is newer than this build", "set", set.Set,
+			"database", set.Database, "build", set.Binary)
 	}
 	return err
 }

@@ -19,17 +19,14 @@ func (b *relayBench) traceSteps(int) []step {
 	return []step{
 		{name: "without spans", weight: 5, run: func(ctx context.Context) error { return b.drainTraced(ctx, "off", nil) }},
 		{name: "with a dead collector", weight: 5, run: func(ctx context.Context) (err error) {
-			exporter := tracing.New(
+			provider, err := tracing.New(ctx,
 				tracing.Config{Exporter: "otlp", Endpoint: deadCollector, Sampler: "parentbased_always_on", Ratio: "1"},
 				"bench", "local", slog.New(slog.DiscardHandler), prometheus.NewRegistry())
-			running, stop := context.WithCancel(ctx)
-			ended := make(chan error, 1)
-			go func() { ended <- exporter.Run(running) }()
-			defer func() {
-				stop()
-				err = errors.Join(err, <-ended)
-			}()
-			return b.drainTraced(ctx, "dead", event.NewSpans(exporter.Provider()))
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, provider.Shutdown(context.WithoutCancel(ctx))) }()
+			return b.drainTraced(ctx, "dead", event.NewSpans(provider))
 		}},
 	}
 }

@@ -23,7 +23,6 @@ var Service = eventing.Service[Config]{
 	Contract:   contract.Load,
 	API:        openAPI,
 	Migrations: Migrations(),
-	Tables:     []string{"account", "idempotency_key", "account_balance"},
 	Operations: offerOperations,
 	SetUp:      setUp,
 }

@@ -33,7 +33,6 @@ var Service = eventing.Service[Config]{
 	Contract:   contract.Load,
 	API:        openAPI,
 	Migrations: Migrations(),
-	Tables:     []string{"orders", "refund", "receipt", "lease", "idempotency_key"},
 	Operations: offerOperations,
 	SetUp:      setUp,
 }
@@ -91,8 +90,8 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		node.StartConsumers(group)
 		group.Go("http", func(ctx context.Context) error { return server.Serve(ctx, api) })
 	}
+	node.Admin.Measure("mails", mails.Measure)
 	return start, errors.Join(
-		node.Admin.Measure("mails", mails),
 		node.Consume(eventing.Consumer{
 			Name: paymentConsumer, Topic: contract.TopicPayments, Handlers: handles.paymentEvents(), OnOutcome: wake,
 		}),

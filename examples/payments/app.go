@@ -32,7 +32,6 @@ var Service = eventing.Service[Config]{
 	Contract:   contract.Load,
 	API:        openAPI,
 	Migrations: Migrations(),
-	Tables:     []string{"payment"},
 	Operations: offerOperations,
 	SetUp:      setUp,
 }

@@ -25,10 +25,7 @@ var Service = eventing.Service[Config]{
 	API:        contracts.OpenAPI,
 	Migrations: migrations.ForCustomer(),
 	Operations: offerOperations,
-	Tables: []string{
-		"users", "idempotency_key", "signup_allowance", "profile", "verification_mail",
-	},
-	SetUp: setUp,
+	SetUp:      setUp,
 }
 
 // The consumers, by the names under which their inboxes remember.

@@ -49,10 +49,12 @@ type Consumer struct {
 	cancel context.CancelCauseFunc
 	topic  string
 	claims map[int32]*claim
-	member bool
-	since  time.Time // of the last change of member
-	last   error     // the trouble that was logged last
-	met    time.Time // when it came last, logged or not
+
+	member, wasMember bool
+
+	since time.Time // of the last change of member
+	last  error     // the trouble that was logged last
+	met   time.Time // when it came last, logged or not
 }
 
 var (
@@ -281,6 +283,7 @@ func (c *Consumer) become(member bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.member, c.since = member, time.Now()
+	c.wasMember = c.wasMember || member
 	if member {
 		c.last = nil
 		c.log.Info("consuming")
@@ -337,8 +340,8 @@ func (c *Consumer) Standings() []Standing {
 	return standings
 }
 
-// Healthy says why nothing is consumed: Run was not called or has ended, the process has not been a member of its group
-// for a while, or a partition gives no records or fails at the next ones for a while.
+// Healthy says why nothing is consumed: Run was not called or has ended, the process has never been a member of its group,
+// or not for a while, or a partition gives no records or fails at the next ones for a while.
 func (c *Consumer) Healthy(context.Context) error {
 	if err := c.isMember(); err != nil {
 		return err
@@ -371,7 +374,7 @@ func (c *Consumer) isMember() error {
 	if c.last != nil {
 		reason, patience = failure.Examine(c.last).Code+": "+c.last.Error(), c.cfg.UnhealthyAfter/3
 	}
-	if away := time.Since(c.since); away > patience {
+	if away := time.Since(c.since); away > patience || !c.wasMember {
 		return fmt.Errorf("consume %s: not a member of the group for %s: %s", c.topic, away.Round(time.Second), reason)
 	}
 	return nil

@@ -168,7 +168,8 @@ func (l *lines) all() []string {
 	return append([]string(nil), l.texts...)
 }
 
-// TestAGroupThatCannotBeJoinedIsNotHammered: a failing coordinator costs a handful of attempts and one log line.
+// TestAGroupThatCannotBeJoinedIsNotHammered: a failing coordinator costs a handful of attempts and one log line. The
+// consumer is not healthy before it was a member once.
 func TestAGroupThatCannotBeJoinedIsNotHammered(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
@@ -179,7 +180,7 @@ func TestAGroupThatCannotBeJoinedIsNotHammered(t *testing.T) {
 	})
 	log := &lines{}
 	cfg := fast(brokers, kafkatest.Group(t))
-	cfg.Backoff, cfg.UnhealthyAfter = 50*time.Millisecond, time.Millisecond
+	cfg.Backoff, cfg.UnhealthyAfter = 50*time.Millisecond, time.Hour
 	l := listenWith(t, cfg, topic, slog.New(log))
 
 	began := time.Now()

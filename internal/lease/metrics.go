@@ -37,12 +37,6 @@ func newMetrics(registerer prometheus.Registerer, handler string) *metrics {
 	}
 }
 
-// Describe lists the gauges of [Runner.Measure].
-func (r *Runner) Describe(out chan<- *prometheus.Desc) {
-	out <- r.metrics.rows
-	out <- r.metrics.oldest
-}
-
 const countRows = `
 select states.state, count(l.state)::float8,
        coalesce(greatest(extract(epoch from clock_timestamp() - min(l.added_at)), 0), 0)::float8

@@ -2,7 +2,7 @@ package notification
 
 import (
 	"context"
-	"errors"
+	"log/slog"
 	"net"
 
 	"example.com/twinbox/internal/contract"
@@ -10,6 +10,7 @@ import (
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/mail"
 	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/circuit"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/migrations"
 )
@@ -21,7 +22,6 @@ var Service = eventing.Service[Config]{
 	Contract:   contract.Load,
 	Migrations: migrations.ForNotification(),
 	Operations: offerOperations,
-	Tables:     []string{"contact", "mail", "lease"},
 	SetUp:      setUp,
 }
 
@@ -32,10 +32,11 @@ const usersConsumer = "notification.users"
 // start: no new record, then the mails under way are sent, then the relay passes on what they wrote.
 func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
 	mailer, admin := &mail.Sender{Config: cfg.SMTP, From: cfg.MailFrom}, node.Admin
-	mailServer := mail.NewCircuit(mailer, node.CircuitLog, admin.Registry())
-	admin.Check("mail server", func(context.Context) error { return mailServer.Err() })
+	mailServer := mail.NewCircuit(mailer, node.Log, admin.Registry())
+	admin.Check("mail server", func(context.Context) error { return mailServer.Ready() })
+	log := slog.New(circuit.Quiet(node.Log.Handler(), mailServer))
 	sender, err := newSender(Sender{
-		settings: cfg.Mail, pool: node.Pool, outbox: node.Outbox, log: node.Log, registerer: admin.Registry(),
+		settings: cfg.Mail, pool: node.Pool, outbox: node.Outbox, log: log, registerer: admin.Registry(),
 		writer: cfg.writer(), smtp: mailer, suspect: mailServer.Suspect,
 		spans: node.Spans,
 	})
@@ -49,15 +50,13 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		group.Go("mail sender", sender.Run)
 		node.StartConsumers(group)
 	}
-	return start, errors.Join(
-		admin.Measure("mails", sender),
-		node.Consume(eventing.Consumer{
-			Name: usersConsumer, Topic: contract.TopicUsers, Handlers: UserEvents(), Order: inbox.Strict,
-			OnOutcome: func(e event.Event, outcome inbox.Outcome) {
-				if outcome == inbox.Applied && e.Type == contract.UserRegistered.Type {
-					sender.Wake()
-				}
-			},
-		}),
-	)
+	admin.Measure("mails", sender.Measure)
+	return start, node.Consume(eventing.Consumer{
+		Name: usersConsumer, Topic: contract.TopicUsers, Handlers: UserEvents(), Order: inbox.Strict,
+		OnOutcome: func(e event.Event, outcome inbox.Outcome) {
+			if outcome == inbox.Applied && e.Type == contract.UserRegistered.Type {
+				sender.Wake()
+			}
+		},
+	})
 }

@@ -18,7 +18,6 @@ import (
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/lease"
 	"example.com/twinbox/internal/mail"
-	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/circuit"
 	"example.com/twinbox/test/testkit"
 )
@@ -162,24 +161,27 @@ func TestAMailServerWithABadCertificateIsDown(t *testing.T) {
 	}
 }
 
-// However often a mail is tried while the mail server is away, it is one line.
-func TestAMailServerThatIsAwayIsOneLine(t *testing.T) {
+// However often a mail is tried while the mail server is away, the sender adds no line to those of the circuit.
+func TestAMailServerThatIsAwayIsTheCircuitsLine(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
 	var log bytes.Buffer
+	var mailServer *circuit.Circuit
 	b, _ := facing(t, func(testkit.MailStage, string) testkit.MailAnswer {
 		asked.Add(1)
 		return testkit.MailAnswer{Cut: true}
 	}, func(s *Sender) {
-		s.log = slog.New(service.LimitLog(slog.NewTextHandler(&log, nil), func(error) bool { return false }))
+		mailServer = watchMailServer(t, s)
+		s.log = slog.New(circuit.Quiet(slog.NewTextHandler(&log, nil), mailServer))
 	})
 	b.register(t)
+	awaitMailServer(t, mailServer, "EOF")
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- b.sender.Run(ctx) }()
-	testkit.Until(t, func() bool { return asked.Load() >= 8 })
+	testkit.Until(t, func() bool { return asked.Load() >= 16 })
 	stop()
 	require.NoError(t, <-ended)
-	require.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())
-	require.Contains(t, log.String(), `msg="effect postponed"`)
+	require.True(t, mailServer.Down())
+	require.Empty(t, log.String())
 }

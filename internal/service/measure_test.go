@@ -25,8 +25,6 @@ type source struct {
 	measure func(ctx context.Context) (float64, error)
 }
 
-func (*source) Describe(out chan<- *prometheus.Desc) { out <- depth }
-
 func (s *source) Measure(ctx context.Context) ([]prometheus.Metric, error) {
 	s.asked.Add(1)
 	value, err := s.measure(ctx)
@@ -54,7 +52,7 @@ func measuring(t *testing.T, measure func(context.Context) (float64, error)) (*s
 	t.Helper()
 	s := &source{measure: measure}
 	admin := service.NewAdmin(service.AdminConfig{Log: slog.New(slog.DiscardHandler)})
-	require.NoError(t, admin.Measure("s", s))
+	admin.Measure("s", s.Measure)
 	return admin, s
 }
 

@@ -87,19 +87,15 @@ func (a *Admin) ready(w http.ResponseWriter, req *http.Request) {
 	_ = encoder.Encode(report)
 }
 
-// chosen are the checks of the names, or all. A name that no check has is an error: a probe that was misspelt must not
-// be green for ever.
-func (a *Admin) chosen(names []string) ([]*check, error) {
+// chosen returns the checks of the names, or all. A name that no check has is an error: a probe that was misspelt must
+// not be green for ever.
+func (a *Admin) chosen(names []string) (chosen []*check, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(names) == 0 {
-		return a.checks, nil
-	}
-	var chosen []*check
 	var known []string
 	for _, c := range a.checks {
 		known = append(known, c.name)
-		if slices.Contains(names, c.name) {
+		if len(names) == 0 || slices.Contains(names, c.name) {
 			chosen = append(chosen, c)
 		}
 	}

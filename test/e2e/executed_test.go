@@ -34,16 +34,21 @@ var executed = []string{
 }
 
 // The most that a reader has to follow. A signup is its request, its mail, and the events of both until their consumers
-// have handled them. A walk is the way of one event from its committed row to Kafka's acknowledgement. Background work
-// in that time counts, too, so the numbers vary by five.
+// have handled them. A walk is the way of one event from its committed row to Kafka's acknowledgement. A batch is what
+// the inbox does with records that nothing is wrong with. Background work in that time counts, too, so the numbers vary
+// by five.
 const (
 	maxSignupFunctions = 280
 	maxSignupFiles     = 62
 	maxWalkFunctions   = 82 // of them 16 compare the acknowledgements with the ends of the log
+	maxBatchFunctions  = 64
 )
 
-var walk = regexp.MustCompile(
-	`^` + module + `internal/(outbox/(relay|window)/|kafka/(publisher\.go|errors\.go|marshaler\.go: Marshaler\.Marshal$))`)
+var (
+	walk = regexp.MustCompile(
+		`^` + module + `internal/(outbox/(relay|window)/|kafka/(publisher\.go|errors\.go|marshaler\.go: Marshaler\.Marshal$))`)
+	batch = regexp.MustCompile(`^` + module + `internal/(inbox/[a-z]+\.go|kafka/claim\.go)`)
+)
 
 // The counters of a coverage build show what the services execute, and not only what they link. The first signup ends
 // what runs once after a start. The second one is counted.
@@ -73,15 +78,18 @@ func TestOneSignupRunsWatermill(t *testing.T) {
 	maps.DeleteFunc(signup, func(function, _ string) bool {
 		return !strings.HasPrefix(function, module) || strings.HasPrefix(function, module+"test/")
 	})
-	walked := functionsRun(t, customer.written[1])
+	walked, handled := functionsRun(t, customer.written[1]), functionsRun(t, customer.written[1])
 	maps.DeleteFunc(walked, func(function, _ string) bool { return !walk.MatchString(function) })
+	maps.DeleteFunc(handled, func(function, _ string) bool { return !batch.MatchString(function) })
 	files := slices.Compact(slices.Sorted(maps.Values(signup)))
 	t.Logf("one signup runs %d functions of %d files:\n%s", len(signup), len(files), list(signup))
 	t.Logf("from the committed row to the acknowledgement an event walks through %d functions:\n%s",
 		len(walked), list(walked))
+	t.Logf("a batch of the inbox runs %d functions:\n%s", len(handled), list(handled))
 	require.LessOrEqual(t, len(signup), maxSignupFunctions)
 	require.LessOrEqual(t, len(files), maxSignupFiles)
 	require.LessOrEqual(t, len(walked), maxWalkFunctions)
+	require.LessOrEqual(t, len(handled), maxBatchFunctions)
 }
 
 // buildForCoverage builds testdata/counted, which is both services.

@@ -87,10 +87,20 @@ func (c *collector) take(w http.ResponseWriter, r *http.Request) {
 		for _, scope := range resource.ScopeSpans {
 			for _, span := range scope.Spans {
 				span.Service = service
-				c.spans = append(c.spans, span)
+				c.spans = append(c.spans, span.normalized())
 			}
 		}
 	}
+}
+
+// normalized has ids in lower case: OTLP allows both.
+func (s collected) normalized() collected {
+	s.TraceID, s.SpanID = strings.ToLower(s.TraceID), strings.ToLower(s.SpanID)
+	s.ParentSpanID = strings.ToLower(s.ParentSpanID)
+	for i, link := range s.Links {
+		s.Links[i].TraceID, s.Links[i].SpanID = strings.ToLower(link.TraceID), strings.ToLower(link.SpanID)
+	}
+	return s
 }
 
 func (c *collector) all() []collected {

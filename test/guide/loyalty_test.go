@@ -53,7 +53,6 @@ var Service = eventing.Service[Config]{
 	Source:     "/twinbox/loyalty",
 	Contract:   contract.Load,
 	Migrations: migrations.For("loyalty"),
-	Tables:     []string{"points"},
 	SetUp:      setUp,
 }
 
@@ -84,7 +83,6 @@ func TestPointsAreGrantedOnce(t *testing.T) {
 		Handlers:   func(*pgxpool.Pool) inboxtest.Handlers { return userEvents() },
 		Migrations: tables(t),
 		Events:     []event.Event{contracttest.Example(t, contract.UserRegistered.Declaration, 1)},
-		Tables:     []string{"points"},
 	})
 }
 
@@ -105,7 +103,6 @@ func TestAPlainHandlerGrantsPointsOnce(t *testing.T) {
 		},
 		Migrations: tables(t),
 		Events:     []event.Event{contracttest.Example(t, contract.UserRegistered.Declaration, 1)},
-		Tables:     []string{"points"},
 	})
 }
 

@@ -65,7 +65,7 @@ const stuck = "stuck"
 func player(name, other string) servicetest.Part {
 	mine, theirs := thrownBy(name), thrownBy(other)
 	s := eventing.Service[settings]{
-		Name: name, Source: mine.Source, Tables: []string{"lease"},
+		Name: name, Source: mine.Source,
 		Migrations: []migrations.Set{migrations.Audit, migrations.Outbox, migrations.Inbox, migrations.Lease},
 		Contract: func() (*event.Checker, error) {
 			return event.LoadSchemas(fstest.MapFS{"events/thrown.v1.json": {Data: []byte(`{

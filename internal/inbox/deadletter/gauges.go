@@ -10,22 +10,6 @@ import (
 	"example.com/twinbox/internal/audit"
 )
 
-// Gauges are the dead letters that wait, by consumer and state: dead (given up) or parked (behind one of their key):
-//
-//	dead_letters_waiting{consumer,state}          how many; counted up to 100,000
-//	dead_letters_oldest_seconds{consumer,state}   since the oldest of them first failed; 0 if there is none
-//
-// They are read from the table, so a restart does not reset them and every instance has the same.
-type Gauges struct {
-	pool      audit.Querier
-	consumers func() []string
-}
-
-// NewGauges reads the dead letters of the consumers that the function names, when it is asked.
-func NewGauges(pool audit.Querier, consumers func() []string) *Gauges {
-	return &Gauges{pool, consumers}
-}
-
 var (
 	waitingDesc = prometheus.NewDesc("dead_letters_waiting",
 		"Dead letters that wait: dead (given up) or parked (behind one of their key); counted up to 100000.",
@@ -33,12 +17,6 @@ var (
 	oldestDesc = prometheus.NewDesc("dead_letters_oldest_seconds",
 		"Time since the oldest dead letter that waits first failed; 0 if none does.", []string{"consumer", "state"}, nil)
 )
-
-// Describe lists the gauges.
-func (*Gauges) Describe(out chan<- *prometheus.Desc) {
-	out <- waitingDesc
-	out <- oldestDesc
-}
 
 const countWaiting = `
 select c.consumer, s.state, w.letters::float8,
@@ -54,9 +32,13 @@ cross join lateral (
     ) x
 ) w`
 
-// Measure reads the gauges.
-func (g *Gauges) Measure(ctx context.Context) ([]prometheus.Metric, error) {
-	rows, _ := g.pool.Query(ctx, countWaiting, g.consumers())
+// Measure reads the dead letters of the consumers that wait, by state: dead (given up) or parked (behind one of their
+// key). The figures come from the table, so a restart does not reset them and every instance has the same:
+//
+//	dead_letters_waiting{consumer,state}          how many; counted up to 100,000
+//	dead_letters_oldest_seconds{consumer,state}   since the oldest of them first failed; 0 if there is none
+func Measure(ctx context.Context, db audit.Querier, consumers []string) ([]prometheus.Metric, error) {
+	rows, _ := db.Query(ctx, countWaiting, consumers)
 	var metrics []prometheus.Metric
 	var consumer, state string
 	var letters, oldest float64

@@ -1,10 +1,11 @@
 package deadletter_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/inbox/deadletter"
@@ -12,18 +13,17 @@ import (
 )
 
 // measured is what the gauges say, by name, consumer and state.
-func measured(t *testing.T, g *deadletter.Gauges) map[string]float64 {
+func measured(t *testing.T, pool *pgxpool.Pool) map[string]float64 {
 	t.Helper()
-	metrics, err := g.Measure(t.Context())
+	metrics, err := deadletter.Measure(t.Context(), pool, []string{"test", "idle"})
 	require.NoError(t, err)
-	names := map[*prometheus.Desc]string{}
-	descs := make(chan *prometheus.Desc, 2)
-	g.Describe(descs)
-	names[<-descs], names[<-descs] = "waiting", "oldest"
 	values := map[string]float64{}
 	for _, m := range metrics {
 		value, labels := testkit.Gauge(t, m)
-		name := names[m.Desc()]
+		name := "waiting"
+		if strings.Contains(m.Desc().String(), "oldest_seconds") {
+			name = "oldest"
+		}
 		for _, label := range labels {
 			name += " " + label[1]
 		}
@@ -39,8 +39,7 @@ func TestWaitingLettersAreCountedByState(t *testing.T) {
 	parked.Class, parked.FirstFailedAt = deadletter.ClassParked, time.Now()
 	other.Consumer = "another"
 	store, pool := open(t, old, parked, other)
-	gauges := deadletter.NewGauges(pool, func() []string { return []string{"test", "idle"} })
-	got := measured(t, gauges)
+	got := measured(t, pool)
 	require.InDelta(t, 3600, got["oldest test dead"], 60)
 	require.Less(t, got["oldest test parked"], 60.0)
 	delete(got, "oldest test dead")
@@ -52,7 +51,7 @@ func TestWaitingLettersAreCountedByState(t *testing.T) {
 
 	_, err := store.Discard(t.Context(), deadletter.Filter{IDs: []int64{1}}, by)
 	require.NoError(t, err)
-	got = measured(t, gauges)
+	got = measured(t, pool)
 	require.Zero(t, got["waiting test dead"])
 	require.Zero(t, got["oldest test dead"])
 }

@@ -30,10 +30,12 @@ func values(t testing.TB, registry *prometheus.Registry) map[string]float64 {
 }
 
 // collected makes a collector of the gauges, as a service does with a timeout and a cache.
-type collected struct{ *Gauges }
+type collected struct{ db DB }
+
+func (collected) Describe(chan<- *prometheus.Desc) {}
 
 func (c collected) Collect(out chan<- prometheus.Metric) {
-	metrics, err := c.Measure(context.Background())
+	metrics, err := Measure(context.Background(), c.db)
 	if err != nil {
 		return
 	}
@@ -48,7 +50,7 @@ func TestMetricsTellWhatHappens(t *testing.T) {
 	o, err := outbox.New(outbox.Config{Source: "/test", Registerer: registry})
 	require.NoError(t, err)
 	cfg := testRelayConfig(t, pool, l)
-	registry.MustRegister(collected{NewGauges(pool)})
+	registry.MustRegister(collected{pool})
 	cfg.Registerer, cfg.patience, cfg.maintainEvery = registry, time.Minute, tick
 	startRelay(t, cfg)
 	until := func(name string, is func(float64) bool) {
@@ -97,7 +99,7 @@ func TestEveryInstanceTellsTheSameOfWhatWaits(t *testing.T) {
 	o := newOutbox(t)
 	gauges := func() map[string]float64 {
 		registry := prometheus.NewRegistry()
-		registry.MustRegister(collected{NewGauges(pool)})
+		registry.MustRegister(collected{pool})
 		return values(t, registry)
 	}
 	old := newEvent("a")

@@ -116,7 +116,7 @@ func TestTheRoomIsToldWhileNothingCanBeCreated(t *testing.T) {
 	require.NoError(t, l.changePartitions(t.Context()))
 	room := func() float64 {
 		registry := prometheus.NewRegistry()
-		registry.MustRegister(collected{NewGauges(pool)})
+		registry.MustRegister(collected{pool})
 		return values(t, registry)["outbox_relay_position_room"]
 	}
 	full := room()

@@ -118,24 +118,6 @@ func (m landmarks) startOf(done, now string) (int64, error) {
 	return m.start(from, to), nil
 }
 
-// Gauges are an outbox's figures from the database, the same on every instance, with or without a leader:
-//
-//	outbox_relay_has_leader                     1 while an instance leads, 0 when none does
-//	outbox_relay_lag_events                     positions given out from the first unpublished one on: an upper bound
-//	outbox_relay_oldest_unpublished_seconds     business age of that one; 0 if there is none
-//	outbox_relay_parked_keys                    keys of which records are held; lag and age do not count these records
-//	outbox_relay_held_events                    these records
-//	outbox_relay_position_room                  positions that existing table partitions still have
-//	outbox_scheduled_events                     events that are due later, counted up to [MaxScheduled]
-//	outbox_scheduled_overdue_seconds            time since the oldest of them was due; 0 if none is
-//	outbox_refused                              1 while nothing is published until an operator confirms it
-//	outbox_database_went_back                   1 while [Losses.DatabaseWentBack] holds
-//	outbox_broker_went_back                     1 while [Losses.BrokerWentBack] holds
-type Gauges struct{ db DB }
-
-// NewGauges reads from the database when it is asked.
-func NewGauges(db DB) *Gauges { return &Gauges{db} }
-
 // gauges are in the order in which Measure gives their values.
 var gauges = []*prometheus.Desc{
 	desc("relay_has_leader", "1 while an instance leads, 0 when none does."),
@@ -155,16 +137,22 @@ func desc(name, help string) *prometheus.Desc {
 	return prometheus.NewDesc("outbox_"+name, help, nil, nil)
 }
 
-// Describe lists the gauges.
-func (*Gauges) Describe(out chan<- *prometheus.Desc) {
-	for _, desc := range gauges {
-		out <- desc
-	}
-}
-
-// Measure reads the gauges at the cost of a few rows, however much waits.
-func (g *Gauges) Measure(ctx context.Context) ([]prometheus.Metric, error) {
-	s, err := readStatus(ctx, g.db, 1)
+// Measure reads an outbox's gauges from the database, the same on every instance, with or without a leader, at the cost
+// of a few rows, however much waits:
+//
+//	outbox_relay_has_leader                     1 while an instance leads, 0 when none does
+//	outbox_relay_lag_events                     positions given out from the first unpublished one on: an upper bound
+//	outbox_relay_oldest_unpublished_seconds     business age of that one; 0 if there is none
+//	outbox_relay_parked_keys                    keys of which records are held; lag and age do not count these records
+//	outbox_relay_held_events                    these records
+//	outbox_relay_position_room                  positions that existing table partitions still have
+//	outbox_scheduled_events                     events that are due later, counted up to [MaxScheduled]
+//	outbox_scheduled_overdue_seconds            time since the oldest of them was due; 0 if none is
+//	outbox_refused                              1 while nothing is published until an operator confirms it
+//	outbox_database_went_back                   1 while [Losses.DatabaseWentBack] holds
+//	outbox_broker_went_back                     1 while [Losses.BrokerWentBack] holds
+func Measure(ctx context.Context, db DB) ([]prometheus.Metric, error) {
+	s, err := readStatus(ctx, db, 1)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,7 @@
-// Package circuit is what a process knows about a server that it depends on: that it is up, or that it has been down
-// since when and why. All code that uses the server shares one [Circuit]: callers report errors, one probe finds out
-// whether the server is really gone, one log line says so, and one says when it is back. The circuit wakes waiting
-// callers at that moment, so no backoff that grew during the outage delays the recovery.
+// Package circuit knows whether a server that a process depends on is up, or since when and why it is down. All users of
+// the server share one [Circuit]. They report errors, and one probe finds out whether the server is really gone. The
+// circuit logs the begin of an outage, one line each minute that it lasts, and its end. Then it wakes waiting callers, so
+// no backoff that grew during the outage delays the recovery.
 //
 // A circuit stops no call. It knows no business and no protocol: the probe does.
 package circuit
@@ -45,20 +45,19 @@ type Config struct {
 	Registerer prometheus.Registerer
 }
 
-// Circuit is up until a probe has failed. Safe for concurrent use.
+// Circuit counts a server as up until a probe has failed. Safe for concurrent use.
 type Circuit struct {
-	cfg     Config
-	up      prometheus.Gauge
-	outages prometheus.Counter
-	asked   chan struct{} // a caller wants a probe now
-	saidAt  time.Time     // when the outage was last logged; Run's own
+	cfg      Config
+	up       prometheus.Gauge
+	outages  prometheus.Counter
+	probeNow chan struct{}
+	loggedAt time.Time // used by Run alone
 
-	mu       sync.Mutex
-	reports  int // of errors, so far
-	answered int // so many of them by a probe that began later and found the server up
-	down     *DownError
-	settled  chan struct{} // closed when a probe finds it up; a new one for each
-	back     chan struct{} // closed when it comes back; a new one for each outage
+	mu          sync.Mutex
+	down        *DownError
+	isSuspected bool          // an error was reported, and no probe that began later has answered
+	wasUp       bool          // a probe has found it up
+	back        chan struct{} // closed at the end of an outage; a new one for each
 }
 
 // New returns a circuit that takes the server for up. [Circuit.Run] does the work. A second circuit of the same name
@@ -70,7 +69,7 @@ func New(cfg Config) *Circuit {
 	cfg.Log = cfg.Log.With("dependency", cfg.Name)
 	metrics, labels := promauto.With(cfg.Registerer), prometheus.Labels{"dependency": cfg.Name}
 	c := &Circuit{
-		cfg: cfg, asked: make(chan struct{}, 1), settled: make(chan struct{}), back: make(chan struct{}),
+		cfg: cfg, probeNow: make(chan struct{}, 1), back: make(chan struct{}),
 		up: metrics.NewGauge(prometheus.GaugeOpts{
 			Name: "dependency_up", Help: "1 while the server answers, 0 while it is down.", ConstLabels: labels,
 		}),
@@ -85,105 +84,88 @@ func New(cfg Config) *Circuit {
 // Run probes until ctx ends, and then returns nil. While it does not run, nothing changes.
 func (c *Circuit) Run(ctx context.Context) error {
 	pauses := failure.Backoff{Min: c.cfg.RetryMin, Max: c.cfg.RetryMax}
-	for hurried := false; ; {
-		known := c.reported()
-		err := c.probe(ctx)
-		if errors.Is(err, errSilent) && !c.Down() {
-			err = c.probe(ctx) // this machine may have been too busy to hear the answer
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		c.judge(ctx, err, known)
-		wait, asked := c.cfg.Every, c.asked
-		if err != nil {
-			wait, asked = pauses.Next(), nil // a caller now knows nothing new
+	for ctx.Err() == nil {
+		wait, probeNow := c.cfg.Every, c.probeNow
+		if err := c.probe(ctx); err != nil {
+			wait, probeNow = pauses.Next(), nil // another report adds no news
 		} else {
 			pauses.Reset()
-			if hurried { // complaints about a server that answers do not set the pace
-				_ = failure.Sleep(ctx, c.cfg.RetryMin)
-			}
+			_ = failure.Sleep(ctx, c.cfg.RetryMin) // reports about a server that answers do not set the pace
 		}
-		hurried = false
 		select {
 		case <-time.After(wait):
-		case <-asked:
-			hurried = true
+		case <-probeNow:
 		case <-ctx.Done():
 		}
 	}
+	return nil
 }
 
 var errSilent = errors.New("no answer")
 
+// probe asks a server that gives no answer twice: this machine may have been too busy to hear it.
 func (c *Circuit) probe(ctx context.Context) error {
-	cause := fmt.Errorf("%w within %s", errSilent, c.cfg.Timeout)
-	ctx, cancel := context.WithTimeoutCause(ctx, c.cfg.Timeout, cause)
-	defer cancel()
-	err := c.cfg.Probe(ctx)
-	if err != nil && ctx.Err() != nil {
-		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	err := c.askServer(ctx)
+	if errors.Is(err, errSilent) && !c.Down() {
+		err = c.askServer(ctx)
+	}
+	if ctx.Err() == nil {
+		c.conclude(ctx, err)
 	}
 	return err
 }
 
-// judge draws the conclusion from a probe that began when so many reports were known. One that came later may be of
-// something that happened after the server had answered.
-func (c *Circuit) judge(ctx context.Context, err error, known int) {
-	was := c.down // which this method alone changes
-	if err == nil {
-		c.rise(ctx, known, was)
-		return
+func (c *Circuit) askServer(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+	defer cancel()
+	err := c.cfg.Probe(ctx)
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w within %s: %w", errSilent, c.cfg.Timeout, err)
 	}
-	down := &DownError{Name: c.cfg.Name, Since: time.Now(), Err: err}
-	if was != nil {
-		down.Since = was.Since
-	}
-	c.mu.Lock()
-	c.down = down
-	c.mu.Unlock()
-	code := failure.Examine(err).Code
-	switch {
-	case was == nil:
-		c.up.Set(0)
-		c.outages.Inc()
-		c.cfg.Log.ErrorContext(ctx, "dependency is down", "code", code, "error", err)
-	case time.Since(c.saidAt) >= sayEvery:
-		lasts := time.Since(down.Since).Round(time.Second)
-		c.cfg.Log.WarnContext(ctx, "dependency is still down", "for", lasts, "code", code, "error", err)
-	default:
-		return
-	}
-	c.saidAt = time.Now()
+	return err
 }
 
-// sayEvery is how often an outage that goes on is logged.
-const sayEvery = time.Minute
+// logEvery is how often an outage is logged while it lasts.
+const logEvery = time.Minute
 
-// rise says that the server is up, and wakes those who wait; was is nil where it was up before.
-func (c *Circuit) rise(ctx context.Context, known int, was *DownError) {
-	if was != nil {
+// conclude counts and logs the change that a probe found, and wakes waiting callers.
+func (c *Circuit) conclude(ctx context.Context, err error) {
+	before, log := c.down, c.cfg.Log // this function alone changes it
+	var now *DownError
+	if err != nil {
+		now = &DownError{Name: c.cfg.Name, Since: time.Now(), Err: err}
+		log = log.With("code", failure.Examine(err).Code, "error", err)
+	}
+	switch {
+	case before == nil && now != nil:
+		c.up.Set(0)
+		c.outages.Inc()
+		c.loggedAt = now.Since
+		log.ErrorContext(ctx, "dependency is down")
+	case now != nil:
+		now.Since = before.Since
+		if time.Since(c.loggedAt) >= logEvery {
+			c.loggedAt = time.Now()
+			log.WarnContext(ctx, "dependency is still down", "for", time.Since(now.Since).Round(time.Second))
+		}
+	case before != nil:
+		c.up.Set(1)
 		if c.cfg.OnUp != nil {
 			c.cfg.OnUp()
 		}
-		c.up.Set(1)
-		c.cfg.Log.InfoContext(ctx, "dependency is back", "after", time.Since(was.Since).Round(time.Millisecond))
+		log.InfoContext(ctx, "dependency is back", "after", time.Since(before.Since).Round(time.Millisecond))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.down, c.answered = nil, known
-	close(c.settled)
-	c.settled = make(chan struct{})
-	if was != nil {
+	c.down = now
+	if now != nil {
+		return
+	}
+	c.wasUp, c.isSuspected = true, len(c.probeNow) > 0
+	if before != nil {
 		close(c.back)
 		c.back = make(chan struct{})
 	}
-}
-
-func (c *Circuit) reported() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.reports
 }
 
 // DownError is why the server cannot be used. It is transient for every error of the probe.
@@ -195,13 +177,13 @@ type DownError struct {
 
 func (e *DownError) Error() string { return fmt.Sprintf("%s is down: %v", e.Name, e.Err) }
 
-// Unwrap returns what the last probe met.
+// Unwrap returns the last probe's error.
 func (e *DownError) Unwrap() error { return failure.AsTransient(e.Err) }
 
-// Report says that a use of the server has failed in a way that may be the server's fault. It never blocks: the next
-// probe begins at once, and only that one decides.
+// Report takes the error of a call that failed. If the server may have caused it, the next probe begins immediately, and
+// only that one decides. Report never blocks.
 func (c *Circuit) Report(err error) {
-	if err != nil && Suspicious(err) {
+	if err != nil && isSuspicious(err) {
 		c.Suspect()
 	}
 }
@@ -209,38 +191,40 @@ func (c *Circuit) Report(err error) {
 // Suspect is [Circuit.Report] of an error that is known to be the server's.
 func (c *Circuit) Suspect() {
 	c.mu.Lock()
-	c.reports++
-	c.mu.Unlock()
+	defer c.mu.Unlock()
+	c.isSuspected = true
 	select {
-	case c.asked <- struct{}{}:
+	case c.probeNow <- struct{}{}:
 	default:
 	}
 }
 
-// Suspicious reports whether an error may mean that a server is down: it is transient, and it is not the server itself
-// who speaks, fit and well, of locks, conflicts and leaders.
-func Suspicious(err error) bool {
-	if _, known := errors.AsType[*DownError](err); known {
+// answers are the codes of a database that works.
+var answers = []string{"marked_transient", "sql_26", "sql_40", "sql_55", "sql_72"}
+
+// isSuspicious reports whether an error may mean that a server is down. It must be transient, and no answer of a server
+// that works, about locks, conflicts and leaders.
+func isSuspicious(err error) bool {
+	if _, is := errors.AsType[*DownError](err); is {
 		return true
 	}
 	v := failure.Examine(err)
-	if v.Class != failure.Transient ||
-		slices.ContainsFunc(fit, func(prefix string) bool { return strings.HasPrefix(v.Code, prefix) }) {
-		return false
-	}
-	number, isBroker := strings.CutPrefix(v.Code, "kafka_")
-	return !isBroker || strings.Trim(number, "0123456789") != ""
+	number, isBrokers := strings.CutPrefix(v.Code, "kafka_")
+	isAnswer := isBrokers && strings.Trim(number, "0123456789") == "" ||
+		slices.ContainsFunc(answers, func(prefix string) bool { return strings.HasPrefix(v.Code, prefix) })
+	return v.Class == failure.Transient && !isAnswer
 }
 
-// fit are the codes of a database that works.
-var fit = []string{"marked_transient", "sql_26", "sql_40", "sql_55", "sql_72"}
-
-// Unsettled reports whether the server is down, or may be: an error was reported, and no probe that began later has
-// answered.
-func (c *Circuit) Unsettled() bool {
+// Explains reports whether the error belongs to an outage of the server: it is suspicious, or transient or a timeout while
+// the server is known to be down. The circuit logs outages, so no caller has to.
+func (c *Circuit) Explains(err error) bool {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.down != nil || c.answered < c.reports
+	isDown, isSuspected := c.down != nil, c.isSuspected
+	c.mu.Unlock()
+	if isDown {
+		return errors.Is(err, context.DeadlineExceeded) || failure.Classify(err) == failure.Transient
+	}
+	return isSuspected && isSuspicious(err)
 }
 
 // Err is nil while the server is up, as far as is known, and a [*DownError] while it is down. It sends no probe.
@@ -256,23 +240,27 @@ func (c *Circuit) Err() error {
 // Down reports whether Err is not nil.
 func (c *Circuit) Down() bool { return c.Err() != nil }
 
-// Await returns nil when the server is up: at once if nothing else is known, after the next probe if an error was
-// reported, after its return if it is down. What others report meanwhile does not make it wait for longer. It returns
-// the cause of ctx's end if that comes first.
+// Ready is Err for a readiness check: it is an error also until a probe has found the server up for the first time.
+func (c *Circuit) Ready() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.down != nil:
+		return c.down
+	case !c.wasUp:
+		return errors.New("not reached yet")
+	}
+	return nil
+}
+
+// Await returns nil when the server is not down. It returns the cause of ctx's end if that comes first.
 func (c *Circuit) Await(ctx context.Context) error {
-	for reports := c.reported(); ; {
-		c.mu.Lock()
-		settled, up := c.settled, c.down == nil && c.answered >= reports
-		c.mu.Unlock()
-		if up {
-			return nil
-		}
-		select {
-		case <-settled:
-		case <-ctx.Done():
-			return fmt.Errorf("wait for %s: %w", c.cfg.Name, context.Cause(ctx))
+	for c.Down() {
+		if err := c.Pause(ctx, time.Second); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // Pause waits for d, or less: it returns as soon as the server comes back from an outage. It returns the cause of ctx's
@@ -283,10 +271,9 @@ func (c *Circuit) Pause(ctx context.Context, d time.Duration) error {
 	c.mu.Unlock()
 	select {
 	case <-time.After(d):
-		return nil
 	case <-back:
-		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("pause: %w", context.Cause(ctx))
+		return fmt.Errorf("wait for %s: %w", c.cfg.Name, context.Cause(ctx))
 	}
+	return nil
 }

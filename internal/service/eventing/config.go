@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -86,54 +87,45 @@ type InboxConfig struct {
 // Rules are the cross checks that are the same in every service.
 func (c Config) Rules() []config.Rule {
 	serving, owner, both := c.roles()
-	rules := []config.Rule{
-		{
-			Variable: "MIGRATE_DATABASE_URL", Holds: !both || serving.Database == owner.Database,
-			Text: "must name the same database as DATABASE_URL",
-		},
-		{
-			Variable: "OUTBOX_LEASE", Holds: c.Kafka.PublishTimeout < c.Outbox.Lease,
-			Text: "must be longer than KAFKA_PUBLISH_TIMEOUT: a batch under way must end before the lease does",
-		},
-		{
-			Variable: "INBOX_RETENTION", Holds: c.Inbox.Retention > c.Kafka.Retention+c.Inbox.ReplayWindow,
-			Text: "must be longer than KAFKA_TOPIC_RETENTION and INBOX_REPLAY_WINDOW together: for as long an event " +
-				"may come again",
-		},
-		{
-			Variable: "INBOX_RETRY_MAX", Holds: c.Inbox.RetryMin <= c.Inbox.RetryMax,
-			Text: "must not be shorter than INBOX_RETRY_MIN",
-		},
-		{
-			Variable: "KAFKA_INSTANCE_ID", Holds: c.Kafka.validInstance(),
-			Text: "must be 1 to 200 letters, digits, dots, hyphens and underscores, as brokers take it, and not only dots",
-		},
-		{
-			Variable: "KAFKA_PASSWORD", Holds: (c.Kafka.Username == "") == (c.Kafka.Password == ""),
-			Text: "is set together with KAFKA_USERNAME or not at all",
-		},
-		{
-			Variable: "KAFKA_KEY", Holds: (c.Kafka.Certificate == "") == (c.Kafka.Key == ""),
-			Text: "is set together with KAFKA_CERTIFICATE or not at all",
-		},
-		{
-			Variable: "KAFKA_TLS", Holds: c.Kafka.TLS || c.Kafka.CA == "" && c.Kafka.Certificate == "",
-			Text: "must be true where KAFKA_CA or KAFKA_CERTIFICATE is set",
-		},
-		{
-			Variable: "KAFKA_CA", Holds: isPEM(c.Kafka.CA, "", ""), Text: "must hold certificates in PEM",
-		},
-		{
-			Variable: "KAFKA_CERTIFICATE", Holds: isPEM("", c.Kafka.Certificate, c.Kafka.Key),
-			Text: "must be a certificate in PEM whose key is KAFKA_KEY",
-		},
-		{
-			Variable: "KAFKA_TLS", Holds: c.Kafka.TLS || c.Kafka.Password == "" || c.Kafka.Mechanism != kafka.Plain,
-			Text: "must be true with KAFKA_PASSWORD and plain: a password is sent over TLS only",
-		},
-	}
-	rules = append(rules, c.Tracing.Rules()...)
-	return rules
+	rules := []config.Rule{{
+		Variable: "MIGRATE_DATABASE_URL", Holds: !both || serving.Database == owner.Database,
+		Text: "must name the same database as DATABASE_URL",
+	}, {
+		Variable: "OUTBOX_LEASE", Holds: c.Kafka.PublishTimeout < c.Outbox.Lease,
+		Text: "must be longer than KAFKA_PUBLISH_TIMEOUT: a batch under way must end before the lease does",
+	}, {
+		Variable: "INBOX_RETENTION", Holds: c.Inbox.Retention > c.Kafka.Retention+c.Inbox.ReplayWindow,
+		Text: "must be longer than KAFKA_TOPIC_RETENTION and INBOX_REPLAY_WINDOW together: for as long as an event " +
+			"may come again",
+	}, {
+		Variable: "INBOX_RETRY_MAX", Holds: c.Inbox.RetryMin <= c.Inbox.RetryMax,
+		Text: "must not be shorter than INBOX_RETRY_MIN",
+	}}
+	return slices.Concat(rules, c.Kafka.rules(), c.Tracing.Rules())
+}
+
+func (c KafkaConfig) rules() []config.Rule {
+	return []config.Rule{{
+		Variable: "KAFKA_INSTANCE_ID", Holds: c.validInstance(),
+		Text: "must be 1 to 200 letters, digits, dots, hyphens and underscores, as brokers take it, and not only dots",
+	}, {
+		Variable: "KAFKA_PASSWORD", Holds: (c.Username == "") == (c.Password == ""),
+		Text: "is set together with KAFKA_USERNAME or not at all",
+	}, {
+		Variable: "KAFKA_KEY", Holds: (c.Certificate == "") == (c.Key == ""),
+		Text: "is set together with KAFKA_CERTIFICATE or not at all",
+	}, {
+		Variable: "KAFKA_TLS", Holds: c.TLS || c.CA == "" && c.Certificate == "",
+		Text: "must be true where KAFKA_CA or KAFKA_CERTIFICATE is set",
+	}, {
+		Variable: "KAFKA_CA", Holds: isPEM(c.CA, "", ""), Text: "must hold certificates in PEM",
+	}, {
+		Variable: "KAFKA_CERTIFICATE", Holds: isPEM("", c.Certificate, c.Key),
+		Text: "must be a certificate in PEM whose key is KAFKA_KEY",
+	}, {
+		Variable: "KAFKA_TLS", Holds: c.TLS || c.Password == "" || c.Mechanism != kafka.Plain,
+		Text: "must be true with KAFKA_PASSWORD and plain: a password is sent over TLS only",
+	}}
 }
 
 // adminNames are the host names under which the admin listener at addr may be asked.

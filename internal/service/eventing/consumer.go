@@ -65,19 +65,13 @@ type consumer struct {
 
 // Accepts reports whether the consumer has a handler for the type.
 func (c Consumer) Accepts(eventType string) bool {
-	if c.Handlers != nil {
-		return c.Handlers.Accepts(eventType)
-	}
-	return slices.Contains(c.Types, eventType)
+	return slices.Contains(c.Types, eventType) || c.Handlers != nil && c.Handlers.Accepts(eventType)
 }
 
 func (c Consumer) checkHandlers() error {
 	isTyped, isPlain := c.Handlers != nil, c.Handler != nil
-	switch {
-	case isTyped == isPlain:
-		return errors.New("want Handlers or a Handler, and not both")
-	case isPlain != (len(c.Types) > 0):
-		return errors.New("want Types with a Handler, and none with Handlers")
+	if isTyped == isPlain || isPlain != (len(c.Types) > 0) {
+		return errors.New("want either Handlers, or a Handler and its Types")
 	}
 	return nil
 }
@@ -135,7 +129,7 @@ func (n *Node) Consume(c Consumer) error {
 	}
 	n.consumers = append(n.consumers, kc)
 	n.addTopics(kc.copies)
-	n.Admin.Check("consumer "+c.Name, n.dependencies.behind(kc.healthy))
+	n.Admin.Check("consumer "+c.Name, requireUp(kc.healthy, n.dependencies.database, n.dependencies.broker))
 	return nil
 }
 
@@ -209,16 +203,19 @@ func (c *consumer) leave(ctx context.Context) {
 // Attempted implements [inbox.Host].
 func (c *consumer) Attempted(ctx context.Context, failure error) { kafka.Pausing(ctx, failure)() }
 
-// Wait implements [inbox.Host]. A pause is no stall of the partition, however long the database is away.
+// Wait implements [inbox.Host]. It ends not before the database is there, and not later than the database comes back.
+// A pause is no stall of the partition, however long it lasts. An event of a paused consumer is not tried again either.
 func (c *consumer) Wait(ctx context.Context, failure error, d time.Duration) error {
 	defer kafka.Pausing(ctx, failure)()
-	if err := c.node.dependencies.wait(ctx, failure, d); err != nil {
+	database := c.node.dependencies.database
+	database.Report(failure)
+	if err := database.Pause(ctx, d); err != nil {
 		return err
 	}
-	if err := c.awaitResume(ctx); err != nil {
-		return err // what an operator paused is not tried again either
+	if err := database.Await(ctx); err != nil {
+		return err
 	}
-	return nil
+	return c.awaitResume(ctx)
 }
 
 // awaitResume waits while the consumer is paused. That is no stall of the partition, and nothing fails.
@@ -253,9 +250,7 @@ func (n *Node) followPauses(ctx context.Context) error {
 func (n *Node) lookForPauses(ctx context.Context) {
 	paused, err := inbox.ReadPaused(ctx, n.Pool)
 	if err != nil {
-		if ctx.Err() == nil {
-			n.dependencies.database.Report(err)
-		}
+		n.dependencies.database.Report(err)
 		return
 	}
 	for _, c := range n.consumers {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -18,8 +17,8 @@ const (
 	idleTimeout = time.Minute
 )
 
-// databaseConfig reads how to connect: for the pool, and for the relay's connection beside it, which makes the settings
-// of its session itself. The URL may hold parameters that are the pool's own, and a server refuses what it does not
+// databaseConfig reads how to connect: for the pool, and for the relay's own connection, which makes the settings of its
+// session itself. The URL may hold parameters that are the pool's own, and a server refuses what it does not
 // know. It connects to nothing.
 func databaseConfig(cfg Config, service string) (pool *pgxpool.Config, relay *pgx.ConnConfig, err error) {
 	pool, err = pgxpool.ParseConfig(string(cfg.DatabaseURL))
@@ -45,14 +44,10 @@ func databaseConfig(cfg Config, service string) (pool *pgxpool.Config, relay *pg
 func (n *Node) openPool(ctx context.Context, cfg *pgxpool.Config) (*pgxpool.Pool, error) {
 	cfg.BeforeConnect = func(context.Context, *pgx.ConnConfig) error { return n.dependencies.database.Err() }
 	cfg.ConnConfig.Tracer = connectTracer{n.dependencies.database.Report}
-	opened, err := pgxpool.NewWithConfig(ctx, cfg)
-	if err != nil {
-		return nil, fmt.Errorf("open pool: %w", err)
-	}
-	return opened, nil
+	return pgxpool.NewWithConfig(ctx, cfg)
 }
 
-// connectTracer hears of every connection that could not be made and of every statement that failed.
+// connectTracer reports every connection that could not be made and every statement that failed.
 type connectTracer struct{ report func(error) }
 
 // TraceConnectStart implements [pgx.ConnectTracer].
@@ -106,52 +101,26 @@ func probeDatabase(cfg *pgx.ConnConfig) func(context.Context) error {
 		if err != nil {
 			return fmt.Errorf("connect: %w", err)
 		}
-		_, err = conn.PgConn().Exec(ctx, probeSQL).ReadAll()
-		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-		defer cancel()
-		_ = conn.Close(closing) // its answer is in already
-		if err != nil {
+		defer conn.Close(ctx) //nolint:errcheck // its answer is in already
+		if _, err = conn.PgConn().Exec(ctx, probeSQL).ReadAll(); err != nil {
 			return fmt.Errorf("commit: %w", err)
 		}
 		return nil
 	}
 }
 
-const closeTimeout = time.Second
-
-// engineTables are those of outbox and inbox that every transaction adds to. What the relay and the consumers need of
-// others shows in whether they get on.
-var engineTables = []string{"outbox", "inbox", "dead_letter"}
-
-const missingRight = `
-select wanted, name from unnest($1::text[]) name, unnest(array['select', 'update']) wanted
-where not has_table_privilege(format('public.%I', name), wanted)
-limit 1`
-
-// checkTables asks, on a connection of the pool, whether rows may be added to the tables: that the right is there, that
-// no lock keeps writers out, and that the pool has a connection to give. It adds none. Of the service's own tables it
-// asks for the rights to read and to change rows as well.
-func checkTables(pool *pgxpool.Pool, own []string) func(context.Context) error {
-	return func(ctx context.Context) error {
-		return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, `set local lock_timeout = '1s'`); err != nil {
-				return err
+// checkTables finds out, on a connection of the pool, whether rows may be added to the tables of outbox and inbox: the
+// right is there, no lock keeps writers out, and the pool has a connection to give. It adds no row.
+func (n *Node) checkTables(ctx context.Context) error {
+	return pgx.BeginFunc(ctx, n.Pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `set local lock_timeout = '1s'`); err != nil {
+			return err
+		}
+		for _, table := range []string{"outbox", "inbox", "dead_letter"} {
+			if _, err := tx.Exec(ctx, `insert into public.`+table+` select where false`); err != nil {
+				return fmt.Errorf("insert into %s: %w", table, err)
 			}
-			for _, table := range slices.Concat(engineTables, own) {
-				name := pgx.Identifier{"public", table}.Sanitize()
-				if _, err := tx.Exec(ctx, `insert into `+name+` select where false`); err != nil {
-					return fmt.Errorf("insert into %s: %w", table, err)
-				}
-			}
-			var right, table string
-			err := tx.QueryRow(ctx, missingRight, own).Scan(&right, &table)
-			if errors.Is(err, pgx.ErrNoRows) {
-				return nil
-			}
-			if err != nil {
-				return fmt.Errorf("ask for rights: %w", err)
-			}
-			return fmt.Errorf("no right to %s %s", right, table)
-		})
-	}
+		}
+		return nil
+	})
 }

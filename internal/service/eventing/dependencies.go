@@ -2,7 +2,7 @@ package eventing
 
 import (
 	"context"
-	"time"
+	"errors"
 
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/service"
@@ -26,45 +26,20 @@ func newDependencies(setup Setup, probeDatabase func(context.Context) error, res
 	}
 }
 
-// needsDatabase is a check of something that cannot work while the database is down. Then it says only that it waits,
-// so that the report names an outage once.
-func (d dependencies) needsDatabase(check func(context.Context) error) func(context.Context) error {
-	return func(ctx context.Context) error {
-		if d.database.Down() {
-			return service.Waiting("database")
-		}
-		return check(ctx)
-	}
-}
-
-// behind is a check of something that needs the broker as well.
-func (d dependencies) behind(check func(context.Context) error) func(context.Context) error {
-	return d.needsDatabase(func(ctx context.Context) error {
-		if d.broker.Down() {
-			return service.Waiting("broker")
-		}
-		return check(ctx)
-	})
-}
-
-// wait is how deliveries wait for their next attempt: at most as long as asked for, but not before the database is
-// there, and no longer than it takes to come back.
-func (d dependencies) wait(ctx context.Context, failure error, pause time.Duration) error {
-	d.database.Report(failure)
-	if err := d.database.Pause(ctx, pause); err != nil {
-		return err
-	}
-	return d.database.Await(ctx)
-}
-
-// report tells both circuits: a lost connection does not say which server it led to.
+// report asks both servers: a lost connection does not show which one it led to.
 func (d dependencies) report(err error) {
 	d.database.Report(err)
 	d.broker.Report(err)
 }
 
-// tell reports whether an error belongs to an outage that the circuits tell of, or are about to: each says once what
-// relay, mail sender, API and the consumers of all partitions would say with every attempt.
-func (d dependencies) tell(err error) bool {
-	return circuit.Suspicious(err) && (d.database.Unsettled() || d.broker.Unsettled())
+// requireUp returns a check that only waits while one of the servers is down: the report names an outage once.
+func requireUp(check func(context.Context) error, servers ...*circuit.Circuit) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for _, server := range servers {
+			if down, is := errors.AsType[*circuit.DownError](server.Err()); is {
+				return service.Waiting(down.Name)
+			}
+		}
+		return check(ctx)
+	}
 }

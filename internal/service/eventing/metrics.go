@@ -15,24 +15,24 @@ import (
 	"example.com/twinbox/internal/outbox/relay"
 )
 
-// measure adds what the database, the pool and the broker say about the node.
-func (n *Node) measure() error {
-	admin := n.Admin
-	n.copies = promauto.With(admin.Registry()).NewCounterVec(prometheus.CounterOpts{
+// measure adds the metrics of the node, and those that the database, the pool and the broker are asked for.
+func (n *Node) measure() {
+	admin, metrics := n.Admin, promauto.With(n.Admin.Registry())
+	n.copies = metrics.NewCounterVec(prometheus.CounterOpts{
 		Name: "dead_letter_copies_total",
 		Help: "Dead letters by what became of their copy: queued, or why there is none. The row is there in any case.",
 	}, []string{"consumer", "result"})
-	n.written = promauto.With(admin.Registry()).NewGaugeVec(prometheus.GaugeOpts{
+	n.written = metrics.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "outbox_topic_info",
 		Help: "1 for each topic that the service writes to, whether or not it has written to it.",
 	}, []string{"topic"})
 	n.addTopics(n.setup.Topics...)
-	return errors.Join(
-		admin.Registry().Register(poolMetrics{n.Pool}),
-		admin.Measure("outbox", relay.NewGauges(n.Pool)),
-		admin.Measure("dead_letters", deadletter.NewGauges(n.Pool, n.consumerNames)),
-		admin.Measure("consumer_lag", consumerLag{n}),
-	)
+	admin.Registry().MustRegister(poolMetrics{n.Pool})
+	admin.Measure("outbox", func(ctx context.Context) ([]prometheus.Metric, error) { return relay.Measure(ctx, n.Pool) })
+	admin.Measure("dead_letters", func(ctx context.Context) ([]prometheus.Metric, error) {
+		return deadletter.Measure(ctx, n.Pool, n.consumerNames())
+	})
+	admin.Measure("consumer_lag", n.measureLag)
 }
 
 func (n *Node) consumerNames() []string {
@@ -43,12 +43,6 @@ func (n *Node) consumerNames() []string {
 	return names
 }
 
-// consumerLag is how far the consumers' groups are behind, in every partition of their topics, on every instance:
-//
-//	kafka_consumer_lag_records{consumer,topic,partition}   offsets between what is committed and the end of the log
-//	kafka_consumer_lag_seconds{consumer,topic,partition}   since when the first of these records has been on the log
-type consumerLag struct{ node *Node }
-
 var (
 	lagRecordsDesc = prometheus.NewDesc("kafka_consumer_lag_records",
 		"Records on the log that the consumer has not committed; 0 at rest.", []string{"consumer", "topic", "partition"}, nil)
@@ -57,19 +51,15 @@ var (
 		[]string{"consumer", "topic", "partition"}, nil)
 )
 
-// Describe lists the gauges.
-func (consumerLag) Describe(out chan<- *prometheus.Desc) {
-	out <- lagRecordsDesc
-	out <- lagSecondsDesc
-}
-
-// Measure asks the broker for each consumer.
-func (l consumerLag) Measure(ctx context.Context) ([]prometheus.Metric, error) {
-	if err := l.node.dependencies.broker.Err(); err != nil {
+// measureLag asks the broker how far the consumers' groups are behind, in every partition of their topics:
+//
+//	kafka_consumer_lag_records{consumer,topic,partition}   offsets between the committed one and the end of the log
+//	kafka_consumer_lag_seconds{consumer,topic,partition}   since when the first of these records has been on the log
+func (n *Node) measureLag(ctx context.Context) (metrics []prometheus.Metric, err error) {
+	if err := n.dependencies.broker.Err(); err != nil {
 		return nil, err
 	}
-	var metrics []prometheus.Metric
-	found, err := l.read(ctx)
+	found, err := n.readLags(ctx)
 	for consumer, lags := range found {
 		for _, lag := range lags {
 			labels := []string{consumer, lag.Topic, strconv.Itoa(int(lag.Partition))}
@@ -81,14 +71,14 @@ func (l consumerLag) Measure(ctx context.Context) ([]prometheus.Metric, error) {
 	return metrics, err
 }
 
-// Lags reads what waits on the log for each consumer, by its name. Beside an error it returns what could be read.
+// Lags reads how much waits on the log for each consumer, by its name. With an error it returns the part that it read.
 type Lags func(ctx context.Context) (map[string][]kafka.Lag, error)
 
-func (l consumerLag) read(ctx context.Context) (map[string][]kafka.Lag, error) {
-	found := make(map[string][]kafka.Lag, len(l.node.consumers))
+func (n *Node) readLags(ctx context.Context) (map[string][]kafka.Lag, error) {
+	found := make(map[string][]kafka.Lag, len(n.consumers))
 	var problems []error
-	for _, c := range l.node.consumers {
-		lags, err := kafka.ReadLag(ctx, l.node.setup.lagClient(), c.group, c.Topic)
+	for _, c := range n.consumers {
+		lags, err := kafka.ReadLag(ctx, n.setup.lagClient(), c.group, c.Topic)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("read lag of %s: %w", c.Name, err))
 		}
@@ -104,7 +94,7 @@ var poolConnectionsDesc = prometheus.NewDesc("database_pool_connections",
 	"Connections: acquired, idle or being opened.", []string{"state"}, nil)
 
 // Describe implements [prometheus.Collector].
-func (p poolMetrics) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(p, out) }
+func (poolMetrics) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements [prometheus.Collector].
 func (p poolMetrics) Collect(out chan<- prometheus.Metric) {

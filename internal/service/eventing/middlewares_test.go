@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
@@ -68,4 +70,12 @@ func TestMiddlewaresRunAroundEachEvent(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"outer", "inner", "handler"}, seen, "once: the first attempt was rolled back")
 	require.Equal(t, 4, attempts)
+}
+
+func ping(data string) *message.Message {
+	id := uuid.Must(uuid.NewV7()).String()
+	return event.Event{
+		ID: id, Source: "/test", Type: "test.pinged.v1", Key: id, Version: 1, // a dead letter holds up its own key alone
+		Time: time.Now().UTC(), Data: []byte(data),
+	}.Message()
 }

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
 	"example.com/twinbox/internal/event"
@@ -19,25 +19,21 @@ import (
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/circuit"
 	"example.com/twinbox/internal/service/tracing"
 	"example.com/twinbox/migrations"
 )
 
-// Setup is what a node needs to know. All fields but Tables and Operations are required.
+// Setup is what a node needs to know. All fields are required.
 type Setup struct {
 	Service    string // names the service towards database and broker
 	Source     string // of its events
 	Config     Config
 	Migrations []migrations.Set
 	Topics     []kafka.Topic           // that it writes to; those for copies of dead letters come with the consumers
-	Tables     []string                // of its own, in which it adds, reads and changes rows
 	Validate   func(event.Event) error // the contract, on both sides
 	Admin      *service.Admin          // receives checks and metrics
 	Log        *slog.Logger
-
-	// Operations makes what operates the service, to be put on the admin listener below the prefix. It is called before
-	// the database is known to answer: during an outage an operator is told so, instead of finding nothing there.
-	Operations func(*Node) (prefix string, handler http.Handler, err error)
 
 	client kafka.Config // of the service's Kafka clients; set by Open
 }
@@ -47,15 +43,14 @@ type Node struct {
 	Pool   *pgxpool.Pool
 	Outbox *outbox.Outbox
 	Admin  *service.Admin
-	// Log is the service's logger. During an outage it leaves out what the circuits of the node tell of. CircuitLog is the
-	// logger for a circuit, which tells of an outage itself.
-	Log, CircuitLog *slog.Logger
+	// Log is the service's logger. It leaves out errors of an outage, which the node's circuits log.
+	Log *slog.Logger
 	// Traces gives the service's requests their spans: with or without a place to send them to, an event carries its
 	// request's trace on.
 	Traces trace.TracerProvider
 
-	Spans         *event.Spans      // nil: spans go nowhere
-	traces        *tracing.Exporter // nil likewise
+	Spans         *event.Spans // nil: spans go nowhere
+	traces        *sdktrace.TracerProvider
 	setup         Setup
 	reasons       []Reason // the service's own
 	dependencies  dependencies
@@ -66,13 +61,12 @@ type Node struct {
 	topics        []kafka.Topic // that it writes to
 	written       *prometheus.GaugeVec
 	copies        *prometheus.CounterVec
-	limited       *service.LimitedLog
 	bound         service.Listening // from Run on
 }
 
 // Open prepares the node and connects to nothing.
 func Open(ctx context.Context, setup Setup) (node *Node, err error) {
-	n := &Node{Admin: setup.Admin, CircuitLog: setup.Log, Traces: otel.GetTracerProvider()}
+	n := &Node{Admin: setup.Admin, Traces: otel.GetTracerProvider()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, n.Close())
@@ -86,17 +80,18 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	n.dependencies = newDependencies(setup, probeDatabase(pool.ConnConfig), func() { n.Pool.Reset() })
 	relayDatabase.Tracer = connectTracer{n.dependencies.database.Report}
 	n.relayDatabase = relayDatabase
-	n.limited = service.LimitLog(setup.Log.Handler(), n.dependencies.tell)
-	setup.Log = slog.New(n.limited)
+	setup.Log = slog.New(circuit.Quiet(setup.Log.Handler(), n.dependencies.database, n.dependencies.broker))
 	n.setup, n.Log = setup, setup.Log
 	registry := setup.Admin.Registry()
 	if n.Pool, err = n.openPool(ctx, pool); err != nil {
+		return nil, fmt.Errorf("open pool: %w", err)
+	}
+	n.traces, err = tracing.New(ctx, setup.Config.Tracing, setup.Service, setup.Config.Environment, setup.Log, registry)
+	if err != nil {
 		return nil, err
 	}
-	n.traces = tracing.New(setup.Config.Tracing, setup.Service, setup.Config.Environment, setup.Log, registry)
 	if n.traces != nil {
-		n.Traces = n.traces.Provider()
-		n.Spans = event.NewSpans(n.Traces)
+		n.Traces, n.Spans = n.traces, event.NewSpans(n.traces)
 	}
 	n.Outbox, err = outbox.New(outbox.Config{
 		MaxEventBytes: setup.Config.Outbox.MaxEventBytes,
@@ -117,20 +112,24 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	if n.relay, err = relay.New(n.relayConfig()); err != nil {
 		return nil, fmt.Errorf("open relay: %w", err)
 	}
-	if err = n.measure(); err != nil {
-		return nil, fmt.Errorf("register metrics: %w", err)
-	}
-	n.Admin.Explain(n.diagnose)
-	n.Admin.Check("database", func(context.Context) error { return n.dependencies.database.Err() })
-	n.Admin.Check("broker", func(context.Context) error { return n.dependencies.broker.Err() })
-	n.Check("tables", checkTables(n.Pool, setup.Tables))
-	n.Admin.Check("relay", n.dependencies.behind(n.relay.Healthy))
-	// Events that the broker has not taken for longer than a relay may be silent, while it takes others: the topic is
-	// gone, a right is missing, a partition has no leader. Events that it refuses for good are a matter of their own keys.
-	n.Admin.Check("held events", n.dependencies.behind(func(ctx context.Context) error {
-		return relay.CheckHeld(ctx, n.Pool, setup.Config.maxSilence())
-	}))
+	n.measure()
+	n.addChecks()
 	return n, nil
+}
+
+// addChecks adds the checks to the readiness report. Events are held that the broker has not taken for longer than a
+// relay may be silent, while it takes others: the topic is gone, a right is missing, a partition has no leader. Events
+// that it refuses for good concern their own keys only.
+func (n *Node) addChecks() {
+	database, broker := n.dependencies.database, n.dependencies.broker
+	n.Admin.Explain(n.diagnose)
+	n.Admin.Check("database", func(context.Context) error { return database.Ready() })
+	n.Admin.Check("broker", func(context.Context) error { return broker.Ready() })
+	n.Check("tables", n.checkTables)
+	n.Admin.Check("relay", requireUp(n.relay.Healthy, database, broker))
+	n.Admin.Check("held events", requireUp(func(ctx context.Context) error {
+		return relay.CheckHeld(ctx, n.Pool, n.setup.Config.maxSilence())
+	}, database, broker))
 }
 
 // retryFor is how long the publisher insists on a partition by itself. It is short because the relay, too, tries again,
@@ -165,7 +164,7 @@ func (n *Node) relayConfig() relay.Config {
 
 // Check adds a check to the readiness report that needs the database: while that is down it only says so.
 func (n *Node) Check(name string, check func(context.Context) error) {
-	n.Admin.Check(name, n.dependencies.needsDatabase(check))
+	n.Admin.Check(name, requireUp(check, n.dependencies.database))
 }
 
 // connectRelay waits until the database is there, so that the relay is back with it and not when its own pause ends.
@@ -176,13 +175,19 @@ func (n *Node) connectRelay(ctx context.Context) (*pgx.Conn, error) {
 	return pgx.ConnectConfig(ctx, n.relayDatabase)
 }
 
-// Close closes the pool and the connections to the broker. [Node.Run] does it; call it when Run is not reached.
+// flushTimeout is for spans that wait at the end.
+const flushTimeout = 2 * time.Second
+
+// Close sends the waiting spans and closes the pool and the connections to the broker. [Node.Run] does it; call it when
+// Run is not reached.
 func (n *Node) Close() error {
 	if n.Pool != nil {
 		n.Pool.Close()
 	}
-	if n.limited != nil {
-		defer n.limited.Flush()
+	if n.traces != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+		defer cancel()
+		_ = n.traces.Shutdown(ctx) // a collector that is away keeps no service from its end
 	}
 	if n.publisher == nil {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"example.com/twinbox/internal/outbox/relay"
 )
 
-// Operable is a node as its operations see it: what [Setup.Operations] makes them of.
+// Operable is a node as its operations see it: what [Service.Operations] makes them of.
 type Operable struct{ *Node }
 
 // Setup is what the node was opened with.

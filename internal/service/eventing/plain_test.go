@@ -121,19 +121,16 @@ func TestAConsumerHasHandlersOrAHandler(t *testing.T) {
 	t.Parallel()
 	cfg := environ(t, "postgres://nobody@127.0.0.1:1/none", "127.0.0.1:1")
 	plain := func(*message.Message) error { return nil }
-	both, types := "want Handlers or a Handler, and not both", "want Types with a Handler, and none with Handlers"
 	b := open(t, cfg)
 	defer func() { require.NoError(t, b.node.Close()) }()
-	for name, test := range map[string]struct {
-		consumer eventing.Consumer
-		want     string
-	}{
-		"neither":                 {eventing.Consumer{}, both},
-		"both":                    {eventing.Consumer{Handlers: inbox.NewMux(), Handler: plain, Types: []string{"a"}}, both},
-		"a Handler without Types": {eventing.Consumer{Handler: plain}, types},
-		"Handlers with Types":     {eventing.Consumer{Handlers: inbox.NewMux(), Types: []string{"a"}}, types},
+	for name, consumer := range map[string]eventing.Consumer{
+		"neither":                 {},
+		"both":                    {Handlers: inbox.NewMux(), Handler: plain, Types: []string{"a"}},
+		"a Handler without Types": {Handler: plain},
+		"Handlers with Types":     {Handlers: inbox.NewMux(), Types: []string{"a"}},
 	} {
-		test.consumer.Name, test.consumer.Topic = "c", "t"
-		require.EqualError(t, b.node.Consume(test.consumer), "open consumer c: "+test.want, name)
+		consumer.Name, consumer.Topic = "c", "t"
+		require.EqualError(t, b.node.Consume(consumer),
+			"open consumer c: want either Handlers, or a Handler and its Types", name)
 	}
 }

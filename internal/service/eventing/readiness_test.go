@@ -5,11 +5,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -20,7 +17,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/twinbox/internal/service"
-	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/testkit"
@@ -76,6 +72,17 @@ func execute(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) {
 	t.Helper()
 	_, err := pool.Exec(t.Context(), sql, args...)
 	require.NoError(t, err, sql)
+}
+
+// A rolling deployment that asks early must not continue over an instance that reaches nothing.
+func TestAServiceIsNotReadyBeforeItWasWell(t *testing.T) {
+	t.Parallel()
+	b := open(t, environ(t, pgtest.DSN(pgtest.New(t, sets...)), "127.0.0.1:1"))
+	defer func() { require.NoError(t, b.node.Close()) }()
+	code, failing := b.report(t)
+	require.Equal(t, http.StatusServiceUnavailable, code)
+	require.Equal(t, "not reached yet", failing["database"])
+	require.Equal(t, "not reached yet", failing["broker"])
 }
 
 // A database that answers and takes no commit is no database. Each cause is named, and its end is seen without a
@@ -141,91 +148,17 @@ func TestARightThatWasTakenAwayIsNotReady(t *testing.T) {
 	b.awaitFailing(t, "tables", "insert into dead_letter: ERROR: permission denied")
 	execute(t, pool, `grant insert on dead_letter to `+role)
 	b.awaitReady(t)
-	for _, right := range []string{"select", "update"} {
-		execute(t, pool, `revoke `+right+` on inbox_key from `+role)
-		b.awaitFailing(t, "tables", "no right to "+right+" inbox_key")
-		execute(t, pool, `grant `+right+` on inbox_key to `+role)
-		b.awaitReady(t)
-	}
 }
 
-// smallDisk is a database on a file system of its own, on a server of its own, and what fills and empties that. Where
-// this account may not mount one, the server refuses the space that a full disk would refuse.
-func smallDisk(t *testing.T) (pool *pgxpool.Pool, fill, empty func()) {
-	t.Helper()
-	server := pgtest.Durable(t)
-	outer, err := pgxpool.New(t.Context(), server.DSN("postgres"))
-	require.NoError(t, err)
-	t.Cleanup(outer.Close)
-	space, filling := mountSmall(t, outer)
-	if space == "" {
-		execute(t, outer, `create database small`)
-	} else {
-		execute(t, outer, `create tablespace small location '`+space+`'`)
-		execute(t, outer, `create database small tablespace small`)
-	}
-	dsn := server.DSN("small")
-	_, err = migrations.Apply(t.Context(), dsn, sets...)
-	require.NoError(t, err)
-	pool, err = pgxpool.New(t.Context(), dsn)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		pool.Close()
-		_, err := outer.Exec(context.WithoutCancel(t.Context()), `drop database small with (force)`)
-		require.NoError(t, err)
-		_, err = outer.Exec(context.WithoutCancel(t.Context()), `drop tablespace if exists small`)
-		require.NoError(t, err)
-	})
-	if space == "" {
-		return pool, func() { execute(t, outer, `alter database small set temp_file_limit = '8kB'`) },
-			func() { execute(t, outer, `alter database small reset temp_file_limit`) }
-	}
-	fill = func() {
-		file, err := os.Create(filling)
-		require.NoError(t, err)
-		for chunk := make([]byte, 1<<16); err == nil; {
-			_, err = file.Write(chunk)
-		}
-		require.ErrorIs(t, err, syscall.ENOSPC)
-		require.NoError(t, file.Close())
-	}
-	return pool, fill, func() { require.NoError(t, os.Remove(filling)) }
-}
-
-// mountSmall gives a folder for a tablespace on a small file system, and the name of a file that may fill it.
-func mountSmall(t *testing.T, pool *pgxpool.Pool) (space, filling string) {
-	t.Helper()
-	var data string
-	require.NoError(t, pool.QueryRow(t.Context(), `show data_directory`).Scan(&data))
-	info, err := os.Stat(data)
-	require.NoError(t, err)
-	owner := info.Sys().(*syscall.Stat_t)
-	dir := data + "-small"
-	require.NoError(t, os.Mkdir(dir, 0o700))
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64m"); err != nil {
-		t.Logf("the full disk is played by the server: mount: %v", err)
-		return "", ""
-	}
-	t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, 0)) })
-	space = filepath.Join(dir, "space")
-	require.NoError(t, os.Mkdir(space, 0o700))
-	for _, path := range []string{dir, space} {
-		require.NoError(t, os.Chown(path, int(owner.Uid), int(owner.Gid)))
-	}
-	return space, filepath.Join(dir, "filling")
-}
-
-// A full disk refuses the page that a growing table needs, and goes on answering questions.
+// A full disk refuses the page that a growing table needs, and still answers questions. The server plays it.
 func TestAFullDiskIsNotReady(t *testing.T) {
 	t.Parallel()
-	pool, fill, empty := smallDisk(t)
+	pool := pgtest.New(t, sets...)
 	b := ready(t, pool, kafkatest.Brokers(t))
-	fill()
+	name := pgx.Identifier{pool.Config().ConnConfig.Database}.Sanitize()
+	execute(t, pool, `alter database `+name+` set temp_file_limit = '8kB'`)
 	b.awaitFailing(t, "database", "SQLSTATE 53")
-	var one int
-	require.NoError(t, pool.QueryRow(t.Context(), `select 1`).Scan(&one), "a question is still answered")
-	empty()
+	execute(t, pool, `alter database `+name+` reset temp_file_limit`)
 	b.awaitReady(t)
 }
 

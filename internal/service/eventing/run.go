@@ -46,13 +46,6 @@ func (n *Node) Run(
 func (n *Node) open(
 	ctx context.Context, group *service.Group, at Listeners, start func(*service.Group, net.Listener),
 ) (bound service.Listening, err error) {
-	if n.setup.Operations != nil {
-		prefix, operations, err := n.setup.Operations(n)
-		if err != nil {
-			return bound, fmt.Errorf("offer operations: %w", err)
-		}
-		n.Admin.Handle(prefix, operations)
-	}
 	var listen net.ListenConfig
 	admin, err := listen.Listen(ctx, "tcp", at.Admin)
 	if err != nil {
@@ -61,9 +54,6 @@ func (n *Node) open(
 	group.Go("admin", func(ctx context.Context) error { return n.Admin.Serve(ctx, admin) })
 	bound.Admin = admin.Addr().String()
 	n.bound = bound
-	if n.traces != nil { // before what makes spans, and so it stops after it
-		group.Go("traces", n.traces.Run)
-	}
 	group.Go("database circuit", n.dependencies.database.Run)
 	group.Go("broker circuit", n.dependencies.broker.Run)
 	if err := n.await(ctx, "database", n.checkSchema); err != nil {
@@ -72,15 +62,13 @@ func (n *Node) open(
 	group.Go("relay", func(ctx context.Context) error { // which does not wait for the answer: there may be no broker yet
 		return n.runWhileAsking(ctx, "settings of topics", n.checkTopics, n.relay.Run)
 	})
-	if at.API == "" {
-		start(group, nil)
-		return bound, nil
+	var api net.Listener
+	if at.API != "" {
+		if api, err = listen.Listen(ctx, "tcp", at.API); err != nil {
+			return bound, fmt.Errorf("open API listener: %w", err)
+		}
+		bound.API = api.Addr().String()
 	}
-	api, err := listen.Listen(ctx, "tcp", at.API)
-	if err != nil {
-		return bound, fmt.Errorf("open API listener: %w", err)
-	}
-	bound.API = api.Addr().String()
 	start(group, api)
 	return bound, nil
 }
@@ -114,8 +102,10 @@ func (n *Node) runWhileAsking(
 	return together.Wait()
 }
 
-// await repeats a check until it passes, and says what it waits for. An error that waiting does not change ends it.
+// await repeats a check until it passes, and logs the reason to wait once a minute. An error that waiting does not
+// change ends it.
 func (n *Node) await(ctx context.Context, what string, check func(context.Context) error) error {
+	var logged time.Time
 	for pauses := (failure.Backoff{Min: 100 * time.Millisecond, Max: time.Second}); ; {
 		err := check(ctx)
 		if err == nil {
@@ -124,9 +114,10 @@ func (n *Node) await(ctx context.Context, what string, check func(context.Contex
 		if isFatal(err) {
 			return fmt.Errorf("check %s: %w", what, err)
 		}
-		if ctx.Err() == nil {
+		n.dependencies.report(err)
+		if ctx.Err() == nil && time.Since(logged) > time.Minute {
+			logged = time.Now()
 			n.Log.WarnContext(ctx, "waiting", "for", what, "error", err)
-			n.dependencies.report(err)
 		}
 		if err := failure.Sleep(ctx, pauses.Next()); err != nil {
 			return fmt.Errorf("check %s: %w", what, err)

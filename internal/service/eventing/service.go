@@ -23,14 +23,14 @@ import (
 )
 
 // A Service declares one service once: its program, its life and its description for others are made of this. All
-// fields but API, Tables and Operations are required; they are those of [Setup].
+// fields but API and Operations are required; they are those of [Setup].
 type Service[C Settings] struct {
 	Name       string
 	Source     string
 	Contract   func() (*event.Checker, error)
 	API        []byte           // the OpenAPI document of its API, as JSON; the admin listener shows it
 	Migrations []migrations.Set // of its database, in the order of application
-	Tables     []string
+	// Operations makes what operates the service, for the admin listener below the prefix. It is called after SetUp.
 	Operations func(node *Node, cfg C) (prefix string, handler http.Handler, err error)
 
 	// SetUp builds the service's own parts around its node, and returns the function that starts them. The group stops
@@ -64,7 +64,7 @@ func (s Service[C]) run(ctx context.Context, cfg C, host service.Host, opened fu
 		return err
 	}
 	if opened != nil {
-		opened(consumerLag{node}.read)
+		opened(node.readLags)
 	}
 	return node.Run(group, cfg.Listeners(), host, start)
 }
@@ -86,12 +86,19 @@ func (s Service[C]) open(ctx context.Context, cfg C, log *slog.Logger, draining 
 	}
 	node, err = Open(ctx, Setup{
 		Service: s.Name, Source: s.Source, Config: shared, Migrations: s.Migrations, Topics: cfg.Topics(),
-		Tables: s.Tables, Validate: contract.Validate, Operations: s.operations(cfg), Log: log, Admin: admin,
+		Validate: contract.Validate, Log: log, Admin: admin,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	if start, err = s.SetUp(node, cfg); err != nil {
+	if start, err = s.SetUp(node, cfg); err == nil && s.Operations != nil {
+		var prefix string
+		var handler http.Handler
+		if prefix, handler, err = s.Operations(node, cfg); err == nil {
+			admin.Handle(prefix, handler)
+		}
+	}
+	if err != nil {
 		return nil, nil, errors.Join(err, node.Close())
 	}
 	return node, start, nil
@@ -116,6 +123,11 @@ func (s Service[C]) declared(ctx context.Context, cfg C) (found Declared, err er
 	return found, node.Close()
 }
 
+// migrate is the migrate command.
+func (s Service[C]) migrate(ctx context.Context, cfg C, out io.Writer) error {
+	return cfg.Shared().Migrate(ctx, out, s.Migrations...)
+}
+
 // ensureTopics is the topics command.
 func (s Service[C]) ensureTopics(ctx context.Context, cfg C, out io.Writer) error {
 	found, err := s.declared(ctx, cfg)
@@ -123,14 +135,6 @@ func (s Service[C]) ensureTopics(ctx context.Context, cfg C, out io.Writer) erro
 		return err
 	}
 	return cfg.Shared().EnsureTopics(ctx, out, s.Name, found.Topics)
-}
-
-// operations binds Operations to the configuration; nil: the service has none.
-func (s Service[C]) operations(cfg C) func(*Node) (string, http.Handler, error) {
-	if s.Operations == nil {
-		return nil
-	}
-	return func(n *Node) (string, http.Handler, error) { return s.Operations(n, cfg) }
 }
 
 // Main is the whole program: a main function adds the process around it.
@@ -145,19 +149,16 @@ func (s Service[C]) Main(ctx context.Context, args, environ []string, stdout, st
 		},
 		Serve: s.Run,
 		Setup: func(ctx context.Context, cfg C, out io.Writer) error {
-			shared := cfg.Shared()
-			if err := shared.Migrate(ctx, out, s.Migrations...); err != nil {
+			if err := s.migrate(ctx, cfg, out); err != nil {
 				return err
 			}
-			if err := shared.checkLogin(ctx); err != nil {
+			if err := cfg.Shared().checkLogin(ctx); err != nil {
 				return err
 			}
 			return s.ensureTopics(ctx, cfg, out)
 		},
-		Migrate: func(ctx context.Context, cfg C, out io.Writer) error {
-			return cfg.Shared().Migrate(ctx, out, s.Migrations...)
-		},
-		Topics: s.ensureTopics,
+		Migrate: s.migrate,
+		Topics:  s.ensureTopics,
 	}
 	return program.Run(ctx, args, environ, stdout, stderr)
 }
@@ -211,11 +212,11 @@ func (i *Instance) Reads(variable string) bool { return i.variable(variable).Var
 // Value is a variable's value in effect, "" where the service does not know it.
 func (i *Instance) Value(variable string) string { return i.variable(variable).Value }
 
-func (i *Instance) variable(name string) (found config.Setting) {
+func (i *Instance) variable(name string) config.Setting {
 	for _, v := range i.Variables() {
 		if v.Variable == name {
-			found = v
+			return v
 		}
 	}
-	return found
+	return config.Setting{}
 }

@@ -84,7 +84,6 @@ func openWith(t *testing.T, log *slog.Logger, cfg eventing.Config, topics ...kaf
 	admin := service.NewAdmin(service.AdminConfig{Log: log, Draining: group.Draining(), CheckTimeout: patience})
 	node, err := eventing.Open(ctx, eventing.Setup{
 		Service: "test", Config: cfg, Migrations: sets, Topics: topics, Admin: admin, Log: log,
-		Tables:   []string{"inbox_key"},
 		Validate: func(event.Event) error { return nil },
 	})
 	require.NoError(t, err)

@@ -26,13 +26,10 @@ func namesOf(topics []kafka.Topic) []string {
 	return names
 }
 
-// lagPatience is shorter than a scrape's timeout.
-const lagPatience = time.Second
-
-// lagClient is how the broker is asked what waits.
+// lagClient asks the broker what waits, within less than a scrape's timeout.
 func (s Setup) lagClient() kafka.Config {
 	client := s.client
-	client.RequestTimeout = min(lagPatience, client.WithDefaults().PublishTimeout)
+	client.RequestTimeout = min(time.Second, client.WithDefaults().PublishTimeout)
 	return client
 }
 

@@ -1,0 +1,94 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/singleflight"
+)
+
+// shared asks a server one question at a time, however many callers want to know: a readiness check, gauges, why the
+// service waits. Each caller waits no longer than the timeout. A late question runs on without them, is not asked a
+// second time, and its answer is the next caller's.
+type shared[T any] struct {
+	ask     func(ctx context.Context) (T, error)
+	timeout time.Duration
+	age     time.Duration // up to which an answer is as good as a new one
+
+	asking singleflight.Group
+	last   answer[T] // changed by once, which runs once at a time
+}
+
+type answer[T any] struct {
+	value T
+	err   error
+	at    time.Time
+}
+
+// get returns an answer. With an error it returns the part that ask knows.
+func (s *shared[T]) get() (value T, err error) {
+	select {
+	case asked := <-s.asking.DoChan("", s.once):
+		given := asked.Val.(answer[T])
+		return given.value, given.err
+	case <-time.After(s.timeout):
+		return value, s.late()
+	}
+}
+
+func (s *shared[T]) late() error { return fmt.Errorf("no answer within %s", s.timeout) }
+
+func (s *shared[T]) once() (any, error) {
+	if time.Since(s.last.at) < s.age {
+		return s.last, nil
+	}
+	ctx, cancel := context.WithTimeoutCause(context.Background(), s.timeout, s.late())
+	defer cancel()
+	var given answer[T]
+	given.err = runProtected(ctx, func(ctx context.Context) (err error) {
+		given.value, err = s.ask(ctx)
+		return err
+	})
+	given.at = time.Now()
+	s.last = given
+	return given, nil
+}
+
+const (
+	measureTimeout = 2 * time.Second
+	// measureAge is how old an answer may be: two readers at the same time ask the server once.
+	measureAge = time.Second
+)
+
+// Measure adds gauges that a server is asked for while /metrics is read, so that they are current and the same on every
+// instance. With an error measure returns the gauges that it knows. /metrics waits 2 s for it at most. When the server
+// has not answered by then, metrics_source_up{source=name} is 0 and the gauges that are not known are missing: a value
+// is never shown as it last was.
+func (a *Admin) Measure(name string, measure func(ctx context.Context) ([]prometheus.Metric, error)) {
+	up := prometheus.NewDesc("metrics_source_up",
+		"1 when all gauges of this source are in the answer, 0 when its server did not give them in time.",
+		nil, prometheus.Labels{"source": name})
+	values := shared[[]prometheus.Metric]{ask: measure, timeout: measureTimeout, age: measureAge}
+	a.registry.MustRegister(collector(func(out chan<- prometheus.Metric) {
+		metrics, err := values.get()
+		for _, metric := range metrics {
+			out <- metric
+		}
+		isUp := 1.0
+		if err != nil {
+			isUp = 0
+		}
+		out <- prometheus.MustNewConstMetric(up, prometheus.GaugeValue, isUp)
+	}))
+}
+
+// collector describes no metric before it is asked: Prometheus checks its answers instead.
+type collector func(out chan<- prometheus.Metric)
+
+// Describe implements [prometheus.Collector].
+func (collector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements [prometheus.Collector].
+func (c collector) Collect(out chan<- prometheus.Metric) { c(out) }

@@ -1,0 +1,140 @@
+// Package tracing sends a service's spans to a collector: OTLP over HTTP, in its JSON form, by OpenTelemetry's own
+// variables. It never delays a request or an event: spans that the collector does not take are dropped.
+package tracing
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"example.com/twinbox/internal/config"
+)
+
+// Config is where spans go. The variables and their values are OpenTelemetry's; only the default of the first is not.
+type Config struct {
+	Exporter string        `env:"TRACES_EXPORTER" envDefault:"none" oneof:"none otlp" doc:"otlp sends spans to a collector"`
+	Endpoint string        `env:"EXPORTER_OTLP_ENDPOINT" envDefault:"http://localhost:4318" format:"url" doc:"of the collector, for OTLP over HTTP; spans go to /v1/traces below it, as JSON"`
+	Headers  config.Secret `env:"EXPORTER_OTLP_HEADERS" doc:"sent along, such as a login: name=value, separated by commas"`
+	Sampler  string        `env:"TRACES_SAMPLER" envDefault:"parentbased_always_on" oneof:"always_on always_off traceidratio parentbased_always_on parentbased_always_off parentbased_traceidratio" doc:"which requests are traced; what follows from a request goes by its decision"`
+	Ratio    string        `env:"TRACES_SAMPLER_ARG" envDefault:"1" doc:"of a sampler with traceidratio: the share of traces, from 0 to 1"`
+}
+
+// Rules are what must hold between the variables.
+func (c Config) Rules() []config.Rule {
+	ratio, err := strconv.ParseFloat(c.Ratio, 64)
+	_, areHeaders := c.headers()
+	return []config.Rule{{
+		Variable: "OTEL_TRACES_SAMPLER_ARG", Holds: err == nil && ratio >= 0 && ratio <= 1,
+		Text: "must be a number from 0 to 1",
+	}, {
+		Variable: "OTEL_EXPORTER_OTLP_HEADERS", Holds: areHeaders, Text: "must be name=value, separated by commas",
+	}}
+}
+
+func (c Config) headers() (list map[string]string, areHeaders bool) {
+	list, areHeaders = map[string]string{}, true
+	for pair := range strings.SplitSeq(c.Headers.Reveal(), ",") {
+		name, value, isPair := strings.Cut(pair, "=")
+		name = strings.TrimSpace(name)
+		if isPair && name != "" {
+			list[name] = strings.TrimSpace(value)
+		} else if isPair || name != "" {
+			areHeaders = false
+		}
+	}
+	return list, areHeaders
+}
+
+func (c Config) sampler() sdktrace.Sampler {
+	ratio, _ := strconv.ParseFloat(c.Ratio, 64)
+	kind, isParentBased := strings.CutPrefix(c.Sampler, "parentbased_")
+	base := map[string]sdktrace.Sampler{
+		"always_on": sdktrace.AlwaysSample(), "always_off": sdktrace.NeverSample(),
+		"traceidratio": sdktrace.TraceIDRatioBased(ratio),
+	}[kind]
+	if isParentBased {
+		base = sdktrace.ParentBased(base)
+	}
+	return linked{base}
+}
+
+// linked samples a span that begins a trace of its own and is linked to others: the engine links to sampled ones alone,
+// so that was decided when they began.
+type linked struct{ sdktrace.Sampler }
+
+// ShouldSample implements [sdktrace.Sampler].
+func (l linked) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
+	if len(p.Links) > 0 && !trace.SpanContextFromContext(p.ParentContext).IsValid() {
+		return sdktrace.AlwaysSample().ShouldSample(p)
+	}
+	return l.Sampler.ShouldSample(p)
+}
+
+// gatherFor is how long spans wait for others before they are sent together.
+const gatherFor = time.Second
+
+// New returns a provider whose spans go to the collector, or nil where spans go nowhere. It connects to nothing before
+// the first span ends. Shutdown sends the waiting spans. cfg keeps its [Config.Rules].
+func New(
+	ctx context.Context, cfg Config, service, environment string, log *slog.Logger, registerer prometheus.Registerer,
+) (*sdktrace.TracerProvider, error) {
+	if cfg.Exporter != "otlp" {
+		return nil, nil
+	}
+	headers, _ := cfg.headers()
+	sender, err := otlptracehttp.New(ctx, otlptracehttp.WithEncoding(otlptracehttp.EncodingJSON),
+		otlptracehttp.WithEndpointURL(strings.TrimSuffix(cfg.Endpoint, "/")+"/v1/traces"),
+		otlptracehttp.WithHeaders(headers))
+	if err != nil {
+		return nil, fmt.Errorf("open exporter of spans: %w", err)
+	}
+	watched := &watchedExporter{SpanExporter: sender, log: log, spans: promauto.With(registerer).NewCounterVec(
+		prometheus.CounterOpts{
+			Name: "trace_spans_total", Help: "Spans by what the collector did: sent, or dropped because it did not take them.",
+		}, []string{"result"})}
+	for _, result := range []string{"sent", "dropped"} {
+		watched.spans.WithLabelValues(result)
+	}
+	return sdktrace.NewTracerProvider(sdktrace.WithSampler(cfg.sampler()),
+		sdktrace.WithBatcher(watched, sdktrace.WithBatchTimeout(gatherFor)),
+		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", service),
+			attribute.String("service.namespace", "twinbox"),
+			attribute.String("deployment.environment.name", environment)))), nil
+}
+
+// watchedExporter counts spans, and logs when the collector begins and ceases to fail. One call runs at a time.
+type watchedExporter struct {
+	sdktrace.SpanExporter
+	log       *slog.Logger
+	spans     *prometheus.CounterVec
+	isFailing bool
+}
+
+// ExportSpans implements [sdktrace.SpanExporter].
+func (e *watchedExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	err := e.SpanExporter.ExportSpans(ctx, spans)
+	result := "sent"
+	if err != nil {
+		result = "dropped"
+	}
+	e.spans.WithLabelValues(result).Add(float64(len(spans)))
+	switch {
+	case err != nil && !e.isFailing:
+		e.log.WarnContext(ctx, "spans are not sent", "error", err)
+	case err == nil && e.isFailing:
+		e.log.InfoContext(ctx, "spans are sent again")
+	}
+	e.isFailing = err != nil
+	return nil
+}

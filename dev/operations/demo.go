@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -84,27 +83,20 @@ func (c *DemoCommand) Run(ctx context.Context, to *kong.Context) (err error) {
 func (c *DemoCommand) run(ctx context.Context, to *kong.Context, cfg local.Config) error {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	shown := &early{out: to.Stderr} // what goes wrong later is wanted, and in the files
-	ready, ended, played := make(chan local.Addresses, 1), make(chan error, 1), make(chan error, 1)
-	cfg.Err, cfg.Ready = shown, func(at local.Addresses) { ready <- at }
-	go func() { ended <- local.Run(running, cfg) }()
-	select {
-	case at := <-ready:
-		shown.close()
-		go func() { played <- c.play(ctx, to, at, cfg.Faults) }()
-	case err := <-ended:
-		return err
-	case <-ctx.Done():
-		stop()
-		return errors.Join(context.Cause(ctx), <-ended)
+	stopsStart := context.AfterFunc(ctx, stop)
+	played := errors.New("the demonstration has not begun")
+	var playing sync.WaitGroup
+	cfg.Err = to.Stderr
+	cfg.Ready = func(at local.Addresses) {
+		stopsStart()
+		playing.Go(func() {
+			defer stop()
+			played = c.play(ctx, to, at, cfg.Faults)
+		})
 	}
-	select {
-	case err := <-played:
-		stop()
-		return errors.Join(err, <-ended)
-	case err := <-ended:
-		return errors.Join(errors.New("the system has ended"), err)
-	}
+	err := local.Run(running, cfg)
+	playing.Wait()
+	return errors.Join(err, played)
 }
 
 func (c *DemoCommand) play(ctx context.Context, to *kong.Context, at local.Addresses, faults *local.Faults) error {
@@ -154,24 +146,6 @@ func (c *DemoCommand) faults(at local.Addresses, cause *local.Faults) (faults []
 
 func ready(after time.Duration, err error) (string, error) {
 	return fmt.Sprintf("ready again after %.1f s", after.Seconds()), err
-}
-
-// early passes on what is written until it is closed.
-type early struct {
-	mu  sync.Mutex
-	out io.Writer
-}
-
-func (e *early) Write(p []byte) (int, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.out.Write(p)
-}
-
-func (e *early) close() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.out = io.Discard
 }
 
 // ServeCommand is "devstack serve": what each service of a demonstration is.

@@ -4,9 +4,14 @@ package operations
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"net"
 
 	"example.com/twinbox/dev/local"
+	"example.com/twinbox/internal/ops/admin/client"
+	"example.com/twinbox/internal/ops/console"
 )
 
 type flags struct {
@@ -23,22 +28,52 @@ func Extension() local.Extension {
 	flags := &flags{}
 	return local.Extension{
 		Flags: flags, Commands: &commands{},
-		Programs: func() []local.Program { return []local.Program{Console(flags.ConsoleAddr)} },
+		Add: func(cfg *local.Config) { cfg.Programs = append(cfg.Programs, Console(flags.ConsoleAddr)) },
 	}
 }
 
 const consoleName = "console"
 
 // Console returns the program that serves the console at addr, host:port on loopback; port 0 takes a free one. Its link
-// signs in the first browser that opens it. It also writes the file for the operator's command, into the stack's
-// folder, and removes it when the stack stops.
+// signs in the first browser that opens it. While it runs, the operator's command finds the services by a file in the
+// stack's folder, also while a service waits for an operator and is not ready.
 func Console(addr string) local.Program {
 	return local.Program{
-		Name: consoleName, Title: "Console", First: true,
+		Name: consoleName, Title: "Console",
+		Note:      "signs in one browser; those of earlier starts are signed out",
 		Listeners: []local.Listener{{Name: "console", Flag: "console-addr", Addr: addr, Loopback: true}},
-		Prepare:   writeOperators,
-		Run: func(ctx context.Context, at local.Addresses, log *slog.Logger, ready func(string)) error {
+		Run: func(ctx context.Context, at local.Addresses, log *slog.Logger, ready func(string)) (err error) {
+			remove, err := writeOperators(at)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, remove()) }()
 			return runConsole(ctx, addr, at, log, ready)
 		},
 	}
+}
+
+// runConsole serves the page until ctx ends.
+func runConsole(ctx context.Context, addr string, at local.Addresses, log *slog.Logger, ready func(string)) error {
+	cfg := console.Config{
+		Log: log, Links: []console.Link{{Title: "Mailbox", URL: "http://" + at.Mailbox}}, APIs: map[string]string{},
+	}
+	for _, name := range at.Names {
+		listen := at.Services[name]
+		s, err := client.New(name, local.Reachable(listen.Admin), at.AdminToken.Reveal())
+		if err != nil {
+			return err
+		}
+		cfg.Services = append(cfg.Services, s)
+		if listen.API != "" {
+			cfg.APIs[name] = "http://" + local.Reachable(listen.API)
+		}
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return fmt.Errorf("serve console: %w", err)
+	}
+	page := console.New(cfg)
+	ready("http://" + listener.Addr().String() + page.SignIn())
+	return page.Run(ctx, listener)
 }

@@ -14,9 +14,9 @@ const drainTimeout = time.Minute
 // Run starts the stack, shows the summary and runs until ctx is cancelled or a part fails. It then stops everything in
 // order, services first and PostgreSQL last, and leaves no process.
 //
-// Before anything starts it returns a [RunningError], a [PortError] for each port in use, or every problem with
-// addresses and settings. A process that dies without a chance to stop leaves no PostgreSQL on Linux, and the next Run
-// recovers.
+// Before anything starts it refuses a folder that a different process uses, and names every port in use and every
+// problem with addresses and settings. A process that dies without a chance to stop leaves no PostgreSQL on Linux, and
+// the next Run recovers.
 func Run(ctx context.Context, cfg Config) (err error) {
 	began := time.Now()
 	cfg = cfg.withDefaults()

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/service"
@@ -40,7 +41,7 @@ func newStack(ctx context.Context, cfg Config, f *folder, logs *logs, log *slog.
 		cfg: cfg, folder: f, logs: logs, group: service.NewGroup(ctx, log, drainTimeout), ended: make(chan struct{}),
 		faults: cmp.Or(cfg.Faults, &Faults{}),
 		at: Addresses{
-			Dir: f.path, KafkaBrokers: cfg.KafkaBrokers, AdminToken: newToken(),
+			Dir: f.path, KafkaBrokers: cfg.KafkaBrokers, AdminToken: config.Secret(newSecret()),
 			Services: map[string]Listen{}, Databases: map[string]string{}, Programs: map[string]string{},
 		},
 	}

@@ -15,7 +15,6 @@ import (
 
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/local/localtest"
-	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/services"
 )
 
@@ -79,7 +78,7 @@ func TestBusyPort(t *testing.T) {
 		"run", "--dir", filepath.Join(t.TempDir(), "state"), "--customer-addr", taken.Addr().String(),
 	}, &bytes.Buffer{}, &stderr, nil)
 	require.Equal(t, 1, code)
-	require.Contains(t, stderr.String(), taken.Addr().String()+" is in use; choose another with --customer-addr")
+	require.Contains(t, stderr.String(), taken.Addr().String()+" is in use; take a free port with --customer-addr")
 }
 
 // What people may set they can set by a flag and by a variable, and the ports are those of the README.
@@ -92,13 +91,13 @@ func TestDefaults(t *testing.T) {
 	require.NoError(t, err)
 	run := commands.Run
 	require.Equal(t, []string{".twinbox", "127.0.0.1:8025", "127.0.0.1:1025", "127.0.0.1:9092"},
-		[]string{run.Dir, run.MailboxAddr, run.SMTPAddr, run.KafkaAddr})
-	require.Equal(t, local.Listen{API: "127.0.0.1:8080", Admin: "127.0.0.1:8081"}, run.listen()["customer"])
+		[]string{run.Config.Dir, run.Config.Mailbox, run.Config.SMTP, run.Config.Kafka})
+	require.Equal(t, local.Listen{API: "127.0.0.1:8080", Admin: "127.0.0.1:8081"}, run.listen(nil)["customer"])
 	for _, s := range services.All() { // each at the address that it has by itself
 		want := local.Listen{API: s.Unset().Value("HTTP_ADDR"), Admin: s.Unset().Value("ADMIN_ADDR")}
-		require.Equal(t, want, run.listen()[s.Name], s.Name)
+		require.Equal(t, want, run.listen(nil)[s.Name], s.Name)
 	}
-	require.Len(t, run.listen(), len(services.All()))
+	require.Len(t, run.listen(nil), len(services.All()))
 	for _, node := range parser.Model.Children {
 		for _, flag := range node.Flags {
 			require.True(t, flag.Hidden || len(flag.Envs) > 0, flag.Name)
@@ -128,13 +127,11 @@ func newExtension() local.Extension {
 		Commands: &struct {
 			Greet greetCommand `cmd:"" help:"Say hello."`
 		}{},
-		Services: func() []eventing.Described {
+		Add: func(cfg *local.Config) {
 			extra := services.All()[0]
 			extra.Name = "extra"
-			return []eventing.Described{extra}
-		},
-		Programs: func() []local.Program {
-			return []local.Program{{
+			cfg.Extra = append(cfg.Extra, extra)
+			cfg.Programs = append(cfg.Programs, local.Program{
 				Name: "page", Title: "Page",
 				Listeners: []local.Listener{{Name: "page", Flag: "page-addr", Addr: flags.PageAddr}},
 				Run: func(ctx context.Context, _ local.Addresses, _ *slog.Logger, ready func(string)) error {
@@ -142,7 +139,7 @@ func newExtension() local.Extension {
 					<-ctx.Done()
 					return nil
 				},
-			}}
+			})
 		},
 	}
 }
@@ -185,11 +182,15 @@ func TestRun(t *testing.T) {
 	out := &untilSummary{done: cancel}
 	var stderr bytes.Buffer
 	extension := newExtension()
-	extension.Services = nil
+	add := extension.Add
+	extension.Add = func(cfg *local.Config) {
+		add(cfg)
+		cfg.Extra = nil // it would be a second customer
+	}
 	require.Equal(t, 0, run(ctx, args, out, &stderr, []local.Extension{extension}), stderr.String())
 	require.Contains(t, out.text.String(), "curl -XPOST 127.0.0.1:")
 	require.Regexp(t, `Page +http://page/127.0.0.1:0\n`, out.text.String())
-	require.Empty(t, stderr.String())
+	require.NotContains(t, stderr.String(), "level=", "no warnings")
 }
 
 // untilSummary ends the run when the summary is complete.

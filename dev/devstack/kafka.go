@@ -15,13 +15,11 @@ import (
 type KafkaCommand struct {
 	Addr string `help:"Where the broker listens. Port 0 takes a free one." default:"127.0.0.1:9092"`
 	Data string `help:"Folder of its data, kept between runs." default:".twinbox/kafka-real"`
-
-	ByMake bool `help:"Stop when the program that started this one is gone." hidden:"" env:"-"`
 }
 
-// Run runs Kafka until the context ends. That the process ends by itself is an error.
+// Run runs Kafka until the context ends. If the process ends before that, Run returns an error.
 func (c *KafkaCommand) Run(ctx context.Context, to *kong.Context) error {
-	ctx, stop := local.WithTool(ctx, c.ByMake)
+	ctx, stop := local.WithTool(ctx, false)
 	defer stop()
 	server, err := realkafka.Start(ctx, realkafka.Config{
 		Addr: c.Addr,
@@ -33,14 +31,13 @@ func (c *KafkaCommand) Run(ctx context.Context, to *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(to.Stdout, "Apache Kafka %s on %s, data in %s; Ctrl-C stops it.\n",
-		realkafka.Version, server.Addr(),
-		c.Data)
-	_, _ = fmt.Fprintf(to.Stdout, "Use it: make run ARGS='--kafka-brokers %s'\n", server.Addr())
+	_, _ = fmt.Fprintf(to.Stdout, "Apache Kafka %s on %s, data in %s; Ctrl-C stops it.\n"+
+		"Use it: make run ARGS='--kafka-brokers %s'\n", realkafka.Version, server.Addr(), c.Data, server.Addr())
 	select {
 	case <-ctx.Done():
+		_, _ = fmt.Fprintln(to.Stderr, "\nStopping Apache Kafka ...")
 	case <-server.Done():
-		err = errors.New("kafka ended by itself; see kafka.log in its data folder")
+		err = errors.New("kafka has ended; the reason is in kafka.log in its data folder")
 	}
 	return errors.Join(err, server.Stop())
 }

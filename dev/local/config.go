@@ -1,3 +1,8 @@
+// Package local runs the whole system in one process: PostgreSQL as a child, a Kafka-protocol broker, an SMTP server
+// with a mailbox page, and both services. `make run` and the end-to-end tests of its parts start it.
+//
+// The services do not know it. They get the configuration that they would get from an environment, in which the
+// embedded parts are addresses. All state is in one folder and survives the end of the process, also a sudden one.
 package local
 
 import (
@@ -13,57 +18,59 @@ import (
 	"example.com/twinbox/internal/services"
 )
 
-// Config describes one stack. The zero value needs Dir alone and listens on free ports.
+// Config describes one stack. The zero value needs Dir alone and listens on free ports. The fields with a help text are
+// flags of devstack run.
 type Config struct {
 	// Dir holds all state. One process at a time may use it.
-	Dir string
-	// Services are those to run, by name, with what each listens on: by default 127.0.0.1:0, a free port, here and below.
-	// Default: all.
-	Services map[string]Listen
-	// Extra are services in addition to the project's own. If Services is set, it has to name them as well.
-	Extra []eventing.Described
-	// Programs start in this order when all services are ready, and stop before these, in reverse.
-	Programs []Program
-	// Mailbox is the page with the mails, SMTP where they are sent, Kafka the embedded broker.
-	Mailbox, SMTP, Kafka string
+	Dir string `help:"Folder of all state; one process at a time." default:".twinbox"`
+	// Services are the addresses of services, by name: by default 127.0.0.1:0, a free port, here and below.
+	Services map[string]Listen `kong:"-"`
+	// Extra are services in addition to the project's own, such as the examples.
+	Extra []eventing.Described `kong:"-"`
+	// Programs start in this order when all services listen, and stop before these, in reverse.
+	Programs []Program `kong:"-"`
 
-	// KafkaBrokers are those of a Kafka that runs elsewhere. Default: the embedded broker.
-	KafkaBrokers string
-	// PGBin holds initdb and postgres. Default: what is installed, else what is fetched.
-	PGBin string
-	// FetchPostgres fetches PostgreSQL even where it is installed.
-	FetchPostgres bool
-	// Settings are variables of the services, NAME=VALUE, that win over their defaults: "OUTBOX_POLL=10ms". What the
-	// stack itself decides, which is every address, is refused here.
-	Settings []string
+	Mailbox string `help:"Page with the mails, loopback only." name:"mailbox-addr" default:"127.0.0.1:8025"`
+	SMTP    string `help:"Where the mailbox accepts mails, loopback only." name:"smtp-addr" default:"127.0.0.1:1025"`
+	Kafka   string `help:"Kafka broker." name:"kafka-addr" default:"127.0.0.1:9092"`
 
-	// Faults, if set, can break the stack when it is ready. Each service is a process of its own then.
-	Faults *Faults
+	KafkaBrokers  string `help:"Use a Kafka elsewhere instead: its brokers." placeholder:"HOST:PORT,..."`
+	PGBin         string `help:"Folder of initdb and postgres. Default: what is installed, else what is fetched." name:"pg-bin" env:"PG_BIN,TWINBOX_PG_BIN" placeholder:"DIR"`
+	FetchPostgres bool   `help:"Fetch PostgreSQL even where it is installed."`
+	// Settings win over the services' defaults. Addresses and secrets, which the stack decides, are refused here.
+	Settings []string `help:"Variable of the services; may be repeated." name:"set" sep:"none" placeholder:"NAME=VALUE"`
+	Verbose  bool     `help:"Show everything that the parts log, as it is in their files; otherwise warnings and errors, a line a minute for each." short:"v" env:"TWINBOX_VERBOSE"`
 
-	// ByMake says that a person typed make run: advice about flags is then written for make.
-	ByMake bool
-
-	// Out receives the summary, Err warnings, errors and the progress of what takes long. Default: nothing is shown.
-	Out, Err io.Writer
-	// Verbose shows everything that the parts log. Default: warnings and errors, of one message a line a minute.
-	Verbose bool
+	// Faults, if set, can break the stack once it is ready. Each service is then a process of its own.
+	Faults *Faults `kong:"-"`
+	// Out receives the summary, Err warnings, errors and progress. Default: both are discarded.
+	Out io.Writer `kong:"-"`
+	Err io.Writer `kong:"-"`
 	// Colour allows escape sequences in the summary.
-	Colour bool
+	Colour bool `kong:"-"`
 	// Ready is called once, when all services are ready.
-	Ready func(Addresses)
+	Ready func(Addresses) `kong:"-"`
+}
+
+// Extension adds flags, commands, services and programs to devstack. Every field may be unset.
+type Extension struct {
+	// Flags points to a struct whose fields are flags of devstack run, with kong's tags.
+	Flags any
+	// Commands points to a struct whose fields are commands of devstack, with kong's tags.
+	Commands any
+	// Add adds services and programs to the stack. It is called after the flags were read.
+	Add func(cfg *Config)
 }
 
 // Program runs next to the services. It has no database here.
 type Program struct {
 	Name  string
 	Title string // of its line in the summary
-	First bool   // its line is the first one
+	Note  string // what to know about its link
 	// Listeners are the addresses that it opens.
 	Listeners []Listener
-	// Prepare, if set, is called as soon as the admin addresses of all services are known: before the services start, or
-	// when they listen, if one of them takes a free port. undo is called when the stack stops.
-	Prepare func(at Addresses) (undo func() error, err error)
-	// Run runs the program until ctx ends. It calls ready once, with the link for the summary.
+	// Run runs the program until ctx ends. It starts when all services listen, also while one waits for an operator. It
+	// calls ready once, with the link for the summary.
 	Run func(ctx context.Context, at Addresses, log *slog.Logger, ready func(link string)) error
 }
 
@@ -81,19 +88,19 @@ type Listen struct {
 	Admin string
 }
 
-// Addresses says where the parts of a running stack are.
+// Addresses are those of a running stack's parts.
 type Addresses struct {
 	Dir           string            // of all state, absolute
-	Names         []string          // of the services that run, in the order of every output
+	Names         []string          // of the services, in the order of every output
 	Services      map[string]Listen // by the service's name
-	Programs      map[string]string // links, by the program's name; set when the stack is ready
+	Programs      map[string]string // links, by the program's name; complete when the stack is ready
 	Mailbox, SMTP string            // host:port
 	KafkaBrokers  string            // host:port, separated by commas
 	Databases     map[string]string // URLs for the superuser, by the service's name
-	AdminToken    config.Secret     // of all services' operations, another one at each start
+	AdminToken    config.Secret     // of all services' operations, a new one at each start
 }
 
-// API is where people reach the system: that of the first service that has one.
+// API is the address of the first service that has an API, "" before it listens.
 func (a Addresses) API() string {
 	for _, name := range services.Names() {
 		if api := a.Services[name].API; api != "" {
@@ -108,10 +115,7 @@ const freePort = "127.0.0.1:0"
 func (c Config) withDefaults() Config {
 	given := c.Services
 	c.Services = map[string]Listen{}
-	for _, s := range c.all() {
-		if _, wanted := given[s.Name]; !wanted && given != nil {
-			continue
-		}
+	for _, s := range c.services() {
 		listen := Listen{Admin: cmp.Or(given[s.Name].Admin, freePort)}
 		if s.Unset().Reads("HTTP_ADDR") {
 			listen.API = cmp.Or(given[s.Name].API, freePort)
@@ -158,28 +162,8 @@ func (c Config) listeners() []Listener {
 	return all
 }
 
-// all are the services that may run.
-func (c Config) all() []eventing.Described {
-	return append(services.All(), c.Extra...)
-}
-
-// hasFixedAdmins reports whether no service takes a free port for its admin listener.
-func (c Config) hasFixedAdmins() bool {
-	for _, listen := range c.Services {
-		if strings.HasSuffix(listen.Admin, ":0") {
-			return false
-		}
-	}
-	return true
-}
-
-// services are those that run.
-func (c Config) services() []eventing.Described {
-	return slices.DeleteFunc(c.all(), func(s eventing.Described) bool {
-		_, runs := c.Services[s.Name]
-		return !runs
-	})
-}
+// services are the project's own and the extra ones, in the order of every output.
+func (c Config) services() []eventing.Described { return append(services.All(), c.Extra...) }
 
 // title is a service's name as it begins a line.
 func title(name string) string { return strings.ToUpper(name[:1]) + name[1:] }

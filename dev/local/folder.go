@@ -1,8 +1,6 @@
 package local
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -12,30 +10,14 @@ import (
 	"example.com/twinbox/dev/local/filelock"
 )
 
-// A RunningError says that another process uses the folder.
-type RunningError struct {
-	Dir string
-	PID int // 0 when unknown
-
-	ByMake bool // the flag is given as make's variable ARGS
-}
-
-func (e *RunningError) Error() string {
-	another := "give this one another --dir"
-	if e.ByMake {
-		another = "give this one another folder and other ports: make run ARGS='--dir=... --customer-addr=127.0.0.1:0 ...'"
-	}
-	return fmt.Sprintf("twinbox already runs on %s (process %d): stop it, or %s", e.Dir, e.PID, another)
-}
-
 // folder is the state of a stack, locked.
 type folder struct {
 	path string
 	lock *filelock.Lock
 }
 
-// openFolder makes the folder if need be and takes it for this process. Others may pass through it, because the
-// database of root may run as another account; what is secret inside has its own mode.
+// openFolder creates the folder and takes it for this process. Every account may pass through it: the database of root
+// may run as one. Secret files inside have their own mode.
 func openFolder(dir string) (*folder, error) {
 	path, err := filepath.Abs(dir)
 	if err != nil {
@@ -46,7 +28,8 @@ func openFolder(dir string) (*folder, error) {
 	}
 	lock, err := filelock.Take(filepath.Join(path, "lock"))
 	if held, ok := errors.AsType[*filelock.HeldError](err); ok {
-		return nil, &RunningError{Dir: dir, PID: held.PID}
+		return nil, fmt.Errorf("twinbox already runs on %s (process %d): stop it, or give this one another folder and other "+
+			"ports: make run ARGS='--dir=... --customer-addr=127.0.0.1:0 ...'", dir, held.PID)
 	}
 	if err != nil {
 		return nil, err
@@ -56,9 +39,7 @@ func openFolder(dir string) (*folder, error) {
 
 func (f *folder) file(name string) string { return filepath.Join(f.path, name) }
 
-const secretBytes = 32
-
-// secret gives the key of verification links, made at the first start. Links in mails stay good over restarts.
+// secret returns the key of verification links, which the first start creates. Links in mails stay good over restarts.
 func (f *folder) secret() (string, error) {
 	path := f.file("verification-secret")
 	content, err := os.ReadFile(path)
@@ -68,10 +49,8 @@ func (f *folder) secret() (string, error) {
 	if !errors.Is(err, os.ErrNotExist) {
 		return "", fmt.Errorf("read secret: %w", err)
 	}
-	key := make([]byte, secretBytes)
-	_, _ = rand.Read(key) // never fails
-	text := hex.EncodeToString(key)
-	// Moved into place whole: a secret cut short by a crash would be taken for one at the next start.
+	text := newSecret()
+	// Renamed when it is complete: the next start would use a secret that a crash cut short.
 	if err := os.WriteFile(path+".new", []byte(text+"\n"), 0o600); err != nil {
 		return "", fmt.Errorf("write secret: %w", err)
 	}

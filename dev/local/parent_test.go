@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestBuiltByGoRun(t *testing.T) {
+func TestIsBuiltByGoRun(t *testing.T) {
 	t.Parallel()
 	entry := "52" + strings.Repeat("0a", 31) + "-d"
 	for path, want := range map[string]bool{
@@ -27,7 +27,7 @@ func TestBuiltByGoRun(t *testing.T) {
 		"/home/go-builders/project/bin/exe/sub/twinbox":            false,
 		"/home/ada/.cache/go-build/aa/aaaa-d/exe/../b/x":           false,
 	} {
-		require.Equal(t, want, builtByGoRun(path), path)
+		require.Equal(t, want, isBuiltByGoRun(path), path)
 	}
 }
 
@@ -35,7 +35,7 @@ func TestParentThatEnds(t *testing.T) {
 	t.Parallel()
 	var parent atomic.Int64
 	parent.Store(7)
-	ctx, stop := withParent(t.Context(), 7, func() int { return int(parent.Load()) }, time.Millisecond)
+	ctx, stop := withParent(t.Context(), func() int { return int(parent.Load()) }, time.Millisecond)
 	defer stop()
 	require.NoError(t, ctx.Err())
 	parent.Store(1)
@@ -45,7 +45,7 @@ func TestParentThatEnds(t *testing.T) {
 
 func TestParentThatStays(t *testing.T) {
 	t.Parallel()
-	ctx, stop := withParent(t.Context(), 7, func() int { return 7 }, time.Millisecond)
+	ctx, stop := withParent(t.Context(), func() int { return 7 }, time.Millisecond)
 	stop()
 	require.ErrorIs(t, context.Cause(ctx), context.Canceled)
 }
@@ -64,14 +64,15 @@ func TestSummaryInColour(t *testing.T) {
 	t.Parallel()
 	var plain, coloured strings.Builder
 	at := Addresses{Services: map[string]Listen{"customer": {API: "0.0.0.0:8080"}}, Mailbox: "127.0.0.1:8025"}
-	at.Names, at.Programs = []string{"customer"}, map[string]string{"page": "http://x/y", "other": "http://z"}
-	s := summary{at: at, programs: []Program{{Name: "other", Title: "Other"}, {Name: "page", Title: "Page", First: true}}}
+	at.Names, at.Programs = []string{"customer"}, map[string]string{"page": "http://x/y"}
+	s := summary{at: at, programs: []Program{{Name: "page", Title: "Page"}}}
 	s.write(&plain)
 	s.colour = true
 	s.write(&coloured)
 	require.NotContains(t, plain.String(), "\x1b")
-	require.Regexp(t, `(?s)Page +http://x/y\n.*Customer API .*Mailbox .*Other +http://z\n.*Customer admin `,
+	require.Regexp(t, `(?s)Page +http://x/y\n.*Customer API .*Mailbox .*Customer admin `,
 		plain.String())
+	require.Contains(t, plain.String(), "http://127.0.0.1:8080/openapi.json")
 	require.Contains(t, coloured.String(), "\x1b[36mcurl -XPOST 127.0.0.1:8080/")
 }
 

@@ -2,178 +2,195 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/dev/local/broker"
 	"example.com/twinbox/dev/local/mailbox"
 	"example.com/twinbox/dev/local/postgres"
+	"example.com/twinbox/internal/failure"
 )
 
-// parts are what the services need and would find elsewhere in production.
-type parts struct {
-	postgres *postgres.Server
-	broker   *broker.Broker // nil when Kafka runs elsewhere
-	mailbox  *mailbox.Mailbox
-
-	brokerConfig broker.Config
-}
-
-// startParts starts all of them at once. Beside an error it returns those that did start: they must be stopped.
-func startParts(ctx context.Context, cfg Config, f *folder, logs *logs) (*parts, error) {
-	p := &parts{}
-	brokerLog, err := logs.logger(f, "broker")
-	if err != nil {
-		return p, err
-	}
-	mailLog, err := logs.logger(f, "mailbox")
-	if err != nil {
-		return p, err
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return p.startPostgres(ctx, cfg, f, logs) })
-	if cfg.KafkaBrokers == "" {
-		group.Go(func() (err error) {
-			p.brokerConfig = broker.Config{Addr: cfg.Kafka, Dir: f.file("kafka"), Log: brokerLog}
-			p.broker, err = broker.Start(ctx, p.brokerConfig)
-			return err
-		})
-	}
-	group.Go(func() (err error) {
-		p.mailbox, err = mailbox.Start(ctx, mailbox.Config{
-			SMTPAddr: cfg.SMTP, HTTPAddr: cfg.Mailbox, Dir: f.file("mails"), Log: mailLog,
-		})
-		return err
-	})
-	return p, group.Wait()
-}
-
-// startPostgres starts the server with what its log says in a file: it speaks of every connection that a stopping
-// program cuts.
-func (p *parts) startPostgres(ctx context.Context, cfg Config, f *folder, logs *logs) error {
-	log, err := logs.open(f, "postgres.log")
-	if err != nil {
-		return err
-	}
-	before := size(log)
-	p.postgres, err = postgres.Start(ctx, postgres.Config{
-		Dir: f.file("postgres"), BinDir: cfg.PGBin, SkipInstalled: cfg.FetchPostgres, Progress: cfg.Err,
-		Durable: true, Log: log, Settings: map[string]string{"max_connections": "200"},
-	})
-	if err != nil && size(log) > before {
-		return fmt.Errorf("%w (more in %s)", err, log.Name())
-	}
-	if err != nil {
-		return err
-	}
-	for _, s := range cfg.services() {
-		if err := createDatabase(ctx, p.postgres, s.Name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// size is what a log holds. One that cannot be asked has nothing to point at.
-func size(log *os.File) int64 {
-	info, err := log.Stat()
-	if err != nil {
-		return 0
-	}
-	return info.Size()
-}
-
-const databaseExistsSQL = `select exists (select from pg_database where datname = $1)`
-
-func createDatabase(ctx context.Context, server *postgres.Server, name string) error {
-	conn, err := pgx.Connect(ctx, server.DSN("postgres"))
-	if err != nil {
-		return fmt.Errorf("create database %s: %w", name, err)
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	var exists bool
-	if err := conn.QueryRow(ctx, databaseExistsSQL, name).Scan(&exists); err != nil {
-		return fmt.Errorf("look for database %s: %w", name, err)
-	}
-	if exists {
-		return nil
-	}
-	// Copying the template's files takes a tenth of the time that writing them through the log does.
-	statement := "create database " + pgx.Identifier{name}.Sanitize() + " template template0 strategy file_copy"
-	if _, err := conn.Exec(ctx, statement); err != nil {
-		return fmt.Errorf("create database %s: %w", name, err)
-	}
-	return nil
-}
-
-// register hands the parts to the stack, which stops them last, PostgreSQL as the very last.
-func (p *parts) register(h *stack) {
-	faults := h.cfg.Faults
-	if faults == nil {
-		faults = &Faults{}
-	}
-	if p.postgres != nil {
-		faults.postgres = &breakable{
-			name: "PostgreSQL", running: postgresPart{p.postgres},
-			kill: func(running part) error { return running.(postgresPart).Kill() },
-			again: func(ctx context.Context) (part, error) {
-				again, err := p.postgres.Restart(ctx)
-				return postgresPart{again}, err
-			},
-		}
-		h.run("postgresql", faults.postgres.run)
-	}
-	if p.broker != nil {
-		cfg := p.brokerConfig
-		cfg.Addr = p.broker.Addr()
-		faults.broker = &breakable{
-			name: "Kafka", running: p.broker, kill: part.Close,
-			again: func(ctx context.Context) (part, error) { return broker.Start(ctx, cfg) },
-		}
-		h.run("broker", faults.broker.run)
-	}
-	if p.mailbox != nil {
-		box := &breakable{name: "mailbox", running: p.mailbox}
-		h.run("mailbox", box.run)
-	}
-}
-
-// part is a server that may end by itself.
+// part is a server that the services would find elsewhere in production, or a service in a process of its own.
 type part interface {
 	Done() <-chan struct{}
 	Err() error
 	Close() error
 }
 
+// breakable is a part of the stack that a fault can take away.
+type breakable struct {
+	kill  func() error                        // ends it as a crash does
+	again func(context.Context) (part, error) // starts it where it was
+
+	mu      sync.Mutex // held while it is away
+	running part
+}
+
+// run watches the part. Its end ends the stack: services that wait for it for ever would look alive.
+func (b *breakable) run(ctx context.Context) error {
+	for {
+		running := b.now()
+		select {
+		case <-running.Done():
+			if b.now() == running {
+				_ = running.Close() // half a part
+				return errors.Join(errors.New("ended by itself"), running.Err())
+			}
+		case <-ctx.Done():
+			return b.now().Close()
+		}
+	}
+}
+
+func (b *breakable) now() part {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.running
+}
+
+// interrupt kills the part and starts it again after a while. It returns the time of the start.
+func (b *breakable) interrupt(ctx context.Context, pause time.Duration) (began time.Time, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.kill(); err != nil {
+		return began, err
+	}
+	_ = failure.Sleep(ctx, pause) // the services stop more easily with it, so it always starts again
+	began = time.Now()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), faultTimeout)
+	defer cancel()
+	for pauses := (failure.Backoff{Min: 10 * time.Millisecond, Max: time.Second}); ; {
+		running, err := b.again(ctx)
+		if err == nil {
+			b.running = running
+			return began, nil
+		}
+		if failure.Sleep(ctx, pauses.Next()) != nil { // its address may be taken for a moment
+			return began, err
+		}
+	}
+}
+
+// startParts starts PostgreSQL, the broker and the mailbox. The group stops them last, PostgreSQL as the very last.
+func (h *stack) startParts(ctx context.Context) error {
+	brokerLog, err := h.logs.logger("broker")
+	if err != nil {
+		return err
+	}
+	var (
+		database *postgres.Server
+		events   *broker.Broker // nil when Kafka runs elsewhere
+		mails    *mailbox.Mailbox
+	)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		database, err = h.startPostgres(ctx)
+		return err
+	})
+	kafka := broker.Config{Addr: h.cfg.Kafka, Dir: h.folder.file("kafka"), Log: brokerLog}
+	if h.cfg.KafkaBrokers == "" {
+		group.Go(func() (err error) {
+			events, err = broker.Start(ctx, kafka)
+			return err
+		})
+	}
+	group.Go(func() (err error) {
+		mails, err = mailbox.Start(ctx, mailbox.Config{SMTPAddr: h.cfg.SMTP, HTTPAddr: h.cfg.Mailbox})
+		return err
+	})
+	err = group.Wait()
+	if database != nil {
+		h.runDatabase(database)
+	}
+	if events != nil {
+		h.runBroker(events, kafka)
+	}
+	if mails != nil {
+		h.at.SMTP, h.at.Mailbox = mails.SMTPAddr(), mails.HTTPAddr()
+		h.group.OnStop("mailbox", mails.Close)
+	}
+	return err
+}
+
+func (h *stack) runDatabase(server *postgres.Server) {
+	for _, s := range h.cfg.services() {
+		h.at.Databases[s.Name] = server.DSN(s.Name)
+	}
+	b := &breakable{running: databasePart{server}}
+	b.kill = func() error { return b.running.(databasePart).Kill() }
+	b.again = func(ctx context.Context) (part, error) {
+		again, err := server.Restart(ctx)
+		return databasePart{again}, err
+	}
+	h.faults.parts[faultPostgres] = b
+	h.run("postgresql", b.run)
+}
+
+func (h *stack) runBroker(server *broker.Broker, cfg broker.Config) {
+	h.at.KafkaBrokers, cfg.Addr = server.Addr(), server.Addr()
+	b := &breakable{running: server}
+	b.kill = func() error { return b.running.Close() }
+	b.again = func(ctx context.Context) (part, error) { return broker.Start(ctx, cfg) }
+	h.faults.parts[faultKafka] = b
+	h.run("broker", b.run)
+}
+
+// databasePart is a server whose stop is bounded.
+type databasePart struct{ *postgres.Server }
+
 // stopTimeout is for the checkpoint that ends the server. After a first start that is an fsync of 400 files, for which
 // a slow or busy disk takes more than 10 s.
 const stopTimeout = 25 * time.Second
 
-type postgresPart struct{ *postgres.Server }
-
 // Close stops the server in good order.
-func (s postgresPart) Close() error {
+func (s databasePart) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	return s.Stop(ctx)
 }
 
-// addresses says where the parts are; those of the services are not known yet.
-func (p *parts) addresses(cfg Config) Addresses {
-	at := Addresses{
-		KafkaBrokers: cfg.KafkaBrokers, SMTP: p.mailbox.SMTPAddr(), Mailbox: p.mailbox.HTTPAddr(),
-		Databases: map[string]string{},
+// startPostgres starts the server with a database per service. Its log goes to a file alone: it has a line for every
+// connection that a stopping program cuts.
+func (h *stack) startPostgres(ctx context.Context) (*postgres.Server, error) {
+	log, err := h.logs.open("postgres")
+	if err != nil {
+		return nil, err
 	}
+	server, err := postgres.Start(ctx, postgres.Config{
+		Dir: h.folder.file("postgres"), BinDir: h.cfg.PGBin, SkipInstalled: h.cfg.FetchPostgres, Progress: h.logs.screen,
+		Durable: true, Log: log, Settings: map[string]string{"max_connections": "200"},
+	})
+	if info, stat := log.Stat(); err != nil && stat == nil && info.Size() > 0 {
+		err = fmt.Errorf("%w (more in %s)", err, log.Name())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return server, createDatabases(ctx, server, h.cfg)
+}
+
+const duplicateDatabase = "42P04"
+
+func createDatabases(ctx context.Context, server *postgres.Server, cfg Config) error {
+	conn, err := pgx.Connect(ctx, server.DSN("postgres"))
+	if err != nil {
+		return fmt.Errorf("create databases: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
 	for _, s := range cfg.services() {
-		at.Names = append(at.Names, s.Name)
-		at.Databases[s.Name] = p.postgres.DSN(s.Name)
+		// Copying the template's files takes a tenth of the time that writing them through the log does.
+		_, err := conn.Exec(ctx,
+			"create database "+pgx.Identifier{s.Name}.Sanitize()+" template template0 strategy file_copy")
+		if refused, is := errors.AsType[*pgconn.PgError](err); err != nil && (!is || refused.Code != duplicateDatabase) {
+			return fmt.Errorf("create database %s: %w", s.Name, err)
+		}
 	}
-	if p.broker != nil {
-		at.KafkaBrokers = p.broker.Addr()
-	}
-	return at
+	return nil
 }

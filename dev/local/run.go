@@ -1,24 +1,22 @@
 package local
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
-
-	"example.com/twinbox/internal/services"
 )
 
 // drainTimeout is how long the whole stop may take: the services' own drains, one after the other, and the end of the
 // parts.
 const drainTimeout = time.Minute
 
-// Run starts the stack, shows the summary and runs until ctx is cancelled or something fails. It then stops
-// everything in order, services first and PostgreSQL last, and leaves no process behind.
+// Run starts the stack, shows the summary and runs until ctx is cancelled or a part fails. It then stops everything in
+// order, services first and PostgreSQL last, and leaves no process.
 //
-// Before anything starts it returns a [RunningError], every [PortError] at once, or everything that is
-// wrong with addresses and settings.
-// A process that dies without a chance to stop leaves no PostgreSQL behind on Linux, and the next Run recovers.
+// Before anything starts it refuses a folder that a different process uses, and names every port in use and every
+// problem with addresses and settings. A process that dies without a chance to stop leaves no PostgreSQL on Linux, and
+// the next Run recovers.
 func Run(ctx context.Context, cfg Config) (err error) {
 	began := time.Now()
 	cfg = cfg.withDefaults()
@@ -26,24 +24,24 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	f, err := openFolder(cfg.Dir)
-	if running, is := errors.AsType[*RunningError](err); is {
-		running.ByMake = cfg.ByMake
-	}
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.lock.Release()) }()
-	if err := checkPorts(ctx, cfg.listeners(), cfg.ByMake); err != nil {
+	if err := checkPorts(ctx, cfg.listeners()); err != nil {
 		return err
 	}
-	logs := newLogs(cfg.Err, cfg.Verbose)
+	logs := &logs{folder: f, screen: newScreen(cfg.Err, cfg.Verbose)}
 	defer func() { err = errors.Join(err, logs.close()) }()
-	log, err := logs.fileLogger(f, "stack", "info", "json") // what it says of failures is also what Run returns
+	log, err := logs.fileLogger("stack", "info", "json") // Run returns the failures that it logs
 	if err != nil {
 		return err
 	}
-
-	h := newStack(ctx, cfg, f, logs, log)
+	h, err := newStack(ctx, cfg, f, logs, log)
+	if err != nil {
+		return err
+	}
+	defer h.announceStop(ctx)()
 	err = h.start(ctx)
 	switch {
 	case ctx.Err() != nil || errors.Is(err, errPartEnded): // the group knows and stops
@@ -53,34 +51,25 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		log.InfoContext(ctx, "ready", "took", time.Since(began))
 		shown := summary{at: h.at, programs: cfg.Programs, dir: cfg.Dir, took: time.Since(began), colour: cfg.Colour}
 		shown.write(cfg.Out)
+		if cfg.Faults != nil { // errors are wanted from here on; the files have them
+			logs.screen.silence()
+		}
 		cfg.Ready(h.at)
 	}
 	return h.group.Wait()
 }
 
-// placeholderAPI stands for the address of the API until that listens: its port may be any free one.
-const placeholderAPI = "127.0.0.1:8080"
-
-// placeholderSecret is as long as the secrets that are not made yet.
-const placeholderSecret = "0123456789abcdef0123456789abcdef"
-
-// checkSettings reports everything that is wrong with the settings, before any address is known: others stand in.
-func checkSettings(cfg Config) error {
-	const database = "postgres://localhost/placeholder"
-	free := Config{Settings: cfg.Settings, Services: map[string]Listen{}}
-	free.Extra = cfg.Extra
-	for name := range cfg.Services {
-		free.Services[name] = Listen{}
+// announceStop answers the first Ctrl-C. The returned function reports the end of that stop.
+func (h *stack) announceStop(ctx context.Context) (stopped func()) {
+	announced := make(chan struct{})
+	unwatch := context.AfterFunc(ctx, func() {
+		defer close(announced)
+		_, _ = fmt.Fprintln(h.logs.screen, "\nStopping the services, then Kafka and PostgreSQL. A second Ctrl-C stops now.")
+	})
+	return func() {
+		if !unwatch() {
+			<-announced
+			_, _ = fmt.Fprintln(h.logs.screen, "Stopped. The data is in "+h.cfg.Dir+".")
+		}
 	}
-	free = free.withDefaults()
-	stand := Addresses{
-		Services:     map[string]Listen{services.Names()[0]: {API: placeholderAPI}},
-		KafkaBrokers: cmp.Or(cfg.KafkaBrokers, "127.0.0.1:9092"), SMTP: "127.0.0.1:1025",
-		Databases: map[string]string{}, AdminToken: placeholderSecret,
-	}
-	for _, s := range cfg.all() {
-		stand.Databases[s.Name] = database
-	}
-	_, err := configure(free, stand, placeholderSecret)
-	return err
 }

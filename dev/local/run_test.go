@@ -20,8 +20,6 @@ import (
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/internal/config"
-	"example.com/twinbox/internal/services"
-	"example.com/twinbox/test/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -114,23 +112,22 @@ func TestStack(t *testing.T) {
 	require.NotContains(t, out, "\x1b[", "no colours unless allowed")
 
 	err := local.Run(t.Context(), local.Config{Dir: dir})
-	var alreadyRuns *local.RunningError
-	require.ErrorAs(t, err, &alreadyRuns)
-	require.Equal(t, os.Getpid(), alreadyRuns.PID)
-	require.ErrorContains(t, err, "already runs")
-	require.ErrorContains(t, local.Run(t.Context(), local.Config{Dir: dir, ByMake: true}), "make run ARGS='--dir=")
+	require.ErrorContains(t, err, fmt.Sprintf("already runs on %s (process %d)", dir, os.Getpid()))
+	require.ErrorContains(t, err, "make run ARGS='--dir=")
 	require.NoError(t, first.stop())
-	require.Empty(t, first.err.String(), "a good run has nothing to warn of")
+	require.NotContains(t, first.err.String(), "level=", "a good run has no warnings")
+	require.Regexp(t, `Stopping the services.*\nStopped\. The data is in `+dir, first.err.String())
 	secret := secretOf(t, dir)
 	log, err := os.ReadFile(filepath.Join(dir, "customer.log"))
 	require.NoError(t, err)
 	require.Contains(t, string(log), `"level":"DEBUG","msg":"request"`, "a setting of the log holds for the file")
 
-	second := start(t, local.Config{Dir: dir})
+	second := start(t, local.Config{Dir: dir, Settings: localtest.Patient()})
 	require.Equal(t, http.StatusConflict, signUp(t, second.at, "ADA@example.org"), "the data is still there")
 	require.NoError(t, second.stop())
+	require.NotContains(t, second.err.String(), "level=", "nor has a restart")
 	require.Equal(t, secret, secretOf(t, dir), "links in mails stay good")
-	for _, part := range []string{"stack", "customer", "notification", "broker", "mailbox", "postgres"} {
+	for _, part := range []string{"stack", "customer", "notification", "broker", "postgres"} {
 		log, err := os.ReadFile(filepath.Join(dir, part+".log"))
 		require.NoError(t, err)
 		require.NotContains(t, string(log), secret)
@@ -164,15 +161,11 @@ func TestBusyPortsAreAllNamed(t *testing.T) {
 	dir := folder(t)
 
 	err = local.Run(t.Context(), local.Config{Dir: dir, Services: listens(addr, "", ""), Kafka: other.Addr().String()})
-	var port *local.PortError
-	require.ErrorAs(t, err, &port)
 	require.ErrorContains(t, err, "Customer API: "+addr+" is in use")
-	require.ErrorContains(t, err, "--customer-addr or TWINBOX_CUSTOMER_ADDR")
+	require.ErrorContains(t, err, "take a free port with --customer-addr=127.0.0.1:0 "+
+		"(make run ARGS=--customer-addr=127.0.0.1:0) or TWINBOX_CUSTOMER_ADDR=127.0.0.1:0")
 	require.ErrorContains(t, err, "--kafka-addr")
 	require.NoDirExists(t, filepath.Join(dir, "postgres"), "nothing was started")
-
-	err = local.Run(t.Context(), local.Config{Dir: dir, Services: listens(addr, "", ""), ByMake: true})
-	require.ErrorContains(t, err, "make run ARGS=--customer-addr=127.0.0.1:0", "in the words of who typed make run")
 }
 
 func TestOneAddressForTwo(t *testing.T) {
@@ -281,36 +274,24 @@ func listens(api, customer, notification string) map[string]local.Listen {
 	return map[string]local.Listen{"customer": {API: api, Admin: customer}, "notification": {Admin: notification}}
 }
 
-// A program can use the admin addresses before a service listens there, runs when all services are ready, and stops
-// before them.
+// A program runs while all services listen: it stops before them.
 func TestPrograms(t *testing.T) {
 	t.Parallel()
-	admins := map[string]local.Listen{}
-	for _, name := range services.Names() {
-		admins[name] = local.Listen{Admin: testkit.ReservePort(t)}
-	}
 	var happened []string
+	var admin string
 	note := func(what string) {
-		conn, err := net.Dial("tcp", admins["customer"].Admin)
+		conn, err := net.Dial("tcp", admin)
 		if err == nil {
 			err = conn.Close()
 		}
 		happened = append(happened, fmt.Sprint(what, ", services listen: ", err == nil))
 	}
-	var early map[string]local.Listen
 	dir := folder(t)
-	r := start(t, local.Config{Dir: dir, Services: admins, Programs: []local.Program{{
-		Name: "page", Title: "Page",
-		Prepare: func(at local.Addresses) (func() error, error) {
-			note("prepared in " + at.Dir)
-			early = at.Services
-			return func() error {
-				note("undone")
-				return nil
-			}, nil
-		},
+	r := start(t, local.Config{Dir: dir, Programs: []local.Program{{
+		Name: "page", Title: "Page", Note: "for one reader",
 		Run: func(ctx context.Context, at local.Addresses, _ *slog.Logger, ready func(string)) error {
-			note("running with " + at.Services["customer"].Admin)
+			admin = at.Services["notification"].Admin
+			note("running in " + at.Dir)
 			ready("http://127.0.0.1:1/page")
 			<-ctx.Done()
 			note("stopped")
@@ -318,31 +299,18 @@ func TestPrograms(t *testing.T) {
 		},
 	}}})
 	require.Equal(t, map[string]string{"page": "http://127.0.0.1:1/page"}, r.at.Programs)
-	require.Regexp(t, `Page +http://127.0.0.1:1/page\n`, r.out.String())
+	require.Regexp(t, `Page +http://127.0.0.1:1/page\n +for one reader\n`, r.out.String())
 	require.NoError(t, r.stop())
-	require.Equal(t, admins["notification"].Admin, early["notification"].Admin)
-	require.Equal(t, []string{
-		"prepared in " + dir + ", services listen: false",
-		"running with " + admins["customer"].Admin + ", services listen: true",
-		"stopped, services listen: true",
-		"undone, services listen: false",
-	}, happened)
+	require.Equal(t, []string{"running in " + dir + ", services listen: true", "stopped, services listen: true"}, happened)
 }
 
 func TestAProgramThatDoesNotStart(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("no paper")
-	for name, program := range map[string]local.Program{
-		"prepare": {Name: "page", Prepare: func(local.Addresses) (func() error, error) { return nil, broken }},
-		"run": {Name: "page", Run: func(context.Context, local.Addresses, *slog.Logger, func(string)) error {
-			return broken
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			err := local.Run(t.Context(), local.Config{Dir: folder(t), Programs: []local.Program{program}})
-			require.ErrorIs(t, err, broken)
-			require.ErrorContains(t, err, "page")
-		})
-	}
+	err := local.Run(t.Context(), local.Config{Dir: folder(t), Programs: []local.Program{{
+		Name: "page",
+		Run:  func(context.Context, local.Addresses, *slog.Logger, func(string)) error { return broken },
+	}}})
+	require.ErrorIs(t, err, broken)
+	require.ErrorContains(t, err, "page")
 }

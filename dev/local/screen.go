@@ -2,79 +2,107 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 
 	"example.com/twinbox/internal/service"
 )
 
+// logs are the stack's log files, one per part. Every record is in a file; warnings and errors are also shown.
+type logs struct {
+	folder *folder
+	screen *screen
+	files  []*os.File
+}
+
+func (l *logs) open(part string) (*os.File, error) {
+	file, err := l.folder.openLog(part + ".log")
+	if err == nil {
+		l.files = append(l.files, file)
+	}
+	return file, err
+}
+
+// logger returns a part's logger: JSON into its file, and warnings on the screen too, in one line without the time.
+func (l *logs) logger(part string) (*slog.Logger, error) { return l.loggerOf(part, "info", "json") }
+
+// loggerOf is [logs.logger] for a part that has settings for its file.
+func (l *logs) loggerOf(part, level, format string) (*slog.Logger, error) {
+	log, err := l.fileLogger(part, level, format)
+	if err != nil {
+		return nil, err
+	}
+	return slog.New(slog.NewMultiHandler(log.Handler(), l.screen.handler(part))), nil
+}
+
+// fileLogger returns a logger that writes into the part's file alone.
+func (l *logs) fileLogger(part, level, format string) (*slog.Logger, error) {
+	file, err := l.open(part)
+	if err != nil {
+		return nil, err
+	}
+	return service.NewLogger(file, level, format)
+}
+
+func (l *logs) close() error {
+	var errs []error
+	for _, file := range l.files {
+		errs = append(errs, file.Close())
+	}
+	return errors.Join(errs...)
+}
+
 // screenEvery is how often one message of a part is shown. The files have every record.
 const screenEvery = time.Minute
 
-// screen shows what goes wrong in lines for a person, bounded: the first record of a message, and once a minute how
-// many more there were. Messages are fixed strings, so a flood of one is one line a minute, with any values.
+// screen shows errors and warnings in lines for a person, bounded: the first record of a message, and then one a minute
+// with the number of those before it. Messages are fixed strings, so a flood of one is one line a minute, with any
+// values.
 type screen struct {
-	out     io.Writer
 	verbose bool // show everything
 
 	mu       sync.Mutex
-	withheld map[shown]*more
-	stop     chan struct{}
-	stopped  sync.WaitGroup
+	out      io.Writer
+	messages map[message]*history
 }
 
-// shown is what a line is about.
-type shown struct {
-	part, message string
-	level         slog.Level
+type message struct {
+	part, text string
+	level      slog.Level
 }
 
-// more counts the records of a message that were not shown since the last line about it.
-type more struct{ count int }
+type history struct {
+	shownAt  time.Time
+	withheld int // records since then
+}
 
-// newScreen returns a screen that is to be closed.
 func newScreen(out io.Writer, verbose bool) *screen {
-	s := &screen{out: out, verbose: verbose, withheld: map[shown]*more{}, stop: make(chan struct{})}
-	s.stopped.Go(s.run)
-	return s
+	return &screen{out: out, verbose: verbose, messages: map[message]*history{}}
 }
 
-func (s *screen) run() {
-	tick := time.NewTicker(screenEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			s.sum()
-		case <-s.stop:
-			s.sum()
-			return
-		}
-	}
-}
-
-// sum says what was withheld. A message that was quiet for a minute is new again.
-func (s *screen) sum() {
+// Write writes one line among those of the parts.
+func (s *screen) Write(line []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for about, m := range s.withheld {
-		if m.count == 0 {
-			delete(s.withheld, about)
-			continue
-		}
-		_, _ = fmt.Fprintf(s.out, "level=%s part=%s: %d more of %q within a minute; all of them are in %s.log\n",
-			about.level, about.part, m.count, about.message, about.part)
-		m.count = 0
-	}
+	return s.out.Write(line)
 }
 
-func (s *screen) close() {
-	close(s.stop)
-	s.stopped.Wait()
+// silence ends all output.
+func (s *screen) silence() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.out = io.Discard
 }
+
+// held is the screen for a caller that has the lock.
+type held struct{ *screen }
+
+func (h held) Write(line []byte) (int, error) { return h.out.Write(line) }
 
 // handler gives a part its place on the screen.
 func (s *screen) handler(part string) slog.Handler {
@@ -82,11 +110,11 @@ func (s *screen) handler(part string) slog.Handler {
 	if s.verbose {
 		level = slog.LevelDebug
 	}
-	text := slog.NewTextHandler(s.out, &slog.HandlerOptions{Level: level, ReplaceAttr: withoutTime})
+	text := slog.NewTextHandler(held{s}, &slog.HandlerOptions{Level: level, ReplaceAttr: withoutTime})
 	return &screenHandler{Handler: text.WithAttrs([]slog.Attr{slog.String("part", part)}), screen: s, source: part}
 }
 
-// screenHandler is a part's handler: one that writes, behind what the screen withholds.
+// screenHandler is a part's handler: it writes a record unless the screen withholds it.
 type screenHandler struct {
 	slog.Handler
 
@@ -97,23 +125,20 @@ type screenHandler struct {
 func (h *screenHandler) Handle(ctx context.Context, r slog.Record) error {
 	h.screen.mu.Lock()
 	defer h.screen.mu.Unlock() // one line at a time, from all parts
-	if h.screen.withholds(shown{h.source, r.Message, r.Level}) {
+	key := message{h.source, r.Message, r.Level}
+	seen, isKnown := h.screen.messages[key]
+	switch {
+	case !isKnown:
+		seen = &history{}
+		h.screen.messages[key] = seen
+	case !h.screen.verbose && r.Time.Sub(seen.shownAt) < screenEvery:
+		seen.withheld++
 		return nil
+	case seen.withheld > 0:
+		r.AddAttrs(slog.String("more", fmt.Sprintf("%d since the last line, all in %s.log", seen.withheld, h.source)))
 	}
+	*seen = history{shownAt: r.Time}
 	return h.Handler.Handle(ctx, r)
-}
-
-// withholds counts a record and decides. The caller has the lock.
-func (s *screen) withholds(about shown) bool {
-	if s.verbose {
-		return false
-	}
-	if m, known := s.withheld[about]; known {
-		m.count++
-		return true
-	}
-	s.withheld[about] = &more{}
-	return false
 }
 
 func (h *screenHandler) WithAttrs(attrs []slog.Attr) slog.Handler {

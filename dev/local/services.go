@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -9,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 )
 
@@ -20,47 +21,84 @@ var tuning = map[string]string{
 	"SHUTDOWN_TIMEOUT": "15s",
 }
 
-// A SettingError is about one of [Config.Settings].
-type SettingError struct{ Setting, Detail string }
+// UsageError is about flags, addresses or settings.
+type UsageError string
 
-func (e *SettingError) Error() string { return fmt.Sprintf("setting %s: %s", e.Setting, e.Detail) }
+func (e UsageError) Error() string { return string(e) }
 
 // ExitCode is that of a wrong configuration.
-func (*SettingError) ExitCode() int { return 2 }
+func (UsageError) ExitCode() int { return service.ExitUsage }
 
-// configure reads all configurations as if from an environment that holds the addresses, the tuning and the settings.
-func configure(cfg Config, at Addresses, secret string) (map[string]*eventing.Instance, error) {
-	settings, err := readSettings(cfg, environment("", cfg, at, secret))
-	problems := []error{err}
+func readSettings(cfg Config) (map[string]string, error) {
+	settings := map[string]string{}
+	owned := (&stack{cfg: cfg}).owned("")
+	var problems []error
+	refuse := func(setting, reason string) {
+		problems = append(problems, UsageError("setting "+setting+": "+reason))
+	}
+	for _, entry := range cfg.Settings {
+		name, value, ok := strings.Cut(entry, "=")
+		_, own := owned[name]
+		switch {
+		case !ok:
+			refuse(entry, "write it as NAME=VALUE")
+		case own:
+			refuse(name, "this program sets it; addresses have flags of their own")
+		case !slices.ContainsFunc(cfg.services(), func(s eventing.Described) bool { return s.Unset().Reads(name) }):
+			refuse(name, "no service reads it")
+		default:
+			settings[name] = value
+		}
+	}
+	return settings, errors.Join(problems...)
+}
+
+const (
+	// placeholderAPI stands in for the address of the API until that listens: its port may be any free one.
+	placeholderAPI = "127.0.0.1:8080"
+	// placeholderSecret is as long as a secret.
+	placeholderSecret = "0123456789abcdef0123456789abcdef"
+)
+
+// checkSettings reports every problem with the settings, before any address is known: placeholders stand in.
+func checkSettings(cfg Config) error {
+	settings, err := readSettings(cfg)
+	h := &stack{cfg: cfg, settings: settings, secret: placeholderSecret, at: Addresses{
+		KafkaBrokers: cmp.Or(cfg.KafkaBrokers, "127.0.0.1:9092"), SMTP: "127.0.0.1:1025",
+		Databases: map[string]string{}, AdminToken: placeholderSecret,
+	}}
+	h.cfg.Services = map[string]Listen{} // checkAddresses reports addresses by their flags
+	for name, listen := range cfg.Services {
+		h.cfg.Services[name] = Listen{Admin: freePort}
+		if listen.API != "" {
+			h.cfg.Services[name] = Listen{API: freePort, Admin: freePort}
+		}
+		h.at.Databases[name] = "postgres://localhost/placeholder"
+	}
+	_, invalid := h.configure()
+	return errors.Join(err, invalid)
+}
+
+// configure reads the configurations of all services.
+func (h *stack) configure() (map[string]*eventing.Instance, error) {
 	instances := map[string]*eventing.Instance{}
-	for _, s := range cfg.services() {
-		instances[s.Name], err = load(s, settings, environment(s.Name, cfg, at, secret))
+	var problems []error
+	for _, s := range h.cfg.services() {
+		instance, err := s.Load(h.environ(s))
 		if err != nil {
 			problems = append(problems, fmt.Errorf("configure %s: %w", s.Name, err))
 		}
+		instances[s.Name] = instance
 	}
 	return instances, errors.Join(problems...)
 }
 
-// environment is what this program decides for a service.
-func environment(name string, cfg Config, at Addresses, secret string) map[string]string {
-	return map[string]string{
-		"DATABASE_URL": at.Databases[name], "KAFKA_BROKERS": at.KafkaBrokers, "SMTP_ADDR": at.SMTP,
-		"HTTP_ADDR": cfg.Services[name].API, "ADMIN_ADDR": cfg.Services[name].Admin,
-		"ADMIN_TOKEN": at.AdminToken.Reveal(), "VERIFICATION_SECRET": secret,
-		"PUBLIC_URL": "http://" + Reachable(at.API()),
-	}
-}
-
-func load(s eventing.Described, settings, own map[string]string) (*eventing.Instance, error) {
-	return s.Load(entries(s, settings, own))
-}
-
-// entries are one service's environment. It has only variables that the service knows: a setting may be another one's.
-func entries(s eventing.Described, settings, own map[string]string) (list []string) {
+// environ is one service's environment. It has only variables that the service reads: a setting may be for a different
+// one.
+func (h *stack) environ(s eventing.Described) (list []string) {
 	environ := map[string]string{}
 	unset := s.Unset()
-	for _, layer := range []map[string]string{tuning, settings, own} {
+	for _, layer := range []map[string]string{tuning, h.settings, h.owned(s.Name)} {
 		for name, value := range layer {
 			if unset.Reads(name) {
 				environ[name] = value
@@ -73,27 +111,17 @@ func entries(s eventing.Described, settings, own map[string]string) (list []stri
 	return list
 }
 
-func readSettings(cfg Config, owned map[string]string) (map[string]string, error) {
-	settings := map[string]string{}
-	var problems []error
-	for _, entry := range cfg.Settings {
-		name, value, ok := strings.Cut(entry, "=")
-		_, own := owned[name]
-		switch {
-		case !ok:
-			problems = append(problems, &SettingError{entry, "write it as NAME=VALUE"})
-		case own:
-			problems = append(problems, &SettingError{name, "this program sets it; addresses have flags of their own"})
-		case !slices.ContainsFunc(cfg.all(), func(s eventing.Described) bool { return s.Unset().Reads(name) }):
-			problems = append(problems, &SettingError{name, "no service reads it"})
-		default:
-			settings[name] = value
-		}
+// owned are the variables that this program decides for a service.
+func (h *stack) owned(name string) map[string]string {
+	return map[string]string{
+		"DATABASE_URL": h.at.Databases[name], "KAFKA_BROKERS": h.at.KafkaBrokers, "SMTP_ADDR": h.at.SMTP,
+		"HTTP_ADDR": h.cfg.Services[name].API, "ADMIN_ADDR": h.cfg.Services[name].Admin,
+		"ADMIN_TOKEN": h.at.AdminToken.Reveal(), "VERIFICATION_SECRET": h.secret,
+		"PUBLIC_URL": "http://" + Reachable(cmp.Or(h.at.API(), placeholderAPI)),
 	}
-	return settings, errors.Join(problems...)
 }
 
-// Reachable turns an address that means every interface into one to connect to. It returns any other one as it is.
+// Reachable turns an address that means every interface into one to connect to. It returns any other one unchanged.
 func Reachable(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if ip := net.ParseIP(host); err == nil && (host == "" || (ip != nil && ip.IsUnspecified())) {
@@ -102,8 +130,8 @@ func Reachable(addr string) string {
 	return addr
 }
 
-func newToken() config.Secret {
-	token := make([]byte, secretBytes)
-	_, _ = rand.Read(token) // never fails
-	return config.Secret(hex.EncodeToString(token))
+func newSecret() string {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails
+	return hex.EncodeToString(key)
 }

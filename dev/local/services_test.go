@@ -31,7 +31,9 @@ func TestWhatTheServicesAreGiven(t *testing.T) {
 		at.Databases[name] = "postgres://db/" + name + "?application_name=y"
 	}
 	cfg := Config{Settings: []string{"OUTBOX_LEASE=9s", "MAIL_LEASE=93s", "OUTBOX_LEASE=11s"}}.withDefaults()
-	s, err := configure(cfg, at, placeholderSecret)
+	settings, err := readSettings(cfg)
+	require.NoError(t, err)
+	s, err := (&stack{cfg: cfg, settings: settings, secret: placeholderSecret, at: at}).configure()
 	require.NoError(t, err)
 	customer, notification := valuesOf(s["customer"]), valuesOf(s["notification"])
 	require.Equal(t, []string{"11s", "11s"}, []string{customer["OUTBOX_LEASE"], notification["OUTBOX_LEASE"]},

@@ -1,40 +1,62 @@
 package local
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
-	"example.com/twinbox/internal/services"
 	"example.com/twinbox/migrations"
 )
 
 // stack is a stack on its way up.
 type stack struct {
-	cfg    Config
-	folder *folder
-	logs   *logs
-	group  *service.Group
-	at     Addresses
+	cfg      Config
+	settings map[string]string
+	secret   string
+	folder   *folder
+	logs     *logs
+	group    *service.Group
+	faults   *Faults // never nil
+	at       Addresses
 
 	ended     chan struct{} // closed when the first part ends
 	endedOnce sync.Once
 }
 
-func newStack(ctx context.Context, cfg Config, f *folder, logs *logs, log *slog.Logger) *stack {
-	return &stack{
+func newStack(ctx context.Context, cfg Config, f *folder, logs *logs, log *slog.Logger) (h *stack, err error) {
+	h = &stack{
 		cfg: cfg, folder: f, logs: logs, group: service.NewGroup(ctx, log, drainTimeout), ended: make(chan struct{}),
+		faults: cmp.Or(cfg.Faults, &Faults{}),
+		at: Addresses{
+			Dir: f.path, KafkaBrokers: cfg.KafkaBrokers, AdminToken: config.Secret(newSecret()),
+			Services: map[string]Listen{}, Databases: map[string]string{}, Programs: map[string]string{},
+		},
 	}
+	h.faults.stack, h.faults.parts = h, map[string]*breakable{}
+	for _, s := range cfg.services() {
+		h.at.Names = append(h.at.Names, s.Name)
+	}
+	if h.settings, err = readSettings(cfg); err != nil {
+		return nil, err
+	}
+	h.secret, err = f.secret()
+	return h, err
 }
 
-// errPartEnded says that a part ended while the others started. Why is the group's to say.
+// errPartEnded reports that a part ended while the others started. The group has the reason.
 var errPartEnded = errors.New("a part ended while the stack started")
 
 // run runs a part in the group. The group watches it only once everything is up; until then ended does.
@@ -45,158 +67,112 @@ func (h *stack) run(name string, part func(ctx context.Context) error) {
 	})
 }
 
-// start brings everything up, as much as can be at the same time.
-func (h *stack) start(ctx context.Context) error {
-	secret, err := h.folder.secret()
-	if err != nil {
+// start brings everything up, as much as possible at the same time.
+func (h *stack) start(ctx context.Context) (err error) {
+	if err := h.showProgress(ctx, "PostgreSQL, Kafka and the mailbox", h.startParts); err != nil {
 		return err
 	}
-	parts, err := startParts(ctx, h.cfg, h.folder, h.logs)
-	parts.register(h)
-	if err != nil {
+	if err := h.showProgress(ctx, "tables and topics", h.prepare); err != nil {
 		return err
 	}
 	if h.cfg.Faults != nil {
-		h.cfg.Faults.stack, h.cfg.Faults.processes = h, map[string]*process{}
-		if h.cfg.Services, err = fix(ctx, h.cfg.Services); err != nil {
+		if h.cfg.Services, err = pickPorts(ctx, h.cfg.Services); err != nil {
 			return err
 		}
 	}
-	h.at = parts.addresses(h.cfg)
-	h.at.Dir, h.at.AdminToken = h.folder.path, newToken()
-	h.at.Services = map[string]Listen{services.Names()[0]: {API: placeholderAPI}}
-	instances, err := configure(h.cfg, h.at, secret)
+	for _, s := range h.cfg.services() {
+		if h.cfg.Faults != nil {
+			err = h.startProcess(s)
+		} else {
+			err = h.startService(ctx, s)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, p := range h.cfg.Programs {
+		if err := h.startProgram(ctx, p); err != nil {
+			return err
+		}
+	}
+	return h.awaitReady(ctx)
+}
+
+const progressEvery = 5 * time.Second
+
+// showProgress runs a step of the start, and shows every five seconds that it runs.
+func (h *stack) showProgress(ctx context.Context, what string, step func(context.Context) error) error {
+	began, tick, done := time.Now(), time.NewTicker(progressEvery), make(chan error, 1)
+	defer tick.Stop()
+	go func() { done <- step(ctx) }()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-tick.C:
+			h.reportProgress(what, began)
+		}
+	}
+}
+
+func (h *stack) reportProgress(what string, began time.Time) {
+	_, _ = fmt.Fprintf(h.logs.screen, "Still waiting after %d s for %s\n", int(time.Since(began).Seconds()), what)
+}
+
+// prepare does the work of the services' migrate and topics commands.
+func (h *stack) prepare(ctx context.Context) error {
+	instances, err := h.configure()
 	if err != nil {
 		return err
 	}
-	if err := h.prepare(ctx, instances); err != nil {
-		return err
-	}
-	if h.cfg.hasFixedAdmins() {
-		if err := h.preparePrograms(h.cfg.Services); err != nil {
-			return err
-		}
-	}
-
-	// Mails link to the API, so its port is known before the services behind it start.
-	for _, s := range h.cfg.services() {
-		if instances, err = configure(h.cfg, h.at, secret); err != nil {
-			return err
-		}
-		if h.cfg.Faults != nil {
-			err = h.runProcess(s, secret)
-		} else {
-			err = h.runInstance(ctx, s.Name, instances[s.Name])
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if !h.cfg.hasFixedAdmins() {
-		if err := h.preparePrograms(h.at.Services); err != nil {
-			return err
-		}
-	}
-	if err := h.awaitReady(ctx); err != nil {
-		return err
-	}
-	return h.runPrograms(ctx)
-}
-
-// preparePrograms hands the services' addresses to the programs that wait for nothing else.
-func (h *stack) preparePrograms(services map[string]Listen) error {
-	at := h.at
-	at.Services = services
-	for _, p := range h.cfg.Programs {
-		if p.Prepare == nil {
-			continue
-		}
-		undo, err := p.Prepare(at)
-		if err != nil {
-			return fmt.Errorf("prepare %s: %w", p.Name, err)
-		}
-		h.group.OnStop(p.Name+" files", undo)
-	}
-	return nil
-}
-
-// runPrograms starts one program after the other.
-func (h *stack) runPrograms(ctx context.Context) error {
-	links := map[string]string{}
-	for _, p := range h.cfg.Programs {
-		log, err := h.logs.logger(h.folder, p.Name)
-		if err != nil {
-			return err
-		}
-		at, ready := h.at, make(chan string, 1)
-		h.run(p.Name, func(ctx context.Context) error {
-			return p.Run(ctx, at, log, func(link string) { ready <- link })
-		})
-		if links[p.Name], err = await(ctx, h, ready); err != nil {
-			return err
-		}
-	}
-	h.at.Programs = links
-	return nil
-}
-
-// prepare does what the services' migrate and topics commands do. Topics of services that do not run are made as well:
-// others may read them.
-func (h *stack) prepare(ctx context.Context, instances map[string]*eventing.Instance) error {
 	group, ctx := errgroup.WithContext(ctx)
 	var topics []kafka.Topic
 	var client kafka.Config
-	for _, s := range h.cfg.all() {
-		instance, runs := instances[s.Name]
-		if !runs {
-			topics = append(topics, s.Unset().Topics()...)
-			continue
-		}
+	for _, s := range h.cfg.services() {
 		group.Go(func() error {
 			_, err := migrations.Apply(ctx, h.at.Databases[s.Name], s.Migrations...)
 			return err
 		})
-		topics = append(topics, instance.Topics()...)
-		client = instance.Client("twinbox")
+		topics = append(topics, instances[s.Name].Topics()...)
+		client = instances[s.Name].Client("twinbox")
 	}
 	group.Go(func() error { return kafka.EnsureTopics(ctx, client, topics...) })
 	return group.Wait()
 }
 
-// runProcess starts a service in a process of its own. Where it will listen is known.
-func (h *stack) runProcess(s eventing.Described, secret string) error {
-	log, err := h.logs.open(h.folder, s.Name+".log")
+// startService runs a service that logs by its own settings, and returns when it listens. Mails link to the API, so its
+// address is known before later services are configured.
+func (h *stack) startService(ctx context.Context, s eventing.Described) error {
+	instance, err := s.Load(h.environ(s))
 	if err != nil {
-		return err
+		return fmt.Errorf("configure %s: %w", s.Name, err)
 	}
-	own := environment(s.Name, h.cfg, h.at, secret)
-	settings, err := readSettings(h.cfg, own)
-	if err != nil {
-		return err
-	}
-	p := &process{
-		name: s.Name, program: h.cfg.Faults.Program, environ: entries(s, settings, own), log: log,
-		kills: make(chan chan struct{}),
-	}
-	h.cfg.Faults.processes[s.Name], h.at.Services[s.Name] = p, h.cfg.Services[s.Name]
-	h.run(s.Name, p.run)
-	return nil
-}
-
-// runInstance runs a service that logs as its settings say, and returns when it listens.
-func (h *stack) runInstance(ctx context.Context, name string, instance *eventing.Instance) error {
-	log, err := h.logs.loggerOf(h.folder, name, instance.Value("LOG_LEVEL"), instance.Value("LOG_FORMAT"))
+	log, err := h.logs.loggerOf(s.Name, instance.Value("LOG_LEVEL"), instance.Value("LOG_FORMAT"))
 	if err != nil {
 		return err
 	}
 	listening := make(chan service.Listening, 1)
-	h.run(name, func(ctx context.Context) error {
+	h.run(s.Name, func(ctx context.Context) error {
 		return instance.Run(ctx, service.Host{Log: log, Ready: func(at service.Listening) { listening <- at }})
 	})
 	at, err := await(ctx, h, listening)
 	if err == nil {
-		h.at.Services[name] = Listen{API: at.API, Admin: at.Admin}
+		h.at.Services[s.Name] = Listen(at)
 	}
+	return err
+}
+
+// startProgram runs a program, and returns when it has its link.
+func (h *stack) startProgram(ctx context.Context, p Program) error {
+	log, err := h.logs.logger(p.Name)
+	if err != nil {
+		return err
+	}
+	at, ready := h.at, make(chan string, 1)
+	h.run(p.Name, func(ctx context.Context) error {
+		return p.Run(ctx, at, log, func(link string) { ready <- link })
+	})
+	h.at.Programs[p.Name], err = await(ctx, h, ready)
 	return err
 }
 
@@ -210,4 +186,48 @@ func await[T any](ctx context.Context, h *stack, ready <-chan T) (value T, err e
 	case <-ctx.Done():
 		return value, ctx.Err()
 	}
+}
+
+const readyPoll = 20 * time.Millisecond
+
+// awaitReady asks all services until they are ready: from then on a sign-up results in a mail. It has no limit: a service
+// may wait for its operator, who finds it by the programs that run.
+func (h *stack) awaitReady(ctx context.Context) error {
+	began := time.Now()
+	for shown := began; ; {
+		var waiting []string
+		for _, name := range h.at.Names {
+			var report bytes.Buffer
+			if err := service.Healthcheck(ctx, h.at.Services[name].Admin, &report); err != nil {
+				waiting = append(waiting, name+": "+cmp.Or(failedChecks(report.String()), err.Error()))
+			}
+		}
+		if len(waiting) == 0 {
+			return nil
+		}
+		reason := strings.Join(waiting, "; ")
+		if time.Since(shown) >= progressEvery {
+			shown = time.Now()
+			h.reportProgress(reason, began)
+		}
+		select {
+		case <-h.ended:
+			return errPartEnded
+		default:
+		}
+		if err := failure.Sleep(ctx, readyPoll); err != nil {
+			return fmt.Errorf("await readiness of %s: %w", reason, err)
+		}
+	}
+}
+
+// failedChecks returns the checks of a readiness report that are not ok.
+func failedChecks(report string) string {
+	var failed []string
+	for line := range strings.Lines(report) {
+		if fields := strings.Fields(line); strings.HasPrefix(line, " ") && len(fields) > 1 && fields[0] != service.StatusOK {
+			failed = append(failed, strings.Join(fields[1:], " "))
+		}
+	}
+	return strings.Join(failed, ", ")
 }

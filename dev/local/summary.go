@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// summary is what a start ends with.
+// summary is the last output of a start.
 type summary struct {
 	at       Addresses
 	programs []Program
@@ -16,7 +16,7 @@ type summary struct {
 	colour   bool
 }
 
-// curl is the line to copy: a sign-up, as it is written in the README.
+// curl is the line to copy: the README's sign-up.
 const curl = `curl -XPOST %s/v1/signups -H 'content-type: application/json' ` +
 	`-d '{"email":"ada@example.org","name":"Ada"}'`
 
@@ -35,23 +35,19 @@ func (s summary) write(out io.Writer) {
 }
 
 // rows are the addresses: those that people open first, then those that operate the system.
-func (s summary) rows() [][2]string {
-	var rows [][2]string
-	addPrograms := func(first bool) {
-		for _, p := range s.programs {
-			if p.First == first {
-				rows = append(rows, [2]string{p.Title, s.at.Programs[p.Name]})
-			}
+func (s summary) rows() (rows [][2]string) {
+	for _, p := range s.programs {
+		rows = append(rows, [2]string{p.Title, s.at.Programs[p.Name]})
+		if p.Note != "" {
+			rows = append(rows, [2]string{"", s.paint(dim, p.Note)})
 		}
 	}
-	addPrograms(true)
 	for _, name := range s.at.Names {
 		if api := s.at.Services[name].API; api != "" {
-			rows = append(rows, [2]string{title(name) + " API", "http://" + Reachable(api)})
+			rows = append(rows, [2]string{title(name) + " API", "http://" + Reachable(api) + "/openapi.json"})
 		}
 	}
 	rows = append(rows, [2]string{"Mailbox", "http://" + s.at.Mailbox})
-	addPrograms(false)
 	for _, name := range s.at.Names {
 		rows = append(rows, [2]string{title(name) + " admin", "http://" + Reachable(s.at.Services[name].Admin) + "/readyz"})
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,7 +51,7 @@ var demoSettings = []string{
 // Run runs the system and the demonstration on it.
 func (c *DemoCommand) Run(ctx context.Context, to *kong.Context) (err error) {
 	if c.Rate <= 0 || c.Rate > demo.MaxRate || c.For < time.Second || c.Outage < 0 {
-		return &usageError{"--rate is above 0 and at most 1000, --for at least 1s, --outage not below 0"}
+		return local.UsageError("--rate is above 0 and at most 1000, --for at least 1s, --outage not below 0")
 	}
 	ctx, stop := local.WithTool(ctx, c.ByMake)
 	defer stop()
@@ -84,27 +83,20 @@ func (c *DemoCommand) Run(ctx context.Context, to *kong.Context) (err error) {
 func (c *DemoCommand) run(ctx context.Context, to *kong.Context, cfg local.Config) error {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	shown := &early{out: to.Stderr} // what goes wrong later is wanted, and in the files
-	ready, ended, played := make(chan local.Addresses, 1), make(chan error, 1), make(chan error, 1)
-	cfg.Err, cfg.Ready = shown, func(at local.Addresses) { ready <- at }
-	go func() { ended <- local.Run(running, cfg) }()
-	select {
-	case at := <-ready:
-		shown.close()
-		go func() { played <- c.play(ctx, to, at, cfg.Faults) }()
-	case err := <-ended:
-		return err
-	case <-ctx.Done():
-		stop()
-		return errors.Join(context.Cause(ctx), <-ended)
+	stopsStart := context.AfterFunc(ctx, stop)
+	played := errors.New("the demonstration has not begun")
+	var playing sync.WaitGroup
+	cfg.Err = to.Stderr
+	cfg.Ready = func(at local.Addresses) {
+		stopsStart()
+		playing.Go(func() {
+			defer stop()
+			played = c.play(ctx, to, at, cfg.Faults)
+		})
 	}
-	select {
-	case err := <-played:
-		stop()
-		return errors.Join(err, <-ended)
-	case err := <-ended:
-		return errors.Join(errors.New("the system has ended"), err)
-	}
+	err := local.Run(running, cfg)
+	playing.Wait()
+	return errors.Join(err, played)
 }
 
 func (c *DemoCommand) play(ctx context.Context, to *kong.Context, at local.Addresses, faults *local.Faults) error {
@@ -156,24 +148,6 @@ func ready(after time.Duration, err error) (string, error) {
 	return fmt.Sprintf("ready again after %.1f s", after.Seconds()), err
 }
 
-// early passes on what is written until it is closed.
-type early struct {
-	mu  sync.Mutex
-	out io.Writer
-}
-
-func (e *early) Write(p []byte) (int, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.out.Write(p)
-}
-
-func (e *early) close() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.out = io.Discard
-}
-
 // ServeCommand is "devstack serve": what each service of a demonstration is.
 type ServeCommand struct {
 	Service string `arg:"" help:"Its name. Its settings are its variables, as of its own program."`
@@ -197,13 +171,5 @@ func (c *ServeCommand) Run(ctx context.Context, to *kong.Context) error {
 		}
 		return instance.Run(ctx, service.Host{Log: log.With("service", s.Name)})
 	}
-	return &usageError{"there is no service " + c.Service}
+	return local.UsageError("there is no service " + c.Service)
 }
-
-// usageError is a command line that makes no sense.
-type usageError struct{ text string }
-
-func (e *usageError) Error() string { return e.text }
-
-// ExitCode is that of wrong usage.
-func (e *usageError) ExitCode() int { return service.ExitUsage }

@@ -4,6 +4,7 @@ package operations
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
 	"example.com/twinbox/dev/local"
@@ -23,21 +24,26 @@ func Extension() local.Extension {
 	flags := &flags{}
 	return local.Extension{
 		Flags: flags, Commands: &commands{},
-		Programs: func() []local.Program { return []local.Program{Console(flags.ConsoleAddr)} },
+		Add: func(cfg *local.Config) { cfg.Programs = append(cfg.Programs, Console(flags.ConsoleAddr)) },
 	}
 }
 
 const consoleName = "console"
 
 // Console returns the program that serves the console at addr, host:port on loopback; port 0 takes a free one. Its link
-// signs in the first browser that opens it. It also writes the file for the operator's command, into the stack's
-// folder, and removes it when the stack stops.
+// signs in the first browser that opens it. While it runs, the operator's command finds the services by a file in the
+// stack's folder, also while a service waits for an operator and is not ready.
 func Console(addr string) local.Program {
 	return local.Program{
-		Name: consoleName, Title: "Console", First: true,
+		Name: consoleName, Title: "Console",
+		Note:      "signs in one browser; those of earlier starts are signed out",
 		Listeners: []local.Listener{{Name: "console", Flag: "console-addr", Addr: addr, Loopback: true}},
-		Prepare:   writeOperators,
-		Run: func(ctx context.Context, at local.Addresses, log *slog.Logger, ready func(string)) error {
+		Run: func(ctx context.Context, at local.Addresses, log *slog.Logger, ready func(string)) (err error) {
+			remove, err := writeOperators(at)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, remove()) }()
 			return runConsole(ctx, addr, at, log, ready)
 		},
 	}

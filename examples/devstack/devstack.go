@@ -6,7 +6,6 @@ import (
 
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/examples/services"
-	"example.com/twinbox/internal/service/eventing"
 )
 
 type flags struct {
@@ -29,19 +28,14 @@ func Extension(programs ...Program) local.Extension {
 	}
 	return local.Extension{
 		Flags: flags,
-		Services: func() []eventing.Described {
+		Add: func(cfg *local.Config) {
 			if !flags.Examples {
-				return nil
+				return
 			}
-			return services.All()
-		},
-		Programs: func() (list []local.Program) {
+			cfg.Extra = append(cfg.Extra, services.All()...)
 			for _, p := range programs {
-				if flags.Examples {
-					list = append(list, p.New())
-				}
+				cfg.Programs = append(cfg.Programs, p.New())
 			}
-			return list
 		},
 	}
 }

@@ -1,7 +1,7 @@
 // Package broker runs a Kafka-protocol broker inside this process, for `make run` and for tests.
 //
 // It is a development broker: one copy of the data, one goroutine, no replication. The services reach it over TCP like
-// any other Kafka, so nothing in them knows that it is there.
+// any other Kafka.
 package broker
 
 import (
@@ -17,9 +17,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// Config says where the broker listens and where it keeps its data.
+// Config is where the broker listens and keeps its data.
 type Config struct {
-	// Addr is host:port; it is also the address that clients are told. Port 0 takes a free one. Default 127.0.0.1:0.
+	// Addr is host:port, which the broker also advertises. Port 0 takes a free one. Default 127.0.0.1:0.
 	Addr string
 	// Dir keeps topics, records and committed offsets between runs. It survives the death of the process, not a power
 	// cut. Two brokers must not share it: a fixed port is what keeps a second one out. Default "": memory only.
@@ -28,14 +28,14 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Broker is a running broker. [Broker.Close] must be called: it writes what a later start needs.
+// Broker is a running broker. Call [Broker.Close]: it writes the files that a later start needs.
 type Broker struct {
 	cluster  *kfake.Cluster
-	acceptor *acceptor
+	listener *checking
 	close    sync.Once
 }
 
-// ErrAddressInUse is returned by [Start] when something else listens on the address; often it is another run of the
+// ErrAddressInUse is returned by [Start] when a different process listens on the address, often a second run of the
 // same program.
 var ErrAddressInUse = errors.New("address already in use")
 
@@ -60,13 +60,13 @@ func Start(ctx context.Context, cfg Config) (*Broker, error) {
 			return nil, errors.Join(fmt.Errorf("load broker data: %w", err), listener.Close())
 		}
 	}
-	accepting := newAcceptor(listener)
-	cluster, err := kfake.NewCluster(options(cfg, accepting)...)
+	checked := newChecking(listener)
+	cluster, err := kfake.NewCluster(options(cfg, checked)...)
 	if err != nil {
 		_ = listener.Close()
 		return nil, fmt.Errorf("load broker data: %w", err)
 	}
-	return &Broker{cluster: cluster, acceptor: accepting}, nil
+	return &Broker{cluster: cluster, listener: checked}, nil
 }
 
 func options(cfg Config, listener net.Listener) []kfake.Opt {
@@ -85,20 +85,13 @@ func options(cfg Config, listener net.Listener) []kfake.Opt {
 }
 
 // Addr returns host:port with the port that was really taken.
-func (b *Broker) Addr() string { return b.acceptor.Addr().String() }
+func (b *Broker) Addr() string { return b.listener.Addr().String() }
 
-// Done is closed when the broker has stopped taking connections, by itself or by Close. [Broker.Err] says why.
-func (b *Broker) Done() <-chan struct{} { return b.acceptor.done }
+// Done is closed when the broker accepts no more connections.
+func (b *Broker) Done() <-chan struct{} { return b.listener.done }
 
-// Err is what ended the broker once Done is closed; nil after Close.
-func (b *Broker) Err() error {
-	select {
-	case <-b.acceptor.done:
-		return b.acceptor.err
-	default:
-		return nil
-	}
-}
+// Err is nil: a broker ends by Close alone.
+func (b *Broker) Err() error { return nil }
 
 // Close stops serving and, with a data folder, saves the broker's state. Calling it again does nothing.
 func (b *Broker) Close() error {
@@ -106,7 +99,7 @@ func (b *Broker) Close() error {
 	return nil
 }
 
-// logAdapter passes on what a person should see; the rest is one line per request.
+// logAdapter passes on warnings and errors; the rest is one line per request.
 type logAdapter struct{ log *slog.Logger }
 
 func (a logAdapter) Logf(level kfake.LogLevel, format string, args ...any) {

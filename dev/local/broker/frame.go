@@ -1,82 +1,96 @@
 package broker
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"golang.org/x/net/netutil"
+
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/web"
 )
 
 const (
 	// maxFrameBytes is Kafka's own socket.request.max.bytes.
 	maxFrameBytes = 100 << 20
-	// frameTimeout is for the first request of a connection, and for all of a request from its first bytes on.
-	frameTimeout = 30 * time.Second
+	// headTimeout bounds the wait for a connection's first bytes.
+	headTimeout = 30 * time.Second
 	// headBytes are the size of a request, which does not count itself, its kind and its version.
 	headBytes, sizeBytes = 8, 4
 )
 
-// errNotKafka ends a connection whose other side speaks something else.
+// errNotKafka ends a connection whose client speaks a different protocol.
 var errNotKafka = errors.New("read request: this is not the Kafka protocol")
 
-// framed lets through what begins like a request of Kafka. The broker behind it takes the first four bytes
-// of any connection for a length and allocates as much, 1.2 GB for "GET ", and does not survive an unknown
-// kind of request.
-type framed struct {
+// checking is a listener whose connections are checked and bounded in number.
+type checking struct {
+	net.Listener
+
+	ended sync.Once
+	done  chan struct{} // closed when the listener accepts no more
+}
+
+func newChecking(ln net.Listener) *checking {
+	return &checking{Listener: netutil.LimitListener(ln, web.ShareDescriptors(8)), done: make(chan struct{})}
+}
+
+// Accept returns connections that speak Kafka's protocol or end. The broker stops accepting at the first error, so it
+// gets that of a closed listener alone: others pass, such as a process out of descriptors.
+func (c *checking) Accept() (net.Conn, error) {
+	for pauses := (failure.Backoff{Min: 5 * time.Millisecond, Max: time.Second}); ; {
+		conn, err := c.Listener.Accept()
+		switch {
+		case err == nil:
+			return &checked{Conn: conn}, nil
+		case errors.Is(err, net.ErrClosed):
+			c.ended.Do(func() { close(c.done) })
+			return nil, err
+		}
+		_ = failure.Sleep(context.Background(), pauses.Next())
+	}
+}
+
+// checked is a connection whose first request begins like one of Kafka. The broker takes the first four bytes of any
+// connection for a length and allocates as much, 1.2 GB for "GET ", and does not survive an unknown kind of request.
+type checked struct {
 	net.Conn
-	head []byte // read, checked and not yet handed on
-	left int    // of the request behind the head
+
+	isChecked bool
+	head      []byte // read, checked and not yet passed on
 }
 
-func newFramed(conn net.Conn) *framed {
-	_ = conn.SetReadDeadline(time.Now().Add(frameTimeout)) // a connection that cannot have one fails to read
-	return &framed{Conn: conn}
-}
-
-// Read hands on at most one request at a time.
-func (f *framed) Read(p []byte) (int, error) {
-	if len(f.head) == 0 && f.left == 0 {
-		if err := f.begin(); err != nil {
+func (c *checked) Read(p []byte) (int, error) {
+	if !c.isChecked {
+		if err := c.check(); err != nil {
 			return 0, err
 		}
 	}
-	if len(f.head) > 0 {
-		n := copy(p, f.head)
-		f.head = f.head[n:]
+	if len(c.head) > 0 {
+		n := copy(p, c.head)
+		c.head = c.head[n:]
 		return n, nil
 	}
-	n, err := f.Conn.Read(p[:min(len(p), f.left)])
-	if f.left -= n; f.left == 0 && err == nil {
-		err = f.SetReadDeadline(time.Time{}) // the next request may take its time to begin
-	}
-	return n, err
+	return c.Conn.Read(p)
 }
 
-// begin reads the head of the next request.
-func (f *framed) begin() error {
-	head := make([]byte, headBytes)
-	n, err := f.Conn.Read(head) // usually all of it
-	if err != nil {
+func (c *checked) check() error {
+	if err := c.SetReadDeadline(time.Now().Add(headTimeout)); err != nil {
 		return err
 	}
-	if err := f.SetReadDeadline(time.Now().Add(frameTimeout)); err != nil {
+	c.isChecked, c.head = true, make([]byte, headBytes)
+	if _, err := io.ReadFull(c.Conn, c.head); err != nil {
 		return err
 	}
-	if _, err := io.ReadFull(f.Conn, head[n:]); err != nil {
-		return err
-	}
-	size := binary.BigEndian.Uint32(head)
-	kind, version := int16(binary.BigEndian.Uint16(head[4:])), int16(binary.BigEndian.Uint16(head[6:]))
-	request := kmsg.RequestForKey(kind)
-	if size < headBytes-sizeBytes || size > maxFrameBytes || request == nil || version < 0 {
+	size := binary.BigEndian.Uint32(c.head)
+	kind, version := int16(binary.BigEndian.Uint16(c.head[4:])), int16(binary.BigEndian.Uint16(c.head[6:]))
+	if size < headBytes-sizeBytes || size > maxFrameBytes || kmsg.RequestForKey(kind) == nil || version < 0 {
 		return errNotKafka
 	}
-	f.head, f.left = head, int(size)-(headBytes-sizeBytes)
-	if f.left == 0 {
-		return f.SetReadDeadline(time.Time{})
-	}
-	return nil
+	return c.SetReadDeadline(time.Time{})
 }

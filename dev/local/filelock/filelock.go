@@ -4,16 +4,16 @@ package filelock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
-// HeldError says that another process has the lock.
+// HeldError reports that a different process has the lock.
 type HeldError struct {
 	Path string
 	PID  int // 0 when the holder has not written it yet
@@ -24,69 +24,45 @@ func (e *HeldError) Error() string {
 }
 
 // Lock is a held lock.
-type Lock struct{ file *os.File }
+type Lock struct{ file *flock.Flock }
 
-// Take takes the lock or returns a [HeldError] at once. The file is made if need be, holds the process id, and stays
-// when the lock is released: removing it would let two processes lock two files of one name.
+// Take takes the lock or returns a [HeldError] without waiting. It creates the file, which holds the process id. The
+// file stays when the lock is released: removing it would let two processes lock two files of one name.
 func Take(path string) (*Lock, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("open lock: %w", err)
+	lock := &Lock{flock.New(path, flock.SetPermissions(0o644))}
+	taken, err := lock.file.TryLock()
+	if err == nil && !taken {
+		return nil, &HeldError{Path: path, PID: holder(path)}
 	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		held := error(&HeldError{Path: path, PID: holder(path)})
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			held = fmt.Errorf("lock %s: %w", path, err)
-		}
-		return nil, errors.Join(held, file.Close())
-	}
-	if err := note(file); err != nil {
-		return nil, errors.Join(fmt.Errorf("note process in lock: %w", err), file.Close())
-	}
-	return &Lock{file: file}, nil
+	return lock.noted(err)
 }
 
 const poll = 50 * time.Millisecond
 
-// Await is [Take] that waits for the lock until the context ends.
+// Await takes the lock, and waits for it until the context ends.
 func Await(ctx context.Context, path string) (*Lock, error) {
-	tick := time.NewTicker(poll)
-	defer tick.Stop()
-	for {
-		lock, err := Take(path)
-		if _, held := errors.AsType[*HeldError](err); !held {
-			return lock, err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("await %w: %w", err, context.Cause(ctx))
-		}
+	lock := &Lock{flock.New(path, flock.SetPermissions(0o644))}
+	_, err := lock.file.TryLockContext(ctx, poll)
+	return lock.noted(err)
+}
+
+// noted writes the process id into the file of a lock that was taken.
+func (l *Lock) noted(err error) (*Lock, error) {
+	if err == nil {
+		err = os.WriteFile(l.file.Path(), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600)
 	}
-}
-
-// Release gives the lock back. Closing the file would not be enough: a child that another goroutine is just starting
-// has the file open, too, until it becomes its own program.
-func (l *Lock) Release() error {
-	return errors.Join(syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN), l.file.Close())
-}
-
-func note(file *os.File) error {
-	if err := file.Truncate(0); err != nil {
-		return err
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", l.file.Path(), err)
 	}
-	_, err := file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
-	return err
+	return l, nil
 }
 
+// Release gives the lock back.
+func (l *Lock) Release() error { return l.file.Unlock() }
+
+// holder returns the process id in the file, or 0.
 func holder(path string) int {
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return 0
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(content)))
-	if err != nil {
-		return 0
-	}
+	content, _ := os.ReadFile(path)
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(content)))
 	return pid
 }

@@ -8,9 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/smtp"
-	"os"
-	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -77,15 +76,12 @@ func TestMailIsShown(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(body), &listed))
 	require.Equal(t, messages, listed)
 
-	_, body = get(t, m, "/api/messages/1")
-	var one mailbox.Message
-	require.NoError(t, json.Unmarshal([]byte(body), &one))
-	require.Equal(t, want, one)
-
 	response, body = get(t, m, "/view/latest.txt")
 	require.Equal(t, "text/plain; charset=utf-8", response.Header.Get("Content-Type"))
 	require.Equal(t, want.Text+"\n", body)
 
+	_, body = get(t, m, "/page.js")
+	require.Contains(t, body, "fetch(")
 	_, body = get(t, m, "/")
 	require.Contains(t, body, "Bestätigen")
 	require.Contains(t, body, `<a href="http://127.0.0.1:8080/verify?token=abc"`)
@@ -94,7 +90,7 @@ func TestMailIsShown(t *testing.T) {
 func TestNotThere(t *testing.T) {
 	t.Parallel()
 	m := start(t, mailbox.Config{})
-	for _, path := range []string{"/api/messages/1", "/api/messages/x", "/view/latest.txt", "/other"} {
+	for _, path := range []string{"/view/latest.txt", "/other"} {
 		response, _ := get(t, m, path)
 		require.Equal(t, http.StatusNotFound, response.StatusCode, path)
 	}
@@ -105,15 +101,11 @@ func TestNotThere(t *testing.T) {
 
 func TestNewestFirstAndOldestGo(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	m := start(t, mailbox.Config{Dir: dir, Keep: 2})
+	m := start(t, mailbox.Config{Keep: 2})
 	for _, name := range []string{"a", "b", "c"} {
 		require.NoError(t, send(t, m, "Subject: "+name+"\r\n\r\n", "ada@example.org"))
 	}
 	require.Equal(t, []string{"c", "b"}, subjects(m))
-	files, err := filepath.Glob(filepath.Join(dir, "*"))
-	require.NoError(t, err)
-	require.Len(t, files, 2)
 }
 
 func subjects(m *mailbox.Mailbox) []string {
@@ -124,26 +116,6 @@ func subjects(m *mailbox.Mailbox) []string {
 	return all
 }
 
-func TestMailsSurviveARestart(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	first := start(t, mailbox.Config{Dir: dir})
-	require.NoError(t, send(t, first, welcome, "ada@example.org", "bob@example.org"))
-	before := first.Messages()
-	require.NoError(t, first.Close())
-
-	// A stranger's files, a mail cut short by a crash, and one whose first line was edited.
-	for name, content := range map[string]string{"notes.txt": "x", "incoming": "X-Twi", "00000007.eml": "Subject: x\r\n"} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
-	}
-	second := start(t, mailbox.Config{Dir: dir})
-	require.Equal(t, before, second.Messages())
-	require.Equal(t, []string{"ada@example.org", "bob@example.org"}, second.Messages()[0].To)
-
-	require.NoError(t, send(t, second, welcome, "ada@example.org"))
-	require.Equal(t, "8", second.Messages()[0].ID, "an id is never given twice, and no file written over")
-}
-
 func TestPageEscapes(t *testing.T) {
 	t.Parallel()
 	m := start(t, mailbox.Config{})
@@ -152,7 +124,7 @@ func TestPageEscapes(t *testing.T) {
 		" http://127.0.0.1/\"onmouseover=alert(1) javascript:alert(1) http://x/<b>\r\n"
 	require.NoError(t, send(t, m, content, "ada@example.org"))
 	response, body := get(t, m, "/")
-	require.NotContains(t, body, "<script")
+	require.Equal(t, 1, strings.Count(body, "<script"), "its own")
 	require.NotContains(t, body, `"onmouseover`)
 	require.NotContains(t, body, `href="javascript`)
 	require.NotContains(t, body, "<b>")
@@ -182,15 +154,11 @@ func TestStartThatFails(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, taken.Close()) })
-	file := filepath.Join(t.TempDir(), "file")
-	require.NoError(t, os.WriteFile(file, nil, 0o600))
-
 	for name, cfg := range map[string]mailbox.Config{
 		"every interface": {SMTPAddr: ":0"},
 		"another machine": {HTTPAddr: "192.0.2.1:0"},
 		"no port":         {SMTPAddr: "127.0.0.1"},
 		"port taken":      {HTTPAddr: taken.Addr().String()},
-		"not a folder":    {Dir: file},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -223,8 +191,7 @@ func TestCloseRightAfterStart(t *testing.T) {
 
 func TestManySendersAtOnce(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	m := start(t, mailbox.Config{Dir: dir})
+	m := start(t, mailbox.Config{})
 	const senders, each = 10, 5
 	var group sync.WaitGroup
 	errs := make([]error, senders)
@@ -242,6 +209,4 @@ func TestManySendersAtOnce(t *testing.T) {
 	for i, message := range messages {
 		require.Equal(t, strconv.Itoa(senders*each-i), message.ID)
 	}
-	require.NoError(t, m.Close())
-	require.Equal(t, messages, start(t, mailbox.Config{Dir: dir}).Messages())
 }

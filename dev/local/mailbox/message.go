@@ -10,13 +10,14 @@ import (
 	"net/mail"
 	"net/textproto"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
 
 // Message is a mail as the page and /api/messages show it.
 type Message struct {
-	ID         string    `json:"id"` // counts the mails of this mailbox, also over restarts
+	ID         string    `json:"id"` // counts the mails since the start
 	From       string    `json:"from"`
 	To         []string  `json:"to"` // the recipients of the envelope, not of the header
 	Subject    string    `json:"subject"`
@@ -26,88 +27,67 @@ type Message struct {
 	Links      []string  `json:"links"` // the web addresses in the text, in order, each once
 }
 
-// envelope is what SMTP says about a mail beside its content.
-type envelope struct {
-	From       string
-	To         []string
-	ReceivedAt time.Time
-}
-
-// parse reads a mail. What cannot be read as one is shown as it came: the mailbox is there to show what was sent.
-func parse(id string, env envelope, raw []byte) Message {
-	m := Message{ID: id, From: env.From, To: env.To, ReceivedAt: env.ReceivedAt, Text: string(raw)}
-	content, err := mail.ReadMessage(bytes.NewReader(raw))
-	if err == nil {
-		m.Subject = decodeHeader(content.Header.Get("Subject"))
+// parse reads a mail. A mail that cannot be read is shown as it came.
+func parse(raw []byte) Message {
+	m := Message{Text: string(raw), Links: []string{}}
+	if content, err := mail.ReadMessage(bytes.NewReader(raw)); err == nil {
+		m.Subject = content.Header.Get("Subject")
+		if decoded, err := new(mime.WordDecoder).DecodeHeader(m.Subject); err == nil {
+			m.Subject = decoded
+		}
 		m.MessageID = strings.Trim(content.Header.Get("Message-Id"), "<> ")
-		if text, ok := plainText(textproto.MIMEHeader(content.Header), content.Body, maxDepth); ok {
+		if text, ok := plainText(textproto.MIMEHeader(content.Header), content.Body); ok {
 			m.Text = text
 		}
 	}
 	m.Text = strings.ToValidUTF8(strings.TrimSpace(strings.ReplaceAll(m.Text, "\r\n", "\n")), "\uFFFD")
-	m.Links = findLinks(m.Text)
+	for _, url := range link.FindAllString(m.Text, -1) {
+		if !slices.Contains(m.Links, url) {
+			m.Links = append(m.Links, url)
+		}
+	}
 	return m
 }
 
-func decodeHeader(value string) string {
-	decoded, err := new(mime.WordDecoder).DecodeHeader(value)
-	if err != nil {
-		return value
-	}
-	return decoded
-}
-
-// maxDepth is how far parts inside parts are followed.
-const maxDepth = 5
-
-// plainText finds the first text/plain part, or the whole body of a mail that is not made of parts.
-func plainText(header textproto.MIMEHeader, body io.Reader, depth int) (string, bool) {
+// plainText returns the first text/plain part, or the whole body of a mail that has no parts.
+func plainText(header textproto.MIMEHeader, body io.Reader) (text string, ok bool) {
 	kind, params, err := mime.ParseMediaType(header.Get("Content-Type"))
-	if err != nil {
-		kind = "text/plain" // what RFC 2045 says of a mail without the header
-	}
-	if strings.HasPrefix(kind, "multipart/") {
-		if depth == 0 {
-			return "", false
-		}
-		for parts := multipart.NewReader(body, params["boundary"]); ; {
+	switch {
+	case err == nil && strings.HasPrefix(kind, "multipart/"):
+		for parts := multipart.NewReader(body, params["boundary"]); !ok; {
 			part, err := parts.NextRawPart()
 			if err != nil {
 				return "", false
 			}
-			if text, ok := plainText(part.Header, part, depth-1); ok {
-				return text, true
-			}
+			text, ok = plainText(part.Header, part)
 		}
-	}
-	if kind != "text/plain" && depth < maxDepth {
+		return text, true
+	case err == nil && kind != "text/plain":
 		return "", false
 	}
-	text, err := io.ReadAll(decoder(header.Get("Content-Transfer-Encoding"), body))
-	return string(text), err == nil
-}
-
-func decoder(encoding string, body io.Reader) io.Reader {
-	switch strings.ToLower(strings.TrimSpace(encoding)) {
+	switch strings.ToLower(strings.TrimSpace(header.Get("Content-Transfer-Encoding"))) {
 	case "quoted-printable":
-		return quotedprintable.NewReader(body)
+		body = quotedprintable.NewReader(body)
 	case "base64":
-		return base64.NewDecoder(base64.StdEncoding, body)
-	default:
-		return body
+		body = base64.NewDecoder(base64.StdEncoding, body)
 	}
+	content, err := io.ReadAll(body)
+	return string(content), err == nil
 }
 
 var link = regexp.MustCompile(`https?://[^\s<>"']+[^\s<>"'.,;:!?)\]}]`)
 
-func findLinks(text string) []string {
-	found := []string{}
-	seen := map[string]bool{}
-	for _, url := range link.FindAllString(text, -1) {
-		if !seen[url] {
-			seen[url] = true
-			found = append(found, url)
-		}
+// piece is a run of a mail's text, or a link in it.
+type piece struct {
+	Text string
+	Link bool
+}
+
+func pieces(text string) (all []piece) {
+	end := 0
+	for _, at := range link.FindAllStringIndex(text, -1) {
+		all = append(all, piece{Text: text[end:at[0]]}, piece{Text: text[at[0]:at[1]], Link: true})
+		end = at[1]
 	}
-	return found
+	return append(all, piece{Text: text[end:]})
 }

@@ -15,7 +15,7 @@ func TestParse(t *testing.T) {
 		"no type":   {"Subject: x\r\n\r\nplain\r\n", "plain"},
 		"base64":    {"Content-Transfer-Encoding: base64\r\n\r\naMOpbGxv\r\n", "héllo"},
 		"no header": {"not a mail", "not a mail"},
-		"html only": {html, "<p>no</p>"},
+		"html only": {html, "Content-Type: text/html\n\n<p>no</p>"},
 		"alternatives": {
 			"Content-Type: multipart/alternative; boundary=b\r\n\r\n--b\r\n" + html +
 				"--b\r\nContent-Type: text/plain\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\na=3Db\r\n--b--\r\n",
@@ -35,7 +35,7 @@ func TestParse(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, test.text, parse("1", envelope{}, []byte(test.raw)).Text)
+			require.Equal(t, test.text, parse([]byte(test.raw)).Text)
 		})
 	}
 }
@@ -49,7 +49,7 @@ func TestFindLinks(t *testing.T) {
 		"http://a/x http://a/x":              {"http://a/x"},
 		"ftp://a javascript:alert(1)":        {},
 	} {
-		require.Equal(t, want, findLinks(text), text)
+		require.Equal(t, want, parse([]byte("Subject: x\r\n\r\n"+text)).Links, text)
 	}
 }
 
@@ -57,7 +57,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nx\r\n--b--\r\n"))
 	f.Add([]byte("Subject: =?utf-8?q?=C3?=\r\n\r\nhttp://x/"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		m := parse("1", envelope{}, raw)
+		m := parse(raw)
 		require.NotNil(t, m.Links)
 		for _, p := range pieces(m.Text) {
 			if p.Link {

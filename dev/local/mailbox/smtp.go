@@ -2,9 +2,8 @@ package mailbox
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"log/slog"
+	"log"
 	"time"
 
 	"github.com/emersion/go-smtp"
@@ -18,28 +17,31 @@ func Refuse(code int, text string) error {
 	return &smtp.SMTPError{Code: code, EnhancedCode: smtp.EnhancedCode{code / 100, 0, 0}, Message: text}
 }
 
-const idleTimeout = 5 * time.Minute
+const (
+	idleTimeout = 5 * time.Minute
+	// maxMessageBytes is the limit of one mail. The mails of this project have a few hundred bytes.
+	maxMessageBytes = 256 << 10
+)
 
-func newSMTP(cfg Config, store *store) *smtp.Server {
+func (m *Mailbox) newSMTP() *smtp.Server {
 	server := smtp.NewServer(smtp.BackendFunc(func(conn *smtp.Conn) (smtp.Session, error) {
-		return &session{conn: conn, reply: cfg.Reply, store: store}, nil
+		return &session{mailbox: m, conn: conn}, nil
 	}))
 	server.Domain = "localhost"
 	server.MaxMessageBytes = maxMessageBytes
 	server.MaxRecipients = 50
 	server.EnableSMTPUTF8 = true
 	server.ReadTimeout, server.WriteTimeout = idleTimeout, idleTimeout
-	server.ErrorLog = smtpLog{cfg.Log}
+	server.ErrorLog = log.New(io.Discard, "", 0) // clients that hang up
 	return server
 }
 
 // session is one connection.
 type session struct {
-	conn  *smtp.Conn
-	reply func(stage, from, to string) error
-	store *store
-	from  string
-	to    []string
+	mailbox *Mailbox
+	conn    *smtp.Conn
+	from    string
+	to      []string
 }
 
 func (s *session) Mail(from string, _ *smtp.MailOptions) error {
@@ -55,7 +57,6 @@ func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 	return nil
 }
 
-// Data keeps the mail before it says so: what the client was told is accepted survives this process.
 func (s *session) Data(r io.Reader) error {
 	raw, err := io.ReadAll(r)
 	if err != nil {
@@ -64,9 +65,7 @@ func (s *session) Data(r io.Reader) error {
 	if err := s.ask("data", s.to[0]); err != nil {
 		return err
 	}
-	if err := s.store.add(envelope{From: s.from, To: s.to, ReceivedAt: time.Now().UTC()}, raw); err != nil {
-		return fmt.Errorf("keep mail: %w", err)
-	}
+	s.mailbox.keep(s.from, s.to, raw)
 	return s.ask("kept", s.to[0])
 }
 
@@ -75,17 +74,9 @@ func (s *session) Reset() { s.from, s.to = "", nil }
 func (s *session) Logout() error { return nil }
 
 func (s *session) ask(stage, to string) error {
-	err := s.reply(stage, s.from, to)
+	err := s.mailbox.cfg.Reply(stage, s.from, to)
 	if errors.Is(err, ErrCut) {
 		return errors.Join(err, s.conn.Conn().Close()) // the answer is written to a closed connection
 	}
 	return err
 }
-
-type smtpLog struct{ log *slog.Logger }
-
-func (l smtpLog) Printf(format string, args ...any) {
-	l.log.Info("smtp connection", "detail", fmt.Sprintf(format, args...))
-}
-
-func (l smtpLog) Println(args ...any) { l.log.Info("smtp connection", "detail", fmt.Sprint(args...)) }

@@ -10,11 +10,18 @@ import (
 	"syscall"
 )
 
+// identity is the user that the server's programs run as.
+type identity struct {
+	uid, gid  int  // the account that owns the files
+	chown     bool // this process is root: it gives new folders to the account, and starts the programs as it
+	namespace bool // root maps itself to another user inside a user namespace: the files stay root's
+}
+
 // disguise is the uid and gid that root has inside the user namespace.
 const disguise = 65534
 
-func (id identity) apply(attr *syscall.SysProcAttr, deathSignal syscall.Signal) {
-	attr.Pdeathsig = deathSignal
+func (id identity) attributes() *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{}
 	switch {
 	case id.namespace:
 		attr.Cloneflags = syscall.CLONE_NEWUSER
@@ -23,45 +30,40 @@ func (id identity) apply(attr *syscall.SysProcAttr, deathSignal syscall.Signal) 
 	case id.chown:
 		attr.Credential = &syscall.Credential{Uid: uint32(id.uid), Gid: uint32(id.gid)}
 	}
+	return attr
 }
 
-// identify decides as whom the server runs on dir. A directory that exists decides by its owner: entering it in the
-// other way would leave files that the next start cannot read.
-func identify(dir string, wish Identity) (identity, error) {
+// identify returns the user that the server runs as on the data directory. The owner of one that exists decides: a
+// different user would leave files that the next start cannot read.
+func identify(cfg Config) (identity, error) {
 	self := identity{uid: os.Geteuid(), gid: os.Getegid()}
-	info, err := os.Stat(dir)
+	info, err := os.Stat(cfg.Dir)
 	switch {
+	case errors.Is(err, os.ErrNotExist) && self.uid != 0:
+		return self, nil
+	case errors.Is(err, os.ErrNotExist) && !cfg.Account && isNamespaceAllowed():
+		return identity{namespace: true}, nil
 	case errors.Is(err, os.ErrNotExist):
-		if self.uid != 0 {
-			return self, nil
-		}
-		return newRootIdentity(wish)
+		return findAccount()
 	case err != nil:
 		return identity{}, fmt.Errorf("look at data directory: %w", err)
 	}
-
 	owner, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return identity{}, errors.New("look at data directory: no owner")
-	}
 	switch {
+	case !ok:
+		return identity{}, errors.New("look at data directory: no owner")
 	case self.uid != 0 && int(owner.Uid) != self.uid:
 		return identity{}, fmt.Errorf("%w: uid %d, this process is uid %d", ErrOwner, owner.Uid, self.uid)
 	case self.uid != 0:
 		return self, nil
-	case owner.Uid == 0 && wish == Account, owner.Uid != 0 && wish == Namespace:
-		return identity{}, fmt.Errorf("%w: it was made in the other way of running as root", ErrOwner)
 	case owner.Uid == 0:
 		return identity{namespace: true}, nil
-	default:
-		return identity{uid: int(owner.Uid), gid: int(owner.Gid), chown: true}, nil
 	}
+	return identity{uid: int(owner.Uid), gid: int(owner.Gid), chown: true}, nil
 }
 
-func newRootIdentity(wish Identity) (identity, error) {
-	if wish == Namespace || (wish == Auto && namespaceAllowed()) {
-		return identity{namespace: true}, nil
-	}
+// findAccount returns the account that root switches to.
+func findAccount() (identity, error) {
 	for _, name := range []string{"postgres", "nobody"} {
 		account, err := user.Lookup(name)
 		if err != nil {
@@ -76,12 +78,12 @@ func newRootIdentity(wish Identity) (identity, error) {
 	return identity{}, errors.New(`run as root: user namespaces are denied and there is no account "postgres" or "nobody"`)
 }
 
-// namespaceAllowed tries a user namespace on the cheapest program there is. Containers without CAP_SYS_ADMIN deny it.
-func namespaceAllowed() bool {
-	c, err := start("/bin/true", nil, identity{namespace: true}.attributes(syscall.SIGKILL), io.Discard)
+// isNamespaceAllowed tries a user namespace on the cheapest program there is. Containers without CAP_SYS_ADMIN deny it.
+func isNamespaceAllowed() bool {
+	program, _, err := start("/bin/true", nil, identity{namespace: true}, syscall.SIGKILL, io.Discard)
 	if err != nil {
 		return !errors.Is(err, syscall.EPERM) && !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EINVAL)
 	}
-	<-c.done
-	return c.err == nil
+	<-program.Done()
+	return program.Err() == nil
 }

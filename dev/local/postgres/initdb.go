@@ -4,23 +4,60 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"syscall"
+
+	"example.com/twinbox/dev/local/child"
+	"example.com/twinbox/dev/local/postgres/binaries"
 )
 
-// Superuser is the role that owns a server started here.
-const Superuser = "postgres"
-
-// initialised reports whether dir holds a cluster already.
-func initialised(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, "PG_VERSION"))
-	return err == nil
+// findBinaries finds programs that fit the data directory: one that exists is served by its own major version only.
+func findBinaries(ctx context.Context, cfg Config) (string, error) {
+	opts := binaries.Options{Dir: cfg.BinDir, SkipInstalled: cfg.SkipInstalled, Progress: cfg.Progress}
+	if content, err := os.ReadFile(filepath.Join(cfg.Dir, "PG_VERSION")); err == nil {
+		opts.Major = strings.TrimSpace(string(content))
+	}
+	dir, err := binaries.Ensure(ctx, opts)
+	if err != nil && ctx.Err() != nil { // an interrupted search does not know what is installed
+		return "", fmt.Errorf("find PostgreSQL: %w", context.Cause(ctx))
+	}
+	if errors.Is(err, binaries.ErrVersion) && opts.Major != "" {
+		err = fmt.Errorf("%w; install PostgreSQL %s, name the folder of its initdb and postgres (PG_BIN), or throw the data "+
+			"away (make reset)", err, opts.Major)
+	}
+	return dir, err
 }
 
-// initialise makes the cluster beside its place and moves it there. initdb writes PG_VERSION first, so one that was
-// killed half-way would otherwise look like a cluster for ever.
-func initialise(ctx context.Context, cfg Config, binDir string, id identity) (err error) {
+// foreign matches variables that point the programs at a different server or language.
+var foreign = regexp.MustCompile(`^(PG|LC_|LANG)`)
+
+// start starts one of PostgreSQL's programs. Its last words are in the tail.
+func start(path string, args []string, id identity, death syscall.Signal, log io.Writer) (
+	*child.Process, *child.Tail, error,
+) {
+	tail := &child.Tail{}
+	cmd := exec.Command(path, args...)
+	cmd.Dir = "/" // the working directory may be closed to the user the child runs as
+	cmd.Stdout = io.MultiWriter(tail, log)
+	cmd.Stderr = cmd.Stdout
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), foreign.MatchString), "LC_ALL=C")
+	cmd.SysProcAttr = id.attributes()
+	process, err := child.Start(cmd, death)
+	return process, tail, err
+}
+
+// initialise creates the cluster next to its place and moves it there, unless there is one. initdb writes PG_VERSION
+// first, so a cluster whose initdb was killed half-way would otherwise look complete.
+func initialise(ctx context.Context, cfg Config, id identity) (err error) {
+	if _, err := os.Stat(filepath.Join(cfg.Dir, "PG_VERSION")); err == nil {
+		return nil
+	}
 	making := cfg.Dir + ".initdb"
 	if err := os.RemoveAll(making); err != nil {
 		return fmt.Errorf("clear unfinished cluster: %w", err)
@@ -33,22 +70,21 @@ func initialise(ctx context.Context, cfg Config, binDir string, id identity) (er
 	if err := makeDir(making, id); err != nil {
 		return fmt.Errorf("create data directory: %w", err)
 	}
-	args := []string{
+	initdb, tail, err := start(filepath.Join(cfg.BinDir, "initdb"), []string{
 		"-D", making, "-U", Superuser, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions",
-	}
-	c, err := start(filepath.Join(binDir, "initdb"), args, id.attributes(syscall.SIGKILL), cfg.Log)
+	}, id, syscall.SIGKILL, cfg.Log)
 	if err != nil {
 		return fmt.Errorf("start initdb: %w", err)
 	}
+	ctx, cancel := timeout(ctx, "initdb", startTimeout)
+	defer cancel()
 	select {
-	case <-c.done:
+	case <-initdb.Done():
 	case <-ctx.Done():
-		err = errors.Join(context.Cause(ctx), c.signal(syscall.SIGKILL))
-		<-c.done
-		return fmt.Errorf("run initdb: %w", err)
+		return fmt.Errorf("run initdb: %w", errors.Join(context.Cause(ctx), initdb.Kill()))
 	}
-	if c.err != nil {
-		return fmt.Errorf("run initdb: %w: %w: %s", ErrExited, c.err, c.tail)
+	if err := initdb.Err(); err != nil {
+		return fmt.Errorf("run initdb: %w: %w: %s", ErrExited, err, tail)
 	}
 	if err := os.Rename(making, cfg.Dir); err != nil {
 		return fmt.Errorf("put data directory in place: %w", err)
@@ -57,15 +93,9 @@ func initialise(ctx context.Context, cfg Config, binDir string, id identity) (er
 }
 
 func makeDir(dir string, id identity) error {
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
+	err := os.Mkdir(dir, 0o700)
+	if err == nil && id.chown {
+		err = os.Chown(dir, id.uid, id.gid)
 	}
-	return give(dir, id)
-}
-
-func give(dir string, id identity) error {
-	if !id.chown {
-		return nil
-	}
-	return os.Chown(dir, id.uid, id.gid)
+	return err
 }

@@ -10,36 +10,35 @@ import (
 )
 
 // childrenOf lists the processes whose parent is pid.
-func childrenOf(pid int) []int {
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is well-formed
-	var found []int
-	for _, path := range stats {
-		state, parent, ok := readStat(path)
-		if !ok || state == "Z" || parent != pid {
+func childrenOf(pid int) (found []int) {
+	entries, _ := filepath.Glob("/proc/[0-9]*") // the pattern is well-formed
+	for _, entry := range entries {
+		candidate, err := strconv.Atoi(filepath.Base(entry))
+		if err != nil {
 			continue
 		}
-		if child, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
-			found = append(found, child)
+		if state, parent := readStat(candidate); parent == pid && state != "Z" {
+			found = append(found, candidate)
 		}
 	}
 	return found
 }
 
-// alive reports whether the process runs. A zombie does not: in a container without an init it may stay for ever.
-func alive(pid int) bool {
-	state, _, ok := readStat(fmt.Sprintf("/proc/%d/stat", pid))
-	return ok && state != "Z"
+// isAlive reports whether the process runs. A zombie does not: in a container without an init it may stay for ever.
+func isAlive(pid int) bool {
+	state, _ := readStat(pid)
+	return state != "" && state != "Z"
 }
 
-// halted reports whether the process does nothing more: it was stopped, or it is gone.
-func halted(pid int) bool {
-	state, _, ok := readStat(fmt.Sprintf("/proc/%d/stat", pid))
-	return !ok || state == "T" || state == "Z"
+// isHalted reports whether the process executes nothing: it was stopped, or it is gone.
+func isHalted(pid int) bool {
+	state, _ := readStat(pid)
+	return state == "T" || !isAlive(pid)
 }
 
-// serves reports whether the process may be the server of the data directory, in which a server works. Where that
-// cannot be seen it may be.
-func serves(pid int, dir string) bool {
+// isServer reports whether the process may be the server of the data directory, which is a server's working directory.
+// Without access to it, it may be.
+func isServer(pid int, dir string) bool {
 	works, err := os.Stat(fmt.Sprintf("/proc/%d/cwd", pid))
 	if err != nil {
 		return true
@@ -48,17 +47,14 @@ func serves(pid int, dir string) bool {
 	return err != nil || os.SameFile(works, data)
 }
 
-// readStat takes the state and the parent out of a stat file. The command's name stands in parentheses before them
-// and may hold anything, parentheses too.
-func readStat(path string) (state string, parent int, ok bool) {
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return "", 0, false
-	}
+// readStat returns a process's state and parent, or "" and 0. They follow the command's name in parentheses, which may
+// hold any character, parentheses too.
+func readStat(pid int) (state string, parent int) {
+	content, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	fields := strings.Fields(string(content[bytes.LastIndexByte(content, ')')+1:]))
 	if len(fields) < 2 {
-		return "", 0, false
+		return "", 0
 	}
-	parent, err = strconv.Atoi(fields[1])
-	return fields[0], parent, err == nil
+	parent, _ = strconv.Atoi(fields[1])
+	return fields[0], parent
 }

@@ -4,13 +4,13 @@ package postgres
 
 import "syscall"
 
-// childrenOf knows no way to list processes: backends end by themselves when they notice the postmaster's end.
+// Processes cannot be listed here: backends end when they notice the postmaster's end, and any process may be the
+// server.
+
 func childrenOf(int) []int { return nil }
 
-// halted cannot be seen here, and without a list it does not matter.
-func halted(int) bool { return true }
+func isAlive(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
-// serves cannot be seen here: every process may be the server.
-func serves(int, string) bool { return true }
+func isHalted(int) bool { return true }
 
-func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
+func isServer(int, string) bool { return true }

@@ -23,7 +23,7 @@ func TestHelperProcess(t *testing.T) {
 	}
 	server, err := Start(context.Background(), Config{Dir: dir})
 	require.NoError(t, err)
-	fmt.Println("\npid", server.process.cmd.Process.Pid)
+	fmt.Println("\npid", server.process.PID())
 	<-server.Done()
 }
 

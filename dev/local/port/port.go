@@ -1,0 +1,41 @@
+// Package port picks ports for programs that open them later.
+package port
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"syscall"
+)
+
+// Ports that a system does not give to a request for any port: Linux gives those from 32768 on, macOS those from 49152
+// on.
+const (
+	lowest  = 20_000
+	highest = 32_000
+)
+
+// Pick replaces port 0 of host:port by a free port, and returns an error for a port that is taken. Until its owner
+// opens it, only a process that names the port can take it.
+func Pick(ctx context.Context, addr string) (string, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", fmt.Errorf("pick a port: %w", err)
+	}
+	for {
+		picked := addr
+		if port == "0" {
+			picked = net.JoinHostPort(host, strconv.Itoa(lowest+rand.IntN(highest-lowest)))
+		}
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", picked)
+		switch {
+		case err == nil:
+			return picked, listener.Close()
+		case port != "0" || !errors.Is(err, syscall.EADDRINUSE):
+			return "", fmt.Errorf("pick a port: %w", err)
+		}
+	}
+}

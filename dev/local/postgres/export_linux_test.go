@@ -1,4 +1,0 @@
-package postgres
-
-// NamespaceAllowed is for tests of both ways of root.
-var NamespaceAllowed = namespaceAllowed

@@ -15,7 +15,7 @@ import (
 
 // Settle returns when nothing is under way in the services that were started: everything committed is published, each
 // consumer group has committed the end of its topics, so no handler runs, no effect is due or held by a claimant, and
-// no scheduled event is overdue. What waits for a later time (a retry, a scheduled event, see [Advance]), for an
+// no scheduled event is overdue. What waits for a later time (a retry, a scheduled event, see [pgtest.Advance]), for an
 // operator or for a missing event is not under way. After [testkit.WaitLimit] the test fails with what still was.
 //
 // What a transaction of the test has not committed is not seen. A consumer group commits every half second, which is

@@ -126,7 +126,7 @@ func ExampleStart() {
 		// ... a request to sys.API("ann")
 		sys.Settle()
 		outboxtest.RequireAdded(t, sys.Pool("bob"), thrownBy("bob"))
-		servicetest.Advance(t, sys.Pool("ann"), time.Hour)
+		pgtest.Advance(t, sys.Pool("ann"), time.Hour)
 		sys.Settle()
 		t.Log(sys.Story("red"))
 	}
@@ -186,7 +186,7 @@ func TestWhatIsDueLaterIsNotUnderWay(t *testing.T) {
 	}))
 	g.Settle()
 	outboxtest.RequireNone(t, g.Pool("ann"))
-	servicetest.Advance(t, g.Pool("ann"), time.Hour)
+	pgtest.Advance(t, g.Pool("ann"), time.Hour)
 	g.Settle()
 	outboxtest.RequireAdded(t, g.Pool("ann"), thrownBy("ann"))
 	require.Contains(t, g.Story("red"), "bob bob.catches applied")

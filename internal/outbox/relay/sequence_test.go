@@ -16,6 +16,7 @@ import (
 
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/test/outboxtest"
+	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -94,7 +95,7 @@ func TestAPartitionIsKeptForASequenceThatWasSetBack(t *testing.T) {
 		old.drain(t)
 		return number(t, pool, `select count(*) from outbox_partition`) > 0
 	})
-	outboxtest.Advance(t, pool, 2*time.Hour)
+	pgtest.Advance(t, pool, 2*time.Hour)
 	setSequence(t, pool, 1)
 	commit(t, o, pool, newEvent("k0")) // 2
 	require.Equal(t, 1, newLeader(t, pool, cfg).drain(t))

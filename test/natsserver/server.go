@@ -73,6 +73,10 @@ func (logAdapter) Noticef(string, ...any) {}
 func (logAdapter) Debugf(string, ...any)  {}
 func (logAdapter) Tracef(string, ...any)  {}
 
-func (l logAdapter) Warnf(text string, args ...any)  { l.Warn("nats server", "detail", fmt.Sprintf(text, args...)) }
-func (l logAdapter) Errorf(text string, args ...any) { l.Error("nats server", "detail", fmt.Sprintf(text, args...)) }
+func (l logAdapter) Warnf(text string, args ...any) {
+	l.Warn("nats server", "detail", fmt.Sprintf(text, args...))
+}
+func (l logAdapter) Errorf(text string, args ...any) {
+	l.Error("nats server", "detail", fmt.Sprintf(text, args...))
+}
 func (l logAdapter) Fatalf(text string, args ...any) { l.Errorf(text, args...) }

@@ -124,7 +124,7 @@ func TestRandomSetBacks(t *testing.T) {
 		for s.publish() {
 		}
 		s.finish(nil)
-		above := outboxtest.Column[int64](t, pool, `select position from outbox where position > $1`, s.from)
+		above := columnOf[int64](t, pool, `select position from outbox where position > $1`, s.from)
 		for _, position := range above {
 			times := s.taken[position]
 			require.True(rt, times == 1 || times > 1 && s.crashed, "position %d was read %d times", position, times)

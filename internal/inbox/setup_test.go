@@ -2,10 +2,12 @@ package inbox_test
 
 import (
 	"flag"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	dto "github.com/prometheus/client_model/go"
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/test/inboxtest"
@@ -62,6 +64,11 @@ var (
 	at        = inboxtest.At
 	record    = inboxtest.Record
 )
+
+// hasLabel reports whether a label of the metric has the value.
+func hasLabel(m *dto.Metric, value string) bool {
+	return slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return l.GetValue() == value })
+}
 
 func orderEvent() event.Event {
 	return event.Event{

@@ -37,11 +37,13 @@ type System struct {
 
 // part is a service while it runs.
 type part struct {
-	name     string
-	pool     *pgxpool.Pool
-	lags     eventing.Lags
-	at       service.Listening
-	warnings *warnings
+	name      string
+	pool      *pgxpool.Pool
+	hasLeases bool
+	head      int64 // the highest position of the outbox at the newest look
+	lags      eventing.Lags
+	at        service.Listening
+	warnings  *warnings
 }
 
 // patient lets a machine stand still for some seconds without a member being given up or a record published twice.
@@ -67,7 +69,10 @@ func Start(t testing.TB, services ...Part) *System {
 	for i, of := range services {
 		p := &part{name: of.Name, pool: pgtest.New(t, of.Migrations...), warnings: &warnings{}}
 		s.parts = append(s.parts, p)
-		var err error
+		err := p.pool.QueryRow(t.Context(), `select to_regclass('public.lease') is not null`).Scan(&p.hasLeases)
+		if err != nil {
+			t.Fatalf("look for leases: %v", err)
+		}
 		instances[i], err = of.Load(known(of, append(environ, "DATABASE_URL="+pgtest.DSN(p.pool))))
 		if err != nil {
 			t.Fatalf("configure %s: %v", of.Name, err)

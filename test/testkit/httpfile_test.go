@@ -53,7 +53,7 @@ func TestWhatOnlyOneEditorKnowsIsRefused(t *testing.T) {
 		post = top + "### Tell\n# @name tell\nPOST {{base}}/\nContent-Type: application/json\n\n{\"a\": 1}\n"
 	)
 	for name, test := range map[string]struct{ text, want string }{
-		"REST Client's capture":   {top + "### A\n# @name a\nGET {{base}}/{{b.response.body.id}}\n", "section 1: {{b.response"},
+		"REST Client's capture":   {top + "### A\n# @name a\nGET {{base}}/{{b.response.body.id}}\n", "{{b.response"},
 		"httpyac's capture":       {top + "### A\n# @name a\nGET {{base}}/{{b.id}}\n", "section 1: {{b.id}}"},
 		"a generated value":       {top + "### A\n# @name a\nGET {{base}}/{{$guid}}\n", "section 1: {{$guid}}"},
 		"a variable between":      {top + "### A\n@c = 1\n# @name a\nGET {{base}}/\n", "section 1: not"},

@@ -1,7 +1,6 @@
 package inbox_test
 
 import (
-	"flag"
 	"slices"
 	"testing"
 	"time"
@@ -12,15 +11,9 @@ import (
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/test/inboxtest"
 	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/pgtest"
 )
 
-// Tests with a database wait more than they compute, so eight run side by side unless -parallel says otherwise; the
-// command line is parsed later.
-func TestMain(m *testing.M) {
-	_ = flag.Set("test.parallel", "8")
-	pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...)
-}
+func TestMain(m *testing.M) { kafkatest.Main(m) }
 
 type bundle struct{ *inboxtest.Bundle }
 

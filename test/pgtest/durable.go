@@ -15,9 +15,9 @@ func Durable(t testing.TB) *postgres.Server {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
-	dir, server, err := startServer(ctx, postgres.Config{Durable: true})
+	folder, server, err := startServer(ctx, postgres.Config{Durable: true})
 	require.NoError(t, err, "no PostgreSQL for this test")
-	t.Cleanup(func() { require.NoError(t, removeServer(server, dir)) })
+	t.Cleanup(func() { require.NoError(t, removeServer(server, folder)) })
 	return server
 }
 

@@ -56,7 +56,7 @@ var patient = []string{
 // with the test, in the reverse order. When the test fails, its log has what was under way, the stories of the keys
 // that were written last, and what the services warned of.
 //
-// The package's TestMain is pgtest.Main; where TWINBOX_TEST_KAFKA may name a real broker, around kafkatest.With.
+// The package's TestMain is kafkatest.Main.
 func Start(t testing.TB, services ...Part) *System {
 	t.Helper()
 	s := &System{t: t, limit: testkit.WaitLimit}

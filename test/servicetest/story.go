@@ -132,7 +132,6 @@ func (s *System) report() string {
 		for _, key := range keys {
 			fmt.Fprintf(&report, "%s of %s:\n  %s\n", key, p.name, strings.ReplaceAll(s.Story(key), "\n", "\n  "))
 		}
-		fmt.Fprintf(&report, "%s warned of:\n%s", p.name, p.warnings)
 	}
 	return report.String()
 }

@@ -1,13 +1,11 @@
 package servicetest
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -43,7 +41,6 @@ type part struct {
 	head      int64 // the highest position of the outbox at the newest look
 	lags      eventing.Lags
 	at        service.Listening
-	warnings  *warnings
 }
 
 // patient lets a machine stand still for some seconds without a member being given up or a record published twice.
@@ -53,8 +50,8 @@ var patient = []string{
 }
 
 // Start migrates a database for each service, makes the topics of all of them, and returns when each listens. They stop
-// with the test, in the reverse order. When the test fails, its log has what was under way, the stories of the keys
-// that were written last, and what the services warned of.
+// with the test, in the reverse order. Their warnings are in the test's log. When the test fails, it also has the pending
+// work and the stories of the keys that were written last.
 //
 // The package's TestMain is kafkatest.Main.
 func Start(t testing.TB, services ...Part) *System {
@@ -67,7 +64,7 @@ func Start(t testing.TB, services ...Part) *System {
 	var client kafka.Config
 	instances := make([]*eventing.Instance, len(services))
 	for i, of := range services {
-		p := &part{name: of.Name, pool: pgtest.New(t, of.Migrations...), warnings: &warnings{}}
+		p := &part{name: of.Name, pool: pgtest.New(t, of.Migrations...)}
 		s.parts = append(s.parts, p)
 		err := p.pool.QueryRow(t.Context(), `select to_regclass('public.lease') is not null`).Scan(&p.hasLeases)
 		if err != nil {
@@ -112,7 +109,7 @@ func (p *part) run(t testing.TB, instance *eventing.Instance) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	listening, ended := make(chan service.Listening, 1), make(chan error, 1)
 	host := service.Host{
-		Log:   slog.New(slog.NewTextHandler(p.warnings, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Log:   slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})).With("in", p.name),
 		Ready: func(at service.Listening) { listening <- at },
 	}
 	instance.Opened = func(lags eventing.Lags) { p.lags = lags }
@@ -127,7 +124,7 @@ func (p *part) run(t testing.TB, instance *eventing.Instance) {
 		})
 	case err := <-ended:
 		stop()
-		t.Fatalf("%s did not start: %v\n%s", p.name, err, p.warnings)
+		t.Fatalf("%s did not start: %v", p.name, err)
 	}
 }
 
@@ -147,24 +144,3 @@ func (s *System) API(name string) string { s.t.Helper(); return s.part(name).at.
 
 // Pool is the service's database.
 func (s *System) Pool(name string) *pgxpool.Pool { s.t.Helper(); return s.part(name).pool }
-
-// warnings keeps the end of a service's log.
-type warnings struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-const maxWarnings = 32 << 10
-
-func (w *warnings) Write(line []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.text.Next(max(0, w.text.Len()+len(line)-maxWarnings))
-	return w.text.Write(line)
-}
-
-func (w *warnings) String() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.text.String()
-}

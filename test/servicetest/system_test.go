@@ -172,8 +172,6 @@ func TestWhatSettleFailsWith(t *testing.T) {
 	report := g.Report()
 	require.Regexp(t, `^under way: \["`+inFront+`" "`+owed+`"\] <nil>\nstuck of ann:\n  \d\d:`, report)
 	require.Contains(t, report, "ann outbox published: game.thrown-by-ann.v1 stuck v1")
-	require.Contains(t, report, "bob warned of:\ntime=")
-	require.Contains(t, report, "out of reach")
 }
 
 func TestWhatIsDueLaterIsNotUnderWay(t *testing.T) {

@@ -96,7 +96,7 @@ func playRelay(text string) error {
 		return err
 	}
 	if c.Statement != nil {
-		session.Tracer = c.Statement
+		session.Tracer = c.Statement.Tracer()
 	}
 	cfg.Connect = func(ctx context.Context) (*pgx.Conn, error) { return pgx.ConnectConfig(ctx, session) }
 	if c.Lease > 0 {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -62,12 +61,9 @@ func NewBox(t testing.TB, pool *pgxpool.Pool, handlers Handlers, configure ...fu
 	t.Helper()
 	b := &Box{
 		pool: pool, handle: handlers.HandleMessage, partition: partitions.Add(1), outcomes: map[string]inbox.Outcome{},
-		config: inbox.Config{
-			Consumer: "test", Group: "test", Pool: pool, Accepts: handlers.Accepts, HandlerTimeout: WaitLimit, MaxAttempts: 5,
-			RetryMin: time.Millisecond, RetryMax: 2 * time.Millisecond,
-			Log: slog.New(slog.DiscardHandler),
-		},
+		config: On(pool).Config,
 	}
+	b.config.Group, b.config.Accepts, b.config.MaxAttempts = "test", handlers.Accepts, 5
 	for _, set := range configure {
 		set(&b.config)
 	}

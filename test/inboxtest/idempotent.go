@@ -2,7 +2,6 @@ package inboxtest
 
 import (
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -122,15 +121,13 @@ func (of Idempotence) play(t testing.TB, w way) map[string][]string {
 		of.Prepare(t, pool)
 	}
 	var gone []string // what was given up says why a row is missing
-	cfg := inbox.Config{
-		Consumer: "idempotence", Pool: pool, Batch: w.batch, HandlerTimeout: WaitLimit,
-		RetryMin: time.Millisecond, RetryMax: time.Millisecond, Log: slog.New(slog.DiscardHandler),
-		Host: &Host{OnOutcome: func(e event.Event, outcome inbox.Outcome) {
-			if outcome != inbox.Applied && outcome != inbox.Duplicate && outcome != inbox.Stale {
-				gone = append(gone, fmt.Sprintf("event %s: %s", e.ID, outcome))
-			}
-		}},
-	}
+	cfg := On(pool).Config
+	cfg.Consumer, cfg.Batch = "idempotence", w.batch
+	cfg.Host = &Host{OnOutcome: func(e event.Event, outcome inbox.Outcome) {
+		if outcome != inbox.Applied && outcome != inbox.Duplicate && outcome != inbox.Stale {
+			gone = append(gone, fmt.Sprintf("event %s: %s", e.ID, outcome))
+		}
+	}}
 	handlers := of.Handlers(pool)
 	cfg.Accepts = handlers.Accepts
 	if of.Configure != nil {

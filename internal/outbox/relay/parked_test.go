@@ -109,7 +109,7 @@ func TestDiscardGivesUpOneRecord(t *testing.T) {
 
 	// It was never published, and is not published after its successors either.
 	testkit.Until(t, func() bool { return number(t, pool, `select count(*) from outbox_held`) == 0 })
-	n, err := Republish(t.Context(), pool, contextLedger{Ledger: l}, Selection{From: 1})
+	n, err := Republish(t.Context(), pool, contextLedger{ledger: l}, Selection{From: 1})
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
 	states := columnOf[string](t, pool, `select `+State+` from outbox o, outbox_cursor c order by o.position`)

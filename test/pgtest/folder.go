@@ -10,7 +10,7 @@ import (
 	"example.com/twinbox/dev/local/postgres"
 )
 
-const folderPrefix = "twinbox-pgtest-"
+const folderPrefix = "twinbox-test-"
 
 // newFolder makes the folder of one server.
 func newFolder(place string) (string, error) {

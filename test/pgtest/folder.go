@@ -10,7 +10,7 @@ import (
 	"example.com/twinbox/dev/local/postgres"
 )
 
-const folderPrefix = "twinbox-test-"
+const folderPrefix = "twinbox-cluster-"
 
 // newFolder makes the folder of one server.
 func newFolder(place string) (string, error) {

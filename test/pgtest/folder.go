@@ -5,12 +5,29 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"example.com/twinbox/dev/local/postgres"
 )
 
 const folderPrefix = "twinbox-cluster-"
+
+// memory is a file system in memory, and roomy is how much of it has to be free. A new database is 300 small files, and
+// dropping it flushes them: on a disk that is ten times slower.
+const (
+	memory = "/dev/shm"
+	roomy  = 4 << 30
+)
+
+// places returns the folder for servers: in memory where there is room, unless TMPDIR has a different one.
+func places() string {
+	var found syscall.Statfs_t
+	if os.Getenv("TMPDIR") == "" && syscall.Statfs(memory, &found) == nil && found.Bavail*uint64(found.Bsize) > roomy {
+		return memory
+	}
+	return os.TempDir()
+}
 
 // newFolder makes the folder of one server.
 func newFolder(place string) (string, error) {
@@ -32,7 +49,7 @@ func removeFolder(folder string) error {
 // package is left on the disk.
 func keepFolder(folder string, databases []string) error {
 	name := fmt.Sprintf("twinbox-kept-%d-%s", os.Geteuid(), filepath.Base(os.Args[0]))
-	place := filepath.Join(os.TempDir(), name)
+	place := filepath.Join(filepath.Dir(folder), name)
 	if err := errors.Join(os.RemoveAll(place), os.Rename(folder, place)); err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func (c *cluster) get() (*cluster, error) {
 
 // startServer starts a server in a fresh folder.
 func startServer(ctx context.Context, cfg postgres.Config) (folder string, server *postgres.Server, err error) {
-	if folder, err = newFolder(os.TempDir()); err != nil {
+	if folder, err = newFolder(places()); err != nil {
 		return "", nil, err
 	}
 	cfg.Dir = dataIn(folder)

@@ -30,6 +30,15 @@ func Restart(t testing.TB, server *postgres.Server) *postgres.Server {
 	return again
 }
 
+// Folder is where the test may put a data directory for [On]. The directory is removed with the test.
+func Folder(t testing.TB) string {
+	t.Helper()
+	folder, err := newFolder(places())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, removeFolder(folder)) })
+	return dataIn(folder)
+}
+
 // On starts a server on a data directory that the test has made: a copy of that of a [Durable] one.
 func On(t testing.TB, dir string) *postgres.Server {
 	t.Helper()

@@ -5,10 +5,9 @@ import (
 	"testing"
 
 	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/pgtest"
 )
 
 // update rewrites the golden files: go test ./bench -update.
 var update = flag.Bool("update", false, "rewrite golden files")
 
-func TestMain(m *testing.M) { pgtest.Main(m, kafkatest.LeakOptions()...) }
+func TestMain(m *testing.M) { kafkatest.Main(m) }

@@ -14,7 +14,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }
+func TestMain(m *testing.M) { kafkatest.Main(m) }
 
 var program servicetest.Run = notification.Service.Main
 

@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	"github.com/creack/pty"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/service"
-	"example.com/twinbox/test/testkit"
 )
 
 const aKey = "01980a5c-5f10-7b1e-8c55-2f0a6b7c8d9e"
@@ -69,9 +69,19 @@ var everything = answers(map[string]string{
 // onScreen runs a command line on a terminal of that width and returns what is seen there.
 func onScreen(t *testing.T, width uint16, args ...string) (code int, seen string) {
 	t.Helper()
-	screen := testkit.OpenScreen(t, width)
-	code = run(t.Context(), args, screen.Terminal, screen.Terminal)
-	return code, strings.ReplaceAll(screen.Close(t), "\r\n", "\n")
+	display, terminal, err := pty.Open()
+	require.NoError(t, err)
+	require.NoError(t, pty.Setsize(terminal, &pty.Winsize{Cols: width, Rows: 24}))
+	shown := make(chan string)
+	go func() {
+		text, _ := io.ReadAll(display) // a terminal that is closed ends it with an error
+		shown <- string(text)
+	}()
+	code = run(t.Context(), args, terminal, terminal)
+	require.NoError(t, terminal.Close())
+	seen = strings.ReplaceAll(<-shown, "\r\n", "\n")
+	require.NoError(t, display.Close())
+	return code, seen
 }
 
 // What has to be typed into the next command is never cut, however narrow the screen is, and no line is longer than it.

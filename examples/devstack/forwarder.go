@@ -2,7 +2,6 @@ package devstack
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"path/filepath"
 
@@ -44,17 +43,17 @@ func newForwarder(flags *forwarderFlags) local.Program {
 }
 
 // forward runs the forwarder from the configuration that its program would read.
-func forward(ctx context.Context, flags *forwarderFlags, at local.Addresses, host service.Host) (err error) {
+func forward(ctx context.Context, flags *forwarderFlags, at local.Addresses, host service.Host) error {
 	server, err := natsserver.Start(ctx, natsserver.Config{
 		Addr: flags.NATSAddr, Dir: filepath.Join(at.Dir, forwarderName, "nats"), Log: host.Log,
 	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, server.Close()) }()
+	defer server.Shutdown()
 	var cfg forwarder.Config
 	if err := config.Load([]string{
-		"ADMIN_ADDR=" + flags.ForwarderAdminAddr, "RECEIVER_ADDR=" + flags.ForwarderAddr, "NATS_URL=" + server.URL(),
+		"ADMIN_ADDR=" + flags.ForwarderAdminAddr, "RECEIVER_ADDR=" + flags.ForwarderAddr, "NATS_URL=" + server.ClientURL(),
 		"KAFKA_BROKERS=" + at.KafkaBrokers, "FORWARD_INSTANCE=make-run", "SHUTDOWN_TIMEOUT=15s",
 	}, &cfg); err != nil {
 		return err

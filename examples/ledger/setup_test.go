@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) {
 	_ = flag.Set("rapid.checks", "40") // each is dozens of transactions; the command line may say more
-	pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...)
+	kafkatest.Main(m)
 }
 
 // bundle is the service without its broker: commands and API on a database of their own.

@@ -20,7 +20,7 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }
+func TestMain(m *testing.M) { kafkatest.Main(m) }
 
 // shop is the service without its edges, on a database of its own.
 type shop struct {

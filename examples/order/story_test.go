@@ -15,6 +15,7 @@ import (
 	"example.com/twinbox/examples/order/contract"
 	"example.com/twinbox/examples/payments"
 	"example.com/twinbox/test/outboxtest"
+	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/servicetest"
 	"example.com/twinbox/test/testkit"
 )
@@ -91,7 +92,7 @@ func TestOrdersAndTheirPayments(t *testing.T) {
 	require.Equal(t, "paid", w.order(t, id)["status"])
 
 	for _, late := range []*pgxpool.Pool{w.db, w.Pool("payments")} {
-		servicetest.Advance(t, late, time.Hour)
+		pgtest.Advance(t, late, time.Hour)
 	}
 	require.Equal(t, "cancelled", w.order(t, unpaid)["status"])
 	require.Equal(t, 3.0, w.order(t, regretted)["version"], "placed, cancelled, refund due")

@@ -18,6 +18,7 @@ import (
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
+	"example.com/twinbox/test/testkit"
 )
 
 // killer is a process that dies before or after its nth statement: from then on it sends nothing.
@@ -41,20 +42,6 @@ func (k *killer) hit(after bool) {
 		k.die()
 	}
 }
-
-func (k *killer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	return k.start(ctx)
-}
-
-func (k *killer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) { k.hit(true) }
-
-func (k *killer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
-	return k.start(ctx)
-}
-
-func (*killer) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
-
-func (k *killer) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) { k.hit(true) }
 
 // How many deaths TestAProcessThatDiesAroundAnyStatement tries in each story. `make test-long` asks for more.
 var statements = flag.Int("inbox.statements", 8, "deaths per story, around random statements; 0: around every one")
@@ -97,7 +84,7 @@ func (b *bundle) dieAt(t *testing.T, n int64, after bool) (sent int) {
 	k.alive, k.die = context.WithCancel(t.Context())
 	defer k.die()
 	cfg := b.Pool.Config()
-	cfg.ConnConfig.Tracer = k
+	cfg.ConnConfig.Tracer = testkit.Tracer{Begin: k.start, End: func(context.Context) { k.hit(true) }}
 	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
 	require.NoError(t, err)
 	defer pool.Close()

@@ -13,7 +13,6 @@ import (
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
-	"example.com/twinbox/test/testkit"
 )
 
 var everyOutcome = []inbox.Outcome{
@@ -109,7 +108,7 @@ func (b *bundle) counted(tb testing.TB, outcome inbox.Outcome) int {
 	require.NoError(tb, err)
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
-			if family.GetName() == "inbox_messages_total" && testkit.HasLabel(metric, string(outcome)) {
+			if family.GetName() == "inbox_messages_total" && hasLabel(metric, string(outcome)) {
 				return int(metric.GetCounter().GetValue())
 			}
 		}

@@ -118,7 +118,7 @@ func counter(t *testing.T, b *bundle, name, label string) prometheus.Collector {
 	require.NoError(t, err)
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
-			if family.GetName() == name && testkit.HasLabel(metric, label) {
+			if family.GetName() == name && hasLabel(metric, label) {
 				c := prometheus.NewCounter(prometheus.CounterOpts{Name: "found"})
 				c.Add(metric.GetCounter().GetValue())
 				return c

@@ -4,37 +4,27 @@ import (
 	"context"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/test/testkit"
 )
 
 // roundTrips counts what is sent to the database and waited for.
 type roundTrips struct{ n int }
 
-func (r *roundTrips) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+func (r *roundTrips) count(ctx context.Context) context.Context {
 	r.n++
 	return ctx
 }
-
-func (*roundTrips) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
-func (r *roundTrips) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
-	r.n++
-	return ctx
-}
-
-func (*roundTrips) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
-func (*roundTrips) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
 
 func (b *bundle) counting(t *testing.T) *roundTrips {
 	t.Helper()
 	trips := &roundTrips{}
 	cfg := b.Pool.Config()
-	cfg.ConnConfig.Tracer = trips
+	cfg.ConnConfig.Tracer = testkit.Tracer{Begin: trips.count}
 	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)

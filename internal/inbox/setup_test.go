@@ -1,24 +1,19 @@
 package inbox_test
 
 import (
-	"flag"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	dto "github.com/prometheus/client_model/go"
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/test/inboxtest"
 	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/pgtest"
 )
 
-// Tests with a database wait more than they compute, so eight run side by side unless -parallel says otherwise; the
-// command line is parsed later.
-func TestMain(m *testing.M) {
-	_ = flag.Set("test.parallel", "8")
-	pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...)
-}
+func TestMain(m *testing.M) { kafkatest.Main(m) }
 
 type bundle struct{ *inboxtest.Bundle }
 
@@ -62,6 +57,11 @@ var (
 	at        = inboxtest.At
 	record    = inboxtest.Record
 )
+
+// hasLabel reports whether a label of the metric has the value.
+func hasLabel(m *dto.Metric, value string) bool {
+	return slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return l.GetValue() == value })
+}
 
 func orderEvent() event.Event {
 	return event.Event{

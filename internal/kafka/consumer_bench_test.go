@@ -69,7 +69,7 @@ func BenchmarkConsume(b *testing.B) {
 func backlog(b *testing.B, brokers []string) string {
 	topic := kafkatest.Topic(b, brokers, 12)
 	publisher := newPublisher(b, kafka.Config{Brokers: brokers})
-	batch := kafkatest.SignupEvents(5000)
+	batch := signupEvents(5000)
 	for left := b.N + 1; left > 0; left -= len(batch) {
 		require.NoError(b, publisher.Publish(topic, batch[:min(left, len(batch))]...))
 	}

@@ -198,7 +198,7 @@ func TestAGroupThatCannotBeJoinedIsNotHammered(t *testing.T) {
 // TestTheBrokerIsAwayAtTheStartAndInBetween: Run waits for it, and comes back after a restart.
 func TestTheBrokerIsAwayAtTheStartAndInBetween(t *testing.T) {
 	t.Parallel()
-	start := kafkatest.Restartable(t)
+	start := restartable(t)
 	cluster, brokers := start()
 	topic, ids := published(t, brokers, 3)
 	cluster.Close()

@@ -20,7 +20,7 @@ func BenchmarkPublish(b *testing.B) {
 	brokers := kafkatest.Brokers(b)
 	cfg := kafka.Config{Brokers: brokers}
 	for _, size := range []int{500, 5000} {
-		batch := kafkatest.SignupEvents(size)
+		batch := signupEvents(size)
 		b.Run(fmt.Sprintf("ours/%d", size), func(b *testing.B) {
 			publisher := newPublisher(b, cfg)
 			run(b, brokers, batch, publisher.Publish)
@@ -33,7 +33,7 @@ func BenchmarkPublish(b *testing.B) {
 		b.Run("sarama/5000/"+codec.String(), func(b *testing.B) {
 			compressed := cfg.Producer()
 			compressed.Producer.Compression = codec
-			benchSarama(b, compressed, brokers, kafkatest.SignupEvents(5000))
+			benchSarama(b, compressed, brokers, signupEvents(5000))
 		})
 	}
 	b.Run("watermill", func(b *testing.B) {
@@ -42,7 +42,7 @@ func BenchmarkPublish(b *testing.B) {
 		}, watermill.NopLogger{})
 		require.NoError(b, err)
 		defer func() { require.NoError(b, publisher.Close()) }()
-		run(b, brokers, kafkatest.SignupEvents(500), publisher.Publish)
+		run(b, brokers, signupEvents(500), publisher.Publish)
 	})
 }
 

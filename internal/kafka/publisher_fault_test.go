@@ -218,7 +218,7 @@ func acknowledged(t *testing.T, publisher *kafka.Publisher, topic string, msgs .
 
 func TestABrokerThatRestarts(t *testing.T) {
 	t.Parallel()
-	start := kafkatest.Restartable(t)
+	start := restartable(t)
 	cluster, brokers := start()
 	topic := kafkatest.Topic(t, brokers, 2)
 	publisher := newPublisher(t, kafka.Config{Brokers: brokers, PublishTimeout: 3 * time.Second})

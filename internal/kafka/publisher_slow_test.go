@@ -81,7 +81,7 @@ func TestABrokerThatDoesNotAnswerIsAFailure(t *testing.T) {
 // Calls that took nothing make the next ones connect anew: sarama's producer would not ask the broker for ten seconds.
 func TestABrokerThatIsBackIsAskedAtOnce(t *testing.T) {
 	t.Parallel()
-	start := kafkatest.Restartable(t)
+	start := restartable(t)
 	cluster, brokers := start()
 	topic := kafkatest.Topic(t, brokers, 1)
 	publisher := newPublisher(t, kafka.Config{Brokers: brokers, RetryFor: 100 * time.Millisecond})

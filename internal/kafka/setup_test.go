@@ -25,15 +25,9 @@ func TestMain(m *testing.M) {
 }
 
 var (
-	quiet        = slog.New(slog.DiscardHandler)
-	newEvent     = kafkatest.Event
-	events       = kafkatest.Events
-	keys         = kafkatest.Keys
-	idsOf        = kafkatest.IDs
-	admin        = kafkatest.Admin
-	logOf        = kafkatest.LogOf
-	sent         = kafkatest.Sent
-	requireOrder = kafkatest.RequireOrder
+	quiet    = slog.New(slog.DiscardHandler)
+	newEvent = kafkatest.Event
+	admin    = kafkatest.Admin
 )
 
 func newPublisher(t testing.TB, cfg kafka.Config) *kafka.Publisher {

@@ -141,7 +141,7 @@ func stockPublisher(t *testing.T, cfg kafka.Config) *stock.Publisher {
 // partition for ten seconds, even if the broker is back before.
 func TestUsualWayABrokerThatIsBackIsNotAsked(t *testing.T) {
 	t.Parallel()
-	start := kafkatest.Restartable(t)
+	start := restartable(t)
 	cluster, brokers := start()
 	topic := kafkatest.Topic(t, brokers, 1)
 	cfg := kafka.Config{Brokers: brokers, RetryFor: 500 * time.Millisecond}

@@ -3,7 +3,6 @@ package notification
 import (
 	"context"
 	"errors"
-	"flag"
 	"log/slog"
 	"strings"
 	"testing"
@@ -29,11 +28,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// The tests wait for leases and for other processes more than they compute.
-func TestMain(m *testing.M) {
-	_ = flag.Set("test.parallel", "8")
-	pgtest.Main(m)
-}
+func TestMain(m *testing.M) { pgtest.Main(m) }
 
 const patience = 30 * time.Second
 

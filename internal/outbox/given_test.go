@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/event"
+	"example.com/twinbox/test/testkit"
 )
 
 // writers are the ways in which an event with an id of the caller's own gets into a transaction.
@@ -288,25 +289,17 @@ func TestAConflictMayBeOnlyLogged(t *testing.T) {
 // roundTrips counts the round trips of a pool's connections inside transactions.
 type roundTrips struct{ n int }
 
-func (r *roundTrips) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+func (r *roundTrips) count(ctx context.Context) context.Context {
 	r.n++
 	return ctx
 }
-
-func (r *roundTrips) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
-	r.n++
-	return ctx
-}
-func (*roundTrips) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData)     {}
-func (*roundTrips) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
-func (*roundTrips) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
 
 // traced is a connection whose round trips are counted.
 func traced(t *testing.T, pool *pgxpool.Pool) (*pgx.Conn, *roundTrips) {
 	t.Helper()
 	trips := &roundTrips{}
 	cfg := pool.Config().ConnConfig
-	cfg.Tracer = trips
+	cfg.Tracer = testkit.Tracer{Begin: trips.count}
 	conn, err := pgx.ConnectConfig(t.Context(), cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })

@@ -28,7 +28,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }
+func TestMain(m *testing.M) { kafkatest.Main(m) }
 
 const (
 	source     = "/test"

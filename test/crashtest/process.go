@@ -31,7 +31,6 @@ type Process struct {
 
 	mu    sync.Mutex
 	lines []string
-	more  chan struct{} // closed with the next line
 	log   strings.Builder
 }
 
@@ -43,7 +42,7 @@ func Start(t testing.TB, role any) *Process {
 	path, err := os.Executable()
 	require.NoError(t, err)
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), path, "-test.run=^$") // the cleanup below ends it
-	p := &Process{cmd: cmd, ended: make(chan struct{}), more: make(chan struct{})}
+	p := &Process{cmd: cmd, ended: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), variable+"="+string(told))
 	p.cmd.Stderr = (*stderr)(p)
 	p.stdin, err = p.cmd.StdinPipe()
@@ -80,17 +79,10 @@ func (p *Process) add(line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lines = append(p.lines, line)
-	close(p.more)
-	p.more = make(chan struct{})
 }
 
-// Count is how many of the lines that the process has printed begin with prefix.
-func (p *Process) Count(prefix string) int {
-	n, _ := p.count(prefix)
-	return n
-}
-
-func (p *Process) count(prefix string) (n int, more <-chan struct{}) {
+// Count returns how many of the printed lines begin with prefix.
+func (p *Process) Count(prefix string) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, line := range p.lines {
@@ -98,28 +90,20 @@ func (p *Process) count(prefix string) (n int, more <-chan struct{}) {
 			n++
 		}
 	}
-	return n, p.more
+	return n
 }
 
-// Await returns when the process has printed n lines that begin with prefix. The test fails when it ends before, or
-// after [Patience].
+// Await returns when the process has printed n lines that begin with prefix. The test fails when the process ends before.
 func (p *Process) Await(t testing.TB, n int, prefix string) {
 	t.Helper()
-	timeout := time.After(Patience)
-	for {
-		have, more := p.count(prefix)
-		if have >= n {
-			return
-		}
+	testkit.Until(t, func() bool {
 		select {
-		case <-more:
 		case <-p.ended:
-			have, _ = p.count(prefix)
-			require.GreaterOrEqual(t, have, n, "the process ended (%v) before it said %q so often", p.err, prefix)
-		case <-timeout:
-			require.FailNow(t, "the process is silent", "%q %d times of %d", prefix, have, n)
+			require.GreaterOrEqual(t, p.Count(prefix), n, "the process ended (%v) before it printed %q so often", p.err, prefix)
+		default:
 		}
-	}
+		return p.Count(prefix) >= n
+	}, "the process prints %q not %d times", prefix, n)
 }
 
 // Signal sends a signal; to a process that has ended, nothing happens.

@@ -80,7 +80,7 @@ func (c *cluster) backup(t *testing.T) string {
 	conn := connect(t, c.leader)
 	_, err := conn.Exec(t.Context(), `select pg_backup_start('test', true)`)
 	require.NoError(t, err)
-	to := filepath.Join(t.TempDir(), "data")
+	to := pgtest.Folder(t)
 	from := answer[string](t, c.leader, `show data_directory`)
 	copyTree(t, from, to)
 	var label string

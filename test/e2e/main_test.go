@@ -5,10 +5,9 @@ import (
 
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/pgtest"
 )
 
 func TestMain(m *testing.M) {
 	service.StartTracing()
-	pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...)
+	kafkatest.Main(m)
 }

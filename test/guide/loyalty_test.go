@@ -29,7 +29,6 @@ import (
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/inboxtest"
 	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/servicetest"
 	"example.com/twinbox/test/testkit"
 )
@@ -122,7 +121,7 @@ func TestTheTopicsCommandCreatesTheTopicOfCopies(t *testing.T) {
 	require.Equal(t, "dlq.twinbox.guide.loyalty.users.customer.users.v1: 6 partitions, kept 168h0m0s\n", stdout)
 }
 
-func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }
+func TestMain(m *testing.M) { kafkatest.Main(m) }
 
 // tables returns the migrations of Loyalty's database: the service's own and the one that the page shows.
 func tables(t *testing.T) []migrations.Set {

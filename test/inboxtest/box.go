@@ -5,14 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/IBM/sarama"
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -21,7 +19,6 @@ import (
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/outboxtest"
 )
 
@@ -39,7 +36,7 @@ type Box struct {
 	mu       sync.Mutex
 	offset   int64
 	outcomes map[string]inbox.Outcome // of the delivery under way, and of what it resumed
-	failures int                      // of its surroundings
+	failures int                      // transient ones
 	failed   error                    // what the handler failed with last
 }
 
@@ -57,23 +54,20 @@ func Checked(validate func(event.Event) error) func(*inbox.Config) {
 	return func(c *inbox.Config) { c.Validate = validate }
 }
 
-// NewBox opens the inbox of a consumer, as the service does, but for its patience: retries follow at once, and what its
-// surroundings let fail is given back after as many attempts as an unknown error gets. Its name is "test" unless
-// configure says another.
+// NewBox opens the inbox of a consumer, as the service does, except for its patience: retries follow within 2 ms, and a
+// transient error ends the delivery after as many attempts as an unknown error gets. Its name is "test" unless configure
+// gives another.
 func NewBox(t testing.TB, pool *pgxpool.Pool, handlers Handlers, configure ...func(*inbox.Config)) *Box {
 	t.Helper()
 	b := &Box{
 		pool: pool, handle: handlers.HandleMessage, partition: partitions.Add(1), outcomes: map[string]inbox.Outcome{},
-		config: inbox.Config{
-			Consumer: "test", Group: "test", Pool: pool, Accepts: handlers.Accepts, HandlerTimeout: WaitLimit, MaxAttempts: 5,
-			RetryMin: time.Millisecond, RetryMax: 2 * time.Millisecond,
-			Log: slog.New(slog.DiscardHandler),
-		},
+		config: On(pool).Config,
 	}
+	b.config.Group, b.config.Accepts, b.config.MaxAttempts = "test", handlers.Accepts, 5
 	for _, set := range configure {
 		set(&b.config)
 	}
-	b.config.Host = boxHost{cmp.Or[inbox.Host](b.config.Host, inbox.Standalone{}), b}
+	b.config.Host = boxHost{box: b}
 	var err error
 	if b.in, err = inbox.New(b.config); err != nil {
 		t.Fatalf("open inbox: %v", err)
@@ -86,22 +80,19 @@ func NewBox(t testing.TB, pool *pgxpool.Pool, handlers Handlers, configure ...fu
 	return b
 }
 
-// boxHost hears of outcomes, and ends a delivery that nothing but its surroundings keep from success.
+// boxHost stores outcomes, and ends a delivery that transient errors alone keep from success.
 type boxHost struct {
-	inbox.Host
+	inbox.Standalone
 	box *Box
 }
 
-func (h boxHost) Handled(e event.Event, outcome inbox.Outcome) {
-	h.box.outcomes[e.ID] = outcome
-	h.Host.Handled(e, outcome)
-}
+func (h boxHost) Handled(e event.Event, outcome inbox.Outcome) { h.box.outcomes[e.ID] = outcome }
 
 func (h boxHost) Wait(ctx context.Context, failure error, d time.Duration) error {
 	if h.box.failures++; h.box.failures >= h.box.config.MaxAttempts {
 		return failure
 	}
-	return h.Host.Wait(ctx, failure, d)
+	return h.Standalone.Wait(ctx, failure, d)
 }
 
 // attempt is the handler, with an ear for what it fails with.
@@ -131,9 +122,9 @@ func NewEventOf[T any](t testing.TB, of event.Definition[T], key string, version
 	return e
 }
 
-// Deliver hands the event over as a broker would, as the next record of the box's partition: it is encoded and decoded,
-// compared with its contract if the box is [Checked], its id remembered, its handler run. Events of its key that were
-// parked for want of it are resumed before Deliver returns.
+// Deliver hands the event over as the next record of the box's partition: it is compared with its contract if the box is
+// [Checked], its id is remembered, its handler runs. Events of its key that were parked because it was missing are
+// resumed before Deliver returns.
 func (b *Box) Deliver(t testing.TB, e event.Event) Delivery {
 	t.Helper()
 	got, err := b.deliver(t, e)
@@ -148,10 +139,10 @@ func (b *Box) deliver(t testing.TB, e event.Event) (got Delivery, err error) {
 	defer b.mu.Unlock()
 	ctx, cancel := context.WithTimeout(t.Context(), WaitLimit)
 	defer cancel()
-	msg, err := b.record(ctx, e)
-	if err != nil {
-		return got, err
-	}
+	msg := record(ctx, e, event.Origin{
+		Group: b.config.Group, Topic: cmp.Or(e.Topic, "test"), Partition: b.partition, Offset: b.offset,
+	})
+	b.offset++
 	clear(b.outcomes)
 	b.failures, b.failed = 0, nil
 	before := len(b.emitted(t, e.ID))
@@ -182,35 +173,12 @@ func (b *Box) emitted(t testing.TB, id string) []event.Event {
 	return outboxtest.Added(t, b.pool, outboxtest.CausedBy(id))
 }
 
-// record is the event after a way over a topic. One that no codec could have written does not come back as it was.
-func (b *Box) record(ctx context.Context, e event.Event) (*message.Message, error) {
-	written, err := kafka.Marshaler{}.Marshal(cmp.Or(e.Topic, "test"), e.Message())
-	if err != nil {
-		return nil, err
-	}
-	read := &sarama.ConsumerMessage{
-		Topic: written.Topic, Partition: b.partition, Offset: b.offset, Timestamp: time.Now().Truncate(time.Millisecond),
-	}
-	b.offset++
-	for _, h := range written.Headers {
-		read.Headers = append(read.Headers, &sarama.RecordHeader{Key: h.Key, Value: h.Value})
-	}
-	if written.Key != nil {
-		if read.Key, err = written.Key.Encode(); err != nil {
-			return nil, err
-		}
-	}
-	if read.Value, err = written.Value.Encode(); err != nil {
-		return nil, err
-	}
-	msg, err := kafka.Marshaler{}.Unmarshal(read)
-	if err != nil {
-		return nil, err
-	}
-	origin, _ := event.OriginFrom(msg.Context())
-	origin.Group = b.config.Group
-	msg.SetContext(event.WithOrigin(ctx, origin))
-	return msg, nil
+// record returns the event as the record of a place.
+func record(ctx context.Context, e event.Event, at event.Origin) *message.Message {
+	at.Time, at.Key = e.Time, []byte(e.Key)
+	msg := e.Message()
+	msg.SetContext(event.WithOrigin(ctx, at))
+	return msg
 }
 
 const newestDeadLetter = `

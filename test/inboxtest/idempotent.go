@@ -1,13 +1,10 @@
 package inboxtest
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
@@ -123,15 +120,13 @@ func (of Idempotence) play(t testing.TB, w way) map[string][]string {
 		of.Prepare(t, pool)
 	}
 	var gone []string // what was given up says why a row is missing
-	cfg := inbox.Config{
-		Consumer: "idempotence", Pool: pool, Batch: w.batch, HandlerTimeout: WaitLimit,
-		RetryMin: time.Millisecond, RetryMax: time.Millisecond, Log: slog.New(slog.DiscardHandler),
-		Host: &Host{OnOutcome: func(e event.Event, outcome inbox.Outcome) {
-			if outcome != inbox.Applied && outcome != inbox.Duplicate && outcome != inbox.Stale {
-				gone = append(gone, fmt.Sprintf("event %s: %s", e.ID, outcome))
-			}
-		}},
-	}
+	cfg := On(pool).Config
+	cfg.Consumer, cfg.Batch = "idempotence", w.batch
+	cfg.Host = &Host{OnOutcome: func(e event.Event, outcome inbox.Outcome) {
+		if outcome != inbox.Applied && outcome != inbox.Duplicate && outcome != inbox.Stale {
+			gone = append(gone, fmt.Sprintf("event %s: %s", e.ID, outcome))
+		}
+	}}
 	handlers := of.Handlers(pool)
 	cfg.Accepts = handlers.Accepts
 	if of.Configure != nil {
@@ -179,12 +174,8 @@ func (of Idempotence) messages(t testing.TB, w way) (msgs []*message.Message) {
 		order = append(order, order...)
 	}
 	for _, i := range order {
-		msg := of.Events[i].Message()
-		msg.SetContext(event.WithOrigin(t.Context(), event.Origin{
-			Group: "idempotence", Topic: "idempotence", Offset: int64(i), Time: of.Events[i].Time,
-			Key: []byte(of.Events[i].Key),
-		}))
-		msgs = append(msgs, msg)
+		at := event.Origin{Group: "idempotence", Topic: "idempotence", Offset: int64(i)}
+		msgs = append(msgs, record(t.Context(), of.Events[i], at))
 	}
 	return msgs
 }
@@ -201,18 +192,21 @@ func (of Idempotence) sets() []migrations.Set {
 	return sets
 }
 
-// rows are those of each table, as JSON, in the order of that text.
+const selectRows = `select (to_jsonb(t) - $1::text[])::text from %s t order by 1`
+
+// rows returns those of each table as JSON, in the order of that text.
 func (of Idempotence) rows(t testing.TB, pool *pgxpool.Pool) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
 	for _, table := range of.Tables {
-		var except []string
+		except := []string{}
 		for _, column := range of.Except {
 			if rest, is := strings.CutPrefix(column, table+"."); is {
 				except = append(except, rest)
 			}
 		}
-		list, err := readRows(t.Context(), pool, table, except)
+		rows, _ := pool.Query(t.Context(), fmt.Sprintf(selectRows, pgx.Identifier{table}.Sanitize()), except)
+		list, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		if err != nil {
 			t.Fatalf("read %s: %v", table, err)
 		}
@@ -221,25 +215,14 @@ func (of Idempotence) rows(t testing.TB, pool *pgxpool.Pool) map[string][]string
 	return found
 }
 
-func readRows(ctx context.Context, pool *pgxpool.Pool, table string, except []string) ([]string, error) {
-	sql := `select (to_jsonb(t) - $1::text[])::text from ` + pgx.Identifier{table}.Sanitize() + ` t`
-	rows, err := pool.Query(ctx, sql, append([]string{}, except...))
-	if err != nil {
-		return nil, err
-	}
-	list, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	slices.Sort(list)
-	return list, err
-}
-
-// compare tells the first difference; "" is none.
+// compare describes the first difference; "" is none.
 func compare(tables []string, once, now map[string][]string) string {
 	for _, table := range tables {
 		a, b := once[table], now[table]
 		for i := range max(len(a), len(b)) {
-			if row(a, i) != row(b, i) {
+			if was, is := row(a, i), row(b, i); was != is {
 				return fmt.Sprintf("table %s has %d rows and not %d; the first that differs\n  once: %s\n  now:  %s",
-					table, len(b), len(a), row(a, i), row(b, i))
+					table, len(b), len(a), was, is)
 			}
 		}
 	}

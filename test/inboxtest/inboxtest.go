@@ -210,11 +210,8 @@ func IDAt(when time.Time) string {
 // Record is the event as a subscriber hands it over.
 func Record(t *testing.T, e event.Event, offset int64) *message.Message {
 	t.Helper()
-	m := e.Message()
-	m.SetContext(event.WithOrigin(t.Context(), event.Origin{
-		Group: "local.test", Topic: "topic-1", Partition: 2, Offset: offset, Time: e.Time,
-		Key:     []byte(e.Key),
+	return record(t.Context(), e, event.Origin{
+		Group: "local.test", Topic: "topic-1", Partition: 2, Offset: offset,
 		Headers: []event.Header{{Name: "x", Value: []byte("1")}, {Name: "x", Value: []byte{0xff, 0x00}}},
-	}))
-	return m
+	})
 }

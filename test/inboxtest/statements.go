@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/ThreeDotsLabs/watermill/message"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/test/testkit"
 )
 
 // statements lets attempts at events fail after a number of their handlers' statements: the first attempt before the
@@ -24,17 +24,11 @@ type statements struct {
 	allowed map[string]int // by event, to its next attempt
 }
 
-var (
-	_ pgx.QueryTracer    = (*statements)(nil)
-	_ pgx.BatchTracer    = (*statements)(nil)
-	_ pgx.CopyFromTracer = (*statements)(nil)
-)
-
 // pool is another pool on the same database, whose statements are seen.
 func (s *statements) pool(t testing.TB, on *pgxpool.Pool) *pgxpool.Pool {
 	t.Helper()
 	cfg := on.Config()
-	cfg.ConnConfig.Tracer = s
+	cfg.ConnConfig.Tracer = testkit.Tracer{Begin: s.admit}
 	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
 	if err != nil {
 		t.Fatalf("open pool: %v", err)
@@ -91,32 +85,3 @@ func (s *statements) admit(ctx context.Context) context.Context {
 	cancel(errBehindStatement)
 	return ctx
 }
-
-// TraceQueryStart implements [pgx.QueryTracer].
-func (s *statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	return s.admit(ctx)
-}
-
-// TraceQueryEnd implements [pgx.QueryTracer].
-func (*statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
-// TraceBatchStart implements [pgx.BatchTracer].
-func (s *statements) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
-	return s.admit(ctx)
-}
-
-// TraceBatchQuery implements [pgx.BatchTracer]: the statements of a batch are sent together.
-func (*statements) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
-
-// TraceBatchEnd implements [pgx.BatchTracer].
-func (*statements) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
-
-// TraceCopyFromStart implements [pgx.CopyFromTracer].
-func (s *statements) TraceCopyFromStart(
-	ctx context.Context, _ *pgx.Conn, _ pgx.TraceCopyFromStartData,
-) context.Context {
-	return s.admit(ctx)
-}
-
-// TraceCopyFromEnd implements [pgx.CopyFromTracer].
-func (*statements) TraceCopyFromEnd(context.Context, *pgx.Conn, pgx.TraceCopyFromEndData) {}

@@ -10,10 +10,7 @@
 package kafkatest
 
 import (
-	"flag"
 	"os"
-	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"go.uber.org/goleak"
+
+	"example.com/twinbox/test/pgtest"
 )
 
 // Variable chooses the broker; see the package documentation.
@@ -30,35 +29,22 @@ const Variable = "TWINBOX_TEST_KAFKA"
 // Patience is how long a helper waits for the broker before it fails the test.
 const Patience = 30 * time.Second
 
-// Main runs the tests, stops the real broker if one was started, looks for leaked goroutines and exits. Use it as
-//
-//	func TestMain(m *testing.M) { kafkatest.Main(m) }
-//
-// Tests with a broker wait more than they compute, so at least eight run side by side unless -parallel says otherwise.
-// Goroutines that the package's tests are known to leave behind are named by further options.
+// Main is [pgtest.Main] for packages whose tests ask for a broker: func TestMain(m *testing.M) { kafkatest.Main(m) }. It
+// also stops the real broker, if one was started. Known are goroutines that the package's tests leave behind.
 func Main(m *testing.M, known ...goleak.Option) {
-	_ = flag.Set("test.parallel", strconv.Itoa(max(8, runtime.GOMAXPROCS(0)))) // the command line is parsed later
-	code := m.Run()
-	stopReal()
-	if code == 0 {
-		if err := goleak.Find(append(LeakOptions(), known...)...); err != nil {
-			_, _ = os.Stderr.WriteString("goroutines left behind: " + err.Error() + "\n")
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
-
-// LeakOptions lists the goroutines that a Kafka client leaves running: one ticker of its metrics library for each
-// process, for ten seconds one timer for each of its producer's partitions that was without a leader, and a client of
-// whose broker the connection broke while a producer or a group was made of it, which sarama and watermill-kafka do not
-// close. For packages whose TestMain is another one.
-func LeakOptions() []goleak.Option {
-	return []goleak.Option{
+	// A Kafka client leaves these running: one ticker of its metrics library for each process, for ten seconds a timer for
+	// each partition without a leader, and a client whose connection broke while it was made, which nobody closes.
+	pgtest.Main(tests{m}, append(known,
 		goleak.IgnoreTopFunction("github.com/rcrowley/go-metrics.(*meterArbiter).tick"),
 		goleak.IgnoreAnyFunction("github.com/eapache/go-resiliency/breaker.(*Breaker).timer"),
-		goleak.IgnoreTopFunction("github.com/IBM/sarama.(*client).backgroundMetadataUpdater"),
-	}
+		goleak.IgnoreTopFunction("github.com/IBM/sarama.(*client).backgroundMetadataUpdater"))...)
+}
+
+type tests struct{ m *testing.M }
+
+func (t tests) Run() int {
+	defer stopReal()
+	return t.m.Run()
 }
 
 // Brokers returns the addresses of a broker for this test: its own in-process one, or the one that [Variable] names.

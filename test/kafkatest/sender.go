@@ -2,12 +2,15 @@ package kafkatest
 
 import (
 	"context"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/IBM/sarama"
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/kafka"
 )
 
@@ -45,3 +48,16 @@ func (s *Sender) PublishContext(ctx context.Context, topic string, msgs ...*mess
 
 // Close ends the connections.
 func (s *Sender) Close() error { return s.to.Close() }
+
+// Event is a message with the key and a UUID that says which one of the key it is.
+func Event(key string, n int) *message.Message {
+	return event.Event{
+		ID:      fmt.Sprintf("%s-%d", key, n),
+		Source:  "/test",
+		Type:    "com.example.test.v1",
+		Key:     key,
+		Time:    time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Version: int64(n),
+		Data:    []byte(fmt.Sprintf(`{"n":%d}`, n)),
+	}.Message()
+}

@@ -61,16 +61,13 @@ func ReadAll(t testing.TB, brokers []string, topic string, n int) []*sarama.Cons
 }
 
 // waitForRecords returns, per partition that is not empty, the offset after its last record.
-func waitForRecords(t testing.TB, client sarama.Client, topic string, n int) map[int32]int64 {
+func waitForRecords(t testing.TB, client sarama.Client, topic string, n int) (ends map[int32]int64) {
 	t.Helper()
 	partitions, err := client.Partitions(topic)
 	require.NoError(t, err, "list partitions")
-	deadline := time.Now().Add(Patience)
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
-	for {
+	testkit.Until(t, func() bool {
 		var total int64
-		ends := map[int32]int64{}
+		ends = map[int32]int64{}
 		for _, partition := range partitions {
 			oldest, err := client.GetOffset(topic, partition, sarama.OffsetOldest)
 			require.NoError(t, err, "read oldest offset")
@@ -81,12 +78,9 @@ func waitForRecords(t testing.TB, client sarama.Client, topic string, n int) map
 			}
 			total += newest - oldest
 		}
-		if total >= int64(n) {
-			return ends
-		}
-		require.True(t, time.Now().Before(deadline), "%d of %d records after %s", total, n, Patience)
-		<-ticker.C
-	}
+		return total >= int64(n)
+	}, "%s has less than %d records", topic, n)
+	return ends
 }
 
 func readPartition(

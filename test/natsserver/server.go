@@ -1,28 +1,24 @@
 // Package natsserver runs a NATS server with JetStream inside this process, for examples and for tests.
 //
-// It is a development server: one copy of the data. Clients reach it over TCP like any other, so nothing in them knows
-// that it is there.
+// It is a development server: one copy of the data. Clients connect to it over TCP, as to any other server.
 package natsserver
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"strconv"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Config says where the server listens and where it keeps its data. Dir is required.
+// Config defines the server's address and its data. Dir is required.
 type Config struct {
 	// Addr is host:port. Port 0 takes a free one. Default 127.0.0.1:0.
 	Addr string
-	// Dir keeps the streams between runs. What was written survives the death of the process; of a power cut, with
-	// Durable.
+	// Dir keeps the streams between runs. A write survives the death of the process; a power cut, with Durable.
 	Dir string
 	// Durable syncs each write to the disk, which makes it about ten times slower.
 	Durable bool
@@ -30,128 +26,57 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Server is a running server.
-type Server struct {
-	server *server.Server
-	ended  chan struct{}
-	close  sync.Once
-}
-
-// startLimit is for a disk that is busy: with a folder of many streams a start reads all of them.
+// startLimit is for a busy disk: the start reads every stream in the folder.
 const startLimit = 30 * time.Second
 
-// Start serves until Close. ctx bounds the start alone.
-func Start(ctx context.Context, cfg Config) (*Server, error) {
-	if cfg.Addr == "" {
-		cfg.Addr = "127.0.0.1:0"
-	}
-	host, port, err := net.SplitHostPort(cfg.Addr)
+// Start returns a server that accepts connections, until its Shutdown. ctx bounds the check of the address.
+func Start(ctx context.Context, cfg Config) (*server.Server, error) {
+	addr := cmp.Or(cfg.Addr, "127.0.0.1:0")
+	at, err := net.ResolveTCPAddr("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("start nats: %w", err)
 	}
-	number, err := strconv.Atoi(port)
-	if err != nil {
+	host, _, _ := net.SplitHostPort(addr) // ResolveTCPAddr has accepted it
+	// NATS itself would wait for startLimit where the address is taken.
+	if err := requireFree(ctx, addr); err != nil {
 		return nil, fmt.Errorf("start nats: %w", err)
 	}
-	if number == 0 {
-		number = server.RANDOM_PORT
-	}
-	// The server would try for as long as it may take to start.
-	free, err := new(net.ListenConfig).Listen(ctx, "tcp", cfg.Addr)
-	if err != nil {
-		return nil, fmt.Errorf("start nats: %w", err)
-	}
-	if err := free.Close(); err != nil {
-		return nil, fmt.Errorf("start nats: %w", err)
-	}
-	options := &server.Options{
-		Host: host, Port: number, JetStream: true, StoreDir: cfg.Dir, SyncAlways: cfg.Durable,
-		NoSigs: true, // or it would take the process's signals
-	}
-	s, err := server.NewServer(options)
-	if err != nil {
-		return nil, fmt.Errorf("start nats: %w", err)
-	}
-	log := &logAdapter{log: cfg.Log}
-	s.SetLoggerV2(log, false, false, false)
-	s.Start()
-	started := &Server{server: s, ended: make(chan struct{})}
-	limit := startLimit
-	if deadline, has := ctx.Deadline(); has {
-		limit = min(limit, time.Until(deadline))
-	}
-	if !s.ReadyForConnections(limit) {
-		return nil, errors.Join(fmt.Errorf("start nats on %s: not ready after %s: %s", cfg.Addr, limit, log.last()),
-			started.Close())
-	}
-	go func() {
-		s.WaitForShutdown()
-		close(started.ended)
-	}()
-	return started, nil
-}
-
-// URL is where clients connect.
-func (s *Server) URL() string { return s.server.ClientURL() }
-
-// InProcessConn is a connection without a socket, for nats.InProcessServer.
-func (s *Server) InProcessConn() (net.Conn, error) { return s.server.InProcessConn() }
-
-// Done is closed when the server has ended, by itself or by Close.
-func (s *Server) Done() <-chan struct{} { return s.ended }
-
-// Err is nil: a server that ends by itself does not say why but in its log.
-func (*Server) Err() error { return nil }
-
-// Close stops serving and returns when all is on the disk. Calling it again does nothing.
-func (s *Server) Close() error {
-	s.close.Do(func() {
-		s.server.Shutdown()
-		s.server.WaitForShutdown()
+	nats, err := server.NewServer(&server.Options{
+		Host: host, Port: cmp.Or(at.Port, server.RANDOM_PORT), JetStream: true, StoreDir: cfg.Dir, SyncAlways: cfg.Durable,
+		NoSigs: true, // else it takes the process's signals
 	})
-	return nil
-}
-
-// logAdapter passes on what a person should see.
-type logAdapter struct {
-	log *slog.Logger
-
-	mu   sync.Mutex
-	text string // what was worst so far
-}
-
-func (a *logAdapter) last() string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.text
-}
-
-func (a *logAdapter) say(level slog.Level, format string, args []any) {
-	text := fmt.Sprintf(format, args...)
-	if level >= slog.LevelError {
-		a.mu.Lock()
-		a.text = text
-		a.mu.Unlock()
+	if err != nil {
+		return nil, fmt.Errorf("start nats: %w", err)
 	}
-	if a.log != nil {
-		a.log.Log(context.Background(), level, "nats server", "detail", text)
+	nats.SetLoggerV2(logAdapter{cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))}, false, false, false)
+	nats.Start()
+	if !nats.ReadyForConnections(startLimit) {
+		nats.Shutdown()
+		return nil, fmt.Errorf("start nats on %s: not ready after %s; its log has the cause", addr, startLimit)
 	}
+	return nats, nil
 }
 
-// Noticef implements the server's logger, as do the others.
-func (*logAdapter) Noticef(string, ...any) {}
+// requireFree fails when a server listens at the address.
+func requireFree(ctx context.Context, addr string) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	return listener.Close()
+}
 
-// Debugf is not called: debugging is off.
-func (*logAdapter) Debugf(string, ...any) {}
+// logAdapter forwards what a person should see.
+type logAdapter struct{ *slog.Logger }
 
-// Tracef is not called: tracing is off.
-func (*logAdapter) Tracef(string, ...any) {}
+func (logAdapter) Noticef(string, ...any) {}
+func (logAdapter) Debugf(string, ...any)  {}
+func (logAdapter) Tracef(string, ...any)  {}
 
-// Warnf passes a warning on.
-func (a *logAdapter) Warnf(format string, args ...any) { a.say(slog.LevelWarn, format, args) }
-
-// Errorf passes an error on.
-func (a *logAdapter) Errorf(format string, args ...any) { a.say(slog.LevelError, format, args) }
-
-// Fatalf passes on why the server does not start.
-func (a *logAdapter) Fatalf(format string, args ...any) { a.say(slog.LevelError, format, args) }
+func (l logAdapter) Warnf(text string, args ...any) {
+	l.Warn("nats server", "detail", fmt.Sprintf(text, args...))
+}
+func (l logAdapter) Errorf(text string, args ...any) {
+	l.Error("nats server", "detail", fmt.Sprintf(text, args...))
+}
+func (l logAdapter) Fatalf(text string, args ...any) { l.Errorf(text, args...) }

@@ -1,5 +1,4 @@
-// Package outboxtest is what the tests of the outbox's packages share: databases with events in them, and a broker that
-// writes down what it takes.
+// Package outboxtest makes databases with events in them, and tests which events a transaction has added.
 package outboxtest
 
 import (
@@ -7,7 +6,6 @@ import (
 	"fmt"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -19,14 +17,8 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-const (
-	// Timeout is how long a test waits for what is certain to happen.
-	Timeout = 30 * time.Second
-	// Tick is how often it asks where nothing tells it.
-	Tick = 2 * time.Millisecond
-	// Topic is that of [Event].
-	Topic = "test.events.v1"
-)
+// Topic is that of [Event].
+const Topic = "test.events.v1"
 
 // New gives an outbox with a source.
 func New(t testing.TB) *outbox.Outbox {
@@ -40,17 +32,6 @@ func New(t testing.TB) *outbox.Outbox {
 func Database(t testing.TB, more ...migrations.Set) *pgxpool.Pool {
 	t.Helper()
 	return pgtest.New(t, append([]migrations.Set{migrations.Outbox}, more...)...)
-}
-
-// Migrated is [Database] on a server of the test's own.
-func Migrated(t testing.TB, dsn string) *pgxpool.Pool {
-	t.Helper()
-	_, err := migrations.Apply(t.Context(), dsn, migrations.Outbox)
-	require.NoError(t, err)
-	pool, err := pgxpool.New(t.Context(), dsn)
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
-	return pool
 }
 
 // SmallPartitions makes table partitions of eight rows.
@@ -92,13 +73,6 @@ func CommitMany(t testing.TB, o *outbox.Outbox, pool *pgxpool.Pool, n, keys int)
 	}
 }
 
-// Add adds an event of a key to a transaction.
-func Add(t testing.TB, o *outbox.Outbox, tx pgx.Tx, key string) {
-	t.Helper()
-	_, err := o.Add(t.Context(), tx, Event(key))
-	require.NoError(t, err)
-}
-
 // Begin gives a transaction that is rolled back with the test.
 func Begin(t testing.TB, pool *pgxpool.Pool) pgx.Tx {
 	t.Helper()
@@ -116,54 +90,8 @@ func MarkPublished(t testing.TB, pool *pgxpool.Pool) {
 	require.NoError(t, err)
 }
 
-// MarkPublishedTo opens a window with all committed rows, of which those up to a position are published.
-func MarkPublishedTo(t testing.TB, pool *pgxpool.Pool, position int64) {
-	t.Helper()
-	_, err := pool.Exec(t.Context(), `update public.outbox_cursor set win = pg_current_snapshot(), win_pos = $1`,
-		position)
-	require.NoError(t, err)
-}
-
 // Dial opens a session of its own on the pool's database.
 func Dial(t testing.TB, pool *pgxpool.Pool) func(context.Context) (*pgx.Conn, error) {
 	t.Helper()
 	return func(ctx context.Context) (*pgx.Conn, error) { return pgx.Connect(ctx, pgtest.DSN(pool)) }
-}
-
-// Acquire takes a connection of the pool until the test ends.
-func Acquire(t testing.TB, pool *pgxpool.Pool) *pgx.Conn {
-	t.Helper()
-	conn, err := pool.Acquire(t.Context())
-	require.NoError(t, err)
-	t.Cleanup(conn.Release)
-	return conn.Conn()
-}
-
-// Number reads one.
-func Number(t testing.TB, pool *pgxpool.Pool, sql string, args ...any) int64 {
-	t.Helper()
-	var n int64
-	require.NoError(t, pool.QueryRow(t.Context(), sql, args...).Scan(&n))
-	return n
-}
-
-// Column reads one.
-func Column[T any](t testing.TB, q interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}, sql string, args ...any,
-) []T {
-	t.Helper()
-	rows, err := q.Query(t.Context(), sql, args...)
-	require.NoError(t, err)
-	list, err := pgx.CollectRows(rows, pgx.RowTo[T])
-	require.NoError(t, err)
-	return list
-}
-
-// Deadline ends when a test has waited for long enough.
-func Deadline(t testing.TB) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), Timeout)
-	t.Cleanup(cancel)
-	return ctx
 }

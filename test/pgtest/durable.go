@@ -15,9 +15,9 @@ func Durable(t testing.TB) *postgres.Server {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
-	dir, server, err := startServer(ctx, postgres.Config{Durable: true})
+	folder, server, err := startServer(ctx, postgres.Config{Durable: true})
 	require.NoError(t, err, "no PostgreSQL for this test")
-	t.Cleanup(func() { require.NoError(t, removeServer(server, dir)) })
+	t.Cleanup(func() { require.NoError(t, removeServer(server, folder)) })
 	return server
 }
 
@@ -28,6 +28,15 @@ func Restart(t testing.TB, server *postgres.Server) *postgres.Server {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, stopServer(again)) })
 	return again
+}
+
+// Folder is where the test may put a data directory for [On]. The directory is removed with the test.
+func Folder(t testing.TB) string {
+	t.Helper()
+	folder, err := newFolder(places())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, removeFolder(folder)) })
+	return dataIn(folder)
 }
 
 // On starts a server on a data directory that the test has made: a copy of that of a [Durable] one.

@@ -5,50 +5,52 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
-	"example.com/twinbox/dev/local/filelock"
 	"example.com/twinbox/dev/local/postgres"
 )
 
-const folderPrefix = "twinbox-pgtest-"
+const folderPrefix = "twinbox-cluster-"
 
-// folder is where one server lives. It is locked for as long as this process lives.
-type folder struct {
-	path string
-	lock *filelock.Lock
+// memory is a file system in memory, and roomy is how much of it has to be free. A new database is 300 small files, and
+// dropping it flushes them: on a disk that is ten times slower.
+const (
+	memory = "/dev/shm"
+	roomy  = 4 << 30
+)
+
+// places returns the folder for servers: in memory where there is room, unless TMPDIR has a different one.
+func places() string {
+	var found syscall.Statfs_t
+	if os.Getenv("TMPDIR") == "" && syscall.Statfs(memory, &found) == nil && found.Bavail*uint64(found.Bsize) > roomy {
+		return memory
+	}
+	return os.TempDir()
 }
 
-func newFolder(place string) (*folder, error) {
+// newFolder makes the folder of one server.
+func newFolder(place string) (string, error) {
 	sweep(place)
-	path, err := os.MkdirTemp(place, folderPrefix)
+	folder, err := os.MkdirTemp(place, folderPrefix)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	lock, err := filelock.Take(filepath.Join(path, "lock"))
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(path))
-	}
-	f := &folder{path: path, lock: lock}
-	// The server may run as another account than root's: it must be able to pass through.
-	if err := os.Chmod(path, 0o711); err != nil {
-		return nil, errors.Join(err, f.remove())
-	}
-	return f, nil
+	return folder, os.Chmod(folder, 0o711) // the server may run as another account than root, and must pass through
 }
 
-func (f *folder) data() string { return filepath.Join(f.path, "data") }
+func dataIn(folder string) string { return filepath.Join(folder, "data") }
 
-func (f *folder) remove() error {
-	return errors.Join(postgres.Remove(f.data()), os.RemoveAll(f.path), f.lock.Release())
+func removeFolder(folder string) error {
+	return errors.Join(postgres.Remove(dataIn(folder)), os.RemoveAll(folder))
 }
 
-// keep moves the folder to a place that the next failing run of the same tests takes over, so that at most one per
+// keepFolder moves the folder to a place that the next failing run of the same tests takes over, so that at most one per
 // package is left on the disk.
-func (f *folder) keep(databases []string) error {
+func keepFolder(folder string, databases []string) error {
 	name := fmt.Sprintf("twinbox-kept-%d-%s", os.Geteuid(), filepath.Base(os.Args[0]))
-	place := filepath.Join(os.TempDir(), name)
-	if err := errors.Join(os.RemoveAll(place), os.Rename(f.path, place), f.lock.Release()); err != nil {
+	place := filepath.Join(filepath.Dir(folder), name)
+	if err := errors.Join(os.RemoveAll(place), os.Rename(folder, place)); err != nil {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "pgtest: kept %v in %s; to look: postgres -D %s/data -k %s, then psql -h %s -U %s\n",
@@ -56,20 +58,16 @@ func (f *folder) keep(databases []string) error {
 	return nil
 }
 
-// sweepAfter is the age from which a folder without a lock is litter; a younger one may be about to be locked.
-const sweepAfter = time.Minute
+// sweepAfter is longer than any test binary runs.
+const sweepAfter = 2 * time.Hour
 
-// sweep removes what test binaries have left that were killed, by a test timeout for one. It is a courtesy: what
-// cannot be removed, another user's folder for example, stays.
+// sweep removes the folders of test binaries that were killed, by a test timeout for one. A folder that it cannot
+// remove, of another user for example, stays.
 func sweep(place string) {
-	left, _ := filepath.Glob(filepath.Join(place, folderPrefix+"*")) // the pattern is well-formed
-	for _, path := range left {
-		info, err := os.Stat(path)
-		if err != nil || time.Since(info.ModTime()) < sweepAfter {
-			continue
-		}
-		if lock, err := filelock.Take(filepath.Join(path, "lock")); err == nil {
-			_ = (&folder{path: path, lock: lock}).remove()
+	folders, _ := filepath.Glob(filepath.Join(place, folderPrefix+"*")) // the pattern is well-formed
+	for _, folder := range folders {
+		if info, err := os.Stat(folder); err == nil && time.Since(info.ModTime()) > sweepAfter {
+			_ = removeFolder(folder)
 		}
 	}
 }

@@ -8,8 +8,11 @@ package pgtest
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
+	"runtime"
+	"strconv"
 	"sync"
 	"time"
 
@@ -22,8 +25,10 @@ import (
 // the package if a goroutine is left. Where a test failed its databases are kept, and stderr says how to look at them.
 //
 // With -run or in a child process that asks for no database, no cluster is started. m is the *testing.M, or another
-// harness around it.
+// harness around it. Tests with a database wait more than they compute, so at least eight run in parallel unless
+// -parallel has another number.
 func Main(m interface{ Run() int }, leaks ...goleak.Option) {
+	_ = flag.Set("test.parallel", strconv.Itoa(max(8, runtime.GOMAXPROCS(0)))) // the command line is parsed later
 	code := m.Run()
 	if err := shared.stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "pgtest:", err)
@@ -43,7 +48,7 @@ type cluster struct {
 	start sync.Once
 	err   error
 
-	dir    *folder
+	folder string
 	server *postgres.Server
 
 	mu        sync.Mutex
@@ -60,7 +65,7 @@ func (c *cluster) get() (*cluster, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 		defer cancel()
 		c.templates = map[string]*template{}
-		c.dir, c.server, c.err = startServer(ctx, postgres.Config{Settings: map[string]string{
+		c.folder, c.server, c.err = startServer(ctx, postgres.Config{Settings: map[string]string{
 			"max_connections": "200", "max_prepared_transactions": "20",
 		}})
 	})
@@ -68,17 +73,15 @@ func (c *cluster) get() (*cluster, error) {
 }
 
 // startServer starts a server in a fresh folder.
-func startServer(ctx context.Context, cfg postgres.Config) (*folder, *postgres.Server, error) {
-	dir, err := newFolder(os.TempDir())
-	if err != nil {
-		return nil, nil, err
+func startServer(ctx context.Context, cfg postgres.Config) (folder string, server *postgres.Server, err error) {
+	if folder, err = newFolder(places()); err != nil {
+		return "", nil, err
 	}
-	cfg.Dir = dir.data()
-	server, err := postgres.Start(ctx, found(cfg))
-	if err != nil {
-		return nil, nil, errors.Join(err, dir.remove())
+	cfg.Dir = dataIn(folder)
+	if server, err = postgres.Start(ctx, found(cfg)); err != nil {
+		return "", nil, errors.Join(err, removeFolder(folder))
 	}
-	return dir, server, nil
+	return folder, server, nil
 }
 
 // found says where PostgreSQL's programs come from.
@@ -96,9 +99,9 @@ func (c *cluster) stop() error {
 		return nil
 	}
 	if len(c.kept) == 0 {
-		return removeServer(c.server, c.dir)
+		return removeServer(c.server, c.folder)
 	}
-	return errors.Join(stopServer(c.server), c.dir.keep(c.kept))
+	return errors.Join(stopServer(c.server), keepFolder(c.folder, c.kept))
 }
 
 func stopServer(server *postgres.Server) error {
@@ -107,6 +110,6 @@ func stopServer(server *postgres.Server) error {
 	return server.Stop(ctx)
 }
 
-func removeServer(server *postgres.Server, dir *folder) error {
-	return errors.Join(stopServer(server), dir.remove())
+func removeServer(server *postgres.Server, folder string) error {
+	return errors.Join(stopServer(server), removeFolder(folder))
 }

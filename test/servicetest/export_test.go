@@ -12,8 +12,7 @@ func (s *System) On(t testing.TB, limit time.Duration) *System {
 
 // Busy is what is under way at this moment.
 func (s *System) Busy() ([]string, error) {
-	_, busy, err := s.look(s.t.Context())
-	return busy, err
+	return s.look(s.t.Context())
 }
 
 // Report is what a test that failed shows.

@@ -156,14 +156,3 @@ func (run Run) Refuses(t *testing.T, environ, problems []string, secret string) 
 		require.NotContains(t, stdout+stderr, secret)
 	}
 }
-
-// FailsAlone checks that the commands that need others fail with exit code 1 when no server answers at the addresses
-// in environ, and keep the secret.
-func (run Run) FailsAlone(t *testing.T, environ []string, secret string) {
-	t.Helper()
-	for _, name := range []string{"setup", "migrate", "topics", "healthcheck"} {
-		code, _, stderr := run.Command(t, environ, name)
-		require.Equal(t, 1, code, name)
-		require.NotContains(t, stderr, secret, name)
-	}
-}

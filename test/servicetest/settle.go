@@ -15,7 +15,7 @@ import (
 
 // Settle returns when nothing is under way in the services that were started: everything committed is published, each
 // consumer group has committed the end of its topics, so no handler runs, no effect is due or held by a claimant, and
-// no scheduled event is overdue. What waits for a later time (a retry, a scheduled event, see [Advance]), for an
+// no scheduled event is overdue. What waits for a later time (a retry, a scheduled event, see [pgtest.Advance]), for an
 // operator or for a missing event is not under way. After [testkit.WaitLimit] the test fails with what still was.
 //
 // What a transaction of the test has not committed is not seen. A consumer group commits every half second, which is
@@ -54,72 +54,69 @@ func (s *System) Settle() {
 // settled lists what is under way. One look at all stations can miss what moves on from a station behind it to one
 // before it, which an event does through an outbox alone. So it looks twice, and compares how much the outboxes hold.
 func (s *System) settled(ctx context.Context) (busy []string, err error) {
-	before, busy, err := s.look(ctx)
-	if err != nil || len(busy) > 0 {
+	if busy, err = s.look(ctx); err != nil || len(busy) > 0 {
 		return busy, err
 	}
-	after, busy, err := s.look(ctx)
-	if err == nil && len(busy) == 0 && !maps.Equal(before, after) {
+	before := s.heads()
+	busy, err = s.look(ctx)
+	if err == nil && len(busy) == 0 && before != s.heads() {
 		busy = []string{"events were added to an outbox just now"}
 	}
 	return busy, err
 }
 
+// heads is the sum of the outboxes' highest positions at the newest look.
+func (s *System) heads() (sum int64) {
+	for _, p := range s.parts {
+		sum += p.head
+	}
+	return sum
+}
+
 // look reads the stations in the order in which an event passes them, each for all services.
-func (s *System) look(ctx context.Context) (heads map[string]int64, busy []string, err error) {
-	heads = map[string]int64{}
+func (s *System) look(ctx context.Context) (busy []string, err error) {
 	for _, station := range []func(context.Context, *part) ([]string, error){
-		func(ctx context.Context, p *part) ([]string, error) {
-			status, found, err := p.outbox(ctx)
-			heads[p.name] = status.Head
-			return found, err
-		},
-		func(ctx context.Context, p *part) ([]string, error) { return p.consumers(ctx) },
-		func(ctx context.Context, p *part) ([]string, error) { return p.resumable(ctx) },
-		func(ctx context.Context, p *part) ([]string, error) { return p.effects(ctx) },
+		lookAtOutbox, lookAtConsumers, lookAtParked, lookAtEffects,
 	} {
 		for _, p := range s.parts {
 			found, err := station(ctx, p)
 			if err != nil {
-				return heads, nil, fmt.Errorf("%s: %w", p.name, err)
+				return nil, fmt.Errorf("%s: %w", p.name, err)
 			}
 			for _, what := range found {
 				busy = append(busy, p.name+": "+what)
 			}
 		}
 	}
-	return heads, busy, nil
+	return busy, nil
 }
 
 // A record that the broker refuses for good waits for an operator. The others pass when their reason has.
 const selectHeldBack = `select count(*) from public.outbox_parked where not permanent`
 
-func (p *part) outbox(ctx context.Context) (status relay.Status, busy []string, err error) {
-	if status, err = relay.ReadStatus(ctx, p.pool); err != nil {
-		return status, nil, err
+func lookAtOutbox(ctx context.Context, p *part) (busy []string, err error) {
+	status, err := relay.ReadStatus(ctx, p.pool)
+	if err != nil {
+		return nil, err
 	}
+	p.head = status.Head
 	var heldBack int64
 	if err := p.pool.QueryRow(ctx, selectHeldBack).Scan(&heldBack); err != nil {
-		return status, nil, fmt.Errorf("read parked keys: %w", err)
+		return nil, fmt.Errorf("read parked keys: %w", err)
 	}
-	for _, found := range []struct {
-		n    int64
-		what string
-	}{
-		{status.Waiting, "events wait in the outbox"},
-		{heldBack, "keys of the outbox are held back and tried again"},
-	} {
-		if found.n > 0 {
-			busy = append(busy, fmt.Sprintf("%d %s", found.n, found.what))
-		}
+	if status.Waiting > 0 {
+		busy = append(busy, fmt.Sprintf("%d events wait in the outbox", status.Waiting))
+	}
+	if heldBack > 0 {
+		busy = append(busy, fmt.Sprintf("%d keys of the outbox are held back and tried again", heldBack))
 	}
 	if status.OverdueSeconds > 0 {
 		busy = append(busy, "a scheduled event is due")
 	}
-	return status, busy, nil
+	return busy, nil
 }
 
-func (p *part) consumers(ctx context.Context) (busy []string, err error) {
+func lookAtConsumers(ctx context.Context, p *part) (busy []string, err error) {
 	all, err := p.lags(ctx)
 	if err != nil {
 		return nil, err
@@ -143,7 +140,7 @@ cross join lateral (select class, version from public.dead_letter
     order by version, id limit 1) d
 where k.parked_from is not null and d.class = 'parked' and d.version <= k.version + 1`
 
-func (p *part) resumable(ctx context.Context) (busy []string, err error) {
+func lookAtParked(ctx context.Context, p *part) (busy []string, err error) {
 	var n int64
 	if err := p.pool.QueryRow(ctx, selectResumable).Scan(&n); err != nil {
 		return nil, fmt.Errorf("read parked events: %w", err)
@@ -154,18 +151,14 @@ func (p *part) resumable(ctx context.Context) (busy []string, err error) {
 	return busy, nil
 }
 
-const (
-	selectHasLeases = `select to_regclass('public.lease') is not null`
-	selectEffects   = `
+const selectEffects = `
 select format('%s effects of %s are %s', count(*), handler, state) from public.lease
 where state in ('claimed', 'submitting') or state = 'pending' and due_at <= clock_timestamp()
 group by handler, state order by handler, state`
-)
 
-func (p *part) effects(ctx context.Context) (busy []string, err error) {
-	var has bool
-	if err := p.pool.QueryRow(ctx, selectHasLeases).Scan(&has); err != nil || !has {
-		return nil, err
+func lookAtEffects(ctx context.Context, p *part) (busy []string, err error) {
+	if !p.hasLeases {
+		return nil, nil
 	}
 	rows, _ := p.pool.Query(ctx, selectEffects)
 	return pgx.CollectRows(rows, pgx.RowTo[string])

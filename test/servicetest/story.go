@@ -62,73 +62,52 @@ func (s *System) story(ctx context.Context, id string) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-const selectOfStory = `
+const (
+	selectStory = `
 select o.event_id::text, o.occurred_at, format('outbox %s: %s %s v%s (%s)',
     case when exists (select from public.outbox_held h where h.position = o.position) then 'held'
         when ` + relay.IsPublished + ` then 'published' else 'waiting' end,
     o.event_type, o.key, o.version, o.event_id)
 from public.outbox o cross join public.outbox_cursor c
-where $1 in (o.event_id::text, o.key, o.headers ->> '` + event.HeaderCausationID + `')
-order by o.position`
-
-// tell says what the service knows of an id, and which events to go on with.
-func (p *part) tell(ctx context.Context, id string, told map[string]bool) (steps []step, follow []string, err error) {
-	rows, _ := p.pool.Query(ctx, selectOfStory, id)
-	var e string
-	var s step
-	_, err = pgx.ForEachRow(rows, []any{&e, &s.at, &s.text}, func() error {
-		switch {
-		case e == id:
-			steps = append(steps, step{s.at, p.name + " " + s.text})
-		case !told[e]:
-			follow = append(follow, e)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("read outbox: %w", err)
-	}
-	handled, err := p.tellConsumers(ctx, id)
-	return append(steps, handled...), follow, err
-}
-
-const (
-	selectInbox = `
-select processed_at, format('%s %s: %s (%s) at %s/%s offset %s', consumer, coalesce(metadata->>'outcome', 'applied'),
+where $1::text in (o.event_id::text, o.key, o.headers ->> '` + event.HeaderCausationID + `')
+union all
+select $1, processed_at, format('%s %s: %s (%s) at %s/%s offset %s', consumer, coalesce(metadata->>'outcome', 'applied'),
     event_type, event_id, metadata->>'topic', metadata->>'partition', metadata->>'offset')
 from public.inbox where event_id = $1
 union all
-select failed_at, format('%s dead letter %s: %s %s: %s', consumer, state, event_type, code, error)
+select $1, failed_at, format('%s dead letter %s: %s %s: %s', consumer, state, event_type, code, error)
 from public.dead_letter where event_id = $1
-order by 1`
+order by 2, 1`
 	selectLeases = `
-select coalesce(ended_at, due_at), format('effect %s %s after %s attempts', handler, state, attempts)
+select $1::text, coalesce(ended_at, due_at), format('effect %s %s after %s attempts', handler, state, attempts)
     || coalesce(': ' || error, '')
 from public.lease where event_id = $1 order by handler`
 )
 
-// tellConsumers says what the consumers made of an event, and its effects outside SQL.
-func (p *part) tellConsumers(ctx context.Context, id string) (steps []step, err error) {
-	statements := []string{selectInbox}
-	var has bool
-	if err := p.pool.QueryRow(ctx, selectHasLeases).Scan(&has); err != nil {
-		return nil, err
-	}
-	if has {
+// tell returns the service's steps of an id, and the events that followed and are not known yet.
+func (p *part) tell(ctx context.Context, id string, known map[string]bool) (steps []step, follow []string, err error) {
+	statements := []string{selectStory}
+	if p.hasLeases {
 		statements = append(statements, selectLeases)
 	}
 	for _, sql := range statements {
 		rows, _ := p.pool.Query(ctx, sql, id)
+		var e string
 		var s step
-		_, err := pgx.ForEachRow(rows, []any{&s.at, &s.text}, func() error {
-			steps = append(steps, step{s.at, p.name + " " + s.text})
+		_, err = pgx.ForEachRow(rows, []any{&e, &s.at, &s.text}, func() error {
+			switch {
+			case e == id:
+				steps = append(steps, step{s.at, p.name + " " + s.text})
+			case !known[e]:
+				follow = append(follow, e)
+			}
 			return nil
 		})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return steps, nil
+	return steps, follow, nil
 }
 
 const (
@@ -142,7 +121,7 @@ func (s *System) report() string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.t.Context()), reportLimit)
 	defer cancel()
 	var report strings.Builder
-	_, busy, err := s.look(ctx)
+	busy, err := s.look(ctx)
 	fmt.Fprintf(&report, "under way: %q %v\n", busy, err)
 	for _, p := range s.parts {
 		rows, _ := p.pool.Query(ctx, selectLastKeys)
@@ -153,7 +132,6 @@ func (s *System) report() string {
 		for _, key := range keys {
 			fmt.Fprintf(&report, "%s of %s:\n  %s\n", key, p.name, strings.ReplaceAll(s.Story(key), "\n", "\n  "))
 		}
-		fmt.Fprintf(&report, "%s warned of:\n%s", p.name, p.warnings)
 	}
 	return report.String()
 }

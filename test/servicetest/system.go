@@ -1,13 +1,11 @@
 package servicetest
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -37,11 +35,12 @@ type System struct {
 
 // part is a service while it runs.
 type part struct {
-	name     string
-	pool     *pgxpool.Pool
-	lags     eventing.Lags
-	at       service.Listening
-	warnings *warnings
+	name      string
+	pool      *pgxpool.Pool
+	hasLeases bool
+	head      int64 // the highest position of the outbox at the newest look
+	lags      eventing.Lags
+	at        service.Listening
 }
 
 // patient lets a machine stand still for some seconds without a member being given up or a record published twice.
@@ -51,10 +50,10 @@ var patient = []string{
 }
 
 // Start migrates a database for each service, makes the topics of all of them, and returns when each listens. They stop
-// with the test, in the reverse order. When the test fails, its log has what was under way, the stories of the keys
-// that were written last, and what the services warned of.
+// with the test, in the reverse order. Their warnings are in the test's log. When the test fails, it also has the pending
+// work and the stories of the keys that were written last.
 //
-// The package's TestMain is pgtest.Main; where TWINBOX_TEST_KAFKA may name a real broker, around kafkatest.With.
+// The package's TestMain is kafkatest.Main.
 func Start(t testing.TB, services ...Part) *System {
 	t.Helper()
 	s := &System{t: t, limit: testkit.WaitLimit}
@@ -65,9 +64,12 @@ func Start(t testing.TB, services ...Part) *System {
 	var client kafka.Config
 	instances := make([]*eventing.Instance, len(services))
 	for i, of := range services {
-		p := &part{name: of.Name, pool: pgtest.New(t, of.Migrations...), warnings: &warnings{}}
+		p := &part{name: of.Name, pool: pgtest.New(t, of.Migrations...)}
 		s.parts = append(s.parts, p)
-		var err error
+		err := p.pool.QueryRow(t.Context(), `select to_regclass('public.lease') is not null`).Scan(&p.hasLeases)
+		if err != nil {
+			t.Fatalf("look for leases: %v", err)
+		}
 		instances[i], err = of.Load(known(of, append(environ, "DATABASE_URL="+pgtest.DSN(p.pool))))
 		if err != nil {
 			t.Fatalf("configure %s: %v", of.Name, err)
@@ -107,7 +109,7 @@ func (p *part) run(t testing.TB, instance *eventing.Instance) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	listening, ended := make(chan service.Listening, 1), make(chan error, 1)
 	host := service.Host{
-		Log:   slog.New(slog.NewTextHandler(p.warnings, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Log:   slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})).With("in", p.name),
 		Ready: func(at service.Listening) { listening <- at },
 	}
 	instance.Opened = func(lags eventing.Lags) { p.lags = lags }
@@ -122,7 +124,7 @@ func (p *part) run(t testing.TB, instance *eventing.Instance) {
 		})
 	case err := <-ended:
 		stop()
-		t.Fatalf("%s did not start: %v\n%s", p.name, err, p.warnings)
+		t.Fatalf("%s did not start: %v", p.name, err)
 	}
 }
 
@@ -142,24 +144,3 @@ func (s *System) API(name string) string { s.t.Helper(); return s.part(name).at.
 
 // Pool is the service's database.
 func (s *System) Pool(name string) *pgxpool.Pool { s.t.Helper(); return s.part(name).pool }
-
-// warnings keeps the end of a service's log.
-type warnings struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-const maxWarnings = 32 << 10
-
-func (w *warnings) Write(line []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.text.Next(max(0, w.text.Len()+len(line)-maxWarnings))
-	return w.text.Write(line)
-}
-
-func (w *warnings) String() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.text.String()
-}

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 )
 
-// HTTPFile is what an .http file holds.
+// HTTPFile is the content of an .http file.
 type HTTPFile struct {
 	Variables map[string]string // the lines "@name = value" above the first request
 	Requests  []HTTPFileRequest
@@ -22,146 +23,81 @@ type HTTPFileRequest struct {
 }
 
 var (
-	variableLine = regexp.MustCompile(`^@([A-Za-z]\w*) = (\S.*)$`)
-	nameLine     = regexp.MustCompile(`^# @name ([a-z]\w*)$`)
-	requestLine  = regexp.MustCompile(`^(GET|HEAD|POST|PUT|PATCH|DELETE) ((?:https?://|\{\{)\S+)$`)
-	headerLine   = regexp.MustCompile(`^([A-Za-z][A-Za-z-]*): (\S.*)$`)
-	reference    = regexp.MustCompile(`\{\{([^}]*)\}\}`)
-	// notJSON begins the lines that some tool takes for a script, a file, an assertion, a comment or a variable.
-	notJSON = regexp.MustCompile(`^(<|>|#|//|\?\?|@|\{%|\{\{|GET |POST |HTTP)`)
+	preambleLine = regexp.MustCompile(`^(?:|# [^@].*|@([A-Za-z]\w*) = (\S.*))$`)
+	section      = regexp.MustCompile(`^.*\n(?:# [^@\n].*\n)*# @name ([a-z]\w*)\n(?:# [^@\n].*\n)*` +
+		`(GET|HEAD|POST|PUT|PATCH|DELETE) ((?:https?://|\{\{)\S+)\n((?:[A-Za-z][A-Za-z-]*: \S.*\n)*)(?:\n((?s:.*)))?$`)
+	reference  = regexp.MustCompile(`\{\{([^}\n]*)\}\}`)
+	spaceAtEnd = regexp.MustCompile(`(?m)[ \t\r]$`)
+	// notJSON matches lines that a tool takes for a script, a file, an assertion, a comment, a variable or a request.
+	notJSON = regexp.MustCompile(`(?m)^(<|>|#|//|\?\?|@|\{%|\{\{|GET |POST |HTTP)`)
 )
 
-// ParseHTTPFile reads a file in the subset of the format that VS Code's REST Client, the HTTP Client of JetBrains and
-// httpyac all understand. Everything else is an error that names the line. Scripts that take a value out of an answer
-// are not in the subset: each tool has its own syntax for them. Every variable is defined above the first request, and
-// every request has its own name.
+// ParseHTTPFile reads the subset of the format that VS Code's REST Client, the HTTP Client of JetBrains and httpyac all
+// understand. Everything else is an error that names the section. Scripts that take a value out of an answer are not in
+// the subset: each tool has its own syntax for them. Every variable is defined above the first request, and every
+// request has its own name.
 func ParseHTTPFile(text string) (HTTPFile, error) {
-	p := parser{file: HTTPFile{Variables: map[string]string{}}, read: (*parser).preamble}
-	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
-		if err := p.line(line); err != nil {
-			return HTTPFile{}, fmt.Errorf("line %d: %w: %q", i+1, err, line)
+	file := HTTPFile{Variables: map[string]string{}}
+	if spaceAtEnd.MatchString(text) {
+		return file, errors.New("white space at the end of a line")
+	}
+	sections := strings.Split("\n"+strings.TrimSuffix(text, "\n"), "\n###")
+	for line := range strings.SplitSeq(sections[0], "\n") {
+		parts := preambleLine.FindStringSubmatch(line)
+		switch {
+		case parts == nil:
+			return file, fmt.Errorf(`neither a comment nor "@name = value": %q`, line)
+		case parts[1] != "":
+			file.Variables[parts[1]] = parts[2]
 		}
 	}
-	if err := p.end(); err != nil {
-		return HTTPFile{}, fmt.Errorf("end of file: %w", err)
+	if len(sections) == 1 {
+		return file, errors.New("no request")
 	}
-	if len(p.file.Requests) == 0 {
-		return HTTPFile{}, errors.New("no request")
+	for i, text := range sections[1:] {
+		if err := file.add(text + "\n"); err != nil {
+			return file, fmt.Errorf("section %d: %w", i+1, err)
+		}
 	}
-	return p.file, nil
+	return file, nil
 }
 
-// Fill puts values in the place of references. What values lacks it takes from the file's own variables.
+func (f *HTTPFile) add(text string) error {
+	for _, found := range reference.FindAllStringSubmatch(text, -1) {
+		if _, isKnown := f.Variables[found[1]]; !isKnown {
+			return fmt.Errorf("{{%s}} is not a variable from above the first request", found[1])
+		}
+	}
+	parts := section.FindStringSubmatch(text)
+	if parts == nil {
+		return errors.New(`not "# @name name", "METHOD target", "Header: value" lines, a blank line, JSON`)
+	}
+	request := HTTPFileRequest{
+		Name: parts[1], Method: parts[2], Target: parts[3], Header: http.Header{}, Body: strings.TrimSpace(parts[5]),
+	}
+	for line := range strings.Lines(parts[4]) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		request.Header.Add(name, value)
+	}
+	switch {
+	case notJSON.MatchString(request.Body):
+		return errors.New("the body has a line that is not JSON to every editor")
+	case request.Body != "" && request.Header.Get("Content-Type") == "":
+		return fmt.Errorf("%s has a body and no Content-Type", request.Name)
+	case slices.ContainsFunc(f.Requests, func(r HTTPFileRequest) bool { return r.Name == request.Name }):
+		return fmt.Errorf("%s is there twice", request.Name)
+	}
+	f.Requests = append(f.Requests, request)
+	return nil
+}
+
+// Fill replaces references by values, or by the file's own variables where values has none.
 func (f HTTPFile) Fill(text string, values map[string]string) string {
 	return reference.ReplaceAllStringFunc(text, func(found string) string {
 		name := strings.Trim(found, "{}")
-		if value, given := values[name]; given {
+		if value, isGiven := values[name]; isGiven {
 			return value
 		}
 		return f.Variables[name]
 	})
-}
-
-// parser reads line by line; read is what the next line is expected to be.
-type parser struct {
-	file    HTTPFile
-	request *HTTPFileRequest
-	read    func(p *parser, line string) error
-}
-
-func (p *parser) line(line string) error {
-	if strings.TrimRight(line, " \t\r") != line {
-		return errors.New("white space at the end")
-	}
-	for _, found := range reference.FindAllStringSubmatch(line, -1) {
-		if _, known := p.file.Variables[found[1]]; !known {
-			return fmt.Errorf("{{%s}} is not a variable from above the first request", found[1])
-		}
-	}
-	if strings.HasPrefix(line, "###") {
-		if err := p.end(); err != nil {
-			return err
-		}
-		p.request, p.read = &HTTPFileRequest{Header: http.Header{}}, (*parser).head
-		return nil
-	}
-	return p.read(p, line)
-}
-
-// preamble is what stands above the first request: comments and variables.
-func (p *parser) preamble(line string) error {
-	variable := variableLine.FindStringSubmatch(line)
-	switch {
-	case line == "" || strings.HasPrefix(line, "# ") && !strings.HasPrefix(line, "# @"):
-		return nil
-	case variable == nil:
-		return errors.New(`neither a comment nor "@name = value"`)
-	}
-	p.file.Variables[variable[1]] = variable[2]
-	return nil
-}
-
-// head is what stands between ### and the request line: comments and the name.
-func (p *parser) head(line string) error {
-	if name := nameLine.FindStringSubmatch(line); name != nil {
-		if p.request.Name != "" {
-			return errors.New("a second name")
-		}
-		p.request.Name = name[1]
-		return nil
-	}
-	if strings.HasPrefix(line, "# ") && !strings.HasPrefix(line, "# @") {
-		return nil
-	}
-	request := requestLine.FindStringSubmatch(line)
-	if request == nil {
-		return errors.New(`none of "# comment", "# @name name", "METHOD target"`)
-	}
-	p.request.Method, p.request.Target, p.read = request[1], request[2], (*parser).header
-	return nil
-}
-
-func (p *parser) header(line string) error {
-	header := headerLine.FindStringSubmatch(line)
-	switch {
-	case line == "":
-		p.read = (*parser).body
-		return nil
-	case header == nil:
-		return errors.New(`not "Header: value"`)
-	}
-	p.request.Header.Add(header[1], header[2])
-	return nil
-}
-
-func (p *parser) body(line string) error {
-	if notJSON.MatchString(line) {
-		return errors.New("not a line of JSON to every editor")
-	}
-	p.request.Body += line + "\n"
-	return nil
-}
-
-// end closes the request that was being read, if any.
-func (p *parser) end() error {
-	if p.request == nil {
-		return nil
-	}
-	request := *p.request
-	request.Body = strings.TrimSpace(request.Body)
-	switch {
-	case request.Method == "":
-		return errors.New("the section above has no request line")
-	case request.Name == "":
-		return fmt.Errorf("%s %s has no name", request.Method, request.Target)
-	case request.Body != "" && request.Header.Get("Content-Type") == "":
-		return fmt.Errorf("%s has a body and no Content-Type", request.Name)
-	}
-	for _, other := range p.file.Requests {
-		if other.Name == request.Name {
-			return fmt.Errorf("%s is there twice", request.Name)
-		}
-	}
-	p.file.Requests = append(p.file.Requests, request)
-	return nil
 }

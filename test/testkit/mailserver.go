@@ -1,11 +1,14 @@
 package testkit
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
+	"io"
 	"net"
+	"net/mail"
 	"net/textproto"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -47,12 +50,8 @@ type MailServer struct {
 	script   MailScript
 	secured  *tls.Config // nil: it offers no STARTTLS
 
-	mu     sync.Mutex
-	mails  []Mail
-	conns  map[net.Conn]bool
-	ended  bool
-	talks  sync.WaitGroup
-	served chan struct{}
+	mu    sync.Mutex
+	mails []Mail
 }
 
 // StartMailServer starts a server for the test. A nil script makes it well-behaved.
@@ -61,7 +60,8 @@ func StartMailServer(t testing.TB, script MailScript) *MailServer {
 	return StartSecuredMailServer(t, nil, script)
 }
 
-// StartSecuredMailServer starts a server that offers STARTTLS.
+// StartSecuredMailServer starts a server that offers STARTTLS. At the test's end it hangs up on every client; a script
+// that stalls must be released by then, or by a later cleanup function of the test.
 func StartSecuredMailServer(t testing.TB, secured *tls.Config, script MailScript) *MailServer {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -69,62 +69,41 @@ func StartSecuredMailServer(t testing.TB, secured *tls.Config, script MailScript
 	if script == nil {
 		script = func(MailStage, string) MailAnswer { return MailAnswer{} }
 	}
-	s := &MailServer{
-		listener: listener, script: script, secured: secured,
-		conns: map[net.Conn]bool{}, served: make(chan struct{}),
-	}
-	go s.serve()
-	t.Cleanup(s.close)
+	s := &MailServer{listener: listener, script: script, secured: secured}
+	ctx, hangUp := context.WithCancel(context.WithoutCancel(t.Context()))
+	var serving sync.WaitGroup
+	serving.Go(func() { s.serve(ctx, &serving) })
+	t.Cleanup(func() {
+		hangUp()
+		_ = listener.Close()
+		serving.Wait()
+	})
 	return s
 }
 
 // Addr is host:port.
 func (s *MailServer) Addr() string { return s.listener.Addr().String() }
 
-// Mails are those that the server took, in the order in which it did.
+// Mails returns the mails that the server took, in that order.
 func (s *MailServer) Mails() []Mail {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]Mail(nil), s.mails...)
+	return slices.Clone(s.mails)
 }
 
-func (s *MailServer) serve() {
-	defer close(s.served)
+func (s *MailServer) serve(ctx context.Context, serving *sync.WaitGroup) {
 	for {
 		conn, err := s.listener.Accept()
 		if err != nil {
 			return
 		}
-		s.mu.Lock()
-		s.conns[conn] = true
-		if s.ended {
-			_ = conn.Close()
-		}
-		s.mu.Unlock()
-		s.talks.Go(func() {
-			talk{server: s, conn: conn, text: textproto.NewConn(conn)}.run()
-			_ = conn.Close()
+		serving.Go(func() {
+			defer conn.Close()
+			stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+			defer stop()
+			_ = (&talk{server: s, conn: conn, text: textproto.NewConn(conn)}).run() // it ends when either side hangs up
 		})
 	}
-}
-
-// close hangs up on every client. Scripts that stall must have been released, or be released by an earlier cleanup.
-func (s *MailServer) close() {
-	s.mu.Lock()
-	s.ended = true
-	for conn := range s.conns {
-		_ = conn.Close()
-	}
-	s.mu.Unlock()
-	_ = s.listener.Close()
-	<-s.served
-	s.talks.Wait()
-}
-
-func (s *MailServer) take(m Mail) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mails = append(s.mails, m)
 }
 
 // errCut ends a conversation.
@@ -138,14 +117,12 @@ type talk struct {
 	to     string
 }
 
-func (t talk) run() {
-	if _, err := t.answer(MailConnect, "220 testkit"); err != nil {
-		return
-	}
-	for {
-		line, err := t.text.ReadLine()
-		if err != nil {
-			return
+func (t *talk) run() error {
+	_, err := t.answer(MailConnect, "220 testkit")
+	for err == nil {
+		var line string
+		if line, err = t.text.ReadLine(); err != nil {
+			return err
 		}
 		verb, rest, _ := strings.Cut(line, " ")
 		switch strings.ToUpper(verb) {
@@ -156,30 +133,26 @@ func (t talk) run() {
 			}
 			_, err = t.answer(MailHello, "250-testkit\r\n"+offer+"250 ENHANCEDSTATUSCODES")
 		case "STARTTLS":
-			if err = t.text.PrintfLine("220 2.0.0 go on"); err == nil {
-				t.text = textproto.NewConn(tls.Server(t.conn, t.server.secured))
-			}
+			err = t.text.PrintfLine("220 2.0.0 go on")
+			t.text = textproto.NewConn(tls.Server(t.conn, t.server.secured))
 		case "MAIL":
 			_, err = t.answer(MailFrom, "250 2.1.0 yes")
 		case "RCPT":
 			t.to = strings.Trim(strings.TrimPrefix(rest, "TO:"), "<>")
 			_, err = t.answer(MailTo, "250 2.1.5 yes")
 		case "DATA":
-			err = t.data()
+			err = t.receive()
 		case "QUIT":
-			_ = t.text.PrintfLine("221 2.0.0 bye")
-			return
+			return t.text.PrintfLine("221 2.0.0 bye")
 		default:
 			err = t.text.PrintfLine("250 2.0.0 yes")
 		}
-		if err != nil {
-			return
-		}
 	}
+	return err
 }
 
-// answer plays a stage. usual reports whether the script had nothing else to say.
-func (t talk) answer(at MailStage, say string) (usual bool, err error) {
+// answer plays a stage. isUsual reports that the script left the answer to the server.
+func (t *talk) answer(at MailStage, say string) (isUsual bool, err error) {
 	a := t.server.script(at, t.to)
 	if a.Wait != nil {
 		<-a.Wait
@@ -195,35 +168,33 @@ func (t talk) answer(at MailStage, say string) (usual bool, err error) {
 	return true, t.text.PrintfLine("%s", say)
 }
 
-func (t talk) data() error {
-	if usual, err := t.answer(MailData, "354 go on"); err != nil || !usual {
+func (t *talk) receive() error {
+	if isUsual, err := t.answer(MailData, "354 go on"); err != nil || !isUsual {
 		return err
 	}
-	var content strings.Builder
-	m := Mail{To: t.to}
-	for first := true; ; first = false {
-		line, err := t.text.ReadLine()
-		if err != nil {
-			return err
-		}
-		if first {
-			if _, err := t.answer(MailContent, ""); err != nil {
-				return err
-			}
-		}
-		if line == "." {
-			break
-		}
-		if id, found := strings.CutPrefix(line, "Message-ID: "); found {
-			m.MessageID = strings.Trim(id, "<>")
-		}
-		fmt.Fprintln(&content, line)
-	}
-	m.Content = content.String()
-	if usual, err := t.answer(MailDot, ""); err != nil || !usual {
+	first, err := t.text.ReadLine()
+	if err != nil {
 		return err
 	}
-	t.server.take(m)
-	_, err := t.answer(MailTaken, "250 2.0.0 taken")
+	if _, err := t.answer(MailContent, ""); err != nil {
+		return err
+	}
+	rest, err := io.ReadAll(t.text.DotReader())
+	if err != nil {
+		return err
+	}
+	content := first + "\n" + string(rest)
+	if isUsual, err := t.answer(MailDot, ""); err != nil || !isUsual {
+		return err
+	}
+	message, err := mail.ReadMessage(strings.NewReader(content))
+	if err != nil {
+		return err
+	}
+	id := strings.Trim(message.Header.Get("Message-ID"), "<>")
+	t.server.mu.Lock()
+	t.server.mails = append(t.server.mails, Mail{To: t.to, MessageID: id, Content: content})
+	t.server.mu.Unlock()
+	_, err = t.answer(MailTaken, "250 2.0.0 taken")
 	return err
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Gauge is the value of a gauge and its labels: their names and values, in the order of the names.
+// Gauge returns the value of a gauge and its labels: names and values, in the order of the names.
 func Gauge(t testing.TB, m prometheus.Metric) (value float64, labels [][2]string) {
 	t.Helper()
 	var out dto.Metric
@@ -17,14 +17,4 @@ func Gauge(t testing.TB, m prometheus.Metric) (value float64, labels [][2]string
 		labels = append(labels, [2]string{label.GetName(), label.GetValue()})
 	}
 	return out.GetGauge().GetValue(), labels
-}
-
-// HasLabel says whether any label of the metric has the value.
-func HasLabel(m *dto.Metric, value string) bool {
-	for _, pair := range m.GetLabel() {
-		if pair.GetValue() == value {
-			return true
-		}
-	}
-	return false
 }

@@ -22,11 +22,11 @@ import (
 // TLSServer is the certificate that a server on 127.0.0.1 shows. Each Show replaces it; open connections keep theirs.
 type TLSServer struct {
 	authority *x509.Certificate
-	key       *ecdsa.PrivateKey
+	key       *ecdsa.PrivateKey // of the authority and of every certificate
 	shown     atomic.Pointer[tls.Certificate]
 }
 
-// TLSFlaws are what can be wrong with a certificate, and how a client of this process says so.
+// TLSFlaws are defects of a certificate, and the error that a client of this process returns.
 var TLSFlaws = map[string]struct {
 	Spoil func(*x509.Certificate)
 	Says  string
@@ -48,7 +48,7 @@ func NewTLSServer(t testing.TB) *TLSServer {
 		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign, NotBefore: time.Now().Add(-24 * time.Hour),
 		NotAfter: time.Now().Add(24 * time.Hour),
 	}
-	s.authority, err = x509.ParseCertificate(s.sign(t, s.authority, s.authority, &key.PublicKey))
+	s.authority, err = x509.ParseCertificate(s.sign(t, s.authority, s.authority))
 	require.NoError(t, err)
 	return s.Another(t)
 }
@@ -61,28 +61,26 @@ func (s *TLSServer) Another(t testing.TB) *TLSServer {
 	return another
 }
 
-// Show shows a good certificate that the function has spoiled; nil: one without a known authority.
+// Show shows a good certificate that the function has spoiled; nil: one that signed itself.
 func (s *TLSServer) Show(t testing.TB, spoil func(*x509.Certificate)) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
 	leaf := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
+	by := s.authority
 	if spoil == nil {
-		self := &TLSServer{key: key}
-		s.shown.Store(&tls.Certificate{Certificate: [][]byte{self.sign(t, leaf, leaf, &key.PublicKey)}, PrivateKey: key})
-		return
+		by = leaf
+	} else {
+		spoil(leaf)
 	}
-	spoil(leaf)
-	s.shown.Store(&tls.Certificate{Certificate: [][]byte{s.sign(t, leaf, s.authority, &key.PublicKey)}, PrivateKey: key})
+	s.shown.Store(&tls.Certificate{Certificate: [][]byte{s.sign(t, leaf, by)}, PrivateKey: s.key})
 }
 
-func (s *TLSServer) sign(t testing.TB, leaf, by *x509.Certificate, public *ecdsa.PublicKey) []byte {
+func (s *TLSServer) sign(t testing.TB, leaf, by *x509.Certificate) []byte {
 	t.Helper()
-	der, err := x509.CreateCertificate(rand.Reader, leaf, by, public, s.key)
+	der, err := x509.CreateCertificate(rand.Reader, leaf, by, &s.key.PublicKey, s.key)
 	require.NoError(t, err)
 	return der
 }

@@ -18,7 +18,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }
+func TestMain(m *testing.M) { kafkatest.Main(m) }
 
 // state is an account, right after a command or as its balance says.
 type state struct {

@@ -14,7 +14,7 @@ import (
 	"example.com/twinbox/test/servicetest"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }
+func TestMain(m *testing.M) { kafkatest.Main(m) }
 
 func TestMigrateTopicsServe(t *testing.T) {
 	t.Parallel()

@@ -25,8 +25,8 @@ func BenchmarkProcess(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			server, err := natsserver.Start(b.Context(), natsserver.Config{Dir: b.TempDir(), Durable: durable})
 			require.NoError(b, err)
-			defer server.Close()
-			connection, err := nats.Connect(server.URL())
+			defer server.Shutdown()
+			connection, err := nats.Connect(server.ClientURL())
 			require.NoError(b, err)
 			defer connection.Close()
 			js, err := jetstream.New(connection)

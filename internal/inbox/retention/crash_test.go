@@ -32,7 +32,7 @@ func tidy(j job) error {
 	if err != nil {
 		return err
 	}
-	cfg.ConnConfig.Tracer = j.Statement
+	cfg.ConnConfig.Tracer = j.Statement.Tracer()
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return err

@@ -14,7 +14,6 @@ import (
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/outbox"
-	"example.com/twinbox/test/outboxtest"
 	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/testkit"
 )
@@ -301,9 +300,9 @@ func TestDumpAndRestoreIntoAnotherCluster(t *testing.T) {
 	require.NoError(t, r.finish(t.Context()))
 	require.NoError(t, slow.Commit(t.Context()))
 
-	elsewhere := outboxtest.Migrated(t, pgtest.Durable(t).DSN("postgres"))
+	elsewhere := migrated(t, pgtest.Durable(t).DSN("postgres"))
 	copyOutbox(t, pool, elsewhere)
-	want := outboxtest.Column[int64](t, pool,
+	want := columnOf[int64](t, pool,
 		`select position from outbox o, outbox_cursor c where not `+IsPublished+` order by position`)
 	require.Contains(t, want, int64(41))
 	require.Less(t, len(want), 30)

@@ -25,7 +25,6 @@ import (
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/test/crashtest"
 	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/pgtest"
 )
 
 // The test binary plays a relay process when this variable holds a childConfig.
@@ -39,7 +38,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...)
+	kafkatest.Main(m)
 }
 
 // childConfig is what a relay process is told.
@@ -97,7 +96,7 @@ func playRelay(text string) error {
 		return err
 	}
 	if c.Statement != nil {
-		session.Tracer = c.Statement
+		session.Tracer = c.Statement.Tracer()
 	}
 	cfg.Connect = func(ctx context.Context) (*pgx.Conn, error) { return pgx.ConnectConfig(ctx, session) }
 	if c.Lease > 0 {

@@ -226,9 +226,9 @@ func awaitCaughtUpBut(t testing.TB, pool *pgxpool.Pool, held int64) {
 // that is not on the wire. What was dropped with its partition counts as published.
 func unrecorded(t testing.TB, pool *pgxpool.Pool, wire []entry) (n int) {
 	t.Helper()
-	recorded := outboxtest.Column[string](t, pool, `select o.event_id::text from outbox o, outbox_cursor c
+	recorded := columnOf[string](t, pool, `select o.event_id::text from outbox o, outbox_cursor c
 		where not exists (select from outbox_held h where h.position = o.position) and `+IsPublished)
-	kept := outboxtest.Column[string](t, pool, `select event_id::text from outbox`)
+	kept := columnOf[string](t, pool, `select event_id::text from outbox`)
 	taken := map[string]bool{}
 	for _, e := range wire {
 		taken[e.ID] = true

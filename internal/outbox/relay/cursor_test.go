@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/event"
-	"example.com/twinbox/test/outboxtest"
 )
 
 func TestCommittedRowsAreReadOnceInOrder(t *testing.T) {
@@ -319,7 +318,7 @@ func TestIsPublished(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
 	published := func() []int64 {
-		return outboxtest.Column[int64](t, pool,
+		return columnOf[int64](t, pool,
 			`select position from outbox o, outbox_cursor c where `+IsPublished+` order by position`)
 	}
 	slow := begin(t, pool)

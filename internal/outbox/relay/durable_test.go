@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/test/outboxtest"
 	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/testkit"
 )
@@ -20,8 +19,8 @@ import (
 func TestRunRefusesAStandby(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Durable(t)
-	pool := outboxtest.Migrated(t, server.DSN("postgres"))
-	dir := outboxtest.Column[string](t, pool, `show data_directory`)[0]
+	pool := migrated(t, server.DSN("postgres"))
+	dir := columnOf[string](t, pool, `show data_directory`)[0]
 	pool.Close()
 	require.NoError(t, server.Stop(t.Context()))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "standby.signal"), nil, 0o644))
@@ -41,7 +40,7 @@ func TestRunRefusesAStandby(t *testing.T) {
 func TestNothingPublishedIsUndoneByAServerCrash(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Durable(t)
-	o, pool, l := newOutbox(t), outboxtest.Migrated(t, server.DSN("postgres")), newLedger()
+	o, pool, l := newOutbox(t), migrated(t, server.DSN("postgres")), newLedger()
 	r := startRelay(t, testRelayConfig(t, pool, l))
 	testkit.Until(t, r.leads)
 	walwriter := int(number(t, pool, `select pid from pg_stat_activity where backend_type = 'walwriter'`))

@@ -16,7 +16,6 @@ import (
 
 	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/dev/local/postgres"
-	"example.com/twinbox/test/outboxtest"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -47,7 +46,7 @@ func TestALeaderThatFreezesInAPageIsReplaced(t *testing.T) {
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Stop(context.Background())) })
-	pool := outboxtest.Migrated(t, server.DSN("postgres"))
+	pool := migrated(t, server.DSN("postgres"))
 	_, err = pool.Exec(t.Context(), largeRowsSQL, megabyte, 60)
 	require.NoError(t, err)
 

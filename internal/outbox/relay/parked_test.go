@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/internal/event"
-	"example.com/twinbox/test/outboxtest"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -110,10 +109,10 @@ func TestDiscardGivesUpOneRecord(t *testing.T) {
 
 	// It was never published, and is not published after its successors either.
 	testkit.Until(t, func() bool { return number(t, pool, `select count(*) from outbox_held`) == 0 })
-	n, err := Republish(t.Context(), pool, outboxtest.ContextLedger{Ledger: l}, Selection{From: 1})
+	n, err := Republish(t.Context(), pool, contextLedger{ledger: l}, Selection{From: 1})
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
-	states := outboxtest.Column[string](t, pool, `select `+State+` from outbox o, outbox_cursor c order by o.position`)
+	states := columnOf[string](t, pool, `select `+State+` from outbox o, outbox_cursor c order by o.position`)
 	require.Equal(t, []string{"discarded", "published", "published"}, states)
 }
 

@@ -141,7 +141,7 @@ func watchLimits(t testing.TB, pool *pgxpool.Pool) func() []string {
 	require.NoError(t, err)
 	seen := 0
 	return func() []string {
-		all := outboxtest.Column[string](t, pool, `select limited from public.limits order by n`)
+		all := columnOf[string](t, pool, `select limited from public.limits order by n`)
 		fresh := all[seen:]
 		seen = len(all)
 		return fresh

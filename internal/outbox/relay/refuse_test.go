@@ -19,7 +19,7 @@ func (w *world) requireRefused(code string) {
 	w.Helper()
 	before := w.log.end(0)
 	w.settle()
-	refused := outboxtest.Column[string](w, w.pool, `select coalesce(refused, '') from outbox_cursor`)[0]
+	refused := columnOf[string](w, w.pool, `select coalesce(refused, '') from outbox_cursor`)[0]
 	require.True(w, strings.HasPrefix(refused, code+": "), refused)
 	require.Equal(w, before, w.log.end(0), "nothing is published")
 	w.add("z") // the API goes on
@@ -173,7 +173,7 @@ func TestALogThatLosesItsPointsDuringAHealIsRefused(t *testing.T) {
 		return nil
 	}
 	w.settle()
-	refused := outboxtest.Column[string](w, w.pool, `select coalesce(refused, '') from outbox_cursor`)[0]
+	refused := columnOf[string](w, w.pool, `select coalesce(refused, '') from outbox_cursor`)[0]
 	require.True(t, strings.HasPrefix(refused, RefusedUnplaceable+": "), refused)
 }
 

@@ -1,4 +1,4 @@
-package relay_test
+package relay
 
 import (
 	"errors"
@@ -6,56 +6,62 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
-
-	"example.com/twinbox/internal/outbox/relay"
-	"example.com/twinbox/test/outboxtest"
 )
 
+// markPublishedTo opens a window with all committed rows, and marks those up to a position as published.
+func markPublishedTo(t testing.TB, pool *pgxpool.Pool, position int64) {
+	t.Helper()
+	_, err := pool.Exec(t.Context(), `update public.outbox_cursor set win = pg_current_snapshot(), win_pos = $1`,
+		position)
+	require.NoError(t, err)
+}
+
 // takesAll gives a broker that takes everything.
-func takesAll() outboxtest.ContextLedger {
-	return outboxtest.ContextLedger{Ledger: outboxtest.NewLedger()}
+func takesAll() contextLedger {
+	return contextLedger{ledger: newLedger()}
 }
 
 func TestRepublishSendsOnlyWhatWasPublished(t *testing.T) {
 	t.Parallel()
-	o, pool := outboxtest.New(t), outboxtest.Database(t)
-	old := outboxtest.Event("a")
+	o, pool := newOutbox(t), newDatabase(t)
+	old := newEvent("a")
 	old.Time = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	added := outboxtest.Commit(t, o, pool, old, outboxtest.Event("b"), outboxtest.Event("a"))
-	slow := outboxtest.Begin(t, pool)
-	outboxtest.Add(t, o, slow, "slow") // position 4
-	outboxtest.Commit(t, o, pool, outboxtest.Event("c"))
-	outboxtest.MarkPublished(t, pool)                                                                  // 1, 2, 3 and 5
-	outboxtest.Commit(t, o, pool, outboxtest.Event("a"), outboxtest.Event("b"), outboxtest.Event("c")) // 6 to 8
+	added := commit(t, o, pool, old, newEvent("b"), newEvent("a"))
+	slow := begin(t, pool)
+	addIn(t, o, slow, "slow") // position 4
+	commit(t, o, pool, newEvent("c"))
+	markPublished(t, pool)                                          // 1, 2, 3 and 5
+	commit(t, o, pool, newEvent("a"), newEvent("b"), newEvent("c")) // 6 to 8
 	require.NoError(t, slow.Commit(t.Context()))
-	outboxtest.MarkPublishedTo(t, pool, 6) // 4 and 6 are out, 7 and 8 are not
-	_, err := pool.Exec(t.Context(), `insert into outbox_held values ($1, 'b', 2)`, outboxtest.Topic)
+	markPublishedTo(t, pool, 6) // 4 and 6 are out, 7 and 8 are not
+	_, err := pool.Exec(t.Context(), `insert into outbox_held values ($1, 'b', 2)`, testTopic)
 	require.NoError(t, err)
 
 	for _, c := range []struct {
 		name string
-		relay.Selection
+		Selection
 		want []int64
 	}{
-		{"all", relay.Selection{From: 1}, []int64{1, 3, 4, 5, 6}},
-		{"from", relay.Selection{From: 4}, []int64{4, 5, 6}},
-		{"range", relay.Selection{From: 2, To: 5}, []int64{3, 4, 5}},
-		{"until", relay.Selection{Until: old.Time.Add(time.Hour)}, []int64{1}},
-		{"since", relay.Selection{Since: old.Time.Add(time.Hour)}, []int64{3, 4, 5, 6}},
-		{"ids", relay.Selection{IDs: []string{added[2].ID, added[0].ID, added[1].ID}}, []int64{1, 3}},
-		{"no ids", relay.Selection{IDs: []string{}}, nil},
-		{"key", relay.Selection{Key: "a", Topic: outboxtest.Topic}, []int64{1, 3, 6}},
-		{"another topic", relay.Selection{Topic: "other"}, nil},
+		{"all", Selection{From: 1}, []int64{1, 3, 4, 5, 6}},
+		{"from", Selection{From: 4}, []int64{4, 5, 6}},
+		{"range", Selection{From: 2, To: 5}, []int64{3, 4, 5}},
+		{"until", Selection{Until: old.Time.Add(time.Hour)}, []int64{1}},
+		{"since", Selection{Since: old.Time.Add(time.Hour)}, []int64{3, 4, 5, 6}},
+		{"ids", Selection{IDs: []string{added[2].ID, added[0].ID, added[1].ID}}, []int64{1, 3}},
+		{"no ids", Selection{IDs: []string{}}, nil},
+		{"key", Selection{Key: "a", Topic: testTopic}, []int64{1, 3, 6}},
+		{"another topic", Selection{Topic: "other"}, nil},
 	} {
 		l := takesAll()
-		n, err := relay.Republish(t.Context(), pool, l, c.Selection)
+		n, err := Republish(t.Context(), pool, l, c.Selection)
 		require.NoError(t, err, c.name)
 		require.Equal(t, len(c.want), n, c.name)
 		var got []int64
 		wire, _ := l.Snapshot()
 		for _, e := range wire {
-			got = append(got, outboxtest.Number(t, pool, `select position from outbox where event_id = $1`, e.ID))
+			got = append(got, number(t, pool, `select position from outbox where event_id = $1`, e.ID))
 		}
 		require.Equal(t, c.want, got, c.name)
 	}
@@ -64,25 +70,25 @@ func TestRepublishSendsOnlyWhatWasPublished(t *testing.T) {
 // Copies of dead letters stand between the events, under their keys. They go again only if they are asked for.
 func TestRepublishLeavesCopiesOfDeadLetters(t *testing.T) {
 	t.Parallel()
-	o, pool := outboxtest.New(t), outboxtest.Database(t)
+	o, pool := newOutbox(t), newDatabase(t)
 	const copies = "dlq.group.topic"
-	copied := outboxtest.Event("k")
+	copied := newEvent("k")
 	copied.Topic = copies
-	event := outboxtest.Event("k")
-	id := outboxtest.Commit(t, o, pool, event, event, event, copied)[3].ID
-	outboxtest.MarkPublished(t, pool)
+	event := newEvent("k")
+	id := commit(t, o, pool, event, event, event, copied)[3].ID
+	markPublished(t, pool)
 
 	for _, c := range []struct {
 		name string
-		relay.Selection
+		Selection
 		events, copies int
 	}{
-		{"by position", relay.Selection{From: 1}, 3, 0},
-		{"by time", relay.Selection{Since: time.Now().Add(-time.Hour)}, 3, 0},
-		{"by key", relay.Selection{Key: "k"}, 3, 0},
-		{"the events' topic", relay.Selection{From: 1, Topic: outboxtest.Topic}, 3, 0},
-		{"the copies' topic", relay.Selection{From: 1, Topic: copies}, 0, 1},
-		{"the copy's id", relay.Selection{IDs: []string{id}}, 0, 1},
+		{"by position", Selection{From: 1}, 3, 0},
+		{"by time", Selection{Since: time.Now().Add(-time.Hour)}, 3, 0},
+		{"by key", Selection{Key: "k"}, 3, 0},
+		{"the events' topic", Selection{From: 1, Topic: testTopic}, 3, 0},
+		{"the copies' topic", Selection{From: 1, Topic: copies}, 0, 1},
+		{"the copy's id", Selection{IDs: []string{id}}, 0, 1},
 	} {
 		sent := map[string]int{}
 		l := takesAll()
@@ -90,23 +96,23 @@ func TestRepublishLeavesCopiesOfDeadLetters(t *testing.T) {
 			sent[topic] += len(msgs)
 			return nil
 		})
-		n, err := relay.Republish(t.Context(), pool, l, c.Selection)
+		n, err := Republish(t.Context(), pool, l, c.Selection)
 		require.NoError(t, err, c.name)
 		require.Equal(t, c.events+c.copies, n, c.name)
-		require.Equal(t, []int{c.events, c.copies}, []int{sent[outboxtest.Topic], sent[copies]}, c.name)
+		require.Equal(t, []int{c.events, c.copies}, []int{sent[testTopic], sent[copies]}, c.name)
 	}
 }
 
 func TestRepublishErrors(t *testing.T) {
 	t.Parallel()
-	o, pool, l := outboxtest.New(t), outboxtest.Database(t), takesAll()
-	_, err := relay.Republish(t.Context(), pool, l, relay.Selection{})
-	require.ErrorIs(t, err, relay.ErrEmptySelection)
-	outboxtest.CommitMany(t, o, pool, 5, 2)
-	outboxtest.MarkPublished(t, pool)
+	o, pool, l := newOutbox(t), newDatabase(t), takesAll()
+	_, err := Republish(t.Context(), pool, l, Selection{})
+	require.ErrorIs(t, err, ErrEmptySelection)
+	addMany(t, o, pool, 5, 2)
+	markPublished(t, pool)
 	down := errors.New("no broker")
 	l.Follow(func(int, string, []*message.Message) error { return down })
-	n, err := relay.Republish(t.Context(), pool, l, relay.Selection{From: 1})
+	n, err := Republish(t.Context(), pool, l, Selection{From: 1})
 	require.ErrorIs(t, err, down)
 	require.Zero(t, n)
 }

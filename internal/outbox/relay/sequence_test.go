@@ -16,6 +16,7 @@ import (
 
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/test/outboxtest"
+	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -94,7 +95,7 @@ func TestAPartitionIsKeptForASequenceThatWasSetBack(t *testing.T) {
 		old.drain(t)
 		return number(t, pool, `select count(*) from outbox_partition`) > 0
 	})
-	outboxtest.Advance(t, pool, 2*time.Hour)
+	pgtest.Advance(t, pool, 2*time.Hour)
 	setSequence(t, pool, 1)
 	commit(t, o, pool, newEvent("k0")) // 2
 	require.Equal(t, 1, newLeader(t, pool, cfg).drain(t))
@@ -123,7 +124,7 @@ func TestRandomSetBacks(t *testing.T) {
 		for s.publish() {
 		}
 		s.finish(nil)
-		above := outboxtest.Column[int64](t, pool, `select position from outbox where position > $1`, s.from)
+		above := columnOf[int64](t, pool, `select position from outbox where position > $1`, s.from)
 		for _, position := range above {
 			times := s.taken[position]
 			require.True(rt, times == 1 || times > 1 && s.crashed, "position %d was read %d times", position, times)

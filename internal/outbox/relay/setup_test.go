@@ -11,40 +11,81 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/outboxtest"
 )
 
 const (
 	testTopic   = outboxtest.Topic
-	testTimeout = outboxtest.Timeout
-	tick        = outboxtest.Tick
-)
-
-type (
-	entry          = outboxtest.Entry
-	ledger         = outboxtest.Ledger
-	partialError   = outboxtest.PartialError
-	permanentError = outboxtest.PermanentError
+	testTimeout = 30 * time.Second     // for what is certain to happen
+	tick        = 2 * time.Millisecond // between two looks
 )
 
 var (
-	newOutbox    = outboxtest.New
-	newDatabase  = outboxtest.Database
-	newLedger    = outboxtest.NewLedger
-	newEvent     = outboxtest.Event
-	commit       = outboxtest.Commit
-	addMany      = outboxtest.CommitMany
-	addIn        = outboxtest.Add
-	begin        = outboxtest.Begin
-	dial         = outboxtest.Dial
-	acquireConn  = outboxtest.Acquire
-	number       = outboxtest.Number
-	deadline     = outboxtest.Deadline
-	entryOf      = outboxtest.EntryOf
-	distinct     = outboxtest.Distinct
-	requireOrder = outboxtest.RequireOrder
-	requireAll   = outboxtest.RequireAll
+	newOutbox     = outboxtest.New
+	newDatabase   = outboxtest.Database
+	newEvent      = outboxtest.Event
+	commit        = outboxtest.Commit
+	addMany       = outboxtest.CommitMany
+	markPublished = outboxtest.MarkPublished
+	begin         = outboxtest.Begin
+	dial          = outboxtest.Dial
 )
+
+// migrated is newDatabase on a server of the test's own.
+func migrated(t testing.TB, dsn string) *pgxpool.Pool {
+	t.Helper()
+	_, err := migrations.Apply(t.Context(), dsn, migrations.Outbox)
+	require.NoError(t, err)
+	pool, err := pgxpool.New(t.Context(), dsn)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// addIn adds an event of a key to a transaction.
+func addIn(t testing.TB, o *outbox.Outbox, tx pgx.Tx, key string) {
+	t.Helper()
+	_, err := o.Add(t.Context(), tx, newEvent(key))
+	require.NoError(t, err)
+}
+
+// acquireConn takes a connection of the pool until the test ends.
+func acquireConn(t testing.TB, pool *pgxpool.Pool) *pgx.Conn {
+	t.Helper()
+	conn, err := pool.Acquire(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(conn.Release)
+	return conn.Conn()
+}
+
+// columnOf reads a column of one type.
+func columnOf[T any](t testing.TB, q interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}, sql string, args ...any,
+) []T {
+	t.Helper()
+	rows, err := q.Query(t.Context(), sql, args...)
+	require.NoError(t, err)
+	list, err := pgx.CollectRows(rows, pgx.RowTo[T])
+	require.NoError(t, err)
+	return list
+}
+
+func number(t testing.TB, pool *pgxpool.Pool, sql string, args ...any) int64 {
+	t.Helper()
+	var n int64
+	require.NoError(t, pool.QueryRow(t.Context(), sql, args...).Scan(&n))
+	return n
+}
+
+func deadline(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
+	t.Cleanup(cancel)
+	return ctx
+}
 
 // newLeader leads on a session of its own, with pages of ten. The relay that led before is deposed, as if the server
 // had ended its session.

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"example.com/twinbox/test/outboxtest"
 	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/testkit"
 )
@@ -64,7 +63,7 @@ func TestOnAQuietServer(t *testing.T) {
 		name := fmt.Sprintf("quiet_%d", time.Now().UnixNano())
 		_, err := admin.Exec(t.Context(), `create database `+name)
 		require.NoError(t, err)
-		return outboxtest.Migrated(t, server.DSN(name))
+		return migrated(t, server.DSN(name))
 	}
 	t.Run("column order", func(t *testing.T) { columnOrderDecidesWhetherAStalledWriterIsLost(t, database) })
 	t.Run("sequence cache", func(t *testing.T) { sequenceCacheLosesRows(t, database) })
@@ -281,7 +280,7 @@ func (s *stalls) finish() {
 	}
 	for s.publish() {
 	}
-	for _, position := range outboxtest.Column[int64](s.t, s.pool, `select position from outbox`) {
+	for _, position := range columnOf[int64](s.t, s.pool, `select position from outbox`) {
 		require.Equal(s, 1, s.taken[position], "position %d", position)
 	}
 }

@@ -1,4 +1,4 @@
-package relay_test
+package relay
 
 import (
 	"context"
@@ -9,38 +9,36 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/outbox"
-	"example.com/twinbox/internal/outbox/relay"
-	"example.com/twinbox/test/outboxtest"
 	"example.com/twinbox/test/testkit"
 )
 
 func TestStatusCountsWhatWaits(t *testing.T) {
 	t.Parallel()
-	o, pool := outboxtest.New(t), outboxtest.Database(t)
-	s, err := relay.ReadStatus(t.Context(), pool)
+	o, pool := newOutbox(t), newDatabase(t)
+	s, err := ReadStatus(t.Context(), pool)
 	require.NoError(t, err)
-	require.Equal(t, relay.Status{Room: s.Room}, s, "nothing was ever written or led")
+	require.Equal(t, Status{Room: s.Room}, s, "nothing was ever written or led")
 
-	slow := outboxtest.Begin(t, pool)
-	outboxtest.Add(t, o, slow, "slow") // position 1, not committed
-	outboxtest.Commit(t, o, pool, outboxtest.Event("a"), outboxtest.Event("b"))
-	s, err = relay.ReadStatus(t.Context(), pool)
+	slow := begin(t, pool)
+	addIn(t, o, slow, "slow") // position 1, not committed
+	commit(t, o, pool, newEvent("a"), newEvent("b"))
+	s, err = ReadStatus(t.Context(), pool)
 	require.NoError(t, err)
 	require.EqualValues(t, 2, s.Waiting, "what is not committed does not wait yet")
 	require.NotNil(t, s.OldestWaiting)
 	require.EqualValues(t, 3, s.Head)
 
-	outboxtest.MarkPublished(t, pool)
-	outboxtest.Commit(t, o, pool, outboxtest.Event("c"))
+	markPublished(t, pool)
+	commit(t, o, pool, newEvent("c"))
 	require.NoError(t, slow.Commit(t.Context()))
-	s, err = relay.ReadStatus(t.Context(), pool)
+	s, err = ReadStatus(t.Context(), pool)
 	require.NoError(t, err)
 	require.EqualValues(t, 2, s.Waiting, "the late one lies below what is published and still waits")
 
-	outboxtest.MarkPublished(t, pool)
-	_, err = pool.Exec(t.Context(), `insert into outbox_held values ($1, 'a', 2)`, outboxtest.Topic)
+	markPublished(t, pool)
+	_, err = pool.Exec(t.Context(), `insert into outbox_held values ($1, 'a', 2)`, testTopic)
 	require.NoError(t, err)
-	s, err = relay.ReadStatus(t.Context(), pool)
+	s, err = ReadStatus(t.Context(), pool)
 	require.NoError(t, err)
 	require.Zero(t, s.Waiting)
 	require.Nil(t, s.OldestWaiting)
@@ -49,10 +47,10 @@ func TestStatusCountsWhatWaits(t *testing.T) {
 	for name, due := range map[string]outbox.Due{"late": outbox.After(-time.Hour), "soon": outbox.After(time.Hour)} {
 		require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 			require.Zero(t, s.OverdueSeconds)
-			return o.Schedule(t.Context(), tx, name, due, outboxtest.Event("k"))
+			return o.Schedule(t.Context(), tx, name, due, newEvent("k"))
 		}))
 	}
-	s, err = relay.ReadStatus(t.Context(), pool)
+	s, err = ReadStatus(t.Context(), pool)
 	require.NoError(t, err)
 	require.EqualValues(t, 2, s.Scheduled)
 	require.GreaterOrEqual(t, s.OverdueSeconds, time.Hour.Seconds())
@@ -62,14 +60,14 @@ func TestStatusCountsWhatWaits(t *testing.T) {
 // A relay leads as long as its session holds the lock, and a pause is no end of that.
 func TestStatusShowsTheLeaderAndItsPause(t *testing.T) {
 	t.Parallel()
-	pool := outboxtest.Database(t)
-	status := func() relay.Status {
-		s, err := relay.ReadStatus(t.Context(), pool)
+	pool := newDatabase(t)
+	status := func() Status {
+		s, err := ReadStatus(t.Context(), pool)
 		require.NoError(t, err)
 		return s
 	}
-	r, err := relay.New(relay.Config{
-		Connect: outboxtest.Dial(t, pool), Publisher: outboxtest.NewLedger(), Name: "the leader",
+	r, err := New(Config{
+		Connect: dial(t, pool), Publisher: newLedger(), Name: "the leader",
 	})
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
@@ -80,18 +78,18 @@ func TestStatusShowsTheLeaderAndItsPause(t *testing.T) {
 	require.Nil(t, status().Paused)
 
 	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-		return relay.Pause(t.Context(), tx, "ada", "a drill")
+		return Pause(t.Context(), tx, "ada", "a drill")
 	}))
 	paused := status()
 	require.True(t, paused.Leading)
-	require.Equal(t, &relay.Paused{By: "ada", Reason: "a drill", Since: paused.Paused.Since}, paused.Paused)
+	require.Equal(t, &Paused{By: "ada", Reason: "a drill", Since: paused.Paused.Since}, paused.Paused)
 	require.WithinDuration(t, time.Now(), paused.Paused.Since, time.Minute)
 
 	stop()
 	require.NoError(t, <-ended)
 	testkit.Until(t, func() bool { return !status().Leading })
 	require.Equal(t, "the leader", status().Leader, "it led last")
-	other := outboxtest.Acquire(t, pool)
+	other := acquireConn(t, pool)
 	_, err = other.Exec(t.Context(), `select pg_advisory_lock(7)`)
 	require.NoError(t, err)
 	require.False(t, status().Leading, "another lock is no leader")

@@ -5,8 +5,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
-
-	"example.com/twinbox/test/outboxtest"
 )
 
 // The four usual ways to read an outbox, and how each breaks: each test scripts the few transactions that do it, shows
@@ -22,11 +20,11 @@ func TestUsualWayCursorLosesRows(t *testing.T) {
 	slow := begin(t, pool)
 	addIn(t, o, slow, "slow") // position 1
 	commit(t, o, pool, newEvent("fast"))
-	require.Equal(t, []int64{2}, outboxtest.Column[int64](t, pool, after, 0))
+	require.Equal(t, []int64{2}, columnOf[int64](t, pool, after, 0))
 	require.Equal(t, []int64{2}, read(t, r))
 	require.NoError(t, slow.Commit(t.Context()))
 
-	require.Empty(t, outboxtest.Column[int64](t, pool, after, 2), "position 1 is committed and lost")
+	require.Empty(t, columnOf[int64](t, pool, after, 2), "position 1 is committed and lost")
 	require.Equal(t, []int64{1}, read(t, r))
 }
 
@@ -43,7 +41,7 @@ func TestUsualWayXminStallsBehindAnotherDatabase(t *testing.T) {
 	require.NoError(t, err)
 	commit(t, o, pool, newEvent("k"))
 
-	require.Empty(t, outboxtest.Column[int64](t, pool, settled), "committed, and hidden while the other database's lasts")
+	require.Empty(t, columnOf[int64](t, pool, settled), "committed, and hidden while the other database's lasts")
 	require.Equal(t, []int64{1}, read(t, r))
 	require.NoError(t, foreign.Rollback(t.Context()))
 }
@@ -61,7 +59,7 @@ func TestUsualWayXidOrderInverts(t *testing.T) {
 	addIn(t, o, early, "k")
 	require.NoError(t, early.Commit(t.Context()))
 
-	require.Equal(t, []int64{2, 1}, outboxtest.Column[int64](t, pool, `select version from outbox order by xid, position`))
+	require.Equal(t, []int64{2, 1}, columnOf[int64](t, pool, `select version from outbox order by xid, position`))
 	require.Equal(t, []int64{1, 2}, read(t, r))
 }
 
@@ -73,7 +71,7 @@ func TestUsualWaySkipLockedInverts(t *testing.T) {
 	const lockFirst = `select version from outbox order by position limit 1 for update skip locked`
 
 	slow, fast := begin(t, pool), begin(t, pool)
-	first, second := outboxtest.Column[int64](t, slow, lockFirst), outboxtest.Column[int64](t, fast, lockFirst)
+	first, second := columnOf[int64](t, slow, lockFirst), columnOf[int64](t, fast, lockFirst)
 	require.Equal(t, []int64{1}, first)
 	require.Equal(t, []int64{2}, second, "published while version 1 is still in the other relay's hands")
 	require.NoError(t, fast.Commit(t.Context()))

@@ -1,6 +1,7 @@
 package eventing_test
 
 import (
+	"context"
 	"net"
 	"testing"
 
@@ -13,7 +14,6 @@ import (
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/outboxtest"
 	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/testkit"
 )
@@ -35,8 +35,11 @@ func TestAnInstanceThatFollowsWakesTheOneThatLeads(t *testing.T) {
 		<-listening
 		awaitLed(t, pool)
 	}
-	listener := outboxtest.Acquire(t, pool)
-	_, err := listener.Exec(t.Context(), `listen outbox`)
+	acquired, err := pool.Acquire(t.Context())
+	require.NoError(t, err)
+	defer acquired.Release()
+	listener := acquired.Conn()
+	_, err = listener.Exec(t.Context(), `listen outbox`)
 	require.NoError(t, err)
 	require.NoError(t, pgx.BeginFunc(t.Context(), follower.node.Pool, func(tx pgx.Tx) error {
 		_, err := follower.node.Outbox.Add(t.Context(), tx, event.Event{
@@ -45,7 +48,9 @@ func TestAnInstanceThatFollowsWakesTheOneThatLeads(t *testing.T) {
 		return err
 	}))
 	follower.node.Outbox.Committed()
-	_, err = listener.WaitForNotification(outboxtest.Deadline(t))
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.WaitLimit)
+	defer cancel()
+	_, err = listener.WaitForNotification(ctx)
 	require.NoError(t, err)
 	require.Len(t, kafkatest.ReadAll(t, brokers, topic, 1), 1)
 }

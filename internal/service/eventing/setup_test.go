@@ -2,7 +2,6 @@ package eventing_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"log/slog"
 	"net"
@@ -22,15 +21,9 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/kafkatest"
-	"example.com/twinbox/test/pgtest"
 )
 
-// Tests with a broker and a database wait more than they compute, so eight run side by side unless -parallel says
-// otherwise; the command line is parsed later.
-func TestMain(m *testing.M) {
-	_ = flag.Set("test.parallel", "8")
-	pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...)
-}
+func TestMain(m *testing.M) { kafkatest.Main(m) }
 
 var sets = []migrations.Set{migrations.Audit, migrations.Outbox, migrations.Inbox}
 

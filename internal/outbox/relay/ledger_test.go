@@ -1,4 +1,4 @@
-package outboxtest
+package relay
 
 import (
 	"context"
@@ -16,25 +16,25 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// Entry is one record on the wire.
-type Entry struct {
+// entry is one record on the wire.
+type entry struct {
 	Topic, Key, ID string
 	Version        int64
 }
 
-// EntryOf reads a message.
-func EntryOf(topic string, m *message.Message) Entry {
+// entryOf reads a message.
+func entryOf(topic string, m *message.Message) entry {
 	version, err := strconv.ParseInt(m.Metadata[event.HeaderVersion], 10, 64)
 	if err != nil {
 		panic(err)
 	}
-	return Entry{Topic: topic, Key: m.Metadata[event.KeyMetadata], ID: m.UUID, Version: version}
+	return entry{Topic: topic, Key: m.Metadata[event.KeyMetadata], ID: m.UUID, Version: version}
 }
 
-// Ledger is a broker that writes down what it takes, and fails as scripted.
-type Ledger struct {
+// ledger is a broker that writes down what it takes, and fails as scripted.
+type ledger struct {
 	mu     sync.Mutex
-	wire   []Entry
+	wire   []entry
 	calls  int
 	script func(call int, topic string, msgs []*message.Message) error // nil error: takes all
 	After  bool                                                        // takes them even if the script fails
@@ -42,19 +42,19 @@ type Ledger struct {
 	changed chan struct{} // closed and replaced whenever something was taken or refused
 }
 
-// NewLedger gives a ledger that takes everything.
-func NewLedger() *Ledger { return &Ledger{changed: make(chan struct{})} }
+// newLedger gives a ledger that takes everything.
+func newLedger() *ledger { return &ledger{changed: make(chan struct{})} }
 
-// PartialError is what our Kafka publisher's error looks like from here.
-type PartialError struct{ Failed map[int]error }
+// partialError is what our Kafka publisher's error looks like from here.
+type partialError struct{ Failed map[int]error }
 
-func (e *PartialError) Error() string                { return fmt.Sprintf("%d records failed", len(e.Failed)) }
-func (e *PartialError) FailedIndexes() map[int]error { return e.Failed }
+func (e *partialError) Error() string                { return fmt.Sprintf("%d records failed", len(e.Failed)) }
+func (e *partialError) FailedIndexes() map[int]error { return e.Failed }
 
 var errHeldBack = errors.New("an earlier record of the key failed")
 
 // HoldBack keeps a publisher's promise: it refuses the records behind a key's failure.
-func (e *PartialError) HoldBack(msgs []*message.Message) {
+func (e *partialError) HoldBack(msgs []*message.Message) {
 	stopped := map[string]bool{}
 	for i, m := range msgs {
 		key := m.Metadata[event.KeyMetadata]
@@ -65,14 +65,14 @@ func (e *PartialError) HoldBack(msgs []*message.Message) {
 	}
 }
 
-// PermanentError is that of a record that will never be taken.
-type PermanentError struct{ Reason string }
+// permanentError is that of a record that will never be taken.
+type permanentError struct{ Reason string }
 
-func (e *PermanentError) Error() string { return e.Reason }
-func (*PermanentError) Permanent() bool { return true }
+func (e *permanentError) Error() string { return e.Reason }
+func (*permanentError) Permanent() bool { return true }
 
 // Publish does what the script says.
-func (l *Ledger) Publish(topic string, msgs ...*message.Message) error {
+func (l *ledger) Publish(topic string, msgs ...*message.Message) error {
 	l.mu.Lock()
 	l.calls++
 	call, script := l.calls, l.script
@@ -83,13 +83,13 @@ func (l *Ledger) Publish(topic string, msgs ...*message.Message) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	failed, partial := err.(*PartialError) //nolint:errorlint // a script's own error, unwrapped
+	failed, partial := err.(*partialError) //nolint:errorlint // a script's own error, unwrapped
 	if partial {
 		failed.HoldBack(msgs)
 	}
 	for i, m := range msgs {
 		if err == nil || l.After || partial && failed.Failed[i] == nil {
-			l.wire = append(l.wire, EntryOf(topic, m))
+			l.wire = append(l.wire, entryOf(topic, m))
 		}
 	}
 	close(l.changed)
@@ -98,42 +98,42 @@ func (l *Ledger) Publish(topic string, msgs ...*message.Message) error {
 }
 
 // Take writes records down outside of a call's result.
-func (l *Ledger) Take(topic string, msgs []*message.Message) {
+func (l *ledger) Take(topic string, msgs []*message.Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, m := range msgs {
-		l.wire = append(l.wire, EntryOf(topic, m))
+		l.wire = append(l.wire, entryOf(topic, m))
 	}
 }
 
 // Close does nothing.
-func (l *Ledger) Close() error { return nil }
+func (l *ledger) Close() error { return nil }
 
 // Follow sets the script, nil to take everything.
-func (l *Ledger) Follow(script func(call int, topic string, msgs []*message.Message) error) {
+func (l *ledger) Follow(script func(call int, topic string, msgs []*message.Message) error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.script = script
 }
 
 // Snapshot is what was taken, and what is closed when more is.
-func (l *Ledger) Snapshot() ([]Entry, chan struct{}) {
+func (l *ledger) Snapshot() ([]entry, chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return append([]Entry(nil), l.wire...), l.changed
+	return append([]entry(nil), l.wire...), l.changed
 }
 
 // CallCount is how often Publish was called.
-func (l *Ledger) CallCount() int {
+func (l *ledger) CallCount() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.calls
 }
 
 // Await returns when the wire fulfils a condition.
-func (l *Ledger) Await(t testing.TB, what string, is func(wire []Entry) bool) []Entry {
+func (l *ledger) Await(t testing.TB, what string, is func(wire []entry) bool) []entry {
 	t.Helper()
-	ctx := Deadline(t)
+	ctx := deadline(t)
 	for {
 		wire, changed := l.Snapshot()
 		if is(wire) {
@@ -147,8 +147,8 @@ func (l *Ledger) Await(t testing.TB, what string, is func(wire []Entry) bool) []
 	}
 }
 
-// Distinct is the number of different events.
-func Distinct(wire []Entry) int {
+// distinct is the number of different events.
+func distinct(wire []entry) int {
 	ids := map[string]bool{}
 	for _, e := range wire {
 		ids[e.ID] = true
@@ -157,13 +157,13 @@ func Distinct(wire []Entry) int {
 }
 
 // AwaitDistinct returns when so many different events are on the wire.
-func (l *Ledger) AwaitDistinct(t testing.TB, n int) []Entry {
+func (l *ledger) AwaitDistinct(t testing.TB, n int) []entry {
 	t.Helper()
-	return l.Await(t, fmt.Sprintf("%d events", n), func(wire []Entry) bool { return Distinct(wire) >= n })
+	return l.Await(t, fmt.Sprintf("%d events", n), func(wire []entry) bool { return distinct(wire) >= n })
 }
 
-// RequireOrder is I5: per key, first occurrences are 1, 2, 3 ...
-func RequireOrder(t testing.TB, wire []Entry) {
+// requireOrder is I5: per key, first occurrences are 1, 2, 3 ...
+func requireOrder(t testing.TB, wire []entry) {
 	t.Helper()
 	seen := map[string]bool{}
 	next := map[[2]string]int64{}
@@ -178,10 +178,10 @@ func RequireOrder(t testing.TB, wire []Entry) {
 	}
 }
 
-// RequireAll is I2, I3 and I5: what is on the wire is what was committed, in order.
-func RequireAll(t testing.TB, pool *pgxpool.Pool, wire []Entry) {
+// requireAll is I2, I3 and I5: what is on the wire is what was committed, in order.
+func requireAll(t testing.TB, pool *pgxpool.Pool, wire []entry) {
 	t.Helper()
-	RequireOrder(t, wire)
+	requireOrder(t, wire)
 	rows, err := pool.Query(t.Context(), `select event_id::text from outbox`)
 	require.NoError(t, err)
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -198,10 +198,10 @@ func RequireAll(t testing.TB, pool *pgxpool.Pool, wire []Entry) {
 	require.Len(t, published, len(committed), "events are lost")
 }
 
-// ContextLedger is a ledger that takes a context.
-type ContextLedger struct{ *Ledger }
+// contextLedger is a ledger that takes a context.
+type contextLedger struct{ *ledger }
 
-// PublishContext is [Ledger.Publish].
-func (l ContextLedger) PublishContext(_ context.Context, topic string, msgs ...*message.Message) error {
+// PublishContext is ledger.Publish.
+func (l contextLedger) PublishContext(_ context.Context, topic string, msgs ...*message.Message) error {
 	return l.Publish(topic, msgs...)
 }

@@ -1,0 +1,101 @@
+package kafka_test
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"testing"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kfake"
+
+	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/testkit"
+)
+
+// events are n messages, round robin over the keys.
+func events(n int, keys ...string) []*message.Message {
+	msgs := make([]*message.Message, n)
+	for i := range msgs {
+		msgs[i] = newEvent(keys[i%len(keys)], i/len(keys)+1)
+	}
+	return msgs
+}
+
+// keys are the names of n keys.
+func keys(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("key-%03d", i)
+	}
+	return names
+}
+
+// restartable returns how to start an in-process broker, and to start it again once it is closed: where the last one
+// listened, on its data.
+func restartable(t testing.TB) (start func() (*kfake.Cluster, []string)) {
+	t.Helper()
+	_, port, err := net.SplitHostPort(testkit.ReservePort(t))
+	require.NoError(t, err)
+	number, err := strconv.Atoi(port)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	return func() (*kfake.Cluster, []string) { return kafkatest.Fake(t, kfake.DataDir(dir), kfake.Ports(number)) }
+}
+
+// signupEvents are n events of 100 keys with payloads as large as those of signups.
+func signupEvents(n int) []*message.Message {
+	msgs := events(n, keys(100)...)
+	for _, msg := range msgs {
+		msg.Payload = fmt.Appendf(nil, `{"user_id":"%s","email":"%s@example.org","name":"%s","registered_at":"2026-%s",`+
+			`"verification":{"token_id":"%s","expires_in":86400},"locale":"en-GB","source":"web"}`,
+			uuid.NewString(), uuid.NewString()[:8], uuid.NewString()[:13], uuid.NewString()[:18], uuid.NewString())
+	}
+	return msgs
+}
+
+// idsOf are the messages' ids.
+func idsOf(msgs []*message.Message) []string {
+	ids := make([]string, len(msgs))
+	for i, msg := range msgs {
+		ids[i] = msg.UUID
+	}
+	return ids
+}
+
+// logOf is what a topic holds, per key in the order of the log.
+func logOf(t testing.TB, brokers []string, topic string, n int) map[string][]string {
+	t.Helper()
+	byKey := map[string][]string{}
+	for _, record := range kafkatest.ReadAll(t, brokers, topic, n) {
+		byKey[string(record.Key)] = append(byKey[string(record.Key)], string(record.Headers[0].Value))
+	}
+	return byKey
+}
+
+// sent is what the log must be when every message was written once, in order.
+func sent(msgs ...*message.Message) map[string][]string {
+	byKey := map[string][]string{}
+	for _, msg := range msgs {
+		byKey[msg.Metadata["record_key"]] = append(byKey[msg.Metadata["record_key"]], msg.UUID)
+	}
+	return byKey
+}
+
+// requireOrder checks that all messages are there and that the first occurrences of every key are in order.
+func requireOrder(t *testing.T, msgs []*message.Message, byKey map[string][]string) {
+	t.Helper()
+	firsts := map[string][]string{}
+	for key, ids := range byKey {
+		seen := map[string]bool{}
+		for _, id := range ids {
+			if !seen[id] {
+				firsts[key] = append(firsts[key], id)
+			}
+			seen[id] = true
+		}
+	}
+	require.Equal(t, sent(msgs...), firsts)
+}

@@ -84,7 +84,7 @@ test-observability: ## dashboards against the real /metrics, and each alert in i
 	cd deploy && $(GO) mod tidy -diff && $(GO) vet ./... && \
 	$(GO) test -count=1 -timeout 5m ./... -recordings="$$dir"
 
-bench: ## measure against stock Watermill and by hand: make bench WHAT=relay|inbox|path|failover
+bench: ## measure against stock Watermill and by hand: make bench WHAT=relay|inbox|path
 	@$(GO) run ./bench $(or $(WHAT),relay) $(ARGS)
 
 lint: ## golangci-lint with the rules of .golangci.yml; FIX=1 formats and mends what it can

@@ -5,58 +5,53 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
-// background is a function that runs beside the measurement and is waited for.
-type background struct {
-	cancel context.CancelFunc
-	done   chan struct{}
-	err    error
-}
+var errEndedEarly = errors.New("a program of the measurement ended early")
 
-func inBackground(ctx context.Context, run func(context.Context) error) *background {
-	ctx, cancel := context.WithCancel(ctx)
-	b := &background{cancel: cancel, done: make(chan struct{})}
+// alongside runs do while run runs, then ends run and waits for it. If run ends first, it cuts do short. A program that
+// does not stop is an error, not a benchmark that hangs.
+func alongside(ctx context.Context, run, do func(context.Context) error) error {
+	runCtx, end := context.WithCancel(ctx)
+	defer end()
+	doCtx, cut := context.WithCancelCause(ctx)
+	defer cut(nil)
+	ended := make(chan error, 1)
 	go func() {
-		defer close(b.done)
-		b.err = run(ctx)
-	}()
-	return b
-}
-
-var errEndedEarly = errors.New("what runs beside the measurement ended by itself")
-
-// during runs do, which is cut short if the background ends first.
-func (b *background) during(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	stop := make(chan struct{})
-	defer close(stop)
-	go func() {
-		select {
-		case <-b.done:
-			cancel(errors.Join(errEndedEarly, b.err))
-		case <-stop:
+		err := run(runCtx)
+		if runCtx.Err() == nil {
+			err = errors.Join(errEndedEarly, err)
+			cut(err)
 		}
+		ended <- err
 	}()
-	return do(ctx)
-}
-
-// stop ends it, waits and returns its error. What does not stop is an error, not a benchmark that hangs.
-func (b *background) stop() error {
-	b.cancel()
+	err := do(doCtx)
+	end()
 	timer := time.NewTimer(stopTimeout)
 	defer timer.Stop()
 	select {
-	case <-b.done:
-		return b.err
+	case endErr := <-ended:
+		return errors.Join(err, endErr)
 	case <-timer.C:
-		return fmt.Errorf("what runs beside the measurement did not stop within %s", stopTimeout)
+		return errors.Join(err, fmt.Errorf("a program of the measurement did not stop within %s", stopTimeout))
 	}
 }
 
-// runRouter runs one of Watermill's routers until ctx ends. It has one way to stop that does not race with its start:
-// Close, once it runs. So ctx is kept from it.
+// together runs all until one fails or ctx ends.
+func together(runs ...func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		group, ctx := errgroup.WithContext(ctx)
+		for _, run := range runs {
+			group.Go(func() error { return run(ctx) })
+		}
+		return group.Wait()
+	}
+}
+
+// runRouter runs one of Watermill's routers until ctx ends. Close after its start is its only way to stop that does not
+// race with the start, so the router gets a context without an end.
 func runRouter(
 	ctx context.Context, run func(context.Context) error, running <-chan struct{}, closeIt func() error,
 ) error {

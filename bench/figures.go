@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
+	"time"
 )
 
 // figure is one measured quantity with all its rounds.
@@ -12,21 +14,22 @@ type figure struct {
 	Label string `json:"label"`
 	Unit  string `json:"unit"`
 	summary
-	Rounds []float64 `json:"rounds"`
+	Rounds []number `json:"rounds"`
+	Loads  []number `json:"load_averages"` // of the machine when each round began
 }
 
-// group is the figures that belong in one block of the table and one panel of the picture.
+// group is one block of the table and one panel of the picture.
 type group struct {
 	Title   string    `json:"title"`
 	Note    string    `json:"note,omitempty"`
 	Figures []*figure `json:"figures"`
 }
 
-// sheet collects what is measured. Its groups and figures are laid out before anything runs, so that their order does
-// not depend on what was measured first.
+// sheet collects the figures. It is laid out before anything runs, so the order of measurements does not matter.
 type sheet struct {
 	groups []*group
 	byID   map[string]*figure
+	load   float64 // average of the machine when the measurement began
 }
 
 func newSheet(groups ...*group) *sheet {
@@ -42,25 +45,49 @@ func newSheet(groups ...*group) *sheet {
 	return s
 }
 
-// add notes one round's value. The figure must be laid out: a misspelt id is a mistake in this program.
+// add notes one round's value. The figure must be laid out: a misspelt id is a mistake in this program. It leaves out
+// NaN, which means a value that the system cannot measure.
 func (s *sheet) add(id string, value float64) {
 	f := s.byID[id]
 	if f == nil {
 		panic(fmt.Sprintf("figure %q is not laid out", id))
 	}
-	f.Rounds = append(f.Rounds, significant(value))
+	if math.IsNaN(value) {
+		return
+	}
+	f.Rounds, f.Loads = append(f.Rounds, number(value)), append(f.Loads, number(s.load))
 	f.summary = summarise(f.Rounds)
 }
 
-// rounds returns the values of a figure, none if it was not measured.
-func (s *sheet) rounds(id string) []float64 {
-	if f := s.byID[id]; f != nil {
-		return f.Rounds
+// quotient is a figure, or with over the ratio of two.
+type quotient struct{ of, over string }
+
+// rounds returns the values of each round, none for a figure without any. It divides round by round: two variants of
+// one round ran within seconds of each other, so other work on the machine affects both.
+func (s *sheet) rounds(q quotient) []number {
+	of := s.byID[q.of].Rounds
+	if q.over == "" {
+		return of
 	}
-	return nil
+	over := s.byID[q.over].Rounds
+	var ratios []number
+	for i := range min(len(of), len(over)) {
+		if over[i] != 0 {
+			ratios = append(ratios, of[i]/over[i])
+		}
+	}
+	return ratios
 }
 
-// measured returns the groups without what was not measured.
+// highestLoad returns the highest load average at the start of a round.
+func (f *figure) highestLoad() number {
+	if len(f.Loads) == 0 {
+		return number(math.NaN())
+	}
+	return slices.Max(f.Loads)
+}
+
+// measured returns the groups with the figures that have a value.
 func (s *sheet) measured() []*group {
 	var out []*group
 	for _, g := range s.groups {
@@ -77,51 +104,52 @@ func (s *sheet) measured() []*group {
 	return out
 }
 
-// goal compares a figure with what was promised.
-type goal struct {
-	ID      string `json:"id"`
-	Label   string `json:"label"`
-	Unit    string `json:"unit,omitempty"`
-	summary        // of the rounds' own ratios, where it is a ratio
-	Bound   string `json:"bound"` // "at least" or "at most"
-	Limit   number `json:"limit"`
-	Reached bool   `json:"reached"`
+// summary describes a figure's rounds.
+type summary struct {
+	Median number `json:"median"`
+	Min    number `json:"min"`
+	Max    number `json:"max"`
 }
 
-const (
-	atLeast = "at least"
-	atMost  = "at most"
-)
-
-func newGoal(id, label, unit, bound string, limit float64, rounds []float64) goal {
-	g := goal{ID: id, Label: label, Unit: unit, Bound: bound, Limit: number(limit), summary: summarise(rounds)}
-	g.Reached = float64(g.Median) >= limit
-	if bound == atMost {
-		g.Reached = float64(g.Median) <= limit
+// summarise returns NaN three times for no values: "not measured" must not look like zero.
+func summarise(values []number) summary {
+	if len(values) == 0 {
+		nan := number(math.NaN())
+		return summary{nan, nan, nan}
 	}
-	return g
+	sorted := slices.Sorted(slices.Values(values))
+	middle := len(sorted) / 2
+	median := sorted[middle]
+	if len(sorted)%2 == 0 {
+		median = (sorted[middle-1] + sorted[middle]) / 2
+	}
+	return summary{median, sorted[0], sorted[len(sorted)-1]}
 }
 
-// number is a float that JSON can hold: what was not measured is null.
+// percentile is the smallest value that at least p percent of the values do not exceed (nearest rank), in milliseconds.
+// The values must be sorted; without any it is NaN.
+func percentile(sorted []time.Duration, p float64) float64 {
+	if len(sorted) == 0 {
+		return math.NaN()
+	}
+	rank := int(math.Ceil(p / 100 * float64(len(sorted))))
+	return milliseconds(sorted[min(max(rank, 1), len(sorted))-1])
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// number is a float that JSON can hold: a value that is missing is null.
 type number float64
 
 // MarshalJSON rounds to five significant digits: the rest is noise.
 func (n number) MarshalJSON() ([]byte, error) {
-	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
+	v := float64(n)
+	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return []byte("null"), nil
 	}
-	return json.Marshal(significant(float64(n)))
-}
-
-const digits = 5
-
-func significant(v float64) float64 {
 	if v == 0 {
-		return 0
+		return []byte("0"), nil
 	}
-	scale := math.Pow(10, digits-1-math.Floor(math.Log10(math.Abs(v))))
-	if scale <= 1 {
-		return math.Round(v)
-	}
-	return math.Round(v*scale) / scale
+	scale := math.Pow(10, max(4-math.Floor(math.Log10(math.Abs(v))), 0))
+	return json.Marshal(math.Round(v*scale) / scale)
 }

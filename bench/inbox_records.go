@@ -2,87 +2,70 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
+	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
-	"github.com/IBM/sarama"
-	"github.com/google/uuid"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/kafka"
 )
 
-// records are what lies in the topic of a run. Record i is in partition i % partitions at offset i / partitions, so
-// that every partition has as much to do. It carries a new event of key i % keys, the next version of it, or is a
+// records are the topic of a run. Record i has a new event of key i % keys, the next version of it, or it is a
 // redelivery of the key's newest one.
 type records struct {
-	partitions int
-	keys       int
-	base       time.Time // of the ids
-	numbers    []int     // of each record's event: the record that carried it first
-	versions   []int64
-	events     int // different ones
+	keys     []string
+	base     time.Time // of the events
+	numbers  []int     // of each record's event: the record that had it first
+	versions []int64
+	events   int // different ones
 }
 
-// idsPerMillisecond is how closely the events of a run follow each other.
-const idsPerMillisecond = 64
+// redelivered is how many records there are to a redelivery. It is prime, so redeliveries are of all keys.
+const redelivered = 101
 
-func newRecords(count, partitions, keys, duplicates int, base time.Time) *records {
+func newRecords(count, keys int, base time.Time) *records {
 	r := &records{
-		partitions: partitions, keys: keys, base: base, numbers: make([]int, count), versions: make([]int64, count),
+		keys: make([]string, keys), base: base.UTC().Truncate(time.Millisecond), numbers: make([]int, count),
+		versions: make([]int64, count),
 	}
-	// The first record of a key is never a redelivery, so the others are it a little more often.
-	share := 0.0
-	if count > keys {
-		share = float64(duplicates) / 100 * float64(count) / float64(count-keys)
+	for i := range r.keys {
+		r.keys[i] = keyIn(int32(i%inboxPartitions), i)
 	}
-	source := rand.New(rand.NewPCG(uint64(duplicates), 0)) // a layout needs repetition, not secrecy
 	for i := range count {
 		before := i - keys
-		if before >= 0 && source.Float64() < share {
+		switch {
+		case before < 0:
+			r.numbers[i], r.versions[i] = i, 1
+		case i%redelivered == 0:
 			r.numbers[i], r.versions[i] = r.numbers[before], r.versions[before]
 			continue
-		}
-		r.numbers[i], r.versions[i] = i, 1
-		if before >= 0 {
-			r.versions[i] = r.versions[before] + 1
+		default:
+			r.numbers[i], r.versions[i] = i, r.versions[before]+1
 		}
 		r.events++
 	}
 	return r
 }
 
-func (r *records) isNew(i int) bool { return r.numbers[i] == i }
-
-// until is just behind the newest id.
-func (r *records) until() time.Time {
-	return r.base.Add(time.Duration(len(r.numbers)/idsPerMillisecond+1) * time.Millisecond)
+// keyIn returns a key of a partition: every partition gets as many.
+func keyIn(partition int32, n int) string {
+	for try := 0; ; try++ {
+		key := fmt.Sprintf("member-%06d-%d", n, try)
+		if new(kafka.Publisher).PartitionOf(key, inboxPartitions) == partition {
+			return key
+		}
+	}
 }
 
-func (r *records) timeOf(n int) time.Time {
-	return r.base.Add(time.Duration(n/idsPerMillisecond) * time.Millisecond)
-}
-
-// id is a UUIDv7 of the event's time that ends in its number.
-func (r *records) id(n int) string { return idAt(r.timeOf(n), n) }
-
-func idAt(at time.Time, n int) string {
-	var id uuid.UUID
-	binary.BigEndian.PutUint64(id[:], uint64(at.UnixMilli())<<16|0x7000)
-	binary.BigEndian.PutUint64(id[8:], uint64(n)|1<<63)
-	return id.String()
-}
-
-func (r *records) key(n int) string { return fmt.Sprintf("member-%06d", n%r.keys) }
-
-// event is what record i carries.
+// event is the one of record i.
 func (r *records) event(i int) event.Event {
 	n := r.numbers[i]
 	return event.Event{
-		ID: r.id(n), Source: eventSource, Type: eventType, Key: r.key(n), Time: r.timeOf(n), Version: r.versions[i],
-		Data: payload(n),
+		ID: idAt(r.base, n), Source: eventSource, Type: eventType, Key: r.keys[n%len(r.keys)], Time: r.base,
+		Version: r.versions[i], Data: payload(n),
 	}
 }
 
@@ -90,33 +73,84 @@ func (r *records) event(i int) event.Event {
 const produceChunk = 5_000
 
 // produce writes the topic.
-func (r *records) produce(ctx context.Context, brokers []string, topic string) error {
-	cfg := sarama.NewConfig()
-	cfg.Version = sarama.V3_6_0_0
-	cfg.Producer.Partitioner = sarama.NewManualPartitioner
-	cfg.Producer.RequiredAcks = sarama.WaitForAll
-	cfg.Producer.Idempotent = true // also keeps the order
-	cfg.Net.MaxOpenRequests = 1
-	cfg.Producer.Return.Successes = true
-	cfg.Producer.Retry.Max = 50 // a topic that was just made has no leaders yet
-	producer, err := sarama.NewSyncProducer(brokers, cfg)
+func (r *records) produce(ctx context.Context, brokers []string, topic string) (err error) {
+	publisher, err := kafka.NewPublisher(kafka.Config{Brokers: brokers}, nil)
 	if err != nil {
-		return fmt.Errorf("connect producer: %w", err)
+		return fmt.Errorf("make publisher: %w", err)
 	}
-	defer func() { _ = producer.Close() }()
-	for from := 0; from < len(r.numbers) && ctx.Err() == nil; from += produceChunk {
-		chunk := make([]*sarama.ProducerMessage, 0, produceChunk)
+	defer func() { err = errors.Join(err, publisher.Close()) }()
+	for from := 0; from < len(r.numbers); from += produceChunk {
+		var chunk []*message.Message
 		for i := from; i < min(from+produceChunk, len(r.numbers)); i++ {
-			record, err := kafka.Marshaler{}.Marshal(topic, r.event(i).Message())
-			if err != nil {
-				return fmt.Errorf("marshal record: %w", err)
-			}
-			record.Partition = int32(i % r.partitions)
-			chunk = append(chunk, record)
+			chunk = append(chunk, r.event(i).Message())
 		}
-		if err := producer.SendMessages(chunk); err != nil {
+		if err := publisher.PublishContext(ctx, topic, chunk...); err != nil {
 			return fmt.Errorf("produce records: %w", err)
 		}
 	}
-	return context.Cause(ctx)
+	return nil
+}
+
+// The check fails unless the tables have exactly the rows of the run's events: each effect once and in the order of its
+// key, each id, each key at its newest version, and no dead letter. So no variant gains from work that it left out.
+const (
+	checkEffects = `
+select count(*), count(distinct event_id), coalesce(sum(number), 0)::bigint, count(*) filter (where number <= before)
+from (
+    select event_id, number, lag(number) over (partition by number % $1 order by position) as before from effect) as e`
+	checkKeys = `select count(*), coalesce(sum(version), 0)::bigint from inbox_key where consumer = $1`
+	checkLeft = `
+select (select count(*) from dead_letter) + (select count(*) from inbox_owner) + (select count(*) from inbox_attempt)`
+)
+
+// querier is a pool or a transaction.
+type querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// check compares the tables with the records.
+func (r *records) check(ctx context.Context, db querier, v inboxVariant) error {
+	var effects, different, sum, inversions, ids, left int64
+	err := db.QueryRow(ctx, checkEffects, len(r.keys)).Scan(&effects, &different, &sum, &inversions)
+	if err != nil {
+		return fmt.Errorf("read effects: %w", err)
+	}
+	err = db.QueryRow(ctx, "select count(*) from "+v.table+" where consumer = $1", inboxConsumer).Scan(&ids)
+	if err != nil {
+		return fmt.Errorf("read ids: %w", err)
+	}
+	if err := db.QueryRow(ctx, checkLeft).Scan(&left); err != nil {
+		return fmt.Errorf("count the rest: %w", err)
+	}
+	var problems []error
+	same := func(what string, got, want int64) {
+		if got != want {
+			problems = append(problems, fmt.Errorf("%s: %d, want %d", what, got, want))
+		}
+	}
+	events := int64(r.events)
+	same("effects", effects, events)
+	same("events with an effect", different, events)
+	same("sum of the events' numbers", sum, r.sum())
+	same("effects out of order", inversions, 0)
+	same("ids remembered", ids, events)
+	same("dead letters, owners and attempts left", left, 0)
+	if v.checked {
+		var keys, versions int64
+		if err := db.QueryRow(ctx, checkKeys, inboxConsumer).Scan(&keys, &versions); err != nil {
+			return fmt.Errorf("read keys: %w", err)
+		}
+		same("keys with a version", keys, int64(min(len(r.keys), len(r.numbers))))
+		same("sum of the versions", versions, events) // versions count from 1: the newest ones add up to all
+	}
+	return errors.Join(problems...)
+}
+
+func (r *records) sum() (sum int64) {
+	for i, n := range r.numbers {
+		if n == i {
+			sum += int64(n)
+		}
+	}
+	return sum
 }

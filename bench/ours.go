@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
@@ -16,48 +14,35 @@ import (
 
 // ours is this project's outbox with its defaults.
 type ours struct {
-	db      *database
-	outbox  *outbox.Outbox
-	counter statementCounter
-	spans   *event.Spans
-	traced  bool // its events are of sampled requests
+	db     *database
+	outbox *outbox.Outbox
 }
 
-func newOurs(db *database) (*ours, error) {
-	o, err := outbox.New(outbox.Config{Source: eventSource})
+func newOurs(db *database) (variant, error) {
+	o, err := outbox.New(outbox.Config{})
 	if err != nil {
 		return nil, err
 	}
-	return &ours{db: db, outbox: o}, nil
+	return &ours{db, o}, nil
 }
 
-func (o *ours) write(ctx context.Context, tx pgx.Tx, c corpus, numbers ...int) error {
-	events := make([]event.Event, len(numbers))
-	for i, n := range numbers {
-		events[i] = c.event(n)
-	}
+func (o *ours) write(ctx context.Context, tx pgx.Tx, events ...event.Event) error {
 	_, err := o.outbox.Add(ctx, tx, events...)
 	return err
 }
 
-func (o *ours) queue(ctx context.Context, b *pgx.Batch, c corpus, number int) error {
-	return o.outbox.Queue(ctx, b, c.event(number))
+func (o *ours) queue(ctx context.Context, b *pgx.Batch, e event.Event) error {
+	return o.outbox.Queue(ctx, b, e)
 }
 
 func (o *ours) committed() { o.outbox.Committed() }
 
 func (o *ours) relay(ctx context.Context, p message.Publisher) error {
-	cfg, err := o.counter.connConfig(o.db.dsn)
-	if err != nil {
-		return err
-	}
 	r, err := relay.New(relay.Config{
-		Connect:   func(ctx context.Context) (*pgx.Conn, error) { return pgx.ConnectConfig(ctx, cfg) },
+		Connect:   func(ctx context.Context) (*pgx.Conn, error) { return pgx.Connect(ctx, o.db.dsn) },
 		Publisher: p,
 		Wake:      o.outbox.Wake(),
 		Name:      "bench",
-		BatchSize: batchSize,
-		Spans:     o.spans,
 	})
 	if err != nil {
 		return err
@@ -65,36 +50,29 @@ func (o *ours) relay(ctx context.Context, p message.Publisher) error {
 	return r.Run(ctx)
 }
 
-func (o *ours) publisher(brokers []string) (message.Publisher, error) {
+func (*ours) publisher(brokers []string) (message.Publisher, error) {
 	return kafka.NewPublisher(kafka.Config{Brokers: brokers}, nil)
 }
 
-const oursRecordedSQL = `
-select win is null and head >= (select coalesce(max(position), 0) from public.outbox)
-from public.outbox_cursor`
+func (*ours) noting(p message.Publisher, events *arrivals[string]) message.Publisher {
+	return ourPublisher{p.(*kafka.Publisher), events}
+}
 
-func (o *ours) recorded(ctx context.Context) error { return o.db.await(ctx, oursRecordedSQL) }
-
-func (o *ours) statements() int64 { return o.counter.n.Load() }
+func (*ours) table() string { return "public.outbox" }
 
 func (*ours) close() error { return nil }
 
-// await polls a query until it says true.
-func (d *database) await(ctx context.Context, query string, args ...any) error {
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		var yes bool
-		if err := d.QueryRow(ctx, query, args...).Scan(&yes); err != nil {
-			return fmt.Errorf("wait for the relay's record: %w", err)
-		}
-		if yes {
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("wait for the relay's record: %w", context.Cause(ctx))
-		}
-	}
+// ourPublisher is kafka.Publisher, whose log the relay reads.
+type ourPublisher struct {
+	*kafka.Publisher
+	events *arrivals[string]
+}
+
+// PublishAcked is the call of the relay.
+func (p ourPublisher) PublishAcked(
+	ctx context.Context, topic string, msgs ...*message.Message,
+) (repeated bool, err error) {
+	repeated, err = p.Publisher.PublishAcked(ctx, topic, msgs...)
+	noteTaken(p.events, msgs, err)
+	return repeated, err
 }

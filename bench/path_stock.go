@@ -6,138 +6,126 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
+	"strconv"
 	"time"
 
+	wkafka "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/customer/openapi"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/event"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/notification"
 )
 
-// stockLine does the same for its users with Watermill's parts: the signup's statements with the Forwarder's publisher
-// in their transaction, stock's relay (stock.go), and the consumer of path_consumer.go.
+// stockLine does the same for its users with Watermill's parts: the signup's transaction with the Forwarder's publisher
+// in it, the Forwarder, and a Router. Per message its consumer has one transaction with the id and the service's own
+// handler. It checks no payload and no version, and gives up no message.
 type stockLine struct {
-	cfg       lineConfig
-	pool      *pgxpool.Pool // Customer's
-	outbox    *stock
+	site
+	outbox    variant
 	publisher message.Publisher
-	consumer  *handConsumer
+	welcome   *inbox.Mux // writes the same rows as ours
+	arrived   func(user string)
 }
 
-// serviceConns is how many connections a service's pool has by default (DATABASE_MAX_CONNECTIONS).
-const serviceConns = 40
+const handInboxTable = `
+create table hand_inbox (
+    consumer     text        not null,
+    event_id     text        not null,
+    processed_at timestamptz not null default clock_timestamp(),
+    primary key (consumer, event_id)
+)`
 
-func newStockLine(ctx context.Context, cfg lineConfig) (_ line, err error) {
-	l := &stockLine{cfg: cfg}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, l.close())
-		}
-	}()
-	if l.pool, err = servicePool(ctx, cfg.customer); err != nil {
-		return nil, err
+func openStockLine(ctx context.Context, at site, arrived func(user string)) (line, error) {
+	if _, err := at.notification.Exec(ctx, handInboxTable); err != nil {
+		return nil, fmt.Errorf("create inbox: %w", err)
 	}
-	if l.outbox, err = newStock(cfg.customer, cfg.poll); err != nil {
-		return nil, err
-	}
-	if l.publisher, err = l.outbox.publisher(cfg.brokers); err != nil {
-		return nil, err
-	}
-	l.consumer, err = newHandConsumer(ctx, cfg)
-	return l, err
-}
-
-func servicePool(ctx context.Context, db *database) (*pgxpool.Pool, error) {
-	cfg, err := pgxpool.ParseConfig(db.dsn)
+	outbox, err := newStock(at.customer, keenPoll)
 	if err != nil {
-		return nil, fmt.Errorf("read DSN: %w", err)
+		return nil, err
 	}
-	cfg.MaxConns = serviceConns
-	return pgxpool.NewWithConfig(ctx, cfg)
+	publisher, err := outbox.publisher(at.brokers)
+	if err != nil {
+		return nil, errors.Join(err, outbox.close())
+	}
+	return &stockLine{at, outbox, publisher, notification.UserEvents(), arrived}, nil
 }
 
-// signUp writes what Customer's signup writes, a statement after the other.
-func (l *stockLine) signUp(ctx context.Context, who person) (domain.UserID, error) {
+// signUp stores the rows of Customer's signup.
+func (l *stockLine) signUp(ctx context.Context, n int) (user string, err error) {
 	id, err := uuid.NewV7()
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("make user id: %w", err)
 	}
-	eventID, err := uuid.NewV7()
+	address, name, err := person(n)
 	if err != nil {
 		return "", err
 	}
-	user, registered := domain.Register(domain.UserID(id.String()), who.email, who.name, time.Now().UTC())
-	return user.ID, pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
-		const scope = "signup"
-		claim := &pgx.Batch{}
-		claim.Queue(lockKeySQL, scope, who.key)
-		claim.Queue(answerSQL, scope, who.key)
-		if err := tx.SendBatch(ctx, claim).Close(); err != nil {
-			return fmt.Errorf("claim key: %w", err)
-		}
-		_, err := tx.Exec(ctx, insertUserSQL, user.ID, user.Email, user.Email.Key(), user.Name, user.Status,
-			user.RegisteredAt)
-		if err != nil {
-			return fmt.Errorf("insert user: %w", err)
-		}
-		event, err := contract.UserRegistered.New(string(user.ID), user.Version, user.RegisteredAt, registered)
-		if err != nil {
-			return err
-		}
-		event.ID = eventID.String()
-		if err := l.outbox.add(ctx, tx, event.Topic, event.Message()); err != nil {
-			return err
-		}
-		body, err := json.Marshal(openapi.SignupResponse{
-			UserId: string(user.ID), Email: string(user.Email), Status: openapi.Status(user.Status), Version: user.Version,
-		})
-		if err != nil {
-			return err
-		}
-		print := sha256.Sum256([]byte(string(who.email) + "\x00" + string(who.name)))
-		_, err = tx.Exec(ctx, storeAnswerSQL, scope, who.key, print[:], http.StatusCreated, body, 86_400)
-		return err
+	registered, data := domain.Register(domain.UserID(id.String()), address, name, time.Now().UTC())
+	e, err := contract.UserRegistered.New(id.String(), registered.Version, registered.RegisteredAt, data)
+	if err != nil {
+		return "", err
+	}
+	answer, err := json.Marshal(openapi.SignupResponse{
+		UserId: id.String(), Email: string(address), Status: openapi.Status(registered.Status), Version: registered.Version,
 	})
+	if err != nil {
+		return "", fmt.Errorf("encode answer: %w", err)
+	}
+	fingerprint := sha256.Sum256([]byte(string(address) + "\x00" + string(name)))
+	s := signup{
+		key: strconv.Itoa(n), user: id.String(), email: string(address), name: string(name),
+		fingerprint: fingerprint[:], answer: answer, event: e,
+	}
+	return id.String(), s.store(ctx, l.customer.Pool, l.outbox)
 }
 
 func (l *stockLine) run(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return l.outbox.relay(ctx, l.publisher) })
-	group.Go(func() error { return l.consumer.run(ctx) })
-	return group.Wait()
+	err := together(
+		func(ctx context.Context) error { return l.outbox.relay(ctx, l.publisher) },
+		func(ctx context.Context) error {
+			group := "twinbox." + l.environment + ".notification.users"
+			return consumeByHand(ctx, l.brokers, group, contract.TopicUsers, wkafka.DefaultMarshaler{}, l.handle)
+		})(ctx)
+	return errors.Join(err, l.publisher.Close(), l.outbox.close())
 }
 
-// verify looks at the tables of both services: there is nothing else that would know.
-func (l *stockLine) verify(ctx context.Context) error { return verifyEffects(ctx, l.cfg) }
+const handInboxSQL = `insert into hand_inbox (consumer, event_id) values ($1, $2) on conflict do nothing`
 
-func (l *stockLine) close() error {
-	var problems []error
-	if l.consumer != nil {
-		l.consumer.pool.Close()
+// handle acknowledges the message when its transaction is committed.
+func (l *stockLine) handle(msg *message.Message) error {
+	e, err := event.FromMessage(msg)
+	if err != nil {
+		return err
 	}
-	if l.publisher != nil {
-		problems = append(problems, l.publisher.Close())
+	isNew := false
+	err = pgx.BeginFunc(msg.Context(), l.notification, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(msg.Context(), handInboxSQL, "notification.users", e.ID)
+		if err != nil || tag.RowsAffected() == 0 {
+			return err
+		}
+		isNew = true
+		return l.welcome.Apply(msg.Context(), tx, e)
+	})
+	if err == nil && isNew {
+		l.arrived(e.Key)
 	}
-	if l.outbox != nil {
-		problems = append(problems, l.outbox.close())
-	}
-	if l.pool != nil {
-		l.pool.Close()
-	}
-	return errors.Join(problems...)
+	return err
 }
 
-// userOf reads the user out of a signup's answer.
-func userOf(answer []byte) (domain.UserID, error) {
-	var body openapi.SignupResponse
-	if err := json.Unmarshal(answer, &body); err != nil {
-		return "", fmt.Errorf("read answer: %w", err)
+// verify has no more to ask: the rows of both services are all that stock has.
+func (*stockLine) verify(context.Context) error { return nil }
+
+// person is who signs up, checked as the API does.
+func person(n int) (address domain.Email, name domain.Name, err error) {
+	if address, err = domain.ParseEmail(email(n)); err != nil {
+		return "", "", err
 	}
-	return domain.UserID(body.UserId), nil
+	name, err = domain.ParseName("Ada Lovelace")
+	return address, name, err
 }

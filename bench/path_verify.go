@@ -2,46 +2,71 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
+
+	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/internal/verify"
 )
 
-// fingerprintSQL describes a column of ids: how many there are, how many different ones, and which.
-const fingerprintSQL = `
-select count(*), count(distinct %[1]s), coalesce(sum(hashtextextended(%[1]s::text, 0)::numeric), 0)::text from %[2]s`
-
-// ids is what fingerprintSQL says.
-type ids struct {
-	rows, different int
-	sum             string
-}
-
-func (d *database) fingerprint(ctx context.Context, column, table string) (f ids, err error) {
-	err = d.QueryRow(ctx, fmt.Sprintf(fingerprintSQL, column, table)).Scan(&f.rows, &f.different, &f.sum)
-	if err != nil {
-		return f, fmt.Errorf("count %s: %w", table, err)
-	}
-	return f, nil
-}
-
-// verifyEffects compares what both lines have to do, in tables that no service sees both of: exactly the users of the
-// one have a contact and a mail in the other, one each, and each mail belongs to another event.
-func verifyEffects(ctx context.Context, cfg lineConfig) error {
-	users, err := cfg.customer.fingerprint(ctx, "id", "users")
-	if err != nil {
-		return err
-	}
-	for column, table := range map[string]string{"user_id": "contact", "mail.user_id": "mail"} {
-		found, err := cfg.notification.fingerprint(ctx, column, table)
+// verify asks both services for their verdicts: no signup is lost, doubled, altered, invented or reordered between the
+// outbox of the one and the inbox of the other, and all of them could be verified.
+func (l *ourLine) verify(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, arriveLimit, errors.New("offsets are not committed"))
+	defer cancel()
+	var signups int64
+	for _, n := range l.nodes {
+		verdict, err := verdict(ctx, n)
 		if err != nil {
 			return err
 		}
-		if found != users {
-			return fmt.Errorf("%d signups, but %d rows of %d users in %s", users.rows, found.rows, found.different, table)
+		for _, f := range verdict.Findings {
+			err = errors.Join(err, fmt.Errorf("%s, %s of %s, event %s: %s", f.Kind, f.Rule, f.Subject, f.EventID, f.Detail))
+		}
+		for _, u := range verdict.Unverifiable {
+			err = errors.Join(err, fmt.Errorf("%d of %s not verifiable: %s", u.Events, u.Subject, u.Reason))
+		}
+		if err != nil {
+			return err
+		}
+		for _, topic := range verdict.Produced {
+			if topic.Topic == contract.TopicUsers {
+				signups += topic.Published
+			}
+		}
+		for _, consumer := range verdict.Consumed {
+			signups -= consumer.Handled - consumer.Again
 		}
 	}
-	events, err := cfg.notification.fingerprint(ctx, "event_id", "mail")
-	if err == nil && events.different != users.rows {
-		err = fmt.Errorf("%d signups, but mails of %d events", users.rows, events.different)
+	if signups != 0 {
+		return fmt.Errorf("%d more events published than handled", signups)
 	}
-	return err
+	return nil
+}
+
+// verdict is about all events: none waits for a relay, and each handled one is committed.
+func verdict(ctx context.Context, n *eventing.Node) (*verify.Verdict, error) {
+	verifier := eventing.NewVerifier(n)
+	for {
+		verdict, err := verifier.Run(ctx, eventing.Verification{})
+		if err != nil {
+			return nil, fmt.Errorf("verify: %w", err)
+		}
+		waiting := int64(0)
+		for _, topic := range verdict.Produced {
+			waiting += topic.Waiting + topic.Held
+		}
+		for _, consumer := range verdict.Consumed {
+			waiting += consumer.Pending
+		}
+		if waiting == 0 {
+			return verdict, nil
+		}
+		if err := failure.Sleep(ctx, 200*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
 }

@@ -2,45 +2,288 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
+
+	"example.com/twinbox/internal/event"
+	"example.com/twinbox/migrations"
 )
 
 // RelayCommand is "bench relay".
 type RelayCommand struct {
 	options
-	NoStock bool     `help:"Leave out what measures the stock relay, for work on ours. Results are then written only with --out."`
-	Only    []string `help:"Measure these parts alone: ${enum}. Results are then written only with --out." enum:"drain,signups,latency,history,cost,traces" placeholder:"PART,..."`
+	Only []string `help:"Measure these parts alone: ${enum}. Results are then written only with --out." enum:"drain,signups,latency" placeholder:"PART,..."`
 }
 
 // Run measures, prints the table and writes the results.
 func (c *RelayCommand) Run(ctx context.Context, to streams) error {
-	plan := fullPlan
+	plan := fullRelayPlan
 	if c.Quick {
-		plan = quickPlan
+		plan = quickRelayPlan
 	}
-	var err error
-	if plan.Rounds, err = c.rounds(plan.Rounds); err != nil {
-		return err
-	}
-	plan.NoStock = c.NoStock
-	return perform(ctx, c.options, len(c.Only) == 0 && !c.NoStock, to, func(ctx context.Context) (*relayReport, error) {
-		return c.measure(ctx, to, plan)
-	})
+	return c.perform(ctx, to, c.parts(), len(c.Only) == 0, func(st *stage) *benchmark { return newRelay(st, plan) })
 }
 
-func (c *RelayCommand) measure(ctx context.Context, to streams, plan relayPlan) (*relayReport, error) {
-	t := terms{keep: plan.KeepDatabases, noSync: plan.NoSync, budget: plan.Budget}
-	return onStage(ctx, c.options, c.parts(), t, to, func(st *stage) benchmark[*relayReport] {
-		return &relayBench{
-			plan: plan, stage: st, sheet: newSheet(relayGroups()...), profile: profiler{dir: c.Profile},
-		}
-	})
-}
-
-// parts are those asked for. Of a Kafka that runs elsewhere the default is what it takes part in: signups and costs
-// never reach a broker, and what lies in the table is no matter to one.
+// parts are the parts asked for. With --brokers the default leaves out the signups, which reach no broker.
 func (c *RelayCommand) parts() []string {
 	if len(c.Only) == 0 && c.Brokers != "" {
 		return []string{"drain", "latency"}
 	}
 	return c.Only
+}
+
+// relayPlan says how much is measured.
+type relayPlan struct {
+	Backlog      int           // events to drain
+	SmallBacklog int           // a smaller one, which stock drains faster
+	SignupFor    time.Duration // per variant
+	Latency      latencyPlan
+}
+
+var (
+	fullRelayPlan = relayPlan{
+		Backlog: 100_000, SmallBacklog: 10_000, SignupFor: 3 * time.Second, Latency: latencyPlan{1000, 5 * time.Second, 200},
+	}
+	quickRelayPlan = relayPlan{
+		Backlog: 10_000, SmallBacklog: 1_000, SignupFor: time.Second, Latency: latencyPlan{1000, time.Second, 100},
+	}
+)
+
+// relayBench measures an outbox with its relay.
+type relayBench struct {
+	*stage
+	plan      relayPlan
+	sheet     *sheet
+	warmTopic string // publishers connect through it
+}
+
+const outboxTemplate = "bench_outbox"
+
+func newRelay(st *stage, plan relayPlan) *benchmark {
+	groups := append([]*group{
+		{
+			Title: "Draining a backlog",
+			Note:  "300-byte payloads, 500 keys, 6 partitions; from the relay's start to the last acknowledgement",
+			Figures: []*figure{
+				{ID: "drain.stock.same", Label: "stock, same backlog", Unit: "events/s"},
+				{ID: "drain.stock", Label: "stock, a smaller backlog that suits it", Unit: "events/s"},
+				{ID: "drain.ours", Label: "ours", Unit: "events/s"},
+				{ID: "drain.ours.ten", Label: "ours, the smaller backlog, ten keys", Unit: "events/s"},
+			},
+		},
+		{
+			Title: "Signups with and without the event", Note: "the Customer service's transaction, 8 clients, no relay",
+			Figures: []*figure{
+				{ID: "signup.8.bare", Label: "no event", Unit: "tx/s"},
+				{ID: "signup.8.ours", Label: "ours", Unit: "tx/s"},
+				{ID: "signup.8.stock", Label: "stock", Unit: "tx/s"},
+			},
+		},
+	}, latencyGroups("Commit to acknowledgement")...)
+	b := &relayBench{stage: st, plan: plan, sheet: newSheet(groups...)}
+	goals := append([]goal{
+		{
+			ID: "ours_over_stock_same_backlog", Label: "drain over stock, same backlog", Unit: "x", Bound: atLeast, Limit: 10,
+			value: quotient{"drain.ours", "drain.stock.same"},
+		},
+		{
+			ID: "signup_ratio_8", Label: "signups with event over without, 8 clients", Bound: atLeast,
+			value: quotient{"signup.8.ours", "signup.8.bare"}, stock: quotient{"signup.8.stock", "signup.8.bare"},
+		},
+	}, latencyGoals("commit to ack")...)
+	return &benchmark{
+		name: "relay", title: "Outbox and relay: ours and stock Watermill", plan: plan, sheet: b.sheet, goals: goals,
+		prepare: func(ctx context.Context) (err error) {
+			b.warmTopic, err = b.kafka.topic(ctx, partitions)
+			return errors.Join(err,
+				b.migrate(ctx, outboxTemplate, migrations.Outbox, migrations.Customer))
+		},
+		parts: []part{{name: "drain", steps: b.drainSteps()}, {name: "signups", steps: b.signupSteps()},
+			{name: "latency", steps: b.latencySteps()}},
+	}
+}
+
+// opener makes a variant in a database.
+type opener func(*database) (variant, error)
+
+// stockPolling is stock with a poll interval; 0 is its default.
+func stockPolling(every time.Duration) opener {
+	return func(db *database) (variant, error) { return newStock(db, every) }
+}
+
+// with runs do on a new database with a variant in it; without one the variant is nil.
+func (b *relayBench) with(ctx context.Context, open opener, do func(*database, variant) error) error {
+	return b.withCopy(ctx, outboxTemplate, func(db *database) (err error) {
+		if open == nil {
+			return do(db, nil)
+		}
+		v, err := open(db)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, v.close()) }()
+		return do(db, v)
+	})
+}
+
+// relaying runs do while the variant publishes to Kafka. Connecting the publisher is not part of do.
+func (b *relayBench) relaying(
+	ctx context.Context, v variant, events *arrivals[string], do func(context.Context) error,
+) (err error) {
+	p, err := v.publisher(b.brokers)
+	if err != nil {
+		return fmt.Errorf("make publisher: %w", err)
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	first := corpus{}.event(0)
+	first.ID = "warm"
+	if err := p.Publish(b.warmTopic, first.Message()); err != nil {
+		return fmt.Errorf("publish first message: %w", err)
+	}
+	if err := b.settle(ctx); err != nil {
+		return err
+	}
+	noting := v.noting(p, events)
+	return alongside(ctx, func(ctx context.Context) error { return v.relay(ctx, noting) }, do)
+}
+
+// drainSteps empty a backlog. Stock sorts the rest of the backlog for each batch, so its rate depends on the size: it
+// drains the same backlog, and a smaller one that suits it.
+func (b *relayBench) drainSteps() []step {
+	drain := func(name, figure string, open opener, events, keys int) step {
+		return step{name, func(ctx context.Context) error { return b.drain(ctx, figure, open, events, keys) }}
+	}
+	return []step{
+		drain("stock, same backlog", "drain.stock.same", stockPolling(0), b.plan.Backlog, 500),
+		drain("stock, smaller backlog", "drain.stock", stockPolling(0), b.plan.SmallBacklog, 500),
+		drain("ours", "drain.ours", newOurs, b.plan.Backlog, 500),
+		drain("ours, ten keys", "drain.ours.ten", newOurs, b.plan.SmallBacklog, 10),
+	}
+}
+
+// drain writes a backlog, then starts the relay and waits until the broker has everything. Then it reads the topic
+// back.
+func (b *relayBench) drain(ctx context.Context, figure string, open opener, events, keys int) error {
+	return b.with(ctx, open, func(db *database, v variant) error {
+		topic, err := b.kafka.topic(ctx, partitions)
+		if err != nil {
+			return err
+		}
+		if err := fill(ctx, db, v, corpus{topic, keys}, events); err != nil {
+			return err
+		}
+		taken := newArrivals[string](events)
+		var began time.Time
+		err = b.relaying(ctx, v, taken, func(ctx context.Context) error {
+			began = time.Now()
+			return taken.await(ctx, events)
+		})
+		if err != nil {
+			return err
+		}
+		b.sheet.add(figure, float64(events)/taken.last.Sub(began).Seconds())
+		return errors.Join(b.kafka.verify(ctx, topic, events), b.kafka.remove(topic))
+	})
+}
+
+// fillBatch is how many events of a backlog share a transaction.
+const fillBatch = 100
+
+// fill writes events 0 to n-1, in order, on one connection.
+func fill(ctx context.Context, db *database, v variant, c corpus, n int) error {
+	for from := 0; from < n; from += fillBatch {
+		var events []event.Event
+		for i := from; i < min(from+fillBatch, n); i++ {
+			events = append(events, c.event(i))
+		}
+		err := pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error { return v.write(ctx, tx, events...) })
+		if err != nil {
+			return fmt.Errorf("write backlog: %w", err)
+		}
+	}
+	if _, err := db.Exec(ctx, "analyze"); err != nil { // as autovacuum would have: stock's plan depends on it
+		return fmt.Errorf("analyze: %w", err)
+	}
+	return nil
+}
+
+// signupSteps measure transactions per second. No relay runs: this is the cost of the write itself.
+func (b *relayBench) signupSteps() []step {
+	signups := func(name string, open opener) step {
+		return step{name, func(ctx context.Context) error {
+			return b.with(ctx, open, func(db *database, v variant) error {
+				rate, signups, err := signUpInAClosedLoop(ctx, db, v, b.plan.SignupFor)
+				if err != nil {
+					return err
+				}
+				b.sheet.add("signup.8."+name, rate)
+				return checkStored(ctx, db, v, signups)
+			})
+		}}
+	}
+	return []step{signups("bare", nil), signups("ours", newOurs), signups("stock", stockPolling(0))}
+}
+
+// signUpInAClosedLoop signs up with eight clients, each as fast as it can and at least once. A tenth of the time before
+// it connects and does not count.
+func signUpInAClosedLoop(
+	ctx context.Context, db *database, v variant, length time.Duration,
+) (rate float64, signups int, err error) {
+	var next atomic.Int64
+	loop := func(length time.Duration) error {
+		deadline := time.Now().Add(length)
+		group, groupCtx := errgroup.WithContext(ctx)
+		for range 8 {
+			group.Go(func() error {
+				for {
+					err := corpus{topic: "bench-signups"}.signup(int(next.Add(1))).store(groupCtx, db.Pool, v)
+					if err != nil || time.Now().After(deadline) {
+						return err
+					}
+				}
+			})
+		}
+		return errors.Join(group.Wait(), context.Cause(ctx))
+	}
+	if err := loop(length / 10); err != nil {
+		return 0, 0, err
+	}
+	began, before := time.Now(), next.Load()
+	err = loop(length)
+	return float64(next.Load()-before) / time.Since(began).Seconds(), int(next.Load()), err
+}
+
+// latencySteps measure from commit to acknowledgement under an open loop of signups.
+func (b *relayBench) latencySteps() []step {
+	return []step{
+		{"ours", func(ctx context.Context) error { return b.latency(ctx, "ours", newOurs) }},
+		{"stock", func(ctx context.Context) error { return b.latency(ctx, "stock", stockPolling(keenPoll)) }},
+	}
+}
+
+func (b *relayBench) latency(ctx context.Context, name string, open opener) error {
+	return b.with(ctx, open, func(db *database, v variant) error {
+		topic, err := b.kafka.topic(ctx, partitions)
+		if err != nil {
+			return err
+		}
+		loop := &openLoop{clients: 16, arrivals: newArrivals[string](0)}
+		loop.do = func(ctx context.Context, n int) (string, error) {
+			return strconv.Itoa(n), corpus{topic: topic}.signup(n).store(ctx, db.Pool, v)
+		}
+		err = b.relaying(ctx, v, loop.arrivals, func(ctx context.Context) error {
+			return loop.measure(ctx, b.stage, b.sheet, name, b.plan.Latency)
+		})
+		if err != nil {
+			return err
+		}
+		return errors.Join(
+			checkStored(ctx, db, v, loop.done), b.kafka.verify(ctx, topic, loop.done), b.kafka.remove(topic))
+	})
 }

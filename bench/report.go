@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,64 +9,59 @@ import (
 	"time"
 )
 
-// heading is how every result begins.
-type heading struct {
-	Benchmark string `json:"benchmark"`
-	Quick     bool   `json:"quick"`
-	Taken     string `json:"taken"` // day
-	Seconds   int    `json:"seconds"`
-	Rounds    int    `json:"rounds"`
+// report is the result of a benchmark, as bench/results has it.
+type report struct {
+	Benchmark string   `json:"benchmark"`
+	Quick     bool     `json:"quick"`
+	Taken     string   `json:"taken"` // day
+	Seconds   int      `json:"seconds"`
+	Rounds    int      `json:"rounds"`
+	Goals     []goal   `json:"goals"`
+	Machine   machine  `json:"machine"`
+	Plan      any      `json:"plan"`
+	Groups    []*group `json:"groups"`
+
+	title string
 }
 
-func newHeading(benchmark string, quick bool, took time.Duration, rounds int) heading {
-	return heading{
-		Benchmark: benchmark, Quick: quick, Taken: time.Now().UTC().Format(time.DateOnly),
-		Seconds: int(took.Seconds()), Rounds: rounds,
+func (b *benchmark) report(m machine, quick bool, rounds int, took time.Duration) *report {
+	r := &report{
+		Benchmark: b.name, Quick: quick, Taken: time.Now().UTC().Format(time.DateOnly), Seconds: int(took.Seconds()),
+		Rounds: rounds, Machine: m, Plan: b.plan, Groups: b.sheet.measured(), title: b.title,
 	}
-}
-
-// evidence is how every result ends: what was promised, what it was measured on, and all figures.
-type evidence struct {
-	Goals   []goal   `json:"goals"`
-	Machine facts    `json:"machine"`
-	Plan    any      `json:"plan"`
-	Groups  []*group `json:"groups"`
-}
-
-// report is the result of a benchmark. It is JSON as it stands.
-type report interface {
-	parts() (heading, evidence)
-	picture() []byte
-}
-
-// printTable prints goals and figures for a person.
-func printTable(w io.Writer, r report) error {
-	head, ev := r.parts()
-	var t bytes.Buffer
-	if head.Quick {
-		t.WriteString("QUICK RUN: a smaller version of the benchmark, too short to quote.\n\n")
+	for _, g := range b.goals {
+		r.Goals = append(r.Goals, g.judge(b.sheet))
 	}
-	writeGoals(&t, ev.Goals)
-	for _, g := range ev.Groups {
-		writeGroup(&t, g)
-	}
-	writeFacts(&t, head, ev.Machine)
-	_, err := w.Write(t.Bytes())
-	return err
+	return r
 }
 
-// pictureNote is the line below a picture's title.
-func pictureNote(h heading, m facts) string {
-	note := fmt.Sprintf("median of %d rounds, lines from minimum to maximum; %d cores, PostgreSQL %s, broker %s", h.Rounds,
-		m.Cores, m.PostgreSQL, m.Broker)
-	if h.Quick {
-		return "QUICK RUN, too short to quote; " + note
+// warnings are the reasons not to quote the figures.
+func (r *report) warnings() (list []string) {
+	if r.Quick {
+		list = append(list, "QUICK RUN: a smaller version of the benchmark, too short to quote.")
 	}
-	return note
+	if r.Machine.isLoaded() {
+		list = append(list, fmt.Sprintf("LOADED MACHINE: load average %s on %d cores before the run. Trust the ratios alone.",
+			format(r.Machine.Load), r.Machine.Cores))
+	}
+	return list
 }
 
-// writeReport puts name.json and name.svg into the folder.
-func writeReport(r report, dir, name string, out io.Writer) error {
+// picture draws the report as an SVG.
+func (r *report) picture() []byte {
+	lines := append(r.warnings(), fmt.Sprintf(
+		"median of %d rounds, lines from minimum to maximum; %d cores, PostgreSQL %s, broker %s",
+		r.Rounds, r.Machine.Cores, r.Machine.PostgreSQL, r.Machine.Broker))
+	for _, g := range r.Goals {
+		if g.isMeasured() {
+			lines = append(lines, fmt.Sprintf("%s: %s (%s)", g.Label, withUnit(g.judged(), g.Unit), g.bar()))
+		}
+	}
+	return chart{r.title, lines, r.Groups}.svg()
+}
+
+// write puts name.json and name.svg into the folder.
+func (r *report) write(dir, name string, out io.Writer) error {
 	doc, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode result: %w", err)

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -11,47 +13,58 @@ import (
 
 // Column widths; a line is at most 100 columns.
 const (
-	labelWidth = 51
+	labelWidth = 43
 	valueWidth = 11
+	loadWidth  = 8
 )
 
-func writeGoals(t *bytes.Buffer, goals []goal) {
-	fmt.Fprintf(t, "%-*s%*s  %s\n", labelWidth, "GOALS", valueWidth, "median", "goal")
-	for _, g := range goals {
-		verdict := "reached"
-		switch {
-		case math.IsNaN(float64(g.Median)):
-			verdict = "not measured"
-		case !g.Reached:
-			verdict = "MISSED"
-		}
-		limit := strings.TrimSpace(fmt.Sprintf("%s %s %s", g.Bound, format(g.Limit), g.Unit))
-		fmt.Fprintf(t, "%-*s%*s  %-16s %s\n", labelWidth, g.Label, valueWidth, format(g.Median), limit, verdict)
+// print writes goals and figures for a person.
+func (r *report) print(w io.Writer) error {
+	var t bytes.Buffer
+	for _, warning := range r.warnings() {
+		fmt.Fprintf(&t, "%s\n\n", warning)
 	}
+	fmt.Fprintf(&t, "%-*s%*s%*s  %s\n", labelWidth, "GOALS", valueWidth, "figure", loadWidth, "load", "goal")
+	for _, g := range r.Goals {
+		g.print(&t)
+	}
+	for _, g := range r.Groups {
+		g.print(&t)
+	}
+	m := r.Machine
+	fmt.Fprintf(&t, "\n%d rounds, %d s; %d cores, load average %s before the run, %s, %s\nPostgreSQL %s, broker %s\n",
+		r.Rounds, r.Seconds, m.Cores, format(m.Load), m.OS, m.Go, m.PostgreSQL, m.Broker)
+	for _, name := range slices.Sorted(maps.Keys(m.Settings)) {
+		fmt.Fprintf(&t, "%s=%s ", name, m.Settings[name])
+	}
+	t.WriteString("\n")
+	_, err := w.Write(t.Bytes())
+	return err
 }
 
-func writeGroup(t *bytes.Buffer, g *group) {
+func (g goal) print(t *bytes.Buffer) {
+	verdict := "reached"
+	switch {
+	case !g.isMeasured():
+		verdict = "not measured"
+	case !g.Reached:
+		verdict = "MISSED"
+	}
+	fmt.Fprintf(t, "%-*s%*s%*s  %-18s %s\n", labelWidth, g.Label, valueWidth, format(g.judged()), loadWidth,
+		format(g.Load), g.bar(), verdict)
+}
+
+func (g *group) print(t *bytes.Buffer) {
 	fmt.Fprintf(t, "\n%s\n", strings.ToUpper(g.Title))
 	if g.Note != "" {
 		fmt.Fprintf(t, "(%s)\n", g.Note)
 	}
-	fmt.Fprintf(t, "%-*s%*s%*s%*s\n", labelWidth, "", valueWidth, "median", valueWidth, "min", valueWidth, "max")
+	fmt.Fprintf(t, "%-*s%*s%*s%*s%*s\n", labelWidth, "", valueWidth, "median", valueWidth, "min", valueWidth, "max",
+		loadWidth, "load")
 	for _, f := range g.Figures {
-		fmt.Fprintf(t, "%-*s%*s%*s%*s  %s\n", labelWidth, f.Label, valueWidth, format(f.Median), valueWidth, format(f.Min),
-			valueWidth, format(f.Max), f.Unit)
+		fmt.Fprintf(t, "%-*s%*s%*s%*s%*s  %s\n", labelWidth, f.Label, valueWidth, format(f.Median), valueWidth,
+			format(f.Min), valueWidth, format(f.Max), loadWidth, format(f.highestLoad()), f.Unit)
 	}
-}
-
-func writeFacts(t *bytes.Buffer, head heading, m facts) {
-	fmt.Fprintf(t, "\n%d rounds, %d s; %d cores, %s, %s, PostgreSQL %s, broker %s\n", head.Rounds, head.Seconds, m.Cores,
-		m.OS, m.Go, m.PostgreSQL, m.Broker)
-	names := make([]string, 0, len(m.Settings))
-	for name, value := range m.Settings {
-		names = append(names, name+"="+value)
-	}
-	slices.Sort(names)
-	half := (len(names) + 1) / 2
-	fmt.Fprintf(t, "%s\n%s\n", strings.Join(names[:half], " "), strings.Join(names[half:], " "))
 }
 
 // format shows three significant digits, and thousands in groups. The limits are where a value is rounded up to one
@@ -74,9 +87,6 @@ func format(n number) string {
 }
 
 func thousands(n int64) string {
-	if n < 0 {
-		return "-" + thousands(-n)
-	}
 	if n < 1000 {
 		return strconv.FormatInt(n, 10)
 	}

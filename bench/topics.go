@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,53 +16,85 @@ import (
 	"example.com/twinbox/internal/kafka"
 )
 
-const (
-	partitions = 6
-	warmTopic  = "bench-warm"
-)
+const partitions = 6
 
-// kafkaAdmin makes and removes topics, and reads them back.
+// kafkaAdmin makes, reads and removes topics.
 type kafkaAdmin struct {
-	brokers []string
-	admin   sarama.ClusterAdmin
-	prefix  string
-	made    int
-	claimed []string
+	cfg    kafka.Config
+	client sarama.Client
+	admin  sarama.ClusterAdmin
+	prefix string // keeps this run's topics apart from those of another one on the same broker
+	made   []string
 }
 
 func newKafkaAdmin(brokers []string) (*kafkaAdmin, error) {
-	cfg := readerConfig()
-	admin, err := sarama.NewClusterAdmin(brokers, cfg)
-	if err != nil {
-		return nil, fmt.Errorf("connect to brokers: %w", err)
-	}
-	return &kafkaAdmin{brokers: brokers, admin: admin, prefix: "bench-" + randomText()}, nil
-}
-
-func readerConfig() *sarama.Config {
 	cfg := sarama.NewConfig()
 	cfg.Version = sarama.V3_6_0_0
 	cfg.Consumer.Fetch.Default = 4 << 20
 	cfg.Consumer.MaxWaitTime = 20 * time.Millisecond // closing a reader waits for its last fetch
 	cfg.ChannelBufferSize = 4096
-	return cfg
+	client, err := sarama.NewClient(brokers, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("connect to brokers: %w", err)
+	}
+	admin, err := sarama.NewClusterAdminFromClient(client)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("connect to brokers: %w", err), client.Close())
+	}
+	return &kafkaAdmin{
+		cfg: kafka.Config{Brokers: brokers}, client: client, admin: admin, prefix: "bench-" + randomText(),
+	}, nil
 }
 
-// topic makes a new one and waits for its leaders.
-func (k *kafkaAdmin) topic(ctx context.Context) (string, error) { return k.topicOf(ctx, partitions) }
+func randomText() string { return strings.ToLower(rand.Text()[:8]) }
 
-func (k *kafkaAdmin) topicOf(ctx context.Context, partitions int32) (string, error) {
-	k.made++
-	name := fmt.Sprintf("%s-%d", k.prefix, k.made)
-	return name, kafka.EnsureTopics(ctx, kafka.Config{Brokers: k.brokers}, kafka.Topic{Name: name, Partitions: partitions})
+// topic makes a new one.
+func (k *kafkaAdmin) topic(ctx context.Context, partitions int32) (string, error) {
+	name := fmt.Sprintf("%s-%d", k.prefix, len(k.made))
+	return name, k.make(ctx, kafka.Topic{Name: name, Partitions: partitions})
 }
 
-// warm makes the topic that publishers connect through.
-func (k *kafkaAdmin) warm(ctx context.Context) error {
-	return kafka.EnsureTopics(ctx, kafka.Config{Brokers: k.brokers}, kafka.Topic{Name: warmTopic, Partitions: partitions})
+func (k *kafkaAdmin) make(ctx context.Context, topic kafka.Topic) error {
+	k.made = append(k.made, topic.Name)
+	return kafka.EnsureTopics(ctx, k.cfg, topic)
 }
 
-// remove frees what the in-process broker keeps in memory.
+// claimed runs do with new topics that must have their own names. It refuses existing ones: a service uses them.
+func (k *kafkaAdmin) claimed(ctx context.Context, topics []kafka.Topic, do func() error) (err error) {
+	for _, topic := range topics {
+		taken, err := kafka.DescribeTopics(ctx, k.cfg, topic.Name)
+		if err != nil {
+			return err
+		}
+		if len(taken) > 0 {
+			return fmt.Errorf("topic %s exists: this benchmark deletes it, so it takes only a broker without", topic.Name)
+		}
+		topic.Partitions, topic.Retention = partitions, 7*24*time.Hour // the default of the services
+		if err := k.make(ctx, topic); err != nil {
+			return err
+		}
+	}
+	defer func() {
+		for _, topic := range topics {
+			err = errors.Join(err, k.remove(topic.Name), k.awaitRemoved(ctx, topic.Name))
+		}
+	}()
+	return do()
+}
+
+func (k *kafkaAdmin) awaitRemoved(ctx context.Context, topic string) error {
+	for {
+		found, err := kafka.DescribeTopics(ctx, k.cfg, topic)
+		if len(found) == 0 || err != nil {
+			return err
+		}
+		if err := failure.Sleep(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// remove frees the memory that the in-process broker keeps the topic in.
 func (k *kafkaAdmin) remove(topic string) error {
 	if err := k.admin.DeleteTopic(topic); err != nil && !errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
 		return fmt.Errorf("delete topic: %w", err)
@@ -68,73 +102,27 @@ func (k *kafkaAdmin) remove(topic string) error {
 	return nil
 }
 
-// claim makes topics that must have their own names, and takes them away at the end. It refuses existing ones: they
-// are in use.
-func (k *kafkaAdmin) claim(ctx context.Context, names ...string) error {
-	taken, err := kafka.DescribeTopics(ctx, kafka.Config{Brokers: k.brokers}, names...)
-	if err != nil {
-		return err
-	}
-	for name := range taken {
-		return fmt.Errorf("topic %s exists: this benchmark empties it, so it takes only a broker without", name)
-	}
-	for _, name := range names {
-		if err := kafka.EnsureTopics(ctx, kafka.Config{Brokers: k.brokers}, claimedTopic(name)); err != nil {
-			return err
-		}
-		k.claimed = append(k.claimed, name)
-	}
-	return nil
-}
-
-// claimedTopic has the services' default retention.
-func claimedTopic(name string) kafka.Topic {
-	return kafka.Topic{Name: name, Partitions: partitions, Retention: 7 * 24 * time.Hour}
-}
-
-// renew makes a claimed topic anew. The relay of a new database would take the records of the last run for events that
-// its database has lost, and a new consumer group would begin with them.
-func (k *kafkaAdmin) renew(ctx context.Context, name string) error {
-	if err := k.remove(name); err != nil {
-		return err
-	}
-	cfg := kafka.Config{Brokers: k.brokers}
-	for found := map[string]kafka.TopicState{name: {}}; len(found) > 0; {
-		var err error
-		if found, err = kafka.DescribeTopics(ctx, cfg, name); err != nil {
-			return err
-		}
-		if err := failure.Sleep(ctx, 20*time.Millisecond); err != nil {
-			return err
-		}
-	}
-	return kafka.EnsureTopics(ctx, cfg, claimedTopic(name))
-}
-
+// close removes the topics of the run.
 func (k *kafkaAdmin) close() error {
 	var problems []error
-	for _, name := range k.claimed {
+	for _, name := range k.made {
 		problems = append(problems, k.remove(name))
 	}
 	return errors.Join(append(problems, k.admin.Close())...)
 }
 
 // verify reads the whole topic and fails unless every event of the run is there and each key's events arrived first in
-// order. Duplicates are allowed, as they are to a relay.
+// order. A relay may send an event twice.
 func (k *kafkaAdmin) verify(ctx context.Context, topic string, events int) error {
-	client, err := sarama.NewClient(k.brokers, readerConfig())
-	if err != nil {
-		return fmt.Errorf("connect to brokers: %w", err)
-	}
-	defer func() { _ = client.Close() }()
-	consumer, err := sarama.NewConsumerFromClient(client)
+	consumer, err := sarama.NewConsumerFromClient(k.client)
 	if err != nil {
 		return fmt.Errorf("make consumer: %w", err)
 	}
+	defer func() { _ = consumer.Close() }()
 	t := tally{seen: make([]bool, events), newest: map[string]int{}}
-	group, ctx := errgroup.WithContext(ctx) // together: a client takes a tenth of a second to begin with each partition
+	group, ctx := errgroup.WithContext(ctx) // together: each partition takes a tenth of a second to begin
 	for p := range int32(partitions) {
-		group.Go(func() error { return eachRecord(ctx, client, consumer, topic, p, t.count) })
+		group.Go(func() error { return k.countPartition(ctx, consumer, topic, p, &t) })
 	}
 	if err := group.Wait(); err != nil {
 		return fmt.Errorf("read topic: %w", err)
@@ -143,6 +131,30 @@ func (k *kafkaAdmin) verify(ctx context.Context, topic string, events int) error
 		return fmt.Errorf("of %d events %d arrived, %d out of order", events, t.distinct, t.inversions)
 	}
 	return nil
+}
+
+func (k *kafkaAdmin) countPartition(
+	ctx context.Context, consumer sarama.Consumer, topic string, p int32, t *tally,
+) error {
+	end, err := k.client.GetOffset(topic, p, sarama.OffsetNewest)
+	if err != nil || end == 0 {
+		return err
+	}
+	reader, err := consumer.ConsumePartition(topic, p, sarama.OffsetOldest)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = reader.Close() }()
+	for {
+		select {
+		case r := <-reader.Messages():
+			if err := t.count(r); err != nil || r.Offset == end-1 {
+				return err
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // tally counts the records of all partitions.
@@ -155,9 +167,9 @@ type tally struct {
 }
 
 func (t *tally) count(r *sarama.ConsumerMessage) error {
-	n, err := numberOf(idOf(r))
+	n, err := numberOf(r.Value)
 	if err != nil || n >= len(t.seen) {
-		return fmt.Errorf("record at offset %d: %w", r.Offset, errForeignID)
+		return fmt.Errorf("record at offset %d: %w", r.Offset, errForeign)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -166,47 +178,9 @@ func (t *tally) count(r *sarama.ConsumerMessage) error {
 	}
 	t.seen[n] = true
 	t.distinct++
-	if last, ok := t.newest[string(r.Key)]; ok && last > n {
+	if last, known := t.newest[string(r.Key)]; known && last > n {
 		t.inversions++
 	}
 	t.newest[string(r.Key)] = n
 	return nil
-}
-
-func eachRecord(
-	ctx context.Context, client sarama.Client, consumer sarama.Consumer, topic string, p int32,
-	do func(*sarama.ConsumerMessage) error,
-) error {
-	end, err := client.GetOffset(topic, p, sarama.OffsetNewest)
-	if err != nil || end == 0 {
-		return err
-	}
-	reader, err := consumer.ConsumePartition(topic, p, sarama.OffsetOldest)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = reader.Close() }()
-	for {
-		select {
-		case r := <-reader.Messages():
-			if err := do(r); err != nil {
-				return err
-			}
-			if r.Offset == end-1 {
-				return nil
-			}
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// idOf finds the event's id in our marshaler's header or in watermill-kafka's.
-func idOf(r *sarama.ConsumerMessage) string {
-	for _, h := range r.Headers {
-		if name := string(h.Key); name == "ce_id" || name == "_watermill_message_uuid" {
-			return string(h.Value)
-		}
-	}
-	return ""
 }

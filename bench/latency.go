@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// arriveLimit is how long the last events may take to arrive.
+	arriveLimit = 2 * time.Minute
+	// keepUpLimit is how long after the last one was due every event must have arrived. A variant that needs longer did
+	// not keep up: the percentiles of a queue that grows only tell how long it was watched.
+	keepUpLimit = 2 * time.Second
+	// keenPoll is the poll interval of stock, the shortest of ours. With its default of 1 s stock waits half of that.
+	keenPoll = 5 * time.Millisecond
+)
+
+// latencyPlan says how much of an open loop is measured.
+type latencyPlan struct {
+	Rate   float64       // events/s
+	For    time.Duration // per variant
+	Warmup int           // events before anything is measured
+}
+
+// latencyGroups lays out the figures of an open loop.
+func latencyGroups(title string) []*group {
+	note := "1,000/s, open loop, Poisson arrivals"
+	variants := func(title, note, suffix, unit string) *group {
+		return &group{Title: title, Note: note, Figures: []*figure{
+			{ID: "latency.1000.ours." + suffix, Label: "ours", Unit: unit},
+			{ID: "latency.1000.stock." + suffix, Label: "stock, polling every 5 ms", Unit: unit},
+		}}
+	}
+	return []*group{
+		variants(title+", p50", note, "p50", "ms"),
+		variants(title+", p99", note, "p99", "ms"),
+		variants("PostgreSQL's CPU per event", "all processes of the server, in those runs", "postgresql", "ms"),
+		variants("Arrived in those runs", "without a latency above: did not keep up", "arrived", "events/s"),
+	}
+}
+
+// latencyGoals compares ours with stock.
+func latencyGoals(what string) []goal {
+	of := func(id, percentile string) goal {
+		return goal{
+			ID: id, Label: what + " at 1,000/s, " + percentile, Unit: "ms", Bound: atMost,
+			value: quotient{of: "latency.1000.ours." + percentile},
+			stock: quotient{of: "latency.1000.stock." + percentile},
+		}
+	}
+	return []goal{of("p50_ms", "p50"), of("p99_ms", "p99")}
+}
+
+// openLoop does something at times fixed before the run: a system that falls behind gets no fewer events for it.
+type openLoop struct {
+	clients int
+	// do makes event n and returns its name among the arrivals, when its transaction is committed.
+	do       func(ctx context.Context, n int) (event string, err error)
+	arrivals *arrivals[string]
+	done     int // events so far
+}
+
+// passage is one run of an open loop.
+type passage struct {
+	began     time.Time
+	due       []time.Duration // since began
+	events    []string        // in the order of due
+	committed []time.Time
+}
+
+// measure warms the loop up, runs a schedule and adds the figures of the variant.
+func (l *openLoop) measure(ctx context.Context, st *stage, sheet *sheet, variant string, plan latencyPlan) error {
+	if _, err := l.run(ctx, make([]time.Duration, plan.Warmup)); err != nil {
+		return fmt.Errorf("warm up: %w", err)
+	}
+	if err := st.settle(ctx); err != nil {
+		return err
+	}
+	before, err := st.serverCPU()
+	if err != nil {
+		return err
+	}
+	p, err := l.run(ctx, schedule(plan.Rate, plan.For))
+	if err != nil {
+		return err
+	}
+	after, err := st.serverCPU()
+	if err != nil {
+		return err
+	}
+	id := "latency.1000." + variant
+	took := l.arrivals.last.Sub(p.began)
+	sheet.add(id+".postgresql", 1000*(after-before)/float64(len(p.due)))
+	sheet.add(id+".arrived", float64(len(p.due))/max(took, plan.For).Seconds())
+	if took > plan.For+keepUpLimit {
+		return nil
+	}
+	waits := p.waits(l.arrivals)
+	sheet.add(id+".p50", percentile(waits, 50))
+	sheet.add(id+".p99", percentile(waits, 99))
+	return nil
+}
+
+// run does each event when it is due, or as soon after as a client is free, and returns when all have arrived.
+func (l *openLoop) run(ctx context.Context, due []time.Duration) (*passage, error) {
+	p := &passage{
+		began: time.Now(), due: due, events: make([]string, len(due)), committed: make([]time.Time, len(due)),
+	}
+	first := l.done
+	var next atomic.Int64
+	group, groupCtx := errgroup.WithContext(ctx)
+	for range l.clients {
+		group.Go(func() (err error) {
+			for n := int(next.Add(1)) - 1; n < len(due); n = int(next.Add(1)) - 1 {
+				if err := sleepUntil(groupCtx, p.began.Add(due[n])); err != nil {
+					return err
+				}
+				if p.events[n], err = l.do(groupCtx, first+n); err != nil {
+					return fmt.Errorf("event %d: %w", first+n, err)
+				}
+				p.committed[n] = time.Now()
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	l.done += len(due)
+	ctx, cancel := context.WithTimeoutCause(ctx, arriveLimit, fmt.Errorf("waited %s", arriveLimit))
+	defer cancel()
+	return p, l.arrivals.await(ctx, l.done)
+}
+
+// waits returns how long after its commit's return each event arrived, sorted. An event may arrive before that: zero.
+func (p *passage) waits(a *arrivals[string]) []time.Duration {
+	waits := make([]time.Duration, len(p.events))
+	for n, event := range p.events {
+		waits[n] = max(a.of(event).Sub(p.committed[n]), 0)
+	}
+	slices.Sort(waits)
+	return waits
+}
+
+// schedule returns when each event is due, from the start of the run: a Poisson process, the same in every run.
+func schedule(rate float64, length time.Duration) []time.Duration {
+	source := rand.New(rand.NewPCG(1, 0)) // a schedule needs repetition, not secrecy
+	var due []time.Duration
+	for at := time.Duration(0); ; {
+		at += time.Duration(source.ExpFloat64() / rate * float64(time.Second))
+		if at >= length {
+			return due
+		}
+		due = append(due, at)
+	}
+}
+
+func sleepUntil(ctx context.Context, at time.Time) error {
+	timer := time.NewTimer(time.Until(at))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/procfs"
+)
+
+// machine is the surroundings that the figures depend on. It names no host and no folder.
+type machine struct {
+	Cores      int               `json:"cores"`
+	Load       number            `json:"load_average"` // of the last minute, before the run
+	OS         string            `json:"os"`
+	Go         string            `json:"go"`
+	PostgreSQL string            `json:"postgresql"`
+	Broker     string            `json:"broker"`
+	Settings   map[string]string `json:"postgresql_settings"`
+}
+
+// machineSQL reads the server's version and the settings that move the figures most.
+const machineSQL = `
+select split_part(version(), ' ', 2), jsonb_object_agg(name, current_setting(name))
+from unnest(array['fsync', 'synchronous_commit', 'full_page_writes', 'wal_level', 'shared_buffers', 'max_wal_size',
+    'autovacuum']) as name`
+
+func (s *stage) machine(ctx context.Context, load float64) (machine, error) {
+	m := machine{
+		Cores: runtime.GOMAXPROCS(0), Load: number(load), OS: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(),
+		Broker: "in process (kfake)",
+	}
+	if s.broker == nil {
+		m.Broker = "given with --brokers"
+	}
+	if err := s.admin.QueryRow(ctx, machineSQL).Scan(&m.PostgreSQL, &m.Settings); err != nil {
+		return m, fmt.Errorf("read version and settings: %w", err)
+	}
+	return m, nil
+}
+
+// isLoaded reports whether other programs kept at least half of the cores busy before the run.
+func (m machine) isLoaded() bool { return float64(m.Load) >= float64(m.Cores)/2 }
+
+// loadAverage is the load average of the last minute; NaN where the system has no /proc.
+func loadAverage() float64 {
+	proc, err := procfs.NewDefaultFS()
+	if err != nil {
+		return math.NaN()
+	}
+	load, err := proc.LoadAvg()
+	if err != nil {
+		return math.NaN()
+	}
+	return load.Load1
+}
+
+// cpuOf returns the CPU seconds of a process; NaN where the system has no /proc.
+func cpuOf(pid int) (float64, error) {
+	proc, err := procfs.NewDefaultFS()
+	if err != nil {
+		return math.NaN(), nil //nolint:nilerr // such a system has no figure
+	}
+	process, err := proc.Proc(pid)
+	if err != nil {
+		return 0, fmt.Errorf("read CPU time: %w", err)
+	}
+	stat, err := process.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("read CPU time: %w", err)
+	}
+	return stat.CPUTime(), nil
+}
+
+// serverCPU returns the CPU seconds of all processes of the server, ended ones included; NaN where the system has no
+// /proc.
+func (s *stage) serverCPU() (float64, error) {
+	content, err := os.ReadFile(filepath.Join(s.dir, "postgres", "postmaster.pid"))
+	if err != nil {
+		return 0, fmt.Errorf("find server: %w", err)
+	}
+	first, _, _ := strings.Cut(string(content), "\n")
+	server, err := strconv.Atoi(first)
+	if err != nil {
+		return 0, fmt.Errorf("find server: %w", err)
+	}
+	return cpuOfTree(server)
+}
+
+// ticksPerSecond is the unit of CPU time in /proc, on every platform of Go.
+const ticksPerSecond = 100
+
+// cpuOfTree returns the CPU seconds of a process, its children, and its ended children.
+func cpuOfTree(pid int) (float64, error) {
+	total, err := cpuOf(pid)
+	if err != nil || math.IsNaN(total) {
+		return total, err
+	}
+	processes, err := procfs.AllProcs()
+	if err != nil {
+		return 0, fmt.Errorf("list processes: %w", err)
+	}
+	for _, process := range processes {
+		stat, err := process.Stat()
+		switch {
+		case err != nil: // it ended in between
+		case stat.PID == pid:
+			total += float64(stat.CUTime+stat.CSTime) / ticksPerSecond
+		case stat.PPID == pid:
+			total += stat.CPUTime()
+		}
+	}
+	return total, nil
+}

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"example.com/twinbox/dev/local/mailbox"
+	"example.com/twinbox/internal/customer/openapi"
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/outbox/relay"
+)
+
+// services are two processes of each service on a site, with a mail server in this process.
+type services struct {
+	site
+	customers, notifiers [2]*process
+}
+
+// withServices runs do when all processes are ready. It kills them afterwards.
+func (b *pathBench) withServices(ctx context.Context, do func(*services) error) error {
+	if err := b.buildPrograms(ctx); err != nil {
+		return err
+	}
+	return b.withSite(ctx, func(at site) (err error) {
+		mails, err := mailbox.Start(ctx, mailbox.Config{})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, mails.Close()) }()
+		s := &services{site: at}
+		addresses, err := freeAddresses(ctx, 6)
+		if err != nil {
+			return err
+		}
+		shared := []string{
+			"LOG_LEVEL=error", "DATABASE_MAX_CONNECTIONS=20", // four processes on a server with its default of 100
+			"OUTBOX_LEASE=" + b.plan.Lease.String(), "KAFKA_PUBLISH_TIMEOUT=" + min(b.plan.Lease/2, 10*time.Second).String(),
+		}
+		for i := range s.customers {
+			api, admin, notifier := addresses[i], addresses[2+i], addresses[4+i]
+			s.customers[i] = &process{
+				program: filepath.Join(b.programs, "customer"), api: api, admin: admin,
+				environ: at.environ(at.customer, append(shared, "HTTP_ADDR="+api, "ADMIN_ADDR="+admin, "RATE_LIMIT=0")...),
+			}
+			s.notifiers[i] = &process{
+				program: filepath.Join(b.programs, "notification"), admin: notifier,
+				environ: at.environ(at.notification, append(shared, "ADMIN_ADDR="+notifier, "SMTP_ADDR="+mails.SMTPAddr())...),
+			}
+		}
+		for _, p := range s.processes() {
+			if err := p.start(); err != nil {
+				return err
+			}
+			defer p.kill()
+		}
+		for _, p := range s.processes() {
+			if err := p.awaitReady(ctx); err != nil {
+				return err
+			}
+		}
+		return do(s)
+	})
+}
+
+func (s *services) processes() []*process {
+	return []*process{s.customers[0], s.customers[1], s.notifiers[0], s.notifiers[1]}
+}
+
+// buildPrograms builds the services once.
+func (b *pathBench) buildPrograms(ctx context.Context) error {
+	if b.programs != "" {
+		return nil
+	}
+	dir := filepath.Join(b.dir, "programs")
+	command := exec.CommandContext(ctx, "go", "build", "-o", dir+string(filepath.Separator),
+		"example.com/twinbox/cmd/customer", "example.com/twinbox/cmd/notification")
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("build services: %w: %s", err, out)
+	}
+	b.programs = dir
+	return nil
+}
+
+// leader returns the process of Customer whose relay leads, and the other one.
+func (s *services) leader(ctx context.Context) (leads, follows *process, err error) {
+	for {
+		status, err := relay.ReadStatus(ctx, s.customer)
+		if err != nil {
+			return nil, nil, fmt.Errorf("read leader: %w", err)
+		}
+		for i, p := range s.customers {
+			if status.Leading && strings.HasSuffix(status.Leader, "/"+strconv.Itoa(p.cmd.Process.Pid)) {
+				return p, s.customers[1-i], nil
+			}
+		}
+		if err := failure.Sleep(ctx, 20*time.Millisecond); err != nil {
+			return nil, nil, fmt.Errorf("no replica leads: %w", err)
+		}
+	}
+}
+
+// signupsBefore is how many signups are through when a fault begins.
+const signupsBefore = 100
+
+// faultStep measures from a fault of the process whose relay leads to the effect of a signup that began after it, at the
+// other process. It makes one signup alone: the benchmark's server is behind a unix socket, where many notifications to
+// a frozen session keep it alive (ADR 3). Afterwards every signup must have its effects.
+func (b *pathBench) faultStep(name, figure string, fault syscall.Signal) step {
+	return step{name, func(ctx context.Context) error {
+		return b.withServices(ctx, func(s *services) error {
+			leads, follows, err := s.leader(ctx)
+			if err != nil {
+				return err
+			}
+			for n := range signupsBefore {
+				if _, err := follows.signUp(ctx, n); err != nil {
+					return err
+				}
+			}
+			if err := s.awaitEffects(ctx); err != nil {
+				return err
+			}
+			began := time.Now()
+			if err := leads.signal(fault); err != nil {
+				return err
+			}
+			user, err := follows.signUp(ctx, signupsBefore)
+			if err != nil {
+				return err
+			}
+			if err := s.awaitContact(ctx, user); err != nil {
+				return err
+			}
+			b.sheet.add(figure, milliseconds(time.Since(began)))
+			return s.awaitEffects(ctx)
+		})
+	}}
+}
+
+// awaitContact returns when Notification knows the user.
+func (s *services) awaitContact(ctx context.Context, user string) error {
+	const contactSQL = "select exists (select from contact where user_id = $1)"
+	for arrived := false; !arrived; {
+		if err := failure.Sleep(ctx, 5*time.Millisecond); err != nil {
+			return fmt.Errorf("wait for the next event: %w", err)
+		}
+		if err := s.notification.QueryRow(ctx, contactSQL, user).Scan(&arrived); err != nil {
+			return fmt.Errorf("find contact: %w", err)
+		}
+	}
+	return nil
+}
+
+// awaitEffects returns when every signup has its effects.
+func (s *services) awaitEffects(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, arriveLimit)
+	defer cancel()
+	for {
+		err := s.countEffects(ctx)
+		if err == nil {
+			return nil
+		}
+		if sleepErr := failure.Sleep(ctx, 100*time.Millisecond); sleepErr != nil {
+			return err
+		}
+	}
+}
+
+// signUp makes one signup over HTTP.
+func (p *process) signUp(ctx context.Context, n int) (user string, err error) {
+	body := fmt.Sprintf(`{"email":%q,"name":"Ada Lovelace"}`, email(n))
+	header := http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {fmt.Sprintf(`"signup-%d"`, n)}}
+	response, err := request(ctx, http.MethodPost, "http://"+p.api+"/v1/signups", header, strings.NewReader(body))
+	if err != nil {
+		return "", fmt.Errorf("sign up: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusCreated {
+		return "", fmt.Errorf("sign up: status %d", response.StatusCode)
+	}
+	var answer openapi.SignupResponse
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		return "", fmt.Errorf("read answer: %w", err)
+	}
+	return answer.UserId, nil
+}
+
+var client = http.Client{Timeout: signupTimeout}
+
+func request(ctx context.Context, method, url string, header http.Header, body io.Reader) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, method, url, body)
+	if err != nil {
+		return nil, err
+	}
+	if header != nil {
+		r.Header = header
+	}
+	return client.Do(r)
+}
+
+// idle measures the services without requests.
+func (b *pathBench) idle(ctx context.Context) error {
+	return b.withServices(ctx, func(s *services) error {
+		if err := failure.Sleep(ctx, b.plan.Settle); err != nil {
+			return err
+		}
+		began := time.Now()
+		before, err := b.used(ctx, s)
+		if err != nil {
+			return err
+		}
+		if err := failure.Sleep(ctx, b.plan.IdleFor); err != nil {
+			return err
+		}
+		after, err := b.used(ctx, s)
+		if err != nil {
+			return err
+		}
+		for id := range after {
+			b.sheet.add(id, (after[id]-before[id])/time.Since(began).Seconds())
+		}
+		return nil
+	})
+}
+
+// transactionsSQL counts the transactions of a database except those that began its sessions. At rest each statement
+// is one of its own.
+const transactionsSQL = `
+select xact_commit + xact_rollback - sessions from pg_stat_database where datname = $1`
+
+// used returns per figure of a service at rest what was used so far: percent of a core, and statements.
+func (b *pathBench) used(ctx context.Context, s *services) (map[string]float64, error) {
+	used := map[string]float64{}
+	count := func(service string, db *database, processes [2]*process) error {
+		for _, p := range processes {
+			cpu, err := cpuOf(p.cmd.Process.Pid)
+			if err != nil {
+				return err
+			}
+			used["idle.cpu."+service] += 100 * cpu / float64(len(processes))
+		}
+		row := b.admin.QueryRow(ctx, transactionsSQL, db.name)
+		var n float64
+		if err := row.Scan(&n); err != nil {
+			return fmt.Errorf("count transactions: %w", err)
+		}
+		used["idle.statements."+service] = n
+		return nil
+	}
+	return used, errors.Join(
+		count("customer", s.customer, s.customers), count("notification", s.notification, s.notifiers))
+}

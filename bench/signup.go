@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/twinbox/internal/command"
+	"example.com/twinbox/internal/event"
+)
+
+// signup is what a signup in the Customer service stores.
+type signup struct {
+	key, user, email, name string
+	fingerprint, answer    []byte
+	event                  event.Event
+}
+
+// insertUserSQL is the statement of the Customer service.
+const insertUserSQL = `
+insert into users (id, email, email_key, name, status, registered_at)
+values ($1, $2, $3, $4, $5, $6)
+on conflict (email_key) do nothing`
+
+const signupTimeout = 10 * time.Second
+
+// store runs the transaction of the Customer service in its three round trips: begin and claim the idempotency key;
+// insert the user, add the event, store the answer; commit. An outbox whose write cannot travel with other statements
+// takes one more. Without a variant it adds no event.
+func (s signup) store(ctx context.Context, pool *pgxpool.Pool, v variant) error {
+	whole := command.Transaction{Pool: pool, Timeout: signupTimeout}
+	claim := command.Claim{Scope: "signup", Key: s.key, Fingerprint: s.fingerprint}
+	_, err := whole.Once(ctx, claim, 24*time.Hour,
+		func(ctx context.Context, tx pgx.Tx, writes *pgx.Batch) (command.Answer, error) {
+			writes.Queue(insertUserSQL, s.user, s.email, s.email, s.name, "pending_verification", s.event.Time)
+			answer := command.Answer{Status: http.StatusCreated, Body: s.answer}
+			if q, is := v.(queuer); is {
+				return answer, q.queue(ctx, writes, s.event)
+			}
+			if v == nil {
+				return answer, nil
+			}
+			return answer, v.write(ctx, tx, s.event)
+		})
+	if err == nil && v != nil {
+		v.committed()
+	}
+	return err
+}
+
+var (
+	anyFingerprint = make([]byte, 32)
+	anyAnswer      = []byte(`{"user_id":"019b0000-0000-7000-8000-000000000001","email":"member-1@example.org",` +
+		`"status":"pending_verification","version":1}`)
+)
+
+// signup is the one of the event with the number.
+func (c corpus) signup(n int) signup {
+	e := c.event(n)
+	return signup{
+		key: fmt.Sprintf("key-%d", n), user: e.Key, email: email(n), name: "Ada Lovelace",
+		fingerprint: anyFingerprint, answer: anyAnswer, event: e,
+	}
+}
+
+// checkStored fails unless the database has as many users, and with a variant as many events, as signups were made.
+func checkStored(ctx context.Context, db *database, v variant, signups int) error {
+	tables := []string{"users"}
+	if v != nil {
+		tables = append(tables, v.table())
+	}
+	var problems []error
+	for _, table := range tables {
+		var rows int
+		if err := db.QueryRow(ctx, "select count(*) from "+table).Scan(&rows); err != nil {
+			return fmt.Errorf("count %s: %w", table, err)
+		}
+		if rows != signups {
+			problems = append(problems, fmt.Errorf("%d signups, but %d rows in %s", signups, rows, table))
+		}
+	}
+	return errors.Join(problems...)
+}

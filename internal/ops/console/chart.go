@@ -1,0 +1,150 @@
+package console
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/twinbox/internal/ops/admin/adminapi"
+)
+
+// A chart shows the last quarter of an hour in steps, on a field of chartSteps by chartHeight.
+const (
+	chartStep   = 10 * time.Second
+	chartSteps  = 90
+	chartHeight = 100.0
+)
+
+func stepOf(at time.Time) int { return int(at.Unix()) / int(chartStep.Seconds()) }
+
+// atStep is the sample of a step; zero: the service did not answer.
+func (w *watched) atStep(step int) (found sample) {
+	i, is := slices.BinarySearchFunc(w.past, step, func(s sample, step int) int { return stepOf(s.at) - step })
+	if is && w.past[i].err == nil {
+		found = w.past[i]
+	}
+	return found
+}
+
+// rates are how much passed the station in each step.
+func (w *watched) rates(s adminapi.Station, now time.Time) []*float64 {
+	values := make([]*float64, chartSteps)
+	for i := range values {
+		old, cur := w.atStep(stepOf(now)-chartSteps+i), w.atStep(stepOf(now)-chartSteps+i+1)
+		values[i] = growth(old.find(s.Kind, s.Name).Passed, cur.find(s.Kind, s.Name).Passed, cur.at.Sub(old.at).Seconds())
+	}
+	return values
+}
+
+// figures are what stood at the station in each step.
+func (w *watched) figures(s adminapi.Station, now time.Time, of func(adminapi.Station) *float64) []*float64 {
+	values := make([]*float64, chartSteps)
+	for i := range values {
+		values[i] = of(w.atStep(stepOf(now)-chartSteps+i+1).find(s.Kind, s.Name))
+	}
+	return values
+}
+
+// chart is one picture with its lines.
+type chart struct {
+	Title, Unit string
+	Top         float64
+	Lines       []line
+}
+
+// line is a figure over time. A step in which a service did not answer is a gap.
+type line struct {
+	Name, Path string
+	Latest     *float64
+	values     []*float64
+}
+
+func (f *flow) charts(now time.Time) []chart {
+	rates := func(w *watched, s adminapi.Station) []*float64 { return w.rates(s, now) }
+	waiting := func(w *watched, s adminapi.Station) []*float64 {
+		return w.figures(s, now, func(at adminapi.Station) *float64 { return at.Waiting })
+	}
+	ages := func(w *watched, s adminapi.Station) []*float64 {
+		return w.figures(s, now, func(at adminapi.Station) *float64 { return at.AgeSeconds })
+	}
+	sum := func(a, b float64) float64 { return a + b }
+	highest := func(a, b float64) float64 { return max(a, b) }
+	return []chart{
+		newChart("Throughput", "per second", f.line("requests", "http", rates, sum), f.line("published", "relay", rates, sum),
+			f.line("handled", "inbox", rates, sum), f.line("mails", "mail", rates, sum)),
+		newChart("Waiting", "", f.line("outboxes", "outbox", waiting, sum), f.line("inboxes", "inbox", waiting, sum),
+			f.line("mails", "mail", waiting, sum)),
+		newChart("Age of the oldest", "seconds", f.line("outboxes", "outbox", ages, highest),
+			f.line("inboxes", "inbox", ages, highest), f.line("mails", "mail", ages, highest)),
+	}
+}
+
+// line joins the values of all stations of a kind. What one of them does not know is not known of all.
+func (f *flow) line(
+	name, kind string, of func(*watched, adminapi.Station) []*float64, join func(a, b float64) float64,
+) line {
+	l := line{Name: name}
+	for _, w := range f.services {
+		for _, s := range w.known {
+			if s.Kind != kind {
+				continue
+			}
+			values := of(w, s)
+			for i, before := range l.values {
+				if before == nil || values[i] == nil {
+					values[i] = nil
+				} else {
+					values[i] = new(join(*before, *values[i]))
+				}
+			}
+			l.values = values
+		}
+	}
+	if len(l.values) > 0 {
+		l.Latest = l.values[chartSteps-1]
+	}
+	return l
+}
+
+// newChart scales all lines by the highest value.
+func newChart(title, unit string, lines ...line) chart {
+	c := chart{Title: title, Unit: unit, Top: 1, Lines: lines}
+	for _, l := range lines {
+		c.Top = max(c.Top, top(l.values))
+	}
+	for i := range c.Lines {
+		c.Lines[i].Path = scaledPath(c.Lines[i].values, c.Top)
+	}
+	return c
+}
+
+func top(values []*float64) (highest float64) {
+	for _, v := range values {
+		if v != nil {
+			highest = max(highest, *v)
+		}
+	}
+	return highest
+}
+
+// drawPath draws values from the left to the right, scaled by the highest of them.
+func drawPath(values []*float64) string { return scaledPath(values, max(1, top(values))) }
+
+func scaledPath(values []*float64, top float64) string {
+	var drawn strings.Builder
+	isDrawing := false
+	for i, v := range values {
+		if v == nil {
+			isDrawing = false
+			continue
+		}
+		y := chartHeight - *v/top*chartHeight
+		if !isDrawing { // a line of no length is a dot, so a value between two gaps is seen
+			fmt.Fprintf(&drawn, "M%d %.1f", i, y)
+		}
+		fmt.Fprintf(&drawn, "L%d %.1f", i, y)
+		isDrawing = true
+	}
+	return drawn.String()
+}

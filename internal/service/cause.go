@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// CodeUnknown is the code of a [Cause] that tells of a question without an answer.
+// CodeUnknown is the code of the [Cause] that holds while a question has no answer.
 const CodeUnknown = "unknown"
 
 // A Cause is one reason why events of the service wait, or may be lost. A service may have causes and be ready, and the
@@ -19,7 +19,7 @@ type Cause struct {
 	Command string    `json:"command,omitempty"` // of the command twinbox: shows more of it, or ends it
 	Details string    `json:"details,omitempty"` // the error behind it
 	Station string    `json:"station,omitempty"` // where events wait, such as inbox/customer.profile; empty: everywhere
-	Stops   bool      `json:"stops"`             // nothing passes the station
+	Stops   bool      `json:"stops"`             // no event passes the station
 }
 
 // causeAge is how old causes may be: any number of people who look on ask the service once.

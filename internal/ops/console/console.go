@@ -24,10 +24,10 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// Config says what a console shows.
+// Config configures a [Console].
 type Config struct {
 	Services []*client.Service // in the order of the page
-	// ReadOnly says that there is no token: then the flow is all there is.
+	// ReadOnly means that there is no token: then the flow is all there is.
 	ReadOnly bool
 	Links    []Link   // other pages of the system
 	Hosts    []string // names under which the console may be asked, besides localhost and IP addresses
@@ -48,7 +48,7 @@ type Console struct {
 	flow    *flow
 	changes *changes
 	session session
-	life    context.Context // ends when Run is told to stop: changes end
+	life    context.Context // ends with the context of Run, and changes end with it
 	end     context.CancelFunc
 }
 
@@ -77,7 +77,7 @@ func (c *Console) Run(ctx context.Context, ln net.Listener) error {
 	return group.Wait()
 }
 
-// pagePolicy lets a page load what this program serves, and nothing else.
+// pagePolicy lets a page load only what this program serves.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
@@ -173,7 +173,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
-// mayOperate says whether this browser may see and do what needs the services' token.
+// mayOperate reports whether this browser may see and do what needs the services' token.
 func (c *Console) mayOperate(r *http.Request) bool { return !c.cfg.ReadOnly && c.session.has(r) }
 
 // operator passes on requests with a session.

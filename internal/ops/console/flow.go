@@ -391,26 +391,6 @@ func (f frame) Headline() string {
 	return cmp.Or(strings.Join(all, " "), "All is well.")
 }
 
-// Rates is how much passes where all is well.
-func (f frame) Rates() string {
-	published, handled := 0.0, 0.0
-	for _, l := range f.Lanes {
-		for _, s := range l.Stations {
-			if s.Kind == "relay" && s.Rate != nil {
-				published += *s.Rate
-			}
-		}
-		for _, t := range l.Topics {
-			for _, s := range t.Inboxes {
-				if s.Rate != nil {
-					handled += *s.Rate
-				}
-			}
-		}
-	}
-	return fmt.Sprintf("%s events published and %s handled per second.", rate(&published), rate(&handled))
-}
-
 // ChartsEnd is the Unix time of the charts' last step.
 func (f frame) ChartsEnd() int64 { return int64(stepOf(f.Now)) * int64(chartStep.Seconds()) }
 

@@ -18,7 +18,7 @@ import (
 // answers are those of all services. What one of them did not answer is not known.
 type answers[T any] []client.Answer[T]
 
-// Unknown reports whether an answer is missing: nothing that was not found is known not to be there.
+// Unknown reports whether an answer is missing: then an empty list proves nothing.
 func (a answers[T]) Unknown() bool {
 	return slices.ContainsFunc(a, func(one client.Answer[T]) bool { return one.Err != nil })
 }
@@ -142,7 +142,7 @@ func (c *Console) showAudit(r *http.Request) (content, error) {
 	return content{"audit", "Audit", data}, nil
 }
 
-// showStory tells what all services know of an event, a user or a mail, and of what they name.
+// showStory shows what all services know of an id, and of the ids that they name.
 func (c *Console) showStory(r *http.Request) (content, error) {
 	id := r.PathValue("id")
 	told, err := client.Story(r.Context(), c.cfg.Services, id, adminapi.GetStoryParams{})

@@ -77,12 +77,12 @@ type content struct {
 	data        any
 }
 
-// missing is why there is nothing at an address.
+// missing is why an address has no page.
 type missing string
 
 func (m missing) Error() string { return string(m) }
 
-// shows answers with a page, or with one that says why it could not be made.
+// shows answers with a page, or with the error that kept it from being made.
 func (c *Console) shows(of func(r *http.Request) (content, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		shown, err := of(r)
@@ -168,7 +168,7 @@ func rate(n *float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(*n, 'f', 1, 64), ".0")
 }
 
-// age writes seconds; none where nothing waits.
+// age writes seconds; a dash where no event waits.
 func age(seconds *float64) string {
 	switch {
 	case seconds == nil || *seconds <= 0:

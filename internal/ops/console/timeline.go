@@ -53,7 +53,7 @@ type dot struct {
 	State        string
 }
 
-// pictureOf draws a story; nil: there is nothing to draw.
+// pictureOf draws a story; nil: it has no step.
 func pictureOf(told []adminapi.StoryStep) *picture {
 	steps := stepsOf(told[:min(len(told), maxDots)])
 	if len(steps) == 0 {

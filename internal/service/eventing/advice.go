@@ -16,7 +16,7 @@ const (
 // Codes that the code compares.
 const codeDown, codeAtLimit, codeBehind = "dependency_down", "relay_at_limit", "consumer_behind"
 
-// stops marks causes that let nothing pass their station.
+// stops marks causes that let no event pass their station.
 const stops = true
 
 // advice has the texts of the causes, in the order of their harm. The empty code is that of a service's own causes.

@@ -149,7 +149,7 @@ func (n *Node) whyOutboxWaits(ctx context.Context) (causes []service.Cause, err 
 	if p := s.Paused; p != nil {
 		add("relay_paused", &p.Since, "%s paused publishing: %s; %s.", p.By, p.Reason, waiting(s))
 	}
-	// A second look tells a backlog from an event that was just on its way.
+	// A second look distinguishes a backlog from an event that was just on its way.
 	if n.isOverdue(s) {
 		if s, err = relay.ReadStatus(ctx, n.Pool); err == nil && n.isOverdue(s) {
 			c := add(codeAtLimit, s.OldestWaiting, "The relay publishes less than is added: %s.", waiting(s))

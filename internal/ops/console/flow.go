@@ -292,12 +292,15 @@ func (l *lane) join(above lane) {
 type cause struct {
 	service.Cause
 	Services []string
-	Effects  []string // what it means, for each of them
+	Effects  []effect // for each of them
 	State    string
 	Verb     string // of the button that ends it
 	Consumer string
 	Page     string // of this console, that shows more
 }
+
+// effect is what a cause means for one service.
+type effect struct{ Service, Means string }
 
 // remedies are the buttons and the pages of causes by their codes.
 var remedies = map[string]struct{ verb, page string }{
@@ -320,9 +323,7 @@ func (f *flow) causes(now time.Time, found map[string]*verify.Verdict) (all []ca
 			i = len(all) - 1
 		}
 		all[i].Services = append(all[i].Services, name)
-		if !slices.Contains(all[i].Effects, c.Means) {
-			all[i].Effects = append(all[i].Effects, c.Means)
-		}
+		all[i].Effects = append(all[i].Effects, effect{name, c.Means})
 	}
 	for _, w := range f.services {
 		last := w.last()

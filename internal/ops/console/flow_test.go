@@ -225,7 +225,7 @@ func TestTheCausesOfAllServices(t *testing.T) {
 	require.Equal(t, []string{
 		"customer+notification dependency_down stopped  ", "customer dead_letters watch replay /dead-letters",
 	}, shown())
-	require.Equal(t, []string{"257 wait.", "3 wait."}, s.view(s.now).Causes[0].Effects)
+	require.Equal(t, []effect{{"customer", "257 wait."}, {"notification", "3 wait."}}, s.view(s.now).Causes[0].Effects)
 	headline := s.view(s.now).Headline()
 	s.has("customer", down("258 wait."), letters)
 	require.Equal(t, headline, s.view(s.now).Headline(), "a figure changes nothing for those who listen")

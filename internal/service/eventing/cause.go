@@ -294,8 +294,11 @@ func (n *Node) deadLetters(ctx context.Context) ([]service.Cause, error) {
 		var dead, keys, behind int64
 		var since time.Time
 		err := row.Scan(&consumer, &dead, &keys, &behind, &since, &reason, &details)
-		c := newCause("dead_letters", StationInbox+consumer, since, fmt.Sprintf("%s has %s of %s, most often %s; %s behind.",
-			consumer, Count(dead, "dead letter"), Count(keys, "key"), reason, Waits(behind, "event")))
+		what := fmt.Sprintf("%s has %s of %s, most often %s", consumer, Count(dead, "dead letter"), Count(keys, "key"), reason)
+		if behind > 0 {
+			what += "; " + Waits(behind, "event") + " behind"
+		}
+		c := newCause("dead_letters", StationInbox+consumer, since, what+".")
 		c.Details = details
 		return c, err
 	})

@@ -82,8 +82,8 @@ func New(cfg Config) (http.Handler, error) {
 	return mux, nil
 }
 
-// guard lets through who knows the token, and questions about the stations, which /metrics and /readyz answer as well. It
-// compares hashes: their length reveals nothing about the token's.
+// guard lets through who knows the token, and questions about the stations, which /metrics and /readyz answer as well.
+// It compares hashes: their length reveals nothing about the token's.
 func guard(token string) func(http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(token))
 	return func(next http.Handler) http.Handler {

@@ -32,7 +32,9 @@ func measured(t *testing.T, set func(gauge func(name string, value float64, labe
 }
 
 // stationsOf asks for the stations without a token, and returns each as one line by its kind and name.
-func stationsOf(t *testing.T, metrics prometheus.Gatherer, ready service.Readiness) (adminapi.Stations, map[string]string) {
+func stationsOf(
+	t *testing.T, metrics prometheus.Gatherer, ready service.Readiness,
+) (adminapi.Stations, map[string]string) {
 	t.Helper()
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
 		cfg.Metrics, cfg.Token = metrics, ""

@@ -121,9 +121,10 @@ func release(ctx context.Context, c *change, progress func(int64)) (sum adminapi
 	status, err := client.Call[adminapi.OutboxStatus](ctx, c.service, client.Get("/admin/v1/outbox/status", nil))
 	sum.DryRun = c.dryRun
 	for _, parked := range status.Parked {
-		_, err := client.Call[adminapi.Result](ctx, c.service, client.Post("/admin/v1/outbox/release", adminapi.ReleaseRequest{
+		asked := adminapi.ReleaseRequest{
 			By: c.by, Reason: c.reason, DryRun: c.dryRun, Topic: parked.Topic, Key: parked.Key,
-		}))
+		}
+		_, err := client.Call[adminapi.Result](ctx, c.service, client.Post("/admin/v1/outbox/release", asked))
 		refused, is := errors.AsType[*client.ProblemError](err)
 		switch {
 		case is:

@@ -270,7 +270,8 @@ func TestFindLeadsToALetterOrAStory(t *testing.T) {
 	for id, page := range map[string]string{
 		"customer/17": "/dead-letters/customer/17", "a/b/17": "/events/a%2Fb%2F17", "019ab": "/events/019ab",
 	} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+"/find?id="+url.QueryEscape(id), http.NoBody)
+		address := b.url + "/find?id=" + url.QueryEscape(id)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
 		require.NoError(t, err)
 		response, err := b.browser.Do(request)
 		require.NoError(t, err)

@@ -3,8 +3,8 @@
 // from one poll per service.
 //
 // The services' token stays in the process. A browser that has no session sees the flow, which the listeners show
-// without the token. Everything else needs the session that the one-time link of [Console.SignIn] begins. A change needs
-// a dry run, a reason and a name. Memory holds 15 minutes of history.
+// without the token. Everything else needs the session that the one-time link of [Console.SignIn] begins. A change
+// needs a dry run, a reason and a name. Memory holds 15 minutes of history.
 package console
 
 import (

@@ -175,6 +175,12 @@ func TestTheFlowIsLive(t *testing.T) {
 	require.Contains(t, page, "customer.users.v1")
 	require.Contains(t, page, "customer.profile")
 	require.Empty(t, b.stub.operations(), "the flow needs no other operation")
+	b.stub.set(adminapi.StationsPath, strings.Replace(fmt.Sprintf(theStations, 3), `"causes":[]`, `"causes":[{
+		"code":"keys_parked","station":"relay","what":"1 key.","means":"m","do":"d","stops":false}]`, 1))
+	testkit.Until(t, shows("1 key."))
+	require.False(t, shows("Release…")(), "a browser without a session has no buttons")
+	b.signIn(t)
+	require.True(t, shows("Release…")())
 	b.stub.set(adminapi.StationsPath, "none")
 	testkit.Until(t, shows("The service does not answer."))
 	_, page = b.get(t, "/")

@@ -230,7 +230,9 @@ func (f *flow) lanes(now time.Time) (all []lane) {
 		}
 	}
 	for _, w := range f.services {
-		l := lane{Service: w.Name, Metrics: w.URL("/metrics"), OperationsAPI: w.URL(adminapi.DocumentPath), State: stateWell}
+		l := lane{
+			Service: w.Name, State: stateWell, Metrics: w.URL("/metrics"), OperationsAPI: w.URL(adminapi.DocumentPath),
+		}
 		for _, s := range w.known {
 			if s.Kind == "http" {
 				l.API = w.URL("/openapi.json")
@@ -381,6 +383,8 @@ type frame struct {
 	Charts []chart
 	Ended  []ended
 	Now    time.Time
+	// Operate adds what the viewer may do.
+	Operate bool
 }
 
 // Headline is the text for those who listen to the page. It changes only when a cause begins or ends.
@@ -440,6 +444,8 @@ func summary(v *verify.Verdict) string {
 	return cmp.Or(strings.Join(parts, ", "), "nothing lost")
 }
 
-func (c *Console) showFlow(*http.Request) (content, error) {
-	return content{"flow", "Flow", c.flow.view(time.Now())}, nil
+func (c *Console) showFlow(r *http.Request) (content, error) {
+	shown := c.flow.view(time.Now())
+	shown.Operate = c.mayOperate(r)
+	return content{"flow", "Flow", shown}, nil
 }

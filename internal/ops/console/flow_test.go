@@ -160,7 +160,7 @@ func TestRatesAreGrowthPerSecond(t *testing.T) {
 	s.now = s.now.Add(5 * time.Second)
 	http.Passed = new(5.0)
 	s.says("customer", http)
-	require.InDelta(t, 1.0, *s.station(t, "customer/http/customer").Rate, 0, "a service that was started anew counts from 0")
+	require.InDelta(t, 1.0, *s.station(t, "customer/http/customer").Rate, 0, "a new process counts from 0")
 }
 
 // A chart has a point for each step that was answered, and a gap for each that was not.
@@ -205,7 +205,7 @@ func TestTheCausesOfAllServices(t *testing.T) {
 	require.Equal(t, "All is well.", s.view(s.now).Headline())
 	since := s.now.Add(-time.Minute)
 	down := func(means string) service.Cause {
-		return service.Cause{Code: "dependency_down", Station: "broker", What: "The broker is down.", Means: means, Stops: true}
+		return service.Cause{Code: "dependency_down", Station: "broker", What: "It is down.", Means: means, Stops: true}
 	}
 	letters := service.Cause{Code: "dead_letters", Station: "inbox/customer.profile", What: "13.", Since: since}
 	s.has("customer", letters)

@@ -122,7 +122,8 @@ type deed struct {
 // showAudit lists what was done by hand, the newest first.
 func (c *Console) showAudit(r *http.Request) (content, error) {
 	until, _ := time.Parse(time.RFC3339Nano, r.URL.Query().Get("until"))
-	found := call[adminapi.Actions](c, r, client.Get("/admin/v1/audit", adminapi.ListAuditParams{Newest: true, Until: until}))
+	params := adminapi.ListAuditParams{Newest: true, Until: until}
+	found := call[adminapi.Actions](c, r, client.Get("/admin/v1/audit", params))
 	var deeds []deed
 	var older time.Time // that of the service whose page ends first
 	for _, a := range found {

@@ -27,15 +27,16 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"short": short, "isPositive": func(n *float64) bool { return n != nil && *n > 0 },
 	"join": func(all []string) string { return strings.Join(all, ", ") }, "ref": func(n float64) *float64 { return &n },
 	"verbOf": func(name string) string { return verbs[name].Do },
-	"pair":   func(place int, c cause, now time.Time) placed { return placed{place, c, now} },
+	"place":  func(at int, c cause, f frame) placed { return placed{at, c, f.Now, f.Operate} },
 	"ageOf":  func(at, now time.Time) string { return age(new(now.Sub(at).Seconds())) },
 }).ParseFS(templateFiles, "templates/*.html"))
 
 // placed is a cause with its place on the page: the first has the page's heading.
 type placed struct {
-	Place int
-	Cause cause
-	Now   time.Time
+	Place   int
+	Cause   cause
+	Now     time.Time
+	Operate bool
 }
 
 // serveAsset serves the page's own files. Their addresses hold what is in them, so a browser keeps them for ever.

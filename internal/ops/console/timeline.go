@@ -92,8 +92,8 @@ func placeOf(s step) string {
 // badOutcomes are those after which an event, or its effect, waits or is given up.
 var badOutcomes = map[string]string{
 	"waiting": stateWatch, "held": stateWatch, "gap": stateWatch, "parked": stateWatch, "uncertain": stateWatch,
-	"stale": stateWatch, "expired": stateStopped, "conflict": stateStopped, "dead": stateStopped, "discarded": stateStopped,
-	"failed": stateStopped,
+	"stale": stateWatch, "expired": stateStopped, "conflict": stateStopped, "dead": stateStopped, "failed": stateStopped,
+	"discarded": stateStopped,
 }
 
 func stateOfStep(s adminapi.StoryStep) string {

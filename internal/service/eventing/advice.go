@@ -54,9 +54,9 @@ var advice = []struct {
 	{codeBehind, !stops, "twinbox inbox stats", "Effects come late. Nothing is lost.",
 		"Wait if the number falls. If it grows, add instances or make the handler quicker."},
 	{service.CodeUnknown, !stops, "", "", ""},
-	{"consumer_paused", stops, "", "Its events wait until someone resumes it. Nothing is lost.",
+	{"consumer_paused", stops, "", "Its events wait until it is resumed. Nothing is lost.",
 		"Resume it when the reason is gone."},
-	{"relay_paused", stops, "twinbox outbox resume", "Requests work. Events wait until someone resumes it. Nothing is lost.",
+	{"relay_paused", stops, "twinbox outbox resume", "Requests work. Events wait until it is resumed. Nothing is lost.",
 		"Resume it when the reason is gone."},
 }
 

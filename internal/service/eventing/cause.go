@@ -41,8 +41,8 @@ func (n *Node) Explain(reasons ...Reason) { n.reasons = append(n.reasons, reason
 // Causes are why events of the service wait or may be lost, the worst first; none: all is well.
 func (n *Node) Causes(ctx context.Context) []service.Cause { return n.Admin.Causes(ctx) }
 
-// diagnose asks all reasons at the same time. They look at the database and the broker rather than at this process where
-// those know, so that followers answer the same.
+// diagnose asks all reasons at the same time. They look at the database and the broker rather than at this process
+// where those know, so that followers answer the same.
 func (n *Node) diagnose(ctx context.Context) []service.Cause {
 	reasons := slices.Concat([]Reason{
 		n.serversDown, n.whyOutboxWaits, n.keysParked, n.partitionsStuck, n.consumersBehind, n.consumersPaused,
@@ -89,7 +89,8 @@ func Concerns(c service.Cause, station string) bool {
 // serversDown is unknown while a failed call has not been answered by a probe.
 func (n *Node) serversDown(ctx context.Context) ([]service.Cause, error) {
 	database, broker := n.dependencies.database, n.dependencies.broker
-	if causes := DownCause(database, codeDown, "", "Requests fail, and no event is handled. Nothing is lost."); causes != nil {
+	causes := DownCause(database, codeDown, "", "Requests fail, and no event is handled. Nothing is lost.")
+	if causes != nil {
 		return causes, nil
 	}
 	if broker.Down() {
@@ -280,8 +281,8 @@ func (n *Node) consumersPaused(ctx context.Context) (causes []service.Cause, _ e
 
 // Parked events wait for others, and a gap has a cause of its own.
 const selectDead = `
-select consumer, count(*) filter (where died), count(distinct key) filter (where died), count(*) filter (where not died),
-    min(first_failed_at) filter (where died), mode() within group (order by code) filter (where died),
+select consumer, count(*) filter (where died), count(distinct key) filter (where died),
+    count(*) filter (where not died), min(first_failed_at) filter (where died), mode() within group (order by code) filter (where died),
     coalesce(max(left(error, 1000)) filter (where died), '')
 from (select consumer, key, error, code, first_failed_at, code <> '` + inbox.CodeParked + `' as died
     from public.dead_letter where state = 'waiting' and code <> '` + inbox.CodeGap + `') waiting
@@ -294,7 +295,8 @@ func (n *Node) deadLetters(ctx context.Context) ([]service.Cause, error) {
 		var dead, keys, behind int64
 		var since time.Time
 		err := row.Scan(&consumer, &dead, &keys, &behind, &since, &reason, &details)
-		what := fmt.Sprintf("%s has %s of %s, most often %s", consumer, Count(dead, "dead letter"), Count(keys, "key"), reason)
+		what := fmt.Sprintf("%s has %s of %s, most often %s",
+			consumer, Count(dead, "dead letter"), Count(keys, "key"), reason)
 		if behind > 0 {
 			what += "; " + Waits(behind, "event") + " behind"
 		}

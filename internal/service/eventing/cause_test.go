@@ -93,7 +93,8 @@ func (b *bundle) awaitCause(t *testing.T, code, what string) (found service.Caus
 		require.WithinDuration(t, time.Now(), found.Since, patience)
 	}
 	testkit.Until(t, func() bool { // each is as of its own moment
-		return slices.ContainsFunc(b.admin.Readiness(t.Context()).Causes, func(c service.Cause) bool { return c.Code == code })
+		causes := b.admin.Readiness(t.Context()).Causes
+		return slices.ContainsFunc(causes, func(c service.Cause) bool { return c.Code == code })
 	})
 	return found
 }

@@ -119,7 +119,9 @@ document.addEventListener("submit", async event => {
   const outcome = to === "closest" ? form.closest(".outcome") : document.querySelector(to);
   const body = new URLSearchParams(new FormData(form, event.submitter));
   try {
-    put(outcome, await (await fetch(form.action, { method: "POST", body })).text());
+    const answer = await fetch(form.action, { method: "POST", body });
+    if (answer.status === 403) outcome.textContent = "You are signed out: nothing was done.";
+    else put(outcome, await answer.text());
   } catch {
     outcome.textContent = "The console does not answer: it is not known whether anything was done.";
   }

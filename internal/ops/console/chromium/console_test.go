@@ -413,7 +413,9 @@ func (p *tab) inspect(what string) {
 }
 
 func fit(t *testing.T, base, user string) {
-	for _, screen := range []struct{ width, height int64 }{{1440, 900}, {1251, 800}, {1250, 800}, {1001, 800}, {390, 844}} {
+	for _, screen := range []struct{ width, height int64 }{
+		{1440, 900}, {1251, 800}, {1250, 800}, {1001, 800}, {390, 844},
+	} {
 		p := open(t, screen.width, screen.height, "light")
 		p.expected = "status of 404" // of /nothing
 		for path, shows := range map[string]string{
@@ -498,7 +500,8 @@ func loseTheConsole(t *testing.T, base string) {
 	p := open(t, 1440, 900, "light")
 	p.visit(base)
 	p.await("#sentence h1", "dead letter")
-	p.do(chromedp.Evaluate[chromedp.Void](`window.answers = window.fetch; window.fetch = () => Promise.reject(new Error("gone"))`))
+	p.do(chromedp.Evaluate[chromedp.Void](
+		`window.answers = window.fetch; window.fetch = () => Promise.reject(new Error("gone"))`))
 	p.await("#sentence h1", "Unknown. The console does not answer")
 	require.Zero(t, eval[int](p, `document.querySelectorAll('main [data-state]:not([data-state="unknown"])').length`))
 	require.Zero(t, eval[int](p, `document.querySelectorAll('[data-moving]').length`))

@@ -27,21 +27,23 @@ func (w *watched) atStep(step int) (found sample) {
 	return found
 }
 
-// rates are how much passed the station in each step.
-func (w *watched) rates(s adminapi.Station, now time.Time) []*float64 {
-	values := make([]*float64, chartSteps)
-	for i := range values {
-		old, cur := w.atStep(stepOf(now)-chartSteps+i), w.atStep(stepOf(now)-chartSteps+i+1)
-		values[i] = growth(old.find(s.Kind, s.Name).Passed, cur.find(s.Kind, s.Name).Passed, cur.at.Sub(old.at).Seconds())
-	}
-	return values
-}
+// figure is what a chart shows of a station: its growth since the step before, or what there is.
+type figure func(old, cur adminapi.Station, seconds float64) *float64
 
-// figures are what stood at the station in each step.
-func (w *watched) figures(s adminapi.Station, now time.Time, of func(adminapi.Station) *float64) []*float64 {
+func rateOf(old, cur adminapi.Station, seconds float64) *float64 {
+	return growth(old.Passed, cur.Passed, seconds)
+}
+func waitingAt(_, cur adminapi.Station, _ float64) *float64 { return cur.Waiting }
+func ageAt(_, cur adminapi.Station, _ float64) *float64     { return cur.AgeSeconds }
+
+// values are the figure of a station in each step.
+func (w *watched) values(s adminapi.Station, now time.Time, of figure) []*float64 {
 	values := make([]*float64, chartSteps)
+	old := w.atStep(stepOf(now) - chartSteps)
 	for i := range values {
-		values[i] = of(w.atStep(stepOf(now)-chartSteps+i+1).find(s.Kind, s.Name))
+		cur := w.atStep(stepOf(now) - chartSteps + i + 1)
+		values[i] = of(old.find(s.Kind, s.Name), cur.find(s.Kind, s.Name), cur.at.Sub(old.at).Seconds())
+		old = cur
 	}
 	return values
 }
@@ -61,36 +63,30 @@ type line struct {
 }
 
 func (f *flow) charts(now time.Time) []chart {
-	rates := func(w *watched, s adminapi.Station) []*float64 { return w.rates(s, now) }
-	waiting := func(w *watched, s adminapi.Station) []*float64 {
-		return w.figures(s, now, func(at adminapi.Station) *float64 { return at.Waiting })
-	}
-	ages := func(w *watched, s adminapi.Station) []*float64 {
-		return w.figures(s, now, func(at adminapi.Station) *float64 { return at.AgeSeconds })
+	line := func(name, kind string, of figure, join func(a, b float64) float64) line {
+		return f.line(name, kind, now, of, join)
 	}
 	sum := func(a, b float64) float64 { return a + b }
 	highest := func(a, b float64) float64 { return max(a, b) }
 	return []chart{
-		newChart("Throughput", "per second", f.line("requests", "http", rates, sum), f.line("published", "relay", rates, sum),
-			f.line("handled", "inbox", rates, sum), f.line("mails", "mail", rates, sum)),
-		newChart("Waiting", "", f.line("outboxes", "outbox", waiting, sum), f.line("inboxes", "inbox", waiting, sum),
-			f.line("mails", "mail", waiting, sum)),
-		newChart("Age of the oldest", "seconds", f.line("outboxes", "outbox", ages, highest),
-			f.line("inboxes", "inbox", ages, highest), f.line("mails", "mail", ages, highest)),
+		newChart("Throughput", "per second", line("requests", "http", rateOf, sum), line("published", "relay", rateOf, sum),
+			line("handled", "inbox", rateOf, sum), line("mails", "mail", rateOf, sum)),
+		newChart("Waiting", "", line("outboxes", "outbox", waitingAt, sum), line("inboxes", "inbox", waitingAt, sum),
+			line("mails", "mail", waitingAt, sum)),
+		newChart("Age of the oldest", "seconds", line("outboxes", "outbox", ageAt, highest),
+			line("inboxes", "inbox", ageAt, highest), line("mails", "mail", ageAt, highest)),
 	}
 }
 
 // line joins the values of all stations of a kind. What one of them does not know is not known of all.
-func (f *flow) line(
-	name, kind string, of func(*watched, adminapi.Station) []*float64, join func(a, b float64) float64,
-) line {
+func (f *flow) line(name, kind string, now time.Time, of figure, join func(a, b float64) float64) line {
 	l := line{Name: name}
 	for _, w := range f.services {
 		for _, s := range w.known {
 			if s.Kind != kind {
 				continue
 			}
-			values := of(w, s)
+			values := w.values(s, now, of)
 			for i, before := range l.values {
 				if before == nil || values[i] == nil {
 					values[i] = nil

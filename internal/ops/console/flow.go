@@ -213,7 +213,7 @@ func (f *flow) station(w *watched, s adminapi.Station, now time.Time) station {
 	}
 	first, seconds := w.recent[0].find(s.Kind, s.Name), w.last().at.Sub(w.recent[0].at).Seconds()
 	shown.Rate, shown.Refused = growth(first.Passed, s.Passed, seconds), growth(first.Refused, s.Refused, seconds)
-	shown.Spark = drawPath(w.rates(s, now))
+	shown.Spark = drawPath(w.values(s, now, rateOf))
 	return shown
 }
 

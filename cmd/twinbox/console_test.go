@@ -18,7 +18,7 @@ import (
 // The console says where it is, serves until it is told to stop, and has nothing to operate with where there is no
 // token.
 func TestConsole(t *testing.T) {
-	customer := listener(t, answers(map[string]string{"/readyz": `{"status":"ready","checks":[]}`, "/metrics": ""}))
+	customer := listener(t, answers(map[string]string{"stations": `{"status":"ready"}`}))
 	tokenFile := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(tokenFile, []byte("t"), 0o600))
 	t.Setenv(tokenVariable, "")

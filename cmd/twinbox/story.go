@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"example.com/twinbox/internal/inbox/deadletter"
@@ -16,11 +17,16 @@ import (
 // StatusCommand is "twinbox status".
 type StatusCommand struct{ Survey }
 
-// Run asks every service why it waits.
+// Run asks every service why events wait: a row for each cause.
 func (c *StatusCommand) Run(ctx context.Context, to *streams) error {
 	t := table{columns: []string{"SERVICE", "SINCE", "WHY", "MORE"}, prose: "WHY", omit: []string{"SINCE", "MORE"}}
-	return survey(ctx, to, &c.Survey, client.Get("/admin/v1/cause", nil), func(service string, said adminapi.Cause) {
-		t.add(service, moment(said.Since), said.Sentence, said.Command)
+	return survey(ctx, to, &c.Survey, client.Get(adminapi.StationsPath, nil), func(service string, at adminapi.Stations) {
+		if len(at.Causes) == 0 {
+			t.add(service, moment(time.Time{}), "All is well.", "")
+		}
+		for _, cause := range at.Causes {
+			t.add(service, moment(cause.Since), cause.What, cause.Command)
+		}
 	}, &t)
 }
 

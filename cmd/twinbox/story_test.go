@@ -97,24 +97,25 @@ func TestTraceOfNothing(t *testing.T) {
 	require.Equal(t, 1, silent.code, "no answer is not that there is nothing")
 }
 
-// One line per service, and one that is away is said so beside the other's.
+// One line per cause, and one that is away is said so beside the other's.
 func TestStatusSaysWhyEachServiceWaits(t *testing.T) {
 	t.Parallel()
-	well := listener(t, answers(map[string]string{"cause": `{"service":"customer","at":"2026-11-21T10:00:00Z","well":true,
-		"code":"all_well","sentence":"All is well.","figures":{}}`}))
-	down := listener(t, answers(map[string]string{"cause": `{"service":"notification","at":"2026-11-21T10:00:00Z",
-		"well":false,"code":"mail_server_down","sentence":"The mail server has been down.","since":"2026-11-21T09:59:00Z",
-		"figures":{"mails":3},"command":"twinbox mail list --state pending"}`}))
+	well := listener(t, answers(map[string]string{"stations": `{"service":"customer","environment":"","status":"ready",
+		"at":"2026-11-21T10:00:00Z","causes":[],"stations":[]}`}))
+	down := listener(t, answers(map[string]string{"stations": `{"service":"notification","environment":"",
+		"status":"ready","at":"2026-11-21T10:00:00Z","stations":[],"causes":[{"code":"mail_server_down","stops":true,
+		"what":"The mail server is down.","since":"2026-11-21T09:59:00Z","means":"m","do":"d",
+		"command":"twinbox mail list"},{"code":"relay_paused","what":"It is paused.","means":"m","do":"d","stops":true}]}`}))
 	r := at(t, well, down, "status")
 	require.Zero(t, r.code, r.stderr)
 	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
-	require.Len(t, lines, 3)
+	require.Len(t, lines, 4)
 	require.Regexp(t, `^customer +- +All is well\. +-$`, lines[1])
-	require.Regexp(t, `^notification +2026-11-21T09:59:00Z +The mail server has been down\. +`+
-		`twinbox mail list --state pending$`, lines[2])
-	var document map[string]adminapi.Cause
+	require.Regexp(t, `^notification +2026-11-21T09:59:00Z +The mail server is down\. +twinbox mail list$`, lines[2])
+	require.Regexp(t, `^notification +- +It is paused\. +-$`, lines[3])
+	var document map[string]adminapi.Stations
 	at(t, well, down, "status", "--json").json(t, &document)
-	require.True(t, document["customer"].Well)
-	require.Equal(t, 3.0, document["notification"].Figures["mails"])
+	require.Empty(t, document["customer"].Causes)
+	require.Equal(t, "relay_paused", document["notification"].Causes[1].Code)
 	require.Equal(t, exitPartial, at(t, well, listener(t, answers(nil)), "status").code)
 }

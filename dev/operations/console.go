@@ -14,7 +14,7 @@ import (
 // runConsole serves the page until ctx ends.
 func runConsole(ctx context.Context, addr string, at local.Addresses, log *slog.Logger, ready func(string)) error {
 	cfg := console.Config{
-		Log: log, Links: []console.Link{{Title: "Mailbox", URL: "http://" + at.Mailbox}}, APIs: map[string]string{},
+		Log: log, Links: []console.Link{{Title: "Mailbox", URL: "http://" + at.Mailbox}}, Dir: at.Dir,
 	}
 	for _, name := range at.Names {
 		listen := at.Services[name]
@@ -23,9 +23,6 @@ func runConsole(ctx context.Context, addr string, at local.Addresses, log *slog.
 			return err
 		}
 		cfg.Services = append(cfg.Services, s)
-		if listen.API != "" {
-			cfg.APIs[name] = "http://" + local.Reachable(listen.API)
-		}
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {

@@ -23,8 +23,8 @@ func Offer(node *eventing.Node, own Own) (prefix string, handler http.Handler, e
 	inside := eventing.Operable{Node: node}
 	setup := inside.Setup()
 	var consumers []admin.Consumer
-	inside.EachConsumer(func(name string, replays *inbox.Replayer) {
-		consumers = append(consumers, admin.Consumer{Name: name, Replay: replays.Replay})
+	inside.EachConsumer(func(name, topic string, replays *inbox.Replayer) {
+		consumers = append(consumers, admin.Consumer{Name: name, Topic: topic, Replay: replays.Replay})
 	})
 	handler, err = admin.New(admin.Config{
 		Service:     setup.Service,
@@ -37,7 +37,7 @@ func Offer(node *eventing.Node, own Own) (prefix string, handler http.Handler, e
 		Metrics:     node.Admin.Registry(),
 		Mails:       own.Mails,
 		Verifier:    eventing.NewVerifier(node, own.Checks...),
-		Cause:       node.Cause,
+		Readiness:   node.Admin.Readiness,
 		Tell:        own.Tell,
 		Log:         node.Log,
 	})

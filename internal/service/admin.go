@@ -38,7 +38,7 @@ type AdminConfig struct {
 //	/readyz   200 when every check passes, else 503; JSON with each check's name and reason. /readyz?only=NAME asks
 //	          one check alone, and several where only is repeated: a load balancer need not take an API out for what it
 //	          can do without.
-//	          It also says why the service waits if it does ([Admin.Explain]).
+//	          It also lists why events of the service wait ([Admin.Explain]).
 //	/metrics  the registry in Prometheus' text format.
 //	/openapi.json  the document of the service's own API, where it has one ([Admin.Document]).
 //
@@ -51,7 +51,7 @@ type Admin struct {
 
 	mu     sync.Mutex
 	checks []*check
-	cause  *shared[Cause] // nil: the service does not explain itself
+	causes *shared[[]Cause] // nil: the service does not explain itself
 }
 
 // NewAdmin returns an admin listener without checks. Its registry holds the collectors of the Go runtime, the process

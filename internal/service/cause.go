@@ -5,57 +5,56 @@ import (
 	"time"
 )
 
-const (
-	// CodeAllWell is the code of a [Cause] that is none: nothing waits that should not.
-	CodeAllWell = "all_well"
-	// CodeUnknown is the code where nothing was found, and not all could be asked.
-	CodeUnknown = "unknown"
-)
+// CodeUnknown is the code of the [Cause] that holds while a question has no answer.
+const CodeUnknown = "unknown"
 
-// A Cause is why a service waits, as one sentence. A service may wait and be ready, and the other way round; of the
-// members the readiness report holds the first three.
+// A Cause is one reason why events of the service wait, or may be lost. A service may have causes and be ready, and the
+// other way round. No text holds a secret or a value of a person.
 type Cause struct {
-	Code     string             `json:"code"`           // stable, such as dependency_down
-	Sentence string             `json:"sentence"`       // for people; nothing secret, and no values of theirs
-	Since    time.Time          `json:"since,omitzero"` // zero: not known
-	Figures  map[string]float64 `json:"-"`
-	Command  string             `json:"-"` // what shows more of it or helps; optional
-	At       time.Time          `json:"-"` // when it was worked out
+	Code    string    `json:"code"`              // stable, such as dependency_down
+	What    string    `json:"what"`              // one sentence with the figures, for people
+	Since   time.Time `json:"since,omitzero"`    // zero: not known
+	Means   string    `json:"means"`             // for requests and events
+	Do      string    `json:"do"`                // what ends it
+	Command string    `json:"command,omitempty"` // of the command twinbox: shows more of it, or ends it
+	Details string    `json:"details,omitempty"` // the error behind it
+	Station string    `json:"station,omitempty"` // where events wait, such as inbox/customer.profile; empty: everywhere
+	Stops   bool      `json:"stops"`             // no event passes the station
 }
 
-// Well reports that nothing waits that should not.
-func (c Cause) Well() bool { return c.Code == CodeAllWell }
-
-// causeAge is how old a cause may be: any number of people who look on ask the service once.
+// causeAge is how old causes may be: any number of people who look on ask the service once.
 const (
 	causeAge     = 500 * time.Millisecond
 	causeTimeout = 2 * time.Second
 )
 
-// Explain adds why the service waits, or that all is well, to the readiness report and to [Admin.Cause]. find must
-// return soon after its context has ended. Call it before the listener serves.
-func (a *Admin) Explain(find func(ctx context.Context) Cause) {
-	a.cause = &shared[Cause]{
+// Explain adds the causes that hold to the readiness report and to [Admin.Causes]. find returns them with the worst
+// first, soon after its context has ended. Call it before the listener serves.
+func (a *Admin) Explain(find func(ctx context.Context) []Cause) {
+	a.causes = &shared[[]Cause]{
 		age: causeAge, timeout: causeTimeout + time.Second, // for find to end with what it has
-		ask: func(ctx context.Context) (Cause, error) {
+		ask: func(ctx context.Context) ([]Cause, error) {
 			ctx, cancel := context.WithTimeout(ctx, causeTimeout)
 			defer cancel()
-			found := find(ctx)
-			found.At = time.Now().UTC()
-			return found, nil
+			return find(ctx), nil
 		},
 	}
 }
 
-// Cause is the present one, at most half a second old. Calls at the same time wait for one answer: it is others' as
-// well, and does not end with ctx.
-func (a *Admin) Cause(context.Context) Cause {
-	found, err := a.cause.get()
+// Causes returns the causes that hold, the worst first, at most half a second old. An empty list means that all is
+// well. Calls at the same time wait for one answer: it is others' as well, and does not end with ctx.
+func (a *Admin) Causes(context.Context) []Cause {
+	found, err := a.causes.get()
 	if err != nil {
-		return Cause{
-			Code: CodeUnknown, At: time.Now().UTC(),
-			Sentence: "It is not known whether anything waits: " + err.Error() + ".",
-		}
+		return []Cause{Unknown(err)}
 	}
-	return found
+	return append([]Cause{}, found...)
+}
+
+// Unknown is the cause where a question has no answer: what it would show may hold.
+func Unknown(err error) Cause {
+	return Cause{
+		Code: CodeUnknown, What: "Not everything is known.", Means: "A cause may hold that is not listed here.",
+		Do: "Ask again. If it stays, follow the details.", Details: err.Error(), Station: CodeUnknown,
+	}
 }

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,7 +33,7 @@ func (w waitingError) Error() string { return "for " + string(w) }
 // A Readiness is the body of /readyz.
 type Readiness struct {
 	Status string        `json:"status"`
-	Cause  *Cause        `json:"cause,omitempty"` // of the whole report, where the service explains itself
+	Causes []Cause       `json:"causes,omitzero"` // of the whole report, where the service explains itself
 	Checks []CheckResult `json:"checks"`
 }
 
@@ -49,15 +50,39 @@ type check struct {
 	run  shared[struct{}]
 }
 
-// ready answers /readyz. It runs the checks side by side, also while draining: an operator may want their reasons then.
-// With parameters "only" it runs the checks of these names alone.
+// ready answers /readyz. With parameters "only" it runs the checks of these names alone, and lists no causes.
 func (a *Admin) ready(w http.ResponseWriter, req *http.Request) {
-	names := req.URL.Query()["only"]
-	checks, err := a.chosen(names)
-	if err != nil {
+	var report Readiness
+	if names := req.URL.Query()["only"]; len(names) == 0 {
+		report = a.Readiness(req.Context())
+	} else if checks, err := a.chosen(names); err == nil {
+		report = a.examine(checks)
+	} else {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	if report.Status != StatusReady {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	_ = encoder.Encode(report)
+}
+
+// Readiness is the whole report, with the causes where the service explains itself.
+func (a *Admin) Readiness(ctx context.Context) Readiness {
+	checks, _ := a.chosen(nil) // all of them
+	report := a.examine(checks)
+	if a.causes != nil {
+		report.Causes = a.Causes(ctx)
+	}
+	return report
+}
+
+// examine runs checks at the same time, also while draining: an operator may want their reasons then.
+func (a *Admin) examine(checks []*check) Readiness {
 	report := Readiness{Status: StatusReady, Checks: make([]CheckResult, len(checks))}
 	var all sync.WaitGroup
 	for i, c := range checks {
@@ -72,19 +97,7 @@ func (a *Admin) ready(w http.ResponseWriter, req *http.Request) {
 		report.Status = StatusDraining
 	default:
 	}
-	if len(names) == 0 && a.cause != nil {
-		cause := a.Cause(req.Context())
-		cause.Sentence = oneLine(cause.Sentence)
-		report.Cause = &cause
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	if report.Status != StatusReady {
-		w.WriteHeader(http.StatusServiceUnavailable)
-	}
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	_ = encoder.Encode(report)
+	return report
 }
 
 // chosen returns the checks of the names, or all. A name that no check has is an error: a probe that was misspelt must

@@ -17,6 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/admin/client"
 )
 
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // system is a service that says what a test wants it to, and counts what is asked of it.
 type system struct {
 	mu      sync.Mutex
-	metrics string
+	shown   string // the stations
 	verdict string
 	calls   map[string]int
 	acts    map[int]int
@@ -36,22 +37,12 @@ type system struct {
 }
 
 const (
-	quiet = `outbox_relay_published_total{topic="users"} 7
-outbox_relay_published_total{topic="dlq.users"} 9
-outbox_relay_lag_events 0
-inbox_messages_total{consumer="c",outcome="applied"} 5
-inbox_messages_total{consumer="c",outcome="duplicate"} 2
-kafka_consumer_lag_records{consumer="c"} 0
-lease_attempts_total{result="done"} 3
-lease_rows{state="pending"} 0
-lease_rows{state="failed"} 4
-lease_rows{state="uncertain"} 2
-dead_letters_waiting{consumer="c"} 1
-metrics_source_up{source="outbox"} 1
-process_start_time_seconds 1.7e9
-`
-	well    = `{"status":"ready","checks":[],"cause":{"code":"all_well","sentence":"All is well."}}`
-	verdict = `{"verdict":{"at":"2026-11-21T10:00:00Z","checks":[],"produced":[{"topic":"users","published":12},` +
+	quiet = `{"kind":"outbox","name":"customer","waiting":0,"state":"well"},
+		{"kind":"relay","name":"customer","waiting":0,"for_operator":0,"state":"well"},
+		{"kind":"inbox","name":"c","waiting":0,"for_operator":1,"state":"watch"},
+		{"kind":"mail","name":"m","waiting":0,"for_operator":2,"state":"watch"}`
+	stations = `{"service":"customer","status":"ready","causes":[],"stations":[%s]}`
+	verdict  = `{"verdict":{"at":"2026-11-21T10:00:00Z","checks":[],"produced":[{"topic":"users","published":12},` +
 		`{"topic":"dlq.users","published":3}],"consumed":[{"consumer":"c","handled":14,"again":2}],` +
 		`"findings":[%s],"unverifiable":[%s]}}`
 )
@@ -59,7 +50,7 @@ process_start_time_seconds 1.7e9
 func newSystem(t *testing.T) *system {
 	t.Helper()
 	s := &system{
-		metrics: quiet, verdict: fmt.Sprintf(verdict, "", ""), calls: map[string]int{}, acts: map[int]int{},
+		shown: quiet, verdict: fmt.Sprintf(verdict, "", ""), calls: map[string]int{}, acts: map[int]int{},
 		act:     func(n, _ int) (string, error) { return fmt.Sprint("id-", n), nil },
 		arrived: func(string) bool { return true },
 	}
@@ -69,7 +60,7 @@ func newSystem(t *testing.T) *system {
 		s.calls[r.URL.Path]++
 		w.Header().Set("Twinbox-Service", "customer")
 		answer := map[string]string{
-			"/metrics": s.metrics, "/readyz": well, "/admin/v1/verify": s.verdict + "\n",
+			adminapi.StationsPath: fmt.Sprintf(stations, s.shown), "/admin/v1/verify": s.verdict + "\n",
 			"/admin/v1/outbox/republish": `{"result":{"dry_run":false,"count":12}}` + "\n",
 		}[r.URL.Path]
 		_, _ = io.WriteString(w, answer)
@@ -184,13 +175,13 @@ func TestADemonstrationThatDoesNotEndWell(t *testing.T) {
 		"something that waits": {
 			func(s *system) {
 				s.cfg.Settle = 100 * time.Millisecond
-				s.metrics = strings.Replace(quiet, "lag_events 0", "lag_events 3", 1)
+				s.shown = strings.Replace(quiet, `"waiting":0`, `"waiting":3`, 1)
 			}, "there is still something that waits: 3 to be published",
 		},
 		"something that is not known": {
 			func(s *system) {
 				s.cfg.Settle = 100 * time.Millisecond
-				s.metrics = strings.Replace(quiet, `"outbox"} 1`, `"outbox"} 0`, 1)
+				s.shown = strings.Replace(quiet, `"state":"well"`, `"state":"unknown"`, 1)
 			}, "there is still something that waits: not all is known",
 		},
 	} {
@@ -240,11 +231,11 @@ func TestWhatWaits(t *testing.T) {
 	now := look(t.Context(), s.cfg.Services)
 	require.True(t, now.settled(), "a mail that is given up does not wait")
 	require.Equal(t, []int{1, 2}, []int{now.dead, now.unsure})
-	s.metrics = quiet + `lease_rows{state="claimed"} 2` + "\n" + `lease_rows{state="submitting"} 1` + "\n"
+	s.shown = quiet + `,{"kind":"mail","name":"n","waiting":3,"state":"well"}`
 	now = look(t.Context(), s.cfg.Services)
 	require.False(t, now.settled())
 	require.Equal(t, "3 to be mailed", now.String())
-	s.metrics = "outbox_relay_lag_events 0\n"
+	s.shown = `{"kind":"outbox","name":"customer","state":"unknown"}`
 	now = look(t.Context(), s.cfg.Services)
 	require.False(t, now.settled(), "it is not known")
 }

@@ -1,15 +1,13 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 
+	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/admin/client"
-	"example.com/twinbox/internal/ops/metrics"
-	"example.com/twinbox/internal/service"
 )
 
 // standing is what the services say of what is not done yet, added up.
@@ -27,60 +25,44 @@ type cause struct{ service, code, sentence string }
 
 func (c cause) String() string { return c.service + ": " + c.sentence }
 
-// waits are the metrics that count what waits, with the states that do.
-var waits = []struct {
-	what, metric string
-	states       []string
-}{
-	{"to be published", "outbox_relay_lag_events", nil},
-	{"held", "outbox_relay_held_events", nil},
-	{"to be handled", "kafka_consumer_lag_records", nil},
-	{"to be mailed", "lease_rows", []string{"pending", "claimed", "submitting"}}, // what the sender will still send
+// waits is what an event waits for at a kind of station.
+var waits = []struct{ what, kind string }{
+	{"to be published", "outbox"}, {"held", "relay"}, {"to be handled", "inbox"}, {"to be mailed", "mail"},
 }
 
 // look asks all services at once.
 func look(ctx context.Context, services []*client.Service) standing {
-	samples, errs := make([]metrics.Sample, len(services)), make([]error, len(services))
-	var all sync.WaitGroup
-	for i, s := range services {
-		all.Go(func() { samples[i], errs[i] = metrics.Take(ctx, s) })
-	}
-	all.Wait()
 	now := standing{waiting: map[string]int{}, known: true}
-	for i, s := range services {
-		switch why := samples[i].Ready.Cause; {
-		case errs[i] != nil:
-			now.known = false
-			if now.err == nil {
-				now.err = errs[i]
-			}
-			now.causes = append(now.causes, cause{s.Name, "away", "The service does not answer."})
-		case why != nil && why.Code != service.CodeAllWell:
-			now.causes = append(now.causes, cause{s.Name, why.Code, why.Sentence})
+	for _, a := range client.Ask(services, func(s *client.Service) (adminapi.Stations, error) {
+		return client.Call[adminapi.Stations](ctx, s, client.Get(adminapi.StationsPath, nil))
+	}) {
+		if a.Err != nil {
+			now.known, now.err = false, cmp.Or(now.err, a.Err)
+			now.causes = append(now.causes, cause{a.Service, "away", "The service does not answer."})
 		}
-		now.add(samples[i].Metrics)
+		for _, c := range a.Value.Causes {
+			now.causes = append(now.causes, cause{a.Service, c.Code, c.What})
+		}
+		for _, s := range a.Value.Stations {
+			now.add(s)
+		}
 	}
 	return now
 }
 
-func (s *standing) add(found metrics.Set) {
-	sources := found["metrics_source_up"]
-	s.known = s.known && len(sources) > 0
-	for _, source := range sources {
-		s.known = s.known && source.Value == 1
-	}
+func (s *standing) add(at adminapi.Station) {
+	s.known = s.known && at.State != "unknown"
 	for _, w := range waits {
-		for _, line := range found[w.metric] {
-			if w.states == nil || slices.Contains(w.states, line.Labels["state"]) {
-				s.waiting[w.what] += int(line.Value)
-			}
+		if w.kind == at.Kind && at.Waiting != nil {
+			s.waiting[w.what] += int(*at.Waiting)
 		}
 	}
-	for _, line := range found["dead_letters_waiting"] {
-		s.dead += int(line.Value)
-	}
-	for _, line := range found.Having("lease_rows", "state", "uncertain") {
-		s.unsure += int(line.Value)
+	switch {
+	case at.ForOperator == nil:
+	case at.Kind == "inbox":
+		s.dead += int(*at.ForOperator)
+	case at.Kind == "mail":
+		s.unsure += int(*at.ForOperator)
 	}
 }
 

@@ -49,8 +49,8 @@ type Config struct {
 	Mails Mails
 	// Verifier compares what the service wrote and consumed.
 	Verifier Verifier
-	// Cause says why the service waits.
-	Cause func(context.Context) service.Cause
+	// Readiness is the report of /readyz, with the causes.
+	Readiness func(context.Context) service.Readiness
 	// Tell tells what the service's own tables know of an id; nil: nothing beside its events.
 	Tell Teller
 	Log  *slog.Logger
@@ -82,11 +82,16 @@ func New(cfg Config) (http.Handler, error) {
 	return mux, nil
 }
 
-// guard lets through who knows the token. It compares hashes: their length says nothing about the token's.
+// guard lets through who knows the token, and questions about the stations, which /metrics and /readyz answer as well.
+// It compares hashes: their length reveals nothing about the token's.
 func guard(token string) func(http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(token))
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == adminapi.StationsPath {
+				next.ServeHTTP(w, r)
+				return
+			}
 			if token == "" {
 				web.WriteProblem(w, r, errOff)
 				return
@@ -148,17 +153,6 @@ func (c Config) consumerNames() []string {
 		names[i] = consumer.Name
 	}
 	return names
-}
-
-func (s serviceHandlers) cause(ctx context.Context, _ nothing) (adminapi.Cause, error) {
-	c := s.Cause(ctx)
-	if c.Figures == nil {
-		c.Figures = map[string]float64{}
-	}
-	return adminapi.Cause{
-		Service: s.Service, At: c.At, Well: c.Well(), Code: c.Code, Sentence: c.Sentence, Since: c.Since,
-		Figures: c.Figures, Command: c.Command,
-	}, nil
 }
 
 func (s serviceHandlers) audit(ctx context.Context, asked adminapi.ListAuditParams) (out adminapi.Actions, err error) {

@@ -81,7 +81,7 @@ func noted(result audit.Result, dryRun string) audit.Result {
 
 // A Consumer is one of the service's consumers, as far as its dead letters need it.
 type Consumer struct {
-	Name string
+	Name, Topic string
 	// Replay handles the dead letters again that the filter picks of this consumer's.
 	Replay func(ctx context.Context, f deadletters.Filter, o inbox.Options) error
 }

@@ -26,10 +26,10 @@ func handlersOf(cfg Config) map[string]handler {
 	consumers := consumerHandlers{cfg, deadletters.NewStore(cfg.Pool), time.Now().UTC()}
 	outbox, service := outboxHandlers{cfg}, serviceHandlers{cfg}
 	return map[string]handler{
-		"getService": answer(service.service),
-		"getCause":   answer(service.cause),
-		"listAudit":  answer(service.audit),
-		"verify":     service.verify,
+		"getService":  answer(service.service),
+		"getStations": answer(service.stations),
+		"listAudit":   answer(service.audit),
+		"verify":      service.verify,
 
 		"listMails":     answer(service.mails),
 		"retryMails":    change(service.settle(Mails.Retry)),

@@ -18,7 +18,6 @@ import (
 	"example.com/twinbox/internal/ops/admin"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/outbox"
-	"example.com/twinbox/internal/service"
 )
 
 func (b *bundle) story(t *testing.T, path string) (story adminapi.Story) {
@@ -168,22 +167,4 @@ func TestTheStoryThatAServiceTells(t *testing.T) {
 	require.Contains(t, foreign.Note, "give the key")
 	require.Empty(t, b.story(t, uuid.NewString()+"?key=k").Note)
 	require.Empty(t, b.story(t, uuid.NewString()+"?at=2026-11-21T10:00:00Z").Note)
-}
-
-func TestTheCauseAsTheDocumentHasIt(t *testing.T) {
-	t.Parallel()
-	cause := service.Cause{
-		Code: "keys_parked", Sentence: "1 key is parked.", At: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC),
-		Figures: map[string]float64{"keys": 1}, Command: "twinbox outbox status",
-	}
-	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
-		cfg.Cause = func(context.Context) service.Cause { return cause }
-	})
-	_, answer := b.call(t, http.MethodGet, "/admin/v1/cause", "")
-	require.JSONEq(t, `{"service":"test","at":"2026-11-21T10:00:00Z","well":false,"code":"keys_parked",
-		"sentence":"1 key is parked.","figures":{"keys":1},"command":"twinbox outbox status"}`, string(answer))
-	cause = service.Cause{Code: service.CodeAllWell, Sentence: "All is well.", At: cause.At, Since: cause.At}
-	_, answer = b.call(t, http.MethodGet, "/admin/v1/cause", "")
-	require.JSONEq(t, `{"service":"test","at":"2026-11-21T10:00:00Z","well":true,"code":"all_well",
-		"sentence":"All is well.","figures":{},"since":"2026-11-21T10:00:00Z"}`, string(answer))
 }

@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -14,36 +13,30 @@ import (
 	"example.com/twinbox/internal/ops/admin/client"
 )
 
-// verb is what an operator can do.
+// verb is what an operator can do here. The command does the rest.
 type verb struct {
 	Do, Doing, Done, Things string // Replay, Replaying, Replayed; dead letters
 	Note                    string // what to know before
-	Danger                  bool
-	request                 func(c *change) client.Request
-	long                    bool // it tells how far it is
+	run                     func(ctx context.Context, c *change, progress func(int64)) (adminapi.Result, error)
 }
 
 var verbs = map[string]verb{
 	"replay": {
-		Do: "Replay", Doing: "Replaying", Done: "Replayed", Things: "dead letters", long: true, request: replay,
-		Note: "Those of a key run in their order and stop at the first that fails; other keys continue. " +
+		Do: "Replay", Doing: "Replaying", Done: "Replayed", Things: "dead letters", run: replay,
+		Note: "Those of a key run in their order and stop at the first that fails. Other keys continue. " +
 			"It is safe to repeat.",
 	},
-	"discard": {
-		Do: "Discard", Doing: "Discarding", Done: "Discarded", Things: "dead letters", long: true, request: discard,
-		Danger: true, Note: "They are settled without being handled. Events parked behind them are resumed.",
+	"release": {
+		Do: "Release", Doing: "Releasing", Done: "Released", Things: "keys", run: release,
+		Note: "The relay tries the events of these keys again, in their order.",
 	},
-	"edit": {
-		Do: "Edit", Doing: "Editing", Done: "Edited", Things: "dead letters", request: edit,
-		Note: "The original stays beside the new payload, which is checked when it is replayed.",
+	"resume-consumer": {
+		Do: "Resume", Doing: "Resuming", Done: "Resumed", Things: "consumers", run: resumeConsumer,
+		Note: "The consumer continues where it stopped.",
 	},
-	"retry": {
-		Do: "Send again", Doing: "Listing", Done: "Listed again", Things: "mails", request: settle("retry"),
-		Note: "One that is uncertain may then arrive twice, with the same Message-ID.",
-	},
-	"mark-sent": {
-		Do: "Mark as sent", Doing: "Marking", Done: "Marked as sent", Things: "mails", request: settle("mark-sent"),
-		Note: "For mails of which you know that they arrived: they are never sent again.",
+	"resume-relay": {
+		Do: "Resume", Doing: "Resuming", Done: "Resumed", Things: "relays", run: resumeRelay,
+		Note: "The relay continues where it stopped.",
 	},
 }
 
@@ -69,6 +62,9 @@ func (c *change) Back() string {
 	return "/"
 }
 
+// Total is how many things the dry run counted; "": it is not known.
+func (c *change) Total() string { return c.Form.Get("total") }
+
 // read reads a form. A dry run needs no name and no reason, everything else does.
 func (c *changes) read(r *http.Request, dryRun bool) (*change, error) {
 	if err := r.ParseForm(); err != nil {
@@ -91,10 +87,6 @@ func (c *changes) read(r *http.Request, dryRun bool) (*change, error) {
 		return nil, err
 	}
 	switch {
-	case form.Get("verb") == "edit" && len(asked.filter.IDs) != 1:
-		return nil, errors.New("one dead letter is edited at a time")
-	case asked.Things == "mails" && len(form["mail"]) == 0:
-		return nil, errors.New("choose the mails first")
 	case dryRun:
 		asked.by, asked.reason = "console", "dry run"
 	case asked.by == "" || asked.reason == "":
@@ -117,40 +109,47 @@ func filterOf(from url.Values) (filter adminapi.DeadLetterFilter, err error) {
 	return filter, nil
 }
 
-func replay(c *change) client.Request {
-	return client.Post("/admin/v1/dead-letters/replay", adminapi.ReplayRequest{
+func replay(ctx context.Context, c *change, progress func(int64)) (adminapi.Result, error) {
+	return client.Stream(ctx, c.service, progress, client.Post("/admin/v1/dead-letters/replay", adminapi.ReplayRequest{
 		By: c.by, Reason: c.reason, DryRun: c.dryRun, Filter: c.filter,
 		Force: c.Form.Get("force") != "", AcceptGap: c.Form.Get("accept_gap") != "",
-	})
+	}))
 }
 
-func discard(c *change) client.Request {
-	return client.Post("/admin/v1/dead-letters/discard", adminapi.DiscardRequest{
-		By: c.by, Reason: c.reason, DryRun: c.dryRun, Filter: c.filter,
-	})
-}
-
-func edit(c *change) client.Request {
-	payload := []byte(strings.ReplaceAll(c.Form.Get("payload"), "\r\n", "\n")) // forms send line ends as mails do
-	return client.Post(fmt.Sprintf("/admin/v1/dead-letters/%d/edit", c.filter.IDs[0]),
-		adminapi.EditRequest{By: c.by, Reason: c.reason, DryRun: c.dryRun, Payload: payload})
-}
-
-func settle(how string) func(*change) client.Request {
-	return func(c *change) client.Request {
-		return client.Post("/admin/v1/mails/"+how,
-			adminapi.MailRequest{By: c.by, Reason: c.reason, DryRun: c.dryRun, Ids: c.Form["mail"]})
+// release releases every key that is parked.
+func release(ctx context.Context, c *change, progress func(int64)) (sum adminapi.Result, err error) {
+	status, err := client.Call[adminapi.OutboxStatus](ctx, c.service, client.Get("/admin/v1/outbox/status", nil))
+	sum.DryRun = c.dryRun
+	for _, parked := range status.Parked {
+		asked := adminapi.ReleaseRequest{
+			By: c.by, Reason: c.reason, DryRun: c.dryRun, Topic: parked.Topic, Key: parked.Key,
+		}
+		_, err := client.Call[adminapi.Result](ctx, c.service, client.Post("/admin/v1/outbox/release", asked))
+		refused, is := errors.AsType[*client.ProblemError](err)
+		switch {
+		case is:
+			sum.Fail(parked.Topic+"/"+parked.Key, refused.Problem.Code, refused.Problem.Detail)
+		case err != nil:
+			return sum, err
+		default:
+			sum.Count++
+		}
+		progress(sum.Count + sum.Failed)
 	}
+	return sum, err
 }
 
-func (c *change) run(ctx context.Context, progress func(int64)) (adminapi.Result, error) {
-	if c.long {
-		return client.Stream(ctx, c.service, progress, c.request(c))
-	}
-	return client.Call[adminapi.Result](ctx, c.service, c.request(c))
+func resumeConsumer(ctx context.Context, c *change, _ func(int64)) (adminapi.Result, error) {
+	return client.Call[adminapi.Result](ctx, c.service, client.Post("/admin/v1/consumers/resume",
+		adminapi.ConsumerRequest{By: c.by, Reason: c.reason, DryRun: c.dryRun, Consumer: c.Form.Get("consumer")}))
 }
 
-// outcome is what came of a change, or would.
+func resumeRelay(ctx context.Context, c *change, _ func(int64)) (adminapi.Result, error) {
+	return client.Call[adminapi.Result](ctx, c.service, client.Post("/admin/v1/outbox/resume",
+		adminapi.RelayRequest{By: c.by, Reason: c.reason, DryRun: c.dryRun}))
+}
+
+// outcome is what a change did, or would do.
 type outcome struct {
 	*change
 	ID       int // of the operation
@@ -158,9 +157,11 @@ type outcome struct {
 	Result   adminapi.Result
 	Err      error
 	Ended    bool
+
+	stop context.CancelFunc
 }
 
-// Tried says that it was a dry run.
+// Tried reports whether it was a dry run.
 func (o outcome) Tried() bool { return o.change != nil && o.dryRun }
 
 // try answers with what the change would do, and with the form that does it.
@@ -168,12 +169,12 @@ func (c *changes) try(w http.ResponseWriter, r *http.Request) {
 	asked, err := c.read(r, true)
 	tried := outcome{change: asked, Err: err}
 	if err == nil {
-		tried.Result, tried.Err = asked.run(r.Context(), func(int64) {})
+		tried.Result, tried.Err = asked.run(r.Context(), asked, func(int64) {})
 	}
 	c.answer(w, r, http.StatusOK, "plan", tried)
 }
 
-// begin begins the change, which goes on without a viewer, and answers with what follows it.
+// begin begins the change, which continues without a viewer, and answers with what follows it.
 func (c *changes) begin(w http.ResponseWriter, r *http.Request) {
 	asked, err := c.read(r, false)
 	if err != nil {
@@ -192,6 +193,15 @@ func (c *changes) follow(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.answer(w, r, http.StatusOK, "progress", state)
+}
+
+// stop ends a change where it is.
+func (c *changes) stop(w http.ResponseWriter, r *http.Request) {
+	id, _ := strconv.Atoi(r.PathValue("id"))
+	if state, known := c.get(id); known {
+		state.stop()
+	}
+	c.follow(w, r)
 }
 
 // keptOperations is how many are remembered, the newest.
@@ -223,12 +233,12 @@ func (c *changes) start(ctx context.Context, asked *change) outcome {
 	defer c.mu.Unlock()
 	c.last++
 	delete(c.all, c.last-keptOperations)
-	begun := &outcome{change: asked, ID: c.last}
+	begun := &outcome{change: asked, ID: c.last, stop: cancel}
 	c.all[c.last] = begun
 	c.running.Go(func() {
 		defer cancel()
 		defer context.AfterFunc(c.life, cancel)()
-		result, err := asked.run(ctx, func(done int64) {
+		result, err := asked.run(ctx, asked, func(done int64) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			begun.Progress = done

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"encoding/json"
 	"html"
 	"maps"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -32,7 +34,7 @@ func (b *bundle) ended(t *testing.T, id int) (last string) {
 	path := "/operations/" + strconv.Itoa(id)
 	testkit.Until(t, func() bool {
 		_, last = b.get(t, path)
-		return !strings.Contains(last, `hx-get="`+path+`"`)
+		return !strings.Contains(last, `data-follow="`+path+`"`)
 	})
 	return last
 }
@@ -76,49 +78,79 @@ func TestAChangeIsADryRunFirst(t *testing.T) {
 func TestARefusalIsShown(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil).signIn(t)
-	form := url.Values{"verb": {"discard"}, "service": {"customer"}, "id": {"7"}, "by": {"ada"}, "reason": {"r"}}
+	form := url.Values{"verb": {"replay"}, "service": {"customer"}, "id": {"7"}, "by": {"ada"}, "reason": {"r"}}
 	require.Contains(t, b.post(t, "/changes/dry-run", form), "There is no such thing. (not_found)")
-	b.stub.set("/admin/v1/dead-letters/discard", `{"done":4}`+"\n")
+	b.stub.set("/admin/v1/dead-letters/replay", `{"done":4}`+"\n")
 	b.post(t, "/changes", form)
 	last := b.ended(t, 1)
-	require.Contains(t, last, "Discarded 4 dead letters")
+	require.Contains(t, last, "Replayed 4 dead letters")
 	require.Contains(t, last, "was cut off")
 	for _, bad := range []url.Values{
 		{"verb": {"drop"}, "service": {"customer"}},
+		{"verb": {"discard"}, "service": {"customer"}},
 		{"verb": {"replay"}, "service": {"billing"}},
 		{"verb": {"replay"}, "service": {"customer"}, "id": {"x"}},
-		{"verb": {"retry"}, "service": {"customer"}},
 	} {
 		require.Contains(t, b.post(t, "/changes/dry-run", bad), "Nothing was changed.")
 	}
 }
 
+// What the headline advises has a button: to resume, and to release each key that is parked.
 func TestWhatElseIsChanged(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil).signIn(t)
-	who := url.Values{"service": {"customer"}, "by": {"ada"}, "reason": {"r"}}
+	b.stub.set("/admin/v1/outbox/status", `{"parked":[{"topic":"t","key":"a"},{"topic":"t","key":"b"}]}`)
 	for path, c := range map[string]struct {
-		form url.Values
-		body string
+		form   url.Values
+		bodies []string
 	}{
-		"/admin/v1/dead-letters/7/edit": {
-			url.Values{"verb": {"edit"}, "id": {"7"}, "payload": {"{}\r\n"}},
-			`{"by":"ada","dry_run":false,"payload":"e30K","reason":"r"}`,
-		},
-		"/admin/v1/mails/retry": {
-			url.Values{"verb": {"retry"}, "mail": {"a", "b"}}, `{"by":"ada","dry_run":false,"ids":["a","b"],"reason":"r"}`,
-		},
-		"/admin/v1/mails/mark-sent": {
-			url.Values{"verb": {"mark-sent"}, "mail": {"a"}}, `{"by":"ada","dry_run":false,"ids":["a"],"reason":"r"}`,
-		},
+		"/admin/v1/outbox/release": {url.Values{"verb": {"release"}}, []string{
+			`{"by":"ada","dry_run":false,"key":"a","reason":"r","topic":"t"}`,
+			`{"by":"ada","dry_run":false,"key":"b","reason":"r","topic":"t"}`,
+		}},
+		"/admin/v1/consumers/resume": {url.Values{"verb": {"resume-consumer"}, "consumer": {"customer.profile"}}, []string{
+			`{"by":"ada","consumer":"customer.profile","dry_run":false,"reason":"r"}`,
+		}},
+		"/admin/v1/outbox/resume": {url.Values{"verb": {"resume-relay"}}, []string{
+			`{"by":"ada","dry_run":false,"reason":"r"}`,
+		}},
 	} {
 		b.stub.set(path, `{"dry_run":false,"count":1,"failed":0}`)
-		maps.Copy(c.form, who)
+		maps.Copy(c.form, url.Values{"service": {"customer"}, "by": {"ada"}, "reason": {"r"}})
 		b.post(t, "/changes", c.form)
-		asked := len(b.stub.operations())
 		require.Contains(t, b.ended(t, b.console.changes.last), "Look again")
-		require.Contains(t, strings.Join(b.stub.operations(), "\n"), "POST "+path+" "+c.body, asked)
+		for _, body := range c.bodies {
+			require.Contains(t, strings.Join(b.stub.operations(), "\n"), "POST "+path+" "+body)
+		}
 	}
+	plan := b.post(t, "/changes/dry-run", url.Values{"verb": {"release"}, "service": {"customer"}})
+	require.Contains(t, plan, "Release 2 keys of customer")
+	b.stub.set("/admin/v1/outbox/release", "no answer of the service")
+	b.post(t, "/changes", url.Values{"verb": {"release"}, "service": {"customer"}, "by": {"ada"}, "reason": {"r"}})
+	require.Contains(t, b.ended(t, b.console.changes.last), "Released 0 keys")
+}
+
+// A change that takes long shows how far it is of how much, and can be stopped.
+func TestAChangeCanBeStopped(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil).signIn(t)
+	asked := &change{
+		verb: verb{Doing: "Replaying", Done: "Replayed", Things: "dead letters"}, service: b.console.cfg.Services[0],
+		Form: url.Values{"total": {"9"}},
+	}
+	asked.run = func(ctx context.Context, _ *change, progress func(int64)) (adminapi.Result, error) {
+		progress(4)
+		<-ctx.Done()
+		return adminapi.Result{Count: 4}, ctx.Err()
+	}
+	begun := b.console.changes.start(t.Context(), asked)
+	path := "/operations/" + strconv.Itoa(begun.ID)
+	testkit.Until(t, func() bool {
+		_, page := b.get(t, path)
+		return strings.Contains(page, "4 dead letters so far of 9")
+	})
+	b.post(t, path+"/stop", nil)
+	require.Contains(t, b.ended(t, begun.ID), "Replayed 4 dead letters of customer")
 }
 
 // Without the session, and without a token, nothing is shown that needs it, and nothing done.
@@ -177,8 +209,7 @@ func TestPagesShowTextAsText(t *testing.T) {
 		"/admin/v1/story/x": `{"kind":X,"note":X,"related":[X],"steps":[{"at":"2026-01-02T03:04:05Z",` +
 			`"station":X,"service":X,"consumer":X,"outcome":X,"event_id":X,"event_type":X,"topic":X,"offset":1,` +
 			`"cause":X,"subject":X,"detail":X,"trace_id":X}]}`,
-		"/admin/v1/cause":                `{"well":false,"code":X,"sentence":X,"figures":{X:1},"command":X}`,
-		"/admin/v1/dead-letters/discard": `{"result":{"count":1,"failed":1,"errors":[{"subject":X,"code":X,"detail":X}]}}`,
+		"/admin/v1/dead-letters/replay": `{"result":{"count":1,"failed":1,"errors":[{"subject":X,"code":X,"detail":X}]}}`,
 	} {
 		b.stub.set(path, strings.ReplaceAll(answer, "X", string(bad)))
 	}
@@ -192,7 +223,7 @@ func TestPagesShowTextAsText(t *testing.T) {
 		require.Contains(t, html.UnescapeString(body), hostile, path)
 	}
 	form := url.Values{
-		"verb": {"discard"}, "service": {"customer"}, "code": {hostile}, "back": {"javascript:alert(1)"},
+		"verb": {"replay"}, "service": {"customer"}, "code": {hostile}, "back": {"javascript:alert(1)"},
 		"by": {hostile}, "reason": {"r"},
 	}
 	requireHarmless(t, b.post(t, "/changes/dry-run", form))
@@ -203,9 +234,48 @@ func TestPagesShowTextAsText(t *testing.T) {
 	requireHarmless(t, body)
 }
 
-func TestDiff(t *testing.T) {
+// An answer that was not given is unknown, never an all-clear.
+func TestNoAnswerIsNoAllClear(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, []diffLine{{" ", "a"}, {"-", "b"}, {"+", "x"}, {"+", "y"}, {" ", "c"}}, diff("a\nb\nc", "a\nx\ny\nc"))
-	require.Equal(t, []diffLine{{" ", "a"}, {"+", "a"}}, diff("a", "a\na"))
-	require.Equal(t, []diffLine{{" ", ""}}, diff("", ""))
+	b := setup(t, nil).signIn(t)
+	for path, clear := range map[string]string{
+		"/dead-letters": "No dead letters", "/mails?state=uncertain": "No uncertain mails",
+		"/audit": "Nothing was done by hand", "/events/x": "No service knows this id", "/lost": "has lost no event",
+	} {
+		_, page := b.get(t, path)
+		require.NotContains(t, page, clear, path)
+		require.Contains(t, page, "There is no such thing. (not_found)", path)
+		if path != "/lost" {
+			require.Contains(t, page, "Unknown: not every service answered.", path)
+		}
+	}
+}
+
+func TestAuditGoesBackInTime(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil).signIn(t)
+	b.stub.set("/admin/v1/audit", `{"items":[{"id":7,"at":"2026-01-02T03:04:05.123Z","by":"ada","verb":"replay",`+
+		`"kind":"dead_letter","subject":"1","reason":"r"}],"more":true}`)
+	_, page := b.get(t, "/audit")
+	require.Contains(t, page, `href="?until=2026-01-02T03%3a04%3a05.123Z"`)
+	b.get(t, "/audit?until=2026-01-02T03:04:05.123Z")
+	asked := b.stub.operations()
+	require.Contains(t, asked[len(asked)-1], "until=2026-01-02T03%3A04%3A05.123Z")
+}
+
+func TestFindLeadsToALetterOrAStory(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil).signIn(t)
+	b.browser.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	for id, page := range map[string]string{
+		"customer/17": "/dead-letters/customer/17", "a/b/17": "/events/a%2Fb%2F17", "019ab": "/events/019ab",
+	} {
+		address := b.url + "/find?id=" + url.QueryEscape(id)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
+		require.NoError(t, err)
+		response, err := b.browser.Do(request)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, page, response.Header.Get("Location"))
+	}
 }

@@ -3,9 +3,8 @@
 // from one poll per service.
 //
 // The services' token stays in the process. A browser that has no session sees the flow, which the listeners show
-// without the token; everything else needs the session that the one-time link of [Console.SignIn] begins. Nothing is
-// changed that was not tried as a dry run first, and without a reason and a name. History is kept for 15 minutes, in
-// memory alone.
+// without the token. Everything else needs the session that the one-time link of [Console.SignIn] begins. A change
+// needs a dry run, a reason and a name. Memory holds 15 minutes of history.
 package console
 
 import (
@@ -25,16 +24,16 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// Config says what a console shows.
+// Config configures a [Console].
 type Config struct {
 	Services []*client.Service // in the order of the page
-	// ReadOnly says that there is no token: then the flow is all there is.
+	// ReadOnly means that there is no token: then the flow is all there is.
 	ReadOnly bool
-	Links    []Link // other pages of the system
-	// APIs are the addresses of services' own APIs, by the service's name. Default: what their documents say.
-	APIs  map[string]string
-	Hosts []string // names under which the console may be asked, beside localhost and IP addresses
-	Log   *slog.Logger
+	Links    []Link   // other pages of the system
+	Hosts    []string // names under which the console may be asked, besides localhost and IP addresses
+	// Dir is the folder with the report of "twinbox verify"; empty: there is none.
+	Dir string
+	Log *slog.Logger
 	// Interval is how often each service is asked while there are viewers. Default: 1 s. Without viewers it is five times
 	// as long.
 	Interval time.Duration
@@ -49,7 +48,7 @@ type Console struct {
 	flow    *flow
 	changes *changes
 	session session
-	life    context.Context // ends when Run is told to stop: changes end
+	life    context.Context // ends with the context of Run, and changes end with it
 	end     context.CancelFunc
 }
 
@@ -59,8 +58,7 @@ func New(cfg Config) *Console {
 		cfg.Interval = time.Second
 	}
 	c := &Console{
-		cfg: cfg, flow: &flow{cfg: cfg, samples: map[string][]sample{}, routes: map[route]bool{}},
-		session: session{key: rand.Text()},
+		cfg: cfg, flow: newFlow(cfg), session: session{key: rand.Text()},
 	}
 	c.life, c.end = context.WithCancel(context.Background())
 	c.changes = &changes{Console: c, all: map[int]*outcome{}}
@@ -79,8 +77,7 @@ func (c *Console) Run(ctx context.Context, ln net.Listener) error {
 	return group.Wait()
 }
 
-// pagePolicy lets a page load what this program serves, and nothing else. Charts set styles through the DOM, which
-// needs no exception.
+// pagePolicy lets a page load only what this program serves.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
@@ -94,15 +91,13 @@ func (c *Console) handler() http.Handler {
 	mux.HandleFunc("GET /", c.shows(func(*http.Request) (content, error) {
 		return content{}, missing("there is no such page")
 	}))
-	mux.HandleFunc("GET /history", c.showHistory)
-	mux.HandleFunc("GET /apis", c.shows(apiPages{c}.showAll))
-	mux.HandleFunc("GET /apis/{service}/{api}", c.shows(apiPages{c}.show))
 	for pattern, show := range map[string]http.HandlerFunc{
 		"GET /dead-letters": c.shows(c.showGroups), "GET /dead-letters/{service}": c.shows(c.showDeadLetters),
 		"GET /dead-letters/{service}/{id}": c.shows(c.showDeadLetter), "GET /mails": c.shows(c.showMails),
 		"GET /lost":  c.shows(c.showLost),
 		"GET /audit": c.shows(c.showAudit), "GET /events/{id}": c.shows(c.showStory), "GET /find": find,
 		"POST /changes/dry-run": c.changes.try, "POST /changes": c.changes.begin, "GET /operations/{id}": c.changes.follow,
+		"POST /operations/{id}/stop": c.changes.stop,
 	} {
 		mux.HandleFunc(pattern, c.operator(show))
 	}
@@ -178,7 +173,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
-// mayOperate says whether this browser may see and do what needs the services' token.
+// mayOperate reports whether this browser may see and do what needs the services' token.
 func (c *Console) mayOperate(r *http.Request) bool { return !c.cfg.ReadOnly && c.session.has(r) }
 
 // operator passes on requests with a session.
@@ -193,5 +188,6 @@ func (c *Console) operator(next http.HandlerFunc) http.HandlerFunc {
 }
 
 func (c *Console) refuse(w http.ResponseWriter, r *http.Request) {
-	c.page(w, r, http.StatusForbidden, content{"refused", "Not signed in", nil})
+	_, noCookie := r.Cookie(cookieName(r))
+	c.page(w, r, http.StatusForbidden, content{"refused", "Not signed in", noCookie == nil}) // true: signed in once
 }

@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -23,7 +22,6 @@ import (
 
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/admin/client"
-	"example.com/twinbox/internal/ops/metrics"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -36,8 +34,7 @@ type stub struct {
 	mu      sync.Mutex
 	answers map[string]string // by path
 	asked   []string          // method, path and body of the operations
-	looks   int               // at metrics
-	tokens  int               // requests beside operations that carried one
+	looks   int               // at the stations
 }
 
 func (s *stub) set(path, answer string) {
@@ -49,7 +46,7 @@ func (s *stub) set(path, answer string) {
 func (s *stub) operations() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(s.asked), func(asked string) bool { return asked == "GET /admin/v1/cause" })
+	return slices.Clone(s.asked)
 }
 
 func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -57,18 +54,15 @@ func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w.Header().Set("Twinbox-Service", r.Header.Get("Twinbox-Service"))
-	if strings.HasPrefix(r.URL.Path, "/admin/") && r.URL.Path != adminapi.DocumentPath {
+	if r.URL.Path == adminapi.StationsPath {
+		s.looks++
+	} else {
 		if r.Header.Get("Authorization") != "Bearer "+token {
 			w.WriteHeader(http.StatusUnauthorized)
 			_, _ = io.WriteString(w, `{"code":"unauthorized","status":401,"detail":"no"}`)
 			return
 		}
 		s.asked = append(s.asked, strings.TrimSpace(r.Method+" "+r.URL.RequestURI()+" "+string(body)))
-	} else if r.Header.Get("Authorization") != "" {
-		s.tokens++
-	}
-	if r.URL.Path == "/metrics" {
-		s.looks++
 	}
 	answer, known := s.answers[r.URL.Path]
 	if !known {
@@ -78,19 +72,15 @@ func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, answer)
 }
 
-const (
-	aReadyService = `{"status":"ready","checks":[]}`
-	theMetrics    = `# HELP outbox_relay_lag_events What waits.
-outbox_relay_lag_events 3
-outbox_relay_oldest_unpublished_seconds 0.5
-outbox_relay_has_leader 1
-outbox_events_added_total{topic="customer.users.v1"} 7
-http_server_requests_in_flight 0
-kafka_consumer_lag_records{consumer="customer.profile",partition="0",topic="customer.users.v1"} 2
-kafka_consumer_lag_records{consumer="customer.profile",partition="1",topic="customer.users.v1"} 3
-process_open_fds 12
-`
-)
+// theStations are those of a service that is well. What waits in its outbox is put in.
+const theStations = `{"service":"customer","environment":"here","at":"2026-01-02T03:04:05Z","status":"ready",
+	"causes":[],"stations":[
+	{"kind":"http","name":"customer","passed":7,"refused":0,"waiting":0,"state":"well"},
+	{"kind":"outbox","name":"customer","waiting":%d,"age_seconds":0.5,"state":"well"},
+	{"kind":"relay","name":"customer","passed":7,"waiting":0,"state":"well"},
+	{"kind":"topic","name":"customer.users.v1","passed":7,"state":"well"},
+	{"kind":"inbox","name":"customer.profile","topic":"customer.users.v1","passed":7,"waiting":5,"age_seconds":1,
+		"state":"well"}]}`
 
 // bundle is a console between a stubbed service and a browser.
 type bundle struct {
@@ -103,7 +93,9 @@ type bundle struct {
 
 func setup(t *testing.T, change func(*Config)) *bundle {
 	t.Helper()
-	b := &bundle{stub: &stub{answers: map[string]string{"/metrics": theMetrics, "/readyz": aReadyService}}}
+	b := &bundle{stub: &stub{answers: map[string]string{
+		adminapi.StationsPath: fmt.Sprintf(theStations, 3),
+	}}}
 	server := httptest.NewServer(b.stub)
 	t.Cleanup(server.Close)
 	service, err := client.New("customer", server.URL, token)
@@ -168,34 +160,34 @@ func (b *bundle) do(t *testing.T, method, path, body string, header http.Header)
 func TestTheFlowIsLive(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
-	const outbox = `data-station="customer/Outbox/customer" data-kind="Outbox" data-state="well" ` +
-		`data-rate="0" data-waiting="`
 	shows := func(text string) func() bool {
 		return func() bool {
 			_, page := b.get(t, "/")
 			return strings.Contains(page, text)
 		}
 	}
+	const waiting = `<dt>waiting</dt><dd data-figure="1">%d</dd>`
 	testkit.Until(t, shows("All is well"))
-	testkit.Until(t, shows(outbox+`3"`))
-	b.stub.set("/metrics", strings.Replace(theMetrics, "lag_events 3", "lag_events 41", 1))
-	testkit.Until(t, shows(outbox+`41"`))
+	testkit.Until(t, shows(fmt.Sprintf(waiting, 3)))
+	b.stub.set(adminapi.StationsPath, fmt.Sprintf(theStations, 41))
+	testkit.Until(t, shows(fmt.Sprintf(waiting, 41)))
 	_, page := b.get(t, "/")
 	require.Contains(t, page, "customer.users.v1")
 	require.Contains(t, page, "customer.profile")
-	var past history
-	_, answer := b.get(t, "/history")
-	require.NoError(t, json.Unmarshal([]byte(answer), &past))
-	waited := past.Stations["customer/Outbox/customer"][1]
-	require.Len(t, waited, len(past.At))
-	require.Nil(t, waited[0], "nothing is known before the first sample")
-	require.InDelta(t, 41.0, *waited[len(waited)-1], 0)
-	b.stub.mu.Lock()
-	defer b.stub.mu.Unlock()
-	require.Zero(t, b.stub.tokens, "metrics and readiness are read without the token")
-	for _, asked := range b.stub.asked {
-		require.Equal(t, "GET /admin/v1/cause", asked)
-	}
+	require.Empty(t, b.stub.operations(), "the flow needs no other operation")
+	b.stub.set(adminapi.StationsPath, strings.Replace(fmt.Sprintf(theStations, 3), `"causes":[]`, `"causes":[{
+		"code":"keys_parked","station":"relay","what":"1 key.","means":"m","do":"d","stops":false}]`, 1))
+	testkit.Until(t, shows("1 key."))
+	require.False(t, shows("Release…")(), "a browser without a session has no buttons")
+	b.signIn(t)
+	require.True(t, shows("Release…")())
+	b.stub.set(adminapi.StationsPath, "none")
+	testkit.Until(t, shows("The service does not answer."))
+	_, page = b.get(t, "/")
+	require.NotContains(t, page, "All is well")
+	require.Contains(t, page, `data-state="unknown"`)
+	b.stub.set(adminapi.StationsPath, fmt.Sprintf(theStations, 0))
+	testkit.Until(t, shows("All is well"))
 }
 
 // Many viewers cost the service no more than one.
@@ -254,18 +246,5 @@ func TestStrangers(t *testing.T) {
 	} {
 		status, _ := b.do(t, http.MethodPost, "/changes", "verb=replay", header)
 		require.Equal(t, http.StatusForbidden, status)
-	}
-}
-
-func TestReadMetrics(t *testing.T) {
-	t.Parallel()
-	m, err := metrics.Read(strings.NewReader(theMetrics + `lease_rows{handler="a\"},b\\",state="x"} 1e3` + "\n"))
-	require.NoError(t, err)
-	require.InDelta(t, 5.0, *metrics.Sum(m["kafka_consumer_lag_records"]), 0)
-	require.InDelta(t, 1000.0, *metrics.Sum(m.Having("lease_rows", "handler", `a"},b\`)), 0)
-	require.Nil(t, metrics.Sum(m["lease_oldest_seconds"]))
-	for _, bad := range []string{"lease_rows{a=\"b} 1\n", "lease_rows x\n", "lease_rows{a} 1\n"} {
-		_, err := metrics.Read(strings.NewReader(bad))
-		require.ErrorContains(t, err, "read metrics", bad)
 	}
 }

@@ -1,10 +1,16 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
+	"fmt"
+	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,146 +18,434 @@ import (
 
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/admin/client"
-	"example.com/twinbox/internal/ops/metrics"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/verify"
 )
 
 const (
-	historyFor  = 15 * time.Minute
 	rateOver    = 5 * time.Second // what a rate is the mean of
 	pollTimeout = 4 * time.Second // of one service
 	idleFactor  = 5               // how much longer the interval is without viewers
-	viewedFor   = 5 * time.Second // how long who asked for the flow is a viewer; a page asks each second
+	viewedFor   = 5 * time.Second // how long someone who asked for the flow is a viewer; a page asks each second
+	answerAge   = 20 * time.Second
 )
 
-// sample is what one service said at a time.
+// The states of a station and of a cause. A page shows each by a word next to its colour.
+const (
+	stateWell    = "well"
+	stateWatch   = "watch"
+	stateStopped = "stopped"
+	stateUnknown = "unknown"
+)
+
+// sample is one answer of a service, or why there is none.
 type sample struct {
-	metrics.Sample
-	at    time.Time
-	err   error          // it did not answer
-	cause adminapi.Cause // without a token its code and its sentence alone
+	adminapi.Stations
+	at  time.Time
+	err error
+}
+
+// find is the station of the kind and the name; zero: there is none.
+func (s sample) find(kind, name string) (found adminapi.Station) {
+	for _, one := range s.Stations.Stations {
+		if one.Kind == kind && one.Name == name {
+			found = one
+		}
+	}
+	return found
+}
+
+// watched is the recent past of a service.
+type watched struct {
+	*client.Service
+	known  []adminapi.Station // as it named them last: one that is away keeps its stations
+	recent []sample           // oldest first, for the time that rates are made over
+	past   []sample           // oldest first, one for each step of a chart
 }
 
 // flow is the system's recent past: one poller per service for any number of viewers.
 type flow struct {
 	cfg Config
 
-	mu      sync.Mutex
-	samples map[string][]sample // by service, oldest first, for the time that rates are made over
-	routes  map[route]bool      // remembered: a service that is away, or whose broker is, cannot say them
-	frames  []frame             // oldest first
-	viewed  time.Time           // when a viewer asked last
+	mu       sync.Mutex
+	services []*watched
+	ended    []ended   // newest first
+	viewed   time.Time // when a viewer asked last
 }
 
+// ended is a cause that holds no more.
+type ended struct {
+	Service string
+	service.Cause
+	Until time.Time
+}
+
+const keptEnded = 20
+
+func newFlow(cfg Config) *flow {
+	f := &flow{cfg: cfg}
+	for _, s := range cfg.Services {
+		f.services = append(f.services, &watched{Service: s})
+	}
+	return f
+}
+
+// run asks each service at each interval. Without viewers it leaves most of them out.
 func (f *flow) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for _, s := range f.cfg.Services {
-		group.Go(func() error { return f.repeat(ctx, func() { f.keep(s.Name, f.take(ctx, s)) }) })
+	for _, w := range f.services {
+		group.Go(func() error {
+			tick := time.NewTicker(f.cfg.Interval)
+			defer tick.Stop()
+			for n := 0; ; n++ {
+				f.mu.Lock()
+				isViewed := time.Since(f.viewed) < viewedFor
+				f.mu.Unlock()
+				if isViewed || n%idleFactor == 0 {
+					f.keep(w, take(ctx, w.Service))
+				}
+				select {
+				case <-ctx.Done():
+					return nil
+				case <-tick.C:
+				}
+			}
+		})
 	}
-	group.Go(func() error { return f.repeat(ctx, func() { f.publish(time.Now()) }) })
 	return group.Wait()
 }
 
-// repeat does something at each interval; while there are no viewers it leaves most of them out.
-func (f *flow) repeat(ctx context.Context, do func()) error {
-	tick := time.NewTicker(f.cfg.Interval)
-	defer tick.Stop()
-	for n := 0; ; n++ {
-		f.mu.Lock()
-		viewed := time.Since(f.viewed) < viewedFor
-		f.mu.Unlock()
-		if viewed || n%idleFactor == 0 {
-			do()
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
-}
-
-// take asks a service how it is.
-func (f *flow) take(ctx context.Context, s *client.Service) (taken sample) {
+func take(ctx context.Context, s *client.Service) (taken sample) {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
-	var explained adminapi.Cause
-	refused := errors.New("there is no token")
-	var both sync.WaitGroup
-	if !f.cfg.ReadOnly {
-		both.Go(func() { explained, refused = client.Call[adminapi.Cause](ctx, s, client.Get("/admin/v1/cause", nil)) })
-	}
-	taken.Sample, taken.err = metrics.Take(ctx, s)
-	both.Wait()
+	taken.Stations, taken.err = client.Call[adminapi.Stations](ctx, s, client.Get(adminapi.StationsPath, nil))
 	taken.at = time.Now()
-	if said := taken.Ready.Cause; refused == nil {
-		taken.cause = explained
-	} else if said != nil { // readiness says the most of it
-		taken.cause = adminapi.Cause{Code: said.Code, Sentence: said.Sentence, Since: said.Since}
-	}
 	return taken
 }
 
-// keep remembers a sample, and those before it that its rates are made from.
-func (f *flow) keep(name string, taken sample) {
+// keep remembers a sample. In a step of a chart that has one without an answer that one stays: it is a gap.
+func (f *flow) keep(w *watched, taken sample) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	kept := f.samples[name]
-	for len(kept) > 1 && taken.at.Sub(kept[1].at) >= rateOver {
-		kept = kept[1:]
+	if taken.err == nil {
+		f.end(w, taken)
+		w.known = taken.Stations.Stations
 	}
-	f.samples[name] = append(kept, taken)
-	for _, r := range routesOf(name, taken.Metrics) {
-		f.routes[r] = true
+	for len(w.recent) > 1 && taken.at.Sub(w.recent[1].at) >= rateOver {
+		w.recent = w.recent[1:]
+	}
+	w.recent = append(w.recent, taken)
+	for len(w.past) > 0 && stepOf(taken.at)-stepOf(w.past[0].at) >= chartSteps {
+		w.past = w.past[1:]
+	}
+	last := len(w.past) - 1
+	switch {
+	case last < 0 || stepOf(w.past[last].at) < stepOf(taken.at):
+		w.past = append(w.past, taken)
+	case w.past[last].err == nil:
+		w.past[last] = taken
 	}
 }
 
-// publish makes the frame of now and adds it to the history.
-func (f *flow) publish(now time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for len(f.frames) > 0 && now.Sub(f.frames[0].At) > historyFor {
-		f.frames = f.frames[1:]
+// end notes the causes that hold no more.
+func (f *flow) end(w *watched, now sample) {
+	before := w.last()
+	for _, was := range before.Causes {
+		isSame := func(c service.Cause) bool { return c.Code == was.Code && c.Station == was.Station }
+		if before.err == nil && !slices.ContainsFunc(now.Causes, isSame) {
+			f.ended = append([]ended{{w.Name, was, now.at}}, f.ended[:min(len(f.ended), keptEnded-1)]...)
+		}
 	}
-	f.frames = append(f.frames, compose(now, f.cfg.Services, f.samples, f.routes))
 }
 
-// view gives a viewer the frames so far, at least one: before the first one a lane for each service with nothing in it.
-func (f *flow) view() []frame {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.viewed = time.Now()
-	if len(f.frames) == 0 {
-		return []frame{compose(f.viewed, f.cfg.Services, f.samples, f.routes)}
+func (w *watched) last() (newest sample) {
+	if n := len(w.recent); n > 0 {
+		newest = w.recent[n-1]
 	}
-	return append([]frame(nil), f.frames...)
+	return newest
 }
 
-func (c *Console) showFlow(*http.Request) (content, error) {
-	frames := c.flow.view()
-	return content{"flow", "Flow", frames[len(frames)-1]}, nil
+func (w *watched) answers(now time.Time) bool {
+	last := w.last()
+	return last.err == nil && now.Sub(last.at) < answerAge
 }
 
-// history is the past as columns, the way charts take it: the times, and for each station rates and what waited.
-type history struct {
-	At       []int64                  `json:"at"`
-	Stations map[string][2][]*float64 `json:"stations"`
+// growth is how much a counter grew per second. One that fell began anew.
+func growth(old, cur *float64, seconds float64) *float64 {
+	switch {
+	case old == nil || cur == nil || seconds <= 0:
+		return nil
+	case *cur < *old:
+		return new(*cur / seconds)
+	}
+	return new((*cur - *old) / seconds)
 }
 
-// showHistory answers what the flow's charts begin with.
-func (c *Console) showHistory(w http.ResponseWriter, _ *http.Request) {
-	past := c.flow.view()
-	h := history{At: make([]int64, len(past)), Stations: map[string][2][]*float64{}}
-	for i, f := range past {
-		h.At[i] = f.At.Unix()
-		f.stations(func(s station) {
-			columns, known := h.Stations[s.ID]
-			if !known {
-				columns = [2][]*float64{make([]*float64, len(past)), make([]*float64, len(past))}
-				h.Stations[s.ID] = columns
+// station is a station as the page shows it. A figure that is not known is nil.
+type station struct {
+	adminapi.Station
+	ID            string
+	Rate, Refused *float64 // per second
+	Spark         string   // the path of its rate
+}
+
+// topic is a station with the inboxes that read it.
+type topic struct {
+	station
+	Inboxes []station
+}
+
+// lane is the way from a service's edge to the consumers of its topics.
+type lane struct {
+	Service, State, Verified    string
+	Metrics, API, OperationsAPI string // addresses
+	Stations                    []station
+	Topics                      []topic
+	Joined                      bool // the lane above ends at an inbox of this service
+	Back                        bool // it runs from right to left, from where the lane above ends
+}
+
+func (f *flow) station(w *watched, s adminapi.Station, now time.Time) station {
+	shown := station{Station: s, ID: w.Name + "/" + s.Kind + "/" + s.Name}
+	if !w.answers(now) {
+		shown.State, shown.Note, shown.Waiting, shown.AgeSeconds = stateUnknown, "no answer", nil, nil
+		return shown
+	}
+	first, seconds := w.recent[0].find(s.Kind, s.Name), w.last().at.Sub(w.recent[0].at).Seconds()
+	shown.Rate, shown.Refused = growth(first.Passed, s.Passed, seconds), growth(first.Refused, s.Refused, seconds)
+	shown.Spark = drawPath(w.values(s, now, rateOf))
+	return shown
+}
+
+// lanes draws a topic in the lane of its writer, or of its first reader while no service has named it.
+func (f *flow) lanes(now time.Time) (all []lane) {
+	homes := map[string]string{}
+	for _, kind := range []string{"topic", "inbox"} {
+		for _, w := range f.services {
+			for _, s := range w.known {
+				if name := cmp.Or(s.Topic, s.Name); s.Kind == kind && homes[name] == "" {
+					homes[name] = w.Name
+				}
 			}
-			columns[0][i], columns[1][i] = s.Rate, s.Waiting
-		})
+		}
 	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(h) // the browser may be gone
+	for _, w := range f.services {
+		l := lane{
+			Service: w.Name, State: stateWell, Metrics: w.URL("/metrics"), OperationsAPI: w.URL(adminapi.DocumentPath),
+		}
+		for _, s := range w.known {
+			if s.Kind == "http" {
+				l.API = w.URL("/openapi.json")
+			}
+			if s.Kind != "topic" && s.Kind != "inbox" {
+				l.Stations = append(l.Stations, f.station(w, s, now))
+			}
+		}
+		switch last := w.last(); {
+		case !w.answers(now):
+			l.State = stateUnknown
+		case last.Status != service.StatusReady:
+			l.State = stateStopped
+		}
+		for name, home := range homes {
+			if home == w.Name {
+				l.Topics = append(l.Topics, f.topic(w, name, now))
+			}
+		}
+		slices.SortFunc(l.Topics, func(a, b topic) int { return strings.Compare(a.Name, b.Name) })
+		if len(all) > 0 {
+			l.join(all[len(all)-1])
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+// topic is a topic with its consumers in all services. The records that its slowest reader has not read wait on it.
+func (f *flow) topic(home *watched, name string, now time.Time) topic {
+	written := home.last().find("topic", name)
+	written.Kind, written.Name = "topic", name
+	t := topic{station: f.station(home, written, now)}
+	for _, w := range f.services {
+		for _, s := range w.known {
+			if s.Kind == "inbox" && s.Topic == name {
+				t.Inboxes = append(t.Inboxes, f.station(w, s, now))
+			}
+		}
+	}
+	for _, s := range t.Inboxes {
+		if s.Waiting != nil && (t.Waiting == nil || *s.Waiting > *t.Waiting) {
+			t.Waiting, t.AgeSeconds = s.Waiting, s.AgeSeconds
+		}
+	}
+	return t
+}
+
+func (l *lane) join(above lane) {
+	if n := len(above.Topics); n > 0 {
+		if inboxes := above.Topics[n-1].Inboxes; len(inboxes) > 0 {
+			l.Joined = strings.HasPrefix(inboxes[len(inboxes)-1].ID, l.Service+"/")
+		}
+	}
+	l.Back = l.Joined && !above.Back
+}
+
+// cause is a cause as the page shows it: once for all services that have it.
+type cause struct {
+	service.Cause
+	Services []string
+	Effects  []effect // for each of them
+	State    string
+	Verb     string // of the button that ends it
+	Consumer string
+	Page     string // of this console, that shows more
+}
+
+// effect is what a cause means for one service.
+type effect struct{ Service, Means string }
+
+// remedies are the buttons and the pages of causes by their codes.
+var remedies = map[string]struct{ verb, page string }{
+	"consumer_paused": {"resume-consumer", ""}, "relay_paused": {"resume-relay", ""}, "keys_parked": {"release", ""},
+	"dead_letters": {"replay", "/dead-letters"}, "waits_for_gap": {"", "/dead-letters"},
+	"mail_uncertain": {"", "/mails?state=uncertain"}, "database_went_back": {"", "/lost"},
+}
+
+// causes are those of all services, in the order of the services and each with the worst first. A server that several
+// services miss is one cause.
+func (f *flow) causes(now time.Time, found map[string]*verify.Verdict) (all []cause) {
+	add := func(name, state string, c service.Cause) {
+		i := slices.IndexFunc(all, func(of cause) bool {
+			return c.Code == of.Code && c.What == of.What && c.Station == of.Station
+		})
+		if i < 0 {
+			remedy := remedies[c.Code]
+			_, consumer, _ := strings.Cut(c.Station, "/")
+			all = append(all, cause{Cause: c, State: state, Verb: remedy.verb, Page: remedy.page, Consumer: consumer})
+			i = len(all) - 1
+		}
+		all[i].Services = append(all[i].Services, name)
+		all[i].Effects = append(all[i].Effects, effect{name, c.Means})
+	}
+	for _, w := range f.services {
+		last := w.last()
+		switch {
+		case last.at.IsZero():
+			add(w.Name, stateUnknown, service.Cause{Code: "asking", What: "Asking the service."})
+		case !w.answers(now):
+			c := service.Cause{
+				Code: "no_answer", What: "The service does not answer.", Means: "It is not known whether events wait.",
+				Do: "Look whether the service runs, and whether this console reaches it.",
+			}
+			if last.err != nil {
+				c.Details = last.err.Error()
+			}
+			add(w.Name, stateUnknown, c)
+		case last.Status == service.StatusDraining:
+			add(w.Name, stateWatch, service.Cause{Code: "draining", What: "The service is shutting down."})
+		}
+		for _, c := range last.Causes {
+			if w.answers(now) {
+				add(w.Name, stateOf(c), c)
+			}
+		}
+		if verdict := found[w.Name]; verdict != nil && !verdict.Clean() {
+			add(w.Name, stateStopped, service.Cause{
+				Code: "verification_failed", What: "The last verification found " + summary(verdict) + ".", Since: verdict.At,
+				Means: "Events may be lost, doubled, altered or out of order.", Do: "Verify again, and follow the findings.",
+				Command: "twinbox verify",
+			})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b cause) int { return rank(a.State) - rank(b.State) })
+	return all
+}
+
+func stateOf(c service.Cause) string {
+	switch {
+	case c.Stops:
+		return stateStopped
+	case c.Code == service.CodeUnknown:
+		return stateUnknown
+	}
+	return stateWatch
+}
+
+// rank orders states by their harm. What is not known may be anything.
+func rank(state string) int {
+	return slices.Index([]string{stateStopped, stateUnknown, stateWatch, stateWell}, state)
+}
+
+// frame is the whole flow at one time.
+type frame struct {
+	Causes []cause
+	Lanes  []lane
+	Charts []chart
+	Ended  []ended
+	Now    time.Time
+	// Operate adds what the viewer may do.
+	Operate bool
+}
+
+// Headline is the text for those who listen to the page. It changes only when a cause begins or ends.
+func (f frame) Headline() string {
+	var all []string
+	for _, c := range f.Causes {
+		all = append(all, strings.Join(c.Services, ", ")+": "+strings.ReplaceAll(c.Code, "_", " ")+".")
+	}
+	return cmp.Or(strings.Join(all, " "), "All is well.")
+}
+
+// ChartsEnd is the Unix time of the charts' last step.
+func (f frame) ChartsEnd() int64 { return int64(stepOf(f.Now)) * int64(chartStep.Seconds()) }
+
+// view makes the frame of now for a viewer.
+func (f *flow) view(now time.Time) frame {
+	found := readReport(f.cfg.Dir)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.viewed = now
+	shown := frame{
+		Causes: f.causes(now, found), Lanes: f.lanes(now), Charts: f.charts(now), Ended: slices.Clone(f.ended), Now: now,
+	}
+	for i := range shown.Lanes {
+		if verdict := found[shown.Lanes[i].Service]; verdict != nil {
+			shown.Lanes[i].Verified = "verified " + age(new(now.Sub(verdict.At).Seconds())) + " ago: " + summary(verdict)
+		}
+	}
+	return shown
+}
+
+// reportFile is where "twinbox verify" leaves its report, by service.
+const reportFile = "verify.json"
+
+// readReport reads the last report; nil: there is none.
+func readReport(dir string) (found map[string]*verify.Verdict) {
+	if dir == "" {
+		return nil
+	}
+	text, err := os.ReadFile(filepath.Join(dir, reportFile))
+	if err != nil || json.Unmarshal(text, &found) != nil {
+		return nil
+	}
+	return found
+}
+
+// summary counts the findings by their kinds.
+func summary(v *verify.Verdict) string {
+	counts := map[verify.Kind]int{}
+	for _, found := range v.Findings {
+		counts[found.Kind]++
+	}
+	var parts []string
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprint(counts[kind], " ", kind))
+	}
+	return cmp.Or(strings.Join(parts, ", "), "nothing lost")
+}
+
+func (c *Console) showFlow(r *http.Request) (content, error) {
+	shown := c.flow.view(time.Now())
+	shown.Operate = c.mayOperate(r)
+	return content{"flow", "Flow", shown}, nil
 }

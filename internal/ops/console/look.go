@@ -6,23 +6,26 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/admin/client"
 )
 
-// call asks all services for the same.
-func call[T any](c *Console, r *http.Request, asked client.Request) []client.Answer[T] {
-	return client.Ask(c.cfg.Services, func(s *client.Service) (T, error) { return client.Call[T](r.Context(), s, asked) })
+// answers are those of all services. What one of them did not answer is not known.
+type answers[T any] []client.Answer[T]
+
+// Unknown reports whether an answer is missing: then an empty list proves nothing.
+func (a answers[T]) Unknown() bool {
+	return slices.ContainsFunc(a, func(one client.Answer[T]) bool { return one.Err != nil })
 }
 
-// service is the one that the address names.
-func (c *Console) service(r *http.Request) (*client.Service, error) {
-	return c.serviceOf(r.PathValue("service"))
+// call asks all services for the same.
+func call[T any](c *Console, r *http.Request, asked client.Request) answers[T] {
+	return client.Ask(c.cfg.Services, func(s *client.Service) (T, error) { return client.Call[T](r.Context(), s, asked) })
 }
 
 func (c *Console) serviceOf(name string) (*client.Service, error) {
@@ -43,7 +46,7 @@ func (c *Console) showGroups(r *http.Request) (content, error) {
 func (c *Console) showDeadLetters(r *http.Request) (content, error) {
 	query := r.URL.Query()
 	filter, err := filterOf(query)
-	s, none := c.service(r)
+	s, none := c.serviceOf(r.PathValue("service"))
 	if err != nil || none != nil {
 		return content{}, missing("there is no such list")
 	}
@@ -62,9 +65,9 @@ func (c *Console) showDeadLetters(r *http.Request) (content, error) {
 	}}, err
 }
 
-// showDeadLetter shows one, and what was done to it. What people wrote is shown when it is asked for.
+// showDeadLetter shows one, and what was done to it. The payload is shown when it is asked for.
 func (c *Console) showDeadLetter(r *http.Request) (content, error) {
-	s, err := c.service(r)
+	s, err := c.serviceOf(r.PathValue("service"))
 	if err != nil {
 		return content{}, err
 	}
@@ -75,11 +78,7 @@ func (c *Console) showDeadLetter(r *http.Request) (content, error) {
 		"Service": s.Name, "Letter": found.Letter, "History": found.History, "Shown": payload, "Back": r.URL.RequestURI(),
 	}
 	if payload {
-		original, edited := pretty(found.Letter.Payload), pretty(found.Letter.EditedPayload)
-		data["Current"] = original
-		if found.Letter.EditedPayload != nil {
-			data["Current"], data["Diff"] = edited, diff(original, edited)
-		}
+		data["Original"], data["Edited"] = pretty(found.Letter.Payload), pretty(found.Letter.EditedPayload)
 	}
 	return content{"dead-letter", "Dead letter " + s.Name + "/" + r.PathValue("id"), data}, err
 }
@@ -93,25 +92,25 @@ func pretty(payload []byte) string {
 	return string(bytes.ToValidUTF8(payload, []byte("�")))
 }
 
-// showMails lists the mails in a state.
+// showMails lists the mails in a state. A service that sends none is left out.
 func (c *Console) showMails(r *http.Request) (content, error) {
 	state := adminapi.MailState(r.URL.Query().Get("state"))
 	params := adminapi.ListMailsParams{State: state, After: r.URL.Query().Get("after")}
-	answers := slices.DeleteFunc(call[adminapi.Mails](c, r, client.Get("/admin/v1/mails", params)),
+	found := slices.DeleteFunc(call[adminapi.Mails](c, r, client.Get("/admin/v1/mails", params)),
 		func(a client.Answer[adminapi.Mails]) bool {
 			problem, is := errors.AsType[*client.ProblemError](a.Err)
 			return is && problem.Problem.Code == "no_mails"
 		})
 	return content{"mails", "Mails", map[string]any{
-		"State": string(state), "Answers": answers, "Back": r.URL.RequestURI(),
+		"State": string(state), "Answers": found,
 		"States": []string{"uncertain", "failed", "skipped", "pending", "claimed", "submitting", "sent"},
 	}}, nil
 }
 
 // showLost lists the events that the databases lost and their topics hold: of each service a hundred.
 func (c *Console) showLost(r *http.Request) (content, error) {
-	answers := call[adminapi.LostEvents](c, r, client.Get("/admin/v1/outbox/lost", adminapi.ListLostParams{}))
-	return content{"lost", "Lost events", answers}, nil
+	found := call[adminapi.LostEvents](c, r, client.Get("/admin/v1/outbox/lost", adminapi.ListLostParams{}))
+	return content{"lost", "Lost events", found}, nil
 }
 
 // deed is an action with the service that it was done in.
@@ -122,61 +121,47 @@ type deed struct {
 
 // showAudit lists what was done by hand, the newest first.
 func (c *Console) showAudit(r *http.Request) (content, error) {
-	answers := call[adminapi.Actions](c, r, client.Get("/admin/v1/audit", adminapi.ListAuditParams{Newest: true}))
+	until, _ := time.Parse(time.RFC3339Nano, r.URL.Query().Get("until"))
+	params := adminapi.ListAuditParams{Newest: true, Until: until}
+	found := call[adminapi.Actions](c, r, client.Get("/admin/v1/audit", params))
 	var deeds []deed
-	for _, a := range answers {
+	var older time.Time // that of the service whose page ends first
+	for _, a := range found {
 		for _, action := range a.Value.Items {
 			deeds = append(deeds, deed{a.Service, action})
 		}
+		if first := a.Value.Items; a.Value.More && first[0].At.After(older) {
+			older = first[0].At
+		}
 	}
 	slices.SortStableFunc(deeds, func(a, b deed) int { return b.At.Compare(a.At) })
-	return content{"audit", "Audit", map[string]any{"Answers": answers, "Deeds": deeds}}, nil
+	data := map[string]any{"Answers": found, "Deeds": deeds}
+	if !older.IsZero() {
+		data["Deeds"] = slices.DeleteFunc(deeds, func(d deed) bool { return d.At.Before(older) })
+		data["Older"] = older.Format(time.RFC3339Nano)
+	}
+	return content{"audit", "Audit", data}, nil
 }
 
-// step is a step of a story, with how long it came after the first.
-type step struct {
-	adminapi.StoryStep
-	After time.Duration
-}
-
-// showStory tells what all services know of an event, a user or a mail, and of what they name.
+// showStory shows what all services know of an id, and of the ids that they name.
 func (c *Console) showStory(r *http.Request) (content, error) {
 	id := r.PathValue("id")
 	told, err := client.Story(r.Context(), c.cfg.Services, id, adminapi.GetStoryParams{})
-	taken := make([]step, len(told.Steps))
-	for i, s := range told.Steps {
-		taken[i] = step{s, s.At.Sub(told.Steps[0].At)}
-	}
 	return content{"story", "Story of " + id, map[string]any{
-		"ID": id, "Kind": string(told.Kind), "Steps": taken, "Related": told.Related, "Note": told.Note, "Err": err,
+		"ID": id, "Kind": string(told.Kind), "Steps": stepsOf(told.Steps), "Picture": pictureOf(told.Steps),
+		"Related": told.Related, "Note": told.Note, "Err": err,
 	}}, nil
 }
 
-// find leads from the search box to a story.
+// letterID is a dead letter as the command and the pages write it.
+var letterID = regexp.MustCompile(`^([\w-]+)/(\d+)$`)
+
+// find leads from the search box to a dead letter or to a story.
 func find(w http.ResponseWriter, r *http.Request) {
-	http.Redirect(w, r, "/events/"+url.PathEscape(r.URL.Query().Get("id")), http.StatusSeeOther)
-}
-
-// diffLine is a line of two texts: "-" is in the first alone, "+" in the second, " " in both.
-type diffLine struct{ Sign, Text string }
-
-// diff compares two texts line by line: what they begin and end with is the same, and what is between is not.
-func diff(before, after string) (lines []diffLine) {
-	a, b := strings.Split(before, "\n"), strings.Split(after, "\n")
-	begin, end, most := 0, 0, min(len(a), len(b))
-	for begin < most && a[begin] == b[begin] {
-		begin++
+	id := r.URL.Query().Get("id")
+	page := "/events/" + url.PathEscape(id)
+	if parts := letterID.FindStringSubmatch(id); parts != nil {
+		page = "/dead-letters/" + parts[1] + "/" + parts[2]
 	}
-	for end < most-begin && a[len(a)-1-end] == b[len(b)-1-end] {
-		end++
-	}
-	for _, part := range []struct {
-		sign  string
-		lines []string
-	}{{" ", a[:begin]}, {"-", a[begin : len(a)-end]}, {"+", b[begin : len(b)-end]}, {" ", a[len(a)-end:]}} {
-		for _, text := range part.lines {
-			lines = append(lines, diffLine{part.sign, text})
-		}
-	}
-	return lines
+	http.Redirect(w, r, page, http.StatusSeeOther)
 }

@@ -23,10 +23,21 @@ var templateFiles embed.FS
 var assetFiles embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"number": number, "rate": rate, "age": age, "clock": clock, "asset": asset, "since": since,
-	"plural": plural, "short": short, "fields": fieldsOf, "rules": rules, "prose": prose, "example": exampleText,
-	"moves": func(rate *float64) bool { return rate != nil && *rate > 0 },
+	"number": number, "rate": rate, "age": age, "clock": clock, "asset": asset, "after": after, "plural": plural,
+	"short": short, "isPositive": func(n *float64) bool { return n != nil && *n > 0 },
+	"join": func(all []string) string { return strings.Join(all, ", ") }, "ref": func(n float64) *float64 { return &n },
+	"verbOf": func(name string) string { return verbs[name].Do },
+	"place":  func(at int, c cause, f frame) placed { return placed{at, c, f.Now, f.Operate} },
+	"ageOf":  func(at, now time.Time) string { return age(new(now.Sub(at).Seconds())) },
 }).ParseFS(templateFiles, "templates/*.html"))
+
+// placed is a cause with its place on the page: the first has the page's heading.
+type placed struct {
+	Place   int
+	Cause   cause
+	Now     time.Time
+	Operate bool
+}
 
 // serveAsset serves the page's own files. Their addresses hold what is in them, so a browser keeps them for ever.
 func serveAsset(w http.ResponseWriter, r *http.Request) {
@@ -61,21 +72,18 @@ type page struct {
 	Tag      string // of the body: a page that has one looks whether it has changed
 }
 
-// stillPages are those that do not look again.
-var stillPages = map[string]bool{"apis": true, "api": true, "refused": true}
-
 // content is what is on a page, within the frame that all pages have.
 type content struct {
 	name, title string // of its template, and of the page
 	data        any
 }
 
-// missing is why there is nothing at an address.
+// missing is why an address has no page.
 type missing string
 
 func (m missing) Error() string { return string(m) }
 
-// shows answers with a page, or with one that says why it could not be made.
+// shows answers with a page, or with the error that kept it from being made.
 func (c *Console) shows(of func(r *http.Request) (content, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		shown, err := of(r)
@@ -99,7 +107,7 @@ func (c *Console) page(w http.ResponseWriter, r *http.Request, status int, shown
 		c.broken(w, r, shown.name, err)
 		return
 	}
-	if !stillPages[shown.name] {
+	if shown.name != "refused" { // which does not look again
 		whole.Tag = `"` + hashOf([]byte(whole.Body)) + `"`
 		w.Header().Set("ETag", whole.Tag)
 		if r.Header.Get("If-None-Match") == whole.Tag {
@@ -110,7 +118,7 @@ func (c *Console) page(w http.ResponseWriter, r *http.Request, status int, shown
 	c.answer(w, r, status, "page", whole)
 }
 
-// answer answers with what a template makes: a page, or a part of one, which htmx puts in its place.
+// answer answers with what a template makes: a page, or a part of one, which the script puts in its place.
 func (c *Console) answer(w http.ResponseWriter, r *http.Request, status int, name string, data any) {
 	content, err := render(name, data)
 	if err != nil {
@@ -161,7 +169,7 @@ func rate(n *float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(*n, 'f', 1, 64), ".0")
 }
 
-// age writes seconds; none where nothing waits.
+// age writes seconds; a dash where no event waits.
 func age(seconds *float64) string {
 	switch {
 	case seconds == nil || *seconds <= 0:
@@ -178,8 +186,8 @@ func age(seconds *float64) string {
 	return strconv.Itoa(int(*seconds/86400)) + " d"
 }
 
-// since writes how long a step came after the first.
-func since(d time.Duration) string {
+// after writes how long a step came after the first.
+func after(d time.Duration) string {
 	if d < time.Second {
 		return "+" + strconv.FormatInt(d.Milliseconds(), 10) + " ms"
 	}
@@ -203,4 +211,5 @@ func short(eventType string) string {
 	return strings.Join(parts[len(parts)-2:], ".")
 }
 
-func clock(t time.Time) string { return t.Local().Format("2 Jan 15:04:05") }
+// clock is the one clock of the page: the same as that of the command and of the logs.
+func clock(t time.Time) string { return t.UTC().Format("2 Jan 15:04:05 UTC") }

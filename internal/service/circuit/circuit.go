@@ -240,6 +240,13 @@ func (c *Circuit) Err() error {
 // Down reports whether Err is not nil.
 func (c *Circuit) Down() bool { return c.Err() != nil }
 
+// IsSuspected reports whether the server may be down: an error was reported, and no probe that began later has answered.
+func (c *Circuit) IsSuspected() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.isSuspected
+}
+
 // Ready is Err for a readiness check: it is an error also until a probe has found the server up for the first time.
 func (c *Circuit) Ready() error {
 	c.mu.Lock()

@@ -115,7 +115,7 @@ func TestTheFirstDeadLetterFindsItsTopic(t *testing.T) {
 
 	sendRaw(t, brokers, &sarama.ProducerMessage{Topic: topic, Value: sarama.StringEncoder("poison")})
 	require.Len(t, kafkatest.ReadAll(t, brokers, copies, 1), 1)
-	c := b.awaitCause(t, eventing.CauseDeadLetters, `1 dead letter .*`)
+	c := b.awaitCause(t, "dead_letters", `.* has 1 dead letter .*`)
 	require.Equal(t, "twinbox dlq list", c.Command)
 	code, failing := b.report(t)
 	require.Equal(t, http.StatusOK, code, failing)

@@ -3,6 +3,8 @@ package eventing
 import (
 	"context"
 	"errors"
+	"sync/atomic"
+	"time"
 
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/service"
@@ -11,17 +13,22 @@ import (
 
 // dependencies are the servers without which the node is not ready, one circuit each. All tasks of the node wait on
 // them, so an outage of any length is two log lines, and all tasks go on at its end.
-type dependencies struct{ database, broker *circuit.Circuit }
+type dependencies struct {
+	database, broker *circuit.Circuit
+	brokerBack       *atomic.Int64 // in Unix seconds; 0: the broker has not been away
+}
 
 func newDependencies(setup Setup, probeDatabase func(context.Context) error, resetPool func()) dependencies {
 	client, registry := setup.client, setup.Admin.Registry()
+	brokerBack := new(atomic.Int64)
 	return dependencies{
+		brokerBack: brokerBack,
 		database: circuit.New(circuit.Config{
 			Name: "database", Probe: probeDatabase, OnUp: resetPool, Log: setup.Log, Registerer: registry,
 		}),
 		broker: circuit.New(circuit.Config{
 			Name: "broker", Probe: func(ctx context.Context) error { return kafka.Ping(ctx, client) },
-			Log: setup.Log, Registerer: registry,
+			OnUp: func() { brokerBack.Store(time.Now().Unix()) }, Log: setup.Log, Registerer: registry,
 		}),
 	}
 }

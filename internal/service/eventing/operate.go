@@ -17,10 +17,10 @@ func (n Operable) Setup() Setup { return n.setup }
 // Publisher is where republished events go.
 func (n Operable) Publisher() relay.ContextPublisher { return n.publisher }
 
-// EachConsumer names the consumers, with what replays their dead letters.
-func (n Operable) EachConsumer(do func(name string, replays *inbox.Replayer)) {
+// EachConsumer names the consumers, with their topics and what replays their dead letters.
+func (n Operable) EachConsumer(do func(name, topic string, replays *inbox.Replayer)) {
 	for _, c := range n.consumers {
-		do(c.Name, c.replays)
+		do(c.Name, c.Topic, c.replays)
 	}
 }
 

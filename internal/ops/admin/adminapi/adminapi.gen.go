@@ -13,6 +13,7 @@ import (
 	"example.com/twinbox/internal/ops/trail"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/outbox/relay"
+	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/verify"
 )
 
@@ -135,32 +136,7 @@ type CancelScheduledRequest struct {
 }
 
 // Cause defines model for Cause.
-type Cause struct {
-	// At When this was worked out.
-	At time.Time `json:"at"`
-
-	// Code Stable. In the order in which they are looked for: `dependency_down`, `relay_refused`, `no_leader`, `keys_parked`,
-	// `consumer_paused`, `partition_without_owner`, `record_refused`, `attempt_failing`, `waits_for_gap`, `handler_slow`,
-	// `database_went_back`, `broker_went_back`, `relay_at_limit`, `consumer_behind`, `dead_letters`, `mail_server_down`,
-	// `mail_uncertain`, `relay_paused`, `unknown` (a server did not answer the question), `all_well`.
-	Code string `json:"code"`
-
-	// Command What shows more of it or helps.
-	Command string `json:"command,omitempty,omitzero"`
-
-	// Figures The numbers behind the sentence, such as `events`, `keys` and `seconds`.
-	Figures map[string]float64 `json:"figures"`
-
-	// Sentence For people; one line.
-	Sentence string `json:"sentence"`
-	Service  string `json:"service"`
-
-	// Since Since when it holds, where that is known.
-	Since time.Time `json:"since,omitempty,omitzero"`
-
-	// Well Nothing waits that should not.
-	Well bool `json:"well"`
-}
+type Cause = service.Cause
 
 // ConfirmRequest defines model for ConfirmRequest.
 type ConfirmRequest struct {
@@ -547,6 +523,54 @@ type Service struct {
 	// Mails Whether it sends mails.
 	Mails bool   `json:"mails"`
 	Name  string `json:"name"`
+}
+
+// Station defines model for Station.
+type Station struct {
+	// AgeSeconds How long the first of them has waited.
+	AgeSeconds *float64 `json:"age_seconds,omitempty"`
+
+	// ForOperator How many wait for an operator: dead letters, uncertain mails, parked keys.
+	ForOperator *float64 `json:"for_operator,omitempty"`
+
+	// Kind `http`, `outbox`, `relay`, `topic`, `inbox` or `mail`.
+	Kind string `json:"kind"`
+
+	// Name Of the service, the topic, the consumer or the mails.
+	Name string `json:"name"`
+
+	// Note The code of the worst cause here.
+	Note string `json:"note,omitempty,omitzero"`
+
+	// Passed How many requests, events or mails passed since the process that answers started.
+	Passed *float64 `json:"passed,omitempty"`
+
+	// Refused How many of the requests were answered 4xx or 5xx.
+	Refused *float64 `json:"refused,omitempty"`
+
+	// State `well`, `watch` (a cause holds), `stopped` (a cause lets nothing pass) or `unknown` (a figure is missing).
+	State string `json:"state"`
+
+	// Topic That the inbox reads.
+	Topic string `json:"topic,omitempty,omitzero"`
+
+	// Waiting How many wait for it.
+	Waiting *float64 `json:"waiting,omitempty"`
+}
+
+// Stations defines model for Stations.
+type Stations struct {
+	// At When this was answered.
+	At time.Time `json:"at"`
+
+	// Causes Why events wait or may be lost, the worst first. Empty where all is well.
+	Causes      []Cause   `json:"causes"`
+	Environment string    `json:"environment"`
+	Service     string    `json:"service"`
+	Stations    []Station `json:"stations"`
+
+	// Status Of `/readyz`: `ready`, `not_ready` or `draining`.
+	Status string `json:"status"`
 }
 
 // Story defines model for Story.

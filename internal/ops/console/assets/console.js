@@ -1,75 +1,24 @@
-// All HTML comes from the server. A page is asked for again and again: the flow takes over what is new node by node, a
-// list as a whole.
+// All HTML and all pictures come from the server. A page is asked for again and again: the flow takes over what is new
+// node by node, a list as a whole.
 "use strict";
 
-const maxSeconds = 15 * 60;
-const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const calm = matchMedia("(prefers-color-scheme: dark)");
-const clock = t => new Date(t * 1000).toTimeString().slice(0, 8);
-let past = { at: [], stations: {} };
-let charts = new Map();
-let paused = false;
+const main = document.getElementById("main");
 const flow = document.getElementById("lanes") !== null;
+const lookEvery = flow ? 1000 : 2000;
+let tag = main.dataset.tag; // of what is shown; none where the page never changes
+let news = null; // the newest page, while it is not shown
+let asked = 0; // the timer of the next look
+let paused = false;
 
-// A number a second of a quarter of an hour, per station: a spark for each and two charts for all of them.
-function line(label, colour, fill) {
-  return { label, stroke: () => css(colour), fill: fill && (() => css(fill)), width: 1.5, points: { show: false },
-    value: (_, v) => v == null ? "–" : String(Math.round(v * 10) / 10) };
-}
-
-function spark(element) {
-  const size = () => ({ width: element.clientWidth, height: element.clientHeight });
-  return new uPlot({ ...size(), legend: { show: false }, cursor: { show: false }, padding: [3, 0, 0, 0],
-    scales: { y: { range: (_, low, high) => [0, Math.max(1, high)] } },
-    axes: [{ show: false }, { show: false }], series: [{}, line("", "--accent", "--tint")] }, [[], []], element);
-}
-
-function chart(element, series) {
-  const axis = { stroke: () => css("--soft"), grid: { stroke: () => css("--line"), width: 1 }, ticks: { show: false },
-    font: "12px system-ui, sans-serif" };
-  return new uPlot({ width: element.clientWidth, height: 150, cursor: { y: false, points: { size: 6 } },
-    scales: { y: { range: (_, low, high) => [0, Math.max(1, high * 1.1)] } },
-    axes: [{ ...axis, space: 90, values: (_, all) => all.map(t => clock(t)) },
-      { ...axis, size: 46 }],
-    series: [{ label: "at", value: (_, t) => t == null ? "–" : clock(t) }, ...series] },
-    [[], ...series.map(() => [])], element);
-}
-
-// total adds up the stations of a kind: 0 is their rate, 1 what waits.
-function total(kind, which) {
-  const columns = Object.entries(past.stations).filter(([id]) => id.split("/")[1] === kind).map(([, s]) => s[which]);
-  return past.at.map((_, i) => columns.reduce((sum, c) => c[i] == null ? sum : (sum ?? 0) + c[i], null));
-}
-
-function draw() {
-  for (const element of document.querySelectorAll("[data-station]")) {
-    const id = element.dataset.station, box = element.querySelector(".spark");
-    if (!box.firstChild) {
-      charts.get(id)?.destroy();
-      charts.set(id, spark(box));
-    }
-    const column = past.stations[id];
-    if (column) charts.get(id).setData([past.at, column[0]]);
-  }
-  const boxes = { rate: document.getElementById("chart-rate"), waiting: document.getElementById("chart-waiting") };
-  if (!boxes.rate.firstChild) {
-    charts.set("rate", chart(boxes.rate, [line("committed", "--one"), line("published", "--two"), line("handled", "--three")]));
-    charts.set("waiting", chart(boxes.waiting, [line("outboxes", "--one"), line("inboxes", "--three"), line("mails", "--four")]));
-    for (const name of document.querySelectorAll(".u-legend th")) name.scope = "row";
-  }
-  charts.get("rate").setData([past.at, total("Outbox", 0), total("Relay", 0), total("Inbox", 0)]);
-  charts.get("waiting").setData([past.at, total("Outbox", 1), total("Inbox", 1), total("Mail", 1)]);
-}
-
-// patch makes what is shown like the newer page, node by node: nothing that has the focus or is selected is replaced.
-// The charts stay, of which the server knows nothing.
+// patch makes what is shown like the newer page, node by node: nothing that has the focus, is open or is selected is
+// replaced. An outcome stays as it is.
 function patch(shown, fresh) {
   if (shown.nodeType !== Node.ELEMENT_NODE) {
     if (shown.data !== fresh.data) shown.data = fresh.data;
     return;
   }
-  if (shown.matches(".spark, .charts")) return;
-  for (const { name } of [...shown.attributes]) if (!fresh.hasAttribute(name)) shown.removeAttribute(name);
+  if (shown.matches(".outcome, .at")) return;
+  for (const { name } of [...shown.attributes]) if (!fresh.hasAttribute(name) && name !== "open") shown.removeAttribute(name);
   for (const { name, value } of fresh.attributes) if (shown.getAttribute(name) !== value) shown.setAttribute(name, value);
   const old = [...shown.childNodes], next = [...fresh.childNodes];
   const alike = (a, b) => a.nodeName === b.nodeName && a.dataset?.station === b.dataset?.station;
@@ -77,68 +26,9 @@ function patch(shown, fresh) {
   else shown.replaceChildren(...next);
 }
 
-// record adds what the stations show to the past.
-function record() {
-  const at = Number(document.getElementById("lanes").dataset.at);
-  if (at > (past.at.at(-1) ?? 0)) {
-    const first = Math.max(0, past.at.findIndex(t => t > at - maxSeconds));
-    past.at = [...past.at.slice(first), at];
-    for (const { dataset: { station, rate, waiting } } of document.querySelectorAll("[data-station]")) {
-      const columns = past.stations[station] ?? [[], []];
-      past.stations[station] = [rate, waiting].map((v, i) => {
-        const kept = [...columns[i].slice(first), v === "" ? null : Number(v)];
-        return [...Array(Math.max(0, past.at.length - kept.length)).fill(null), ...kept];
-      });
-    }
-  }
-  draw();
-}
-
-// remember takes the past from the server, also what a page missed that was not seen or stood still.
-async function remember() {
-  try {
-    past = await (await fetch("/history")).json();
-  } catch {
-    return; // look says that the console does not answer
-  }
-  record();
-}
-
-document.addEventListener("visibilitychange", () => {
-  if (document.hidden || paused) return;
-  if (flow) remember();
-  look();
-});
-
-function pause() {
-  const button = document.getElementById("pause");
-  paused = !paused;
-  button.setAttribute("aria-pressed", paused);
-  button.textContent = paused ? "Go on" : "Pause";
-  if (paused) return;
-  remember();
-  look();
-}
-
-document.addEventListener("click", event => { if (event.target.id === "pause") pause(); });
-document.addEventListener("keydown", event => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
-  if (event.key === "/") {
-    const find = document.querySelector(".find input");
-    if (find) { event.preventDefault(); find.focus(); }
-  }
-  if (event.key === "p" && document.getElementById("pause")) pause();
-});
-
 // Lists. The newer page takes the place of what is shown when it is another one. What the operator has in hand stays as
-// it is meanwhile: what is ticked, typed, open, focused or selected, and a dry run with what follows it. A note at the
-// edge, which moves nothing, says that there is news.
-const main = document.getElementById("main");
-const lookEvery = flow ? 1000 : 2000;
-let tag = main.dataset.tag; // of what is shown; none where the page never changes
-let news = null; // the newest page, while it is not shown
-let asked = 0; // the timer of the next look
-
+// it is: what is ticked, typed, open, focused or selected, and a dry run with what follows it. A note at the edge, which
+// moves nothing, tells that there is news.
 const typed = () => [...main.querySelectorAll("textarea, input:not([type=checkbox], [type=hidden])")].some(field => field.value !== field.defaultValue);
 
 function held() {
@@ -153,11 +43,10 @@ function show() {
   for (const row of main.querySelectorAll("tbody tr, li")) row.classList.toggle("new", !known.has(row.textContent));
   tag = news.tag;
   news = null;
-  htmx.process(main);
   tell();
 }
 
-// tell says what the list does not show; "" that there is nothing to say.
+// tell shows what the list does not show; "" that there is nothing to tell.
 function tell(trouble = "") {
   const note = document.getElementById("news"), button = note.querySelector("button");
   const text = trouble || (news && (typed() ? "This page has changed. What you typed is still here." : "There is news."));
@@ -172,36 +61,116 @@ function settle() {
   else if (news) tell();
 }
 
+// lose marks the page as old: nothing on it is known any more. The next answer replaces the mark.
+function lose(text) {
+  tell(text);
+  if (!flow || document.body.dataset.lost) return;
+  document.body.dataset.lost = "";
+  const heading = document.querySelector("#sentence h1");
+  heading.closest(".cause").dataset.state = "unknown";
+  heading.textContent = "Unknown. " + text;
+  document.querySelector(".listened").textContent = text;
+  for (const shown of main.querySelectorAll("[data-state]")) shown.dataset.state = "unknown";
+  for (const moving of main.querySelectorAll("[data-moving]")) moving.removeAttribute("data-moving");
+  tag = "lost";
+}
+
 async function look() {
   clearTimeout(asked);
   if (!tag || document.hidden || paused) return;
   const began = performance.now();
   try {
     const answer = await fetch(location.href, { headers: { "If-None-Match": news?.tag ?? tag } });
-    if (answer.status === 403) tell("You are signed out: this page stands still.");
-    else if (answer.status !== 304) {
-      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      const fresh = page.getElementById("main");
-      if (flow) {
-        tag = fresh.dataset.tag;
-        if (!paused) patch(main, fresh), record();
-      } else news = fresh.dataset.tag === tag ? null : { main: fresh, tag: fresh.dataset.tag };
+    if (answer.status === 403) tell("You are signed out: this page is not renewed.");
+    else {
+      if (answer.status !== 304) {
+        const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+        const fresh = page.getElementById("main");
+        if (!flow) news = fresh.dataset.tag === tag ? null : { main: fresh, tag: fresh.dataset.tag };
+        else if (!paused) {
+          delete document.body.dataset.lost;
+          tag = fresh.dataset.tag;
+          patch(main, fresh);
+        }
+      }
+      news ? settle() : tell();
     }
-    if (answer.status !== 403) news ? settle() : tell();
   } catch {
-    tell("The console does not answer: this page stands still.");
+    lose("The console does not answer: this page is not renewed.");
   }
   // A page that takes its time is asked for less often.
   asked = setTimeout(look, Math.max(lookEvery, 10 * (performance.now() - began)));
 }
 
-if (tag) asked = setTimeout(look, lookEvery);
-if (flow) remember();
+function pause() {
+  const button = document.getElementById("pause");
+  paused = !paused;
+  button.setAttribute("aria-pressed", paused);
+  button.textContent = paused ? "Go on" : "Pause";
+  if (!paused) look();
+}
+
+// Changes. A form sends itself, and its answer is put where the form names: an outcome of the page, or the one that it
+// is in. What is under way is asked for again until it has ended.
+document.addEventListener("submit", async event => {
+  const form = event.target, to = form.dataset.to;
+  if (!to) return;
+  event.preventDefault();
+  const outcome = to === "closest" ? form.closest(".outcome") : document.querySelector(to);
+  const body = new URLSearchParams(new FormData(form, event.submitter));
+  try {
+    const answer = await fetch(form.action, { method: "POST", body });
+    if (answer.status === 403) outcome.textContent = "You are signed out: nothing was done.";
+    else put(outcome, await answer.text());
+  } catch {
+    outcome.textContent = "The console does not answer: it is not known whether anything was done.";
+  }
+});
+
+function put(outcome, html) {
+  outcome.replaceChildren(...new DOMParser().parseFromString(html, "text/html").body.childNodes);
+  const next = outcome.querySelector("[data-follow]")?.dataset.follow;
+  if (next) setTimeout(() => follow(outcome, next), 300);
+}
+
+async function follow(outcome, path) {
+  if (outcome.querySelector("[data-follow]")?.dataset.follow !== path) return; // another one took its place
+  try {
+    put(outcome, await (await fetch(path)).text());
+  } catch {
+    setTimeout(() => follow(outcome, path), 2000);
+  }
+}
+
+// A chart shows its values at the pointer. They are read from its paths.
+document.addEventListener("pointermove", event => {
+  const chart = event.target.closest?.(".chart"), picture = chart?.querySelector("svg");
+  if (!picture) return;
+  const box = picture.getBoundingClientRect(), end = Number(chart.parentElement.dataset.at);
+  const step = Math.min(89, Math.max(0, Math.round((event.clientX - box.left) / box.width * 89)));
+  const values = [...picture.querySelectorAll("path")].map((path, i) => {
+    const point = (path.getAttribute("d") ?? "").match(new RegExp(`[ML]${step} ([\\d.]+)`));
+    const value = point ? Math.round((100 - point[1]) * chart.dataset.top / 10) / 10 : "–";
+    return chart.querySelectorAll("li")[i].firstChild.nextSibling.textContent.trim() + " " + value;
+  });
+  const at = new Date((end - (89 - step) * 10) * 1000).toISOString().slice(11, 19);
+  chart.querySelector(".at").textContent = `${at} UTC: ${values.join(", ")}`;
+});
+document.addEventListener("pointerout", event => {
+  const at = event.target.closest?.(".chart")?.querySelector(".at");
+  if (at) at.textContent = "";
+});
+
+document.addEventListener("visibilitychange", look);
+document.addEventListener("click", event => { if (event.target.id === "pause") pause(); });
+document.addEventListener("keydown", event => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
+  if (event.key === "/") {
+    const find = document.querySelector(".find input");
+    if (find) { event.preventDefault(); find.focus(); }
+  }
+  if (event.key === "p" && document.getElementById("pause")) pause();
+});
 for (const event of ["change", "focusout", "toggle"]) document.addEventListener(event, () => setTimeout(settle), true);
 document.querySelector("#news button").addEventListener("click", show);
-
-calm.addEventListener("change", () => charts.forEach(c => c.redraw()));
-new ResizeObserver(() => charts.forEach(c => {
-  const box = c.root.parentElement;
-  if (box?.clientWidth) c.setSize({ width: box.clientWidth, height: c.height });
-})).observe(document.documentElement);
+if (tag) asked = setTimeout(look, lookEvery);

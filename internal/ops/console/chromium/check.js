@@ -64,7 +64,7 @@
   for (const e of all("body *")) {
     const style = getComputedStyle(e);
     if (e.scrollWidth <= e.clientWidth + 1 || e.clientWidth <= 1 || style.overflowX === "visible" || style.textOverflow === "ellipsis") continue;
-    if (["hidden", "clip"].includes(style.overflowX) && !e.matches(".spark, .spark *")) say("is cut off", e);
+    if (["hidden", "clip"].includes(style.overflowX) && !e.matches(".spark, .spark *, .way")) say("is cut off", e);
     if (["auto", "scroll"].includes(style.overflowX) && narrow) say("scrolls aside", e);
   }
 

@@ -1,0 +1,203 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"example.com/twinbox/internal/inbox/deadletter"
+	"example.com/twinbox/internal/ops/admin/adminapi"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/eventing"
+)
+
+// The states of a station.
+const (
+	stateWell    = "well"
+	stateWatch   = "watch"
+	stateStopped = "stopped"
+	stateUnknown = "unknown"
+)
+
+// stations answers where events are and why they wait. A figure whose source did not answer is missing.
+func (s serviceHandlers) stations(ctx context.Context, _ nothing) (out adminapi.Stations, err error) {
+	found, err := gather(s.Metrics)
+	if err != nil {
+		return out, err
+	}
+	report := s.Readiness(ctx)
+	out = adminapi.Stations{
+		Service: s.Service, Environment: s.Environment, At: time.Now().UTC(), Status: report.Status,
+		Causes: append(slices.Clone(report.Causes), failingChecks(report)...), Stations: s.stationsOf(found),
+	}
+	if out.Causes == nil {
+		out.Causes = []service.Cause{}
+	}
+	for i := range out.Stations {
+		judge(&out.Stations[i], out.Causes)
+	}
+	return out, nil
+}
+
+// stationsOf lists the stations in the order in which an event of this service meets them.
+func (s serviceHandlers) stationsOf(found figures) (all []adminapi.Station) {
+	if len(found["http_server_requests_in_flight"]) > 0 {
+		all = append(all, adminapi.Station{
+			Kind: "http", Name: s.Service, Passed: orZero(found.sum("http_server_requests_total")),
+			Refused: orZero(found.sum("http_server_requests_total", "status", "4xx", "5xx")),
+			Waiting: found.sum("http_server_requests_in_flight"),
+		})
+	}
+	for _, handler := range found.values("lease_stale_rejects_total", "handler") {
+		of := found.having("handler", handler)
+		all = append(all, adminapi.Station{
+			Kind: "mail", Name: handler, Passed: orZero(of.sum("lease_attempts_total")),
+			Waiting:     of.sum("lease_rows", "state", "pending", "claimed", "submitting"),
+			ForOperator: of.sum("lease_rows", "state", "uncertain"),
+			AgeSeconds:  of.sum("lease_oldest_seconds", "state", "pending"),
+		})
+	}
+	all = append(all, adminapi.Station{
+		Kind: "outbox", Name: s.Service, Waiting: found.sum("outbox_relay_lag_events"),
+		AgeSeconds: found.sum("outbox_relay_oldest_unpublished_seconds"),
+	}, adminapi.Station{
+		Kind: "relay", Name: s.Service, Passed: orZero(found.sum("outbox_relay_published_total")),
+		Waiting: found.sum("outbox_relay_held_events"), ForOperator: found.sum("outbox_relay_parked_keys"),
+	})
+	for _, topic := range found.values("outbox_topic_info", "topic") {
+		if !strings.HasPrefix(topic, deadletter.CopyPrefix) { // no consumer reads copies
+			all = append(all, adminapi.Station{
+				Kind: "topic", Name: topic, Passed: orZero(found.sum("outbox_relay_published_total", "topic", topic)),
+			})
+		}
+	}
+	for _, c := range s.Consumers {
+		of := found.having("consumer", c.Name)
+		all = append(all, adminapi.Station{
+			Kind: "inbox", Name: c.Name, Topic: c.Topic, Passed: orZero(of.sum("inbox_messages_total")),
+			Waiting: of.sum("kafka_consumer_lag_records"), ForOperator: of.sum("dead_letters_waiting"),
+			AgeSeconds: of.highest("kafka_consumer_lag_seconds"),
+		})
+	}
+	return all
+}
+
+// judge sets the state that follows from the causes. One whose figure is missing is unknown, never well.
+func judge(s *adminapi.Station, causes []service.Cause) {
+	id := s.Kind
+	if s.Kind != "relay" {
+		id += "/" + s.Name
+	}
+	s.State = stateWell
+	if s.Kind != "topic" && (s.Waiting == nil || s.Kind != "http" && s.Kind != "outbox" && s.ForOperator == nil) {
+		s.State = stateUnknown
+	}
+	for _, c := range causes {
+		if !eventing.Concerns(c, id) || s.State == stateStopped || s.State == stateWatch && !c.Stops {
+			continue
+		}
+		s.State, s.Note = stateWatch, strings.ReplaceAll(c.Code, "_", " ")
+		if c.Stops {
+			s.State = stateStopped
+		}
+	}
+}
+
+// failingChecks are causes for the checks of a report that fail without another cause.
+func failingChecks(report service.Readiness) (causes []service.Cause) {
+	for _, check := range report.Checks {
+		station := "check/" + check.Name
+		switch consumer, isConsumer := strings.CutPrefix(check.Name, "consumer "); {
+		case isConsumer:
+			station = eventing.StationInbox + consumer
+		case check.Name == "relay", check.Name == "held events":
+			station = eventing.StationRelay
+		case check.Name == "broker":
+			station = eventing.StationBroker
+		}
+		isExplained := slices.ContainsFunc(report.Causes, func(c service.Cause) bool {
+			return c.Stops && (eventing.Concerns(c, station) || c.Code == strings.ReplaceAll(check.Name, " ", "_")+"_down")
+		})
+		if check.Status != service.StatusFailing || isExplained {
+			continue
+		}
+		causes = append(causes, service.Cause{
+			Code: "not_ready", Station: station, What: fmt.Sprintf("The service is not ready: %s.", check.Name),
+			Means: "A load balancer sends it no requests.", Do: "Follow the details.", Details: check.Reason,
+		})
+	}
+	return causes
+}
+
+// figures are the values of metrics by their names.
+type figures map[string][]figure
+
+type figure struct {
+	labels prometheus.Labels
+	value  float64
+}
+
+func gather(from prometheus.Gatherer) (figures, error) {
+	families, err := from.Gather()
+	if err != nil {
+		return nil, fmt.Errorf("gather metrics: %w", err)
+	}
+	found := figures{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			one := figure{prometheus.Labels{}, metric.GetCounter().GetValue() + metric.GetGauge().GetValue()}
+			for _, label := range metric.GetLabel() {
+				one.labels[label.GetName()] = label.GetValue()
+			}
+			found[family.GetName()] = append(found[family.GetName()], one)
+		}
+	}
+	return found, nil
+}
+
+// having picks the figures that have a label with one of the values.
+func (f figures) having(label string, values ...string) figures {
+	picked := figures{}
+	for name, all := range f {
+		for _, one := range all {
+			if slices.Contains(values, one.labels[label]) {
+				picked[name] = append(picked[name], one)
+			}
+		}
+	}
+	return picked
+}
+
+// sum adds a metric up, or its figures that have a label with one of the values. Nil: there are none.
+func (f figures) sum(name string, label ...string) (sum *float64) {
+	for _, one := range f[name] {
+		if len(label) == 0 || slices.Contains(label[1:], one.labels[label[0]]) {
+			sum = new(known(sum) + one.value)
+		}
+	}
+	return sum
+}
+
+func (f figures) highest(name string) (highest *float64) {
+	for _, one := range f[name] {
+		highest = new(max(known(highest), one.value))
+	}
+	return highest
+}
+
+// values are those of a label, each once.
+func (f figures) values(name, label string) (found []string) {
+	for _, one := range f[name] {
+		if v := one.labels[label]; !slices.Contains(found, v) {
+			found = append(found, v)
+		}
+	}
+	return found
+}
+
+// orZero is for counters, which are missing until the first of what they count.
+func orZero(counted *float64) *float64 { return new(known(counted)) }

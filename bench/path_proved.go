@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/customer"
+	"example.com/twinbox/internal/notification"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/verify"
 )
@@ -17,8 +19,12 @@ func (l *ourLine) proved(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, drainLimit, fmt.Errorf("offsets are not committed after %s", drainLimit))
 	defer cancel()
 	var signups int64
-	for _, n := range []*node{l.customer, l.notification} {
-		verdict, err := n.verdict(ctx)
+	for _, of := range []func(context.Context) (verify.Config, error){l.ofCustomer, l.ofNotification} {
+		cfg, err := of(ctx)
+		if err != nil {
+			return err
+		}
+		verdict, err := verdictOf(ctx, cfg)
 		if err != nil {
 			return err
 		}
@@ -46,11 +52,34 @@ func (l *ourLine) proved(ctx context.Context) error {
 	return nil
 }
 
-// verdict is about all there is: nothing waits for a relay, and what was handled is committed.
-func (n *node) verdict(ctx context.Context) (*verify.Verdict, error) {
-	verifier := eventing.NewVerifier(n.Node)
+// ofCustomer is what the bench runs of Customer: it has no consumers here.
+func (l *ourLine) ofCustomer(ctx context.Context) (verify.Config, error) {
+	cfg, err := l.verified(ctx, customer.Service.Describe(), l.cfg.customer)
+	cfg.Consumers = nil
+	return cfg, err
+}
+
+func (l *ourLine) ofNotification(ctx context.Context) (verify.Config, error) {
+	return l.verified(ctx, notification.Service.Describe(), l.cfg.notification, "SMTP_ADDR=127.0.0.1:25")
+}
+
+func (l *ourLine) verified(
+	ctx context.Context, described eventing.Described, db *database, more ...string,
+) (verify.Config, error) {
+	instance, err := described.Load(l.cfg.environ(db, more...))
+	if err != nil {
+		return verify.Config{}, fmt.Errorf("configure %s: %w", described.Name, err)
+	}
+	cfg := verify.Config{Kafka: instance.Client("bench")}
+	cfg.Service, err = instance.Verified(ctx)
+	cfg.Checks = nil
+	return cfg, err
+}
+
+// verdictOf is about all there is: nothing waits for a relay, and what was handled is committed.
+func verdictOf(ctx context.Context, cfg verify.Config) (*verify.Verdict, error) {
 	for {
-		verdict, err := verifier.Run(ctx, eventing.Verification{})
+		verdict, err := verify.Run(ctx, cfg)
 		if err != nil {
 			return nil, fmt.Errorf("verify: %w", err)
 		}

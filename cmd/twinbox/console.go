@@ -40,7 +40,7 @@ func (c *ConsoleCommand) Run(ctx context.Context, to *streams) error {
 		return fmt.Errorf("serve console: %w; choose another address with --addr", err)
 	}
 	page := console.New(console.Config{
-		Services: services, ReadOnly: readOnly, Links: links, Hosts: c.Host,
+		Services: services, ReadOnly: readOnly, Dir: c.Dir, Links: links, Hosts: c.Host,
 		Log: slog.New(slog.NewTextHandler(to.err, nil)),
 	})
 	address := "http://" + listener.Addr().String()

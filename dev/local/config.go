@@ -83,14 +83,15 @@ type Listen struct {
 
 // Addresses says where the parts of a running stack are.
 type Addresses struct {
-	Dir           string            // of all state, absolute
-	Names         []string          // of the services that run, in the order of every output
-	Services      map[string]Listen // by the service's name
-	Programs      map[string]string // links, by the program's name; set when the stack is ready
-	Mailbox, SMTP string            // host:port
-	KafkaBrokers  string            // host:port, separated by commas
-	Databases     map[string]string // URLs for the superuser, by the service's name
-	AdminToken    config.Secret     // of all services' operations, another one at each start
+	Dir           string                        // of all state, absolute
+	Names         []string                      // of the services that run, in the order of every output
+	Services      map[string]Listen             // by the service's name
+	Programs      map[string]string             // links, by the program's name; set when the stack is ready
+	Mailbox, SMTP string                        // host:port
+	KafkaBrokers  string                        // host:port, separated by commas
+	Databases     map[string]string             // URLs for the superuser, by the service's name
+	AdminToken    config.Secret                 // of all services' operations, another one at each start
+	Instances     map[string]*eventing.Instance // the services with their settings, by name
 }
 
 // API is where people reach the system: that of the first service that has one.

@@ -72,6 +72,7 @@ func (h *stack) start(ctx context.Context) error {
 	if err := h.prepare(ctx, instances); err != nil {
 		return err
 	}
+	h.at.Instances = instances
 	if h.cfg.hasFixedAdmins() {
 		if err := h.preparePrograms(h.cfg.Services); err != nil {
 			return err

@@ -25,6 +25,7 @@ var Service = eventing.Service[Config]{
 	Migrations: Migrations(),
 	Tables:     []string{"account", "idempotency_key", "account_balance"},
 	Operations: offerOperations,
+	Checks:     checks,
 	SetUp:      setUp,
 }
 

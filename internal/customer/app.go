@@ -25,6 +25,7 @@ var Service = eventing.Service[Config]{
 	API:        contracts.OpenAPI,
 	Migrations: migrations.ForCustomer(),
 	Operations: offerOperations,
+	Checks:     checks,
 	Tables: []string{
 		"users", "idempotency_key", "signup_allowance", "profile", "verification_mail",
 	},

@@ -21,6 +21,7 @@ var Service = eventing.Service[Config]{
 	Contract:   contract.Load,
 	Migrations: migrations.ForNotification(),
 	Operations: offerOperations,
+	Checks:     checks,
 	Tables:     []string{"contact", "mail", "lease"},
 	SetUp:      setUp,
 }

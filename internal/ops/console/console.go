@@ -31,6 +31,7 @@ type Config struct {
 	// ReadOnly says that there is no token: then the flow is all there is.
 	ReadOnly bool
 	Links    []Link // other pages of the system
+	Dir      string // the folder in which twinbox verify stores its report
 	// APIs are the addresses of services' own APIs, by the service's name. Default: what their documents say.
 	APIs  map[string]string
 	Hosts []string // names under which the console may be asked, beside localhost and IP addresses

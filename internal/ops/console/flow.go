@@ -13,6 +13,7 @@ import (
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/admin/client"
 	"example.com/twinbox/internal/ops/metrics"
+	"example.com/twinbox/internal/verify"
 )
 
 const (
@@ -112,7 +113,15 @@ func (f *flow) publish(now time.Time) {
 	for len(f.frames) > 0 && now.Sub(f.frames[0].At) > historyFor {
 		f.frames = f.frames[1:]
 	}
-	f.frames = append(f.frames, compose(now, f.cfg.Services, f.samples, f.routes))
+	f.frames = append(f.frames, f.compose(now))
+}
+
+// compose makes the frame of now. Without a report of a verification it shows none.
+func (f *flow) compose(now time.Time) frame {
+	made := compose(now, f.cfg.Services, f.samples, f.routes)
+	report, _ := verify.ReadReport(f.cfg.Dir)
+	made.addReport(report)
+	return made
 }
 
 // view gives a viewer the frames so far, at least one: before the first one a lane for each service with nothing in it.
@@ -121,7 +130,7 @@ func (f *flow) view() []frame {
 	defer f.mu.Unlock()
 	f.viewed = time.Now()
 	if len(f.frames) == 0 {
-		return []frame{compose(f.viewed, f.cfg.Services, f.samples, f.routes)}
+		return []frame{f.compose(f.viewed)}
 	}
 	return append([]frame(nil), f.frames...)
 }

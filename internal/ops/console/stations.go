@@ -178,7 +178,7 @@ func compose(now time.Time, services []*client.Service, samples map[string][]sam
 	var above lane
 	for _, s := range services {
 		v := views[s.Name]
-		l := lane{Service: s.Name, Metrics: s.URL("/metrics"), State: v.state(), Verdict: v.verdict(), Stations: v.own()}
+		l := lane{Service: s.Name, Metrics: s.URL("/metrics"), State: v.state(), Stations: v.own()}
 		for _, name := range slices.Sorted(maps.Keys(homes)) {
 			if homes[name] == s.Name {
 				l.Topics = append(l.Topics, topicOf(name, v, views, routes))
@@ -213,24 +213,6 @@ func (v view) state() string {
 		return stateStopped
 	}
 	return stateWell
-}
-
-// verdict says what the last verification of the service's events found, and how old that is.
-func (v view) verdict() string {
-	begun := v.gauge(metrics.Highest, "verify_age_seconds")
-	if begun == nil {
-		return ""
-	}
-	var found []string
-	for _, s := range v.cur.Metrics["verify_findings"] {
-		if s.Value > 0 {
-			found = append(found, number(&s.Value)+" "+s.Labels["kind"])
-		}
-	}
-	if len(found) == 0 {
-		found = []string{"nothing lost"}
-	}
-	return "verified " + age(begun) + " ago: " + strings.Join(found, ", ")
 }
 
 // own are the stations inside the service: where events begin, and its outbox.

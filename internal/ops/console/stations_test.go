@@ -14,6 +14,7 @@ import (
 	"example.com/twinbox/internal/ops/admin/client"
 	"example.com/twinbox/internal/ops/metrics"
 	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/verify"
 )
 
 // system is two services five seconds apart.
@@ -134,15 +135,24 @@ func TestRatesAreGrowthPerSecond(t *testing.T) {
 	require.InDelta(t, 1.0, *s.station("customer/HTTP/customer").Rate, 0, "a service that was started anew counts from 0")
 }
 
-func TestTheLastVerdictStandsWithItsAge(t *testing.T) {
+// A finding in the last report is never under "All is well".
+func TestTheLastReportIsShown(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t)
-	require.Empty(t, s.frame().Lanes[0].Verdict)
-	const ran = "verify_age_seconds 180\nverify_findings{kind=\"lost\"} 0\n"
-	s.says("customer", ran)
-	require.Equal(t, "verified 3 min ago: nothing lost", s.frame().Lanes[0].Verdict)
-	s.says("customer", ran+"verify_findings{kind=\"twice\"} 2\n")
-	require.Equal(t, "verified 3 min ago: 2 twice", s.frame().Lanes[0].Verdict)
+	f := newSystem(t).frame()
+	f.addReport(nil)
+	require.Empty(t, f.Lanes[0].Verdict)
+	require.Equal(t, "All is well.", f.Causes[0].Sentence)
+	clean := &verify.Verdict{At: f.At.Add(-3 * time.Minute)}
+	f.addReport(verify.Report{"customer": clean})
+	require.Equal(t, "verified 3 min ago: nothing is lost, doubled, altered, invented or reordered", f.Lanes[0].Verdict)
+	require.Equal(t, "All is well.", f.Causes[0].Sentence)
+	wrong := &verify.Verdict{At: clean.At, Findings: []verify.Finding{{Kind: verify.Twice}, {Kind: verify.Twice}}}
+	f.addReport(verify.Report{"customer": wrong, "notification": clean})
+	require.Equal(t, "verified 3 min ago: 2 doubled", f.Lanes[0].Verdict)
+	require.Equal(t, []cause{{
+		Service: "customer", State: stateStopped, Sentence: "The last verification found 2 doubled.", Detail: "3 min ago",
+		Command: "twinbox verify",
+	}}, f.Causes)
 }
 
 // A relay that refuses has stopped, and so has one without a leader.

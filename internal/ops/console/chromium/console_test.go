@@ -476,14 +476,6 @@ func workByKeyboard(t *testing.T, base string) {
 	p.await("main", "No service knows this id.")
 }
 
-// verify makes each service verify its events.
-func (s *system) verify(t *testing.T) {
-	t.Helper()
-	for _, at := range s.at.Services {
-		s.request(t, http.MethodPost, "http://"+at.Admin+"/admin/v1/verify", "{}")
-	}
-}
-
 // picture writes what the README shows: the flow while people sign up.
 func (s *system) picture(t *testing.T, p *tab, base string) {
 	t.Helper()
@@ -493,9 +485,6 @@ func (s *system) picture(t *testing.T, p *tab, base string) {
 	for i := range 400 {
 		s.signUp(t, fmt.Sprintf("person%d@example.org", i))
 		<-pace.C
-		if i == 300 { // so that the verdicts are seconds old
-			s.verify(t)
-		}
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()

@@ -60,7 +60,7 @@ func (c *VerifyCommand) Run(ctx context.Context, to *streams) error {
 	if err != nil {
 		return err
 	}
-	environ := append(os.Environ(), "KAFKA_BROKERS="+strings.Join(system.Brokers, ","), "DATABASE_URL=postgres:///given")
+	environ := append(os.Environ(), "KAFKA_BROKERS="+strings.Join(system.Brokers, ","), "DATABASE_URL=postgres://given/given")
 	var settings eventing.Config
 	if err := config.Load(environ, &settings); err != nil {
 		return usage(err.Error())
@@ -121,7 +121,7 @@ func (c *VerifyCommand) given(ctx context.Context) (verify.System, error) {
 		if !isGiven {
 			continue
 		}
-		instance, _ := d.Load(append(os.Environ(), "DATABASE_URL=postgres:///given", "KAFKA_BROKERS="+strings.Join(c.Brokers, ",")))
+		instance, _ := d.Load(append(os.Environ(), "DATABASE_URL=postgres://given/given", "KAFKA_BROKERS="+strings.Join(c.Brokers, ",")))
 		s, err := instance.Verified(ctx)
 		if err != nil {
 			return system, err

@@ -215,17 +215,17 @@ func (p *produced) judgeSame(r fact, records []fact) {
 
 // judgeKey is V2, and V3 and V5 as far as they are about a key.
 func (p *produced) judgeKey(rows, records []fact) {
+	for _, r := range records {
+		if r.isRowless && r.isOurs && !r.isOld && r.offset < p.parts[r.part].firstEnd {
+			p.judgeGhost(r, rows)
+		}
+	}
 	for i := 1; i < len(rows); i++ {
 		switch before, r := rows[i-1], rows[i]; {
 		case before.version == r.version && before.id != r.id:
 			p.suspect("V5", Twice, fact{key: r.key, version: r.version})
 		case r.version > before.version+1:
 			p.suspect("V3", Gap, fact{key: r.key, version: before.version + 1})
-		}
-	}
-	for _, r := range records {
-		if r.isRowless && r.isOurs && !r.isOld && r.offset < p.parts[r.part].firstEnd {
-			p.judgeGhost(r, rows)
 		}
 	}
 	for len(records) > 0 {

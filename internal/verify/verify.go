@@ -178,7 +178,7 @@ type comparison interface {
 }
 
 // selectOthers selects the topics that the service wrote to before.
-const selectOthers = `select distinct topic from public.outbox where topic <> all($1) order by topic`
+const selectOthers = `select distinct topic from public.outbox where topic <> all(coalesce($1::text[], '{}')) order by topic`
 
 func (l *look) run(ctx context.Context) error {
 	var all []comparison

@@ -11,7 +11,7 @@ type Check struct {
 
 const selectOddVersions = `
 select '' as event_id, coalesce(w.key, p.%[2]s::text) as key, coalesce(p.version, 0) as version,
-    format('the row in %[1]s is at version %%s, its events at %%s', coalesce(p.version, 0), coalesce(w.version, 0))
+    format('the row in %[1]s is at version %%s, its events at %%s', coalesce(p.version, 0), coalesce(w.version, 0)) as detail
 from (select key, version from public.inbox_key where consumer = $1 and version > 0) w
 full join %[1]s p on p.%[2]s::text = w.key
 where p.version is distinct from w.version

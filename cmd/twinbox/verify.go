@@ -60,9 +60,8 @@ func (c *VerifyCommand) Run(ctx context.Context, to *streams) error {
 	if err != nil {
 		return err
 	}
-	environ := append(os.Environ(), "KAFKA_BROKERS="+strings.Join(system.Brokers, ","), "DATABASE_URL=postgres://given/given")
 	var settings eventing.Config
-	if err := config.Load(environ, &settings); err != nil {
+	if err := config.Load(environ(system.Brokers), &settings); err != nil {
 		return usage(err.Error())
 	}
 	var worst error
@@ -121,7 +120,7 @@ func (c *VerifyCommand) given(ctx context.Context) (verify.System, error) {
 		if !isGiven {
 			continue
 		}
-		instance, _ := d.Load(append(os.Environ(), "DATABASE_URL=postgres://given/given", "KAFKA_BROKERS="+strings.Join(c.Brokers, ",")))
+		instance, _ := d.Load(environ(c.Brokers))
 		s, err := instance.Verified(ctx)
 		if err != nil {
 			return system, err
@@ -131,10 +130,15 @@ func (c *VerifyCommand) given(ctx context.Context) (verify.System, error) {
 	}
 	for name := range c.Database {
 		if !slices.Contains(serviceNames, name) {
-			return system, usage(fmt.Sprintf("--database: there is no %s, but %s", printable(name), strings.Join(serviceNames, ", ")))
+			return system, usage("--database: there is no " + printable(name) + ", but " + strings.Join(serviceNames, ", "))
 		}
 	}
 	return system, nil
+}
+
+// environ has the variables of the services. The databases are given elsewhere.
+func environ(brokers []string) []string {
+	return append(os.Environ(), "KAFKA_BROKERS="+strings.Join(brokers, ","), "DATABASE_URL=postgres://given/given")
 }
 
 // started is the system that runs in the folder.
@@ -147,8 +151,7 @@ func (c *VerifyCommand) started() (verify.System, error) {
 		err = json.Unmarshal(content, &operators)
 	}
 	if errors.Is(err, os.ErrNotExist) {
-		err = fmt.Errorf("no system runs in %s; start one with \"make run\", or say where it is with --database and --brokers",
-			c.Dir)
+		err = fmt.Errorf("no system runs in %s; start one with \"make run\", or give --database and --brokers", c.Dir)
 	}
 	return operators.Verify, err
 }

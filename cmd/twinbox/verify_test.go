@@ -24,13 +24,14 @@ func TestAVerdictsExitCode(t *testing.T) {
 		code    int
 		says    []string
 	}{
-		{verify.Verdict{}, service.ExitOK, []string{"verdict: nothing is lost, doubled, altered, invented or reordered, as of"}},
+		{verify.Verdict{}, service.ExitOK, []string{"verdict: nothing is lost, doubled, altered, invented or reordered, as"}},
 		{verify.Verdict{Unverifiable: []verify.Unverifiable{reason}}, exitPartial, []string{
-			"verdict: nothing is wrong in what could be verified, as of", "18              users  the topic does not hold it any more",
+			"verdict: nothing is wrong in what could be verified, as of",
+			"18              users  the topic does not hold it any more",
 		}},
 		{
-			verify.Verdict{Findings: []verify.Finding{finding}, Unverifiable: []verify.Unverifiable{reason}}, service.ExitFailure,
-			[]string{"verdict: 1 lost, as of", "lost     V1    users  e-1    t-1   k-1  2        gone"},
+			verify.Verdict{Findings: []verify.Finding{finding}, Unverifiable: []verify.Unverifiable{reason}},
+			service.ExitFailure, []string{"verdict: 1 lost, as of", "lost     V1    users  e-1    t-1   k-1  2        gone"},
 		},
 	} {
 		report := verify.Report{"customer": &c.verdict}
@@ -50,7 +51,7 @@ func TestAVerdictsExitCode(t *testing.T) {
 	}
 	r := twinbox(t, "verify", "--dir", t.TempDir())
 	require.Equal(t, service.ExitFailure, r.code)
-	require.Contains(t, r.stderr, "or say where it is with --database and --brokers")
+	require.Contains(t, r.stderr, "or give --database and --brokers")
 }
 
 // Beside "make run" it needs no flags. Elsewhere the databases and the brokers are enough.

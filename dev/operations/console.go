@@ -14,7 +14,8 @@ import (
 // runConsole serves the page until ctx ends.
 func runConsole(ctx context.Context, addr string, at local.Addresses, log *slog.Logger, ready func(string)) error {
 	cfg := console.Config{
-		Log: log, Dir: at.Dir, Links: []console.Link{{Title: "Mailbox", URL: "http://" + at.Mailbox}}, APIs: map[string]string{},
+		Log: log, Dir: at.Dir, APIs: map[string]string{},
+		Links: []console.Link{{Title: "Mailbox", URL: "http://" + at.Mailbox}},
 	}
 	for _, name := range at.Names {
 		listen := at.Services[name]

@@ -79,10 +79,7 @@ var seed = maphash.MakeSeed()
 // hashOf keeps "ab", "c" and "a", "bc" apart.
 func hashOf(parts ...string) (hash uint64) {
 	for _, part := range parts {
-		hash = maphash.Comparable(seed, struct {
-			before uint64
-			part   string
-		}{hash, part})
+		hash = 31*hash + maphash.String(seed, part)
 	}
 	return hash
 }

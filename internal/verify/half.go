@@ -204,7 +204,9 @@ const pageRows = 5000
 // readPages reads all rows that a statement selects, a page at a time: no transaction stays open that would keep a
 // table partition from being dropped. The last of the statement's arguments is the size of a page; the others are
 // asked for anew for each page, and have the last row before it.
-func (l *look) readPages(ctx context.Context, what, sql string, args func() []any, scan []any, each func() error) error {
+func (l *look) readPages(
+	ctx context.Context, what, sql string, args func() []any, scan []any, each func() error,
+) error {
 	for n := pageRows; n == pageRows; {
 		n = 0
 		rows, _ := l.db.Query(ctx, sql, append(args(), pageRows)...)

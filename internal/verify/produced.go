@@ -93,7 +93,7 @@ func (p *produced) readTopic(ctx context.Context) error {
 		e.ID = idOf(e, o)
 		f := fact{
 			side: record, place: place{o.Offset, o.Partition}, isOurs: e.Source == p.Source, isOld: p.isOld(e.Time),
-			at: o.Time.Unix(), hasMoved: p.hasMoved(e.Key, o.Partition),
+			at: earliest("", o.Time), hasMoved: p.hasMoved(e.Key, o.Partition),
 		}
 		if key := m.Metadata[event.KeyMetadata]; key != e.Key {
 			f.content = hashOf(key) // the record's key is not its event's
@@ -246,9 +246,9 @@ func (p *produced) judgeGhost(r fact, rows []fact) {
 	p.suspect("V2", Ghost, r)
 }
 
-// judgeOrder looks for events that first come behind a higher version of their key. Versions that come one after the
-// other when repetitions count are in order: a log that lost records may have a later event before the relay sends the
-// earlier ones again, and that one with them. Where the beginning of a log is gone, the first record may be a repetition.
+// judgeOrder looks for events that first come behind a higher version of their key, unless all versions come one after
+// the other when repetitions count: after a loss the log may have a later event, and then all of them again. Where the
+// beginning of a log is gone, the first record may be a repetition.
 func (p *produced) judgeOrder(records []fact) {
 	records = slices.DeleteFunc(records, func(r fact) bool { return !r.isOurs || r.isOld || r.version == 0 })
 	var missing []int64

@@ -304,7 +304,8 @@ func (s *system) place(t *testing.T, key string) int32 {
 
 func (s *system) placeOf(t *testing.T, key string, partitions int32) int32 {
 	t.Helper()
-	p, err := sarama.NewMurmur2Partitioner("").Partition(&sarama.ProducerMessage{Key: sarama.StringEncoder(key)}, partitions)
+	keyed := &sarama.ProducerMessage{Key: sarama.StringEncoder(key)}
+	p, err := sarama.NewMurmur2Partitioner("").Partition(keyed, partitions)
 	require.NoError(t, err)
 	return p
 }

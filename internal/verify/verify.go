@@ -178,7 +178,8 @@ type comparison interface {
 }
 
 // selectOthers selects the topics that the service wrote to before.
-const selectOthers = `select distinct topic from public.outbox where topic <> all(coalesce($1::text[], '{}')) order by topic`
+const selectOthers = `
+select distinct topic from public.outbox where topic <> all(coalesce($1::text[], '{}')) order by topic`
 
 func (l *look) run(ctx context.Context) error {
 	var all []comparison
@@ -207,7 +208,8 @@ func (l *look) run(ctx context.Context) error {
 		}
 	}
 	for _, c := range l.Checks {
-		if err := l.query(ctx, Rule(c.Name), c.Name, "select 'broken', found.* from ("+c.SQL+") as found", c.Args...); err != nil {
+		sql := "select 'broken', found.* from (" + c.SQL + ") as found"
+		if err := l.query(ctx, Rule(c.Name), c.Name, sql, c.Args...); err != nil {
 			return err
 		}
 	}

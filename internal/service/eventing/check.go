@@ -2,8 +2,8 @@ package eventing
 
 import "fmt"
 
-// Check is a query of a service's own tables for events without their effect, for whoever verifies the service. Each row
-// is a finding: the event's id, its key, a version and a sentence; the first three may be empty or 0.
+// Check is a query of a service's own tables for events without their effect. Each row is a finding: the event's id, its
+// key, a version and a sentence; the first three may be empty or 0. A verification of the service asks it.
 type Check struct {
 	Name, SQL string
 	Args      []any // text, numbers and booleans
@@ -11,7 +11,8 @@ type Check struct {
 
 const selectOddVersions = `
 select '' as event_id, coalesce(w.key, p.%[2]s::text) as key, coalesce(p.version, 0) as version,
-    format('the row in %[1]s is at version %%s, its events at %%s', coalesce(p.version, 0), coalesce(w.version, 0)) as detail
+    format('the row in %[1]s is at version %%s, its events at %%s', coalesce(p.version, 0), coalesce(w.version, 0))
+        as detail
 from (select key, version from public.inbox_key where consumer = $1 and version > 0) w
 full join %[1]s p on p.%[2]s::text = w.key
 where p.version is distinct from w.version

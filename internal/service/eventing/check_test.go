@@ -40,7 +40,8 @@ func TestProjectionsAreComparedWithTheirKeys(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{
-		"the row in public.thing is at version 1, its events at 2", "the row in public.thing is at version 0, its events at 1",
+		"the row in public.thing is at version 1, its events at 2",
+		"the row in public.thing is at version 0, its events at 1",
 		"the row in public.thing is at version 1, its events at 0",
 	}, found)
 }

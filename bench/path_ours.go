@@ -30,7 +30,6 @@ type ourLine struct {
 
 	open     chan struct{} // closed when there are commands
 	commands *customer.Commands
-	nodes    [2]*eventing.Node
 }
 
 func openOurLine(_ context.Context, at site, arrived func(user string)) (line, error) {
@@ -74,7 +73,6 @@ func serve[C eventing.Settings](
 }
 
 func (l *ourLine) setUpCustomer(node *eventing.Node, cfg customer.Config) (starter, error) {
-	l.nodes[0] = node
 	l.commands = &customer.Commands{
 		Pool: node.Pool, Outbox: node.Outbox, Links: domain.VerificationKey(cfg.VerificationSecret),
 		KeysFor: cfg.IdempotencyTTL, Timeout: cfg.RequestTimeout,
@@ -83,7 +81,6 @@ func (l *ourLine) setUpCustomer(node *eventing.Node, cfg customer.Config) (start
 }
 
 func (l *ourLine) setUpNotification(node *eventing.Node, _ notification.Config) (starter, error) {
-	l.nodes[1] = node
 	return func(group *service.Group, _ net.Listener) { node.StartConsumers(group) }, node.Consume(eventing.Consumer{
 		Name: "notification.users", Topic: contract.TopicUsers, Handlers: notification.UserEvents(), Order: inbox.Strict,
 		OnOutcome: func(e event.Event, outcome inbox.Outcome) {

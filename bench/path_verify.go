@@ -7,19 +7,25 @@ import (
 	"time"
 
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/customer"
 	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/notification"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/verify"
 )
 
-// verify asks both services for their verdicts: no signup is lost, doubled, altered, invented or reordered between the
-// outbox of the one and the inbox of the other, and all of them could be verified.
+// verify verifies both services: no signup is lost, doubled, altered, invented or
+// reordered between the outbox of the one and the inbox of the other, and all of them could be verified.
 func (l *ourLine) verify(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, arriveLimit, errors.New("offsets are not committed"))
 	defer cancel()
 	var signups int64
-	for _, n := range l.nodes {
-		verdict, err := verdict(ctx, n)
+	for _, of := range []func(context.Context) (verify.Config, error){l.ofCustomer, l.ofNotification} {
+		cfg, err := of(ctx)
+		if err != nil {
+			return err
+		}
+		verdict, err := verdictOf(ctx, cfg)
 		if err != nil {
 			return err
 		}
@@ -47,11 +53,34 @@ func (l *ourLine) verify(ctx context.Context) error {
 	return nil
 }
 
-// verdict is about all events: none waits for a relay, and each handled one is committed.
-func verdict(ctx context.Context, n *eventing.Node) (*verify.Verdict, error) {
-	verifier := eventing.NewVerifier(n)
+// ofCustomer is what the bench runs of Customer: it has no consumers here.
+func (l *ourLine) ofCustomer(ctx context.Context) (verify.Config, error) {
+	cfg, err := l.verified(ctx, customer.Service.Describe(), l.customer)
+	cfg.Consumers = nil
+	return cfg, err
+}
+
+func (l *ourLine) ofNotification(ctx context.Context) (verify.Config, error) {
+	return l.verified(ctx, notification.Service.Describe(), l.notification, "SMTP_ADDR=127.0.0.1:25")
+}
+
+func (l *ourLine) verified(
+	ctx context.Context, described eventing.Described, db *database, more ...string,
+) (verify.Config, error) {
+	instance, err := described.Load(l.environ(db, more...))
+	if err != nil {
+		return verify.Config{}, fmt.Errorf("configure %s: %w", described.Name, err)
+	}
+	cfg := verify.Config{Kafka: instance.Client("bench")}
+	cfg.Service, err = instance.Verified(ctx)
+	cfg.Checks = nil
+	return cfg, err
+}
+
+// verdictOf is about all there is: nothing waits for a relay, and what was handled is committed.
+func verdictOf(ctx context.Context, cfg verify.Config) (*verify.Verdict, error) {
 	for {
-		verdict, err := verifier.Run(ctx, eventing.Verification{})
+		verdict, err := verify.Run(ctx, cfg)
 		if err != nil {
 			return nil, fmt.Errorf("verify: %w", err)
 		}

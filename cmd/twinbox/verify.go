@@ -6,19 +6,29 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/admin/client"
 	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/internal/services"
 	"example.com/twinbox/internal/verify"
 )
 
 // VerifyCommand is "twinbox verify".
 type VerifyCommand struct {
-	Operator
+	Dir      string            `help:"Folder of the system that \"make run\" started, and of the report for the console." default:".twinbox"`
+	Database map[string]string `help:"Database of a service, by its name; a role that may read is enough. Default: those of the system in the folder." placeholder:"NAME=DSN;..."`
+	Brokers  []string          `help:"First Kafka brokers to ask. Default: those of the system in the folder. KAFKA_TLS and the other variables of the services count." placeholder:"HOST:PORT,..."`
+	Service  string            `help:"Verify this service alone." default:"" env:"-" placeholder:"NAME"`
+	Answer
 
 	Since  instant       `help:"Leave out events from before this time: RFC 3339, or how long ago, such as 1h or 2d. Default: all that is kept." env:"-" placeholder:"TIME"`
 	Follow bool          `help:"Verify again and again, until Ctrl-C: a line for each verdict, as a job." short:"f" env:"-"`
@@ -27,145 +37,205 @@ type VerifyCommand struct {
 
 // Help is shown behind the command's own line.
 func (VerifyCommand) Help() string {
-	return "Compares what each service wrote with its topics, and those with what each consumer remembers. " +
+	return "Compares what each service wrote with its topics, and those with what each consumer remembers. It reads the " +
+		"databases and Kafka, and asks no service. " +
 		"Ends with 0 when nothing is wrong, with 1 when something is, and with 5 when nothing is wrong but not all of it " +
 		"could be verified; --since leaves out what outbox, topic or inbox no longer have.\n\n"
 }
 
 // AfterApply refuses to verify without a pause.
 func (c *VerifyCommand) AfterApply() error {
-	if c.Follow && c.Every < time.Second {
+	switch {
+	case c.Follow && c.Every < time.Second:
 		return usage("--every is below 1s")
+	case (len(c.Database) == 0) != (len(c.Brokers) == 0):
+		return usage("give --database and --brokers together")
 	}
 	return nil
 }
 
-// Run asks one service after the other: each proves its own halves of the way. What --follow ends with is the worst
-// that was found.
-func (c *VerifyCommand) Run(ctx context.Context, to *streams, services []*client.Service) error {
+// Run verifies one service after the other. What --follow ends with is the worst that was found.
+func (c *VerifyCommand) Run(ctx context.Context, to *streams) error {
+	system, err := c.find(ctx)
+	if err != nil {
+		return err
+	}
+	var settings eventing.Config
+	if err := config.Load(environ(system.Brokers), &settings); err != nil {
+		return usage(err.Error())
+	}
 	var worst error
-	look := func(write func(*verdicts, *streams)) error {
-		all, err := c.ask(ctx, to, services)
+	look := func(write func(verify.Report, *streams)) error {
+		report, err := system.Verify(ctx, func(s verify.Service) verify.Config {
+			return verify.Config{
+				Service: s, Kafka: settings.Client("twinbox"), Since: c.Since.given(), Progress: to.readSoFar(s.Name),
+				Suspected: func(n int) {
+					to.warn("%s: %d things look wrong and are looked at again after a pause", s.Name, n)
+				},
+			}
+		})
 		if err != nil {
 			return err
 		}
-		write(&all, to)
-		if found := all.err(); worst == nil || exitCode(found) == service.ExitFailure {
+		if err := verify.WriteReport(c.Dir, report); err != nil {
+			to.warn("%v", err)
+		}
+		write(report, to)
+		if found := errorOf(report); worst == nil || exitCode(found) == service.ExitFailure {
 			worst = found
 		}
 		return nil
 	}
-	var err error
 	if c.Follow {
-		err = to.again(ctx, c.Every, func() error { return look((*verdicts).writeLine) })
+		err = to.again(ctx, c.Every, func() error { return look(writeVerdictLine) })
 	} else {
-		err = look((*verdicts).write)
+		err = look(writeVerdicts)
 	}
 	return cmp.Or(err, worst)
 }
 
-// verdicts are those of the services, by their names, and what is in all of them.
-type verdicts struct {
-	of  map[string]*verify.Verdict
-	all verify.Verdict
+// find returns the services that have a --database; without one those of the system in the folder.
+func (c *VerifyCommand) find(ctx context.Context) (system verify.System, err error) {
+	if len(c.Database) > 0 {
+		system, err = c.given(ctx)
+	} else {
+		system, err = c.started()
+	}
+	if err != nil || c.Service == "" {
+		return system, err
+	}
+	system.Services = slices.DeleteFunc(system.Services, func(s verify.Service) bool { return s.Name != c.Service })
+	if len(system.Services) == 0 {
+		err = usage("--service: the database of " + printable(c.Service) + " is not known")
+	}
+	return system, err
 }
 
-func (c *VerifyCommand) ask(ctx context.Context, to *streams, services []*client.Service) (v verdicts, err error) {
-	v.of = map[string]*verify.Verdict{}
-	for _, s := range services {
-		show := to.progress(s.Name)
-		verdict, err := client.Verify(ctx, s, c.Since.given(), func(line adminapi.Line) {
-			switch {
-			case line.Done != nil:
-				show(*line.Done)
-			case line.Suspects != nil:
-				to.warn("%s: %d things look wrong and are looked at again after a pause", s.Name, *line.Suspects)
-			}
-		})
-		if err != nil {
-			return v, err
+// given has the services by their registrations. Their settings are variables, as for the services; those that a
+// service requires for other purposes, such as secrets, are not needed.
+func (c *VerifyCommand) given(ctx context.Context) (verify.System, error) {
+	system := verify.System{Brokers: c.Brokers}
+	for _, d := range services.All() {
+		dsn, isGiven := c.Database[d.Name]
+		if !isGiven {
+			continue
 		}
-		v.of[s.Name] = verdict
-		v.all = verify.Verdict{
-			At:           verdict.At,
-			Produced:     append(v.all.Produced, verdict.Produced...),
-			Consumed:     append(v.all.Consumed, verdict.Consumed...),
-			Findings:     append(v.all.Findings, verdict.Findings...),
-			Unverifiable: append(v.all.Unverifiable, verdict.Unverifiable...),
+		instance, _ := d.Load(environ(c.Brokers))
+		s, err := instance.Verified(ctx)
+		if err != nil {
+			return system, err
+		}
+		s.Database = dsn
+		system.Services = append(system.Services, s)
+	}
+	for name := range c.Database {
+		if !slices.Contains(serviceNames, name) {
+			return system, usage("--database: there is no " + printable(name) + ", but " + strings.Join(serviceNames, ", "))
 		}
 	}
-	return v, nil
+	return system, nil
 }
 
-// err is what the command ends with.
-func (v *verdicts) err() error {
-	switch {
-	case !v.all.Clean():
-		return &ending{
-			error: fmt.Errorf("%d findings: something is lost, doubled, altered, invented or reordered", len(v.all.Findings)),
-			exit:  service.ExitFailure, code: "findings", answered: true,
+// environ has the variables of the services. The databases are given elsewhere.
+func environ(brokers []string) []string {
+	return append(os.Environ(), "KAFKA_BROKERS="+strings.Join(brokers, ","), "DATABASE_URL=postgres://given/given")
+}
+
+// started is the system that runs in the folder.
+func (c *VerifyCommand) started() (verify.System, error) {
+	var operators struct {
+		Verify verify.System `json:"verify"`
+	}
+	content, err := os.ReadFile(filepath.Join(c.Dir, client.OperatorsFile))
+	if err == nil {
+		err = json.Unmarshal(content, &operators)
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		err = fmt.Errorf("no system runs in %s; start one with \"make run\", or give --database and --brokers", c.Dir)
+	}
+	return operators.Verify, err
+}
+
+// readSoFar tells people every few seconds how much is read.
+func (s *streams) readSoFar(name string) func(read, total int64) {
+	last := time.Now()
+	return func(read, total int64) {
+		if time.Since(last) >= progressEvery {
+			last = time.Now()
+			s.warn("%s: %d of about %d rows and records read", name, read, total)
 		}
-	case !v.all.Whole():
+	}
+}
+
+// errorOf is what the command ends with.
+func errorOf(report verify.Report) error {
+	switch all := report.All(); {
+	case !all.Clean():
+		return &ending{error: errors.New(all.Summary()), exit: service.ExitFailure, code: "findings", answered: true}
+	case !all.Whole():
 		return partial(errors.New("nothing is wrong, but not all could be verified"))
 	}
 	return nil
 }
 
-// sentence is the verdict on all of them, by the exit code.
-var sentence = map[int]string{
-	service.ExitOK:      "nothing is lost, doubled, altered, invented or reordered",
-	service.ExitFailure: "something is wrong",
-	exitPartial:         "nothing is wrong in what could be verified",
-}
-
-func (v *verdicts) write(to *streams) {
+func writeVerdicts(report verify.Report, to *streams) {
 	if to.json() {
-		to.document(v.of)
+		to.document(report)
 		return
 	}
 	produced := table{
 		columns: []string{"TOPIC", "OUTBOX", "ON TOPIC", "AGAIN", "WAITING", "HELD", "DISCARDED", "OF OTHERS"},
 		omit:    []string{"AGAIN", "DISCARDED", "OF OTHERS", "HELD"},
 	}
-	for _, p := range v.all.Produced {
-		if !strings.HasPrefix(p.Topic, deadletter.CopyPrefix) || p != (verify.Produced{Topic: p.Topic}) { // no copies
-			produced.add(p.Topic, p.Published, p.Records, p.Again, p.Waiting, p.Held, p.Discarded, p.Foreign)
-		}
-	}
 	consumed := table{
 		columns: []string{"CONSUMER", "HANDLED", "AGAIN", "PENDING", "DEAD", "IGNORED", "TOPIC"},
 		omit:    []string{"TOPIC", "AGAIN", "IGNORED"},
 	}
-	for _, k := range v.all.Consumed {
-		consumed.add(k.Consumer, k.Handled, k.Again, k.Pending, k.Dead, k.Ignored, k.Topic)
-	}
-	found := table{columns: []string{"FINDING", "RULE", "OF", "EVENT", "KEY", "VERSION", "WHAT"}, prose: "WHAT"}
-	for _, f := range v.all.Findings {
-		found.add(f.Kind, f.Rule, f.Subject, f.EventID, f.Key, f.Version, f.Detail)
+	found := table{
+		columns: []string{"FINDING", "RULE", "OF", "EVENT", "TYPE", "KEY", "VERSION", "WHAT"}, prose: "WHAT",
+		omit: []string{"TYPE"},
 	}
 	unknown := table{columns: []string{"NOT VERIFIABLE", "OF", "WHY"}, prose: "WHY"}
-	for _, u := range v.all.Unverifiable {
-		unknown.add(u.Events, u.Subject, u.Reason)
+	for _, name := range inOrder(report) {
+		verdict := report[name]
+		for _, p := range verdict.Produced {
+			if !strings.HasPrefix(p.Topic, deadletter.CopyPrefix) || p != (verify.Produced{Topic: p.Topic}) { // no copies
+				produced.add(p.Topic, p.Published, p.Records, p.Again, p.Waiting, p.Held, p.Discarded, p.Foreign)
+			}
+		}
+		for _, k := range verdict.Consumed {
+			consumed.add(k.Consumer, k.Handled, k.Again, k.Pending, k.Dead, k.Ignored, k.Topic)
+		}
+		for _, f := range verdict.Findings {
+			found.add(f.Kind, f.Rule, f.Subject, f.EventID, f.Type, f.Key, f.Version, f.Detail)
+		}
+		for _, u := range verdict.Unverifiable {
+			unknown.add(u.Events, u.Subject, u.Reason)
+		}
 	}
 	to.show(&produced, &consumed, &found, &unknown)
-	to.say("\nverdict: %s, as of %s.", sentence[exitCode(v.err())], moment(v.all.At))
+	all := report.All()
+	to.say("\nverdict: %s, as of %s.", all.Summary(), moment(all.At))
 }
 
-// writeLine says them in one line, or as one JSON document in a line.
-func (v *verdicts) writeLine(to *streams) {
+// writeVerdictLine writes one line, or one JSON document in a line.
+func writeVerdictLine(report verify.Report, to *streams) {
 	if to.json() {
-		_ = json.NewEncoder(to).Encode(v.of) // see streams.Write
+		_ = json.NewEncoder(to).Encode(report) // see streams.Write
 		return
 	}
 	var compared, unknown int64
-	for _, p := range v.all.Produced {
-		compared += p.Published
+	for verdict := range maps.Values(report) {
+		for _, p := range verdict.Produced {
+			compared += p.Published
+		}
+		for _, k := range verdict.Consumed {
+			compared += k.Handled
+		}
+		for _, u := range verdict.Unverifiable {
+			unknown += u.Events
+		}
 	}
-	for _, k := range v.all.Consumed {
-		compared += k.Handled
-	}
-	for _, u := range v.all.Unverifiable {
-		unknown += u.Events
-	}
-	to.say("%s  %d compared, %d findings, %d not verifiable", moment(v.all.At), compared, len(v.all.Findings), unknown)
+	all := report.All()
+	to.say("%s  %d compared, %d findings, %d not verifiable", moment(all.At), compared, len(all.Findings), unknown)
 }

@@ -1,70 +1,93 @@
 package main
 
 import (
-	"fmt"
+	"bytes"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/verify"
+	"example.com/twinbox/test/testkit"
 )
 
-const (
-	aVerdict = `{"done":1000}
-{"suspects":1}
-{"verdict":{"at":"2026-11-21T10:00:00Z","produced":[{"topic":"users","published":2,"records":1}],"consumed":[],
-"checks":[],"findings":[%s],"unverifiable":[%s]}}
-`
-	aFinding = `{"kind":"lost","rule":"V1","subject":"users","event_id":"e-1","key":"k-1","version":2,"detail":"gone"}`
-	aReason  = `{"subject":"users","reason":"the topic does not hold it any more","events":18}`
-)
-
-// What a script sees is the exit code: right, wrong, or not all of it known.
+// A script sees the exit code: right, wrong, or not all of it known.
 func TestAVerdictsExitCode(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		findings, reasons string
-		code              int
-		says              string
-	}{
-		{"", "", service.ExitOK, "verdict: nothing is lost, doubled, altered, invented or reordered, as of"},
-		{"", aReason, exitPartial, "verdict: nothing is wrong in what could be verified, as of"},
-		{aFinding, aReason, service.ExitFailure, "verdict: something is wrong, as of"},
-	} {
-		oneLine := fmt.Sprintf(aVerdict, c.findings, c.reasons)
-		customer := listener(t, says(joined(oneLine)))
-		r := at(t, customer, "", "verify")
-		require.Equal(t, c.code, r.code, r.stderr)
-		require.Contains(t, r.stdout, c.says)
-		require.Contains(t, r.stderr, "1 things look wrong and are looked at again")
-		if c.findings != "" {
-			require.Contains(t, r.stdout, "lost     V1    users  e-1    k-1  2        gone")
-		}
-		if c.reasons != "" {
-			require.Contains(t, r.stdout, "18              users  the topic does not hold it any more")
-		}
-		r = at(t, customer, "", "verify", "--json")
-		require.Equal(t, c.code, r.code)
-		var document map[string]verify.Verdict
-		r.json(t, &document)
-		verdict := document["customer"]
-		require.Equal(t, c.code == service.ExitOK, verdict.Clean() && verdict.Whole())
+	finding := verify.Finding{
+		Kind: verify.Lost, Rule: "V1", Subject: "users", EventID: "e-1", Type: "t-1", Key: "k-1", Version: 2, Detail: "gone",
 	}
-	r := at(t, listener(t, answers(nil)), "", "verify")
+	reason := verify.Unverifiable{Subject: "users", Reason: verify.TopicForgot, Events: 18}
+	for _, c := range []struct {
+		verdict verify.Verdict
+		code    int
+		says    []string
+	}{
+		{verify.Verdict{}, service.ExitOK, []string{"verdict: nothing is lost, doubled, altered, invented or reordered, as"}},
+		{verify.Verdict{Unverifiable: []verify.Unverifiable{reason}}, exitPartial, []string{
+			"verdict: nothing is wrong in what could be verified, as of",
+			"18              users  the topic does not hold it any more",
+		}},
+		{
+			verify.Verdict{Findings: []verify.Finding{finding}, Unverifiable: []verify.Unverifiable{reason}},
+			service.ExitFailure, []string{"verdict: 1 lost, as of", "lost     V1    users  e-1    t-1   k-1  2        gone"},
+		},
+	} {
+		report := verify.Report{"customer": &c.verdict}
+		require.Equal(t, c.code, exitCode(errorOf(report)))
+		var out bytes.Buffer
+		writeVerdicts(report, &streams{out: &out})
+		for _, text := range c.says {
+			require.Contains(t, out.String(), text)
+		}
+	}
+	for _, args := range [][]string{
+		{"--follow", "--every", "1ms"}, {"--database", "customer=postgres:///x"}, {"--brokers", "127.0.0.1:1"},
+		{"--database", "nobody=postgres:///x", "--brokers", "127.0.0.1:1"},
+	} {
+		r := twinbox(t, append([]string{"verify", "--dir", t.TempDir()}, args...)...)
+		require.Equal(t, service.ExitUsage, r.code, args)
+	}
+	r := twinbox(t, "verify", "--dir", t.TempDir())
 	require.Equal(t, service.ExitFailure, r.code)
-	require.Contains(t, r.stderr, "unavailable")
-	require.Equal(t, service.ExitUsage, at(t, "127.0.0.1:1", "", "verify", "--follow", "--every", "1ms").code)
+	require.Contains(t, r.stderr, "or give --database and --brokers")
 }
 
-// joined makes the lines of a verdict one again.
-func joined(lines string) string {
-	var out []byte
-	for i := range len(lines) {
-		if lines[i] == '\n' && i+1 < len(lines) && lines[i+1] == '"' {
-			continue
-		}
-		out = append(out, lines[i])
+// Beside "make run" it needs no flags. Elsewhere the databases and the brokers are enough.
+func TestASystemIsVerifiedFromOutside(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	h.signUp(t, "verified@example.org")
+	var r result
+	testkit.Until(t, func() bool {
+		r = h.twinbox(t, "verify")
+		return r.code == service.ExitOK
+	}, "%v", &r)
+	report, err := verify.ReadReport(h.dir)
+	require.NoError(t, err)
+	require.Equal(t, []string{"profiles"}, report["customer"].Checks)
+	require.Equal(t, []string{"contacts", "mails"}, report["notification"].Checks)
+
+	dir := t.TempDir()
+	_, err = verify.ReadReport(dir)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	args := []string{"verify", "--dir", dir, "--brokers", h.at.KafkaBrokers, "--json"}
+	for _, name := range shownServices {
+		args = append(args, "--database", name+"="+h.at.Databases[name])
 	}
-	return string(out)
+	var given verify.Report
+	testkit.Until(t, func() bool {
+		r := twinbox(t, args...)
+		r.json(t, &given)
+		return r.code == service.ExitOK
+	})
+	for name, verdict := range given {
+		require.Len(t, verdict.Consumed, len(report[name].Consumed))
+		require.Equal(t, report[name].Checks, verdict.Checks)
+		require.NotZero(t, verdict.Produced[0].Published)
+	}
+	stored, err := verify.ReadReport(dir)
+	require.NoError(t, err)
+	require.Equal(t, given, stored)
 }

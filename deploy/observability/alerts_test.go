@@ -34,7 +34,6 @@ var expected = map[string][]string{
 	"dead letter":             {"DeadLetter"},
 	"version missing":         {"KeyHeld"},
 	"mail uncertain":          {"MailUncertain"},
-	"event invented":          {"VerificationFailed"},
 	"scheduled event held":    {"ScheduledOverdue"},
 	"partitions locked":       {"PartitionsNotTidied"},
 	"positions run out":       {"PositionRoomLow"},

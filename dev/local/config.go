@@ -90,14 +90,15 @@ type Listen struct {
 
 // Addresses are those of a running stack's parts.
 type Addresses struct {
-	Dir           string            // of all state, absolute
-	Names         []string          // of the services, in the order of every output
-	Services      map[string]Listen // by the service's name
-	Programs      map[string]string // links, by the program's name; complete when the stack is ready
-	Mailbox, SMTP string            // host:port
-	KafkaBrokers  string            // host:port, separated by commas
-	Databases     map[string]string // URLs for the superuser, by the service's name
-	AdminToken    config.Secret     // of all services' operations, a new one at each start
+	Dir           string                        // of all state, absolute
+	Names         []string                      // of the services, in the order of every output
+	Services      map[string]Listen             // by the service's name
+	Programs      map[string]string             // links, by the program's name; complete when the stack is ready
+	Mailbox, SMTP string                        // host:port
+	KafkaBrokers  string                        // host:port, separated by commas
+	Databases     map[string]string             // URLs for the superuser, by the service's name
+	AdminToken    config.Secret                 // of all services' operations, a new one at each start
+	Instances     map[string]*eventing.Instance // the services with their settings, by name
 }
 
 // API is the address of the first service that has an API, "" before it listens.

@@ -125,6 +125,7 @@ func (h *stack) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	h.at.Instances = instances
 	group, ctx := errgroup.WithContext(ctx)
 	var topics []kafka.Topic
 	var client kafka.Config

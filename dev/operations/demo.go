@@ -20,6 +20,7 @@ import (
 	"example.com/twinbox/internal/ops/admin/client"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/services"
+	"example.com/twinbox/internal/verify"
 )
 
 // DemoCommand is "devstack demo".
@@ -108,6 +109,7 @@ func (c *DemoCommand) play(ctx context.Context, to *kong.Context, at local.Addre
 		}
 		cfg.Services = append(cfg.Services, s)
 	}
+	cfg.Verify = func(ctx context.Context, since time.Time) (verify.Report, error) { return verifySince(ctx, at, since) }
 	people := visitors.New("http://" + at.API())
 	defer people.Close()
 	cfg.Act, cfg.Arrived = people.SignUp, people.HasProfile
@@ -142,6 +144,17 @@ func (c *DemoCommand) faults(at local.Addresses, cause *local.Faults) (faults []
 		},
 	})
 	return faults
+}
+
+// verifySince verifies all services.
+func verifySince(ctx context.Context, at local.Addresses, since time.Time) (verify.Report, error) {
+	system, err := systemOf(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	return system.Verify(ctx, func(s verify.Service) verify.Config {
+		return verify.Config{Service: s, Kafka: kafka.Config{Brokers: system.Brokers}, Since: &since}
+	})
 }
 
 func ready(after time.Duration, err error) (string, error) {

@@ -1,19 +1,43 @@
 package operations
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/internal/ops/admin/client"
+	"example.com/twinbox/internal/verify"
 )
 
-// writeOperators writes the addresses and the token for the operator's command. A reader sees all of the file or none.
+// systemOf describes the services that run to package verify.
+func systemOf(ctx context.Context, at local.Addresses) (system verify.System, err error) {
+	system.Brokers = strings.Split(at.KafkaBrokers, ",")
+	for _, name := range at.Names {
+		s, err := at.Instances[name].Verified(ctx)
+		if err != nil {
+			return system, err
+		}
+		system.Services = append(system.Services, s)
+	}
+	return system, nil
+}
+
+// writeOperators writes the addresses, the token and what to verify for the operator's command. A reader sees all of the
+// file or none.
 func writeOperators(at local.Addresses) (remove func() error, err error) {
-	operators := client.Operators{Services: map[string]string{}, Token: at.AdminToken.Reveal()}
+	system, err := systemOf(context.Background(), at)
+	if err != nil {
+		return nil, err
+	}
+	operators := struct {
+		client.Operators
+		Verify verify.System `json:"verify"`
+	}{client.Operators{Services: map[string]string{}, Token: at.AdminToken.Reveal()}, system}
 	for name, listen := range at.Services {
 		operators.Services[name] = local.Reachable(listen.Admin)
 	}

@@ -24,6 +24,7 @@ var Service = eventing.Service[Config]{
 	API:        openAPI,
 	Migrations: Migrations(),
 	Operations: offerOperations,
+	Checks:     checks,
 	SetUp:      setUp,
 }
 

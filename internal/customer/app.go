@@ -25,6 +25,7 @@ var Service = eventing.Service[Config]{
 	API:        contracts.OpenAPI,
 	Migrations: migrations.ForCustomer(),
 	Operations: offerOperations,
+	Checks:     checks,
 	SetUp:      setUp,
 }
 

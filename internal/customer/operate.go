@@ -16,7 +16,6 @@ import (
 	"example.com/twinbox/internal/ops/admin"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/service/eventing"
-	"example.com/twinbox/internal/verify"
 )
 
 const selectStory = `
@@ -28,9 +27,7 @@ left join verification_mail m on m.user_id = u.id
 where u.id = $1`
 
 func offerOperations(node *eventing.Node, _ Config) (prefix string, handler http.Handler, err error) {
-	return ops.Offer(node, ops.Own{
-		Tell: tellOf(node.Pool), Checks: []verify.Check{{Name: "profiles", Run: profiles.Compare}},
-	})
+	return ops.Offer(node, ops.Own{Tell: tellOf(node.Pool)})
 }
 
 // tellOf tells of users: when they signed up, and how far the read side is with them.
@@ -70,5 +67,7 @@ func tellOf(pool *pgxpool.Pool) admin.Teller {
 	}
 }
 
-// profiles move with their users' events.
-var profiles = verify.Projection{Table: "profile", Key: "user_id", Consumer: profileConsumer}
+// checks find profiles that are not at the version of their users' events.
+func checks(Config) []eventing.Check {
+	return []eventing.Check{eventing.CheckProjection("profiles", "profile", "user_id", profileConsumer)}
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
@@ -43,6 +45,9 @@ func Handle[T any](
 
 // Accepts reports whether there is a handler for the type.
 func (m *Mux) Accepts(eventType string) bool { return m.handlers[eventType] != nil }
+
+// Types returns the types that have a handler, sorted.
+func (m *Mux) Types() []string { return slices.Sorted(maps.Keys(m.handlers)) }
 
 // Apply runs the handler of the event's type in a transaction of the caller, who has recorded the event with
 // [Inbox.MarkProcessed] or in a table of its own. An event that the Mux does not accept is a permanent error.

@@ -22,6 +22,7 @@ var Service = eventing.Service[Config]{
 	Contract:   contract.Load,
 	Migrations: migrations.ForNotification(),
 	Operations: offerOperations,
+	Checks:     checks,
 	SetUp:      setUp,
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -18,7 +17,6 @@ import (
 	"example.com/twinbox/internal/ops/mails"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/service/eventing"
-	"example.com/twinbox/internal/verify"
 )
 
 const operatedMails = `
@@ -36,11 +34,9 @@ func newMailList(pool *pgxpool.Pool, out *outbox.Outbox) *mails.List {
 	}
 }
 
-func offerOperations(node *eventing.Node, cfg Config) (prefix string, handler http.Handler, err error) {
+func offerOperations(node *eventing.Node, _ Config) (prefix string, handler http.Handler, err error) {
 	list := newMailList(node.Pool, node.Outbox)
-	return ops.Offer(node, ops.Own{Mails: list, Tell: tellOf(list), Checks: []verify.Check{
-		{Name: "contacts", Run: contacts.Compare}, {Name: "mails", Run: checkMails(cfg.Mail.Retention)},
-	}})
+	return ops.Offer(node, ops.Own{Mails: list, Tell: tellOf(list)})
 }
 
 const selectContact = `select exists (select from contact where user_id = $1)`
@@ -67,7 +63,7 @@ func tellOf(list *mails.List) admin.Teller {
 // A row means that the event is applied. Rows of the first edition say so, or that it was stale. A mail that was purged
 // was sent long after its sign-up was applied.
 const selectUnmailed = `
-select i.event_id
+select i.event_id, '' as key, 0 as version, 'the sign-up has no mail that is sent or will be' as detail
 from public.inbox i
 where i.consumer = $1 and i.event_type = $2 and coalesce(i.metadata ->> 'outcome', 'applied') = 'applied'
     and ($5::float8 = 0 or i.processed_at > clock_timestamp() - make_interval(secs => $5))
@@ -75,23 +71,14 @@ where i.consumer = $1 and i.event_type = $2 and coalesce(i.metadata ->> 'outcome
         where m.event_id = i.event_id and m.template = $4)
 limit 1000`
 
-// checkMails finds sign-ups that were applied and have no mail, or one that no sender knows of. With a retention of 0
-// mails are kept.
-func checkMails(retention time.Duration) func(context.Context, pgx.Tx) ([]verify.Finding, error) {
-	return func(ctx context.Context, tx pgx.Tx) ([]verify.Finding, error) {
-		rows, _ := tx.Query(ctx, selectUnmailed, usersConsumer, contract.UserRegistered.Type, handlerVerification,
-			templateVerification, retention.Seconds())
-		found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (verify.Finding, error) {
-			unmailed := verify.Finding{Detail: "the sign-up has no mail that is sent or will be"}
-			err := row.Scan(&unmailed.EventID)
-			return unmailed, err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("look for mails: %w", err)
-		}
-		return found, nil
+// checks find contacts that are not at the version of their users' events, and sign-ups that were applied and have no
+// mail, or one that no sender knows of. With a retention of 0 mails are kept.
+func checks(cfg Config) []eventing.Check {
+	return []eventing.Check{
+		eventing.CheckProjection("contacts", "contact", "user_id", usersConsumer),
+		{Name: "mails", SQL: selectUnmailed, Args: []any{
+			usersConsumer, contract.UserRegistered.Type, handlerVerification, templateVerification,
+			cfg.Mail.Retention.Seconds(),
+		}},
 	}
 }
-
-// contacts move with their users' events.
-var contacts = verify.Projection{Table: "contact", Key: "user_id", Consumer: usersConsumer}

@@ -8,14 +8,12 @@ import (
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/ops/admin"
 	"example.com/twinbox/internal/service/eventing"
-	"example.com/twinbox/internal/verify"
 )
 
 // Own is what a service adds to the operations. All of it is optional.
 type Own struct {
-	Mails  admin.Mails    // its list of mails
-	Tell   admin.Teller   // finds what its own tables hold under an id
-	Checks []verify.Check // of its own tables, which run with each verification
+	Mails admin.Mails  // its list of mails
+	Tell  admin.Teller // finds what its own tables hold under an id
 }
 
 // Offer makes the operations of a service, for its [eventing.Service.Operations].
@@ -36,7 +34,6 @@ func Offer(node *eventing.Node, own Own) (prefix string, handler http.Handler, e
 		Consumers:   consumers,
 		Metrics:     node.Admin.Registry(),
 		Mails:       own.Mails,
-		Verifier:    eventing.NewVerifier(node, own.Checks...),
 		Readiness:   node.Admin.Readiness,
 		Tell:        own.Tell,
 		Log:         node.Log,

@@ -1,52 +1,51 @@
-// Package verify asks whether anything was lost, doubled, altered, invented or reordered between a service's outbox,
-// the topics and its inbox. A service verifies its own two halves and reads only its own database: its outbox against
-// its topics, and its consumers' topics against its inbox. The halves of all services together cover the whole way.
+// Package verify finds out whether anything was lost, doubled, altered, invented or reordered between a service's
+// outbox, its topics and its inbox. It reads both sides with connections of its own, to the service's database and to
+// Kafka, and needs no running service. The comparisons of all services together cover the whole way of an event.
 //
 //	rule  holds                                                                          kinds
-//	V1    a published row has its record, and each of its records says what the row says   lost, altered
-//	V2    a record of this service has a row                                               ghost
-//	V3    a key's rows count without a hole; its records come in that order, in one        gap, reordered, misplaced
+//	V1    a published row has its record, and each of its records equals the row          lost, altered
+//	V2    a record of this service has a row                                             ghost
+//	V3    a key's rows count without a hole; its records come in that order, in one      gap, reordered, misplaced
 //	      topic-partition, the one that its hash names; repetitions count
 //	V4    a record below the committed offset has its row in the inbox, with its hash, or  lost, altered
 //	      a dead letter, or is of a type that has no handler, or is stale: another event of
 //	      its key came before it with this version or a higher one
-//	V5    an id has one row, in the outbox and for each consumer; an inbox row that says   twice, ghost
-//	      where its record lies has that record
+//	V5    an id has one row, in the outbox and for each consumer; an inbox row that names  twice, ghost
+//	      the place of its record has that record
 //	V6    the version that a key has reached is not below a version that was applied, and  reordered
 //	      not above all versions of its topic
-//	V7    a key parks later events from the version of its first waiting dead letter on    lost, reordered
+//	V7    a key parks later events from the version of its first waiting dead letter on  lost, reordered
 //
 // An event that the database lost when it went back, and that it knows to be on the log (outbox_lost), counts as a row.
-//
-// A check that a service registers has a name of its own in the place of the rule.
+// A [Check] of the service has a name of its own in the place of the rule.
 //
 // # Reading while events move
 //
-// It locks nothing and keeps no transaction open, and reads each half in an order in which events that come in between
+// It locks no row and keeps no transaction open. Each comparison reads in an order in which events that come in between
 // cannot look like a finding:
 //
-//	produced   1 ends of the topics   2 rows of the outbox                      3 ends again, records up to those
-//	consumed   1 committed offsets    2 inbox, dead letters, then keys          3 ends, records up to those
+//	produced   1 ends of the topic        2 rows of the outbox                   3 ends again, records up to those
+//	consumed   1 committed offsets, ends  2 inbox, dead letters, then keys       3 ends, records up to those
 //
-// "Lost" is asked from the earlier reading to the later one: a row that was published by 2 lies below the ends of 3,
-// and a record below the offset of 1 has its inbox row by 2. "Ghost" is asked the other way round, of what the later
-// reading need not have: a record below the ends of 1 was committed as a row before 2. What is left is a suspect. It
-// becomes a finding if two more readings, each after a pause, find the same.
+// "Lost" compares the earlier reading with the later one: a row that was published by 2 lies below the ends of 3, and a
+// record below the offset of 1 has its inbox row by 2. "Ghost" compares them the other way round: a record below the
+// ends of 1 was committed as a row before 2. A difference is a suspect. It becomes a finding if two more looks, each
+// after a pause, find the same.
 //
-// # What cannot be verified
+// # Events that cannot be verified
 //
 // Outbox, topic and inbox each forget after a time of their own. Events that one side no longer has count as not
 // verifiable, with the [Reason], and never as right. A time that decides between forgotten and lost is believed to
 // five minutes; events whose business time lies further in the future than that and whose id carries no time are
 // judged by that business time.
 //
-// Not found: the loss of a key's last row together with its record; an effect that differs from what its event says,
-// unless a registered check looks; headers traceparent and tracestate.
+// It does not find the loss of a key's last row together with its record, an effect that differs from its event unless
+// a check looks for it, and changed trace headers.
 //
-// # What it costs
+// # Cost
 //
 // Both sides are read from the beginning, or from [Config].Since. In memory there are at most [Config].Window rows and
-// about as many records, 64 bytes each, and 24 for each dead letter. Where there are more, both sides are read
-// several times, a part of the keys and ids at a time. A topic with stale events is read once more, and the records of
-// their keys are in memory together.
+// about as many records, 80 bytes each, and 50 for each dead letter. Larger sides are read several times, a part of the
+// keys and ids each time. A topic with stale events is read once more, and the records of their keys are in memory
+// together.
 package verify

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
@@ -137,16 +136,15 @@ func (s *system) consumeInLeaps(ctx context.Context, t *testing.T, name string) 
 	handle := s.inboxes[name].Middleware(s.mux.HandleMessage)
 	next := map[int32]int64{}
 	for ctx.Err() == nil {
-		_, ends, err := s.log.Ends(ctx, s.topic)
+		ends, err := s.ends(ctx)
 		if err != nil {
 			return err
 		}
 		for p := range int32(partitions) {
 			from := max(0, next[p]-rand.Int64N(5))
-			var batch []*message.Message
 			to := min(ends[p], from+rand.Int64N(40))
-			collect := func(m *message.Message) { batch = append(batch, m) }
-			if _, err := s.log.Scan(ctx, s.topic, p, from, to, collect); err != nil {
+			batch, err := s.scan(ctx, p, from, to)
+			if err != nil {
 				return err
 			}
 			for _, m := range batch {

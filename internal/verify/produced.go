@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -14,192 +15,106 @@ import (
 	"example.com/twinbox/internal/outbox/relay"
 )
 
-// produced is what is known when the outbox is compared with one of its topics.
+// produced compares the outbox with one of its topics.
 type produced struct {
-	comparison
-	outboxHorizon
-	rows    []fact
-	records []fact
-	counts  *Produced
-}
-
-// outboxHorizon is what an outbox no longer knows.
-type outboxHorizon struct {
+	half
+	counts   *Produced
 	dropped  bool  // the outbox has dropped table partitions
-	rowsFrom int64 // the time of the lowest row that it holds
+	rowsFrom int64 // the time of the lowest row that it has
 }
 
-// lookAtProduced compares the outbox with its topics.
-func (l *look) lookAtProduced(ctx context.Context) error {
-	l.verdict.Produced = make([]Produced, len(l.cfg.Topics))
-	for i, topic := range l.cfg.Topics {
-		l.verdict.Produced[i].Topic = topic
-	}
-	return l.passes(l.rows, func() error { return l.passProduced(ctx) })
+func newProduced(l *look, topic string, counts *Produced) *produced {
+	counts.Topic = topic
+	return &produced{counts: counts, half: half{
+		look: l, subject: topic, topic: topic, countRows: `select count(*) from public.outbox where topic = $1`,
+	}}
 }
 
-func (l *look) passProduced(ctx context.Context) error {
-	all := map[string]*produced{}
-	for i, topic := range l.cfg.Topics {
-		parts, err := l.partsOf(ctx, topic)
-		if err != nil {
-			return err
-		}
-		all[topic] = &produced{comparison: comparison{l, topic, parts}, counts: &l.verdict.Produced[i]}
-	}
-	if err := l.readOutbox(ctx, all); err != nil {
-		return err
-	}
-	if err := l.readLost(ctx, all); err != nil {
-		return err
-	}
-	for _, topic := range l.cfg.Topics {
-		if err := all[topic].readTopic(ctx); err != nil {
-			return err
-		}
-	}
-	horizon, err := readOutboxHorizon(ctx, l.cfg.DB)
-	if err != nil {
-		return err
-	}
-	for _, topic := range l.cfg.Topics {
-		all[topic].outboxHorizon = horizon
-		all[topic].compare()
-	}
-	return nil
+func (p *produced) compare(ctx context.Context) error {
+	return p.eachPass(ctx, p.begin, p.readOutbox, p.readLost, p.readTopic, p.readHorizon, func(context.Context) error {
+		group(p.facts, byID, p.judgeEvent)
+		group(p.facts, byKey, p.judgeKey)
+		return nil
+	})
 }
 
 // selectRows reads each row with its state, in one statement: it is published if the cursor has passed it and it is
 // neither held nor discarded.
 const selectRows = `
-select o.position, o.event_id::text, o.event_type, o.source, o.topic, o.key, o.version, coalesce(o.data_schema, ''),
+select o.position, o.event_id::text, o.event_type, o.source, o.key, o.version, coalesce(o.data_schema, ''),
     o.occurred_at, o.headers, o.payload,
     ` + relay.State + `
 from public.outbox o cross join public.outbox_cursor c
-where o.position > $1 and ($2::timestamptz is null or o.occurred_at >= $2)
-order by o.position limit $3`
+where o.position > $1 and o.topic = $2 and ($3::timestamptz is null or o.occurred_at >= $3)
+order by o.position limit $4`
 
-// readOutbox reads the rows of the outbox, in the order of their positions.
-func (l *look) readOutbox(ctx context.Context, all map[string]*produced) error {
+// readOutbox reads the rows in the order of their positions.
+func (p *produced) readOutbox(ctx context.Context) error {
 	var position int64
 	var e event.Event
 	var state string
-	args := func() []any { return []any{position, l.cfg.Since} }
+	args := func() []any { return []any{position, p.topic, p.Since} }
 	scan := []any{
-		&position, &e.ID, &e.Type, &e.Source, &e.Topic, &e.Key, &e.Version, &e.DataSchema, &e.Time, &e.Extensions, &e.Data,
-		&state,
+		&position, &e.ID, &e.Type, &e.Source, &e.Key, &e.Version, &e.DataSchema, &e.Time, &e.Extensions, &e.Data, &state,
 	}
-	return pages(ctx, l.cfg.DB, "outbox", selectRows, args, scan, func() (err error) {
-		l.step()
-		p := all[e.Topic]
-		if isEarlierCopy(e.Topic, e.Type) {
-			return nil
-		}
-		if p == nil {
-			if l.this == 0 && state == "published" {
-				l.cannot(e.Topic, NoTopic, 1)
-			}
-			return nil
-		}
-		r := outboxFact(e)
-		if !l.takesAll(r) {
-			return nil
-		}
-		l.label(r.id, e.ID)
-		l.label(r.key, e.Key)
-		r.state = state[0]
-		if len(p.parts) > 0 {
-			r.part, err = l.cfg.Log.Place(e.Topic, e.Key, int32(len(p.parts)))
-		}
-		p.rows = append(p.rows, r)
-		return err
+	return p.readPages(ctx, "outbox", selectRows, args, scan, func() error {
+		p.step()
+		p.add(e, fact{state: state[0], at: never, place: place{part: placeOf(e.Key, len(p.parts))}})
+		return nil
 	})
 }
 
 const selectLost = `
-select event_id, version, topic, payload, headers from public.outbox_lost
-where (event_id, version) > ($1, $2) order by event_id, version limit $3`
+select event_id, version, payload, headers from public.outbox_lost
+where (event_id, version) > ($1, $2) and topic = $3 order by event_id, version limit $4`
 
 // readLost reads the events that the database lost when it went back. They count as rows that are published.
-func (l *look) readLost(ctx context.Context, all map[string]*produced) error {
-	var id, topic string
+func (p *produced) readLost(ctx context.Context) error {
+	var id string
 	var version int64
 	var payload []byte
 	var headers map[string]string
-	args := func() []any { return []any{id, version} }
-	scan := []any{&id, &version, &topic, &payload, &headers}
-	return pages(ctx, l.cfg.DB, "lost events", selectLost, args, scan, func() (err error) {
-		l.step()
+	args := func() []any { return []any{id, version, p.topic} }
+	return p.readPages(ctx, "lost events", selectLost, args, []any{&id, &version, &payload, &headers}, func() error {
 		m := message.NewMessage(id, payload)
 		m.Metadata, headers = headers, nil
 		e, err := event.FromMessage(m)
 		if err != nil {
-			return fmt.Errorf("read lost event %s: %w", id, err)
+			return fmt.Errorf("event %s: %w", id, err)
 		}
-		e.Topic = topic
-		r := outboxFact(e)
-		p := all[topic]
-		if p == nil || !l.takesAll(r) {
-			return nil
-		}
-		l.label(r.id, e.ID)
-		l.label(r.key, e.Key)
-		r.state = published
-		if len(p.parts) > 0 {
-			r.part, err = l.cfg.Log.Place(topic, e.Key, int32(len(p.parts)))
-		}
-		p.rows = append(p.rows, r)
-		return err
+		p.add(e, fact{state: published, at: never, place: place{part: placeOf(e.Key, len(p.parts))}})
+		return nil
 	})
 }
 
-func outboxFact(e event.Event) fact {
-	return fact{
-		id: hashOf(e.Topic, e.ID), content: contentOf(e), key: hashOf(e.Topic, e.Key), version: e.Version, place: nowhere,
-		at: earliest(e.ID, e.Time),
-	}
-}
-
-// isEarlierCopy reports whether an earlier release wrote this copy of a dead letter: a record that is no event.
-func isEarlierCopy(topic, eventType string) bool {
-	return strings.HasPrefix(topic, deadletter.CopyPrefix) && eventType != deadletter.CopyType
-}
-
-// readTopic reads the records.
 func (p *produced) readTopic(ctx context.Context) error {
-	return p.readParts(ctx, p.subject, p.parts, func(m *message.Message, o event.Origin) {
-		r := p.eventFact(m, o)
-		r.place = place{o.Offset, o.Partition}
-		if p.takesAll(r) {
-			p.label(r.id, m.UUID)
-			p.label(r.key, m.Metadata[event.KeyMetadata])
-			p.records = append(p.records, r)
+	return p.readRecords(ctx, func(m *message.Message, o event.Origin) {
+		e, _ := event.FromMessage(m)
+		e.ID = idOf(e, o)
+		f := fact{
+			side: record, place: place{o.Offset, o.Partition}, isOurs: e.Source == p.Source, isOld: p.isOld(e.Time),
+			at: earliest("", o.Time), hasMoved: p.hasMoved(e.Key, o.Partition),
 		}
+		if key := m.Metadata[event.KeyMetadata]; key != e.Key {
+			f.content = hashOf(key) // the record's key is not its event's
+		}
+		p.add(e, f)
 	})
 }
 
-func (p *produced) eventFact(m *message.Message, o event.Origin) fact {
-	e, _ := event.FromMessage(m)
-	f := fact{
-		id: hashOf(p.subject, idOf(e, o)), content: contentOf(e), key: hashOf(p.subject, e.Key), version: e.Version,
-		ours: e.Source == p.cfg.Source && !isEarlierCopy(p.subject, e.Type), old: p.old(e.Time),
-		at: earliest(e.ID, e.Time, o.Time), moved: p.hasMoved(e.Key, o.Partition),
+// add stores the fact of an event, unless it belongs to a different pass.
+func (p *produced) add(e event.Event, f fact) {
+	if strings.HasPrefix(p.topic, deadletter.CopyPrefix) && e.Type != deadletter.CopyType {
+		return // an earlier release wrote this copy of a dead letter: a record that is no event
 	}
-	if key := m.Metadata[event.KeyMetadata]; key != e.Key {
-		f.content = hashOf(key) // the record's key is not its event's
+	f.id, f.key = hashOf(p.topic, e.ID), hashOf(p.topic, e.Key)
+	if !p.takes(f.key) && !p.watched[f.id] {
+		return
 	}
-	return f
-}
-
-// hasMoved reports whether a partition is not the key's, and was if the topic had fewer partitions.
-func (p *produced) hasMoved(key string, partition int32) bool {
-	all := int32(len(p.parts))
-	for n := all; n > partition; n-- {
-		if place, err := p.cfg.Log.Place(p.subject, key, n); err == nil && place == partition {
-			return n < all
-		}
-	}
-	return false
+	p.label(f.id, e.ID, e.Type)
+	p.label(f.key, e.Key, "")
+	f.content, f.version, f.at = cmp.Or(f.content, contentOf(e)), e.Version, min(f.at, earliest(e.ID, e.Time))
+	p.facts = append(p.facts, f)
 }
 
 // selectHorizon is asked after the rows: a table partition that is dropped between the two must count as dropped.
@@ -208,59 +123,74 @@ select coalesce((select min(lower) from (` + relay.Partitions + `) p), 1) > 1,
     coalesce((select o.event_id::text from public.outbox o order by o.position limit 1), ''),
     coalesce((select o.occurred_at from public.outbox o order by o.position limit 1), clock_timestamp())`
 
-func readOutboxHorizon(ctx context.Context, db DB) (h outboxHorizon, err error) {
+func (p *produced) readHorizon(ctx context.Context) error {
 	var id string
 	var at time.Time
-	if err = db.QueryRow(ctx, selectHorizon).Scan(&h.dropped, &id, &at); err != nil {
-		return h, fmt.Errorf("read outbox horizon: %w", err)
+	if err := p.db.QueryRow(ctx, selectHorizon).Scan(&p.dropped, &id, &at); err != nil {
+		return fmt.Errorf("read outbox horizon: %w", err)
 	}
-	h.rowsFrom = earliest(id, at)
-	return h, nil
+	p.rowsFrom = earliest(id, at)
+	return nil
 }
 
-// compare is V1, V2, V3 and the outbox's half of V5.
-func (p *produced) compare() {
-	var rowless []fact
-	pairs(p.rows, p.records, func(rows, records []fact) {
-		for i := range records {
-			records[i].again, records[i].ours = i > 0, records[i].ours || len(rows) > 0
-		}
-		switch {
-		case len(rows) == 0:
-			rowless = append(rowless, records[0])
-		case len(records) == 0:
-			p.missing(rows[0])
-		default:
-			p.same(rows[0], records)
-		}
-		if len(rows) > 1 {
-			p.suspect("V5", Twice, fact{id: rows[0].id, key: rows[0].key})
-		}
-	})
-	slices.SortFunc(p.rows, byVersion)
-	for _, r := range rowless {
-		p.ghost(r)
-	}
-	p.versions()
-	slices.SortFunc(p.records, byPlace)
-	p.order()
-	p.count()
-}
-
-// What became of a row; a published one must have its record.
+// The states of a row. A published one must have its record.
 const published, waiting, held, discarded = 'p', 'w', 'h', 'd'
 
-// missing judges a row without a record.
-func (p *produced) missing(r fact) {
+// judgeEvent is V1, and V3 and V5 as far as they are about one event.
+func (p *produced) judgeEvent(rows, records []fact) {
+	for i := range records {
+		r := &records[i]
+		r.isRepeated, r.isRowless, r.isOurs = i > 0, i == 0 && len(rows) == 0, r.isOurs || len(rows) > 0
+	}
+	p.count(rows, records)
+	switch {
+	case len(rows) == 0:
+		return
+	case len(records) == 0:
+		p.judgeMissing(rows[0])
+	default:
+		p.judgeSame(rows[0], records)
+	}
+	if len(rows) > 1 {
+		p.suspect("V5", Twice, fact{id: rows[0].id, key: rows[0].key})
+	}
+}
+
+func (p *produced) count(rows, records []fact) {
+	of := map[byte]*int64{
+		published: &p.counts.Published, waiting: &p.counts.Waiting, held: &p.counts.Held, discarded: &p.counts.Discarded,
+	}
+	for _, r := range rows {
+		*of[r.state]++
+	}
+	for _, r := range records {
+		switch {
+		case r.isOld:
+		case !r.isOurs:
+			p.counts.Foreign++
+		case r.isRepeated:
+			p.counts.Again++
+		default:
+			p.counts.Records++
+		}
+	}
+}
+
+// judgeMissing judges a row without a record.
+func (p *produced) judgeMissing(r fact) {
 	if r.state != published {
+		return
+	}
+	if len(p.parts) == 0 && !slices.Contains(p.Topics, p.topic) {
+		p.cannot(NoTopic)
 		return
 	}
 	for _, part := range p.parts { // all of them: the topic may have had fewer
 		switch {
-		case part.open:
+		case part.isOpen:
 			p.cannot(Open)
 			return
-		case part.cut && r.at < part.firstAt+clocks:
+		case part.isCut() && r.at < part.firstAt+clocks:
 			p.cannot(TopicForgot)
 			return
 		}
@@ -268,84 +198,72 @@ func (p *produced) missing(r fact) {
 	p.suspect("V1", Lost, r)
 }
 
-// same judges a row and its records.
-func (p *produced) same(r fact, records []fact) {
+// judgeSame judges a row and its records.
+func (p *produced) judgeSame(r fact, records []fact) {
 	if slices.ContainsFunc(records, func(record fact) bool { return record.content != r.content }) {
 		p.suspect("V1", Altered, r)
 	}
-	for _, record := range records {
-		switch {
-		case r.part < 0 || record.part == r.part:
-			continue
-		case record.moved:
-			p.cannot(FewerPartitions)
-		default:
-			p.suspect("V3", Misplaced, r)
-		}
-		return
-	}
-}
-
-// ghost judges a record without a row. The rows are in the order of their keys' versions.
-func (p *produced) ghost(r fact) {
-	if !r.ours || r.old || r.offset >= p.parts[r.part].ghosts {
-		return
-	}
-	i, held := slices.BinarySearchFunc(p.rows, r, byVersion)
-	earlier := i > 0 && p.rows[i-1].key == r.key // positions ascend with versions, so its row would be kept, too
+	i := slices.IndexFunc(records, func(record fact) bool { return record.part != r.part })
 	switch {
-	case held: // its version belongs to another event
-	case p.dropped && !earlier && r.at < p.rowsFrom+clocks:
-		p.cannot(OutboxForgot)
-		return
+	case i < 0:
+	case records[i].hasMoved:
+		p.cannot(FewerPartitions)
+	default:
+		p.suspect("V3", Misplaced, r)
 	}
-	p.suspect("V2", Ghost, r)
 }
 
-// versions looks for holes and twins in the versions of each key.
-func (p *produced) versions() {
-	for i, r := range p.rows {
-		if i == 0 || p.rows[i-1].key != r.key {
-			continue
+// judgeKey is V2, and V3 and V5 as far as they are about a key.
+func (p *produced) judgeKey(rows, records []fact) {
+	for _, r := range records {
+		if r.isRowless && r.isOurs && !r.isOld && r.offset < p.parts[r.part].firstEnd {
+			p.judgeGhost(r, rows)
 		}
-		switch before := p.rows[i-1]; {
+	}
+	for i := 1; i < len(rows); i++ {
+		switch before, r := rows[i-1], rows[i]; {
 		case before.version == r.version && before.id != r.id:
 			p.suspect("V5", Twice, fact{key: r.key, version: r.version})
 		case r.version > before.version+1:
 			p.suspect("V3", Gap, fact{key: r.key, version: before.version + 1})
 		}
 	}
-}
-
-// order looks at the records of each key in a partition, which ascend. Where the beginning of a log is gone, the first
-// that is there may be a repetition.
-func (p *produced) order() {
-	for records := p.records; len(records) > 0; {
-		n := slices.IndexFunc(records, func(r fact) bool { return r.key != records[0].key || r.part != records[0].part })
-		if n < 0 {
-			n = len(records)
-		}
-		late := p.late(records[:n])
-		if len(late) > 0 && !p.inOrder(records[:n]) {
-			for _, r := range late {
-				if p.parts[r.part].cut {
-					p.cannot(TopicForgot)
-				} else {
-					p.suspect("V3", Reordered, r)
-				}
-			}
-		}
+	for len(records) > 0 {
+		n := countWhile(records, func(r fact) bool { return r.part == records[0].part })
+		p.judgeOrder(records[:n])
 		records = records[n:]
 	}
 }
 
-func isOrdered(r fact) bool { return r.ours && !r.old && r.version != 0 }
+// judgeGhost judges a record without a row. Positions ascend with versions: where a row of an earlier version is kept,
+// its own would be kept, too. One of its own version belongs to a different event.
+func (p *produced) judgeGhost(r fact, rows []fact) {
+	isKept := slices.ContainsFunc(rows, func(row fact) bool { return row.version <= r.version })
+	if p.dropped && !isKept && r.at < p.rowsFrom+clocks {
+		p.cannot(OutboxForgot)
+		return
+	}
+	p.suspect("V2", Ghost, r)
+}
 
-// late are the first records of events that come behind a higher version of their key.
-func (p *produced) late(records []fact) (late []fact) {
-	var last int64
+// judgeOrder looks for events that first come behind a higher version of their key, unless all versions come one after
+// the other when repetitions count: after a loss the log may have a later event, and then all of them again. Where the
+// beginning of a log is gone, the first record may be a repetition.
+func (p *produced) judgeOrder(records []fact) {
+	records = slices.DeleteFunc(records, func(r fact) bool { return !r.isOurs || r.isOld || r.version == 0 })
+	var missing []int64
 	for _, r := range records {
-		if r.again || !isOrdered(r) {
+		missing = append(missing, r.version)
+	}
+	slices.Sort(missing)
+	missing = slices.Compact(missing)
+	var last int64
+	var late []fact
+	for _, r := range records {
+		if len(missing) > 0 && missing[0] == r.version {
+			missing = missing[1:]
+		}
+		if r.isRepeated {
 			continue
 		}
 		if r.version < last {
@@ -353,44 +271,14 @@ func (p *produced) late(records []fact) (late []fact) {
 		}
 		last = max(last, r.version)
 	}
-	return late
-}
-
-// inOrder reports whether the versions of a key come one after the other when repetitions count. A log that lost
-// records may have a later event before the relay sends the earlier ones again, and that one with them.
-func (p *produced) inOrder(records []fact) bool {
-	var versions []int64
-	for _, r := range records {
-		if isOrdered(r) {
-			versions = append(versions, r.version)
-		}
+	if len(missing) == 0 {
+		return
 	}
-	slices.Sort(versions)
-	versions = slices.Compact(versions)
-	for _, r := range records {
-		if len(versions) > 0 && isOrdered(r) && r.version == versions[0] {
-			versions = versions[1:]
-		}
-	}
-	return len(versions) == 0
-}
-
-func (p *produced) count() {
-	states := map[byte]*int64{
-		published: &p.counts.Published, waiting: &p.counts.Waiting, held: &p.counts.Held, discarded: &p.counts.Discarded,
-	}
-	for _, r := range p.rows {
-		*states[r.state]++
-	}
-	for _, r := range p.records {
-		switch {
-		case r.old:
-		case !r.ours:
-			p.counts.Foreign++
-		case r.again:
-			p.counts.Again++
-		default:
-			p.counts.Records++
+	for _, r := range late {
+		if p.parts[r.part].isCut() {
+			p.cannot(TopicForgot)
+		} else {
+			p.suspect("V3", Reordered, r)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"testing"
@@ -19,7 +20,6 @@ import (
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/verify"
-	"example.com/twinbox/internal/verify/kafkalog"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/inboxtest"
 	"example.com/twinbox/test/kafkatest"
@@ -43,16 +43,14 @@ type system struct {
 	brokers []string
 	topic   string
 	outbox  *outbox.Outbox
-	log     kafkalog.Log
 	inboxes map[string]*inbox.Inbox
 	mux     *inbox.Mux
 
-	tamper   func([]*message.Message) []*message.Message // with what goes to the broker
-	handled  map[string]map[int32]int64                  // offsets by consumer
-	pauses   int
-	between  func() // called in each pause
-	checks   []verify.Check
-	accepted func(eventType string) bool
+	tamper  func([]*message.Message) []*message.Message // with what goes to the broker
+	handled map[string]map[int32]int64                  // offsets by consumer
+	pauses  int
+	between func() // called in each pause
+	checks  []verify.Check
 }
 
 func newSystem(t *testing.T, more ...migrations.Set) *system {
@@ -62,12 +60,11 @@ func newSystem(t *testing.T, more ...migrations.Set) *system {
 		pool:    pgtest.New(t, append([]migrations.Set{migrations.Outbox, migrations.Inbox, migrations.Audit}, more...)...),
 		brokers: brokers, topic: kafkatest.Topic(t, brokers, partitions),
 		inboxes: map[string]*inbox.Inbox{}, mux: inbox.NewMux(), handled: map[string]map[int32]int64{},
-		between: func() {}, accepted: func(string) bool { return true },
+		between: func() {},
 	}
 	var err error
 	s.outbox, err = outbox.New(outbox.Config{Source: source})
 	require.NoError(t, err)
-	s.log = kafkalog.Log{Config: kafka.Config{Brokers: brokers}}
 	inbox.Handle(s.mux, inboxtest.Event, func(context.Context, pgx.Tx, event.Event, inboxtest.Data) error {
 		return nil
 	})
@@ -143,13 +140,37 @@ func (p tampered) PublishContext(ctx context.Context, topic string, msgs ...*mes
 // records are all records of the topic, as a subscriber would hand them over.
 func (s *system) records(t *testing.T, partition int32, from int64) (all []*message.Message) {
 	t.Helper()
-	_, ends, err := s.log.Ends(t.Context(), s.topic)
+	ends, err := s.ends(t.Context())
 	require.NoError(t, err)
-	_, err = s.log.Scan(t.Context(), s.topic, partition, from, ends[partition], func(m *message.Message) {
-		all = append(all, m)
-	})
+	all, err = s.scan(t.Context(), partition, from, ends[partition])
 	require.NoError(t, err)
 	return all
+}
+
+// ends are the offsets behind the last records of the topic, of each partition.
+func (s *system) ends(ctx context.Context) (ends []int64, err error) {
+	err = kafka.Ask(ctx, kafka.Config{Brokers: s.brokers}, "find the ends", func(c kafka.Cluster) error {
+		all, err := c.Partitions(s.topic)
+		if errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
+			return nil
+		}
+		if err == nil {
+			ends, err = c.Offsets(s.topic, all, sarama.OffsetNewest)
+		}
+		return err
+	})
+	return ends, err
+}
+
+func (s *system) scan(ctx context.Context, partition int32, from, to int64) (all []*message.Message, err error) {
+	err = kafka.Ask(ctx, kafka.Config{Brokers: s.brokers}, "scan", func(c kafka.Cluster) error {
+		_, err := c.Scan(s.topic, partition, from, to, func(m *message.Message) error {
+			all = append(all, m)
+			return nil
+		})
+		return err
+	})
+	return all, err
 }
 
 // consume delivers what is on the topic to both consumers, and commits the offsets.
@@ -218,16 +239,19 @@ func (s *system) commitWith(name string, offsets map[int32]int64) error {
 
 func (s *system) config() verify.Config {
 	cfg := verify.Config{
-		DB: s.pool, Log: s.log, Source: source, Topics: []string{s.topic}, Checks: s.checks,
-		Pause: func(context.Context) error {
+		Service: verify.Service{
+			Database: pgtest.DSN(s.pool), Source: source, Topics: []string{s.topic}, Checks: s.checks,
+		},
+		Kafka: kafka.Config{Brokers: s.brokers},
+		Suspected: func(int) {
 			s.pauses++
 			s.between()
-			return nil
 		},
 	}
 	for _, name := range []string{consumer, unordered} {
 		cfg.Consumers = append(cfg.Consumers, verify.Consumer{
-			Name: name, Group: s.topic + "." + name, Topic: s.topic, Versioned: name == consumer, Accepts: s.accepted,
+			Name: name, Group: s.topic + "." + name, Topic: s.topic, Versioned: name == consumer,
+			Types: []string{inboxtest.Type},
 		})
 	}
 	return cfg
@@ -280,7 +304,8 @@ func (s *system) place(t *testing.T, key string) int32 {
 
 func (s *system) placeOf(t *testing.T, key string, partitions int32) int32 {
 	t.Helper()
-	p, err := s.log.Place(s.topic, key, partitions)
+	keyed := &sarama.ProducerMessage{Key: sarama.StringEncoder(key)}
+	p, err := sarama.NewMurmur2Partitioner("").Partition(keyed, partitions)
 	require.NoError(t, err)
 	return p
 }

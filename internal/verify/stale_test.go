@@ -61,7 +61,7 @@ func TestWhatMadeAnEventStaleIsGone(t *testing.T) {
 	s := settled(t)
 	s.layStale(t)
 	s.consume(t)
-	_, ends, err := s.log.Ends(t.Context(), s.topic)
+	ends, err := s.ends(t.Context())
 	require.NoError(t, err)
 	place := s.place(t, "key-0")
 	require.NoError(t, s.admin(t).DeleteRecords(s.topic, map[int32]int64{place: ends[place] - 1}))

@@ -1,11 +1,9 @@
 package verify
 
 import (
-	"context"
 	"fmt"
+	"strings"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // Kind says what is wrong.
@@ -20,13 +18,16 @@ const (
 	Gap       Kind = "gap"       // a version of a key is missing between two others
 	Reordered Kind = "reordered" // a key's versions are not in their order
 	Misplaced Kind = "misplaced" // a record is not in the topic-partition of its key
-	Broken    Kind = "broken"    // a registered check says so
+	Broken    Kind = "broken"    // a check of the service found it
 )
 
-// Kinds are all of them.
-var Kinds = []Kind{Lost, Ghost, Altered, Twice, Gap, Reordered, Misplaced, Broken}
+// words put the kinds into a sentence.
+var words = map[Kind]string{
+	Lost: "lost", Ghost: "invented", Altered: "altered", Twice: "doubled", Gap: "missing before a later version",
+	Reordered: "reordered", Misplaced: "misplaced", Broken: "without the right effect",
+}
 
-// Rule is V1 to V7, or the name of a registered check.
+// Rule is V1 to V7, or the name of a check.
 type Rule string
 
 // Finding is one thing that is wrong. It names events and keys, and nothing that people wrote.
@@ -35,6 +36,7 @@ type Finding struct {
 	Rule    Rule   `json:"rule"`
 	Subject string `json:"subject"` // the topic, the consumer or the check
 	EventID string `json:"event_id,omitempty"`
+	Type    string `json:"type,omitempty"` // of the event, where it is known
 	Key     string `json:"key,omitempty"`
 	Version int64  `json:"version,omitempty"`
 	Detail  string `json:"detail"`
@@ -49,9 +51,9 @@ const (
 	OutboxForgot    Reason = "the outbox has dropped its table partition"
 	InboxForgot     Reason = "the inbox remembers no event of that time"
 	FewerPartitions Reason = "its topic may have had fewer partitions when it was published"
-	OtherTopic      Reason = "the topic was created anew since"
-	NoTopic         Reason = "the service does not write to that topic any more"
+	NoTopic         Reason = "the service does not write to that topic"
 	Open            Reason = "it lies behind a transaction of another producer that is still open"
+	NoOffsets       Reason = "its group has committed no offset: another ENVIRONMENT, or the offsets are gone"
 	NotLookedAt     Reason = "suspects beyond the first thousand were not looked at again"
 )
 
@@ -96,17 +98,50 @@ type Verdict struct {
 	Unverifiable []Unverifiable `json:"unverifiable"`
 }
 
-// Clean says that nothing is wrong, as far as could be seen.
+// Clean reports whether nothing is wrong, as far as could be seen.
 func (v *Verdict) Clean() bool { return len(v.Findings) == 0 }
 
-// Whole says that everything could be verified.
+// Whole reports whether everything could be verified.
 func (v *Verdict) Whole() bool { return len(v.Unverifiable) == 0 }
 
-// suspect is what may become a finding. What a registered check reports is known; another one names its event and its
-// key by their hashes.
+// Summary counts the findings: "2 lost, 1 invented". Without one it is a sentence about what was verified.
+func (v *Verdict) Summary() string {
+	count := map[string]int{}
+	var found []string
+	for _, f := range v.Findings {
+		if count[words[f.Kind]]++; count[words[f.Kind]] == 1 {
+			found = append(found, words[f.Kind])
+		}
+	}
+	for i, word := range found {
+		found[i] = fmt.Sprintf("%d %s", count[word], word)
+	}
+	switch {
+	case len(found) > 0:
+		return strings.Join(found, ", ")
+	case !v.Whole():
+		return "nothing is wrong in what could be verified"
+	}
+	return "nothing is lost, doubled, altered, invented or reordered"
+}
+
+// suspect is what may become a finding. What a statement found has its texts; otherwise it names its
+// event and its key by their hashes.
 type suspect struct {
 	Finding
 	id, key uint64 // 0: of none
+}
+
+// label is the text that a hash is of: an id with the event's type, or a key.
+type label struct{ text, eventType string }
+
+func (s suspect) finding(labels map[uint64]label) Finding {
+	f := s.Finding
+	if s.id != 0 || s.key != 0 {
+		f.EventID, f.Type, f.Key = labels[s.id].text, labels[s.id].eventType, labels[s.key].text
+		f.Detail = details[f.Rule][f.Kind]
+	}
+	return f
 }
 
 // details put findings into words.
@@ -130,42 +165,4 @@ var details = map[Rule]map[Kind]string{
 		Ghost: "the inbox says where its record lies, and there is none",
 	},
 	"V6": {Reordered: "the version that the key has reached contradicts its versions on the topic"},
-	"V7": {
-		Lost:      "the key waits for a dead letter of this version, and there is none",
-		Reordered: "a dead letter of this version holds the key, and the key does not park what comes after it",
-	},
-}
-
-// A Projection is a table that a consumer makes of its events, with a row for each key. The row's version moves with
-// the version in inbox_key, in one transaction, so they are equal. A discarded dead letter moves only the latter.
-type Projection struct {
-	Table, Key string // the table and its column with the key; the other is "version"
-	Consumer   string
-}
-
-const selectOddVersions = `
-select coalesce(w.key, p.%[2]s::text), coalesce(w.version, 0), coalesce(p.version, 0)
-from (select key, version from public.inbox_key where consumer = $1 and version > 0) w
-full join %[1]s p on p.%[2]s::text = w.key
-where p.version is distinct from w.version
-    and not exists (select from public.dead_letter d where d.consumer = $1 and d.state = 'discarded'
-        and d.key_start = convert_to(coalesce(w.key, p.%[2]s::text), 'UTF8'))
-limit 1000`
-
-// Compare is for a [Check]: it finds rows that are not at the version up to which their events were applied.
-func (p Projection) Compare(ctx context.Context, tx pgx.Tx) (found []Finding, err error) {
-	rows, _ := tx.Query(ctx, fmt.Sprintf(selectOddVersions, p.Table, p.Key), p.Consumer)
-	var key string
-	var applied, version int64
-	_, err = pgx.ForEachRow(rows, []any{&key, &applied, &version}, func() error {
-		found = append(found, Finding{
-			Key: key, Version: version,
-			Detail: fmt.Sprintf("the row in %s is at version %d, its events at %d", p.Table, version, applied),
-		})
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("compare versions in %s: %w", p.Table, err)
-	}
-	return found, nil
 }

@@ -2,56 +2,63 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/kafka"
 )
 
-// Config is what is verified.
-type Config struct {
-	DB  DB
-	Log Log
-	// Source is that of the service's events. Empty: no record is taken for a ghost.
-	Source string
-	// Topics are those that the service writes to.
-	Topics []string
-	// Consumers are the service's.
-	Consumers []Consumer
-	// Checks are the service's own.
-	Checks []Check
-	// Since, if set, leaves out events from before that time, by their own time.
-	Since *time.Time
-	// Window is about how many rows, and records, are in memory at once. Default 500,000: 64 MB of both.
-	Window int64
-	// Pause waits between two looks at what is suspected: for longer than what is under way may take, which is a lease and
-	// a batch. Required.
-	Pause func(context.Context) error
-	// Progress, if set, is called with how many rows and records were read so far, each time at least.
-	Progress func(read int64)
-	// Suspected, if set, is called before suspects are looked at again, with how many there are.
-	Suspected func(n int)
-
-	off Rule
+// Service is what one service writes and reads. It is plain data, so a program may store it for another one.
+type Service struct {
+	Name string `json:"name"`
+	// Source is the source of the service's events. Empty: no record is taken for an invented one.
+	Source string `json:"source"`
+	// Database is a URL or DSN. A role that may read all tables is enough. It is a primary: a standby may lack events.
+	Database  string     `json:"database"`
+	Topics    []string   `json:"topics"` // that the service writes to
+	Consumers []Consumer `json:"consumers"`
+	Checks    []Check    `json:"checks"`
+	// Pause is the time between two looks at a suspect. It is longer than an event may be under way: a lease and a batch.
+	Pause time.Duration `json:"pause"`
 }
 
 // Consumer is a consumer of the service.
 type Consumer struct {
-	Name, Group, Topic string
-	// Versioned says that it keeps the order of the versions.
-	Versioned bool
-	// OnlyWarns means that it only logs an id that comes back with another payload.
-	OnlyWarns bool
-	// Accepts says whether it has a handler for a type of events.
-	Accepts func(eventType string) bool
+	Name      string   `json:"name"`
+	Group     string   `json:"group"`
+	Topic     string   `json:"topic"`
+	Types     []string `json:"types"`      // of events that it has a handler for
+	Versioned bool     `json:"versioned"`  // it keeps the order of the versions
+	OnlyWarns bool     `json:"only_warns"` // it only logs an id that comes back with a different payload
 }
 
-// Check looks in the service's own tables for what its events have not done, or done twice. It runs in a read-only
-// transaction that sees one moment. Of what it returns Kind, Rule and Subject are set by the caller.
+// Check is a query of the service's own tables for events without their effect. Each row is a finding: the event's id,
+// its key, a version and a sentence; the first three may be empty or 0.
 type Check struct {
-	Name string
-	Run  func(ctx context.Context, tx pgx.Tx) ([]Finding, error)
+	Name string `json:"name"`
+	SQL  string `json:"sql"`
+	Args []any  `json:"args"` // text, numbers and booleans
+}
+
+// Config is what [Run] verifies, and how.
+type Config struct {
+	Service
+	Kafka kafka.Config
+	// Since, if set, leaves out events from before that time, by their own time.
+	Since *time.Time
+	// Window is about how many rows, and records, are in memory at a time. Default 500,000: 80 MB of both.
+	Window int64
+	// Progress, if set, is called after every thousand rows and records that were read, with about how many there are.
+	Progress func(read, total int64)
+	// Suspected, if set, is called before each further look, with the number of suspects.
+	Suspected func(suspects int)
+
+	off Rule
 }
 
 const (
@@ -60,22 +67,25 @@ const (
 	maxSuspects   = 1000
 )
 
-// Run verifies once. An error says that there is no verdict: a side could not be read.
+// Run verifies one service. It opens connections of its own and writes nothing. An error means that there is no
+// verdict: one of the two sides could not be read.
 func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 	if cfg.Window <= 0 {
 		cfg.Window = defaultWindow
 	}
-	rows, err := readStanding(ctx, cfg.DB)
+	db, err := connect(ctx, cfg.Database)
 	if err != nil {
 		return nil, err
 	}
+	defer db.Close(ctx)
 	verdict := &Verdict{
-		At: time.Now().UTC(), Since: cfg.Since, Checks: []string{}, Findings: []Finding{}, Unverifiable: []Unverifiable{},
+		At: time.Now().UTC(), Since: cfg.Since, Produced: []Produced{}, Consumed: []Consumed{}, Checks: []string{},
+		Findings: []Finding{}, Unverifiable: []Unverifiable{},
 	}
 	for _, c := range cfg.Checks {
 		verdict.Checks = append(verdict.Checks, c.Name)
 	}
-	first := &look{cfg: cfg, verdict: verdict, rows: rows}
+	first := &look{Config: cfg, db: db, verdict: verdict}
 	if err := first.run(ctx); err != nil {
 		return nil, err
 	}
@@ -84,128 +94,158 @@ func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 		suspects = suspects[:maxSuspects]
 		first.cannot("suspects", NotLookedAt, int64(more))
 	}
-	labels := map[uint64]string{}
+	labels := map[uint64]label{}
 	for range looksAgain {
 		if len(suspects) == 0 {
 			return verdict, nil
 		}
-		if cfg.Suspected != nil {
-			cfg.Suspected(len(suspects))
-		}
-		if err := cfg.Pause(ctx); err != nil {
-			return nil, fmt.Errorf("wait before looking again: %w", err)
-		}
-		again := &look{cfg: cfg, verdict: &Verdict{}, watched: map[uint64]bool{}, labels: labels}
-		again.cfg.Since = nil
-		for _, s := range suspects {
-			again.watched[s.id], again.watched[s.key] = s.id != 0, s.key != 0
-		}
-		if err := again.run(ctx); err != nil {
+		if suspects, err = lookAgain(ctx, cfg, db, suspects, labels); err != nil {
 			return nil, err
 		}
-		suspects = both(suspects, again.suspects)
 	}
 	for _, s := range suspects {
-		f := s.Finding
-		if f.Kind != Broken {
-			f.EventID, f.Key, f.Detail = labels[s.id], labels[s.key], details[f.Rule][f.Kind]
-		}
-		verdict.Findings = append(verdict.Findings, f)
+		verdict.Findings = append(verdict.Findings, s.finding(labels))
 	}
 	return verdict, nil
 }
 
-// both are the suspects of two looks, each once.
-func both(a, b []suspect) []suspect {
-	second := make(map[suspect]bool, len(b))
-	for _, s := range b {
-		second[s] = true
+// lookAgain returns the suspects that are still there after a pause, and labels what they name.
+func lookAgain(
+	ctx context.Context, cfg Config, db *pgx.Conn, suspects []suspect, labels map[uint64]label,
+) ([]suspect, error) {
+	if cfg.Suspected != nil {
+		cfg.Suspected(len(suspects))
 	}
-	return slices.DeleteFunc(a, func(s suspect) bool {
-		found := second[s]
-		delete(second, s)
-		return !found
-	})
+	if err := failure.Sleep(ctx, cfg.Pause); err != nil {
+		return nil, fmt.Errorf("wait before the next look: %w", err)
+	}
+	again := &look{Config: cfg, db: db, verdict: &Verdict{}, watched: map[uint64]bool{}, labels: labels}
+	again.Since = nil
+	for _, s := range suspects {
+		again.watched[s.id], again.watched[s.key] = s.id != 0, s.key != 0
+	}
+	if err := again.run(ctx); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(suspects, func(s suspect) bool { return !slices.Contains(again.suspects, s) }), nil
 }
 
-// look is one reading of everything.
+// ErrStandby means that the database is a standby, which may lack events that are published.
+var ErrStandby = errors.New("verify: the database is a standby; give the primary")
+
+const selectStandby = `select pg_is_in_recovery() from set_config('default_transaction_read_only', 'on', false)`
+
+// connect opens a connection that cannot write.
+func connect(ctx context.Context, dsn string) (*pgx.Conn, error) {
+	cfg, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return nil, errors.New("read the database's address: not a PostgreSQL URL") // pgx's text may have the password
+	}
+	cfg.RuntimeParams["application_name"] = "twinbox verify"
+	db, err := pgx.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the database: %w", err)
+	}
+	var isStandby bool
+	err = db.QueryRow(ctx, selectStandby).Scan(&isStandby)
+	if err == nil && isStandby {
+		err = ErrStandby
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.Close(ctx))
+	}
+	return db, nil
+}
+
+// look reads everything once.
 type look struct {
-	cfg      Config
+	Config
+	db       *pgx.Conn
 	verdict  *Verdict // its counts, and what cannot be verified
 	suspects []suspect
 
-	watched map[uint64]bool   // ids, and keys of which all events are compared; nil: everything is
-	labels  map[uint64]string // what these hashes are of
+	watched map[uint64]bool  // the ids and keys that are compared; nil: all
+	labels  map[uint64]label // of the watched ones
 
-	rows     int64  // about how many the outbox has
-	of, this uint64 // how often both sides are read, and which time this is
-	read     int64
+	read, total int64
 }
+
+// comparison is of an outbox with a topic, or of a topic with an inbox.
+type comparison interface {
+	// measure finds out how much is to be read.
+	measure(ctx context.Context) error
+	compare(ctx context.Context) error
+}
+
+// selectOthers selects the topics that the service wrote to before.
+const selectOthers = `
+select distinct topic from public.outbox where topic <> all(coalesce($1::text[], '{}')) order by topic`
 
 func (l *look) run(ctx context.Context) error {
-	if err := l.lookAtProduced(ctx); err != nil {
-		return err
+	var all []comparison
+	rows, _ := l.db.Query(ctx, selectOthers, l.Topics)
+	others, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return fmt.Errorf("read topics: %w", err)
 	}
-	for _, c := range l.cfg.Consumers {
-		if err := l.lookAtConsumed(ctx, c); err != nil {
-			return fmt.Errorf("%s: %w", c.Name, err)
+	topics := slices.Concat(l.Topics, others)
+	l.verdict.Produced = make([]Produced, len(topics))
+	for i, topic := range topics {
+		all = append(all, newProduced(l, topic, &l.verdict.Produced[i]))
+	}
+	l.verdict.Consumed = make([]Consumed, len(l.Consumers))
+	for i, c := range l.Consumers {
+		all = append(all, newConsumed(l, c, &l.verdict.Consumed[i]))
+	}
+	for _, c := range all {
+		if err := c.measure(ctx); err != nil {
+			return err
 		}
 	}
-	for _, c := range l.cfg.Checks {
-		if err := l.check(ctx, c); err != nil {
-			return fmt.Errorf("check %s: %w", c.Name, err)
+	for _, c := range all {
+		if err := c.compare(ctx); err != nil {
+			return err
 		}
 	}
-	return nil
-}
-
-// passes calls pass as often as both sides must be read, so that what is kept of them fits into the window.
-func (l *look) passes(size int64, pass func() error) error {
-	l.of = uint64(1 + size/l.cfg.Window)
-	if l.watched != nil {
-		l.of = 1
-	}
-	for l.this = 0; l.this < l.of; l.this++ {
-		if err := pass(); err != nil {
+	for _, c := range l.Checks {
+		sql := "select 'broken', found.* from (" + c.SQL + ") as found"
+		if err := l.query(ctx, Rule(c.Name), c.Name, sql, c.Args...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// takes says whether what has the hash, of an id or of a key, is compared in this pass.
-func (l *look) takes(hash uint64) bool {
-	if l.watched != nil {
-		return l.watched[hash]
+// query suspects each row that a statement finds.
+func (l *look) query(ctx context.Context, rule Rule, subject, sql string, args ...any) error {
+	rows, _ := l.db.Query(ctx, sql, args...)
+	f := Finding{Rule: rule, Subject: subject}
+	_, err := pgx.ForEachRow(rows, []any{&f.Kind, &f.EventID, &f.Key, &f.Version, &f.Detail}, func() error {
+		l.suspect(suspect{Finding: f})
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("ask for %s of %s: %w", rule, subject, err)
 	}
-	return hash%l.of == l.this
+	return nil
 }
 
-// takesAll is takes of all facts of a key, and of some ids of any key.
-func (l *look) takesAll(f fact) bool { return l.takes(f.key) || l.watched[f.id] }
-
-// label remembers what a hash is of, for a finding.
-func (l *look) label(hash uint64, text string) {
-	if l.watched[hash] {
-		l.labels[hash] = text
-	}
-}
-
+// step counts a row or a record that was read.
 func (l *look) step() {
-	if l.read++; l.read%1000 == 0 && l.cfg.Progress != nil {
-		l.cfg.Progress(l.read)
+	if l.read++; l.read%1000 == 0 && l.Progress != nil {
+		l.Progress(l.read, max(l.read, l.total))
 	}
 }
 
-func (l *look) old(at time.Time) bool { return l.cfg.Since != nil && at.Before(*l.cfg.Since) }
+func (l *look) isOld(at time.Time) bool { return l.Since != nil && at.Before(*l.Since) }
 
 func (l *look) suspect(s suspect) {
-	if s.Rule != l.cfg.off {
+	if s.Rule != l.off {
 		l.suspects = append(l.suspects, s)
 	}
 }
 
-// cannot counts what cannot be verified.
+// cannot counts events that cannot be verified.
 func (l *look) cannot(subject string, why Reason, n int64) {
 	if n == 0 {
 		return
@@ -218,29 +258,3 @@ func (l *look) cannot(subject string, why Reason, n int64) {
 	}
 	(*all)[i].Events += n
 }
-
-// check runs a registered check.
-func (l *look) check(ctx context.Context, c Check) error {
-	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	return pgx.BeginTxFunc(ctx, l.cfg.DB, options, func(tx pgx.Tx) error {
-		findings, err := c.Run(ctx, tx)
-		for _, f := range findings {
-			f.Kind, f.Rule, f.Subject = Broken, Rule(c.Name), c.Name
-			l.suspect(suspect{Finding: f})
-		}
-		return err
-	})
-}
-
-// comparison is of two sides of a topic: an outbox and the topic, or the topic and an inbox.
-type comparison struct {
-	*look
-	subject string // the topic, or the consumer
-	parts   []part
-}
-
-func (c *comparison) suspect(rule Rule, kind Kind, f fact) {
-	c.look.suspect(suspect{Finding{Kind: kind, Rule: rule, Subject: c.subject, Version: f.version}, f.id, f.key})
-}
-
-func (c *comparison) cannot(why Reason) { c.look.cannot(c.subject, why, 1) }

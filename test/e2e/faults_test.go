@@ -45,15 +45,6 @@ var faults = map[string]func(t *testing.T, s *scene){
 	"a table does not answer": tableLocked,
 }
 
-// addition is a last step of the story, with the settings that it needs.
-type addition struct {
-	settings []string
-	step     func(t *testing.T, s *scene)
-}
-
-// additions come from the files of optional folders.
-var additions []addition
-
 // Each state shows in the metrics, while the process that is in it answers.
 func TestEachFaultShowsInTheMetrics(t *testing.T) {
 	parallel(t)
@@ -99,9 +90,6 @@ func TestAStoryWithEveryMetricIsRecorded(t *testing.T) {
 	parallel(t)
 	s := newScene(t, "story")
 	s.settings = newCollector(t).settings()
-	for _, a := range additions {
-		s.settings = append(s.settings, a.settings...)
-	}
 	s.begin(t)
 	s.tell(t)
 	twice := healthy()
@@ -125,9 +113,6 @@ func TestAStoryWithEveryMetricIsRecorded(t *testing.T) {
 	s.broker.up()
 	s.await(t, customerService, "outbox_relay_oldest_unpublished_seconds", "", zero)
 	s.await(t, customerService, "dead_letter_copies_total", "", positive)
-	for _, a := range additions {
-		a.step(t, s)
-	}
 	s.record(t)
 	s.keep(t)
 }

@@ -15,11 +15,12 @@ import (
 
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/ops/admin/client"
+	"example.com/twinbox/internal/verify"
 )
 
 // Config is a demonstration.
 type Config struct {
-	// Services are asked for what waits, and for the verdict.
+	// Services are asked for what waits.
 	Services []*client.Service
 	// Act does the nth thing that makes an event, and returns the id of what it made. The same n again must change
 	// nothing and return the same id. It is repeated until it succeeds or returns a [FinalError].
@@ -28,6 +29,8 @@ type Config struct {
 	Acted string
 	// Arrived says whether what was made has come out at the other end.
 	Arrived func(ctx context.Context, id string) (bool, error)
+	// Verify returns the verdicts on the events since a time.
+	Verify func(ctx context.Context, since time.Time) (verify.Report, error)
 	// Faults are caused one after the other, at even distances.
 	Faults []Fault
 	// Rate is how many things are done a second, at most MaxRate, For how long.

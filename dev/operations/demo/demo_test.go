@@ -3,6 +3,7 @@ package demo
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/admin/client"
+	"example.com/twinbox/internal/verify"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -42,7 +44,7 @@ const (
 		{"kind":"inbox","name":"c","waiting":0,"for_operator":1,"state":"watch"},
 		{"kind":"mail","name":"m","waiting":0,"for_operator":2,"state":"watch"}`
 	stations = `{"service":"customer","status":"ready","causes":[],"stations":[%s]}`
-	verdict  = `{"verdict":{"at":"2026-11-21T10:00:00Z","checks":[],"produced":[{"topic":"users","published":12},` +
+	verdict  = `{"customer":{"at":"2026-11-21T10:00:00Z","checks":[],"produced":[{"topic":"users","published":12},` +
 		`{"topic":"dlq.users","published":3}],"consumed":[{"consumer":"c","handled":14,"again":2}],` +
 		`"findings":[%s],"unverifiable":[%s]}}`
 )
@@ -60,7 +62,7 @@ func newSystem(t *testing.T) *system {
 		s.calls[r.URL.Path]++
 		w.Header().Set("Twinbox-Service", "customer")
 		answer := map[string]string{
-			adminapi.StationsPath: fmt.Sprintf(stations, s.shown), "/admin/v1/verify": s.verdict + "\n",
+			adminapi.StationsPath:        fmt.Sprintf(stations, s.shown),
 			"/admin/v1/outbox/republish": `{"result":{"dry_run":false,"count":12}}` + "\n",
 		}[r.URL.Path]
 		_, _ = io.WriteString(w, answer)
@@ -76,6 +78,11 @@ func newSystem(t *testing.T) *system {
 			defer s.mu.Unlock()
 			s.acts[n]++
 			return s.act(n, s.acts[n])
+		},
+		Verify: func(context.Context, time.Time) (report verify.Report, err error) {
+			s.calls["verify"]++
+			err = json.Unmarshal([]byte(s.verdict), &report)
+			return report, err
 		},
 		Arrived: func(_ context.Context, id string) (bool, error) { return s.arrived(id), nil },
 	}
@@ -116,7 +123,7 @@ func TestADemonstrationThatFindsSomething(t *testing.T) {
 		says, told string
 	}{
 		"a finding": {
-			func(s *system) { s.verdict = fmt.Sprintf(verdict, finding, "") }, 1, "1 findings: something is lost", "lost  ",
+			func(s *system) { s.verdict = fmt.Sprintf(verdict, finding, "") }, 1, "verify found 1 lost", "lost  ",
 		},
 		"something that did not arrive": {
 			func(s *system) { s.arrived = func(id string) bool { return id != "id-0" } }, 1,
@@ -190,7 +197,7 @@ func TestADemonstrationThatDoesNotEndWell(t *testing.T) {
 			s := newSystem(t)
 			row.change(s)
 			require.ErrorContains(t, Play(t.Context(), s.cfg), row.says)
-			require.Zero(t, s.calls["/admin/v1/verify"], "there is nothing to judge yet")
+			require.Zero(t, s.calls["verify"], "there is nothing to judge yet")
 		})
 	}
 }

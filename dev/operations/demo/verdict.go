@@ -3,11 +3,11 @@ package demo
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"example.com/twinbox/internal/inbox/deadletter"
-	"example.com/twinbox/internal/ops/admin/adminapi"
-	"example.com/twinbox/internal/ops/admin/client"
 )
 
 // exitPartial is the exit code of a verdict about a part of what was asked for, as of twinbox verify.
@@ -15,9 +15,10 @@ const exitPartial = 5
 
 // A VerdictError says that not everything is as it should be.
 type VerdictError struct {
-	Findings     int   // of the services
-	Missing      int   // things that were made and have not arrived
-	Unverifiable int64 // events
+	Findings     int
+	Found        string // the findings in words
+	Missing      int    // things that were made and have not arrived
+	Unverifiable int64  // events
 }
 
 func (e *VerdictError) Error() string {
@@ -25,7 +26,7 @@ func (e *VerdictError) Error() string {
 	case e.Missing > 0:
 		return fmt.Sprintf("%d of what was taken has not arrived; %d findings", e.Missing, e.Findings)
 	case e.Findings > 0:
-		return fmt.Sprintf("%d findings: something is lost, doubled, altered, invented or reordered", e.Findings)
+		return "verify found " + e.Found
 	}
 	return fmt.Sprintf("nothing is wrong, but %d events could not be verified", e.Unverifiable)
 }
@@ -38,8 +39,7 @@ func (e *VerdictError) ExitCode() int {
 	return exitPartial
 }
 
-// judge asks whether everything that was made has arrived, and all services for their verdict on the events since the
-// beginning.
+// judge looks whether everything that was made has arrived, and verifies the events since the beginning.
 func (r *Run) judge(ctx context.Context) error {
 	wrong := &VerdictError{}
 	for _, id := range r.made { // nothing is made any more
@@ -55,11 +55,13 @@ func (r *Run) judge(ctx context.Context) error {
 		}
 	}
 	var events, effects, again int64
-	for _, s := range r.cfg.Services {
-		verdict, err := client.Verify(ctx, s, &r.began, func(adminapi.Line) {})
-		if err != nil {
-			return fmt.Errorf("verify: %w", err)
-		}
+	report, err := r.cfg.Verify(ctx, r.began)
+	if err != nil {
+		return fmt.Errorf("verify: %w", err)
+	}
+	wrong.Found = report.All().Summary()
+	for _, name := range slices.Sorted(maps.Keys(report)) {
+		verdict := report[name]
 		for _, p := range verdict.Produced {
 			if !strings.HasPrefix(p.Topic, deadletter.CopyPrefix) { // copies are no events
 				events += p.Published
@@ -71,7 +73,7 @@ func (r *Run) judge(ctx context.Context) error {
 		}
 		wrong.Findings += len(verdict.Findings)
 		for _, f := range verdict.Findings[:min(len(verdict.Findings), 10)] {
-			r.say("%-18s %s, %s of %s: event %s, key %s: %s", f.Kind, s.Name, f.Rule, f.Subject, f.EventID, f.Key, f.Detail)
+			r.say("%-18s %s, %s of %s: event %s, key %s: %s", f.Kind, name, f.Rule, f.Subject, f.EventID, f.Key, f.Detail)
 		}
 		for _, u := range verdict.Unverifiable {
 			wrong.Unverifiable += u.Events

@@ -21,8 +21,6 @@ import (
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/service"
-	"example.com/twinbox/internal/service/eventing"
-	"example.com/twinbox/internal/verify"
 	"example.com/twinbox/internal/web"
 )
 
@@ -47,8 +45,6 @@ type Config struct {
 	Metrics prometheus.Gatherer
 	// Mails is the list of mails; nil where the service sends none.
 	Mails Mails
-	// Verifier compares what the service wrote and consumed.
-	Verifier Verifier
 	// Readiness is the report of /readyz, with the causes.
 	Readiness func(context.Context) service.Readiness
 	// Tell tells what the service's own tables know of an id; nil: nothing beside its events.
@@ -166,19 +162,4 @@ func (s serviceHandlers) audit(ctx context.Context, asked adminapi.ListAuditPara
 		out.Items = found[1:]
 	}
 	return out, err
-}
-
-// Verifier verifies the service's events; see [eventing.Verifier].
-type Verifier interface {
-	Run(ctx context.Context, asked eventing.Verification) (*verify.Verdict, error)
-}
-
-func (s serviceHandlers) verify(c call) {
-	answerLines(c, func(ctx context.Context, l *lines, asked adminapi.VerifyRequest) (any, error) {
-		verdict, err := s.Verifier.Run(ctx, eventing.Verification{
-			Since: asked.Since, Progress: l.done.Store,
-			Suspected: func(n int) { l.write(adminapi.Line{Suspects: &n}) },
-		})
-		return adminapi.Line{Verdict: verdict}, err
-	})
 }

@@ -29,7 +29,6 @@ func handlersOf(cfg Config) map[string]handler {
 		"getService":  answer(service.service),
 		"getStations": answer(service.stations),
 		"listAudit":   answer(service.audit),
-		"verify":      service.verify,
 
 		"listMails":     answer(service.mails),
 		"retryMails":    change(service.settle(Mails.Retry)),

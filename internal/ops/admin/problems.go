@@ -15,8 +15,6 @@ import (
 	"example.com/twinbox/internal/inbox"
 	deadletters "example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/outbox/relay"
-	"example.com/twinbox/internal/service/eventing"
-	"example.com/twinbox/internal/verify"
 	"example.com/twinbox/internal/web"
 )
 
@@ -54,18 +52,6 @@ var sentinels = []struct {
 	{
 		relay.ErrEmptySelection, http.StatusUnprocessableEntity, "nothing_selected",
 		"Nothing is selected: give at least one bound, such as a position, a time or a key.",
-	},
-	{
-		eventing.ErrVerifying, http.StatusConflict, "verifying",
-		"A verification of this service is under way; ask again when it is done.",
-	},
-	{
-		verify.ErrStandby, http.StatusConflict, "standby",
-		"The service's database is a standby, which may be behind what was published.",
-	},
-	{
-		verify.ErrPartitions, http.StatusConflict, "partition_count",
-		"A topic was given more partitions, or was made anew, while it was read; ask again.",
 	},
 }
 

@@ -3,12 +3,7 @@ package console
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
-	"maps"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -313,7 +308,7 @@ var remedies = map[string]struct{ verb, page string }{
 
 // causes are those of all services, in the order of the services and each with the worst first. A server that several
 // services miss is one cause.
-func (f *flow) causes(now time.Time, found map[string]*verify.Verdict) (all []cause) {
+func (f *flow) causes(now time.Time, found verify.Report) (all []cause) {
 	add := func(name, state string, c service.Cause) {
 		i := slices.IndexFunc(all, func(of cause) bool {
 			return c.Code == of.Code && c.What == of.What && c.Station == of.Station
@@ -351,7 +346,7 @@ func (f *flow) causes(now time.Time, found map[string]*verify.Verdict) (all []ca
 		}
 		if verdict := found[w.Name]; verdict != nil && !verdict.Clean() {
 			add(w.Name, stateStopped, service.Cause{
-				Code: "verification_failed", What: "The last verification found " + summary(verdict) + ".", Since: verdict.At,
+				Code: "verification_failed", What: "The last verification found " + verdict.Summary() + ".", Since: verdict.At,
 				Means: "Events may be lost, doubled, altered or out of order.", Do: "Verify again, and follow the findings.",
 				Command: "twinbox verify",
 			})
@@ -401,7 +396,7 @@ func (f frame) ChartsEnd() int64 { return int64(stepOf(f.Now)) * int64(chartStep
 
 // view makes the frame of now for a viewer.
 func (f *flow) view(now time.Time) frame {
-	found := readReport(f.cfg.Dir)
+	found, _ := verify.ReadReport(f.cfg.Dir) // without one the lanes have no verdict
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.viewed = now
@@ -410,38 +405,10 @@ func (f *flow) view(now time.Time) frame {
 	}
 	for i := range shown.Lanes {
 		if verdict := found[shown.Lanes[i].Service]; verdict != nil {
-			shown.Lanes[i].Verified = "verified " + age(new(now.Sub(verdict.At).Seconds())) + " ago: " + summary(verdict)
+			shown.Lanes[i].Verified = "verified " + age(new(now.Sub(verdict.At).Seconds())) + " ago: " + verdict.Summary()
 		}
 	}
 	return shown
-}
-
-// reportFile is where "twinbox verify" leaves its report, by service.
-const reportFile = "verify.json"
-
-// readReport reads the last report; nil: there is none.
-func readReport(dir string) (found map[string]*verify.Verdict) {
-	if dir == "" {
-		return nil
-	}
-	text, err := os.ReadFile(filepath.Join(dir, reportFile))
-	if err != nil || json.Unmarshal(text, &found) != nil {
-		return nil
-	}
-	return found
-}
-
-// summary counts the findings by their kinds.
-func summary(v *verify.Verdict) string {
-	counts := map[verify.Kind]int{}
-	for _, found := range v.Findings {
-		counts[found.Kind]++
-	}
-	var parts []string
-	for _, kind := range slices.Sorted(maps.Keys(counts)) {
-		parts = append(parts, fmt.Sprint(counts[kind], " ", kind))
-	}
-	return cmp.Or(strings.Join(parts, ", "), "nothing lost")
 }
 
 func (c *Console) showFlow(r *http.Request) (content, error) {

@@ -1,12 +1,9 @@
 package console
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -259,14 +256,10 @@ func TestTheLastVerification(t *testing.T) {
 	s := newSystem(t)
 	require.Empty(t, s.view(s.now).Lanes[0].Verified)
 	s.cfg.Dir = t.TempDir()
-	report := map[string]*verify.Verdict{"customer": {At: s.now.Add(-3 * time.Minute)}}
-	write := func() {
-		text, err := json.Marshal(report)
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(s.cfg.Dir, reportFile), text, 0o600))
-	}
+	report := verify.Report{"customer": {At: s.now.Add(-3 * time.Minute)}}
+	write := func() { require.NoError(t, verify.WriteReport(s.cfg.Dir, report)) }
 	write()
-	require.Equal(t, "verified 3 min ago: nothing lost", s.view(s.now).Lanes[0].Verified)
+	require.Equal(t, "verified 3 min ago: "+report["customer"].Summary(), s.view(s.now).Lanes[0].Verified)
 	require.Empty(t, s.view(s.now).Causes)
 	report["customer"].Findings = []verify.Finding{{Kind: verify.Lost}, {Kind: verify.Lost}}
 	write()

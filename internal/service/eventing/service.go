@@ -23,7 +23,7 @@ import (
 )
 
 // A Service declares one service once: its program, its life and its description for others are made of this. All
-// fields but API and Operations are required; they are those of [Setup].
+// fields but API, Operations and Checks are required; they are those of [Setup].
 type Service[C Settings] struct {
 	Name       string
 	Source     string
@@ -32,6 +32,7 @@ type Service[C Settings] struct {
 	Migrations []migrations.Set // of its database, in the order of application
 	// Operations makes what operates the service, for the admin listener below the prefix. It is called after SetUp.
 	Operations func(node *Node, cfg C) (prefix string, handler http.Handler, err error)
+	Checks     func(cfg C) []Check // of its own tables
 
 	// SetUp builds the service's own parts around its node, and returns the function that starts them. The group stops
 	// them in the reverse order, and then the relay. SetUp itself starts nothing and connects to nothing: the topics
@@ -106,8 +107,10 @@ func (s Service[C]) open(ctx context.Context, cfg C, log *slog.Logger, draining 
 
 // Declared lists what a service reads and writes.
 type Declared struct {
-	Consumers []Consumer
-	Topics    []kafka.Topic // that it writes to, with those for copies of dead letters
+	Service, Source string
+	Consumers       []Consumer
+	Topics          []kafka.Topic // that it writes to, with those for copies of dead letters
+	Checks          []Check
 }
 
 // declared sets the service up and closes it again. It needs no server.
@@ -116,7 +119,10 @@ func (s Service[C]) declared(ctx context.Context, cfg C) (found Declared, err er
 	if err != nil {
 		return found, fmt.Errorf("set up %s: %w", s.Name, err)
 	}
-	found.Topics = node.topics
+	found.Service, found.Source, found.Topics = s.Name, s.Source, node.topics
+	if s.Checks != nil {
+		found.Checks = s.Checks(cfg)
+	}
 	for _, c := range node.consumers {
 		found.Consumers = append(found.Consumers, c.Consumer)
 	}

@@ -14,7 +14,6 @@ import (
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/service"
-	"example.com/twinbox/internal/verify"
 )
 
 // Defines values for MailState.
@@ -315,14 +314,10 @@ type InboxStats struct {
 
 // Line One of its members.
 type Line struct {
-	// Done How many so far; of a verification, how many rows and records were read.
+	// Done How many so far.
 	Done    *int64   `json:"done,omitempty"`
 	Problem *Problem `json:"problem,omitempty"`
 	Result  *Result  `json:"result,omitempty"`
-
-	// Suspects How many things look wrong to a verification, and are looked at again after a pause.
-	Suspects *int     `json:"suspects,omitempty"`
-	Verdict  *Verdict `json:"verdict,omitempty"`
 }
 
 // LostEvent defines model for LostEvent.
@@ -393,7 +388,7 @@ type ParkedKey = relay.ParkedKey
 type Problem struct {
 	// Code Stable. Beside those of api/openapi.yaml that are of no business: 401 `unauthorized`; 403 `operations_off`; 404
 	// `not_parked`, `not_scheduled`, `relay_not_refused`, `no_mails`, `consumer_not_found`; 409 `consumer_paused`,
-	// `consumer_not_paused`, `relay_paused`, `relay_not_paused`, `other_refusal`, `not_waiting`, `partition_count`, `verifying`, `standby`; 421 `wrong_service`, `wrong_environment`; 422 `invalid_value`, `invalid_filter`,
+	// `consumer_not_paused`, `relay_paused`, `relay_not_paused`, `other_refusal`, `not_waiting`; 421 `wrong_service`, `wrong_environment`; 422 `invalid_value`, `invalid_filter`,
 	// `missing_filter`, `nothing_selected`, `nothing_to_edit`, `invalid_headers`.
 	Code   string `json:"code"`
 	Detail string `json:"detail"`
@@ -659,15 +654,6 @@ type Topics struct {
 // UUID A UUID in lower case.
 type UUID = string
 
-// Verdict defines model for Verdict.
-type Verdict = verify.Verdict
-
-// VerifyRequest defines model for VerifyRequest.
-type VerifyRequest struct {
-	// Since Verify events from this moment on.
-	Since *time.Time `json:"since,omitempty"`
-}
-
 // DeadLetterID defines model for DeadLetterID.
 type DeadLetterID = int64
 
@@ -833,6 +819,3 @@ type ResumeRelayJSONRequestBody = RelayRequest
 
 // CancelScheduledJSONRequestBody defines body for CancelScheduled for application/json ContentType.
 type CancelScheduledJSONRequestBody = CancelScheduledRequest
-
-// VerifyJSONRequestBody defines body for Verify for application/json ContentType.
-type VerifyJSONRequestBody = VerifyRequest

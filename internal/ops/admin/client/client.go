@@ -20,7 +20,6 @@ import (
 
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/ops/admin/adminapi"
-	"example.com/twinbox/internal/verify"
 )
 
 // Service is one service's operations. It may be used by any number of goroutines. Every request says that it is meant
@@ -149,14 +148,6 @@ func Stream(
 	return result, err
 }
 
-// Verify asks for a verdict, and tells meanwhile how much was read and how much is looked at again.
-func Verify(
-	ctx context.Context, s *Service, since *time.Time, tell func(adminapi.Line),
-) (*verify.Verdict, error) {
-	last, err := readLines(ctx, s, Post("/admin/v1/verify", adminapi.VerifyRequest{Since: since}), tell)
-	return last.Verdict, err
-}
-
 // readLines reads an answer of JSON lines up to its last one, or to a problem, and tells what is in those before.
 func readLines(
 	ctx context.Context, s *Service, r Request, tell func(adminapi.Line),
@@ -175,7 +166,7 @@ func readLines(
 			return last, fmt.Errorf("%s: %w", s.Name, ErrCutOff)
 		case line.Problem != nil:
 			return last, &ProblemError{Service: s.Name, Problem: *line.Problem}
-		case line.Result != nil, line.Verdict != nil:
+		case line.Result != nil:
 			return line, nil
 		}
 		tell(line)

@@ -1,4 +1,4 @@
-package verify_test
+package eventing_test
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/verify"
+	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/test/pgtest"
 )
@@ -28,15 +28,20 @@ func TestProjectionsAreComparedWithTheirKeys(t *testing.T) {
 		_, err := pool.Exec(t.Context(), sql)
 		require.NoError(t, err)
 	}
-	p := verify.Projection{Table: "public.thing", Key: "name", Consumer: "c"}
-	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-		found, err := p.Compare(t.Context(), tx)
-		require.NoError(t, err)
-		var keys []string
-		for _, f := range found {
-			keys = append(keys, f.Key)
-		}
-		require.ElementsMatch(t, []string{"behind", "missing", "unknown"}, keys)
+	check := eventing.CheckProjection("things", "public.thing", "name", "c")
+	rows, err := pool.Query(t.Context(), check.SQL, check.Args...)
+	require.NoError(t, err)
+	var found []string
+	var id, key, detail string
+	var version int64
+	_, err = pgx.ForEachRow(rows, []any{&id, &key, &version, &detail}, func() error {
+		found = append(found, detail)
 		return nil
-	}))
+	})
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{
+		"the row in public.thing is at version 1, its events at 2",
+		"the row in public.thing is at version 0, its events at 1",
+		"the row in public.thing is at version 1, its events at 0",
+	}, found)
 }

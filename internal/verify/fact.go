@@ -1,0 +1,129 @@
+package verify
+
+import (
+	"cmp"
+	"encoding/binary"
+	"hash/maphash"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"example.com/twinbox/internal/event"
+)
+
+// fact is what one side has of an event: a row of the outbox, a record of the topic, or a row of the inbox.
+type fact struct {
+	id, content, key uint64 // hashes: of topic and event id, of what must not change, of topic and key
+	version          int64
+	at               int64 // the earliest time that the event names, in Unix seconds; of the inbox: when it was processed
+	place                  // of the record; of a row of the inbox: of the record that it was
+	side             side
+
+	state byte // of a row of the outbox: the first letter of its [relay.State]
+
+	// Of a record.
+	isOurs     bool // it names this service as its source, or the outbox has its row
+	isRepeated bool // an earlier record has its id
+	isRowless  bool // it is the first one of its id, and the outbox has no row
+	isHandled  bool // the consumer has a handler for its type, or cannot know the type
+	isOld      bool // it is from before the time that is judged
+	hasMoved   bool // it lies where its key belonged when the topic had fewer partitions
+}
+
+type side byte
+
+const (
+	row side = iota
+	record
+)
+
+// place is where a record lies.
+type place struct {
+	offset int64
+	part   int32 // of a row of the outbox: where its key belongs; -1: not known
+}
+
+// group sorts the facts and calls judge for each id, or each key: with the rows by version, and with the records by
+// topic-partition and offset.
+func group(facts []fact, of func(fact) uint64, judge func(rows, records []fact)) {
+	slices.SortFunc(facts, func(a, b fact) int {
+		return cmp.Or(cmp.Compare(of(a), of(b)), cmp.Compare(a.side, b.side), cmp.Compare(a.part, b.part),
+			cmp.Compare(a.offset, b.offset), cmp.Compare(a.version, b.version))
+	})
+	for len(facts) > 0 {
+		same := countWhile(facts, func(f fact) bool { return of(f) == of(facts[0]) })
+		rows := countWhile(facts[:same], func(f fact) bool { return f.side == row })
+		judge(facts[:rows], facts[rows:same])
+		facts = facts[same:]
+	}
+}
+
+func byID(f fact) uint64  { return f.id }
+func byKey(f fact) uint64 { return f.key }
+
+// countWhile returns how many facts at the beginning have the property.
+func countWhile(facts []fact, has func(fact) bool) (n int) {
+	for n < len(facts) && has(facts[n]) {
+		n++
+	}
+	return n
+}
+
+// seed makes the hashes of one process comparable, and keeps a writer from choosing two alike.
+var seed = maphash.MakeSeed()
+
+// hashOf keeps "ab", "c" and "a", "bc" apart.
+func hashOf(parts ...string) (hash uint64) {
+	for _, part := range parts {
+		hash = 31*hash + maphash.String(seed, part)
+	}
+	return hash
+}
+
+// contentOf is what must be the same in the row and in each record of an event: everything but its trace headers.
+func contentOf(e event.Event) uint64 {
+	parts := []string{
+		e.ID, e.Source, e.Type, e.Key, e.DataSchema, strconv.FormatInt(e.Version, 10),
+		strconv.FormatInt(e.Time.UnixNano(), 10), string(e.Data),
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Extensions)) {
+		if name != event.HeaderTraceParent && name != event.HeaderTraceState {
+			parts = append(parts, name, e.Extensions[name])
+		}
+	}
+	return hashOf(parts...)
+}
+
+// shortHash is the beginning of the hash of a payload that an inbox stores; 0: the id was marked without its event.
+func shortHash(hash []byte) uint64 {
+	if len(hash) < 8 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(hash)
+}
+
+// never is later than any record.
+const never = math.MaxInt64 / 2
+
+// earliest is the earliest of the times, and of the one inside the id if it is a UUIDv7: a caller sets the business
+// time, which may lie in the future.
+func earliest(id string, times ...time.Time) int64 {
+	at := int64(never)
+	for _, t := range times {
+		if !t.IsZero() {
+			at = min(at, t.Unix())
+		}
+	}
+	if u, err := uuid.Parse(id); err == nil && u.Version() == 7 {
+		seconds, _ := u.Time().UnixTime()
+		at = min(at, seconds)
+	}
+	return at
+}
+
+// clocks is how far the clocks of two machines may be apart where a time decides between forgotten and lost.
+const clocks = 300 // seconds

@@ -1,0 +1,230 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/event"
+	"example.com/twinbox/internal/kafka"
+)
+
+// half is one comparison of a look: of rows with the records of a topic. Where they do not fit into the window, both
+// are read several times, with a part of the ids and keys in each pass.
+type half struct {
+	*look
+	subject string // the topic, or the consumer
+	topic   string
+	group   string // of the consumer; empty: of an outbox
+	// countRows is a statement about the subject.
+	countRows string
+
+	passes, pass uint64
+	parts        []part
+	hasCommitted bool
+	facts        []fact
+}
+
+// part is a topic-partition: what of its log was read, and what that log no longer holds.
+type part struct {
+	oldest    int64 // the first offset that the log has
+	from      int64 // the first one that was read
+	firstAt   int64 // when the first record was written; without one: never
+	firstEnd  int64 // where the log ended before the rows were read
+	end       int64 // records were read up to here
+	isOpen    bool  // or less far: an open transaction lies before the end
+	committed int64 // of a consumer: records below it must be in the inbox
+}
+
+// isCut reports whether records lay before the first one that was read.
+func (p part) isCut() bool { return p.from > 0 }
+
+// measure finds out how much is to be read of so many rows and of the records.
+func (h *half) measure(ctx context.Context) error {
+	if err := h.begin(ctx); err != nil {
+		return err
+	}
+	var rows, records int64
+	if err := h.db.QueryRow(ctx, h.countRows, h.subject).Scan(&rows); err != nil {
+		return fmt.Errorf("count the rows of %s: %w", h.subject, err)
+	}
+	for _, p := range h.parts {
+		records += p.end - p.from
+	}
+	h.passes = 1
+	if h.watched == nil {
+		h.passes += uint64(max(rows, records) / h.Window)
+	}
+	h.total += int64(h.passes) * (rows + records)
+	return nil
+}
+
+// eachPass runs the steps in their order, as often as the window asks for.
+func (h *half) eachPass(ctx context.Context, steps ...func(context.Context) error) error {
+	for h.pass = 0; h.pass < h.passes; h.pass++ {
+		h.facts = nil
+		for _, step := range steps {
+			if err := step(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// takes reports whether an id or a key, by its hash, is compared in this pass.
+func (h *half) takes(hash uint64) bool {
+	if h.watched != nil {
+		return h.watched[hash]
+	}
+	return hash%h.passes == h.pass
+}
+
+func (h *half) suspect(rule Rule, kind Kind, f fact) {
+	h.look.suspect(suspect{Finding{Kind: kind, Rule: rule, Subject: h.subject, Version: f.version}, f.id, f.key})
+}
+
+func (h *half) cannot(why Reason) { h.look.cannot(h.subject, why, 1) }
+
+// label stores the text of a watched id or key.
+func (h *half) label(hash uint64, text, eventType string) {
+	if h.watched[hash] {
+		h.labels[hash] = label{text, eventType}
+	}
+}
+
+// begin asks for the offsets of the topic: what its group has committed, and then where it begins and ends. A topic
+// that does not exist has no partitions. An hour before the time that is judged is read, too: a record may repeat an
+// event that lies a little before it.
+func (h *half) begin(ctx context.Context) error {
+	return kafka.Ask(ctx, h.Kafka, "find the ends of "+h.topic, func(c kafka.Cluster) error {
+		partitions, err := c.Partitions(h.topic)
+		h.parts, h.hasCommitted = make([]part, len(partitions)), false
+		if errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
+			return nil
+		}
+		committed := make([]int64, len(partitions))
+		if err == nil && h.group != "" {
+			committed, err = c.Committed(h.group, h.topic, partitions)
+		}
+		if err != nil {
+			return err
+		}
+		oldest, oldestErr := c.Offsets(h.topic, partitions, sarama.OffsetOldest)
+		newest, newestErr := c.Offsets(h.topic, partitions, sarama.OffsetNewest)
+		since, sinceErr := oldest, error(nil)
+		if h.Since != nil {
+			since, sinceErr = c.Offsets(h.topic, partitions, h.Since.Add(-time.Hour).UnixMilli())
+		}
+		if err := errors.Join(oldestErr, newestErr, sinceErr); err != nil {
+			return err
+		}
+		for i := range h.parts {
+			p := part{oldest: oldest[i], from: max(oldest[i], since[i]), firstAt: never, firstEnd: newest[i], end: newest[i]}
+			if since[i] < 0 { // no record is as young
+				p.from = p.end
+			}
+			h.hasCommitted = h.hasCommitted || committed[i] >= 0
+			if committed[i] <= p.end { // else it is of a topic that was deleted
+				p.committed = committed[i]
+			}
+			h.parts[i] = p
+		}
+		return nil
+	})
+}
+
+// readRecords reads the topic up to its present ends.
+func (h *half) readRecords(ctx context.Context, each func(*message.Message, event.Origin)) error {
+	if len(h.parts) == 0 {
+		return nil
+	}
+	partitions := make([]int32, len(h.parts))
+	for i := range partitions {
+		partitions[i] = int32(i)
+	}
+	return kafka.Ask(ctx, h.Kafka, "read "+h.topic, func(c kafka.Cluster) error {
+		ends, err := c.Offsets(h.topic, partitions, sarama.OffsetNewest)
+		if err != nil {
+			return err
+		}
+		for i := range h.parts {
+			p := &h.parts[i]
+			p.end, err = c.Scan(h.topic, int32(i), p.from, ends[i], func(m *message.Message) error {
+				h.step()
+				origin, _ := event.OriginFrom(m.Context())
+				if p.firstAt == never {
+					p.firstAt = origin.Time.Unix()
+				}
+				each(m, origin)
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			p.isOpen = p.end < ends[i]
+		}
+		oldest, err := c.Offsets(h.topic, partitions, sarama.OffsetOldest) // now, so that what was deleted since counts
+		for i := range oldest {
+			h.parts[i].oldest, h.parts[i].from = oldest[i], max(h.parts[i].from, oldest[i])
+		}
+		return err
+	})
+}
+
+// placeOf is the partition of a key in a topic with so many of them: where [kafka.Publisher] puts it. -1: the topic has
+// none.
+func placeOf(key string, partitions int) int32 {
+	if partitions == 0 {
+		return -1
+	}
+	keyed := &sarama.ProducerMessage{Key: sarama.StringEncoder(key)}
+	place, _ := sarama.NewMurmur2Partitioner("").Partition(keyed, int32(partitions)) // only a key can fail to encode
+	return place
+}
+
+// hasMoved reports whether a partition is not the key's, and was if the topic had fewer partitions.
+func (h *half) hasMoved(key string, partition int32) bool {
+	for n := len(h.parts); n > int(partition); n-- {
+		if placeOf(key, n) == partition {
+			return n < len(h.parts)
+		}
+	}
+	return false
+}
+
+// pageRows is how many rows are read by one statement.
+const pageRows = 5000
+
+// readPages reads all rows that a statement selects, a page at a time: no transaction stays open that would keep a
+// table partition from being dropped. The last of the statement's arguments is the size of a page; the others are
+// asked for anew for each page, and have the last row before it.
+func (l *look) readPages(
+	ctx context.Context, what, sql string, args func() []any, scan []any, each func() error,
+) error {
+	for n := pageRows; n == pageRows; {
+		n = 0
+		rows, _ := l.db.Query(ctx, sql, append(args(), pageRows)...)
+		_, err := pgx.ForEachRow(rows, scan, func() error {
+			n++
+			return each()
+		})
+		if err != nil {
+			return fmt.Errorf("read %s: %w", what, err)
+		}
+	}
+	return nil
+}
+
+// idOf is the id of an event; of a record without a valid one, its place.
+func idOf(e event.Event, o event.Origin) string {
+	if event.ValidID(e.ID) != nil {
+		return fmt.Sprintf("%s/%d/%d", o.Topic, o.Partition, o.Offset)
+	}
+	return e.ID
+}

@@ -1,0 +1,47 @@
+package verify_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/verify"
+)
+
+// A service that is verified alone leaves the other ones' verdicts in the report.
+func TestTheLastReportIsStored(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "new")
+	_, err := verify.ReadReport(dir)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	at := time.Now().UTC()
+	a, b := &verify.Verdict{At: at}, &verify.Verdict{At: at, Findings: []verify.Finding{{Kind: verify.Lost, Rule: "V1"}}}
+	require.NoError(t, verify.WriteReport(dir, verify.Report{"a": a, "b": b}))
+	a.At = at.Add(time.Minute)
+	require.NoError(t, verify.WriteReport(dir, verify.Report{"a": a}))
+	report, err := verify.ReadReport(dir)
+	require.NoError(t, err)
+	require.Equal(t, verify.Report{"a": a, "b": b}, report)
+	all := report.All()
+	require.Equal(t, a.At, all.At)
+	require.Equal(t, "1 lost", all.Summary())
+}
+
+func TestAVerdictInWords(t *testing.T) {
+	t.Parallel()
+	found := func(kinds ...verify.Kind) *verify.Verdict {
+		v := &verify.Verdict{}
+		for _, kind := range kinds {
+			v.Findings = append(v.Findings, verify.Finding{Kind: kind})
+		}
+		return v
+	}
+	require.Equal(t, "nothing is lost, doubled, altered, invented or reordered", found().Summary())
+	require.Equal(t, "1 invented", found(verify.Ghost).Summary())
+	require.Equal(t, "2 lost, 1 doubled", found(verify.Lost, verify.Twice, verify.Lost).Summary())
+	partly := &verify.Verdict{Unverifiable: []verify.Unverifiable{{Events: 1}}}
+	require.Equal(t, "nothing is wrong in what could be verified", partly.Summary())
+}

@@ -1,0 +1,96 @@
+package verify_test
+
+import (
+	"context"
+	"net/url"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/event"
+	"example.com/twinbox/internal/verify"
+	"example.com/twinbox/test/pgtest"
+)
+
+func TestARoleThatMayReadIsEnough(t *testing.T) {
+	t.Parallel()
+	s := settled(t)
+	role := "verifier_" + s.pool.Config().ConnConfig.Database
+	_, err := s.pool.Exec(t.Context(), "create role "+role+" login; grant pg_read_all_data to "+role)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_, err := s.pool.Exec(context.WithoutCancel(t.Context()), "drop role "+role)
+		require.NoError(t, err)
+	})
+	dsn, err := url.Parse(pgtest.DSN(s.pool))
+	require.NoError(t, err)
+	dsn.User = url.User(role)
+	cfg := s.config()
+	cfg.Database = dsn.String()
+	requireWhole(t, run(t, cfg))
+
+	cfg.Checks = []verify.Check{{Name: "writes", SQL: `delete from inbox returning event_id, '', 0, ''`}}
+	_, err = verify.Run(t.Context(), cfg)
+	require.Error(t, err)
+}
+
+func TestAnAddressThatIsNoneIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	_, err := verify.Run(t.Context(), verify.Config{Service: verify.Service{Database: "postgres://u:secret@h:x/"}})
+	require.ErrorContains(t, err, "not a PostgreSQL URL")
+	require.NotContains(t, err.Error(), "secret")
+}
+
+// A record in the service's name that its outbox does not know is shown with its type.
+func TestAnInventedEventIsReportedWithItsType(t *testing.T) {
+	t.Parallel()
+	s := settled(t)
+	e := event.Event{
+		ID: "invented", Source: source, Type: "com.example.unknown.v1", Key: "stranger", Version: 1, Data: []byte("{}"),
+	}
+	e.Time = s.event(t, s.add(t, "key-0")[0]).Time
+	s.publish(t)
+	s.lay(t, e, -1)
+	verdict := s.verify(t)
+	require.Equal(t, "1 invented", verdict.Summary())
+	f := verdict.Findings[0]
+	require.Equal(t, []string{"invented", "com.example.unknown.v1", "stranger"}, []string{f.EventID, f.Type, f.Key})
+}
+
+// With another group there is nothing to compare the inbox with.
+func TestAGroupWithoutOffsetsIsNotVerifiable(t *testing.T) {
+	t.Parallel()
+	s := settled(t)
+	cfg := s.config()
+	cfg.Consumers[0].Group = "another"
+	verdict := run(t, cfg)
+	requireClean(t, verdict)
+	require.EqualValues(t, 8, reasonOf(verdict, verify.NoOffsets))
+}
+
+// A topic that the service wrote to before is compared, too, as long as it exists.
+func TestATopicOfEarlierIsCompared(t *testing.T) {
+	t.Parallel()
+	s := settled(t)
+	cfg := s.config()
+	cfg.Topics = nil
+	requireWhole(t, run(t, cfg))
+	s.exec(t, `update outbox set topic = 'gone' where position < 4`)
+	verdict := run(t, cfg)
+	require.EqualValues(t, 3, reasonOf(verdict, verify.NoTopic), "%+v", verdict)
+}
+
+// What was read, and of how much, is said while it is read.
+func TestProgressHasATotal(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	for range 5 {
+		s.add(t, keysOf(100)...)
+	}
+	s.publish(t)
+	cfg := s.config()
+	var said [][2]int64
+	cfg.Progress = func(read, total int64) { said = append(said, [2]int64{read, total}) }
+	run(t, cfg)
+	require.Equal(t, [][2]int64{{1000, 2000}, {2000, 2000}}, said, "500 rows, and the records three times")
+}

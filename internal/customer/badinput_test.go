@@ -36,7 +36,7 @@ func TestBadSignupsLeaveNothing(t *testing.T) {
 		"not JSON":          {"email=ada", nil, 400, "malformed_json"},
 		"truncated":         {good[:20], nil, 400, "malformed_json"},
 		"two values":        {good + good, nil, 400, "malformed_json"},
-		"duplicate member":  {`{"email":"a@b.org","email":"ada@example.org","name":"Ada"}`, nil, 400, "duplicate_member"},
+		"duplicate member":  {`{"email":"a@b.org","email":"ada@example.org","name":"Ada"}`, nil, 400, "malformed_json"},
 		"other case":        {`{"Email":"ada@example.org","name":"Ada"}`, nil, 400, "unknown_member"},
 		"unknown member":    {`{"email":"ada@example.org","name":"Ada","admin":true}`, nil, 400, "unknown_member"},
 		"email missing":     {`{"name":"Ada"}`, nil, 400, "missing_member"},

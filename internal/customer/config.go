@@ -8,7 +8,7 @@ import (
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/service/eventing"
-	"example.com/twinbox/internal/web/listener"
+	"example.com/twinbox/internal/web"
 )
 
 // Config is everything that Customer reads from its environment.
@@ -53,7 +53,7 @@ func (c Config) Rules() []config.Rule {
 		Variable: "ADMIN_ADDR", Holds: !config.SameListener(c.HTTPAddr, c.AdminAddr),
 		Text: "is HTTP_ADDR, or one of the two is every interface with the other's port",
 	}, config.Rule{
-		Variable: "HTTP_MAX_CONNECTIONS", Holds: c.MaxConnections <= listener.Descriptors()/2,
+		Variable: "HTTP_MAX_CONNECTIONS", Holds: c.MaxConnections <= web.Descriptors()/2,
 		Text: "is more than half of the descriptors that this process may open (ulimit -n): others need some",
 	}, config.Rule{
 		Variable: "SHUTDOWN_TIMEOUT", Holds: c.DrainFor >= c.RequestTimeout,

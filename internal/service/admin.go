@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"example.com/twinbox/internal/web"
-	"example.com/twinbox/internal/web/listener"
 )
 
 // AdminConfig configures an [Admin].
@@ -92,11 +91,11 @@ func (a *Admin) Document(document []byte) {
 }
 
 // Serve answers on the listener until ctx is cancelled, and closes it. It has a share of the connections to itself
-// ([listener.Small]), so that clients that take all of the API's leave it reachable. Requests under way get a second to
+// ([web.ShareDescriptors]), so that clients that take all of the API's leave it reachable. Requests under way get a second to
 // end; then they are cut off, which is no failure: what they ask for can be asked for again.
 func (a *Admin) Serve(ctx context.Context, ln net.Listener) error {
 	server := web.NewServer(web.ServerConfig{
-		WriteTimeout: time.Minute, MaxConnections: listener.Share(listener.Small), DrainTimeout: time.Second,
+		WriteTimeout: time.Minute, MaxConnections: web.ShareDescriptors(16), DrainTimeout: time.Second,
 	}, web.ForHosts(a.cfg.Hosts, "in ADMIN_HOSTS", a), a.cfg.Log)
 	if err := server.Serve(ctx, ln); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("serve admin: %w", err)

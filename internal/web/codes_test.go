@@ -14,7 +14,7 @@ func TestStatusesAreTheContracts(t *testing.T) {
 	documented := testkit.ProblemStatuses(t, api.OpenAPI)
 	answered := map[Code]int{}
 	for _, code := range []Code{
-		CodeBodyMissing, CodeBodyUnreadable, CodeMalformedJSON, CodeNotAnObject, CodeDuplicateMember, CodeUnknownMember,
+		CodeBodyMissing, CodeBodyUnreadable, CodeMalformedJSON, CodeNotAnObject, CodeUnknownMember,
 		CodeMissingMember, CodeWrongType, CodeMissingParameter, CodeInvalidParameter, CodeIdempotencyKeyInvalid,
 	} {
 		answered[code] = refuse(code, "").Status

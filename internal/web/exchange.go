@@ -14,11 +14,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
+	"github.com/go-chi/httprate"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel"
@@ -38,7 +38,6 @@ import (
 type edge struct {
 	config   Config
 	log      *slog.Logger
-	limit    limiter
 	tracer   trace.Tracer
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
@@ -74,8 +73,7 @@ const contentPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ance
 // correlationID is one that logs and headers can carry: letters, digits and a few marks, and not too long.
 var correlationID = regexp.MustCompile(`^[A-Za-z0-9_.:/+=-]{1,128}$`)
 
-// wrap takes each request in and sees its answer out: it names the request, begins its span, limits its time and what
-// its client may ask, and sets the headers of every answer. Nothing is stored by caches or shown in frames unless a
+// wrap takes each request in and sees its answer out: it names the request, begins its span, limits its time, and sets the headers of every answer. Nothing is stored by caches or shown in frames unless a
 // handler says otherwise. A handler whose time is over answers itself, through [WriteProblem].
 func (e *edge) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -107,10 +105,6 @@ func (e *edge) wrap(next http.Handler) http.Handler {
 		e.inFlight.Inc()
 		defer e.inFlight.Dec()
 		defer e.finish(r, x, answer, span, began)
-		if e.config.RateLimit > 0 && !e.limit.allow(x.client, began) {
-			WriteProblem(answer, r, refuseFor(rateWindow, CodeRateLimited, "Too many requests from this client."))
-			return
-		}
 		next.ServeHTTP(answer, r)
 	})
 }
@@ -212,46 +206,12 @@ func identify(r *http.Request, proxies []netip.Prefix) string {
 	return ""
 }
 
-const (
-	rateWindow = time.Minute // of [Config.RateLimit]
-	maxClients = 100_000     // bounds the memory of a limiter: about 10 MB
-)
-
-// limiter counts requests per client in a sliding window: those of the present window, and of the one before as much as
-// still lies within. Clients beyond maxClients in a window take the place of others, whose count begins anew: who
-// commands that many addresses is not held back by a limit per address.
-type limiter struct {
-	limit int
-
-	mu                sync.Mutex
-	began             time.Time // the present window
-	present, previous map[string]int
-}
-
-// allow counts a request, unless the client has used its share.
-func (l *limiter) allow(client string, now time.Time) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	passed := now.Sub(l.began)
-	switch {
-	case passed >= 2*rateWindow:
-		l.began, l.present, l.previous = now, map[string]int{}, nil
-		passed = 0
-	case passed >= rateWindow:
-		l.began, l.present, l.previous = l.began.Add(rateWindow), map[string]int{}, l.present
-		passed -= rateWindow
-	}
-	before := float64(l.previous[client]) * float64(rateWindow-passed) / float64(rateWindow)
-	count, known := l.present[client]
-	if before+float64(count) >= float64(l.limit) {
-		return false
-	}
-	if !known && len(l.present) >= maxClients {
-		for other := range l.present {
-			delete(l.present, other)
-			break
-		}
-	}
-	l.present[client] = count + 1
-	return true
+// limitRate counts requests per client and minute in a sliding window.
+func limitRate(perMinute int) func(http.Handler) http.Handler {
+	return httprate.LimitBy(perMinute, time.Minute,
+		func(r *http.Request) (string, error) { return ClientOf(r), nil },
+		httprate.WithResponseHeaders(httprate.ResponseHeaders{}), // the problem has Retry-After
+		httprate.WithLimitHandler(func(w http.ResponseWriter, r *http.Request) {
+			WriteProblem(w, r, refuseFor(time.Minute, CodeRateLimited, "Too many requests from this client."))
+		}))
 }

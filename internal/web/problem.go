@@ -28,7 +28,6 @@ const (
 	CodeUnsupportedEncoding   Code = "unsupported_content_encoding"
 	CodeMalformedJSON         Code = "malformed_json"
 	CodeNotAnObject           Code = "not_an_object"
-	CodeDuplicateMember       Code = "duplicate_member"
 	CodeUnknownMember         Code = "unknown_member"
 	CodeMissingMember         Code = "missing_member"
 	CodeWrongType             Code = "wrong_type"

@@ -140,7 +140,10 @@ func TestLargeHeadersAreRefused(t *testing.T) {
 	t.Parallel()
 	s := serve(t, web.Config{}, web.ServerConfig{})
 	conn := s.raw(t, "GET / HTTP/1.1\r\nHost: x\r\nX-Large: "+strings.Repeat("x", 40<<10)+"\r\n\r\n")
-	require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, conn.answer(t).status)
+	answer, err := http.ReadResponse(conn.reader, nil)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, answer.StatusCode)
+	_ = answer.Body.Close() // its text may be cut off: the request was not read
 }
 
 func TestAnAnnouncedLargeBodyIsRefusedUnread(t *testing.T) {

@@ -69,8 +69,8 @@ func isMedia(r *http.Request, want string) bool {
 
 // Decode reads the body into a T, a struct, and refuses all that it cannot account for: a media type other than
 // application/json, a compressed or over-long body, invalid UTF-8, a byte order mark, a second value, anything but an
-// object, members that are repeated, unknown or written in another case, and values of another type. A member that is
-// not omitempty and no pointer must be there and not be null; that holds for T's own fields, not for nested ones.
+// object, members that are unknown or written in another case, and values of another type. A member that is not
+// omitempty and no pointer must be there and not be null; that holds for T's own fields, not for nested ones.
 //
 // What [Config.CheckBody] refuses is refused last.
 //
@@ -140,8 +140,6 @@ func jsonError(err error) *Error {
 	case errors.Is(err, json.ErrUnknownName):
 		return refuse(CodeUnknownMember,
 			"The body has a member that is not part of this request. Names are compared letter by letter.")
-	case errors.Is(err, jsontext.ErrDuplicateName):
-		return refuse(CodeDuplicateMember, "A member of an object is there twice.")
 	case isSyntactic:
 		return refuse(CodeMalformedJSON, fmt.Sprintf("The body is not valid JSON near byte %d.", syntactic.ByteOffset))
 	case !isSemantic:
@@ -179,21 +177,19 @@ func kindInWords(t reflect.Type) string {
 func IsForm(r *http.Request) bool { return isMedia(r, mediaForm) }
 
 // FormField returns the one field that a form of this name has. A body that is missing, too long, broken or compressed,
-// and any field beside it, is refused as [Decode] refuses it. The error is always an [*Error] with a 4xx status.
+// and any other field, is refused as [Decode] refuses it. The error is always an [*Error] with a 4xx status.
 func FormField(w http.ResponseWriter, r *http.Request, name string) (string, error) {
 	body, err := readBody(w, r, mediaForm)
 	if err != nil {
 		return "", err
 	}
 	form, err := url.ParseQuery(string(body))
-	values, given := form[name]
+	values := form[name]
 	switch {
-	case err != nil:
-		return "", ParameterError(http.StatusBadRequest, CodeInvalidParameter, name, "is malformed")
-	case !given:
+	case err == nil && len(values) == 0:
 		return "", ParameterError(http.StatusBadRequest, CodeMissingParameter, name, "is missing")
-	case len(values) > 1:
-		return "", ParameterError(http.StatusBadRequest, CodeInvalidParameter, name, "is there more than once")
+	case err != nil || len(values) > 1:
+		return "", ParameterError(http.StatusBadRequest, CodeInvalidParameter, name, "is malformed or there twice")
 	case len(form) > 1:
 		return "", refuse(CodeUnknownMember, "The form has a field that is not part of this request.")
 	}

@@ -67,7 +67,6 @@ func NewRouter(config Config, log *slog.Logger) *chi.Mux {
 	e := &edge{
 		config: config, log: log,
 		tracer: config.Traces.Tracer("example.com/twinbox/internal/web"),
-		limit:  limiter{limit: config.RateLimit, present: map[string]int{}},
 		requests: metrics.NewCounterVec(prometheus.CounterOpts{
 			Name: "http_server_requests_total", Help: "Requests answered, by class of status: 2xx, 4xx, 5xx.",
 		}, []string{"method", "route", "status"}),
@@ -82,6 +81,9 @@ func NewRouter(config Config, log *slog.Logger) *chi.Mux {
 	}
 	r := chi.NewRouter()
 	r.Use(e.wrap)
+	if config.RateLimit > 0 {
+		r.Use(limitRate(config.RateLimit))
+	}
 	r.NotFound(func(w http.ResponseWriter, req *http.Request) {
 		WriteProblem(w, req, refuse(CodeNotFound, "There is nothing at this path."))
 	})

@@ -11,10 +11,10 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
-	"example.com/twinbox/internal/web/listener"
+	"golang.org/x/net/netutil"
 )
 
 // ServerConfig bounds what one connection may take. Zero values mean the defaults.
@@ -23,10 +23,9 @@ type ServerConfig struct {
 	ReadTimeout       time.Duration // to the end of its body; default 10 s
 	WriteTimeout      time.Duration // from the end of the headers to the end of the answer; default 30 s
 	IdleTimeout       time.Duration // between two requests; default 60 s
-	// MaxConnections is how many connections are open at once; more wait. Default: [listener.API]'s share of the
-	// descriptors that the process may open.
+	// MaxConnections is how many connections are open at the same time; more wait. Default: [ShareDescriptors] of 4.
 	MaxConnections int
-	// DrainTimeout is how long requests in flight may take to end once the server is told to stop. Default 10 s.
+	// DrainTimeout is how long requests in flight may take to end once the server stops. Default 10 s.
 	DrainTimeout time.Duration
 }
 
@@ -36,10 +35,15 @@ func (c ServerConfig) WithDefaults() ServerConfig {
 	c.ReadTimeout = cmp.Or(c.ReadTimeout, 10*time.Second)
 	c.WriteTimeout = cmp.Or(c.WriteTimeout, 30*time.Second)
 	c.IdleTimeout = cmp.Or(c.IdleTimeout, time.Minute)
-	c.MaxConnections = cmp.Or(c.MaxConnections, listener.Share(listener.API))
+	c.MaxConnections = cmp.Or(c.MaxConnections, ShareDescriptors(4))
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, 10*time.Second)
 	return c
 }
+
+// ShareDescriptors returns how many connections a listener may have open that gets one part in so many of the
+// descriptors of the process: 8 to 10,000. The API has a quarter, so that its clients leave some for the database, the
+// broker and the operators.
+func ShareDescriptors(parts int) int { return max(8, min(Descriptors()/parts, 10_000)) }
 
 const (
 	maxHeaderBytes = 16 << 10
@@ -48,10 +52,10 @@ const (
 
 // Server serves one handler on one listener, once.
 type Server struct {
-	config  ServerConfig
-	handler http.Handler
-	log     *slog.Logger
-	open    sync.RWMutex // held for reading by each request in flight, and by the drain for good
+	config   ServerConfig
+	handler  http.Handler
+	log      *slog.Logger
+	inFlight atomic.Int64
 }
 
 // NewServer prepares a server. Nothing runs before [Server.Serve].
@@ -59,14 +63,14 @@ func NewServer(config ServerConfig, h http.Handler, log *slog.Logger) *Server {
 	return &Server{config: config.WithDefaults(), handler: h, log: log}
 }
 
-// Serve answers requests until ctx ends, then drains: requests in flight end, new ones are refused with 503, the
-// listener closes. It returns nil when all of them ended in time. It owns the listener.
+// Serve answers requests until ctx ends, then drains: the listener closes, and requests in flight end. It returns nil
+// when all of them ended in time. It owns the listener.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
-	// Requests outlive ctx: it says when to stop taking them. What outlives the drain is cancelled by this.
+	// Requests outlive ctx, which ends the taking of them. The drain cancels those that outlive it.
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	server := &http.Server{
-		Handler:           s.gate(),
+		Handler:           http.HandlerFunc(s.serveOne),
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ReadHeaderTimeout: s.config.ReadHeaderTimeout,
 		ReadTimeout:       s.config.ReadTimeout,
@@ -76,13 +80,12 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener.Limit(ln, s.config.MaxConnections)) }()
+	go func() { served <- server.Serve(netutil.LimitListener(ln, s.config.MaxConnections)) }()
 	select {
 	case err := <-served:
 		return fmt.Errorf("serve http: %w", err)
 	case <-ctx.Done():
 	}
-	server.SetKeepAlivesEnabled(false) // each connection ends with its answer
 	err := s.drain(server, cancel)
 	if serveErr := <-served; !errors.Is(serveErr, http.ErrServerClosed) {
 		err = errors.Join(err, fmt.Errorf("serve http: %w", serveErr))
@@ -93,47 +96,28 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 func (s *Server) drain(server *http.Server, cancelRequests context.CancelFunc) error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.config.DrainTimeout)
 	defer cancel()
-	idle := make(chan struct{})
-	go func() {
-		s.open.Lock() // waits for the requests in flight and keeps out what comes behind them
-		close(idle)
-	}()
-	select {
-	case <-idle:
-	case <-ctx.Done():
-	}
-	if err := server.Shutdown(ctx); err == nil {
+	switch err := server.Shutdown(ctx); {
+	case err == nil:
 		return nil
-	}
-	select {
-	case <-idle: // what is left are connections on which no request has come
+	case s.inFlight.Load() == 0: // connections are left on which no request has come
 		return server.Close()
-	default:
 	}
 	cancelRequests()
-	err := server.Close()
-	select {
-	case <-idle:
-	case <-time.After(cutOff):
-	}
-	return errors.Join(fmt.Errorf("drain http: requests took longer than %s", s.config.DrainTimeout), err)
+	ctx, cancel = context.WithTimeout(context.Background(), cutOff)
+	defer cancel()
+	_ = server.Shutdown(ctx) // the next line ends the rest
+	return errors.Join(fmt.Errorf("drain http: requests took longer than %s", s.config.DrainTimeout), server.Close())
 }
 
-// gate lets requests in until the server drains, and refuses them from then on.
-func (s *Server) gate() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !s.open.TryRLock() {
-			WriteProblem(w, r, refuseFor(time.Second, CodeShuttingDown, "This instance is shutting down."))
-			return
-		}
-		defer s.open.RUnlock()
-		// A body in chunks may have come with a Content-Length that net/http has dropped. A proxy that framed it by that
-		// length sees another request behind it: nothing more is read from such a connection (RFC 9112, 6.1).
-		if len(r.TransferEncoding) > 0 {
-			w.Header().Set("Connection", "close")
-		}
-		s.handler.ServeHTTP(w, r)
-	})
+func (s *Server) serveOne(w http.ResponseWriter, r *http.Request) {
+	s.inFlight.Add(1)
+	defer s.inFlight.Add(-1)
+	// A body in chunks may have come with a Content-Length that net/http has dropped. A proxy that framed it by that
+	// length sees another request behind it: nothing more is read from such a connection (RFC 9112, 6.1).
+	if len(r.TransferEncoding) > 0 {
+		w.Header().Set("Connection", "close")
+	}
+	s.handler.ServeHTTP(w, r)
 }
 
 // ForHosts passes on what is asked of localhost, of an IP address or of one of the names, and answers everything else

@@ -29,7 +29,7 @@ func (s *testServer) wait(t *testing.T) error {
 
 const holdRequest = "GET /hold HTTP/1.1\r\nHost: x\r\n\r\n"
 
-func TestDrainEndsWhatIsInFlightAndRefusesWhatIsNew(t *testing.T) {
+func TestDrainEndsRequestsInFlightAndTakesNoOther(t *testing.T) {
 	t.Parallel()
 	s := serve(t, web.Config{}, web.ServerConfig{DrainTimeout: patience})
 	inFlight := s.raw(t, holdRequest)
@@ -38,13 +38,13 @@ func TestDrainEndsWhatIsInFlightAndRefusesWhatIsNew(t *testing.T) {
 	require.Equal(t, http.StatusOK, kept.answer(t).status)
 	s.stop()
 
-	// A new connection sees the drain at some point after the signal; nothing tells which one.
-	var refused answer
 	testkit.Until(t, func() bool {
-		refused = s.raw(t, "GET /v1/things/1 HTTP/1.1\r\nHost: x\r\n\r\n").answer(t)
-		return refused.status == http.StatusServiceUnavailable
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.addr)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err != nil
 	})
-	requireShuttingDown(t, refused)
 	kept.closed(t)
 	require.Zero(t, s.created.Load())
 
@@ -53,16 +53,6 @@ func TestDrainEndsWhatIsInFlightAndRefusesWhatIsNew(t *testing.T) {
 	require.Equal(t, http.StatusOK, got.status, "a request in flight must end")
 	require.True(t, got.closes)
 	require.NoError(t, s.wait(t))
-	_, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.addr)
-	require.Error(t, err, "the listener must be closed")
-}
-
-func requireShuttingDown(t *testing.T, got answer) {
-	t.Helper()
-	require.Equal(t, http.StatusServiceUnavailable, got.status)
-	require.Equal(t, web.CodeShuttingDown, got.problem(t).Code)
-	require.Equal(t, "1", got.header.Get("Retry-After"))
-	require.True(t, got.closes)
 }
 
 func TestDrainCutsOffWhatDoesNotEnd(t *testing.T) {
@@ -154,4 +144,33 @@ func hammer(ctx context.Context, transport *http.Transport, addr string) int {
 			return accepted
 		}
 	}
+}
+
+func TestSharesLeaveDescriptorsForTheRest(t *testing.T) {
+	t.Parallel()
+	n := web.Descriptors()
+	require.Positive(t, n)
+	all := web.ShareDescriptors(4) + web.ShareDescriptors(8) + 4*web.ShareDescriptors(16)
+	require.LessOrEqual(t, all, n*2/3)
+	require.Equal(t, 8, web.ShareDescriptors(1<<40))
+	require.LessOrEqual(t, web.ShareDescriptors(1), 10_000)
+}
+
+func TestAFullServerLetsOthersWait(t *testing.T) {
+	t.Parallel()
+	s := serve(t, web.Config{}, web.ServerConfig{MaxConnections: 1})
+	first := s.raw(t, holdRequest)
+	<-s.entered
+	second := s.raw(t, holdRequest)
+	select {
+	case <-s.entered:
+		t.Fatal("a second connection is open")
+	case <-time.After(50 * time.Millisecond):
+	}
+	s.release <- struct{}{}
+	require.Equal(t, http.StatusOK, first.answer(t).status)
+	require.NoError(t, first.Close())
+	<-s.entered
+	close(s.release)
+	require.Equal(t, http.StatusOK, second.answer(t).status)
 }

@@ -5,11 +5,13 @@ import (
 	"net"
 	"sync"
 
-	"example.com/twinbox/internal/web/listener"
+	"golang.org/x/net/netutil"
+
+	"example.com/twinbox/internal/web"
 )
 
-// acceptor is the broker's listener. It bounds the connections and outlives a process that is out of descriptors: the
-// broker stops accepting at the first error, without a word. What ends it for good it says through done.
+// acceptor is the broker's listener. It bounds the connections. The broker stops accepting at the first error, without a
+// word; done reports it.
 type acceptor struct {
 	net.Listener
 	closing sync.Once
@@ -21,7 +23,7 @@ type acceptor struct {
 
 func newAcceptor(ln net.Listener) *acceptor {
 	return &acceptor{
-		Listener: listener.Limit(ln, listener.Share(listener.Broker)),
+		Listener: netutil.LimitListener(ln, web.ShareDescriptors(8)),
 		closed:   make(chan struct{}), done: make(chan struct{}),
 	}
 }

@@ -15,8 +15,9 @@ import (
 	"time"
 
 	"github.com/emersion/go-smtp"
+	"golang.org/x/net/netutil"
 
-	"example.com/twinbox/internal/web/listener"
+	"example.com/twinbox/internal/web"
 )
 
 // Config describes one mailbox. The zero value listens on free ports and keeps mails in memory.
@@ -109,7 +110,7 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for mails: %w", err)
 	}
-	return listener.Limit(ln, listener.Share(listener.Small)), nil
+	return netutil.LimitListener(ln, web.ShareDescriptors(16)), nil
 }
 
 // IsLoopback says that only this machine reaches host:port.

@@ -20,7 +20,6 @@ const (
 	ProblemCodeBodyTooLarge               ProblemCode = "body_too_large"
 	ProblemCodeBodyUnreadable             ProblemCode = "body_unreadable"
 	ProblemCodeCurrencyMismatch           ProblemCode = "currency_mismatch"
-	ProblemCodeDuplicateMember            ProblemCode = "duplicate_member"
 	ProblemCodeIdempotencyKeyInFlight     ProblemCode = "idempotency_key_in_flight"
 	ProblemCodeIdempotencyKeyInvalid      ProblemCode = "idempotency_key_invalid"
 	ProblemCodeIdempotencyKeyReused       ProblemCode = "idempotency_key_reused"
@@ -62,8 +61,6 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodeBodyUnreadable:
 		return true
 	case ProblemCodeCurrencyMismatch:
-		return true
-	case ProblemCodeDuplicateMember:
 		return true
 	case ProblemCodeIdempotencyKeyInFlight:
 		return true

@@ -18,7 +18,6 @@ const (
 	ProblemCodeBodyMissing                ProblemCode = "body_missing"
 	ProblemCodeBodyTooLarge               ProblemCode = "body_too_large"
 	ProblemCodeBodyUnreadable             ProblemCode = "body_unreadable"
-	ProblemCodeDuplicateMember            ProblemCode = "duplicate_member"
 	ProblemCodeEmailTaken                 ProblemCode = "email_taken"
 	ProblemCodeIdempotencyKeyInFlight     ProblemCode = "idempotency_key_in_flight"
 	ProblemCodeIdempotencyKeyInvalid      ProblemCode = "idempotency_key_invalid"
@@ -61,8 +60,6 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodeBodyTooLarge:
 		return true
 	case ProblemCodeBodyUnreadable:
-		return true
-	case ProblemCodeDuplicateMember:
 		return true
 	case ProblemCodeEmailTaken:
 		return true

@@ -130,7 +130,7 @@ func (a *api) HeadCustomer(w http.ResponseWriter, r *http.Request, id openapi.Cu
 
 // RenameCustomer answers PATCH /v1/customers/{id}.
 func (a *api) RenameCustomer(w http.ResponseWriter, r *http.Request, id openapi.CustomerID) {
-	if err := refuseIdempotencyKey(r); err != nil {
+	if err := refuseIdempotencyKey(r, "expected_version makes it safe to repeat"); err != nil {
 		web.WriteProblem(w, r, err)
 		return
 	}
@@ -168,6 +168,10 @@ func (a *api) RenameCustomer(w http.ResponseWriter, r *http.Request, id openapi.
 func (a *api) CreateVerification(w http.ResponseWriter, r *http.Request) {
 	if web.IsForm(r) {
 		a.pressButton(w, r)
+		return
+	}
+	if err := refuseIdempotencyKey(r, "a token may be used again"); err != nil {
+		web.WriteProblem(w, r, err)
 		return
 	}
 	body, err := web.Decode[openapi.VerificationRequest](w, r)

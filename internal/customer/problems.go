@@ -16,15 +16,14 @@ const (
 	codeKeyUnsupported web.Code = "idempotency_key_unsupported"
 )
 
-// refuseIdempotencyKey returns an error if the request has a key. A rename is guarded by its expected version.
-func refuseIdempotencyKey(r *http.Request) error {
+// refuseIdempotencyKey returns an error if the request has a key. reason is why it needs none.
+func refuseIdempotencyKey(r *http.Request, reason string) error {
 	if len(r.Header.Values("Idempotency-Key")) == 0 {
 		return nil
 	}
 	problem := web.ParameterError(http.StatusBadRequest, codeKeyUnsupported, "Idempotency-Key",
 		"is not supported by this request")
-	problem.Detail = "This request does not support the header Idempotency-Key; expected_version makes it safe to " +
-		"repeat. Leave the header out."
+	problem.Detail = "This request does not support the header Idempotency-Key; " + reason + ". Leave the header out."
 	return problem
 }
 

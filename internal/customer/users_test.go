@@ -106,7 +106,7 @@ func TestOfTwinRenamesOneWins(t *testing.T) {
 }
 
 // A key that is not honoured is refused, whatever it looks like: its sender meant to be safe.
-func TestARenameTakesNoIdempotencyKey(t *testing.T) {
+func TestOnlyASignupTakesAnIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	path := "/v1/customers/" + string(b.registered(t))
@@ -120,4 +120,7 @@ func TestARenameTakesNoIdempotencyKey(t *testing.T) {
 	}
 	a := b.do(t, http.MethodPatch, path, `{"name":"Eve","expected_version":1}`)
 	require.Equal(t, http.StatusOK, a.Status, "the version is still the one that the caller has seen")
+
+	a = b.do(t, http.MethodPost, "/v1/verifications", `{"token":"x"}`, "Idempotency-Key", "k1")
+	require.Equal(t, "idempotency_key_unsupported", a.Code(t))
 }

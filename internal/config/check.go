@@ -1,8 +1,15 @@
 package config
 
 import (
+	"cmp"
+	"encoding/pem"
+	"errors"
 	"fmt"
+	"math"
+	"net"
+	"net/mail"
 	"net/netip"
+	"net/url"
 	"reflect"
 	"regexp"
 	"slices"
@@ -11,159 +18,160 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
+// A Format is a rule for text, named by the tag "format". It does not use the network.
+type Format string
+
+// The formats that code checks, too.
 const (
-	longestDuration = 10 * 365 * 24 * time.Hour // when no max is given: room for arithmetic without overflow
-	longestText     = 4096                      // bytes, when no max is given
+	FormatAddress Format = "address"
+	FormatListen  Format = "listen"
+	FormatURL     Format = "url"
 )
 
-// plainInteger is an integer as people write it: no plus sign, no leading zero (octal?), no 1_000, no 1e3, no 0x10.
-var plainInteger = regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`)
-
-// typeOf is what a variable holds, in words; see [Setting]. Empty: no type of a setting.
-func typeOf(value reflect.Value) string {
-	switch t := value.Type(); {
-	case t == reflect.TypeFor[Secret]():
-		return "secret"
-	case t == reflect.TypeFor[time.Duration]():
-		return "duration"
-	case t == reflect.TypeFor[[]string](), t == reflect.TypeFor[[]netip.Prefix]():
-		return "list"
-	case value.CanInt():
-		return "integer"
-	case t.Kind() == reflect.Bool:
-		return "bool"
-	case t.Kind() == reflect.String:
-		return "text"
-	}
-	return ""
+var formats = map[Format]struct {
+	is string // in words
+	ok func(text string) bool
+}{
+	FormatAddress: {"host:port (an IPv6 address goes in brackets)", isAddress},
+	"brokers":     {"host:port (an IPv6 address goes in brackets)", isAddress},
+	FormatListen:  {"host:port to listen on; :port is every interface", isListen},
+	FormatURL:     {"http:// or https:// with a host, without user, query and fragment", isURL},
+	"host":        {"the name of a host or an IP address", isHost},
+	"token":       {"printable ASCII without blanks", regexp.MustCompile(`^[!-~]*$`).MatchString},
+	"name": {
+		"a to z, 0 to 9 and inner hyphens, at most 63 characters",
+		regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`).MatchString,
+	},
+	"mail": {"a mail address", func(text string) bool {
+		_, err := mail.ParseAddress(text)
+		return err == nil
+	}},
+	"network": {"a network such as 10.0.0.0/8 or fd00::/8, with no bit set after its prefix", func(text string) bool {
+		network, err := netip.ParsePrefix(text)
+		return err == nil && network.Masked() == network && network.Bits() > 0 // not all addresses
+	}},
+	"pem": {"PEM", func(text string) bool {
+		block, _ := pem.Decode([]byte(text))
+		return block != nil
+	}},
+	"postgres": {"postgres://user:password@host:port/database (percent-encode special characters)", isPostgres},
 }
 
-// check says what is wrong with the text; what is not, env converts. Of a list each bad entry is a problem.
-func (f *field) check(text string) []Problem {
-	shape := text
-	if f.format == formatPEM {
-		shape = strings.Join(strings.Fields(text), " ") // the one kind of value that has lines
+var hostName = regexp.MustCompile(`^[\w.-]+$`)
+
+// Check returns what is wrong with a text, without repeating it; empty: nothing.
+func (f Format) Check(text string) string {
+	if f == "" || formats[f].ok(text) {
+		return ""
 	}
-	code, why := checkShape(shape)
-	switch {
-	case code != "" && (f.Type != "list" || code == CodeEmpty || code == CodeQuoted):
-		return f.problem(code, "%s", why)
-	case f.Type == "list":
-		return f.checkList(text)
-	case f.Type == "duration":
-		return f.checkDuration(text)
-	case f.Type == "integer":
-		return f.checkInteger(text)
-	case f.Type != "bool":
-		return f.checkText(text)
-	case text != "true" && text != "false":
-		return f.problem(CodeInvalidBool, "%.32q is neither true nor false", text)
-	}
-	return nil
+	return "is not " + formats[f].is
 }
 
-// checkShape finds mistakes that a value of any type may have, usually from the way it got into the environment.
-func checkShape(text string) (Code, string) {
+func isHost(text string) bool {
+	_, err := netip.ParseAddr(text)
+	return err == nil || hostName.MatchString(text)
+}
+
+func isListen(text string) bool {
+	host, port, err := net.SplitHostPort(text)
+	_, portErr := strconv.ParseUint(port, 10, 16)
+	return err == nil && portErr == nil && (host == "" || isHost(host))
+}
+
+func isAddress(text string) bool {
+	return isListen(text) && !strings.HasPrefix(text, ":") && !strings.HasSuffix(text, ":0")
+}
+
+func isURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && isHost(u.Hostname()) &&
+		(u.Port() == "" || isListen(u.Host)) && !strings.ContainsAny(text, "@?# ")
+}
+
+// isPostgres asks the driver, too.
+func isPostgres(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" || strings.Trim(u.Path, "/") == "" ||
+		u.Host == "" && !u.Query().Has("host") || strings.Contains(text, "#") {
+		return false
+	}
+	_, err = pgxpool.ParseConfig(text)
+	return err == nil
+}
+
+// checkText checks what a variable of any type may have wrong, then its words and its format.
+func (f *field) checkText(text string) error {
+	format := Format(f.tag.Get("format"))
+	visible := text
+	if format == "pem" {
+		visible = strings.Join(strings.Fields(text), " ") // the one kind of value that has lines
+	}
+	words := strings.Fields(f.tag.Get("oneof"))
 	switch {
 	case text == "":
-		return CodeEmpty, "set, but to nothing; unset it or give it a value"
+		return errors.New("is set to nothing; unset it or give it a value")
+	case strings.TrimSpace(visible) != visible, !utf8.ValidString(visible),
+		strings.ContainsFunc(visible, func(r rune) bool { return !unicode.IsGraphic(r) }):
+		return errors.New("has blanks or line ends around it, or characters that do not show")
 	case len(text) > 1 && text[0] == text[len(text)-1] && (text[0] == '"' || text[0] == '\''):
-		return CodeQuoted, "quotes around the value; they would become part of it"
-	case !utf8.ValidString(text):
-		return CodeNotText, "not valid UTF-8"
-	case strings.TrimFunc(text, unicode.IsSpace) != text:
-		return CodeSurroundingSpace, "blanks or line ends around the value"
-	case strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsGraphic(r) }):
-		return CodeNotText, "control, format or unassigned characters inside the value; some of them do not show"
+		return errors.New("has quotes around it, which would become part of it")
+	case len(words) > 0 && !slices.Contains(words, text):
+		return errors.New("is not one of " + strings.Join(words, ", "))
 	}
-	return "", ""
+	if f.Type != "list" {
+		return asError(format.Check(text))
+	}
+	var bad []string
+	for i, entry := range strings.Split(text, ",") { // an entry may be a password: its place names it
+		if why := format.Check(entry); why != "" || entry == "" {
+			bad = append(bad, fmt.Sprintf("entry %d %s", i+1, cmp.Or(why, "is empty")))
+		}
+	}
+	return asError(strings.Join(bad, "; "))
 }
 
-// bounds are what the tags min and max say, or else those of all values of the type.
-func bounds[T any](f *field, read func(string) (T, error), lowest, highest T) (T, T) {
-	for bound, text := range map[*T]string{&lowest: f.min, &highest: f.max} {
-		if text == "" {
-			continue
-		}
-		value, err := read(text)
-		if err != nil {
-			panic("config: a bound of " + f.Variable + ": " + err.Error())
-		}
-		*bound = value
+func asError(text string) error {
+	if text == "" {
+		return nil
 	}
-	return lowest, highest
+	return errors.New(text)
 }
 
-func (f *field) checkDuration(text string) []Problem {
-	lowest, highest := bounds(f, time.ParseDuration, 1, longestDuration)
-	value, err := time.ParseDuration(text)
-	switch {
-	case err != nil:
-		return f.problem(CodeInvalidDuration, "%.32q is no duration; write 300ms, 5s, 2m or 24h", text)
-	case value < lowest || value > highest:
-		return f.problem(CodeOutOfRange, "%.32q is not within %s and %s",
-			text, showDuration(lowest), showDuration(highest))
+// checkBounds checks a number, a duration, or the length of a text.
+func (f *field) checkBounds(value reflect.Value) error {
+	var size, lowest int64
+	switch f.Type {
+	case "integer":
+		size = value.Int()
+	case "duration":
+		size, lowest = value.Int(), 1
+	case "text", "secret":
+		size = int64(value.Len())
+	}
+	if size < f.bound("min", lowest) || size > f.bound("max", math.MaxInt64) {
+		return errors.New(strings.TrimSuffix("is out of bounds: "+boundsOf(f.tag, value), ": "))
 	}
 	return nil
 }
 
-func (f *field) checkInteger(text string) []Problem {
-	read := func(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
-	lowest, highest := bounds(f, read, 0, 1<<(f.value.Type().Bits()-1)-1)
-	value, err := read(text)
-	switch {
-	case !plainInteger.MatchString(text):
-		return f.problem(CodeInvalidInteger, "%.32q is no decimal number; write 1000, not 1_000, 1e3 or 0x3e8", text)
-	case err != nil || value < lowest || value > highest:
-		return f.problem(CodeOutOfRange, "%.32q is not within %d and %d", text, lowest, highest)
+// bound returns a bound of the tags. One that cannot be read is a mistake of the program.
+func (f *field) bound(tag string, otherwise int64) int64 {
+	text := f.tag.Get(tag)
+	if text == "" {
+		return otherwise
 	}
-	return nil
-}
-
-func (f *field) checkText(text string) []Problem {
-	shortest, longest := bounds(f, strconv.Atoi, 1, longestText)
-	switch {
-	case len(text) < shortest:
-		return f.problem(CodeTooShort, "%d bytes, at least %d", len(text), shortest)
-	case len(text) > longest:
-		return f.problem(CodeTooLong, "%d bytes, at most %d", len(text), longest)
-	case len(f.oneOf) > 0 && !slices.Contains(f.oneOf, strings.ToLower(text)):
-		return f.problem(CodeNotAllowed, "%.32q is none of %s", text, strings.Join(f.oneOf, ", "))
+	number, err := strconv.ParseInt(text, 10, 64)
+	if f.Type == "duration" {
+		var bound time.Duration
+		bound, err = time.ParseDuration(text)
+		number = int64(bound)
 	}
-	if why := f.format.Check(text); why != "" {
-		return f.problem(formats[f.format].code, "%s", why)
+	if err != nil {
+		panic("config: a bound of " + f.Variable + ": " + err.Error())
 	}
-	return nil
-}
-
-// checkList names each bad entry by its place, counted from 1, not by its text: an operator may have put a password
-// there. Entries that differ in the case of letters alone are the same: all are names of hosts, addresses or networks.
-func (f *field) checkList(text string) (problems []Problem) {
-	entries := strings.Split(text, ",")
-	for i, entry := range entries {
-		code, why := checkShape(entry)
-		switch {
-		case entry == "":
-			code, why = CodeEmptyEntry, "empty"
-		case strings.ContainsFunc(entry, unicode.IsSpace):
-			code, why = CodeSurroundingSpace, "contains blanks; separate entries by commas alone"
-		case slices.ContainsFunc(entries[:i], func(other string) bool { return strings.EqualFold(entry, other) }):
-			code, why = CodeDuplicateEntry, "repeats an earlier one"
-		case code == "":
-			if why = f.format.Check(entry); why != "" {
-				code = formats[f.format].code
-			}
-		}
-		if code != "" {
-			problems = append(problems, f.problem(code, "entry %d of %d: %s", i+1, len(entries), why)...)
-		}
-	}
-	return problems
-}
-
-// problem shows at most the first 32 characters of a value (%.32q), and only of one that cannot be a secret.
-func (f *field) problem(code Code, detail string, args ...any) []Problem {
-	return []Problem{{Variable: f.Variable, Code: code, Detail: fmt.Sprintf(detail, args...)}}
+	return number
 }

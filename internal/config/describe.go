@@ -26,7 +26,7 @@ type Setting struct {
 func Describe(cfg any) []Setting {
 	var settings []Setting
 	for _, f := range fields(reflect.Indirect(reflect.ValueOf(cfg)), "") {
-		f.Value, f.Limits = f.show(), f.limits()
+		f.Value = f.show()
 		settings = append(settings, f.Setting)
 	}
 	return settings
@@ -44,7 +44,7 @@ func LogValue(cfg any) slog.Value {
 func (f *field) show() string {
 	switch value := f.value.Interface().(type) {
 	case Secret:
-		if f.format == "postgres" {
+		if f.tag.Get("format") == "postgres" {
 			return MaskURL(value.Reveal())
 		}
 		return value.String()
@@ -58,20 +58,43 @@ func (f *field) show() string {
 	}
 }
 
-func (f *field) limits() string {
+// typeOf returns the type of a setting in words; see [Setting].
+func typeOf(value reflect.Value) string {
+	switch value.Interface().(type) {
+	case Secret:
+		return "secret"
+	case time.Duration:
+		return "duration"
+	case []string, []netip.Prefix:
+		return "list"
+	case bool:
+		return "bool"
+	}
+	if value.CanInt() {
+		return "integer"
+	}
+	return "text"
+}
+
+func boundsOf(tag reflect.StructTag, value reflect.Value) string {
+	lowest, highest := tag.Get("min"), tag.Get("max")
 	bounds := ""
 	switch {
-	case f.min != "" && f.max != "":
-		bounds = f.min + " to " + f.max
-	case f.min != "":
-		bounds = "from " + f.min
-	case f.max != "":
-		bounds = "up to " + f.max
+	case lowest != "" && highest != "":
+		bounds = lowest + " to " + highest
+	case lowest != "":
+		bounds = "from " + lowest
+	case highest != "":
+		bounds = "up to " + highest
 	}
-	if bounds != "" && f.value.Kind() == reflect.String {
+	if bounds != "" && value.Kind() == reflect.String {
 		bounds += " bytes"
 	}
-	parts := []string{bounds, strings.Join(f.oneOf, ", "), string(f.format)}
+	return bounds
+}
+
+func limitsOf(tag reflect.StructTag, value reflect.Value) string {
+	parts := []string{boundsOf(tag, value), strings.ReplaceAll(tag.Get("oneof"), " ", ", "), tag.Get("format")}
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; ")
 }
 

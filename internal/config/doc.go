@@ -1,8 +1,7 @@
-// Package config reads a service's settings from its environment: into a struct, checked, all problems at once. It
-// checks the variables' texts; github.com/caarlos0/env then converts those that are right and takes defaults for the
-// rest.
+// Package config reads a service's settings from its environment: into a struct, checked, all problems together.
+// github.com/caarlos0/env converts the values; this package names the variable of each problem and keeps secrets out.
 //
-// A field names its variable by tag and takes part in the checks that its type and its other tags ask for:
+// A field names its variable by tag:
 //
 //	type Config struct {
 //		DatabaseURL config.Secret `env:"DATABASE_URL,required" format:"postgres" doc:"where the service stores"`
@@ -12,15 +11,15 @@
 //		Inbox       InboxConfig   `envPrefix:"INBOX_"`
 //	}
 //
-// Types: string (and types made of it), [Secret], bool, int, int32, int64, [time.Duration], []string and, with the
-// format network, [][netip.Prefix]. Tags:
+// Types: string (and types made of it), [Secret], bool, int, int32, int64, [time.Duration], []string and
+// [][netip.Prefix]. Tags:
 //
 //   - env: the variable; with ",required" it must be set.
-//   - envDefault: the value when the variable is not set, checked like any other.
-//   - min, max: bounds; of the value for numbers and durations, of the length in bytes for text.
-//     Without min, integers start at 0 and durations must be positive; without max, durations end at ten years.
+//   - envDefault: the value when the variable is not set.
+//   - min, max: bounds; of the value for numbers and durations, of the length in bytes for text. Without min, integers
+//     start at 0 and durations are positive.
 //   - oneof: the words allowed, in lower case, separated by blanks; they may be given in any case.
-//   - format: address, listen, url, mail, name, token or postgres for text; brokers, host or network for lists.
+//   - format: a name of [Format]; of a list, that of each entry.
 //   - doc: what the variable does, for people.
 //   - envPrefix: on a struct field, put before the names inside it.
 //

@@ -1,143 +1,190 @@
 package config
 
 import (
+	"errors"
+	"fmt"
 	"maps"
-	"net/netip"
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/caarlos0/env/v11"
 )
 
+// A Problem is one thing wrong with one variable. Detail never holds the value of a secret.
+type Problem struct{ Variable, Detail string }
+
+// An Error is everything that is wrong with an environment: single values in the order of the config's fields, cross
+// checks, variables that nothing reads.
+type Error struct{ Problems []Problem }
+
+// Error lists every problem on a line of its own.
+func (e *Error) Error() string {
+	text := fmt.Sprintf("read configuration: %d problem(s)", len(e.Problems))
+	for _, p := range e.Problems {
+		text += "\n  " + p.Variable + ": " + p.Detail
+	}
+	return text
+}
+
+// ExitCode is the status with which a process ends that cannot use its configuration.
+func (e *Error) ExitCode() int { return 2 }
+
+// A Rule is a cross check: what must hold between several variables. It is data, so that it can be checked and printed.
+type Rule struct {
+	Variable string // the one to change
+	Text     string // what must hold, naming the other variables; it goes into the documentation
+	Holds    bool   // for the values of this config
+}
+
 // Load fills the struct that into points to from environ, which has the form of os.Environ. Where a variable is
-// given twice the later one counts.
-//
-// The error is an [*Error] with every problem found: of single values, of the cross checks of a config with the method
-// Rules, and of variables that nothing reads. Rules see values that have problems at their defaults, or at zero without
-// one. The struct is then partly filled and not to be used. Nothing but X_FILE files is opened. A tag that cannot be
-// understood panics.
+// given twice the later one counts. The error is an [*Error] with every problem found. The struct is then partly filled
+// and not to be used. Nothing but X_FILE files is opened.
 func Load(environ []string, into any) error {
 	texts := env.ToMap(environ)
-	delete(texts, "") // nothing's name, and that of the file of what is no secret
 	list := fields(reflect.ValueOf(into).Elem(), "")
 	var problems []Problem
-	checked := map[string]string{} // env would give others to fields without a tag and to members of lists
 	for i := range list {
-		problems = append(problems, list[i].load(texts, checked)...)
-	}
-	err := env.ParseWithOptions(into, env.Options{Environment: checked, FuncMap: parsers})
-	if err != nil && problems == nil { // beside a problem env misses what is required
-		panic("config: " + err.Error())
+		if err := list[i].load(texts); err != nil {
+			problems = append(problems, Problem{list[i].Variable, err.Error()})
+		}
 	}
 	if ruled, ok := into.(interface{ Rules() []Rule }); ok {
-		problems = append(problems, broken(ruled.Rules(), list, problems)...)
+		problems = append(problems, findBroken(ruled.Rules(), list, problems)...)
 	}
-	problems = append(problems, unknown(texts, list)...)
+	problems = append(problems, findUnknown(texts, list)...)
 	if len(problems) > 0 {
 		return &Error{Problems: problems}
 	}
 	return nil
 }
 
-// parsers are those that env lacks: its own takes an int for 32 bits.
-var parsers = map[reflect.Type]env.ParserFunc{
-	reflect.TypeFor[int](): func(text string) (any, error) { return strconv.Atoi(text) },
-}
-
 // field is one variable of a config and where its value goes.
 type field struct {
-	Setting  // without what depends on the value
-	min, max string
-	oneOf    []string
-	format   Format
-	value    reflect.Value
+	Setting // without the value
+	tag     reflect.StructTag
+	prefix  string
+	value   reflect.Value
+	alone   reflect.Type // a struct of this field alone: an error of env does not name the variable
 }
 
-// fields lists the variables of a config struct, depth first. A tag that makes no sense is the program's mistake, not
-// its user's, so it panics: any test that loads the config once finds it.
-func fields(config reflect.Value, prefix string) []field {
-	var list []field
-	for structField, value := range config.Fields() {
-		tags := structField.Tag
-		tag, tagged := tags.Lookup("env")
+// fields lists the variables of a config struct, depth first.
+func fields(config reflect.Value, prefix string) (list []field) {
+	for member, value := range config.Fields() {
+		tag := member.Tag
+		name, tagged := tag.Lookup("env")
 		switch {
-		case !structField.IsExported():
+		case !member.IsExported():
 		case tagged:
-			name, option, _ := strings.Cut(tag, ",")
-			f := field{
+			name, option, _ := strings.Cut(name, ",")
+			list = append(list, field{
 				Setting: Setting{
-					Variable: prefix + name, Type: typeOf(value), Default: tags.Get("envDefault"),
-					Required: option == "required", Doc: tags.Get("doc"),
+					Variable: prefix + name, Type: typeOf(value), Default: tag.Get("envDefault"),
+					Required: option == "required", Limits: limitsOf(tag, value), Doc: tag.Get("doc"),
 				},
-				min: tags.Get("min"), max: tags.Get("max"), oneOf: strings.Fields(tags.Get("oneof")),
-				format: Format(tags.Get("format")), value: value,
-			}
-			if _, known := formats[f.format]; !known || name == "" || (option != "" && !f.Required) || f.Type == "" ||
-				value.Type() == reflect.TypeFor[[]netip.Prefix]() && f.format != "network" ||
-				f.Default != "" && (f.Required || f.Type == "secret" || f.check(f.Default) != nil) {
-				panic("config: the tags of " + structField.Name + " make no sense: " + string(tags))
-			}
-			list = append(list, f)
-		case structField.Type.Kind() == reflect.Struct:
-			list = append(list, fields(value, prefix+tags.Get("envPrefix"))...)
+				tag: tag, prefix: prefix, value: value,
+				alone: reflect.StructOf([]reflect.StructField{{Name: member.Name, Type: member.Type, Tag: tag}}),
+			})
+		case member.Type.Kind() == reflect.Struct:
+			list = append(list, fields(value, prefix+tag.Get("envPrefix"))...)
 		}
 	}
 	return list
 }
 
-// fileVariable is the variable that may name a file with the secret, "" for fields that are none.
-func (f *field) fileVariable() string {
-	if f.Type != "secret" {
-		return ""
+// load sets the field to the variable's value or to the default. It leaves the field alone if the value is wrong.
+func (f *field) load(texts map[string]string) error {
+	text, set, err := f.lookUp(texts)
+	if err != nil {
+		return err
 	}
-	return f.Variable + "_FILE"
+	environment := map[string]string{}
+	if set {
+		if f.tag.Get("oneof") != "" {
+			text = strings.ToLower(text) // DEBUG is debug
+		}
+		if err := f.checkText(text); err != nil {
+			return err
+		}
+		environment[f.Variable] = text
+	}
+	parsed := reflect.New(f.alone)
+	err = env.ParseWithOptions(parsed.Interface(), env.Options{Environment: environment, Prefix: f.prefix})
+	if wrong, is := errors.AsType[env.ParseError](err); is {
+		return wrong.Err
+	}
+	if err != nil {
+		return errors.New("is required: " + f.Doc)
+	}
+	value := parsed.Elem().Field(0)
+	if set {
+		err = f.checkBounds(value)
+	}
+	if err == nil {
+		f.value.Set(value)
+	}
+	return err
 }
 
-// load checks the field's text and, if it is right, puts it into checked. Without one env takes the default.
-func (f *field) load(texts, checked map[string]string) (problems []Problem) {
-	text, set := texts[f.Variable]
-	path, fromFile := texts[f.fileVariable()]
+// lookUp returns the variable's text, or that of the file of a secret.
+func (f *field) lookUp(texts map[string]string) (text string, set bool, err error) {
+	text, set = texts[f.Variable]
+	if f.Type != "secret" {
+		return text, set, nil
+	}
+	path, inFile := texts[f.Variable+"_FILE"]
 	switch {
-	case set && fromFile:
-		return f.problem(CodeBothSet, "%s is set as well; which one is meant?", f.fileVariable())
-	case fromFile:
-		text, problems = f.readFile(path)
-	case !set && f.Required:
-		return f.problem(CodeMissing, "required; %s", f.Doc)
-	case !set, text == "" && f.Type == "secret" && !f.Required:
-		return nil // an optional secret may be there and empty: that is how compose and CI pass on "none"
-	default:
-		problems = f.check(text)
+	case set && inFile:
+		return "", false, errors.New("is set, and so is " + f.Variable + "_FILE")
+	case inFile:
+		if text, err = readSecret(path); err != nil {
+			err = fmt.Errorf("%s_FILE: %w", f.Variable, err)
+		}
+		return text, true, err
 	}
-	if len(f.oneOf) > 0 {
-		text = strings.ToLower(text) // DEBUG is debug
-	}
-	if problems == nil {
-		checked[f.Variable] = text
+	// An optional secret may be there and empty: compose and CI pass it on like that.
+	return text, set && (text != "" || f.Required), nil
+}
+
+// named finds the variables in a rule's text.
+var named = regexp.MustCompile(`[A-Z][A-Z0-9]*(_[A-Z0-9]+)+`)
+
+// findBroken makes a problem of each rule that does not hold, with the values of all variables that it names. It leaves
+// a rule out that names a variable with a problem.
+func findBroken(rules []Rule, list []field, found []Problem) (problems []Problem) {
+	for _, rule := range rules {
+		names := append(named.FindAllString(rule.Text, -1), rule.Variable)
+		if rule.Holds || slices.ContainsFunc(found, func(p Problem) bool { return slices.Contains(names, p.Variable) }) {
+			continue
+		}
+		var values []string
+		for i := range list {
+			if slices.Contains(names, list[i].Variable) {
+				values = append(values, list[i].Variable+"="+list[i].show())
+			}
+		}
+		problems = append(problems, Problem{rule.Variable, rule.Text + " (" + strings.Join(values, ", ") + ")"})
 	}
 	return problems
 }
 
-// unknown reports variables that begin like one of ours and are no settings: mostly misspelt, and then the default
+// findUnknown reports variables that begin like one of ours and are no settings: mostly misspelt, and then the default
 // runs in production unnoticed. Our prefixes are the first words of the config's variables: OUTBOX_, KAFKA_.
-func unknown(texts map[string]string, list []field) (problems []Problem) {
+func findUnknown(texts map[string]string, list []field) (problems []Problem) {
 	names, prefixes := map[string]bool{}, map[string]bool{}
 	for i := range list {
-		for _, name := range []string{list[i].Variable, list[i].fileVariable()} {
-			names[name] = true
-			if word, _, ok := strings.Cut(name, "_"); ok {
-				prefixes[word] = true
-			}
+		name := list[i].Variable
+		names[name] = true
+		names[name+"_FILE"] = list[i].Type == "secret"
+		if word, _, ok := strings.Cut(name, "_"); ok || list[i].Type == "secret" {
+			prefixes[word] = true
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		word, _, ok := strings.Cut(name, "_")
-		_, isRetired := retired[name]
-		if ok && prefixes[word] && !names[name] && !isRetired && !foreign(name, texts[name]) {
-			problems = append(problems, Problem{Variable: name, Code: CodeUnknown, Detail: "nothing reads it"})
+		if ok && prefixes[word] && !names[name] && retired[name] == "" && !isForeign(name, texts[name]) {
+			problems = append(problems, Problem{name, "nothing reads it"})
 		}
 	}
 	return problems
@@ -147,10 +194,26 @@ func unknown(texts map[string]string, list []field) (problems []Problem) {
 // "kafka" makes KAFKA_SERVICE_HOST, KAFKA_SERVICE_PORT_CLIENT, KAFKA_PORT, KAFKA_PORT_9092_TCP_ADDR and more.
 var injected = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_[A-Z]+)?)$`)
 
-// foreign reports whether the variable belongs to another program in spite of its first word. Kubernetes' X_PORT
+// isForeign reports whether the variable belongs to another program in spite of its first word. Kubernetes' X_PORT
 // holds a URL (tcp://10.0.0.7:9092); with anything else it is a person's mistake for X_ADDR. Of OpenTelemetry's
 // variables, which are often set for all programs of a machine alike, a service reads a few.
-func foreign(name, value string) bool {
+func isForeign(name, value string) bool {
 	return name == "HTTP_PROXY" || strings.HasPrefix(name, "OTEL_") || injected.MatchString(name) ||
 		strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://")
+}
+
+// retired are the variables that an earlier release read, and what became of them. One that is still set is no mistake
+// that keeps a service from starting.
+var retired = map[string]string{
+	"INBOX_GAP_WAIT":   "an event whose predecessor is missing is parked immediately",
+	"KAFKA_EDGE":       "there is one way to Kafka, on watermill-kafka",
+	"MAIL_CLAIM_BATCH": "a worker claims the row that it works on",
+}
+
+// Retired returns the variables that are set and that only an earlier release read, with what became of them.
+func Retired(environ []string) map[string]string {
+	found := maps.Clone(retired)
+	texts := env.ToMap(environ)
+	maps.DeleteFunc(found, func(name, _ string) bool { _, set := texts[name]; return !set })
+	return found
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -36,58 +37,33 @@ func (s Secret) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, s
 // MarshalText returns the mask, to encoders and loggers.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// MaskURL shows a connection URL without what must stay unknown: the password before the host, and every parameter
-// that may hold one. What is no URL is masked as a whole.
+// MaskURL shows a connection URL without the password before the host, and without parameters that may hold one. What
+// is no URL is masked as a whole.
 func MaskURL(raw string) string {
-	if raw == "" {
-		return ""
-	}
 	u, err := url.Parse(raw)
-	if err != nil || u.Host == "" {
+	switch {
+	case raw == "":
+		return ""
+	case err != nil || u.Host == "":
 		return mask
+	case strings.Contains(u.RawQuery, "password") || strings.Contains(u.RawQuery, "%"):
+		u.RawQuery = mask
 	}
-	query, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
-		return mask
-	}
-	const redacted = "xxxxx" // net/url's own, which is not escaped
-	for name := range query {
-		if name == "password" || name == "sslpassword" {
-			query.Set(name, redacted)
-		}
-	}
-	u.RawQuery = query.Encode()
-	return strings.ReplaceAll(u.Redacted(), redacted, mask)
+	return strings.ReplaceAll(u.Redacted(), "xxxxx", mask) // net/url's own mark
 }
 
 // largestFile is more than any secret needs and little enough to read without a thought.
 const largestFile = 64 << 10
 
-// readFile reads the secret from a file. One line end at its end is taken off, because editors and `echo` put it
-// there; everything else counts as part of the secret and is checked like it.
-func (f *field) readFile(path string) (text string, problems []Problem) {
-	inFile := *f
-	inFile.Variable = f.fileVariable()
-	if path == "" {
-		return "", inFile.problem(CodeEmpty, "set, but to nothing")
-	}
-	// Before opening: a named pipe would make the open wait for a writer for ever.
-	switch info, err := os.Stat(path); {
-	case err != nil:
-		return "", inFile.problem(CodeFileUnreadable, "the file does not exist or cannot be looked at")
-	case !info.Mode().IsRegular():
-		return "", inFile.problem(CodeFileNotRegular, "not a regular file")
-	case info.Size() > largestFile:
-		return "", inFile.problem(CodeFileTooLarge, "larger than 64 KiB")
+// readSecret reads a secret from a file, without one line end at its end: editors and `echo` put it there.
+func readSecret(path string) (string, error) {
+	info, err := os.Stat(path) // before the file is opened: a named pipe would make that wait for a writer
+	if err != nil || !info.Mode().IsRegular() || info.Size() > largestFile {
+		return "", errors.New("is not a regular file of at most 64 KiB that the service can read")
 	}
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return "", inFile.problem(CodeFileUnreadable, "the file cannot be read")
+		return "", errors.New("the file cannot be read")
 	}
-	text = strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r")
-	problems = inFile.check(text)
-	for i := range problems {
-		problems[i].Detail = "in the file: " + problems[i].Detail
-	}
-	return text, problems
+	return strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r"), nil
 }

@@ -153,8 +153,8 @@ func TestProgram_BrokenEnvironment(t *testing.T) {
 		require.Empty(t, o.ran)
 		require.Equal(t, command == "config", strings.Contains(o.stdout, "least level logged"), "the settings are listed")
 		for _, want := range []string{
-			"4 problem(s)", "DATABASE_URL: invalid_postgres_url", "ADMIN_ADDR: invalid_address",
-			"LOG_LEVEL: not_allowed", "LOG_LEVLE: unknown_variable",
+			"4 problem(s)", "DATABASE_URL: is not postgres://", "ADMIN_ADDR: is not host:port",
+			"LOG_LEVEL: is not one of debug, info, warn, error", "LOG_LEVLE: nothing reads it",
 		} {
 			require.Contains(t, o.stderr, want)
 		}

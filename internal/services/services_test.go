@@ -48,7 +48,7 @@ func TestLoad(t *testing.T) {
 	t.Parallel()
 	customer := services.All()[0]
 	_, err := customer.Load(nil)
-	require.ErrorContains(t, err, "DATABASE_URL: missing")
+	require.ErrorContains(t, err, "DATABASE_URL: is required")
 	instance, err := customer.Load([]string{
 		"DATABASE_URL=postgres://db/x", "KAFKA_BROKERS=k:9092", "VERIFICATION_SECRET=" + strings.Repeat("k", 32),
 		"HTTP_ADDR=127.0.0.1:9",

@@ -162,13 +162,13 @@ restart*) touch restarted;;
 func TestUpStopsAtAJobThatFails(t *testing.T) {
 	t.Parallel()
 	said, asked, worked := newEngine(t, `
-*" setup-a") echo "LOG_LEVEL: not_allowed"; exit 2;;
+*" setup-a") echo "LOG_LEVEL: is not one of"; exit 2;;
 "compose ps --all"*)
 	echo "postgres running 0 healthy"
 	echo "setup-databases exited 3 ";;
 "compose logs"*setup-databases) echo "no such role";;`).runs(t, nil, "up")
 	require.False(t, worked)
-	require.Contains(t, said, "LOG_LEVEL: not_allowed")
+	require.Contains(t, said, "LOG_LEVEL: is not one of")
 	require.Contains(t, said, "== setup-databases: exited, exit code 3 - its last lines:\nno such role\n")
 	require.NotContains(t, said, "== postgres")
 	require.Contains(t, said, "setup-a failed. What ran before still runs.")

@@ -10,8 +10,8 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// acceptor is the broker's listener. It bounds the connections. The broker stops accepting at the first error, without a
-// word; done reports it.
+// acceptor is the broker's listener. It bounds the connections. The broker stops accepting at the first error and
+// reports none; done does.
 type acceptor struct {
 	net.Listener
 	closing sync.Once

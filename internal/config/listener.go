@@ -1,0 +1,20 @@
+package config
+
+import (
+	"net"
+	"net/netip"
+)
+
+// SameListener reports whether two addresses of the format listen collide: they have one port other than 0, and one
+// host, or one of them is every interface. Names are compared as text: nothing is resolved.
+func SameListener(a, b string) bool {
+	hostA, portA, errA := net.SplitHostPort(a)
+	hostB, portB, errB := net.SplitHostPort(b)
+	return errA == nil && errB == nil && portA == portB && portA != "0" &&
+		(hostA == hostB || isEveryInterface(hostA) || isEveryInterface(hostB))
+}
+
+func isEveryInterface(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "" || err == nil && addr.IsUnspecified()
+}

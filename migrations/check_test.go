@@ -37,7 +37,8 @@ func TestCheck(t *testing.T) {
 		"equal":          {database: []migrations.Set{second, other}, binary: []migrations.Set{second, other}},
 		"never migrated": {binary: []migrations.Set{second}, wrong: []migrations.SchemaError{wrong(older, "s", 0, 2)}},
 		"older": {
-			database: []migrations.Set{first}, binary: []migrations.Set{second}, wrong: []migrations.SchemaError{wrong(older, "s", 1, 2)},
+			database: []migrations.Set{first}, binary: []migrations.Set{second},
+			wrong: []migrations.SchemaError{wrong(older, "s", 1, 2)},
 		},
 		"newer": {
 			database: []migrations.Set{second}, binary: []migrations.Set{first}, newer: []migrations.Difference{{"s", 2, 1}},

@@ -120,6 +120,7 @@ func TestLoad_AllBadEntriesOfAList(t *testing.T) {
 // A problem tells what would be taken.
 func TestLoad_WhatAProblemSays(t *testing.T) {
 	t.Parallel()
+	const postgres = "postgres://user:password@host:port/database (percent-encode special characters)"
 	for setting, want := range map[string]string{
 		"OUTBOX_LEASE=999ms":                    "is out of bounds: 1s to 5m",
 		"OUTBOX_POLL=0s":                        "is out of bounds",
@@ -132,7 +133,7 @@ func TestLoad_WhatAProblemSays(t *testing.T) {
 		"INBOX_CONFLICT=":                       "is set to nothing; unset it or give it a value",
 		"INBOX_CONFLICT=warn\r":                 "has blanks or line ends around it, or characters that do not show",
 		"INBOX_CONFLICT='warn'":                 "has quotes around it, which would become part of it",
-		"DATABASE_URL=postgres://u:hunter2@%/x": "is not postgres://user:password@host:port/database (percent-encode special characters)",
+		"DATABASE_URL=postgres://u:hunter2@%/x": "is not " + postgres,
 		"INBOX_CONFLICTS=warn":                  "nothing reads it",
 	} {
 		found := problems(t, valid(setting), new(sample))

@@ -216,7 +216,7 @@ func TestLoad_OptionalSecretMayBeEmpty(t *testing.T) {
 	require.NoError(t, config.Load([]string{"ADMIN_TOKEN=", "KEY=long"}, &cfg))
 	require.Empty(t, cfg.Token.Reveal())
 	require.ErrorContains(t, config.Load([]string{"ADMIN_TOKEN=short", "KEY=long"}, &cfg), "ADMIN_TOKEN: is out of bounds")
-	require.ErrorContains(t, config.Load([]string{"KEY="}, &cfg), "KEY: is set to nothing", "what is required is never empty")
+	require.ErrorContains(t, config.Load([]string{"KEY="}, &cfg), "KEY: is set to nothing")
 }
 
 type Outer struct{ Common }

@@ -91,8 +91,8 @@ func (a *Admin) Document(document []byte) {
 }
 
 // Serve answers on the listener until ctx is cancelled, and closes it. It has a share of the connections to itself
-// ([web.ShareDescriptors]), so that clients that take all of the API's leave it reachable. Requests under way get a second to
-// end; then they are cut off, which is no failure: what they ask for can be asked for again.
+// ([web.ShareDescriptors]), so that clients that take all of the API's leave it reachable. Requests under way get a
+// second to end; then they are cut off, which is no failure: what they ask for can be asked for again.
 func (a *Admin) Serve(ctx context.Context, ln net.Listener) error {
 	server := web.NewServer(web.ServerConfig{
 		WriteTimeout: time.Minute, MaxConnections: web.ShareDescriptors(16), DrainTimeout: time.Second,

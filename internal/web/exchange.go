@@ -73,8 +73,9 @@ const contentPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ance
 // correlationID is one that logs and headers can carry: letters, digits and a few marks, and not too long.
 var correlationID = regexp.MustCompile(`^[A-Za-z0-9_.:/+=-]{1,128}$`)
 
-// wrap takes each request in and sees its answer out: it names the request, begins its span, limits its time, and sets the headers of every answer. Nothing is stored by caches or shown in frames unless a
-// handler says otherwise. A handler whose time is over answers itself, through [WriteProblem].
+// wrap takes each request in and sees its answer out: it names the request, begins its span, limits its time, and sets
+// the headers of every answer. Nothing is stored by caches or shown in frames unless a handler says otherwise. A
+// handler whose time is over answers itself, through [WriteProblem].
 func (e *edge) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()

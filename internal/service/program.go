@@ -120,11 +120,11 @@ func (p Program[C]) run(ctx context.Context, args, environ []string, stdout, std
 	case name == "help" || name == "-h" || name == "--help":
 		return p.usage(stdout, commands)
 	case len(args) > 1:
-		return &usageError{fmt.Sprintf("%s takes no arguments; %s help lists the commands", name, p.Name)}
+		return Refuse(fmt.Errorf("%s takes no arguments; %s help lists the commands", name, p.Name))
 	}
 	i := slices.IndexFunc(commands, func(c command[C]) bool { return c.name == name })
 	if i < 0 {
-		return &usageError{fmt.Sprintf("unknown command %q; %s help lists the commands", name, p.Name)}
+		return Refuse(fmt.Errorf("unknown command %q; %s help lists the commands", name, p.Name))
 	}
 	var cfg C
 	if err := config.Load(environ, &cfg); err != nil {
@@ -204,13 +204,16 @@ func printConfig(cfg any, out io.Writer) error {
 	return table.Flush()
 }
 
-// usageError is a command line that makes no sense.
-type usageError struct{ text string }
+// Refuse gives an error the exit code of wrong usage: it comes again with every start, until the command line or a setting
+// is another one.
+func Refuse(err error) error { return refused{err} }
 
-func (e *usageError) Error() string { return e.text }
+type refused struct{ error }
+
+func (r refused) Unwrap() error { return r.error }
 
 // ExitCode is that of wrong usage.
-func (e *usageError) ExitCode() int { return ExitUsage }
+func (refused) ExitCode() int { return ExitUsage }
 
 // Healthcheck asks the admin listener at addr whether the service is ready, prints the checks and returns an error
 // when it is not. It is the health check of containers whose image holds nothing but the service.

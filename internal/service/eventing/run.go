@@ -38,7 +38,7 @@ func (n *Node) Run(
 	}
 	err = group.Wait()
 	if isRefusal(err) {
-		return refusal{err}
+		return service.Refuse(err)
 	}
 	return err
 }
@@ -130,15 +130,8 @@ func isFatal(err error) bool {
 	return ofSchema || isRefusal(err)
 }
 
-// refusal is an error that comes again with every start, until an operator changes a setting: synchronous_commit, or a
-// retention that is too short. Outbox and inbox refuse to work then, since events would be lost or repeated.
-type refusal struct{ error }
-
-func (r refusal) Unwrap() error { return r.error }
-
-// ExitCode is that of a wrong configuration: starting again will not help.
-func (refusal) ExitCode() int { return service.ExitUsage }
-
+// isRefusal reports an error that comes again until an operator changes a setting: synchronous_commit, or a retention
+// that is too short. Outbox and inbox refuse to work then, since events would be lost or repeated.
 func isRefusal(err error) bool {
 	_, ofOutbox := errors.AsType[*relay.CheckError](err)
 	_, ofInbox := errors.AsType[*retention.Violation](err)

@@ -1,6 +1,6 @@
 // Package service is what every service's process needs around its own work: commands and exit codes ([Program]),
-// signals ([SignalContext]), a logger ([NewLogger]), an admin listener with readiness and metrics ([Admin]) and supervised
-// tasks ([Group]).
+// signals ([SignalContext]), a logger ([NewLogger]), an admin listener with readiness and metrics ([Admin]) and
+// supervised tasks ([Group]).
 //
 // It knows no business word and reads no environment of its own: cmd/ hands it over.
 package service
@@ -37,11 +37,11 @@ type Host struct {
 	Ready func(Listening)
 }
 
-// Listening says where a service can be reached: host and port as bound, also when port 0 was asked for. API is empty
-// for a service without one.
+// Listening is where a service can be reached: host and port as bound, also if port 0 was asked for. API is empty for a
+// service without one.
 type Listening struct{ API, Admin string }
 
-// Announce logs where the service listens and tells the one who started it. Services call it, once.
+// Announce logs where the service listens and calls Ready. Services call it, once.
 func (h Host) Announce(at Listening) {
 	h.Log.Info("listening", "api", at.API, "admin", at.Admin)
 	if h.Ready != nil {
@@ -204,8 +204,8 @@ func printConfig(cfg any, out io.Writer) error {
 	return table.Flush()
 }
 
-// Refuse gives an error the exit code of wrong usage: it comes again with every start, until the command line or a setting
-// is another one.
+// Refuse gives an error the exit code of wrong usage: it comes again with every start, until the command line or a
+// setting is another one.
 func Refuse(err error) error { return refused{err} }
 
 type refused struct{ error }

@@ -83,8 +83,8 @@ func (n *Node) checkSchema(ctx context.Context) error {
 	return err
 }
 
-// runWhileAsking runs tasks together, and beside them repeats a check until it passes. The tasks end with an error of
-// the check that waiting does not change.
+// runWhileAsking runs tasks and repeats a check until it passes. They all end with an error of the check that waiting
+// does not change.
 func (n *Node) runWhileAsking(
 	ctx context.Context, what string, check func(context.Context) error, tasks ...func(context.Context) error,
 ) error {

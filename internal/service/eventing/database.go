@@ -101,7 +101,7 @@ func probeDatabase(cfg *pgx.ConnConfig) func(context.Context) error {
 		if err != nil {
 			return fmt.Errorf("connect: %w", err)
 		}
-		defer conn.Close(ctx) //nolint:errcheck // its answer is in already
+		defer conn.Close(ctx)
 		if _, err = conn.PgConn().Exec(ctx, probeSQL).ReadAll(); err != nil {
 			return fmt.Errorf("commit: %w", err)
 		}

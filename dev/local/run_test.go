@@ -120,7 +120,7 @@ func TestStack(t *testing.T) {
 	secret := secretOf(t, dir)
 	log, err := os.ReadFile(filepath.Join(dir, "customer.log"))
 	require.NoError(t, err)
-	require.Contains(t, string(log), `"level":"DEBUG","msg":"request"`, "a setting of the log holds for the file")
+	require.Contains(t, string(log), `"level":"DEBUG","msg":"event settled"`, "a setting of the log holds for the file")
 
 	second := start(t, local.Config{Dir: dir, Settings: localtest.Patient()})
 	require.Equal(t, http.StatusConflict, signUp(t, second.at, "ADA@example.org"), "the data is still there")

@@ -13,14 +13,13 @@ import (
 	"time"
 )
 
-// A Group runs the tasks of a process and stops them in order: the one started last stops first, and only when it has
-// returned is the one before it told to stop, like deferred calls. So start what others need first:
+// A Group runs the tasks of a process and stops them one after the other, the one that was started last first, like
+// deferred calls. So start the tasks first that others need:
 //
 //	pools (OnStop), admin listener, relay, mail sender, consumers, HTTP server
 //
-// and on a signal no new request comes in, then no new record, then the sender finishes its mail, then the relay
-// passes on what all of them wrote, and the pools close last. Readiness is false from the start of that on
-// ([Group.Draining]).
+// On a signal no new request comes in, then no new record, then the sender finishes its mail, then the relay publishes
+// the last events, and the pools close last. The readiness is false from the signal on ([Group.Draining]).
 //
 // The first task that fails, panics or ends early stops the others in the same way.
 type Group struct {
@@ -43,8 +42,8 @@ type task struct {
 	err  error
 }
 
-// NewGroup returns a group that stops when ctx is cancelled. Stopping all tasks may take drain; then they are told to
-// stop all at once, and a second later Wait names those that still run. A drain of zero means 20 seconds.
+// NewGroup returns a group that stops when ctx is cancelled. Stopping all tasks may take drain. After that the context
+// of every task is cancelled, and a second later Wait names those that still run. A drain of zero means 20 seconds.
 func NewGroup(ctx context.Context, log *slog.Logger, drain time.Duration) *Group {
 	ctx, fail := context.WithCancelCause(ctx)
 	return &Group{
@@ -60,7 +59,7 @@ var (
 	errTaskFailed = errors.New("a task failed")
 )
 
-// Go starts a task. It must run until its context is cancelled, then finish what it is at and return; nil and
+// Go starts a task. It must run until its context is cancelled, then finish its work and return; nil and
 // context.Canceled are then clean. Its context carries the values of the group's, but is cancelled only when it is the
 // task's turn. After the stop has begun Go does nothing.
 func (g *Group) Go(name string, run func(ctx context.Context) error) {
@@ -102,7 +101,7 @@ func (g *Group) Draining() <-chan struct{} { return g.draining }
 // Context ends when a task has failed, or with the group's own. It is for what waits for something before [Group.Wait].
 func (g *Group) Context() context.Context { return g.ctx }
 
-// lastGrace is what tasks get after the drain timeout, when all of them have been told to stop at once.
+// lastGrace is how long tasks may still run after the drain timeout, when the contexts of all are cancelled.
 const lastGrace = time.Second
 
 // Wait blocks until the group's context is cancelled or a task fails, stops the tasks and returns what went wrong, each

@@ -1,6 +1,6 @@
 // Package service is what every service's process needs around its own work: commands and exit codes ([Program]),
-// signals ([SignalContext]), a logger ([NewLogger]), an admin listener with readiness and metrics ([Admin]) and supervised
-// tasks ([Group]).
+// signals ([SignalContext]), a logger ([NewLogger]), an admin listener with readiness and metrics ([Admin]) and
+// supervised tasks ([Group]).
 //
 // It knows no business word and reads no environment of its own: cmd/ hands it over.
 package service
@@ -37,11 +37,11 @@ type Host struct {
 	Ready func(Listening)
 }
 
-// Listening says where a service can be reached: host and port as bound, also when port 0 was asked for. API is empty
-// for a service without one.
+// Listening is where a service can be reached: host and port as bound, also if port 0 was asked for. API is empty for a
+// service without one.
 type Listening struct{ API, Admin string }
 
-// Announce logs where the service listens and tells the one who started it. Services call it, once.
+// Announce logs where the service listens and calls Ready. Services call it, once.
 func (h Host) Announce(at Listening) {
 	h.Log.Info("listening", "api", at.API, "admin", at.Admin)
 	if h.Ready != nil {
@@ -120,11 +120,11 @@ func (p Program[C]) run(ctx context.Context, args, environ []string, stdout, std
 	case name == "help" || name == "-h" || name == "--help":
 		return p.usage(stdout, commands)
 	case len(args) > 1:
-		return &usageError{fmt.Sprintf("%s takes no arguments; %s help lists the commands", name, p.Name)}
+		return Refuse(fmt.Errorf("%s takes no arguments; %s help lists the commands", name, p.Name))
 	}
 	i := slices.IndexFunc(commands, func(c command[C]) bool { return c.name == name })
 	if i < 0 {
-		return &usageError{fmt.Sprintf("unknown command %q; %s help lists the commands", name, p.Name)}
+		return Refuse(fmt.Errorf("unknown command %q; %s help lists the commands", name, p.Name))
 	}
 	var cfg C
 	if err := config.Load(environ, &cfg); err != nil {
@@ -204,13 +204,16 @@ func printConfig(cfg any, out io.Writer) error {
 	return table.Flush()
 }
 
-// usageError is a command line that makes no sense.
-type usageError struct{ text string }
+// Refuse gives an error the exit code of wrong usage: it comes again with every start, until the command line or a
+// setting is another one.
+func Refuse(err error) error { return refused{err} }
 
-func (e *usageError) Error() string { return e.text }
+type refused struct{ error }
+
+func (r refused) Unwrap() error { return r.error }
 
 // ExitCode is that of wrong usage.
-func (e *usageError) ExitCode() int { return ExitUsage }
+func (refused) ExitCode() int { return ExitUsage }
 
 // Healthcheck asks the admin listener at addr whether the service is ready, prints the checks and returns an error
 // when it is not. It is the health check of containers whose image holds nothing but the service.

@@ -45,8 +45,8 @@ const (
 )
 
 var (
-	walk = regexp.MustCompile(
-		`^` + module + `internal/(outbox/(relay|window)/|kafka/(publisher\.go|errors\.go|marshaler\.go: Marshaler\.Marshal$))`)
+	walk = regexp.MustCompile(`^` + module +
+		`internal/(outbox/(relay|window)/|kafka/(publisher\.go|errors\.go|marshaler\.go: Marshaler\.Marshal$))`)
 	batch = regexp.MustCompile(`^` + module + `internal/(inbox/[a-z]+\.go|kafka/claim\.go)`)
 )
 

@@ -1,7 +1,7 @@
-// Package circuit knows whether a server that a process depends on is up, or since when and why it is down. All users of
-// the server share one [Circuit]. They report errors, and one probe finds out whether the server is really gone. The
-// circuit logs the begin of an outage, one line each minute that it lasts, and its end. Then it wakes waiting callers, so
-// no backoff that grew during the outage delays the recovery.
+// Package circuit knows whether a server that a process depends on is up, or since when and why it is down. All users
+// of the server share one [Circuit]. They report errors, and one probe finds out whether the server is really gone. The
+// circuit logs the begin of an outage, one line each minute that it lasts, and its end. Then it wakes waiting callers,
+// so no backoff that grew during the outage delays the recovery.
 //
 // A circuit stops no call. It knows no business and no protocol: the probe does.
 package circuit
@@ -180,8 +180,8 @@ func (e *DownError) Error() string { return fmt.Sprintf("%s is down: %v", e.Name
 // Unwrap returns the last probe's error.
 func (e *DownError) Unwrap() error { return failure.AsTransient(e.Err) }
 
-// Report takes the error of a call that failed. If the server may have caused it, the next probe begins immediately, and
-// only that one decides. Report never blocks.
+// Report takes the error of a call that failed. If the server may have caused it, the next probe begins immediately,
+// and only that one decides. Report never blocks.
 func (c *Circuit) Report(err error) {
 	if err != nil && isSuspicious(err) {
 		c.Suspect()
@@ -215,8 +215,8 @@ func isSuspicious(err error) bool {
 	return v.Class == failure.Transient && !isAnswer
 }
 
-// Explains reports whether the error belongs to an outage of the server: it is suspicious, or transient or a timeout while
-// the server is known to be down. The circuit logs outages, so no caller has to.
+// Explains reports whether the error belongs to an outage of the server: it is suspicious, or transient or a timeout
+// while the server is known to be down. The circuit logs outages, so no caller has to.
 func (c *Circuit) Explains(err error) bool {
 	c.mu.Lock()
 	isDown, isSuspected := c.down != nil, c.isSuspected

@@ -184,8 +184,8 @@ const project = "twinbox"
 // group is the consumer group of a consumer.
 func (c Config) group(consumer string) string { return project + "." + c.Environment + "." + consumer }
 
-// Migrate brings the service's database to the schema of this build and says on out what it applied, also when it
-// fails on the way: what was applied stays. As the owner of the tables it gives the role that serves its rights.
+// Migrate brings the service's database to the schema of this build and prints on out the migrations that it applied.
+// They stay if a later one fails. As the owner of the tables it gives the role that serves its rights.
 func (c Config) Migrate(ctx context.Context, out io.Writer, sets ...migrations.Set) error {
 	migration := migrations.Migration{
 		URL: cmp.Or(c.MigrateURL, c.DatabaseURL).Reveal(), Sets: sets,
@@ -221,8 +221,8 @@ func (c Config) checkLogin(ctx context.Context) error {
 	return conn.Close(ctx)
 }
 
-// roles are how the service and the owner of its tables connect, where that is another one. A URL that cannot be read
-// is told of elsewhere.
+// roles are how the service and the owner of its tables connect, if that is another one. Another check reports a URL
+// that cannot be read.
 func (c Config) roles() (serving, owner *pgx.ConnConfig, both bool) {
 	if c.MigrateURL == "" {
 		return nil, nil, false

@@ -88,8 +88,8 @@ func (c Consumer) handler() message.HandlerFunc {
 	return handle
 }
 
-// heartbeat is how soon a member hears that another one joins, which waits for it: one that was killed and is started
-// again with the partitions that it had is such a one.
+// heartbeat is how soon a member notices that another one joins and waits for it, such as one that was killed and is
+// started again.
 const heartbeat = 500 * time.Millisecond
 
 // Consume sets a consumer up. It runs from [Node.StartConsumers] on. The topic for the copies of its dead letters, dlq.
@@ -145,8 +145,8 @@ func (n *Node) StartConsumers(g *service.Group) {
 			if err := n.await(ctx, "topic "+c.copies.Name, c.ensureCopies); err != nil {
 				return err
 			}
-			// Whether an event of the topic could come again after the inbox has forgotten it. The consumer runs meanwhile: the
-			// janitor forgets nothing as long as it gets no answer to the same question.
+			// The check finds out whether an event of the topic could come again after the inbox has forgotten it. The consumer
+			// need not wait for it: the janitor forgets nothing before it has the same answer.
 			err := n.runWhileAsking(ctx, "requirements of "+c.Name, n.setup.requirements(c).Check,
 				c.member.Run, c.replays.ResumeParked)
 			c.leave(ctx)
@@ -176,9 +176,9 @@ func (c *consumer) healthy(ctx context.Context) error {
 
 const leaveTimeout = 2 * time.Second
 
-// lost says that a partition went in good order, so that its next owner suspects no event. The member does not wait for
-// it.
-func (c *consumer) lost(topic string, partition int32) {
+// recordLoss stores that a partition went in good order, so that its next owner suspects no event. The member does not
+// wait for it.
+func (c *consumer) recordLoss(topic string, partition int32) {
 	record := c.inbox.Leave(topic, partition)
 	c.leaving.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
@@ -189,7 +189,7 @@ func (c *consumer) lost(topic string, partition int32) {
 	})
 }
 
-// leave says the same of every partition when the consumer has stopped. Where it fails the next owner is slower at
+// leave stores the same for every partition when the consumer has stopped. If it fails the next owner is slower at
 // first, which is no reason to end with an error.
 func (c *consumer) leave(ctx context.Context) {
 	c.leaving.Wait()
@@ -203,8 +203,8 @@ func (c *consumer) leave(ctx context.Context) {
 // Attempted implements [inbox.Host].
 func (c *consumer) Attempted(ctx context.Context, failure error) { kafka.Pausing(ctx, failure)() }
 
-// Wait implements [inbox.Host]. It ends not before the database is there, and not later than the database comes back.
-// A pause is no stall of the partition, however long it lasts. An event of a paused consumer is not tried again either.
+// Wait implements [inbox.Host]. It returns when the database comes back, and not before. A pause is no stall of the
+// partition, however long it lasts. An event of a paused consumer is not tried again either.
 func (c *consumer) Wait(ctx context.Context, failure error, d time.Duration) error {
 	defer kafka.Pausing(ctx, failure)()
 	database := c.node.dependencies.database

@@ -17,9 +17,9 @@ const (
 	idleTimeout = time.Minute
 )
 
-// databaseConfig reads how to connect: for the pool, and for the relay's own connection, which makes the settings of its
-// session itself. The URL may hold parameters that are the pool's own, and a server refuses what it does not
-// know. It connects to nothing.
+// databaseConfig reads how to connect: for the pool, and for the relay's own connection, which makes the settings of
+// its session itself. The URL may hold parameters that are the pool's own, and a server refuses what it does not know.
+// It connects to nothing.
 func databaseConfig(cfg Config, service string) (pool *pgxpool.Config, relay *pgx.ConnConfig, err error) {
 	pool, err = pgxpool.ParseConfig(string(cfg.DatabaseURL))
 	if err != nil {
@@ -39,7 +39,7 @@ func databaseConfig(cfg Config, service string) (pool *pgxpool.Config, relay *pg
 
 // openPool prepares a pool. A database that is down keeps a service waiting, not crashing.
 //
-// While the circuit knows that it is down the pool opens no connection and says so at once: a request is answered 503
+// While the circuit knows that the database is down, the pool refuses to open a connection: a request is answered 503
 // in a moment and not after its timeout. An attempt that fails is reported to the circuit.
 func (n *Node) openPool(ctx context.Context, cfg *pgxpool.Config) (*pgxpool.Pool, error) {
 	cfg.BeforeConnect = func(context.Context, *pgx.ConnConfig) error { return n.dependencies.database.Err() }
@@ -101,7 +101,7 @@ func probeDatabase(cfg *pgx.ConnConfig) func(context.Context) error {
 		if err != nil {
 			return fmt.Errorf("connect: %w", err)
 		}
-		defer conn.Close(ctx) //nolint:errcheck // its answer is in already
+		defer conn.Close(ctx)
 		if _, err = conn.PgConn().Exec(ctx, probeSQL).ReadAll(); err != nil {
 			return fmt.Errorf("commit: %w", err)
 		}

@@ -33,7 +33,7 @@ func newMember(c *consumer) (*member, error) {
 		DrainTimeout:      cfg.Inbox.HandlerTimeout, // so a delivery under way ends by itself when a partition moves
 		Batch:             cfg.Inbox.Batch,
 		Points:            c.inbox,
-		Lost:              c.lost,
+		Lost:              c.recordLoss,
 		Failed:            c.node.dependencies.broker.Report,
 	}}
 	return m, m.open("")
@@ -55,8 +55,8 @@ func (m *member) open(instanceID string) error {
 	return err
 }
 
-// Run consumes under the process's name for as long as no other process takes it. Then it goes on without one: if it
-// ended, or took the name back, the two would throw each other out for ever.
+// Run consumes under the process's name for as long as no other process takes it, and then without one: if it ended, or
+// took the name back, the two would throw each other out for ever.
 func (m *member) Run(ctx context.Context) error {
 	node := m.consumer.node
 	instanceID := node.setup.Config.Kafka.instanceID(node.bound)

@@ -162,7 +162,7 @@ func (n *Node) relayConfig() relay.Config {
 	}
 }
 
-// Check adds a check to the readiness report that needs the database: while that is down it only says so.
+// Check adds a check to the readiness report that needs the database: while that is down the check only waits.
 func (n *Node) Check(name string, check func(context.Context) error) {
 	n.Admin.Check(name, requireUp(check, n.dependencies.database))
 }

@@ -38,7 +38,7 @@ func (n *Node) Run(
 	}
 	err = group.Wait()
 	if isRefusal(err) {
-		return refusal{err}
+		return service.Refuse(err)
 	}
 	return err
 }
@@ -84,8 +84,8 @@ func (n *Node) checkSchema(ctx context.Context) error {
 	return err
 }
 
-// runWhileAsking runs tasks together, and beside them repeats a check until it passes. The tasks end with an error of
-// the check that waiting does not change.
+// runWhileAsking runs tasks and repeats a check until it passes. They all end with an error of the check that waiting
+// does not change.
 func (n *Node) runWhileAsking(
 	ctx context.Context, what string, check func(context.Context) error, tasks ...func(context.Context) error,
 ) error {
@@ -131,15 +131,8 @@ func isFatal(err error) bool {
 	return ofSchema || isRefusal(err)
 }
 
-// refusal is an error that comes again with every start, until an operator changes a setting: synchronous_commit, or a
-// retention that is too short. Outbox and inbox refuse to work then, since events would be lost or repeated.
-type refusal struct{ error }
-
-func (r refusal) Unwrap() error { return r.error }
-
-// ExitCode is that of a wrong configuration: starting again will not help.
-func (refusal) ExitCode() int { return service.ExitUsage }
-
+// isRefusal reports an error that comes again until an operator changes a setting: synchronous_commit, or a retention
+// that is too short. Outbox and inbox refuse to work then, since events would be lost or repeated.
 func isRefusal(err error) bool {
 	_, ofOutbox := errors.AsType[*relay.CheckError](err)
 	_, ofInbox := errors.AsType[*retention.Violation](err)

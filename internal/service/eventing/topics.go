@@ -55,8 +55,8 @@ func (n *Node) checkTopics(ctx context.Context) error {
 	return refused.Err()
 }
 
-// EnsureTopics creates the topics that are not there and says on out which there are, as the broker has them. One that
-// has another number of partitions or keeps its records for another time than the settings ask for stays as it is.
+// EnsureTopics creates missing topics and prints on out all of them as the broker has them. A topic that has another
+// number of partitions or keeps its records for another time than the settings ask for stays as it is.
 func (c Config) EnsureTopics(ctx context.Context, out io.Writer, service string, topics []kafka.Topic) error {
 	client, names := c.Client(service), namesOf(topics)
 	before, err := kafka.DescribeTopics(ctx, client, names...)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Runs before there is a program: it checks what a first start needs, compiles devstack and starts it.
 #
-#   start.sh run|demo|kafka [flags]   compile devstack, and run this command of it
-#   start.sh containers               check what docker compose needs
+#   start.sh run|demo [flags]   compile devstack, and run this command of it
+#   start.sh containers         check what docker compose needs
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -71,7 +71,7 @@ compile() {
 }
 
 case ${1:-} in
-run | demo | kafka)
+run | demo)
 	need_go
 	compile "$@"
 	command=$1
@@ -79,5 +79,5 @@ run | demo | kafka)
 	exec bin/devstack "$command" --by-make "$@"
 	;;
 containers) need_docker ;;
-*) fail "usage: start.sh run|demo|kafka|containers" ;;
+*) fail "usage: start.sh run|demo|containers" ;;
 esac

@@ -15,13 +15,11 @@ import (
 type KafkaCommand struct {
 	Addr string `help:"Where the broker listens. Port 0 takes a free one." default:"127.0.0.1:9092"`
 	Data string `help:"Folder of its data, kept between runs." default:".twinbox/kafka-real"`
-
-	ByMake bool `help:"Stop when the program that started this one is gone." hidden:"" env:"-"`
 }
 
 // Run runs Kafka until the context ends. If the process ends before that, Run returns an error.
 func (c *KafkaCommand) Run(ctx context.Context, to *kong.Context) error {
-	ctx, stop := local.WithTool(ctx, c.ByMake)
+	ctx, stop := local.WithTool(ctx, false)
 	defer stop()
 	server, err := realkafka.Start(ctx, realkafka.Config{
 		Addr: c.Addr,

@@ -1,8 +1,6 @@
 package local
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -11,17 +9,6 @@ import (
 
 	"example.com/twinbox/dev/local/filelock"
 )
-
-// A RunningError reports that a different process uses the folder.
-type RunningError struct {
-	Dir string
-	PID int // 0 when unknown
-}
-
-func (e *RunningError) Error() string {
-	return fmt.Sprintf("twinbox already runs on %s (process %d): stop it, or give this one another folder and other ports: "+
-		"make run ARGS='--dir=... --customer-addr=127.0.0.1:0 ...'", e.Dir, e.PID)
-}
 
 // folder is the state of a stack, locked.
 type folder struct {
@@ -41,7 +28,8 @@ func openFolder(dir string) (*folder, error) {
 	}
 	lock, err := filelock.Take(filepath.Join(path, "lock"))
 	if held, ok := errors.AsType[*filelock.HeldError](err); ok {
-		return nil, &RunningError{Dir: dir, PID: held.PID}
+		return nil, fmt.Errorf("twinbox already runs on %s (process %d): stop it, or give this one another folder and other "+
+			"ports: make run ARGS='--dir=... --customer-addr=127.0.0.1:0 ...'", dir, held.PID)
 	}
 	if err != nil {
 		return nil, err
@@ -50,8 +38,6 @@ func openFolder(dir string) (*folder, error) {
 }
 
 func (f *folder) file(name string) string { return filepath.Join(f.path, name) }
-
-const secretBytes = 32
 
 // secret returns the key of verification links, which the first start creates. Links in mails stay good over restarts.
 func (f *folder) secret() (string, error) {
@@ -63,9 +49,7 @@ func (f *folder) secret() (string, error) {
 	if !errors.Is(err, os.ErrNotExist) {
 		return "", fmt.Errorf("read secret: %w", err)
 	}
-	key := make([]byte, secretBytes)
-	_, _ = rand.Read(key) // never fails
-	text := hex.EncodeToString(key)
+	text := newSecret()
 	// Renamed when it is complete: the next start would use a secret that a crash cut short.
 	if err := os.WriteFile(path+".new", []byte(text+"\n"), 0o600); err != nil {
 		return "", fmt.Errorf("write secret: %w", err)

@@ -12,37 +12,6 @@ import (
 	"example.com/twinbox/internal/config"
 )
 
-// A PortError reports that an address cannot be opened; its text shows how to choose a different one.
-type PortError struct {
-	Name, Addr, Flag string
-	Err              error
-}
-
-func (e *PortError) Error() string {
-	what := e.Err.Error()
-	if errors.Is(e.Err, syscall.EADDRINUSE) {
-		what = "is in use"
-	}
-	option := e.Flag + "=127.0.0.1:0"
-	name, value, _ := strings.Cut(option, "=")
-	variable := "TWINBOX_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "=" + value
-	return fmt.Sprintf("%s: %s %s; take a free port with --%s (make run ARGS=--%s) or %s",
-		e.Name, e.Addr, what, option, option, variable)
-}
-
-// Unwrap returns the system's error.
-func (e *PortError) Unwrap() error { return e.Err }
-
-// An AddressError reports an address that is malformed, or a second part's too, or open to more than this machine.
-type AddressError struct{ Name, Addr, Flag, Detail string }
-
-func (e *AddressError) Error() string {
-	return fmt.Sprintf("%s: --%s %q: %s", e.Name, e.Flag, e.Addr, e.Detail)
-}
-
-// ExitCode is that of a wrong configuration.
-func (*AddressError) ExitCode() int { return 2 }
-
 // checkAddresses reports everything that is wrong with the addresses as they are written, and opens nothing.
 func checkAddresses(listeners []Listener) error {
 	var problems []error
@@ -57,7 +26,7 @@ func checkAddresses(listeners []Listener) error {
 			}
 		}
 		if detail != "" {
-			problems = append(problems, &AddressError{Name: l.Name, Addr: l.Addr, Flag: l.Flag, Detail: detail})
+			problems = append(problems, UsageError(fmt.Sprintf("%s: --%s %q: %s", l.Name, l.Flag, l.Addr, detail)))
 		}
 	}
 	return errors.Join(problems...)
@@ -69,11 +38,18 @@ func checkPorts(ctx context.Context, listeners []Listener) error {
 	var problems []error
 	for _, l := range listeners {
 		open, err := new(net.ListenConfig).Listen(ctx, "tcp", l.Addr)
-		if err != nil {
-			problems = append(problems, &PortError{Name: l.Name, Addr: l.Addr, Flag: l.Flag, Err: err})
+		if err == nil {
+			defer open.Close()
 			continue
 		}
-		defer open.Close()
+		if errors.Is(err, syscall.EADDRINUSE) {
+			err = errors.New("is in use")
+		}
+		option := l.Flag + "=127.0.0.1:0"
+		name, value, _ := strings.Cut(option, "=")
+		variable := "TWINBOX_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "=" + value
+		problems = append(problems, fmt.Errorf("%s: %s %w; take a free port with --%s (make run ARGS=--%s) or %s",
+			l.Name, l.Addr, err, option, option, variable))
 	}
 	return errors.Join(problems...)
 }

@@ -14,9 +14,9 @@ const drainTimeout = time.Minute
 // Run starts the stack, shows the summary and runs until ctx is cancelled or a part fails. It then stops everything in
 // order, services first and PostgreSQL last, and leaves no process.
 //
-// Before anything starts it returns a [RunningError], a [PortError] for each port in use, or every problem with
-// addresses and settings. A process that dies without a chance to stop leaves no PostgreSQL on Linux, and the next Run
-// recovers.
+// Before anything starts it refuses a folder that a different process uses, and names every port in use and every
+// problem with addresses and settings. A process that dies without a chance to stop leaves no PostgreSQL on Linux, and
+// the next Run recovers.
 func Run(ctx context.Context, cfg Config) (err error) {
 	began := time.Now()
 	cfg = cfg.withDefaults()
@@ -42,11 +42,11 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer h.announceStop(ctx)()
-	err = h.start(ctx)
+	err = h.start()
 	switch {
-	case ctx.Err() != nil || errors.Is(err, errPartEnded): // the group knows and stops
+	case h.group.Context().Err() != nil: // the group has the reason and stops
 	case err != nil:
-		h.run("start", func(context.Context) error { return err })
+		h.group.Go("start", func(context.Context) error { return err })
 	default:
 		log.InfoContext(ctx, "ready", "took", time.Since(began))
 		shown := summary{at: h.at, programs: cfg.Programs, dir: cfg.Dir, took: time.Since(began), colour: cfg.Colour}

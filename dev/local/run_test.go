@@ -20,6 +20,9 @@ import (
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/internal/services"
 )
 
 func TestMain(m *testing.M) {
@@ -112,10 +115,7 @@ func TestStack(t *testing.T) {
 	require.NotContains(t, out, "\x1b[", "no colours unless allowed")
 
 	err := local.Run(t.Context(), local.Config{Dir: dir})
-	var alreadyRuns *local.RunningError
-	require.ErrorAs(t, err, &alreadyRuns)
-	require.Equal(t, os.Getpid(), alreadyRuns.PID)
-	require.ErrorContains(t, err, "already runs")
+	require.ErrorContains(t, err, fmt.Sprintf("already runs on %s (process %d)", dir, os.Getpid()))
 	require.ErrorContains(t, err, "make run ARGS='--dir=")
 	require.NoError(t, first.stop())
 	require.NotContains(t, first.err.String(), "level=", "a good run has no warnings")
@@ -164,8 +164,6 @@ func TestBusyPortsAreAllNamed(t *testing.T) {
 	dir := folder(t)
 
 	err = local.Run(t.Context(), local.Config{Dir: dir, Services: listens(addr, "", ""), Kafka: other.Addr().String()})
-	var port *local.PortError
-	require.ErrorAs(t, err, &port)
 	require.ErrorContains(t, err, "Customer API: "+addr+" is in use")
 	require.ErrorContains(t, err, "take a free port with --customer-addr=127.0.0.1:0 "+
 		"(make run ARGS=--customer-addr=127.0.0.1:0) or TWINBOX_CUSTOMER_ADDR=127.0.0.1:0")
@@ -307,6 +305,50 @@ func TestPrograms(t *testing.T) {
 	require.Regexp(t, `Page +http://127.0.0.1:1/page\n +for one reader\n`, r.out.String())
 	require.NoError(t, r.stop())
 	require.Equal(t, []string{"running in " + dir + ", services listen: true", "stopped, services listen: true"}, happened)
+}
+
+// A service that waits for its operator is not ready. The programs run all the same: the operator finds it by them.
+func TestAProgramReachesAServiceThatIsNotReady(t *testing.T) {
+	t.Parallel()
+	decided := make(chan struct{})
+	undecided := services.All()[0]
+	load := undecided.Load
+	undecided.Name = "waiting"
+	undecided.Load = func(environ []string) (*eventing.Instance, error) {
+		instance, err := load(environ)
+		instance.Run = func(ctx context.Context, host service.Host) error { return serveUndecided(ctx, host, decided) }
+		return instance, err
+	}
+	r := start(t, local.Config{Dir: folder(t), Extra: []eventing.Described{undecided}, Programs: []local.Program{{
+		Name: "operator",
+		Run: func(ctx context.Context, at local.Addresses, _ *slog.Logger, ready func(string)) error {
+			ready("http://" + at.Services["waiting"].Admin)
+			close(decided)
+			<-ctx.Done()
+			return nil
+		},
+	}}})
+	require.Contains(t, r.at.Names, "waiting")
+}
+
+// serveUndecided is a service that is not ready until decided is closed.
+func serveUndecided(ctx context.Context, host service.Host, decided <-chan struct{}) error {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	host.Announce(service.Listening{Admin: listener.Addr().String()})
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		select {
+		case <-decided:
+			_, _ = w.Write([]byte(`{"status":"ready"}`))
+		default:
+			http.Error(w, `{"status":"not_ready"}`, http.StatusServiceUnavailable)
+		}
+	})}
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+	_ = server.Serve(listener)
+	return nil
 }
 
 func TestAProgramThatDoesNotStart(t *testing.T) {

@@ -50,7 +50,6 @@ func (l *logs) fileLogger(part, level, format string) (*slog.Logger, error) {
 }
 
 func (l *logs) close() error {
-	l.screen.close()
 	var errs []error
 	for _, file := range l.files {
 		errs = append(errs, file.Close())
@@ -61,61 +60,29 @@ func (l *logs) close() error {
 // screenEvery is how often one message of a part is shown. The files have every record.
 const screenEvery = time.Minute
 
-// screen shows errors and warnings in lines for a person, bounded: the first record of a message, and once a minute how
-// many more there were. Messages are fixed strings, so a flood of one is one line a minute, with any values.
+// screen shows errors and warnings in lines for a person, bounded: the first record of a message, and then one a minute
+// with the number of those before it. Messages are fixed strings, so a flood of one is one line a minute, with any
+// values.
 type screen struct {
-	out     io.Writer
 	verbose bool // show everything
 
 	mu       sync.Mutex
-	withheld map[shown]int // records of a message since its last line
-	stop     chan struct{}
-	stopped  sync.WaitGroup
+	out      io.Writer
+	messages map[message]*history
 }
 
-// shown is the subject of a line.
-type shown struct {
-	part, message string
-	level         slog.Level
+type message struct {
+	part, text string
+	level      slog.Level
 }
 
-// newScreen returns a screen that is to be closed.
+type history struct {
+	shownAt  time.Time
+	withheld int // records since then
+}
+
 func newScreen(out io.Writer, verbose bool) *screen {
-	s := &screen{out: out, verbose: verbose, withheld: map[shown]int{}, stop: make(chan struct{})}
-	s.stopped.Go(func() {
-		tick := time.NewTicker(screenEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				s.sum()
-			case <-s.stop:
-				s.sum()
-				return
-			}
-		}
-	})
-	return s
-}
-
-// sum shows the numbers of withheld records. A message that was quiet for a minute is new again.
-func (s *screen) sum() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for about, n := range s.withheld {
-		if n == 0 {
-			delete(s.withheld, about)
-			continue
-		}
-		_, _ = fmt.Fprintf(s.out, "level=%s part=%s: %d more of %q within a minute; all of them are in %s.log\n",
-			about.level, about.part, n, about.message, about.part)
-		s.withheld[about] = 0
-	}
-}
-
-func (s *screen) close() {
-	close(s.stop)
-	s.stopped.Wait()
+	return &screen{out: out, verbose: verbose, messages: map[message]*history{}}
 }
 
 // Write writes one line among those of the parts.
@@ -156,14 +123,21 @@ type screenHandler struct {
 }
 
 func (h *screenHandler) Handle(ctx context.Context, r slog.Record) error {
-	s, about := h.screen, shown{h.source, r.Message, r.Level}
-	s.mu.Lock()
-	defer s.mu.Unlock() // one line at a time, from all parts
-	if n, known := s.withheld[about]; known && !s.verbose {
-		s.withheld[about] = n + 1
+	h.screen.mu.Lock()
+	defer h.screen.mu.Unlock() // one line at a time, from all parts
+	key := message{h.source, r.Message, r.Level}
+	seen, isKnown := h.screen.messages[key]
+	switch {
+	case !isKnown:
+		seen = &history{}
+		h.screen.messages[key] = seen
+	case !h.screen.verbose && r.Time.Sub(seen.shownAt) < screenEvery:
+		seen.withheld++
 		return nil
+	case seen.withheld > 0:
+		r.AddAttrs(slog.String("more", fmt.Sprintf("%d since the last line, all in %s.log", seen.withheld, h.source)))
 	}
-	s.withheld[about] = 0
+	*seen = history{shownAt: r.Time}
 	return h.Handler.Handle(ctx, r)
 }
 

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 )
 
@@ -21,28 +21,31 @@ var tuning = map[string]string{
 	"SHUTDOWN_TIMEOUT": "15s",
 }
 
-// A SettingError is about one of [Config.Settings].
-type SettingError struct{ Setting, Detail string }
+// UsageError is about flags, addresses or settings.
+type UsageError string
 
-func (e *SettingError) Error() string { return fmt.Sprintf("setting %s: %s", e.Setting, e.Detail) }
+func (e UsageError) Error() string { return string(e) }
 
 // ExitCode is that of a wrong configuration.
-func (*SettingError) ExitCode() int { return 2 }
+func (UsageError) ExitCode() int { return service.ExitUsage }
 
 func readSettings(cfg Config) (map[string]string, error) {
 	settings := map[string]string{}
 	owned := (&stack{cfg: cfg}).owned("")
 	var problems []error
+	refuse := func(setting, reason string) {
+		problems = append(problems, UsageError("setting "+setting+": "+reason))
+	}
 	for _, entry := range cfg.Settings {
 		name, value, ok := strings.Cut(entry, "=")
 		_, own := owned[name]
 		switch {
 		case !ok:
-			problems = append(problems, &SettingError{entry, "write it as NAME=VALUE"})
+			refuse(entry, "write it as NAME=VALUE")
 		case own:
-			problems = append(problems, &SettingError{name, "this program sets it; addresses have flags of their own"})
+			refuse(name, "this program sets it; addresses have flags of their own")
 		case !slices.ContainsFunc(cfg.services(), func(s eventing.Described) bool { return s.Unset().Reads(name) }):
-			problems = append(problems, &SettingError{name, "no service reads it"})
+			refuse(name, "no service reads it")
 		default:
 			settings[name] = value
 		}
@@ -127,8 +130,8 @@ func Reachable(addr string) string {
 	return addr
 }
 
-func newToken() config.Secret {
-	token := make([]byte, secretBytes)
-	_, _ = rand.Read(token) // never fails
-	return config.Secret(hex.EncodeToString(token))
+func newSecret() string {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails
+	return hex.EncodeToString(key)
 }

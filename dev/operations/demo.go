@@ -51,7 +51,7 @@ var demoSettings = []string{
 // Run runs the system and the demonstration on it.
 func (c *DemoCommand) Run(ctx context.Context, to *kong.Context) (err error) {
 	if c.Rate <= 0 || c.Rate > demo.MaxRate || c.For < time.Second || c.Outage < 0 {
-		return &usageError{"--rate is above 0 and at most 1000, --for at least 1s, --outage not below 0"}
+		return local.UsageError("--rate is above 0 and at most 1000, --for at least 1s, --outage not below 0")
 	}
 	ctx, stop := local.WithTool(ctx, c.ByMake)
 	defer stop()
@@ -171,13 +171,5 @@ func (c *ServeCommand) Run(ctx context.Context, to *kong.Context) error {
 		}
 		return instance.Run(ctx, service.Host{Log: log.With("service", s.Name)})
 	}
-	return &usageError{"there is no service " + c.Service}
+	return local.UsageError("there is no service " + c.Service)
 }
-
-// usageError is a command line that makes no sense.
-type usageError struct{ text string }
-
-func (e *usageError) Error() string { return e.text }
-
-// ExitCode is that of wrong usage.
-func (e *usageError) ExitCode() int { return service.ExitUsage }

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/web/listener"
 )
 
@@ -37,15 +39,20 @@ func newChecking(ln net.Listener) *checking {
 	return &checking{Listener: listener.Limit(ln, listener.Share(listener.Broker)), done: make(chan struct{})}
 }
 
-// Accept returns connections that speak Kafka's protocol or end. The broker stops accepting at the first error, which is
-// that of a closed listener: the others pass.
+// Accept returns connections that speak Kafka's protocol or end. The broker stops accepting at the first error, so it
+// gets that of a closed listener alone: others pass, such as a process out of descriptors.
 func (c *checking) Accept() (net.Conn, error) {
-	conn, err := c.Listener.Accept()
-	if err != nil {
-		c.ended.Do(func() { close(c.done) })
-		return nil, err
+	for pauses := (failure.Backoff{Min: 5 * time.Millisecond, Max: time.Second}); ; {
+		conn, err := c.Listener.Accept()
+		switch {
+		case err == nil:
+			return &checked{Conn: conn}, nil
+		case errors.Is(err, net.ErrClosed):
+			c.ended.Do(func() { close(c.done) })
+			return nil, err
+		}
+		_ = failure.Sleep(context.Background(), pauses.Next())
 	}
-	return &checked{Conn: conn}, nil
 }
 
 // checked is a connection whose first request begins like one of Kafka. The broker takes the first four bytes of any

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -32,6 +34,9 @@ func findBinaries(ctx context.Context, cfg Config) (string, error) {
 	return dir, err
 }
 
+// foreign matches variables that point the programs at a different server or language.
+var foreign = regexp.MustCompile(`^(PG|LC_|LANG)`)
+
 // start starts one of PostgreSQL's programs. Its last words are in the tail.
 func start(path string, args []string, id identity, death syscall.Signal, log io.Writer) (
 	*child.Process, *child.Tail, error,
@@ -41,22 +46,10 @@ func start(path string, args []string, id identity, death syscall.Signal, log io
 	cmd.Dir = "/" // the working directory may be closed to the user the child runs as
 	cmd.Stdout = io.MultiWriter(tail, log)
 	cmd.Stderr = cmd.Stdout
-	cmd.Env = environment(cmd.Environ())
+	cmd.Env = append(slices.DeleteFunc(cmd.Environ(), foreign.MatchString), "LC_ALL=C")
 	cmd.SysProcAttr = id.attributes()
 	process, err := child.Start(cmd, death)
 	return process, tail, err
-}
-
-// environment removes variables that would point the child, or initdb's own children, at another server or language.
-func environment(environ []string) []string {
-	kept := environ[:0]
-	for _, entry := range environ {
-		name, _, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(name, "PG") && !strings.HasPrefix(name, "LC_") && name != "LANG" && name != "LANGUAGE" {
-			kept = append(kept, entry)
-		}
-	}
-	return append(kept, "LC_ALL=C")
 }
 
 // initialise creates the cluster next to its place and moves it there, unless there is one. initdb writes PG_VERSION

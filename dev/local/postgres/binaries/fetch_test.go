@@ -115,11 +115,12 @@ func TestFetchConcurrently(t *testing.T) {
 
 func TestFetchThatFails(t *testing.T) {
 	t.Parallel()
+	missing := func(*http.Request) int { return http.StatusNotFound }
 	for name, test := range map[string]struct {
 		change func(r *testRegistry)
 		want   string
 	}{
-		"no such package": {func(r *testRegistry) { r.asked = func(*http.Request) int { return http.StatusNotFound } }, "404"},
+		"no such package": {func(r *testRegistry) { r.asked = missing }, "404"},
 		"another content": {func(r *testRegistry) { r.from.sum = "c3Vt" }, "SHA-512"},
 		"no registry":     {func(r *testRegistry) { r.from.registry = "http://127.0.0.1:1" }, "connection refused"},
 		"another version": {func(r *testRegistry) { r.from = newRegistry(t, "17.1").from }, "need 18"},

@@ -1,0 +1,37 @@
+package operations
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+
+	"example.com/twinbox/dev/local"
+	"example.com/twinbox/internal/ops/admin/client"
+	"example.com/twinbox/internal/ops/console"
+)
+
+// runConsole serves the page until ctx ends.
+func runConsole(ctx context.Context, addr string, at local.Addresses, log *slog.Logger, ready func(string)) error {
+	cfg := console.Config{
+		Log: log, Links: []console.Link{{Title: "Mailbox", URL: "http://" + at.Mailbox}}, APIs: map[string]string{},
+	}
+	for _, name := range at.Names {
+		listen := at.Services[name]
+		s, err := client.New(name, local.Reachable(listen.Admin), at.AdminToken.Reveal())
+		if err != nil {
+			return err
+		}
+		cfg.Services = append(cfg.Services, s)
+		if listen.API != "" {
+			cfg.APIs[name] = "http://" + local.Reachable(listen.API)
+		}
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return fmt.Errorf("serve console: %w", err)
+	}
+	page := console.New(cfg)
+	ready("http://" + listener.Addr().String() + page.SignIn())
+	return page.Run(ctx, listener)
+}

@@ -10,29 +10,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"syscall"
 
 	"example.com/twinbox/dev/local/child"
-	"example.com/twinbox/dev/local/postgres/binaries"
 )
-
-// findBinaries finds programs that fit the data directory: one that exists is served by its own major version only.
-func findBinaries(ctx context.Context, cfg Config) (string, error) {
-	opts := binaries.Options{Dir: cfg.BinDir, SkipInstalled: cfg.SkipInstalled, Progress: cfg.Progress}
-	if content, err := os.ReadFile(filepath.Join(cfg.Dir, "PG_VERSION")); err == nil {
-		opts.Major = strings.TrimSpace(string(content))
-	}
-	dir, err := binaries.Ensure(ctx, opts)
-	if err != nil && ctx.Err() != nil { // an interrupted search does not know what is installed
-		return "", fmt.Errorf("find PostgreSQL: %w", context.Cause(ctx))
-	}
-	if errors.Is(err, binaries.ErrVersion) && opts.Major != "" {
-		err = fmt.Errorf("%w; install PostgreSQL %s, name the folder of its initdb and postgres (PG_BIN), or throw the data "+
-			"away (make reset)", err, opts.Major)
-	}
-	return dir, err
-}
 
 // foreign matches variables that point the programs at a different server or language.
 var foreign = regexp.MustCompile(`^(PG|LC_|LANG)`)

@@ -160,7 +160,7 @@ func TestFetchForReal(t *testing.T) {
 	}
 	dir, err := Ensure(t.Context(), Options{SkipInstalled: true, CacheDir: t.TempDir()})
 	require.NoError(t, err)
-	require.NoError(t, Options{Major: fetchedMajor}.check(t.Context(), dir))
+	require.NoError(t, Options{major: fetchedMajor}.check(t.Context(), dir))
 }
 
 func TestRegistry(t *testing.T) {

@@ -129,6 +129,6 @@ func (h *stack) startProcess(s eventing.Described) error {
 	b := &breakable{running: running, again: func(context.Context) (part, error) { return start() }}
 	b.kill = func() error { return b.running.(processPart).Kill() }
 	h.faults.parts[s.Name], h.at.Services[s.Name] = b, h.cfg.Services[s.Name]
-	h.run(s.Name, b.run)
+	h.group.Go(s.Name, b.run)
 	return nil
 }

@@ -29,8 +29,8 @@ func WithTool(ctx context.Context, byMake bool) (_ context.Context, stop func())
 	return withParent(ctx, os.Getppid, parentPoll)
 }
 
-// isBuiltByGoRun recognises where "go run" leaves a program: in a temporary folder, .../go-build123/b001/exe/name, or in
-// the build cache, .../5e/5e...-d/name.
+// isBuiltByGoRun recognises where "go run" leaves a program: in a temporary folder, .../go-build123/b001/exe/name, or
+// in the build cache, .../5e/5e...-d/name.
 func isBuiltByGoRun(path string) bool {
 	dir := filepath.ToSlash(filepath.Dir(path))
 	return strings.Contains(dir, "/go-build") && strings.HasSuffix(dir, "/exe") || cached.MatchString(dir)

@@ -76,6 +76,12 @@ func TestSummaryInColour(t *testing.T) {
 	require.Contains(t, coloured.String(), "\x1b[36mcurl -XPOST 127.0.0.1:8080/")
 }
 
+func TestFailedChecks(t *testing.T) {
+	t.Parallel()
+	report := "not_ready\n  ok       database \n  failed   relay no leader yet\n  failed   broker away\n"
+	require.Equal(t, "relay no leader yet, broker away", failedChecks(report))
+}
+
 func TestLogBeginsAnewWhenItIsLarge(t *testing.T) {
 	t.Parallel()
 	f, err := openFolder(t.TempDir())

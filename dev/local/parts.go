@@ -130,7 +130,7 @@ func (h *stack) runDatabase(server *postgres.Server) {
 		return databasePart{again}, err
 	}
 	h.faults.parts[faultPostgres] = b
-	h.run("postgresql", b.run)
+	h.group.Go("postgresql", b.run)
 }
 
 func (h *stack) runBroker(server *broker.Broker, cfg broker.Config) {
@@ -139,7 +139,7 @@ func (h *stack) runBroker(server *broker.Broker, cfg broker.Config) {
 	b.kill = func() error { return b.running.Close() }
 	b.again = func(ctx context.Context) (part, error) { return broker.Start(ctx, cfg) }
 	h.faults.parts[faultKafka] = b
-	h.run("broker", b.run)
+	h.group.Go("broker", b.run)
 }
 
 // databasePart is a server whose stop is bounded.

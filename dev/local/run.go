@@ -42,11 +42,11 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer h.announceStop(ctx)()
-	err = h.start(ctx)
+	err = h.start()
 	switch {
-	case ctx.Err() != nil || errors.Is(err, errPartEnded): // the group knows and stops
+	case h.group.Context().Err() != nil: // the group has the reason and stops
 	case err != nil:
-		h.run("start", func(context.Context) error { return err })
+		h.group.Go("start", func(context.Context) error { return err })
 	default:
 		log.InfoContext(ctx, "ready", "took", time.Since(began))
 		shown := summary{at: h.at, programs: cfg.Programs, dir: cfg.Dir, took: time.Since(began), colour: cfg.Colour}

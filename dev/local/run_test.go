@@ -20,6 +20,9 @@ import (
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/internal/services"
 )
 
 func TestMain(m *testing.M) {
@@ -302,6 +305,50 @@ func TestPrograms(t *testing.T) {
 	require.Regexp(t, `Page +http://127.0.0.1:1/page\n +for one reader\n`, r.out.String())
 	require.NoError(t, r.stop())
 	require.Equal(t, []string{"running in " + dir + ", services listen: true", "stopped, services listen: true"}, happened)
+}
+
+// A service that waits for its operator is not ready. The programs run all the same: the operator finds it by them.
+func TestAProgramReachesAServiceThatIsNotReady(t *testing.T) {
+	t.Parallel()
+	decided := make(chan struct{})
+	undecided := services.All()[0]
+	load := undecided.Load
+	undecided.Name = "waiting"
+	undecided.Load = func(environ []string) (*eventing.Instance, error) {
+		instance, err := load(environ)
+		instance.Run = func(ctx context.Context, host service.Host) error { return serveUndecided(ctx, host, decided) }
+		return instance, err
+	}
+	r := start(t, local.Config{Dir: folder(t), Extra: []eventing.Described{undecided}, Programs: []local.Program{{
+		Name: "operator",
+		Run: func(ctx context.Context, at local.Addresses, _ *slog.Logger, ready func(string)) error {
+			ready("http://" + at.Services["waiting"].Admin)
+			close(decided)
+			<-ctx.Done()
+			return nil
+		},
+	}}})
+	require.Contains(t, r.at.Names, "waiting")
+}
+
+// serveUndecided is a service that is not ready until decided is closed.
+func serveUndecided(ctx context.Context, host service.Host, decided <-chan struct{}) error {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	host.Announce(service.Listening{Admin: listener.Addr().String()})
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		select {
+		case <-decided:
+			_, _ = w.Write([]byte(`{"status":"ready"}`))
+		default:
+			http.Error(w, `{"status":"not_ready"}`, http.StatusServiceUnavailable)
+		}
+	})}
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+	_ = server.Serve(listener)
+	return nil
 }
 
 func TestAProgramThatDoesNotStart(t *testing.T) {

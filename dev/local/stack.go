@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -31,14 +29,11 @@ type stack struct {
 	group    *service.Group
 	faults   *Faults // never nil
 	at       Addresses
-
-	ended     chan struct{} // closed when the first part ends
-	endedOnce sync.Once
 }
 
 func newStack(ctx context.Context, cfg Config, f *folder, logs *logs, log *slog.Logger) (h *stack, err error) {
 	h = &stack{
-		cfg: cfg, folder: f, logs: logs, group: service.NewGroup(ctx, log, drainTimeout), ended: make(chan struct{}),
+		cfg: cfg, folder: f, logs: logs, group: service.NewGroup(ctx, log, drainTimeout),
 		faults: cmp.Or(cfg.Faults, &Faults{}),
 		at: Addresses{
 			Dir: f.path, KafkaBrokers: cfg.KafkaBrokers, AdminToken: config.Secret(newSecret()),
@@ -56,19 +51,10 @@ func newStack(ctx context.Context, cfg Config, f *folder, logs *logs, log *slog.
 	return h, err
 }
 
-// errPartEnded reports that a part ended while the others started. The group has the reason.
-var errPartEnded = errors.New("a part ended while the stack started")
-
-// run runs a part in the group. The group watches it only once everything is up; until then ended does.
-func (h *stack) run(name string, part func(ctx context.Context) error) {
-	h.group.Go(name, func(ctx context.Context) error {
-		defer h.endedOnce.Do(func() { close(h.ended) })
-		return part(ctx)
-	})
-}
-
-// start brings everything up, as much as possible at the same time.
-func (h *stack) start(ctx context.Context) (err error) {
+// start brings everything up, as much as possible at the same time. It stops early when a part ends: the group has the
+// reason.
+func (h *stack) start() (err error) {
+	ctx := h.group.Context()
 	if err := h.showProgress(ctx, "PostgreSQL, Kafka and the mailbox", h.startParts); err != nil {
 		return err
 	}
@@ -153,10 +139,10 @@ func (h *stack) startService(ctx context.Context, s eventing.Described) error {
 		return err
 	}
 	listening := make(chan service.Listening, 1)
-	h.run(s.Name, func(ctx context.Context) error {
+	h.group.Go(s.Name, func(ctx context.Context) error {
 		return instance.Run(ctx, service.Host{Log: log, Ready: func(at service.Listening) { listening <- at }})
 	})
-	at, err := await(ctx, h, listening)
+	at, err := await(ctx, listening)
 	if err == nil {
 		h.at.Services[s.Name] = Listen(at)
 	}
@@ -170,20 +156,18 @@ func (h *stack) startProgram(ctx context.Context, p Program) error {
 		return err
 	}
 	at, ready := h.at, make(chan string, 1)
-	h.run(p.Name, func(ctx context.Context) error {
+	h.group.Go(p.Name, func(ctx context.Context) error {
 		return p.Run(ctx, at, log, func(link string) { ready <- link })
 	})
-	h.at.Programs[p.Name], err = await(ctx, h, ready)
+	h.at.Programs[p.Name], err = await(ctx, ready)
 	return err
 }
 
 // await returns the value with which a part reports that it is ready.
-func await[T any](ctx context.Context, h *stack, ready <-chan T) (value T, err error) {
+func await[T any](ctx context.Context, ready <-chan T) (value T, err error) {
 	select {
 	case value = <-ready:
 		return value, nil
-	case <-h.ended:
-		return value, errPartEnded
 	case <-ctx.Done():
 		return value, ctx.Err()
 	}
@@ -191,8 +175,8 @@ func await[T any](ctx context.Context, h *stack, ready <-chan T) (value T, err e
 
 const readyPoll = 20 * time.Millisecond
 
-// awaitReady asks all services until they are ready: from then on a sign-up results in a mail. It has no limit: a service
-// may wait for its operator, who finds it by the programs that run.
+// awaitReady asks all services until they are ready: from then on a sign-up results in a mail. It has no limit: a
+// service may wait for its operator, who finds it by the programs that run.
 func (h *stack) awaitReady(ctx context.Context) error {
 	began := time.Now()
 	for shown := began; ; {
@@ -211,11 +195,6 @@ func (h *stack) awaitReady(ctx context.Context) error {
 			shown = time.Now()
 			h.reportProgress(reason, began)
 		}
-		select {
-		case <-h.ended:
-			return errPartEnded
-		default:
-		}
 		if err := failure.Sleep(ctx, readyPoll); err != nil {
 			return fmt.Errorf("await readiness of %s: %w", reason, err)
 		}
@@ -226,7 +205,8 @@ func (h *stack) awaitReady(ctx context.Context) error {
 func failedChecks(report string) string {
 	var failed []string
 	for line := range strings.Lines(report) {
-		if fields := strings.Fields(line); strings.HasPrefix(line, " ") && len(fields) > 1 && fields[0] != service.StatusOK {
+		fields := strings.Fields(line)
+		if strings.HasPrefix(line, " ") && len(fields) > 1 && fields[0] != service.StatusOK {
 			failed = append(failed, strings.Join(fields[1:], " "))
 		}
 	}

@@ -46,7 +46,8 @@ func TestOperationsOfARunningSystem(t *testing.T) {
 	case <-code:
 		require.Fail(t, "it has ended", stderr)
 	}
-	link := regexp.MustCompile(`^\s+twinbox is ready after \S+\s+Console +(\S+)\n +signs in one browser`).FindStringSubmatch(shown)
+	summary := regexp.MustCompile(`^\s+twinbox is ready after \S+\s+Console +(\S+)\n +signs in one browser`)
+	link := summary.FindStringSubmatch(shown)
 	require.NotNil(t, link, shown)
 	page, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Head(link[1])
 	require.NoError(t, err)

@@ -14,14 +14,9 @@ type flags struct {
 	Programs kong.Plugins `embed:""`
 }
 
-// Program is an example that is not a service.
-type Program struct {
-	Flags any
-	New   func() local.Program // from the parsed flags
-}
-
-// Extension adds the examples to devstack. With --examples all of them run, without it none.
-func Extension(programs ...Program) local.Extension {
+// Extension adds the examples to devstack: the services, and those that are extensions of their own. With --examples all
+// of them run, without it none.
+func Extension(programs ...local.Extension) local.Extension {
 	flags := &flags{}
 	for _, p := range programs {
 		flags.Programs = append(flags.Programs, p.Flags)
@@ -34,7 +29,7 @@ func Extension(programs ...Program) local.Extension {
 			}
 			cfg.Extra = append(cfg.Extra, services.All()...)
 			for _, p := range programs {
-				cfg.Programs = append(cfg.Programs, p.New())
+				p.Add(cfg)
 			}
 		},
 	}

@@ -19,7 +19,7 @@ import (
 
 // program is an example that is not a service, with the flags of its addresses and a line of the summary.
 type program struct {
-	examples.Program
+	extension local.Extension
 	addresses []string
 	line      string
 }
@@ -28,9 +28,9 @@ type program struct {
 var programs []program
 
 func extension() local.Extension {
-	var list []examples.Program
+	var list []local.Extension
 	for _, p := range programs {
-		list = append(list, p.Program)
+		list = append(list, p.extension)
 	}
 	return examples.Extension(list...)
 }

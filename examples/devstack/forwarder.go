@@ -21,9 +21,11 @@ type forwarderFlags struct {
 }
 
 // Forwarder is the forwarder, with a NATS server and a receiver of its own.
-func Forwarder() Program {
+func Forwarder() local.Extension {
 	flags := &forwarderFlags{}
-	return Program{Flags: flags, New: func() local.Program { return newForwarder(flags) }}
+	return local.Extension{Flags: flags, Add: func(cfg *local.Config) {
+		cfg.Programs = append(cfg.Programs, newForwarder(flags))
+	}}
 }
 
 func newForwarder(flags *forwarderFlags) local.Program {

@@ -29,9 +29,9 @@ type Config struct {
 	// Keep is how many mails are kept; the oldest go first. Default 200.
 	Keep int
 	// Reply, if set, is asked before each answer and may refuse, stall (by not returning) or cut the connection: return
-	// nil to continue, [Refuse] for an SMTP answer, [ErrCut] to hang up. Stages in their order: "mail", "rcpt", "data" (the
-	// mail has arrived and is not kept yet) and "kept" (it is kept, the client does not know yet). to is empty at "mail"
-	// and the first recipient from "data" on. Several connections call it at the same time.
+	// nil to continue, [Refuse] for an SMTP answer, [ErrCut] to hang up. Stages in their order: "mail", "rcpt", "data"
+	// (the mail has arrived and is not kept yet) and "kept" (it is kept, the client does not know yet). to is empty at
+	// "mail" and the first recipient from "data" on. Several connections call it at the same time.
 	Reply func(stage, from, to string) error
 }
 

@@ -10,29 +10,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"syscall"
 
 	"example.com/twinbox/dev/local/child"
-	"example.com/twinbox/dev/local/postgres/binaries"
 )
-
-// findBinaries finds programs that fit the data directory: one that exists is served by its own major version only.
-func findBinaries(ctx context.Context, cfg Config) (string, error) {
-	opts := binaries.Options{Dir: cfg.BinDir, SkipInstalled: cfg.SkipInstalled, Progress: cfg.Progress}
-	if content, err := os.ReadFile(filepath.Join(cfg.Dir, "PG_VERSION")); err == nil {
-		opts.Major = strings.TrimSpace(string(content))
-	}
-	dir, err := binaries.Ensure(ctx, opts)
-	if err != nil && ctx.Err() != nil { // an interrupted search does not know what is installed
-		return "", fmt.Errorf("find PostgreSQL: %w", context.Cause(ctx))
-	}
-	if errors.Is(err, binaries.ErrVersion) && opts.Major != "" {
-		err = fmt.Errorf("%w; install PostgreSQL %s, name the folder of its initdb and postgres (PG_BIN), or throw the data "+
-			"away (make reset)", err, opts.Major)
-	}
-	return dir, err
-}
 
 // foreign matches variables that point the programs at a different server or language.
 var foreign = regexp.MustCompile(`^(PG|LC_|LANG)`)
@@ -46,7 +27,7 @@ func start(path string, args []string, id identity, death syscall.Signal, log io
 	cmd.Dir = "/" // the working directory may be closed to the user the child runs as
 	cmd.Stdout = io.MultiWriter(tail, log)
 	cmd.Stderr = cmd.Stdout
-	cmd.Env = append(slices.DeleteFunc(os.Environ(), foreign.MatchString), "LC_ALL=C")
+	cmd.Env = append(slices.DeleteFunc(cmd.Environ(), foreign.MatchString), "LC_ALL=C")
 	cmd.SysProcAttr = id.attributes()
 	process, err := child.Start(cmd, death)
 	return process, tail, err

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"example.com/twinbox/dev/local/child"
+	"example.com/twinbox/dev/local/postgres/binaries"
 	"example.com/twinbox/internal/failure"
 )
 
@@ -34,8 +35,10 @@ func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if cfg.Dir, err = filepath.Abs(cfg.Dir); err != nil {
 		return nil, fmt.Errorf("find data directory: %w", err)
 	}
-	if cfg.BinDir, err = findBinaries(ctx, cfg); err != nil {
-		return nil, err
+	if cfg.BinDir, err = binaries.Ensure(ctx, binaries.Options{
+		Dir: cfg.BinDir, Data: cfg.Dir, SkipInstalled: cfg.SkipInstalled, Progress: cfg.Progress,
+	}); err != nil {
+		return nil, fmt.Errorf("find PostgreSQL: %w", err)
 	}
 	id, err := identify(cfg)
 	if err != nil {

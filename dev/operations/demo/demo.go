@@ -88,7 +88,7 @@ func Play(ctx context.Context, cfg Config) error {
 	watched, watch := context.WithCancel(whole)
 	var watching, faults sync.WaitGroup
 	watching.Go(func() {
-		for pause(watched, tellEvery) {
+		for failure.Sleep(watched, tellEvery) == nil {
 			r.tell(look(watched, cfg.Services))
 		}
 	})
@@ -169,7 +169,7 @@ func (r *Run) actAll(ctx context.Context) {
 // act does a thing, and repeats it until it is taken: a request may have been taken whose answer was lost.
 func (r *Run) act(ctx context.Context, n int) {
 	again := failure.Backoff{Min: 100 * time.Millisecond, Max: time.Second}
-	for end := time.Now().Add(r.cfg.Settle); ; pause(ctx, again.Next()) {
+	for end := time.Now().Add(r.cfg.Settle); ; _ = failure.Sleep(ctx, again.Next()) {
 		id, err := r.cfg.Act(ctx, n)
 		_, final := errors.AsType[*FinalError](err)
 		switch {
@@ -192,7 +192,7 @@ func (r *Run) act(ctx context.Context, n int) {
 func (r *Run) causeAll(ctx context.Context) {
 	for i, f := range r.cfg.Faults {
 		at := r.began.Add(r.cfg.For * time.Duration(i+1) / time.Duration(len(r.cfg.Faults)+1))
-		if !pause(ctx, time.Until(at)) {
+		if failure.Sleep(ctx, time.Until(at)) != nil {
 			return
 		}
 		r.say("%-18s %s", f.Name, f.What)
@@ -217,7 +217,7 @@ const (
 // settle waits until nothing waits in the system, and has not for so long that what is seen is true.
 func (r *Run) settle(ctx context.Context) error {
 	began, idle := time.Now(), time.Time{}
-	for told := began; ; pause(ctx, lookEvery) {
+	for told := began; ; _ = failure.Sleep(ctx, lookEvery) {
 		now := look(ctx, r.cfg.Services)
 		if time.Since(told) >= tellEvery {
 			told = time.Now()
@@ -264,15 +264,5 @@ func (r *Run) say(format string, args ...any) {
 	line := fmt.Sprintf("%6.1f s  "+format, append([]any{time.Since(r.began).Seconds()}, args...)...)
 	if _, err := fmt.Fprintln(r.cfg.Out, strings.TrimRight(line, " ")); err != nil && r.unsaid == nil {
 		r.unsaid = err
-	}
-}
-
-// pause reports false when ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
 	}
 }

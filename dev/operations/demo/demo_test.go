@@ -18,6 +18,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/admin/client"
 	"example.com/twinbox/internal/verify"
@@ -205,7 +206,7 @@ func TestADemonstrationThatDoesNotEndWell(t *testing.T) {
 // somethingIsMade waits for that.
 func somethingIsMade(ctx context.Context, run *Run) (string, error) {
 	for run.count() == 0 {
-		if !pause(ctx, time.Millisecond) {
+		if failure.Sleep(ctx, time.Millisecond) != nil {
 			return "", ctx.Err()
 		}
 	}

@@ -152,7 +152,7 @@ func install(ctx context.Context, from source, place string) (err error) {
 	if err := unpack(archive, into); err != nil {
 		return fmt.Errorf("unpack %s: %w", from.name, err)
 	}
-	if err := (Options{Major: fetchedMajor}).check(ctx, filepath.Join(into, "bin")); err != nil {
+	if err := (Options{major: fetchedMajor}).check(ctx, filepath.Join(into, "bin")); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(place); err != nil { // it is incomplete

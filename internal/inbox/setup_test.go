@@ -1,6 +1,7 @@
 package inbox_test
 
 import (
+	"flag"
 	"slices"
 	"testing"
 	"time"
@@ -13,7 +14,10 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-func TestMain(m *testing.M) { kafkatest.Main(m) }
+func TestMain(m *testing.M) {
+	_ = flag.Set("rapid.checks", "30") // each is dozens of transactions; make test-long has more
+	kafkatest.Main(m)
+}
 
 type bundle struct{ *inboxtest.Bundle }
 

@@ -2,6 +2,8 @@ package inbox_test
 
 import (
 	"context"
+	"math"
+	"math/rand/v2"
 	"sync/atomic"
 	"testing"
 
@@ -48,8 +50,8 @@ func (c *clinic) requireHealed(t *testing.T, events []event.Event) {
 func TestAReplayThatLosesItsConnection(t *testing.T) {
 	t.Parallel()
 	c, events := ward(t)
-	intact, n := c.Pool, int64(1)
-	for ; ; n++ {
+	intact := c.Pool
+	loseAnswer := func(n int64) (answered int64) {
 		c.Exec(t, `truncate ledger, dead_letter, inbox, inbox_key, operator_action`)
 		c.fall("bad")
 		c.deliver(t, events...)
@@ -63,11 +65,18 @@ func TestAReplayThatLosesItsConnection(t *testing.T) {
 		c.open(t)
 		c.replay(t, deadletter.Filter{})
 		c.requireHealed(t, events)
-		if answers.Load() < n {
-			break
-		}
+		return answers.Load()
 	}
-	require.Greater(t, n, int64(8*len(events)), "each statement has an answer")
+	all := loseAnswer(math.MaxInt64)
+	require.Greater(t, all, int64(8*len(events)), "each statement has an answer")
+	losses := rand.Perm(int(all))
+	if *statements > 0 {
+		losses = losses[:min(3**statements, len(losses))]
+	}
+	for _, n := range losses {
+		t.Logf("answer %d is lost", n+1)
+		loseAnswer(int64(n + 1))
+	}
 }
 
 // A replay ends with an error when the database stays away, and does not call that a failure of the dead letter.

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"flag"
 	"testing"
 
 	"example.com/twinbox/internal/service"
@@ -9,5 +10,6 @@ import (
 
 func TestMain(m *testing.M) {
 	service.StartTracing()
+	_ = flag.Set("test.parallel", "4") // each is a whole system, with leases of seconds
 	kafkatest.Main(m)
 }

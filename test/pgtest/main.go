@@ -26,9 +26,11 @@ import (
 //
 // With -run or in a child process that asks for no database, no cluster is started. m is the *testing.M, or another
 // harness around it. Tests with a database wait more than they compute, so at least eight run in parallel unless
-// -parallel has another number.
+// -parallel, or TestMain by that flag, has another number.
 func Main(m interface{ Run() int }, leaks ...goleak.Option) {
-	_ = flag.Set("test.parallel", strconv.Itoa(max(8, runtime.GOMAXPROCS(0)))) // the command line is parsed later
+	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
+		_ = parallel.Value.Set(strconv.Itoa(max(8, runtime.GOMAXPROCS(0)))) // the command line is parsed later
+	}
 	code := m.Run()
 	if err := shared.stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "pgtest:", err)

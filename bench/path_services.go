@@ -44,7 +44,7 @@ func (b *pathBench) withServices(ctx context.Context, do func(*services) error) 
 		}
 		shared := []string{
 			"LOG_LEVEL=error", "DATABASE_MAX_CONNECTIONS=20", // four processes on a server with its default of 100
-			"OUTBOX_LEASE=" + b.plan.Lease.String(), "KAFKA_PUBLISH_TIMEOUT=" + min(b.plan.Lease/2, 10*time.Second).String(),
+			"OUTBOX_LEASE=" + b.plan.Lease.String(), "KAFKA_PUBLISH_TIMEOUT=" + (b.plan.Lease * 2 / 3).String(),
 		}
 		for i := range s.customers {
 			api, admin, notifier := addresses[i], addresses[2+i], addresses[4+i]

@@ -51,7 +51,7 @@ var (
 		Backlog: 100_000, SmallBacklog: 10_000, SignupFor: 3 * time.Second, Latency: latencyPlan{5 * time.Second, 200},
 	}
 	quickRelayPlan = relayPlan{
-		Backlog: 10_000, SmallBacklog: 1_000, SignupFor: time.Second, Latency: latencyPlan{time.Second, 100},
+		Backlog: 20_000, SmallBacklog: 2_000, SignupFor: time.Second, Latency: latencyPlan{time.Second, 100},
 	}
 )
 

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -141,15 +141,11 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 // number is a float that JSON can hold: a value that is missing is null.
 type number float64
 
-// MarshalJSON rounds to five significant digits: the rest is noise.
+// MarshalJSON rounds to six significant digits: the rest is noise.
 func (n number) MarshalJSON() ([]byte, error) {
 	v := float64(n)
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return []byte("null"), nil
 	}
-	if v == 0 {
-		return []byte("0"), nil
-	}
-	scale := math.Pow(10, max(4-math.Floor(math.Log10(math.Abs(v))), 0))
-	return json.Marshal(math.Round(v*scale) / scale)
+	return strconv.AppendFloat(nil, v, 'g', 6, 64), nil
 }

@@ -21,9 +21,11 @@ const (
 	keenPoll = 5 * time.Millisecond
 )
 
+// loopRate is the rate of the open loops, in events/s.
+const loopRate = 1000
+
 // latencyPlan says how much of an open loop is measured.
 type latencyPlan struct {
-	Rate   float64       // events/s
 	For    time.Duration // per variant
 	Warmup int           // events before anything is measured
 }
@@ -86,7 +88,7 @@ func (l *openLoop) measure(ctx context.Context, st *stage, sheet *sheet, variant
 	if err != nil {
 		return err
 	}
-	p, err := l.run(ctx, schedule(plan.Rate, plan.For))
+	p, err := l.run(ctx, schedule(loopRate, plan.For))
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 
 // Commands are the benchmarks.
 type Commands struct {
-	Relay RelayCommand `cmd:"" help:"Outbox and relay against stock Watermill. About 8 minutes; with --brokers 6."`
+	Relay RelayCommand `cmd:"" help:"Outbox and relay against stock Watermill. About 10 minutes; with --brokers 8."`
 	Inbox InboxCommand `cmd:"" help:"Consumer and inbox against code written by hand on watermill-kafka. About 2 minutes."`
 	Path  PathCommand  `cmd:"" help:"From a signup in one service to the inbox of the other, against stock Watermill; then a killed leader, a frozen leader, and rest. About 8 minutes; with --quick 2."`
 }

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { kafkatest.Main(m) }
 
 // smokePlans are every measurement as small as it can be.
 var (
-	smokeLatency = latencyPlan{Rate: 1000, For: 100 * time.Millisecond, Warmup: 5}
+	smokeLatency = latencyPlan{For: 100 * time.Millisecond, Warmup: 5}
 	smokePlans   = map[string]func(*stage) *benchmark{
 		"relay": func(st *stage) *benchmark {
 			return newRelay(st, relayPlan{

@@ -37,12 +37,12 @@ type pathPlan struct {
 
 var (
 	fullPathPlan = pathPlan{
-		Latency: latencyPlan{1000, 5 * time.Second, 500}, Lease: 15 * time.Second,
+		Latency: latencyPlan{5 * time.Second, 500}, Lease: 15 * time.Second,
 		Settle: 15 * time.Second, IdleFor: time.Minute,
 	}
 	quickPathPlan = pathPlan{
-		Latency: latencyPlan{1000, 1500 * time.Millisecond, 200}, Lease: 15 * time.Second,
-		Settle: 5 * time.Second, IdleFor: 15 * time.Second,
+		Latency: latencyPlan{1500 * time.Millisecond, 200}, Lease: 15 * time.Second,
+		Settle: 10 * time.Second, IdleFor: 15 * time.Second,
 	}
 )
 

@@ -44,7 +44,7 @@ func (b *pathBench) withServices(ctx context.Context, do func(*services) error) 
 		}
 		shared := []string{
 			"LOG_LEVEL=error", "DATABASE_MAX_CONNECTIONS=20", // four processes on a server with its default of 100
-			"OUTBOX_LEASE=" + b.plan.Lease.String(), "KAFKA_PUBLISH_TIMEOUT=" + min(b.plan.Lease/2, 10*time.Second).String(),
+			"OUTBOX_LEASE=" + b.plan.Lease.String(), "KAFKA_PUBLISH_TIMEOUT=" + (b.plan.Lease * 2 / 3).String(),
 		}
 		for i := range s.customers {
 			api, admin, notifier := addresses[i], addresses[2+i], addresses[4+i]
@@ -112,9 +112,9 @@ func (s *services) leader(ctx context.Context) (leads, follows *process, err err
 // signupsBefore is how many signups are through when a fault begins.
 const signupsBefore = 100
 
-// faultStep measures from a fault of the process whose relay leads to the effect of a signup that began after it, at the
-// other process. It makes one signup alone: the benchmark's server is behind a unix socket, where many notifications to
-// a frozen session keep it alive (ADR 3). Afterwards every signup must have its effects.
+// faultStep measures from a fault of the leading process to the effect of a signup that began after it, at the other
+// one. It makes one signup alone: the benchmark's server is behind a unix socket, where many notifications to a frozen
+// session keep it alive (ADR 3). Afterwards every signup must have its effects.
 func (b *pathBench) faultStep(name, figure string, fault syscall.Signal) step {
 	return step{name, func(ctx context.Context) error {
 		return b.withServices(ctx, func(s *services) error {

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -15,7 +13,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/contract"
-	"example.com/twinbox/internal/customer/openapi"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
@@ -71,17 +68,7 @@ func (l *stockLine) signUp(ctx context.Context, n int) (user string, err error) 
 	if err != nil {
 		return "", err
 	}
-	answer, err := json.Marshal(openapi.SignupResponse{
-		UserId: id.String(), Email: string(address), Status: openapi.Status(registered.Status), Version: registered.Version,
-	})
-	if err != nil {
-		return "", fmt.Errorf("encode answer: %w", err)
-	}
-	fingerprint := sha256.Sum256([]byte(string(address) + "\x00" + string(name)))
-	s := signup{
-		key: strconv.Itoa(n), user: id.String(), email: string(address), name: string(name),
-		fingerprint: fingerprint[:], answer: answer, event: e,
-	}
+	s := signup{key: strconv.Itoa(n), user: id.String(), email: string(address), event: e}
 	return id.String(), s.store(ctx, l.customer.Pool, l.outbox)
 }
 

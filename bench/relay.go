@@ -48,10 +48,10 @@ type relayPlan struct {
 
 var (
 	fullRelayPlan = relayPlan{
-		Backlog: 100_000, SmallBacklog: 10_000, SignupFor: 3 * time.Second, Latency: latencyPlan{1000, 5 * time.Second, 200},
+		Backlog: 100_000, SmallBacklog: 10_000, SignupFor: 3 * time.Second, Latency: latencyPlan{5 * time.Second, 200},
 	}
 	quickRelayPlan = relayPlan{
-		Backlog: 10_000, SmallBacklog: 1_000, SignupFor: time.Second, Latency: latencyPlan{1000, time.Second, 100},
+		Backlog: 20_000, SmallBacklog: 2_000, SignupFor: time.Second, Latency: latencyPlan{time.Second, 100},
 	}
 )
 
@@ -101,11 +101,13 @@ func newRelay(st *stage, plan relayPlan) *benchmark {
 		name: "relay", title: "Outbox and relay: ours and stock Watermill", plan: plan, sheet: b.sheet, goals: goals,
 		prepare: func(ctx context.Context) (err error) {
 			b.warmTopic, err = b.kafka.topic(ctx, partitions)
-			return errors.Join(err,
-				b.migrate(ctx, outboxTemplate, migrations.Outbox, migrations.Customer))
+			return errors.Join(err, b.migrate(ctx, outboxTemplate, migrations.Outbox, migrations.Customer))
 		},
-		parts: []part{{name: "drain", steps: b.drainSteps()}, {name: "signups", steps: b.signupSteps()},
-			{name: "latency", steps: b.latencySteps()}},
+		parts: []part{
+			{name: "drain", steps: b.drainSteps()},
+			{name: "signups", steps: b.signupSteps()},
+			{name: "latency", steps: b.latencySteps()},
+		},
 	}
 }
 

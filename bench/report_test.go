@@ -187,7 +187,7 @@ func TestNumbers(t *testing.T) {
 		require.Equal(t, want, format(v))
 	}
 	for v, want := range map[number]string{
-		number(math.NaN()): "null", 0: "0", 1.0 / 3: "0.33333", 123456.7: "123457", -0.00001234567: "-0.000012346",
+		number(math.NaN()): "null", 0: "0", 1.0 / 3: "0.333333", 123456.7: "123457", -0.00001234567: "-1.23457e-05",
 	} {
 		doc, err := json.Marshal(v)
 		require.NoError(t, err)

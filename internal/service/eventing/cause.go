@@ -56,11 +56,11 @@ func (n *Node) diagnose(ctx context.Context) []service.Cause {
 	all.Wait()
 	causes := withoutConsequences(slices.Concat(found...))
 	isOutage := slices.ContainsFunc(causes, func(c service.Cause) bool { return c.Code == codeDown })
-	if err := errors.Join(errs...); err != nil {
+	for _, err := range errs {
 		n.dependencies.report(err)
-		if !isOutage {
-			causes = append(causes, service.Unknown(err))
-		}
+	}
+	if err := errors.Join(errs...); err != nil && !isOutage {
+		causes = append(causes, service.Unknown(err))
 	}
 	for i := range causes {
 		causes[i].Details = failure.Cut(causes[i].Details, maxDetails)

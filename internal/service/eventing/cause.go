@@ -282,8 +282,8 @@ func (n *Node) consumersPaused(ctx context.Context) (causes []service.Cause, _ e
 // Parked events wait for others, and a gap has a cause of its own.
 const selectDead = `
 select consumer, count(*) filter (where died), count(distinct key) filter (where died),
-    count(*) filter (where not died), min(first_failed_at) filter (where died), mode() within group (order by code) filter (where died),
-    coalesce(max(left(error, 1000)) filter (where died), '')
+    count(*) filter (where not died), min(first_failed_at) filter (where died),
+    mode() within group (order by code) filter (where died), coalesce(max(left(error, 1000)) filter (where died), '')
 from (select consumer, key, error, code, first_failed_at, code <> '` + inbox.CodeParked + `' as died
     from public.dead_letter where state = 'waiting' and code <> '` + inbox.CodeGap + `') waiting
 group by consumer having bool_or(died) order by consumer`

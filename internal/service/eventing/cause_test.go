@@ -225,7 +225,8 @@ func TestKeysThatAnOutageParkedAreNoCause(t *testing.T) {
 	b.awaitCause(t, "keys_parked", `1 key parked .*`)
 	b.node.NoteBrokerBack()
 	testkit.Until(t, func() bool {
-		return !slices.ContainsFunc(b.node.Causes(t.Context()), func(c service.Cause) bool { return c.Code == "keys_parked" })
+		causes := b.node.Causes(t.Context())
+		return !slices.ContainsFunc(causes, func(c service.Cause) bool { return c.Code == "keys_parked" })
 	})
 	park("b", true)
 	b.awaitCause(t, "keys_parked", `1 key parked .*`)

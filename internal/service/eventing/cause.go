@@ -56,11 +56,11 @@ func (n *Node) diagnose(ctx context.Context) []service.Cause {
 	all.Wait()
 	causes := withoutConsequences(slices.Concat(found...))
 	isOutage := slices.ContainsFunc(causes, func(c service.Cause) bool { return c.Code == codeDown })
-	if err := errors.Join(errs...); err != nil {
+	for _, err := range errs {
 		n.dependencies.report(err)
-		if !isOutage {
-			causes = append(causes, service.Unknown(err))
-		}
+	}
+	if err := errors.Join(errs...); err != nil && !isOutage {
+		causes = append(causes, service.Unknown(err))
 	}
 	for i := range causes {
 		causes[i].Details = failure.Cut(causes[i].Details, maxDetails)
@@ -282,8 +282,8 @@ func (n *Node) consumersPaused(ctx context.Context) (causes []service.Cause, _ e
 // Parked events wait for others, and a gap has a cause of its own.
 const selectDead = `
 select consumer, count(*) filter (where died), count(distinct key) filter (where died),
-    count(*) filter (where not died), min(first_failed_at) filter (where died), mode() within group (order by code) filter (where died),
-    coalesce(max(left(error, 1000)) filter (where died), '')
+    count(*) filter (where not died), min(first_failed_at) filter (where died),
+    mode() within group (order by code) filter (where died), coalesce(max(left(error, 1000)) filter (where died), '')
 from (select consumer, key, error, code, first_failed_at, code <> '` + inbox.CodeParked + `' as died
     from public.dead_letter where state = 'waiting' and code <> '` + inbox.CodeGap + `') waiting
 group by consumer having bool_or(died) order by consumer`

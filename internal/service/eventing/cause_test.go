@@ -142,6 +142,8 @@ func TestCauseARelayThatRefuses(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t)
 	b := s.instance(t)
+	b.add(t, s.topic, "a")
+	kafkatest.ReadAll(t, s.brokers, s.topic, 1) // the relay has had its first look, which ends a refusal
 	b.awaitWell(t)
 	execute(t, s.pool, `update outbox_cursor set refused = 'events_unknown: 3 records of users have no row here.'`)
 	c := b.awaitCause(t, "relay_refused", `Nothing is published until an operator confirms it; 0 events wait\.`)
@@ -207,6 +209,27 @@ func TestCauseAKeyThatIsParked(t *testing.T) {
 	}
 	ensureTopic(t, s.cfg, gone)
 	leader.awaitWell(t)
+}
+
+// After an outage the relay tries the keys again that it parked for it. Only keys that the broker refused for good count.
+func TestKeysThatAnOutageParkedAreNoCause(t *testing.T) {
+	t.Parallel()
+	s := newTrouble(t)
+	b := open(t, s.cfg, s.cfg.Topics(s.topic)...)
+	defer func() { require.NoError(t, b.node.Close()) }()
+	park := func(key string, permanent bool) {
+		execute(t, s.pool, `insert into outbox_parked (topic, key, reason, permanent) values ('t', $1, 'no', $2)`,
+			key, permanent)
+	}
+	park("a", false)
+	b.awaitCause(t, "keys_parked", `1 key parked .*`)
+	b.node.NoteBrokerBack()
+	testkit.Until(t, func() bool {
+		causes := b.node.Causes(t.Context())
+		return !slices.ContainsFunc(causes, func(c service.Cause) bool { return c.Code == "keys_parked" })
+	})
+	park("b", true)
+	b.awaitCause(t, "keys_parked", `1 key parked .*`)
 }
 
 func TestCauseAPartitionWithoutOwner(t *testing.T) {

@@ -223,40 +223,6 @@ func (s *Service) send(request *http.Request) (*http.Response, error) {
 // URL is where a path of the listener is.
 func (s *Service) URL(path string) string { return s.base + path }
 
-// Document reads the OpenAPI document at a path of the listener. Nil: it has none there. The token is not sent.
-func (s *Service) Document(ctx context.Context, path string) (document []byte, err error) {
-	err = s.look(ctx, path, http.StatusNotFound, func(status int, body io.Reader) (err error) {
-		if status == http.StatusOK {
-			document, err = io.ReadAll(io.LimitReader(body, maxAnswerBytes))
-		}
-		return err
-	})
-	return document, err
-}
-
-// Look reads what the listener shows without the token: /metrics and /readyz, whose 503 is an answer too. The token is
-// not sent.
-func (s *Service) Look(ctx context.Context, path string, read func(body io.Reader) error) error {
-	return s.look(ctx, path, http.StatusServiceUnavailable, func(_ int, body io.Reader) error { return read(body) })
-}
-
-// look reads an answer of 200 or of the other status.
-func (s *Service) look(ctx context.Context, path string, other int, read func(status int, body io.Reader) error) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL(path), http.NoBody)
-	if err != nil {
-		return fmt.Errorf("%s: %w", s.Name, err)
-	}
-	response, err := s.send(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK && response.StatusCode != other {
-		return s.otherProgram(response.Status)
-	}
-	return read(response.StatusCode, response.Body)
-}
-
 // Request is a call of one operation. The operations, and what each takes and gives, are in api/admin.yaml; the types
 // of parameters and bodies are those of package adminapi.
 type Request struct {

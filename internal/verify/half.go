@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -56,10 +57,7 @@ func (h *half) measure(ctx context.Context) error {
 	for _, p := range h.parts {
 		records += p.end - p.from
 	}
-	h.passes = 1
-	if h.watched == nil {
-		h.passes += uint64(max(rows, records) / h.Window)
-	}
+	h.passes = uint64(1 + max(rows, records)/h.Window)
 	h.total += int64(h.passes) * (rows + records)
 	return nil
 }
@@ -77,26 +75,17 @@ func (h *half) eachPass(ctx context.Context, steps ...func(context.Context) erro
 	return nil
 }
 
-// takes reports whether an id or a key, by its hash, is compared in this pass.
-func (h *half) takes(hash uint64) bool {
-	if h.watched != nil {
-		return h.watched[hash]
-	}
-	return hash%h.passes == h.pass
-}
+// takes reports whether an id or a key is compared in this pass.
+func (h *half) takes(text string) bool { return maphash.String(seed, text)%h.passes == h.pass }
 
 func (h *half) suspect(rule Rule, kind Kind, f fact) {
-	h.look.suspect(suspect{Finding{Kind: kind, Rule: rule, Subject: h.subject, Version: f.version}, f.id, f.key})
+	h.look.suspect(Finding{
+		Kind: kind, Rule: rule, Subject: h.subject, EventID: f.id, Type: f.eventType, Key: f.key, Version: f.version,
+		Detail: details[rule][kind],
+	})
 }
 
 func (h *half) cannot(why Reason) { h.look.cannot(h.subject, why, 1) }
-
-// label stores the text of a watched id or key.
-func (h *half) label(hash uint64, text, eventType string) {
-	if h.watched[hash] {
-		h.labels[hash] = label{text, eventType}
-	}
-}
 
 // begin asks for the offsets of the topic: what its group has committed, and then where it begins and ends. A topic
 // that does not exist has no partitions. An hour before the time that is judged is read, too: a record may repeat an

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unique"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
@@ -107,12 +108,10 @@ func (p *produced) add(e event.Event, f fact) {
 	if strings.HasPrefix(p.topic, deadletter.CopyPrefix) && e.Type != deadletter.CopyType {
 		return // an earlier release wrote this copy of a dead letter: a record that is no event
 	}
-	f.id, f.key = hashOf(p.topic, e.ID), hashOf(p.topic, e.Key)
-	if !p.takes(f.key) && !p.watched[f.id] {
+	if !p.takes(e.Key) {
 		return
 	}
-	p.label(f.id, e.ID, e.Type)
-	p.label(f.key, e.Key, "")
+	f.id, f.key, f.eventType = e.ID, e.Key, unique.Make(e.Type).Value()
 	f.content, f.version, f.at = cmp.Or(f.content, contentOf(e)), e.Version, min(f.at, earliest(e.ID, e.Time))
 	p.facts = append(p.facts, f)
 }

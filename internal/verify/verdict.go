@@ -125,25 +125,6 @@ func (v *Verdict) Summary() string {
 	return "nothing is lost, doubled, altered, invented or reordered"
 }
 
-// suspect is what may become a finding. What a statement found has its texts; otherwise it names its
-// event and its key by their hashes.
-type suspect struct {
-	Finding
-	id, key uint64 // 0: of none
-}
-
-// label is the text that a hash is of: an id with the event's type, or a key.
-type label struct{ text, eventType string }
-
-func (s suspect) finding(labels map[uint64]label) Finding {
-	f := s.Finding
-	if s.id != 0 || s.key != 0 {
-		f.EventID, f.Type, f.Key = labels[s.id].text, labels[s.id].eventType, labels[s.key].text
-		f.Detail = details[f.Rule][f.Kind]
-	}
-	return f
-}
-
 // details put findings into words.
 var details = map[Rule]map[Kind]string{
 	"V1": {

@@ -32,7 +32,6 @@ type fact struct {
 	isRowless  bool // it is the first one of its id, and the outbox has no row
 	isHandled  bool // the consumer has a handler for its type, or cannot know the type
 	isOld      bool // it is from before the time that is judged
-	hasMoved   bool // it lies where its key belonged when the topic had fewer partitions
 }
 
 type side byte
@@ -45,7 +44,7 @@ const (
 // place is where a record lies.
 type place struct {
 	offset int64
-	part   int32 // of a row of the outbox: where its key belongs; -1: not known
+	part   int32 // of a row of the inbox: -1, not known
 }
 
 // group sorts the facts and calls judge for each id, or each key: with the rows by version, and with the records by
@@ -86,9 +85,9 @@ func hashOf(parts ...string) (hash uint64) {
 }
 
 // contentOf is what must be the same in the row and in each record of an event: everything but its trace headers.
-func contentOf(e event.Event) uint64 {
+func contentOf(e event.Event, recordKey string) uint64 {
 	parts := []string{
-		e.ID, e.Source, e.Type, e.Key, e.DataSchema, strconv.FormatInt(e.Version, 10),
+		recordKey, e.ID, e.Source, e.Type, e.Key, e.DataSchema, strconv.FormatInt(e.Version, 10),
 		strconv.FormatInt(e.Time.UnixNano(), 10), string(e.Data),
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Extensions)) {

@@ -166,22 +166,18 @@ func (h *half) readRecords(ctx context.Context, each func(*message.Message, even
 	})
 }
 
-// placeOf is the partition of a key in a topic with so many of them: where [kafka.Publisher] puts it. -1: the topic has
-// none.
+// placeOf is the partition of a key in a topic with so many of them: where [kafka.Publisher] puts it.
 func placeOf(key string, partitions int) int32 {
-	if partitions == 0 {
-		return -1
-	}
 	keyed := &sarama.ProducerMessage{Key: sarama.StringEncoder(key)}
 	place, _ := sarama.NewMurmur2Partitioner("").Partition(keyed, int32(partitions)) // only a key can fail to encode
 	return place
 }
 
-// hasMoved reports whether a partition is not the key's, and was if the topic had fewer partitions.
+// hasMoved reports whether a partition was the key's if the topic had fewer partitions.
 func (h *half) hasMoved(key string, partition int32) bool {
-	for n := len(h.parts); n > int(partition); n-- {
+	for n := len(h.parts) - 1; n > int(partition); n-- {
 		if placeOf(key, n) == partition {
-			return n < len(h.parts)
+			return true
 		}
 	}
 	return false

@@ -115,9 +115,6 @@ func lookAgain(ctx context.Context, cfg Config, db *pgx.Conn, suspects []Finding
 	return slices.DeleteFunc(suspects, func(f Finding) bool { return !slices.Contains(again.suspects, f) }), nil
 }
 
-// ErrStandby means that the database is a standby, which may lack events that are published.
-var ErrStandby = errors.New("verify: the database is a standby; give the primary")
-
 const selectStandby = `select pg_is_in_recovery() from set_config('default_transaction_read_only', 'on', false)`
 
 // connect opens a connection that cannot write.
@@ -134,7 +131,7 @@ func connect(ctx context.Context, dsn string) (*pgx.Conn, error) {
 	var isStandby bool
 	err = db.QueryRow(ctx, selectStandby).Scan(&isStandby)
 	if err == nil && isStandby {
-		err = ErrStandby
+		err = errors.New("the database is a standby, which may lack events that are published: give the primary")
 	}
 	if err != nil {
 		return nil, errors.Join(err, db.Close(ctx))

@@ -16,6 +16,8 @@
 //	      not above all versions of its topic
 //	V7    a key parks later events from the version of its first waiting dead letter on  lost, reordered
 //
+// Without a committed offset the position in the consumer's own database counts (inbox_point).
+//
 // An event that the database lost when it went back, and that it knows to be on the log (outbox_lost), counts as a row.
 // A [Check] of the service has a name of its own in the place of the rule.
 //

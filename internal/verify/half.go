@@ -27,7 +27,6 @@ type half struct {
 
 	passes, pass uint64
 	parts        []part
-	hasCommitted bool
 	facts        []fact
 }
 
@@ -39,7 +38,7 @@ type part struct {
 	firstEnd  int64 // where the log ended before the rows were read
 	end       int64 // records were read up to here
 	isOpen    bool  // or less far: an open transaction lies before the end
-	committed int64 // of a consumer: records below it must be in the inbox
+	committed int64 // of a consumer: records below it must be in the inbox; -1: not known
 }
 
 // isCut reports whether records lay before the first one that was read.
@@ -93,7 +92,7 @@ func (h *half) cannot(why Reason) { h.look.cannot(h.subject, why, 1) }
 func (h *half) begin(ctx context.Context) error {
 	return kafka.Ask(ctx, h.Kafka, "find the ends of "+h.topic, func(c kafka.Cluster) error {
 		partitions, err := c.Partitions(h.topic)
-		h.parts, h.hasCommitted = make([]part, len(partitions)), false
+		h.parts = make([]part, len(partitions))
 		if errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
 			return nil
 		}
@@ -118,7 +117,6 @@ func (h *half) begin(ctx context.Context) error {
 			if since[i] < 0 { // no record is as young
 				p.from = p.end
 			}
-			h.hasCommitted = h.hasCommitted || committed[i] >= 0
 			if committed[i] <= p.end { // else it is of a topic that was deleted
 				p.committed = committed[i]
 			}

@@ -53,7 +53,6 @@ const (
 	FewerPartitions Reason = "its topic may have had fewer partitions when it was published"
 	NoTopic         Reason = "the service does not write to that topic"
 	Open            Reason = "it lies behind a transaction of another producer that is still open"
-	NoOffsets       Reason = "its group has committed no offset: another ENVIRONMENT, or the offsets are gone"
 	NotLookedAt     Reason = "suspects beyond the first thousand were not looked at again"
 )
 

@@ -101,12 +101,14 @@ func (c *VerifyCommand) find(ctx context.Context) (system verify.System, err err
 	} else {
 		system, err = c.started()
 	}
-	if err != nil || c.Service == "" {
+	if err != nil {
 		return system, err
 	}
-	system.Services = slices.DeleteFunc(system.Services, func(s verify.Service) bool { return s.Name != c.Service })
+	system.Services = slices.DeleteFunc(system.Services, func(s verify.Service) bool {
+		return c.Service != "" && s.Name != c.Service
+	})
 	if len(system.Services) == 0 {
-		err = usage("--service: the database of " + printable(c.Service) + " is not known")
+		err = usage("the database of the service is not known; give it with --database NAME=DSN")
 	}
 	return system, err
 }

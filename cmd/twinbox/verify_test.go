@@ -45,6 +45,7 @@ func TestAVerdictsExitCode(t *testing.T) {
 	for _, args := range [][]string{
 		{"--follow", "--every", "1ms"}, {"--database", "customer=postgres:///x"}, {"--brokers", "127.0.0.1:1"},
 		{"--database", "nobody=postgres:///x", "--brokers", "127.0.0.1:1"},
+		{"--database", "customer=postgres:///x", "--brokers", "127.0.0.1:1", "--service", "notification"},
 	} {
 		r := twinbox(t, append([]string{"verify", "--dir", t.TempDir()}, args...)...)
 		require.Equal(t, service.ExitUsage, r.code, args)

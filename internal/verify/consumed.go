@@ -8,8 +8,10 @@ import (
 	"hash/maphash"
 	"slices"
 	"time"
+	"unique"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/event"
 )
@@ -20,8 +22,8 @@ type consumed struct {
 	Consumer
 	counts  *Consumed
 	from    int64                 // the inbox remembers events from then on
-	letters map[uint64]bool       // ids of dead letters, and by letterOf their ids with contents, places and edited keys
-	keys    map[uint64]*keyInTurn // of this pass
+	letters map[uint64]bool       // of dead letters; see letterOf
+	keys    map[string]*keyInTurn // of this pass
 	missing []fact                // records of all passes that have neither row nor dead letter and may be stale
 }
 
@@ -42,7 +44,7 @@ func newConsumed(l *look, of Consumer, counts *Consumed) *consumed {
 
 // compare reads the two sides, in this order, and compares them.
 func (c *consumed) compare(ctx context.Context) error {
-	err := c.eachPass(ctx, c.begin, c.readInbox, c.readLetters, c.readKeys, c.readHorizon, c.readTopic,
+	err := c.eachPass(ctx, c.readOffsets, c.readInbox, c.readLetters, c.readKeys, c.readHorizon, c.readTopic,
 		func(context.Context) error {
 			group(c.facts, byID, c.judgeEvent)
 			c.judgeVersions()
@@ -53,6 +55,31 @@ func (c *consumed) compare(ctx context.Context) error {
 	}
 	if err == nil {
 		err = c.query(ctx, "V7", c.Name, selectOddlyParked, c.Name)
+	}
+	return err
+}
+
+const selectPoints = `select partition, next_offset from public.inbox_point where consumer = $1 and topic = $2`
+
+// readOffsets reads how far the consumer is. For a topic-partition of which its group has committed nothing, the
+// position in the consumer's database counts.
+func (c *consumed) readOffsets(ctx context.Context) error {
+	points := map[int]int64{}
+	var partition int
+	var next int64
+	rows, _ := c.db.Query(ctx, selectPoints, c.Name, c.topic)
+	_, err := pgx.ForEachRow(rows, []any{&partition, &next}, func() error {
+		points[partition] = next
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read points: %w", err)
+	}
+	err = c.begin(ctx)
+	for i := range c.parts {
+		if p := &c.parts[i]; p.committed < 0 && points[i] <= p.end {
+			p.committed = points[i]
+		}
 	}
 	return err
 }
@@ -71,26 +98,21 @@ func (c *consumed) readInbox(ctx context.Context) error {
 	var eventTime, processed time.Time
 	var hash []byte
 	var at place
-	var rows int64
 	args := func() []any { return []any{c.Name, id, eventTime} }
 	scan := []any{&id, &eventTime, &eventType, &hash, &topic, &at.part, &at.offset, &processed}
-	err := c.readPages(ctx, "inbox", selectRemembered, args, scan, func() error {
+	return c.readPages(ctx, "inbox", selectRemembered, args, scan, func() error {
 		c.step()
-		rows++
-		r := fact{id: hashOf(c.topic, id), content: shortHash(hash), at: processed.Unix(), place: at}
+		r := fact{
+			id: id, eventType: unique.Make(eventType).Value(), content: shortHash(hash), at: processed.Unix(), place: at,
+		}
 		if topic != c.topic { // perhaps of a partition that is gone
 			r.part = -1
 		}
-		if c.takes(r.id) {
-			c.label(r.id, id, eventType)
+		if c.takes(id) {
 			c.facts = append(c.facts, r)
 		}
 		return nil
 	})
-	if len(c.parts) > 0 && !c.hasCommitted && c.pass == 0 {
-		c.look.cannot(c.Name, NoOffsets, rows)
-	}
-	return err
 }
 
 const selectLetters = `
@@ -111,23 +133,31 @@ func (c *consumed) readLetters(ctx context.Context) error {
 	args := func() []any { return []any{c.Name, after} }
 	scan := []any{&after, &id, &hash, &topic, &at.part, &at.offset, &isEdited, &key, &waits}
 	return c.readPages(ctx, "dead letters", selectLetters, args, scan, func() error {
-		f := fact{id: hashOf(c.topic, id), content: shortHash(hash)}
 		if waits {
 			c.counts.Dead++
 		}
-		c.letters[f.id], c.letters[letterOf([2]uint64{f.id, f.content})] = true, true
+		c.letters[letterOf(id)], c.letters[letterOf(content{id, shortHash(hash)})] = true, true
 		if topic == c.topic {
 			c.letters[letterOf(at)] = true
 		}
 		if isEdited { // its version may have changed
-			c.letters[letterOf(hashOf(c.topic, string(key)))] = true
+			c.letters[letterOf(editedKey{string(key)})] = true
 		}
 		return nil
 	})
 }
 
-// letterOf is a hash of more than one word about a dead letter.
-func letterOf[T comparable](about T) uint64 { return maphash.Comparable(seed, about) }
+type (
+	// content is an id with its payload.
+	content struct {
+		id   string
+		hash uint64
+	}
+	editedKey struct{ key string }
+)
+
+// letterOf is a hash of an id, a [content], a [place] or an [editedKey] of a dead letter.
+func letterOf(about any) uint64 { return maphash.Comparable(seed, about) }
 
 const selectKeys = `
 select key, version from public.inbox_key where consumer = $1 and key > $2 and version > 0 order by key limit $3`
@@ -135,7 +165,7 @@ select key, version from public.inbox_key where consumer = $1 and key > $2 and v
 // readKeys reads the versions of keys after the inbox: a row and its key's version are one transaction, so no row is
 // above it.
 func (c *consumed) readKeys(ctx context.Context) error {
-	c.keys = map[uint64]*keyInTurn{}
+	c.keys = map[string]*keyInTurn{}
 	if !c.Versioned {
 		return nil
 	}
@@ -143,9 +173,8 @@ func (c *consumed) readKeys(ctx context.Context) error {
 	var version int64
 	args := func() []any { return []any{c.Name, key} }
 	return c.readPages(ctx, "keys", selectKeys, args, []any{&key, &version}, func() error {
-		if hash := hashOf(c.topic, key); c.takes(hash) {
-			c.label(hash, key, "")
-			c.keys[hash] = &keyInTurn{version: version}
+		if c.takes(key) {
+			c.keys[key] = &keyInTurn{version: version}
 		}
 		return nil
 	})
@@ -174,10 +203,8 @@ func (c *consumed) readTopic(ctx context.Context) error {
 			c.counts.Ignored++
 		}
 		if c.takes(r.id) {
-			c.label(r.id, m.UUID, m.Metadata[event.HeaderType])
 			c.facts = append(c.facts, r)
 		}
-		c.label(r.key, m.Metadata[event.KeyMetadata], "")
 	})
 }
 
@@ -185,7 +212,7 @@ func (c *consumed) factOf(m *message.Message, o event.Origin) fact {
 	e, err := event.FromMessage(m)
 	payload := sha256.Sum256(m.Payload)
 	return fact{
-		side: record, id: hashOf(c.topic, idOf(e, o)), content: shortHash(payload[:]), key: hashOf(c.topic, e.Key),
+		side: record, id: idOf(e, o), key: e.Key, eventType: unique.Make(e.Type).Value(), content: shortHash(payload[:]),
 		version: e.Version, place: place{o.Offset, o.Partition}, at: earliest(e.ID, o.Time),
 		isHandled: err != nil || slices.Contains(c.Types, e.Type), isOld: err == nil && c.isOld(e.Time),
 	}
@@ -213,7 +240,7 @@ func (c *consumed) judgeEvent(rows, records []fact) {
 func (c *consumed) isKnown(r fact, rows []fact) bool {
 	switch {
 	case len(rows) > 0 && (rows[0].content == r.content || c.OnlyWarns),
-		c.letters[letterOf(r.place)], c.letters[letterOf([2]uint64{r.id, r.content})]:
+		c.letters[letterOf(r.place)], c.letters[letterOf(content{r.id, r.content})]:
 		return true
 	case len(rows) > 0:
 		c.suspect("V4", Altered, r)
@@ -259,7 +286,7 @@ func (c *consumed) follow(r fact) {
 	}
 	k.first, k.last = min(cmp.Or(k.first, r.version), r.version), max(k.last, r.version)
 	if r.version > k.applied.version && r.isHandled && !r.isOld && c.isCommitted(r) &&
-		!c.letters[letterOf(r.place)] && !c.letters[r.id] {
+		!c.letters[letterOf(r.place)] && !c.letters[letterOf(r.id)] {
 		k.applied = r
 	}
 }
@@ -270,7 +297,7 @@ func (c *consumed) judgeVersions() {
 	isWhole := !slices.ContainsFunc(c.parts, func(p part) bool { return p.isCut() || p.isOpen })
 	for key, k := range c.keys {
 		switch {
-		case c.letters[letterOf(key)]:
+		case c.letters[letterOf(editedKey{key})]:
 		case k.applied.version > k.version:
 			c.suspect("V6", Reordered, k.applied)
 		case isWhole && k.first == 1 && k.version > k.last:
@@ -286,7 +313,7 @@ func (c *consumed) judgeMissing(ctx context.Context) error {
 	if len(c.missing) == 0 {
 		return nil
 	}
-	ofKey := map[uint64][]fact{}
+	ofKey := map[string][]fact{}
 	for _, r := range c.missing {
 		ofKey[r.key] = nil
 	}

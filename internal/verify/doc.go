@@ -16,6 +16,8 @@
 //	      not above all versions of its topic
 //	V7    a key parks later events from the version of its first waiting dead letter on  lost, reordered
 //
+// Without a committed offset the position in the consumer's own database counts (inbox_point).
+//
 // An event that the database lost when it went back, and that it knows to be on the log (outbox_lost), counts as a row.
 // A [Check] of the service has a name of its own in the place of the rule.
 //
@@ -45,7 +47,7 @@
 // # Cost
 //
 // Both sides are read from the beginning, or from [Config].Since. In memory there are at most [Config].Window rows and
-// about as many records, 80 bytes each, and 50 for each dead letter. Larger sides are read several times, a part of the
+// about as many records, 170 bytes each, and 50 for each dead letter. Larger sides are read several times, a part of the
 // keys and ids each time. A topic with stale events is read once more, and the records of their keys are in memory
 // together.
 package verify

@@ -17,11 +17,12 @@ import (
 
 // fact is what one side has of an event: a row of the outbox, a record of the topic, or a row of the inbox.
 type fact struct {
-	id, content, key uint64 // hashes: of topic and event id, of what must not change, of topic and key
-	version          int64
-	at               int64 // the earliest time that the event names, in Unix seconds; of the inbox: when it was processed
-	place                  // of the record; of a row of the inbox: of the record that it was
-	side             side
+	id, key, eventType string // of a row of the inbox: without its key
+	content            uint64 // a hash of what must not change
+	version            int64
+	at                 int64 // the earliest time that the event names, in Unix seconds; of the inbox: when it was processed
+	place                    // of the record; of a row of the inbox: of the record that it was
+	side               side
 
 	state byte // of a row of the outbox: the first letter of its [relay.State]
 
@@ -31,7 +32,6 @@ type fact struct {
 	isRowless  bool // it is the first one of its id, and the outbox has no row
 	isHandled  bool // the consumer has a handler for its type, or cannot know the type
 	isOld      bool // it is from before the time that is judged
-	hasMoved   bool // it lies where its key belonged when the topic had fewer partitions
 }
 
 type side byte
@@ -44,12 +44,12 @@ const (
 // place is where a record lies.
 type place struct {
 	offset int64
-	part   int32 // of a row of the outbox: where its key belongs; -1: not known
+	part   int32 // of a row of the inbox: -1, not known
 }
 
 // group sorts the facts and calls judge for each id, or each key: with the rows by version, and with the records by
 // topic-partition and offset.
-func group(facts []fact, of func(fact) uint64, judge func(rows, records []fact)) {
+func group(facts []fact, of func(fact) string, judge func(rows, records []fact)) {
 	slices.SortFunc(facts, func(a, b fact) int {
 		return cmp.Or(cmp.Compare(of(a), of(b)), cmp.Compare(a.side, b.side), cmp.Compare(a.part, b.part),
 			cmp.Compare(a.offset, b.offset), cmp.Compare(a.version, b.version))
@@ -62,8 +62,8 @@ func group(facts []fact, of func(fact) uint64, judge func(rows, records []fact))
 	}
 }
 
-func byID(f fact) uint64  { return f.id }
-func byKey(f fact) uint64 { return f.key }
+func byID(f fact) string  { return f.id }
+func byKey(f fact) string { return f.key }
 
 // countWhile returns how many facts at the beginning have the property.
 func countWhile(facts []fact, has func(fact) bool) (n int) {
@@ -85,9 +85,9 @@ func hashOf(parts ...string) (hash uint64) {
 }
 
 // contentOf is what must be the same in the row and in each record of an event: everything but its trace headers.
-func contentOf(e event.Event) uint64 {
+func contentOf(e event.Event, recordKey string) uint64 {
 	parts := []string{
-		e.ID, e.Source, e.Type, e.Key, e.DataSchema, strconv.FormatInt(e.Version, 10),
+		recordKey, e.ID, e.Source, e.Type, e.Key, e.DataSchema, strconv.FormatInt(e.Version, 10),
 		strconv.FormatInt(e.Time.UnixNano(), 10), string(e.Data),
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Extensions)) {

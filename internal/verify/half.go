@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -26,7 +27,6 @@ type half struct {
 
 	passes, pass uint64
 	parts        []part
-	hasCommitted bool
 	facts        []fact
 }
 
@@ -38,7 +38,7 @@ type part struct {
 	firstEnd  int64 // where the log ended before the rows were read
 	end       int64 // records were read up to here
 	isOpen    bool  // or less far: an open transaction lies before the end
-	committed int64 // of a consumer: records below it must be in the inbox
+	committed int64 // of a consumer: records below it must be in the inbox; -1: not known
 }
 
 // isCut reports whether records lay before the first one that was read.
@@ -56,10 +56,7 @@ func (h *half) measure(ctx context.Context) error {
 	for _, p := range h.parts {
 		records += p.end - p.from
 	}
-	h.passes = 1
-	if h.watched == nil {
-		h.passes += uint64(max(rows, records) / h.Window)
-	}
+	h.passes = uint64(1 + max(rows, records)/h.Window)
 	h.total += int64(h.passes) * (rows + records)
 	return nil
 }
@@ -77,26 +74,17 @@ func (h *half) eachPass(ctx context.Context, steps ...func(context.Context) erro
 	return nil
 }
 
-// takes reports whether an id or a key, by its hash, is compared in this pass.
-func (h *half) takes(hash uint64) bool {
-	if h.watched != nil {
-		return h.watched[hash]
-	}
-	return hash%h.passes == h.pass
-}
+// takes reports whether an id or a key is compared in this pass.
+func (h *half) takes(text string) bool { return maphash.String(seed, text)%h.passes == h.pass }
 
 func (h *half) suspect(rule Rule, kind Kind, f fact) {
-	h.look.suspect(suspect{Finding{Kind: kind, Rule: rule, Subject: h.subject, Version: f.version}, f.id, f.key})
+	h.look.suspect(Finding{
+		Kind: kind, Rule: rule, Subject: h.subject, EventID: f.id, Type: f.eventType, Key: f.key, Version: f.version,
+		Detail: details[rule][kind],
+	})
 }
 
 func (h *half) cannot(why Reason) { h.look.cannot(h.subject, why, 1) }
-
-// label stores the text of a watched id or key.
-func (h *half) label(hash uint64, text, eventType string) {
-	if h.watched[hash] {
-		h.labels[hash] = label{text, eventType}
-	}
-}
 
 // begin asks for the offsets of the topic: what its group has committed, and then where it begins and ends. A topic
 // that does not exist has no partitions. An hour before the time that is judged is read, too: a record may repeat an
@@ -104,7 +92,7 @@ func (h *half) label(hash uint64, text, eventType string) {
 func (h *half) begin(ctx context.Context) error {
 	return kafka.Ask(ctx, h.Kafka, "find the ends of "+h.topic, func(c kafka.Cluster) error {
 		partitions, err := c.Partitions(h.topic)
-		h.parts, h.hasCommitted = make([]part, len(partitions)), false
+		h.parts = make([]part, len(partitions))
 		if errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
 			return nil
 		}
@@ -129,7 +117,6 @@ func (h *half) begin(ctx context.Context) error {
 			if since[i] < 0 { // no record is as young
 				p.from = p.end
 			}
-			h.hasCommitted = h.hasCommitted || committed[i] >= 0
 			if committed[i] <= p.end { // else it is of a topic that was deleted
 				p.committed = committed[i]
 			}
@@ -177,22 +164,18 @@ func (h *half) readRecords(ctx context.Context, each func(*message.Message, even
 	})
 }
 
-// placeOf is the partition of a key in a topic with so many of them: where [kafka.Publisher] puts it. -1: the topic has
-// none.
+// placeOf is the partition of a key in a topic with so many of them: where [kafka.Publisher] puts it.
 func placeOf(key string, partitions int) int32 {
-	if partitions == 0 {
-		return -1
-	}
 	keyed := &sarama.ProducerMessage{Key: sarama.StringEncoder(key)}
 	place, _ := sarama.NewMurmur2Partitioner("").Partition(keyed, int32(partitions)) // only a key can fail to encode
 	return place
 }
 
-// hasMoved reports whether a partition is not the key's, and was if the topic had fewer partitions.
+// hasMoved reports whether a partition was the key's if the topic had fewer partitions.
 func (h *half) hasMoved(key string, partition int32) bool {
-	for n := len(h.parts); n > int(partition); n-- {
+	for n := len(h.parts) - 1; n > int(partition); n-- {
 		if placeOf(key, n) == partition {
-			return n < len(h.parts)
+			return true
 		}
 	}
 	return false

@@ -1,12 +1,12 @@
 package verify
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+	"unique"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
@@ -59,7 +59,7 @@ func (p *produced) readOutbox(ctx context.Context) error {
 	}
 	return p.readPages(ctx, "outbox", selectRows, args, scan, func() error {
 		p.step()
-		p.add(e, fact{state: state[0], at: never, place: place{part: placeOf(e.Key, len(p.parts))}})
+		p.add(e, e.Key, fact{state: state[0], at: never})
 		return nil
 	})
 }
@@ -82,7 +82,7 @@ func (p *produced) readLost(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("event %s: %w", id, err)
 		}
-		p.add(e, fact{state: published, at: never, place: place{part: placeOf(e.Key, len(p.parts))}})
+		p.add(e, e.Key, fact{state: published, at: never})
 		return nil
 	})
 }
@@ -91,29 +91,23 @@ func (p *produced) readTopic(ctx context.Context) error {
 	return p.readRecords(ctx, func(m *message.Message, o event.Origin) {
 		e, _ := event.FromMessage(m)
 		e.ID = idOf(e, o)
-		f := fact{
+		p.add(e, m.Metadata[event.KeyMetadata], fact{
 			side: record, place: place{o.Offset, o.Partition}, isOurs: e.Source == p.Source, isOld: p.isOld(e.Time),
-			at: earliest("", o.Time), hasMoved: p.hasMoved(e.Key, o.Partition),
-		}
-		if key := m.Metadata[event.KeyMetadata]; key != e.Key {
-			f.content = hashOf(key) // the record's key is not its event's
-		}
-		p.add(e, f)
+			at: earliest("", o.Time),
+		})
 	})
 }
 
-// add stores the fact of an event, unless it belongs to a different pass.
-func (p *produced) add(e event.Event, f fact) {
+// add stores the fact of an event and its record's key, unless it belongs to a different pass.
+func (p *produced) add(e event.Event, recordKey string, f fact) {
 	if strings.HasPrefix(p.topic, deadletter.CopyPrefix) && e.Type != deadletter.CopyType {
 		return // an earlier release wrote this copy of a dead letter: a record that is no event
 	}
-	f.id, f.key = hashOf(p.topic, e.ID), hashOf(p.topic, e.Key)
-	if !p.takes(f.key) && !p.watched[f.id] {
+	if !p.takes(e.Key) {
 		return
 	}
-	p.label(f.id, e.ID, e.Type)
-	p.label(f.key, e.Key, "")
-	f.content, f.version, f.at = cmp.Or(f.content, contentOf(e)), e.Version, min(f.at, earliest(e.ID, e.Time))
+	f.id, f.key, f.eventType = e.ID, e.Key, unique.Make(e.Type).Value()
+	f.content, f.version, f.at = contentOf(e, recordKey), e.Version, min(f.at, earliest(e.ID, e.Time))
 	p.facts = append(p.facts, f)
 }
 
@@ -203,10 +197,11 @@ func (p *produced) judgeSame(r fact, records []fact) {
 	if slices.ContainsFunc(records, func(record fact) bool { return record.content != r.content }) {
 		p.suspect("V1", Altered, r)
 	}
-	i := slices.IndexFunc(records, func(record fact) bool { return record.part != r.part })
+	place := placeOf(r.key, len(p.parts))
+	i := slices.IndexFunc(records, func(record fact) bool { return record.part != place })
 	switch {
 	case i < 0:
-	case records[i].hasMoved:
+	case p.hasMoved(r.key, records[i].part):
 		p.cannot(FewerPartitions)
 	default:
 		p.suspect("V3", Misplaced, r)

@@ -53,7 +53,6 @@ const (
 	FewerPartitions Reason = "its topic may have had fewer partitions when it was published"
 	NoTopic         Reason = "the service does not write to that topic"
 	Open            Reason = "it lies behind a transaction of another producer that is still open"
-	NoOffsets       Reason = "its group has committed no offset: another ENVIRONMENT, or the offsets are gone"
 	NotLookedAt     Reason = "suspects beyond the first thousand were not looked at again"
 )
 
@@ -123,25 +122,6 @@ func (v *Verdict) Summary() string {
 		return "nothing is wrong in what could be verified"
 	}
 	return "nothing is lost, doubled, altered, invented or reordered"
-}
-
-// suspect is what may become a finding. What a statement found has its texts; otherwise it names its
-// event and its key by their hashes.
-type suspect struct {
-	Finding
-	id, key uint64 // 0: of none
-}
-
-// label is the text that a hash is of: an id with the event's type, or a key.
-type label struct{ text, eventType string }
-
-func (s suspect) finding(labels map[uint64]label) Finding {
-	f := s.Finding
-	if s.id != 0 || s.key != 0 {
-		f.EventID, f.Type, f.Key = labels[s.id].text, labels[s.id].eventType, labels[s.key].text
-		f.Detail = details[f.Rule][f.Kind]
-	}
-	return f
 }
 
 // details put findings into words.

@@ -51,7 +51,7 @@ type Config struct {
 	Kafka kafka.Config
 	// Since, if set, leaves out events from before that time, by their own time.
 	Since *time.Time
-	// Window is about how many rows, and records, are in memory at a time. Default 500,000: 80 MB of both.
+	// Window is about how many rows, and records, are in memory at a time. Default 250,000: 80 MB of both.
 	Window int64
 	// Progress, if set, is called after every thousand rows and records that were read, with about how many there are.
 	Progress func(read, total int64)
@@ -62,7 +62,7 @@ type Config struct {
 }
 
 const (
-	defaultWindow = 500_000
+	defaultWindow = 250_000
 	looksAgain    = 2
 	maxSuspects   = 1000
 )
@@ -89,49 +89,31 @@ func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 	if err := first.run(ctx); err != nil {
 		return nil, err
 	}
-	suspects := first.suspects
-	if more := len(suspects) - maxSuspects; more > 0 {
-		suspects = suspects[:maxSuspects]
-		first.cannot("suspects", NotLookedAt, int64(more))
-	}
-	labels := map[uint64]label{}
-	for range looksAgain {
-		if len(suspects) == 0 {
-			return verdict, nil
-		}
-		if suspects, err = lookAgain(ctx, cfg, db, suspects, labels); err != nil {
+	first.cannot("suspects", NotLookedAt, first.tooMany)
+	verdict.Findings = append(verdict.Findings, first.suspects...)
+	for again := 0; again < looksAgain && len(verdict.Findings) > 0; again++ {
+		if verdict.Findings, err = lookAgain(ctx, cfg, db, verdict.Findings); err != nil {
 			return nil, err
 		}
-	}
-	for _, s := range suspects {
-		verdict.Findings = append(verdict.Findings, s.finding(labels))
 	}
 	return verdict, nil
 }
 
-// lookAgain returns the suspects that are still there after a pause, and labels what they name.
-func lookAgain(
-	ctx context.Context, cfg Config, db *pgx.Conn, suspects []suspect, labels map[uint64]label,
-) ([]suspect, error) {
+// lookAgain returns the suspects that are still there after a pause.
+func lookAgain(ctx context.Context, cfg Config, db *pgx.Conn, suspects []Finding) ([]Finding, error) {
 	if cfg.Suspected != nil {
 		cfg.Suspected(len(suspects))
 	}
 	if err := failure.Sleep(ctx, cfg.Pause); err != nil {
 		return nil, fmt.Errorf("wait before the next look: %w", err)
 	}
-	again := &look{Config: cfg, db: db, verdict: &Verdict{}, watched: map[uint64]bool{}, labels: labels}
+	again := &look{Config: cfg, db: db, verdict: &Verdict{}, among: suspects}
 	again.Since = nil
-	for _, s := range suspects {
-		again.watched[s.id], again.watched[s.key] = s.id != 0, s.key != 0
-	}
 	if err := again.run(ctx); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(suspects, func(s suspect) bool { return !slices.Contains(again.suspects, s) }), nil
+	return slices.DeleteFunc(suspects, func(f Finding) bool { return !slices.Contains(again.suspects, f) }), nil
 }
-
-// ErrStandby means that the database is a standby, which may lack events that are published.
-var ErrStandby = errors.New("verify: the database is a standby; give the primary")
 
 const selectStandby = `select pg_is_in_recovery() from set_config('default_transaction_read_only', 'on', false)`
 
@@ -149,7 +131,7 @@ func connect(ctx context.Context, dsn string) (*pgx.Conn, error) {
 	var isStandby bool
 	err = db.QueryRow(ctx, selectStandby).Scan(&isStandby)
 	if err == nil && isStandby {
-		err = ErrStandby
+		err = errors.New("the database is a standby, which may lack events that are published: give the primary")
 	}
 	if err != nil {
 		return nil, errors.Join(err, db.Close(ctx))
@@ -162,10 +144,9 @@ type look struct {
 	Config
 	db       *pgx.Conn
 	verdict  *Verdict // its counts, and what cannot be verified
-	suspects []suspect
-
-	watched map[uint64]bool  // the ids and keys that are compared; nil: all
-	labels  map[uint64]label // of the watched ones
+	suspects []Finding
+	tooMany  int64     // suspects that are not looked at again
+	among    []Finding // those of the look before; nil: there is none
 
 	read, total int64
 }
@@ -221,7 +202,7 @@ func (l *look) query(ctx context.Context, rule Rule, subject, sql string, args .
 	rows, _ := l.db.Query(ctx, sql, args...)
 	f := Finding{Rule: rule, Subject: subject}
 	_, err := pgx.ForEachRow(rows, []any{&f.Kind, &f.EventID, &f.Key, &f.Version, &f.Detail}, func() error {
-		l.suspect(suspect{Finding: f})
+		l.suspect(f)
 		return nil
 	})
 	if err != nil {
@@ -239,9 +220,13 @@ func (l *look) step() {
 
 func (l *look) isOld(at time.Time) bool { return l.Since != nil && at.Before(*l.Since) }
 
-func (l *look) suspect(s suspect) {
-	if s.Rule != l.off {
-		l.suspects = append(l.suspects, s)
+func (l *look) suspect(f Finding) {
+	switch {
+	case f.Rule == l.off, l.among != nil && !slices.Contains(l.among, f):
+	case len(l.suspects) == maxSuspects:
+		l.tooMany++
+	default:
+		l.suspects = append(l.suspects, f)
 	}
 }
 

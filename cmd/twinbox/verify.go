@@ -77,7 +77,7 @@ func (c *VerifyCommand) ask(ctx context.Context, to *streams, services []*client
 		verdict, err := client.Verify(ctx, s, c.Since.given(), func(line adminapi.Line) {
 			switch {
 			case line.Done != nil:
-				show(*line.Done)
+				show(*line.Done, 0)
 			case line.Suspects != nil:
 				to.warn("%s: %d things look wrong and are looked at again after a pause", s.Name, *line.Suspects)
 			}
@@ -139,11 +139,11 @@ func (v *verdicts) write(to *streams) {
 	for _, k := range v.all.Consumed {
 		consumed.add(k.Consumer, k.Handled, k.Again, k.Pending, k.Dead, k.Ignored, k.Topic)
 	}
-	found := table{columns: []string{"FINDING", "RULE", "OF", "EVENT", "KEY", "VERSION", "WHAT"}, prose: "WHAT"}
+	found := table{columns: []string{"FINDING", "RULE", "OF", "EVENT", "KEY", "VERSION", "WHAT"}}
 	for _, f := range v.all.Findings {
 		found.add(f.Kind, f.Rule, f.Subject, f.EventID, f.Key, f.Version, f.Detail)
 	}
-	unknown := table{columns: []string{"NOT VERIFIABLE", "OF", "WHY"}, prose: "WHY"}
+	unknown := table{columns: []string{"NOT VERIFIABLE", "OF", "WHY"}}
 	for _, u := range v.all.Unverifiable {
 		unknown.add(u.Events, u.Subject, u.Reason)
 	}

@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/internal/ops"
 	"example.com/twinbox/internal/ops/admin"
 	"example.com/twinbox/internal/ops/admin/adminapi"
-	"example.com/twinbox/internal/ops/mails"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/internal/verify"
@@ -27,8 +26,8 @@ from mail where template = '` + templateVerification + `'`
 
 // newMailList is the mail list as an operator sees it. A mail that is marked as sent is announced by the same
 // VerificationEmailSent that a sender would have written.
-func newMailList(pool *pgxpool.Pool, out *outbox.Outbox) *mails.List {
-	return &mails.List{
+func newMailList(pool *pgxpool.Pool, out *outbox.Outbox) *admin.MailList {
+	return &admin.MailList{
 		Pool: pool, Handler: handlerVerification, Query: operatedMails, Committed: out.Committed,
 		Sent: func(ctx context.Context, tx pgx.Tx, sent ...lease.Settled) error {
 			return announceSent(ctx, tx, out, sent...)
@@ -46,7 +45,7 @@ func offerOperations(node *eventing.Node, cfg Config) (prefix string, handler ht
 const selectContact = `select exists (select from contact where user_id = $1)`
 
 // tellOf tells of mails, and whether an id is a user's.
-func tellOf(list *mails.List) admin.Teller {
+func tellOf(list *admin.MailList) admin.Teller {
 	return func(ctx context.Context, id string) (told admin.Told, err error) {
 		if told, err = list.Tell(ctx, id); err != nil {
 			return told, err

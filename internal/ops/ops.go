@@ -26,6 +26,7 @@ func Offer(node *eventing.Node, own Own) (prefix string, handler http.Handler, e
 	inside.EachConsumer(func(name string, replays *inbox.Replayer) {
 		consumers = append(consumers, admin.Consumer{Name: name, Replay: replays.Replay})
 	})
+	records, _ := inside.Publisher().(admin.Records)
 	handler, err = admin.New(admin.Config{
 		Service:     setup.Service,
 		Environment: setup.Config.Environment,
@@ -33,6 +34,7 @@ func Offer(node *eventing.Node, own Own) (prefix string, handler http.Handler, e
 		Pool:        node.Pool,
 		Publisher:   inside.Publisher(),
 		Topics:      inside,
+		Records:     records,
 		Consumers:   consumers,
 		Metrics:     node.Admin.Registry(),
 		Mails:       own.Mails,

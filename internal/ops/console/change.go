@@ -145,7 +145,7 @@ func settle(how string) func(*change) client.Request {
 
 func (c *change) run(ctx context.Context, progress func(int64)) (adminapi.Result, error) {
 	if c.long {
-		return client.Stream(ctx, c.service, progress, c.request(c))
+		return client.Stream(ctx, c.service, func(done, _ int64) { progress(done) }, c.request(c))
 	}
 	return client.Call[adminapi.Result](ctx, c.service, c.request(c))
 }

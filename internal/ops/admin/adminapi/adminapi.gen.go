@@ -345,8 +345,11 @@ type Line struct {
 	Result  *Result  `json:"result,omitempty"`
 
 	// Suspects How many things look wrong to a verification, and are looked at again after a pause.
-	Suspects *int     `json:"suspects,omitempty"`
-	Verdict  *Verdict `json:"verdict,omitempty"`
+	Suspects *int `json:"suspects,omitempty"`
+
+	// Total Of how many; absent where it is not known.
+	Total   int64    `json:"total,omitempty,omitzero"`
+	Verdict *Verdict `json:"verdict,omitempty"`
 }
 
 // LostEvent defines model for LostEvent.
@@ -708,6 +711,7 @@ type GetInboxHistoryParams struct {
 
 // ListMailsParams defines parameters for ListMails.
 type ListMailsParams struct {
+	// State A state, or `open`: uncertain or failed.
 	State   MailState `form:"state,omitempty" json:"state,omitempty,omitzero"`
 	UserID  UUID      `form:"user_id,omitempty" json:"user_id,omitempty,omitzero"`
 	EventID Text      `form:"event_id,omitempty" json:"event_id,omitempty,omitzero"`

@@ -52,7 +52,7 @@ func (c *Change) ProvideServices(ctx context.Context) ([]*client.Service, error)
 // ProvideEffect reads the tags that name the effect of a command.
 func (c *Change) ProvideEffect(command *kong.Context) effect {
 	tag := command.Selected().Tag
-	return effect{tag.Get("done"), tag.Get("would"), tag.Get("thing"), tag.Get("after")}
+	return effect{tag.Get("post"), tag.Get("done"), tag.Get("would"), tag.Get("thing"), tag.Get("after")}
 }
 
 // Run makes the change that the command's tag names, in the service that knows the thing.
@@ -63,11 +63,12 @@ func (c *Change) Run(
 	if node.Tag.Has("one") && len(services) > 1 {
 		return usage("this is about one service's relay: give --service too")
 	}
-	return whoHasIt(ctx, to, services, what, client.Post(node.Tag.Get("post"), node.Target.Addr().Interface()))
+	return whoHasIt(ctx, to, services, what, client.Post(what.post, node.Target.Addr().Interface()))
 }
 
 // effect names what a change does.
 type effect struct {
+	post        string // the path of its operation
 	done, would string // "Released"; "release"
 	thing       string // "key"
 	after       string // of the service's name: " as sent"

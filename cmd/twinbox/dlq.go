@@ -19,9 +19,9 @@ import (
 type DLQCommands struct {
 	List    DLQList    `cmd:"" aliases:"ls" help:"The dead letters that wait, grouped by error."`
 	Show    DLQShow    `cmd:"" aliases:"get" help:"One dead letter and its history."`
-	Replay  DLQReplay  `cmd:"" done:"Replayed" would:"try to replay" thing:"dead letter" help:"Handle dead letters again: through the inbox, in the order of their key, for their consumer alone."`
+	Replay  DLQReplay  `cmd:"" post:"/admin/v1/dead-letters/replay" done:"Replayed" would:"try to replay" thing:"dead letter" help:"Handle dead letters again: through the inbox, in the order of their key, for their consumer alone."`
 	Edit    DLQEdit    `cmd:"" done:"Edited" would:"edit" thing:"dead letter" help:"Replace the payload or headers; the original is kept."`
-	Discard DLQDiscard `cmd:"" done:"Discarded" would:"discard" thing:"dead letter" help:"Settle dead letters without handling them; events parked behind them are resumed."`
+	Discard DLQDiscard `cmd:"" post:"/admin/v1/dead-letters/discard" done:"Discarded" would:"discard" thing:"dead letter" help:"Settle dead letters without handling them; events parked behind them are resumed."`
 }
 
 // LetterFilter picks dead letters; all that is set must hold. The time is that of the last failure.
@@ -183,7 +183,7 @@ func (c *DLQShow) Run(ctx context.Context, to *streams, services []*client.Servi
 	}
 	t := view{columns: letterLines}.table([]item{letter}, true)
 	for i, name := range t.columns {
-		if t.rows[0][i] != "-" {
+		if value := t.rows[0][i]; value != "-" && value != "0" {
 			to.say("%-10s %s", name, t.rows[0][i])
 		}
 	}

@@ -26,7 +26,7 @@ type LetterChange struct {
 
 // apply makes the change in one service after the other. It wants to know which dead letters are meant: all of them
 // only with --all.
-func (c *LetterChange) apply(ctx context.Context, to *streams, what effect, path string, all bool, body any) error {
+func (c *LetterChange) apply(ctx context.Context, to *streams, what effect, all bool, body any) error {
 	switch some := len(c.IDs) > 0 || c.Filter.isSet(); {
 	case all && some:
 		return usage("--all goes with no id and no filter")
@@ -56,7 +56,7 @@ func (c *LetterChange) apply(ctx context.Context, to *streams, what effect, path
 		}
 		request := maps.Clone(asked)
 		delete(request, "limit")
-		return client.Post("/admin/v1/dead-letters/"+path, request)
+		return client.Post(what.post, request)
 	})
 }
 
@@ -73,7 +73,7 @@ type DLQReplay struct {
 
 // Run replays in one service after the other.
 func (c *DLQReplay) Run(ctx context.Context, to *streams, what effect) error {
-	return c.apply(ctx, to, what, "replay", c.All, c)
+	return c.apply(ctx, to, what, c.All, c)
 }
 
 // DLQDiscard is "twinbox dlq discard". There is no --all: you name the events that you give up.
@@ -81,7 +81,7 @@ type DLQDiscard struct{ LetterChange }
 
 // Run discards in one service after the other.
 func (c *DLQDiscard) Run(ctx context.Context, to *streams, what effect) error {
-	return c.apply(ctx, to, what, "discard", false, c)
+	return c.apply(ctx, to, what, false, c)
 }
 
 // DLQEdit is "twinbox dlq edit".

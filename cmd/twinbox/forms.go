@@ -31,11 +31,13 @@ func show(of item, path, form string, wide bool) string {
 			return age(time.Duration(seconds * float64(time.Second)))
 		}
 		return ""
-	case "type": // without the names before it
+	case "type": // without the names before it and its version
 		if parts := strings.Split(text, "."); !wide && len(parts) > 1 {
-			return strings.Join(parts[len(parts)-2:], ".")
+			return parts[len(parts)-2]
 		}
 	case "bytes":
+		return string(of.bytes(path))
+	case "payload":
 		return cmp.Or(string(of.bytes(path)), "(left out: 8 MiB are shown)")
 	case "json":
 		if encoded, err := json.Marshal(of.member(path)); text != "" && err == nil {
@@ -73,17 +75,9 @@ var composed = map[string]func(of item, text string) string{
 	"waiting": waitingOf,
 	"deed":    deedOf,
 	"who":     func(of item, text string) string { return cmp.Or(of.text("consumer"), text) },
-	"outcome": func(of item, text string) string { return joined(text, ", ", of.text("cause")) },
+	"outcome": func(of item, text string) string { return strings.TrimSuffix(text+", "+of.text("cause"), ", ") },
 	"where":   whereOf,
 	"detail":  detailOf,
-}
-
-// joined puts what separates two texts between them, if there are two.
-func joined(text, separator, more string) string {
-	if more == "" {
-		return text
-	}
-	return text + separator + more
 }
 
 // recordOf is the place of a record; an event that came without a broker has none.

@@ -16,8 +16,8 @@ import (
 
 // Listing is a command that asks every service one question; listings has its row.
 type Listing struct {
-	Operator
-	Watch `group:"Flags of every command:"`
+	Operator `json:"-"`
+	Watch    `json:"-" group:"Flags of every command:"`
 }
 
 // Run asks with the command's flags, which have the names of the question's parameters.

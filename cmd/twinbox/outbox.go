@@ -14,9 +14,9 @@ import (
 type OutboxCommands struct {
 	Status    Listing         `cmd:"" help:"How far each service's events are published, and which keys are parked."`
 	Tail      OutboxTail      `cmd:"" help:"The newest events and their states."`
-	Republish OutboxRepublish `cmd:"" done:"Republished" would:"republish" thing:"event" help:"Send published events again, with the same ids; consumers skip what they have."`
+	Republish OutboxRepublish `cmd:"" post:"/admin/v1/outbox/republish" done:"Republished" would:"republish" thing:"event" help:"Send published events again, with the same ids; consumers skip what they have."`
 	Scheduled OutboxScheduled `cmd:"" help:"Events that are due later: list them, take one back."`
-	Release   OutboxRelease   `cmd:"" done:"Released" would:"release" thing:"key" help:"Let the relay try a parked key's events again."`
+	Release   OutboxRelease   `cmd:"" post:"/admin/v1/outbox/release" done:"Released" would:"release" thing:"key" help:"Let the relay try a parked key's events again."`
 	Pause     Change          `cmd:"" one:"" post:"/admin/v1/outbox/pause" done:"Paused" would:"pause" thing:"relay" help:"Pause a service's relay: its events wait in the outbox."`
 	Resume    Change          `cmd:"" one:"" post:"/admin/v1/outbox/resume" done:"Resumed" would:"resume" thing:"relay" help:"Let a paused relay publish again, where it stopped."`
 	Confirm   OutboxConfirm   `cmd:"" post:"/admin/v1/outbox/confirm" done:"Confirmed" would:"confirm" thing:"refusal" help:"Let a relay publish that refuses, because its database or its topics went back."`
@@ -50,7 +50,7 @@ func (c *OutboxRepublish) Run(ctx context.Context, to *streams, services []*clie
 		return usage("positions are a service's own: give --service too")
 	}
 	return c.inTurn(ctx, to, services, what, func(*client.Service) client.Request {
-		return client.Post("/admin/v1/outbox/republish", c)
+		return client.Post(what.post, c)
 	})
 }
 
@@ -66,9 +66,9 @@ type OutboxRelease struct {
 // Run finds the service that has parked the key and asks it.
 func (c *OutboxRelease) Run(ctx context.Context, to *streams, services []*client.Service, what effect) error {
 	if c.Drop != nil {
-		what = effect{done: "Dropped", would: "drop", thing: "event"}
+		what.done, what.would, what.thing = "Dropped", "drop", "event"
 	}
-	return whoHasIt(ctx, to, services, what, client.Post("/admin/v1/outbox/release", c))
+	return whoHasIt(ctx, to, services, what, client.Post(what.post, c))
 }
 
 // OutboxConfirm is "twinbox outbox confirm".
@@ -231,7 +231,7 @@ func (c *OutboxTail) write(to *streams, events []item, unknown missing, bare boo
 	}
 	v := view{columns: eventColumns}
 	if c.Payload {
-		v.columns += ", PAYLOAD payload bytes"
+		v.columns += ", PAYLOAD payload payload"
 	}
 	t := v.table(events, to.wide())
 	t.bare = bare

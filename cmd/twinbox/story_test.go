@@ -92,7 +92,7 @@ func TestTraceOfNothing(t *testing.T) {
 	require.Contains(t, r.stderr, "nothing is known of x")
 	hint := listener(t, answers(map[string]string{"story/x": `{"id":"x","steps":[],"related":[],"note":"Give the key."}`}))
 	require.Contains(t, at(t, hint, nothing, "trace", "x").stderr, "Give the key.")
-	require.Equal(t, 2, at(t, nothing, nothing, "trace", strings.Repeat("x", 1025)).code)
+	require.Equal(t, 2, at(t, nothing, nothing, "trace", "").code)
 	silent := at(t, listener(t, answers(nil)), "", "trace", "x")
 	require.Equal(t, 1, silent.code, "no answer is not that there is nothing")
 }
@@ -109,9 +109,8 @@ func TestStatusSaysWhyEachServiceWaits(t *testing.T) {
 	require.Zero(t, r.code, r.stderr)
 	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
 	require.Len(t, lines, 3)
-	require.Regexp(t, `^customer +- +All is well\. +-$`, lines[1])
-	require.Regexp(t, `^notification +2026-11-21T09:59:00Z +The mail server has been down\. +`+
-		`twinbox mail list --state pending$`, lines[2])
+	require.Regexp(t, `^customer +- +- +All is well\.$`, lines[1])
+	require.Regexp(t, `^notification +\d+d +twinbox mail list --state pending +The mail server has been down\.$`, lines[2])
 	var document map[string]adminapi.Cause
 	at(t, well, down, "status", "--json").json(t, &document)
 	require.True(t, document["customer"].Well)

@@ -228,7 +228,7 @@ func (v view) table(rows []item, wide bool) *table {
 		name, isWide := strings.CutSuffix(strings.Fields(column)[0], "+")
 		t.columns = append(t.columns, strings.ReplaceAll(name, "_", " "))
 		if isWide {
-			t.omit = append(t.omit, t.columns[len(t.columns)-1])
+			t.wide = append(t.wide, t.columns[len(t.columns)-1])
 		}
 	}
 	for _, of := range rows {

@@ -236,6 +236,96 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
+// Names that the services know are offered: those that the next command takes.
+func TestCompletionOffersNames(t *testing.T) {
+	addr := listener(t, answers(map[string]string{
+		"inbox/stats":        `{"items":[{"consumer":"notification.users"}]}`,
+		"outbox/status":      `{"refused":{"code":"events_unknown"},"parked":[{"topic":"t","key":"k1"},{"topic":"t","key":"k2"}]}`,
+		"mails":              `{"items":[{"id":"` + anID + `"}]}`,
+		"dead-letters/query": `{"items":[{"id":17},{"id":18}]}`, "dead-letters/groups": `{"items":[{"code":"c","type":"t.v1"}]}`,
+	}))
+	t.Setenv("TWINBOX_NOTIFICATION_ADMIN", addr)
+	t.Setenv(tokenVariable, "t")
+	for line, want := range map[string]string{
+		"consumer pause ":          "notification.users\n",
+		"outbox confirm ":          "events_unknown\n",
+		"outbox release --key ":    "k1\nk2\n",
+		"outbox release --topic ":  "t\n",
+		"mail retry ":              anID + "\n",
+		"dlq show notification/1":  "notification/17\nnotification/18\n",
+		"dlq replay --code ":       "c\n",
+		"dlq list --type ":         "t.v1\n",
+		"outbox status --service ": "customer\nnotification\n",
+	} {
+		r := twinbox(t, append([]string{"complete", "--"}, strings.Split(line, " ")...)...)
+		require.Equal(t, want, r.stdout, "%s: %s", line, r.stderr)
+	}
+}
+
+// The general flags stand behind a command's own.
+func TestHelpBeginsWithTheCommandsOwnFlags(t *testing.T) {
+	t.Parallel()
+	help := twinbox(t, "dlq", "replay", "--help").stdout
+	own, general := strings.Index(help, "--accept-gap"), strings.Index(help, "--token-file")
+	require.Positive(t, own)
+	require.Less(t, own, general)
+	require.Contains(t, help, "Flags of every command:")
+}
+
+// A filter that picks no dead letter is no all-clear while others wait.
+func TestAFilterThatPicksNone(t *testing.T) {
+	t.Parallel()
+	addr := listener(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(body), "profil") {
+			says(`{"items":[]}`)(w, r)
+			return
+		}
+		says(`{"items":[{"count":12},{"count":1}]}`)(w, r)
+	})
+	r := at(t, "", addr, "dlq", "list", "--consumer", "customer.profil")
+	require.Zero(t, r.code)
+	require.Equal(t, "No dead letters that the filter picks.\n", r.stdout)
+	require.Contains(t, r.stderr, "13 dead letters wait that the filter does not pick")
+}
+
+// Any operation of the document can be called by its name.
+func TestCall(t *testing.T) {
+	t.Parallel()
+	addr, requests := recorder(t)
+	for _, c := range []struct {
+		args []string
+		want recorded
+	}{
+		{[]string{"listTopics"}, recorded{"outbox/topics", "", ""}},
+		{[]string{"getDeadLetter", "id=17", "payload=true"}, recorded{"dead-letters/17", "payload=true", ""}},
+		{
+			[]string{"queryDeadLetters", "filter.code=c", "filter.ids=[1,2]", "after=3"},
+			recorded{"dead-letters/query", "", `{"filter":{"code":"c","ids":[1,2]},"after":3}`},
+		},
+		{
+			[]string{"pauseConsumer", "consumer=c", "--by", "ada"},
+			recorded{"consumers/pause", "", `{"consumer":"c","by":"ada","reason":"dry run","dry_run":true}`},
+		},
+		{
+			[]string{"discardDeadLetters", "filter.code=c", "--by", "ada", "--yes", "--reason", "r"},
+			recorded{"dead-letters/discard", "", `{"filter":{"code":"c"},"by":"ada","reason":"r","dry_run":false}`},
+		},
+	} {
+		r := at(t, "", addr, append([]string{"call"}, c.args...)...)
+		require.Zero(t, r.code, "%v: %s", c.args, r.stderr)
+		got := requests()[len(requests())-1]
+		require.Equal(t, []string{c.want.path, c.want.query}, []string{got.path, got.query})
+		if c.want.body != "" {
+			require.JSONEq(t, c.want.body, got.body)
+		}
+	}
+	for _, args := range [][]string{{"nothing"}, {"getDeadLetter"}, {"listTopics", "x"}} {
+		require.Equal(t, service.ExitUsage, at(t, "", addr, append([]string{"call"}, args...)...).code, args)
+	}
+	require.Regexp(t, `(?m)^pauseRelay +POST /admin/v1/outbox/pause +Pause the relay$`, at(t, "", addr, "call").stdout)
+}
+
 // An event that comes later is shown once, at any position.
 func TestTailFollows(t *testing.T) {
 	var polls atomic.Int64

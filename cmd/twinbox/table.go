@@ -14,9 +14,8 @@ import (
 // table is rows under a heading, for people; --json is for programs. It cuts no value and uses no colours. A column of
 // free text stands last.
 type table struct {
-	title   string // a line above it
 	columns []string
-	omit    []string // columns that only -o wide shows
+	wide    []string // columns that only -o wide shows
 	bare    bool     // without its heading
 
 	rows [][]string
@@ -32,7 +31,7 @@ func (t *table) add(values ...any) {
 }
 
 // text returns "" for a table without rows.
-func (t *table) text(wide, headings bool) string {
+func (t *table) text(isWide, headings bool) string {
 	if len(t.rows) == 0 {
 		return ""
 	}
@@ -41,12 +40,11 @@ func (t *table) text(wide, headings bool) string {
 		rows = append([][]string{t.columns}, rows...)
 	}
 	var text strings.Builder
-	text.WriteString(t.title)
 	aligned := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
 		var shown []string
 		for c, value := range row {
-			if wide || !slices.Contains(t.omit, t.columns[c]) {
+			if isWide || !slices.Contains(t.wide, t.columns[c]) {
 				shown = append(shown, value)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 
 func TestTables(t *testing.T) {
 	t.Parallel()
-	of := table{columns: []string{"ID", "KEY", "ERROR"}, omit: []string{"KEY"}}
+	of := table{columns: []string{"ID", "KEY", "ERROR"}, wide: []string{"KEY"}}
 	of.add("customer/1", "ada", "check event: schema_violation: /name type")
 	of.add("customer/12", "b\x1b[31m\n\xff", "")
 	require.Equal(t, ""+

@@ -125,7 +125,6 @@ func (v *verdicts) write(to *streams) {
 	}
 	produced := table{
 		columns: []string{"TOPIC", "OUTBOX", "ON TOPIC", "AGAIN", "WAITING", "HELD", "DISCARDED", "OF OTHERS"},
-		omit:    []string{"AGAIN", "DISCARDED", "OF OTHERS", "HELD"},
 	}
 	for _, p := range v.all.Produced {
 		if !strings.HasPrefix(p.Topic, deadletter.CopyPrefix) || p != (verify.Produced{Topic: p.Topic}) { // no copies
@@ -134,7 +133,6 @@ func (v *verdicts) write(to *streams) {
 	}
 	consumed := table{
 		columns: []string{"CONSUMER", "HANDLED", "AGAIN", "PENDING", "DEAD", "IGNORED", "TOPIC"},
-		omit:    []string{"TOPIC", "AGAIN", "IGNORED"},
 	}
 	for _, k := range v.all.Consumed {
 		consumed.add(k.Consumer, k.Handled, k.Again, k.Pending, k.Dead, k.Ignored, k.Topic)

@@ -247,7 +247,7 @@ func (t *story) askPlace(ctx context.Context) error {
 	}
 	for _, r := range records {
 		t.is(adminapi.StoryKindEvent)
-		t.relate(r.UUID, fmt.Sprintf("%s/%d/%d", parts[1], partition, offset)) // the id of a dead letter without one
+		t.relate(cmp.Or(r.UUID, fmt.Sprintf("%s/%d/%d", parts[1], partition, offset))) // as a dead letter without an id has it
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"path"
 	"slices"
@@ -58,7 +59,7 @@ func readOperations() (operations []item, err error) {
 	var document item
 	text, err := api.Files.ReadFile("admin.gen.json")
 	if err = cmp.Or(err, json.Unmarshal(text, &document)); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read admin.yaml: %w", err)
 	}
 	schemas := document.object("components").object("schemas")
 	for place := range document.object("paths") {

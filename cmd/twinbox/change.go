@@ -114,7 +114,8 @@ func (e *effects) add(name string, r adminapi.Result) {
 // inTurn makes a long change in one service after the other and shows its progress. The first service that fails ends
 // it; if something was done by then, the whole is partly done.
 func (c *Change) inTurn(
-	ctx context.Context, to *streams, services []*client.Service, what effect, request func(*client.Service) client.Request,
+	ctx context.Context, to *streams, services []*client.Service, what effect,
+	request func(*client.Service) client.Request,
 ) error {
 	var sum effects
 	for _, s := range services {

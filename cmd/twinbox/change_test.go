@@ -77,7 +77,9 @@ func TestWhatAChangeComesTo(t *testing.T) {
 		code                   int
 		stdout                 string
 	}{
-		"all":      {false, did(2, 0), did(1, 0), 0, "Republished 2 events of customer.\nRepublished 1 event of notification.\n"},
+		"all": {
+			false, did(2, 0), did(1, 0), 0, "Republished 2 events of customer.\nRepublished 1 event of notification.\n",
+		},
 		"one side": {false, did(0, 0), did(1, 0), 0, "Republished 1 event of notification.\n"},
 		"nothing": {
 			false, did(0, 0), did(0, 0), 0, "Republished 0 events of customer.\nRepublished 0 events of notification.\n",

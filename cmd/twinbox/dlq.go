@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -138,7 +137,7 @@ func (c *DLQList) warnOfOthers(ctx context.Context, to *streams, services []*cli
 	answers, _, _ := ask(services, func(s *client.Service) (item, error) { return l.read(ctx, s, l.example) })
 	others := int64(0)
 	for _, group := range l.itemsOf(answers) {
-		count, _ := group["count"].(json.Number).Int64()
+		count, _ := strconv.ParseInt(group.text("count"), 10, 64)
 		others += count
 	}
 	if others > 0 {

@@ -142,7 +142,8 @@ func (c *DLQEdit) send(
 	case after != nil && json.Valid(before) && !json.Valid(after):
 		return usage("the new payload is not valid JSON, as the one before was")
 	default:
-		result, err = client.Call[adminapi.Result](ctx, s, client.Post(fmt.Sprintf("/admin/v1/dead-letters/%d/edit", id), edit))
+		result, err = client.Call[adminapi.Result](ctx, s,
+			client.Post(fmt.Sprintf("/admin/v1/dead-letters/%d/edit", id), edit))
 	}
 	if err != nil {
 		return err

@@ -2,8 +2,8 @@ package main
 
 // Columns that several listings show.
 const (
-	groupColumns = "CONSUMER consumer, CODE code, TYPE type type, COUNT count, KEYS keys, AGE newest age, LATEST example, " +
-		"ERROR error"
+	groupColumns = "CONSUMER consumer, CODE code, TYPE type type, COUNT count, KEYS keys, AGE newest age, " +
+		"LATEST example, ERROR error"
 	letterColumns = "ID ref, CONSUMER+ consumer, TYPE type type, KEY key, VERSION version, CODE code, TRIES attempts, " +
 		"AGE failed_at age, STATE+ state, ERROR error"
 	mailColumns = "SERVICE service, ID id, STATE state, TEMPLATE template, USER user_id, TRIES attempts, " +
@@ -49,7 +49,7 @@ var listings = map[string]listing{
 	},
 	"inbox history": {
 		question: "GET /admin/v1/inbox/history", order: "processed_at", newest: true,
-		none: "No consumer has applied an event of this type; twinbox dlq list --each --state all --type has its dead letters",
+		none: "No consumer has applied an event of this type; its dead letters: twinbox dlq list --each --state all --type",
 		views: []view{{of: "items", columns: "CONSUMER consumer, EVENT event_id, PROCESSED processed_at time, " +
 			"MS processing_time_ms, OUTCOME+ outcome, RECORD topic record, METADATA+ metadata json"}},
 	},

@@ -94,7 +94,7 @@ func TestIdsAreWhole(t *testing.T) {
 		}
 		wide := twinbox(t, append(args, "-o", "wide")...)
 		bare := twinbox(t, append(args, "--no-headers")...)
-		require.NotRegexp(t, `\b\d+[smhd]\b`, strings.ReplaceAll(wide.stdout, "2h", ""), "%s: times instead of ages", c.command)
+		require.NotRegexp(t, `\b\d+[smhd]\b`, wide.stdout, "%s: times instead of ages", c.command)
 		require.Less(t, strings.Count(bare.stdout, "\n"), strings.Count(wide.stdout, "\n"), c.command)
 	}
 	require.Contains(t, twinbox(t, "outbox", "tail", "-o", "wide", "--notification-admin", addr).stdout,
@@ -106,7 +106,7 @@ func TestAListSaysThatThereIsMore(t *testing.T) {
 	t.Parallel()
 	addr := listener(t, everything)
 	r := at(t, "", addr, "dlq", "list", "--each")
-	require.Contains(t, r.stderr, "notification has more: continue with --service notification --after notification/1234567")
+	require.Contains(t, r.stderr, "continue with --service notification --after notification/1234567")
 	require.NotContains(t, r.stdout, "STATE")
 	var document struct{ Next []string }
 	at(t, "", addr, "dlq", "list", "--each", "--json").json(t, &document)
@@ -239,10 +239,12 @@ func TestCompletion(t *testing.T) {
 // Names that the services know are offered: those that the next command takes.
 func TestCompletionOffersNames(t *testing.T) {
 	addr := listener(t, answers(map[string]string{
-		"inbox/stats":        `{"items":[{"consumer":"notification.users"}]}`,
-		"outbox/status":      `{"refused":{"code":"events_unknown"},"parked":[{"topic":"t","key":"k1"},{"topic":"t","key":"k2"}]}`,
-		"mails":              `{"items":[{"id":"` + anID + `"}]}`,
-		"dead-letters/query": `{"items":[{"id":17},{"id":18}]}`, "dead-letters/groups": `{"items":[{"code":"c","type":"t.v1"}]}`,
+		"inbox/stats": `{"items":[{"consumer":"notification.users"}]}`,
+		"outbox/status": `{"refused":{"code":"events_unknown"},
+			"parked":[{"topic":"t","key":"k1"},{"topic":"t","key":"k2"}]}`,
+		"mails":               `{"items":[{"id":"` + anID + `"}]}`,
+		"dead-letters/query":  `{"items":[{"id":17},{"id":18}]}`,
+		"dead-letters/groups": `{"items":[{"code":"c","type":"t.v1"}]}`,
 	}))
 	t.Setenv("TWINBOX_NOTIFICATION_ADMIN", addr)
 	t.Setenv(tokenVariable, "t")
@@ -377,7 +379,8 @@ func TestTailFollowsFromItsFirstRowsOn(t *testing.T) {
 	t.Setenv(tokenVariable, "t")
 	ctx, stop := context.WithTimeout(t.Context(), patience)
 	out := &awaited{text: "e7", stop: stop}
-	require.Zero(t, run(ctx, []string{"outbox", "tail", "-f", "-o", "wide", "-n", "2", "--customer-admin", addr}, out, io.Discard))
+	args := []string{"outbox", "tail", "-f", "-o", "wide", "-n", "2", "--customer-admin", addr}
+	require.Zero(t, run(ctx, args, out, io.Discard))
 	require.Equal(t, []string{"e5", "e6", "e7"}, regexp.MustCompile(`e[0-9]`).FindAllString(out.String(), -1))
 }
 

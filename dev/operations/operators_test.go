@@ -31,7 +31,7 @@ func TestAnOperatorReachesAServiceThatWaits(t *testing.T) {
 	prepare, before := console.Prepare, 0
 	console.Prepare = func(at local.Addresses) (func() error, error) {
 		for _, listen := range at.Services {
-			if conn, err := net.Dial("tcp", listen.Admin); err == nil {
+			if conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", listen.Admin); err == nil {
 				before -= 100
 				_ = conn.Close()
 			}

@@ -212,7 +212,7 @@ func (t *story) askLetterID(ctx context.Context) error {
 	number, isOwn := strings.CutPrefix(t.ID, t.Service+"/")
 	id, err := strconv.ParseInt(number, 10, 64)
 	if !isOwn || err != nil {
-		return nil //nolint:nilerr // it is another id
+		return nil // it is another id
 	}
 	letter, _, err := t.letters.Get(ctx, id, false)
 	if refused, is := errors.AsType[*deadletter.Error](err); is && refused.Code == deadletter.CodeNotFound {
@@ -247,7 +247,8 @@ func (t *story) askPlace(ctx context.Context) error {
 	}
 	for _, r := range records {
 		t.is(adminapi.StoryKindEvent)
-		t.relate(cmp.Or(r.UUID, fmt.Sprintf("%s/%d/%d", parts[1], partition, offset))) // as a dead letter without an id has it
+		// A dead letter without an id has its place in the log instead.
+		t.relate(cmp.Or(r.UUID, fmt.Sprintf("%s/%d/%d", parts[1], partition, offset)))
 	}
 	return nil
 }

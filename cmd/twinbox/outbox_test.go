@@ -71,6 +71,34 @@ func TestOutboxStatusAndTail(t *testing.T) {
 	require.NotContains(t, one.stdout, "notification")
 }
 
+// People find a story by what they have: the address, the request, the trace or the place of a record.
+func TestTraceByWhatPeopleHave(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	id := h.signUp(t, "Have@example.org")
+	sent := h.tail(t, id, 2)[0].EventID
+	var story adminapi.Story
+	h.twinbox(t, "trace", sent, "--json").json(t, &story)
+	known := []string{"have@example.org"}
+	for _, s := range story.Steps {
+		known = append(known, s.CorrelationID, s.TraceID)
+		if s.Station == adminapi.StoryStepStationRecord && s.EventID == sent {
+			known = append(known, fmt.Sprintf("%s[%d]@%d", s.Topic, *s.Partition, *s.Offset))
+		}
+	}
+	require.GreaterOrEqual(t, len(known), 5)
+	for _, word := range known {
+		if word != "" {
+			r := h.twinbox(t, "trace", word)
+			require.Zero(t, r.code, "%s: %s", word, r.stderr)
+			require.Contains(t, r.stdout, sent, word)
+		}
+	}
+	require.Equal(t, exitNotFound, h.twinbox(t, "trace", "nobody@example.org").code)
+	require.Equal(t, exitNotFound, h.twinbox(t, "trace", "customer.users.v1[0]@999999").code)
+	require.Equal(t, exitNotFound, h.twinbox(t, "trace", "nothing[0]@0").code)
+}
+
 // What is scheduled is shown where there is any, and for how long it is overdue.
 func TestOutboxStatusShowsWhatIsScheduled(t *testing.T) {
 	t.Parallel()

@@ -229,6 +229,9 @@ func (t *story) askLetterID(ctx context.Context) error {
 // recordPlace is a record as it is shown: topic[partition]@offset.
 var recordPlace = regexp.MustCompile(`^(.+)\[(\d{1,9})\]@(\d{1,18})$`)
 
+// codeOffsetOutOfRange is Kafka's error OFFSET_OUT_OF_RANGE, as package kafka names it.
+const codeOffsetOutOfRange = "kafka_1"
+
 // askPlace is for the place of a record in one of the service's topics: it leads to the record's event.
 func (t *story) askPlace(ctx context.Context) error {
 	parts := recordPlace.FindStringSubmatch(t.ID)
@@ -242,7 +245,11 @@ func (t *story) askPlace(ctx context.Context) error {
 		return err
 	}
 	records, err := t.Records.ReadLog(ctx, parts[1], int32(partition), offset, offset+1)
-	if failure.Examine(err).Class == failure.Transient {
+	switch {
+	case failure.Examine(err).Code == codeOffsetOutOfRange:
+		t.Note = "The topic does not hold this offset (any more)."
+		return nil
+	case err != nil:
 		return err
 	}
 	for _, r := range records {

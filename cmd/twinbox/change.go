@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os/user"
 	"slices"
@@ -16,21 +15,21 @@ import (
 	"example.com/twinbox/internal/ops/admin/client"
 )
 
-// Change is what every command that changes something takes. A command is the body of its request, too: under the names
-// of their json tags its flags say what is changed.
+// Change is what every command takes that changes something. The command is the body of its request, too: its json
+// tags name the members.
 type Change struct {
 	Operator `json:"-"`
 
 	DryRun bool   `json:"dry_run" kong:"-"`
-	Yes    bool   `json:"-" help:"Do it. Without this the command says what it would do and changes nothing." env:"-"`
+	Yes    bool   `json:"-" help:"Do it. Without this the command shows its effect and changes nothing." env:"-"`
 	Reason string `json:"reason" help:"Why, for the audit; needed with --yes." env:"-" placeholder:"TEXT"`
 	By     string `json:"by" help:"Your name, for the audit. Default: the user of this process." env:"-" placeholder:"NAME"`
 }
 
-// AfterApply fills what may be left out.
+// AfterApply fills the optional flags.
 func (c *Change) AfterApply() error {
 	if c.Yes && strings.TrimSpace(c.Reason) == "" {
-		return usage("--yes needs --reason: the audit says why things were changed")
+		return usage("--yes needs --reason: the audit shows why things were changed")
 	}
 	c.DryRun = !c.Yes
 	c.Reason = cmp.Or(c.Reason, "dry run")
@@ -41,23 +40,19 @@ func (c *Change) AfterApply() error {
 	return nil
 }
 
-// ProvideServices finds the services, and asks them who they are. One that does not answer is left for its turn.
+// ProvideServices finds the services and asks for their names. One that does not answer is left for its turn.
 func (c *Change) ProvideServices(ctx context.Context) ([]*client.Service, error) {
 	services, err := c.Connection.ProvideServices()
 	if err != nil {
 		return nil, err
 	}
-	_, err = askWho(ctx, services)
-	if stranger, is := errors.AsType[*ending](err); is {
-		return nil, stranger
-	}
-	return services, nil
+	return services, askWho(ctx, services)
 }
 
-// ProvideEffect reads the tags in which a command says what it does.
+// ProvideEffect reads the tags that name the effect of a command.
 func (c *Change) ProvideEffect(command *kong.Context) effect {
 	tag := command.Selected().Tag
-	return effect{tag.Get("done"), tag.Get("would"), tag.Get("thing"), tag.Get("after")}
+	return effect{tag.Get("post"), tag.Get("done"), tag.Get("would"), tag.Get("thing"), tag.Get("after")}
 }
 
 // Run makes the change that the command's tag names, in the service that knows the thing.
@@ -65,17 +60,21 @@ func (c *Change) Run(
 	ctx context.Context, command *kong.Context, to *streams, services []*client.Service, what effect,
 ) error {
 	node := command.Selected()
-	return whoHasIt(ctx, to, services, what, client.Post(node.Tag.Get("post"), node.Target.Addr().Interface()))
+	if node.Tag.Has("one") && len(services) > 1 {
+		return usage("this is about one service's relay: give --service too")
+	}
+	return whoHasIt(ctx, to, services, what, client.Post(what.post, node.Target.Addr().Interface()))
 }
 
-// effect says what a change does, with what goes before the count and the things, and what follows.
+// effect names what a change does.
 type effect struct {
+	post        string // the path of its operation
 	done, would string // "Released"; "release"
 	thing       string // "key"
-	after       string // of the service's name: " back"
+	after       string // of the service's name: " as sent"
 }
 
-// line is what it comes to in one service.
+// line is the effect in one service.
 func (e effect) line(dryRun bool, count int64, service string) string {
 	verb, plural := e.done, "s"
 	if dryRun {
@@ -98,16 +97,6 @@ type effects struct {
 
 const maxShown = 100
 
-// notes returns what the services note, each sentence once.
-func (e *effects) notes() (notes []string) {
-	for _, name := range inOrder(e.Services) {
-		if note := e.Services[name].Note; note != "" && !slices.Contains(notes, note) {
-			notes = append(notes, note)
-		}
-	}
-	return notes
-}
-
 func (e *effects) add(name string, r adminapi.Result) {
 	if e.Services == nil {
 		e.Services = map[string]adminapi.Result{}
@@ -115,22 +104,22 @@ func (e *effects) add(name string, r adminapi.Result) {
 	e.DryRun, e.Count, e.Failed = r.DryRun, e.Count+r.Count, e.Failed+r.Failed
 	e.Services[name] = r
 	for i, f := range r.Errors {
-		if id, err := strconv.ParseInt(f.Subject, 10, 64); err == nil {
-			r.Errors[i].Subject = letterID(name, id)
+		if _, err := strconv.ParseInt(f.Subject, 10, 64); err == nil {
+			r.Errors[i].Subject = name + "/" + f.Subject
 		}
 	}
 	e.Errors = append(e.Errors, r.Errors...)
 }
 
-// inTurn makes a change in one service after the other, shows progress, and says what came of it. The first service
-// that fails ends it; if something was done by then, the whole is partly done.
+// inTurn makes a long change in one service after the other and shows its progress. The first service that fails ends
+// it; if something was done by then, the whole is partly done.
 func (c *Change) inTurn(
 	ctx context.Context, to *streams, services []*client.Service, what effect,
-	change func(s *client.Service, progress func(int64)) (adminapi.Result, error),
+	request func(*client.Service) client.Request,
 ) error {
 	var sum effects
 	for _, s := range services {
-		result, err := change(s, to.progress(s.Name))
+		result, err := client.Stream(ctx, s, to.progress(s.Name), request(s))
 		err = cmp.Or(ctx.Err(), err)
 		if err == nil || result.Count > 0 {
 			sum.add(s.Name, result)
@@ -146,64 +135,32 @@ func (c *Change) inTurn(
 	return sum.write(to, what)
 }
 
-// stream is a change that is the same in each service and may take long.
-func stream(
-	ctx context.Context, change client.Request,
-) func(*client.Service, func(int64)) (adminapi.Result, error) {
-	return func(s *client.Service, progress func(int64)) (adminapi.Result, error) {
-		return client.Stream(ctx, s, progress, change)
-	}
-}
-
 // whoHasIt makes a change in the one service that knows the thing.
 func whoHasIt(
 	ctx context.Context, to *streams, services []*client.Service, what effect, change client.Request,
 ) error {
 	var sum effects
-	var errs []error
-	for _, s := range services {
-		result, err := client.Call[adminapi.Result](ctx, s, change)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		sum.add(s.Name, result)
+	answers, unknown, err := ask(services, call[adminapi.Result](ctx, change))
+	for _, a := range answers {
+		sum.add(a.Service, a.Value)
 	}
-	if len(sum.Services) > 0 {
-		return sum.write(to, what) // that the other service does not know it is as it should be
+	if len(answers) > 0 {
+		return sum.write(to, what) // the other services do not have it
 	}
-	for _, err := range errs {
-		if exitCode(err) != exitNotFound { // a service that could not be asked may be the one
-			return err
+	for _, name := range inOrder(unknown) {
+		if exitCode(unknown[name]) != exitNotFound { // it may be the one
+			return unknown[name]
 		}
 	}
-	return errors.Join(errs...)
+	return err
 }
 
-// write says it, and ends with 5 when something was tried and is not done, with 4 when nothing is.
+// write shows the effect. The exit code is 5 if something was tried and is not done, 4 if nothing is done.
 func (e *effects) write(to *streams, what effect) error {
 	if to.json() {
 		to.document(e)
 	} else {
-		for _, name := range inOrder(e.Services) {
-			if result := e.Services[name]; result.Count > 0 || e.Count == 0 {
-				to.say("%s", what.line(e.DryRun, result.Count, name))
-			}
-		}
-		undone := table{columns: []string{"NOT DONE", "CODE", "WHY"}, prose: "WHY"}
-		for _, f := range e.Errors {
-			undone.add(f.Subject, f.Code, f.Detail)
-		}
-		to.show(&undone)
-		if rest := e.Failed - int64(len(e.Errors)); rest > 0 {
-			to.say("%d more are not done. Only the first %d of each service are listed.", rest, maxShown)
-		}
-		for _, note := range e.notes() {
-			to.say("%s", note)
-		}
-		if e.DryRun && e.Count > 0 {
-			to.say("Nothing was changed. To do it, add: --yes --reason \"why\"")
-		}
+		e.writeLines(to, what)
 	}
 	switch {
 	case e.Failed > 0 && e.Count == 0:
@@ -212,4 +169,31 @@ func (e *effects) write(to *streams, what effect) error {
 		return partial(fmt.Errorf("%d of %d are not done", e.Failed, e.Failed+e.Count))
 	}
 	return nil
+}
+
+func (e *effects) writeLines(to *streams, what effect) {
+	var notes []string
+	for _, name := range inOrder(e.Services) {
+		result := e.Services[name]
+		if result.Count > 0 || e.Count == 0 {
+			to.say("%s", what.line(e.DryRun, result.Count, name))
+		}
+		if result.Note != "" && !slices.Contains(notes, result.Note) {
+			notes = append(notes, result.Note)
+		}
+	}
+	undone := table{columns: []string{"NOT DONE", "CODE", "WHY"}}
+	for _, f := range e.Errors {
+		undone.add(f.Subject, f.Code, f.Detail)
+	}
+	to.show(&undone)
+	if rest := e.Failed - int64(len(e.Errors)); rest > 0 {
+		to.say("%d more are not done. Only the first %d of each service are listed.", rest, maxShown)
+	}
+	for _, note := range notes {
+		to.say("%s", note)
+	}
+	if e.DryRun && e.Count > 0 {
+		to.say("Nothing was changed. To do it, add: --yes --reason \"why\"")
+	}
 }

@@ -19,8 +19,8 @@ import (
 
 // Operator is what every command that operates a running system takes: where it is, and how to answer.
 type Operator struct {
-	Connection
-	Answer
+	Connection `group:"Flags of every command:"`
+	Answer     `group:"Flags of every command:"`
 }
 
 // Connection is where a running system is.
@@ -111,79 +111,68 @@ func call[T any](ctx context.Context, question client.Request) func(*client.Serv
 	return func(s *client.Service) (T, error) { return client.Call[T](ctx, s, question) }
 }
 
-// ask asks all services at once and returns the answers in their order. One that does not answer is an error beside the
-// others' answers.
+// missing has the errors of services that did not answer, by their names. Their part of an answer is unknown.
+type missing map[string]error
+
+func (m missing) err() error {
+	var errs []error
+	for _, name := range inOrder(m) {
+		errs = append(errs, m[name])
+	}
+	return errors.Join(errs...)
+}
+
+// partial is the error of an answer that is shown all the same.
+func (m missing) partial() error {
+	if len(m) == 0 {
+		return nil
+	}
+	return partial(m.err())
+}
+
+// in adds the errors to a document.
+func (m missing) in(document item) item {
+	if len(m) > 0 {
+		reasons := item{}
+		for name, err := range m {
+			reasons[name] = err.Error()
+		}
+		document["unknown"] = reasons
+	}
+	return document
+}
+
+// ask asks all services together and returns the answers in their order. Without any the error tells why. A service
+// that sends no mails, or does not have the consumer, has no part in the answer.
 func ask[T any](
 	services []*client.Service, call func(*client.Service) (T, error),
-) (answers []client.Answer[T], err error) {
-	var errs []error
+) (answers []client.Answer[T], unknown missing, err error) {
+	unknown = missing{}
+	var apart error
 	for _, a := range client.Ask(services, call) {
-		switch {
+		switch code := errorCode(a.Err); {
 		case a.Err == nil:
 			answers = append(answers, a)
-		case errorCode(a.Err) != "no_mails": // it is not asked for any
-			errs = append(errs, a.Err)
+		case code == "no_mails":
+			apart = usage("the services asked send no mails")
+		case code == "consumer_not_found":
+			apart = notFound("no service has the consumer: twinbox consumer list shows their names")
+		default:
+			unknown[a.Service] = a.Err
 		}
 	}
-	return answers, errors.Join(errs...)
-}
-
-// withConsumer returns the services that have the consumer. It refuses a name that none of them has.
-func withConsumer(ctx context.Context, services []*client.Service, consumer string) ([]*client.Service, error) {
-	answers, err := askWho(ctx, services)
-	having := slices.DeleteFunc(slices.Clone(services), func(s *client.Service) bool {
-		return !slices.ContainsFunc(answers, func(a client.Answer[adminapi.Service]) bool {
-			return a.Service == s.Name && slices.Contains(a.Value.Consumers, consumer)
-		})
-	})
-	if len(having) == 0 && err == nil {
-		err = notFound("no service has a consumer " + printable(consumer) + ": twinbox consumer list shows their names")
+	if len(answers) == 0 {
+		err = cmp.Or(unknown.err(), apart)
 	}
-	if len(having) == 0 {
-		return nil, err
-	}
-	return having, nil
+	return answers, unknown, err
 }
 
-// Survey is what every command takes that asks each service the same, once or again and again.
-type Survey struct {
-	Operator
-	Watch
-}
-
-// survey asks every service the same and shows the answers: with --json as one document by the services' names, else as
-// tables, to which row adds what one of them said.
-func survey[T any](
-	ctx context.Context, to *streams, c *Survey, question client.Request, row func(service string, said T),
-	tables ...*table,
-) error {
-	return c.repeat(ctx, to, func() error {
-		services, err := c.ProvideServices()
-		if err != nil {
-			return err
-		}
-		answers, err := ask(services, call[T](ctx, question))
-		if len(answers) == 0 {
-			return err
-		}
-		for _, t := range tables {
-			t.rows, t.widths = nil, nil
-		}
-		document := map[string]T{}
-		for _, a := range answers {
-			document[a.Service] = a.Value
-			row(a.Service, a.Value)
-		}
-		return to.reply(err, document, tables...)
-	})
-}
-
-// askWho asks all services what they are, before anything is done or shown. It refuses where one is not the service
-// that its address is given for or where they are of different environments. From then on each request names the
-// environment, too. One that does not answer is an error beside the others' answers, and no refusal.
-func askWho(ctx context.Context, services []*client.Service) ([]client.Answer[adminapi.Service], error) {
+// askWho asks all services for their names before anything is changed. It refuses where one is not the service that its
+// address is given for, and where they are of different environments. From then on each request names the environment,
+// too. A service that does not answer is no refusal.
+func askWho(ctx context.Context, services []*client.Service) error {
 	question := call[adminapi.Service](ctx, client.Get("/admin/v1/service", nil))
-	answers, err := ask(services, func(s *client.Service) (adminapi.Service, error) {
+	answers, unknown, _ := ask(services, func(s *client.Service) (adminapi.Service, error) {
 		who, err := question(s)
 		switch code := errorCode(err); {
 		case err == nil && who.Name != s.Name:
@@ -194,12 +183,12 @@ func askWho(ctx context.Context, services []*client.Service) ([]client.Answer[ad
 		}
 		return who, err
 	})
-	if stranger, is := errors.AsType[*ending](err); is {
-		return nil, stranger
+	if stranger, is := errors.AsType[*ending](unknown.err()); is {
+		return stranger
 	}
 	for _, a := range answers {
 		if first := answers[0]; a.Value.Environment != first.Value.Environment {
-			return nil, refused("wrong_environment", "%s is in the environment %s, but %s in %s; nothing was changed",
+			return refused("wrong_environment", "%s is in the environment %s, but %s in %s; nothing was changed",
 				first.Service, printable(first.Value.Environment), a.Service, printable(a.Value.Environment))
 		}
 	}
@@ -208,7 +197,7 @@ func askWho(ctx context.Context, services []*client.Service) ([]client.Answer[ad
 			s.Environment = cmp.Or(s.Environment, answers[0].Value.Environment)
 		}
 	}
-	return answers, err
+	return nil
 }
 
 // instant is a moment as people write it: RFC 3339, or how long ago it was, such as 90s, 30m, 1h or 2d.
@@ -251,18 +240,5 @@ func (w *Window) AfterApply() error {
 	if !w.Until.IsZero() && !w.Since.Before(w.Until.Time) {
 		return usage("--until " + moment(w.Until.Time) + " is not after --since " + moment(w.Since.Time))
 	}
-	return nil
-}
-
-// positive is a number of things, or the place of one: none at all is said by leaving the flag out.
-type positive int64
-
-// UnmarshalText reads it.
-func (p *positive) UnmarshalText(text []byte) error {
-	n, err := strconv.ParseInt(string(text), 10, 64)
-	if err != nil || n < 1 {
-		return errors.New("is a number above 0, or left out")
-	}
-	*p = positive(n)
 	return nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -17,53 +16,28 @@ import (
 
 // DLQCommands are "twinbox dlq ...".
 type DLQCommands struct {
-	List    DLQList    `cmd:"" aliases:"ls" help:"What waits in the dead letters, grouped by error."`
+	List    DLQList    `cmd:"" aliases:"ls" help:"The dead letters that wait, grouped by error."`
 	Show    DLQShow    `cmd:"" aliases:"get" help:"One dead letter and its history."`
-	Replay  DLQReplay  `cmd:"" done:"Replayed" would:"try to replay" thing:"dead letter" help:"Handle dead letters again: through the inbox, in the order of their key, for their consumer alone."`
+	Replay  DLQReplay  `cmd:"" post:"/admin/v1/dead-letters/replay" done:"Replayed" would:"try to replay" thing:"dead letter" help:"Handle dead letters again: through the inbox, in the order of their key, for their consumer alone."`
 	Edit    DLQEdit    `cmd:"" done:"Edited" would:"edit" thing:"dead letter" help:"Replace the payload or headers; the original is kept."`
-	Discard DLQDiscard `cmd:"" done:"Discarded" would:"discard" thing:"dead letter" help:"Settle dead letters without handling them; events parked behind them are resumed."`
+	Discard DLQDiscard `cmd:"" post:"/admin/v1/dead-letters/discard" done:"Discarded" would:"discard" thing:"dead letter" help:"Settle dead letters without handling them; events parked behind them are resumed."`
 }
 
-// LetterFilter picks dead letters; what is given must all hold. The time is that of the last failure.
+// LetterFilter picks dead letters; all that is set must hold. The time is that of the last failure.
 type LetterFilter struct {
-	Consumer string `help:"Of this consumer." env:"-"`
-	Type     string `help:"Events of this type." env:"-"`
-	Key      string `help:"Of this key." env:"-"`
-	EventID  string `help:"Of this event." name:"event-id" env:"-"`
-	Code     string `help:"With this stable reason, such as schema_violation." env:"-"`
-	Error    string `help:"Whose error contains this, in any case." env:"-" placeholder:"TEXT"`
+	Consumer string `json:"consumer,omitempty" help:"Of this consumer." env:"-" names:"inbox stats: consumer"`
+	Type     string `json:"type,omitempty" help:"Events of this type." env:"-" names:"dlq list: type"`
+	Key      string `json:"key,omitempty" help:"Of this key." env:"-"`
+	EventID  string `json:"event_id,omitempty" help:"Of this event." name:"event-id" env:"-"`
+	Code     string `json:"code,omitempty" help:"With this stable reason, such as schema_violation." env:"-" names:"dlq list: code"`
+	Error    string `json:"error,omitempty" help:"Whose error contains this, in any case." env:"-" placeholder:"TEXT"`
 	Window
 }
 
-func (f *LetterFilter) given() bool { return *f != LetterFilter{} }
+func (f *LetterFilter) isSet() bool { return *f != LetterFilter{} }
 
-// body is the filter as the API takes it.
-func (f *LetterFilter) body(state string, ids []int64) adminapi.DeadLetterFilter {
-	body := adminapi.DeadLetterFilter{
-		IDs: ids, Consumer: f.Consumer, Type: f.Type, Key: f.Key, EventID: f.EventID, Code: f.Code, Error: f.Error,
-		Since: f.Since.Time, Until: f.Until.Time,
-	}
-	if state != "all" {
-		body.State = deadletter.State(state)
-	}
-	return body
-}
-
-// warnOfName warns of a consumer that no service has: it may be gone, or mistyped.
-func (f *LetterFilter) warnOfName(ctx context.Context, to *streams, services []*client.Service) {
-	if f.Consumer == "" {
-		return
-	}
-	if _, err := withConsumer(ctx, services, f.Consumer); exitCode(err) == exitNotFound {
-		to.warn("%v", err)
-	}
-}
-
-// letterID is how people write the id of a dead letter: ids are a service's own.
-func letterID(service string, id int64) string { return service + "/" + strconv.FormatInt(id, 10) }
-
-// parseIDs reads ids such as customer/17, and says of which services they are: all, where none is given. A bare number
-// will do where one service is asked.
+// parseIDs reads ids such as customer/17 and returns the services that they name; without ids, all. A bare number is
+// enough where one service is asked.
 func parseIDs(
 	texts []string, services []*client.Service,
 ) (ids map[string][]int64, of []*client.Service, err error) {
@@ -73,11 +47,11 @@ func parseIDs(
 	ids = map[string][]int64{}
 	for _, text := range texts {
 		name, number, found := strings.Cut(text, "/")
+		if !found && len(services) > 1 {
+			return nil, nil, usage(text + ": ids are a service's own; write customer/" + text + " or notification/" + text +
+				", or give --service")
+		}
 		if !found {
-			if len(services) > 1 {
-				return nil, nil, usage(text + ": ids are a service's own; write customer/" + text + " or notification/" + text +
-					", or give --service")
-			}
 			name, number = services[0].Name, name
 		}
 		id, err := strconv.ParseInt(number, 10, 64)
@@ -98,29 +72,24 @@ func parseIDs(
 	return ids, of, nil
 }
 
-const (
-	maxLimit     = 1000
-	defaultLimit = 100
-)
-
 // DLQList is "twinbox dlq list".
 type DLQList struct {
-	Survey
+	Listing `json:"-"`
 	LetterFilter
 
-	Each  bool     `help:"One line per dead letter instead of per error." env:"-"`
-	State string   `help:"In this state: waiting, replayed, discarded or all." enum:"waiting,replayed,discarded,all" default:"waiting" env:"-"`
-	Limit positive `help:"With --each: how many of each service, 1 to 1000. Default: 100." short:"n" env:"-" placeholder:"N"`
-	All   bool     `help:"With --each: all of them, however many." env:"-"`
-	After string   `help:"With --each: those after this one, such as customer/100; the next page." env:"-" placeholder:"ID"`
+	Each  bool   `json:"-" help:"One line per dead letter instead of per error." env:"-"`
+	State string `json:"state,omitempty" help:"In this state: waiting, replayed, discarded or all." enum:"waiting,replayed,discarded,all" default:"waiting" env:"-"`
+	Limit *int   `json:"limit,omitempty" help:"With --each: how many of each service, 1 to 1000. Default: 100." short:"n" env:"-" placeholder:"N"`
+	All   bool   `json:"-" help:"With --each: all of them, however many." env:"-"`
+	After string `json:"-" help:"With --each: those after this one, such as customer/100; the next page." env:"-" placeholder:"ID"`
 }
 
-// AfterApply refuses pages of what has none.
+// AfterApply refuses pages of errors, which have none.
 func (c *DLQList) AfterApply() error {
 	switch {
-	case !c.Each && (c.Limit > 0 || c.All || c.After != ""):
+	case !c.Each && (c.Limit != nil || c.All || c.After != ""):
 		return usage("--limit, --all and --after go with --each: errors are not listed in pages")
-	case c.All && c.Limit > 0:
+	case c.All && c.Limit != nil:
 		return usage("--all goes with no --limit")
 	}
 	return nil
@@ -128,121 +97,69 @@ func (c *DLQList) AfterApply() error {
 
 // Run asks every service.
 func (c *DLQList) Run(ctx context.Context, to *streams, services []*client.Service) error {
-	var after int64
-	if c.After != "" {
-		ids, of, err := parseIDs([]string{c.After}, services)
-		if err != nil {
-			return err
-		}
-		services, after = of, ids[of[0].Name][0]
-	}
-	c.warnOfName(ctx, to, services)
-	return c.repeat(ctx, to, func() error {
-		if c.Each {
-			return c.each(ctx, to, services, after)
-		}
-		return c.groups(ctx, to, services)
-	})
-}
-
-// group is a group with the service it is of, and its example as other commands take it.
-type group struct {
-	Service string `json:"service"`
-	adminapi.DeadLetterGroup
-	Example string `json:"example"` // in place of the embedded one
-}
-
-const noLetters = "No dead letters.\n"
-
-func (c *DLQList) groups(ctx context.Context, to *streams, services []*client.Service) error {
-	answers, err := ask(services, call[adminapi.DeadLetterGroups](
-		ctx, client.Post("/admin/v1/dead-letters/groups", c.body(c.State, nil))))
-	if len(answers) == 0 {
+	ids, services, err := parseIDs(strings.Fields(c.After), services)
+	if err != nil {
 		return err
 	}
-	groups := []group{}
-	t := table{
-		columns: []string{"CONSUMER", "CODE", "TYPE", "COUNT", "KEYS", "LAST", "LATEST", "ERROR"},
-		prose:   "ERROR", omit: []string{"TYPE", "LAST", "KEYS", "ERROR"}, none: noLetters,
-	}
-	for _, a := range answers {
-		if a.Value.More {
-			to.warn("%s has more and smaller groups; pick some of them with --consumer or --code", a.Service)
-		}
-		for _, g := range a.Value.Items {
-			example := letterID(a.Service, g.Example)
-			groups = append(groups, group{a.Service, g, example})
-			t.add(g.Consumer, g.Code, g.Type, g.Count, g.Keys, moment(g.Newest), example, g.Error)
-		}
-	}
-	return to.reply(err, map[string]any{"items": groups}, &t)
-}
-
-// letter is a dead letter with the id that names it in every service.
-type letter struct {
-	Ref string `json:"ref"`
-	adminapi.DeadLetter
-}
-
-func (c *DLQList) each(ctx context.Context, to *streams, services []*client.Service, after int64) error {
-	answers, err := ask(services, func(s *client.Service) (adminapi.DeadLetters, error) {
-		return c.pages(ctx, s, after)
-	})
-	if len(answers) == 0 {
+	asked, err := values(c)
+	if err != nil {
 		return err
 	}
-	letters, next := []letter{}, []string{}
-	t := table{
-		columns: []string{"ID", "CONSUMER", "TYPE", "KEY", "VERSION", "CODE", "TRIES", "FAILED", "ERROR"},
-		prose:   "ERROR", omit: []string{"TYPE", "FAILED", "TRIES", "VERSION", "CONSUMER", "ERROR", "CODE"}, none: noLetters,
-	}
-	if c.State != "waiting" { // what all of them do
-		t.columns = append(t.columns, "STATE")
-	}
-	for _, a := range answers {
-		for _, l := range a.Value.Items {
-			ref := letterID(a.Service, l.ID)
-			letters = append(letters, letter{ref, l})
-			t.add(ref, l.Consumer, l.Type, l.Key, l.Version, l.Code, l.Attempts, moment(l.FailedAt), l.Error, l.State)
-		}
-		if a.Value.More {
-			next = append(next, letters[len(letters)-1].Ref)
-		}
-	}
-	err = to.reply(err, map[string]any{"items": letters, "next": next}, &t)
-	if len(next) > 0 {
-		to.warn("there are more: go on with --after %s, or list them with --all", strings.Join(next, " and with --after "))
-	}
-	return err
-}
-
-// pages is the one page that is asked for, or all there are.
-func (c *DLQList) pages(ctx context.Context, s *client.Service, after int64) (all adminapi.DeadLetters, err error) {
-	query := adminapi.DeadLetterQuery{Filter: c.body(c.State, nil), After: after}
-	query.Filter.Limit = int(cmp.Or(c.Limit, defaultLimit))
+	l := listings["dlq list"]
 	if c.All {
-		query.Filter.Limit = maxLimit
+		asked["limit"] = maxLimit
 	}
-	for {
-		page, err := client.Call[adminapi.DeadLetters](ctx, s, client.Post("/admin/v1/dead-letters/query", query))
-		if err != nil {
-			return all, err
+	if c.Each {
+		l = listings["dlq list --each"]
+		l.all, asked = c.All, item{"filter": asked, "after": 0}
+	}
+	if c.After != "" {
+		asked["after"] = ids[services[0].Name][0]
+	}
+	if c.State != "waiting" {
+		l.views = []view{{of: "items", columns: strings.Replace(l.views[0].columns, "STATE+", "STATE", 1)}}
+	}
+	if c.isSet() {
+		l.none = "No dead letters that the filter picks"
+	}
+	return c.repeat(ctx, to, func() error {
+		shown, err := l.show(ctx, to, services, asked)
+		if err == nil && shown == 0 && c.isSet() {
+			c.warnOfOthers(ctx, to, services)
 		}
-		all.Items, all.More = append(all.Items, page.Items...), page.More
-		if !c.All || !page.More {
-			return all, nil
-		}
-		query.After = page.Items[len(page.Items)-1].ID
+		return err
+	})
+}
+
+// warnOfOthers tells a mistyped filter from no dead letters.
+func (c *DLQList) warnOfOthers(ctx context.Context, to *streams, services []*client.Service) {
+	l := listings["dlq list"]
+	answers, _, _ := ask(services, func(s *client.Service) (item, error) { return l.read(ctx, s, l.example) })
+	others := int64(0)
+	for _, group := range l.itemsOf(answers) {
+		count, _ := strconv.ParseInt(group.text("count"), 10, 64)
+		others += count
+	}
+	if others > 0 {
+		to.warn("%d dead letters wait that the filter does not pick", others)
 	}
 }
+
+const maxLimit = 1000
 
 // DLQShow is "twinbox dlq show".
 type DLQShow struct {
 	Operator
 
-	ID      string `arg:"" help:"The dead letter, such as customer/17."`
+	ID      string `arg:"" help:"The dead letter, such as customer/17." names:"dlq list --each: ref"`
 	Payload bool   `help:"Show the payload too, which holds personal data." env:"-"`
 }
+
+// letterLines are what is shown of a dead letter, as far as it is set.
+const letterLines = "id ref, consumer consumer, event event_id, type type, key key, version version, " +
+	"record topic record, state state state, reason code, class class, error error, attempts attempts, " +
+	"first first_failed_at time, failed failed_at time, replays replays, edited edited_at time, editor edited_by, " +
+	"payload payload bytes, edited_to edited_payload bytes, next ref next"
 
 // Run asks the service that the id names.
 func (c *DLQShow) Run(ctx context.Context, to *streams, services []*client.Service) error {
@@ -250,13 +167,29 @@ func (c *DLQShow) Run(ctx context.Context, to *streams, services []*client.Servi
 	if err != nil {
 		return err
 	}
+	shown, err := values(detail)
+	if err != nil {
+		return err
+	}
+	letter := shown.object("letter")
+	nameLetters(s.Name, letter)
+	for _, done := range shown.items("history") {
+		nameLetters(s.Name, done)
+	}
 	if to.json() {
-		to.document(map[string]any{
-			"letter": letter{letterID(s.Name, detail.Letter.ID), detail.Letter}, "history": deedsOf(s.Name, detail.History),
-		})
+		to.document(shown)
 		return nil
 	}
-	c.write(to, s.Name, detail)
+	t := view{columns: letterLines}.table([]item{letter}, true)
+	for i, name := range t.columns {
+		if value := t.rows[0][i]; value != "-" && value != "0" {
+			to.say("%-10s %s", name, t.rows[0][i])
+		}
+	}
+	for _, done := range shown.items("history") {
+		to.say("%-10s %s %s by %s: %s", "history", show(done, "at", "time", true), show(done, "verb", "deed", true),
+			printable(done.text("by")), printable(done.text("reason")))
+	}
 	return nil
 }
 
@@ -272,72 +205,39 @@ func getLetter(
 	return of[0], detail, err
 }
 
-func (c *DLQShow) write(to *streams, service string, d adminapi.DeadLetterDetail) {
-	l, id := d.Letter, letterID(service, d.Letter.ID)
-	field := func(name, format string, values ...any) {
-		to.say("%-10s %s", name, printable(fmt.Sprintf(format, values...)))
-	}
-	field("id", "%s", id)
-	field("consumer", "%s", l.Consumer)
-	field("event", "%s, %s", l.EventID, l.Type)
-	field("key", "%s, version %d", l.Key, l.Version)
-	field("record", "%s[%d]@%d, %d bytes", l.Topic, l.Partition, l.Offset, l.Bytes)
-	field("state", "%s", stateOf(l))
-	field("reason", "%s (%s)", l.Code, l.Class)
-	field("error", "%s", l.Error)
-	field("attempts", "%d, from %s to %s", l.Attempts, moment(l.FirstFailedAt), moment(l.FailedAt))
-	if l.Replays > 0 {
-		field("replays", "%d failed", l.Replays)
-	}
-	if l.EditedBy != "" {
-		field("edited", "by %s at %s", l.EditedBy, moment(l.EditedAt))
-	}
-	if c.Payload {
-		field("payload", "%s", string(l.Payload))
-		if l.EditedPayload != nil {
-			field("edited to", "%s", string(l.EditedPayload))
-		}
-	}
-	if next := nextStep(l, id); next != "" {
-		field("next", "%s", next)
-	}
-	for _, a := range d.History {
-		field("history", "%s %s by %s: %s", moment(a.At), deedOf(a), a.By, a.Reason)
-	}
-}
-
-// stateOf says what the dead letter does to its key, too.
-func stateOf(l adminapi.DeadLetter) string {
-	switch {
-	case l.State == "waiting" && l.Holds:
+// stateOf tells the state of a dead letter, and what it does to its key.
+func stateOf(l item, state string) string {
+	switch settled := moment(l.time("settled_at")); {
+	case state == "waiting" && l.isSet("holds"):
 		return "waiting; later events of its key park behind it"
-	case l.Outcome != "":
-		return fmt.Sprintf("%s (%s) at %s", l.State, l.Outcome, moment(l.SettledAt))
-	case !l.SettledAt.IsZero():
-		return fmt.Sprintf("%s at %s", l.State, moment(l.SettledAt))
+	case l.isSet("outcome"):
+		return fmt.Sprintf("%s (%s) at %s", state, l.text("outcome"), settled)
+	case settled != "":
+		return state + " at " + settled
 	}
-	return string(l.State)
+	return state
 }
 
 // nextStep is what an operator does about a dead letter that waits.
-func nextStep(l adminapi.DeadLetter, id string) string {
+func nextStep(l item, ref string) string {
+	code := l.text("code")
 	switch {
-	case l.State != deadletter.Waiting:
+	case l.text("state") != string(deadletter.Waiting):
 		return ""
-	case l.Code == inbox.CodeParked:
+	case code == inbox.CodeParked:
 		return "replay or discard the dead letter of its key that failed: this one follows automatically"
-	case l.Code == inbox.CodeGap:
+	case code == inbox.CodeGap:
 		return "republish the event before it, which has not come, and this one follows automatically; " +
-			"if it will never come, twinbox dlq replay " + id + " --accept-gap"
-	case l.Code == inbox.CodeJump:
-		return "if its version is wrong, twinbox dlq discard " + id + "; if it is right, and what is below it will never " +
-			"come, twinbox dlq replay " + id + " --accept-gap"
-	case l.EditedBy != "":
-		return "twinbox dlq replay " + id
-	case l.Code == inbox.CodeTooOld:
+			"if it will never come, twinbox dlq replay " + ref + " --accept-gap"
+	case code == inbox.CodeJump:
+		return "if its version is wrong, twinbox dlq discard " + ref + "; if it is right, and what is below it will never " +
+			"come, twinbox dlq replay " + ref + " --accept-gap"
+	case l.isSet("edited_by"):
+		return "twinbox dlq replay " + ref
+	case code == inbox.CodeTooOld:
 		return "find out whether it was applied; then discard it, or replay it with --force"
-	case l.Class == string(failure.Permanent) && l.Code != inbox.CodeHandlerFailed:
-		return fmt.Sprintf("twinbox dlq edit %s and replay it, or twinbox dlq discard %s", id, id)
+	case l.text("class") == string(failure.Permanent) && code != inbox.CodeHandlerFailed:
+		return fmt.Sprintf("twinbox dlq edit %s and replay it, or twinbox dlq discard %s", ref, ref)
 	}
-	return "when the cause is gone, twinbox dlq replay " + id
+	return "when the cause is gone, twinbox dlq replay " + ref
 }

@@ -25,11 +25,11 @@ func (h *stack) deadLetter(t *testing.T) (ref, key string) {
 	key = uuid.NewString()
 	h.exec(t, h.at.Databases["customer"], insertLetter, uuid.NewString(), []byte(key))
 	var document struct {
-		Items []letter `json:"items"`
+		Items []struct{ Ref, Payload string }
 	}
 	h.twinbox(t, "dlq", "list", "--each", "--key", key, "--json").json(t, &document)
 	require.Len(t, document.Items, 1)
-	require.Nil(t, document.Items[0].Payload, "no payload unless asked for")
+	require.Empty(t, document.Items[0].Payload, "no payload unless asked for")
 	return document.Items[0].Ref, key
 }
 
@@ -114,7 +114,6 @@ func TestPayloadsAsGiven(t *testing.T) {
 	}
 	for says, r := range map[string]result{
 		"no such file":           edit("", "--payload", file+"x"),
-		"longer than 1048576":    edit(strings.Repeat("1", 1<<20+1), "--payload", file),
 		"the payload is empty":   edit("", "--payload", file, "--header", "x=1"),
 		"no editor":              edit("", "--editor", " "),
 		"not valid JSON":         edit("{", "--payload", file),
@@ -123,8 +122,6 @@ func TestPayloadsAsGiven(t *testing.T) {
 		require.Equal(t, 2, r.code, "%s: %s", says, r.stderr)
 		require.Contains(t, r.stderr, says)
 	}
-	require.Equal(t, 1, edit(strings.Repeat("1", 1<<20), "--payload", file).code, "the longest one is sent")
-
 	require.Contains(t, edit("{}", "--payload", file).stderr, "nothing to do", "what was edited before is what it was")
 	r := edit("{}", "--payload", file, "--json")
 	require.Zero(t, r.code, r.stderr)

@@ -21,7 +21,7 @@ import (
 // Answer is how a command answers.
 type Answer struct {
 	JSON      bool   `help:"Answer with one JSON document, errors included; the same as -o json." name:"json" env:"-"`
-	Output    string `help:"Form of the answer: table, wide (a table of which nothing is left out) or json." short:"o" enum:"table,wide,json" default:"table" env:"-"`
+	Output    string `help:"Form of the answer: table, wide (all columns, and times instead of ages) or json." short:"o" enum:"table,wide,json" default:"table" env:"-"`
 	NoHeaders bool   `help:"Tables without their headings." env:"-"`
 }
 
@@ -69,43 +69,34 @@ func (s *streams) document(document any) {
 	_ = encoder.Encode(document) // see Write
 }
 
-// reply writes an answer: with --json the document, else the tables. Services that did not answer, which is missing,
-// make it a part of what was asked for.
-func (s *streams) reply(missing error, document any, tables ...*table) error {
-	if s.json() {
-		s.document(document)
-	} else {
-		s.show(tables...)
-	}
-	if missing != nil {
-		return partial(missing)
-	}
-	return nil
-}
-
-// show writes tables that fit the screen, with an empty line between them.
+// show writes tables with an empty line between them.
 func (s *streams) show(tables ...*table) {
-	width, _ := terminal(s.out)
-	if s.Output == "wide" {
-		width = unknownWide
-	}
 	var texts []string
 	for _, t := range tables {
-		t.bare = t.bare || s.NoHeaders
-		if text := t.text(width); text != "" {
+		if text := t.text(s.wide(), !s.NoHeaders); text != "" {
 			texts = append(texts, text)
 		}
 	}
 	_, _ = io.WriteString(s, strings.Join(texts, "\n"))
 }
 
-// terminal says whether a person looks at the output on a screen, and how wide that is; 0 where it is not known.
-func terminal(out io.Writer) (width int, is bool) {
+// sayUnknown names the services that did not answer: no answer is not that all is well.
+func (s *streams) sayUnknown(unknown missing) {
+	for _, name := range inOrder(unknown) {
+		s.say("%s: unknown, it did not answer", name)
+	}
+}
+
+func (s *streams) wide() bool { return s.Output == "wide" }
+
+// isTerminal reports whether a person looks at the output on a screen.
+func isTerminal(out io.Writer) bool {
 	file, is := out.(*os.File)
 	if !is {
-		return unknownWide, false
+		return false
 	}
-	return columns(file)
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // Watch repeats an answer.
@@ -127,9 +118,8 @@ func (w *Watch) repeat(ctx context.Context, to *streams, show func() error) erro
 	if !w.Watch {
 		return show()
 	}
-	_, onScreen := terminal(to.out)
 	return to.again(ctx, w.Every, func() error {
-		if onScreen && os.Getenv("TERM") != "dumb" {
+		if isTerminal(to.out) && os.Getenv("TERM") != "dumb" {
 			to.say("\x1b[H\x1b[2J%s", moment(time.Now()))
 		}
 		return show()
@@ -161,14 +151,19 @@ func (s *streams) again(ctx context.Context, every time.Duration, do func() erro
 
 const progressEvery = 5 * time.Second
 
-// progress tells people every few seconds what is done so far.
-func (s *streams) progress(name string) func(done int64) {
+// progress shows people every few seconds how much is done. A total of 0 is not known.
+func (s *streams) progress(name string) func(done, total int64) {
 	last := time.Now()
-	return func(done int64) {
-		if time.Since(last) >= progressEvery {
-			last = time.Now()
+	return func(done, total int64) {
+		switch {
+		case time.Since(last) < progressEvery:
+			return
+		case total > 0:
+			_, _ = fmt.Fprintf(s.err, "%s: %d of %d done\n", name, done, total)
+		default:
 			_, _ = fmt.Fprintf(s.err, "%s: %d done\n", name, done)
 		}
+		last = time.Now()
 	}
 }
 

@@ -115,6 +115,7 @@ func (p *page) command(t *testing.T, line string) []string {
 var (
 	anyID   = regexp.MustCompile(`\b(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:customer|notification)/\d+)\b`)
 	anyTime = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
+	anyAge  = regexp.MustCompile(`\b\d+[smhd]\b`)
 	record  = regexp.MustCompile(`\[\d+\]@\d+`)
 	blanks  = regexp.MustCompile(` {2,}`)
 )
@@ -144,6 +145,7 @@ func (p *page) learn(want, got []string) (expected, real []string) {
 func mask(lines []string) string {
 	text := strings.Join(lines, "\n")
 	text = anyTime.ReplaceAllString(anyID.ReplaceAllString(text, "ID"), "TIME")
+	text = anyAge.ReplaceAllString(text, "AGE")
 	return blanks.ReplaceAllString(record.ReplaceAllString(text, "[N]@N"), " ")
 }
 

@@ -39,10 +39,17 @@ func TestOneOfTwoDoesNotAnswer(t *testing.T) {
 		r := at(t, customer, notification, append(args, "--json")...)
 		require.Equal(t, exitPartial, r.code, "%v: %s", args, r.stderr)
 		require.Contains(t, r.stderr, "notification: no (unavailable)")
-		var document struct{ Items []any }
+		var document struct {
+			Items   []any
+			Unknown map[string]string
+		}
 		r.json(t, &document)
 		require.NotNil(t, document.Items, "%v: %s", args, r.stdout)
-		require.Equal(t, exitPartial, at(t, customer, notification, args...).code, args)
+		require.Equal(t, "notification: no (unavailable)", document.Unknown["notification"], args)
+		text := at(t, customer, notification, args...)
+		require.Equal(t, exitPartial, text.code, args)
+		require.Contains(t, text.stdout, "notification: unknown", "no answer is not that all is well")
+		require.NotContains(t, text.stdout, "No dead letters.\n")
 	}
 	for _, args := range [][]string{
 		{"mail", "list"},
@@ -100,7 +107,7 @@ func TestALetterAsADocument(t *testing.T) {
 		"dead-letters/17": `{"letter":{"id":17,"key":"k<"},"history":[{"id":1,"verb":"edit"}]}`,
 	}))
 	var document struct {
-		Letter  letter
+		Letter  struct{ Ref string }
 		History []struct{ Verb string }
 	}
 	r := at(t, customer, "", "dlq", "show", "17", "--json")

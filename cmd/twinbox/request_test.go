@@ -154,7 +154,7 @@ func TestWhatTheServiceIsAsked(t *testing.T) {
 	} {
 		addr, requests := recorder(t)
 		r := at(t, "", addr, c.args...)
-		require.Len(t, requests(), 1, "%s: %s", name, r.stderr)
+		require.NotEmpty(t, requests(), "%s: %s", name, r.stderr)
 		got := requests()[0]
 		require.Equal(t, c.want.path, got.path, name)
 		require.Equal(t, c.want.query, got.query, name)

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-	"github.com/creack/pty"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/service"
@@ -66,26 +65,8 @@ var everything = answers(map[string]string{
 		"detail":{"outcome":"refused","code":"behind_waiting"}}]}`,
 })
 
-// onScreen runs a command line on a terminal of that width and returns what is seen there.
-func onScreen(t *testing.T, width uint16, args ...string) (code int, seen string) {
-	t.Helper()
-	display, terminal, err := pty.Open()
-	require.NoError(t, err)
-	require.NoError(t, pty.Setsize(terminal, &pty.Winsize{Cols: width, Rows: 24}))
-	shown := make(chan string)
-	go func() {
-		text, _ := io.ReadAll(display) // a terminal that is closed ends it with an error
-		shown <- string(text)
-	}()
-	code = run(t.Context(), args, terminal, terminal)
-	require.NoError(t, terminal.Close())
-	seen = strings.ReplaceAll(<-shown, "\r\n", "\n")
-	require.NoError(t, display.Close())
-	return code, seen
-}
-
-// What has to be typed into the next command is never cut, however narrow the screen is, and no line is longer than it.
-func TestIdsAreWholeOnEveryScreen(t *testing.T) {
+// What has to be typed into the next command is never cut, and -o wide has every column.
+func TestIdsAreWhole(t *testing.T) {
 	t.Setenv(tokenVariable, "t")
 	addr := listener(t, everything)
 	const ref = "notification/1234567"
@@ -93,7 +74,7 @@ func TestIdsAreWholeOnEveryScreen(t *testing.T) {
 		command string
 		whole   []string
 	}{
-		{"dlq list", []string{ref, "notification.users", "schema_violation"}},
+		{"dlq list", []string{ref, "notification.users", "schema_violation", "user-registered "}},
 		{"dlq list --each", []string{ref, aKey}},
 		{"dlq list --each --state all", []string{ref, aKey, "discarded"}},
 		{"dlq discard 1234567 --yes --reason r", []string{ref}},
@@ -101,29 +82,23 @@ func TestIdsAreWholeOnEveryScreen(t *testing.T) {
 		{"inbox lookup " + anID, []string{"notification.users", ref}},
 		{"inbox history t.v1", []string{"notification.users", anID}},
 		{"outbox status", []string{"customer.users.v1", aKey, "1234567"}},
-		{"outbox tail", []string{"1234567", anID}},
-		{"status", []string{"notification"}},
+		{"outbox tail", []string{ref, aKey}},
+		{"status", []string{"notification", "1 key is parked and holds 12 events; the broker says: MESSAGE_TOO_LARGE."}},
 		{"trace " + anID, []string{anID, "16:58:46.123Z", "waiting, schema_violation"}},
 		{"audit", []string{ref, "replay (refused: behind_waiting)"}},
 	} {
-		for _, width := range []uint16{40, 60, 80, 100, 120, 200} {
-			_, seen := onScreen(t, width, append(strings.Fields(c.command), "--notification-admin", addr)...)
-			for _, word := range c.whole {
-				require.Contains(t, seen, word, "%s at %d:\n%s", c.command, width, seen)
-			}
-			require.NotRegexp(t, `[0-9]\.\.`, seen, "%s at %d: a time or a number cut short is another one", c.command, width)
-			if width < 60 || strings.Contains(seen, ": ") { // a record per row, or a sentence
-				continue
-			}
-			for line := range strings.Lines(seen) {
-				require.LessOrEqual(t, len(strings.TrimSuffix(line, "\n")), int(width), "%s at %d:\n%s", c.command, width, seen)
-			}
+		args := append(strings.Fields(c.command), "--notification-admin", addr)
+		seen := twinbox(t, args...).stdout
+		for _, word := range c.whole {
+			require.Contains(t, seen, word, "%s:\n%s", c.command, seen)
 		}
-		wide := twinbox(t, append(strings.Fields(c.command), "--notification-admin", addr, "-o", "wide")...)
-		bare := twinbox(t, append(strings.Fields(c.command), "--notification-admin", addr, "--no-headers")...)
-		require.NotContains(t, wide.stdout, "not shown")
+		wide := twinbox(t, append(args, "-o", "wide")...)
+		bare := twinbox(t, append(args, "--no-headers")...)
+		require.NotRegexp(t, `\b\d+[smhd]\b`, wide.stdout, "%s: times instead of ages", c.command)
 		require.Less(t, strings.Count(bare.stdout, "\n"), strings.Count(wide.stdout, "\n"), c.command)
 	}
+	require.Contains(t, twinbox(t, "outbox", "tail", "-o", "wide", "--notification-admin", addr).stdout,
+		"org.example.customer.user-registered.v1")
 }
 
 // A list that does not show everything says so and how to go on.
@@ -131,19 +106,21 @@ func TestAListSaysThatThereIsMore(t *testing.T) {
 	t.Parallel()
 	addr := listener(t, everything)
 	r := at(t, "", addr, "dlq", "list", "--each")
-	require.Contains(t, r.stderr, "there are more: go on with --after notification/1234567")
+	require.Contains(t, r.stderr, "continue with --service notification --after notification/1234567")
 	require.NotContains(t, r.stdout, "STATE")
 	var document struct{ Next []string }
 	at(t, "", addr, "dlq", "list", "--each", "--json").json(t, &document)
 	require.Equal(t, []string{"notification/1234567"}, document.Next)
 	require.Contains(t, at(t, "", addr, "dlq", "ls", "--each", "--state", "all").stdout, "STATE")
-	require.Contains(t, at(t, "", addr, "mail", "list").stderr, "there are more: go on with --after "+anID)
+	require.Contains(t, at(t, "", addr, "mail", "list").stderr, "continue with --service notification --after "+anID)
 
 	history := at(t, "", addr, "inbox", "history", "t.v1")
-	require.Contains(t, history.stderr, "notification has more and older events: give --until, or a larger --limit")
-	require.Contains(t, history.stderr, "events of 2026-11-21T16:58:46.123Z and older may be missing; "+
-		"continue with --until 2026-11-21T16:58:46.124Z")
-	require.Regexp(t, anID+` +2026-11-21T16:58:46Z +1234567 +applied +customer.users.v1\[11\]@1234567`, history.stdout)
+	require.Contains(t, history.stderr, "notification has more: give a larger --limit, or narrower conditions")
+	unread := listener(t, answers(map[string]string{"inbox/history": `{"more":false,"items":[],
+		"unread":"2026-11-21T16:58:46.123Z"}`}))
+	require.Contains(t, at(t, "", unread, "inbox", "history", "t.v1").stderr,
+		"events of 2026-11-21T16:58:46.123Z and older may be missing; continue with --until 2026-11-21T16:58:46.124Z")
+	require.Regexp(t, anID+` +2026-11-21T16:58:46Z +1234567 +customer.users.v1\[11\]@1234567`, history.stdout)
 
 	var asked []string
 	pages := listener(t, func(w http.ResponseWriter, r *http.Request) {
@@ -165,25 +142,16 @@ func TestNumbersThatAreNone(t *testing.T) {
 	t.Parallel()
 	addr := listener(t, everything)
 	for command, says := range map[string]string{
-		"dlq replay --all --limit 0":                "above 0, or left out",
-		"dlq replay --all --limit=-1":               "above 0",
-		"dlq replay --all --rate 0":                 "or left out",
-		"dlq replay --all --rate NaN":               "above 0",
-		"dlq replay --all --rate Inf":               "at most",
-		"dlq replay --all --rate=-Inf":              "above 0",
-		"dlq replay --all --rate 1e-400":            "above 0",
-		"dlq list --each --limit 0":                 "above 0",
-		"dlq list --limit 5":                        "go with --each",
-		"dlq list --each --all -n 5":                "no --limit",
-		"dlq list --since 0d":                       "how long ago",
-		"dlq list --since=-1h":                      "how long ago",
-		"dlq list --since 0001-01-01T00:00:00Z":     "how long ago",
-		"mail list --limit 0":                       "above 0",
-		"audit --limit 0":                           "above 0",
-		"outbox tail -n 0":                          "above 0",
-		"outbox republish --from 0":                 "above 0",
-		"outbox release --topic t --key k --drop 0": "above 0",
-		"dlq list --watch --every 1ms":              "--every",
+		"dlq replay --all --limit x":            "--limit",
+		"dlq replay --all --rate NaN":           "NaN",
+		"dlq replay --all --rate Inf":           "Inf",
+		"dlq list --limit 5":                    "go with --each",
+		"dlq list --each --all -n 5":            "no --limit",
+		"dlq list --since 0d":                   "how long ago",
+		"dlq list --since=-1h":                  "how long ago",
+		"dlq list --since 0001-01-01T00:00:00Z": "how long ago",
+		"outbox tail -n 0":                      "from 1 to 1000",
+		"dlq list --watch --every 1ms":          "--every",
 	} {
 		r := at(t, "", addr, strings.Fields(command)...)
 		require.Equal(t, service.ExitUsage, r.code, "%s: %s", command, r.stderr)
@@ -239,7 +207,7 @@ func TestVersionAndMistypedCommands(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"": "audit\ncompletion\nconsole\nconsumer\ndlq\n" +
+		"": "audit\ncall\ncompletion\nconsole\nconsumer\ndlq\n" +
 			"inbox\nmail\noutbox\nstatus\ntrace\nverify\n",
 		"dlq re":                 "replay\n",
 		"dlq list --sta":         "--state\n",
@@ -268,6 +236,98 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
+// Names that the services know are offered: those that the next command takes.
+func TestCompletionOffersNames(t *testing.T) {
+	addr := listener(t, answers(map[string]string{
+		"inbox/stats": `{"items":[{"consumer":"notification.users"}]}`,
+		"outbox/status": `{"refused":{"code":"events_unknown"},
+			"parked":[{"topic":"t","key":"k1"},{"topic":"t","key":"k2"}]}`,
+		"mails":               `{"items":[{"id":"` + anID + `"}]}`,
+		"dead-letters/query":  `{"items":[{"id":17},{"id":18}]}`,
+		"dead-letters/groups": `{"items":[{"code":"c","type":"t.v1"}]}`,
+	}))
+	t.Setenv("TWINBOX_NOTIFICATION_ADMIN", addr)
+	t.Setenv(tokenVariable, "t")
+	for line, want := range map[string]string{
+		"consumer pause ":          "notification.users\n",
+		"outbox confirm ":          "events_unknown\n",
+		"outbox release --key ":    "k1\nk2\n",
+		"outbox release --topic ":  "t\n",
+		"mail retry ":              anID + "\n",
+		"dlq show notification/1":  "notification/17\nnotification/18\n",
+		"dlq replay --code ":       "c\n",
+		"dlq list --type ":         "t.v1\n",
+		"outbox status --service ": "customer\nnotification\n",
+	} {
+		r := twinbox(t, append([]string{"complete", "--"}, strings.Split(line, " ")...)...)
+		require.Equal(t, want, r.stdout, "%s: %s", line, r.stderr)
+	}
+}
+
+// The general flags stand behind a command's own.
+func TestHelpBeginsWithTheCommandsOwnFlags(t *testing.T) {
+	t.Parallel()
+	help := twinbox(t, "dlq", "replay", "--help").stdout
+	own, general := strings.Index(help, "--accept-gap"), strings.Index(help, "--token-file")
+	require.Positive(t, own)
+	require.Less(t, own, general)
+	require.Contains(t, help, "Flags of every command:")
+}
+
+// A filter that picks no dead letter is no all-clear while others wait.
+func TestAFilterThatPicksNone(t *testing.T) {
+	t.Parallel()
+	addr := listener(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(body), "profil") {
+			says(`{"items":[]}`)(w, r)
+			return
+		}
+		says(`{"items":[{"count":12},{"count":1}]}`)(w, r)
+	})
+	r := at(t, "", addr, "dlq", "list", "--consumer", "customer.profil")
+	require.Zero(t, r.code)
+	require.Equal(t, "No dead letters that the filter picks.\n", r.stdout)
+	require.Contains(t, r.stderr, "13 dead letters wait that the filter does not pick")
+}
+
+// Any operation of the document can be called by its name.
+func TestCall(t *testing.T) {
+	t.Parallel()
+	addr, requests := recorder(t)
+	for _, c := range []struct {
+		args []string
+		want recorded
+	}{
+		{[]string{"listTopics"}, recorded{"outbox/topics", "", ""}},
+		{[]string{"getDeadLetter", "id=17", "payload=true"}, recorded{"dead-letters/17", "payload=true", ""}},
+		{
+			[]string{"queryDeadLetters", "filter.code=c", "filter.ids=[1,2]", "after=3"},
+			recorded{"dead-letters/query", "", `{"filter":{"code":"c","ids":[1,2]},"after":3}`},
+		},
+		{
+			[]string{"pauseConsumer", "consumer=c", "--by", "ada"},
+			recorded{"consumers/pause", "", `{"consumer":"c","by":"ada","reason":"dry run","dry_run":true}`},
+		},
+		{
+			[]string{"discardDeadLetters", "filter.code=c", "--by", "ada", "--yes", "--reason", "r"},
+			recorded{"dead-letters/discard", "", `{"filter":{"code":"c"},"by":"ada","reason":"r","dry_run":false}`},
+		},
+	} {
+		r := at(t, "", addr, append([]string{"call"}, c.args...)...)
+		require.Zero(t, r.code, "%v: %s", c.args, r.stderr)
+		got := requests()[len(requests())-1]
+		require.Equal(t, []string{c.want.path, c.want.query}, []string{got.path, got.query})
+		if c.want.body != "" {
+			require.JSONEq(t, c.want.body, got.body)
+		}
+	}
+	for _, args := range [][]string{{"nothing"}, {"getDeadLetter"}, {"listTopics", "x"}} {
+		require.Equal(t, service.ExitUsage, at(t, "", addr, append([]string{"call"}, args...)...).code, args)
+	}
+	require.Regexp(t, `(?m)^pauseRelay +POST /admin/v1/outbox/pause +Pause the relay$`, at(t, "", addr, "call").stdout)
+}
+
 // An event that comes later is shown once, at any position.
 func TestTailFollows(t *testing.T) {
 	var polls atomic.Int64
@@ -288,12 +348,12 @@ func TestTailFollows(t *testing.T) {
 	t.Setenv(tokenVariable, "t")
 	ctx, stop := context.WithTimeout(t.Context(), patience)
 	out := &awaited{text: "e5", stop: stop}
-	code := run(ctx, []string{"outbox", "tail", "-f", "--customer-admin", addr}, out, io.Discard)
+	code := run(ctx, []string{"outbox", "tail", "-f", "-o", "wide", "--customer-admin", addr}, out, io.Discard)
 	require.Zero(t, code)
 	for _, id := range []string{"e2", "e3", "e4", "e5"} {
 		require.Equal(t, 1, strings.Count(out.String(), id), out.String())
 	}
-	require.Equal(t, 1, strings.Count(out.String(), "POSITION"), "one heading")
+	require.Equal(t, 1, strings.Count(out.String(), "STATE"), "one heading")
 }
 
 // What was there before the first rows of -n is no news.
@@ -319,7 +379,8 @@ func TestTailFollowsFromItsFirstRowsOn(t *testing.T) {
 	t.Setenv(tokenVariable, "t")
 	ctx, stop := context.WithTimeout(t.Context(), patience)
 	out := &awaited{text: "e7", stop: stop}
-	require.Zero(t, run(ctx, []string{"outbox", "tail", "-f", "-n", "2", "--customer-admin", addr}, out, io.Discard))
+	args := []string{"outbox", "tail", "-f", "-o", "wide", "-n", "2", "--customer-admin", addr}
+	require.Zero(t, run(ctx, args, out, io.Discard))
 	require.Equal(t, []string{"e5", "e6", "e7"}, regexp.MustCompile(`e[0-9]`).FindAllString(out.String(), -1))
 }
 
@@ -335,7 +396,7 @@ func TestTailGoesBackUntilItHasEnough(t *testing.T) {
 		}
 		says(pages[len(asked)-1])(w, r)
 	})
-	r := twinbox(t, "outbox", "tail", "--type", "rare", "-n", "3", "--customer-admin", addr)
+	r := twinbox(t, "outbox", "tail", "--type", "rare", "-n", "3", "-o", "wide", "--customer-admin", addr)
 	require.Zero(t, r.code, r.stderr)
 	require.Equal(t, []string{" 3", "500 2", "100 2"}, asked)
 	require.Equal(t, []string{"e7", "e9"}, regexp.MustCompile(`e[0-9]`).FindAllString(r.stdout, -1))

@@ -92,7 +92,7 @@ func TestTraceOfNothing(t *testing.T) {
 	require.Contains(t, r.stderr, "nothing is known of x")
 	hint := listener(t, answers(map[string]string{"story/x": `{"id":"x","steps":[],"related":[],"note":"Give the key."}`}))
 	require.Contains(t, at(t, hint, nothing, "trace", "x").stderr, "Give the key.")
-	require.Equal(t, 2, at(t, nothing, nothing, "trace", strings.Repeat("x", 1025)).code)
+	require.Equal(t, 2, at(t, nothing, nothing, "trace", "").code)
 	silent := at(t, listener(t, answers(nil)), "", "trace", "x")
 	require.Equal(t, 1, silent.code, "no answer is not that there is nothing")
 }
@@ -110,9 +110,9 @@ func TestStatusSaysWhyEachServiceWaits(t *testing.T) {
 	require.Zero(t, r.code, r.stderr)
 	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
 	require.Len(t, lines, 4)
-	require.Regexp(t, `^customer +- +All is well\. +-$`, lines[1])
-	require.Regexp(t, `^notification +2026-11-21T09:59:00Z +The mail server is down\. +twinbox mail list$`, lines[2])
-	require.Regexp(t, `^notification +- +It is paused\. +-$`, lines[3])
+	require.Regexp(t, `^customer +- +- +All is well\.`, lines[1])
+	require.Regexp(t, `^notification +\d+d +twinbox mail list +The mail server is down\.`, lines[2])
+	require.Regexp(t, `^notification +- +- +It is paused\.`, lines[3])
 	var document map[string]adminapi.Stations
 	at(t, well, down, "status", "--json").json(t, &document)
 	require.Empty(t, document["customer"].Causes)

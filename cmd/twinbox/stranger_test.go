@@ -27,6 +27,7 @@ var changing = map[string][]string{
 	"outbox resume":           {},
 	"outbox confirm":          {"events_unknown"},
 	"outbox scheduled cancel": {"name"},
+	"call":                    {"pauseRelay"},
 }
 
 // commandsWith are the commands that have the flag, so that one that is added is found.

@@ -68,7 +68,7 @@ func (c *VerifyCommand) Run(ctx context.Context, to *streams) error {
 	look := func(write func(verify.Report, *streams)) error {
 		report, err := system.Verify(ctx, func(s verify.Service) verify.Config {
 			return verify.Config{
-				Service: s, Kafka: settings.Client("twinbox"), Since: c.Since.given(), Progress: to.readSoFar(s.Name),
+				Service: s, Kafka: settings.Client("twinbox"), Since: c.Since.given(), Progress: to.progress(s.Name),
 				Suspected: func(n int) {
 					to.warn("%s: %d things look wrong and are looked at again after a pause", s.Name, n)
 				},
@@ -158,17 +158,6 @@ func (c *VerifyCommand) started() (verify.System, error) {
 	return operators.Verify, err
 }
 
-// readSoFar tells people every few seconds how much is read.
-func (s *streams) readSoFar(name string) func(read, total int64) {
-	last := time.Now()
-	return func(read, total int64) {
-		if time.Since(last) >= progressEvery {
-			last = time.Now()
-			s.warn("%s: %d of about %d rows and records read", name, read, total)
-		}
-	}
-}
-
 // errorOf is what the command ends with.
 func errorOf(report verify.Report) error {
 	switch all := report.All(); {
@@ -187,17 +176,12 @@ func writeVerdicts(report verify.Report, to *streams) {
 	}
 	produced := table{
 		columns: []string{"TOPIC", "OUTBOX", "ON TOPIC", "AGAIN", "WAITING", "HELD", "DISCARDED", "OF OTHERS"},
-		omit:    []string{"AGAIN", "DISCARDED", "OF OTHERS", "HELD"},
 	}
 	consumed := table{
 		columns: []string{"CONSUMER", "HANDLED", "AGAIN", "PENDING", "DEAD", "IGNORED", "TOPIC"},
-		omit:    []string{"TOPIC", "AGAIN", "IGNORED"},
 	}
-	found := table{
-		columns: []string{"FINDING", "RULE", "OF", "EVENT", "TYPE", "KEY", "VERSION", "WHAT"}, prose: "WHAT",
-		omit: []string{"TYPE"},
-	}
-	unknown := table{columns: []string{"NOT VERIFIABLE", "OF", "WHY"}, prose: "WHY"}
+	found := table{columns: []string{"FINDING", "RULE", "OF", "EVENT", "TYPE", "KEY", "VERSION", "WHAT"}}
+	unknown := table{columns: []string{"NOT VERIFIABLE", "OF", "WHY"}}
 	for _, name := range inOrder(report) {
 		verdict := report[name]
 		for _, p := range verdict.Produced {

@@ -1,15 +1,60 @@
 package operations
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/local"
+	"example.com/twinbox/dev/local/localtest"
+	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/admin/client"
+	"example.com/twinbox/test/testkit"
 )
+
+// A service whose relay waits for a decision takes it from an operator.
+func TestAnOperatorReachesAServiceThatWaits(t *testing.T) {
+	t.Parallel()
+	cfg := local.Config{
+		Dir: filepath.Join(localtest.Folder(t), "state"), Settings: localtest.Patient(), Services: map[string]local.Listen{},
+	}
+	for _, name := range []string{"customer", "notification"} {
+		cfg.Services[name] = local.Listen{Admin: testkit.ReservePort(t)}
+	}
+	console := Console("127.0.0.1:0")
+	ready, ended := make(chan local.Addresses, 1), make(chan error, 1)
+	cfg.Programs, cfg.Ready = []local.Program{console}, func(at local.Addresses) { ready <- at }
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	go func() { ended <- local.Run(ctx, cfg) }()
+	var at local.Addresses
+	select {
+	case at = <-ready:
+	case err := <-ended:
+		require.NoError(t, err)
+	}
+
+	db, err := pgx.Connect(t.Context(), at.Databases["customer"])
+	require.NoError(t, err)
+	_, err = db.Exec(t.Context(), `update outbox_cursor set refused = 'events_unknown: 3 records have no row here.'`)
+	require.NoError(t, err)
+	require.NoError(t, db.Close(t.Context()))
+	operators, err := client.ReadOperators(cfg.Dir)
+	require.NoError(t, err)
+	s, err := client.New("customer", operators.Services["customer"], operators.Token)
+	require.NoError(t, err)
+	result, err := client.Call[adminapi.Result](t.Context(), s, client.Post("/admin/v1/outbox/confirm",
+		adminapi.ConfirmRequest{By: "ada", Reason: "a drill", Code: "events_unknown"}))
+	require.NoError(t, err)
+	require.EqualValues(t, 1, result.Count)
+	require.Contains(t, result.Note, "3 records have no row here.")
+	stop()
+	require.NoError(t, <-ended)
+}
 
 // How to operate a stack is the folder's owner's alone, and what is half written or not there is not taken for it.
 func TestOperatorsFile(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/twinbox/internal/ops"
-	"example.com/twinbox/internal/ops/mails"
+	"example.com/twinbox/internal/ops/admin"
 	"example.com/twinbox/internal/service/eventing"
 )
 
@@ -16,8 +16,8 @@ select r.id, r.event_id, 'receipt' as template, r.order_id as user_id, o.email a
     r.created_at
 from receipt r join orders o on o.id = r.order_id`
 
-func newReceiptList(pool *pgxpool.Pool) *mails.List {
-	return &mails.List{Pool: pool, Handler: handlerReceipt, Query: operatedReceipts}
+func newReceiptList(pool *pgxpool.Pool) *admin.MailList {
+	return &admin.MailList{Pool: pool, Handler: handlerReceipt, Query: operatedReceipts}
 }
 
 func offerOperations(node *eventing.Node, _ Config) (prefix string, handler http.Handler, err error) {

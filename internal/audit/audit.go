@@ -24,9 +24,12 @@ type Action struct {
 	Reason  string            `json:"reason"`
 	Before  string            `json:"before"` // the state
 	After   string            `json:"after"`
-	Count   int64             `json:"count"`            // how many things; 0 means 1
+	Count   int64             `json:"count"`            // how many things; 0 means 1; of many, Subject is empty
 	Detail  map[string]string `json:"detail,omitempty"` // no payload, no address
 }
+
+// DetailDeed is the member of an action's detail that has the [Change.Deed].
+const DetailDeed = "deed"
 
 // ErrIncomplete means that an action does not name who did what to which kind of thing.
 var ErrIncomplete = errors.New("audit: an action needs By, Verb and Kind")
@@ -73,13 +76,18 @@ type Filter struct {
 	Limit                   int       // 0: all
 }
 
+// The actions of one deed that ended alike are one row.
 const selectActions = `
-select id, at, operator, verb, kind, subject, reason, before, after, affected, detail from public.operator_action
+select max(id) as id, max(at), operator, verb, kind, case count(*) when 1 then min(subject) else '' end, reason, before,
+    after, sum(affected)::bigint, detail - '` + DetailDeed + `'
+from public.operator_action
 where ($1 = '' or operator = $1) and ($2 = '' or verb = $2) and ($3 = '' or kind = $3) and ($4 = '' or subject = $4)
     and at >= $5 and (at < $6 or $6 = '0001-01-01 00:00Z') and id > $7
+group by coalesce(detail ->> '` + DetailDeed + `', id::text), operator, verb, kind, reason, before, after, detail
 order by id %s limit nullif($8, 0)`
 
-// Find returns the actions that the filter selects, oldest first.
+// Find returns the actions that the filter selects, oldest first. Actions of one [Change.Deed] that ended alike are
+// one, with their number.
 func Find(ctx context.Context, q Querier, f Filter) ([]Action, error) {
 	order := "asc"
 	if f.Newest {

@@ -11,19 +11,26 @@ import (
 type Change struct {
 	By, Reason string // By is required
 	DryRun     bool   // count, and change nothing
-	// Progress, if set, gets how many are changed so far, in the goroutine of the change.
-	Progress func(done int64)
+	// Deed, if set, is the id that the actions of one change of many things share: [Find] returns them as one.
+	Deed string
+	// Progress, if set, gets how many things are changed, and how many there are; 0 is not known. It is called in the
+	// goroutine of the change.
+	Progress func(done, total int64)
 }
 
 // Action returns what the change does to one thing.
 func (c Change) Action(verb, kind, subject, before, after string) Action {
-	return Action{By: c.By, Reason: c.Reason, Verb: verb, Kind: kind, Subject: subject, Before: before, After: after}
+	a := Action{By: c.By, Reason: c.Reason, Verb: verb, Kind: kind, Subject: subject, Before: before, After: after}
+	if c.Deed != "" {
+		a.Detail = map[string]string{DetailDeed: c.Deed}
+	}
+	return a
 }
 
-// ReportProgress reports how many are changed so far.
-func (c Change) ReportProgress(done int64) {
+// ReportProgress reports how many are changed, of how many; a total of 0 is not known.
+func (c Change) ReportProgress(done, total int64) {
 	if c.Progress != nil {
-		c.Progress(done)
+		c.Progress(done, total)
 	}
 }
 

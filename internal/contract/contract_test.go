@@ -147,7 +147,7 @@ func TestValidateNamesThePlaces(t *testing.T) {
 	t.Parallel()
 	data := `{"user_id":7,"email":"x","name":"Ada"}`
 	err := load(t).Validate(registered(data))
-	require.EqualError(t, err, "check event: schema_violation: / required, /email format, /user_id type")
+	require.EqualError(t, err, "check event: schema_violation: /email format, /registered_at required, /user_id type")
 }
 
 func TestDecodeRefusesWhatDoesNotFitTheStruct(t *testing.T) {

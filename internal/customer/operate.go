@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -30,9 +31,19 @@ func offerOperations(node *eventing.Node, _ Config) (prefix string, handler http
 	return ops.Offer(node, ops.Own{Tell: tellOf(node.Pool)})
 }
 
-// tellOf tells of users: when they signed up, and how far the read side is with them.
+const selectAddressee = `select id::text from users where email_key = lower($1)`
+
+// tellOf tells of users: when they signed up, and how far the read side is with them. A mail address leads to its user.
 func tellOf(pool *pgxpool.Pool) admin.Teller {
 	return func(ctx context.Context, id string) (told admin.Told, err error) {
+		if strings.Contains(id, "@") {
+			var user string
+			err := pool.QueryRow(ctx, selectAddressee, id).Scan(&user)
+			if errors.Is(err, pgx.ErrNoRows) {
+				return told, nil
+			}
+			return admin.Told{Kind: adminapi.StoryKindUser, Related: []string{user}}, err
+		}
 		user, err := uuid.Parse(id)
 		if err != nil {
 			return told, nil // no user's

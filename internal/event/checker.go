@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
 // Ruled is a payload with rules of its own. Any other payload must only fit its schema.
@@ -157,6 +158,12 @@ func describe(err error) string {
 }
 
 func placesOf(e *jsonschema.ValidationError) (places []string) {
+	if missing, is := e.ErrorKind.(*kind.Required); is {
+		for _, name := range missing.Missing {
+			places = append(places, "/"+strings.Join(append(slices.Clone(e.InstanceLocation), name), "/")+" required")
+		}
+		return places
+	}
 	if len(e.Causes) == 0 {
 		return []string{"/" + strings.Join(e.InstanceLocation, "/") + " " + strings.Join(e.ErrorKind.KeywordPath(), "/")}
 	}

@@ -29,6 +29,8 @@ func NewReplayer(in *Inbox, handler message.HandlerFunc) *Replayer { return &Rep
 // Options say who replays, and how. By is required.
 type Options struct {
 	By, Reason string
+	// Deed is the [audit.Change.Deed] of the replay. Optional.
+	Deed string
 	// DryRun decodes each dead letter and checks its contract. It runs no handler, does not look at the order of the keys,
 	// and changes nothing.
 	DryRun bool
@@ -290,6 +292,9 @@ func (l *replayed) action(after deadletter.State, outcome, code string) audit.Ac
 	detail := map[string]string{"outcome": outcome}
 	if code != "" {
 		detail["code"] = code
+	}
+	if l.Deed != "" {
+		detail[audit.DetailDeed] = l.Deed
 	}
 	if l.Force {
 		detail["forced"] = "true"

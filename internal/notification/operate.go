@@ -14,7 +14,6 @@ import (
 	"example.com/twinbox/internal/ops"
 	"example.com/twinbox/internal/ops/admin"
 	"example.com/twinbox/internal/ops/admin/adminapi"
-	"example.com/twinbox/internal/ops/mails"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/service/eventing"
 )
@@ -25,8 +24,8 @@ from mail where template = '` + templateVerification + `'`
 
 // newMailList is the mail list as an operator sees it. A mail that is marked as sent is announced by the same
 // VerificationEmailSent that a sender would have written.
-func newMailList(pool *pgxpool.Pool, out *outbox.Outbox) *mails.List {
-	return &mails.List{
+func newMailList(pool *pgxpool.Pool, out *outbox.Outbox) *admin.MailList {
+	return &admin.MailList{
 		Pool: pool, Handler: handlerVerification, Query: operatedMails, Committed: out.Committed,
 		Sent: func(ctx context.Context, tx pgx.Tx, sent ...lease.Settled) error {
 			return announceSent(ctx, tx, out, sent...)
@@ -42,7 +41,7 @@ func offerOperations(node *eventing.Node, _ Config) (prefix string, handler http
 const selectContact = `select exists (select from contact where user_id = $1)`
 
 // tellOf tells of mails, and whether an id is a user's.
-func tellOf(list *mails.List) admin.Teller {
+func tellOf(list *admin.MailList) admin.Teller {
 	return func(ctx context.Context, id string) (told admin.Told, err error) {
 		if told, err = list.Tell(ctx, id); err != nil {
 			return told, err

@@ -63,7 +63,8 @@ func TestMailsAreListedByPageAndFilter(t *testing.T) {
 	require.Equal(t, append(append([]uuid.UUID{}, uncertain...), failed...), listed(list(adminapi.ListMailsParams{})))
 	require.Equal(t, uncertain, listed(list(adminapi.ListMailsParams{State: "uncertain"})))
 	require.Equal(t, uncertain[:2], listed(list(adminapi.ListMailsParams{Limit: 2})))
-	rest := list(adminapi.ListMailsParams{After: uncertain[1].String()})
+	require.Len(t, list(adminapi.ListMailsParams{State: "open"}), 5)
+	rest := list(adminapi.ListMailsParams{State: "open", After: uncertain[1].String()})
 	require.Equal(t, append(uncertain[2:], failed...), listed(rest))
 
 	one := list(adminapi.ListMailsParams{EventID: failed[1].String()})

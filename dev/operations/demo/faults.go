@@ -31,7 +31,7 @@ func Duplicates() Fault {
 			}
 			published := int64(0)
 			for _, s := range run.cfg.Services {
-				result, err := client.Stream(ctx, s, func(int64) {}, client.Post("/admin/v1/outbox/republish",
+				result, err := client.Stream(ctx, s, func(int64, int64) {}, client.Post("/admin/v1/outbox/republish",
 					adminapi.RepublishRequest{By: "demo", Reason: "duplicates on request", Since: run.began}))
 				if err != nil {
 					return "", fmt.Errorf("publish again: %w", err)

@@ -81,8 +81,17 @@ with discarded as (
 select ` + briefColumns + ` from discarded order by version, id`
 )
 
-// How many dead letters a filter picks, up to its limit.
 const countLetters = `select count(*) from (select from public.dead_letter where %s limit nullif(%d, 0)) l`
+
+// Count returns how many dead letters the filter picks, up to its limit.
+func (s *Store) Count(ctx context.Context, f Filter) (n int64, err error) {
+	condition, args := f.Where(1)
+	err = s.pool.QueryRow(ctx, fmt.Sprintf(countLetters, condition, f.Limit), args...).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count dead letters: %w", err)
+	}
+	return n, nil
+}
 
 // Discard settles waiting dead letters without handling them. A discarded dead letter does not hold its key any more.
 // Its version counts as applied as soon as it is the key's next, and the parked events behind it are resumed.
@@ -101,11 +110,9 @@ func (s *Store) Discard(ctx context.Context, f Filter, c audit.Change) (audit.Re
 		return result, &Error{CodeNotWaiting, "only waiting dead letters can be discarded"}
 	}
 	f.State = Waiting
-	var matched int64
-	condition, args := f.Where(1)
-	err := s.pool.QueryRow(ctx, fmt.Sprintf(countLetters, condition, f.Limit), args...).Scan(&matched)
+	matched, err := s.Count(ctx, f)
 	if err != nil {
-		return result, fmt.Errorf("count dead letters: %w", err)
+		return result, err
 	}
 	if c.DryRun {
 		result.Count = matched
@@ -117,7 +124,7 @@ func (s *Store) Discard(ctx context.Context, f Filter, c audit.Change) (audit.Re
 			return result, err
 		}
 		result.Count += n
-		c.ReportProgress(result.Count)
+		c.ReportProgress(result.Count, matched)
 	}
 	return result, nil
 }

@@ -153,11 +153,18 @@ func TestManyDeadLetters(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []int64{19_001, 19_500}, []int64{page[0].ID, page[499].ID})
 	var progress []int64
-	change := audit.Change{By: "ana", Progress: func(changed int64) { progress = append(progress, changed) }}
+	change := audit.Change{By: "ana", Deed: "d", Progress: func(changed, total int64) {
+		require.EqualValues(t, 1200, total)
+		progress = append(progress, changed)
+	}}
 	result, err := s.Discard(t.Context(), deadletter.Filter{Consumer: "test", Limit: 1200}, change)
 	require.NoError(t, err)
 	require.Equal(t, []int64{500, 1000, 1200}, progress, "a chunk is a transaction, and is counted once it is through")
 	require.Equal(t, audit.Result{Count: 1200}, result)
+	deeds, err := audit.Find(t.Context(), pool, audit.Filter{Limit: 10})
+	require.NoError(t, err)
+	require.Len(t, deeds, 1, "one deed is one action")
+	require.Equal(t, []any{int64(1200), ""}, []any{deeds[0].Count, deeds[0].Subject})
 	for id, want := range map[int64]int{1200: 1, 1201: 0} {
 		_, history, err := s.Get(t.Context(), id, false)
 		require.NoError(t, err)

@@ -39,6 +39,8 @@ type Config struct {
 	Publisher relay.ContextPublisher
 	// Topics are those that the service writes to.
 	Topics Topics
+	// Records reads the records of these topics; nil: they cannot be asked for.
+	Records Records
 	// Consumers are the service's consumers.
 	Consumers []Consumer
 	// Metrics hold the consumers' counts.

@@ -225,7 +225,15 @@ func firstCause(wrong *jsonschema.ValidationError) *jsonschema.ValidationError {
 	})
 }
 
-// rule says which rule is broken, without the value.
+// rules are the texts of broken rules, without the value, by the kinds of the checker.
+var rules = map[string]string{
+	"Required": "is missing", "UniqueItems": "holds the same one twice", "Format": "is malformed",
+	"MinLength": "is empty or too short", "MinItems": "is empty or too short",
+	"MaxLength": "is too long", "MaxItems": "is too long", "Minimum": "is out of its range",
+	"Maximum": "is out of its range", "ExclusiveMinimum": "is out of its range", "ExclusiveMaximum": "is out of its range",
+	"Pattern": "shows nothing, holds control characters or unseen ones, or is malformed",
+}
+
 func rule(broken jsonschema.ErrorKind) string {
 	switch k := broken.(type) {
 	case *kind.Type:
@@ -233,22 +241,8 @@ func rule(broken jsonschema.ErrorKind) string {
 			return "is null; leave it out where it says nothing"
 		}
 		return "must be of the type " + strings.Join(k.Want, " or ")
-	case *kind.Required:
-		return "is missing"
-	case *kind.MinLength, *kind.MinItems:
-		return "is empty or too short"
-	case *kind.MaxLength, *kind.MaxItems:
-		return "is too long"
-	case *kind.UniqueItems:
-		return "holds the same one twice"
-	case *kind.Minimum, *kind.Maximum, *kind.ExclusiveMinimum, *kind.ExclusiveMaximum:
-		return "is out of its range"
 	case *kind.Enum:
 		return "is none of " + strings.Trim(fmt.Sprint(k.Want), "[]")
-	case *kind.Format:
-		return "is malformed"
-	case *kind.Pattern:
-		return "shows nothing, holds control characters or unseen ones, or is malformed"
 	}
-	return "does not fit api/admin.yaml"
+	return cmp.Or(rules[strings.TrimPrefix(fmt.Sprintf("%T", broken), "*kind.")], "does not fit api/admin.yaml")
 }

@@ -105,16 +105,20 @@ func (s consumerHandlers) replay(
 	if err := checkAll(asked.Filter, asked.All); err != nil {
 		return sum, err
 	}
+	total, err := s.letters.Count(ctx, asked.Filter)
+	if err != nil {
+		return sum, err
+	}
 	o := inbox.Options{
-		By: change.By, Reason: change.Reason, DryRun: change.DryRun, Force: asked.Force, AcceptGap: asked.AcceptGap,
-		PerSecond: asked.Rate,
+		By: change.By, Reason: change.Reason, Deed: change.Deed, DryRun: change.DryRun, Force: asked.Force,
+		AcceptGap: asked.AcceptGap, PerSecond: asked.Rate,
 		OnResult: func(one inbox.Result) {
 			if one.Code != "" {
 				sum.Fail(strconv.FormatInt(one.ID, 10), one.Code, withService(s.Service, one.Error))
 			} else {
 				sum.Count++
 			}
-			change.ReportProgress(sum.Count + sum.Failed)
+			change.ReportProgress(sum.Count+sum.Failed, total)
 		},
 	}
 	for _, c := range s.Consumers {

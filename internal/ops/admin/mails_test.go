@@ -64,7 +64,7 @@ func TestListOfMails(t *testing.T) {
 	status, _ = b.call(t, "GET", "/admin/v1/mails", "")
 	require.Equal(t, 200, status)
 	require.Equal(t, adminapi.ListMailsParams{Limit: 101}, m.query)
-	for _, state := range []string{"pending", "claimed", "submitting", "sent", "failed", "skipped", "uncertain"} {
+	for _, state := range []string{"open", "pending", "claimed", "submitting", "sent", "failed", "skipped", "uncertain"} {
 		status, _ = b.call(t, "GET", "/admin/v1/mails?state="+state, "")
 		require.Equal(t, 200, status, state)
 		require.EqualValues(t, state, m.query.State)
@@ -92,6 +92,8 @@ func TestSettlingMails(t *testing.T) {
 			require.Equal(t, 200, status, string(body))
 			require.Equal(t, verb, m.verb)
 			require.Equal(t, []string{mailID}, m.ids)
+			require.NotEmpty(t, m.change.Deed)
+			m.change.Deed = ""
 			require.Equal(t, audit.Change{By: "ada", Reason: "r", DryRun: dryRun}, m.change)
 		}
 	}

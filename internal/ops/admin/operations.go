@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/audit"
@@ -122,7 +123,7 @@ func changeOf(asked any) audit.Change {
 	members := reflect.ValueOf(asked)
 	return audit.Change{
 		By: members.FieldByName("By").String(), Reason: members.FieldByName("Reason").String(),
-		DryRun: members.FieldByName("DryRun").Bool(),
+		DryRun: members.FieldByName("DryRun").Bool(), Deed: uuid.NewString(),
 	}
 }
 
@@ -151,7 +152,7 @@ func longChange[R any](operation changing[R]) handler {
 	return func(c call) {
 		answerLines(c, func(ctx context.Context, l *lines, asked R) (any, error) {
 			change := changeOf(asked)
-			change.Progress = l.done.Store
+			change.Progress = l.progress
 			result, err := operation(ctx, change, asked)
 			if err != nil && result.Count > 0 && !result.DryRun {
 				l.write(adminapi.Line{Done: &result.Count}) // it stays done, so it has to be said

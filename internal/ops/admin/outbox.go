@@ -174,7 +174,7 @@ func (c *counting) PublishContext(ctx context.Context, topic string, msgs ...*me
 		}
 	}
 	c.done += int64(len(msgs))
-	c.change.ReportProgress(c.done)
+	c.change.ReportProgress(c.done, 0)
 	return nil
 }
 
@@ -184,6 +184,11 @@ type Topics interface {
 	Partitions(ctx context.Context) (map[string]int32, error)
 	// Behind returns the consumer groups that have not read a topic to its end, with the number of records before each.
 	Behind(ctx context.Context, topic string) (map[string]int64, error)
+}
+
+// Records reads records of topics, from one offset on and before another.
+type Records interface {
+	ReadLog(ctx context.Context, topic string, partition int32, from, to int64) ([]*message.Message, error)
 }
 
 // topics lists the topics of events, then those for copies of dead letters.

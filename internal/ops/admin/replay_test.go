@@ -132,7 +132,7 @@ func TestALongReplayIsHeardOf(t *testing.T) {
 	service, err := client.New("test", b.server.URL, token)
 	require.NoError(t, err)
 	var first sync.Once
-	result, err := client.Stream(t.Context(), service, func(done int64) {
+	result, err := client.Stream(t.Context(), service, func(done, _ int64) {
 		require.Zero(t, done)
 		first.Do(func() { close(heard) })
 	}, client.Post("/admin/v1/dead-letters/replay", adminapi.ReplayRequest{By: "ada", Reason: "r", All: true}))

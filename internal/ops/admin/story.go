@@ -3,7 +3,9 @@ package admin
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/deadletter"
 	"example.com/twinbox/internal/ops/admin/adminapi"
@@ -36,7 +39,9 @@ type Teller func(ctx context.Context, id string) (Told, error)
 func (s consumerHandlers) story(ctx context.Context, asked adminapi.GetStoryParams) (adminapi.Story, error) {
 	told := adminapi.Story{ID: chi.URLParamFromCtx(ctx, "id"), Related: []string{}}
 	t := &story{consumerHandlers: s, Story: told, hint: trail.Hint(asked)}
-	for _, ask := range []func(context.Context) error{t.askService, t.askOutbox, t.askInbox, t.askLetters} {
+	for _, ask := range []func(context.Context) error{
+		t.askService, t.askOutbox, t.askInbox, t.askLetters, t.askLetterID, t.askPlace,
+	} {
 		if err := ask(ctx); err != nil {
 			return t.Story, err
 		}
@@ -198,6 +203,59 @@ func (t *story) askLetters(ctx context.Context) error {
 			t.is(adminapi.StoryKindKey)
 			t.relate(l.EventID)
 		}
+	}
+	return nil
+}
+
+// askLetterID is for a dead letter of this service, as operators name it.
+func (t *story) askLetterID(ctx context.Context) error {
+	number, isOwn := strings.CutPrefix(t.ID, t.Service+"/")
+	id, err := strconv.ParseInt(number, 10, 64)
+	if !isOwn || err != nil {
+		return nil // it is another id
+	}
+	letter, _, err := t.letters.Get(ctx, id, false)
+	if refused, is := errors.AsType[*deadletter.Error](err); is && refused.Code == deadletter.CodeNotFound {
+		return nil
+	}
+	if err == nil {
+		t.is(adminapi.StoryKindEvent)
+		t.relate(letter.EventID)
+		err = t.addLetter(ctx, letter)
+	}
+	return err
+}
+
+// recordPlace is a record as it is shown: topic[partition]@offset.
+var recordPlace = regexp.MustCompile(`^(.+)\[(\d{1,9})\]@(\d{1,18})$`)
+
+// codeOffsetOutOfRange is Kafka's error OFFSET_OUT_OF_RANGE, as package kafka names it.
+const codeOffsetOutOfRange = "kafka_1"
+
+// askPlace is for the place of a record in one of the service's topics: it leads to the record's event.
+func (t *story) askPlace(ctx context.Context) error {
+	parts := recordPlace.FindStringSubmatch(t.ID)
+	if parts == nil || t.Records == nil {
+		return nil
+	}
+	partition, _ := strconv.ParseInt(parts[2], 10, 32)
+	offset, _ := strconv.ParseInt(parts[3], 10, 64)
+	partitions, err := t.Topics.Partitions(ctx)
+	if err != nil || partition >= int64(partitions[parts[1]]) {
+		return err
+	}
+	records, err := t.Records.ReadLog(ctx, parts[1], int32(partition), offset, offset+1)
+	switch {
+	case failure.Examine(err).Code == codeOffsetOutOfRange:
+		t.Note = "The topic does not hold this offset (any more)."
+		return nil
+	case err != nil:
+		return err
+	}
+	for _, r := range records {
+		t.is(adminapi.StoryKindEvent)
+		// A dead letter without an id has its place in the log instead.
+		t.relate(cmp.Or(r.UUID, fmt.Sprintf("%s/%d/%d", parts[1], partition, offset)))
 	}
 	return nil
 }

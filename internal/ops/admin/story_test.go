@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -28,6 +29,16 @@ func (b *bundle) story(t *testing.T, path string) (story adminapi.Story) {
 	return story
 }
 
+// oneRecord is a log that holds one record, at offset 41 of each partition.
+type oneRecord struct{ id string }
+
+func (r *oneRecord) ReadLog(_ context.Context, _ string, _ int32, from, _ int64) ([]*message.Message, error) {
+	if from != 41 {
+		return nil, nil
+	}
+	return []*message.Message{message.NewMessage(r.id, nil)}, nil
+}
+
 func stepsOf(story adminapi.Story) (steps []string) {
 	for _, s := range story.Steps {
 		words := strings.Fields(fmt.Sprintf("%s %s %s %s", s.Station, s.Consumer, s.Outcome, s.Cause))
@@ -41,10 +52,12 @@ func stepsOf(story adminapi.Story) (steps []string) {
 func TestTheStoryOfAnEventThatWasGivenUp(t *testing.T) {
 	t.Parallel()
 	var calls []asked
+	records := &oneRecord{}
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
 		for _, name := range []string{"a", "b"} {
 			cfg.Consumers = append(cfg.Consumers, consumer(name, nil, nil, &calls))
 		}
+		cfg.Topics, cfg.Records = &brokerTopics{partitions: map[string]int32{"topic": 4}}, records
 	})
 	o, err := outbox.New(outbox.Config{Source: "/test"})
 	require.NoError(t, err)
@@ -59,11 +72,15 @@ func TestTheStoryOfAnEventThatWasGivenUp(t *testing.T) {
 		}
 		added, err = o.Add(t.Context(), tx, event.Event{
 			Type: "t.v1", Topic: "topic", Key: "k", Data: []byte(`{"email":"ada@example.org"}`),
-			Extensions: map[string]string{"ce_correlationid": "order-7", "ce_causationid": "before"},
+			Extensions: map[string]string{
+				"ce_correlationid": "order-7", "ce_causationid": "before",
+				"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+			},
 		})
 		return err
 	}))
 	id := added[0].ID
+	records.id = id
 	_, err = b.pool.Exec(t.Context(), `
 insert into inbox (consumer, event_id, event_time, event_type, payload_hash, metadata, processed_at)
 select c, $1, '1970-01-01', 't.v1', '\x01', metadata::jsonb, clock_timestamp() from (values
@@ -105,6 +122,14 @@ returning id::text`).Scan(&letter))
 		case adminapi.StoryStepStationAudit:
 			require.Contains(t, []string{"by bob: room again", "by ada: a typing error"}, s.Detail)
 		}
+	}
+	for _, other := range []string{
+		"order-7", "test%2F" + letter, "topic%5B3%5D@41", "0af7651916cd43dd8448eb211c80319c",
+	} {
+		require.Equal(t, []string{id}, b.story(t, other).Related, "%s leads to the event", other)
+	}
+	for _, none := range []string{"order-8", "test%2F0", "other%2F" + letter, "topic%5B9%5D@41", "topic%5B3%5D@42"} {
+		require.Empty(t, b.story(t, none).Related, none)
 	}
 	text, err := json.Marshal(story)
 	require.NoError(t, err)

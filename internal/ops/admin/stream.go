@@ -28,6 +28,7 @@ type lines struct {
 	call
 	control *http.ResponseController
 	done    atomic.Int64
+	total   atomic.Int64 // 0: not known
 
 	mu    sync.Mutex // the operation and its sign of life take turns
 	begun bool
@@ -73,7 +74,7 @@ func (l *lines) keepTelling() (stop func()) {
 			case <-tick.C:
 			}
 			if done := l.done.Load(); done != said || time.Since(at) >= aliveEvery {
-				l.write(adminapi.Line{Done: &done})
+				l.write(adminapi.Line{Done: &done, Total: l.total.Load()})
 				said, at = done, time.Now()
 			}
 		}
@@ -97,6 +98,12 @@ func (l *lines) Write(p []byte) (int, error) {
 	l.begin()
 	_ = l.control.SetWriteDeadline(time.Now().Add(stallTimeout))
 	return l.w.Write(p)
+}
+
+// progress remembers how much is done, of how much.
+func (l *lines) progress(done, total int64) {
+	l.total.Store(total)
+	l.done.Store(done)
 }
 
 func (l *lines) begin() {

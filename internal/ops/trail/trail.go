@@ -101,7 +101,7 @@ type Trace struct {
 	// Events are those whose id it is. More than one: it was given twice. Nothing: none was added here, or its partition
 	// is dropped.
 	Events []Entry
-	Caused []Entry // events that say that they follow from the one of the id, at most 1000
+	Caused []Entry // events that follow from the event, the request or the trace of the id, at most 1000
 	// NeedsHint says that an event can only be found with a [Hint]: its id is no UUIDv7, and the outbox does not know any
 	// more when it was given.
 	NeedsHint bool
@@ -117,7 +117,10 @@ const (
 	tracedNearID  = tracedColumns + `o.position between $1 and $2 and o.event_id = $3::text::uuid limit 10`
 	tracedByKey   = `select * from (` + tracedColumns + `o.key = $1 order by o.position desc limit 1000) newest
 order by position`
-	tracedByCause = tracedColumns + `o.headers ->> '` + event.HeaderCausationID + `' = $1
+	// The parts of the condition are those of the index outbox_key_and_cause.
+	tracedByCause = tracedColumns + `(o.headers ->> '` + event.HeaderCausationID + `' = $1
+    or o.headers ->> '` + event.HeaderCorrelationID + `' = $1
+    or substr(o.headers ->> '` + event.HeaderTraceParent + `', 4, 32) = $1)
 order by o.position limit 1000`
 	positionsNear = `select coalesce(min(position), 0), coalesce(max(position), -1) from public.outbox
 where event_id between $1::text::uuid and $2::text::uuid`

@@ -318,6 +318,9 @@ type Line struct {
 	Done    *int64   `json:"done,omitempty"`
 	Problem *Problem `json:"problem,omitempty"`
 	Result  *Result  `json:"result,omitempty"`
+
+	// Total Of how many; absent where it is not known.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // LostEvent defines model for LostEvent.
@@ -718,6 +721,7 @@ type GetInboxHistoryParams struct {
 
 // ListMailsParams defines parameters for ListMails.
 type ListMailsParams struct {
+	// State A state, or `open`: uncertain or failed.
 	State   MailState `form:"state,omitempty" json:"state,omitempty,omitzero"`
 	UserID  UUID      `form:"user_id,omitempty" json:"user_id,omitempty,omitzero"`
 	EventID Text      `form:"event_id,omitempty" json:"event_id,omitempty,omitzero"`

@@ -31,7 +31,7 @@ func TestAnAnswerWithoutAnEndIsCutOff(t *testing.T) {
 	service, err := New("customer", server.URL, "token")
 	require.NoError(t, err)
 	ask := Get("/admin/v1/service", nil)
-	_, err = Stream(t.Context(), service, func(int64) {}, ask)
+	_, err = Stream(t.Context(), service, func(int64, int64) {}, ask)
 	require.ErrorIs(t, err, ErrCutOff)
 	require.Less(t, <-sent, 2*maxAnswerBytes)
 	_, err = Call[adminapi.Service](t.Context(), service, ask)

@@ -131,15 +131,15 @@ func Ask[T any](services []*Service, call func(*Service) (T, error)) []Answer[T]
 	return answers
 }
 
-// Stream makes a call whose answer is JSON lines, and tells progress what is done so far. Beside an error the result
-// counts what was done until then, as far as it is known.
+// Stream makes a call whose answer is JSON lines, and calls progress with how much is done, of how much; a total of 0 is
+// not known. With an error, the result counts the changes before it, as far as they are known.
 func Stream(
-	ctx context.Context, s *Service, progress func(done int64), r Request,
+	ctx context.Context, s *Service, progress func(done, total int64), r Request,
 ) (result adminapi.Result, err error) {
 	last, err := readLines(ctx, s, r, func(line adminapi.Line) {
 		if line.Done != nil {
 			result.Count = *line.Done
-			progress(*line.Done)
+			progress(*line.Done, line.Total)
 		}
 	})
 	if last.Result != nil {

@@ -1,7 +1,4 @@
-// Package mails is what operators see of a service's mails and do about them, where each mail is the effect of a lease
-// (package lease). A service says where its mails are and what else follows from one that is sent; [List] is its list
-// on the admin listener, and tells their part of a story.
-package mails
+package admin
 
 import (
 	"context"
@@ -16,14 +13,13 @@ import (
 
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/lease"
-	"example.com/twinbox/internal/ops/admin"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/web"
 )
 
-// List is the list of the mails of one lease handler. Every change leaves an action of kind mail in internal/audit's
-// table, in its own transaction.
-type List struct {
+// MailList is a list of mails, each the effect of a lease of one handler (package lease). Every change leaves an action
+// of kind mail in the audit, in its own transaction.
+type MailList struct {
 	Pool    *pgxpool.Pool
 	Handler string // of their leases
 	// Query selects the service's mails: id (uuid), event_id, template, user_id (uuid, of what the mail is about: a user,
@@ -36,13 +32,11 @@ type List struct {
 	Committed func()
 }
 
-var _ admin.Mails = &List{}
-
 // A mail is sent when its lease is done.
 const stateOf = `case lease.state when 'done' then 'sent' else lease.state end`
 
 // from is the part of every statement that finds the mails with their leases; $1 is the handler.
-func (l *List) from() string {
+func (l *MailList) from() string {
 	return ` from (` + l.Query + `) mail join lease on lease.event_id = mail.event_id and lease.handler = $1 `
 }
 
@@ -52,14 +46,15 @@ select mail.id, ` + stateOf + ` as state, mail.event_id, mail.template, mail.use
        mail.created_at, due_at, case lease.state when 'done' then ended_at end as sent_at`
 
 const listConditions = `
-where ($2 = '' or lease.state = case $2 when 'sent' then 'done' else $2 end)
+where ($2 = '' or lease.state = case $2 when 'sent' then 'done' else $2 end
+    or $2 = 'open' and lease.state in ('uncertain', 'failed'))
   and ($3 = '' or mail.user_id = nullif($3, '')::uuid) and ($4 = '' or mail.event_id = $4)
   and ($5::timestamptz is null or mail.created_at >= $5) and ($6::timestamptz is null or mail.created_at < $6)
   and mail.id > coalesce(nullif($8, '')::uuid, '00000000-0000-0000-0000-000000000000')
 order by mail.id limit $9`
 
 // List returns a page, in the order in which the mails were listed.
-func (l *List) List(ctx context.Context, q adminapi.ListMailsParams) ([]adminapi.Mail, error) {
+func (l *MailList) List(ctx context.Context, q adminapi.ListMailsParams) ([]adminapi.Mail, error) {
 	rows, _ := l.Pool.Query(ctx, listColumns+l.from()+listConditions, l.Handler, q.State, q.UserID, q.EventID,
 		orNull(q.Since), orNull(q.Until), q.Recipient, q.After, q.Limit)
 	listed, err := pgx.CollectRows(rows, pgx.RowToStructByName[adminapi.Mail])
@@ -79,7 +74,7 @@ func orNull(t time.Time) *time.Time {
 // Retry puts uncertain, failed and skipped mails back: pending, due at once, with a fresh count of attempts. The next
 // attempt carries the same Message-ID. For an uncertain mail it is the operator who accepts that it may arrive twice.
 // Calling it again changes nothing.
-func (l *List) Retry(ctx context.Context, ids []string, c audit.Change) (audit.Result, error) {
+func (l *MailList) Retry(ctx context.Context, ids []string, c audit.Change) (audit.Result, error) {
 	return l.settle(ctx, ids, c, settlement{
 		verb: "retry", from: []adminapi.MailState{adminapi.Uncertain, adminapi.Failed, adminapi.Skipped},
 		to: adminapi.Pending,
@@ -91,7 +86,7 @@ func (l *List) Retry(ctx context.Context, ids []string, c audit.Change) (audit.R
 
 // MarkSent settles uncertain mails of which the operator knows that the server took them: sent, with all that follows
 // from it.
-func (l *List) MarkSent(ctx context.Context, ids []string, c audit.Change) (audit.Result, error) {
+func (l *MailList) MarkSent(ctx context.Context, ids []string, c audit.Change) (audit.Result, error) {
 	if l.Committed != nil {
 		defer l.Committed()
 	}
@@ -123,7 +118,7 @@ type lockedMail struct {
 
 // settle does one thing to all mails that are in a state for it, in one transaction with the rows that say so, and says
 // of each that stays as it is why.
-func (l *List) settle(
+func (l *MailList) settle(
 	ctx context.Context, ids []string, c audit.Change, s settlement,
 ) (result audit.Result, err error) {
 	var found []lockedMail
@@ -171,7 +166,7 @@ var errNoMail = &web.Error{
 	Status: http.StatusNotFound, Code: "mail_not_found", Detail: "There is no such mail.",
 }
 
-// mail is what the tables say of a mail, in the order in which the story's statement selects it.
+// mail is a row of the story's statement.
 type mail struct {
 	ID, EventID, Key, Correlation string
 	State                         adminapi.MailState
@@ -192,7 +187,7 @@ order by mail.id limit 1000`
 
 // Tell tells of the mails with an id, of what they are about or of their event: when each was added, how far it is, and
 // what operators did to it.
-func (l *List) Tell(ctx context.Context, id string) (told admin.Told, err error) {
+func (l *MailList) Tell(ctx context.Context, id string) (told Told, err error) {
 	var parsed *uuid.UUID
 	if u, err := uuid.Parse(id); err == nil {
 		parsed = &u

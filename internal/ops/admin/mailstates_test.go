@@ -1,4 +1,4 @@
-package mails
+package admin_test
 
 import (
 	"strings"

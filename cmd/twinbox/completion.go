@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"example.com/twinbox/internal/ops/admin/client"
+)
+
+// CompletionCommand is "twinbox completion".
+type CompletionCommand struct {
+	Shell string `arg:"" help:"Of this shell: bash, zsh or fish." enum:"bash,zsh,fish"`
+}
+
+// Help is shown behind the command's own line.
+func (CompletionCommand) Help() string {
+	return "For this shell alone: source <(twinbox completion bash). For every new one, put that line into ~/.bashrc; " +
+		"zsh takes it in ~/.zshrc, and fish takes twinbox completion fish | source.\n\n"
+}
+
+// A shell runs these at each tab. They pass the words of the line, the one that is begun last, and take a line for each
+// word that may stand there. Without one, bash and zsh offer files.
+var completions = map[string]string{
+	"bash": `_twinbox() {
+	local IFS=$'\n'
+	COMPREPLY=($("${COMP_WORDS[0]}" complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+}
+complete -o default -F _twinbox twinbox bin/twinbox ./bin/twinbox`,
+	"zsh": `#compdef twinbox
+_twinbox() {
+	local -a found
+	found=("${(@f)$("${words[1]}" complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+	if [[ -n "$found" ]]; then compadd -a found; else _files; fi
+}
+compdef _twinbox twinbox bin/twinbox ./bin/twinbox`,
+	"fish": `complete -c twinbox -a '(twinbox complete -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'`,
+}
+
+// Run writes the shell's script.
+func (c *CompletionCommand) Run(to *streams) error {
+	to.say("%s", completions[c.Shell])
+	return to.broken
+}
+
+// CompleteCommand is "twinbox complete", which the scripts of the shells call. It finds the services by the variables
+// and in the folder .twinbox.
+type CompleteCommand struct {
+	Connection
+
+	Words []string `arg:"" optional:"" passthrough:""`
+}
+
+// Run writes the words that may stand in the place of the last one: commands, flags, values of the flag before it, or
+// names that the services know.
+func (c *CompleteCommand) Run(ctx context.Context, command *kong.Context, to *streams) error {
+	line := append([]string{"", ""}, c.Words...)
+	before, begun := line[len(line)-2], line[len(line)-1]
+	node := commandOf(command.Model.Node, c.Words)
+	var words []string
+	for _, child := range node.Children {
+		if !child.Hidden {
+			words = append(words, child.Name)
+		}
+	}
+	for _, argument := range node.Positional {
+		words = append(words, c.wordsOf(ctx, argument)...)
+	}
+	for _, flag := range slices.Concat(node.AllFlags(true)...) {
+		if name := "--" + flag.Name; strings.HasPrefix(begun, "-") {
+			words = append(words, name)
+		} else if before == name || before == "-"+string(flag.Short) {
+			words = c.wordsOf(ctx, flag.Value)
+		}
+	}
+	slices.Sort(words)
+	for _, word := range slices.Compact(words) {
+		if word != "" && strings.HasPrefix(word, begun) {
+			to.say("%s", word)
+		}
+	}
+	return to.broken
+}
+
+// completionTimeout is how long a person waits behind a tab.
+const completionTimeout = time.Second
+
+// wordsOf are the values of a flag or an argument: those of its enum, and the members that its tag names in a listing,
+// such as "outbox status: refused.code".
+func (c *CompleteCommand) wordsOf(ctx context.Context, value *kong.Value) []string {
+	words := value.EnumSlice()
+	if value.Name == "service" {
+		words = append(words, serviceNames...)
+	}
+	name, member, named := strings.Cut(value.Tag.Get("names"), ": ")
+	services, err := c.ProvideServices()
+	if !named || err != nil {
+		return words
+	}
+	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+	defer cancel()
+	l := listings[name]
+	answers, _, _ := ask(services, func(s *client.Service) (item, error) { return l.read(ctx, s, l.example) })
+	for _, i := range l.itemsOf(answers) {
+		words = append(words, i.text(member))
+	}
+	list, member, _ := strings.Cut(member, ".")
+	for _, a := range answers {
+		words = append(words, a.Value.object(list).text(member))
+		for _, i := range a.Value.items(list) {
+			words = append(words, i.text(member))
+		}
+	}
+	return words
+}

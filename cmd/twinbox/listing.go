@@ -1,0 +1,249 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"example.com/twinbox/internal/ops/admin/client"
+)
+
+// Listing is a command that asks every service one question; listings has its row.
+type Listing struct {
+	Operator `json:"-"`
+	Watch    `json:"-" group:"Flags of every command:"`
+}
+
+// Run asks with the command's flags, which have the names of the question's parameters.
+func (c *Listing) Run(ctx context.Context, command *kong.Context, to *streams) error {
+	node := command.Selected()
+	asked, err := values(node.Target.Addr().Interface())
+	if err != nil {
+		return err
+	}
+	return c.repeat(ctx, to, func() error {
+		services, err := c.ProvideServices()
+		if err != nil {
+			return err
+		}
+		_, err = listings[nameOf(node)].show(ctx, to, services, asked)
+		return err
+	})
+}
+
+// A listing is a question to every service, and how its answers are shown: as tables, or as one document.
+type listing struct {
+	question string // method and path
+	views    []view
+	extra    map[string]string // the columns that a flag adds, by its name
+	none     string            // is written where there is no item; empty: the document has whole answers by service
+	order    string            // the time by which the items of all services are sorted
+	newest   bool              // by it, the newest first
+	pages    bool              // it has --after
+	absent   bool              // to have no item is an error
+	all      bool              // every page is asked for
+	example  item              // what completion asks
+}
+
+// A view shows one part of the answers as a table.
+type view struct {
+	of   string // the member with the rows; empty: the answer is the row
+	with string // only rows in which this member is set
+	well item   // the row of a service without one
+	// columns are "NAME member form" each; a _ of the name is a blank, and only -o wide shows a name with a +.
+	columns string
+}
+
+// show asks, and returns how many rows it wrote.
+func (l listing) show(ctx context.Context, to *streams, services []*client.Service, asked item) (rows int, err error) {
+	answers, unknown, err := ask(services, func(s *client.Service) (item, error) { return l.read(ctx, s, asked) })
+	if err != nil {
+		return 0, err
+	}
+	items := l.itemsOf(answers)
+	if l.absent && len(items) == 0 && len(unknown) == 0 {
+		return 0, notFound(l.none)
+	}
+	if to.json() {
+		to.document(l.document(answers, items, unknown))
+		return len(items), unknown.partial()
+	}
+	var tables []*table
+	for _, v := range l.views {
+		for flag, columns := range l.extra {
+			if asked.isSet(flag) {
+				v.columns += ", " + columns
+			}
+		}
+		t := v.table(v.rows(answers, items), to.wide())
+		tables, rows = append(tables, t), rows+len(t.rows)
+	}
+	to.show(tables...)
+	for _, a := range answers {
+		if rows == 0 && l.none != "" && len(unknown) > 0 {
+			to.say("%s of %s.", l.none, a.Service)
+		}
+		l.warnOfMore(to, a)
+	}
+	if rows == 0 && l.none != "" && len(unknown) == 0 {
+		to.say("%s.", l.none)
+	}
+	to.sayUnknown(unknown)
+	return rows, unknown.partial()
+}
+
+// read asks a service for one page, or for all of them.
+func (l listing) read(ctx context.Context, s *client.Service, asked item) (answer item, err error) {
+	method, path, _ := strings.Cut(l.question, " ")
+	var items []any
+	for {
+		request := client.Get(path, asked)
+		if method == "POST" {
+			request = client.Post(path, asked)
+		}
+		answer, err = client.Call[item](ctx, s, request)
+		page, _ := answer["items"].([]any)
+		items = append(items, page...)
+		more := answer["more"] == true || answer["next"] != nil
+		if err != nil || !l.all || !more {
+			break
+		}
+		asked = maps.Clone(asked)
+		if asked["after"] = answer["next"]; asked["after"] == nil {
+			asked["after"] = page[len(page)-1].(map[string]any)["id"]
+		}
+	}
+	if l.all && err == nil {
+		answer["items"] = items
+	}
+	return answer, err
+}
+
+// itemsOf are the items of all services, each with its service and the names of its dead letters.
+func (l listing) itemsOf(answers []client.Answer[item]) []item {
+	all := []item{}
+	for _, a := range answers {
+		a.Value["service"] = a.Service
+		for _, v := range l.views {
+			for _, i := range a.Value.items(v.of) {
+				i["service"] = a.Service
+			}
+		}
+		for _, i := range a.Value.items("items") {
+			nameLetters(a.Service, i)
+			all = append(all, i)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b item) int {
+		if l.newest {
+			a, b = b, a
+		}
+		return a.time(l.order).Compare(b.time(l.order))
+	})
+	return all
+}
+
+// nameLetters names dead letters as other commands take them: each service numbers its own.
+func nameLetters(service string, i item) {
+	for from, to := range map[string]string{"example": "example", "dead_letter": "dead_letter", "id": "ref"} {
+		if id, is := i[from].(json.Number); is {
+			i[to] = service + "/" + id.String()
+		}
+	}
+	if kind := i["kind"]; kind != nil {
+		i["ref"] = i["subject"]
+		if kind == "dead_letter" && i.isSet("subject") {
+			i["ref"] = service + "/" + i.text("subject")
+		}
+	}
+}
+
+func (l listing) document(answers []client.Answer[item], items []item, unknown missing) item {
+	document, unread := item{}, item{}
+	if l.none != "" {
+		document = item{"items": items, "more": false, "next": []string{}}
+	}
+	for _, a := range answers {
+		switch {
+		case l.none == "":
+			document[a.Service] = a.Value
+		case a.Value["more"] == true:
+			document["more"] = true
+			if l.pages {
+				document["next"] = append(document["next"].([]string), lastOf(a.Value))
+			}
+		}
+		if a.Value["unread"] != nil {
+			unread[a.Service], document["unread"] = a.Value["unread"], unread
+		}
+	}
+	return unknown.in(document)
+}
+
+// lastOf names the last item of an answer, as --after takes it.
+func lastOf(answer item) string {
+	name := ""
+	for _, i := range answer.items("items") {
+		name = cmp.Or(i.text("ref"), i.text("id"))
+	}
+	return name
+}
+
+func (l listing) warnOfMore(to *streams, a client.Answer[item]) {
+	switch unread := a.Value.time("unread").UTC(); {
+	case a.Value["more"] == true && l.pages:
+		to.warn("%s has more: continue with --service %[1]s --after %s", a.Service, lastOf(a.Value))
+	case a.Value["more"] == true:
+		to.warn("%s has more: give a larger --limit, or narrower conditions", a.Service)
+	case a.Value["unread"] != nil:
+		to.warn("%s has too many rows to read all: events of %s and older may be missing; continue with --until %s",
+			a.Service, unread.Format(milliseconds), unread.Add(time.Millisecond).Format(milliseconds))
+	}
+}
+
+// rows are the answers themselves, or their parts.
+func (v view) rows(answers []client.Answer[item], items []item) (rows []item) {
+	for _, a := range answers {
+		switch v.of {
+		case "":
+			rows = append(rows, a.Value)
+		case "items":
+			return items
+		default:
+			parts := a.Value.items(v.of)
+			if len(parts) == 0 && v.well != nil {
+				parts = []item{{"service": a.Service}}
+				maps.Copy(parts[0], v.well)
+			}
+			rows = append(rows, parts...)
+		}
+	}
+	return slices.DeleteFunc(rows, func(i item) bool { return v.with != "" && !i.isSet(v.with) })
+}
+
+func (v view) table(rows []item, wide bool) *table {
+	t := &table{}
+	columns := strings.Split(v.columns, ",")
+	for _, column := range columns {
+		name, isWide := strings.CutSuffix(strings.Fields(column)[0], "+")
+		t.columns = append(t.columns, strings.ReplaceAll(name, "_", " "))
+		if isWide {
+			t.wide = append(t.wide, t.columns[len(t.columns)-1])
+		}
+	}
+	for _, of := range rows {
+		var row []any
+		for _, column := range columns {
+			parts := append(strings.Fields(column), "")
+			row = append(row, show(of, parts[1], parts[2], wide))
+		}
+		t.add(row...)
+	}
+	return t
+}

@@ -27,8 +27,8 @@ func systemOf(ctx context.Context, at local.Addresses) (system verify.System, er
 	return system, nil
 }
 
-// writeOperators writes the addresses, the token and what to verify for the operator's command. A reader sees all of the
-// file or none.
+// writeOperators writes the addresses, the token and what to verify for the operator's command. A reader sees all of
+// the file or none.
 func writeOperators(at local.Addresses) (remove func() error, err error) {
 	system, err := systemOf(context.Background(), at)
 	if err != nil {

@@ -47,7 +47,7 @@
 // # Cost
 //
 // Both sides are read from the beginning, or from [Config].Since. In memory there are at most [Config].Window rows and
-// about as many records, 170 bytes each, and 50 for each dead letter. Larger sides are read several times, a part of the
-// keys and ids each time. A topic with stale events is read once more, and the records of their keys are in memory
+// about as many records, 170 bytes each, and 50 for each dead letter. Larger sides are read several times, a part of
+// the keys and ids each time. A topic with stale events is read once more, and the records of their keys are in memory
 // together.
 package verify

@@ -20,7 +20,7 @@ type fact struct {
 	id, key, eventType string // of a row of the inbox: without its key
 	content            uint64 // a hash of what must not change
 	version            int64
-	at                 int64 // the earliest time that the event names, in Unix seconds; of the inbox: when it was processed
+	at                 int64 // the earliest time of the event, in Unix seconds; of the inbox: when it was processed
 	place                    // of the record; of a row of the inbox: of the record that it was
 	side               side
 

@@ -2,8 +2,8 @@ package eventing
 
 import "fmt"
 
-// Check is a query of a service's own tables for events without their effect. Each row is a finding: the event's id, its
-// key, a version and a sentence; the first three may be empty or 0. A verification of the service asks it.
+// Check is a query of a service's own tables for events without their effect. Each row is a finding: the event's id,
+// its key, a version and a sentence; the first three may be empty or 0. A verification of the service asks it.
 type Check struct {
 	Name, SQL string
 	Args      []any // text, numbers and booleans

@@ -55,7 +55,8 @@ func TestAStepIsProfiled(t *testing.T) {
 func TestVariantsTakeTurnsInBeingFirst(t *testing.T) {
 	t.Parallel()
 	b := &benchmark{parts: []part{
-		{name: "x", steps: []step{{name: "a"}, {name: "b"}}}, {name: "y", once: true, steps: []step{{name: "c"}}},
+		{name: "x", steps: []step{{name: "a"}, {name: "b"}}},
+		{name: "y", once: true, steps: []step{{name: "c"}}},
 		{name: "z", steps: []step{{name: "d"}}},
 	}}
 	names := func(only ...string) (names []string) {

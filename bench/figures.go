@@ -142,7 +142,7 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 type number float64
 
 // MarshalJSON rounds to six significant digits: the rest is noise.
-func (n number) MarshalJSON() ([]byte, error) {
+func (n number) MarshalJSON() ([]byte, error) { //nolint:unparam // it has the signature of json.Marshaler
 	v := float64(n)
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return []byte("null"), nil

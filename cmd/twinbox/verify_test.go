@@ -31,7 +31,8 @@ func TestAVerdictsExitCode(t *testing.T) {
 		}},
 		{
 			verify.Verdict{Findings: []verify.Finding{finding}, Unverifiable: []verify.Unverifiable{reason}},
-			service.ExitFailure, []string{"verdict: 1 lost, as of", "lost     V1    users  e-1    t-1   k-1  2        gone"},
+			service.ExitFailure,
+			[]string{"verdict: 1 lost, as of", "lost     V1    users  e-1    t-1   k-1  2        gone"},
 		},
 	} {
 		report := verify.Report{"customer": &c.verdict}
@@ -43,7 +44,9 @@ func TestAVerdictsExitCode(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{
-		{"--follow", "--every", "1ms"}, {"--database", "customer=postgres:///x"}, {"--brokers", "127.0.0.1:1"},
+		{"--follow", "--every", "1ms"},
+		{"--database", "customer=postgres:///x"},
+		{"--brokers", "127.0.0.1:1"},
 		{"--database", "nobody=postgres:///x", "--brokers", "127.0.0.1:1"},
 		{"--database", "customer=postgres:///x", "--brokers", "127.0.0.1:1", "--service", "notification"},
 	} {

@@ -21,11 +21,11 @@ type Error struct{ Problems []Problem }
 
 // Error lists every problem on a line of its own.
 func (e *Error) Error() string {
-	text := fmt.Sprintf("read configuration: %d problem(s)", len(e.Problems))
+	lines := []string{fmt.Sprintf("read configuration: %d problem(s)", len(e.Problems))}
 	for _, p := range e.Problems {
-		text += "\n  " + p.Variable + ": " + p.Detail
+		lines = append(lines, p.Variable+": "+p.Detail)
 	}
-	return text
+	return strings.Join(lines, "\n  ")
 }
 
 // ExitCode is the status with which a process ends that cannot use its configuration.

@@ -76,6 +76,7 @@ func (logAdapter) Tracef(string, ...any)  {}
 func (l logAdapter) Warnf(text string, args ...any) {
 	l.Warn("nats server", "detail", fmt.Sprintf(text, args...))
 }
+
 func (l logAdapter) Errorf(text string, args ...any) {
 	l.Error("nats server", "detail", fmt.Sprintf(text, args...))
 }

@@ -100,8 +100,10 @@ func TestTheStationsOfAService(t *testing.T) {
 	require.Equal(t, "ready", found.Status)
 
 	_, lines = stationsOf(t, measured(t, aSystem), service.Readiness{Causes: []service.Cause{
-		{Code: "attempt_failing", Station: "inbox/profile", Stops: true}, {Code: "dead_letters", Station: "inbox/profile"},
-		{Code: "keys_parked", Station: "relay"}, {Code: "mail_server_down", Station: "mail/mails", Stops: true},
+		{Code: "attempt_failing", Station: "inbox/profile", Stops: true},
+		{Code: "dead_letters", Station: "inbox/profile"},
+		{Code: "keys_parked", Station: "relay"},
+		{Code: "mail_server_down", Station: "mail/mails", Stops: true},
 	}})
 	require.Contains(t, lines["inbox/profile"], "stopped attempt failing")
 	require.Contains(t, lines["relay/test"], "watch keys parked")

@@ -110,10 +110,12 @@ func filterOf(from url.Values) (filter adminapi.DeadLetterFilter, err error) {
 }
 
 func replay(ctx context.Context, c *change, progress func(int64)) (adminapi.Result, error) {
-	return client.Stream(ctx, c.service, func(done, _ int64) { progress(done) }, client.Post("/admin/v1/dead-letters/replay", adminapi.ReplayRequest{
+	asked := adminapi.ReplayRequest{
 		By: c.by, Reason: c.reason, DryRun: c.dryRun, Filter: c.filter,
 		Force: c.Form.Get("force") != "", AcceptGap: c.Form.Get("accept_gap") != "",
-	}))
+	}
+	return client.Stream(ctx, c.service, func(done, _ int64) { progress(done) },
+		client.Post("/admin/v1/dead-letters/replay", asked))
 }
 
 // release releases every key that is parked.

@@ -240,7 +240,8 @@ func (c *Circuit) Err() error {
 // Down reports whether Err is not nil.
 func (c *Circuit) Down() bool { return c.Err() != nil }
 
-// IsSuspected reports whether the server may be down: an error was reported, and no probe that began later has answered.
+// IsSuspected reports whether the server may be down: an error was reported, and no probe that began later has
+// answered.
 func (c *Circuit) IsSuspected() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -194,12 +194,18 @@ var stuck = []struct {
 	patience   time.Duration
 	look       func(kafka.Standing) (since time.Time, err error)
 }{
-	{"record_refused", "The broker gives %s no records of %s/%d.", stuckPatience,
-		func(s kafka.Standing) (time.Time, error) { return s.Refused, s.Refusal }},
-	{"attempt_failing", "%s fails at the next record of %s/%d and tries again.", 0,
-		func(s kafka.Standing) (time.Time, error) { return s.Failing, s.Failure }},
-	{"handler_slow", "The handler of %s is still at the same records of %s/%d.", stuckPatience,
-		func(s kafka.Standing) (time.Time, error) { return s.Handling, nil }},
+	{
+		"record_refused", "The broker gives %s no records of %s/%d.", stuckPatience,
+		func(s kafka.Standing) (time.Time, error) { return s.Refused, s.Refusal },
+	},
+	{
+		"attempt_failing", "%s fails at the next record of %s/%d and tries again.", 0,
+		func(s kafka.Standing) (time.Time, error) { return s.Failing, s.Failure },
+	},
+	{
+		"handler_slow", "The handler of %s is still at the same records of %s/%d.", stuckPatience,
+		func(s kafka.Standing) (time.Time, error) { return s.Handling, nil },
+	},
 }
 
 // partitionsStuck finds per consumer and kind the topic-partition where it has been so for longest.

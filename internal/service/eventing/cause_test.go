@@ -211,7 +211,8 @@ func TestCauseAKeyThatIsParked(t *testing.T) {
 	leader.awaitWell(t)
 }
 
-// After an outage the relay tries the keys again that it parked for it. Only keys that the broker refused for good count.
+// After an outage the relay tries the keys again that it parked for it. Only keys that the broker refused for good
+// count.
 func TestKeysThatAnOutageParkedAreNoCause(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t)

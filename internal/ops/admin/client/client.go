@@ -131,8 +131,8 @@ func Ask[T any](services []*Service, call func(*Service) (T, error)) []Answer[T]
 	return answers
 }
 
-// Stream makes a call whose answer is JSON lines, and calls progress with how much is done, of how much; a total of 0 is
-// not known. With an error, the result counts the changes before it, as far as they are known.
+// Stream makes a call whose answer is JSON lines, and calls progress with how much is done, of how much; a total of 0
+// is not known. With an error, the result counts the changes before it, as far as they are known.
 func Stream(
 	ctx context.Context, s *Service, progress func(done, total int64), r Request,
 ) (result adminapi.Result, err error) {

@@ -93,7 +93,8 @@ func (p *Process) Count(prefix string) (n int) {
 	return n
 }
 
-// Await returns when the process has printed n lines that begin with prefix. The test fails when the process ends before.
+// Await returns when the process has printed n lines that begin with prefix. The test fails when the process ends
+// first.
 func (p *Process) Await(t testing.TB, n int, prefix string) {
 	t.Helper()
 	testkit.Until(t, func() bool {

@@ -54,9 +54,9 @@ func Checked(validate func(event.Event) error) func(*inbox.Config) {
 	return func(c *inbox.Config) { c.Validate = validate }
 }
 
-// NewBox opens the inbox of a consumer, as the service does, except for its patience: retries follow within 2 ms, and a
-// transient error ends the delivery after as many attempts as an unknown error gets. Its name is "test" unless configure
-// gives another.
+// NewBox opens the inbox of a consumer, as the service does, except for its patience: retries follow within 2 ms, and
+// a transient error ends the delivery after as many attempts as an unknown error gets. Its name is "test" unless
+// configure gives another.
 func NewBox(t testing.TB, pool *pgxpool.Pool, handlers Handlers, configure ...func(*inbox.Config)) *Box {
 	t.Helper()
 	b := &Box{
@@ -122,8 +122,8 @@ func NewEventOf[T any](t testing.TB, of event.Definition[T], key string, version
 	return e
 }
 
-// Deliver hands the event over as the next record of the box's partition: it is compared with its contract if the box is
-// [Checked], its id is remembered, its handler runs. Events of its key that were parked because it was missing are
+// Deliver hands the event over as the next record of the box's partition: it is compared with its contract if the box
+// is [Checked], its id is remembered, its handler runs. Events of its key that were parked because it was missing are
 // resumed before Deliver returns.
 func (b *Box) Deliver(t testing.TB, e event.Event) Delivery {
 	t.Helper()

@@ -29,8 +29,8 @@ const Variable = "TWINBOX_TEST_KAFKA"
 // Patience is how long a helper waits for the broker before it fails the test.
 const Patience = 30 * time.Second
 
-// Main is [pgtest.Main] for packages whose tests ask for a broker: func TestMain(m *testing.M) { kafkatest.Main(m) }. It
-// also stops the real broker, if one was started. Known are goroutines that the package's tests leave behind.
+// Main is [pgtest.Main] for packages whose tests ask for a broker: func TestMain(m *testing.M) { kafkatest.Main(m) }.
+// It also stops the real broker, if one was started. Known are goroutines that the package's tests leave behind.
 func Main(m *testing.M, known ...goleak.Option) {
 	// A Kafka client leaves these running: one ticker of its metrics library for each process, for ten seconds a timer for
 	// each partition without a leader, and a client whose connection broke while it was made, which nobody closes.

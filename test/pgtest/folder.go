@@ -45,8 +45,8 @@ func removeFolder(folder string) error {
 	return errors.Join(postgres.Remove(dataIn(folder)), os.RemoveAll(folder))
 }
 
-// keepFolder moves the folder to a place that the next failing run of the same tests takes over, so that at most one per
-// package is left on the disk.
+// keepFolder moves the folder to a place that the next failing run of the same tests takes over, so that at most one
+// per package is left.
 func keepFolder(folder string, databases []string) error {
 	name := fmt.Sprintf("twinbox-kept-%d-%s", os.Geteuid(), filepath.Base(os.Args[0]))
 	place := filepath.Join(filepath.Dir(folder), name)

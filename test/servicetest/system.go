@@ -50,8 +50,8 @@ var patient = []string{
 }
 
 // Start migrates a database for each service, makes the topics of all of them, and returns when each listens. They stop
-// with the test, in the reverse order. Their warnings are in the test's log. When the test fails, it also has the pending
-// work and the stories of the keys that were written last.
+// with the test, in the reverse order. Their warnings are in the test's log. When the test fails, the log also has the
+// pending work and the stories of the keys that were written last.
 //
 // The package's TestMain is kafkatest.Main.
 func Start(t testing.TB, services ...Part) *System {

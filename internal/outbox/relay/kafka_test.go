@@ -99,7 +99,7 @@ func TestASlowBrokerParksNoKey(t *testing.T) {
 		cluster.SleepControl(func() { <-time.After(80 * time.Millisecond) })
 		return nil, nil, false
 	})
-	r := startRelay(t, testRelayConfig(t, pool, newKafkaPublisher(t, brokers, 200*time.Millisecond)))
+	r := startRelay(t, testRelayConfig(t, pool, newKafkaPublisher(t, brokers, time.Second)))
 	for i := range 40 {
 		e := newEvent("k" + strconv.Itoa(i%4))
 		e.Topic = topic

@@ -72,7 +72,8 @@ from public.outbox o cross join public.outbox_cursor c
 where $1::text in (o.event_id::text, o.key, o.headers ->> '` + event.HeaderCausationID + `')
 union all
 select $1, processed_at, format('%s %s: %s (%s) at %s/%s offset %s', consumer,
-    coalesce(metadata->>'outcome', 'applied'), event_type, event_id, metadata->>'topic', metadata->>'partition', metadata->>'offset')
+    coalesce(metadata->>'outcome', 'applied'), event_type, event_id, metadata->>'topic', metadata->>'partition',
+    metadata->>'offset')
 from public.inbox where event_id = $1
 union all
 select $1, failed_at, format('%s dead letter %s: %s %s: %s', consumer, state, event_type, code, error)

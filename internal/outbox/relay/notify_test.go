@@ -92,3 +92,28 @@ func TestAFollowerNotifiesAtALimitedRate(t *testing.T) {
 	}
 	require.LessOrEqual(t, time.Duration(sent-2)*notifyEvery, took, "one per interval, and one on the way")
 }
+
+// A leader freezes, and a follower's process commits all the while. The notifications fill no socket: the server ends
+// the leader's session after its lease.
+func TestALeaderThatFreezesUnderNotificationsIsReplaced(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	cfg := testRelayConfig(t, pool, l)
+	cfg.Listen, cfg.Lease, cfg.PublishTimeout = true, 10*time.Second, time.Second
+	r, err := New(cfg)
+	require.NoError(t, err)
+	frozen, err := r.connect(t.Context())
+	require.NoError(t, err)
+	leads, err := tryLock(t.Context(), frozen)
+	require.NoError(t, err)
+	require.True(t, leads)
+	cfg.Wake = o.Wake()
+	follower := startRelay(t, cfg)
+	testkit.Until(t, follower.follows)
+	commit(t, o, pool, newEvent("k"))
+	testkit.Until(t, func() bool {
+		o.Committed()
+		return follower.leads()
+	})
+	l.AwaitDistinct(t, 1)
+}

@@ -26,6 +26,7 @@ type Relay struct {
 	metrics *metrics
 	health  health
 	checked bool         // a session passed all checks once, so a refusal may pass
+	told    notification // the last one to a leader
 	call    *publishCall // the last one; it may outlive its session
 }
 
@@ -102,6 +103,10 @@ const (
 	// notifyEvery is the least time between two notifications. One in each writing transaction would make all commits of
 	// the cluster wait for one lock.
 	notifyEvery = 20 * time.Millisecond
+	// notifyAgain is the least time between two notifications to a leader that has not changed the cursor in between.
+	// It may have frozen. Notifications that nobody reads fill a unix socket: the server's process then waits to write,
+	// and idle_session_timeout does not end it.
+	notifyAgain = 500 * time.Millisecond
 )
 
 // awaitLock follows until no relay leads.
@@ -127,17 +132,21 @@ func (r *Relay) follow(ctx context.Context, conn *pgx.Conn, d time.Duration) err
 	if !r.cfg.Listen {
 		wake = nil
 	}
-	for {
-		select {
-		case <-wake:
-		case <-waiting.Done():
-			return ctx.Err()
+	for waiting.Err() == nil {
+		if !r.told.isDue {
+			select {
+			case <-wake:
+				r.told.isDue = true
+			case <-waiting.Done():
+				continue
+			}
 		}
 		if err := r.notifyLeader(ctx, conn); err != nil {
 			return err
 		}
 		_ = failure.Sleep(waiting, notifyEvery)
 	}
+	return ctx.Err()
 }
 
 // Healthy is for a readiness check. It fails before the relay has led or followed for the first time, when it does not

@@ -87,19 +87,33 @@ func tryLock(ctx context.Context, conn *pgx.Conn) (leads bool, err error) {
 	return leads, nil
 }
 
-const notifySQL = `select pg_notify('outbox', '')`
+// notification is the last one that a follower has sent.
+type notification struct {
+	cursor string // the version of the cursor's row then
+	at     time.Time
+	isDue  bool // this process has committed since
+}
 
-// notifyLeader tells the leading session that this process has committed. A full queue of notifications is no reason to
-// end the session: the leader also polls.
+const notifySQL = `
+select version, case when version <> $1 or $2 then pg_notify('outbox', '')::text = '' else false end
+from (select xmin::text as version from public.outbox_cursor) c`
+
+// notifyLeader tells the leading session that this process has committed, unless it may have frozen: then the
+// notification stays due. A full queue of notifications is no reason to end the session: the leader also polls.
 func (r *Relay) notifyLeader(ctx context.Context, conn *pgx.Conn) error {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
-	_, err := conn.Exec(ctx, notifySQL)
+	var version string
+	var sent bool
+	err := conn.QueryRow(ctx, notifySQL, r.told.cursor, time.Since(r.told.at) >= notifyAgain).Scan(&version, &sent)
 	if err != nil && conn.IsClosed() {
 		return fmt.Errorf("notify the leader: %w", err)
 	}
 	if err != nil {
 		r.cfg.Log.Warn("notify the leader", "error", err)
+	}
+	if sent || err != nil {
+		r.told = notification{cursor: version, at: time.Now()}
 	}
 	return nil
 }

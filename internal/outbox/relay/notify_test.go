@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -104,6 +105,7 @@ func TestALeaderThatFreezesUnderNotificationsIsReplaced(t *testing.T) {
 	require.NoError(t, err)
 	frozen, err := r.connect(t.Context())
 	require.NoError(t, err)
+	t.Cleanup(func() { closeSession(context.Background(), frozen) })
 	leads, err := tryLock(t.Context(), frozen)
 	require.NoError(t, err)
 	require.True(t, leads)
@@ -111,9 +113,11 @@ func TestALeaderThatFreezesUnderNotificationsIsReplaced(t *testing.T) {
 	follower := startRelay(t, cfg)
 	testkit.Until(t, follower.follows)
 	commit(t, o, pool, newEvent("k"))
-	testkit.Until(t, func() bool {
-		o.Committed()
-		return follower.leads()
-	})
+	go func() {
+		for commits := time.NewTicker(time.Millisecond); t.Context().Err() == nil; <-commits.C {
+			o.Committed()
+		}
+	}()
+	testkit.Until(t, follower.leads)
 	l.AwaitDistinct(t, 1)
 }

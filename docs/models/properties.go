@@ -33,13 +33,13 @@ func (s *state) checkLoss(r record) {
 	}
 }
 
-// checkOrder is S4: behind a clean page of a pass, each record comes after the version below, in the log or at the
+// checkOrder is S4: behind a clean page of a last pass, each record comes after the version below, in the log or at the
 // consumer.
 func (s *state) checkOrder() {
 	for _, this := range s.relay.items[:s.relay.count] {
 		r := this.record
 		p, k := s.partOf(r.event()), s.key[r.event()]
-		if this.lost || r.version() == 1 || s.lostTwice[k] {
+		if !s.relay.part[p].last || this.lost || r.version() == 1 || s.lostTwice[k] {
 			continue
 		}
 		for event := range s.events {

@@ -37,7 +37,7 @@ func environment(t *testing.T, more ...string) []string {
 
 func TestMigrateTopicsServe(t *testing.T) {
 	t.Parallel()
-	program.Life(t, environment(t), "customer/0001_", "customer.users.v1", func(s servicetest.Serving) {
+	program.Life(t, environment(t), "customer/0001_", "customer.users.v1", []string{"notification.mails.v1"}, func(s servicetest.Serving) {
 		require.Equal(t, http.StatusNotFound, servicetest.Status(t, "http://"+s.API+"/nothing"))
 	})
 }

@@ -50,9 +50,9 @@ var everything = answers(map[string]string{
 	"mails": `{"more":true,"items":[{"id":"` + anID + `","state":"uncertain","template":"verification",
 		"user_id":"` + aKey + `","attempts":1,"created_at":"2026-11-21T16:58:46Z",
 		"error":"its claimant vanished after it had begun"}]}`,
-	"cause": `{"service":"notification","at":"2026-11-21T16:58:46Z","well":false,"code":"keys_parked","figures":{"keys":1},
-		"since":"2026-11-21T16:58:46Z","command":"twinbox outbox release",
-		"sentence":"1 key is parked and holds 12 events; the broker says: MESSAGE_TOO_LARGE."}`,
+	"stations": `{"service":"notification","at":"2026-11-21T16:58:46Z","status":"ready","stations":[],"causes":[
+		{"code":"keys_parked","what":"1 key is parked and holds 12 events; the broker says: MESSAGE_TOO_LARGE.",
+		"since":"2026-11-21T16:58:46Z","command":"twinbox outbox release"}]}`,
 	"story/" + anID: `{"id":"` + anID + `","kind":"event","related":[],"steps":[
 		{"at":"2026-11-21T16:58:46.123Z","station":"outbox","service":"notification","outcome":"published",
 			"event_id":"` + anID + `","event_type":"org.example.customer.user-registered.v1",

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -105,9 +106,13 @@ func Trap(t *testing.T) (addr string, connected <-chan struct{}) {
 
 // Life goes through a service's commands in the order in which an operator meets them: serve is refused on an empty
 // database, migrate and topics may be repeated, then the service serves, is healthy, and stops cleanly. The
-// environment is complete, with an empty database and port 0. while is called between start and stop.
-func (run Run) Life(t *testing.T, environ []string, migration, topic string, while func(Serving)) {
+// environment is complete, with an empty database and port 0. Topics of other services that it reads are made before.
+// while is called between start and stop.
+func (run Run) Life(
+	t *testing.T, environ []string, migration, topic string, reads []string, while func(Serving),
+) {
 	t.Helper()
+	makeTopics(t, environ, reads)
 	code, _, stderr := run.Command(t, environ, "serve")
 	require.Equal(t, 1, code, "a schema that does not fit is said at once")
 	require.Contains(t, stderr, "schema")
@@ -139,6 +144,19 @@ func (run Run) Life(t *testing.T, environ []string, migration, topic string, whi
 	testkit.Until(t, healthy)
 	require.Zero(t, serving.Stop())
 	require.False(t, healthy(), "the stopped process does not answer")
+}
+
+func makeTopics(t *testing.T, environ, names []string) {
+	t.Helper()
+	for _, variable := range environ {
+		brokers, is := strings.CutPrefix(variable, "KAFKA_BROKERS=")
+		for _, name := range names {
+			if is {
+				require.NoError(t, kafka.EnsureTopics(t.Context(), kafka.Config{Brokers: strings.Split(brokers, ",")},
+					kafka.Topic{Name: name, Partitions: 6}))
+			}
+		}
+	}
 }
 
 // Refuses checks that every command but healthcheck refuses a broken environment with exit code 2: each problem on a

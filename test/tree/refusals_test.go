@@ -37,7 +37,7 @@ func TestEachCauseHasItsRow(t *testing.T) {
 	t.Parallel()
 	source := read(t, filepath.Join(root, "internal/service/eventing/advice.go"))
 	page := read(t, filepath.Join(root, "docs/operations.md"))
-	causes := regexp.MustCompile(`\n\t\{"([a-z_]+)", `).FindAllStringSubmatch(source, -1)
+	causes := regexp.MustCompile(`\n\t(?:\{|\t)"([a-z_]+)", `).FindAllStringSubmatch(source, -1)
 	require.Greater(t, len(causes), 10)
 	for _, cause := range causes {
 		require.Contains(t, page, "\n| `"+cause[1]+"` | ")

@@ -37,7 +37,7 @@ func TestMigrateTopicsServe(t *testing.T) {
 		"ENVIRONMENT=" + strings.ToLower(rand.Text()),
 		"HTTP_ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0",
 	}
-	program.Life(t, environment, "ledger/0001_", "ledger.accounts.v1", func(s servicetest.Serving) {
+	program.Life(t, environment, "ledger/0001_", "ledger.accounts.v1", nil, func(s servicetest.Serving) {
 		accounts := "http://" + s.API + "/v1/accounts"
 		account := post(t, accounts, `{"currency":"EUR"}`).AccountID
 		post(t, accounts+"/"+account+"/credits", `{"amount":1000,"currency":"EUR","expected_version":1}`)

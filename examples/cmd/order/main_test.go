@@ -12,6 +12,7 @@ import (
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
 	"example.com/twinbox/test/servicetest"
+	"example.com/twinbox/test/testkit"
 )
 
 func TestMain(m *testing.M) { kafkatest.Main(m) }
@@ -23,9 +24,9 @@ func TestMigrateTopicsServe(t *testing.T) {
 		"DATABASE_URL=" + pgtest.DSN(pgtest.New(t)), // empty: migrating is part of the test
 		"KAFKA_BROKERS=" + kafkatest.Brokers(t)[0],
 		"ENVIRONMENT=" + strings.ToLower(rand.Text()),
-		"HTTP_ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0", "SMTP_ADDR=127.0.0.1:1",
+		"HTTP_ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0", "SMTP_ADDR=" + testkit.StartMailServer(t, nil).Addr(),
 	}
-	program.Life(t, environment, "order/0001_", "order.orders.v1", func(s servicetest.Serving) {
+	program.Life(t, environment, "order/0001_", "order.orders.v1", []string{"payments.payments.v1"}, func(s servicetest.Serving) {
 		require.Equal(t, http.StatusNotFound, servicetest.Status(t, "http://"+s.API+"/nothing"))
 	})
 }

@@ -25,7 +25,7 @@ func TestMigrateTopicsServe(t *testing.T) {
 		"ENVIRONMENT=" + strings.ToLower(rand.Text()),
 		"HTTP_ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0",
 	}
-	program.Life(t, environment, "payments/0001_", "payments.payments.v1", func(s servicetest.Serving) {
+	program.Life(t, environment, "payments/0001_", "payments.payments.v1", nil, func(s servicetest.Serving) {
 		require.Equal(t, http.StatusNotFound, servicetest.Status(t, "http://"+s.API+"/nothing"))
 	})
 }

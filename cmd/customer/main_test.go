@@ -37,7 +37,8 @@ func environment(t *testing.T, more ...string) []string {
 
 func TestMigrateTopicsServe(t *testing.T) {
 	t.Parallel()
-	program.Life(t, environment(t), "customer/0001_", "customer.users.v1", []string{"notification.mails.v1"}, func(s servicetest.Serving) {
+	reads := []string{"notification.mails.v1"}
+	program.Life(t, environment(t), "customer/0001_", "customer.users.v1", reads, func(s servicetest.Serving) {
 		require.Equal(t, http.StatusNotFound, servicetest.Status(t, "http://"+s.API+"/nothing"))
 	})
 }

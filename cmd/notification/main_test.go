@@ -28,7 +28,8 @@ func TestMigrateTopicsServe(t *testing.T) {
 		"SMTP_ADDR=" + testkit.StartMailServer(t, nil).Addr(), // readiness asks it
 		"ADMIN_ADDR=127.0.0.1:0",
 	}
-	program.Life(t, environ, "notification/0001_", "notification.mails.v1", []string{"customer.users.v1"}, func(s servicetest.Serving) {
+	reads := []string{"customer.users.v1"}
+	program.Life(t, environ, "notification/0001_", "notification.mails.v1", reads, func(s servicetest.Serving) {
 		require.Empty(t, s.API)
 	})
 }

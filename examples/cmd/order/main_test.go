@@ -26,7 +26,8 @@ func TestMigrateTopicsServe(t *testing.T) {
 		"ENVIRONMENT=" + strings.ToLower(rand.Text()),
 		"HTTP_ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0", "SMTP_ADDR=" + testkit.StartMailServer(t, nil).Addr(),
 	}
-	program.Life(t, environment, "order/0001_", "order.orders.v1", []string{"payments.payments.v1"}, func(s servicetest.Serving) {
+	reads := []string{"payments.payments.v1"}
+	program.Life(t, environment, "order/0001_", "order.orders.v1", reads, func(s servicetest.Serving) {
 		require.Equal(t, http.StatusNotFound, servicetest.Status(t, "http://"+s.API+"/nothing"))
 	})
 }

@@ -26,7 +26,7 @@ func (c *InboxCommand) Run(ctx context.Context, to streams) error {
 	return c.perform(ctx, to, c.Only, len(c.Only) == 0, func(st *stage) *benchmark { return newInbox(st, plan) })
 }
 
-// inboxPlan says how much is measured.
+// inboxPlan has the sizes of a run.
 type inboxPlan struct {
 	Slow, Fast int // records: for one event per transaction, and for batches
 	Keys       int // a multiple of the partitions

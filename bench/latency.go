@@ -24,7 +24,7 @@ const (
 // loopRate is the rate of the open loops, in events/s.
 const loopRate = 1000
 
-// latencyPlan says how much of an open loop is measured.
+// latencyPlan has the rate and the length of an open loop.
 type latencyPlan struct {
 	For    time.Duration // per variant
 	Warmup int           // events before anything is measured

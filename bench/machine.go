@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// machine is the surroundings that the figures depend on. It names no host and no folder.
+// machine has the facts on which the figures depend. It names no host and no folder.
 type machine struct {
 	Cores      int               `json:"cores"`
 	Load       number            `json:"load_average"` // of the last minute, before the run

@@ -27,7 +27,7 @@ func (c *PathCommand) Run(ctx context.Context, to streams) error {
 	return c.perform(ctx, to, c.Only, len(c.Only) == 0, func(st *stage) *benchmark { return newPath(st, plan) })
 }
 
-// pathPlan says how much is measured.
+// pathPlan has the sizes of a run.
 type pathPlan struct {
 	Latency latencyPlan
 	Lease   time.Duration // OUTBOX_LEASE

@@ -38,7 +38,7 @@ func (c *RelayCommand) parts() []string {
 	return c.Only
 }
 
-// relayPlan says how much is measured.
+// relayPlan has the sizes of a run.
 type relayPlan struct {
 	Backlog      int           // events to drain
 	SmallBacklog int           // a smaller one, which stock drains faster

@@ -340,7 +340,7 @@ func (c *Consumer) Standings() []Standing {
 	return standings
 }
 
-// Healthy says why nothing is consumed: Run was not called or has ended, the process has never been a member of its
+// Healthy returns why nothing is consumed: Run was not called or has ended, the process has never been a member of its
 // group, or not for a while, or a partition gives no records or fails at the next ones for a while.
 func (c *Consumer) Healthy(context.Context) error {
 	if err := c.isMember(); err != nil {

@@ -121,7 +121,7 @@ func TestTheStationsOfAService(t *testing.T) {
 	}
 }
 
-// A figure that nobody gave is unknown, and so is its station.
+// A figure without an answer is unknown, and so is its station.
 func TestAStationWithoutAnAnswerIsUnknown(t *testing.T) {
 	t.Parallel()
 	_, lines := stationsOf(t, prometheus.NewRegistry(), service.Readiness{Status: service.StatusReady})

@@ -44,7 +44,7 @@ func endSpans(t *testing.T, provider *sdktrace.TracerProvider, spans int) {
 	}
 }
 
-// A collector that is down or refuses: spans are dropped and counted, and whoever ends one never waits.
+// A collector that is down or refuses: spans are dropped and counted, and the end of a span never waits.
 func TestSpansThatTheCollectorDoesNotTakeAreDropped(t *testing.T) {
 	t.Parallel()
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

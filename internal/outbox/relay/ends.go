@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/event"
+	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/fault"
 )
 
@@ -237,15 +238,50 @@ func (e *end) doubt(need int64, lost bool) {
 	e.ready, e.unread, e.need, e.lost, e.err = false, true, need, e.lost || lost, errNotClean
 }
 
-// prepare looks at the partitions of a page that are not ready. Records of a partition that stays so are not sent. If
-// rows got other versions, the page must be read again.
-func (l *leader) prepare(ctx context.Context, page []record) (renumbered bool, err error) {
+// prepare waits until this leadership has looked at the partitions of a page: until then a look may give its rows other
+// versions, and it passes over those of a stored page. Keys whose partitions cannot be looked at are parked. If rows got
+// other versions, the page must be read again.
+func (l *leader) prepare(ctx context.Context, page []record) (settled settlement, renumbered bool, err error) {
+	began, pauses := time.Now(), failure.Backoff{Min: l.cfg.retryMin, Max: l.cfg.retryMax}
+	for attempt := 1; ; attempt++ {
+		renumbered, err = l.lookFor(ctx, page)
+		if renumbered || err != nil {
+			return settled, renumbered, err
+		}
+		unseen, reasons := l.unseen(page)
+		if len(unseen) > 0 {
+			l.note(unseen, reasons)
+			unseen = l.settle(unseen, reasons, &settled, l.mayPark(reasons, attempt, time.Since(began)))
+		}
+		if len(unseen) == 0 {
+			return settled, false, nil
+		}
+		if err := l.backOff(ctx, pauses.Next()); err != nil {
+			return settled, false, err
+		}
+	}
+}
+
+// unseen returns the records whose partitions this leadership has not looked at, and why. Those of parked keys are held.
+func (l *leader) unseen(page []record) (unseen []record, reasons []error) {
+	for i := range page {
+		r := &page[i]
+		why := l.ends.whyNot(r)
+		if why != nil && (r.end == nil || !r.end.looked) && l.parked[r.key()] == 0 {
+			unseen, reasons = append(unseen, *r), append(reasons, why)
+		}
+	}
+	return unseen, reasons
+}
+
+// lookFor looks at the partitions of records that are not ready. Records of a partition that stays so are not sent.
+func (l *leader) lookFor(ctx context.Context, records []record) (renumbered bool, err error) {
 	if l.ends == nil {
 		return false, nil
 	}
 	var topics []string
-	for i := range page {
-		if r := &page[i]; l.ends.whyNot(r) != nil && !slices.Contains(topics, r.Topic) {
+	for i := range records {
+		if r := &records[i]; l.ends.whyNot(r) != nil && !slices.Contains(topics, r.Topic) {
 			topics = append(topics, r.Topic)
 		}
 	}

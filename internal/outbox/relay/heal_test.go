@@ -316,6 +316,29 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 			w.log.cut(0, end)
 			w.settle()
 		},
+		// The rows of a page wait for the look at their partition, and that gives them other versions.
+		"a look that fails first": func(w *world) {
+			w.lead()
+			w.settle()
+			for n := range 5 {
+				w.backUp("backup")
+				w.add("a")
+				w.settle()
+				w.consumer.consume()
+				w.goBack("backup")
+				w.add("a")
+				failures := n
+				w.log.asked = func(int32) error {
+					if failures--; failures >= 0 {
+						return errNotSent
+					}
+					return nil
+				}
+				w.lead()
+				w.settle()
+				require.Equal(w, int64(n+1), w.count(`select count(*) from outbox_lost`))
+			}
+		},
 		"a batch that was sent twice": func(w *world) {
 			w.lead()
 			w.add("a")

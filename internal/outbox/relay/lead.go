@@ -178,24 +178,23 @@ func (l *leader) publishNext(ctx context.Context, n now) (outcome, error) {
 	if len(page) == 0 {
 		return l.passEmpty(ctx, w)
 	}
-	renumbered, err := l.prepare(ctx, page)
+	settled, renumbered, err := l.prepare(ctx, page)
 	if renumbered || err != nil {
 		return draining, err
 	}
-	paused, err := l.storeAt(ctx, w, page, nil)
+	paused, err := l.storeSettled(ctx, w, page, settled)
 	if paused || err != nil {
 		return resting, err
 	}
-	settled, err := l.publish(ctx, page)
+	settled, err = l.publish(ctx, page)
 	if err != nil {
 		return resting, err
 	}
 	w.position, w.complete = page[len(page)-1].Position, !more
 	if len(settled.held) > 0 {
-		if _, err := l.storeAt(ctx, w, nil, settled.write); err != nil {
+		if _, err := l.storeSettled(ctx, w, nil, settled); err != nil {
 			return resting, err
 		}
-		settled.log(ctx, l.cfg.Log)
 	}
 	if more {
 		return draining, nil
@@ -249,6 +248,19 @@ func (l *leader) storeAt(
 	l.storedAt = time.Now()
 	if err == nil && closes {
 		err = l.storePoint(ctx)
+	}
+	return paused, err
+}
+
+// storeSettled stores the cursor together with the keys that are parked and the rows that are held.
+func (l *leader) storeSettled(ctx context.Context, w *window, page []record, s settlement) (paused bool, err error) {
+	var write func(context.Context, pgx.Tx) error
+	if len(s.held) > 0 {
+		write = s.write
+	}
+	paused, err = l.storeAt(ctx, w, page, write)
+	if err == nil {
+		s.log(ctx, l.cfg.Log)
 	}
 	return paused, err
 }

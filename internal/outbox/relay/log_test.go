@@ -27,18 +27,20 @@ type memoryLog struct {
 	records    map[int32][]*message.Message
 	start      map[int32]int64
 	clock      time.Time
+	tick       time.Duration                  // between two records
 	shuffle    *rand.Rand                     // sends the keys of a call in any order
 	before     func(m *message.Message) error // an append; its error is the message's
 	after      func(m *message.Message) error // likewise; the record is on the log
 	repeated   bool
-	dead       bool  // the sender: nothing more is written
-	down       error // the log cannot be asked
+	dead       bool                // the sender: nothing more is written
+	down       error               // the log cannot be asked
+	asked      func(p int32) error // for the end of a partition
 }
 
 func newMemoryLog(partitions int32) *memoryLog {
 	return &memoryLog{
 		partitions: partitions, records: map[int32][]*message.Message{}, start: map[int32]int64{},
-		clock: time.Now().Truncate(time.Millisecond),
+		clock: time.Now().Truncate(time.Millisecond), tick: time.Millisecond,
 	}
 }
 
@@ -107,7 +109,7 @@ func (g *memoryLog) send(topic string, m *message.Message) error {
 func (g *memoryLog) append(topic string, m *message.Message) event.Origin {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.clock = g.clock.Add(time.Millisecond)
+	g.clock = g.clock.Add(g.tick)
 	p := g.PartitionOf(m.Metadata[event.KeyMetadata], g.partitions)
 	origin := event.Origin{
 		Topic: topic, Partition: p, Offset: g.start[p] + int64(len(g.records[p])), Time: g.clock,
@@ -132,8 +134,13 @@ func (g *memoryLog) EachEnd(
 		return g.down
 	}
 	for _, topic := range topics {
-		for p := range g.partitions {
-			each(topic, p, g.start[p], g.start[p]+int64(len(g.records[p])), nil)
+		for _, n := range rand.Perm(int(g.partitions)) {
+			p := int32(n)
+			var err error
+			if g.asked != nil {
+				err = g.asked(p)
+			}
+			each(topic, p, g.start[p], g.start[p]+int64(len(g.records[p])), err)
 		}
 	}
 	return nil

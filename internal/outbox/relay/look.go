@@ -1,10 +1,12 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sort"
 	"strconv"
 	"time"
@@ -99,6 +101,9 @@ func (l *leader) askEnds(ctx context.Context, topics []string) (found []*finding
 		}
 		return nil, err
 	}
+	slices.SortFunc(found, func(a, b *finding) int { // a refusal has the same text at each look
+		return cmp.Or(cmp.Compare(a.topic, b.topic), cmp.Compare(a.number, b.number))
+	})
 	for topic, n := range counts {
 		e.counts[topic] = n
 		delete(e.failed, topic)

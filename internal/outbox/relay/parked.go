@@ -157,7 +157,7 @@ func (l *leader) flushParked(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return resting, err
 	}
-	if renumbered, err := l.prepare(ctx, due); renumbered || err != nil {
+	if renumbered, err := l.lookFor(ctx, due); renumbered || err != nil {
 		return draining, err
 	}
 	var settled settlement

@@ -16,6 +16,9 @@ func (l *leader) publish(ctx context.Context, page []record) (settled settlement
 	began, pauses := time.Now(), failure.Backoff{Min: l.cfg.retryMin, Max: l.cfg.retryMax}
 	for attempt := 1; len(unsent) > 0; attempt++ {
 		part, rest := l.cutCall(unsent)
+		if _, err := l.lookFor(ctx, part); err != nil { // a look gives no row of a stored page another version
+			return settled, err
+		}
 		results, err := l.send(ctx, part)
 		if err != nil {
 			return settled, err
@@ -92,9 +95,6 @@ func (l *leader) ping(ctx context.Context) error {
 // send publishes records, and returns each one's result; nil is taken. Records of a partition that is not ready are not
 // sent.
 func (l *leader) send(ctx context.Context, records []record) ([]error, error) {
-	if _, err := l.prepare(ctx, records); err != nil {
-		return nil, err
-	}
 	results := make([]error, len(records))
 	var ready []record
 	var indexes []int

@@ -47,6 +47,64 @@ func TestOldUnknownEventsAreRefused(t *testing.T) {
 	w.requireWhole()
 }
 
+// Records of several partitions may have the same time, and the partitions answer in any order.
+func TestARefusalKeepsItsTextUntilItIsConfirmed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 4)
+	w.cfg.HealWithin = time.Nanosecond
+	w.lead()
+	w.settle()
+	w.backUp("backup")
+	w.log.tick = 0
+	w.add("a", "b", "c", "d")
+	w.settle()
+	w.goBack("backup")
+	w.lead()
+	w.settle()
+	refused := func() string {
+		return columnOf[string](w, w.pool, `select coalesce(refused, '') from outbox_cursor`)[0]
+	}
+	first := refused()
+	for range 8 {
+		w.settle()
+		require.Equal(t, first, refused())
+	}
+	w.requireRefused("events_unknown")
+	w.requireWhole()
+}
+
+// A partition is away when a relay takes over. Its keys are held, for a look at it may give their rows other versions,
+// and the keys of the others are published.
+func TestAPartitionThatCannotBeLookedAtHoldsItsKeys(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	w.cfg.patience = time.Nanosecond
+	w.cfg.parkedRetryMax = time.Millisecond
+	w.lead()
+	w.settle()
+	w.backUp("backup")
+	w.add("a", "b")
+	w.settle()
+	w.consumer.consume()
+	w.goBack("backup")
+	w.add("a", "b")
+	w.log.asked = func(p int32) error {
+		if p == 0 {
+			return errNotSent
+		}
+		return nil
+	}
+	w.lead()
+	w.await(func() bool { return w.log.end(1) >= 3 }) // the lost b again, and the new one
+	require.Equal(t, int64(1), w.log.end(0))
+	require.Equal(t, int64(1), w.count(`select count(*) from outbox_held where key = 'a'`))
+	w.log.asked = nil
+	w.await(func() bool { return w.count(`select count(*) from outbox_held`) == 0 })
+	w.settle()
+	require.Equal(t, int64(2), w.count(`select count(*) from outbox where version = 2`))
+	w.requireWhole()
+}
+
 func TestAMissingVersionIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)

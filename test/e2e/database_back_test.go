@@ -224,7 +224,7 @@ func TestABackupIsRestoredWithoutATarget(t *testing.T) {
 	b.publishMore(t, 20)
 	b.cluster.restore(t, backup, "")
 	text := b.awaitRefusal(t, b.cluster.pool, "events_unknown")
-	require.Contains(t, text, "no row here (first: topic customer.users.v1, partition ")
+	require.Contains(t, text, " (first: topic customer.users.v1, partition ")
 	before := b.published(t)
 	crowd.await(t, 20)
 	require.Equal(t, before, b.published(t), "nothing is published until it is confirmed")

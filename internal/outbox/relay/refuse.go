@@ -85,7 +85,7 @@ func (l *leader) refusals(ctx context.Context, looked []*finding) (texts []strin
 		texts = append(texts, missing)
 	}
 	if err == nil && time.Since(oldest.origin.Time) > l.cfg.HealWithin {
-		texts = append(texts, fmt.Sprintf("events_unknown: %d records have no row here (first: topic %s, partition %d, "+
+		texts = append(texts, fmt.Sprintf("events_unknown: records without a row here: %d (first: topic %s, partition %d, "+
 			"offset %d, event %s, key %s version %d, %s). Either this database went back, or it is a copy that talks to "+
 			"production's Kafka. A copy: stop it. Production: confirm; the events stay valid for consumers (outbox_lost), what "+
 			"they did here is gone.", lost, oldest.Topic, oldest.origin.Partition, oldest.origin.Offset, oldest.ID,

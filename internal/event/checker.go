@@ -2,6 +2,7 @@ package event
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -35,7 +36,8 @@ const (
 
 // Checker checks events. It is safe for concurrent use.
 type Checker struct {
-	events map[string]checked // by ce_type
+	events   map[string]checked // by ce_type
+	declared []Declaration
 }
 
 type checked struct {
@@ -44,43 +46,64 @@ type checked struct {
 }
 
 // LoadSchemas compiles the schemas of the declared events: the files events/*.json, whose $id is the declaration's
-// DataSchema. It fails if a schema is invalid or missing.
+// DataSchema. Its error names everything that is wrong: a schema that is invalid or missing, two events of one type, a
+// topic of two sources.
 func LoadSchemas(files fs.FS, declared ...Declaration) (*Checker, error) {
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
 	compiler.RegisterFormat(&jsonschema.Format{Name: "date-time", Validate: checkTime})
-	if err := addSchemas(compiler, files); err != nil {
-		return nil, err
-	}
-	c := &Checker{events: make(map[string]checked, len(declared))}
+	ids, err := addSchemas(compiler, files)
+	problems := []error{err}
+	c := &Checker{events: make(map[string]checked, len(declared)), declared: declared}
+	sources := map[string]string{}
 	for _, d := range declared {
-		compiled, err := compiler.Compile(d.DataSchema)
-		if err != nil {
-			return nil, fmt.Errorf("load schema of %s: %w", d.Type, err)
+		if _, exists := c.events[d.Type]; exists {
+			problems = append(problems, fmt.Errorf("two events have the type %s", d.Type))
+		}
+		if source := cmp.Or(sources[d.Topic], d.Source); d.Topic != "" && source != d.Source {
+			problems = append(problems, fmt.Errorf("two sources write to topic %s: %s and %s", d.Topic, source, d.Source))
+		}
+		sources[d.Topic] = d.Source
+		if err == nil && !ids[d.DataSchema] {
+			problems = append(problems, fmt.Errorf("event %s has no schema: no file in events has the $id %s", d.Type,
+				d.DataSchema))
+			continue
+		}
+		compiled, invalid := compiler.Compile(d.DataSchema)
+		if invalid != nil && err == nil {
+			problems = append(problems, fmt.Errorf("load schema of %s: %w", d.Type, invalid))
 		}
 		c.events[d.Type] = checked{d, compiled}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
 	}
 	return c, nil
 }
 
-func addSchemas(compiler *jsonschema.Compiler, files fs.FS) error {
+// Declared returns what LoadSchemas was given.
+func (c *Checker) Declared() []Declaration { return c.declared }
+
+// addSchemas returns the $ids of the files.
+func addSchemas(compiler *jsonschema.Compiler, files fs.FS) (ids map[string]bool, err error) {
+	ids = map[string]bool{}
 	names, _ := fs.Glob(files, "events/*.json") // its error would be the pattern's
 	for _, name := range names {
-		text, err := fs.ReadFile(files, name)
-		if err != nil {
-			return fmt.Errorf("load schema: %w", err)
+		text, failed := fs.ReadFile(files, name)
+		var document any
+		if failed == nil {
+			document, failed = jsonschema.UnmarshalJSON(bytes.NewReader(text))
 		}
-		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-		if err == nil {
+		if failed == nil {
 			members, _ := document.(map[string]any)
 			id, _ := members["$id"].(string)
-			err = compiler.AddResource(id, document)
+			failed, ids[id] = compiler.AddResource(id, document), true
 		}
-		if err != nil {
-			return fmt.Errorf("load schema %s: %w", name, err)
+		if failed != nil {
+			err = errors.Join(err, fmt.Errorf("load schema %s: %w", name, failed))
 		}
 	}
-	return nil
+	return ids, err
 }
 
 // checkTime accepts exactly the times that decode. JSON Schema also allows a leap second and a lower-case z, and

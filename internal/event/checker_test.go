@@ -95,12 +95,25 @@ func TestThePayloadsOwnRules(t *testing.T) {
 	}
 }
 
-func TestASchemaIsMissingOrBroken(t *testing.T) {
+func TestDeclarationsThatContradictAreNamedTogether(t *testing.T) {
 	t.Parallel()
-	_, err := event.LoadSchemas(fstest.MapFS{}, declare[plain]("plain", "/till"))
-	require.ErrorContains(t, err, "load schema of plain")
-	_, err = event.LoadSchemas(fstest.MapFS{"events/order.json": {Data: []byte(`{`)}})
-	require.ErrorContains(t, err, "load schema events/order.json")
+	first, second := declare[plain]("plain", "/till"), declare[order]("plain", "/shop")
+	first.Topic, second.Topic = "sales", "sales"
+	lacking := declare[plain]("lacking", "/till")
+	lacking.DataSchema = "https://shop.example/events/lacking.json"
+	_, err := event.LoadSchemas(files, first, second, lacking)
+	require.EqualError(t, err, "two events have the type plain\n"+
+		"two sources write to topic sales: /till and /shop\n"+
+		"event lacking has no schema: no file in events has the $id https://shop.example/events/lacking.json")
+	_, err = event.LoadSchemas(fstest.MapFS{
+		"events/a.json": {Data: []byte(`{`)}, "events/b.json": {Data: []byte(`[`)},
+	}, declare[plain]("plain", "/till"))
+	require.ErrorContains(t, err, "load schema events/a.json")
+	require.ErrorContains(t, err, "load schema events/b.json")
+	_, err = event.LoadSchemas(fstest.MapFS{
+		"events/a.json": {Data: []byte(`{"$id":"` + orderID + `","type":7}`)},
+	}, declare[plain]("plain", "/till"))
+	require.ErrorContains(t, err, "load schema of plain: ")
 }
 
 // The text names the frame of Confluent's serializers, not only that the payload is not JSON.

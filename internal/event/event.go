@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -103,13 +104,24 @@ type Declaration struct {
 	Source     string // ce_source of its producer
 	DataSchema string // ce_dataschema: the $id of its payload's schema
 
-	// Payload is [Definition.Decode] for code that knows the event only as one of a list. [Define] sets it.
+	// Name is the name of the payload's type. Payload is [Definition.Decode] and Make is [Definition.New], for code that
+	// knows the event only as one of a list; Make fails for a payload of another type. [Define] sets all three.
+	Name    string
 	Payload func(Event) (any, error)
+	Make    func(key string, version int64, at time.Time, payload any) (Event, error)
 }
 
 // Define declares an event whose payload is a T.
 func Define[T any](d Declaration) Definition[T] {
+	d.Name = reflect.TypeFor[T]().Name()
 	d.Payload = func(e Event) (any, error) { return Definition[T]{d}.Decode(e) }
+	d.Make = func(key string, version int64, at time.Time, payload any) (Event, error) {
+		typed, is := payload.(T)
+		if !is {
+			return Event{}, fmt.Errorf("event %s has a payload of %s, not of %T", d.Type, d.Name, payload)
+		}
+		return Definition[T]{d}.New(key, version, at, typed)
+	}
 	return Definition[T]{d}
 }
 

@@ -2,7 +2,9 @@
 package contracttest
 
 import (
+	"fmt"
 	"path"
+	"reflect"
 	"testing"
 
 	"github.com/google/uuid"
@@ -21,35 +23,46 @@ func Event(t testing.TB, payload domain.Event, version int64) event.Event {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.ID = uuid.Must(uuid.NewV7()).String()
 	return e
 }
 
 // Example is the event that api/events/examples tells of, as its producer would have published it.
 func Example(t testing.TB, d event.Declaration, version int64) event.Event {
 	t.Helper()
-	data, err := api.Files.ReadFile("events/examples/" + path.Base(d.DataSchema))
+	e, err := MakeExample(d, version)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return e
+}
+
+// MakeExample is [Example] outside tests.
+func MakeExample(d event.Declaration, version int64) (event.Event, error) {
+	file := "events/examples/" + path.Base(d.DataSchema)
+	data, err := api.Files.ReadFile(file)
+	if err != nil {
+		return event.Event{}, fmt.Errorf("event %s has no example: no file api/%s", d.Type, file)
 	}
 	payload, err := d.Payload(event.Event{Type: d.Type, Data: data})
 	if err != nil {
-		t.Fatal(err)
+		return event.Event{}, fmt.Errorf("the example of %s: %w", d.Type, err)
 	}
-	return Event(t, payload.(domain.Event), version)
+	about, is := payload.(domain.Event)
+	if !is {
+		return event.Event{}, fmt.Errorf("event %s: %T has no methods Check and About", d.Type, payload)
+	}
+	return made(about, version)
 }
 
+// made makes the event whose declaration has the payload's type.
 func made(payload domain.Event, version int64) (event.Event, error) {
 	key, at := payload.About()
-	switch p := payload.(type) {
-	case domain.UserRegistered:
-		return contract.UserRegistered.New(key, version, at, p)
-	case domain.UserRenamed:
-		return contract.UserRenamed.New(key, version, at, p)
-	case domain.EmailVerified:
-		return contract.EmailVerified.New(key, version, at, p)
-	case domain.VerificationEmailSent:
-		return contract.VerificationEmailSent.New(key, version, at, p)
+	for _, d := range contract.All() {
+		if d.Name == reflect.TypeOf(payload).Name() {
+			e, err := d.Make(key, version, at, payload)
+			e.ID = uuid.Must(uuid.NewV7()).String()
+			return e, err
+		}
 	}
-	panic("no definition")
+	return event.Event{}, fmt.Errorf("contract.All has no event with the payload %T", payload)
 }

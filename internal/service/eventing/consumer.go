@@ -76,6 +76,30 @@ func (c Consumer) checkHandlers() error {
 	return nil
 }
 
+// checkTypes compares what the consumer handles with the events that are declared.
+func (c Consumer) checkTypes(declared []event.Declaration) error {
+	if declared == nil {
+		return nil
+	}
+	topics, types := map[string]string{}, c.Types
+	for _, d := range declared {
+		topics[d.Type] = d.Topic
+	}
+	if c.Handlers != nil {
+		types = c.Handlers.Types()
+	}
+	var problems []error
+	for _, t := range types {
+		switch topic, exists := topics[t]; {
+		case !exists:
+			problems = append(problems, fmt.Errorf("it handles %s, and the contract has no such event", t))
+		case topic != c.Topic:
+			problems = append(problems, fmt.Errorf("it reads %s and handles %s, which is on %s", c.Topic, t, topic))
+		}
+	}
+	return errors.Join(problems...)
+}
+
 // handler returns what handles each event: the middlewares around the consumer's own.
 func (c Consumer) handler() message.HandlerFunc {
 	var handle message.HandlerFunc = func(msg *message.Message) ([]*message.Message, error) { return nil, c.Handler(msg) }
@@ -95,7 +119,7 @@ const heartbeat = 500 * time.Millisecond
 // Consume sets a consumer up. It runs from [Node.StartConsumers] on. The topic for the copies of its dead letters, dlq.
 // and then its group and its topic, becomes one of the node's.
 func (n *Node) Consume(c Consumer) error {
-	if err := c.checkHandlers(); err != nil {
+	if err := cmp.Or(c.checkHandlers(), c.checkTypes(n.setup.Declared)); err != nil {
 		return fmt.Errorf("open consumer %s: %w", c.Name, err)
 	}
 	cfg := n.setup.Config

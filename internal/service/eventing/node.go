@@ -32,6 +32,7 @@ type Setup struct {
 	Migrations []migrations.Set
 	Topics     []kafka.Topic           // that it writes to; those for copies of dead letters come with the consumers
 	Validate   func(event.Event) error // the contract, on both sides
+	Declared   []event.Declaration     // its events, which the consumers are compared with; nil: they are not
 	Admin      *service.Admin          // receives checks and metrics
 	Log        *slog.Logger
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"testing"
 
 	"github.com/ThreeDotsLabs/watermill"
@@ -15,6 +16,7 @@ import (
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/eventing"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/pgtest"
@@ -133,4 +135,21 @@ func TestAConsumerHasHandlersOrAHandler(t *testing.T) {
 		require.EqualError(t, b.node.Consume(consumer),
 			"open consumer c: want either Handlers, or a Handler and its Types", name)
 	}
+}
+
+func TestAConsumerIsComparedWithTheContract(t *testing.T) {
+	t.Parallel()
+	log := slog.New(slog.DiscardHandler)
+	node, err := eventing.Open(t.Context(), eventing.Setup{
+		Service: "test", Config: environ(t, "postgres://nobody@127.0.0.1:1/none", "127.0.0.1:1"), Log: log,
+		Admin:    service.NewAdmin(service.AdminConfig{Log: log}),
+		Declared: []event.Declaration{{Type: "test.pinged.v1", Topic: "pings"}, {Type: "test.other.v1", Topic: "others"}},
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, node.Close()) }()
+	require.EqualError(t, node.Consume(eventing.Consumer{
+		Name: "test.plain", Topic: "pings", Types: []string{"test.pinged.v1", "test.other.v1", "test.pinged.v2"},
+		Handler: func(*message.Message) error { return nil },
+	}), "open consumer test.plain: it reads pings and handles test.other.v1, which is on others\n"+
+		"it handles test.pinged.v2, and the contract has no such event")
 }

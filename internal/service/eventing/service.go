@@ -87,7 +87,7 @@ func (s Service[C]) open(ctx context.Context, cfg C, log *slog.Logger, draining 
 	}
 	node, err = Open(ctx, Setup{
 		Service: s.Name, Source: s.Source, Config: shared, Migrations: s.Migrations, Topics: cfg.Topics(),
-		Validate: contract.Validate, Log: log, Admin: admin,
+		Validate: contract.Validate, Declared: contract.Declared(), Log: log, Admin: admin,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -109,7 +109,8 @@ func (s Service[C]) open(ctx context.Context, cfg C, log *slog.Logger, draining 
 type Declared struct {
 	Service, Source string
 	Consumers       []Consumer
-	Topics          []kafka.Topic // that it writes to, with those for copies of dead letters
+	Events          []event.Declaration // of its contract
+	Topics          []kafka.Topic       // that it writes to, with those for copies of dead letters
 	Checks          []Check
 }
 
@@ -119,7 +120,7 @@ func (s Service[C]) declared(ctx context.Context, cfg C) (found Declared, err er
 	if err != nil {
 		return found, fmt.Errorf("set up %s: %w", s.Name, err)
 	}
-	found.Service, found.Source, found.Topics = s.Name, s.Source, node.topics
+	found.Service, found.Source, found.Topics, found.Events = s.Name, s.Source, node.topics, node.setup.Declared
 	if s.Checks != nil {
 		found.Checks = s.Checks(cfg)
 	}
@@ -196,6 +197,12 @@ func (s Service[C]) Describe() Described {
 func (d Described) Unset() *Instance {
 	instance, _ := d.Load(nil) // what is required is missing
 	return instance
+}
+
+// Declare returns what the service reads and writes where nothing is configured. It needs no server.
+func (d Described) Declare(ctx context.Context) (Declared, error) {
+	instance, _ := d.Load([]string{"DATABASE_URL=postgres://127.0.0.1:1/none", "KAFKA_BROKERS=127.0.0.1:1"})
+	return instance.Declared(ctx)
 }
 
 // Instance is a service with its configuration.

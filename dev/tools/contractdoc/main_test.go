@@ -1,0 +1,41 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/contract"
+)
+
+func TestTheDocumentIsFresh(t *testing.T) {
+	t.Parallel()
+	want, err := asyncAPI(t.Context())
+	require.NoError(t, err)
+	got, err := os.ReadFile("../../../api/asyncapi.yaml")
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(got), "run make generate")
+}
+
+func TestAFirstRecordIsWrittenOnce(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "first.json")
+	require.NoError(t, keepFirst(file, contract.UserRenamed.Declaration))
+	first, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, string(first), `"ce_type": "`+contract.UserRenamed.Type+`"`)
+	require.NoError(t, keepFirst(file, contract.UserRenamed.Declaration))
+	again, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(first), string(again), "its id would be another one")
+}
+
+func TestAnEventWithoutAnExampleIsNamed(t *testing.T) {
+	t.Parallel()
+	lacking := contract.UserRenamed.Declaration
+	lacking.Type, lacking.DataSchema = "shop.ordered.v1", "https://example.com/ordered.v1.json"
+	require.EqualError(t, keepFirst(filepath.Join(t.TempDir(), "first.json"), lacking),
+		"event shop.ordered.v1 has no example: no file api/events/examples/ordered.v1.json")
+}

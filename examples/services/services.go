@@ -3,6 +3,7 @@
 package services
 
 import (
+	"example.com/twinbox/examples/hello"
 	"example.com/twinbox/examples/ledger"
 	"example.com/twinbox/examples/order"
 	"example.com/twinbox/examples/payments"
@@ -12,6 +13,7 @@ import (
 // All lists them in the order of every output, and in that in which they are started.
 func All() []eventing.Described {
 	return []eventing.Described{
+		hello.Service.Describe(),
 		order.Service.Describe(),
 		payments.Service.Describe(),
 		ledger.Service.Describe(),

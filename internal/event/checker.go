@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -49,15 +50,24 @@ type checked struct {
 // DataSchema. Its error names everything that is wrong: a schema that is invalid or missing, two events of one type, a
 // topic of two sources.
 func LoadSchemas(files fs.FS, declared ...Declaration) (*Checker, error) {
+	return new(Checker).With(files, declared...)
+}
+
+// With returns a checker of c's events and of these. Its error is that of [LoadSchemas].
+func (c *Checker) With(files fs.FS, declared ...Declaration) (*Checker, error) {
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
 	compiler.RegisterFormat(&jsonschema.Format{Name: "date-time", Validate: checkTime})
 	ids, err := addSchemas(compiler, files)
 	problems := []error{err}
-	c := &Checker{events: make(map[string]checked, len(declared)), declared: declared}
+	all := &Checker{events: map[string]checked{}, declared: slices.Concat(c.declared, declared)}
+	maps.Copy(all.events, c.events)
 	sources := map[string]string{}
+	for _, d := range c.declared {
+		sources[d.Topic] = d.Source
+	}
 	for _, d := range declared {
-		if _, exists := c.events[d.Type]; exists {
+		if _, exists := all.events[d.Type]; exists {
 			problems = append(problems, fmt.Errorf("two events have the type %s", d.Type))
 		}
 		if source := cmp.Or(sources[d.Topic], d.Source); d.Topic != "" && source != d.Source {
@@ -73,12 +83,12 @@ func LoadSchemas(files fs.FS, declared ...Declaration) (*Checker, error) {
 		if invalid != nil && err == nil {
 			problems = append(problems, fmt.Errorf("load schema of %s: %w", d.Type, invalid))
 		}
-		c.events[d.Type] = checked{d, compiled}
+		all.events[d.Type] = checked{d, compiled}
 	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
-	return c, nil
+	return all, nil
 }
 
 // Declared returns what LoadSchemas was given.

@@ -49,7 +49,7 @@ var patient = []string{
 	"OUTBOX_LEASE=40s", "SMTP_TIMEOUT=15s", "MAIL_POLL=50ms",
 }
 
-// Start migrates a database for each service, makes the topics of all of them, and returns when each listens. They stop
+// Start migrates a database for each service, makes the topics that they write and read, and returns when each listens. They stop
 // with the test, in the reverse order. Their warnings are in the test's log. When the test fails, the log also has the
 // pending work and the stories of the keys that were written last.
 //
@@ -74,7 +74,14 @@ func Start(t testing.TB, services ...Part) *System {
 		if err != nil {
 			t.Fatalf("configure %s: %v", of.Name, err)
 		}
+		found, err := instances[i].Declared(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
 		topics, client = append(topics, instances[i].Topics()...), instances[i].Client("test")
+		for _, c := range found.Consumers {
+			topics = append(topics, instances[i].Shared().Topics(c.Topic)...)
+		}
 	}
 	if err := kafka.EnsureTopics(t.Context(), client, topics...); err != nil {
 		t.Fatalf("make topics: %v", err)

@@ -1,0 +1,15 @@
+// Command hello is the example to copy; run "hello help".
+package main
+
+import (
+	"context"
+	"os"
+
+	"example.com/twinbox/examples/hello"
+	"example.com/twinbox/internal/service"
+)
+
+func main() {
+	ctx := service.SignalContext(context.Background())
+	os.Exit(hello.Service.Main(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
+}

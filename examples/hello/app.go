@@ -1,0 +1,66 @@
+// Package hello is a whole service in one folder, to be copied: make new-service does. It greets whoever signs up, and
+// whoever asks for it. It has one route, one event, one consumer and one setting.
+package hello
+
+import (
+	"context"
+	"embed"
+	"io/fs"
+	"net"
+
+	"example.com/twinbox/examples/hello/contract"
+	"example.com/twinbox/internal/command"
+	"example.com/twinbox/internal/event"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/eventing"
+	"example.com/twinbox/internal/web"
+	"example.com/twinbox/migrations"
+)
+
+// Service is Hello.
+var Service = eventing.Service[Config]{
+	Name:       "hello",
+	Source:     contract.SourceHello,
+	Contract:   contract.Load,
+	API:        openAPI,
+	Migrations: Migrations(),
+	Operations: offerOperations,
+	SetUp:      setUp,
+}
+
+//go:generate env CGO_ENABLED=0 go run example.com/twinbox/dev/tools/apijson openapi.yaml openapi.gen.json
+
+//go:embed openapi.gen.json
+var openAPI []byte
+
+//go:embed migrations/*.sql
+var files embed.FS
+
+// Migrations lists what the database of Hello consists of, in the order of application.
+func Migrations() []migrations.Set {
+	own, err := fs.Sub(files, "migrations")
+	if err != nil {
+		panic(err) // the name is the one that the embed line has
+	}
+	return []migrations.Set{migrations.Audit, migrations.Outbox, migrations.Inbox, {Name: "hello", FS: own}}
+}
+
+func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
+	g := &greeter{outbox: node.Outbox, word: cfg.Word}
+	a := &api{greeter: g, transaction: command.Transaction{Pool: node.Pool, Timeout: cfg.RequestTimeout}}
+	router := web.NewRouter(web.Config{
+		MapError: command.Problem, Document: openAPI, RequestTimeout: cfg.RequestTimeout,
+		Registerer: node.Admin.Registry(), Traces: node.Traces,
+	}, node.Log)
+	router.Post("/v1/greetings", a.say)
+	server := web.NewServer(web.ServerConfig{DrainTimeout: cfg.DrainFor / 2}, router, node.Log)
+	start = func(group *service.Group, api net.Listener) {
+		node.StartConsumers(group)
+		group.Go("http", func(ctx context.Context) error { return server.Serve(ctx, api) })
+	}
+	return start, node.Consume(eventing.Consumer{
+		Name: "hello.users", Topic: contract.TopicUsers, Types: []string{contract.UserRegistered.Type}, Handler: g.welcome,
+		OnOutcome: func(event.Event, inbox.Outcome) { node.Outbox.Committed() },
+	})
+}

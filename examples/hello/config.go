@@ -1,0 +1,36 @@
+package hello
+
+import (
+	"time"
+
+	"example.com/twinbox/examples/hello/contract"
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/service/eventing"
+)
+
+// Config is everything that Hello reads from its environment.
+type Config struct {
+	HTTPAddr       string        `env:"HTTP_ADDR" envDefault:"127.0.0.1:8130" format:"listen" doc:"listener of the API"`
+	AdminAddr      string        `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8131" format:"listen" doc:"listener for /livez, /readyz and /metrics"`
+	RequestTimeout time.Duration `env:"REQUEST_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one request, its transaction included"`
+	Word           string        `env:"GREETING" envDefault:"Hello" oneof:"Hello Welcome Hi" doc:"how a greeting begins"`
+
+	eventing.Config
+}
+
+// Listeners are the API's and the operators'.
+func (c Config) Listeners() eventing.Listeners {
+	return eventing.Listeners{Admin: c.AdminAddr, API: c.HTTPAddr}
+}
+
+// Topics are the topics this service writes to.
+func (c Config) Topics() []kafka.Topic { return c.Config.Topics(contract.TopicHello) }
+
+// Rules are the cross checks, those of all services first.
+func (c Config) Rules() []config.Rule {
+	return append(c.Config.Rules(), config.Rule{
+		Variable: "ADMIN_ADDR", Holds: !config.SameListener(c.HTTPAddr, c.AdminAddr),
+		Text: "is HTTP_ADDR, or one of the two is every interface with the other's port",
+	})
+}

@@ -1,0 +1,40 @@
+package contract
+
+import (
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// TopicHello is the topic that Hello writes to, and SourceHello is the ce_source of its events.
+const (
+	TopicHello  = TopicPrefix + "hello.greetings.v1"
+	SourceHello = "/twinbox/hello"
+)
+
+// HelloSaid says that somebody was greeted.
+var HelloSaid = define[Greeting](TopicHello, SourceHello, "hello", "hello-said.v1")
+
+// Greeting is the payload of [HelloSaid].
+type Greeting struct {
+	GreetingID string    `json:"greeting_id"`
+	Text       string    `json:"text"`
+	SaidAt     time.Time `json:"said_at"`
+}
+
+// Check returns an error for a greeting that Hello would not write.
+func (g Greeting) Check() error {
+	switch {
+	case uuid.Validate(g.GreetingID) != nil:
+		return errors.New("greeting_id: is no UUID")
+	case g.Text == "":
+		return errors.New("text: is empty")
+	case g.SaidAt.IsZero():
+		return errors.New("said_at: is missing")
+	}
+	return nil
+}
+
+// About returns the greeting's id, which is the event's key, and when it was said.
+func (g Greeting) About() (key string, at time.Time) { return g.GreetingID, g.SaidAt }

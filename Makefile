@@ -1,5 +1,5 @@
 # Every target is one command that may be pasted; bare `make` lists them.
-# Go alone: run, demo, build, test*, bench, lint, generate, new. Docker: up, down; reset with or without it.
+# Go alone: run, demo, build, test*, bench, lint, generate, new, new-service. Docker: up, down; reset with or without it.
 
 GO      ?= go
 COMPOSE ?= docker compose
@@ -27,7 +27,7 @@ export HOME := $(shell home=$$(eval "echo ~$$(id -un 2>/dev/null || id -u)"); [ 
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo up down reset build test test-kafka test-long test-models test-console test-observability bench lint generate new
+.PHONY: help run demo up down reset build test test-kafka test-long test-models test-console test-observability bench lint generate new new-service
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -97,3 +97,6 @@ generate: ## write the generated files anew, and put go.mod in order
 
 new: ## make the tree yours, names and all: make new MODULE=github.com/you/name [NAME=name]
 	@sh dev/rename.sh "$(MODULE)" "$(NAME)"
+
+new-service: ## a service of your own, a copy of examples/hello: make new-service NAME=loyalty PORT=8083
+	@sh dev/new-service.sh "$(NAME)" "$(PORT)"

@@ -30,6 +30,7 @@ with() {
 	if [ -z "${COMPOSE_FILE:-}" ]; then
 		COMPOSE_FILE=docker-compose.yml
 		[ ! -f docker-compose.override.yml ] || with docker-compose.override.yml
+		with internal/*/compose.yml
 	fi
 	for file in "$@"; do
 		[ ! -f "$file" ] || COMPOSE_FILE=$COMPOSE_FILE$COMPOSE_PATH_SEPARATOR$file

@@ -15,7 +15,7 @@ import (
 
 func compose(t *testing.T) *types.Project {
 	t.Helper()
-	options, err := cli.NewProjectOptions([]string{"../docker-compose.yml", "compose.yml"})
+	options, err := cli.NewProjectOptions([]string{"../docker-compose.yml", "compose.yml", "hello/compose.yml"})
 	require.NoError(t, err)
 	project, err := options.LoadProject(t.Context())
 	require.NoError(t, err)
@@ -46,7 +46,12 @@ func requireKnown(t *testing.T, container types.ServiceConfig, settings []config
 func TestContainers(t *testing.T) {
 	t.Parallel()
 	project := compose(t)
-	databases := strings.Fields(*project.Services["setup-databases-examples"].Environment["DATABASES"])
+	var databases []string
+	for name, job := range project.Services {
+		if strings.HasPrefix(name, "setup-databases-") {
+			databases = append(databases, strings.Fields(*job.Environment["DATABASES"])...)
+		}
+	}
 	require.Len(t, databases, len(services.All()))
 	for _, s := range services.All() {
 		for _, name := range []string{s.Name, "setup-" + s.Name} {
@@ -61,7 +66,11 @@ func TestContainers(t *testing.T) {
 		require.Equal(t, "examples/cmd/"+s.Name, *project.Services[s.Name].Build.Args["PROGRAM"])
 		require.Equal(t, types.ServiceConditionCompletedSuccessfully,
 			project.Services[s.Name].DependsOn["setup-"+s.Name].Condition)
-		require.Contains(t, project.Services["setup-"+s.Name].DependsOn, "setup-databases-examples")
+		of := "examples"
+		if s.Name == "hello" { // it has a file of its own, which new-service copies
+			of = s.Name
+		}
+		require.Contains(t, project.Services["setup-"+s.Name].DependsOn, "setup-databases-"+of)
 		require.Contains(t, project.Services["setup-"+s.Name].DependsOn, "kafka")
 		unset := s.Unset()
 		for i, variable := range []string{"HTTP_ADDR", "ADMIN_ADDR"} {

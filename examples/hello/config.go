@@ -14,7 +14,7 @@ type Config struct {
 	HTTPAddr       string        `env:"HTTP_ADDR" envDefault:"127.0.0.1:8130" format:"listen" doc:"listener of the API"`
 	AdminAddr      string        `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8131" format:"listen" doc:"listener for /livez, /readyz and /metrics"`
 	RequestTimeout time.Duration `env:"REQUEST_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one request, its transaction included"`
-	Word           string        `env:"GREETING" envDefault:"Hello" oneof:"Hello Welcome Hi" doc:"how a greeting begins"`
+	Word           string        `env:"GREETING" envDefault:"Welcome" oneof:"Welcome Good-day" doc:"how a greeting begins"`
 
 	eventing.Config
 }

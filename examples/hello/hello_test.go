@@ -36,12 +36,12 @@ func TestGreetingsAreSaidAndTold(t *testing.T) {
 		api.Do(t, http.MethodPost, "/v1/signups", `{"email":"ada@example.org","name":"Ada"}`).Status)
 	system.Settle()
 	pool := system.Pool("hello")
-	require.Equal(t, "Hello, Ada!", outboxtest.RequireAdded(t, pool, contract.HelloSaid).Text)
+	require.Equal(t, "Welcome, Ada!", outboxtest.RequireAdded(t, pool, contract.HelloSaid).Text)
 
 	api = testkit.APIClient{URL: "http://" + system.API("hello"), Document: document(t, "openapi.yaml")}
 	answer := api.Do(t, http.MethodPost, "/v1/greetings", `{"name":"Grace"}`)
 	require.Equal(t, http.StatusCreated, answer.Status)
-	require.Equal(t, "Hello, Grace!", answer.JSON(t)["text"])
+	require.Equal(t, "Welcome, Grace!", answer.JSON(t)["text"])
 	require.Equal(t, http.StatusUnprocessableEntity, api.Do(t, http.MethodPost, "/v1/greetings", `{"name":" "}`).Status)
 	system.Settle()
 	require.Len(t, outboxtest.Added(t, pool), 2)

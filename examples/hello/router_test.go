@@ -36,7 +36,7 @@ func TestAHandlerRunsUnderAStockRouter(t *testing.T) {
 	box, err := inbox.New(inbox.Config{Consumer: "hello.users", Pool: pool, Host: host})
 	require.NoError(t, err)
 	router := message.NewDefaultRouter(watermill.NopLogger{})
-	g := &greeter{outbox: outboxtest.New(t), word: "Hello"}
+	g := &greeter{outbox: outboxtest.New(t), word: "Welcome"}
 	router.AddConsumerHandler("hello", topic, subscriber, g.welcome).AddMiddleware(kafka.Origin, box.Middleware)
 	go func() { _ = router.Run(t.Context()) }()
 
@@ -48,6 +48,6 @@ func TestAHandlerRunsUnderAStockRouter(t *testing.T) {
 	}
 	require.Equal(t, inbox.Applied, <-outcomes)
 	require.Equal(t, inbox.Duplicate, <-outcomes)
-	require.Equal(t, "Hello, Ada!", outboxtest.RequireAdded(t, pool, contract.HelloSaid).Text)
+	require.Equal(t, "Welcome, Ada!", outboxtest.RequireAdded(t, pool, contract.HelloSaid).Text)
 	require.NoError(t, router.Close())
 }

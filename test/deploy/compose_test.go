@@ -33,10 +33,12 @@ func load(t *testing.T, added []string, env ...string) *types.Project {
 	return project
 }
 
-// compose loads the system alone.
+// compose loads the system alone: the root's file, and those of services that have one.
 func compose(t *testing.T, env ...string) *types.Project {
 	t.Helper()
-	return load(t, nil, env...)
+	own, err := filepath.Glob(root + "/internal/*/compose.yml")
+	require.NoError(t, err)
+	return load(t, own, env...)
 }
 
 // added lists the compose files that WITH can add.

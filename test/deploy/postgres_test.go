@@ -65,7 +65,12 @@ func TestDatabases(t *testing.T) {
 		return at.String()
 	}
 	project := compose(t)
-	databases := *project.Services["setup-databases"].Environment["DATABASES"]
+	databases := ""
+	for name, job := range project.Services {
+		if strings.HasPrefix(name, "setup-databases") {
+			databases += *job.Environment["DATABASES"] + " "
+		}
+	}
 	createDatabases(t, conn, databases)
 	for _, s := range services.All() {
 		environment := project.Services["setup-"+s.Name].Environment

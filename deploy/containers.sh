@@ -33,13 +33,16 @@ with() {
 		with internal/*/compose.yml
 	fi
 	for file in "$@"; do
+		case "$COMPOSE_PATH_SEPARATOR$COMPOSE_FILE$COMPOSE_PATH_SEPARATOR" in
+		*"$COMPOSE_PATH_SEPARATOR$file$COMPOSE_PATH_SEPARATOR"*) continue ;;
+		esac
 		[ ! -f "$file" ] || COMPOSE_FILE=$COMPOSE_FILE$COMPOSE_PATH_SEPARATOR$file
 	done
 	export COMPOSE_FILE
 }
 
 # with_all: whatever ran with the system, down and reset find it.
-with_all() { with ./*/compose.yml ./*/*/compose.yml; }
+with_all() { with */compose.yml */*/compose.yml; }
 
 with_names() { # NAME...
 	with

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/services"
 )
 
 const aKey = "01980a5c-5f10-7b1e-8c55-2f0a6b7c8d9e"
@@ -257,7 +259,7 @@ func TestCompletionOffersNames(t *testing.T) {
 		"dlq show notification/1":  "notification/17\nnotification/18\n",
 		"dlq replay --code ":       "c\n",
 		"dlq list --type ":         "t.v1\n",
-		"outbox status --service ": "customer\nnotification\n",
+		"outbox status --service ": strings.Join(slices.Sorted(slices.Values(services.Names())), "\n") + "\n",
 	} {
 		r := twinbox(t, append([]string{"complete", "--"}, strings.Split(line, " ")...)...)
 		require.Equal(t, want, r.stdout, "%s: %s", line, r.stderr)

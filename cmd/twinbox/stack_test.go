@@ -64,10 +64,7 @@ func (h *stack) open(cfg local.Config) (err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	h.cancel = cancel
 	ready := make(chan local.Addresses, 1)
-	cfg.Services = map[string]local.Listen{}
-	for _, name := range shownServices {
-		cfg.Services[name] = local.Listen{}
-	}
+	cfg.Only = shownServices
 	cfg.Programs = []local.Program{operations.Console("127.0.0.1:0")}
 	cfg.Dir, cfg.Ready = h.dir, func(at local.Addresses) { ready <- at }
 	go func() { h.ended <- local.Run(ctx, cfg) }()

@@ -27,6 +27,7 @@ type Config struct {
 	Services map[string]Listen `kong:"-"`
 	// Extra are services in addition to the project's own, such as the examples.
 	Extra []eventing.Described `kong:"-"`
+	Only  []string             // the services to run, by their names; empty: all of them
 	// Programs start in this order when all services listen, and stop before these, in reverse.
 	Programs []Program `kong:"-"`
 
@@ -164,7 +165,11 @@ func (c Config) listeners() []Listener {
 }
 
 // services are the project's own and the extra ones, in the order of every output.
-func (c Config) services() []eventing.Described { return append(services.All(), c.Extra...) }
+func (c Config) services() []eventing.Described {
+	return slices.DeleteFunc(append(services.All(), c.Extra...), func(s eventing.Described) bool {
+		return len(c.Only) > 0 && !slices.Contains(c.Only, s.Name)
+	})
+}
 
 // title is a service's name as it begins a line.
 func title(name string) string { return strings.ToUpper(name[:1]) + name[1:] }

@@ -30,8 +30,8 @@ func (g Greeting) Check() error {
 		return errors.New("greeting_id: is no UUID")
 	case g.Text == "":
 		return errors.New("text: is empty")
-	case g.SaidAt.IsZero():
-		return errors.New("said_at: is missing")
+	case g.SaidAt.Year() < 2000 || g.SaidAt.Year() > 2199:
+		return errors.New("said_at: is outside the years 2000 to 2199")
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ package hello
 import (
 	"context"
 	"embed"
+	"errors"
 	"io/fs"
 	"net"
 
@@ -59,8 +60,10 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		node.StartConsumers(group)
 		group.Go("http", func(ctx context.Context) error { return server.Serve(ctx, api) })
 	}
-	return start, node.Consume(eventing.Consumer{
-		Name: "hello.users", Topic: contract.TopicUsers, Types: []string{contract.UserRegistered.Type}, Handler: g.welcome,
-		OnOutcome: func(event.Event, inbox.Outcome) { node.Outbox.Committed() },
-	})
+	return start, errors.Join(
+		node.Consume(eventing.Consumer{
+			Name: "hello.users", Topic: contract.TopicUsers, Types: []string{contract.UserRegistered.Type}, Handler: g.welcome,
+			OnOutcome: func(event.Event, inbox.Outcome) { node.Outbox.Committed() },
+		}),
+	)
 }

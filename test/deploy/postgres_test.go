@@ -82,7 +82,7 @@ func TestDatabases(t *testing.T) {
 		}
 		require.NoError(t, cfg.Migrate(t.Context(), io.Discard, s.Migrations...))
 	}
-	createDatabases(t, conn, databases+"  loyalty:20")
+	createDatabases(t, conn, databases+"  newcomer:20")
 
 	try := func(dsn, sql string) error {
 		conn, err := pgx.Connect(t.Context(), dsn)
@@ -95,13 +95,13 @@ func TestDatabases(t *testing.T) {
 	}
 	customer := here(*project.Services["customer"].Environment["DATABASE_URL"])
 	notification := here(*project.Services["notification"].Environment["DATABASE_URL"])
-	loyalty := here("postgres://twinbox_loyalty_owner:loyalty_owner@x/twinbox_loyalty")
+	newcomer := here("postgres://twinbox_newcomer_owner:newcomer_owner@x/twinbox_newcomer")
 	require.NoError(t, try(customer, `select count(*) from public.outbox`))
 	require.NoError(t, try(notification, `select count(*) from public.mail`))
-	require.NoError(t, try(loyalty, `create table public.points ()`))
+	require.NoError(t, try(newcomer, `create table public.points ()`))
 	for _, c := range []struct{ dsn, sql string }{
 		{strings.Replace(customer, "/twinbox_customer?", "/twinbox_notification?", 1), `select 1`},
-		{strings.Replace(loyalty, "/twinbox_loyalty?", "/twinbox_customer?", 1), `select 1`},
+		{strings.Replace(newcomer, "/twinbox_newcomer?", "/twinbox_customer?", 1), `select 1`},
 		{strings.Replace(notification, "/twinbox_notification?", "/postgres?", 1), `select 1`},
 		{strings.Replace(notification, "/twinbox_notification?", "/template1?", 1), `select 1`},
 		{customer, `drop table public.users`},
@@ -114,6 +114,6 @@ func TestDatabases(t *testing.T) {
 	}
 	var limit int
 	require.NoError(t, conn.QueryRow(t.Context(),
-		`select rolconnlimit from pg_roles where rolname = 'twinbox_loyalty'`).Scan(&limit))
+		`select rolconnlimit from pg_roles where rolname = 'twinbox_newcomer'`).Scan(&limit))
 	require.Equal(t, 20, limit)
 }

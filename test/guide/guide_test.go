@@ -1,0 +1,130 @@
+// Package guide_test follows docs/building.md in a copy of the tree: it types the page's commands and files.
+package guide_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// block is a fenced block of the page. A command has no file.
+type block struct{ language, file, text string }
+
+var fence = regexp.MustCompile("(?s)```(\\w+) ?([^\n]*)\n(.*?)```")
+
+// The service of part 6 is made as the page says; the page's own commands then build and test it.
+func TestThePageBuildsAService(t *testing.T) {
+	t.Parallel()
+	requireHello(t)
+	page, err := os.ReadFile("../../docs/building.md")
+	require.NoError(t, err)
+	_, part, found := strings.Cut(string(page), "\n## 6. A service\n")
+	require.True(t, found)
+	part, _, _ = strings.Cut(part, "\n## ")
+	tree := copyOfTheTree(t)
+	blocks := fence.FindAllStringSubmatch(part, -1)
+	require.Len(t, blocks, 9, "two of commands, three files and four changes")
+	for _, found := range blocks {
+		follow(t, tree, block{found[1], found[2], found[3]})
+	}
+	run(t, tree, "go vet ./...")
+}
+
+// What cannot be a service is refused by name, before anything is changed.
+func TestNewServiceRefuses(t *testing.T) {
+	t.Parallel()
+	requireHello(t)
+	tree := copyOfTheTree(t)
+	for arguments, want := range map[string]string{
+		"'' 8083":       "NAME= is no name: give lower-case letters and digits, a letter first.",
+		"Loyalty 8083":  "NAME=Loyalty is no name: give lower-case letters and digits, a letter first.",
+		"func 8083":     "NAME=func is a word of Go.",
+		"kafka 8083":    "NAME=kafka is taken: there is internal/kafka.",
+		"hello 8083":    "NAME=hello is taken: there is examples/hello.",
+		"mailpit 8083":  "NAME=mailpit is taken: a container has it.",
+		"loyalty ''":    "PORT= is no port: give a number from 1024 to 65534.",
+		"loyalty 80":    "PORT=80 is no port: give a number from 1024 to 65534.",
+		"loyalty 65535": "PORT=65535 is no port: give a number from 1024 to 65534.",
+		"loyalty 8129":  "Port 8130 is taken: examples/hello/compose.yml has it. A service takes PORT and the port behind it.",
+	} {
+		code, said := typed(t, tree, "sh dev/new-service.sh "+arguments)
+		require.Equal(t, 2, code, said)
+		require.Equal(t, "new-service: "+want+"\n", said)
+		_, said = typed(t, tree, "git status --porcelain")
+		require.Empty(t, said)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(tree, "note"), nil, 0o600))
+	_, said := typed(t, tree, "sh dev/new-service.sh loyalty 8083")
+	require.Equal(t, "new-service: git status lists changes: commit or stash them first.\n", said)
+}
+
+func follow(t *testing.T, tree string, b block) {
+	t.Helper()
+	file := filepath.Join(tree, b.file)
+	switch b.language {
+	case "sh":
+		run(t, tree, b.text)
+	case "diff":
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		before, after := sides(b.text)
+		require.Equal(t, 1, strings.Count(string(content), before), "the place in %s:\n%s", b.file, before)
+		require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(content), before, after, 1)), 0o600))
+	default:
+		require.NotEmpty(t, b.file, "a block of %s names its file", b.language)
+		require.NoError(t, os.WriteFile(file, []byte(b.text), 0o600))
+	}
+}
+
+// sides returns what a change replaces, and with what.
+func sides(diff string) (before, after string) {
+	for line := range strings.Lines(diff) {
+		if line[0] != '+' {
+			before += line[1:]
+		}
+		if line[0] != '-' {
+			after += line[1:]
+		}
+	}
+	return before, after
+}
+
+// copyOfTheTree is what git has, as a clone would have it.
+func copyOfTheTree(t *testing.T) string {
+	t.Helper()
+	tree := t.TempDir()
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	run(t, root, `git ls-files -z | tar --null -cf - -T - | tar -xf - -C "`+tree+`"`)
+	run(t, tree, "git init -q && git add -A && git -c user.name=guide -c user.email=guide@example.com commit -qm Clone")
+	return tree
+}
+
+// requireHello skips the test where examples is left out, and with it what new-service copies.
+func requireHello(t *testing.T) {
+	t.Helper()
+	if _, err := os.Stat("../../examples/hello"); err != nil {
+		t.Skip("examples is left out")
+	}
+}
+
+// run types a command that succeeds.
+func run(t *testing.T, dir, command string) {
+	t.Helper()
+	code, said := typed(t, dir, command)
+	require.Zero(t, code, "%s\n%s", command, said)
+}
+
+// typed types a command. Copies of the tree share one build cache: their builds do not know their folder.
+func typed(t *testing.T, dir, command string) (code int, said string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-ec", command)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath")
+	out, _ := cmd.CombinedOutput() // its code says whether it failed
+	return cmd.ProcessState.ExitCode(), string(out)
+}

@@ -62,7 +62,8 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	}
 	return start, errors.Join(
 		node.Consume(eventing.Consumer{
-			Name: "hello.users", Topic: contract.TopicUsers, Types: []string{contract.UserRegistered.Type}, Handler: g.welcome,
+			Name: "hello.users", Topic: contract.TopicUsers,
+			Types: []string{contract.UserRegistered.Type}, Handler: g.welcome,
 			OnOutcome: func(event.Event, inbox.Outcome) { node.Outbox.Committed() },
 		}),
 	)

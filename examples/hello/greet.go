@@ -77,7 +77,8 @@ func (s sayRequest) check() error {
 		return nil
 	}
 	return &web.Error{
-		Status: http.StatusUnprocessableEntity, Code: "invalid_name", Detail: "The name is not a line of 1 to 200 characters.",
+		Status: http.StatusUnprocessableEntity, Code: "invalid_name",
+		Detail: "The name is not a line of 1 to 200 characters.",
 		Fields: []web.Field{{Code: "invalid_name", Pointer: "#/name", Detail: "is not a line of 1 to 200 characters"}},
 	}
 }

@@ -34,10 +34,10 @@ func record(t *testing.T, file string) event.Event {
 	return e
 }
 
-// The records in testdata are never changed; `make generate` writes that of a new event from its example. They hold what
-// has been in the event from its beginning, and of the envelope only what it cannot do without: they are on the topics,
-// in dead letters and in outboxes for as long as those are kept. A later build of the same version may add members and
-// headers. Consumers must read both: a change that fails this test needs a new version of the event.
+// The records in testdata are never changed; `make generate` writes that of a new event from its example. They hold
+// what has been in the event from its beginning, and of the envelope only what it cannot do without: they are on the
+// topics, in dead letters and in outboxes for as long as those are kept. A later build of the same version may add
+// members and headers. Consumers must read both: a change that fails this test needs a new version of the event.
 func TestOlderAndNewerRecordsOfTheVersionAreRead(t *testing.T) {
 	t.Parallel()
 	c := load(t)

@@ -50,7 +50,8 @@ func TestNewServiceRefuses(t *testing.T) {
 		"loyalty ''":    "PORT= is no port: give a number from 1024 to 65534.",
 		"loyalty 80":    "PORT=80 is no port: give a number from 1024 to 65534.",
 		"loyalty 65535": "PORT=65535 is no port: give a number from 1024 to 65534.",
-		"loyalty 8129":  "Port 8130 is taken: examples/hello/compose.yml has it. A service takes PORT and the port behind it.",
+		"loyalty 8129": "Port 8130 is taken: examples/hello/compose.yml has it. " +
+			"A service takes PORT and the port behind it.",
 	} {
 		code, said := typed(t, tree, "sh dev/new-service.sh "+arguments)
 		require.Equal(t, 2, code, said)

@@ -48,7 +48,8 @@ func TestAReadModelThatMissesAnEventOfItsServiceIsFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := eventing.Service[settings]{
-				Name: "ann", Source: thrown.Source, Migrations: []migrations.Set{migrations.Audit, migrations.Outbox, migrations.Inbox},
+				Name: "ann", Source: thrown.Source,
+				Migrations: []migrations.Set{migrations.Audit, migrations.Outbox, migrations.Inbox},
 				Contract: func() (*event.Checker, error) {
 					return event.LoadSchemas(fstest.MapFS{"events/any.json": {Data: []byte(`{"$id":"` + schemaID + `"}`)}},
 						thrown, caught, others, unread)

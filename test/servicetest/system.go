@@ -49,9 +49,9 @@ var patient = []string{
 	"OUTBOX_LEASE=40s", "SMTP_TIMEOUT=15s", "MAIL_POLL=50ms",
 }
 
-// Start migrates a database for each service, makes the topics that they write and read, and returns when each listens. They stop
-// with the test, in the reverse order. Their warnings are in the test's log. When the test fails, the log also has the
-// pending work and the stories of the keys that were written last.
+// Start migrates a database for each service, makes the topics that they write and read, and returns when each listens.
+// They stop with the test, in the reverse order. Their warnings are in the test's log. When the test fails, the log has
+// the pending work and the stories of the keys that were written last.
 //
 // The package's TestMain is kafkatest.Main.
 func Start(t testing.TB, services ...Part) *System {

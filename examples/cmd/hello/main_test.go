@@ -25,7 +25,8 @@ func TestMigrateTopicsServe(t *testing.T) {
 		"ENVIRONMENT=" + strings.ToLower(rand.Text()),
 		"HTTP_ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0",
 	}
-	program.Life(t, environment, "hello/0001_", "hello.greetings.v1", []string{"customer.users.v1"}, func(s servicetest.Serving) {
+	reads := []string{"customer.users.v1"}
+	program.Life(t, environment, "hello/0001_", "hello.greetings.v1", reads, func(s servicetest.Serving) {
 		require.Equal(t, http.StatusNotFound, servicetest.Status(t, "http://"+s.API+"/nothing"))
 	})
 }

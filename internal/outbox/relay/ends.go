@@ -239,8 +239,8 @@ func (e *end) doubt(need int64, lost bool) {
 }
 
 // prepare waits until this leadership has looked at the partitions of a page: until then a look may give its rows other
-// versions, and it passes over those of a stored page. Keys whose partitions cannot be looked at are parked. If rows got
-// other versions, the page must be read again.
+// versions, and it passes over those of a stored page. Keys whose partitions cannot be looked at are parked. If rows
+// got other versions, the page must be read again.
 func (l *leader) prepare(ctx context.Context, page []record) (settled settlement, renumbered bool, err error) {
 	began, pauses := time.Now(), failure.Backoff{Min: l.cfg.retryMin, Max: l.cfg.retryMax}
 	for attempt := 1; ; attempt++ {
@@ -262,7 +262,7 @@ func (l *leader) prepare(ctx context.Context, page []record) (settled settlement
 	}
 }
 
-// unseen returns the records whose partitions this leadership has not looked at, and why. Those of parked keys are held.
+// unseen returns the records whose partitions this leadership has not looked at, and why. It leaves out parked keys.
 func (l *leader) unseen(page []record) (unseen []record, reasons []error) {
 	for i := range page {
 		r := &page[i]

@@ -27,7 +27,7 @@ export HOME := $(shell home=$$(eval "echo ~$$(id -un 2>/dev/null || id -u)"); [ 
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo up down reset build test test-kafka test-long test-models test-console test-observability bench lint generate new new-service
+.PHONY: help run demo up down reset build test test-kafka test-long test-models test-console test-observability test-kubernetes bench lint generate new new-service
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -83,7 +83,10 @@ test-observability: ## dashboards against the real /metrics, and each alert in i
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && export CGO_ENABLED=0 && \
 	$(GO) test -count=1 -timeout 10m ./test/e2e -run 'Fault|Recorded' -e2e.recordings="$$dir" && \
 	cd deploy && $(GO) mod tidy -diff && $(GO) vet ./... && \
-	$(GO) test -count=1 -timeout 5m ./... -recordings="$$dir"
+	$(GO) test -count=1 -timeout 5m ./observability -recordings="$$dir"
+
+test-kubernetes: ## the manifests against the API's types, and each pod's environment against its program
+	@cd deploy && CGO_ENABLED=0 $(GO) test -count=1 -timeout 5m ./kubernetes
 
 bench: ## measure against stock Watermill and by hand: make bench WHAT=relay|inbox|path
 	@$(GO) run ./bench $(or $(WHAT),relay) $(ARGS)

@@ -2,6 +2,7 @@
 package tree_test
 
 import (
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -78,6 +79,33 @@ func anchors(t *testing.T, page string) (list []string) {
 		list = append(list, strings.ReplaceAll(plain, " ", "-"))
 	}
 	return list
+}
+
+var (
+	lineLink    = regexp.MustCompile("\\[`([^`]+)`\\]\\(([^)#\\s]+)#L(\\d+)\\)")
+	updateLines = flag.Bool("tree.lines", false, "write the numbers of the lines that pages link to")
+)
+
+//go:generate env CGO_ENABLED=0 go test . -run Lines -tree.lines
+
+// A link to a line leads to the code that it shows: [`code`](file#L7).
+func TestLinesOnPagesSayWhatTheirLinksShow(t *testing.T) {
+	t.Parallel()
+	for _, page := range pages(t) {
+		text := read(t, page)
+		fresh := lineLink.ReplaceAllStringFunc(text, func(found string) string {
+			match := lineLink.FindStringSubmatch(found)
+			lines := strings.Split(read(t, filepath.Join(filepath.Dir(page), match[2])), "\n")
+			at := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, match[1]) })
+			require.GreaterOrEqual(t, at, 0, "%s: %s has no line with %s", page, match[2], match[1])
+			return fmt.Sprintf("[`%s`](%s#L%d)", match[1], match[2], at+1)
+		})
+		if *updateLines {
+			require.NoError(t, os.WriteFile(page, []byte(fresh), 0o600))
+		} else {
+			require.Equal(t, fresh, text, "run make generate")
+		}
+	}
 }
 
 // The commands that take in a newer twinbox name folders that exist.

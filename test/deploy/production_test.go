@@ -25,9 +25,10 @@ func TestTheProductionPage(t *testing.T) {
 		require.NoError(t, err)
 		each := pool + 1 // the relay's
 		require.Contains(t, page, fmt.Sprintf("opens at most %d: `DATABASE_MAX_CONNECTIONS` (%d)", each, pool), s.Name)
-		require.Contains(t, page, fmt.Sprintf("replicas × %d and one more replica for a rolling update: %d for two", each, 3*each))
+		require.Contains(t, page,
+			fmt.Sprintf("replicas × %d and one more replica for a rolling update: %d for two", each, 3*each))
 		project := compose(t)
-		for _, entry := range strings.Fields(*project.Services["setup-databases"].Environment["DATABASES"]) {
+		for entry := range strings.FieldsSeq(*project.Services["setup-databases"].Environment["DATABASES"]) {
 			_, limit, _ := strings.Cut(entry, ":")
 			require.Contains(t, page, "The roles of `docker-compose.yml` may open "+limit+": two replicas")
 			most, err := strconv.Atoi(limit)

@@ -94,7 +94,8 @@ func newer() func(*rawEvent) {
 		r.headers["ce_dataschema"] += ".2"
 		r.headers["content-type"] = "application/json; charset=utf-8"
 		r.headers["ce_tenant"] = "eu-1"
-		r.value = payload(r.id(), "Ada", `,"consent":{"given":true},"Name":"another","points":9223372036854775808,"referrer":null`)
+		r.value = payload(r.id(), "Ada",
+			`,"consent":{"given":true},"Name":"another","points":9223372036854775808,"referrer":null`)
 	}
 }
 

@@ -49,6 +49,9 @@ func TestEveryExample(t *testing.T) {
 func TestReadModelsHandleTheEventsOfTheirService(t *testing.T) {
 	t.Parallel()
 	for _, s := range services.All() {
-		servicetest.RequireOwnEventsHandled(t, s)
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			servicetest.RequireOwnEventsHandled(t, s)
+		})
 	}
 }

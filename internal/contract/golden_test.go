@@ -57,7 +57,7 @@ func TestExamplesFitSchemaAndStructBothWays(t *testing.T) {
 		t.Run(d.Type, func(t *testing.T) {
 			t.Parallel()
 			e := example(t, d)
-			require.NoError(t, c.Validate(e))
+			require.NoError(t, c.Validate(e), "api/events/examples/"+path.Base(d.DataSchema))
 			written := roundTrip(t, e)
 			require.Equal(t, d.Type, written.Type)
 			require.Equal(t, d.DataSchema, written.DataSchema)

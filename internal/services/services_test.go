@@ -64,8 +64,16 @@ func TestLoad(t *testing.T) {
 func TestReadModelsHandleTheEventsOfTheirService(t *testing.T) {
 	t.Parallel()
 	for _, s := range services.All() {
-		servicetest.RequireOwnEventsHandled(t, s)
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			servicetest.RequireOwnEventsHandled(t, s)
+		})
 	}
+}
+
+func TestTheServicesAgree(t *testing.T) {
+	t.Parallel()
+	servicetest.RequireServicesAgree(t, services.All()...)
 }
 
 // Watermill is what each service stands on: its Router and its publishers and subscribers are in every program.

@@ -39,8 +39,9 @@ func main() {
 }
 
 func write(root string) error {
-	if _, err := contract.Load(); err != nil {
-		return fmt.Errorf("load contract: %w", err)
+	checker, err := contract.Load()
+	if err := errors.Join(err, checkExamples(checker, contract.All()...)); err != nil {
+		return err
 	}
 	document, err := asyncAPI(context.Background())
 	if err != nil {
@@ -52,6 +53,22 @@ func write(root string) error {
 	var problems []error
 	for _, d := range contract.All() {
 		problems = append(problems, keepFirst(filepath.Join(root, "internal/contract/testdata", path.Base(d.DataSchema)), d))
+	}
+	return errors.Join(problems...)
+}
+
+// checkExamples names every example that is missing or breaks the contract: from each follows a record that is never
+// changed. Without a checker it names those that are missing.
+func checkExamples(checker *event.Checker, declared ...event.Declaration) error {
+	var problems []error
+	for _, d := range declared {
+		e, err := contracttest.MakeExample(d, 1)
+		if err == nil && checker != nil {
+			if err = checker.Validate(e); err != nil {
+				err = fmt.Errorf("the example of %s: %w", d.Type, err)
+			}
+		}
+		problems = append(problems, err)
 	}
 	return errors.Join(problems...)
 }
@@ -89,12 +106,13 @@ var layout string
 
 func asyncAPI(ctx context.Context) ([]byte, error) {
 	var all []eventing.Declared
+	var problems []error
 	for _, s := range services.All() {
 		found, err := s.Declare(ctx)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, found)
+		all, problems = append(all, found), append(problems, err)
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
 	}
 	var document struct {
 		Topics  []topic

@@ -32,10 +32,15 @@ func TestAFirstRecordIsWrittenOnce(t *testing.T) {
 	require.Equal(t, string(first), string(again), "its id would be another one")
 }
 
-func TestAnEventWithoutAnExampleIsNamed(t *testing.T) {
+func TestExamplesThatAreMissingOrWrongAreNamedTogether(t *testing.T) {
 	t.Parallel()
-	lacking := contract.UserRenamed.Declaration
+	lacking, wrong := contract.UserRenamed.Declaration, contract.EmailVerified.Declaration
 	lacking.Type, lacking.DataSchema = "shop.ordered.v1", "https://example.com/ordered.v1.json"
-	require.EqualError(t, keepFirst(filepath.Join(t.TempDir(), "first.json"), lacking),
-		"event shop.ordered.v1 has no example: no file api/events/examples/ordered.v1.json")
+	wrong.DataSchema = contract.UserRenamed.DataSchema
+	checker, err := contract.Load()
+	require.NoError(t, err)
+	const missing = "event shop.ordered.v1 has no example: no file api/events/examples/ordered.v1.json"
+	require.EqualError(t, checkExamples(nil, lacking), missing)
+	err = checkExamples(checker, lacking, contract.UserRenamed.Declaration, wrong)
+	require.ErrorContains(t, err, missing+"\nthe example of "+wrong.Type+": check event: schema_violation: /email ")
 }

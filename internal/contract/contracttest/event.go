@@ -19,7 +19,11 @@ import (
 // version of its aggregate.
 func Event(t testing.TB, payload domain.Event, version int64) event.Event {
 	t.Helper()
-	e, err := made(payload, version)
+	d, err := declarationOf(payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := made(d, payload, version)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,18 +55,23 @@ func MakeExample(d event.Declaration, version int64) (event.Event, error) {
 	if !is {
 		return event.Event{}, fmt.Errorf("event %s: %T has no methods Check and About", d.Type, payload)
 	}
-	return made(about, version)
+	return made(d, about, version)
 }
 
-// made makes the event whose declaration has the payload's type.
-func made(payload domain.Event, version int64) (event.Event, error) {
+// made makes the event of the payload with an id.
+func made(d event.Declaration, payload domain.Event, version int64) (event.Event, error) {
 	key, at := payload.About()
+	e, err := d.Make(key, version, at, payload)
+	e.ID = uuid.Must(uuid.NewV7()).String()
+	return e, err
+}
+
+// declarationOf returns the declaration that has the payload's type.
+func declarationOf(payload domain.Event) (event.Declaration, error) {
 	for _, d := range contract.All() {
 		if d.Name == reflect.TypeOf(payload).Name() {
-			e, err := d.Make(key, version, at, payload)
-			e.ID = uuid.Must(uuid.NewV7()).String()
-			return e, err
+			return d, nil
 		}
 	}
-	return event.Event{}, fmt.Errorf("contract.All has no event with the payload %T", payload)
+	return event.Declaration{}, fmt.Errorf("contract.All has no event with the payload %T", payload)
 }

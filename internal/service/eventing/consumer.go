@@ -76,6 +76,14 @@ func (c Consumer) checkHandlers() error {
 	return nil
 }
 
+// checkName refuses a second consumer of one name: the two would share a group and an inbox, and so their events.
+func (n *Node) checkName(name string) error {
+	if slices.Contains(n.consumerNames(), name) {
+		return errors.New("another consumer of the service has this name")
+	}
+	return nil
+}
+
 // checkTypes compares what the consumer handles with the events that are declared.
 func (c Consumer) checkTypes(declared []event.Declaration) error {
 	if declared == nil {
@@ -119,7 +127,7 @@ const heartbeat = 500 * time.Millisecond
 // Consume sets a consumer up. It runs from [Node.StartConsumers] on. The topic for the copies of its dead letters, dlq.
 // and then its group and its topic, becomes one of the node's.
 func (n *Node) Consume(c Consumer) error {
-	if err := cmp.Or(c.checkHandlers(), c.checkTypes(n.setup.Declared)); err != nil {
+	if err := errors.Join(n.checkName(c.Name), cmp.Or(c.checkHandlers(), c.checkTypes(n.setup.Declared))); err != nil {
 		return fmt.Errorf("open consumer %s: %w", c.Name, err)
 	}
 	cfg := n.setup.Config

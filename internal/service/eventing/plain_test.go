@@ -137,6 +137,19 @@ func TestAConsumerHasHandlersOrAHandler(t *testing.T) {
 	}
 }
 
+func TestTwoConsumersOfAServiceHaveTwoNames(t *testing.T) {
+	t.Parallel()
+	b := open(t, environ(t, "postgres://nobody@127.0.0.1:1/none", "127.0.0.1:1"))
+	defer func() { require.NoError(t, b.node.Close()) }()
+	consumer := eventing.Consumer{
+		Name: "c", Topic: "t", Types: []string{"a"}, Handler: func(*message.Message) error { return nil },
+	}
+	require.NoError(t, b.node.Consume(consumer))
+	require.EqualError(t, b.node.Consume(consumer), "open consumer c: another consumer of the service has this name")
+	consumer.Name = "d"
+	require.NoError(t, b.node.Consume(consumer))
+}
+
 func TestAConsumerIsComparedWithTheContract(t *testing.T) {
 	t.Parallel()
 	log := slog.New(slog.DiscardHandler)

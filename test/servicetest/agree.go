@@ -11,9 +11,9 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// RequireServicesAgree fails the test with everything in which the services contradict each other or their contract: two
-// of them have one source, topic or name of a consumer, or an event has no service that writes to its topic. It needs no
-// server.
+// RequireServicesAgree fails the test with everything in which the services contradict each other or their contract:
+// two of them have one source, topic or name of a consumer, or an event has no service that writes to its topic. It
+// needs no server.
 func RequireServicesAgree(t testing.TB, all ...eventing.Described) {
 	t.Helper()
 	declared := make([]eventing.Declared, len(all))

@@ -63,6 +63,7 @@ type end struct {
 	ready       bool  // records may be sent
 	unread      bool  // the log may have records below its end that nobody has looked up
 	lost        bool  // an acknowledged record is gone
+	told        bool  // the loss that is being healed has been reported
 	err         error // why it is not ready
 }
 

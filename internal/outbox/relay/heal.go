@@ -162,7 +162,7 @@ func (f *finding) diagnose() (next storedEnd, isLoss bool) {
 	}
 	next.Expected = max(f.need, f.to)
 	isFirst := f.stored.From == nil || *next.From < *f.stored.From
-	return next, isLoss || !f.isSure && isFirst
+	return next, isLoss || !f.isSure && isFirst && !f.told
 }
 
 // storeCheck is one transaction, and its statements have this order: the second waits for writers, and the third sees
@@ -209,6 +209,7 @@ func (l *leader) report(looked []*finding, keys []*lostKey, plan map[topicPartit
 			continue
 		}
 		if _, isLoss := f.diagnose(); isLoss {
+			f.told = true
 			l.metrics.brokerLosses.Inc()
 			l.cfg.Log.Warn("the broker went back", "topic", f.topic, "partition", f.number, "end", f.to,
 				"expected", max(f.need, f.known, f.stored.End), "from", *next.From)

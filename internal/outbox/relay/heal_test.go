@@ -316,6 +316,29 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 			w.log.cut(0, end)
 			w.settle()
 		},
+		// The check forgets the points above the oldest one that a partition needs. The next look at another partition
+		// then begins at an older point, and its loss is the one that was told.
+		"a loss is told once": func(w *world) {
+			w.log.partitions = 2
+			w.lead()
+			for range 2 {
+				w.add("a")
+				w.settle()
+				w.add("b")
+				w.settle()
+			}
+			w.log.cut(0, 0)
+			w.log.cut(1, 1)
+			failures := 2
+			w.log.before = func(*message.Message) error {
+				if failures--; failures >= 0 {
+					return errNotSent
+				}
+				return nil
+			}
+			w.settle()
+			require.InDelta(w, 2, testutil.ToFloat64(w.metrics.brokerLosses), 0, "of two partitions")
+		},
 		// The rows of a page wait for the look at their partition, and that gives them other versions.
 		"a look that fails first": func(w *world) {
 			w.lead()

@@ -139,7 +139,7 @@ func (l *leader) endPass(ctx context.Context, of, isLast map[*end]bool, sent map
 	l.ends.apply(plan)
 	for p := range of {
 		if isLast[p] && sent[p] > 0 {
-			p.need = p.known
+			p.need, p.told = p.known, false
 		}
 	}
 	l.cfg.Log.Info("healed", "partitions", healed, "records", records)

@@ -174,6 +174,15 @@ func TestRun(t *testing.T) {
 	for _, part := range []string{"customer", "customer-admin", "notification-admin", "mailbox", "smtp", "kafka", "page"} {
 		args = append(args, "--"+part+"-addr", "127.0.0.1:0")
 	}
+	for _, s := range services.All() {
+		if s.Name == "customer" || s.Name == "notification" {
+			continue // they have flags of their own
+		}
+		args = append(args, "--service-admin-addr", s.Name+"=127.0.0.1:0")
+		if len(s.API) > 0 {
+			args = append(args, "--service-addr", s.Name+"=127.0.0.1:0")
+		}
+	}
 	for _, setting := range localtest.Patient() {
 		args = append(args, "--set", setting)
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/test/testkit"
 )
 
 // machine runs start.sh in a tree of its own. The programs in its PATH are scripts, except for those that every system
@@ -59,7 +61,7 @@ func (m *machine) has(t *testing.T, name, does string) {
 	t.Helper()
 	path := filepath.Join(m.bin, name)
 	require.NoError(t, os.RemoveAll(path))
-	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+does+"\n"), 0o755))
+	testkit.Script(t, path, does+"\n")
 }
 
 // start runs the script and returns its output.

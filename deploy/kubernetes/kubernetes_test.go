@@ -36,8 +36,12 @@ func build(t *testing.T, folder string) manifests {
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
 	require.NoError(t, err)
 	m := manifests{
-		map[string]*appsv1.Deployment{}, map[string]*batchv1.Job{}, map[string]*corev1.ConfigMap{},
-		map[string]*policyv1.PodDisruptionBudget{}, map[string]*networkingv1.NetworkPolicy{}, map[string]*corev1.Service{},
+		map[string]*appsv1.Deployment{},
+		map[string]*batchv1.Job{},
+		map[string]*corev1.ConfigMap{},
+		map[string]*policyv1.PodDisruptionBudget{},
+		map[string]*networkingv1.NetworkPolicy{},
+		map[string]*corev1.Service{},
 	}
 	for _, resource := range built.Resources() {
 		text, err := resource.AsYAML()

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/test/testkit"
 )
 
 // engine is a docker command that answers what a test wants and writes down what it is asked.
@@ -24,12 +26,12 @@ type engine struct {
 func newEngine(t *testing.T, answers string) engine {
 	t.Helper()
 	e := engine{dir: t.TempDir(), script: "../../deploy/containers.sh"}
-	script := "#!/bin/sh\ncd " + e.dir + "\necho \"$*\" >>log\ncase \"$*\" in\n" + answers + `
+	script := "cd " + e.dir + "\necho \"$*\" >>log\ncase \"$*\" in\n" + answers + `
 *" --services") printf '%s\n' setup-b postgres setup-a customer;;
 *"port customer 8080") echo 127.0.0.1:18080;;
 esac
 `
-	require.NoError(t, os.WriteFile(filepath.Join(e.dir, "docker"), []byte(script), 0o755))
+	testkit.Script(t, filepath.Join(e.dir, "docker"), script)
 	return e
 }
 

@@ -3,21 +3,19 @@ package binaries
 import (
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/test/testkit"
 )
 
 // script writes programs that answer like those of the version.
 func script(t *testing.T, dir, version string) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(dir, 0o755))
-	syscall.ForkLock.RLock() // a program cannot run while a forked child has its file open for writing
-	defer syscall.ForkLock.RUnlock()
 	for _, name := range []string{"initdb", "postgres"} {
-		text := "#!/bin/sh\necho \"" + name + " (PostgreSQL) " + version + "\"\n"
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755))
+		testkit.Script(t, filepath.Join(dir, name), "echo \""+name+" (PostgreSQL) "+version+"\"\n")
 	}
 }
 

@@ -140,9 +140,10 @@ func TestAnEventIsPostedOnce(t *testing.T) {
 	to := newSite(t, nil)
 	h := newHouse(t, to.URL)
 	first, second, last := inboxtest.NewEvent(), inboxtest.NewEvent(), inboxtest.NewEvent()
-	h.send(t, first, second, first)
+	between := inboxtest.NewEvent() // a stop between an effect and its mark repeats the effect
+	h.send(t, first, second, first, between)
 	_, stop := h.run(t)
-	to.await(t, second.ID, 1)
+	to.await(t, between.ID, 1)
 	stop()
 	h.send(t, second, first, last)
 	h.run(t)

@@ -1,5 +1,5 @@
-// Package window is a model of how the relay reads the outbox: writers whose transactions overlap, the window between two
-// snapshots, the cursor, and two relays of which one leads. Explore visits every state within the bounds.
+// Package window is a model of how the relay reads the outbox: writers whose transactions overlap, the window between
+// two snapshots, the cursor, and two relays of which one leads. Explore visits every state within the bounds.
 package window
 
 import (

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -73,6 +74,7 @@ func TestABrokerLosesPowerUnderLoad(t *testing.T) {
 	crowd := h.populate(t, "a")
 	crowd.await(t, 60)
 	flushed := b.flushed(t, contract.TopicUsers)
+	testkit.Until(t, func() bool { return !maps.Equal(flushed, b.flushed(t, contract.TopicUsers)) }, "nothing is appended")
 	h.awaitHandled(t, 10)
 	b.losePower(t, flushed)
 	crowd.await(t, 60)

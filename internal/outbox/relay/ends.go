@@ -250,10 +250,12 @@ func (l *leader) prepare(ctx context.Context, page []record) (settled settlement
 			return settled, renumbered, err
 		}
 		unseen, reasons := l.unseen(page)
-		if len(unseen) > 0 {
+		waits := slices.ContainsFunc(unseen, func(r record) bool { return l.parked[r.key()] == 0 })
+		if waits {
 			l.note(unseen, reasons)
-			unseen = l.settle(unseen, reasons, &settled, l.mayPark(reasons, attempt, time.Since(began)))
 		}
+		settled.held = nil // the rows of parked keys are held with the page
+		unseen = l.settle(unseen, reasons, &settled, waits && l.mayPark(reasons, attempt, time.Since(began)))
 		if len(unseen) == 0 {
 			return settled, false, nil
 		}
@@ -263,12 +265,12 @@ func (l *leader) prepare(ctx context.Context, page []record) (settled settlement
 	}
 }
 
-// unseen returns the records whose partitions this leadership has not looked at, and why. It leaves out parked keys.
+// unseen returns the records whose partitions this leadership has not looked at, and why.
 func (l *leader) unseen(page []record) (unseen []record, reasons []error) {
 	for i := range page {
 		r := &page[i]
 		why := l.ends.whyNot(r)
-		if why != nil && (r.end == nil || !r.end.looked) && l.parked[r.key()] == 0 {
+		if why != nil && (r.end == nil || !r.end.looked) {
 			unseen, reasons = append(unseen, *r), append(reasons, why)
 		}
 	}

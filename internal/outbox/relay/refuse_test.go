@@ -98,10 +98,19 @@ func TestAPartitionThatCannotBeLookedAtHoldsItsKeys(t *testing.T) {
 	w.await(func() bool { return w.log.end(1) >= 3 }) // the lost b again, and the new one
 	require.Equal(t, int64(1), w.log.end(0))
 	require.Equal(t, int64(1), w.count(`select count(*) from outbox_held where key = 'a'`))
+	w.add("a") // a crash behind the page's store must not forget that it was not sent
+	n, err := w.poll(t.Context())
+	require.NoError(t, err)
+	page, _, err := w.page(t.Context(), w.next(n))
+	require.NoError(t, err)
+	settled, _, err := w.prepare(t.Context(), page)
+	require.NoError(t, err)
+	require.Len(t, settled.held, 1, "it is held with the page")
 	w.log.asked = nil
 	w.await(func() bool { return w.count(`select count(*) from outbox_held`) == 0 })
 	w.settle()
 	require.Equal(t, int64(2), w.count(`select count(*) from outbox where version = 2`))
+	require.Equal(t, int64(1), w.count(`select count(*) from outbox where version = 3`))
 	w.requireWhole()
 }
 

@@ -96,7 +96,7 @@ lint: ## golangci-lint with the rules of .golangci.yml; FIX=1 formats and mends 
 	@$(if $(FIX),CGO_ENABLED=0 bin/golangci-lint fmt ./... &&) CGO_ENABLED=0 bin/golangci-lint run $(if $(FIX),--fix) ./...
 
 generate: ## write the generated files anew, and put go.mod in order
-	@$(GO) generate ./... && $(GO) mod tidy
+	@$(GO) generate -run oapi-codegen ./... && $(GO) generate -skip oapi-codegen ./... && $(GO) mod tidy
 
 new: ## make the tree yours, names and all: make new MODULE=github.com/you/name [NAME=name]
 	@sh dev/rename.sh "$(MODULE)" "$(NAME)"

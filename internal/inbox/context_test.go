@@ -14,8 +14,7 @@ import (
 
 type fromOutside struct{}
 
-// In a batch, too, a handler sees the values of its own message, and the deadline of the attempt; when the partition
-// goes, so do its context and those that it has derived.
+// When the partition is lost, the handler's context and those derived from it end.
 func TestTheContextOfAHandler(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

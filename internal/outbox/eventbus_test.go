@@ -10,7 +10,7 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// A row has the same columns whether Add or the bus inserts it, and either costs one statement.
+// Add and the bus insert the same columns, with one statement each.
 func TestEventBusInsertsAsAddDoes(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)

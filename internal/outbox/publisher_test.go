@@ -53,7 +53,7 @@ func TestPublisherReportsAConflict(t *testing.T) {
 	require.Zero(t, number(t, pool, `select count(*) from outbox`))
 }
 
-// watermill-sql inserts under context.Background; the caller's deadline must hold all the same.
+// watermill-sql inserts under context.Background; the caller's deadline must apply.
 func TestPublisherCarriesTheContext(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -98,10 +98,10 @@ func TestPublisherRefuses(t *testing.T) {
 	}
 }
 
-// plain is a message that says nothing but what it holds, under any id.
+// plain returns a message without metadata.
 func plain(id string) *message.Message { return message.NewMessage(id, []byte(`{"n":1}`)) }
 
-// A message is taken as any Watermill code writes it; the same one again is the same event.
+// The same plain message again is the same event.
 func TestPublisherTakesPlainMessages(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)
@@ -136,7 +136,7 @@ func TestPublisherTakesPlainMessages(t *testing.T) {
 	}
 }
 
-// What a message's metadata lack, a decorator of Watermill's sets.
+// A Watermill decorator sets the missing metadata.
 func TestADecoratorDescribesMessages(t *testing.T) {
 	t.Parallel()
 	pool, o := newDatabase(t), newOutbox(t)

@@ -13,7 +13,7 @@ import (
 // An event that is delivered three times has one effect.
 func ExampleInbox_Process() {
 	ctx := context.Background()
-	store := kv.NewMemory(24 * time.Hour) // in a service: kv.Bucket(ctx, js, kv.BucketConfig{Name: "inbox"})
+	store := kv.NewMemory(24 * time.Hour)
 	orders, err := kv.New(store, kv.Config{Owner: "orders-0"})
 	if err != nil {
 		panic(err)
@@ -32,7 +32,7 @@ func ExampleInbox_Process() {
 	// duplicate <nil>
 }
 
-// The middleware of a Router's handler. Retry and PoisonQueue stand before it in the list, and so around it.
+// Retry and PoisonQueue come before the inbox in a Router's list, and so around it.
 func ExampleInbox_Middleware() {
 	orders, err := kv.New(kv.NewMemory(24*time.Hour), kv.Config{Owner: "orders-0"})
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// dies runs the call in a goroutine that ends in its handler, behind the effect, as a process that is killed there.
+// dies runs the call in a goroutine that ends in its handler, after the effect.
 func dies(in *Inbox, id string, effect func(context.Context) error) {
 	died := make(chan struct{})
 	go func() {
@@ -40,7 +40,7 @@ func TestAClaimOfAnotherOwnerIsLeftAloneForAHandlersTime(t *testing.T) {
 		cfg.HandlerTimeout, cfg.StoreTimeout = time.Minute, time.Second
 		dies(newInbox(t, store, cfg), "id-1", done.note("id-1"))
 
-		cfg.Owner = "" // a name of its own
+		cfg.Owner = ""
 		began := time.Now()
 		outcome, err := newInbox(t, store, cfg).Process(t.Context(), "test", "id-1", done.note("id-1"))
 		require.NoError(t, err)
@@ -52,7 +52,7 @@ func TestAClaimOfAnotherOwnerIsLeftAloneForAHandlersTime(t *testing.T) {
 	})
 }
 
-// One handler pays no attention to its deadline; its event is taken over, and it hears of that when it is done.
+// A handler ignores its deadline. Its event is taken over, and it learns that at its end.
 func TestAHandlerThatOverranIsFoundLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestAHandlerThatOverranIsFoundLate(t *testing.T) {
 				return done.note("id-1")(ctx)
 			})
 		})
-		synctest.Wait() // it is in its handler
+		synctest.Wait()
 		second, secondErr := quick.Process(t.Context(), "test", "id-1", done.note("id-1"))
 		require.NoError(t, secondErr)
 		require.Equal(t, Applied, second)
@@ -111,7 +111,7 @@ func TestWhatIsKnownOutlivesNoStore(t *testing.T) {
 	})
 }
 
-// The context ends while the store is away and the effect is there. This process has not forgotten it.
+// The context ends during the outage, after the effect. The process must not forget the effect.
 func TestAnEffectThatIsNotMarkedIsMarkedLater(t *testing.T) {
 	t.Parallel()
 	registry, done, away := prometheus.NewRegistry(), &effects{}, false
@@ -144,7 +144,7 @@ func TestAnEffectThatIsNotMarkedIsMarkedLater(t *testing.T) {
 	require.Equal(t, Duplicate, outcome)
 }
 
-// A process that is told to stop between the effect and the mark still writes the mark.
+// The process is stopped between effect and mark. It still writes the mark.
 func TestAStopLeavesNothingToRepeat(t *testing.T) {
 	t.Parallel()
 	registry, store, done := prometheus.NewRegistry(), NewMemory(0), &effects{}
@@ -222,7 +222,7 @@ func TestBetterTwiceThanLate(t *testing.T) {
 	require.Equal(t, 4, counter(t, registry, secondEffects, "outage"))
 }
 
-// Each question is carried out and its answer is lost, once.
+// Each request is carried out and its answer is lost, once.
 func TestALostAnswerRepeatsNothing(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []state{began, done} {
@@ -253,7 +253,6 @@ func TestALostAnswerRepeatsNothing(t *testing.T) {
 	}
 }
 
-// The claim is gone when the mark is to be written: it expired, or the store lost it with its power.
 func TestAStoreThatForgotTheClaimTakesTheMark(t *testing.T) {
 	t.Parallel()
 	registry, store, done := prometheus.NewRegistry(), NewMemory(0), &effects{}
@@ -269,7 +268,7 @@ func TestAStoreThatForgotTheClaimTakesTheMark(t *testing.T) {
 	require.Equal(t, Duplicate, outcome)
 }
 
-// In another program's bucket no event is handled or skipped because of a value that is not an inbox's.
+// In another program's bucket, no event is handled or skipped because of a foreign value.
 func TestAForeignValueStopsTheConsumer(t *testing.T) {
 	t.Parallel()
 	store := NewMemory(0)
@@ -293,8 +292,7 @@ func TestAPanicLeavesTheIDToTheNextCall(t *testing.T) {
 	require.Zero(t, counter(t, registry, secondEffects))
 }
 
-// Deliveries of a few ids to processes that fail, die, ask a store that loses questions, answers and its freshness:
-// every id has its effect in the end, and no more often than was counted.
+// Processes fail, die and lose requests and answers. Every id has its effect, as often as counted at most.
 func TestEffectsAreNeverMoreThanCounted(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {
@@ -378,7 +376,7 @@ func TestNewReportsEveryMistakeAtOnce(t *testing.T) {
 	}
 }
 
-// bytesPerID is how much the cache takes for each of so many ids.
+// bytesPerID returns the cache's bytes per id.
 func bytesPerID(tb testing.TB, ids int) float64 {
 	tb.Helper()
 	known, err := newCache(ids, time.Hour, prometheus.NewCounter(prometheus.CounterOpts{Name: "evictions"}))
@@ -387,7 +385,7 @@ func bytesPerID(tb testing.TB, ids int) float64 {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	now := time.Now()
-	for i := range ids + ids/2 { // half as many again: what is over goes
+	for i := range ids + ids/2 { // half as many again, which are evicted
 		known.add(digestOf("consumer", fmt.Sprint(i)), now)
 	}
 	runtime.GC()
@@ -397,7 +395,7 @@ func bytesPerID(tb testing.TB, ids int) float64 {
 	return float64(after.HeapAlloc-before.HeapAlloc) / float64(ids)
 }
 
-// Not in parallel: it looks at the heap.
+// Not parallel: it measures the heap.
 func TestAnIDTakesSoManyBytes(t *testing.T) {
 	require.Less(t, bytesPerID(t, 100_000), 250.)
 }

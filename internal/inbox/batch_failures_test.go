@@ -97,7 +97,6 @@ func (h *attemptsHost) Handled(_ event.Event, outcome inbox.Outcome) {
 	h.noted = append(h.noted, string(outcome))
 }
 
-// The host learns of a batch's failure before its halves run: they may take as long again.
 func TestTheHostLearnsOfEachAttempt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

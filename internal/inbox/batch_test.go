@@ -176,7 +176,6 @@ func TestABatchIsTriedWhileTheSurroundingsFail(t *testing.T) {
 	require.Zero(t, b.Count(t, `select count(*) from dead_letter`))
 }
 
-// Slow handlers get smaller batches, and larger ones when they are faster.
 func TestBatchesShrinkWithTheTime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

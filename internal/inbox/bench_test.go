@@ -152,7 +152,6 @@ func benchByHand(b *testing.B, order inbox.Order, duplicates int) {
 
 var errBenchConflict = errors.New("same id, other payload")
 
-// byHand is one transaction per event: id, hash, version, effect, commit.
 func byHand(msg *message.Message, pool *pgxpool.Pool, versioned bool) error {
 	e, err := event.FromMessage(msg)
 	if err != nil {

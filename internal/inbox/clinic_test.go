@@ -79,7 +79,6 @@ func (c *clinic) fall(values ...string) {
 
 func (c *clinic) heal() { c.fall() }
 
-// whole returns the event as a record with all its headers.
 func whole(t *testing.T, e event.Event, offset int64) *message.Message {
 	t.Helper()
 	m := e.Message()
@@ -90,7 +89,6 @@ func whole(t *testing.T, e event.Event, offset int64) *message.Message {
 	return m
 }
 
-// records returns the events as the partition's next records.
 func (c *clinic) records(t *testing.T, events ...event.Event) []*message.Message {
 	t.Helper()
 	msgs := make([]*message.Message, len(events))

@@ -14,7 +14,6 @@ import (
 
 type fromOutside struct{}
 
-// When the partition is lost, the handler's context and those derived from it end.
 func TestTheContextOfAHandler(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -56,7 +56,6 @@ func (b *bundle) requireCleanEnd(t *testing.T) {
 	require.Zero(t, b.Count(t, `select count(*) from inbox_owner`))
 }
 
-// The process is killed at every crash point, and started again.
 func TestAProcessThatDiesAtEachPoint(t *testing.T) {
 	t.Parallel()
 	for _, batch := range []int{1, 5} {
@@ -144,7 +143,6 @@ func TestAnOwnerThatWasStopped(t *testing.T) {
 	}
 }
 
-// deaths restarts the process until its work is done.
 func (b *bundle) deaths(t *testing.T, job job) (deaths int) {
 	t.Helper()
 	for ; deaths <= 20; deaths++ {

@@ -124,7 +124,6 @@ func (b *bundle) live(t *testing.T, ctx context.Context, pool *pgxpool.Pool, eve
 	return errors.Join(replayer.ResumeRound(ctx), in.Close(ctx))
 }
 
-// requireAllOnce checks that each event was applied once, and a strict key in order.
 func (b *bundle) requireAllOnce(t *testing.T, events []event.Event, story string) {
 	t.Helper()
 	effects, want := b.List(t, `select event_id from ledger order by n`), make([]string, len(events))

@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// Replays of a key whose missing version will never come, with and without AcceptGap.
 func TestTheWayOnFromAGap(t *testing.T) {
 	t.Parallel()
 	accepting := []func(*inbox.Options){gapAccepted}

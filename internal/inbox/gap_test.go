@@ -19,7 +19,6 @@ const ignoredType = "com.example.unhandled.v1"
 
 func acceptsOne(cfg *inbox.Config) { cfg.Accepts = inboxtest.Only(testType) }
 
-// Events that arrive out of order have their effects in order.
 func TestEventsThatComeOutOfOrder(t *testing.T) {
 	t.Parallel()
 	const most, giant = math.MaxInt64, "9223372036854775807"
@@ -83,7 +82,6 @@ func TestEventsThatComeOutOfOrder(t *testing.T) {
 	}
 }
 
-// A key continues when its missing event has come, or the dead letter before it is discarded.
 func TestTheRoundsResumeParkedEvents(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 200, func(cfg *inbox.Config) { cfg.MaxAttempts = 5 })
@@ -97,7 +95,7 @@ func TestTheRoundsResumeParkedEvents(t *testing.T) {
 
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 2)
-	for range 2 { // two processes do no harm
+	for range 2 {
 		go func() { ended <- c.replayer.ResumeParked(ctx) }()
 	}
 	testkit.Until(t, func() bool { return len(c.waiting(t)) == 1 })

@@ -18,7 +18,6 @@ import (
 
 const slow = `select pg_sleep(60)`
 
-// lateHandlers are handlers that do not end in time.
 func lateHandlers(t *testing.T) map[string]handlerFunc {
 	t.Helper()
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))

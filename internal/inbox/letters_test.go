@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// replayable returns records with their events' headers.
 func replayable(t *testing.T, ctx context.Context, events ...event.Event) []*message.Message {
 	t.Helper()
 	msgs := records(t, ctx, events...)

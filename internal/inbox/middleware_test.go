@@ -302,7 +302,6 @@ func TestWithoutTheMiddlewareNothingRuns(t *testing.T) {
 	require.Panics(t, func() { inbox.Handle(mux, testEvent, effect) }, "one handler per type")
 }
 
-// JSON members in different case are different members.
 func TestMembersAreComparedLetterByLetter(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -53,7 +53,6 @@ func TestADeliveryThatIsBrokenOffHasFailed(t *testing.T) {
 	require.Zero(t, b.Count(t, `select count(*) from inbox`))
 }
 
-// told is the outcomes in the inbox's log, in order.
 type told struct {
 	slog.Handler
 
@@ -61,7 +60,6 @@ type told struct {
 	outcomes []inbox.Outcome
 }
 
-// listen makes the bundle's inboxes log every outcome.
 func (b *bundle) listen() *told {
 	heard := &told{Handler: slog.DiscardHandler}
 	b.Config.Log = slog.New(heard)
@@ -85,7 +83,6 @@ func (t *told) Handle(_ context.Context, line slog.Record) error {
 	return nil
 }
 
-// require checks one line and one count for each outcome.
 func (t *told) require(tb testing.TB, b *bundle, outcomes []inbox.Outcome) {
 	tb.Helper()
 	require.Equal(tb, outcomes, t.outcomes, "a line each")

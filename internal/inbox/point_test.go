@@ -32,7 +32,6 @@ func owned(from int64, msgs ...*message.Message) []*message.Message {
 	return msgs
 }
 
-// appended returns the event as a record that the broker appended at a time.
 func appended(t *testing.T, e event.Event, offset, at int64) *message.Message {
 	t.Helper()
 	msg := record(t, e, offset)
@@ -273,7 +272,6 @@ func TestAStaleEventOfAStrictConsumerIsAWarning(t *testing.T) {
 	}
 }
 
-// Records of ignored types leave no trace.
 func TestWhichRecordsADatabaseKnows(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

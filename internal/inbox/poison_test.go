@@ -14,7 +14,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// Each poison is acknowledged and stored in one dead letter. A redelivery changes nothing.
 func TestPoisonIsKeptOnceAndAcknowledged(t *testing.T) {
 	t.Parallel()
 	shared := setup(t)

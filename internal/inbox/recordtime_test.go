@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// A record's time is any 64 bits that its producer chose.
 func TestARecordOfAnyTimeCanBeGivenUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

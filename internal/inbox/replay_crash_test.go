@@ -24,7 +24,6 @@ func (c *clinic) requireReplayedByChildren(t *testing.T, events []event.Event) {
 	c.requireHealed(t, events)
 }
 
-// A replay is killed at each step of several dead letters, and run again, twice.
 func TestAReplayThatDiesAtEachPoint(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"handling", "handled", "committed"} {

@@ -111,7 +111,6 @@ func TestDeadLettersThatHoldNoKey(t *testing.T) {
 	require.Equal(t, 1, c.Count(t, `select count(*) from operator_action where detail ->> 'forced' = 'true'`))
 }
 
-// An expired event may have been applied. Force applies it again.
 func TestAForcedReplayAppliesAnExpiredEvent(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, ordered(inbox.Unordered))
@@ -233,7 +232,6 @@ func TestAnEditedDeadLetterIsReplayed(t *testing.T) {
 		c.List(t, `select concat_ws(' ', operator, verb, detail ->> 'outcome') from operator_action order by id`))
 }
 
-// A broken record is replayed only after an edit made it an event. Its id and key may be new.
 func TestABrokenRecordNeedsAnEdit(t *testing.T) {
 	t.Parallel()
 	right := v("a", 1)

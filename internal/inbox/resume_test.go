@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// copies collects the copies of dead letters.
 func (c *clinic) copies() *[]string {
 	var copied []string
 	c.Host.Copy = func(_ context.Context, _ pgx.Tx, l deadletter.Letter) error {
@@ -37,7 +36,6 @@ func newParked(t *testing.T, configure func(*inbox.Config)) (*clinic, []event.Ev
 	return c, []event.Event{come[0], come[3], come[1], come[2]}
 }
 
-// After MaxAttempts rounds it is a dead letter: it gets a copy, and only a replay tries it.
 func TestAParkedEventIsTriedInRounds(t *testing.T) {
 	t.Parallel()
 	c, a := newParked(t, func(cfg *inbox.Config) { cfg.MaxAttempts = 3 })
@@ -73,7 +71,6 @@ func TestAParkedEventThatWorksInTheSecondRound(t *testing.T) {
 	c.requireNothingWaits(t)
 }
 
-// It becomes a dead letter in the first round.
 func TestAParkedEventThatCanNeverBeHandled(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("breaks the contract")
@@ -197,7 +194,6 @@ func TestAKeyThatCannotGoOnKeepsNoOtherWaiting(t *testing.T) {
 	c.requireNothingWaits(t)
 }
 
-// Parked events run, also those of a key with a dead letter or a missing version.
 func TestAConsumerThatIsStrictNoMore(t *testing.T) {
 	t.Parallel()
 	for _, order := range []inbox.Order{inbox.Unordered, inbox.Latest} {

@@ -283,7 +283,6 @@ var scenarios = map[string]scenario{
 
 var firstMoment = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// queueing is failing with queued writes only.
 func queueing(fail func(context.Context, pgx.Tx) error) handlerFunc {
 	return func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 		if data.Value == "bad" {

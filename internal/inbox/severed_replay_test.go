@@ -45,7 +45,6 @@ func (c *clinic) requireHealed(t *testing.T, events []event.Event) {
 	require.Equal(t, []inbox.Outcome{inbox.Applied}, c.deliver(t, v("a", 4)), "the key goes on")
 }
 
-// A replay loses its connection at any answer, a commit's too, and is called again.
 func TestAReplayThatLosesItsConnection(t *testing.T) {
 	t.Parallel()
 	c, events := ward(t)

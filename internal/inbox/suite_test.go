@@ -38,7 +38,6 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// play runs the scenario with batches of this size; 0 is the Router's middleware.
 func (s scenario) play(t *testing.T, b *bundle, batch int) {
 	if s.before != "" {
 		_, err := b.Pool.Exec(t.Context(), s.before)

@@ -77,7 +77,6 @@ func (b *bundle) crashLoop(t *testing.T, events []event.Event, deadly string) (d
 	return deaths
 }
 
-// A cleanly left partition has no suspects. Otherwise it has, until a new record is committed.
 func TestSuspicionLastsUntilSomethingNewIsCommitted(t *testing.T) {
 	b := setup(t)
 	b.Config.Batch = 2
@@ -120,7 +119,6 @@ func TestAPartitionThatCameBackIsNotLeftLate(t *testing.T) {
 	require.NoError(t, in.Leave("topic-1", 2)(t.Context()), "a partition that is not taken can be left")
 }
 
-// The attempts are cancelled and their owners leave. No process died.
 func TestAnAttemptThatIsBrokenOffIsNoDeath(t *testing.T) {
 	b := setup(t)
 	for _, deaths := range []int{0, 1} {

@@ -57,7 +57,6 @@ func publishPlain(t *testing.T, brokers []string, topic string, events ...event.
 	require.NoError(t, publisher.Close())
 }
 
-// The handler knows only Watermill. Its dead letters have their origin.
 func TestAPlainHandlerOnWatermillKafka(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -106,7 +105,6 @@ func TestAPlainHandlerOnWatermillKafka(t *testing.T) {
 	require.NotContains(t, string(headers), "record_key")
 }
 
-// A stock Router, Subscriber and marshaler with the inbox as the only middleware.
 func TestAStockRouterHandlesOurTopics(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -132,7 +130,6 @@ func TestAStockRouterHandlesOurTopics(t *testing.T) {
 	require.Equal(t, events, b.Count(t, `select count(distinct event_id) from ledger`))
 }
 
-// Possible killers are counted before they run.
 func TestSuspectsOnWatermillKafka(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

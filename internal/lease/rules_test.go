@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An operator's own SQL is checked too, so no handler meets such a row.
 func TestRowsThatMakeNoSenseAreRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Settings{})

@@ -86,7 +86,6 @@ func TestASkippedEffectIsNoError(t *testing.T) {
 	require.Equal(t, Pending, b.state(t, "e1"), "an operator may have it tried again")
 }
 
-// While the other side is down, no row is given up.
 func TestAnUnreachableOtherSideUsesUpNoAttempt(t *testing.T) {
 	t.Parallel()
 	settings := quick
@@ -289,7 +288,6 @@ func TestMetricsCountTheOpenRows(t *testing.T) {
 	require.ErrorContains(t, err, "count leases")
 }
 
-// A runner that cannot claim is unhealthy, even if all else works.
 func TestARunnerThatCannotClaimIsNotHealthy(t *testing.T) {
 	t.Parallel()
 	b := setup(t, quick)

@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// Add and the bus insert the same columns, with one statement each.
 func TestEventBusInsertsAsAddDoes(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)

@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// writers are the ways to add an event with the caller's own id.
 var writers = map[string]func(context.Context, *Outbox, pgx.Tx, event.Event) error{
 	"add": func(ctx context.Context, o *Outbox, tx pgx.Tx, e event.Event) error {
 		_, err := o.Add(ctx, tx, e)
@@ -59,7 +58,6 @@ func givenEvent() event.Event {
 	return e
 }
 
-// others are changes that each make it another event.
 var others = map[string]func(*event.Event){
 	"payload": func(e *event.Event) { e.Data = []byte(`{"n":2}`) },
 	"key":     func(e *event.Event) { e.Key = "another" },
@@ -176,7 +174,6 @@ func TestAnIDIsGivenOncePerCall(t *testing.T) {
 	require.Zero(t, number(t, pool, `select count(*) from outbox_given_id`))
 }
 
-// The id stays free, even if the caller commits the rest of its transaction.
 func TestAVersionConflictRecordsNoID(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -197,7 +194,6 @@ func TestAVersionConflictRecordsNoID(t *testing.T) {
 	require.Equal(t, int64(2), number(t, pool, `select count(*) from outbox`))
 }
 
-// Two transactions use one id: the second waits for the first one's end.
 func TestAnIDUnderWayIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	for writer, add := range writers {
@@ -286,7 +282,6 @@ func TestAConflictMayBeOnlyLogged(t *testing.T) {
 	require.ErrorContains(t, err, `"ignore" is neither "error" nor "warn"`)
 }
 
-// roundTrips counts round trips inside transactions.
 type roundTrips struct{ n int }
 
 func (r *roundTrips) count(ctx context.Context) context.Context {
@@ -294,7 +289,6 @@ func (r *roundTrips) count(ctx context.Context) context.Context {
 	return ctx
 }
 
-// traced returns a connection whose round trips are counted.
 func traced(t *testing.T, pool *pgxpool.Pool) (*pgx.Conn, *roundTrips) {
 	t.Helper()
 	trips := &roundTrips{}

@@ -101,7 +101,6 @@ func TestPublisherRefuses(t *testing.T) {
 // plain returns a message without metadata.
 func plain(id string) *message.Message { return message.NewMessage(id, []byte(`{"n":1}`)) }
 
-// The same plain message again is the same event.
 func TestPublisherTakesPlainMessages(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)

@@ -114,7 +114,6 @@ func TestAScheduledEventKeepsItsID(t *testing.T) {
 	}
 }
 
-// An earlier release's row has no id: the event gets one when it is added.
 func TestAScheduledEventOfAnEarlierReleaseGetsAnID(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -146,7 +145,6 @@ func TestScheduledEventsAreAddedInTheOrderInWhichTheyAreDue(t *testing.T) {
 	require.Equal(t, []string{"1", "2", "3"}, payloads)
 }
 
-// Scheduling, cancelling and replacing are part of the transaction.
 func TestScheduleAndCancelArePartOfTheTransaction(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -197,7 +195,6 @@ func TestDueEventsWaitForNoTransaction(t *testing.T) {
 	require.Equal(t, int64(2), number(t, pool, `select version from outbox where headers ->> 'ce_scheduledname' = 'new'`))
 }
 
-// Due events of locked keys do not delay a free key's event, however many they are.
 func TestManyDueEventsOfHeldKeysStandInNoOthersWay(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -220,7 +217,6 @@ func TestManyDueEventsOfHeldKeysStandInNoOthersWay(t *testing.T) {
 	require.Equal(t, int64(500), number(t, pool, `select count(*) from outbox_scheduled`))
 }
 
-// A key that is unlocked during the look is skipped with all its events or none.
 func TestDueEventsOfAKeyStayInOrder(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -251,7 +247,6 @@ func TestDueEventsOfAKeyStayInOrder(t *testing.T) {
 		"those that are left are the last ones")
 }
 
-// A scheduled event takes no version before it is added, even of a new key.
 func TestAKeyWithScheduledEventsCountsFromOne(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)

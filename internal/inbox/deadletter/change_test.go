@@ -85,7 +85,6 @@ func TestDiscarding(t *testing.T) {
 	require.EqualValues(t, 1, one.Count)
 }
 
-// A discard releases the keys in its own transaction.
 func TestADiscardReleasesItsKeys(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -131,7 +130,6 @@ func TestADiscardReleasesItsKeys(t *testing.T) {
 	}
 }
 
-// A dead letter that holds no key leaves its key's row unchanged.
 func TestADiscardOfADeadLetterThatHoldsNoKey(t *testing.T) {
 	t.Parallel()
 	l := letter(2)

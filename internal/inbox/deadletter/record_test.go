@@ -45,7 +45,6 @@ func store(t *testing.T, pool *pgxpool.Pool, letters ...deadletter.Letter) {
 	require.NoError(t, err)
 }
 
-// open stores the dead letters in a new database. Their ids count from 1.
 func open(t *testing.T, letters ...deadletter.Letter) (*deadletter.Store, *pgxpool.Pool) {
 	t.Helper()
 	pool := pgtest.New(t, migrations.Inbox, migrations.Audit)
@@ -173,7 +172,6 @@ func TestARecordKeepsItsBytes(t *testing.T) {
 	})
 }
 
-// recordOf returns a dead letter's record. A null key or payload is empty.
 func recordOf(l deadletter.Letter) string {
 	return fmt.Sprintf("%q %q %#v %s", []byte(l.Key), l.Payload, l.Headers, l.RecordTime.UTC())
 }

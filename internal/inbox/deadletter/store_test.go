@@ -138,7 +138,6 @@ func storeMany(t *testing.T, pool *pgxpool.Pool, consumer string, n int) {
 	require.NoError(t, err)
 }
 
-// Each page has the same cost: it uses the index, not an offset.
 func TestManyDeadLetters(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)
@@ -166,7 +165,6 @@ func TestManyDeadLetters(t *testing.T) {
 	}
 }
 
-// A key is text in JSON, whatever its bytes are. Records and absent edits are left out.
 func TestADeadLetterOfAListInJSON(t *testing.T) {
 	t.Parallel()
 	l := letter(1)

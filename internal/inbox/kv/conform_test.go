@@ -84,7 +84,6 @@ func TestOutcomesAreNamedAsInTheSQLInbox(t *testing.T) {
 	}
 }
 
-// Only the bucket's time to live removes a mark.
 func TestABucketForgetsAfterItsTime(t *testing.T) {
 	t.Parallel()
 	store := bucket(t, natsserver.ForTest(t), time.Second)

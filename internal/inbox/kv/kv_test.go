@@ -111,7 +111,6 @@ func TestWhatIsKnownOutlivesNoStore(t *testing.T) {
 	})
 }
 
-// The context ends during the outage, after the effect. The process must not forget the effect.
 func TestAnEffectThatIsNotMarkedIsMarkedLater(t *testing.T) {
 	t.Parallel()
 	registry, done, away := prometheus.NewRegistry(), &effects{}, false
@@ -144,7 +143,6 @@ func TestAnEffectThatIsNotMarkedIsMarkedLater(t *testing.T) {
 	require.Equal(t, Duplicate, outcome)
 }
 
-// The process is stopped between effect and mark. It still writes the mark.
 func TestAStopLeavesNothingToRepeat(t *testing.T) {
 	t.Parallel()
 	registry, store, done := prometheus.NewRegistry(), NewMemory(0), &effects{}
@@ -376,7 +374,6 @@ func TestNewReportsEveryMistakeAtOnce(t *testing.T) {
 	}
 }
 
-// bytesPerID returns the cache's bytes per id.
 func bytesPerID(tb testing.TB, ids int) float64 {
 	tb.Helper()
 	known, err := newCache(ids, time.Hour, prometheus.NewCounter(prometheus.CounterOpts{Name: "evictions"}))

@@ -20,7 +20,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // waitLimit is the longest wait of a test.
 const waitLimit = 30 * time.Second
 
-// effects counts effects. It prevents none.
 type effects struct {
 	mu    sync.Mutex
 	count map[string]int
@@ -53,7 +52,6 @@ func quiet(registry *prometheus.Registry) Config {
 	}
 }
 
-// counter sums a counter's series with the given label values.
 func counter(t *testing.T, registry *prometheus.Registry, name string, values ...string) int {
 	t.Helper()
 	families, err := registry.Gather()
@@ -88,7 +86,6 @@ const (
 	evictions     = "inbox_kv_cache_evictions_total"
 )
 
-// bucket returns a store on the test's own server.
 func bucket(t *testing.T, server *natsserver.TestServer, ttl time.Duration) *JetStream {
 	t.Helper()
 	store, err := Bucket(t.Context(), server.Connect(t), BucketConfig{Name: "inbox", TTL: ttl})

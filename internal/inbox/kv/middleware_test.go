@@ -14,7 +14,6 @@ import (
 	"example.com/twinbox/test/inboxtest"
 )
 
-// handled wraps a handler that has its effect under the message's UUID.
 func handled(in *Inbox, done *effects) message.HandlerFunc {
 	return in.Middleware("test")(func(msg *message.Message) ([]*message.Message, error) {
 		return nil, done.note(msg.UUID)(msg.Context())

@@ -146,7 +146,6 @@ func TestAnIdleInbox(t *testing.T) {
 	require.Equal(t, -40, b.horizon(t), "of the days with events the ten newest and today's stay")
 }
 
-// Ids without a time are forgotten by their processing time, which a wrong clock may have stored.
 func TestIDsWithoutATimeThatAWrongClockDated(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

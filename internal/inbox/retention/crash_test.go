@@ -46,7 +46,6 @@ func tidy(j job) error {
 	return err
 }
 
-// The inbox must still know its events, and the next janitor completes the round.
 func TestAJanitorThatDies(t *testing.T) {
 	t.Parallel()
 	const deaths, statements = 8, 26 // of a round, with begin and commit

@@ -86,7 +86,6 @@ func (b *bundle) tidy(t *testing.T, j *retention.Janitor) retention.Round {
 	return round
 }
 
-// split gives each of the last days a partition and an event.
 func (b *bundle) split(t *testing.T, days int) {
 	t.Helper()
 	b.tidy(t, b.janitor(t, 3000*day)) // the days ahead
@@ -99,7 +98,6 @@ func (b *bundle) split(t *testing.T, days int) {
 	b.fill(t, -days, 0)
 }
 
-// fill processes an event on each day, counted from today.
 func (b *bundle) fill(t *testing.T, first, last int) (ids []string) {
 	t.Helper()
 	in := b.Inbox(t)

@@ -77,7 +77,6 @@ func TestARestoredDatabasePublishesTheRest(t *testing.T) {
 	}
 }
 
-// requireAllPublished checks the condition that operators read.
 func requireAllPublished(t testing.TB, pool *pgxpool.Pool) {
 	t.Helper()
 	require.Zero(t, number(t, pool, `select count(*) from outbox o, outbox_cursor c where not `+IsPublished))
@@ -196,7 +195,6 @@ func TestTheScanAfterAnAdoption(t *testing.T) {
 	require.Equal(t, []int64{11, 12}, read(t, r))
 }
 
-// restores is a test case: a database that is restored at any time.
 type restores struct {
 	*rapid.T
 	t      *testing.T
@@ -265,7 +263,6 @@ func (s *restores) write() {
 	}
 }
 
-// steps publishes some pages and may record them.
 func (s *restores) steps(r *reader) {
 	for range rapid.IntRange(0, 4).Draw(s.T, "pages") {
 		s.step(r)

@@ -41,7 +41,6 @@ func (c *counter) Publish(_ string, msgs ...*message.Message) error {
 
 func (c *counter) Close() error { return nil }
 
-// BenchmarkRelay measures the relay alone: 300-byte events and a publisher that does nothing.
 func BenchmarkRelay(b *testing.B) {
 	for name, headers := range map[string]any{
 		"plain": nil, "traced": `{"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`,

@@ -93,7 +93,6 @@ func TestConnectRefusesAPooler(t *testing.T) {
 	require.True(t, refused.Has("transaction_pooler"))
 }
 
-// otherBackend changes the process id in a server's first messages.
 type otherBackend struct {
 	io.Reader
 	changed bool

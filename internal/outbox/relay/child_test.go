@@ -43,7 +43,6 @@ func TestMain(m *testing.M) {
 	kafkatest.Main(m)
 }
 
-// childConfig configures a relay process.
 type childConfig struct {
 	DSN   string
 	Wire  string // the broker: a file, a line per record

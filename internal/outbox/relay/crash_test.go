@@ -22,7 +22,6 @@ const (
 	crashPage   = 6
 )
 
-// crashPoint is where a relay process kills itself, the nth time.
 type crashPoint struct {
 	name string
 	nth  int

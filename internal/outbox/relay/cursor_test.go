@@ -193,7 +193,6 @@ func TestTheScanFollowsTheWindows(t *testing.T) {
 	}
 }
 
-// Before the successor's first change, the epoch alone must exclude the predecessor.
 func TestAStaleReaderChangesNothing(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -256,7 +255,6 @@ insert into outbox (event_id, event_type, source, topic, key, version, occurred_
 select gen_random_uuid(), 't', '/test', 't', 'k', n, now(), convert_to(repeat('x', $1), 'UTF8')
 from generate_series(1, $2) n`
 
-// A page of large rows is cut and the next pages are smaller. No row is lost.
 func TestPagesAreBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -310,7 +308,6 @@ func TestARowBecomesTheEventThatWasAdded(t *testing.T) {
 	}
 }
 
-// The operators' condition agrees with the reader at each step.
 func TestIsPublished(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -335,7 +332,6 @@ func TestIsPublished(t *testing.T) {
 	require.Equal(t, []int64{1, 2, 3, 4, 5, 6}, published())
 }
 
-// storedPublisher reads the cursor row during each call.
 type storedPublisher struct {
 	t    *testing.T
 	pool *pgxpool.Pool

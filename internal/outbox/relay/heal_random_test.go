@@ -99,7 +99,6 @@ func (h *history) step(mayRestore bool) string {
 	}
 }
 
-// A leader logs each finding once.
 func TestAHealIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)

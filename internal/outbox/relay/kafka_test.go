@@ -32,7 +32,6 @@ func newKafkaPublisher(t testing.TB, brokers []string, timeout time.Duration) *k
 	return p
 }
 
-// entries returns a topic's records, ordered per partition: a key needs no more.
 func entries(t testing.TB, records []*sarama.ConsumerMessage) (wire []entry) {
 	t.Helper()
 	for _, r := range records {

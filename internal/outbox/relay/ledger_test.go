@@ -29,7 +29,6 @@ func entryOf(topic string, m *message.Message) entry {
 	return entry{Topic: topic, Key: m.Metadata[event.KeyMetadata], ID: m.UUID, Version: version}
 }
 
-// ledger is a broker that records what it takes and fails as scripted.
 type ledger struct {
 	mu     sync.Mutex
 	wire   []entry
@@ -42,7 +41,6 @@ type ledger struct {
 
 func newLedger() *ledger { return &ledger{changed: make(chan struct{})} }
 
-// partialError has the shape of our Kafka publisher's error.
 type partialError struct{ Failed map[int]error }
 
 func (e *partialError) Error() string                { return fmt.Sprintf("%d records failed", len(e.Failed)) }
@@ -62,7 +60,6 @@ func (e *partialError) HoldBack(msgs []*message.Message) {
 	}
 }
 
-// permanentError is a permanent refusal of a record.
 type permanentError struct{ Reason string }
 
 func (e *permanentError) Error() string { return e.Reason }
@@ -93,7 +90,6 @@ func (l *ledger) Publish(topic string, msgs ...*message.Message) error {
 	return err
 }
 
-// Take records messages outside of a call's result.
 func (l *ledger) Take(topic string, msgs []*message.Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,7 +118,6 @@ func (l *ledger) CallCount() int {
 	return l.calls
 }
 
-// Await returns when the wire fulfils the condition.
 func (l *ledger) Await(t testing.TB, what string, is func(wire []entry) bool) []entry {
 	t.Helper()
 	ctx := deadline(t)

@@ -20,7 +20,6 @@ import (
 	"example.com/twinbox/internal/outbox"
 )
 
-// memoryLog is a broker whose log can lose its end.
 type memoryLog struct {
 	mu         sync.Mutex
 	partitions int32

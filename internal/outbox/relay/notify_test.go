@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// A follower reports its process's commits to a leader that hardly polls.
 func TestAFollowerWakesTheLeader(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
@@ -30,7 +29,6 @@ func TestAFollowerWakesTheLeader(t *testing.T) {
 	require.False(t, follower.leads())
 }
 
-// A resting leader notices the end of its session before its next poll.
 func TestALeaderAtRestHearsTheEndOfItsSession(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)
@@ -44,7 +42,6 @@ func TestALeaderAtRestHearsTheEndOfItsSession(t *testing.T) {
 	})
 }
 
-// A relay without notifications keeps polling on one session.
 func TestALeaderThatIsToldNothingPolls(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
@@ -59,7 +56,6 @@ func TestALeaderThatIsToldNothingPolls(t *testing.T) {
 	require.Equal(t, int64(1), number(t, pool, `select epoch from outbox_cursor`), "on one session")
 }
 
-// A follower notifies at most once per interval.
 func TestAFollowerNotifiesAtALimitedRate(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()

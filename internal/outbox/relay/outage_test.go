@@ -16,8 +16,6 @@ import (
 // How long the broker is down in TestRelayOutlivesALongOutage. `make test-long` sets minutes.
 var outageFor = flag.Duration("outbox.outage", 2*time.Second, "how long the broker is down")
 
-// Events keep coming during the outage. The leader stays, reports unhealthy and parks keys. Afterwards every event is
-// out once, in order, and no key is parked.
 func TestRelayOutlivesALongOutage(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()

@@ -54,7 +54,6 @@ func TestAWindowIsClosedAtRest(t *testing.T) {
 	}
 }
 
-// A relay records its window's end before it stops or pauses.
 func TestTheEndOfAWindowIsRecorded(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(t *testing.T, pool *pgxpool.Pool, l *leader){

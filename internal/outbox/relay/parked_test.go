@@ -16,7 +16,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// refuseKeys refuses the keys' records, one by one, and takes the rest.
 func refuseKeys(err error, keys ...string) func(int, string, []*message.Message) error {
 	return func(_ int, _ string, msgs []*message.Message) error {
 		failed := map[int]error{}
@@ -243,7 +242,6 @@ func TestAPublisherThatRefusesTheWholeCallIsAskedOneByOne(t *testing.T) {
 	awaitParked(t, pool, 2)
 }
 
-// One partition refuses: its keys are parked after a while and retried. The others continue.
 func TestARefusingPartitionHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
@@ -354,7 +352,6 @@ func TestParkedKeysAreSentWhileOthersFail(t *testing.T) {
 	}
 }
 
-// A failing key is not retried early, and a relay's restart does not change its order.
 func TestParkedKeysSurviveRestarts(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()

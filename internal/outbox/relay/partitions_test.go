@@ -11,7 +11,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// partition is a range of positions without Upper.
 type partition struct {
 	Name         string
 	Lower, Upper int64
@@ -59,7 +58,6 @@ func TestPartitionsAreCreatedAhead(t *testing.T) {
 	awaitCaughtUp(t, pool)
 }
 
-// Partition creation and writers do not wait for each other.
 func TestPartitionsAreCreatedBesideWriters(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -121,7 +119,7 @@ func TestOnlyPublishedPartitionsAreDropped(t *testing.T) {
 	readPast(t, l, 27)
 }
 
-// Partitions were removed by hand. Their remaining rows must not block other drops.
+// Partitions were removed by hand. Their rows in outbox_partition must not block other drops.
 func TestPartitionsAreDroppedDespiteOldNotes(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)

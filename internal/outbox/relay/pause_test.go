@@ -11,7 +11,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// A pause applies to every relay of the database, across restarts. Events wait, and the relay is healthy.
 func TestAPausedRelayPublishesNothing(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()

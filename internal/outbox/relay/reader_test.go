@@ -85,7 +85,6 @@ func (r *reader) finish(ctx context.Context) (err error) {
 	return err
 }
 
-// read publishes all rows and returns their positions in order.
 func read(t testing.TB, r *reader) (positions []int64) {
 	t.Helper()
 	for {

@@ -173,7 +173,6 @@ func TestAPointOutlivesItsRecord(t *testing.T) {
 	w.requireWhole()
 }
 
-// Another producer's record is not lost and not sent again.
 func TestAForeignRecordIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -270,7 +269,6 @@ func TestARelayWaitsInADatabaseThatWentBack(t *testing.T) {
 	w.requireWhole()
 }
 
-// A log that does not answer delays only its own records.
 func TestALogThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)

@@ -79,7 +79,6 @@ func TestAWindowIsStoredBeforeItsFirstRecordIsSent(t *testing.T) {
 	require.Equal(t, int64(1), <-stored)
 }
 
-// A key's later records wait for its first failure, other keys continue.
 func TestRelayKeepsOrderThroughPartialFailures(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()

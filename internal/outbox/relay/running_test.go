@@ -23,7 +23,6 @@ func (w testWriter) Write(b []byte) (int, error) {
 // testLease outlasts a busy machine's delays. Tests of an expired lease use a shorter one.
 const testLease = time.Minute
 
-// testRelayConfig has short timeouts and pauses.
 func testRelayConfig(t testing.TB, pool *pgxpool.Pool, p message.Publisher) Config {
 	t.Helper()
 	return Config{

@@ -62,7 +62,6 @@ type openTx struct {
 	levels []level
 }
 
-// level is the work since a savepoint.
 type level struct {
 	keys []string
 	ids  []string
@@ -222,7 +221,6 @@ func (s *schedule) publish() (found bool) {
 
 func (s *schedule) finish(*rapid.T) { require.NoError(s, s.reader.finish(s.t.Context())) }
 
-// crash publishes part of a page and takes over with another session. The predecessor changes no row.
 func (s *schedule) crash(*rapid.T) {
 	old := s.reader
 	w, page, _, err := old.look(s.t.Context())
@@ -278,7 +276,6 @@ func (s *schedule) endAll() {
 	}
 }
 
-// abandon cleans up after a failed case for the next try.
 func (s *schedule) abandon() {
 	ctx := context.WithoutCancel(s.t.Context())
 	for _, tx := range s.open {

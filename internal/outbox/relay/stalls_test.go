@@ -188,7 +188,6 @@ func randomStallsLoseNothing(t *testing.T, pool *pgxpool.Pool) {
 	})
 }
 
-// stalls is one table's history, shared by the cases.
 type stalls struct {
 	*rapid.T
 	t      *testing.T

@@ -101,7 +101,6 @@ func TestALeaderWithoutItsSessionSendsNothingMore(t *testing.T) {
 	}
 }
 
-// both sends to its own ledger and to the one that is the broker.
 type both struct{ own, broker *ledger }
 
 func (b both) Publish(topic string, msgs ...*message.Message) error {

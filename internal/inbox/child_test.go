@@ -31,7 +31,7 @@ type job struct {
 	Batch      int
 	Attempts   int
 	Timeout    time.Duration
-	CrashAt    string
+	CrashAt    string // crash point
 	CrashHit   int    // at which hit
 	Stop       bool   // SIGSTOP there instead of SIGKILL
 	KillFor    string // event id that ends its process, in the first consumer

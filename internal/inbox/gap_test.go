@@ -95,7 +95,7 @@ func TestTheRoundsResumeParkedEvents(t *testing.T) {
 
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 2)
-	for range 2 {
+	for range 2 { // two processes do no harm
 		go func() { ended <- c.replayer.ResumeParked(ctx) }()
 	}
 	testkit.Until(t, func() bool { return len(c.waiting(t)) == 1 })

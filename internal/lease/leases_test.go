@@ -166,7 +166,7 @@ func TestARowThatEndsItsClaimantsIsGivenUp(t *testing.T) {
 		where error = 'given up after 2 attempts: its claimant vanished before it had begun'`))
 }
 
-// The answer to a commit may be lost. The same outcome again changes no row and is no error.
+// The answer to a commit may be lost. The same outcome again changes no row and returns no error.
 func TestAnOutcomeIsRecordedOnceHoweverOftenItIsSaid(t *testing.T) {
 	t.Parallel()
 	later := outcome{state: Pending, pause: time.Hour, uncounted: 1}

@@ -26,7 +26,7 @@ func TestTheEffectsErrorDecides(t *testing.T) {
 	t.Parallel()
 	no := errors.New("no " + strings.Repeat("and no ", 150_000)) // the other side may be wordy
 	for name, row := range map[string]struct {
-		before, after error
+		before, after error // Begin
 		panics        bool
 		want          State
 		attempts      int

@@ -107,7 +107,7 @@ func TestPublisherTakesPlainMessages(t *testing.T) {
 	o, err := New(Config{})
 	require.NoError(t, err)
 	named := plain(watermill.NewUUID())
-	named.Metadata["name"] = "orders.OrderPlaced" // what the marshalers of cqrs write
+	named.Metadata["name"] = "orders.OrderPlaced" // as the marshalers of cqrs write it
 	ours, loud := testMessage("k"), plain(strings.ToUpper(uuid.NewString()))
 	ids := []string{watermill.NewUUID(), watermill.NewShortUUID(), watermill.NewULID(), "order 7, placed", ""}
 	for range 2 {

@@ -13,7 +13,7 @@ import (
 // An event that is delivered three times has one effect.
 func ExampleInbox_Process() {
 	ctx := context.Background()
-	store := kv.NewMemory(24 * time.Hour)
+	store := kv.NewMemory(24 * time.Hour) // in a service: kv.Bucket(ctx, js, kv.BucketConfig{Name: "inbox"})
 	orders, err := kv.New(store, kv.Config{Owner: "orders-0"})
 	if err != nil {
 		panic(err)

@@ -40,7 +40,7 @@ func TestAClaimOfAnotherOwnerIsLeftAloneForAHandlersTime(t *testing.T) {
 		cfg.HandlerTimeout, cfg.StoreTimeout = time.Minute, time.Second
 		dies(newInbox(t, store, cfg), "id-1", done.note("id-1"))
 
-		cfg.Owner = ""
+		cfg.Owner = "" // a new name
 		began := time.Now()
 		outcome, err := newInbox(t, store, cfg).Process(t.Context(), "test", "id-1", done.note("id-1"))
 		require.NoError(t, err)
@@ -72,7 +72,7 @@ func TestAHandlerThatOverranIsFoundLate(t *testing.T) {
 				return done.note("id-1")(ctx)
 			})
 		})
-		synctest.Wait()
+		synctest.Wait() // it is in its handler
 		second, secondErr := quick.Process(t.Context(), "test", "id-1", done.note("id-1"))
 		require.NoError(t, secondErr)
 		require.Equal(t, Applied, second)
@@ -201,7 +201,7 @@ func TestBetterTwiceThanLate(t *testing.T) {
 	require.ErrorIs(t, err, broken)
 	require.Equal(t, Failed, outcome)
 
-	// The outage ends while the handler runs, so the mark is written after all; and one begins behind the effect.
+	// The outage ends while the handler runs, so the mark is written; another begins after the effect.
 	outcome, err = in.Process(t.Context(), "test", "id-1", func(context.Context) error {
 		away = false
 		return nil

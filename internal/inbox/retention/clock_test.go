@@ -140,7 +140,7 @@ func TestAnIdleInbox(t *testing.T) {
 	require.Equal(t, -50, b.horizon(t))
 	require.Equal(t, b.partitions(t), partitions+11, "empty days are dropped after the retention")
 	require.Equal(t, []string{"duplicate"}, b.outcomes(t, known...))
-	b.fill(t, -20, -20)
+	b.fill(t, -20, -20) // a late event of a dropped day
 	b.fill(t, -9, 0)
 	b.tidy(t, j)
 	require.Equal(t, -40, b.horizon(t), "of the days with events the ten newest and today's stay")
@@ -162,7 +162,7 @@ func TestIDsWithoutATimeThatAWrongClockDated(t *testing.T) {
 	require.Equal(t, 1, b.tidy(t, j).Forgotten, "both clocks call it old")
 }
 
-// For ids without a time, the day of processing counts.
+// Without a time in the id, the day of processing counts.
 func TestIDsWithoutATimeCountTheirDays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -13,7 +13,8 @@ import (
 	"example.com/twinbox/test/inboxtest"
 )
 
-// Partition changes lock out writers. With an open transaction both are postponed: writers continue after a moment.
+// Making and dropping partitions locks out writers. While a transaction that wrote to the inbox is open, both are
+// postponed: others write after a moment.
 func TestTheJanitorGivesWay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

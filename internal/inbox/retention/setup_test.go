@@ -50,7 +50,7 @@ func install(t *testing.T, ahead time.Duration) *bundle {
 	b.Exec(t, fmt.Sprintf(movableClock, (b.noon+ahead).Milliseconds()))
 	_, err := migrations.Apply(t.Context(), pgtest.DSN(pool), migrations.Inbox, migrations.Audit)
 	require.NoError(t, err)
-	pool.Reset()
+	pool.Reset() // sessions from before have the server's clock
 	return b
 }
 
@@ -126,6 +126,7 @@ func (b *bundle) partitions(t *testing.T) int {
 	return b.Count(t, `select count(*) from pg_inherits where inhparent = 'inbox'::regclass`)
 }
 
+// horizon is counted in days from today.
 func (b *bundle) horizon(t *testing.T) int {
 	t.Helper()
 	var horizon time.Time

@@ -76,9 +76,9 @@ var crashPoints = []crashPoint{
 	{name: "relay.store.before", nth: 4, late: 2, again: crashPage},
 	{name: "relay.store.after", nth: 4, late: 2},
 	{name: "relay.publish.after", nth: 4, late: 2, again: 2},
-	{name: "relay.change.in_tx", nth: 1},
+	{name: "relay.change.in_tx", nth: 1}, // the first of three new partitions
 	{name: "relay.change.in_tx", nth: 4, fail: []string{"k3"}, again: crashPage - 1},
-	{name: "relay.flush.before", nth: 1, fail: []string{"k3"}, again: 1, upTo: 4}, // rows that are held by then
+	{name: "relay.flush.before", nth: 1, fail: []string{"k3"}, again: 1, upTo: 4}, // held rows by then
 	{name: "relay.flush.after", nth: 1, fail: []string{"k3"}},
 	{name: "relay.scheduled.before", nth: 1, scheduled: 3},
 	{name: "relay.scheduled.in_tx", nth: 1, scheduled: 3},

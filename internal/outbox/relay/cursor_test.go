@@ -316,7 +316,7 @@ func TestIsPublished(t *testing.T) {
 			`select position from outbox o, outbox_cursor c where `+IsPublished+` order by position`)
 	}
 	slow := begin(t, pool)
-	addIn(t, o, slow, "slow")
+	addIn(t, o, slow, "slow") // 1
 	addMany(t, o, pool, 5, 2) // 2 to 6
 	r := newReader(t, pool, 2)
 	require.Empty(t, published())

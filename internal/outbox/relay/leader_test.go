@@ -40,7 +40,7 @@ func TestOneRelayLeads(t *testing.T) {
 	}
 	require.Equal(t, 2, followers)
 	require.Greater(t, testLease, testTimeout)
-	relays[leader].stop()
+	relays[leader].stop() // which ends its session
 	commit(t, o, pool, newEvent("k0"))
 	l.AwaitDistinct(t, 201)
 }

@@ -72,7 +72,7 @@ func (l *ledger) Publish(topic string, msgs ...*message.Message) error {
 	l.mu.Unlock()
 	var err error
 	if script != nil {
-		err = script(call, topic, msgs)
+		err = script(call, topic, msgs) // may block
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -26,13 +26,13 @@ type memoryLog struct {
 	records    map[int32][]*message.Message
 	start      map[int32]int64
 	clock      time.Time
-	tick       time.Duration // between two records
-	shuffle    *rand.Rand    // mixes the keys of a call
-	before     func(m *message.Message) error
+	tick       time.Duration                  // between two records
+	shuffle    *rand.Rand                     // mixes the keys of a call
+	before     func(m *message.Message) error // before an append; its error is the message's
 	after      func(m *message.Message) error // likewise; the record is on the log
 	repeated   bool
-	dead       bool // the sender: nothing more is written
-	down       error
+	dead       bool                // the sender: nothing more is written
+	down       error               // the log does not answer
 	asked      func(p int32) error // on each question for a partition's end
 }
 

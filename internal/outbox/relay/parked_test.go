@@ -55,7 +55,7 @@ func TestAnUnpublishableRecordParksItsKeyAlone(t *testing.T) {
 	key := awaitParked(t, pool, 2)
 	require.Equal(t, ParkedKey{
 		Topic: testTopic, Key: "bad", Reason: "too large", Permanent: true, ParkedAt: key.ParkedAt,
-		Held: 2, Position: 1, Attempts: key.Attempts, RetryAt: key.RetryAt,
+		Held: 2, Position: 1, Attempts: key.Attempts, RetryAt: key.RetryAt, // the leader retries
 	}, key)
 	require.Positive(t, key.Attempts)
 

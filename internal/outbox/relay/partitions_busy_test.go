@@ -55,7 +55,7 @@ func TestADropGivesWay(t *testing.T) {
 	require.NoError(t, l.changePartitions(t.Context()))
 	_, err := pool.Exec(t.Context(), `update outbox_partition set published_at = '2000-01-01'`)
 	require.NoError(t, err)
-	limits() // of what was made so far
+	limits() // of the changes so far
 
 	busy := begin(t, pool)
 	addIn(t, o, busy, "busy")

@@ -21,7 +21,7 @@ func (w *world) requireRefused(code string) {
 	refused := columnOf[string](w, w.pool, `select coalesce(refused, '') from outbox_cursor`)[0]
 	require.True(w, strings.HasPrefix(refused, code+": "), refused)
 	require.Equal(w, before, w.log.end(0), "nothing is published")
-	w.add("z") // the API goes on
+	w.add("z") // the API continues
 	w.settle()
 	require.Equal(w, before, w.log.end(0), "nothing is published")
 	w.exec(`update outbox_cursor set confirmed = refused where refused like $1 || ':%'`, code)

@@ -36,7 +36,7 @@ func testRelayConfig(t testing.TB, pool *pgxpool.Pool, p message.Publisher) Conf
 
 type running struct {
 	*Relay
-	stop func()
+	stop func() // and wait
 }
 
 func startRelay(t testing.TB, cfg Config) running {

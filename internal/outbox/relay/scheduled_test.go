@@ -21,8 +21,8 @@ func addScheduled(t testing.TB, o *outbox.Outbox, pool *pgxpool.Pool, name strin
 	o.Committed()
 }
 
-// A relay that hardly polls publishes events when they are due, not earlier: a commit reports new ones, also earlier
-// ones than it waits for.
+// A relay that hardly polls publishes events when they are due, not earlier. A commit announces new ones, even if
+// they are due before the one it waits for.
 func TestTheLeaderAddsWhatIsDue(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()

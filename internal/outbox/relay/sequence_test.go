@@ -112,7 +112,7 @@ func TestRandomSetBacks(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := &setBacks{T: rt, t: t, o: o, pool: pool, readers: readers, keys: &keys, taken: map[int64]int{}}
 		s.reader = readers.next(t, 3)
-		read(t, s.reader)
+		read(t, s.reader) // the rows of a case that failed
 		s.from = s.top()
 		defer s.abandon()
 		rt.Repeat(map[string]func(*rapid.T){

@@ -20,7 +20,7 @@ var statementStories = map[string]struct {
 
 	scheduled int
 
-	most int
+	most int // statements in such a life, or a few more
 }{
 	"a backlog":          {most: 75},
 	"two windows":        {late: 2, most: 80},

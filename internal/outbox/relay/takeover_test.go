@@ -39,7 +39,7 @@ func TestAKilledLeaderIsReplacedBeforeItsLeaseEnds(t *testing.T) {
 	require.Equal(t, int64(2), number(t, pool, `select epoch from outbox_cursor`))
 }
 
-// A single instance that is killed and started again leads at once.
+// A single instance that is killed and restarted leads immediately.
 func TestARestartedRelayDoesNotWaitForTheLease(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)

@@ -51,6 +51,7 @@ func drawConfig(t *rapid.T) func(*inbox.Config) {
 	return func(c *inbox.Config) { c.Order, c.OnConflict, c.MaxAttempts = order, onConflict, 1 }
 }
 
+// play delivers the events in batches of a size, 0 for one by one.
 func (b *bundle) play(
 	t *testing.T, batch int, configure func(*inbox.Config), events []event.Event,
 ) (told []string) {

@@ -225,6 +225,7 @@ func TestBatchesOfOneGrowAgain(t *testing.T) {
 	require.Less(t, b.Count(t, `select count(distinct event_id) from ledger`), 6, "some share a transaction")
 }
 
+// Another process applies the key's first event while this one handles the second.
 func TestAKeyThatAnotherTransactionInserts(t *testing.T) {
 	t.Parallel()
 	for _, batch := range []int{1, 2} {

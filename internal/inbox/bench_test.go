@@ -20,8 +20,9 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// go test -run '^$' -bench Inbox -benchtime 20000x ./internal/inbox. One partition's loop without Kafka, against a
-// hand-written transaction per event. The handler inserts one row.
+// go test -run '^$' -bench Inbox -benchtime 20000x ./internal/inbox
+//
+// One partition's loop without Kafka, against a hand-written transaction per event. The handler inserts one row.
 func BenchmarkInbox(b *testing.B) {
 	for _, order := range []inbox.Order{inbox.Unordered, inbox.Latest} {
 		for _, duplicates := range []int{1, 50, 100} {

@@ -47,6 +47,7 @@ func Example() {
 	// stopped: <nil>
 }
 
+// A process that was stopped for longer than its lease begins no effect.
 func ExampleClaim_Begin() {
 	ctx := context.Background()
 	pool, drop := pgtest.Open(migrations.Lease)

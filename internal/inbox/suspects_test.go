@@ -255,7 +255,6 @@ func TestSuspectsNeedOneConnection(t *testing.T) {
 	require.Equal(t, 4, handled)
 }
 
-// waitHost counts requests to wait.
 type waitHost struct {
 	*inboxtest.Host
 	onWait func()

@@ -34,8 +34,8 @@ func TestRunRefusesAStandby(t *testing.T) {
 	require.True(t, refused.Has("standby"))
 }
 
-// With synchronous_commit = off a commit is acknowledged before it is on disk. Its background writer is stopped, the
-// event published, the server killed. The event must survive: storing the window wrote all earlier commits.
+// With synchronous_commit = off a commit is acknowledged before it is on disk. The process that writes it later is
+// stopped, the event published, the server killed. The event must survive: storing the window wrote all earlier commits.
 func TestNothingPublishedIsUndoneByAServerCrash(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Durable(t)

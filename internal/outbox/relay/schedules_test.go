@@ -299,7 +299,7 @@ func (t rapidTB) Helper()                   {}
 func (t rapidTB) Errorf(f string, a ...any) { t.rt.Errorf(f, a...) }
 func (t rapidTB) FailNow()                  { t.rt.FailNow() }
 
-// connTx is a hand-made transaction that can be prepared. It has only what Add uses.
+// connTx is a transaction that was begun by hand, so that it can be prepared. It has only what Add uses.
 type connTx struct {
 	pgx.Tx
 	conn *pgxpool.Conn

@@ -44,8 +44,8 @@ const (
 	positionColumnSQL = `position bigint not null generated always as identity,`
 )
 
-// TestOnAQuietServer holds the tests that must lose rows: other tests' transactions would widen the landmarks and
-// save the rows.
+// TestOnAQuietServer holds the tests that must lose rows. Landmarks reach further back while any transaction of the
+// server runs, so other tests' transactions could save the rows.
 func TestOnAQuietServer(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Durable(t)

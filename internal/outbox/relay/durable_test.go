@@ -35,7 +35,8 @@ func TestRunRefusesAStandby(t *testing.T) {
 }
 
 // With synchronous_commit = off a commit is acknowledged before it is on disk. The process that writes it later is
-// stopped, the event published, the server killed. The event must survive: storing the window wrote all earlier commits.
+// stopped, the event published, the server killed. The event must survive: storing the window wrote all earlier
+// commits.
 func TestNothingPublishedIsUndoneByAServerCrash(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Durable(t)

@@ -17,7 +17,6 @@ const orderID = "https://shop.example/events/order.json"
 var files = fstest.MapFS{"events/order.json": {Data: []byte(
 	`{"$id":"` + orderID + `","type":"object","required":["total"],"properties":{"total":{"type":"integer"}}}`)}}
 
-// order has rules of its own; plain is read from the same payload and has none.
 type order struct {
 	Order string    `json:"order"`
 	Total int       `json:"total"`
@@ -35,7 +34,7 @@ func (o order) Check() error {
 	return nil
 }
 
-// errDebt is a rule with a code of its own.
+// errDebt is a rule with its own code.
 var errDebt = fmt.Errorf("total: %w", codedError("debt"))
 
 type codedError string
@@ -116,7 +115,6 @@ func TestDeclarationsThatContradictAreNamedTogether(t *testing.T) {
 	require.ErrorContains(t, err, "load schema of plain: ")
 }
 
-// The text names the frame of Confluent's serializers, not only that the payload is not JSON.
 func TestAFramedPayloadIsNamed(t *testing.T) {
 	t.Parallel()
 	c, err := event.LoadSchemas(files, declare[order]("order", "/shop"))

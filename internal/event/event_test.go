@@ -158,7 +158,6 @@ func TestForeignRecordsAreEvents(t *testing.T) {
 	}
 }
 
-// The position in the producer's outbox is for the producer's relay.
 func TestThePositionIsNoExtension(t *testing.T) {
 	t.Parallel()
 	e := event.Event{ID: "1", Source: "/s", Type: "t", Key: "k", Version: 1, Time: event.Earliest, Data: []byte("{}")}

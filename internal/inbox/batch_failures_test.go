@@ -15,8 +15,7 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-// Several events of a batch fail, also such as went well before, in the transaction that was rolled back: each has the
-// outcome that it would have alone, and none is passed over.
+// Some of the events had succeeded in the transaction that was rolled back.
 func TestABatchInWhichManyEventsFail(t *testing.T) {
 	t.Parallel()
 	shared := setup(t)
@@ -54,8 +53,7 @@ func TestABatchInWhichManyEventsFail(t *testing.T) {
 	})
 }
 
-// fate is what becomes of an event's attempts: whether the surroundings let them fail, the first as listed and then no
-// more, and whether its handler refuses it.
+// fate is how an event's attempts end: listed failures first, and whether its handler refuses it.
 type fate struct {
 	fails   []bool
 	refused bool
@@ -82,7 +80,6 @@ func (f *fate) next() error {
 	return nil
 }
 
-// attemptsHost notes how attempts end and which outcomes follow.
 type attemptsHost struct {
 	inbox.Standalone
 	noted []string
@@ -100,7 +97,6 @@ func (h *attemptsHost) Handled(_ event.Event, outcome inbox.Outcome) {
 	h.noted = append(h.noted, string(outcome))
 }
 
-// The host learns of the failure of a batch before its halves run, which may take as long again.
 func TestTheHostLearnsOfEachAttempt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -125,7 +121,7 @@ func TestTheHostLearnsOfEachAttempt(t *testing.T) {
 	require.Equal(t, []string{"handling", "committed", "applied"}, host.noted)
 }
 
-// A handler may change its message before its batch fails: then it runs alone as the event that came.
+// The handler changes its message before the batch fails. The event then runs alone, unchanged.
 func TestAMessageThatIsChangedInABatchThatFails(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-// handle makes the batch face of a handler.
 func (b *bundle) handle(t *testing.T, handler handlerFunc) (*inbox.Inbox, inbox.BatchFunc) {
 	t.Helper()
 	mux := inbox.NewMux()
@@ -49,7 +48,6 @@ func TestABatchIsOneTransaction(t *testing.T) {
 	require.Equal(t, 1, b.Count(t, `select count(distinct event_id) from ledger`))
 }
 
-// A handler sees what earlier ones queued, by each way of reading and writing.
 func TestHandlersSeeEarlierWrites(t *testing.T) {
 	t.Parallel()
 	count := `select count(*) from ledger`
@@ -111,7 +109,7 @@ func ignore(err error, text string) error {
 	return err
 }
 
-// A handler that goes on after the write of an earlier one failed changes nothing about whose fault it is.
+// A handler continues after an earlier handler's write failed. The fault stays with the earlier event.
 func TestAFailedQueuedWriteIsItsOwnEvents(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -137,7 +135,6 @@ func TestAFailedQueuedWriteIsItsOwnEvents(t *testing.T) {
 	require.Equal(t, []string{e[0].ID, e[2].ID, e[3].ID}, b.List(t, `select event_id from ledger order by n`))
 }
 
-// When the partition goes in the middle of it, what was committed is reported, and nothing else is.
 func TestABatchWhosePartitionIsLost(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -179,7 +176,6 @@ func TestABatchIsTriedWhileTheSurroundingsFail(t *testing.T) {
 	require.Zero(t, b.Count(t, `select count(*) from dead_letter`))
 }
 
-// Handlers that are too slow for a whole batch get smaller ones, and larger ones again when they are faster.
 func TestBatchesShrinkWithTheTime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -206,7 +202,7 @@ func TestBatchesShrinkWithTheTime(t *testing.T) {
 	require.InDelta(t, 3, testutil.ToFloat64(counter(t, b, "inbox_split_batches_total", "test")), 0)
 }
 
-// A batch of two that was late leaves batches of one. They grow again too, though one event alone is no batch.
+// A late batch of two leaves batches of one. They must grow again.
 func TestBatchesOfOneGrowAgain(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -229,7 +225,7 @@ func TestBatchesOfOneGrowAgain(t *testing.T) {
 	require.Less(t, b.Count(t, `select count(distinct event_id) from ledger`), 6, "some share a transaction")
 }
 
-// Another process applies the first event of a key while this one handles the second: the inbox decides anew.
+// Another process applies the key's first event while this one handles the second.
 func TestAKeyThatAnotherTransactionInserts(t *testing.T) {
 	t.Parallel()
 	for _, batch := range []int{1, 2} {

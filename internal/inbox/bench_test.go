@@ -22,8 +22,7 @@ import (
 
 // go test -run '^$' -bench Inbox -benchtime 20000x ./internal/inbox
 //
-// One partition's loop, without Kafka: a hand-written transaction per event against the same checks here, by order,
-// batch size, share of redeliveries and share of events that fail for good. The handler inserts one row.
+// One partition's loop without Kafka, against a hand-written transaction per event. The handler inserts one row.
 func BenchmarkInbox(b *testing.B) {
 	for _, order := range []inbox.Order{inbox.Unordered, inbox.Latest} {
 		for _, duplicates := range []int{1, 50, 100} {
@@ -39,7 +38,7 @@ func BenchmarkInbox(b *testing.B) {
 	}
 }
 
-// load is what a benchmark delivers. One of failEvery events fails for good; 0: none.
+// load is one benchmark's input. One of failEvery events fails for good; 0: none.
 type load struct {
 	batch                 int
 	order                 inbox.Order
@@ -71,7 +70,6 @@ func (s *stream) next() event.Event {
 	return e
 }
 
-// prepare gives a database that has processed the first 1,000 events, and the messages of the rest.
 func prepare(
 	b *testing.B, redeliver int, handle func(*pgxpool.Pool, []*message.Message),
 ) (*pgxpool.Pool, []*message.Message) {
@@ -155,7 +153,6 @@ func benchByHand(b *testing.B, order inbox.Order, duplicates int) {
 
 var errBenchConflict = errors.New("same id, other payload")
 
-// byHand is one transaction per event: id, hash, version, effect, commit.
 func byHand(msg *message.Message, pool *pgxpool.Pool, versioned bool) error {
 	e, err := event.FromMessage(msg)
 	if err != nil {

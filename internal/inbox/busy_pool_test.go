@@ -12,8 +12,8 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-// Others have all connections for longer than all attempts of an event may take, or the server answers no new one. The
-// handler has not run, so nothing is given up, one by one or in a batch.
+// Other users hold all connections for longer than an event's attempts may take. The handler has not run, so no event
+// becomes a dead letter.
 func TestAnEventThatWaitsForAConnection(t *testing.T) {
 	t.Parallel()
 	for name, events := range map[string]int{"alone": 1, "in a batch": 2} {
@@ -40,7 +40,7 @@ func TestAnEventThatWaitsForAConnection(t *testing.T) {
 	}
 }
 
-// fromNowhere are messages that no broker delivered: no partition is taken for them.
+// fromNowhere returns messages without a partition.
 func fromNowhere(ctx context.Context, n int) []*message.Message {
 	msgs := make([]*message.Message, n)
 	for i := range msgs {

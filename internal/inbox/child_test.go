@@ -23,7 +23,7 @@ import (
 	"example.com/twinbox/test/inboxtest"
 )
 
-// job is the work of a child process, which is this test binary called again: it consumes partitions of events.
+// job is the work of a child process, which runs this test binary.
 type job struct {
 	DSN        string
 	Consumers  []string
@@ -34,15 +34,14 @@ type job struct {
 	CrashAt    string // crash point
 	CrashHit   int    // at which hit
 	Stop       bool   // SIGSTOP there instead of SIGKILL
-	KillFor    string // event id that ends the process that handles it, in the first consumer
-	Slow       bool   // handlers take time, so that the batches of all partitions are under way together
-	Replay     bool   // replay all waiting dead letters instead
-	AwaitStart bool   // print "ready" and begin when stdin ends
+	KillFor    string // event id that ends its process, in the first consumer
+	Slow       bool   // slow handlers: the batches of all partitions overlap
+	Replay     bool
+	AwaitStart bool // print "ready" and begin when stdin ends
 }
 
 func init() { crashtest.Child(consume) }
 
-// consume is the process's side.
 func consume(j job) error {
 	ctx := context.Background()
 	pool, err := pgxpool.New(ctx, j.DSN)
@@ -94,7 +93,6 @@ func (j job) consumeAs(ctx context.Context, pool *pgxpool.Pool, consumer string,
 	return in.Close(ctx)
 }
 
-// handlers have an effect that can be counted, and end the process for one event.
 func (j job) handlers(consumer string, mayDie bool) *inbox.Mux {
 	mux := inbox.NewMux()
 	inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e event.Event, _ testData) error {
@@ -112,7 +110,6 @@ func (j job) handlers(consumer string, mayDie bool) *inbox.Mux {
 	return mux
 }
 
-// handleAll hands over a partition, batch by batch.
 func (j job) handleAll(ctx context.Context, handle inbox.BatchFunc, partition int32, events []event.Event) error {
 	msgs := make([]*message.Message, len(events))
 	for i, e := range events {

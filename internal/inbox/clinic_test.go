@@ -22,7 +22,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// clinic is a strict consumer whose handler fails for the values in sick, until they are healed.
+// clinic is a strict consumer whose handler fails for the values in sick.
 type clinic struct {
 	*bundle
 	in       *inbox.Inbox
@@ -31,7 +31,7 @@ type clinic struct {
 	at       int64 // offset of the next record
 	sick     atomic.Pointer[map[string]error]
 
-	mu   sync.Mutex // a delivery and a replay may end at the same time
+	mu   sync.Mutex // a delivery and a replay may end together
 	seen []inbox.Outcome
 }
 
@@ -63,14 +63,12 @@ func newClinic(t *testing.T, batch int, configure func(*inbox.Config)) *clinic {
 	return c
 }
 
-// open makes an inbox and a replayer of the clinic's configuration.
 func (c *clinic) open(t *testing.T) {
 	t.Helper()
 	c.in = c.Inbox(t)
 	c.replayer = inbox.NewReplayer(c.in, c.handler)
 }
 
-// fall makes the handler fail for events with these values; heal makes it work for all.
 func (c *clinic) fall(values ...string) {
 	sick := make(map[string]error)
 	for _, v := range values {
@@ -81,7 +79,6 @@ func (c *clinic) fall(values ...string) {
 
 func (c *clinic) heal() { c.fall() }
 
-// whole is the event as a broker's record, with all its headers.
 func whole(t *testing.T, e event.Event, offset int64) *message.Message {
 	t.Helper()
 	m := e.Message()
@@ -92,7 +89,6 @@ func whole(t *testing.T, e event.Event, offset int64) *message.Message {
 	return m
 }
 
-// records are the events as the next records of the clinic's partition.
 func (c *clinic) records(t *testing.T, events ...event.Event) []*message.Message {
 	t.Helper()
 	msgs := make([]*message.Message, len(events))
@@ -103,7 +99,6 @@ func (c *clinic) records(t *testing.T, events ...event.Event) []*message.Message
 	return msgs
 }
 
-// deliver hands the events over as records of one partition and returns their outcomes.
 func (c *clinic) deliver(t *testing.T, events ...event.Event) []inbox.Outcome {
 	t.Helper()
 	c.seen = nil
@@ -112,13 +107,12 @@ func (c *clinic) deliver(t *testing.T, events ...event.Event) []inbox.Outcome {
 	return c.seen
 }
 
-// resume runs one round of the parked events.
 func (c *clinic) resume(t *testing.T) {
 	t.Helper()
 	require.NoError(t, c.replayer.ResumeRound(t.Context()))
 }
 
-// replay returns what became of each dead letter, in order: its outcome, and the code of a failure or refusal.
+// replay returns each dead letter's outcome and error code, in order.
 func (c *clinic) replay(t *testing.T, f deadletter.Filter, options ...func(*inbox.Options)) []string {
 	t.Helper()
 	results := []string{}
@@ -138,7 +132,6 @@ func gapAccepted(o *inbox.Options) { o.AcceptGap = true }
 
 func dry(o *inbox.Options) { o.DryRun = true }
 
-// results repeats a result.
 func results(n int, result string) []string { return slices.Repeat([]string{result}, n) }
 
 var discarding = audit.Change{By: "ben", Reason: "not needed"}
@@ -149,7 +142,6 @@ func (c *clinic) discard(t *testing.T, f deadletter.Filter) {
 	require.NoError(t, err)
 }
 
-// edit changes the dead letter of an event.
 func (c *clinic) edit(t *testing.T, eventID string, e deadletter.Edit) {
 	t.Helper()
 	id := c.Count(t, `select id from dead_letter where event_id = $1`, eventID)
@@ -157,7 +149,7 @@ func (c *clinic) edit(t *testing.T, eventID string, e deadletter.Edit) {
 	require.NoError(t, err)
 }
 
-// sick is an event that the handler fails for after fall(value).
+// sick returns an event that the handler fails for after fall(value).
 func sick(key string, version int64, value string) event.Event {
 	return payload(v(key, version), fmt.Sprintf(`{"value":%q}`, value))
 }
@@ -175,20 +167,19 @@ func (c *clinic) requireEffects(t *testing.T, events ...event.Event) {
 	require.Equal(t, ids(events...), c.List(t, `select event_id from ledger order by n`))
 }
 
-// waiting are the code and the version of the dead letters that wait, by version.
+// waiting returns code and version of the waiting dead letters, by version.
 func (b *bundle) waiting(t *testing.T) []string {
 	t.Helper()
 	return b.List(t, `select code || ' ' || version from dead_letter where state = 'waiting' order by version, id`)
 }
 
-// requireNothingWaits checks that no dead letter waits and that no key is kept back.
 func (b *bundle) requireNothingWaits(t *testing.T) {
 	t.Helper()
 	require.Empty(t, b.waiting(t))
 	require.Zero(t, b.Count(t, `select count(*) from inbox_key where parked_from is not null`))
 }
 
-// gate stops the first statement that begins or ends with a text, before it is sent, until it is opened.
+// gate blocks the first statement that begins or ends with a text, until it is opened.
 type gate struct {
 	text          string
 	stopped       atomic.Bool
@@ -199,7 +190,6 @@ func newGate(text string) *gate {
 	return &gate{text: text, reached: make(chan struct{}), open: make(chan struct{})}
 }
 
-// let opens the gate.
 func (g *gate) let() {
 	select {
 	case <-g.open:
@@ -208,7 +198,7 @@ func (g *gate) let() {
 	}
 }
 
-// awaitReached waits for the statement, and fails when what should send it has ended without.
+// awaitReached waits for the statement. It fails if its sender has ended.
 func (g *gate) awaitReached(t *testing.T, ended <-chan error) {
 	t.Helper()
 	select {
@@ -244,14 +234,13 @@ func (g *gate) TraceBatchStart(ctx context.Context, _ *pgx.Conn, b pgx.TraceBatc
 func (*gate) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
 func (*gate) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
 
-// party is one of two that act on the same rows.
 type party struct {
 	in       *inbox.Inbox
 	replayer *inbox.Replayer
 	store    *deadletter.Store
 }
 
-// stopping is a party of the same consumer whose statements pass the gate.
+// stopping returns a party of the same consumer whose statements pass the gate.
 func (c *clinic) stopping(t *testing.T, g *gate) party {
 	t.Helper()
 	cfg := c.Pool.Config()
@@ -269,7 +258,6 @@ func (c *clinic) stopping(t *testing.T, g *gate) party {
 	return party{in, inbox.NewReplayer(in, c.handler), deadletter.NewStore(pool)}
 }
 
-// action is what a party does.
 type action func(ctx context.Context, p party) error
 
 func (c *clinic) delivering(t *testing.T, events ...event.Event) action {
@@ -290,8 +278,8 @@ func discardingDead(ctx context.Context, p party) error {
 	return err
 }
 
-// interleave stops the first action before its statement with the text, until the second action waits for its locks or
-// has ended.
+// interleave stops the first action before the statement with the text, until the second action waits for its locks
+// or has ended.
 func (c *clinic) interleave(t *testing.T, text string, first, second action) {
 	t.Helper()
 	g := newGate(text)

@@ -12,7 +12,6 @@ import (
 	"example.com/twinbox/test/inboxtest"
 )
 
-// What every inbox promises, and no second effect in any of it.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	inboxtest.Conform(t, func(t *testing.T) *inboxtest.Subject {
@@ -51,21 +50,19 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// lock ends all sessions of the bundle's database and lets no new one in, as a server that is away would.
+// lock ends all sessions of the database and refuses new ones.
 func (b *bundle) lock(t *testing.T) {
 	t.Helper()
 	b.onServer(t, "alter database %s allow_connections false", "select pg_terminate_backend(pid) from pg_stat_activity "+
 		"where datname = '%s'")
 }
 
-// unlock brings it back.
 func (b *bundle) unlock(t *testing.T) {
 	t.Helper()
 	b.onServer(t, "alter database %s allow_connections true")
 	b.Pool.Reset() // of sessions that have not noticed
 }
 
-// onServer runs statements about the bundle's database in another one.
 func (b *bundle) onServer(t *testing.T, statements ...string) {
 	t.Helper()
 	cfg := b.Pool.Config().ConnConfig.Copy()

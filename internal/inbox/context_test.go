@@ -14,8 +14,6 @@ import (
 
 type fromOutside struct{}
 
-// In a batch, too, a handler sees the values of its own message, and the deadline of the attempt; when the partition
-// goes, so do its context and those that it has derived.
 func TestTheContextOfAHandler(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

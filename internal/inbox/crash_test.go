@@ -16,7 +16,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// traffic is what a partition holds: keys in turn, an id that comes back with another payload, a redelivery.
+// traffic returns events of keys in turn, an id with another payload, and a redelivery.
 func traffic(n int) []event.Event {
 	var events []event.Event
 	for i := range n {
@@ -39,7 +39,7 @@ func (b *bundle) job(events ...[]event.Event) job {
 	}
 }
 
-// requireOnceInOrder checks the ledger, which has no constraint that could have helped.
+// requireOnceInOrder checks the ledger, which has no constraint that could help.
 func (b *bundle) requireOnceInOrder(t *testing.T, effects int) {
 	t.Helper()
 	require.Equal(t, effects, b.Count(t, `select count(*) from ledger`))
@@ -49,14 +49,13 @@ func (b *bundle) requireOnceInOrder(t *testing.T, effects int) {
 		where before >= version`), "in order per key")
 }
 
-// requireCleanEnd checks that the last owner left nothing to suspect.
+// requireCleanEnd checks that the last owner left no suspects.
 func (b *bundle) requireCleanEnd(t *testing.T) {
 	t.Helper()
 	require.Zero(t, b.Count(t, `select count(*) from inbox_attempt`))
 	require.Zero(t, b.Count(t, `select count(*) from inbox_owner`))
 }
 
-// The process is killed at every crash point, with one and with many events per transaction, and started again.
 func TestAProcessThatDiesAtEachPoint(t *testing.T) {
 	t.Parallel()
 	for _, batch := range []int{1, 5} {
@@ -78,7 +77,6 @@ func TestAProcessThatDiesAtEachPoint(t *testing.T) {
 	}
 }
 
-// Ten processes get the same events at the same moment.
 func TestTenProcessesWithTheSameEvents(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -114,8 +112,8 @@ func TestTenProcessesWithTheSameEvents(t *testing.T) {
 	require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter`))
 }
 
-// An owner is stopped in the middle of a transaction, for longer than its successor's patience, and goes on when that
-// one handles the same events.
+// An owner is stopped in a transaction for longer than its successor waits. It continues while the successor handles
+// the same events.
 func TestAnOwnerThatWasStopped(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"handling", "handled", "committed"} {
@@ -145,7 +143,6 @@ func TestAnOwnerThatWasStopped(t *testing.T) {
 	}
 }
 
-// deaths starts the process again until it comes to the end of its work.
 func (b *bundle) deaths(t *testing.T, job job) (deaths int) {
 	t.Helper()
 	for ; deaths <= 20; deaths++ {
@@ -159,8 +156,7 @@ func (b *bundle) deaths(t *testing.T, job job) (deaths int) {
 	return deaths
 }
 
-// A record that kills the process becomes a dead letter, those around it are applied, and all this costs nothing while
-// no process dies.
+// A record that kills the process becomes a dead letter. The records around it are applied.
 func TestARecordThatKillsTheProcess(t *testing.T) {
 	t.Parallel()
 	for batch, deaths := range map[int]int{1: 1 + 3, 5: 2 + 3} {
@@ -190,8 +186,7 @@ func TestARecordThatKillsTheProcess(t *testing.T) {
 	}
 }
 
-// Several partitions of several consumers are under way in the process that dies, and in the next one, and the next:
-// the record is found, and no other is given up, though a record may end no more than two processes.
+// Several partitions are in progress whenever the process dies. Only the killing record becomes a dead letter.
 func TestAPoisonRecordIsFoundAmongManyPartitions(t *testing.T) {
 	t.Parallel()
 	for batch, deaths := range map[int]int{1: 1 + 2, 10: 2 + 2} {
@@ -210,7 +205,7 @@ func TestAPoisonRecordIsFoundAmongManyPartitions(t *testing.T) {
 			require.LessOrEqual(t, b.deaths(t, job), deaths)
 			require.Equal(t, []string{"test " + job.KillFor}, b.List(t,
 				`select consumer || ' ' || event_id from dead_letter where code = 'process_died'`))
-			const parked = 9 // of 12 events of the key, behind the third
+			const parked = 9 // of the key's 12 events, after the third
 			require.Equal(t, 1+parked, b.Count(t, `select count(*) from dead_letter`))
 			b.requireOnceInOrder(t, 2*3*24-1-parked)
 			require.Zero(t, b.Count(t, `select count(*) from inbox_attempt`))

@@ -21,7 +21,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// killer is a process that dies before or after its nth statement: from then on it sends nothing.
+// killer is a process that dies before or after its nth statement. It sends nothing after that.
 type killer struct {
 	left  atomic.Int64
 	after bool
@@ -43,11 +43,10 @@ func (k *killer) hit(after bool) {
 	}
 }
 
-// How many deaths TestAProcessThatDiesAroundAnyStatement tries in each story. `make test-long` asks for more.
+// Deaths that TestAProcessThatDiesAroundAnyStatement tries per story. `make test-long` sets more.
 var statements = flag.Int("inbox.statements", 8, "deaths per story, around random statements; 0: around every one")
 
-// A process dies around any statement of a life with deliveries, a dead letter, parked events, a replay and a resume.
-// The next one gets everything again. Each event has one effect, in the order of its key.
+// A life has deliveries, a dead letter, parked events, a replay and a resume. The next process gets all events again.
 func TestAProcessThatDiesAroundAnyStatement(t *testing.T) {
 	shared := setup(t)
 	for _, order := range []inbox.Order{inbox.Unordered, inbox.Strict} {
@@ -70,8 +69,8 @@ func TestAProcessThatDiesAroundAnyStatement(t *testing.T) {
 	}
 }
 
-// dieAt runs a life that dies around its nth statement, and a second one that does not. It returns how many statements
-// the first one had.
+// dieAt runs a life that dies around its nth statement, and a whole one. It returns the first one's number of
+// statements.
 func (b *bundle) dieAt(t *testing.T, n int64, after bool) (sent int) {
 	t.Helper()
 	fresh := b.again(t)
@@ -97,7 +96,6 @@ func (b *bundle) dieAt(t *testing.T, n int64, after bool) (sent int) {
 	return int(n - k.left.Load())
 }
 
-// live delivers everything, replays what is dead and resumes what is parked.
 func (b *bundle) live(t *testing.T, ctx context.Context, pool *pgxpool.Pool, events []event.Event) error {
 	t.Helper()
 	cfg := b.Config
@@ -126,7 +124,6 @@ func (b *bundle) live(t *testing.T, ctx context.Context, pool *pgxpool.Pool, eve
 	return errors.Join(replayer.ResumeRound(ctx), in.Close(ctx))
 }
 
-// requireAllOnce finds each event applied once, and those of a strict key in the order of their versions.
 func (b *bundle) requireAllOnce(t *testing.T, events []event.Event, story string) {
 	t.Helper()
 	effects, want := b.List(t, `select event_id from ledger order by n`), make([]string, len(events))

@@ -19,8 +19,7 @@ type OrderPlaced struct {
 	Total int `json:"total"`
 }
 
-// byType finds an event's handler by its ce_type. Events that a cqrs.EventBus wrote need only cqrs.JSONMarshaler.
-// waker is told what has become of each event.
+// byType finds an event's handler by its ce_type. Events of a cqrs.EventBus need only cqrs.JSONMarshaler.
 type waker struct {
 	inbox.Standalone
 	handled chan<- inbox.Outcome
@@ -34,8 +33,8 @@ func (byType) NameFromMessage(msg *message.Message) string {
 	return msg.Metadata[event.HeaderType]
 }
 
-// A handler of Watermill's cqrs under the inbox: it writes in the transaction that records the event's id. Each handler
-// of an EventProcessor has its own subscriber, so it has its own consumer, too.
+// A handler of Watermill's cqrs writes in the inbox's transaction. Each handler of an EventProcessor has its own
+// subscriber, so it needs its own consumer.
 func ExampleTxFromContext() {
 	pool, drop := pgtest.Open(migrations.Inbox)
 	defer drop()

@@ -18,8 +18,8 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// A Router and a Subscriber of Watermill as they come, with the inbox as their middleware. The handler writes in the
-// transaction that records the event's id, so the event that is on the log twice has one effect.
+// A stock Router and Subscriber with the inbox as middleware. The handler writes in the inbox's transaction, so an
+// event that is on the log twice has one effect.
 func ExampleInbox_Middleware() {
 	pool, drop := pgtest.Open(migrations.Inbox)
 	defer drop()
@@ -64,7 +64,6 @@ func ExampleInbox_Middleware() {
 	// applied duplicate applied
 }
 
-// publish writes an event for each id.
 func publish(brokers []string, topic string, ids ...string) {
 	publisher, err := kafka.NewPublisher(kafka.Config{Brokers: brokers}, nil)
 	if err != nil {

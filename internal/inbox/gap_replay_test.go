@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// What a replay makes of a key whose missing version will never come, with and without AcceptGap.
 func TestTheWayOnFromAGap(t *testing.T) {
 	t.Parallel()
 	accepting := []func(*inbox.Options){gapAccepted}
@@ -52,7 +51,6 @@ func TestTheWayOnFromAGap(t *testing.T) {
 	}
 }
 
-// Versions below the accepted one that wait come first: AcceptGap skips what is missing, not what is there.
 func TestAcceptGapKeepsTheOrder(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 200, nil)
@@ -65,7 +63,6 @@ func TestAcceptGapKeepsTheOrder(t *testing.T) {
 	c.requireNothingWaits(t)
 }
 
-// An event without a version has no place in a key whose other events have one, until an operator gives it one.
 func TestAnEventThatGetsItsVersionByAnEdit(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 200, nil)

@@ -19,7 +19,6 @@ const ignoredType = "com.example.unhandled.v1"
 
 func acceptsOne(cfg *inbox.Config) { cfg.Accepts = inboxtest.Only(testType) }
 
-// Events that come in another order have their effects in order all the same, in batches of any size.
 func TestEventsThatComeOutOfOrder(t *testing.T) {
 	t.Parallel()
 	const most, giant = math.MaxInt64, "9223372036854775807"
@@ -83,7 +82,6 @@ func TestEventsThatComeOutOfOrder(t *testing.T) {
 	}
 }
 
-// The rounds find each key that may continue: its missing event has come, or the dead letter before it is discarded.
 func TestTheRoundsResumeParkedEvents(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 200, func(cfg *inbox.Config) { cfg.MaxAttempts = 5 })
@@ -109,7 +107,6 @@ func TestTheRoundsResumeParkedEvents(t *testing.T) {
 	require.Equal(t, 3, c.Count(t, `select count(*) from operator_action where operator = 'inbox' and verb = 'replay'`))
 }
 
-// A discarded event counts as applied if it is the key's next: later events run, parked or not. It never runs.
 func TestADiscardedEventLeavesNoGap(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 200, nil)
@@ -126,7 +123,7 @@ func TestADiscardedEventLeavesNoGap(t *testing.T) {
 	c.requireNothingWaits(t)
 }
 
-// An event that is discarded while one before it is missing leaves no gap once that one has come.
+// The discarded event follows a missing one. It leaves no gap once that one has come.
 func TestADiscardedEventThatIsNotTheNext(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 200, nil)

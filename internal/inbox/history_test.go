@@ -17,14 +17,13 @@ const insertApplied = `
 insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash, processed_at, metadata)
 select $1, $3, coalesce($4::timestamptz, '1970-01-01Z'), $2, '\x01', $5, '{"processing_time_ms":7}'`
 
-// apply inserts the row of an event. Without at its id carries no time.
+// apply inserts the row of an event. With a nil at it has no time.
 func apply(t *testing.T, pool *pgxpool.Pool, consumer, eventType, id string, at *time.Time, processed time.Time) {
 	t.Helper()
 	_, err := pool.Exec(t.Context(), insertApplied, consumer, eventType, id, at, processed)
 	require.NoError(t, err)
 }
 
-// idAt is a UUIDv7 of that time.
 func idAt(at time.Time) string {
 	id := uuid.Must(uuid.NewV7())
 	for i, ms := 5, at.UnixMilli(); i >= 0; i, ms = i-1, ms>>8 {
@@ -75,7 +74,7 @@ func TestHistoryIsNewestFirst(t *testing.T) {
 	require.Empty(t, of(inbox.HistoryFilter{Consumers: []string{"b"}, Since: *ago(time.Hour)}))
 }
 
-// A type that is rare in a large inbox: History returns where it stopped, and continues there.
+// The type is rare in a large inbox.
 func TestHistorySaysWhereItStopped(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t, migrations.Inbox, migrations.Audit)

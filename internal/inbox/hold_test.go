@@ -13,8 +13,8 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// Version 1 is a dead letter, version 2 comes, and somebody settles version 1 at the same time. Whoever commits first,
-// version 2 has its effect: it never parks behind a dead letter that does not wait any more.
+// Version 1 is a dead letter. An operator discards or replays it while version 2 comes. Version 2 must have its
+// effect, whoever commits first.
 func TestNoEventParksBehindASettledDeadLetter(t *testing.T) {
 	t.Parallel()
 	for name, settle := range map[string]action{"replay": replayingDead, "discard": discardingDead} {
@@ -46,8 +46,8 @@ func TestNoEventParksBehindASettledDeadLetter(t *testing.T) {
 	}
 }
 
-// A key without a row cannot be locked. Two owners bring its first events at the same time, one of which becomes a dead
-// letter: the one that commits second decides anew.
+// A key without a row cannot be locked. Two owners bring its first events, one becomes a dead letter: the second to
+// commit must decide again.
 func TestTheFirstDeadLetterOfAKeyBesideItsOtherEvents(t *testing.T) {
 	t.Parallel()
 	dead, second := sick("a", 1, "bad"), v("a", 2)
@@ -71,8 +71,8 @@ func TestTheFirstDeadLetterOfAKeyBesideItsOtherEvents(t *testing.T) {
 	}
 }
 
-// A process of a strict consumer still parks an event, and one of the same consumer, not strict any more, replays what
-// it parks behind. The key knows what waits.
+// One process of the consumer is still strict and parks an event. Another one is not, and replays the event's
+// predecessor.
 func TestAReplayOfAnUnorderedConsumerLocksTheKeyToo(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)
@@ -101,7 +101,7 @@ func TestAReplayOfAnUnorderedConsumerLocksTheKeyToo(t *testing.T) {
 	c.requireEffects(t, dead, next)
 }
 
-// An operator edits a dead letter after a replay has read it and before it has locked it.
+// The edit comes after the replay has read the dead letter and before it locks it.
 func TestAReplayTakesTheLatestEdit(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)
@@ -117,7 +117,7 @@ func TestAReplayTakesTheLatestEdit(t *testing.T) {
 	c.requireEffects(t, dead)
 }
 
-// A replay fails, and before it can note that, an operator discards the dead letter. A parked one has no copy then.
+// The discard comes before the replay can record its failure. A parked event has no copy then.
 func TestADeadLetterThatIsDiscardedWhileItsReplayFails(t *testing.T) {
 	t.Parallel()
 	resuming := func(ctx context.Context, p party) error { return p.replayer.ResumeRound(ctx) }
@@ -147,8 +147,8 @@ func TestADeadLetterThatIsDiscardedWhileItsReplayFails(t *testing.T) {
 	}
 }
 
-// Two owners have the same event. The first gives it up. The second has looked for a dead letter before, and waits for
-// the id. It must not apply the event: when the inbox has forgotten that, a replay would apply it once more.
+// Two owners have one event. The first makes it a dead letter. The second looked for one earlier and waits for the
+// id: it must not apply the event, or a replay could apply it again.
 func TestNoOwnerAppliesAnEventThatBecomesADeadLetter(t *testing.T) {
 	t.Parallel()
 	for _, order := range []inbox.Order{inbox.Unordered, inbox.Latest, inbox.Strict} {

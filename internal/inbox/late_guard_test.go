@@ -11,8 +11,8 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-// Another transaction, such as a replay whose process is frozen, has the row of the key for longer than all attempts
-// of an event may take. None of them counts, whether the row was there before or is new.
+// A different transaction, such as a frozen replay, holds the key's row for longer than an event's attempts may take.
+// No attempt counts.
 func TestAnEventThatWaitsForItsKey(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -60,7 +60,7 @@ func TestAnEventThatWaitsForItsKey(t *testing.T) {
 	}
 }
 
-// A handler that is late is given up also where its writes are sent together with the row of its key.
+// The handler's writes are sent together with its key's row.
 func TestALateHandlerOfAnOrderedConsumer(t *testing.T) {
 	t.Parallel()
 	for name, late := range lateHandlers(t) {

@@ -14,7 +14,6 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// A replay does not end at a handler that never ends: its dead letter has failed, and the others are replayed.
 func TestAReplayWhoseHandlerIsAlwaysLate(t *testing.T) {
 	t.Parallel()
 	for name, late := range lateHandlers(t) {
@@ -44,7 +43,6 @@ func TestAReplayWhoseHandlerIsAlwaysLate(t *testing.T) {
 	}
 }
 
-// What a replay waits for before its handler runs is not the dead letter's fault.
 func TestAReplayThatWaitsForAnotherTransaction(t *testing.T) {
 	t.Parallel()
 	for name, held := range map[string]string{

@@ -18,7 +18,6 @@ import (
 
 const slow = `select pg_sleep(60)`
 
-// lateHandlers are the ways in which a handler does not come to its end in time.
 func lateHandlers(t *testing.T) map[string]handlerFunc {
 	t.Helper()
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
@@ -65,8 +64,8 @@ func lateHandlers(t *testing.T) map[string]handlerFunc {
 	}
 }
 
-// healthy is the effect beside a handler that is always late. A machine that stands still for as long as that one may
-// take makes this one late, too: then it is tried again.
+// healthy is a handler next to a late one. A machine that is frozen for as long makes this one late too, so it is
+// retried.
 func healthy(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 	err := effect(ctx, tx, e, data)
 	if err != nil && ctx.Err() != nil {
@@ -75,8 +74,7 @@ func healthy(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error
 	return err
 }
 
-// A handler that never ends in time uses up its attempts like one that fails, with any error of its own; then the
-// event is a dead letter, and those beside it in its batch and behind it are handled.
+// A handler that never ends in time uses up its attempts. The other events of its batch are handled.
 func TestAHandlerThatIsAlwaysLateIsGivenUp(t *testing.T) {
 	t.Parallel()
 	for name, late := range lateHandlers(t) {

@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// replayable are records whose headers are those of their events.
 func replayable(t *testing.T, ctx context.Context, events ...event.Event) []*message.Message {
 	t.Helper()
 	msgs := records(t, ctx, events...)
@@ -29,8 +28,7 @@ func replayable(t *testing.T, ctx context.Context, events ...event.Event) []*mes
 	return msgs
 }
 
-// An event that is a dead letter is handled by a replay alone: its redelivery is a duplicate and runs nothing, and
-// another payload under its id is a conflict, in each state of the dead letter and in each order.
+// Only a replay handles a dead event. Its redelivery is a duplicate, and another payload under its id is a conflict.
 func TestARedeliveryOfADeadLetter(t *testing.T) {
 	t.Parallel()
 	shared := setup(t)
@@ -77,7 +75,6 @@ func TestARedeliveryOfADeadLetter(t *testing.T) {
 	}
 }
 
-// A parked event comes again before its turn: it is there once.
 func TestARedeliveryOfAParkedEvent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -92,8 +89,7 @@ func TestARedeliveryOfAParkedEvent(t *testing.T) {
 	require.Equal(t, 2, b.Count(t, `select count(*) from dead_letter`))
 }
 
-// The sequence of dead letters was set back, as by a restore. The dead letter of an event that is parked, or given up,
-// meets an id that is taken. It gets another one: nothing is lost.
+// The sequence was set back, as by a restore, so a new dead letter meets a used id. It must get another one.
 func TestASequenceOfDeadLettersThatWasSetBack(t *testing.T) {
 	t.Parallel()
 	for name, bad := range map[string]event.Event{
@@ -117,7 +113,6 @@ func TestASequenceOfDeadLettersThatWasSetBack(t *testing.T) {
 	}
 }
 
-// Refusals by the order hold for the transaction that finds them. When it is rolled back the order may be another one.
 func TestARefusalEndsWithItsTransaction(t *testing.T) {
 	t.Parallel()
 	for name, second := range map[string]event.Event{"no version": v("key-1", 0), "a jump": v("key-1", 5000)} {
@@ -142,7 +137,7 @@ func TestARefusalEndsWithItsTransaction(t *testing.T) {
 	}
 }
 
-// Of the latest state an event may skip up to 1000 versions of a known key. The first event of a key may have any.
+// A consumer of the latest state may skip up to 1000 versions of a known key. A first event may have any.
 func TestAJumpOfVersions(t *testing.T) {
 	t.Parallel()
 	shared := setup(t)

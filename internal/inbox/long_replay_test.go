@@ -11,8 +11,7 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// However long its key is, a record gets an outcome and its partition continues. The key does not compress: an index
-// takes one that does far beyond its limit.
+// The key does not compress: an index accepts a compressible key far beyond its limit.
 func TestALongKey(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)

@@ -23,7 +23,7 @@ func (b *bundle) metadata(t *testing.T, id string) string {
 	return string(found[0].Metadata)
 }
 
-// The metadata of a handler is committed with the effect, or not at all. The last call counts.
+// The last call counts.
 func TestAHandlerPutsMetadataBesideItsID(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

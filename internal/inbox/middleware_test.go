@@ -55,7 +55,7 @@ func TestTheInboxRowSaysWhereTheRecordLay(t *testing.T) {
 	require.WithinDuration(t, time.Now(), at, time.Minute, "a UUIDv7's own time, not ce_time")
 }
 
-// A handler that takes less than a millisecond leaves the 0 of the insert.
+// A handler of less than a millisecond leaves the insert's 0.
 func TestTheInboxRowHasTheHandlersTime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -183,8 +183,7 @@ func TestUnknownFailuresAreBounded(t *testing.T) {
 	}
 }
 
-// A dead letter is the record as it came, also if its handler changed the message, and
-// whether the record or the message alone has the headers.
+// A dead letter is the original record, even if its handler changed the message.
 func TestAHandlerThatChangesItsMessageChangesNoDeadLetter(t *testing.T) {
 	t.Parallel()
 	e := newEvent()
@@ -303,7 +302,6 @@ func TestWithoutTheMiddlewareNothingRuns(t *testing.T) {
 	require.Panics(t, func() { inbox.Handle(mux, testEvent, effect) }, "one handler per type")
 }
 
-// A member in another case is another member, to the schema and so to the handler.
 func TestMembersAreComparedLetterByLetter(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -12,9 +12,8 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// Events of many keys come mixed, each key's in an order of its own, some twice, some of types without a handler. Some
-// fail, and are replayed or discarded while others come. In the end every event that was not discarded has had its
-// effect once, in the order of its version, and no key is kept back.
+// Many keys' events come in random order, some twice, some without a handler. Some fail, and are replayed or
+// discarded. Each event that was not discarded has its effect once, in order.
 func TestAnyOrderComesToTheSame(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"late", "replays", "discards"} {
@@ -56,7 +55,7 @@ func TestAnyOrderComesToTheSame(t *testing.T) {
 	}
 }
 
-// stories are the events of many keys as they come, and the ids of those with a handler by key, in order.
+// stories returns the events as they come, and by key the ids of those with a handler, in order.
 func stories(r *rand.Rand, keys int, poison bool) (wanted map[string][]string, come []event.Event) {
 	wanted = make(map[string][]string)
 	queues := make([][]event.Event, keys)
@@ -89,7 +88,6 @@ func stories(r *rand.Rand, keys int, poison bool) (wanted map[string][]string, c
 	return wanted, come
 }
 
-// discardOne discards a dead letter that has failed, if there is one.
 func (c *clinic) discardOne(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	const failed = ` from dead_letter where state = 'waiting' and class <> 'parked'`

@@ -20,7 +20,7 @@ var everyOutcome = []inbox.Outcome{
 	inbox.Dead, inbox.Failed,
 }
 
-// Each outcome but Failed, which ends no delivery, is that of a scenario, and so is its metric and its line in the log.
+// Failed is the exception: it ends no delivery.
 func TestEveryOutcomeHasAScenario(t *testing.T) {
 	t.Parallel()
 	for _, outcome := range everyOutcome[:len(everyOutcome)-1] {
@@ -35,7 +35,6 @@ func TestEveryOutcomeHasAScenario(t *testing.T) {
 	}
 }
 
-// A delivery that is broken off has failed, is counted, logged with its cause, and comes again.
 func TestADeliveryThatIsBrokenOffHasFailed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -54,7 +53,6 @@ func TestADeliveryThatIsBrokenOffHasFailed(t *testing.T) {
 	require.Zero(t, b.Count(t, `select count(*) from inbox`))
 }
 
-// told is what an inbox has said about its deliveries, in the order of its lines.
 type told struct {
 	slog.Handler
 
@@ -62,7 +60,6 @@ type told struct {
 	outcomes []inbox.Outcome
 }
 
-// listen makes the bundle's inboxes tell everything.
 func (b *bundle) listen() *told {
 	heard := &told{Handler: slog.DiscardHandler}
 	b.Config.Log = slog.New(heard)
@@ -86,7 +83,6 @@ func (t *told) Handle(_ context.Context, line slog.Record) error {
 	return nil
 }
 
-// require asks for a line and a count for each delivery's outcome.
 func (t *told) require(tb testing.TB, b *bundle, outcomes []inbox.Outcome) {
 	tb.Helper()
 	require.Equal(tb, outcomes, t.outcomes, "a line each")
@@ -101,7 +97,6 @@ func (t *told) require(tb testing.TB, b *bundle, outcomes []inbox.Outcome) {
 	}
 }
 
-// counted is inbox_messages_total of an outcome.
 func (b *bundle) counted(tb testing.TB, outcome inbox.Outcome) int {
 	tb.Helper()
 	families, err := b.Registry.Gather()

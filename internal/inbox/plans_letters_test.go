@@ -12,9 +12,8 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-// An outage of a downstream may leave very many dead letters within a minute, before the table has any statistics. A
-// batch looks for those of its ids and keys; it may not read them all. The plans may be from when there was one dead
-// letter.
+// An outage can leave many dead letters before the table has statistics. A batch must not read them all, even with
+// old plans.
 func TestABatchReadsOnlyItsOwnDeadLetters(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -26,7 +25,7 @@ func TestABatchReadsOnlyItsOwnDeadLetters(t *testing.T) {
 	inbox.Handle(mux, testEvent, effect)
 	handle := b.Inbox(t).BatchMiddleware(mux.HandleMessage)
 	handled := 0
-	// batches of three keys that continue, of the key that is held for longest, and of another one that is held
+	// batches of three keys that continue, of the key held for longest, and of another held key
 	batches := func(n int) {
 		for range n {
 			handled++
@@ -62,7 +61,7 @@ from pg_stat_user_tables where relname in ('dead_letter', 'inbox_key')`)
 	require.Equal(t, map[inbox.Outcome]int{inbox.Applied: 100, inbox.Parked: 50}, outcomes)
 }
 
-// letters stores dead letters without a version that hold their keys. The key may name its n.
+// letters stores dead letters that hold their keys and have no version. The key may name its n.
 func letters(t *testing.T, session *pgxpool.Pool, key string, from, to int) {
 	t.Helper()
 	_, err := session.Exec(t.Context(), fmt.Sprintf(`

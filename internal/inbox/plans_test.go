@@ -13,8 +13,7 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-// onOneConnection is the bundle's database for an inbox whose statements are all prepared on the same session, which
-// knows how they were planned.
+// onOneConnection gives all statements one session, which knows their plans.
 func (b *bundle) onOneConnection(t *testing.T) *pgxpool.Pool {
 	t.Helper()
 	cfg := b.Pool.Config()
@@ -26,7 +25,6 @@ func (b *bundle) onOneConnection(t *testing.T) *pgxpool.Pool {
 	return pool
 }
 
-// handledBatches hands over batches of three new events and of two that have just been processed.
 func handledBatches(t *testing.T, b *bundle, batches int) {
 	t.Helper()
 	mux := inbox.NewMux()
@@ -53,8 +51,7 @@ func handledBatches(t *testing.T, b *bundle, batches int) {
 	}
 }
 
-// A statement whose plan depends on its arguments is planned at each execution, and planning looks at every partition:
-// with some of them it costs more than the rest of a batch.
+// Planning a statement at each execution reads every partition: this can cost more than the rest of a batch.
 func TestABatchPlansNothingAnew(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -76,7 +73,7 @@ select statement, generic_plans, custom_plans from pg_prepared_statements where 
 	}
 }
 
-// A partition has no statistics in its first minutes, when it may already hold a million rows.
+// A partition has no statistics in its first minutes, when it can hold a million rows.
 func TestABatchReadsOnlyItsOwnRows(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -101,7 +98,6 @@ select sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) from pg_stat_user_tables w
 	require.Less(t, read()-before, 50*batches)
 }
 
-// Only an ordered consumer pays for the order, one by one and in batches.
 func TestOnlyAnOrderedConsumerReadsKeys(t *testing.T) {
 	t.Parallel()
 	for order, want := range map[inbox.Order]bool{inbox.Unordered: false, inbox.Latest: true, inbox.Strict: true} {

@@ -21,7 +21,7 @@ import (
 
 const beginPoint = `insert into inbox_point (consumer, topic, partition, next_offset) values ('test', 'topic-1', 2, $1)`
 
-// owned are the messages as an owner hands them over that stood at an offset.
+// owned returns the messages as from an owner at an offset.
 func owned(from int64, msgs ...*message.Message) []*message.Message {
 	for _, msg := range msgs {
 		origin, _ := event.OriginFrom(msg.Context())
@@ -32,7 +32,6 @@ func owned(from int64, msgs ...*message.Message) []*message.Message {
 	return msgs
 }
 
-// appended is the event as the record at an offset, which the broker appended at a time.
 func appended(t *testing.T, e event.Event, offset, at int64) *message.Message {
 	t.Helper()
 	msg := record(t, e, offset)
@@ -66,8 +65,6 @@ func TestTheFirstPointOfTwoOwners(t *testing.T) {
 	require.Empty(t, points)
 }
 
-// Whatever the outcome of a record is, the point moves behind it in the same transaction, also over offsets that have
-// no record.
 func TestThePointMovesWithEachOutcome(t *testing.T) {
 	t.Parallel()
 	shared := setup(t)
@@ -100,7 +97,6 @@ func TestThePointMovesWithEachOutcome(t *testing.T) {
 	}
 }
 
-// A record that comes again below the point leaves it where it is: a zombie's, or one that is read again.
 func TestThePointNeverMovesBack(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -124,7 +120,7 @@ func TestThePointNeverMovesBack(t *testing.T) {
 	require.Equal(t, 3, b.Count(t, `select count(*) from ledger`))
 }
 
-// A database that has lost outcomes takes no new ones: the owner reads again first. It is no failure of a handler.
+// The owner must read again first. This is not a handler's failure.
 func TestADatabaseThatWentBackTakesNoOutcome(t *testing.T) {
 	t.Parallel()
 	shared := setup(t)
@@ -175,7 +171,7 @@ func TestADatabaseThatWentBackTakesNoOutcome(t *testing.T) {
 	}
 }
 
-// A stock Router knows no position, and a replay has none: neither needs a point.
+// A stock Router and a replay have no position.
 func TestWithoutAPositionNoPointMoves(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -212,8 +208,7 @@ func TestThePointTravelsWithTheOthers(t *testing.T) {
 	require.Equal(t, 2, trips.n)
 }
 
-// After a restore of its producer's database an event can come again with another version. It is a duplicate, and the
-// versions behind it follow.
+// After a restore of its producer's database, an event can come again with another version.
 func TestAKnownEventWithTheNextVersionRaisesItsKey(t *testing.T) {
 	t.Parallel()
 	for _, batch := range []int{1, 200} {
@@ -230,7 +225,7 @@ func TestAKnownEventWithTheNextVersionRaisesItsKey(t *testing.T) {
 			c.deliver(t, far)
 			require.Equal(t, 3, c.Count(t, `select version from inbox_key where key = 'a'`), "4 may be missing")
 
-			// An event behind it waits: the raise lets it go on, and the key is free.
+			// A later event waits: the raise releases it and the key.
 			first, third = v("b", 1), v("b", 3)
 			c.deliver(t, first, third)
 			require.Equal(t, 3, c.Count(t, `select parked_from from inbox_key where key = 'b'`))
@@ -243,7 +238,6 @@ func TestAKnownEventWithTheNextVersionRaisesItsKey(t *testing.T) {
 	}
 }
 
-// A dead letter that comes again raises nothing: its replay is not stale.
 func TestADeadLetterThatComesAgainRaisesNoKey(t *testing.T) {
 	t.Parallel()
 	for _, order := range []inbox.Order{inbox.Strict, inbox.Latest} {
@@ -262,7 +256,7 @@ func TestADeadLetterThatComesAgainRaisesNoKey(t *testing.T) {
 	}
 }
 
-// The version of a key was given twice if an event of a strict consumer is stale: that is a warning.
+// A stale event of a strict consumer means that a version was used twice.
 func TestAStaleEventOfAStrictConsumerIsAWarning(t *testing.T) {
 	t.Parallel()
 	shared := setup(t)
@@ -278,7 +272,6 @@ func TestAStaleEventOfAStrictConsumerIsAWarning(t *testing.T) {
 	}
 }
 
-// A database knows a record that it has decided about, of any outcome. Records of ignored types leave none.
 func TestWhichRecordsADatabaseKnows(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -14,8 +14,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// For each kind of poison: the delivery is acknowledged, exactly one dead letter keeps it,
-// and a redelivery changes nothing.
 func TestPoisonIsKeptOnceAndAcknowledged(t *testing.T) {
 	t.Parallel()
 	shared := setup(t)
@@ -76,7 +74,6 @@ func TestARecordFromNowhereIsNamedByItsContent(t *testing.T) {
 	require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter where event_id like 'sha256/%'`))
 }
 
-// The version of a dead letter is not applied: a replay must not find it stale.
 func TestADeadLetterDoesNotAdvanceItsKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -111,7 +108,6 @@ func TestADeadLetterWaitsForItsDatabase(t *testing.T) {
 	require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter`))
 }
 
-// counter finds the counter of a name by the value of any of its labels.
 func counter(t *testing.T, b *bundle, name, label string) prometheus.Collector {
 	t.Helper()
 	families, err := b.Registry.Gather()

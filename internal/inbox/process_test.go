@@ -33,7 +33,7 @@ func TestProcessRollsBackBothOrNeither(t *testing.T) {
 	require.Equal(t, 1, b.Effects(t, "id-1"))
 }
 
-// The commit reaches the server and its answer is lost: the caller cannot know, so it calls again.
+// The answer to the commit is lost, so the caller calls again.
 func TestProcessAfterALostCommit(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -49,8 +49,7 @@ func TestProcessAfterALostCommit(t *testing.T) {
 	require.Equal(t, 1, b.Effects(t, "id-1"))
 }
 
-// A twin that comes while the first is still at work must neither run nor be told "duplicate" before the first is
-// committed: if the first rolls back, the second is the one that counts.
+// A duplicate waits for the first delivery. If that rolls back, the duplicate runs.
 func TestATwinWaitsForTheFirstToEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

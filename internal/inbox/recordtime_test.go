@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// The time of a record is 64 bits of the producer's: no value of theirs keeps its dead letter from being written.
 func TestARecordOfAnyTimeCanBeGivenUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

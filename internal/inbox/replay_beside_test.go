@@ -17,9 +17,8 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// Replays run at the same time as two owners of one partition, who both get all of it in batches of their own size,
-// while some handlers fail and connections are lost. When the handlers are well again and everything was replayed, each
-// event has had its effect once, a strict consumer's in the order of its key, and no dead letter waits.
+// Replays run next to two owners who both get the whole partition, while handlers fail and connections are lost. In
+// the end each event has had its effect once, a strict consumer's in order.
 func TestReplaysBesideTwoOwners(t *testing.T) { //nolint:paralleltest // it stops all others
 	shared := setup(t)
 	rapid.Check(t, func(rt *rapid.T) {

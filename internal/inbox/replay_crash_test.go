@@ -12,22 +12,18 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// replayJob is the job of a child that replays the ward.
 func (c *clinic) replayJob() job {
 	j := c.job()
 	j.Replay = true
 	return j
 }
 
-// requireReplayedByChildren is requireHealed for children, whose effects have the name of the consumer.
 func (c *clinic) requireReplayedByChildren(t *testing.T, events []event.Event) {
 	t.Helper()
 	c.Exec(t, `update ledger set event_id = substr(event_id, 6) where event_id like 'test %'`)
 	c.requireHealed(t, events)
 }
 
-// A replay is killed at each of its steps, with the first dead letter, in the middle of a key and at another one, and
-// run again, twice.
 func TestAReplayThatDiesAtEachPoint(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"handling", "handled", "committed"} {
@@ -48,8 +44,7 @@ func TestAReplayThatDiesAtEachPoint(t *testing.T) {
 	}
 }
 
-// A replay is frozen while it has a dead letter, and another one starts. It waits for that dead letter, and neither
-// replays what the other has.
+// A replay is frozen with a dead letter. A second replay waits for it, and neither repeats the other's.
 func TestTwoReplaysAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"handling", "handled"} {
@@ -74,7 +69,6 @@ func TestTwoReplaysAtOnce(t *testing.T) {
 	}
 }
 
-// Several replays of everything begin at the same moment.
 func TestReplaysOfTheSameDeadLetters(t *testing.T) {
 	t.Parallel()
 	c, events := ward(t)

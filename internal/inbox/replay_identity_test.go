@@ -11,7 +11,7 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// An event is dead, and another one comes under its id: a replay must not apply that one in its place.
+// A replay of a dead event must not apply another event that came under its id.
 func TestAnotherEventDoesNotTakeTheIDOfADeadOne(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, ordered(inbox.Unordered))
@@ -25,7 +25,7 @@ func TestAnotherEventDoesNotTakeTheIDOfADeadOne(t *testing.T) {
 	c.requireEffects(t, dead)
 }
 
-// picky is an unordered consumer whose contract refuses everything while it is wrong.
+// picky is an unordered consumer whose contract refuses every event while isWrong.
 func picky(t *testing.T) (c *clinic, isWrong *bool) {
 	t.Helper()
 	isWrong = new(bool)
@@ -41,8 +41,7 @@ func picky(t *testing.T) (c *clinic, isWrong *bool) {
 	return c, isWrong
 }
 
-// An event that the inbox has forgotten comes again and breaks its contract by now. It is expired all the same: it may
-// have been applied.
+// It is expired, not refused: it may have been applied.
 func TestAForgottenEventThatBreaksItsContractIsExpired(t *testing.T) {
 	t.Parallel()
 	c, isWrong := picky(t)
@@ -57,7 +56,6 @@ func TestAForgottenEventThatBreaksItsContractIsExpired(t *testing.T) {
 	c.requireEffects(t, e)
 }
 
-// An event that breaks its contract under an id that was applied is a conflict.
 func TestAnEventThatBreaksItsContractUnderATakenID(t *testing.T) {
 	t.Parallel()
 	c, isWrong := picky(t)
@@ -72,7 +70,7 @@ func TestAnEventThatBreaksItsContractUnderATakenID(t *testing.T) {
 	c.requireEffects(t, first, second)
 }
 
-// A broken record does not take the id that it carries: its producer may send the right event under that id.
+// The producer may send the right event under the broken record's id.
 func TestABrokenRecordTakesNoID(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)

@@ -13,8 +13,7 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// A dead letter holds its key: later events of the key park, other keys continue. A replay runs it, and the parked
-// events follow in order.
+// Later events of the key park, other keys continue. After the replay the parked events follow in order.
 func TestADeadLetterHoldsItsKeyUntilItIsReplayed(t *testing.T) {
 	t.Parallel()
 	for _, batch := range []int{1, 200} {
@@ -54,7 +53,6 @@ func TestADeadLetterHoldsItsKeyUntilItIsReplayed(t *testing.T) {
 	}
 }
 
-// A replay of everything takes the parked events with it.
 func TestAKeyStopsAtItsFirstFailureAndOthersGoOn(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)
@@ -74,8 +72,7 @@ func TestAKeyStopsAtItsFirstFailureAndOthersGoOn(t *testing.T) {
 	c.requireNothingWaits(t)
 }
 
-// Event 1 is dead. Event 2 is applied, because the consumer needs the latest state alone. A replay of 1 must not
-// overwrite 2.
+// The consumer needs only the latest state: event 2 is applied, so a replay of 1 must not overwrite it.
 func TestAReplayIsNeverOverNewerState(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, ordered(inbox.Latest))
@@ -88,7 +85,6 @@ func TestAReplayIsNeverOverNewerState(t *testing.T) {
 	require.Equal(t, []string{"replayed stale"}, c.List(t, `select state || ' ' || outcome from dead_letter`))
 }
 
-// Conflicts, expired events and broken records hold no key, and a replay refuses them.
 func TestDeadLettersThatHoldNoKey(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)
@@ -115,7 +111,6 @@ func TestDeadLettersThatHoldNoKey(t *testing.T) {
 	require.Equal(t, 1, c.Count(t, `select count(*) from operator_action where detail ->> 'forced' = 'true'`))
 }
 
-// An expired event may have been applied. Force applies it all the same.
 func TestAForcedReplayAppliesAnExpiredEvent(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, ordered(inbox.Unordered))
@@ -127,7 +122,7 @@ func TestAForcedReplayAppliesAnExpiredEvent(t *testing.T) {
 	c.requireEffects(t, e)
 }
 
-// A dead letter knows that its event was new, also when the inbox has forgotten that time.
+// The dead letter knows that its event was new when it came.
 func TestADeadLetterOutlivesTheMemoryOfTheInbox(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)
@@ -159,7 +154,7 @@ func TestAnEventBehindOneThatWaitsIsRefused(t *testing.T) {
 	c.requireNothingWaits(t)
 }
 
-// Only the lower bound can be exact here: a slow machine makes it longer.
+// Only the lower bound is exact: a slow machine takes longer.
 func TestAReplayKeepsToItsRate(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)
@@ -185,7 +180,6 @@ func TestAReplayKeepsToItsLimit(t *testing.T) {
 	require.Equal(t, results(1, "applied"), c.replay(t, deadletter.Filter{Limit: 2}))
 }
 
-// A replay is for one consumer: another one gets nothing twice.
 func TestAReplayIsForOneConsumer(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)
@@ -219,7 +213,6 @@ func TestReplaysThatAreRefusedAsAWhole(t *testing.T) {
 	require.EqualError(t, err, "missing_operator: say who replays")
 }
 
-// A replay takes the edited record. The one that came stays, and its redelivery is a duplicate.
 func TestAnEditedDeadLetterIsReplayed(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)
@@ -239,7 +232,6 @@ func TestAnEditedDeadLetterIsReplayed(t *testing.T) {
 		c.List(t, `select concat_ws(' ', operator, verb, detail ->> 'outcome') from operator_action order by id`))
 }
 
-// A replay refuses a broken record until an operator has edited it into an event: its id and its key may be new.
 func TestABrokenRecordNeedsAnEdit(t *testing.T) {
 	t.Parallel()
 	right := v("a", 1)

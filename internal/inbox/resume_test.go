@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// copies collects the dead letters that got a copy.
 func (c *clinic) copies() *[]string {
 	var copied []string
 	c.Host.Copy = func(_ context.Context, _ pgx.Tx, l deadletter.Letter) error {
@@ -27,7 +26,7 @@ func (c *clinic) copies() *[]string {
 	return &copied
 }
 
-// Key a waits with version 3, which is sick, and 4; nothing is missing before them any more.
+// Key a waits with version 3, which is sick, and 4. No earlier version is missing.
 func newParked(t *testing.T, configure func(*inbox.Config)) (*clinic, []event.Event) {
 	t.Helper()
 	c := newClinic(t, 200, configure)
@@ -37,8 +36,6 @@ func newParked(t *testing.T, configure func(*inbox.Config)) (*clinic, []event.Ev
 	return c, []event.Event{come[0], come[3], come[1], come[2]}
 }
 
-// A parked event that fails for an unknown reason is tried once in a round. After MaxAttempts rounds it is a dead
-// letter like others: with its copy, and tried by a replay alone.
 func TestAParkedEventIsTriedInRounds(t *testing.T) {
 	t.Parallel()
 	c, a := newParked(t, func(cfg *inbox.Config) { cfg.MaxAttempts = 3 })
@@ -63,7 +60,6 @@ func TestAParkedEventIsTriedInRounds(t *testing.T) {
 		`select operator || ' ' || (detail ->> 'outcome') from operator_action order by id`))
 }
 
-// An event that works in a later round continues its key.
 func TestAParkedEventThatWorksInTheSecondRound(t *testing.T) {
 	t.Parallel()
 	c, a := newParked(t, func(cfg *inbox.Config) { cfg.MaxAttempts = 3 })
@@ -75,7 +71,6 @@ func TestAParkedEventThatWorksInTheSecondRound(t *testing.T) {
 	c.requireNothingWaits(t)
 }
 
-// A permanent failure, and a contract that refuses the event by now, give a parked event up in the first round.
 func TestAParkedEventThatCanNeverBeHandled(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("breaks the contract")
@@ -113,7 +108,7 @@ func TestAParkedEventThatCanNeverBeHandled(t *testing.T) {
 	}
 }
 
-// An attempt is counted and committed before it begins, so an event that ends the process each time is given up.
+// An attempt is counted and committed before it begins, so a killing event becomes a dead letter.
 func TestAParkedEventThatEndsItsProcess(t *testing.T) {
 	t.Parallel()
 	c, _ := newParked(t, func(cfg *inbox.Config) { cfg.MaxAttempts = 3 })
@@ -145,7 +140,7 @@ func TestAParkedEventThatEndsItsProcess(t *testing.T) {
 	require.Equal(t, []string{"process_died 3", "parked_behind 4"}, c.waiting(t))
 }
 
-// An event that runs alone may end the process. That would not be the fault of a parked event, so none is counted.
+// An event that runs alone may end the process. A parked event must not be blamed.
 func TestNoParkedEventIsCountedWhileAnotherEventRunsAlone(t *testing.T) { //nolint:paralleltest // it stops all others
 	c, a := newParked(t, nil)
 	c.Exec(t, `update inbox_owner set owner = 'a dead process'`)
@@ -184,7 +179,6 @@ func TestNoParkedEventIsCountedWhileAnotherEventRunsAlone(t *testing.T) { //noli
 	c.requireNothingWaits(t)
 }
 
-// A key whose event cannot be tried keeps no other key back, and no attempt of it is counted.
 func TestAKeyThatCannotGoOnKeepsNoOtherWaiting(t *testing.T) {
 	t.Parallel()
 	c, a := newParked(t, nil)
@@ -200,8 +194,6 @@ func TestAKeyThatCannotGoOnKeepsNoOtherWaiting(t *testing.T) {
 	c.requireNothingWaits(t)
 }
 
-// A consumer that was strict keeps nothing back any more: its parked events run, also those of a key that has a dead
-// letter or misses a version.
 func TestAConsumerThatIsStrictNoMore(t *testing.T) {
 	t.Parallel()
 	for _, order := range []inbox.Order{inbox.Unordered, inbox.Latest} {

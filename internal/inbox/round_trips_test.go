@@ -12,7 +12,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// roundTrips counts what is sent to the database and waited for.
 type roundTrips struct{ n int }
 
 func (r *roundTrips) count(ctx context.Context) context.Context {
@@ -32,8 +31,8 @@ func (b *bundle) counting(t *testing.T) *roundTrips {
 	return trips
 }
 
-// A batch takes two round trips, whatever its size and its order: begin with keys and ids, and the handlers' queued
-// writes with the commit. A batch of duplicates takes three, because it compares them.
+// A batch takes two round trips: begin with keys and ids, and the writes with the commit. Duplicates take a third,
+// for the comparison.
 func TestRoundTrips(t *testing.T) {
 	t.Parallel()
 	const want = 2

@@ -14,7 +14,7 @@ import (
 	"example.com/twinbox/test/inboxtest"
 )
 
-// v is an event of a key with a version, under a new id.
+// v returns an event under a new id.
 func v(key string, version int64) event.Event {
 	e := newEvent()
 	e.Key, e.Version = key, version
@@ -40,7 +40,6 @@ func ordered(order inbox.Order) func(*inbox.Config) {
 	return func(c *inbox.Config) { c.Order = order }
 }
 
-// failing fails for the payload {"value":"bad"} and has its effect for others.
 func failing(fail func(ctx context.Context, tx pgx.Tx) error) handlerFunc {
 	return func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 		if data.Value == "bad" {
@@ -284,7 +283,6 @@ var scenarios = map[string]scenario{
 
 var firstMoment = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// queueing is failing with queued writes alone.
 func queueing(fail func(context.Context, pgx.Tx) error) handlerFunc {
 	return func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 		if data.Value == "bad" {

@@ -28,7 +28,7 @@ func setup(t *testing.T) *bundle {
 
 func newBundle(pool *pgxpool.Pool) *bundle { return &bundle{inboxtest.On(pool)} }
 
-// again is the bundle as [setup] made it, for tests that follow one another in one database: all rows are gone.
+// again empties the tables of the bundle for the next test.
 func (b *bundle) again(t *testing.T) *bundle {
 	t.Helper()
 	for _, table := range []string{
@@ -62,7 +62,6 @@ var (
 	record    = inboxtest.Record
 )
 
-// hasLabel reports whether a label of the metric has the value.
 func hasLabel(m *dto.Metric, value string) bool {
 	return slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return l.GetValue() == value })
 }

@@ -15,8 +15,8 @@ import (
 	"example.com/twinbox/test/inboxtest"
 )
 
-// Random events in batches of any size, with a dead owner before them or none: connections lost at any answer of
-// the server do not change the outcome. Only an event whose commit was not answered is reported as its redelivery is.
+// A lost connection must not change the outcomes. Only an event whose commit was not answered is reported as its
+// redelivery is.
 func TestLostConnectionsChangeNothing(t *testing.T) {
 	t.Parallel()
 	shared := setup(t)
@@ -54,13 +54,11 @@ func TestLostConnectionsChangeNothing(t *testing.T) {
 	})
 }
 
-// repeated are the outcomes of a redelivery.
 var repeated = []string{string(inbox.Duplicate), string(inbox.Stale)}
 
 var attemptsOfLetter = regexp.MustCompile(`^(letter .*) \d+ ([tf] [tf] )`)
 
-// withoutAttempts leaves out how often something was tried until it became a dead letter: a lost connection is one
-// more.
+// withoutAttempts removes the counts of attempts: a lost connection adds one.
 func withoutAttempts(told []string) []string {
 	for i, line := range told {
 		told[i] = attemptsOfLetter.ReplaceAllString(line, "$1 $2")

@@ -15,7 +15,7 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// ward is a clinic with dead letters of three keys: each has one that failed and two that are parked behind it.
+// ward returns a clinic with dead letters of three keys: one failed and two parked each.
 func ward(t *testing.T) (*clinic, []event.Event) {
 	t.Helper()
 	c := newClinic(t, 1, nil)
@@ -30,7 +30,6 @@ func ward(t *testing.T) (*clinic, []event.Event) {
 	return c, events
 }
 
-// requireHealed checks that each dead letter was replayed once, in the order of its key, and has one row in the audit.
 func (c *clinic) requireHealed(t *testing.T, events []event.Event) {
 	t.Helper()
 	c.requireNothingWaits(t)
@@ -46,7 +45,6 @@ func (c *clinic) requireHealed(t *testing.T, events []event.Event) {
 	require.Equal(t, []inbox.Outcome{inbox.Applied}, c.deliver(t, v("a", 4)), "the key goes on")
 }
 
-// A replay loses its connection at any answer of the server, that to a commit included, and is called again.
 func TestAReplayThatLosesItsConnection(t *testing.T) {
 	t.Parallel()
 	c, events := ward(t)
@@ -79,7 +77,6 @@ func TestAReplayThatLosesItsConnection(t *testing.T) {
 	}
 }
 
-// A replay ends with an error when the database stays away, and does not call that a failure of the dead letter.
 func TestAReplayInAnOutage(t *testing.T) {
 	t.Parallel()
 	c, events := ward(t)
@@ -99,7 +96,6 @@ func TestAReplayInAnOutage(t *testing.T) {
 	c.requireHealed(t, events)
 }
 
-// A replay ends when its caller does, between two dead letters or in the middle of one.
 func TestAReplayThatIsCancelled(t *testing.T) {
 	t.Parallel()
 	c, events := ward(t)

@@ -11,14 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// severing makes the bundle's connections break at each server answer that cut selects: the client never gets that
-// answer.
+// severing breaks connections at each answer that cut selects: the client never gets it.
 func (b *bundle) severing(t *testing.T, cut func(answer []byte) bool) *pgxpool.Pool {
 	t.Helper()
 	return b.dialing(t, func(conn net.Conn) net.Conn { return &severed{Conn: conn, cut: cut} })
 }
 
-// dialing puts something between the bundle and its server.
 func (b *bundle) dialing(t *testing.T, between func(net.Conn) net.Conn) *pgxpool.Pool {
 	t.Helper()
 	cfg := b.Pool.Config()
@@ -51,5 +49,4 @@ func (s *severed) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// isCommitted finds the answer to a commit.
 func isCommitted(answer []byte) bool { return bytes.Contains(answer, []byte("COMMIT\x00")) }

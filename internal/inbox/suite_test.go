@@ -11,7 +11,7 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-// A scenario is what comes on one partition and what must become of it, however many events share a transaction.
+// A scenario is one partition's records and their outcomes, for any batch size.
 type scenario struct {
 	configure func(*inbox.Config)
 	before    string // SQL
@@ -38,7 +38,6 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// play runs the scenario with so many events per transaction; 0 is the Router's middleware.
 func (s scenario) play(t *testing.T, b *bundle, batch int) {
 	if s.before != "" {
 		_, err := b.Pool.Exec(t.Context(), s.before)
@@ -81,7 +80,7 @@ func (s scenario) play(t *testing.T, b *bundle, batch int) {
 	require.Equal(t, int(s.watermark),
 		b.Count(t, `select coalesce(max(version), 0) from inbox_key where key = 'key-1'`))
 
-	// Everything again, as after a crash before the offsets: nothing new comes of it.
+	// All again, as after a crash before the offsets: no new effects.
 	outcomes = nil
 	for i, e := range events {
 		msgs[i] = record(t, e, int64(i))
@@ -96,7 +95,7 @@ func (s scenario) play(t *testing.T, b *bundle, batch int) {
 	require.Equal(t, len(s.letters)+len(s.parked), b.Count(t, `select count(*) from dead_letter`))
 }
 
-// run hands over the messages in the face that the batch size stands for.
+// run passes the messages to the interface for the batch size.
 func (b *bundle) run(t *testing.T, batch int, handler handlerFunc, msgs []*message.Message) {
 	t.Helper()
 	mux := inbox.NewMux()

@@ -19,8 +19,8 @@ import (
 // ownerDied is the row of a process that did not leave its partition.
 const ownerDied = `insert into inbox_owner values ('test', 'topic-1', 2, 'a dead process')`
 
-// A record that ends each process that handles it becomes a dead letter, after 7 deaths at most. No other record is
-// given up. Suspected records run alone in the process, so this test and those below are not parallel.
+// A killing record becomes a dead letter after 7 deaths at most. Suspects run alone in the process, so the tests from
+// here on are not parallel.
 func TestACrashLoopEndsInADeadLetter(t *testing.T) {
 	b := setup(t)
 	for _, bad := range []int{0, 1, 99, 199} {
@@ -45,8 +45,8 @@ func TestACrashLoopEndsInADeadLetter(t *testing.T) {
 	}
 }
 
-// crashLoop delivers the events to one process after the other and returns how many died. A process ends where its
-// goroutine does, at one event: deferred calls roll back as the server would.
+// crashLoop delivers the events to successive processes and returns the number of deaths. A process ends as its
+// goroutine does: deferred calls roll back, as the server would.
 func (b *bundle) crashLoop(t *testing.T, events []event.Event, deadly string) (deaths int) {
 	t.Helper()
 	msgs := records(t, t.Context(), events...)
@@ -77,7 +77,6 @@ func (b *bundle) crashLoop(t *testing.T, events []event.Event, deadly string) (d
 	return deaths
 }
 
-// A partition that is left cleanly is no suspect. One that is not left is, until something new is committed.
 func TestSuspicionLastsUntilSomethingNewIsCommitted(t *testing.T) {
 	b := setup(t)
 	b.Config.Batch = 2
@@ -96,7 +95,7 @@ func TestSuspicionLastsUntilSomethingNewIsCommitted(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, counted, "a clean end leaves no suspect")
 
-	_, handle = b.handle(t, handler) // the last one did not leave
+	_, handle = b.handle(t, handler)
 	_, err = handle(t.Context(), records(t, t.Context(), events...))
 	require.NoError(t, err)
 	require.Equal(t, 2, counted, "the batch behind the duplicates, and no later one")
@@ -104,7 +103,7 @@ func TestSuspicionLastsUntilSomethingNewIsCommitted(t *testing.T) {
 	require.Equal(t, 6, b.Count(t, `select count(*) from ledger`))
 }
 
-// A partition may come back before the database knows that it was left: then it is not left.
+// A partition may return before its leave is stored: then it is not left.
 func TestAPartitionThatCameBackIsNotLeftLate(t *testing.T) {
 	b := setup(t)
 	in, handle := b.handle(t, effect)
@@ -120,7 +119,6 @@ func TestAPartitionThatCameBackIsNotLeftLate(t *testing.T) {
 	require.NoError(t, in.Leave("topic-1", 2)(t.Context()), "a partition that is not taken can be left")
 }
 
-// The attempts at a suspect are broken off, as often as it may be, and their owners leave. No process died.
 func TestAnAttemptThatIsBrokenOffIsNoDeath(t *testing.T) {
 	b := setup(t)
 	for _, deaths := range []int{0, 1} {
@@ -152,8 +150,8 @@ func TestAnAttemptThatIsBrokenOffIsNoDeath(t *testing.T) {
 	}
 }
 
-// Records that were final before the last owner died are final again, though the inbox has no row for them: types
-// without a handler, records without an id, old events, stale ones, conflicts. None of them ends the suspicion.
+// Records without an inbox row are final again: types without a handler, no id, old, stale, conflicts. They must not
+// end the suspicion.
 func TestARedeliveryEndsNoSuspicion(t *testing.T) {
 	b := setup(t)
 	b.Exec(t, `update inbox_horizon set remembers_from = '2025-01-01'`)
@@ -186,7 +184,7 @@ func TestARedeliveryEndsNoSuspicion(t *testing.T) {
 	require.Zero(t, b.Count(t, `select count(*) from inbox_attempt`))
 }
 
-// A suspect has used up its attempts. Another owner, who suspects nothing, applied it before.
+// Another owner, without suspicion, applied it earlier.
 func TestASuspectThatWasAppliedElsewhere(t *testing.T) {
 	b := setup(t)
 	b.Config.MaxAttempts = 1
@@ -201,7 +199,7 @@ func TestASuspectThatWasAppliedElsewhere(t *testing.T) {
 	require.Zero(t, b.Count(t, `select (select count(*) from dead_letter) + (select count(*) from inbox_attempt)`))
 }
 
-// Counts of records that lie before a handled one go with it. Those of later records and other partitions stay.
+// Counts before a handled record are deleted. Later records' and other partitions' stay.
 func TestCountsThatAreLeftGoWithTheNextSuspect(t *testing.T) {
 	b := setup(t)
 	mux := inbox.NewMux()
@@ -218,7 +216,7 @@ func TestCountsThatAreLeftGoWithTheNextSuspect(t *testing.T) {
 	require.Equal(t, []string{"2/3", "7/1"}, b.List(t, selectCounts))
 }
 
-// Owners leave before they reach the suspected records: the next one still runs those one by one, and counts them.
+// The next owner still runs the suspects one by one and counts them.
 func TestSuspicionOutlivesAnOwnerThatDidNotReachIt(t *testing.T) {
 	b := setup(t)
 	b.Exec(t, ownerDied)
@@ -245,7 +243,7 @@ func TestSuspicionOutlivesAnOwnerThatDidNotReachIt(t *testing.T) {
 	require.Equal(t, [][]string{{"1 1", "2 1"}, {"2 2"}, {"3 1"}, {}}, counts)
 }
 
-// Suspects need one connection, as all others do: requests that use the same pool are not starved.
+// With one connection, other users of the pool are not starved.
 func TestSuspectsNeedOneConnection(t *testing.T) {
 	b := setup(t)
 	b.Exec(t, ownerDied)
@@ -257,7 +255,6 @@ func TestSuspectsNeedOneConnection(t *testing.T) {
 	require.Equal(t, 4, handled)
 }
 
-// waitHost is a host that is asked to wait.
 type waitHost struct {
 	*inboxtest.Host
 	onWait func()

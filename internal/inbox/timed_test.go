@@ -12,7 +12,6 @@ import (
 	"example.com/twinbox/test/inboxtest"
 )
 
-// How long an event took, retries included, is counted per consumer.
 func TestHandlingIsTimed(t *testing.T) {
 	t.Parallel()
 	b := inboxtest.New(t)

@@ -20,9 +20,8 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// The events of each key come in any order, some twice, to two owners of one partition, which both get all of them.
-// Some fail until they are healed, some of those are discarded. In the end each event that was not discarded had its
-// effect once and in the order of its version.
+// Two owners both get all events in any order, some twice. Some fail until healed, some are discarded. Each remaining
+// event has its effect once, in order.
 func TestTwoOwnersGetEverything(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(6) {
@@ -84,7 +83,7 @@ func TestTwoOwnersGetEverything(t *testing.T) {
 	}
 }
 
-// shuffled are the ids of each key in the order of their versions, and its events in any order, some bad, some twice.
+// shuffled returns each key's ids in order, and its events in any order, some bad, some twice.
 func shuffled(r *rand.Rand) (wanted map[string][]string, come []event.Event) {
 	wanted = map[string][]string{}
 	for k := range 20 {
@@ -105,7 +104,6 @@ func shuffled(r *rand.Rand) (wanted map[string][]string, come []event.Event) {
 	return wanted, come
 }
 
-// discardSome discards a few dead letters while the owners are at work.
 func (b *bundle) discardSome(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	store := deadletter.NewStore(b.Pool)

@@ -20,8 +20,7 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// routed runs messages of a topic through a Router on watermill-kafka, with nothing of this project but the inbox and
-// the middlewares given.
+// routed runs a topic through a Router on watermill-kafka with the inbox and the given middlewares only.
 func routed(
 	t *testing.T, brokers []string, topic string, in *inbox.Inbox, handler message.NoPublishHandlerFunc,
 	with ...message.HandlerMiddleware,
@@ -43,7 +42,6 @@ func routed(
 	})
 }
 
-// publishPlain writes events as watermill-kafka's own marshaler does, with their subjects as keys.
 func publishPlain(t *testing.T, brokers []string, topic string, events ...event.Event) {
 	t.Helper()
 	publisher, err := wkafka.NewPublisher(wkafka.PublisherConfig{
@@ -59,7 +57,6 @@ func publishPlain(t *testing.T, brokers []string, topic string, events ...event.
 	require.NoError(t, publisher.Close())
 }
 
-// A handler that knows Watermill alone writes in the transaction, and what it cannot handle is filed with its origin.
 func TestAPlainHandlerOnWatermillKafka(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -108,8 +105,6 @@ func TestAPlainHandlerOnWatermillKafka(t *testing.T) {
 	require.NotContains(t, string(headers), "record_key")
 }
 
-// A stock Router and a stock Subscriber with its own marshaler, and the inbox as the only middleware: the topics of
-// this project are handled, each event once.
 func TestAStockRouterHandlesOurTopics(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -135,7 +130,6 @@ func TestAStockRouterHandlesOurTopics(t *testing.T) {
 	require.Equal(t, events, b.Count(t, `select count(distinct event_id) from ledger`))
 }
 
-// Records that may have ended the last owner are counted before they run, on watermill-kafka too.
 func TestSuspectsOnWatermillKafka(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

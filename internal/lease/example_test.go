@@ -12,8 +12,8 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// A parcel is handed to a carrier whose API knows no transaction. The intent is written with the event, the effect
-// follows, and what it changes is written with its record.
+// A carrier's API knows no transaction. The intent is written with the event, the effect follows, and its result is
+// written with the record.
 func Example() {
 	ctx, stop := context.WithCancel(context.Background())
 	pool, drop := pgtest.Open(migrations.Lease)
@@ -25,7 +25,7 @@ func Example() {
 
 	runner, err := lease.New(lease.Config{Handler: "parcel", Pool: pool, Effect: lease.Effect{
 		Do: func(ctx context.Context, c *lease.Claim) error {
-			// Prepare, connect, ask: steps that can still be taken back. Then:
+			// Prepare, connect, ask: steps that can be undone. Then:
 			if err := c.Begin(ctx); err != nil {
 				return err
 			}
@@ -65,7 +65,7 @@ func ExampleClaim_Begin() {
 	if err != nil {
 		panic(err)
 	}
-	// The process is stopped, its lease ends, and another process claims the row.
+	// The process is stopped, its lease ends, and another claims the row.
 	if _, err := pool.Exec(ctx, `update lease set due_at = clock_timestamp()`); err != nil {
 		panic(err)
 	}

@@ -34,7 +34,6 @@ func TestAnIntentIsPartOfItsTransaction(t *testing.T) {
 	require.ErrorContains(t, err, "lease_pkey", "one intent per handler and event")
 }
 
-// A process that has lost a lease changes nothing, by no step and at no time.
 func TestAStaleClaimChangesNothing(t *testing.T) {
 	t.Parallel()
 	for name, successor := range map[string]func(t *testing.T, b *bundle){
@@ -88,7 +87,7 @@ func TestALeaseThatEndedBeginsNothing(t *testing.T) {
 	require.Equal(t, Claimed, b.state(t, "e1"))
 }
 
-// The heartbeat keeps a claim that waits longer than its lease; without one it would be another's.
+// Without the heartbeat, another process could claim the row.
 func TestAHeartbeatKeepsALease(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Settings{})
@@ -144,7 +143,7 @@ func TestResendingEndsWithTheAttempts(t *testing.T) {
 	require.Equal(t, 2, b.count(t, `select doubts from lease`))
 }
 
-// A row that ends its claimants waits behind the rows that are due, and fails when its attempts are used up.
+// A row that kills its claimants comes after the other due rows, and fails when its attempts are used up.
 func TestARowThatEndsItsClaimantsIsGivenUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Settings{MaxAttempts: 2})
@@ -167,7 +166,7 @@ func TestARowThatEndsItsClaimantsIsGivenUp(t *testing.T) {
 		where error = 'given up after 2 attempts: its claimant vanished before it had begun'`))
 }
 
-// The answer to a commit may be lost. Recording the same outcome again changes no row and returns no error.
+// The answer to a commit may be lost. The same outcome again changes no row and returns no error.
 func TestAnOutcomeIsRecordedOnceHoweverOftenItIsSaid(t *testing.T) {
 	t.Parallel()
 	later := outcome{state: Pending, pause: time.Hour, uncounted: 1}
@@ -218,7 +217,7 @@ func TestDoneIsRecordedOnceWithItsEvent(t *testing.T) {
 	require.Equal(t, 1, b.count(t, `select count(*) from said join lease on ended_at = at and state = 'done'`))
 }
 
-// A claim, a sweep and a purge among ten thousand rows that are not due read only a few.
+// A claim, a sweep and a purge read few of ten thousand rows that are not due.
 func TestFreshRowsDoNotHideOneThatIsDue(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Settings{})
@@ -243,7 +242,7 @@ func TestFreshRowsDoNotHideOneThatIsDue(t *testing.T) {
 	require.Equal(t, Uncertain, b.state(t, "e2"))
 }
 
-// rowsRead returns how many rows the nodes of the statement's plan read, and rolls its changes back.
+// rowsRead returns how many rows the plan's nodes read. It rolls back.
 func (b *bundle) rowsRead(t *testing.T, sql string, args ...any) (read float64) {
 	t.Helper()
 	tx, err := b.pool.Begin(t.Context())
@@ -267,7 +266,6 @@ func (b *bundle) rowsRead(t *testing.T, sql string, args ...any) (read float64) 
 	return read
 }
 
-// A Begin that has to wait for another statement on its row, a heartbeat for one, sees what that has made of it.
 func TestABeginThatWaitsForItsRow(t *testing.T) {
 	t.Parallel()
 	for change, stale := range map[string]bool{

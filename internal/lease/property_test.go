@@ -14,8 +14,7 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// The database logs every change of a row with the name of the connection that made it. The code under test knows no
-// such name.
+// The database logs each row change with its connection's name, which the code under test does not know.
 const watchSQL = `
 create table watched (
     n bigint generated always as identity, actor text, event_id text, was text, is_now text, was_due timestamptz,
@@ -28,7 +27,7 @@ create function watch() returns trigger language plpgsql as $$ begin
 end $$;
 create trigger watch after update on lease for each row execute function watch()`
 
-// actor is a process: leases over a connection of its own name, and the claims that it believes to have.
+// actor is a process: a connection with its own name, and the claims that it believes it has.
 type actor struct {
 	name   string
 	leases *Runner
@@ -50,8 +49,8 @@ func newActor(t *testing.T, b *bundle, name, policy string) *actor {
 	return &actor{name: name, leases: leases}
 }
 
-// Several processes take random steps in random order, some late: only the process that claimed a row last moves it, or
-// a sweep after its lease has ended. Every step that was refused returns ErrStale.
+// Processes take random steps, some late. Only the last claimant moves a row, or a sweep after its lease. Refused
+// steps return ErrStale.
 func TestRandomSchedulesAreFenced(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []string{Park, Resend} {
@@ -77,7 +76,6 @@ func TestRandomSchedulesAreFenced(t *testing.T) {
 	}
 }
 
-// step is one random thing that one of the processes, or time, does.
 func (b *bundle) step(t *testing.T, rt *rapid.T, actors []*actor) (stale int) {
 	ctx := t.Context()
 	a := rapid.SampledFrom(actors).Draw(rt, "actor")
@@ -137,7 +135,7 @@ func (b *bundle) step(t *testing.T, rt *rapid.T, actors []*actor) (stale int) {
 const readWatched = `
 select actor, event_id, was, is_now, was_due <= at, renamed from watched where actor like 'a_' order by n`
 
-// requireFenced reads the log and knows the rules anew.
+// requireFenced checks the log against its own copy of the rules.
 func (b *bundle) requireFenced(t *testing.T, rt *rapid.T, policy string) {
 	rows, err := b.pool.Query(t.Context(), readWatched)
 	require.NoError(t, err)

@@ -12,8 +12,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// Rows that were done or skipped for longer than the retention go, together with what belongs to them. Rows that an
-// operator has to decide stay.
+// Old rows that were done or skipped go, with their children. Rows that an operator must decide stay.
 func TestOldRowsArePurged(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Settings{Retention: time.Hour})
@@ -47,7 +46,6 @@ func TestOldRowsArePurged(t *testing.T) {
 	require.Equal(t, 1, kept.count(t, `select count(*) from lease`), "without a retention all is kept")
 }
 
-// A runner purges when it starts, page by page.
 func TestARunnerPurges(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Settings{Retention: time.Hour})

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The database refuses states that make no sense, from an operator's own SQL too, so a handler never meets one.
 func TestRowsThatMakeNoSenseAreRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Settings{})
@@ -48,7 +47,7 @@ func TestRowsThatMakeNoSenseAreRefused(t *testing.T) {
 	}
 }
 
-// Each check constraint is parsed and planned anew by every statement that adds or moves a lease: there is one.
+// Every statement that adds or moves a lease parses each check constraint anew, so there is one.
 func TestALeaseIsCheckedInOneCall(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Settings{})

@@ -22,7 +22,6 @@ var quick = Settings{
 	Poll: 10 * time.Millisecond, MaxAttempts: 3, RetryMin: 10 * time.Millisecond, RetryMax: 20 * time.Millisecond,
 }
 
-// Where and how an effect fails decides what becomes of its row.
 func TestTheEffectsErrorDecides(t *testing.T) {
 	t.Parallel()
 	no := errors.New("no " + strings.Repeat("and no ", 150_000)) // the other side may be wordy
@@ -68,7 +67,6 @@ func TestTheEffectsErrorDecides(t *testing.T) {
 	}
 }
 
-// A skipped effect is not an error: its log line has the level info, and the row has the reason.
 func TestASkippedEffectIsNoError(t *testing.T) {
 	t.Parallel()
 	b := setup(t, quick)
@@ -88,7 +86,6 @@ func TestASkippedEffectIsNoError(t *testing.T) {
 	require.Equal(t, Pending, b.state(t, "e1"), "an operator may have it tried again")
 }
 
-// While the other side does not answer, no row is given up.
 func TestAnUnreachableOtherSideUsesUpNoAttempt(t *testing.T) {
 	t.Parallel()
 	settings := quick
@@ -113,8 +110,7 @@ func TestAnUnreachableOtherSideUsesUpNoAttempt(t *testing.T) {
 	require.Equal(t, 2, b.count(t, `select count(*) from lease where attempts = 1`))
 }
 
-// An effect that takes longer than its lease keeps it by heartbeats: no other process takes over, and it happens
-// once. Time passes in the row alone, nine tenths of the lease in one step, so a slow machine loses no lease.
+// Heartbeats keep the lease of a long effect. Time passes only in the row, so a slow machine loses no lease.
 func TestAnEffectMayOutliveItsLease(t *testing.T) {
 	t.Parallel()
 	settings := quick
@@ -145,7 +141,6 @@ func TestAnEffectMayOutliveItsLease(t *testing.T) {
 	require.Empty(t, started)
 }
 
-// Each worker renews the lease of its row.
 func TestEachWorkerKeepsItsLease(t *testing.T) {
 	t.Parallel()
 	settings := quick
@@ -181,7 +176,6 @@ func (b *bundle) due(t *testing.T) (at time.Time) {
 	return at
 }
 
-// A lease that is lost ends the attempt that has not begun.
 func TestALostLeaseEndsTheAttempt(t *testing.T) {
 	t.Parallel()
 	settings := quick
@@ -203,7 +197,6 @@ func TestALostLeaseEndsTheAttempt(t *testing.T) {
 	require.Equal(t, Claimed, b.state(t, "e1"))
 }
 
-// A sweep wakes the runner: the row of a claimant that vanished does not wait for the next poll.
 func TestARunnerCarriesOutTheRowOfAVanishedClaimant(t *testing.T) {
 	t.Parallel()
 	settings := quick
@@ -216,7 +209,6 @@ func TestARunnerCarriesOutTheRowOfAVanishedClaimant(t *testing.T) {
 	require.Greater(t, b.count(t, `select attempts from lease`), 1)
 }
 
-// Shutdown finishes the attempts under way and begins no other.
 func TestShutdownFinishesTheAttemptsUnderWay(t *testing.T) {
 	t.Parallel()
 	settings := quick
@@ -243,7 +235,6 @@ func TestShutdownFinishesTheAttemptsUnderWay(t *testing.T) {
 	require.Equal(t, 2, b.count(t, `select count(*) from lease where state = 'pending' and attempts = 0`))
 }
 
-// An effect whose record fails is recorded as soon as that is possible, and once.
 func TestTheRecordInsists(t *testing.T) {
 	t.Parallel()
 	b := setup(t, quick)
@@ -297,7 +288,6 @@ func TestMetricsCountTheOpenRows(t *testing.T) {
 	require.ErrorContains(t, err, "count leases")
 }
 
-// A runner that cannot claim does no work, also if all else works: it is unhealthy until it can.
 func TestARunnerThatCannotClaimIsNotHealthy(t *testing.T) {
 	t.Parallel()
 	b := setup(t, quick)
@@ -318,8 +308,7 @@ func TestARunnerThatCannotClaimIsNotHealthy(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-// While claims fail a runner cannot know whether rows wait: it looks as often as it does for rows, not as rarely
-// as at rest.
+// While claims fail, the runner cannot know whether rows wait: it uses the short interval.
 func TestARunnerThatCannotClaimTriesWithEveryPoll(t *testing.T) {
 	t.Parallel()
 	settings := quick
@@ -345,7 +334,6 @@ func TestARunnerThatCannotClaimTriesWithEveryPoll(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-// counting tells of each line.
 type counting struct {
 	slog.Handler
 	lines chan<- struct{}

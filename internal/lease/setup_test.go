@@ -19,7 +19,6 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 const patience = kafkatest.Patience
 
-// bundle is one handler's leases on a database of their own.
 type bundle struct {
 	pool   *pgxpool.Pool
 	leases *Runner
@@ -32,7 +31,6 @@ func setup(t *testing.T, settings Settings) *bundle {
 	return b
 }
 
-// open is another process's leases on the same rows.
 func (b *bundle) open(t *testing.T, settings Settings) *Runner {
 	t.Helper()
 	l, err := New(Config{Handler: "test", Pool: b.pool, Settings: settings})
@@ -52,7 +50,6 @@ func (b *bundle) add(t *testing.T, events ...string) {
 	}))
 }
 
-// claim claims exactly one row.
 func (b *bundle) claim(t *testing.T) *Claim {
 	t.Helper()
 	c, err := b.leases.Claim(t.Context())
@@ -61,7 +58,6 @@ func (b *bundle) claim(t *testing.T) *Claim {
 	return c
 }
 
-// requireNoneDue fails if a row can be claimed.
 func (b *bundle) requireNoneDue(t *testing.T) {
 	t.Helper()
 	c, err := b.leases.Claim(t.Context())
@@ -74,7 +70,6 @@ func (b *bundle) sweep(t *testing.T) {
 	require.NoError(t, b.leases.Sweep(t.Context()))
 }
 
-// The outcomes of the attempts in the tests.
 var (
 	done      = outcome{state: Done}
 	failed    = outcome{state: Failed, reason: "no"}
@@ -84,7 +79,6 @@ var (
 	uncertain = outcome{state: Uncertain, reason: "no answer", doubts: 1}
 )
 
-// expire makes every lease end a second ago.
 func (b *bundle) expire(t *testing.T) {
 	t.Helper()
 	b.exec(t, `update lease set due_at = clock_timestamp() - interval '1 s' where state in ('claimed', 'submitting')`)
@@ -114,7 +108,6 @@ func (b *bundle) await(t *testing.T, event string, want State) {
 		"%s never %s", event, want)
 }
 
-// run runs the effect until the test ends or stop is called.
 func (b *bundle) run(t *testing.T, l *Runner, effect Effect) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))

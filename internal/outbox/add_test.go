@@ -79,7 +79,7 @@ func TestAddWithExpectedVersion(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name     string
-		versions []int64 // of the events, all of key "old" (which has two), unless keys says otherwise
+		versions []int64 // of the events, all of key "old" (which has two) by default
 		keys     []string
 		conflict bool
 	}{
@@ -115,7 +115,7 @@ func TestAddWithExpectedVersion(t *testing.T) {
 			} else {
 				require.NoError(t, err)
 			}
-			// The caller may commit even after a conflict: nothing of the call may be there.
+			// The caller may commit even after a conflict: no event of the call may be there.
 			require.NoError(t, tx.Commit(t.Context()))
 			want := int64(2)
 			if !c.conflict {
@@ -185,7 +185,7 @@ func TestAddRefuses(t *testing.T) {
 			require.NoError(t, err)
 			bad := newEvent("k")
 			c.change(&bad)
-			_, err = o.Add(t.Context(), nil, newEvent("k"), bad) // no transaction: nothing may be sent
+			_, err = o.Add(t.Context(), nil, newEvent("k"), bad) // no transaction: any statement would panic
 			var refused *EventError
 			require.ErrorAs(t, err, &refused)
 			require.Equal(t, c.code, refused.Code)

@@ -32,7 +32,6 @@ func TestAddWaitsForTheKeyAndSeesItsNewestVersion(t *testing.T) {
 	require.Equal(t, int64(2), late[0].Version)
 }
 
-// Two that expect the same version: the second waits for the first, and only the one whose version it is adds.
 func TestAddWithExpectedVersionWaitsForTheKey(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]int{"the first": 0, "the second": 1, "the third": 2} {
@@ -73,7 +72,6 @@ func TestAddWithExpectedVersionWaitsForTheKey(t *testing.T) {
 	}
 }
 
-// awaitLockWait returns when the transaction's session waits for a lock.
 func awaitLockWait(t testing.TB, pool interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }, tx pgx.Tx,
@@ -88,7 +86,6 @@ func awaitLockWait(t testing.TB, pool interface {
 	})
 }
 
-// Two calls that name the same keys in opposite orders lock them in one order.
 func TestAddLocksKeysInOneOrder(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)

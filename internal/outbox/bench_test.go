@@ -12,7 +12,6 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// BenchmarkAdd is a transaction of one row: without an event, with one by Add, and with one over an event bus.
 func BenchmarkAdd(b *testing.B) {
 	o, pool := newOutbox(b), newDatabase(b)
 	_, err := pool.Exec(b.Context(), `create table business (id bigint generated always as identity primary key, v text)`)

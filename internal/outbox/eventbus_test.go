@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// A row has the same columns whether Add or the bus inserts it, and either costs one statement.
 func TestEventBusInsertsAsAddDoes(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)

@@ -17,8 +17,8 @@ type OrderPlaced struct {
 	Total   int    `json:"total"`
 }
 
-// An event bus of Watermill's cqrs for your own structs. The relay publishes their events if, and only if, the
-// transaction commits. Make a bus for each transaction: that sends nothing.
+// An event bus of Watermill's cqrs for your own structs. The relay publishes the events only if the transaction
+// commits. A new bus per transaction costs no statement.
 func ExampleOutbox_Publisher() {
 	ctx := context.Background()
 	db, drop := pgtest.Open(migrations.Outbox)
@@ -36,7 +36,7 @@ func ExampleOutbox_Publisher() {
 			GeneratePublishTopic: func(cqrs.GenerateEventPublishTopicParams) (string, error) { return "shop.orders", nil },
 			OnPublish: func(params cqrs.OnEventSendParams) error {
 				if placed, is := params.Event.(OrderPlaced); is {
-					params.Message.Metadata.Set("ce_subject", placed.OrderID) // the key: what keeps an order's events in order
+					params.Message.Metadata.Set("ce_subject", placed.OrderID) // the key: it keeps an order's events in order
 				}
 				return nil
 			},

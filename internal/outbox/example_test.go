@@ -13,8 +13,7 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// An event is added in the transaction of the change that it tells of. If the transaction does not commit there is no
-// event.
+// An event is added in the transaction of its change. Without a commit there is no event.
 func ExampleOutbox_Add() {
 	ctx := context.Background()
 	db, drop := pgtest.Open(migrations.Outbox)
@@ -40,7 +39,7 @@ func ExampleOutbox_Add() {
 
 	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
 		paid := placed
-		paid.Type, paid.Version = "com.example.shop.order-paid.v1", 5 // what this caller believes to be the next
+		paid.Type, paid.Version = "com.example.shop.order-paid.v1", 5 // this caller's guess of the next version
 		_, err := box.Add(ctx, tx, paid)
 		return err
 	})

@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// writers are the ways in which an event with an id of the caller's own gets into a transaction.
 var writers = map[string]func(context.Context, *Outbox, pgx.Tx, event.Event) error{
 	"add": func(ctx context.Context, o *Outbox, tx pgx.Tx, e event.Event) error {
 		_, err := o.Add(ctx, tx, e)
@@ -59,7 +58,6 @@ func givenEvent() event.Event {
 	return e
 }
 
-// other changes of an event, each of which makes it another event.
 var others = map[string]func(*event.Event){
 	"payload": func(e *event.Event) { e.Data = []byte(`{"n":2}`) },
 	"key":     func(e *event.Event) { e.Key = "another" },
@@ -158,7 +156,7 @@ func TestARepeatedEventLeavesTheOthersOfItsCall(t *testing.T) {
 	require.Equal(t, int64(4), number(t, pool, `select count(*) from outbox`))
 }
 
-// Another event under an id of the same call: no event of the call is there, and the transaction stays usable.
+// No event of the call is there, and the transaction stays usable.
 func TestAnIDIsGivenOncePerCall(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -176,7 +174,6 @@ func TestAnIDIsGivenOncePerCall(t *testing.T) {
 	require.Zero(t, number(t, pool, `select count(*) from outbox_given_id`))
 }
 
-// The id of an event that was not added is free, even if the caller commits what is left of its transaction.
 func TestAVersionConflictRecordsNoID(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -197,7 +194,6 @@ func TestAVersionConflictRecordsNoID(t *testing.T) {
 	require.Equal(t, int64(2), number(t, pool, `select count(*) from outbox`))
 }
 
-// Two transactions give one id at the same time: the second one waits, and how the first one ends decides.
 func TestAnIDUnderWayIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	for writer, add := range writers {
@@ -286,7 +282,6 @@ func TestAConflictMayBeOnlyLogged(t *testing.T) {
 	require.ErrorContains(t, err, `"ignore" is neither "error" nor "warn"`)
 }
 
-// roundTrips counts the round trips of a pool's connections inside transactions.
 type roundTrips struct{ n int }
 
 func (r *roundTrips) count(ctx context.Context) context.Context {
@@ -294,7 +289,6 @@ func (r *roundTrips) count(ctx context.Context) context.Context {
 	return ctx
 }
 
-// traced is a connection whose round trips are counted.
 func traced(t *testing.T, pool *pgxpool.Pool) (*pgx.Conn, *roundTrips) {
 	t.Helper()
 	trips := &roundTrips{}
@@ -306,7 +300,7 @@ func traced(t *testing.T, pool *pgxpool.Pool) (*pgx.Conn, *roundTrips) {
 	return conn, trips
 }
 
-// An id that is made here costs one round trip per call, no savepoint, and no row beside the event's.
+// A generated id costs one round trip per call, no savepoint and no extra row.
 func TestAnOwnIDCostsNothing(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -327,7 +321,7 @@ func TestAnOwnIDCostsNothing(t *testing.T) {
 	require.Zero(t, number(t, pool, `select count(*) from outbox_given_id`))
 }
 
-// One call locks two keys, another gives one event of them again: both take the key before the id.
+// One call locks two keys, another adds one event of them again: both lock the key before the id.
 func TestAKeyIsLockedBeforeAGivenID(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)

@@ -30,7 +30,6 @@ func TestLockKeyReturnsTheKeysVersion(t *testing.T) {
 	}))
 }
 
-// Two transactions lock one key, before its first event or behind it: the second waits, and sees what the first added.
 func TestLockKeyWaitsForTheKeyAndSeesItsNewestVersion(t *testing.T) {
 	t.Parallel()
 	for before := range 2 {

@@ -33,7 +33,6 @@ func newEvent(key string) event.Event {
 	return event.Event{Type: "test.happened.v1", Topic: testTopic, Key: key, Data: []byte(`{"n":1}`)}
 }
 
-// commit adds the events in a transaction of their own.
 func commit(t testing.TB, o *Outbox, pool *pgxpool.Pool, events ...event.Event) []Added {
 	t.Helper()
 	var added []Added

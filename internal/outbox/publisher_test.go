@@ -53,7 +53,7 @@ func TestPublisherReportsAConflict(t *testing.T) {
 	require.Zero(t, number(t, pool, `select count(*) from outbox`))
 }
 
-// watermill-sql inserts under context.Background; the caller's deadline must hold all the same.
+// watermill-sql inserts under context.Background; the caller's deadline must apply.
 func TestPublisherCarriesTheContext(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -98,17 +98,16 @@ func TestPublisherRefuses(t *testing.T) {
 	}
 }
 
-// plain is a message that says nothing but what it holds, under any id.
+// plain returns a message without metadata.
 func plain(id string) *message.Message { return message.NewMessage(id, []byte(`{"n":1}`)) }
 
-// A message is taken as any Watermill code writes it; the same one again is the same event.
 func TestPublisherTakesPlainMessages(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)
 	o, err := New(Config{})
 	require.NoError(t, err)
 	named := plain(watermill.NewUUID())
-	named.Metadata["name"] = "orders.OrderPlaced" // what the marshalers of cqrs write
+	named.Metadata["name"] = "orders.OrderPlaced" // as the marshalers of cqrs write it
 	ours, loud := testMessage("k"), plain(strings.ToUpper(uuid.NewString()))
 	ids := []string{watermill.NewUUID(), watermill.NewShortUUID(), watermill.NewULID(), "order 7, placed", ""}
 	for range 2 {
@@ -136,7 +135,7 @@ func TestPublisherTakesPlainMessages(t *testing.T) {
 	}
 }
 
-// What a message's metadata lack, a decorator of Watermill's sets.
+// A Watermill decorator sets the missing metadata.
 func TestADecoratorDescribesMessages(t *testing.T) {
 	t.Parallel()
 	pool, o := newDatabase(t), newOutbox(t)

@@ -11,7 +11,7 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// queued sends the events in one batch each, with a statement behind it, and commits.
+// queued sends each event in a batch with a later statement, and commits.
 func queued(ctx context.Context, o *Outbox, pool *pgxpool.Pool, events ...event.Event) error {
 	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		for _, e := range events {

@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// schedule schedules an event in a transaction of its own.
 func schedule(t testing.TB, o *Outbox, pool *pgxpool.Pool, name string, due Due, e event.Event) {
 	t.Helper()
 	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
@@ -45,8 +44,7 @@ func addDue(t testing.TB, o *Outbox, pool *pgxpool.Pool) (added int) {
 
 const past = -time.Hour
 
-// A scheduled event is none before it is due. Then it gets what Add would give it at that moment: the key's next
-// version, a place behind the key's other events. What led to the call is its cause.
+// A scheduled event gets its version and place when it is due. Its cause is the call's.
 func TestAScheduledEventIsAddedWhenItIsDue(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -77,8 +75,8 @@ func TestAScheduledEventIsAddedWhenItIsDue(t *testing.T) {
 		and due_at > clock_timestamp() + interval '50 minutes'`))
 }
 
-// A scheduled event has its id from the start, so a database that went back adds the same event again. Consumers take
-// an event's age from its id: the time in it is the due time, or that of the call for an event that is due already.
+// A scheduled event has its id from the start, so a database that went back adds the same event. The time in the id
+// is the due time, or the call's time if already due: consumers take the age from it.
 func TestAScheduledEventKeepsItsID(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -116,7 +114,6 @@ func TestAScheduledEventKeepsItsID(t *testing.T) {
 	}
 }
 
-// A row of an earlier release has no id: the event gets it when it is added.
 func TestAScheduledEventOfAnEarlierReleaseGetsAnID(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -130,7 +127,6 @@ func TestAScheduledEventOfAnEarlierReleaseGetsAnID(t *testing.T) {
 	require.False(t, timeOf(id).Before(called))
 }
 
-// timeOf is the time in a UUIDv7.
 func timeOf(id uuid.UUID) time.Time { return time.Unix(id.Time().UnixTime()) }
 
 func TestScheduledEventsAreAddedInTheOrderInWhichTheyAreDue(t *testing.T) {
@@ -149,7 +145,6 @@ func TestScheduledEventsAreAddedInTheOrderInWhichTheyAreDue(t *testing.T) {
 	require.Equal(t, []string{"1", "2", "3"}, payloads)
 }
 
-// What is scheduled is part of the transaction, and so is that it is cancelled or replaced.
 func TestScheduleAndCancelArePartOfTheTransaction(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -179,8 +174,7 @@ func TestScheduleAndCancelArePartOfTheTransaction(t *testing.T) {
 	require.Zero(t, addDue(t, o, pool))
 }
 
-// An event whose key another transaction holds stays, and the others are added without waiting for it: also if the key
-// is new, and so has no row to see.
+// An event of a locked key stays, and the others are added without waiting, even if the key is new and has no row.
 func TestDueEventsWaitForNoTransaction(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -201,7 +195,6 @@ func TestDueEventsWaitForNoTransaction(t *testing.T) {
 	require.Equal(t, int64(2), number(t, pool, `select version from outbox where headers ->> 'ce_scheduledname' = 'new'`))
 }
 
-// However many events of held keys are due before it, an event of a free key is added.
 func TestManyDueEventsOfHeldKeysStandInNoOthersWay(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -224,7 +217,6 @@ func TestManyDueEventsOfHeldKeysStandInNoOthersWay(t *testing.T) {
 	require.Equal(t, int64(500), number(t, pool, `select count(*) from outbox_scheduled`))
 }
 
-// A key that is let go while its due events are looked at is passed over with all of them or with none.
 func TestDueEventsOfAKeyStayInOrder(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -255,7 +247,6 @@ func TestDueEventsOfAKeyStayInOrder(t *testing.T) {
 		"those that are left are the last ones")
 }
 
-// What is scheduled takes no number of its key before it is added, also if the key is new.
 func TestAKeyWithScheduledEventsCountsFromOne(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -286,7 +277,6 @@ func TestAKeyWithScheduledEventsCountsFromOne(t *testing.T) {
 	require.Equal(t, 2, addDue(t, o, pool), "one that was stored before keys' rows were made is added too")
 }
 
-// Two relays that both take themselves for the leader share the events.
 func TestTwoThatAddDueEventsAddEachOnce(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)

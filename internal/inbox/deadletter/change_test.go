@@ -12,7 +12,6 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// An edit changes what it names and leaves the rest as it is by then, an earlier edit's work included.
 func TestEditsAddUp(t *testing.T) {
 	t.Parallel()
 	came, id := letter(1), int64(1)
@@ -86,12 +85,11 @@ func TestDiscarding(t *testing.T) {
 	require.EqualValues(t, 1, one.Count)
 }
 
-// A discard moves the keys on in its own transaction: past the versions that come next, and to the next one that waits.
 func TestADiscardReleasesItsKeys(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		version  int64   // of the key
-		waiting  []int64 // versions
+		version  int64
+		waiting  []int64
 		discard  []int64 // ids, which count from 1
 		want     int64
 		wantFrom *int64
@@ -132,7 +130,6 @@ func TestADiscardReleasesItsKeys(t *testing.T) {
 	}
 }
 
-// A dead letter that holds no key leaves the row of its key as it is.
 func TestADiscardOfADeadLetterThatHoldsNoKey(t *testing.T) {
 	t.Parallel()
 	l := letter(2)
@@ -148,7 +145,6 @@ func TestADiscardOfADeadLetterThatHoldsNoKey(t *testing.T) {
 	require.True(t, untouched)
 }
 
-// Two operators discard the same dead letters, in chunks that lock many keys. Each is discarded once.
 func TestTwoDiscardsAtOnce(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)
@@ -167,7 +163,7 @@ func TestTwoDiscardsAtOnce(t *testing.T) {
 	}
 	require.NoError(t, both.Wait())
 	require.LessOrEqual(t, counts[0]+counts[1], int64(1500))
-	for range 3 { // one that finds a chunk settled by the other ends early
+	for range 3 { // a loop whose chunk the other has discarded ends early
 		_, err := s.Discard(t.Context(), deadletter.Filter{Consumer: "test"}, by)
 		require.NoError(t, err)
 	}

@@ -12,7 +12,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// measured is what the gauges say, by name, consumer and state.
 func measured(t *testing.T, pool *pgxpool.Pool) map[string]float64 {
 	t.Helper()
 	metrics, err := deadletter.Measure(t.Context(), pool, []string{"test", "idle"})

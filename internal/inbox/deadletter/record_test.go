@@ -45,7 +45,6 @@ func store(t *testing.T, pool *pgxpool.Pool, letters ...deadletter.Letter) {
 	require.NoError(t, err)
 }
 
-// open is the store of a database with these dead letters, whose ids count from 1.
 func open(t *testing.T, letters ...deadletter.Letter) (*deadletter.Store, *pgxpool.Pool) {
 	t.Helper()
 	pool := pgtest.New(t, migrations.Inbox, migrations.Audit)
@@ -53,7 +52,6 @@ func open(t *testing.T, letters ...deadletter.Letter) (*deadletter.Store, *pgxpo
 	return deadletter.NewStore(pool), pool
 }
 
-// read returns the dead letters that a condition picks.
 func read(t *testing.T, pool *pgxpool.Pool, condition string, args ...any) []deadletter.Letter {
 	t.Helper()
 	rows, _ := pool.Query(t.Context(),
@@ -63,7 +61,6 @@ func read(t *testing.T, pool *pgxpool.Pool, condition string, args ...any) []dea
 	return letters
 }
 
-// A handler's error quotes what it was given: a megabyte, and no text.
 func TestTheErrorIsBounded(t *testing.T) {
 	t.Parallel()
 	l := letter(1)
@@ -74,8 +71,7 @@ func TestTheErrorIsBounded(t *testing.T) {
 	require.Less(t, len(stored), 4*failure.MaxText)
 }
 
-// A copy is an event of its own: it has the payload that came, the headers that are text, and why the record was given
-// up.
+// A copy has the original payload, the text headers and the reason.
 func TestCopiesForOtherTools(t *testing.T) {
 	t.Parallel()
 	l := letter(7)
@@ -110,7 +106,6 @@ func TestCopiesForOtherTools(t *testing.T) {
 	require.Equal(t, "null", string(l.Copy("/shop").Data))
 }
 
-// The error in a copy is text of a bounded size, however long the handler's was.
 func TestTheErrorInACopyIsBounded(t *testing.T) {
 	t.Parallel()
 	l := letter(7)
@@ -126,7 +121,7 @@ func TestTheErrorInACopyIsBounded(t *testing.T) {
 	})
 }
 
-// strange draws bytes of any kind; nil is null.
+// strange draws any bytes; nil is null.
 func strange(t *rapid.T, label string) []byte {
 	return rapid.SampledFrom([][]byte{
 		nil, {}, {0}, {0xff}, []byte("text"), []byte("\xc3("), []byte("Größe"), []byte("a\x00b"), []byte("\ufffd"),
@@ -147,8 +142,7 @@ func drawRecord(t *rapid.T, n int) deadletter.Letter {
 
 func isText(s string) bool { return deadletter.Text(s) == s }
 
-// A record is the same in the table and after an edit of something else, byte for byte. Its copy is an event that an
-// outbox takes.
+// A record keeps its bytes in the table and after an edit. An outbox accepts its copy.
 func TestARecordKeepsItsBytes(t *testing.T) {
 	t.Parallel()
 	operator, pool := open(t)
@@ -178,12 +172,11 @@ func TestARecordKeepsItsBytes(t *testing.T) {
 	})
 }
 
-// recordOf is the record of a dead letter. A key or a payload that was null is empty.
 func recordOf(l deadletter.Letter) string {
 	return fmt.Sprintf("%q %q %#v %s", []byte(l.Key), l.Payload, l.Headers, l.RecordTime.UTC())
 }
 
-// A producer may write any 64 bits as the time of its record. PostgreSQL does not hold them all.
+// A record's time is any 64 bits. PostgreSQL cannot store them all.
 func TestTheTimeOfARecordThatNoTableHolds(t *testing.T) {
 	t.Parallel()
 	for i, ms := range []int64{1 << 62, -1 << 62, 253402300800000} {

@@ -33,7 +33,6 @@ func code(err error) string {
 	return fmt.Sprint(err)
 }
 
-// Dead letters are listed page by page, by every filter, without what their records hold.
 func TestListing(t *testing.T) {
 	t.Parallel()
 	letters := numbered(5)
@@ -72,7 +71,6 @@ func TestListing(t *testing.T) {
 	require.Equal(t, deadletter.CodeInvalidFilter, code(err))
 }
 
-// A group has the dead letters of one reason, consumer and type, with its latest one as an example.
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	letters := numbered(5)
@@ -88,7 +86,6 @@ func TestGroups(t *testing.T) {
 	require.Equal(t, deadletter.CodeInvalidFilter, code(err))
 }
 
-// One dead letter is shown whole, with its record if asked for and what was done to it.
 func TestOneDeadLetter(t *testing.T) {
 	t.Parallel()
 	l := letter(1)
@@ -117,7 +114,6 @@ func TestOneDeadLetter(t *testing.T) {
 	require.Equal(t, deadletter.CodeNotFound, code(err))
 }
 
-// The dead letters of an event are known by their payloads.
 func TestTheDeadLettersOfAnEvent(t *testing.T) {
 	t.Parallel()
 	first, second, other := letter(1), letter(1), letter(2)
@@ -133,7 +129,6 @@ func TestTheDeadLettersOfAnEvent(t *testing.T) {
 		[][]byte{found[0].Came, found[0].Current, found[1].Came, found[1].Current})
 }
 
-// storeMany stores dead letters of a consumer, e-1 and so on.
 func storeMany(t *testing.T, pool *pgxpool.Pool, consumer string, n int) {
 	t.Helper()
 	_, err := pool.Exec(t.Context(), `insert into dead_letter (consumer, event_id, event_type, key, headers, payload,
@@ -143,8 +138,6 @@ func storeMany(t *testing.T, pool *pgxpool.Pool, consumer string, n int) {
 	require.NoError(t, err)
 }
 
-// Tens of thousands of dead letters are listed page by page, each page at the same cost: by the index, not by an
-// offset. They are discarded in chunks.
 func TestManyDeadLetters(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)
@@ -172,7 +165,6 @@ func TestManyDeadLetters(t *testing.T) {
 	}
 }
 
-// A list in JSON has the key as text, whatever its bytes are, and nothing of the record or of an edit that is absent.
 func TestADeadLetterOfAListInJSON(t *testing.T) {
 	t.Parallel()
 	l := letter(1)

@@ -14,8 +14,8 @@ import (
 	"example.com/twinbox/test/natsserver"
 )
 
-// What an id costs: one that is new, one that the store knows, and one that the cache knows. The server is reached over
-// loopback; "synced" writes each message to the disk before it answers.
+// BenchmarkProcess measures a new id, one that the store knows and one in the cache, over loopback. "synced" writes
+// each message to disk before the answer.
 func BenchmarkProcess(b *testing.B) {
 	for _, durable := range []bool{false, true} {
 		name := "as NATS comes"

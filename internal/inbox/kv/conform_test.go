@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/test/natsserver"
 )
 
-// subject is an inbox on the store that open gives, with a cache that is too small for the suite.
+// subject is an inbox on the opened store, with a cache that is too small for the suite.
 func subject(open func(t *testing.T) Store) *inboxtest.Subject {
 	registry, done := prometheus.NewRegistry(), &effects{}
 	effectOf := func(consumer, id string) string { return consumer + "\x00" + id }
@@ -32,7 +32,7 @@ func subject(open func(t *testing.T) Store) *inboxtest.Subject {
 		}
 	}
 	return &inboxtest.Subject{
-		Open: process("test"), Beside: process(""), // a name of its own each time
+		Open: process("test"), Beside: process(""), // a new name each time
 		Effects: func(_ *testing.T, consumer, id string) int { return done.of(effectOf(consumer, id)) },
 		Counted: func(t *testing.T) int {
 			t.Helper()
@@ -47,7 +47,6 @@ func subject(open func(t *testing.T) Store) *inboxtest.Subject {
 	}
 }
 
-// forget removes the key as its expiry would.
 func forget(t *testing.T, store Store, key string) {
 	t.Helper()
 	entry, err := store.Get(t.Context(), key)
@@ -63,7 +62,7 @@ func TestConformanceOnMemory(t *testing.T) {
 	})
 }
 
-// Each process has a connection of its own, and the server can be stopped.
+// Each process has its own connection, and the server can be stopped.
 func TestConformanceOnJetStream(t *testing.T) {
 	t.Parallel()
 	inboxtest.Conform(t, func(t *testing.T) *inboxtest.Subject {
@@ -76,7 +75,6 @@ func TestConformanceOnJetStream(t *testing.T) {
 	})
 }
 
-// The outcomes are those of the SQL inbox, where there is one that means the same.
 func TestOutcomesAreNamedAsInTheSQLInbox(t *testing.T) {
 	t.Parallel()
 	for ours, sql := range map[Outcome]inbox.Outcome{
@@ -86,7 +84,6 @@ func TestOutcomesAreNamedAsInTheSQLInbox(t *testing.T) {
 	}
 }
 
-// The bucket's own time to live ends what was remembered, and until then nothing else does.
 func TestABucketForgetsAfterItsTime(t *testing.T) {
 	t.Parallel()
 	store := bucket(t, natsserver.ForTest(t), time.Second)

@@ -21,8 +21,7 @@ import (
 	"example.com/twinbox/test/natsserver"
 )
 
-// delivery is what a process of its own, this test binary called again, is told to do: handle one event, whose effect
-// is a line in a file.
+// delivery is the work of a child process: handle one event. Its effect is a line in a file.
 type delivery struct {
 	URL, File string
 	CrashAt   string
@@ -30,7 +29,6 @@ type delivery struct {
 
 func init() { crashtest.Child(handleOne) }
 
-// handleOne is the process's side.
 func handleOne(d delivery) error {
 	ctx := context.Background()
 	connection, err := nats.Connect(d.URL)
@@ -67,8 +65,8 @@ func handleOne(d delivery) error {
 	return err
 }
 
-// The process is killed at each crash point and started again, twice. The one window in which an effect is repeated
-// lies behind the effect and before the mark: it costs exactly one repeat, and the successor counts it.
+// An effect is repeated only after a crash between effect and mark. That costs one repeat, and the successor counts
+// it.
 func TestAProcessThatDiesBesideItsEffect(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

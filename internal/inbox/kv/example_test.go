@@ -32,7 +32,7 @@ func ExampleInbox_Process() {
 	// duplicate <nil>
 }
 
-// The middleware of a Router's handler. Retry and PoisonQueue stand before it in the list, and so around it.
+// Retry and PoisonQueue come before the inbox in a Router's list, and so around it.
 func ExampleInbox_Middleware() {
 	orders, err := kv.New(kv.NewMemory(24*time.Hour), kv.Config{Owner: "orders-0"})
 	if err != nil {

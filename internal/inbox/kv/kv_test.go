@@ -18,7 +18,7 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// dies runs the call in a goroutine that ends in its handler, behind the effect, as a process that is killed there.
+// dies runs the call in a goroutine that ends in its handler, after the effect.
 func dies(in *Inbox, id string, effect func(context.Context) error) {
 	died := make(chan struct{})
 	go func() {
@@ -40,7 +40,7 @@ func TestAClaimOfAnotherOwnerIsLeftAloneForAHandlersTime(t *testing.T) {
 		cfg.HandlerTimeout, cfg.StoreTimeout = time.Minute, time.Second
 		dies(newInbox(t, store, cfg), "id-1", done.note("id-1"))
 
-		cfg.Owner = "" // a name of its own
+		cfg.Owner = "" // a new name
 		began := time.Now()
 		outcome, err := newInbox(t, store, cfg).Process(t.Context(), "test", "id-1", done.note("id-1"))
 		require.NoError(t, err)
@@ -52,7 +52,7 @@ func TestAClaimOfAnotherOwnerIsLeftAloneForAHandlersTime(t *testing.T) {
 	})
 }
 
-// One handler pays no attention to its deadline; its event is taken over, and it hears of that when it is done.
+// A handler ignores its deadline. Its event is taken over, and it learns that at its end.
 func TestAHandlerThatOverranIsFoundLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -111,7 +111,6 @@ func TestWhatIsKnownOutlivesNoStore(t *testing.T) {
 	})
 }
 
-// The context ends while the store is away and the effect is there. This process has not forgotten it.
 func TestAnEffectThatIsNotMarkedIsMarkedLater(t *testing.T) {
 	t.Parallel()
 	registry, done, away := prometheus.NewRegistry(), &effects{}, false
@@ -144,7 +143,6 @@ func TestAnEffectThatIsNotMarkedIsMarkedLater(t *testing.T) {
 	require.Equal(t, Duplicate, outcome)
 }
 
-// A process that is told to stop between the effect and the mark still writes the mark.
 func TestAStopLeavesNothingToRepeat(t *testing.T) {
 	t.Parallel()
 	registry, store, done := prometheus.NewRegistry(), NewMemory(0), &effects{}
@@ -203,7 +201,7 @@ func TestBetterTwiceThanLate(t *testing.T) {
 	require.ErrorIs(t, err, broken)
 	require.Equal(t, Failed, outcome)
 
-	// The outage ends while the handler runs, so the mark is written after all; and one begins behind the effect.
+	// The outage ends while the handler runs, so the mark is written; another begins after the effect.
 	outcome, err = in.Process(t.Context(), "test", "id-1", func(context.Context) error {
 		away = false
 		return nil
@@ -222,7 +220,7 @@ func TestBetterTwiceThanLate(t *testing.T) {
 	require.Equal(t, 4, counter(t, registry, secondEffects, "outage"))
 }
 
-// Each question is carried out and its answer is lost, once.
+// Each request is carried out and its answer is lost, once.
 func TestALostAnswerRepeatsNothing(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []state{began, done} {
@@ -253,7 +251,6 @@ func TestALostAnswerRepeatsNothing(t *testing.T) {
 	}
 }
 
-// The claim is gone when the mark is to be written: it expired, or the store lost it with its power.
 func TestAStoreThatForgotTheClaimTakesTheMark(t *testing.T) {
 	t.Parallel()
 	registry, store, done := prometheus.NewRegistry(), NewMemory(0), &effects{}
@@ -269,7 +266,7 @@ func TestAStoreThatForgotTheClaimTakesTheMark(t *testing.T) {
 	require.Equal(t, Duplicate, outcome)
 }
 
-// In another program's bucket no event is handled or skipped because of a value that is not an inbox's.
+// In another program's bucket, no event is handled or skipped because of a foreign value.
 func TestAForeignValueStopsTheConsumer(t *testing.T) {
 	t.Parallel()
 	store := NewMemory(0)
@@ -293,8 +290,7 @@ func TestAPanicLeavesTheIDToTheNextCall(t *testing.T) {
 	require.Zero(t, counter(t, registry, secondEffects))
 }
 
-// Deliveries of a few ids to processes that fail, die, ask a store that loses questions, answers and its freshness:
-// every id has its effect in the end, and no more often than was counted.
+// Processes fail, die and lose requests and answers. Every id has its effect, as often as counted at most.
 func TestEffectsAreNeverMoreThanCounted(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {
@@ -378,7 +374,6 @@ func TestNewReportsEveryMistakeAtOnce(t *testing.T) {
 	}
 }
 
-// bytesPerID is how much the cache takes for each of so many ids.
 func bytesPerID(tb testing.TB, ids int) float64 {
 	tb.Helper()
 	known, err := newCache(ids, time.Hour, prometheus.NewCounter(prometheus.CounterOpts{Name: "evictions"}))
@@ -387,7 +382,7 @@ func bytesPerID(tb testing.TB, ids int) float64 {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	now := time.Now()
-	for i := range ids + ids/2 { // half as many again: what is over goes
+	for i := range ids + ids/2 { // half as many again, which are evicted
 		known.add(digestOf("consumer", fmt.Sprint(i)), now)
 	}
 	runtime.GC()
@@ -397,7 +392,7 @@ func bytesPerID(tb testing.TB, ids int) float64 {
 	return float64(after.HeapAlloc-before.HeapAlloc) / float64(ids)
 }
 
-// Not in parallel: it looks at the heap.
+// Not parallel: it measures the heap.
 func TestAnIDTakesSoManyBytes(t *testing.T) {
 	require.Less(t, bytesPerID(t, 100_000), 250.)
 }

@@ -17,16 +17,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// waitLimit is how long a test waits for what must come.
+// waitLimit is the longest wait of a test.
 const waitLimit = 30 * time.Second
 
-// effects counts, and cannot prevent one.
 type effects struct {
 	mu    sync.Mutex
 	count map[string]int
 }
 
-// note is the handler whose effect is counted under the name.
 func (e *effects) note(name string) func(context.Context) error {
 	return func(context.Context) error {
 		e.mu.Lock()
@@ -45,7 +43,7 @@ func (e *effects) of(name string) int {
 	return e.count[name]
 }
 
-// quiet is a configuration for tests: patient with handlers, quick to ask again.
+// quiet is a test configuration: it gives handlers long and retries quickly.
 func quiet(registry *prometheus.Registry) Config {
 	return Config{
 		Owner: "test", HandlerTimeout: waitLimit, StoreTimeout: waitLimit,
@@ -54,7 +52,6 @@ func quiet(registry *prometheus.Registry) Config {
 	}
 }
 
-// counter is the sum of a counter's series with the label values given.
 func counter(t *testing.T, registry *prometheus.Registry, name string, values ...string) int {
 	t.Helper()
 	families, err := registry.Gather()
@@ -89,7 +86,6 @@ const (
 	evictions     = "inbox_kv_cache_evictions_total"
 )
 
-// bucket is a store on a server of the test's own.
 func bucket(t *testing.T, server *natsserver.TestServer, ttl time.Duration) *JetStream {
 	t.Helper()
 	store, err := Bucket(t.Context(), server.Connect(t), BucketConfig{Name: "inbox", TTL: ttl})

@@ -14,7 +14,6 @@ import (
 	"example.com/twinbox/test/inboxtest"
 )
 
-// handled is the middleware around a handler that has its effect under the message's UUID.
 func handled(in *Inbox, done *effects) message.HandlerFunc {
 	return in.Middleware("test")(func(msg *message.Message) ([]*message.Message, error) {
 		return nil, done.note(msg.UUID)(msg.Context())
@@ -36,7 +35,7 @@ func TestTheMiddlewareAcknowledgesADuplicate(t *testing.T) {
 	require.Equal(t, 2, counter(t, registry, messages, "test", "duplicate"))
 }
 
-// A message of other origin has Watermill's id; one that has the event's as well is known by that.
+// The event's id has priority over Watermill's.
 func TestTheMiddlewareKnowsAMessageByItsEvent(t *testing.T) {
 	t.Parallel()
 	done := &effects{}
@@ -94,7 +93,7 @@ func TestAHandlerUnderTheMiddlewareMustNotPublish(t *testing.T) {
 	require.Empty(t, produced)
 }
 
-// A store that is away holds the message up, with any middlewares around; when it is back, the message goes on.
+// An outage of the store delays the message, whatever middlewares are around.
 func TestTheMiddlewareWaitsForTheStore(t *testing.T) {
 	t.Parallel()
 	registry, done, questions := prometheus.NewRegistry(), &effects{}, 0
@@ -111,7 +110,7 @@ func TestTheMiddlewareWaitsForTheStore(t *testing.T) {
 	require.Equal(t, 1, counter(t, registry, messages, "test"), "one delivery, one outcome")
 }
 
-// The process stops during an outage: the message comes again, and nothing that stands around may take it for broken.
+// The process stops during an outage. No middleware may take the message for broken.
 func TestTheMiddlewareStopsWithItsMessage(t *testing.T) {
 	t.Parallel()
 	registry, done := prometheus.NewRegistry(), &effects{}

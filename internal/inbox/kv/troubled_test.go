@@ -8,8 +8,8 @@ import (
 
 var errAway = errors.New("away")
 
-// troubled is a store whose questions may fail before they are carried out or after, which the caller cannot tell
-// apart, and whose reads may be old. The zero hooks do nothing.
+// troubled is a store whose requests may fail before or after they are carried out, and whose reads may be old. Zero
+// hooks do nothing.
 type troubled struct {
 	Store
 	before, after func(question string, value []byte) error
@@ -32,7 +32,6 @@ func (s *troubled) around(question string, value []byte, do func() error) error 
 	return err
 }
 
-// Get implements [Store].
 func (s *troubled) Get(ctx context.Context, key string) (entry Entry, err error) {
 	s.mu.Lock()
 	old, known := s.first[key]
@@ -47,7 +46,6 @@ func (s *troubled) Get(ctx context.Context, key string) (entry Entry, err error)
 	return entry, err
 }
 
-// Put implements [Store].
 func (s *troubled) Put(ctx context.Context, key string, value []byte, over uint64) (revision uint64, err error) {
 	err = s.around("put", value, func() (err error) {
 		revision, err = s.Store.Put(ctx, key, value, over)
@@ -64,7 +62,6 @@ func (s *troubled) Put(ctx context.Context, key string, value []byte, over uint6
 	return revision, err
 }
 
-// Delete implements [Store].
 func (s *troubled) Delete(ctx context.Context, key string, revision uint64) error {
 	return s.around("delete", nil, func() error { return s.Store.Delete(ctx, key, revision) })
 }

@@ -15,8 +15,8 @@ import (
 
 const month = 30 * day
 
-// One clock is wrong by 30 days while the janitor runs. It forgets no event early, and no event of today is too old:
-// not during that time, and not after it.
+// One clock is wrong by 30 days. The janitor forgets no event early and today's events are not too old, then and
+// later.
 func TestNoSingleClockMovesTheHorizon(t *testing.T) {
 	t.Parallel()
 	for name, wrong := range map[string]struct{ database, process time.Duration }{
@@ -29,7 +29,7 @@ func TestNoSingleClockMovesTheHorizon(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.split(t, 12)
-			known := b.fill(t, -9, 6) // some producers' clocks are ahead: there is no lack of newer days
+			known := b.fill(t, -9, 6) // some producers' clocks are ahead: newer days exist
 			j := b.janitor(t, 10*day)
 			b.tidy(t, j)
 			require.Equal(t, -10, b.horizon(t))
@@ -56,7 +56,7 @@ func TestNoSingleClockMovesTheHorizon(t *testing.T) {
 	}
 }
 
-// Both clocks jump, as with the host of everything. The days with events that the inbox has seen keep the horizon.
+// Both clocks jump, as when one host has everything. The days with events keep the horizon.
 func TestTwoWrongClocksForgetNoMoreDaysThanWereSeen(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -82,7 +82,6 @@ func TestTwoWrongClocksForgetNoMoreDaysThanWereSeen(t *testing.T) {
 	require.Zero(t, b.Count(t, `select count(*) from inbox_future`))
 }
 
-// Producers' clocks are ahead. Their events move nothing, however many there are.
 func TestEventsFromTheFutureMoveNoHorizon(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -93,8 +92,8 @@ func TestEventsFromTheFutureMoveNoHorizon(t *testing.T) {
 	require.Equal(t, -10, b.horizon(t))
 }
 
-// The inbox is installed while the database's clock is wrong. It forgets nothing for that reason, neither while the
-// clock stays wrong nor when it is set right.
+// The database's clock is wrong at the installation. The inbox forgets no event for that reason, also when the clock
+// is corrected.
 func TestAWrongClockAtTheInstallation(t *testing.T) {
 	t.Parallel()
 	for name, ahead := range map[string]time.Duration{"ahead": month, "behind": -month} {
@@ -126,7 +125,6 @@ func TestAWrongClockAtTheInstallation(t *testing.T) {
 	}
 }
 
-// Weeks without an event forget no event, and leave no partition behind.
 func TestAnIdleInbox(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -148,7 +146,6 @@ func TestAnIdleInbox(t *testing.T) {
 	require.Equal(t, -40, b.horizon(t), "of the days with events the ten newest and today's stay")
 }
 
-// Ids without a time are forgotten by the time of their processing. The clock that stored it may have been wrong.
 func TestIDsWithoutATimeThatAWrongClockDated(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -165,7 +162,7 @@ func TestIDsWithoutATimeThatAWrongClockDated(t *testing.T) {
 	require.Equal(t, 1, b.tidy(t, j).Forgotten, "both clocks call it old")
 }
 
-// An inbox whose ids carry no time has no day with an event of that day.
+// Without a time in the id, the day of processing counts.
 func TestIDsWithoutATimeCountTheirDays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -190,7 +187,6 @@ func TestTheJanitorLogsClocksThatDiffer(t *testing.T) {
 	require.Contains(t, log.String(), "the clocks of the database and of this process differ")
 }
 
-// The real function that drops days keeps its own guard.
 func TestADayWithEventsIsNotDroppedBeforeTheHorizon(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

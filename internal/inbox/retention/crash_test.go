@@ -16,7 +16,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// job is the part of a child process: a janitor for one round.
 type job struct {
 	DSN       string
 	Noon      time.Duration
@@ -25,7 +24,6 @@ type job struct {
 
 func init() { crashtest.Child(tidy) }
 
-// tidy runs in the child process.
 func tidy(j job) error {
 	ctx := context.Background()
 	cfg, err := pgxpool.ParseConfig(j.DSN)
@@ -48,11 +46,9 @@ func tidy(j job) error {
 	return err
 }
 
-// A janitor dies before or after any statement of a round. The inbox still knows the events that it remembers, and the
-// next janitor completes the round.
 func TestAJanitorThatDies(t *testing.T) {
 	t.Parallel()
-	const deaths, statements = 8, 26 // of a round, begin and commit included
+	const deaths, statements = 8, 26 // of a round, with begin and commit
 	seed := uint64(rand.Uint32())
 	t.Logf("seed %d", seed)
 	for _, n := range rand.New(rand.NewPCG(seed, 0)).Perm(2 * statements)[:deaths] {
@@ -71,7 +67,7 @@ func TestAJanitorThatDies(t *testing.T) {
 			require.Equal(t, crashtest.Killed, crashtest.Start(t, job).Wait(t).Error())
 			require.NotContains(t, b.outcomes(t, ids...), "applied")
 			next := b.janitor(t, day)
-			testkit.Until(t, func() bool { // the server may need a moment to see that the process is gone
+			testkit.Until(t, func() bool { // the server may notice late that the process is gone
 				b.tidy(t, next)
 				return b.partitions(t) == 1+8+2
 			})

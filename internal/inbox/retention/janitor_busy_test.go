@@ -13,8 +13,8 @@ import (
 	"example.com/twinbox/test/inboxtest"
 )
 
-// Making and dropping partitions locks them against writers, dropping locks all of the inbox. While a transaction that
-// has written to it is open, both are put off: after a moment others write and the round is over.
+// Making and dropping partitions locks out writers. While a transaction that wrote to the inbox is open, both are
+// postponed: others write after a moment.
 func TestTheJanitorGivesWay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -27,7 +27,7 @@ func TestTheJanitorGivesWay(t *testing.T) {
 
 	busy, err := b.Pool.Begin(t.Context())
 	require.NoError(t, err)
-	defer func() { _ = busy.Rollback(context.WithoutCancel(t.Context())) }() // is over, if all went well
+	defer func() { _ = busy.Rollback(context.WithoutCancel(t.Context())) }() // already over, if all went well
 	_, err = busy.Exec(t.Context(), `lock table inbox in row exclusive mode`)
 	require.NoError(t, err)
 	patient, cancel := context.WithTimeout(t.Context(), inboxtest.WaitLimit)
@@ -57,7 +57,7 @@ func TestTheJanitorGivesWay(t *testing.T) {
 	}, limits())
 }
 
-// watchLimits notes how long each change of a table would have waited for a lock.
+// watchLimits records each table change's lock timeout.
 func (b *bundle) watchLimits(t *testing.T) func() []string {
 	t.Helper()
 	b.Exec(t, `

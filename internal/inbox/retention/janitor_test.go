@@ -41,7 +41,6 @@ func TestTheJanitorMakesDaysAheadAndDropsOldOnes(t *testing.T) {
 	require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter where code = 'too_old'`))
 }
 
-// A longer retention does not bring back what is forgotten.
 func TestTheHorizonNeverMovesBack(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -116,13 +115,13 @@ func TestOneJanitorWorksAtATime(t *testing.T) {
 		round := <-rounds
 		total.Created, total.Dropped = total.Created+round.Created, total.Dropped+round.Dropped
 	}
-	round := b.tidy(t, j) // the rest, if they kept each other from it
+	round := b.tidy(t, j) // the rest, if they blocked each other
 	total.Created, total.Dropped = total.Created+round.Created, total.Dropped+round.Dropped
 	require.Equal(t, retention.Round{Created: 1, Dropped: 3}, total)
 	require.Equal(t, 1+8+2, b.partitions(t))
 }
 
-// The rows of a day that had no partition yet go along when it gets one, so their events stay known.
+// The rows of a day without a partition move when it gets one.
 func TestEventsFromTheFutureMoveToTheirDay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -144,7 +143,7 @@ func TestEventsFromTheFutureMoveToTheirDay(t *testing.T) {
 	require.Equal(t, []inbox.Outcome{inbox.Duplicate, inbox.Duplicate}, in())
 }
 
-// An event that is on its way into a partition while that one is dropped is not applied without a memory of it.
+// An event is being inserted while its partition is dropped. It must not be applied unremembered.
 func TestDroppingWaitsForEventsOnTheirWay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -158,7 +157,7 @@ func TestDroppingWaitsForEventsOnTheirWay(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, b.Count(t, `select count(*) from inbox where event_id = $1`, old))
 
-	// The other way round: it comes while the drop is not committed.
+	// The reverse: the event comes before the drop is committed.
 	tx, err := b.Pool.Begin(t.Context())
 	require.NoError(t, err)
 	for _, sql := range []string{
@@ -204,7 +203,7 @@ func TestWhatOutlivesThePartitions(t *testing.T) {
 	require.Equal(t, 1, b.Count(t, `select version from inbox_key where key = 'key-1'`))
 	require.Zero(t, b.Count(t, `select count(*) from inbox_attempt`))
 
-	late := inboxtest.NewEvent() // a new id for what the key has passed: the key's row knows
+	late := inboxtest.NewEvent() // a new id for a version that the key has passed
 	late.Version = 1
 	var last inbox.Outcome
 	b.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) { last = o }

@@ -19,15 +19,15 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 const day = 24 * time.Hour
 
-// bundle is an inbox with a janitor, a database whose clock can be moved, and a process whose clock can be moved.
+// bundle is an inbox with a janitor. The database's clock and the process's clock can be moved.
 type bundle struct {
 	*inboxtest.Bundle
 	today   time.Time     // at midnight
-	noon    time.Duration // from the machine's clock to noon of today: no test runs into the next day
-	process time.Duration // by which the process's clock is wrong
+	noon    time.Duration // from the machine's clock to noon: no test runs into the next day
+	process time.Duration // the process's clock error
 }
 
-// movableClock takes the place of the server's clock for all that is created later, migrations included.
+// movableClock replaces the server's clock for all objects created later, migrations too.
 const movableClock = `
 create schema movable;
 create table movable.clock (ahead interval not null);
@@ -41,7 +41,7 @@ create table public.ledger (n bigint generated always as identity, event_id text
 
 func setup(t *testing.T) *bundle { return install(t, 0) }
 
-// install makes an inbox on a database whose clock is wrong by that much. It stays wrong.
+// install makes an inbox on a database whose clock is wrong by ahead.
 func install(t *testing.T, ahead time.Duration) *bundle {
 	t.Helper()
 	pool := pgtest.New(t)
@@ -54,13 +54,11 @@ func install(t *testing.T, ahead time.Duration) *bundle {
 	return b
 }
 
-// moveDatabase sets by how much the database's clock is wrong.
 func (b *bundle) moveDatabase(t *testing.T, ahead time.Duration) {
 	t.Helper()
 	b.Exec(t, fmt.Sprintf(`update movable.clock set ahead = interval '%d ms'`, (b.noon+ahead).Milliseconds()))
 }
 
-// nextDay lets a day pass, by clocks that are right.
 func (b *bundle) nextDay(t *testing.T) {
 	t.Helper()
 	b.today, b.noon = b.today.AddDate(0, 0, 1), b.noon+day
@@ -88,7 +86,6 @@ func (b *bundle) tidy(t *testing.T, j *retention.Janitor) retention.Round {
 	return round
 }
 
-// split gives the last days a partition each, with an event in each, as if the inbox had been there.
 func (b *bundle) split(t *testing.T, days int) {
 	t.Helper()
 	b.tidy(t, b.janitor(t, 3000*day)) // the days ahead
@@ -101,7 +98,6 @@ func (b *bundle) split(t *testing.T, days int) {
 	b.fill(t, -days, 0)
 }
 
-// fill processes an event on each of the days, counted from today, and returns their ids.
 func (b *bundle) fill(t *testing.T, first, last int) (ids []string) {
 	t.Helper()
 	in := b.Inbox(t)
@@ -115,7 +111,6 @@ func (b *bundle) fill(t *testing.T, first, last int) (ids []string) {
 	return ids
 }
 
-// outcomes processes the ids again.
 func (b *bundle) outcomes(t *testing.T, ids ...string) (outcomes []string) {
 	t.Helper()
 	in := b.Inbox(t)

@@ -18,8 +18,8 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// shiftSQL adds to the transaction ids of another cluster. The ids that an adoption gave to published rows are no ids.
-// The cursor of a new database is '3:3:' in every cluster: a snapshot does not go below it.
+// shiftSQL adds to the transaction ids of another cluster. Ids that an adoption gave to published rows are not
+// transaction ids. A new database's cursor is '3:3:' in every cluster: no snapshot is below it.
 const shiftSQL = `
 create function shift(x xid8, n bigint) returns xid8 language sql return
     (case when x = '0' then 0 else x::text::bigint + n end)::text::xid8;
@@ -28,7 +28,7 @@ create function shift(s pg_snapshot, n bigint) returns pg_snapshot language sql 
     greatest(pg_snapshot_xmax(s)::text::bigint + n, 3) || ':' || coalesce(
         (select string_agg((x::text::bigint + n)::text, ',' order by x) from pg_snapshot_xip(s) x), ''))::pg_snapshot`
 
-// restoreFrom makes the rows and the cursor those of a cluster that was so many transactions ahead of this one.
+// restoreFrom turns rows and cursor into those of a cluster that was ahead transactions ahead.
 func restoreFrom(t testing.TB, pool *pgxpool.Pool, ahead int64) {
 	t.Helper()
 	_, err := pool.Exec(t.Context(), `update outbox set xid = shift(xid, $1)`, ahead)
@@ -46,7 +46,7 @@ func newRestorable(t testing.TB) *pgxpool.Pool {
 	return pool
 }
 
-// aheads are clusters whose transaction ids mean the same here, something else, and nothing yet.
+// aheads are clusters whose transaction ids mean the same here, something else, or are still unused.
 var aheads = []int64{0, 20, 1_000_000, -100}
 
 func TestARestoredDatabasePublishesTheRest(t *testing.T) {
@@ -77,13 +77,11 @@ func TestARestoredDatabasePublishesTheRest(t *testing.T) {
 	}
 }
 
-// requireAllPublished fails if the condition that operators read disagrees.
 func requireAllPublished(t testing.TB, pool *pgxpool.Pool) {
 	t.Helper()
 	require.Zero(t, number(t, pool, `select count(*) from outbox o, outbox_cursor c where not `+IsPublished))
 }
 
-// A second restore follows before the rest of the first one is published. No row of it is lost, nor any added since.
 func TestASecondRestore(t *testing.T) {
 	t.Parallel()
 	for _, ahead := range aheads {
@@ -116,7 +114,6 @@ func TestARestoreThatLostTheSequence(t *testing.T) {
 	require.Equal(t, []int64{8}, read(t, newReader(t, pool, 10)))
 }
 
-// A writer of the new cluster was faster than the relay.
 func TestAnAdoptionWaitsForWriters(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newRestorable(t)
@@ -134,8 +131,7 @@ func TestAnAdoptionWaitsForWriters(t *testing.T) {
 	require.Equal(t, []int64{2}, read(t, takeOver(t, conn, 10)))
 }
 
-// Transactions begin and end around the adoption: its own id lies in the middle of the snapshot that it stores. It
-// takes longer than a statement of the session may.
+// The adoption's own id lies in the middle of the snapshot that it stores. It takes longer than a statement may.
 func TestAnAdoptionAmongTransactions(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newRestorable(t)
@@ -182,7 +178,7 @@ func TestAnAdoptionAmongTransactions(t *testing.T) {
 	requireAllPublished(t, pool)
 }
 
-// Published rows are not read again and again until there is a new one.
+// A scan does not repeat published rows until a new row comes.
 func TestTheScanAfterAnAdoption(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newRestorable(t)
@@ -199,7 +195,6 @@ func TestTheScanAfterAnAdoption(t *testing.T) {
 	require.Equal(t, []int64{11, 12}, read(t, r))
 }
 
-// restores is a case of a database that is restored at any time.
 type restores struct {
 	*rapid.T
 	t      *testing.T
@@ -211,7 +206,7 @@ type restores struct {
 	number int // of the transaction
 }
 
-// TestRandomRestores restores a database in the middle of a window, in the middle of the rest of an earlier restore.
+// TestRandomRestores restores in the middle of a window, and of an earlier restore's rest.
 func TestRandomRestores(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newRestorable(t)
@@ -237,7 +232,7 @@ func TestRandomRestores(t *testing.T) {
 	})
 }
 
-// live writes and reads in one cluster. A transaction has its id from before the adoption, and inserts behind it.
+// live writes and reads in one cluster. One transaction gets its id before the adoption and inserts after it.
 func (s *restores) live(readers *sessions) {
 	slow, err := s.pool.Begin(s.t.Context())
 	require.NoError(s, err)
@@ -268,7 +263,6 @@ func (s *restores) write() {
 	}
 }
 
-// steps publishes some pages, and perhaps records that.
 func (s *restores) steps(r *reader) {
 	for range rapid.IntRange(0, 4).Draw(s.T, "pages") {
 		s.step(r)
@@ -284,7 +278,7 @@ func (s *restores) step(r *reader) (found bool) {
 	return found
 }
 
-// The dump of a database is restored into a real second cluster. Its transaction ids have nothing to do with the rows'.
+// The dump is restored into a real second cluster, with unrelated transaction ids.
 func TestDumpAndRestoreIntoAnotherCluster(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -312,7 +306,7 @@ func TestDumpAndRestoreIntoAnotherCluster(t *testing.T) {
 	requireAllPublished(t, elsewhere)
 }
 
-// copyOutbox copies tables and the sequence's value as a dump does: rows have their stored transaction ids.
+// copyOutbox copies tables and the sequence as a dump does: rows keep their transaction ids.
 func copyOutbox(t testing.TB, from, to *pgxpool.Pool) {
 	t.Helper()
 	source, target := acquireConn(t, from).PgConn(), acquireConn(t, to).PgConn()

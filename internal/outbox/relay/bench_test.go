@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fillSQL writes events without Add, for backlogs that are large.
+// fillSQL writes a large backlog without Add.
 const fillSQL = `
 insert into public.outbox
     (event_id, event_type, source, topic, key, version, data_schema, occurred_at, headers, payload)
@@ -26,7 +26,6 @@ func fill(t testing.TB, pool *pgxpool.Pool, n int, headers any) {
 	require.NoError(t, err)
 }
 
-// counter is a publisher that costs nothing.
 type counter struct {
 	n    atomic.Int64
 	want int64
@@ -42,7 +41,6 @@ func (c *counter) Publish(_ string, msgs ...*message.Message) error {
 
 func (c *counter) Close() error { return nil }
 
-// BenchmarkRelay is what the relay alone can do: 300-byte events out of the table into a publisher that does nothing.
 func BenchmarkRelay(b *testing.B) {
 	for name, headers := range map[string]any{
 		"plain": nil, "traced": `{"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`,
@@ -54,7 +52,7 @@ func BenchmarkRelay(b *testing.B) {
 			b.ReportAllocs()
 			b.ResetTimer()
 			for range b.N {
-				// The last round's relay was stopped as soon as it had sent everything, so its window may be open.
+				// The last relay was stopped after its last send, so its window may be open.
 				_, err := pool.Exec(b.Context(), `update outbox_cursor set done = '3:3:', head = 0, mark_x = '{0}',
 					mark_h = '{0}', win = null, win_pos = null`)
 				require.NoError(b, err)

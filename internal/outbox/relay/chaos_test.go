@@ -20,12 +20,11 @@ import (
 	"example.com/twinbox/internal/outbox"
 )
 
-// How long TestChaos goes on. `make test-long` asks for more.
+// How long TestChaos runs. `make test-long` sets more.
 var chaosFor = flag.Duration("outbox.chaos", 2*time.Second, "how long to torture the relay")
 
-// TestChaos lets writers of all habits run against relays that come and go, whose sessions are ended, on a broker that
-// fails in parts, as a whole, before and after it took the records. In the end everything that was committed is on the
-// wire, nothing else, and per key the first occurrences are in order.
+// TestChaos runs many kinds of writers against relays that are replaced, lose sessions and meet a failing broker. In
+// the end the wire has exactly the committed events, and per key first occurrences are in order.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -37,7 +36,7 @@ func TestChaos(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), *chaosFor+testTimeout)
 	defer cancel()
 	var group errgroup.Group
-	group.Go(func() error { // a run in which nothing went wrong proves nothing
+	group.Go(func() error { // a run without a fault proves nothing
 		defer cancel()
 		for on := sleep(ctx, *chaosFor); on; on = sleep(ctx, 10*time.Millisecond) {
 			if c.relays.Load() > 0 && c.ended.Load() > 0 && c.failed.Load() >= misbehaviours {
@@ -82,7 +81,6 @@ type chaos struct {
 
 var errUndo = errors.New("undo")
 
-// write runs transactions: short and long, with ids taken early, savepoints, several keys, some undone.
 func (c *chaos) write(ctx context.Context, rng *rand.Rand) error {
 	for ctx.Err() == nil {
 		err := pgx.BeginFunc(c.Context(), c.pool, func(tx pgx.Tx) error {
@@ -118,7 +116,7 @@ func (c *chaos) write(ctx context.Context, rng *rand.Rand) error {
 	return nil
 }
 
-// add takes keys of a group: a transaction that adds twice goes through the groups in order, so that none deadlocks.
+// add takes keys group by group: transactions use the groups in order, so none deadlocks.
 func (c *chaos) add(tx pgx.Tx, rng *rand.Rand, group int) error {
 	events := make([]event.Event, 1+rng.IntN(3))
 	for i := range events {
@@ -134,8 +132,8 @@ func (c *chaos) dawdle(ctx context.Context, rng *rand.Rand) {
 	}
 }
 
-// comeAndGo runs relays for a short time each. There are two at any time, and one of them leads. The leases are from
-// short to long enough for a slow machine. A relay may end while a call is late; what that takes is a duplicate.
+// comeAndGo runs short-lived relays. Two live at any time, and one leads. A relay may end during a late call: that
+// makes a duplicate.
 func (c *chaos) comeAndGo(ctx context.Context, rng *rand.Rand) error {
 	p := c.pace()
 	for ctx.Err() == nil {
@@ -157,8 +155,7 @@ func (c *chaos) comeAndGo(ctx context.Context, rng *rand.Rand) error {
 	return nil
 }
 
-// pace makes times longer as long as nothing is sent in them: on a machine that is too slow for them no relay would
-// get as far as the broker.
+// pace lengthens times while no record is sent: a slow machine would never reach the broker.
 type pace struct {
 	*ledger
 	calls int
@@ -176,7 +173,6 @@ func (p *pace) next(d time.Duration) time.Duration {
 	return p.times * d
 }
 
-// release releases what is parked key by key, as an operator does.
 func (c *chaos) release() error {
 	keys, err := Parked(c.Context(), c.pool, 1000)
 	if err != nil {
@@ -190,7 +186,7 @@ func (c *chaos) release() error {
 	return nil
 }
 
-// endSessions also plays the operator who releases what is parked.
+// endSessions also releases parked keys, as an operator does.
 func (c *chaos) endSessions(ctx context.Context) error {
 	for p := c.pace(); sleep(ctx, p.next(150*time.Millisecond)); {
 		if err := c.release(); err != nil {
@@ -208,7 +204,7 @@ func (c *chaos) endSessions(ctx context.Context) error {
 
 const misbehaviours = 4
 
-// misbehave is the broker: one call in four goes wrong in one way or another.
+// misbehave is the broker's script: one call in four fails.
 func (c *chaos) misbehave(call int, topic string, msgs []*message.Message) error {
 	if call%4 != 0 {
 		return nil
@@ -217,7 +213,7 @@ func (c *chaos) misbehave(call int, topic string, msgs []*message.Message) error
 	switch call / 4 % misbehaviours {
 	case 0:
 		return errors.New("no broker")
-	case 1: // taken, but the relay is not told
+	case 1: // taken, but the relay gets an error
 		c.ledger.Take(topic, msgs)
 		return errors.New("no answer")
 	case 2:

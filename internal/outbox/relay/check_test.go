@@ -50,7 +50,7 @@ func TestRunRefusesServersOnWhichEventsWouldBeLost(t *testing.T) {
 			pool := newDatabase(t)
 			_, err := pool.Exec(t.Context(), sql)
 			require.NoError(t, err)
-			t.Cleanup(func() { // it would keep the database from being dropped
+			t.Cleanup(func() { // otherwise the database cannot be dropped
 				_, err := pool.Exec(context.Background(), `drop subscription if exists other`)
 				require.NoError(t, err)
 			})
@@ -64,14 +64,14 @@ func TestRunRefusesServersOnWhichEventsWouldBeLost(t *testing.T) {
 	}
 }
 
-// subscribeSQL makes the outbox the target of a subscription that never connects.
+// subscribeSQL makes the outbox the target of a subscription that does not connect.
 const subscribeSQL = `
 create subscription other connection '' publication p with (connect = false, slot_name = none, enabled = false);
 set allow_system_table_mods = on;
 insert into pg_subscription_rel (srsubid, srrelid, srsubstate)
 select oid, 'outbox'::regclass, 'r' from pg_subscription where subname = 'other'`
 
-// A pooler gives each transaction another backend than the one that answered first.
+// A pooler gives each transaction another backend.
 func TestConnectRefusesAPooler(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)
@@ -93,7 +93,6 @@ func TestConnectRefusesAPooler(t *testing.T) {
 	require.True(t, refused.Has("transaction_pooler"))
 }
 
-// otherBackend changes the process id in what a server sends when a session begins.
 type otherBackend struct {
 	io.Reader
 	changed bool
@@ -101,7 +100,7 @@ type otherBackend struct {
 
 func (o *otherBackend) Read(b []byte) (int, error) {
 	n, err := o.Reader.Read(b)
-	keyData := []byte{'K', 0, 0, 0, 12} // its kind and length, in front of the process id
+	keyData := []byte{'K', 0, 0, 0, 12} // its kind and length, before the process id
 	if at := bytes.Index(b[:n], keyData); at >= 0 && !o.changed {
 		o.changed = true
 		b[at+len(keyData)+3]++

@@ -28,7 +28,7 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// The test binary plays a relay process when this variable holds a childConfig.
+// A test binary with this variable, a childConfig, is a relay process.
 const childVariable = "TWINBOX_TEST_OUTBOX_CHILD"
 
 func TestMain(m *testing.M) {
@@ -43,24 +43,22 @@ func TestMain(m *testing.M) {
 	kafkatest.Main(m)
 }
 
-// childConfig is what a relay process is told.
 type childConfig struct {
 	DSN   string
 	Wire  string // the broker: a file, a line per record
 	Point string // the crash point at which the process kills itself
 	Nth   int
-	Stop  bool     // it stops itself there instead, with SIGSTOP, and does not take another step before a SIGCONT
-	Until int      // it ends by itself when so many different events are on the wire
+	Stop  bool     // at the point it sends itself SIGSTOP, and continues only after a SIGCONT
+	Until int      // it ends when so many different events are on the wire
 	Fail  []string // keys that fail once
-	Late  int      // events that are committed during its first call of Publish, unless they were before
-	Log   bool     // the broker has a log to look at
-	Slow  bool     // the broker takes its time, so that a crash during a call is one
+	Late  int      // events committed during its first Publish, unless they already were
+	Log   bool     // the broker has a readable log
+	Slow  bool     // the broker is slow, so that a crash hits a call
 	Lease time.Duration
 	// Statement is the one around which the process kills itself, if any.
 	Statement *crashtest.Statement
 }
 
-// playRelay is the process.
 func playRelay(text string) error {
 	var c childConfig
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
@@ -123,17 +121,16 @@ func childRelayConfig(p message.Publisher) Config {
 	}
 }
 
-// fileBroker appends a call's records to a file in one write: a record in the file was
-// accepted, even if a process dies next.
+// fileBroker appends a call's records in one write: a record in the file was accepted, even if the process then dies.
 type fileBroker struct {
 	path     string
 	until    int
 	done     func()
 	failOnce map[string]bool
-	first    func() error // what the first call of Publish begins with
+	first    func() error // the first Publish calls it first
 }
 
-// lateSQL adds one event each of keys that have none.
+// lateSQL adds one event for each of several new keys.
 const lateSQL = `
 insert into public.outbox (event_id, event_type, source, topic, key, version, data_schema, occurred_at, payload)
 select gen_random_uuid(), 'com.example.test.happened.v1', '/twinbox/test', 'test.events.v1', 'late-' || n, 1, '', now(),
@@ -193,7 +190,7 @@ func (b *fileBroker) Publish(topic string, msgs ...*message.Message) error {
 
 func (b *fileBroker) Close() error { return nil }
 
-// fileLog is a fileBroker that can be read. A record's time is its offset.
+// fileLog is a readable fileBroker. A record's time is its offset.
 type fileLog struct{ *fileBroker }
 
 func (b *fileLog) path() string { return b.fileBroker.path + ".log" }
@@ -288,7 +285,6 @@ func readWire(path string) ([]entry, error) {
 	return wire, nil
 }
 
-// child is a relay process.
 type child struct {
 	*exec.Cmd
 	done chan struct{} // closed when it has ended

@@ -22,21 +22,20 @@ const (
 	crashPage   = 6
 )
 
-// crashPoint is a place at which a relay process kills itself, the nth time it gets there.
 type crashPoint struct {
 	name string
 	nth  int
-	// again is how many records may be sent again: those that were taken and not recorded
+	// again is how many records may be sent again: taken but not recorded
 	again     int
-	upTo      int      // so many instead, if the number depends on when the point is reached
+	upTo      int      // the upper bound instead, if the number depends on timing
 	fail      []string // keys that fail once, so that something is parked
 	prepare   string   // SQL before the process starts
 	follows   bool     // another session leads while the process lives
 	late      int      // of the events are committed during the first call of Publish: another window follows
 	scheduled int      // of the events were scheduled, and are due
-	log       bool     // the broker has a log: what it has is sent again more often
-	runOn     bool     // the point comes after everything is published
-	// statement to die around instead of at a named point; a life that is too short for it ends by itself
+	log       bool     // the broker has a log: its records are sent again more often
+	runOn     bool     // the point comes after all events are published
+	// statement to die around instead of a named point; a shorter life ends without a crash
 	statement *crashtest.Statement
 }
 
@@ -73,13 +72,13 @@ var crashPoints = []crashPoint{
 	{name: "relay.publish.after", nth: 4, again: 2},
 	{name: "relay.store.before", nth: 5, again: 2},
 	{name: "relay.store.after", nth: 5},
-	// The end of the first window is recorded with the beginning of the second.
+	// The first window's end is recorded with the second's beginning.
 	{name: "relay.store.before", nth: 4, late: 2, again: crashPage},
 	{name: "relay.store.after", nth: 4, late: 2},
 	{name: "relay.publish.after", nth: 4, late: 2, again: 2},
 	{name: "relay.change.in_tx", nth: 1}, // the first of three new partitions
 	{name: "relay.change.in_tx", nth: 4, fail: []string{"k3"}, again: crashPage - 1},
-	{name: "relay.flush.before", nth: 1, fail: []string{"k3"}, again: 1, upTo: 4}, // rows that are held by then
+	{name: "relay.flush.before", nth: 1, fail: []string{"k3"}, again: 1, upTo: 4}, // held rows by then
 	{name: "relay.flush.after", nth: 1, fail: []string{"k3"}},
 	{name: "relay.scheduled.before", nth: 1, scheduled: 3},
 	{name: "relay.scheduled.in_tx", nth: 1, scheduled: 3},
@@ -101,8 +100,8 @@ var crashPoints = []crashPoint{
 	{name: "relay.pass.after", nth: 2, log: true, prepare: endUnsure},
 }
 
-// A relay process is killed at every point, and another one goes on: nothing is lost, first occurrences are in order,
-// and exactly those records are sent again that were taken and not yet recorded.
+// A relay process is killed at every point, and a successor continues. First occurrences are in order, and only
+// records that were taken but not recorded are sent again.
 func TestRelayCrashesEverywhere(t *testing.T) {
 	t.Parallel()
 	require.True(t, fault.Enabled, "build with -tags faults")
@@ -115,7 +114,7 @@ func TestRelayCrashesEverywhere(t *testing.T) {
 	}
 }
 
-// scheduleSQL makes events due, of keys that are there and of a new one.
+// scheduleSQL makes events due, of existing keys and of a new one.
 const scheduleSQL = `
 insert into outbox_scheduled (name, due_at, event_type, source, topic, key, data_schema, payload)
 select 's' || n, now() - interval '1 minute', 'com.example.test.happened.v1', '/twinbox/test', 'test.events.v1',
@@ -169,7 +168,7 @@ func crash(t *testing.T, p crashPoint) {
 	second.await(t)
 	wire, err := readWire(path)
 	require.NoError(t, err)
-	if p.runOn { // partitions are gone, and with them what requireAll compares with
+	if p.runOn { // requireAll would miss the rows of dropped partitions
 		requireOrder(t, wire)
 		require.Equal(t, crashEvents, distinct(wire))
 	} else {
@@ -182,7 +181,7 @@ func crash(t *testing.T, p crashPoint) {
 	require.Equal(t, allowed, len(wire)-crashEvents, "wire duplicates")
 }
 
-// awaitNoSession waits until the server, too, has done with a dead process: a statement that had arrived is still run.
+// awaitNoSession waits until the server has ended a dead process's sessions: a statement that arrived still runs.
 func awaitNoSession(t testing.TB, pool *pgxpool.Pool) {
 	t.Helper()
 	testkit.Until(t, func() bool {
@@ -191,7 +190,7 @@ func awaitNoSession(t testing.TB, pool *pgxpool.Pool) {
 	}, "the dead relay's session ends")
 }
 
-// holdLock leads without doing anything until the function is called.
+// holdLock holds the leader's lock until release is called.
 func holdLock(t testing.TB, pool *pgxpool.Pool) (release func()) {
 	t.Helper()
 	conn := acquireConn(t, pool)
@@ -203,18 +202,17 @@ func holdLock(t testing.TB, pool *pgxpool.Pool) (release func()) {
 	}
 }
 
-// passedSQL asks for the rows, not for the head: a window's head may be above rows that only the next one sees.
+// passedSQL checks the rows, not the head: a head may be above rows that only the next window sees.
 const passedSQL = `select count(*) from outbox_cursor c where win is null
 	and not exists (select from outbox o where not ` + IsPublished + `)`
 
-// awaitCaughtUp waits until everything committed is recorded as published.
+// awaitCaughtUp waits until all committed events are recorded as published.
 func awaitCaughtUp(t testing.TB, pool *pgxpool.Pool) {
 	t.Helper()
 	awaitCaughtUpBut(t, pool, 0)
 }
 
-// awaitCaughtUpBut is awaitCaughtUp for when so many rows are held for good. What is held only until the broker answers
-// again is waited for.
+// awaitCaughtUpBut allows so many rows that are held permanently. It waits for the temporarily held ones.
 func awaitCaughtUpBut(t testing.TB, pool *pgxpool.Pool, held int64) {
 	t.Helper()
 	testkit.Until(t, func() bool {
@@ -222,8 +220,8 @@ func awaitCaughtUpBut(t testing.TB, pool *pgxpool.Pool, held int64) {
 	}, "the backlog is published")
 }
 
-// unrecorded counts the records on the wire that the database does not know to be published; and it must know of none
-// that is not on the wire. What was dropped with its partition counts as published.
+// unrecorded counts the records on the wire that are not recorded as published. Rows of dropped partitions count as
+// published. It fails if a recorded event is not on the wire.
 func unrecorded(t testing.TB, pool *pgxpool.Pool, wire []entry) (n int) {
 	t.Helper()
 	recorded := columnOf[string](t, pool, `select o.event_id::text from outbox o, outbox_cursor c

@@ -44,8 +44,7 @@ func TestNoTransactionIsWaitedFor(t *testing.T) {
 	require.Empty(t, read(t, r))
 }
 
-// A transaction may take its id long before it inserts: the row lies far above the positions of its age. The id of a
-// savepoint is not the row's.
+// A row of an early transaction id lies far above other rows of its age. A savepoint's id is not the row's.
 func TestEarlyIDsAndSavepoints(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -91,7 +90,7 @@ func TestASuccessorContinuesInTheWindow(t *testing.T) {
 	require.Empty(t, read(t, newReader(t, pool, 2)))
 }
 
-// requireStored fails unless a successor would load what the reader has in memory.
+// requireStored fails unless a successor would load the reader's state.
 func requireStored(t *testing.T, pool *pgxpool.Pool, r *reader) (heir *reader) {
 	t.Helper()
 	heir = newReader(t, pool, r.maxLimit)
@@ -103,7 +102,7 @@ func requireStored(t *testing.T, pool *pgxpool.Pool, r *reader) (heir *reader) {
 	return heir
 }
 
-// The row is the only memory. Above all a landmark has the head that was read before its transaction id was taken.
+// A landmark's head must have been read before its transaction id was taken.
 func TestTheStoredCursorIsTheOneInMemory(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -122,7 +121,6 @@ func TestTheStoredCursorIsTheOneInMemory(t *testing.T) {
 	requireStored(t, pool, r)
 }
 
-// While events keep coming, the statement that stores a page records the end of the window before it.
 func TestAWindowIsClosedWithTheNextOne(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -147,7 +145,7 @@ func TestAWindowIsClosedWithTheNextOne(t *testing.T) {
 	require.Equal(t, []int64{2, 3, 4, 5}, read(t, heir))
 }
 
-// A published window without a successor stays open in the row until it is finished.
+// A published window stays open in the row until it is finished.
 func TestAWindowStaysOpenUntilThereIsANextOne(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -172,7 +170,7 @@ func TestAWindowStaysOpenUntilThereIsANextOne(t *testing.T) {
 	require.Empty(t, read(t, newReader(t, pool, 10)))
 }
 
-// While windows open one another, the scan starts right behind them, and landmarks do not pile up.
+// The scan starts right after consecutive windows, and landmarks do not pile up.
 func TestTheScanFollowsTheWindows(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -187,7 +185,7 @@ func TestTheScanFollowsTheWindows(t *testing.T) {
 		_, err = r.store(t.Context(), w, nil)
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(r.marks.xids), 3+len(r.done.running))
-		if len(r.done.running) == 0 && n > 2 { // another test's transaction holds the scan back at where it began
+		if len(r.done.running) == 0 && n > 2 { // another test's transaction keeps the scan where it began
 			quiet++
 			require.GreaterOrEqual(t, w.position, n-2, "no more than the last two windows are looked at again")
 		}
@@ -195,7 +193,6 @@ func TestTheScanFollowsTheWindows(t *testing.T) {
 	}
 }
 
-// Before the successor has changed anything but the epoch, the epoch alone must keep the predecessor out.
 func TestAStaleReaderChangesNothing(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -222,7 +219,6 @@ func TestAStaleReaderChangesNothing(t *testing.T) {
 	require.Equal(t, []int64{1, 2, 3}, read(t, heir))
 }
 
-// The rows of keys that are parked are written in the transaction that passes them.
 func TestAFailedWriteMovesNoCursor(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -259,7 +255,6 @@ insert into outbox (event_id, event_type, source, topic, key, version, occurred_
 select gen_random_uuid(), 't', '/test', 't', 'k', n, now(), convert_to(repeat('x', $1), 'UTF8')
 from generate_series(1, $2) n`
 
-// A page of large rows is cut, the next ones ask for fewer rows, and no row is lost at the cuts.
 func TestPagesAreBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -313,7 +308,6 @@ func TestARowBecomesTheEventThatWasAdded(t *testing.T) {
 	}
 }
 
-// The condition that operators read agrees with the reader at each step.
 func TestIsPublished(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -338,7 +332,6 @@ func TestIsPublished(t *testing.T) {
 	require.Equal(t, []int64{1, 2, 3, 4, 5, 6}, published())
 }
 
-// storedPublisher looks at the cursor row during each call.
 type storedPublisher struct {
 	t    *testing.T
 	pool *pgxpool.Pool
@@ -369,7 +362,7 @@ func (p *storedPublisher) Publish(topic string, messages ...*message.Message) er
 
 func (*storedPublisher) Close() error { return nil }
 
-// A successor must find the page that is being sent, and the commits of its writers must be on the disk.
+// A successor must find the page in progress, and its rows must be on the disk.
 func TestAPageIsStoredBeforeItIsSent(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)

@@ -15,7 +15,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// A server in recovery has snapshots that do not list running transactions: their rows would be lost.
+// A standby's snapshots do not list running transactions: their rows would be lost.
 func TestRunRefusesAStandby(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Durable(t)
@@ -34,9 +34,9 @@ func TestRunRefusesAStandby(t *testing.T) {
 	require.True(t, refused.Has("standby"))
 }
 
-// A writer may have its commit acknowledged before it is on disk (synchronous_commit = off in its session). The process
-// that would write it in the background is stopped, the event is published, and the server is killed: the event must be
-// there afterwards, since storing the window wrote everything before it.
+// With synchronous_commit = off a commit is acknowledged before it is on disk. The process that writes it later is
+// stopped, the event published, the server killed. The event must survive: storing the window wrote all earlier
+// commits.
 func TestNothingPublishedIsUndoneByAServerCrash(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Durable(t)
@@ -63,6 +63,6 @@ func TestNothingPublishedIsUndoneByAServerCrash(t *testing.T) {
 	t.Cleanup(again.Close)
 	requireAll(t, again, wire)
 	commit(t, o, again, newEvent("k"))
-	wire = l.AwaitDistinct(t, 2) // the same relay goes on
+	wire = l.AwaitDistinct(t, 2)
 	requireAll(t, again, wire)
 }

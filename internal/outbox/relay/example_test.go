@@ -16,14 +16,14 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// The relay publishes to any Watermill publisher; here to one in memory.
+// The relay publishes to any Watermill publisher, here one in memory.
 func ExampleRelay() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	db, drop := pgtest.Open(migrations.Outbox)
 	defer drop()
 	broker := gochannel.NewGoChannel(
-		gochannel.Config{BlockPublishUntilSubscriberAck: true}, watermill.NopLogger{}) // otherwise it keeps no order
+		gochannel.Config{BlockPublishUntilSubscriberAck: true}, watermill.NopLogger{}) // needed for order
 	messages, err := broker.Subscribe(ctx, "shop.orders.v1")
 	if err != nil {
 		panic(err)

@@ -19,12 +19,11 @@ import (
 	"example.com/twinbox/internal/outbox"
 )
 
-// How long TestUsualWaysInFigures writes. 0: not at all, since its figures prove nothing when they are small; the
-// scripted tests do.
+// How long TestUsualWaysInFigures writes. 0: not at all, since small figures prove nothing.
 var figuresFor = flag.Duration("outbox.figures", 0, "print what the usual ways lose and invert in that time")
 
-// TestUsualWaysInFigures prints the table of docs/adr/0001-read-the-outbox-by-snapshot-window.md. It reads the same
-// writers in all ways together. In the middle a transaction in another database stays open for half of the time.
+// TestUsualWaysInFigures prints the table of docs/adr/0001-read-the-outbox-by-snapshot-window.md. All ways read the
+// same writers. A transaction in another database is open for half of the time.
 func TestUsualWaysInFigures(t *testing.T) {
 	if *figuresFor == 0 {
 		return
@@ -63,7 +62,7 @@ func TestUsualWaysInFigures(t *testing.T) {
 	wait(t.Context(), *figuresFor/2)
 	require.NoError(t, foreign.Rollback(t.Context()))
 	require.NoError(t, writers.Wait())
-	cancel() // the readers go on until they find nothing any more
+	cancel() // the readers read until no row is left
 	require.NoError(t, readers.Wait())
 
 	fmt.Printf("%-24s %8s %6s %10s %12s %12s\n", "way", "events", "lost", "inverted", "p50", "max")
@@ -73,7 +72,6 @@ func TestUsualWaysInFigures(t *testing.T) {
 	require.Contains(t, ways[3].line(committed.at), fmt.Sprintf("%8d %6d %10d", len(committed.at), 0, 0))
 }
 
-// times is when each event's commit returned.
 type times struct {
 	mu sync.Mutex
 	at map[string]time.Time
@@ -104,7 +102,6 @@ func habitualWriter(ctx context.Context, o *outbox.Outbox, pool *pgxpool.Pool, r
 	return nil
 }
 
-// way is one way to read and what it has read.
 type way struct {
 	name string
 	mu   sync.Mutex
@@ -227,7 +224,6 @@ func (w *way) byWindow(ctx context.Context, r *reader) error {
 	return nil
 }
 
-// wait reports false if ctx ended first.
 func wait(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):

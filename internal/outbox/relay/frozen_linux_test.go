@@ -19,7 +19,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// freezing is a connection whose process stops reading after so many bytes.
+// freezing is a connection whose process stops reading after some bytes.
 type freezing struct {
 	net.Conn
 	left   atomic.Int64
@@ -36,8 +36,8 @@ func (c *freezing) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// The leader freezes, or is cut off, while the server sends it a page. The session is not idle then, and no timeout of
-// a statement interrupts a server that waits for the network. The server must end it all the same.
+// The leader freezes while the server sends it a page. The session is not idle, and a statement timeout does not
+// interrupt a network wait. The server must still end it.
 func TestALeaderThatFreezesInAPageIsReplaced(t *testing.T) {
 	t.Parallel()
 	address := fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(250), rand.IntN(250), 1+rand.IntN(250))

@@ -13,8 +13,8 @@ import (
 
 var heals = flag.Int("outbox.heals", 6, "random histories of TestRandomHistoriesAreHealed")
 
-// Whatever goes back, and whoever dies: every event that is here or was lost is applied, each key in order, no version
-// twice. A history has any number of losses of the log and crashes, or one restore of the database with crashes.
+// Every event that is here or was lost is applied, in order, no version twice. A history has losses of the log with
+// crashes, or one restore with crashes.
 func TestRandomHistoriesAreHealed(t *testing.T) {
 	t.Parallel()
 	seed := uint64(rand.Uint32())
@@ -77,7 +77,7 @@ func (h *history) step(mayRestore bool) string {
 		keep := h.log.end(p) - int64(h.rng.IntN(4))
 		h.log.cut(p, max(keep, 0))
 		if h.consumer.next[p] > h.log.end(p) {
-			h.consumer.consume() // a running one notices
+			h.consumer.consume() // a running relay notices
 		}
 		if h.rng.IntN(2) == 0 {
 			h.lead()
@@ -99,7 +99,6 @@ func (h *history) step(mayRestore bool) string {
 	}
 }
 
-// A leader's log of what it found is written once per finding.
 func TestAHealIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)

@@ -12,7 +12,6 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// Without a fault each record is sent once, and the row has the log's ends.
 func TestALogThatIsWellCostsNoDuplicate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
@@ -28,11 +27,11 @@ func TestALogThatIsWellCostsNoDuplicate(t *testing.T) {
 	w.requireWhole()
 }
 
-// The traces of the models: section 1 and 4 of docs/models. Each fails without the step that it is named after.
+// Traces of the models: sections 1 and 4 of docs/models. Each fails without the step in its name.
 func TestWhatWentBackIsHealed(t *testing.T) {
 	t.Parallel()
 	for name, story := range map[string]func(w *world){
-		// The end is where the restored database expects it, and the record below it is another one.
+		// The end is where the restored database expects it, but the record below it is another.
 		"the time below an end": func(w *world) {
 			w.lead()
 			w.add("a")
@@ -47,7 +46,7 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 			w.settle()
 			require.Equal(w, int64(1), w.count(`select count(*) from outbox_lost`))
 		},
-		// The same before a point was stored.
+		// The same, before a point was stored.
 		"the cursor row is a point": func(w *world) {
 			w.cfg.pointEvery = time.Hour
 			w.lead()
@@ -64,7 +63,7 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 			w.lead()
 			w.settle()
 		},
-		// The database goes back in the middle of a pass.
+		// The database goes back during a pass.
 		"a pass that went back": func(w *world) {
 			w.lead()
 			w.add("a", "a")
@@ -142,7 +141,7 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 			w.add("a")
 			w.settle()
 		},
-		// A leader that dies between the lost events and the partition's new state would lose one of them.
+		// A crash between the lost events and the partition's new state would lose an event.
 		"a heal is one transaction": func(w *world) {
 			w.lead()
 			w.settle()
@@ -192,7 +191,7 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 			w.add("a", "a")
 			w.settle()
 		},
-		// A record that a consumer has, and that nobody acknowledged, is gone with its relay.
+		// A record that a consumer has, but no one acknowledged, disappears with its relay.
 		"an end that was expected": func(w *world) {
 			for seed := range uint64(6) {
 				w.lead()
@@ -228,7 +227,7 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 			w.add("d")
 			w.settle()
 		},
-		// Rows of a pass fill the offsets in another order. The last pass lies above them.
+		// A pass's rows fill the offsets in another order. The last pass lies above them.
 		"passes until one began high enough": func(w *world) {
 			for seed := range uint64(8) {
 				w.log.shuffle = rand.New(rand.NewPCG(seed, 1))
@@ -256,7 +255,7 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 				w.requireWhole()
 			}
 		},
-		// Of a pass that dies, the end that its partition had before is still expected.
+		// After a crashed pass, its partition's earlier end is still expected.
 		"an end that a pass has to reach": func(w *world) {
 			for seed := range uint64(12) {
 				w.log.shuffle = rand.New(rand.NewPCG(seed, 9))
@@ -274,8 +273,8 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 				w.requireWhole()
 			}
 		},
-		// The rows before a lost event are here, and the cursor does not know that they were published. The log loses all of
-		// them before the pass.
+		// The rows before a lost event are here, but the cursor does not know them as published. The log loses them
+		// all before the pass.
 		"rows before a lost event": func(w *world) {
 			w.lead()
 			w.settle()
@@ -304,7 +303,7 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 			w.lead()
 			w.add("a", "b")
 			w.settle()
-			w.await(func() bool { // transactions of other databases keep points low
+			w.await(func() bool { // other databases' transactions keep points low
 				w.add("b")
 				return w.count(`select count(*) from outbox_point where position > 1`) > 0
 			})
@@ -316,8 +315,8 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 			w.log.cut(0, end)
 			w.settle()
 		},
-		// The check forgets the points above the oldest one that a partition needs. The next look at another partition
-		// then begins at an older point, and its loss is the one that was told.
+		// The check forgets points above the oldest needed one. The next look at another partition starts earlier and
+		// finds the same loss.
 		"a loss is told once": func(w *world) {
 			w.log.partitions = 2
 			w.lead()
@@ -339,7 +338,7 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 			w.settle()
 			require.InDelta(w, 2, testutil.ToFloat64(w.metrics.brokerLosses), 0, "of two partitions")
 		},
-		// The rows of a page wait for the look at their partition, and that gives them other versions.
+		// The page's rows wait for the look at their partition, which changes their versions.
 		"a look that fails first": func(w *world) {
 			w.lead()
 			w.settle()

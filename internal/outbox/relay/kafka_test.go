@@ -19,7 +19,7 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// What the relay expects of a publisher's errors, and what ours for Kafka returns, are one thing.
+// The relay expects the errors that our Kafka publisher returns.
 var _ FailedIndexes = (*kafka.PublishError)(nil)
 
 func newKafkaPublisher(t testing.TB, brokers []string, timeout time.Duration) *kafka.Publisher {
@@ -32,7 +32,6 @@ func newKafkaPublisher(t testing.TB, brokers []string, timeout time.Duration) *k
 	return p
 }
 
-// entries are the records of a topic, each partition in its own order, which is all the order that a key needs.
 func entries(t testing.TB, records []*sarama.ConsumerMessage) (wire []entry) {
 	t.Helper()
 	for _, r := range records {
@@ -52,8 +51,8 @@ func entries(t testing.TB, records []*sarama.ConsumerMessage) (wire []entry) {
 	return wire
 }
 
-// One partition has no leader for a while, another takes records and says otherwise, and a record is too large for the
-// broker: each key is in order, and one is parked.
+// One partition has no leader, another takes records but returns errors, and one record is too large: its key is
+// parked.
 func TestRelayToKafka(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -77,7 +76,7 @@ func TestRelayToKafka(t *testing.T) {
 	awaitCaughtUp(t, pool)
 	requireAll(t, pool, entries(t, kafkatest.ReadAll(t, brokers, topic, 300)))
 
-	// Past Add, which would refuse it: what only the client or the broker finds too large.
+	// Past Add, which would refuse a record that only the client or the broker finds too large.
 	_, err := pool.Exec(t.Context(), `
 		insert into outbox (event_id, event_type, source, topic, key, version, occurred_at, payload)
 		select gen_random_uuid(), 't', '/test', $1, key, 1, now(), convert_to(repeat('x', size), 'utf8')
@@ -88,7 +87,7 @@ func TestRelayToKafka(t *testing.T) {
 	require.Contains(t, entries(t, kafkatest.ReadAll(t, brokers, topic, 301)), smallOf(t, pool))
 }
 
-// A broker that throttles its client is slow, which is no failure: no key is parked, no leader replaced.
+// A broker that throttles is slow, not failing: no key is parked, no leader replaced.
 func TestASlowBrokerParksNoKey(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -119,8 +118,6 @@ func smallOf(t testing.TB, pool *pgxpool.Pool) entry {
 	return e
 }
 
-// Against any broker, the real one too: sessions are ended, the relay is replaced, writers go on, and a broker that
-// checks sizes refuses one record. Everything else is on the log, each key in order.
 func TestRelayToAnyBroker(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -161,7 +158,7 @@ func TestRelayToAnyBroker(t *testing.T) {
 	require.Equal(t, rounds*each, distinct(wire))
 }
 
-// addTooLarge adds an event past Add, which would refuse it, of two megabytes that no compression makes small.
+// addTooLarge adds an event past Add, which would refuse it: two megabytes that do not compress.
 func addTooLarge(t testing.TB, pool *pgxpool.Pool, topic string) {
 	t.Helper()
 	_, err := pool.Exec(t.Context(), `

@@ -45,9 +45,8 @@ func TestOneRelayLeads(t *testing.T) {
 	l.AwaitDistinct(t, 201)
 }
 
-// A leader is stopped in the middle of its work, for longer than its lease. The server ends its session, and another
-// one leads and publishes the same rows. The first wakes up, believes that it leads, and changes nothing but the
-// number of duplicates.
+// A leader is stopped for longer than its lease. The server ends its session and a successor publishes the same rows.
+// The first wakes up and only adds duplicates.
 func TestStoppedLeaderChangesNothing(t *testing.T) {
 	t.Parallel()
 	require.True(t, fault.Enabled, "build with -tags faults")
@@ -78,7 +77,7 @@ func TestStoppedLeaderChangesNothing(t *testing.T) {
 			state := `select xmin::text::bigint from outbox_cursor`
 			before := number(t, pool, state)
 			require.NoError(t, sleeper.Process.Signal(syscall.SIGCONT))
-			testkit.Until(t, func() bool { // it notices, and follows
+			testkit.Until(t, func() bool { // it notices and follows
 				return number(t, pool, `select count(*) from pg_stat_activity where datname = current_database()
 					and query like '%pg_try_advisory_lock%' and pid <> pg_backend_pid()`) == 1
 			})
@@ -92,15 +91,15 @@ func TestStoppedLeaderChangesNothing(t *testing.T) {
 	}
 }
 
-// While a call lasts, or the broker is down, the leader keeps its session, though the server ends one that is silent
-// for the lease.
+// The server ends a session that is silent for the lease. The leader must keep its session during long calls and
+// outages.
 func TestALeaderKeepsItsSession(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
 	cfg := testRelayConfig(t, pool, l)
 	cfg.Lease, cfg.PublishTimeout, cfg.MaxSilence = 900*time.Millisecond, 800*time.Millisecond, time.Minute
 	l.Follow(func(call int, _ string, _ []*message.Message) error {
-		<-time.After(700 * time.Millisecond) // the broker takes its time
+		<-time.After(700 * time.Millisecond)
 		if call < 3 {
 			return errors.New("no broker")
 		}
@@ -122,7 +121,6 @@ func awaitStopped(t testing.TB, c *child) {
 	})
 }
 
-// The leader's session is ended from outside again and again: nothing is lost, and each time a page is sent again.
 func TestRelayOutlivesItsSessions(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
@@ -146,7 +144,6 @@ func TestRelayOutlivesItsSessions(t *testing.T) {
 	require.LessOrEqual(t, len(wire), 300+4*cfg.BatchSize)
 }
 
-// A connection that is cut without a word (here: closed by something in between) is no different.
 func TestRelayOutlivesACutConnection(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
@@ -176,7 +173,7 @@ func TestRelayOutlivesACutConnection(t *testing.T) {
 	require.Greater(t, dialled.Load(), int32(2), "connections were cut")
 }
 
-// cutter is a connection that breaks after so many writes: some of them in a commit whose answer never comes.
+// cutter is a connection that breaks after some writes, also in a commit without an answer.
 type cutter struct {
 	net.Conn
 	left int

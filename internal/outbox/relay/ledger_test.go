@@ -16,13 +16,11 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// entry is one record on the wire.
 type entry struct {
 	Topic, Key, ID string
 	Version        int64
 }
 
-// entryOf reads a message.
 func entryOf(topic string, m *message.Message) entry {
 	version, err := strconv.ParseInt(m.Metadata[event.HeaderVersion], 10, 64)
 	if err != nil {
@@ -31,7 +29,6 @@ func entryOf(topic string, m *message.Message) entry {
 	return entry{Topic: topic, Key: m.Metadata[event.KeyMetadata], ID: m.UUID, Version: version}
 }
 
-// ledger is a broker that writes down what it takes, and fails as scripted.
 type ledger struct {
 	mu     sync.Mutex
 	wire   []entry
@@ -39,13 +36,11 @@ type ledger struct {
 	script func(call int, topic string, msgs []*message.Message) error // nil error: takes all
 	After  bool                                                        // takes them even if the script fails
 
-	changed chan struct{} // closed and replaced whenever something was taken or refused
+	changed chan struct{} // closed and replaced when records were taken or refused
 }
 
-// newLedger gives a ledger that takes everything.
 func newLedger() *ledger { return &ledger{changed: make(chan struct{})} }
 
-// partialError is what our Kafka publisher's error looks like from here.
 type partialError struct{ Failed map[int]error }
 
 func (e *partialError) Error() string                { return fmt.Sprintf("%d records failed", len(e.Failed)) }
@@ -53,7 +48,7 @@ func (e *partialError) FailedIndexes() map[int]error { return e.Failed }
 
 var errHeldBack = errors.New("an earlier record of the key failed")
 
-// HoldBack keeps a publisher's promise: it refuses the records behind a key's failure.
+// HoldBack refuses a key's records after its first failure, as publishers promise.
 func (e *partialError) HoldBack(msgs []*message.Message) {
 	stopped := map[string]bool{}
 	for i, m := range msgs {
@@ -65,13 +60,11 @@ func (e *partialError) HoldBack(msgs []*message.Message) {
 	}
 }
 
-// permanentError is that of a record that will never be taken.
 type permanentError struct{ Reason string }
 
 func (e *permanentError) Error() string { return e.Reason }
 func (*permanentError) Permanent() bool { return true }
 
-// Publish does what the script says.
 func (l *ledger) Publish(topic string, msgs ...*message.Message) error {
 	l.mu.Lock()
 	l.calls++
@@ -97,7 +90,6 @@ func (l *ledger) Publish(topic string, msgs ...*message.Message) error {
 	return err
 }
 
-// Take writes records down outside of a call's result.
 func (l *ledger) Take(topic string, msgs []*message.Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,31 +98,26 @@ func (l *ledger) Take(topic string, msgs []*message.Message) {
 	}
 }
 
-// Close does nothing.
 func (l *ledger) Close() error { return nil }
 
-// Follow sets the script, nil to take everything.
 func (l *ledger) Follow(script func(call int, topic string, msgs []*message.Message) error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.script = script
 }
 
-// Snapshot is what was taken, and what is closed when more is.
 func (l *ledger) Snapshot() ([]entry, chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]entry(nil), l.wire...), l.changed
 }
 
-// CallCount is how often Publish was called.
 func (l *ledger) CallCount() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.calls
 }
 
-// Await returns when the wire fulfils a condition.
 func (l *ledger) Await(t testing.TB, what string, is func(wire []entry) bool) []entry {
 	t.Helper()
 	ctx := deadline(t)
@@ -147,7 +134,6 @@ func (l *ledger) Await(t testing.TB, what string, is func(wire []entry) bool) []
 	}
 }
 
-// distinct is the number of different events.
 func distinct(wire []entry) int {
 	ids := map[string]bool{}
 	for _, e := range wire {
@@ -156,7 +142,6 @@ func distinct(wire []entry) int {
 	return len(ids)
 }
 
-// AwaitDistinct returns when so many different events are on the wire.
 func (l *ledger) AwaitDistinct(t testing.TB, n int) []entry {
 	t.Helper()
 	return l.Await(t, fmt.Sprintf("%d events", n), func(wire []entry) bool { return distinct(wire) >= n })
@@ -178,7 +163,7 @@ func requireOrder(t testing.TB, wire []entry) {
 	}
 }
 
-// requireAll is I2, I3 and I5: what is on the wire is what was committed, in order.
+// requireAll is I2, I3 and I5: the wire has the committed events, in order.
 func requireAll(t testing.TB, pool *pgxpool.Pool, wire []entry) {
 	t.Helper()
 	requireOrder(t, wire)
@@ -198,10 +183,8 @@ func requireAll(t testing.TB, pool *pgxpool.Pool, wire []entry) {
 	require.Len(t, published, len(committed), "events are lost")
 }
 
-// contextLedger is a ledger that takes a context.
 type contextLedger struct{ *ledger }
 
-// PublishContext is ledger.Publish.
 func (l contextLedger) PublishContext(_ context.Context, topic string, msgs ...*message.Message) error {
 	return l.Publish(topic, msgs...)
 }

@@ -20,7 +20,6 @@ import (
 	"example.com/twinbox/internal/outbox"
 )
 
-// memoryLog is a broker that can lose the end of its log.
 type memoryLog struct {
 	mu         sync.Mutex
 	partitions int32
@@ -28,13 +27,13 @@ type memoryLog struct {
 	start      map[int32]int64
 	clock      time.Time
 	tick       time.Duration                  // between two records
-	shuffle    *rand.Rand                     // sends the keys of a call in any order
-	before     func(m *message.Message) error // an append; its error is the message's
+	shuffle    *rand.Rand                     // mixes the keys of a call
+	before     func(m *message.Message) error // before an append; its error is the message's
 	after      func(m *message.Message) error // likewise; the record is on the log
 	repeated   bool
 	dead       bool                // the sender: nothing more is written
-	down       error               // the log cannot be asked
-	asked      func(p int32) error // for the end of a partition
+	down       error               // the log does not answer
+	asked      func(p int32) error // on each question for a partition's end
 }
 
 func newMemoryLog(partitions int32) *memoryLog {
@@ -105,7 +104,6 @@ func (g *memoryLog) send(topic string, m *message.Message) error {
 	return nil
 }
 
-// append writes a record, as a leader of any time may.
 func (g *memoryLog) append(topic string, m *message.Message) event.Origin {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -158,7 +156,6 @@ func (g *memoryLog) ReadLog(
 	return g.records[p][from:min(to, from+2)], nil
 }
 
-// cut loses the records of a partition from an offset on.
 func (g *memoryLog) cut(p int32, end int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -178,7 +175,7 @@ func (g *memoryLog) end(p int32) int64 {
 	return g.start[p] + int64(len(g.records[p]))
 }
 
-// strictConsumer applies the events of each key in the order of versions, once, and never goes back on its own.
+// strictConsumer applies each key's events once, in order. It never goes back.
 type strictConsumer struct {
 	log     *memoryLog
 	next    map[int32]int64
@@ -195,7 +192,6 @@ func newStrictConsumer(g *memoryLog) *strictConsumer {
 	}
 }
 
-// consume reads to the end. Beyond it, it begins again.
 func (c *strictConsumer) consume() {
 	for p := range c.log.partitions {
 		if c.next[p] > c.log.end(p) {
@@ -211,7 +207,6 @@ func (c *strictConsumer) consume() {
 	}
 }
 
-// readTo reads a partition up to an offset.
 func (c *strictConsumer) readTo(p int32, end int64) {
 	for ; c.next[p] < min(end, c.log.end(p)); c.next[p]++ {
 		records, _ := c.log.ReadLog(context.Background(), "", p, c.next[p], c.next[p]+1)
@@ -275,7 +270,6 @@ func newWorld(t testing.TB, partitions int32) *world {
 	return w
 }
 
-// add commits an event of each key.
 func (w *world) add(keys ...string) {
 	w.Helper()
 	for _, key := range keys {
@@ -283,13 +277,11 @@ func (w *world) add(keys ...string) {
 	}
 }
 
-// lead lets a new leader take over: the one before has crashed.
 func (w *world) lead() {
 	w.Helper()
 	w.leader = newLeader(w, w.pool, w.cfg)
 }
 
-// settle publishes all there is.
 func (w *world) settle() {
 	w.Helper()
 	for range 3 { // the ends are compared between rounds
@@ -298,7 +290,7 @@ func (w *world) settle() {
 	}
 }
 
-// crashAt makes the session of the leader end at the nth append: before it, or behind it.
+// crashAt ends the leader's session at the nth append, before or after it.
 func (w *world) crashAt(n int, isWritten bool) {
 	crash := func(*message.Message) error {
 		if n--; n > 0 {
@@ -315,7 +307,6 @@ func (w *world) crashAt(n int, isWritten bool) {
 	}
 }
 
-// die runs the leader until its session ends.
 func (w *world) die() {
 	w.Helper()
 	for range 20 {
@@ -333,7 +324,6 @@ var backedUp = []string{
 	"outbox_discarded",
 }
 
-// backUp copies the database's state.
 func (w *world) backUp(name string) {
 	w.Helper()
 	require.NoError(w, pgx.BeginFunc(w.Context(), w.pool, func(tx pgx.Tx) error {
@@ -348,7 +338,6 @@ func (w *world) backUp(name string) {
 	}))
 }
 
-// goBack restores it. The leader's session is gone.
 func (w *world) goBack(name string) {
 	w.Helper()
 	require.NoError(w, pgx.BeginFunc(w.Context(), w.pool, func(tx pgx.Tx) error {
@@ -376,7 +365,7 @@ func (w *world) count(sql string, args ...any) int64 {
 
 const ill = `select count(*) from outbox_cursor, jsonb_each(ends) e where e.value ? 'from'`
 
-// requireWhole requires that the consumer has applied every event that is here or was lost, and waits for none.
+// requireWhole checks that the consumer applied every event that is here or was lost, and waits for none.
 func (w *world) requireWhole() {
 	w.Helper()
 	require.Zero(w, w.count(ill), "all is healed")

@@ -38,7 +38,6 @@ func confirm(t *testing.T, pool *pgxpool.Pool, code string) (text string, err er
 
 const refusal = "events_unknown: 3 records of users have no row here: look: twice."
 
-// A refusal is confirmed by its name, and by no other.
 func TestARefusalIsConfirmedByItsCode(t *testing.T) {
 	t.Parallel()
 	pool := outboxtest.Database(t)
@@ -65,7 +64,6 @@ func TestARefusalIsConfirmedByItsCode(t *testing.T) {
 	require.False(t, readStatus(t, pool).Refused.Confirmed, "a text that the operator did not confirm")
 }
 
-// A loss is shown for an hour, and as long as events are published again because of it.
 func TestStatusShowsALossWhileItLasts(t *testing.T) {
 	t.Parallel()
 	pool := outboxtest.Database(t)
@@ -116,7 +114,6 @@ func readLost(t *testing.T, pool *pgxpool.Pool, q relay.LostQuery) (places []str
 	}
 }
 
-// The lost events come in the order of the log, page by page, whole.
 func TestLostEventsAreListedInTheOrderOfTheLog(t *testing.T) {
 	t.Parallel()
 	pool := outboxtest.Database(t)
@@ -160,7 +157,7 @@ func TestLostEventsAreListedInTheOrderOfTheLog(t *testing.T) {
 	}
 }
 
-// A page with payloads holds 8 MiB and the event that crosses them.
+// A page with payloads holds 8 MiB and the event that exceeds them.
 func TestAPageOfLostEventsIsBounded(t *testing.T) {
 	t.Parallel()
 	pool := outboxtest.Database(t)

@@ -14,7 +14,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// values reads all metrics, those with labels summed up.
 func values(t testing.TB, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
@@ -29,7 +28,6 @@ func values(t testing.TB, registry *prometheus.Registry) map[string]float64 {
 	return list
 }
 
-// collected makes a collector of the gauges, as a service does with a timeout and a cache.
 type collected struct{ db DB }
 
 func (collected) Describe(chan<- *prometheus.Desc) {}
@@ -92,7 +90,6 @@ func TestMetricsTellWhatHappens(t *testing.T) {
 	require.ErrorContains(t, err, "register outbox metrics")
 }
 
-// Every instance says the same, whether it leads, follows or runs no relay at all; and all say that none leads.
 func TestEveryInstanceTellsTheSameOfWhatWaits(t *testing.T) {
 	t.Parallel()
 	pool, l := newDatabase(t), newLedger()

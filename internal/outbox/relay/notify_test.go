@@ -10,13 +10,12 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// A relay that follows tells the one that leads, which does not poll to speak of, what its own process has committed.
 func TestAFollowerWakesTheLeader(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
 	cfg := testRelayConfig(t, pool, l)
 	cfg.Listen, cfg.pollMin, cfg.PollMax, cfg.Lease = true, time.Hour, time.Hour, 4*time.Hour
-	cfg.Wake = nil // nothing is written where it leads
+	cfg.Wake = nil // no commits where it leads
 	leader := startRelay(t, cfg)
 	testkit.Until(t, leader.leads)
 	cfg.Wake = o.Wake()
@@ -30,7 +29,6 @@ func TestAFollowerWakesTheLeader(t *testing.T) {
 	require.False(t, follower.leads())
 }
 
-// A leader that waits hears of the end of its session, and leads again before its next poll would have told it.
 func TestALeaderAtRestHearsTheEndOfItsSession(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)
@@ -44,7 +42,6 @@ func TestALeaderAtRestHearsTheEndOfItsSession(t *testing.T) {
 	})
 }
 
-// A relay that listens and is told nothing polls on the same session, again and again.
 func TestALeaderThatIsToldNothingPolls(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
@@ -59,7 +56,6 @@ func TestALeaderThatIsToldNothingPolls(t *testing.T) {
 	require.Equal(t, int64(1), number(t, pool, `select epoch from outbox_cursor`), "on one session")
 }
 
-// However often its process commits, a follower notifies once per interval at most.
 func TestAFollowerNotifiesAtALimitedRate(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
@@ -94,8 +90,7 @@ func TestAFollowerNotifiesAtALimitedRate(t *testing.T) {
 	require.LessOrEqual(t, time.Duration(sent-2)*notifyEvery, took, "one per interval, and one on the way")
 }
 
-// A leader freezes, and a follower's process commits all the while. The notifications fill no socket: the server ends
-// the leader's session after its lease.
+// A frozen leader gets notifications all the time. They fill no socket: the server ends its session after the lease.
 func TestALeaderThatFreezesUnderNotificationsIsReplaced(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()

@@ -13,12 +13,9 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// How long the broker is down in TestRelayOutlivesALongOutage. `make test-long` asks for minutes.
+// How long the broker is down in TestRelayOutlivesALongOutage. `make test-long` sets minutes.
 var outageFor = flag.Duration("outbox.outage", 2*time.Second, "how long the broker is down")
 
-// The broker is down for many pages and patiences, and for longer than a lease if there are minutes, while events keep
-// coming. The leader stays the leader, says that it is not well, sets keys aside and tries them again; afterwards
-// everything is out once, in order, and nothing is left aside.
 func TestRelayOutlivesALongOutage(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
@@ -38,7 +35,7 @@ func TestRelayOutlivesALongOutage(t *testing.T) {
 		addMany(t, o, pool, 10, 7)
 		events += 10
 	}
-	testkit.Until(t, func() bool { // by now, unless the machine was busy with something else
+	testkit.Until(t, func() bool { // unless the machine was busy
 		return r.unwell(t, "no broker") && number(t, pool, `select count(*) from outbox_parked`) > 0
 	})
 

@@ -13,8 +13,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// Each call of Publish commits the next event. The first round of them begins without a pause, and each later one keeps
-// its distance from the one before.
+// Each Publish commits the next event. The first round starts without a pause, later ones keep their distance.
 func TestARelayUnderLoadPausesBetweenRounds(t *testing.T) {
 	t.Parallel()
 	const events, every = 5, 100 * time.Millisecond
@@ -37,11 +36,10 @@ func TestARelayUnderLoadPausesBetweenRounds(t *testing.T) {
 	requireAll(t, pool, l.AwaitDistinct(t, events))
 	r.stop()
 	for i := 2; i < events; i++ {
-		require.GreaterOrEqual(t, began[i].Sub(began[i-2]), every, "round %d", i) // of two rounds, whose calls may be late
+		require.GreaterOrEqual(t, began[i].Sub(began[i-2]), every, "round %d", i) // over two rounds, whose calls may be late
 	}
 }
 
-// At rest a window is closed soon, though nothing follows it and no poll is near.
 func TestAWindowIsClosedAtRest(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
@@ -56,7 +54,6 @@ func TestAWindowIsClosedAtRest(t *testing.T) {
 	}
 }
 
-// The end of a window is recorded before the relay stops, and before an operator's pause begins.
 func TestTheEndOfAWindowIsRecorded(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(t *testing.T, pool *pgxpool.Pool, l *leader){

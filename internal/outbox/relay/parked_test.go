@@ -16,7 +16,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// refuseKeys is a script that refuses the keys' records, per record, and takes the rest.
 func refuseKeys(err error, keys ...string) func(int, string, []*message.Message) error {
 	return func(_ int, _ string, msgs []*message.Message) error {
 		failed := map[int]error{}
@@ -56,7 +55,7 @@ func TestAnUnpublishableRecordParksItsKeyAlone(t *testing.T) {
 	key := awaitParked(t, pool, 2)
 	require.Equal(t, ParkedKey{
 		Topic: testTopic, Key: "bad", Reason: "too large", Permanent: true, ParkedAt: key.ParkedAt,
-		Held: 2, Position: 1, Attempts: key.Attempts, RetryAt: key.RetryAt, // the leader tries again
+		Held: 2, Position: 1, Attempts: key.Attempts, RetryAt: key.RetryAt, // the leader retries
 	}, key)
 	require.Positive(t, key.Attempts)
 
@@ -107,7 +106,7 @@ func TestDiscardGivesUpOneRecord(t *testing.T) {
 	wire := l.Await(t, "the rest of the key", func(wire []entry) bool { return len(wire) == 2 })
 	require.Equal(t, []int64{2, 3}, []int64{wire[0].Version, wire[1].Version})
 
-	// It was never published, and is not published after its successors either.
+	// The row was not published, and it is not published after its successors.
 	testkit.Until(t, func() bool { return number(t, pool, `select count(*) from outbox_held`) == 0 })
 	n, err := Republish(t.Context(), pool, contextLedger{ledger: l}, Selection{From: 1})
 	require.NoError(t, err)
@@ -116,7 +115,6 @@ func TestDiscardGivesUpOneRecord(t *testing.T) {
 	require.Equal(t, []string{"discarded", "published", "published"}, states)
 }
 
-// An operator gives a row up while the leader writes down what became of it. Both get through.
 func TestDiscardBesideTheLeader(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -128,7 +126,7 @@ func TestDiscardBesideTheLeader(t *testing.T) {
 		_, err := pool.Exec(t.Context(), sql)
 		require.NoError(t, err)
 	}
-	leader := begin(t, pool) // the first is out, the second has failed; see leader.releaseTaken
+	leader := begin(t, pool) // the first is out, the second failed; see leader.releaseTaken
 	parkedKey := key{Topic: testTopic, Key: "k"}
 	failed := []parking{{key: parkedKey, reason: "down", attempts: 2}}
 	require.NoError(t, writeParked(t.Context(), leader, failed, unholdSQL, nil))
@@ -146,7 +144,6 @@ func TestDiscardBesideTheLeader(t *testing.T) {
 	require.NoError(t, Discard(t.Context(), pool, testTopic, "k", added[1].Position))
 }
 
-// A key whose only held row is given up is a key like any other again.
 func TestDiscardOfTheLastRowReleasesTheKey(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
@@ -161,7 +158,7 @@ func TestDiscardOfTheLastRowReleasesTheKey(t *testing.T) {
 	l.AwaitDistinct(t, 1)
 }
 
-// Nothing was taken since an outage, and then the broker is back and refuses the one record that waits. It works.
+// The broker is back after an outage and refuses the one waiting record. The relay is healthy.
 func TestARelayIsWellWhoseBrokerOnlyRefuses(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
@@ -178,8 +175,7 @@ func TestARelayIsWellWhoseBrokerOnlyRefuses(t *testing.T) {
 	testkit.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
 }
 
-// All that is written is of keys that are set aside, without a pause in which the relay would find nothing new. That is
-// no standstill, unless they are because the broker is down.
+// All new events are of parked keys. The relay is healthy unless the broker is down.
 func TestARelayIsWellThatOnlyHolds(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -204,7 +200,7 @@ func TestARelayIsWellThatOnlyHolds(t *testing.T) {
 	}
 }
 
-// An outage has left a lot, and nothing else is written. As long as it gets less, page by page, all is well.
+// An outage left many rows and no events follow. While the rows decrease, the relay is healthy.
 func TestARelayIsWellThatSendsWhatWasHeld(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -246,7 +242,6 @@ func TestAPublisherThatRefusesTheWholeCallIsAskedOneByOne(t *testing.T) {
 	awaitParked(t, pool, 2)
 }
 
-// One partition refuses: its keys are set aside after a while, the others go on, and it is tried again unasked.
 func TestARefusingPartitionHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
@@ -263,7 +258,7 @@ func TestARefusingPartitionHoldsUpNoOther(t *testing.T) {
 	requireAll(t, pool, l.AwaitDistinct(t, 600))
 }
 
-// Attempts that fail slowly get a tenth of the time, however many are due.
+// Slow failing attempts get a tenth of the time, however many are due.
 func TestParkedKeysHoldUpTheOthersForATenthOfTheTime(t *testing.T) {
 	t.Parallel()
 	l := &leader{Relay: &Relay{cfg: Config{parkedRetryMax: 15 * time.Second}}}
@@ -280,8 +275,8 @@ func TestParkedKeysHoldUpTheOthersForATenthOfTheTime(t *testing.T) {
 	}
 }
 
-// A partition answers only when the time of a call is over. Its keys are tried again and again, all due at all times;
-// the others' records go out between the attempts, many for each.
+// A partition answers only at the call's timeout, and its keys are always due. The others' records go out between the
+// attempts.
 func TestASlowlyFailingPartitionDelaysTheOthersLittle(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
@@ -293,7 +288,7 @@ func TestASlowlyFailingPartitionDelaysTheOthersLittle(t *testing.T) {
 		for i, m := range msgs {
 			if m.Metadata[event.KeyMetadata] == "slow" {
 				attempts.Add(1)
-				<-time.After(slow) // the publisher insists
+				<-time.After(slow) // the publisher retries
 				return &partialError{Failed: map[int]error{i: errors.New("no leader for partition")}}
 			}
 		}
@@ -307,15 +302,15 @@ func TestASlowlyFailingPartitionDelaysTheOthersLittle(t *testing.T) {
 		commit(t, o, pool, newEvent("quick"))
 		l.AwaitDistinct(t, i+1)
 	}
-	// One attempt may have been under way; each pause between two is nine times as long as the attempt before it.
+	// One attempt may have been in progress; each pause is nine times as long as the attempt before it.
 	most := 2 + int64(time.Since(began)/(10*slow))
 	require.LessOrEqual(t, attempts.Load()-before, most)
 	l.Follow(nil)
 	requireAll(t, pool, l.AwaitDistinct(t, 51))
 }
 
-// Two partitions were down, and one of them is back. The other one's keys have the lower positions, and more held rows
-// than a page takes; all of them are due at any time. Those that can be sent are sent nevertheless.
+// One of two failed partitions is back. The other's keys have lower positions, more held rows than a page, and are
+// always due. The sendable rows must be sent.
 func TestParkedKeysAreSentWhileOthersFail(t *testing.T) {
 	t.Parallel()
 	for name, down := range map[string]int{"one key": 1, "many keys": 25} {
@@ -357,8 +352,6 @@ func TestParkedKeysAreSentWhileOthersFail(t *testing.T) {
 	}
 }
 
-// A key that keeps failing gets no second chance before its time, and its rows are never sent out of order even if the
-// relay restarts between attempts.
 func TestParkedKeysSurviveRestarts(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
@@ -388,7 +381,7 @@ func TestParkedKeysSurviveRestarts(t *testing.T) {
 	requireAll(t, pool, l.AwaitDistinct(t, 180))
 }
 
-// Who led once and has the broker's answer only now deletes no held rows: that is the leader's.
+// A former leader with a late answer from the broker deletes no held rows.
 func TestAStaleLeaderForgetsNothing(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)

@@ -18,8 +18,8 @@ import (
 	"example.com/twinbox/test/outboxtest"
 )
 
-// newPatientLeader is a leader of small partitions whose session would wait for locks for ever, so that what does not
-// wait has a limit of its own. It logs into the buffer.
+// newPatientLeader returns a leader whose session would wait for locks for ever: only the partition changes' own
+// limits apply. It logs into the buffer.
 func newPatientLeader(t testing.TB, pool *pgxpool.Pool) (*leader, *bytes.Buffer) {
 	t.Helper()
 	log := &bytes.Buffer{}
@@ -27,13 +27,13 @@ func newPatientLeader(t testing.TB, pool *pgxpool.Pool) (*leader, *bytes.Buffer)
 	cfg.PartitionSize = 8
 	cfg.Log = slog.New(slog.NewTextHandler(log, nil))
 	l := newLeader(t, pool, cfg)
-	l.maintainAt = time.Now().Add(time.Hour) // not by the way
+	l.maintainAt = time.Now().Add(time.Hour) // not during other steps
 	_, err := l.conn.Exec(t.Context(), `set lock_timeout = 0; set statement_timeout = 0`)
 	require.NoError(t, err)
 	return l, log
 }
 
-// besides maintains the partitions beside a writer. Neither may take until the test is out of patience.
+// besides maintains the partitions next to a writer. Neither may take until testTimeout.
 func (l *leader) besides(t testing.TB, write func(context.Context) error) {
 	t.Helper()
 	l.maintainAt = time.Time{} // it is due
@@ -43,8 +43,8 @@ func (l *leader) besides(t testing.TB, write func(context.Context) error) {
 	require.NoError(t, group.Wait())
 }
 
-// Dropping a partition locks the whole outbox. While a transaction that has written to it is open, the drop is put off:
-// after a moment others write and the relay goes on. They are not made to wait for each expired partition anew.
+// A drop locks the whole outbox. With an open writer it is postponed: others continue after a moment. They do not
+// wait again for each expired partition.
 func TestADropGivesWay(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)
@@ -55,7 +55,7 @@ func TestADropGivesWay(t *testing.T) {
 	require.NoError(t, l.changePartitions(t.Context()))
 	_, err := pool.Exec(t.Context(), `update outbox_partition set published_at = '2000-01-01'`)
 	require.NoError(t, err)
-	limits() // of what was made so far
+	limits() // of the changes so far
 
 	busy := begin(t, pool)
 	addIn(t, o, busy, "busy")
@@ -77,8 +77,7 @@ func TestADropGivesWay(t *testing.T) {
 	require.Equal(t, 1, l.drain(t))
 }
 
-// Making a partition waits for what keeps the outbox's definition as it is, such as ANALYZE, and for nothing else.
-// It, too, is put off.
+// Only locks on the outbox's definition, such as ANALYZE's, delay a new partition. It is postponed too.
 func TestMakingAPartitionGivesWay(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)
@@ -108,7 +107,7 @@ func TestMakingAPartitionGivesWay(t *testing.T) {
 	require.Equal(t, []string{"CREATE TABLE 1s", "ALTER TABLE 1s", "CREATE TABLE 1s", "ALTER TABLE 1s"}, limits())
 }
 
-// The room that is left is told also when no partition can be created: it is then that an operator has to know.
+// The remaining room is reported even if no partition can be created: operators need it then.
 func TestTheRoomIsToldWhileNothingCanBeCreated(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)
@@ -127,8 +126,7 @@ func TestTheRoomIsToldWhileNothingCanBeCreated(t *testing.T) {
 	require.InDelta(t, full-30, room(), 0)
 }
 
-// watchLimits notes how long each change of a table would have waited for a lock. The function returns what was noted
-// since the last call.
+// watchLimits records each table change's lock timeout. The function returns those since its last call.
 func watchLimits(t testing.TB, pool *pgxpool.Pool) func() []string {
 	t.Helper()
 	_, err := pool.Exec(t.Context(), `

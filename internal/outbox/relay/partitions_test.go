@@ -11,7 +11,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// partition is a range of positions; Upper is not included.
 type partition struct {
 	Name         string
 	Lower, Upper int64
@@ -33,8 +32,8 @@ func uppers(t testing.TB, l *leader) (list []int64) {
 	return list
 }
 
-// readPast reads everything and goes on until the reader knows that no transaction can hide below the landmark. Other
-// tests' transactions on the same server are waited for.
+// readPast reads until no transaction can hide below the landmark. It waits for other tests' transactions on the
+// server.
 func readPast(t testing.TB, l *leader, published int64) {
 	t.Helper()
 	testkit.Until(t, func() bool {
@@ -59,7 +58,6 @@ func TestPartitionsAreCreatedAhead(t *testing.T) {
 	awaitCaughtUp(t, pool)
 }
 
-// Creating a partition must not wait for writers, nor they for it.
 func TestPartitionsAreCreatedBesideWriters(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -121,7 +119,7 @@ func TestOnlyPublishedPartitionsAreDropped(t *testing.T) {
 	readPast(t, l, 27)
 }
 
-// Partitions were taken away by hand. Their notes keep none of the others from being dropped.
+// Partitions were removed by hand. Their rows in outbox_partition must not block other drops.
 func TestPartitionsAreDroppedDespiteOldNotes(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)

@@ -11,8 +11,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// An operator's pause holds for every relay of the database, across restarts. Events wait and are published in order
-// after it; the relay is well.
 func TestAPausedRelayPublishesNothing(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
@@ -55,7 +53,6 @@ func TestAPausedRelayPublishesNothing(t *testing.T) {
 	requireAll(t, pool, l.AwaitDistinct(t, 21))
 }
 
-// A pause in the middle of a backlog takes effect with the next page.
 func TestAPauseTakesEffectBetweenPages(t *testing.T) {
 	t.Parallel()
 	o, pool, broker := newOutbox(t), newDatabase(t), newLedger()

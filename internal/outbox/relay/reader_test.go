@@ -10,16 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reader publishes pages as the leader does. A test does something between its steps, or lets it crash there.
+// reader publishes pages as the leader does. A test acts or crashes between its steps.
 type reader struct{ *cursor }
 
-// newReader leads on a session of its own.
 func newReader(t testing.TB, pool *pgxpool.Pool, limit int) *reader {
 	t.Helper()
 	return takeOver(t, newConn(t, pool), limit)
 }
 
-// newConn opens a session with the leader's settings. The pool has few connections.
+// newConn opens a session with the leader's settings, outside the small pool.
 func newConn(t testing.TB, pool *pgxpool.Pool) *pgx.Conn {
 	t.Helper()
 	conn, err := dial(t, pool)(t.Context())
@@ -30,7 +29,7 @@ func newConn(t testing.TB, pool *pgxpool.Pool) *pgx.Conn {
 	return conn
 }
 
-// takeOver leads on a session. The reader that led before is deposed.
+// takeOver leads on a session and deposes the earlier reader.
 func takeOver(t testing.TB, conn *pgx.Conn, limit int) *reader {
 	t.Helper()
 	r := &reader{&cursor{conn: conn, limit: limit, maxLimit: limit}}
@@ -38,7 +37,7 @@ func takeOver(t testing.TB, conn *pgx.Conn, limit int) *reader {
 	return r
 }
 
-// look reads the page that comes next. It changes nothing in the database.
+// look reads the next page and changes no row.
 func (r *reader) look(ctx context.Context) (w *window, page []record, more bool, err error) {
 	n, err := r.poll(ctx)
 	if w = r.next(n); w == nil || err != nil {
@@ -48,7 +47,7 @@ func (r *reader) look(ctx context.Context) (w *window, page []record, more bool,
 	return w, page, more, err
 }
 
-// step publishes the next page and reports whether there was one. It does not record that it has.
+// step publishes the next page and reports whether there was one. It does not record it.
 func (r *reader) step(ctx context.Context, publish func(record)) (found bool, err error) {
 	w, page, more, err := r.look(ctx)
 	switch {
@@ -77,7 +76,6 @@ func (r *reader) send(w *window, page []record, more bool, publish func(record))
 	w.position, w.complete = page[len(page)-1].Position, !more
 }
 
-// finish records how far the open window is published.
 func (r *reader) finish(ctx context.Context) (err error) {
 	if w := r.open; w != nil && w.complete {
 		_, err = r.store(ctx, nil, nil)
@@ -87,7 +85,6 @@ func (r *reader) finish(ctx context.Context) (err error) {
 	return err
 }
 
-// read publishes all there is and returns the positions in their order.
 func read(t testing.TB, r *reader) (positions []int64) {
 	t.Helper()
 	for {
@@ -100,8 +97,8 @@ func read(t testing.TB, r *reader) (positions []int64) {
 	}
 }
 
-// sessions are two connections that readers have in turn: a successor is never on its predecessor's. They spare a test
-// of many readers what a new backend costs.
+// sessions are two connections for successive readers: a successor never has its predecessor's. A new backend per
+// reader is slow.
 type sessions struct {
 	conns [2]*pgx.Conn
 	used  int

@@ -14,7 +14,6 @@ import (
 	"example.com/twinbox/test/outboxtest"
 )
 
-// requireRefused requires that nothing is published and that the row gives the reason; then it confirms.
 func (w *world) requireRefused(code string) {
 	w.Helper()
 	before := w.log.end(0)
@@ -22,7 +21,7 @@ func (w *world) requireRefused(code string) {
 	refused := columnOf[string](w, w.pool, `select coalesce(refused, '') from outbox_cursor`)[0]
 	require.True(w, strings.HasPrefix(refused, code+": "), refused)
 	require.Equal(w, before, w.log.end(0), "nothing is published")
-	w.add("z") // the API goes on
+	w.add("z") // the API continues
 	w.settle()
 	require.Equal(w, before, w.log.end(0), "nothing is published")
 	w.exec(`update outbox_cursor set confirmed = refused where refused like $1 || ':%'`, code)
@@ -47,7 +46,7 @@ func TestOldUnknownEventsAreRefused(t *testing.T) {
 	w.requireWhole()
 }
 
-// Records of several partitions may have the same time, and the partitions answer in any order.
+// Records of several partitions may have the same time, and partitions answer in any order.
 func TestARefusalKeepsItsTextUntilItIsConfirmed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 4)
@@ -73,8 +72,8 @@ func TestARefusalKeepsItsTextUntilItIsConfirmed(t *testing.T) {
 	w.requireWhole()
 }
 
-// A partition is away when a relay takes over. Its keys are held, for a look at it may give their rows other versions,
-// and the keys of the others are published.
+// A partition is down at a takeover. Its keys are held, since a look at it may change their versions. The other keys
+// are published.
 func TestAPartitionThatCannotBeLookedAtHoldsItsKeys(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
@@ -98,7 +97,7 @@ func TestAPartitionThatCannotBeLookedAtHoldsItsKeys(t *testing.T) {
 	w.await(func() bool { return w.log.end(1) >= 3 }) // the lost b again, and the new one
 	require.Equal(t, int64(1), w.log.end(0))
 	require.Equal(t, int64(1), w.count(`select count(*) from outbox_held where key = 'a'`))
-	w.add("a") // a crash behind the page's store must not forget that it was not sent
+	w.add("a") // a crash after the page is stored must not forget that it was not sent
 	n, err := w.poll(t.Context())
 	require.NoError(t, err)
 	page, _, err := w.page(t.Context(), w.next(n))
@@ -159,7 +158,6 @@ func TestExpiredRecordsAreRefused(t *testing.T) {
 	w.requireRefused("records_expired")
 }
 
-// Records below the end may expire: that is no loss.
 func TestAPointOutlivesItsRecord(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -175,7 +173,6 @@ func TestAPointOutlivesItsRecord(t *testing.T) {
 	w.requireWhole()
 }
 
-// A record of another producer is neither lost nor sent again.
 func TestAForeignRecordIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -192,14 +189,14 @@ func TestAForeignRecordIsLeftAlone(t *testing.T) {
 	require.Equal(t, int64(3), w.log.end(0))
 }
 
-// A database of an older edition has no ends: they are taken as they are.
+// An older edition's database has no ends: the leader takes the current ones.
 func TestTheFirstLeaderTakesTheEndsAsTheyAre(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	w.add("a")
 	w.exec(`update outbox_cursor set ends = null; `)
 	w.exec(`delete from outbox_point`)
-	for range 5 { // what the older edition has published
+	for range 5 { // published by the older edition
 		w.log.append(testTopic, newEvent("a").Message())
 	}
 	w.cfg.landWithin = time.Hour
@@ -216,8 +213,8 @@ func TestTheFirstLeaderTakesTheEndsAsTheyAre(t *testing.T) {
 		testTopic+`/0'->>'end')::bigint = 5`))
 }
 
-// Retention has dropped a row and its points. A first pass is clean. Then the log loses all below the last point. The
-// dropped row cannot be published again.
+// Retention dropped a row and its points, and a first pass succeeds. Then the log loses all below the last point. The
+// row cannot be published again.
 func TestALogThatLosesItsPointsDuringAHealIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -244,7 +241,6 @@ func TestALogThatLosesItsPointsDuringAHealIsRefused(t *testing.T) {
 	require.True(t, strings.HasPrefix(refused, RefusedUnplaceable+": "), refused)
 }
 
-// In a database that went back, records of a former leader may still arrive: the relay looks behind them.
 func TestARelayWaitsInADatabaseThatWentBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -273,7 +269,6 @@ func TestARelayWaitsInADatabaseThatWentBack(t *testing.T) {
 	w.requireWhole()
 }
 
-// A log that does not answer holds up its records only.
 func TestALogThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -288,7 +283,6 @@ func TestALogThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 	w.requireWhole()
 }
 
-// A partition that takes nothing holds up its records only, also while it is ill.
 func TestAPartitionThatTakesNothingParksItsKeys(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
@@ -310,7 +304,7 @@ func TestAPartitionThatTakesNothingParksItsKeys(t *testing.T) {
 	w.requireWhole()
 }
 
-// A table partition whose rows may have to be sent again is kept.
+// A table partition with rows that may be sent again is kept.
 func TestATablePartitionIsDroppedBehindAPoint(t *testing.T) {
 	t.Parallel()
 	g := newMemoryLog(1)

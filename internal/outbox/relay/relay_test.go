@@ -79,12 +79,11 @@ func TestAWindowIsStoredBeforeItsFirstRecordIsSent(t *testing.T) {
 	require.Equal(t, int64(1), <-stored)
 }
 
-// A key's later records wait behind its first failure, other keys go on, and all are in order in the end.
 func TestRelayKeepsOrderThroughPartialFailures(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
 	l.Follow(func(call int, _ string, msgs []*message.Message) error {
-		if call > 30 { // the pauses between attempts grow with a slow machine
+		if call > 30 { // pauses between attempts grow on a slow machine
 			return nil
 		}
 		failed := map[int]error{}
@@ -152,7 +151,6 @@ func TestRelayIsUnhealthyWhenNothingMoves(t *testing.T) {
 	require.ErrorContains(t, r.Healthy(t.Context()), "does not run")
 }
 
-// A service is not ready before the database reports a leader, so a client that finds it ready finds a leader.
 func TestARelayIsUnhealthyWithoutALeader(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)
@@ -173,7 +171,7 @@ func TestARelayIsUnhealthyWithoutALeader(t *testing.T) {
 	require.Positive(t, number(t, pool, `select epoch from outbox_cursor`))
 }
 
-// The relay waits for a publisher that answers after its timeout. It sends no other record before that.
+// The publisher answers after its timeout. The relay sends no other record before that.
 func TestRelayWaitsForALatePublisher(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
@@ -198,7 +196,7 @@ func TestRelayWaitsForALatePublisher(t *testing.T) {
 	require.LessOrEqual(t, len(wire), 20+cfg.BatchSize)
 }
 
-// No new session begins before a late call has ended: its records could come behind those of the session.
+// No session begins before a late call ends: its records could follow the session's.
 func TestNoSessionBeginsBesideALateCall(t *testing.T) {
 	t.Parallel()
 	cfg := testRelayConfig(t, newDatabase(t), newLedger())

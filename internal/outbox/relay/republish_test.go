@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// markPublishedTo opens a window with all committed rows, and marks those up to a position as published.
+// markPublishedTo opens a window over all committed rows and marks those up to a position.
 func markPublishedTo(t testing.TB, pool *pgxpool.Pool, position int64) {
 	t.Helper()
 	_, err := pool.Exec(t.Context(), `update public.outbox_cursor set win = pg_current_snapshot(), win_pos = $1`,
@@ -18,7 +18,6 @@ func markPublishedTo(t testing.TB, pool *pgxpool.Pool, position int64) {
 	require.NoError(t, err)
 }
 
-// takesAll gives a broker that takes everything.
 func takesAll() contextLedger {
 	return contextLedger{ledger: newLedger()}
 }
@@ -67,7 +66,7 @@ func TestRepublishSendsOnlyWhatWasPublished(t *testing.T) {
 	}
 }
 
-// Copies of dead letters stand between the events, under their keys. They go again only if they are asked for.
+// Copies of dead letters lie between the events, under their keys. They are sent again only on request.
 func TestRepublishLeavesCopiesOfDeadLetters(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)

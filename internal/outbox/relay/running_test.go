@@ -20,11 +20,9 @@ func (w testWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// testLease outlasts the delays of a busy machine: a lease that runs out, or that a slow disk does not let be
-// extended in time, ends a session. Who tests that takes a shorter one.
+// testLease outlasts a busy machine's delays. Tests of an expired lease use a shorter one.
 const testLease = time.Minute
 
-// testRelayConfig is quick to lose patience and to try again.
 func testRelayConfig(t testing.TB, pool *pgxpool.Pool, p message.Publisher) Config {
 	t.Helper()
 	return Config{
@@ -36,7 +34,6 @@ func testRelayConfig(t testing.TB, pool *pgxpool.Pool, p message.Publisher) Conf
 	}
 }
 
-// running is a relay in this process.
 type running struct {
 	*Relay
 	stop func() // and wait
@@ -81,7 +78,7 @@ func (r *Relay) lastError() error {
 	return r.health.err
 }
 
-// unwell reports whether the relay says that it is not well, and why.
+// unwell reports whether the relay is unhealthy for this reason.
 func (r *Relay) unwell(t testing.TB, why string) bool {
 	t.Helper()
 	err := r.Healthy(t.Context())

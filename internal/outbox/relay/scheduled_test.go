@@ -21,8 +21,8 @@ func addScheduled(t testing.TB, o *outbox.Outbox, pool *pgxpool.Pool, name strin
 	o.Committed()
 }
 
-// A relay that does not poll to speak of publishes what is due when it is due and not before: a commit tells it that
-// something was scheduled, also something that is due before what it waits for.
+// A relay that hardly polls publishes events when they are due, not earlier. A commit announces new ones, even if
+// they are due before the one it waits for.
 func TestTheLeaderAddsWhatIsDue(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
@@ -31,7 +31,7 @@ func TestTheLeaderAddsWhatIsDue(t *testing.T) {
 	r := startRelay(t, cfg)
 	testkit.Until(t, r.leads)
 	addScheduled(t, o, pool, "late", outbox.After(time.Hour))
-	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { // so that none is seen without the other
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { // so that both are seen together
 		return errors.Join(
 			o.Schedule(t.Context(), tx, "second", outbox.After(2*time.Second), newEvent("second")),
 			o.Schedule(t.Context(), tx, "first", outbox.After(300*time.Millisecond), newEvent("first")))
@@ -45,8 +45,7 @@ func TestTheLeaderAddsWhatIsDue(t *testing.T) {
 	requireAll(t, pool, wire)
 }
 
-// A leader at rest sleeps until a scheduled event is due, however long its polls are apart, and tries again soon if the
-// event cannot be had.
+// A resting leader wakes for a scheduled event, and retries soon if it is locked.
 func TestALeaderSleepsUntilSomethingIsDue(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -74,7 +73,6 @@ func TestALeaderSleepsUntilSomethingIsDue(t *testing.T) {
 	})
 }
 
-// A scheduled event that the database refuses keeps no other event from being published.
 func TestARelayThatCannotAddDueEventsPublishesTheOthers(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()

@@ -15,11 +15,9 @@ import (
 	"example.com/twinbox/internal/outbox"
 )
 
-// TestRandomSchedules runs random schedules of transactions against random behaviour of a reader and checks
-// that what the reader read is what was committed: nothing lost, nothing invented, nothing twice unless the reader
-// crashed in between, and per key first occurrences in the order of versions.
-//
-// One goroutine plays all sessions, so a schedule is repeatable and shrinks. More of them: -rapid.checks=N.
+// TestRandomSchedules runs random transactions against a reader: all committed rows are read, none twice without a
+// crash, and per key first occurrences in order. One goroutine plays all sessions, so a schedule is repeatable and
+// shrinks. More: -rapid.checks=N.
 func TestRandomSchedules(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -38,13 +36,13 @@ func TestRandomSchedules(t *testing.T) {
 	})
 }
 
-// schedule is the model: which transactions are open and what they hold, and what was read.
+// schedule is the model: open transactions, their rows, and the rows read.
 type schedule struct {
 	*rapid.T
 	t       *testing.T
 	o       *outbox.Outbox
 	pool    *pgxpool.Pool
-	prefix  string // of the keys of this case: the table is shared by all
+	prefix  string // of this case's keys: all cases share the table
 	readers *sessions
 	reader  *reader
 	size    int
@@ -58,14 +56,12 @@ type schedule struct {
 	taken    map[int64]int   // how often each position was read
 }
 
-// openTx is a transaction with its savepoints, innermost last.
 type openTx struct {
 	conn   *pgxpool.Conn
 	gid    string
 	levels []level
 }
 
-// level is what was done since a savepoint.
 type level struct {
 	keys []string
 	ids  []string
@@ -113,7 +109,7 @@ func (s *schedule) takeID(*rapid.T) {
 	s.exec(s.open[s.pick(s.open)], `select pg_current_xact_id()`)
 }
 
-// locked reports whether another transaction holds the key: adding to it would wait for this very goroutine.
+// locked reports whether another transaction holds the key: an Add would block this goroutine.
 func (s *schedule) locked(key string, by *openTx) bool {
 	for _, tx := range append(slices.Clone(s.open), s.prepared...) {
 		for _, l := range tx.levels {
@@ -215,7 +211,6 @@ func (s *schedule) seen(rec record) {
 	s.wire = append(s.wire, entryOf(rec.Topic, rec.Message()))
 }
 
-// step publishes a page, and leaves the window open.
 func (s *schedule) step(*rapid.T) { s.publish() }
 
 func (s *schedule) publish() (found bool) {
@@ -224,11 +219,8 @@ func (s *schedule) publish() (found bool) {
 	return found
 }
 
-// finish records the end of the window, or the position in it.
 func (s *schedule) finish(*rapid.T) { require.NoError(s, s.reader.finish(s.t.Context())) }
 
-// crash publishes a part of a page, perhaps none of it, and takes over with another session. The predecessor changes
-// nothing any more.
 func (s *schedule) crash(*rapid.T) {
 	old := s.reader
 	w, page, _, err := old.look(s.t.Context())
@@ -247,7 +239,6 @@ func (s *schedule) crash(*rapid.T) {
 	}
 }
 
-// check holds after every step: no ghosts, no disorder.
 func (s *schedule) check(*rapid.T) {
 	requireOrder(s.TB(), s.wire)
 	for _, e := range s.wire {
@@ -285,7 +276,6 @@ func (s *schedule) endAll() {
 	}
 }
 
-// abandon cleans up after a failed case, so that the next one can be tried.
 func (s *schedule) abandon() {
 	ctx := context.WithoutCancel(s.t.Context())
 	for _, tx := range s.open {
@@ -298,7 +288,6 @@ func (s *schedule) abandon() {
 	}
 }
 
-// TB lets the checks of testing.TB serve a rapid case.
 func (s *schedule) TB() testing.TB { return rapidTB{s.t, s.T} }
 
 type rapidTB struct {
@@ -310,7 +299,7 @@ func (t rapidTB) Helper()                   {}
 func (t rapidTB) Errorf(f string, a ...any) { t.rt.Errorf(f, a...) }
 func (t rapidTB) FailNow()                  { t.rt.FailNow() }
 
-// connTx is a transaction that was begun by hand, so that it can be prepared. Only what Add uses is there.
+// connTx is a transaction that was begun by hand, so that it can be prepared. It has only what Add uses.
 type connTx struct {
 	pgx.Tx
 	conn *pgxpool.Conn

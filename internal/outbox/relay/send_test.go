@@ -23,7 +23,6 @@ func records(keys ...string) []record {
 	return list
 }
 
-// sendTo makes one call and returns the records' results.
 func sendTo(t *testing.T, timeout time.Duration, p funcPublisher, singly bool, keys ...string) []error {
 	t.Helper()
 	m, err := newMetrics(nil)
@@ -34,8 +33,7 @@ func sendTo(t *testing.T, timeout time.Duration, p funcPublisher, singly bool, k
 	return call.results
 }
 
-// A record behind its key's failed one counts as not taken, even if the publisher reports otherwise: it is sent again,
-// behind it.
+// A record after its key's failed one counts as not taken, even if reported otherwise, and is sent again.
 func TestWhatFollowsAFailureIsHeldBack(t *testing.T) {
 	t.Parallel()
 	failed := errors.New("failed")
@@ -54,7 +52,7 @@ func (p funcPublisher) PublishContext(ctx context.Context, topic string, msgs ..
 func (funcPublisher) Publish(string, ...*message.Message) error { panic("PublishContext is preferred") }
 func (funcPublisher) Close() error                              { return nil }
 
-// A message whose turn did not come before the deadline has not failed.
+// A message that was not reached before the deadline has not failed.
 func TestPublishContextGetsTheTimeout(t *testing.T) {
 	t.Parallel()
 	for _, singly := range []bool{false, true} {
@@ -68,8 +66,7 @@ func TestPublishContextGetsTheTimeout(t *testing.T) {
 	}
 }
 
-// A call that fails as a whole tells nothing of its messages. Sent alone, each one is taken or not, and none behind its
-// key's failed one is sent.
+// A failed call does not report its messages' results. They are sent one by one, none after its key's failure.
 func TestAWholeCallThatFailsIsSentOneByOne(t *testing.T) {
 	t.Parallel()
 	poison := &permanentError{Reason: "poison"}
@@ -94,7 +91,7 @@ func TestAWholeCallThatFailsIsSentOneByOne(t *testing.T) {
 	require.Equal(t, []string{"a", "bad", "a", "b"}, sent)
 }
 
-// What a caller says of an error goes before what the error says of itself, as it does for failure.Examine.
+// A caller's mark has priority over the error's own, as in failure.Examine.
 func TestAMarkDecidesWhetherAFailureIsPermanent(t *testing.T) {
 	t.Parallel()
 	refused := &permanentError{Reason: "too large"}

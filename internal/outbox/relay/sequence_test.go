@@ -26,7 +26,6 @@ func setSequence(t testing.TB, pool *pgxpool.Pool, position int64) {
 	require.NoError(t, err)
 }
 
-// undo leaves a gap of n positions.
 func undo(t *testing.T, o *outbox.Outbox, pool *pgxpool.Pool, n int) {
 	t.Helper()
 	tx := begin(t, pool)
@@ -36,8 +35,8 @@ func undo(t *testing.T, o *outbox.Outbox, pool *pgxpool.Pool, n int) {
 	require.NoError(t, tx.Rollback(t.Context()))
 }
 
-// Logical replication copies no sequence, and a table may be restored alone. New rows then fall into gaps far below the
-// landmarks. The first poll must find that out, whichever reader makes it, and also if that reader dies next.
+// Logical replication copies no sequence, and a table may be restored alone. New rows then fill gaps below the
+// landmarks. The first poll must notice, even if its reader then dies.
 func TestASequenceThatWasSetBackLosesNoRow(t *testing.T) {
 	t.Parallel()
 	for name, successor := range map[string]func(t *testing.T, pool *pgxpool.Pool, r *reader) *reader{
@@ -62,7 +61,7 @@ func TestASequenceThatWasSetBackLosesNoRow(t *testing.T) {
 			r := newReader(t, pool, 2)
 			addMany(t, o, pool, 3, 3) // 1 to 3
 			undo(t, o, pool, 4)       // 4 to 7
-			for range 3 {             // 8 to 10: their windows make landmarks behind the gap
+			for range 3 {             // 8 to 10: their windows make landmarks after the gap
 				commit(t, o, pool, newEvent("k"))
 				require.NotEmpty(t, read(t, r))
 			}
@@ -81,7 +80,7 @@ func TestASequenceThatWasSetBackLosesNoRow(t *testing.T) {
 	}
 }
 
-// The new rows may lie in a table partition that was published long ago.
+// The new rows may lie in a table partition that is long published.
 func TestAPartitionIsKeptForASequenceThatWasSetBack(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions), newLedger()
@@ -90,7 +89,7 @@ func TestAPartitionIsKeptForASequenceThatWasSetBack(t *testing.T) {
 	}
 	undo(t, o, pool, 4)
 	old := newLeader(t, pool, cfg)
-	testkit.Until(t, func() bool { // other tests' transactions may hold the landmarks back
+	testkit.Until(t, func() bool { // other tests' transactions may delay the landmarks
 		addMany(t, o, pool, 5, 1)
 		old.drain(t)
 		return number(t, pool, `select count(*) from outbox_partition`) > 0
@@ -103,8 +102,8 @@ func TestAPartitionIsKeptForASequenceThatWasSetBack(t *testing.T) {
 	requireAll(t, pool, wire)
 }
 
-// TestRandomSetBacks sets the sequence back at any time: in an open window, with open transactions on both sides. No
-// row is lost, and none is read twice unless the reader crashed. A key's order is not kept.
+// TestRandomSetBacks sets the sequence back at any time. No row is lost, and none is read twice without a crash. A
+// key's order is not kept.
 func TestRandomSetBacks(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -142,7 +141,7 @@ type setBacks struct {
 	crashed bool
 	open    []pgx.Tx
 	from    int64 // the rows above are this case's
-	room    int64 // so many numbers are left before no poll sees that the sequence was set back
+	room    int64 // numbers left before a poll cannot notice the set-back
 	keys    *int
 	taken   map[int64]int
 }
@@ -163,14 +162,14 @@ func (s *setBacks) setBack(*rapid.T) {
 	setSequence(s.t, s.pool, head-s.room)
 }
 
-// mayAdd skips the step if one number more would hide from the next poll that the sequence was set back.
+// mayAdd skips the step if one more number would hide the set-back from the next poll.
 func (s *setBacks) mayAdd() {
 	if s.room == 1 {
 		s.Skip("no room")
 	}
 }
 
-// add adds an event of a new key. It rolls back if the sequence returns the number of a row, or of an open transaction.
+// add adds an event of a new key. It rolls back if the sequence returns a used number.
 func (s *setBacks) add(tx pgx.Tx) bool {
 	s.room = max(0, s.room-1)
 	*s.keys++
@@ -184,7 +183,6 @@ func (s *setBacks) add(tx pgx.Tx) bool {
 	return true
 }
 
-// newTx begins a transaction that waits for no other.
 func (s *setBacks) newTx() pgx.Tx {
 	tx, err := s.pool.Begin(s.t.Context())
 	require.NoError(s, err)
@@ -208,7 +206,6 @@ func (s *setBacks) write(*rapid.T) {
 	}
 }
 
-// begin leaves a transaction open that has an id, and perhaps a row.
 func (s *setBacks) begin(*rapid.T) {
 	s.mayAdd()
 	if len(s.open) == 3 {
@@ -260,7 +257,6 @@ func (s *setBacks) commitAll() {
 	}
 }
 
-// abandon cleans up after a failed case, so that the next one can be tried.
 func (s *setBacks) abandon() {
 	for _, tx := range s.open {
 		_ = tx.Rollback(context.WithoutCancel(s.t.Context()))

@@ -33,7 +33,6 @@ var (
 	dial          = outboxtest.Dial
 )
 
-// migrated is newDatabase on a server of the test's own.
 func migrated(t testing.TB, dsn string) *pgxpool.Pool {
 	t.Helper()
 	_, err := migrations.Apply(t.Context(), dsn, migrations.Outbox)
@@ -44,14 +43,12 @@ func migrated(t testing.TB, dsn string) *pgxpool.Pool {
 	return pool
 }
 
-// addIn adds an event of a key to a transaction.
 func addIn(t testing.TB, o *outbox.Outbox, tx pgx.Tx, key string) {
 	t.Helper()
 	_, err := o.Add(t.Context(), tx, newEvent(key))
 	require.NoError(t, err)
 }
 
-// acquireConn takes a connection of the pool until the test ends.
 func acquireConn(t testing.TB, pool *pgxpool.Pool) *pgx.Conn {
 	t.Helper()
 	conn, err := pool.Acquire(t.Context())
@@ -60,7 +57,6 @@ func acquireConn(t testing.TB, pool *pgxpool.Pool) *pgx.Conn {
 	return conn.Conn()
 }
 
-// columnOf reads a column of one type.
 func columnOf[T any](t testing.TB, q interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }, sql string, args ...any,
@@ -87,8 +83,8 @@ func deadline(t testing.TB) context.Context {
 	return ctx
 }
 
-// newLeader leads on a session of its own, with pages of ten. The relay that led before is deposed, as if the server
-// had ended its session.
+// newLeader leads on its own session, with pages of ten. The earlier relay is deposed, as if the server had ended its
+// session.
 func newLeader(t testing.TB, pool *pgxpool.Pool, cfg Config) *leader {
 	t.Helper()
 	cfg.BatchSize = 10
@@ -102,14 +98,12 @@ func newLeader(t testing.TB, pool *pgxpool.Pool, cfg Config) *leader {
 	return l
 }
 
-// depose makes a leader of this database a former one.
 func depose(t testing.TB, pool *pgxpool.Pool) {
 	t.Helper()
 	_, err := pool.Exec(t.Context(), `update outbox_cursor set epoch = epoch + 1`)
 	require.NoError(t, err)
 }
 
-// drain publishes all there is and returns the number of events.
 func (l *leader) drain(t testing.TB) int {
 	t.Helper()
 	count := func() int { return int(testutil.ToFloat64(l.metrics.published.WithLabelValues(testTopic))) }
@@ -123,10 +117,8 @@ func (l *leader) drain(t testing.TB) int {
 	}
 }
 
-// sleep reports false if ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool { return failure.Sleep(ctx, d) == nil }
 
-// store stores the cursor without a page.
 func (c *cursor) store(
 	ctx context.Context, w *window, also func(context.Context, pgx.Tx) error,
 ) (paused bool, err error) {

@@ -49,7 +49,7 @@ func TestLandmarksStart(t *testing.T) {
 	}
 }
 
-// Thinned landmarks answer every question that a later window can ask as all landmarks would, and are few.
+// Thinned landmarks are few and answer every later window as all landmarks would.
 func TestKeptLandmarksAnswerAllQuestions(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -19,8 +19,8 @@ import (
 // The locks on which a writer stalls: before it takes its transaction id, and after.
 const beforeXid, afterXid = 1, 2
 
-// stallingSQL replaces the outbox by one whose xid default can be stopped on either side: by those two locks, or by
-// those that the writer's session names. In which column order it is evaluated is the caller's.
+// stallingSQL makes an outbox whose xid default can be stopped on either side, by those two locks or the session's
+// own. The caller chooses the column order of the defaults.
 const stallingSQL = `
 create function public.stalling_xid() returns xid8 language plpgsql as $$
 declare x xid8;
@@ -44,8 +44,8 @@ const (
 	positionColumnSQL = `position bigint not null generated always as identity,`
 )
 
-// TestOnAQuietServer holds the tests that must lose rows. Landmarks reach further back as long as any transaction of
-// the server runs, so that other tests' transactions would save the rows by chance.
+// TestOnAQuietServer holds the tests that must lose rows. Landmarks reach further back while any transaction of the
+// server runs, so other tests' transactions could save the rows.
 func TestOnAQuietServer(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Durable(t)
@@ -70,9 +70,8 @@ func TestOnAQuietServer(t *testing.T) {
 	t.Run("random stalls", func(t *testing.T) { randomStallsLoseNothing(t, database(t)) })
 }
 
-// A writer's process may be stopped between two column defaults for any time. With position first it then has a low
-// number and no transaction id yet, so it gets a high one: a landmark in between promises that all high ids lie above,
-// and the row is never found. With xid first the number is taken after the id, wherever the writer is stopped.
+// A writer may stop between two column defaults. With position first it has a low number and later gets a high id: a
+// landmark in between hides the row for ever. With xid first no row is lost.
 func columnOrderDecidesWhetherAStalledWriterIsLost(t *testing.T, database func(*testing.T) *pgxpool.Pool) {
 	for _, c := range []struct {
 		name, columns string
@@ -90,7 +89,7 @@ func columnOrderDecidesWhetherAStalledWriterIsLost(t *testing.T, database func(*
 			require.NoError(t, err)
 			r := newReader(t, pool, 10)
 			writer, others := acquireConn(t, pool), acquireConn(t, pool)
-			insertUnstalled(t, others) // a sequence's first number is logged, which takes a transaction id by itself
+			insertUnstalled(t, others) // a sequence's first number is logged, which takes a transaction id
 			require.Len(t, read(t, r), 1)
 
 			release := stall(t, pool, c.stall)
@@ -100,7 +99,7 @@ func columnOrderDecidesWhetherAStalledWriterIsLost(t *testing.T, database func(*
 				done <- err
 			}()
 			awaitAdvisoryWait(t, pool, writer)
-			for range 2 { // the first round makes the landmark, the one after the second starts from it
+			for range 2 { // the first round makes the landmark, the third starts from it
 				insertUnstalled(t, others)
 				require.Len(t, read(t, r), 1)
 			}
@@ -117,7 +116,7 @@ func columnOrderDecidesWhetherAStalledWriterIsLost(t *testing.T, database func(*
 	}
 }
 
-// With cache 20 a session numbers its later rows below what others have taken meanwhile: below a landmark.
+// With cache 20 a session's later rows get numbers below others' rows, and below a landmark.
 func sequenceCacheLosesRows(t *testing.T, database func(*testing.T) *pgxpool.Pool) {
 	for cache, found := range map[int]int{1: 1, 20: 0} {
 		pool := database(t)
@@ -125,7 +124,7 @@ func sequenceCacheLosesRows(t *testing.T, database func(*testing.T) *pgxpool.Poo
 		require.NoError(t, err)
 		r := newReader(t, pool, 10)
 		one, two, three := acquireConn(t, pool), acquireConn(t, pool), acquireConn(t, pool)
-		insertRaw(t, one) // takes 1, and with the cache 2 to 20 as well
+		insertRaw(t, one) // takes 1, and with the cache also 2 to 20
 		insertRaw(t, two)
 		require.Len(t, read(t, r), 2)
 		insertRaw(t, three)
@@ -135,8 +134,8 @@ func sequenceCacheLosesRows(t *testing.T, database func(*testing.T) *pgxpool.Poo
 	}
 }
 
-// insertUnstalled writes an event with its own xid, in the order of the columns, past the stalling default. Supplying
-// xid is what no writer may do; here it stands for a default that was not stopped.
+// insertUnstalled writes an event with its own xid, past the stalling default. No writer may supply xid: here it
+// replaces a default that was not stopped.
 func insertUnstalled(t testing.TB, conn *pgx.Conn) {
 	t.Helper()
 	_, err := conn.Exec(t.Context(), `begin; select pg_current_xact_id();
@@ -165,9 +164,8 @@ func awaitAdvisoryWait(t testing.TB, pool *pgxpool.Pool, conn *pgx.Conn) {
 	})
 }
 
-// randomStallsLoseNothing runs random schedules of writers of which any may be stopped between the defaults of its row,
-// on either side of the transaction id, for as long as it pleases, with rounds of a reader and restarts in between.
-// Every committed row is read once. With the other column order the first schedules lose one.
+// Any writer may stop between its defaults, on either side of the id, while readers run and restart. Every committed
+// row is read once. The other column order loses a row in the first schedules.
 func randomStallsLoseNothing(t *testing.T, pool *pgxpool.Pool) {
 	_, err := pool.Exec(t.Context(),
 		stallingSQL+`create table public.outbox (`+xidColumnSQL+positionColumnSQL+restOfTableSQL)
@@ -179,7 +177,7 @@ func randomStallsLoseNothing(t *testing.T, pool *pgxpool.Pool) {
 	for n := range 3 {
 		s.free = append(s.free, s.newStalled(10+n))
 	}
-	insertUnstalled(t, s.others) // a sequence's first number is logged, which takes a transaction id by itself
+	insertUnstalled(t, s.others) // a sequence's first number is logged, which takes a transaction id
 	rapid.Check(t, func(rt *rapid.T) {
 		s.T = rt
 		rt.Repeat(map[string]func(*rapid.T){
@@ -190,14 +188,13 @@ func randomStallsLoseNothing(t *testing.T, pool *pgxpool.Pool) {
 	})
 }
 
-// stalls is one table's history: the cases follow each other in it.
 type stalls struct {
 	*rapid.T
 	t      *testing.T
 	pool   *pgxpool.Pool
 	reader *reader
-	others *pgx.Conn // writes without being stopped
-	locks  *pgx.Conn // holds the locks that writers are stopped by
+	others *pgx.Conn // writes without stops
+	locks  *pgx.Conn // holds the locks that stop writers
 	free   []*stalled
 	busy   []*stalled
 	taken  map[int64]int // how often each position was read
@@ -267,13 +264,12 @@ func (s *stalls) publish() (found bool) {
 
 func (s *stalls) finishWindow(*rapid.T) { require.NoError(s, s.reader.finish(s.t.Context())) }
 
-// restart lets another reader continue from the stored cursor.
 func (s *stalls) restart(*rapid.T) {
 	s.finishWindow(nil)
 	s.reader = takeOver(s.t, s.reader.conn, 10)
 }
 
-// finish lets all writers go on and reads the rest.
+// finish releases all writers and reads the rest.
 func (s *stalls) finish() {
 	for len(s.busy) > 0 {
 		s.release(0)

@@ -9,10 +9,10 @@ import (
 	"example.com/twinbox/test/crashtest"
 )
 
-// How many deaths TestRelayDiesAroundAnyStatement tries in each story. `make test-long` asks for more.
+// Deaths that TestRelayDiesAroundAnyStatement tries per story. `make test-long` sets more.
 var statements = flag.Int("outbox.statements", 3, "deaths per story, around random statements; 0: around every one")
 
-// The stories between them send every statement that a relay has.
+// Together the stories send every statement of a relay.
 var statementStories = map[string]struct {
 	prepare string
 	fail    []string
@@ -30,9 +30,8 @@ var statementStories = map[string]struct {
 	"old partitions":     {prepare: partitionsPublished, most: 110},
 }
 
-// The crash points have names, and between two of them there may be another statement. Here a relay
-// process dies before or after its nth statement, connecting and stopping included, and another one
-// goes on.
+// Between two named crash points there may be another statement. Here a relay dies around its nth statement, and a
+// successor continues.
 func TestRelayDiesAroundAnyStatement(t *testing.T) {
 	t.Parallel()
 	seed := uint64(rand.Uint32())

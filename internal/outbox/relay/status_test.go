@@ -57,7 +57,6 @@ func TestStatusCountsWhatWaits(t *testing.T) {
 	require.Less(t, s.OverdueSeconds, 2*time.Hour.Seconds())
 }
 
-// A relay leads as long as its session holds the lock, and a pause is no end of that.
 func TestStatusShowsTheLeaderAndItsPause(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)

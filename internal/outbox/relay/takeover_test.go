@@ -12,7 +12,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// endLeadersSession ends the session of the leader and no other.
 func endLeadersSession(t testing.TB, pool *pgxpool.Pool) {
 	t.Helper()
 	require.Equal(t, int64(1), number(t, pool, `select count(*) from (
@@ -40,7 +39,7 @@ func TestAKilledLeaderIsReplacedBeforeItsLeaseEnds(t *testing.T) {
 	require.Equal(t, int64(2), number(t, pool, `select epoch from outbox_cursor`))
 }
 
-// A single instance that is killed and started again leads at once.
+// A single instance that is killed and restarted leads immediately.
 func TestARestartedRelayDoesNotWaitForTheLease(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -57,9 +56,8 @@ func TestARestartedRelayDoesNotWaitForTheLease(t *testing.T) {
 	require.Less(t, time.Since(killed), testLease/4)
 }
 
-// The leader loses its session and lives, with a call of Publish under way. A follower takes over and publishes the
-// same rows and those behind them; the late call is appended after them. That costs duplicates, and the first
-// occurrences stay in order. For any answer of the late call the old leader sends nothing more.
+// The leader loses its session during a Publish. A follower publishes the same rows, then the late call's records
+// follow. They are duplicates: the old leader sends no more, whatever the answer.
 func TestALeaderWithoutItsSessionSendsNothingMore(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]error{
@@ -103,7 +101,6 @@ func TestALeaderWithoutItsSessionSendsNothingMore(t *testing.T) {
 	}
 }
 
-// both sends to two ledgers: one's own, and the one that stands for the broker.
 type both struct{ own, broker *ledger }
 
 func (b both) Publish(topic string, msgs ...*message.Message) error {

@@ -7,10 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The four usual ways to read an outbox, and how each breaks: each test scripts the few transactions that do it, shows
-// the loss, the stall or the inversion, and then that the snapshot window reads the same table right.
+// The four usual ways to read an outbox. Each test scripts the transactions that break one, and shows that the
+// snapshot window reads the same table correctly.
 
-// Positions are taken in one order and committed in another. A cursor that has seen 2 never reads 1.
+// Positions are taken in one order and committed in another. A cursor past 2 never reads 1.
 func TestUsualWayCursorLosesRows(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -28,8 +28,8 @@ func TestUsualWayCursorLosesRows(t *testing.T) {
 	require.Equal(t, []int64{1}, read(t, r))
 }
 
-// Waiting until no older transaction runs is safe, but transaction ids are the server's, not the database's: a
-// transaction in another database stops everything.
+// Waiting for all older transactions is safe, but transaction ids belong to the server: a transaction in another
+// database stops the reader.
 func TestUsualWayXminStallsBehindAnotherDatabase(t *testing.T) {
 	t.Parallel()
 	o, pool, other := newOutbox(t), newDatabase(t), newDatabase(t)
@@ -46,7 +46,8 @@ func TestUsualWayXminStallsBehindAnotherDatabase(t *testing.T) {
 	require.NoError(t, foreign.Rollback(t.Context()))
 }
 
-// A transaction id is taken at the first write, the key's lock maybe much later: the older id can be the later event.
+// A transaction takes its id at its first write and the key's lock maybe much later: the older id can be the later
+// event.
 func TestUsualWayXidOrderInverts(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -63,7 +64,7 @@ func TestUsualWayXidOrderInverts(t *testing.T) {
 	require.Equal(t, []int64{1, 2}, read(t, r))
 }
 
-// A relay that claims single rows lets the next relay have the next row of the same key, and the next relay is faster.
+// A relay that claims single rows leaves the key's next row to another relay, which may be faster.
 func TestUsualWaySkipLockedInverts(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -84,8 +85,8 @@ const insertRawSQL = `
 insert into public.outbox (event_id, event_type, source, topic, key, version, occurred_at, payload)
 values (gen_random_uuid(), 't', '/test', 't', 'k', 1, now(), '{}')`
 
-// insertRaw writes an event as its transaction's first and only write: unlike Add, which locks a key's row before and
-// so has its id before anything else.
+// insertRaw writes an event as its transaction's first write. Add locks a key's row first, and so takes its id
+// earlier.
 func insertRaw(t testing.TB, conn *pgx.Conn) {
 	t.Helper()
 	_, err := conn.Exec(t.Context(), insertRawSQL)

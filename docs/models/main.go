@@ -1,5 +1,6 @@
 // Command models visits every state of the outbox's relay, its topic and a consumer within small bounds, while the
-// broker loses records and databases go back. Two smaller models have the snapshot window and the leaders. README.md describes the model; -list lists the runs.
+// broker loses records and databases go back. Two smaller models have the snapshot window and the relay's leadership.
+// README.md describes them; -list lists the runs.
 package main
 
 import (

@@ -60,3 +60,21 @@ func (s *window) endPage() {
 	}
 	s.page, s.count, s.at, s.last, s.next = [winRows]int8{}, 0, 0, false, winCursor{}
 }
+
+// checkRest is W1 and W4: a relay at rest has sent each committed row. A row that it has not seen waits.
+func (s *window) checkRest() {
+	newest := s.cursor.done
+	if s.cursor.isOpen {
+		newest = s.cursor.win
+	}
+	for r := range s.rows {
+		xid := s.row[r].xid
+		switch {
+		case s.tx[xid] != committed || s.sent&(1<<r) != 0:
+		case newest.sees(xid):
+			s.broken = "W1: a committed row is never sent"
+		case !s.run.waits:
+			s.broken = "W4: a committed row waits for an open transaction"
+		}
+	}
+}

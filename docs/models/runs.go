@@ -381,53 +381,63 @@ func protocol() []run { //nolint:funlen // a table
 // windowRuns lists runs of the snapshot window. A mutant that breaks no property is a finding.
 func windowRuns() []windowRun { //nolint:funlen // a table
 	return []windowRun{
-		{"window-final", "two transactions, three rows", 2, 3, 1, 1, false, windowOmitted{}, 124_216, ""},
-		{"window-final-tx", "three transactions, two rows", 3, 2, 1, 1, false, windowOmitted{}, 704_068, ""},
-		{"window-final-page", "pages of two rows, two crashes", 2, 3, 2, 2, false, windowOmitted{}, 162_886, ""},
-		{"window-final-3", "three transactions, three rows", 3, 3, 1, 1, false, windowOmitted{}, 3_723_344, ""},
+		{"window-final", "two transactions, three rows", 2, 3, 1, 1, false, false, windowOmitted{}, 124_216, ""},
+		{"window-final-tx", "three transactions, two rows", 3, 2, 1, 1, false, false, windowOmitted{}, 704_068, ""},
+		{"window-final-page", "pages of two rows, two crashes", 2, 3, 2, 2, false, false, windowOmitted{}, 162_886, ""},
+		{"window-final-3", "three transactions, three rows", 3, 3, 1, 1, false, false, windowOmitted{}, 3_723_344, ""},
 		{
 			"window-final-3-page", "the same, pages of two, two crashes",
-			3, 3, 2, 2, false,
+			3, 3, 2, 2, false, false,
 			windowOmitted{}, 4_982_342, "",
 		},
 		{
 			"window-last", "position > last, without a window",
-			2, 2, 1, 0, false,
+			2, 2, 1, 0, false, false,
 			windowOmitted{window: true}, 8_308, "W1: a committed row is never sent",
 		},
 		{
 			"window-lost", "the row has the end of a page before it is sent",
-			1, 1, 1, 1, false,
+			1, 1, 1, 1, false, false,
 			windowOmitted{pageStart: true}, 255, "W1: a committed row is never sent",
 		},
 		{
 			"window-xmin", "only ids below xmin",
-			2, 2, 1, 0, false,
+			2, 2, 1, 0, false, false,
 			windowOmitted{running: true}, 95, "W4: a committed row waits for an open transaction",
 		},
 		{
 			"window-jump", "only ids below xmin, and the next window begins at xmax",
-			2, 2, 1, 0, true,
+			2, 2, 1, 0, true, false,
 			windowOmitted{running: true, xminDone: true}, 4_264, "W1: a committed row is never sent",
 		},
 		{
 			"window-cut", "the next page of a window has a new snapshot",
-			2, 2, 1, 0, false,
+			2, 2, 1, 0, false, false,
 			windowOmitted{remember: true}, 7_676, "W1: a committed row is never sent",
 		},
 		{
 			"window-open", "a page has no upper snapshot",
-			2, 2, 1, 0, false,
+			2, 2, 1, 0, false, false,
 			windowOmitted{upper: true}, 8_944, "W3: a row is sent again, and no crash explains it",
 		},
 		{
 			"window-xid", "a page is ordered by id",
-			2, 2, 1, 0, false,
+			2, 2, 1, 0, false, false,
 			windowOmitted{byPosition: true}, 2_144, "W2: a row is sent before an earlier one of its key",
 		},
 		{
+			"window-final-server", "the server crashes, and writers do not wait for the disk",
+			2, 2, 1, 1, false, true,
+			windowOmitted{}, 33_567, "",
+		},
+		{
+			"window-server", "the same, and a page is stored behind its send",
+			2, 2, 1, 1, false, true,
+			windowOmitted{storeFirst: true}, 1_032, "W5: a row that was sent is taken back",
+		},
+		{
 			"window-late", "not refuted: a page is stored behind its send",
-			2, 3, 1, 1, false,
+			2, 3, 1, 1, false, false,
 			windowOmitted{storeFirst: true}, 143_287, "",
 		},
 	}

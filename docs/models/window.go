@@ -15,6 +15,7 @@ type windowRun struct {
 	page       int8 // most rows of a page
 	crashes    int8 // of the relay
 	waits      bool // do not check W4
+	async      bool // the crashes are the server's: it takes back commits that no later store made durable
 	omit       windowOmitted
 	states     int
 	broken     string
@@ -90,6 +91,7 @@ type window struct {
 	inLife  uint8 // sent since the last crash
 	again   int8  // rows that were sent again since then
 	crashes int8
+	durable uint8 // committed transactions that a crash of the server keeps; only if the run asks for it
 	broken  string
 }
 
@@ -112,6 +114,11 @@ func (s *window) steps(describe bool) []step[window] {
 		n.crashes++
 		n.mode, n.cursor, n.next, n.full, n.last = winDown, winCursor{}, winCursor{}, false, false
 		n.page, n.count, n.at, n.inLife, n.again = [winRows]int8{}, 0, 0, 0, 0
+		if s.run.async {
+			n.crashServer()
+			l.addFault(n, "SERVER crashes")
+			return l.list
+		}
 		l.addFault(n, "RELAY crashes")
 	}
 	return l.list
@@ -197,6 +204,7 @@ func (s *window) addLeader(l *stepList[window]) {
 		l.add(n, "the page is sent")
 	case winStoreLate:
 		n.stored, n.mode = n.cursor, winIdle
+		n.flush()
 		l.add(n, "relay stores %+v", n.stored)
 	}
 }
@@ -227,6 +235,7 @@ func (s *window) poll(l *stepList[window]) {
 			s.cursor.position = s.next.position
 		}
 		s.stored, s.next, s.full = s.cursor, winCursor{}, false
+		s.flush()
 		l.add(*s, "relay closes the window")
 		return
 	default:

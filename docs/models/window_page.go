@@ -30,6 +30,7 @@ func (s *window) store() {
 	if s.run.omit.pageStart && s.count > 0 {
 		s.stored.position = s.page[s.count-1] + 1
 	}
+	s.flush()
 }
 
 func (s *window) send(r int8) {
@@ -59,6 +60,29 @@ func (s *window) endPage() {
 		s.mode = winStoreLate
 	}
 	s.page, s.count, s.at, s.last, s.next = [winRows]int8{}, 0, 0, false, winCursor{}
+}
+
+// flush makes all commits durable: that of a store reaches the disk after them.
+func (s *window) flush() {
+	for xid := range s.txs {
+		if s.run.async && s.tx[xid] == committed {
+			s.durable |= 1 << xid
+		}
+	}
+}
+
+// crashServer takes back what is not durable, and checks W5.
+func (s *window) crashServer() {
+	for xid := range s.txs {
+		if s.durable&(1<<xid) == 0 {
+			s.tx[xid] = rolledBack
+		}
+	}
+	for r := range s.rows {
+		if s.sent&(1<<r) != 0 && s.tx[s.row[r].xid] != committed {
+			s.broken = "W5: a row that was sent is taken back"
+		}
+	}
 }
 
 // checkRest is W1 and W4: a relay at rest has sent each committed row. A row that it has not seen waits.

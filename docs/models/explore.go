@@ -6,33 +6,45 @@ import (
 	"slices"
 )
 
+// node is a state of a model, behind a pointer.
+type node[S any] interface {
+	*S
+	steps(describe bool) []step[S]
+	simplify()
+	brokenBy() string // the property that the step into this state broke
+	checkEnd() string // the property that is broken when only faults are left
+	String() string
+}
+
 // step leads to another state. A fault need not happen.
-type step struct {
+type step[S any] struct {
 	what  string
 	fault bool
-	to    state
+	to    S
 }
 
-// steps collects the possible steps of a state. Only traces need descriptions.
-type steps struct {
+// stepList collects the possible steps of a state. Only traces need descriptions.
+type stepList[S any] struct {
 	describe bool
-	list     []step
+	list     []step[S]
 }
 
-func (l *steps) add(to state, format string, args ...any) {
-	s := step{to: to}
+func (l *stepList[S]) add(to S, format string, args ...any) {
+	s := step[S]{to: to}
 	if l.describe {
 		s.what = fmt.Sprintf(format, args...)
 	}
 	l.list = append(l.list, s)
 }
 
-func (l *steps) addFault(to state, format string, args ...any) {
+func (l *stepList[S]) addFault(to S, format string, args ...any) {
 	l.add(to, format, args...)
 	l.list[len(l.list)-1].fault = true
 }
 
-func (s *state) steps(describe bool) []step {
+type steps = stepList[state]
+
+func (s *state) steps(describe bool) []step[state] {
 	l := steps{describe: describe}
 	s.addCommits(&l)
 	s.addRelay(&l)
@@ -42,30 +54,41 @@ func (s *state) steps(describe bool) []step {
 	return l.list
 }
 
+func (s *state) brokenBy() string { return s.broken }
+
 // result is the outcome of a run.
 type result struct {
 	states int
 	broken string // the first property found broken; empty: all hold
-	trace  []step // a shortest way there
+	trace  []line // a shortest way there
 }
+
+// line is a step of a trace and the state behind it.
+type line struct{ what, state string }
 
 // parent is the state from which another was first reached, and the number of the step.
 type parent struct{ id, step int32 }
 
 // explorer visits every state, the near ones first. It keeps a fingerprint of 128 bits of each.
-type explorer struct {
-	run     *run
+type explorer[S comparable, P node[S]] struct {
+	start   S
 	seeds   [2]maphash.Seed
 	ids     map[[2]uint64]int32
 	parents []parent
 	calm    [][]int32 // the states that each leads to without a fault
-	queue   []state   // not yet visited
+	queue   []S       // not yet visited
 }
 
 func explore(r run) result {
 	r.setDefaults()
-	x := explorer{run: &r, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, ids: map[[2]uint64]int32{}}
-	x.put(initialState(&r), parent{id: -1})
+	return exploreFrom(initialState(&r))
+}
+
+func exploreFrom[S comparable, P node[S]](start S) result {
+	x := explorer[S, P]{
+		start: start, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, ids: map[[2]uint64]int32{},
+	}
+	x.put(start, parent{id: -1})
 	broken, at := x.visitAll()
 	if broken == "" {
 		if id, found := findCycle(x.calm); found {
@@ -79,8 +102,8 @@ func explore(r run) result {
 }
 
 // put returns the number of the state. A new state is queued.
-func (x *explorer) put(s state, from parent) int32 {
-	s.simplify()
+func (x *explorer[S, P]) put(s S, from parent) int32 {
+	P(&s).simplify()
 	fingerprint := [2]uint64{maphash.Comparable(x.seeds[0], s), maphash.Comparable(x.seeds[1], s)}
 	id, known := x.ids[fingerprint]
 	if !known {
@@ -93,7 +116,7 @@ func (x *explorer) put(s state, from parent) int32 {
 }
 
 // visitAll ends at the first step or state that breaks a property, or when the queue is empty.
-func (x *explorer) visitAll() (broken string, at parent) {
+func (x *explorer[S, P]) visitAll() (broken string, at parent) {
 	for id := int32(0); len(x.queue) > 0; {
 		level := x.queue
 		x.queue = nil
@@ -107,11 +130,11 @@ func (x *explorer) visitAll() (broken string, at parent) {
 	return "", parent{}
 }
 
-func (x *explorer) visit(s *state, id int32) (broken string, step int32) {
+func (x *explorer[S, P]) visit(s P, id int32) (broken string, step int32) {
 	var calm []int32
 	for i, next := range s.steps(false) {
-		if next.to.broken != "" {
-			return next.to.broken, int32(i)
+		if broken := P(&next.to).brokenBy(); broken != "" {
+			return broken, int32(i)
 		}
 		if to := x.put(next.to, parent{id, int32(i)}); !next.fault && to != id {
 			calm = append(calm, to)
@@ -125,17 +148,19 @@ func (x *explorer) visit(s *state, id int32) (broken string, step int32) {
 }
 
 // trace repeats the steps from the start.
-func (x *explorer) trace(at parent) []step {
+func (x *explorer[S, P]) trace(at parent) []line {
 	var path []int32
 	for ; at.id >= 0; at = x.parents[at.id] {
 		path = append(path, at.step)
 	}
-	trace := []step{{what: "start", to: initialState(x.run)}}
+	s := x.start
+	trace := []line{{"start", P(&s).String()}}
 	for _, i := range slices.Backward(path) {
-		s := trace[len(trace)-1].to
-		s.simplify()
+		P(&s).simplify()
 		if i >= 0 {
-			trace = append(trace, s.steps(true)[i])
+			next := P(&s).steps(true)[i]
+			s = next.to
+			trace = append(trace, line{next.what, P(&s).String()})
 		}
 	}
 	return trace

@@ -1,5 +1,6 @@
 // Command models visits every state of the outbox's relay, its topic and a consumer within small bounds, while the
-// broker loses records and databases go back. README.md describes the model; -list lists the runs.
+// broker loses records and databases go back. Two smaller models have the snapshot window and the relay's leadership.
+// README.md describes them; -list lists the runs.
 package main
 
 import (
@@ -26,7 +27,7 @@ func main() {
 // printRuns fails if a run has another outcome than its table has.
 func printRuns(w io.Writer, pattern string, list, states bool) error {
 	var failed error
-	for _, r := range runs() {
+	for _, r := range allRuns() {
 		if matches, err := path.Match(pattern, r.name); err != nil {
 			return err
 		} else if !matches {
@@ -37,7 +38,7 @@ func printRuns(w io.Writer, pattern string, list, states bool) error {
 			continue
 		}
 		began := time.Now()
-		found := explore(r)
+		found := r.explore()
 		fmt.Fprintf(w, "%s: %s (%.1f s)\n", r.name, r.note, time.Since(began).Seconds())
 		found.print(w, states)
 		if found.states != r.states || found.broken != r.broken {
@@ -57,7 +58,7 @@ func (found *result) print(w io.Writer, states bool) {
 	for i, s := range found.trace {
 		fmt.Fprintf(w, "  %2d. %s\n", i+1, s.what)
 		if states || i == len(found.trace)-1 {
-			fmt.Fprintf(w, "      %v\n", &s.to)
+			fmt.Fprintf(w, "      %s\n", s.state)
 		}
 	}
 }

@@ -379,7 +379,7 @@ func protocol() []run { //nolint:funlen // a table
 }
 
 // windowRuns lists runs of the snapshot window. A mutant that breaks no property is a finding.
-func windowRuns() []windowRun { //nolint:funlen // a table
+func windowRuns() []windowRun {
 	return []windowRun{
 		{"window-final", "two transactions, three rows", 2, 3, 1, 1, false, false, windowOmitted{}, 124_216, ""},
 		{"window-final-tx", "three transactions, two rows", 3, 2, 1, 1, false, false, windowOmitted{}, 704_068, ""},
@@ -388,101 +388,119 @@ func windowRuns() []windowRun { //nolint:funlen // a table
 		{
 			"window-final-3-page", "the same, pages of two, two crashes",
 			3, 3, 2, 2, false, false,
-			windowOmitted{}, 4_982_342, "",
+			windowOmitted{},
+			4_982_342, "",
 		},
 		{
 			"window-last", "position > last, without a window",
 			2, 2, 1, 0, false, false,
-			windowOmitted{window: true}, 8_308, "W1: a committed row is never sent",
+			windowOmitted{window: true},
+			8_308, "W1: a committed row is never sent",
 		},
 		{
 			"window-lost", "the row has the end of a page before it is sent",
 			1, 1, 1, 1, false, false,
-			windowOmitted{pageStart: true}, 255, "W1: a committed row is never sent",
+			windowOmitted{pageStart: true},
+			255, "W1: a committed row is never sent",
 		},
 		{
 			"window-xmin", "only ids below xmin",
 			2, 2, 1, 0, false, false,
-			windowOmitted{running: true}, 95, "W4: a committed row waits for an open transaction",
+			windowOmitted{running: true},
+			95, "W4: a committed row waits for an open transaction",
 		},
 		{
 			"window-jump", "only ids below xmin, and the next window begins at xmax",
 			2, 2, 1, 0, true, false,
-			windowOmitted{running: true, xminDone: true}, 4_264, "W1: a committed row is never sent",
+			windowOmitted{running: true, xminDone: true},
+			4_264, "W1: a committed row is never sent",
 		},
 		{
 			"window-cut", "the next page of a window has a new snapshot",
 			2, 2, 1, 0, false, false,
-			windowOmitted{remember: true}, 7_676, "W1: a committed row is never sent",
+			windowOmitted{remember: true},
+			7_676, "W1: a committed row is never sent",
 		},
 		{
 			"window-open", "a page has no upper snapshot",
 			2, 2, 1, 0, false, false,
-			windowOmitted{upper: true}, 8_944, "W3: a row is sent again, and no crash explains it",
+			windowOmitted{upper: true},
+			8_944, "W3: a row is sent again, and no crash explains it",
 		},
 		{
 			"window-xid", "a page is ordered by id",
 			2, 2, 1, 0, false, false,
-			windowOmitted{byPosition: true}, 2_144, "W2: a row is sent before an earlier one of its key",
+			windowOmitted{byPosition: true},
+			2_144, "W2: a row is sent before an earlier one of its key",
 		},
 		{
 			"window-final-server", "the server crashes, and writers do not wait for the disk",
 			2, 2, 1, 1, false, true,
-			windowOmitted{}, 33_567, "",
+			windowOmitted{},
+			33_567, "",
 		},
 		{
 			"window-server", "the same, and a page is stored behind its send",
 			2, 2, 1, 1, false, true,
-			windowOmitted{storeFirst: true}, 1_032, "W5: a row that was sent is taken back",
+			windowOmitted{storeFirst: true},
+			1_032, "W5: a row that was sent is taken back",
 		},
 		{
 			"window-late", "not refuted: a page is stored behind its send",
 			2, 3, 1, 1, false, false,
-			windowOmitted{storeFirst: true}, 143_287, "",
+			windowOmitted{storeFirst: true},
+			143_287, "",
 		},
 	}
 }
 
 // leaderRuns lists runs of two relays. A mutant that breaks no property is a finding.
-func leaderRuns() []leaderRun { //nolint:funlen // a table
+func leaderRuns() []leaderRun {
 	return []leaderRun{
 		{"leader-final", "sessions end, a relay dies", 2, 1, false, leaderOmitted{}, 13_472, ""},
 		{"leader-final-proxy", "a proxy opens sessions unnoticed", 2, 1, true, leaderOmitted{}, 19_932, ""},
 		{
 			"leader-no-epoch", "no epoch, behind a proxy",
 			1, 0, true,
-			leaderOmitted{epoch: true}, 254, "L1: a former leader changes the cursor",
+			leaderOmitted{epoch: true},
+			254, "L1: a former leader changes the cursor",
 		},
 		{
 			"leader-check", "the epoch is read before the update, behind a proxy",
 			1, 0, true,
-			leaderOmitted{inStatement: true}, 556, "L1: a former leader changes the cursor",
+			leaderOmitted{inStatement: true},
+			556, "L1: a former leader changes the cursor",
 		},
 		{
 			"leader-lock", "a session that ends keeps the lock",
 			1, 0, false,
-			leaderOmitted{sessionLock: true}, 337, "L4: rows are left, and no relay leads",
+			leaderOmitted{sessionLock: true},
+			337, "L4: rows are left, and no relay leads",
 		},
 		{
 			"leader-memory", "a new leader starts from its memory",
 			2, 0, false,
-			leaderOmitted{load: true}, 2_151, "L2: the cursor goes back",
+			leaderOmitted{load: true},
+			2_151, "L2: the cursor goes back",
 		},
 		{
 			"leader-skip", "the row has the end of a page before it is sent",
 			1, 0, false,
-			leaderOmitted{pageStart: true}, 101, "L2: the cursor passes a row that is not sent",
+			leaderOmitted{pageStart: true},
+			101, "L2: the cursor passes a row that is not sent",
 		},
 		{
 			"leader-acks", "a record does not wait for the one before",
 			0, 0, false,
-			leaderOmitted{acks: true}, 79, "L3: a row is on the log before the one before it",
+			leaderOmitted{acks: true},
+			79, "L3: a row is on the log before the one before it",
 		},
 		{"leader-session", "not refuted: no epoch, no proxy", 2, 1, false, leaderOmitted{epoch: true}, 13_472, ""},
 		{
 			"leader-late", "not refuted: a page is stored behind its send",
 			2, 1, false,
-			leaderOmitted{storeFirst: true}, 9_232, "",
+			leaderOmitted{storeFirst: true},
+			9_232, "",
 		},
 	}
 }

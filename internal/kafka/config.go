@@ -138,7 +138,8 @@ type ConsumerConfig struct {
 	// processes that run at the same time; two would throw each other out in turn. A member
 	// that closes leaves the group as it would without. Default "": the broker invents a name for each start.
 	InstanceID string
-	// SessionTimeout is how long a dead member keeps its partitions. Default 10 s.
+	// SessionTimeout is how long a dead member keeps its partitions. Default 10 s. A broker with a quota for this client
+	// holds heartbeats back too, up to 11 s by its defaults: then more than that.
 	SessionTimeout time.Duration
 	// HeartbeatInterval is how soon a member hears of a rebalance; at most a third of SessionTimeout. Default 1 s.
 	HeartbeatInterval time.Duration

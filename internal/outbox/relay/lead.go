@@ -28,6 +28,9 @@ type leader struct {
 	failedAt time.Time // it took none of a call
 	parkedAt time.Time // keys were parked because it did not take them
 
+	isWoken  bool // commits are known to wait
+	isPaused bool // by an operator, as far as the last round knows
+
 	storedAt   time.Time // the cursor was stored
 	beganAt    time.Time // the last round
 	maintainAt time.Time // the table partitions are maintained again
@@ -67,7 +70,7 @@ const (
 
 // run publishes until ctx ends, and records the end of the last window.
 func (l *leader) run(ctx context.Context) error {
-	pause, woken := l.cfg.pollMin, false
+	pause := l.cfg.pollMin
 	for ctx.Err() == nil {
 		result, err := l.round(ctx)
 		if err != nil {
@@ -76,17 +79,17 @@ func (l *leader) run(ctx context.Context) error {
 		if result == draining {
 			continue
 		}
-		if woken && result == published && l.hasCommitted() {
+		if l.isWoken && result == published && l.hasCommitted() {
 			l.keepPace(ctx)
 			continue
 		}
 		if result == published {
 			pause = l.cfg.pollMin // other processes commit too
 		}
-		if woken, err = l.awaitCommit(ctx, l.conn, l.restFor(pause)); err != nil {
+		if l.isWoken, err = l.awaitCommit(ctx, l.conn, l.restFor(pause)); err != nil {
 			return err
 		}
-		if !woken {
+		if !l.isWoken {
 			pause = min(2*pause, l.cfg.PollMax)
 		}
 	}
@@ -131,11 +134,15 @@ func (l *leader) round(ctx context.Context) (outcome, error) {
 	if err := l.maintain(ctx); err != nil {
 		return resting, err
 	}
-	n, err := l.poll(ctx)
+	look := l.poll
+	if l.isOrdinary() {
+		look = l.pollAndRead
+	}
+	n, err := look(ctx)
 	if err != nil {
 		return resting, err
 	}
-	if n.paused {
+	if l.isPaused = n.paused; n.paused {
 		l.health.well()
 		return resting, l.finish(ctx)
 	}
@@ -150,6 +157,12 @@ func (l *leader) round(ctx context.Context) (outcome, error) {
 		return resting, l.loadParked(ctx)
 	}
 	return result, err
+}
+
+// isOrdinary reports that a window waits to be published, and that nothing else is due that could change its rows.
+func (l *leader) isOrdinary() bool {
+	return l.isWoken && !l.isPaused && (l.open == nil || l.open.complete) && len(l.parked) == 0 &&
+		l.ends.isQuiet(l.cfg.Topics)
 }
 
 // publishDue sends held rows that are due, and publishes the next page.
@@ -171,7 +184,7 @@ func (l *leader) publishNext(ctx context.Context, n now) (outcome, error) {
 	if w == nil {
 		return resting, l.finishAtRest(ctx)
 	}
-	page, more, err := l.page(ctx, w)
+	page, more, err := l.page(ctx, w, n)
 	if err != nil {
 		return resting, err
 	}

@@ -11,7 +11,10 @@ import (
 )
 
 // reader publishes pages as the leader does. A test acts or crashes between its steps.
-type reader struct{ *cursor }
+type reader struct {
+	*cursor
+	looks int
+}
 
 func newReader(t testing.TB, pool *pgxpool.Pool, limit int) *reader {
 	t.Helper()
@@ -32,18 +35,22 @@ func newConn(t testing.TB, pool *pgxpool.Pool) *pgx.Conn {
 // takeOver leads on a session and deposes the earlier reader.
 func takeOver(t testing.TB, conn *pgx.Conn, limit int) *reader {
 	t.Helper()
-	r := &reader{&cursor{conn: conn, limit: limit, maxLimit: limit}}
+	r := &reader{cursor: &cursor{conn: conn, limit: limit, maxLimit: limit}}
 	require.NoError(t, r.lead(t.Context(), "test"))
 	return r
 }
 
-// look reads the next page and changes no row.
+// look reads the next page and changes no row. Every other poll behind a published window reads its page, too.
 func (r *reader) look(ctx context.Context) (w *window, page []record, more bool, err error) {
-	n, err := r.poll(ctx)
+	poll := r.poll
+	if r.looks++; r.looks%2 == 0 && (r.open == nil || r.open.complete) {
+		poll = r.pollAndRead
+	}
+	n, err := poll(ctx)
 	if w = r.next(n); w == nil || err != nil {
 		return nil, nil, false, err
 	}
-	page, more, err = r.page(ctx, w)
+	page, more, err = r.page(ctx, w, n)
 	return w, page, more, err
 }
 

@@ -100,7 +100,7 @@ func TestAPartitionThatCannotBeLookedAtHoldsItsKeys(t *testing.T) {
 	w.add("a") // a crash after the page is stored must not forget that it was not sent
 	n, err := w.poll(t.Context())
 	require.NoError(t, err)
-	page, _, err := w.page(t.Context(), w.next(n))
+	page, _, err := w.page(t.Context(), w.next(n), n)
 	require.NoError(t, err)
 	settled, _, err := w.prepare(t.Context(), page)
 	require.NoError(t, err)

@@ -23,8 +23,8 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// The acceptance tests of the idempotency and ordering contract, by its own numbers; docs/contract.md has its
-// sentences. Each is one cheap run of a scenario for which the packages and the campaigns have many.
+// TestAcceptance has one cheap run for each test of the contract, by the numbers of docs/contract.md. The packages and
+// the campaigns have many more.
 func TestAcceptance(t *testing.T) {
 	parallel(t)
 	for _, row := range []struct {
@@ -47,7 +47,7 @@ func TestAcceptance(t *testing.T) {
 	}
 }
 
-// The cursor, which says what is published, goes back to before the first event: all of them are sent again.
+// The cursor goes back to before the first event, so the relay sends all of them again.
 func publishedTwice(t *testing.T) {
 	h := newStack(t)
 	databases := []*pgxpool.Pool{h.customerDB, h.notificationDB}
@@ -82,8 +82,8 @@ from checkpoint p where p.name = c.name`)
 	h.requireTold(t)
 }
 
-// The worker is what carries out effects outside SQL. It dies once at each point, always with a mail of its own: what
-// is uncertain stays so, since a second attempt could be a second mail.
+// The worker dies once at each point, with a new mail each time. An uncertain mail stays so: a second attempt could be
+// a second mail.
 func workerCrashes(t *testing.T) {
 	h := newStack(t)
 	for _, row := range []struct {
@@ -93,7 +93,7 @@ func workerCrashes(t *testing.T) {
 		{"right before it is recorded as done", "notification.mail.recording", 1},
 		{"right after the effect", "smtp.accepted", 2},
 		{"right before the effect", "smtp.submitting", 2},
-		{"right after the claim", "notification.mail.claimed", 2}, // last: the next process is to take it over
+		{"right after the claim", "notification.mail.claimed", 2}, // last: the next process takes it over
 	} {
 		h.lay(t, healthy())
 		armed := h.spawn(t, notificationService, row.point)
@@ -110,7 +110,6 @@ func workerCrashes(t *testing.T) {
 	require.Len(t, h.box.Messages(), 3, "never a second mail")
 }
 
-// One event is there for all three crashes. Its effect is in no database before the commit and in one from then on.
 func projectionCrashes(t *testing.T) {
 	h := newStack(t)
 	event := healthy()
@@ -135,7 +134,7 @@ func projectionCrashes(t *testing.T) {
 	require.Zero(t, count(t, h.customerDB, `select count(*) from dead_letter`))
 }
 
-// Versions come in a wrong order, and old ones come again under new ids, as from a producer that was set back.
+// Old versions come again under new ids, as from a producer that was set back.
 func shuffledVersions(t *testing.T) {
 	h := newStack(t)
 	ada := domain.UserID(healthy().id())
@@ -155,7 +154,7 @@ func shuffledVersions(t *testing.T) {
 		"one event of each version is applied, the others are stale")
 }
 
-// An operator who works in SQL alone, with the statements of docs/building.md.
+// The operator uses the statements of docs/building.md alone.
 func failedUntilMended(t *testing.T) {
 	h := newStack(t)
 	h.failUntilMended(t, func(deadLetter string) {
@@ -167,8 +166,7 @@ func failedUntilMended(t *testing.T) {
 	})
 }
 
-// failUntilMended has a table refuse a contact and the mail server refuse a mail. Both are tried again after growing
-// pauses, given up after the last allowed attempt, and done once the operator has acted.
+// failUntilMended has a table refuse a contact and the mail server refuse a mail, until the operator acts.
 func (h *stack) failUntilMended(t *testing.T, replay, resend func(id string)) {
 	t.Helper()
 	h.notificationEnv = append(h.notificationEnv,
@@ -216,8 +214,8 @@ func (h *stack) failUntilMended(t *testing.T, replay, resend func(id string)) {
 		`select count(distinct verb) from operator_action where operator = 'ada'`), "replay and retry")
 }
 
-// The database with the registry goes away while events come. The consumer stops there, readiness and the API say why,
-// and nothing is given up: what came meanwhile is applied when the database is back.
+// The consumer stops while the database with the registry is away. It parks no event, and applies all when the database
+// is back.
 func registryOutage(t *testing.T) {
 	db, gone := durableDatabase(t)
 	h := newStackOn(t, kafkatest.Brokers(t), db, "INBOX_MAX_ATTEMPTS=1", "KAFKA_SESSION_TIMEOUT=6s")
@@ -247,8 +245,7 @@ func registryOutage(t *testing.T) {
 	}), "the log says so")
 }
 
-// awaitRead waits until the consumer has handled that many records of its topic, with any outcome, and has committed
-// that to its group.
+// awaitRead counts records with any outcome, once the group has committed them.
 func (h *stack) awaitRead(t *testing.T, consumer string, records int64) {
 	t.Helper()
 	at := slices.IndexFunc(h.customerEnv, func(entry string) bool { return strings.HasPrefix(entry, "ENVIRONMENT=") })

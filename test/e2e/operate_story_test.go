@@ -48,7 +48,6 @@ func quiet() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
-// awaitStory asks until the story has what is looked for.
 func awaitStory(
 	t *testing.T, services []*operations.Service, id string, whole func(adminapi.Story) bool,
 ) (story adminapi.Story) {
@@ -62,8 +61,7 @@ func awaitStory(
 	return story
 }
 
-// told is a step in a few words: where, by whom, what, of which type. A record is told of by the service that happened
-// to read it first.
+// told shortens a step to its place, result and type. Either service may report a record: the first that read it.
 func told(s adminapi.StoryStep) string {
 	who := cmp.Or(s.Consumer, s.Service)
 	if s.Station == adminapi.StoryStepStationRecord {
@@ -82,8 +80,7 @@ func withoutOthers(story adminapi.Story) adminapi.Story {
 	return story
 }
 
-// Each of its ids, a user's, an event's or a mail's, gives the same story. It is in the order of time and holds no
-// personal data.
+// The ids of a user, an event and a mail give the same story, in the order of time and without personal data.
 func TestOneStoryByItsIDs(t *testing.T) {
 	parallel(t)
 	h := newStack(t)
@@ -157,10 +154,9 @@ func toldOf(story adminapi.Story) (all []string) {
 	return all
 }
 
-// logged is what a log line says of one story.
 type logged struct{ service, msg, event, correlation string }
 
-// notes collects the lines of a log, down to the debug level.
+// notes collects log lines down to the debug level.
 type notes struct {
 	mu    sync.Mutex
 	lines []logged
@@ -206,8 +202,7 @@ func (n noting) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// One correlation id leads through the logs of both services: from the request over the outbox, the relay and the
-// inboxes to the mail and what that caused. Each line but the request's names the event, and no step is without one.
+// Each line but the request's names the event.
 func TestOneCorrelationIDLeadsThroughTheLogs(t *testing.T) {
 	parallel(t)
 	h := newStack(t)
@@ -243,7 +238,7 @@ func TestOneCorrelationIDLeadsThroughTheLogs(t *testing.T) {
 	}
 	testkit.Until(t, func() bool { return len(distinct()) >= len(want) })
 	require.ElementsMatch(t, want, distinct())
-	for _, s := range story.Steps { // and the story says it, wherever an event is told of
+	for _, s := range story.Steps { // the story has it with each step of an event
 		if s.EventID != "" {
 			require.Equal(t, "order-7", s.CorrelationID, told(s))
 		}
@@ -262,7 +257,6 @@ func eventOf(t *testing.T, story adminapi.Story, eventType string) string {
 	return story.Steps[i].EventID
 }
 
-// tells looks for steps.
 func tells(steps ...string) func(adminapi.Story) bool {
 	return func(s adminapi.Story) bool {
 		told := toldOf(s)

@@ -19,7 +19,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// life is a person's events by version: registered, renamed, verified, renamed again.
+// life returns a person's events by version: registered, renamed, verified, renamed again.
 func life(t *testing.T, id domain.UserID) map[int64]*message.Message {
 	t.Helper()
 	at := time.Now().UTC()
@@ -38,8 +38,7 @@ func life(t *testing.T, id domain.UserID) map[int64]*message.Message {
 	return life
 }
 
-// However a person's events are mixed up on the topic, at once or one after the other, both services come to the same
-// end, or say in a dead letter what they wait for.
+// Both services reach the same end, or store a dead letter that names the missing version.
 func TestEventsOutOfOrderThroughBothServices(t *testing.T) {
 	parallel(t)
 	h := newStack(t)
@@ -75,7 +74,7 @@ func TestEventsOutOfOrderThroughBothServices(t *testing.T) {
 			}
 		}
 	}
-	publish(true) // and all of it before the services are there: it comes to them in batches
+	publish(true) // and all of it before the services run: they read it in batches
 	h.start(t, customerService)
 	h.start(t, notificationService)
 	publish(false)

@@ -20,8 +20,8 @@ const Killed = "signal: killed"
 
 const variable = "TWINBOX_TEST_CHILD"
 
-// Child plays the role and exits, with status 1 for an error, when this process was started as a child. Call it from an
-// init function of the test package.
+// Child plays the role and exits, with status 1 for an error, in a process that Start made. Call it from an init
+// function.
 func Child[T any](play func(role T) error) {
 	told, isChild := os.LookupEnv(variable)
 	if !isChild {
@@ -50,8 +50,8 @@ const Frozen = "frozen"
 
 const thawed = "thawed"
 
-// Freeze stops the process until [Process.Thaw]. A stop reaches the threads one after the other, so the caller waits
-// for the thaw.
+// Freeze stops the process until [Process.Thaw]. A stop reaches the threads one by one, so the caller waits for the
+// thaw.
 func Freeze() {
 	goOn := make(chan os.Signal, 1)
 	signal.Notify(goOn, syscall.SIGCONT)

@@ -21,8 +21,7 @@ import (
 // Patience is how long a test waits for a process before it fails.
 const Patience = time.Minute
 
-// Process is a child, seen from the test. The test's end kills it. When the test fails, its log has the child's
-// standard error.
+// Process is a child, seen from the test, which kills it at its end. A test that fails logs the child's standard error.
 type Process struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
@@ -114,8 +113,7 @@ func (p *Process) Signal(signal os.Signal) { _ = p.cmd.Process.Signal(signal) }
 // the child has printed that it continues. The child may print so before its threads stop:
 //
 //	test   sends the signal
-//	child  keeps it, sends itself the stop, finds the signal, prints "thawed"
-//	test   reads that
+//	child  sends itself the stop, finds the signal, prints "thawed"
 //	child  stops: the first thread that gets the stop need not be the one that sent it
 func (p *Process) Thaw(t testing.TB) {
 	t.Helper()

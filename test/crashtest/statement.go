@@ -7,8 +7,8 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// Statement names a statement, or batch of statements, that a process sends to PostgreSQL, and on which side of it the
-// process dies.
+// Statement names a statement, or a batch, that a process sends to PostgreSQL, and on which side of it the process
+// dies.
 type Statement struct {
 	Nth   int  // counted from 1 over all connections; 0: none
 	After bool // after the answer; false: before the statement is sent

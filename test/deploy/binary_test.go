@@ -23,7 +23,6 @@ func goTool(t *testing.T, dir string, args ...string) string {
 	return string(output)
 }
 
-// The build runs in a tree that has only the files that .dockerignore lets through.
 func TestDockerignore_LeavesTheBuildWhole(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -33,7 +33,7 @@ func load(t *testing.T, added []string, env ...string) *types.Project {
 	return project
 }
 
-// compose loads the root's file and those of services that have one, without the files that WITH adds.
+// compose loads the compose files without those that WITH adds.
 func compose(t *testing.T, env ...string) *types.Project {
 	t.Helper()
 	own, err := filepath.Glob(root + "/internal/*/compose.yml")
@@ -41,7 +41,6 @@ func compose(t *testing.T, env ...string) *types.Project {
 	return load(t, own, env...)
 }
 
-// added lists the compose files that WITH can add.
 func added(t *testing.T) []string {
 	t.Helper()
 	beside, err := filepath.Glob(root + "/*/compose.yml")
@@ -129,7 +128,7 @@ func TestCompose_Ports(t *testing.T) {
 			published[port.Published] = name
 		}
 	}
-	for _, s := range services.All() { // where make run has them
+	for _, s := range services.All() {
 		for _, variable := range []string{"HTTP_ADDR", "ADMIN_ADDR"} {
 			if _, port, found := strings.Cut(s.Unset().Value(variable), ":"); found {
 				require.Equal(t, s.Name, published[port], "%s of %s", variable, s.Name)

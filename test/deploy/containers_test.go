@@ -70,7 +70,6 @@ func (e engine) inTree(t *testing.T) (copied engine, tree string) {
 
 const upCommand = "compose up --no-build --no-deps --detach --remove-orphans --wait --wait-timeout 180 "
 
-// The jobs run while the old containers still serve.
 func TestUp(t *testing.T) {
 	t.Parallel()
 	said, asked, worked := newEngine(t, `
@@ -191,7 +190,7 @@ func TestReset(t *testing.T) {
 	)
 	for name, c := range map[string]struct {
 		answers, goes, says string
-		does                []string // and no other command of the two
+		does                []string
 	}{
 		// A paused container is listed only where no status is asked for.
 		"containers run": {

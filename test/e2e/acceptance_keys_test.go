@@ -46,7 +46,6 @@ func (h *stack) publisher(t *testing.T) (publish func(...*message.Message)) {
 	}
 }
 
-// The first handler waits until the second consumer waits for it. The same with two workers and one lease.
 func deliveredToTwo(t *testing.T) {
 	db := pgtest.New(t, append(migrations.ForCustomer(), migrations.Lease)...)
 	e := life(t, "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b")[1]
@@ -113,8 +112,7 @@ func lookAlikes() []string {
 	}
 }
 
-// Each name is a separate id and key in the outbox, the inbox, the order of keys and the leases, and for repeated
-// requests.
+// Each name is a separate id and key in the outbox, the inbox, the leases and for repeated requests.
 func keysThatLookAlike(t *testing.T) {
 	names := lookAlikes()
 	db := pgtest.New(t, migrations.Outbox, migrations.Inbox, migrations.Lease, migrations.Audit)

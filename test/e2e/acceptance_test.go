@@ -23,8 +23,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// TestAcceptance has one cheap run for each test of the contract, by the numbers of docs/contract.md. The packages and
-// the campaigns have many more.
+// TestAcceptance has one cheap run for each test of docs/contract.md, by its numbers.
 func TestAcceptance(t *testing.T) {
 	parallel(t)
 	for _, row := range []struct {
@@ -47,7 +46,6 @@ func TestAcceptance(t *testing.T) {
 	}
 }
 
-// The cursor goes back to before the first event, so the relay sends all of them again.
 func publishedTwice(t *testing.T) {
 	h := newStack(t)
 	databases := []*pgxpool.Pool{h.customerDB, h.notificationDB}
@@ -82,13 +80,12 @@ from checkpoint p where p.name = c.name`)
 	h.requireTold(t)
 }
 
-// The worker dies once at each point, with a new mail each time. An uncertain mail stays so: a second attempt could be
-// a second mail.
+// An uncertain mail stays so: a second attempt could be a second mail.
 func workerCrashes(t *testing.T) {
 	h := newStack(t)
 	for _, row := range []struct {
 		when, point string
-		mails       int // in all, so far
+		mails       int
 	}{
 		{"right before it is recorded as done", "notification.mail.recording", 1},
 		{"right after the effect", "smtp.accepted", 2},
@@ -134,7 +131,6 @@ func projectionCrashes(t *testing.T) {
 	require.Zero(t, count(t, h.customerDB, `select count(*) from dead_letter`))
 }
 
-// Old versions come again under new ids, as from a producer that was set back.
 func shuffledVersions(t *testing.T) {
 	h := newStack(t)
 	ada := domain.UserID(healthy().id())
@@ -154,7 +150,6 @@ func shuffledVersions(t *testing.T) {
 		"one event of each version is applied, the others are stale")
 }
 
-// The operator uses the statements of docs/building.md alone.
 func failedUntilMended(t *testing.T) {
 	h := newStack(t)
 	h.failUntilMended(t, func(deadLetter string) {
@@ -214,8 +209,6 @@ func (h *stack) failUntilMended(t *testing.T, replay, resend func(id string)) {
 		`select count(distinct verb) from operator_action where operator = 'ada'`), "replay and retry")
 }
 
-// The consumer stops while the database with the registry is away. It parks no event, and applies all when the database
-// is back.
 func registryOutage(t *testing.T) {
 	db, gone := durableDatabase(t)
 	h := newStackOn(t, kafkatest.Brokers(t), db, "INBOX_MAX_ATTEMPTS=1", "KAFKA_SESSION_TIMEOUT=6s")

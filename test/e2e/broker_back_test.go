@@ -14,14 +14,12 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// withTwo starts both services on a broker whose records the test removes.
 func withTwo(t *testing.T, brokers []string, more ...string) (h *stack, customer, notification *watched) {
 	t.Helper()
 	h = newStackOn(t, brokers, pgtest.New(t, migrations.ForCustomer()...), append(unlimited, more...)...)
 	return h, h.watch(t, customerService), h.watch(t, notificationService)
 }
 
-// requireHealedBroker requires reports of a topic that lost records, and none of a database.
 func requireHealedBroker(t *testing.T, h *stack, customer *watched) {
 	t.Helper()
 	require.Positive(t, customer.times(brokerBack))
@@ -34,7 +32,6 @@ func requireHealedBroker(t *testing.T, h *stack, customer *watched) {
 		`select count(*) from outbox_cursor where broker_back_at is not null and refused is null`))
 }
 
-// awaitHandled waits for Notification, so the broker has acknowledged the events.
 func (h *stack) awaitHandled(t *testing.T, more int) {
 	t.Helper()
 	handled := func() int { return count(t, h.notificationDB, `select count(*) from inbox`) }
@@ -42,8 +39,7 @@ func (h *stack) awaitHandled(t *testing.T, more int) {
 	testkit.Until(t, func() bool { return handled() >= want }, "no event is handled")
 }
 
-// The broker loses acknowledged records that it had not flushed, and new records get their offsets. One service had
-// read them.
+// The broker loses records that it had acknowledged and not flushed. One service had read them.
 func TestABrokerLosesPower(t *testing.T) {
 	b := startBroker(t, realkafka.Config{})
 	h, customer, notification := withTwo(t, []string{b.addr()})
@@ -82,7 +78,6 @@ func TestABrokerLosesPowerUnderLoad(t *testing.T) {
 	requireHealedBroker(t, h, customer)
 }
 
-// The follower is away while records are written. Then the leader is killed.
 func TestALeaderIsElectedThatLacksRecords(t *testing.T) {
 	brokers := startThree(t)
 	first := []string{brokers[0].addr()}
@@ -129,7 +124,7 @@ func TestATopicIsDeletedAndMadeAnew(t *testing.T) {
 	requireHealedBroker(t, h, customer)
 }
 
-// The log loses the events that the database had lost, while the relay sends them again or after that.
+// The log loses the events that the database had lost, during the heal or after it.
 func TestTheDatabaseGoesBackAndThenTheBroker(t *testing.T) {
 	for name, isHealed := range map[string]bool{"in the heal": false, "behind the heal": true} {
 		t.Run(name, func(t *testing.T) {

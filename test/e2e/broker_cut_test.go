@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// ownBroker is a real broker with its data on disk.
 type ownBroker struct {
 	node   int
 	dir    string
@@ -47,7 +46,6 @@ func (b *ownBroker) restart(t *testing.T) {
 	b.server = again
 }
 
-// flushed returns the lengths of a topic's segments on disk, in bytes.
 func (b *ownBroker) flushed(t *testing.T, topic string) map[string]int64 {
 	t.Helper()
 	segments, err := filepath.Glob(filepath.Join(b.dir, "data", topic+"-*", "*.log"))
@@ -62,7 +60,7 @@ func (b *ownBroker) flushed(t *testing.T, topic string) map[string]int64 {
 	return sizes
 }
 
-// losePower kills the broker and cuts its segments to the flushed lengths.
+// losePower kills the broker and cuts its segments to the lengths that were on disk.
 func (b *ownBroker) losePower(t *testing.T, flushed map[string]int64) {
 	t.Helper()
 	b.server.Kill()
@@ -85,7 +83,6 @@ func (b *ownBroker) losePower(t *testing.T, flushed map[string]int64) {
 	b.awaitEnds(t, contract.TopicUsers)
 }
 
-// awaitEnds waits until the broker leads all partitions of the topic.
 func (b *ownBroker) awaitEnds(t *testing.T, topic string) {
 	t.Helper()
 	client, err := sarama.NewClient([]string{b.addr()}, sarama.NewConfig())
@@ -101,7 +98,7 @@ func (b *ownBroker) awaitEnds(t *testing.T, topic string) {
 	}
 }
 
-// startThree starts three brokers. The first one is the controller, too: no test stops it.
+// startThree makes the first broker the controller, too: no test stops it.
 func startThree(t *testing.T) [3]*ownBroker {
 	t.Helper()
 	settings := map[string]string{
@@ -118,7 +115,7 @@ func startThree(t *testing.T) [3]*ownBroker {
 	return brokers
 }
 
-// placeTopic makes a topic of six partitions, led by the first of the brokers. A replica that lags may lead, too.
+// placeTopic lets the first of the brokers lead all six partitions. A replica that lags may lead, too.
 func placeTopic(t *testing.T, admin sarama.ClusterAdmin, topic string, nodes ...int32) {
 	t.Helper()
 	yes, appended := "true", "LogAppendTime"

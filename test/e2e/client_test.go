@@ -17,12 +17,10 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// assertCollect collects the failures of one look only.
 type assertCollect = assert.CollectT
 
 const patience = 60 * time.Second
 
-// client repeats a request that got no answer, as people do.
 type client struct {
 	base string
 	http *http.Client

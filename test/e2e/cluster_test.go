@@ -23,7 +23,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// cluster is a database at one address. The server behind it changes when a standby is promoted or a backup restored.
+// cluster is a database at one address. A standby that is promoted or a backup takes the place of its server.
 type cluster struct {
 	leader  *postgres.Server
 	address *address
@@ -47,7 +47,6 @@ func newCluster(t *testing.T, sets ...migrations.Set) *cluster {
 	return c
 }
 
-// follow moves the address. The earlier server has ended.
 func (c *cluster) follow(t *testing.T, server *postgres.Server) {
 	t.Helper()
 	c.leader = server
@@ -64,7 +63,6 @@ func connect(t *testing.T, server *postgres.Server) *pgx.Conn {
 	return conn
 }
 
-// answer repeats the query while the server restarts.
 func answer[T any](t *testing.T, server *postgres.Server, sql string) (value T) {
 	t.Helper()
 	conn := connect(t, server)
@@ -73,7 +71,7 @@ func answer[T any](t *testing.T, server *postgres.Server, sql string) (value T) 
 	return value
 }
 
-// backup takes a base backup by the low-level interface: start, copy, stop, keep the label and the log up to the stop.
+// backup takes a base backup by the low-level interface, as backup tools do. It returns the folder.
 func (c *cluster) backup(t *testing.T) string {
 	t.Helper()
 	conn := connect(t, c.leader)
@@ -125,7 +123,6 @@ func write(t *testing.T, dir, name, content string) {
 	require.NoError(t, owner.Run())
 }
 
-// standby starts an asynchronous standby that has all commits so far.
 func (c *cluster) standby(t *testing.T) *postgres.Server {
 	t.Helper()
 	dir := c.backup(t)
@@ -160,8 +157,8 @@ func (c *cluster) failOver(t *testing.T, standby *postgres.Server) {
 	c.follow(t, standby)
 }
 
-// restore replaces the leader by a backup. With a target the server follows the leader's log up to that restore point
-// and begins a new timeline. Without one it recovers as after a crash.
+// restore replaces the leader by a backup. With a target the server begins a new timeline at that restore point.
+// Without one it recovers as after a crash.
 func (c *cluster) restore(t *testing.T, backup, target string) {
 	t.Helper()
 	archive := filepath.Join(answer[string](t, c.leader, `show data_directory`), "pg_wal")

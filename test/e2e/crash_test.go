@@ -14,8 +14,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// steps are those of the flow, each with the crash points right after it. See the table "if it dies here" in the
-// README.
+// Each step has the crash points right after it. See the table "if it dies here" in the README.
 var steps = []struct {
 	step, service, point string
 	nth                  int
@@ -83,7 +82,6 @@ func TestAnUncertainMailIsParked(t *testing.T) {
 	require.Len(t, h.box.Messages(), 1)
 }
 
-// role is a service in a process that dies when it reaches a crash point for the nth time.
 type role struct {
 	Service string
 	Environ []string

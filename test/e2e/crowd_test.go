@@ -21,7 +21,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// crowd is people who sign up and repeat each refused request until it is accepted.
 type crowd struct {
 	person *client
 	stop   context.CancelFunc
@@ -38,7 +37,6 @@ const (
 	signupEach = 100 * time.Millisecond
 )
 
-// gather starts signups until goHome.
 func (h *stack) gather(t *testing.T) *crowd {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -73,10 +71,8 @@ func (c *crowd) signUp(ctx context.Context, name string) {
 	}
 }
 
-// refusalCodes are the codes that a signup may get while the database is away.
 var refusalCodes = []any{"unavailable", "outcome_unknown", "timeout"}
 
-// note counts the answer and reports whether the signup was accepted.
 func (c *crowd) note(answer response, err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,21 +122,18 @@ func (c *crowd) awaitRefusals(t *testing.T, more int) {
 	testkit.Until(t, func() bool { return c.refusals() >= want }, "no client is refused")
 }
 
-// goHome ends the signups and returns the number of accepted ones.
 func (c *crowd) goHome() int {
 	c.stop()
 	c.ended.Wait()
 	return c.accepted()
 }
 
-// watched is a service whose log and readiness a test reads.
 type watched struct {
 	name, admin string
 	log         *logLines
 	stop        func() // requires a clean stop
 }
 
-// watch runs the service in this process, until its stop or the test's end.
 func (h *stack) watch(t *testing.T, name string) *watched {
 	t.Helper()
 	w := &watched{name: name, log: &logLines{}}

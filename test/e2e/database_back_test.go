@@ -19,7 +19,6 @@ import (
 // unlimited lets all people of a test be one client. Consumers rejoin soon.
 var unlimited = []string{"RATE_LIMIT=0", "INBOX_RETRY_MIN=100ms", "KAFKA_SESSION_TIMEOUT=2s"}
 
-// backStack is a stack in which one service has a cluster for its database.
 type backStack struct {
 	*stack
 	cluster *cluster
@@ -46,7 +45,6 @@ func newBackStack(t *testing.T, name string, brokers []string, more ...string) *
 	return b
 }
 
-// signUpWitness returns a person whom both services know.
 func (b *backStack) signUpWitness(t *testing.T) (id string) {
 	t.Helper()
 	answer := b.client().insist(t, http.StatusCreated, http.MethodPost, "/v1/signups",
@@ -56,7 +54,6 @@ func (b *backStack) signUpWitness(t *testing.T) (id string) {
 	return id
 }
 
-// renameWitness renames the person at the first version that the service accepts, and waits until both services know.
 func (b *backStack) renameWitness(t *testing.T, id string, versions ...int) {
 	t.Helper()
 	var got response
@@ -114,7 +111,6 @@ func (b *backStack) awaitSaid(t *testing.T, text string) {
 	testkit.Until(t, func() bool { return b.both[b.name].times(text) > 0 }, text)
 }
 
-// requireHealedDatabase requires one report of lost events, and their list.
 func (b *backStack) requireHealedDatabase(t *testing.T) {
 	t.Helper()
 	require.Positive(t, count(t, b.cluster.pool, `select count(*) from outbox_lost`))
@@ -123,7 +119,6 @@ func (b *backStack) requireHealedDatabase(t *testing.T) {
 	require.Equal(t, 1, b.both[b.name].times(databaseBack), "it is said once")
 }
 
-// requireOtherSawNothing checks the service whose database did not go back.
 func (b *backStack) requireOtherSawNothing(t *testing.T) {
 	t.Helper()
 	other, db := notificationService, b.notificationDB
@@ -133,7 +128,6 @@ func (b *backStack) requireOtherSawNothing(t *testing.T) {
 	b.both[other].requireNothingToSee(t, db)
 }
 
-// The events of the lacking commits were published.
 func TestAStandbyIsPromotedThatLackedCommits(t *testing.T) {
 	parallel(t)
 	for _, name := range []string{customerService, notificationService} {
@@ -230,7 +224,6 @@ func TestABackupIsRestoredWithoutATarget(t *testing.T) {
 	b.requireOtherSawNothing(t)
 }
 
-// awaitRefusal waits until the relay refuses to publish and returns its text.
 func (h *stack) awaitRefusal(t *testing.T, db *pgxpool.Pool, code string) (text string) {
 	t.Helper()
 	testkit.Until(t, func() bool {

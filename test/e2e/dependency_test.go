@@ -15,13 +15,11 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// dependency is a server that the test stops and starts.
 type dependency struct {
 	name     string
 	down, up func()
 }
 
-// durableDatabase returns Customer's database on a server of the test's own.
 func durableDatabase(t *testing.T) (*pgxpool.Pool, dependency) {
 	t.Helper()
 	server := pgtest.Durable(t)

@@ -22,7 +22,6 @@ import (
 
 const module = "example.com/twinbox/"
 
-// executed are functions that one signup and its mail have to run, as file and name.
 var executed = []string{
 	"github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka/publisher.go: *Publisher.Publish",
 	"github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka/subscriber.go: *Subscriber.Subscribe",
@@ -33,8 +32,8 @@ var executed = []string{
 	module + "internal/inbox/consume.go: *Inbox.BatchMiddleware",
 }
 
-// A signup is its request, its mail, and both events until their consumers have handled them. A walk is one event from
-// its committed row to Kafka's acknowledgement. Background work counts, so the numbers vary by five.
+// A signup ends when the consumers have handled the events of it and of its mail. A walk is one event from its
+// committed row to Kafka's acknowledgement. Background work counts: the numbers vary by five.
 const (
 	maxSignupFunctions = 280
 	maxSignupFiles     = 62
@@ -48,7 +47,7 @@ var (
 	batch = regexp.MustCompile(`^` + module + `internal/(inbox/[a-z]+\.go|kafka/claim\.go)`)
 )
 
-// The first signup ends the work that runs once after a start. The test counts the second one.
+// The first signup ends the work that runs once after a start.
 func TestOneSignupRunsWatermill(t *testing.T) {
 	h := newStack(t) // alone: on a busy machine the services do more than the usual
 	program := buildForCoverage(t)
@@ -88,7 +87,6 @@ func TestOneSignupRunsWatermill(t *testing.T) {
 	require.LessOrEqual(t, len(handled), maxBatchFunctions)
 }
 
-// buildForCoverage builds testdata/counted, which is both services.
 func buildForCoverage(t *testing.T) (program string) {
 	t.Helper()
 	program = filepath.Join(t.TempDir(), "counted")
@@ -135,7 +133,6 @@ func (c *counted) stop(t *testing.T) {
 	require.NoError(t, c.Wait())
 }
 
-// functionsRun maps each executed function, as file and name, to its file.
 func functionsRun(t *testing.T, folders ...string) map[string]string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "tool", "covdata", "func",

@@ -18,8 +18,8 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// faults break a working system and return when /metrics shows it. The test in deploy/observability has the alerts of
-// each. Files of optional folders add theirs.
+// faults break a system and return when /metrics shows it. The test in deploy/observability has the alerts of each.
+// Files of optional folders add theirs.
 var faults = map[string]func(t *testing.T, s *scene){
 	"broker down":             brokerDown,
 	"database down":           databaseDown,
@@ -74,7 +74,6 @@ func TestAHealthyDayIsRecorded(t *testing.T) {
 	s.keep(t)
 }
 
-// requireMadeUpForBeside waits for the mails of the crowd and the one of the story.
 func (s *scene) requireMadeUpForBeside(t *testing.T, crowd int) {
 	t.Helper()
 	testkit.Until(t, func() bool { return len(s.box.Messages()) == crowd+1 })
@@ -82,7 +81,6 @@ func (s *scene) requireMadeUpForBeside(t *testing.T, crowd int) {
 	s.await(t, notificationService, "kafka_consumer_lag_records", "", zero)
 }
 
-// Each metric gets a value: a duplicate, poison, a gap that closes and replays its followers, an outage.
 func TestAStoryWithEveryMetricIsRecorded(t *testing.T) {
 	parallel(t)
 	s := newScene(t, "story")
@@ -214,7 +212,6 @@ func keyRefused(t *testing.T, s *scene) {
 	s.await(t, customerService, "outbox_relay_parked_keys", "", positive)
 }
 
-// An open migration holds a lock on the table.
 func consumerStands(t *testing.T, s *scene) {
 	s.begin(t, customerService)
 	s.signUpAs(t, "ada")
@@ -290,7 +287,6 @@ func scheduledEventHeld(t *testing.T, s *scene) {
 // The outbox's definition is locked while new table partitions are needed.
 func partitionsLocked(t *testing.T, s *scene) { s.fillOutbox(t, 1_000_000) }
 
-// As in partitionsLocked, and the writers are near the end of the last one.
 func positionsRunOut(t *testing.T, s *scene) { s.fillOutbox(t, 3_900_000) }
 
 func (s *scene) fillOutbox(t *testing.T, position int64) {
@@ -350,7 +346,6 @@ func (s *scene) alter(t *testing.T, name, value string) {
 		map[string]*string{name: &value}, false))
 }
 
-// send writes to the first partition of the records' topic.
 func (s *scene) send(t *testing.T, records ...*sarama.ProducerMessage) {
 	t.Helper()
 	cfg := sarama.NewConfig()

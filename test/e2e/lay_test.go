@@ -21,7 +21,6 @@ func stackBrokers(t *testing.T) []string { return kafkatest.Brokers(t) }
 
 func customerDatabase(t *testing.T) *pgxpool.Pool { return pgtest.New(t, migrations.ForCustomer()...) }
 
-// lay writes a record to the first partition of the users' topic as it is, and returns its offset.
 func (h *stack) lay(t *testing.T, r *rawEvent) int64 {
 	t.Helper()
 	cfg := sarama.NewConfig()
@@ -51,7 +50,7 @@ func (r *rawEvent) message() *sarama.ProducerMessage {
 	return record
 }
 
-// awaitLetter waits: a later transaction than the batch's may store the dead letter, with later records in between.
+// awaitLetter waits: the dead letter may be stored in a later transaction than the batch's.
 func (h *stack) awaitLetter(t *testing.T, offset int64, code, record string) {
 	t.Helper()
 	if code != "" {

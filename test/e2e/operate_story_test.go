@@ -21,7 +21,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// operated starts a service with operations and returns its client.
 func (h *stack) operated(t *testing.T, name string, log *slog.Logger) *operations.Service {
 	t.Helper()
 	const token = "a-token-for-operators-0123456789"
@@ -61,7 +60,7 @@ func awaitStory(
 	return story
 }
 
-// told shortens a step to its place, result and type. Either service may report a record: the first that read it.
+// told leaves out the service that reports a record: either may read it first.
 func told(s adminapi.StoryStep) string {
 	who := cmp.Or(s.Consumer, s.Service)
 	if s.Station == adminapi.StoryStepStationRecord {
@@ -71,7 +70,6 @@ func told(s adminapi.StoryStep) string {
 	return strings.Join(strings.Fields(string(s.Station)+" "+who+" "+s.Outcome+" "+kind), " ")
 }
 
-// withoutOthers drops the steps of consumers that these tests do not know.
 func withoutOthers(story adminapi.Story) adminapi.Story {
 	known := []string{"", "customer.profile", "customer.mail", "notification.users"}
 	story.Steps = slices.DeleteFunc(slices.Clone(story.Steps), func(s adminapi.StoryStep) bool {
@@ -80,7 +78,6 @@ func withoutOthers(story adminapi.Story) adminapi.Story {
 	return story
 }
 
-// The ids of a user, an event and a mail give the same story, in the order of time and without personal data.
 func TestOneStoryByItsIDs(t *testing.T) {
 	parallel(t)
 	h := newStack(t)
@@ -156,7 +153,6 @@ func toldOf(story adminapi.Story) (all []string) {
 
 type logged struct{ service, msg, event, correlation string }
 
-// notes collects log lines down to the debug level.
 type notes struct {
 	mu    sync.Mutex
 	lines []logged
@@ -202,7 +198,6 @@ func (n noting) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// Each line but the request's names the event.
 func TestOneCorrelationIDLeadsThroughTheLogs(t *testing.T) {
 	parallel(t)
 	h := newStack(t)

@@ -19,7 +19,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// life returns a person's events by version: registered, renamed, verified, renamed again.
 func life(t *testing.T, id domain.UserID) map[int64]*message.Message {
 	t.Helper()
 	at := time.Now().UTC()
@@ -46,8 +45,8 @@ func TestEventsOutOfOrderThroughBothServices(t *testing.T) {
 	defer func() { require.NoError(t, publisher.Close()) }()
 	orders := map[string]struct {
 		come    []int64
-		profile string // name, status, version
-		letters int    // that wait
+		profile string
+		letters int // that wait
 	}{
 		"in order":       {[]int64{1, 2, 3, 4}, "Lovelace verified 4", 0},
 		"a late change":  {[]int64{1, 3, 2}, "Countess verified 3", 0},

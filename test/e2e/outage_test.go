@@ -20,13 +20,11 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// The campaign has outages of a minute, and many short ones to measure the recovery.
 var (
 	outageLasts = flag.Duration("e2e.outage", time.Second, "how long a dependency is down")
 	outages     = flag.Int("e2e.outages", 1, "how often it goes down")
 )
 
-// Customer's API answers 503, Notification continues, and both catch up later.
 func TestTheDatabaseIsAway(t *testing.T) {
 	parallel(t)
 	db, gone := durableDatabase(t)
@@ -49,8 +47,6 @@ func TestTheDatabaseIsAway(t *testing.T) {
 	report(t, gone.name, recovered, crowd)
 }
 
-// Each log has a line when the outage begins, one when it ends, and those of requests that fail before the circuit
-// opens.
 func TestAnOutageUnderLoadIsAFewLines(t *testing.T) {
 	parallel(t)
 	db, gone := durableDatabase(t)
@@ -88,7 +84,6 @@ func TestAnOutageUnderLoadIsAFewLines(t *testing.T) {
 	customer.requireSaidOnce(t, gone.name, 1)
 }
 
-// Events wait in the outbox while the broker is down.
 func TestTheBrokerIsAway(t *testing.T) {
 	parallel(t)
 	addr, gone := durableBroker(t)
@@ -113,8 +108,7 @@ func TestTheBrokerIsAway(t *testing.T) {
 	report(t, gone.name, recovered, crowd)
 }
 
-// recover returns the time from the dependency's return until the services are ready and a new signup has a profile and
-// a mail.
+// recover returns the time until the services are ready and a new signup has a profile and a mail.
 func (h *stack) recover(t *testing.T, gone dependency, crowd *crowd, services ...*watched) time.Duration {
 	t.Helper()
 	gone.up()
@@ -132,7 +126,6 @@ func (h *stack) recover(t *testing.T, gone dependency, crowd *crowd, services ..
 	return time.Since(began)
 }
 
-// requireMadeUpFor waits until each person with a 201 has one of everything.
 func (h *stack) requireMadeUpFor(t *testing.T, crowd *crowd) {
 	t.Helper()
 	n := crowd.goHome()
@@ -169,7 +162,6 @@ func report(t *testing.T, name string, recovered []time.Duration, crowd *crowd) 
 		len(recovered), *outageLasts, crowd.accepted(), crowd.refusals(), at(0.5), at(0.95), at(1))
 }
 
-// requireNotReady waits until the service reports that dependency, and no other, as failed.
 func (w *watched) requireNotReady(t *testing.T, name string) {
 	t.Helper()
 	var got readiness
@@ -185,7 +177,6 @@ func (w *watched) requireNotReady(t *testing.T, name string) {
 	}, "%s must name its %s and nothing else: %+v", w.name, name, &got)
 }
 
-// requireSaidOnce requires one log line for the loss and one for the return.
 func (w *watched) requireSaidOnce(t *testing.T, name string, outages int) {
 	t.Helper()
 	lines := w.log.lines()
@@ -202,5 +193,5 @@ func (w *watched) requireSaidOnce(t *testing.T, name string, outages int) {
 	require.LessOrEqual(t, len(w.warnings()), fewLines*outages, "%v", w.warnings())
 }
 
-// fewLines bounds the warnings of one outage, however long: each part writes some before the circuit opens.
+// fewLines bounds the warnings of one outage: each part writes some before the circuit opens.
 const fewLines = 12

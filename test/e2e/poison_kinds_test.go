@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// oddity is a record that may be on the topic, and the code of its dead letter.
 type oddity struct {
 	name   string
 	change func(r *rawEvent)
@@ -26,7 +25,6 @@ type oddity struct {
 	applied bool
 }
 
-// rawEvent is a UserRegistered as on the log, before a test breaks it.
 type rawEvent struct {
 	key     []byte
 	headers map[string]string
@@ -88,7 +86,6 @@ func header(name, value string) func(*rawEvent) {
 
 func key(k []byte) func(*rawEvent) { return func(r *rawEvent) { r.key = k } }
 
-// newer makes the record one that a later build of the same version may write.
 func newer() func(*rawEvent) {
 	return func(r *rawEvent) {
 		r.headers["ce_dataschema"] += ".2"
@@ -122,9 +119,8 @@ func first() func(*rawEvent) {
 	}
 }
 
-// oddities are the kinds of bad input that reach a consumer as records. Package kafka tests damaged batches, aborted
-// transactions and missing offsets; package inbox reused ids, gaps, deadlines and panics; package outbox records that
-// are too large.
+// oddities are bad input in records. Package kafka tests damaged batches, aborted transactions and missing offsets;
+// inbox reused ids, gaps, deadlines and panics; outbox records that are too large.
 func oddities() []oddity {
 	return []oddity{
 		{"nil value", func(r *rawEvent) { r.value = nil }, "empty_value", false},

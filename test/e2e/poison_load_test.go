@@ -19,7 +19,7 @@ var poisonFor = flag.Duration("e2e.poison", time.Second, "how long records are l
 // recordsPerSecond is far below the consumers' rate, so the test measures waits for other records, not a backlog.
 const recordsPerSecond = 200
 
-// One record in a hundred is poison, in every partition. The test prints how much longer the others take.
+// The test prints how much longer the healthy records take.
 func TestPoisonUnderLoad(t *testing.T) {
 	parallel(t)
 	h := newStackOn(t, stackBrokers(t), customerDatabase(t))
@@ -38,8 +38,8 @@ type latency struct {
 	p50, p99 time.Duration
 }
 
-// layMany writes healthy records at a steady rate and an oddity for each hundredth. It returns the times of the healthy
-// ones until their transaction.
+// layMany writes an oddity for each hundredth record, and returns the times of the healthy ones until their
+// transaction.
 func (h *stack) layMany(t *testing.T, odd []oddity) (found latency) {
 	t.Helper()
 	cfg := sarama.NewConfig()

@@ -54,7 +54,7 @@ func TestTheStoryGoesOnBehindPoison(t *testing.T) {
 	records := poison("someone")
 	const partitions = 6
 	for code, record := range records {
-		for partition := range int32(partitions) { // one of them is the person's
+		for partition := range int32(partitions) {
 			copied := *record
 			copied.Topic, copied.Key, copied.Partition = contract.TopicUsers, sarama.StringEncoder("someone"), partition
 			// With the same id in each partition, all but one would be duplicates.

@@ -22,8 +22,7 @@ import (
 
 var recordings = flag.String("e2e.recordings", "", "folder for what /metrics said; none: not recorded")
 
-// recording is the metrics that Prometheus would read during a test. The tests in deploy/observability, a separate
-// module, read this form.
+// recording is read by the tests in deploy/observability, a separate module.
 type recording struct {
 	Name string `json:"name"`
 	// GoesOn: the last two scrapes show a state that lasts, so a rate between them continues.
@@ -79,7 +78,7 @@ func (s *scene) begin(t *testing.T, services ...string) {
 	s.record(t)
 }
 
-// set changes a setting of the services that have it, and adds one that neither has to both.
+// set adds a setting that neither service has to both.
 func (s *scene) set(setting string) {
 	name, _, _ := strings.Cut(setting, "=")
 	found := false
@@ -137,7 +136,6 @@ func (w *watched) metrics(t *testing.T) string {
 	return string(content)
 }
 
-// await sums the metric's values that have the label.
 func (s *scene) await(t *testing.T, service, name, label string, holds func(float64) bool) {
 	t.Helper()
 	var last float64

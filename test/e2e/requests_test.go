@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// The first lines of api/requests.http promise that it works from top to bottom, when two values are copied.
+// api/requests.http promises that it works from top to bottom.
 func TestTheRequestsThatPeopleTry(t *testing.T) {
 	parallel(t)
 	h := newStack(t)

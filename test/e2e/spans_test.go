@@ -36,7 +36,6 @@ const (
 	kindConsumer = 5
 )
 
-// collector accepts OTLP's JSON over HTTP.
 type collector struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -108,7 +107,6 @@ func (c *collector) all() []collected {
 	return slices.Clone(c.spans)
 }
 
-// await waits for the first span of the kind with that prefix for which holds returns true.
 func (c *collector) await(t *testing.T, kind int, name string, holds func(collected) bool) (found collected) {
 	t.Helper()
 	testkit.Until(t, func() bool {
@@ -133,8 +131,6 @@ func (s collected) linksTo(other collected) bool {
 	})
 }
 
-// The relay's calls and the consumers' attempts are linked to the trace. An event carries the same from its row to a
-// replay.
 func TestSpansTellTheStory(t *testing.T) {
 	parallel(t)
 	const traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -187,7 +183,6 @@ func TestSpansTellTheStory(t *testing.T) {
 	s.await(t, customerService, "trace_spans_total", `"dropped"`, zero)
 }
 
-// replayKeepsTheTrace has an event wait for its predecessor. The later replay is linked to the same span.
 func (s *scene) replayKeepsTheTrace(t *testing.T, c *collector) {
 	t.Helper()
 	const carried = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

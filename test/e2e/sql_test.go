@@ -10,7 +10,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// statementOf returns the statement of docs/building.md below the comment, with values for psql's variables.
+// statementOf returns the statement of docs/building.md below the comment.
 func statementOf(t *testing.T, comment string, values ...string) string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/building.md")

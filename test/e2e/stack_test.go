@@ -26,7 +26,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// stack has all that outlives the two services: databases, broker, mail server.
+// stack outlives the two services.
 type stack struct {
 	customerDB, notificationDB *pgxpool.Pool
 	box                        *mailbox.Mailbox
@@ -41,7 +41,6 @@ func newStack(t *testing.T, more ...string) *stack {
 	return newStackOn(t, kafkatest.Brokers(t), pgtest.New(t, migrations.ForCustomer()...), more...)
 }
 
-// newStackOn uses a broker and a database for Customer that the test may stop.
 func newStackOn(t *testing.T, brokers []string, customerDB *pgxpool.Pool, more ...string) *stack {
 	t.Helper()
 	h := &stack{
@@ -87,7 +86,6 @@ func sessionTimeout() string {
 	return "6s"
 }
 
-// endMailLeases ends the leases of a sender that died.
 func (h *stack) endMailLeases(t *testing.T) {
 	t.Helper()
 	_, err := h.notificationDB.Exec(context.WithoutCancel(t.Context()),
@@ -116,7 +114,7 @@ func (h *stack) ensureTopics(t *testing.T) {
 	require.NoError(t, config.Load(h.customerEnv, &c))
 	require.NoError(t, config.Load(h.notificationEnv, &n))
 	topics := append(c.Topics(), n.Topics()...)
-	for _, d := range contract.All() { // one that another service writes to may be read
+	for _, d := range contract.All() { // an event that a different service writes may be read
 		if !slices.ContainsFunc(topics, func(made kafka.Topic) bool { return made.Name == d.Topic }) {
 			topics = append(topics, c.Config.Topics(d.Topic)...)
 		}
@@ -127,8 +125,8 @@ func (h *stack) ensureTopics(t *testing.T) {
 	}, kafkatest.Patience, 100*time.Millisecond)
 }
 
-// dropTopics waits for the broker that gets the records. It learns of the deletion after the controller: records for a
-// new topic of the same name would go to the old one.
+// dropTopics waits for the broker that gets the records. It learns of the deletion after the controller, and would
+// write records for a new topic of that name to the old one.
 func dropTopics(t *testing.T, brokers []string, topics ...string) {
 	t.Helper()
 	cfg := sarama.NewConfig()

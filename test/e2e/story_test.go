@@ -45,7 +45,7 @@ func (h *stack) tell(t *testing.T) {
 	require.Len(t, messages[0].Links, 1)
 	link, err := url.Parse(messages[0].Links[0])
 	require.NoError(t, err)
-	person.insist(t, http.StatusOK, http.MethodGet, link.RequestURI(), "", nil) // the page with the button
+	person.insist(t, http.StatusOK, http.MethodGet, link.RequestURI(), "", nil)
 	person.insist(t, http.StatusOK, http.MethodPost, link.Path, fmt.Sprintf(`{"token":%q}`, link.Query().Get("token")),
 		map[string]string{"Content-Type": "application/json"})
 
@@ -66,7 +66,6 @@ func (h *stack) awaitRecorded(t *testing.T) {
 	awaitRecorded(t, h.notificationDB)
 }
 
-// awaitRecorded waits until the relay of one service has recorded its sent events.
 func awaitRecorded(t *testing.T, db *pgxpool.Pool) {
 	t.Helper()
 	testkit.Until(t, func() bool {
@@ -125,7 +124,7 @@ func count(t *testing.T, db *pgxpool.Pool, sql string) (n int) {
 	return n
 }
 
-// parallel runs the test in parallel, unless the tests would share the topics of one broker.
+// parallel leaves tests that share the topics of one broker to run alone.
 func parallel(t *testing.T) {
 	t.Helper()
 	if !kafkatest.IsReal() {

@@ -13,7 +13,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// headersOf reads the topics from their beginning up to the first record of the type.
 func (h *stack) headersOf(t *testing.T, topic, eventType string) map[string]string {
 	t.Helper()
 	cfg := sarama.NewConfig()

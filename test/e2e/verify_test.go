@@ -16,8 +16,7 @@ import (
 
 func init() { judges = append(judges, (*stack).requireVerified) }
 
-// requireVerified also works on services that have ended. No event is lost, doubled, altered, invented, reordered or
-// parked, and every one could be verified.
+// requireVerified also works on services that have ended. Each event could be verified.
 func (h *stack) requireVerified(t *testing.T) {
 	t.Helper()
 	requireClean(t, customer.Service.Describe(), h.customerEnv, h.customerDB)

@@ -23,12 +23,11 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// regulars sign up and rename themselves a few times, so that keys have several events.
 type regulars struct {
 	person *client
 	stop   context.CancelFunc
 	ended  sync.WaitGroup
-	taken  atomic.Int64 // requests
+	taken  atomic.Int64
 }
 
 const (
@@ -37,7 +36,7 @@ const (
 	most      = 5000 // requests of one group of regulars
 )
 
-// populate starts regulars, until goHome. The name separates their addresses from other groups'.
+// populate separates the addresses of two groups by name.
 func (h *stack) populate(t *testing.T, name string) *regulars {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -77,7 +76,6 @@ func (r *regulars) live(ctx context.Context, name string) {
 	}
 }
 
-// insist returns the user's id, or "" where the service refuses.
 func (r *regulars) insist(ctx context.Context, status int, method, path, body, key string) string {
 	headers := map[string]string{}
 	if key != "" {
@@ -106,8 +104,8 @@ type said struct {
 	version int64
 }
 
-// logged returns the topic's events, each once, and the keys whose versions are out of order. A log that lost records
-// may have a later one first, and then all again. It fails where a version is two events, or an event has two versions.
+// logged returns the topic's events, each once, and the keys whose versions are out of order. It fails where a version
+// is two events, or an event has two versions.
 func (h *stack) logged(t *testing.T, topic string) (events map[string]said, unordered []string) {
 	t.Helper()
 	events = map[string]said{}
@@ -150,8 +148,8 @@ const selectSaid = `
 select event_id::text, key, version from outbox where topic = $1
 union all select event_id, key, version from outbox_lost where topic = $1`
 
-// requireWhole waits until all is handled. Then the log must have each event of the outboxes, both services one effect
-// for each, and each person at most that many mails.
+// requireWhole requires each event of the outboxes on the log, one effect of each in both services, and for each person
+// at most that many mails.
 func (h *stack) requireWhole(t *testing.T, mails int) {
 	t.Helper()
 	h.awaitRecorded(t)
@@ -173,7 +171,6 @@ func (h *stack) requireWhole(t *testing.T, mails int) {
 	h.judge(t)
 }
 
-// awaitHealed waits until no topic-partition waits for records that the relay sends again.
 func (h *stack) awaitHealed(t *testing.T) {
 	t.Helper()
 	for _, db := range []*pgxpool.Pool{h.customerDB, h.notificationDB} {
@@ -183,7 +180,6 @@ func (h *stack) awaitHealed(t *testing.T) {
 	}
 }
 
-// requireOnLog waits until the log has all events of the outbox, compares them and returns those of the topic.
 func (h *stack) requireOnLog(t *testing.T, db *pgxpool.Pool, topic string) map[string]said {
 	t.Helper()
 	var want, found map[string]said
@@ -223,7 +219,6 @@ func within(t *testing.T, condition func() bool) {
 	testkit.Until(t, func() bool { return condition() || time.Now().After(deadline) })
 }
 
-// without returns some entries of one that are missing or different in the other.
 func without(one, other map[string]said) (list []string) {
 	for id, is := range one {
 		if other[id] != is && len(list) < 10 {
@@ -254,7 +249,7 @@ func (h *stack) missing(t *testing.T, users map[string]said) (list []string) {
 	return list
 }
 
-// uncertain counts the mails, by person, that the server may have sent before it went.
+// uncertain returns the people whose mail the server may have sent before it went.
 func (h *stack) uncertain(t *testing.T) map[string]int64 {
 	t.Helper()
 	return numbers(t, h.notificationDB, `select user_id::text, 1 from mail join lease using (event_id)
@@ -292,21 +287,19 @@ func (h *stack) requireMails(t *testing.T, each int) {
 	}
 }
 
-// A relay that heals writes these lines. A consumer that reads again writes the first two as well, for its group.
+// A relay that heals writes these lines. A consumer that reads again writes the first two, for its group.
 const (
 	databaseBack = "the database went back"
 	brokerBack   = "the broker went back"
 	healed       = "healed"
 )
 
-// requireNoStaleEvent checks a service whose consumers have applied each version of a key from one event.
 func (w *watched) requireNoStaleEvent(t *testing.T) {
 	t.Helper()
 	stale, _ := sumOf(w.metrics(t), "inbox_messages_total", `outcome="stale"`)
 	require.Zero(t, stale)
 }
 
-// times counts the lines of a service's relay with that text.
 func (w *watched) times(text string) (n int) {
 	for line := range strings.Lines(w.log.String()) {
 		if strings.Contains(line, `"msg":"`+text+`"`) && !strings.Contains(line, `"group":`) {

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A command has no file.
 type block struct{ language, file, text string }
 
 var fence = regexp.MustCompile("(?s)```(\\w+) ?([^\n]*)\n(.*?)```")
@@ -92,7 +91,6 @@ func sides(diff string) (before, after string) {
 	return before, after
 }
 
-// copyOfTheTree copies the files of git, as a clone would.
 func copyOfTheTree(t *testing.T) string {
 	t.Helper()
 	tree := t.TempDir()

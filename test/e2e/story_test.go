@@ -124,7 +124,7 @@ func count(t *testing.T, db *pgxpool.Pool, sql string) (n int) {
 	return n
 }
 
-// parallel leaves tests that share the topics of one broker to run alone.
+// parallel runs a test alone on a real broker, where tests share topics.
 func parallel(t *testing.T) {
 	t.Helper()
 	if !kafkatest.IsReal() {

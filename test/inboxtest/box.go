@@ -22,8 +22,8 @@ import (
 	"example.com/twinbox/test/outboxtest"
 )
 
-// A Box is a consumer without a broker: an inbox on a database that has its tables, with handlers behind it. It is what
-// one process owns of one partition, so its deliveries wait for each other; for events at once take a box for each.
+// Box is a consumer without a broker: an inbox with handlers. It is one process that owns one partition, so its
+// deliveries wait for each other. For concurrent deliveries make several boxes.
 type Box struct {
 	pool      *pgxpool.Pool
 	config    inbox.Config
@@ -35,28 +35,27 @@ type Box struct {
 
 	mu       sync.Mutex
 	offset   int64
-	outcomes map[string]inbox.Outcome // of the delivery under way, and of what it resumed
+	outcomes map[string]inbox.Outcome // of the present delivery, and of what it resumed
 	failures int                      // transient ones
-	failed   error                    // what the handler failed with last
+	failed   error                    // the handler's last error
 }
 
-// partitions separates boxes. Two boxes with one partition would take each other for a process that died.
+// partitions separates boxes: two with one partition would take each other for a process that died.
 var partitions atomic.Int32
 
 // Strict is for [NewBox]: the consumer keeps the order of its keys' versions.
 func Strict(c *inbox.Config) { c.Order = inbox.Strict }
 
-// Consumer is for [NewBox]: its name, under which it remembers.
+// Consumer is for [NewBox]: the name under which the consumer remembers.
 func Consumer(name string) func(*inbox.Config) { return func(c *inbox.Config) { c.Consumer = name } }
 
-// Checked is for [NewBox]: each event is compared with its contract, as the service does it.
+// Checked is for [NewBox]: each event is compared with its contract, as in the service.
 func Checked(validate func(event.Event) error) func(*inbox.Config) {
 	return func(c *inbox.Config) { c.Validate = validate }
 }
 
-// NewBox opens the inbox of a consumer, as the service does, except for its patience: retries follow within 2 ms, and
-// a transient error ends the delivery after as many attempts as an unknown error gets. Its name is "test" unless
-// configure gives another.
+// NewBox opens the inbox of a consumer. Retries follow within 2 ms, and a transient error ends the delivery after as
+// many attempts as an unknown error gets. The consumer's name is "test" by default.
 func NewBox(t testing.TB, pool *pgxpool.Pool, handlers Handlers, configure ...func(*inbox.Config)) *Box {
 	t.Helper()
 	b := &Box{
@@ -80,7 +79,7 @@ func NewBox(t testing.TB, pool *pgxpool.Pool, handlers Handlers, configure ...fu
 	return b
 }
 
-// boxHost stores outcomes, and ends a delivery that transient errors alone keep from success.
+// boxHost ends a delivery that transient errors alone keep from success.
 type boxHost struct {
 	inbox.Standalone
 	box *Box
@@ -95,23 +94,22 @@ func (h boxHost) Wait(ctx context.Context, failure error, d time.Duration) error
 	return h.Standalone.Wait(ctx, failure, d)
 }
 
-// attempt is the handler, with an ear for what it fails with.
 func (b *Box) attempt(msg *message.Message) ([]*message.Message, error) {
 	produced, err := b.handle(msg)
 	b.failed = err
 	return produced, err
 }
 
-// Delivery is what became of an event.
+// Delivery is the result of an event's delivery.
 type Delivery struct {
 	Outcome    inbox.Outcome
 	Err        error              // of the handler's last attempt, or of what kept it from one
 	DeadLetter *deadletter.Letter // nil: none
-	Emitted    []event.Event      // what its handler has added to the outbox of the same database, in order
+	Emitted    []event.Event      // added to the outbox of the same database, in order
 }
 
-// NewEventOf makes the event of a payload as its producer would, with an id of its own and the time of now. Version 0
-// is that of an event whose consumer counts no versions.
+// NewEventOf makes an event as its producer would, with a new id and the time of now. Version 0: the consumer counts no
+// versions.
 func NewEventOf[T any](t testing.TB, of event.Definition[T], key string, version int64, payload T) event.Event {
 	t.Helper()
 	e, err := of.New(key, version, time.Now().UTC().Truncate(time.Microsecond), payload)
@@ -122,9 +120,8 @@ func NewEventOf[T any](t testing.TB, of event.Definition[T], key string, version
 	return e
 }
 
-// Deliver hands the event over as the next record of the box's partition: it is compared with its contract if the box
-// is [Checked], its id is remembered, its handler runs. Events of its key that were parked because it was missing are
-// resumed before Deliver returns.
+// Deliver hands the event over as the next record of the box's partition. Before it returns, it resumes the events of
+// its key that waited for it.
 func (b *Box) Deliver(t testing.TB, e event.Event) Delivery {
 	t.Helper()
 	got, err := b.deliver(t, e)
@@ -173,7 +170,6 @@ func (b *Box) emitted(t testing.TB, id string) []event.Event {
 	return outboxtest.Added(t, b.pool, outboxtest.CausedBy(id))
 }
 
-// record returns the event as the record of a place.
 func record(ctx context.Context, e event.Event, at event.Origin) *message.Message {
 	at.Time, at.Key = e.Time, []byte(e.Key)
 	msg := e.Message()
@@ -194,8 +190,8 @@ func (b *Box) letter(ctx context.Context, id string) (*deadletter.Letter, error)
 	return &letter, err
 }
 
-// RequireOutcome delivers the event, and fails the test when that does not come to the outcome: the failure says what
-// it came to, and why.
+// RequireOutcome delivers the event, and fails the test when the outcome is a different one: the failure has the
+// outcome and its reason.
 func (b *Box) RequireOutcome(t testing.TB, want inbox.Outcome, e event.Event) Delivery {
 	t.Helper()
 	got := b.Deliver(t, e)

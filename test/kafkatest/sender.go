@@ -14,11 +14,10 @@ import (
 	"example.com/twinbox/internal/kafka"
 )
 
-// Sender is a [message.Publisher] on sarama's own producer: it writes to topics past every outbox, as any program
-// could.
+// Sender is a [message.Publisher] on sarama's own producer: it writes to topics without an outbox.
 type Sender struct{ to sarama.SyncProducer }
 
-// NewSender connects one, with the settings of ours. Close it.
+// NewSender connects one. Close it.
 func NewSender(t testing.TB, brokers []string) *Sender {
 	t.Helper()
 	to, err := sarama.NewSyncProducer(brokers, kafka.Config{Brokers: brokers}.Producer())
@@ -49,7 +48,7 @@ func (s *Sender) PublishContext(ctx context.Context, topic string, msgs ...*mess
 // Close ends the connections.
 func (s *Sender) Close() error { return s.to.Close() }
 
-// Event is a message with the key and a UUID that says which one of the key it is.
+// Event returns the nth message of a key, with the id key-n.
 func Event(key string, n int) *message.Message {
 	return event.Event{
 		ID:      fmt.Sprintf("%s-%d", key, n),

@@ -1,6 +1,5 @@
-// Package natsserver runs a NATS server with JetStream inside this process, for examples and for tests.
-//
-// It is a development server: one copy of the data. Clients connect to it over TCP, as to any other server.
+// Package natsserver runs a NATS server with JetStream inside this process, for examples and tests. Clients connect
+// over TCP. It keeps one copy of the data.
 package natsserver
 
 import (
@@ -18,7 +17,7 @@ import (
 type Config struct {
 	// Addr is host:port. Port 0 takes a free one. Default 127.0.0.1:0.
 	Addr string
-	// Dir keeps the streams between runs. A write survives the death of the process; a power cut, with Durable.
+	// Dir keeps the streams between runs. A write survives the death of the process, and a power cut with Durable.
 	Dir string
 	// Durable syncs each write to the disk, which makes it about ten times slower.
 	Durable bool
@@ -29,7 +28,7 @@ type Config struct {
 // startLimit is for a busy disk: the start reads every stream in the folder.
 const startLimit = 30 * time.Second
 
-// Start returns a server that accepts connections, until its Shutdown. ctx bounds the check of the address.
+// Start returns a server that accepts connections until its Shutdown. ctx bounds the check of the address.
 func Start(ctx context.Context, cfg Config) (*server.Server, error) {
 	addr := cmp.Or(cfg.Addr, "127.0.0.1:0")
 	at, err := net.ResolveTCPAddr("tcp", addr)
@@ -57,7 +56,6 @@ func Start(ctx context.Context, cfg Config) (*server.Server, error) {
 	return nats, nil
 }
 
-// requireFree fails when a server listens at the address.
 func requireFree(ctx context.Context, addr string) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
@@ -66,7 +64,6 @@ func requireFree(ctx context.Context, addr string) error {
 	return listener.Close()
 }
 
-// logAdapter forwards what a person should see.
 type logAdapter struct{ *slog.Logger }
 
 func (logAdapter) Noticef(string, ...any) {}

@@ -15,7 +15,7 @@ type HTTPFile struct {
 	Requests  []HTTPFileRequest
 }
 
-// HTTPFileRequest is one request as it is written, references to variables included.
+// HTTPFileRequest is one request as written, with its references to variables.
 type HTTPFileRequest struct {
 	Name, Method, Target string
 	Header               http.Header
@@ -33,9 +33,8 @@ var (
 )
 
 // ParseHTTPFile reads the subset of the format that VS Code's REST Client, the HTTP Client of JetBrains and httpyac all
-// understand. Everything else is an error that names the section. Scripts that take a value out of an answer are not in
-// the subset: each tool has its own syntax for them. Every variable is defined above the first request, and every
-// request has its own name.
+// understand. It has no scripts. Everything else is an error that names the section. Variables are defined above the
+// first request, and request names are unique.
 func ParseHTTPFile(text string) (HTTPFile, error) {
 	file := HTTPFile{Variables: map[string]string{}}
 	if spaceAtEnd.MatchString(text) {
@@ -91,7 +90,7 @@ func (f *HTTPFile) add(text string) error {
 	return nil
 }
 
-// Fill replaces references by values, or by the file's own variables where values has none.
+// Fill replaces references by values, or by the file's variables where values has none.
 func (f HTTPFile) Fill(text string, values map[string]string) string {
 	return reference.ReplaceAllStringFunc(text, func(found string) string {
 		name := strings.Trim(found, "{}")

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TLSServer is the certificate that a server on 127.0.0.1 shows. Each Show replaces it; open connections keep theirs.
+// TLSServer is the certificate of a server on 127.0.0.1. Each Show replaces it; open connections keep theirs.
 type TLSServer struct {
 	authority *x509.Certificate
 	key       *ecdsa.PrivateKey // of the authority and of every certificate
@@ -53,7 +53,7 @@ func NewTLSServer(t testing.TB) *TLSServer {
 	return s.Another(t)
 }
 
-// Another is a server with a certificate of its own from the same authority.
+// Another returns a server with its own certificate from the same authority.
 func (s *TLSServer) Another(t testing.TB) *TLSServer {
 	t.Helper()
 	another := &TLSServer{authority: s.authority, key: s.key}
@@ -61,7 +61,7 @@ func (s *TLSServer) Another(t testing.TB) *TLSServer {
 	return another
 }
 
-// Show shows a good certificate that the function has spoiled; nil: one that signed itself.
+// Show shows a good certificate that spoil has changed; nil: a self-signed one.
 func (s *TLSServer) Show(t testing.TB, spoil func(*x509.Certificate)) {
 	t.Helper()
 	leaf := &x509.Certificate{
@@ -85,19 +85,19 @@ func (s *TLSServer) sign(t testing.TB, leaf, by *x509.Certificate) []byte {
 	return der
 }
 
-// Config is the server's.
+// Config returns the server's configuration.
 func (s *TLSServer) Config() *tls.Config {
 	return &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.shown.Load(), nil }}
 }
 
-// Roots trust the authority alone.
+// Roots returns a pool that trusts the authority alone.
 func (s *TLSServer) Roots() *x509.CertPool {
 	roots := x509.NewCertPool()
 	roots.AddCert(s.authority)
 	return roots
 }
 
-// File holds the authority's certificate until the end of the test.
+// File returns a file with the authority's certificate, kept until the end of the test.
 func (s *TLSServer) File(t testing.TB) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "authority.pem")

@@ -36,7 +36,7 @@ func TestKafkaRunsUntilItIsStopped(t *testing.T) {
 	require.DirExists(t, filepath.Join(data, "data"))
 }
 
-// signalling tells that something was written: the address, once Kafka answers.
+// signalling reports the first write: the address, once Kafka answers.
 type signalling struct {
 	bytes.Buffer
 	written func()

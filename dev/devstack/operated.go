@@ -5,5 +5,5 @@ import (
 	"example.com/twinbox/dev/operations"
 )
 
-// operated adds the console, the demonstration and what the services' operators need.
+// operated adds the console, the demonstration and the operators' file.
 func operated() local.Extension { return operations.Extension() }

@@ -15,10 +15,10 @@ type ResetCommand struct {
 }
 
 // locks are the files that make run and devstack kafka lock in the folder. The kernel frees them with the process, so a
-// lock that is held means that a system runs.
+// held lock means that a system runs.
 var locks = []string{"lock", filepath.Join("kafka-real", "lock")}
 
-// Run removes the folder while it holds the locks, so that no system starts on a half of it.
+// Run holds the locks while it removes the folder, so no system starts on half of it.
 func (c *ResetCommand) Run() error {
 	for _, name := range locks {
 		path := filepath.Join(c.Dir, name)

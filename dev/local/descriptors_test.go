@@ -12,9 +12,8 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// A client opens three times as many connections as the process may have descriptors, and sends nothing on them: first
-// to the API, then to the broker, then to every listener. Operators get their answers meanwhile, and afterwards all is
-// as before.
+// A client opens three times as many connections as the process may have descriptors, and sends nothing. Operators
+// still get answers.
 func TestConnectionsWithoutEndLeaveRoom(t *testing.T) {
 	t.Parallel()
 	const descriptors = 512
@@ -56,7 +55,7 @@ func TestConnectionsWithoutEndLeaveRoom(t *testing.T) {
 	require.NoError(t, stack.cmd.Wait())
 }
 
-// status asks on a connection of its own and gives 0 when there is no answer.
+// status uses a new connection. It returns 0 when there is no answer.
 func status(t *testing.T, url string) int {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}

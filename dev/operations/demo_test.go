@@ -22,11 +22,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// How long people sign up in TestDemo. 0: not at all, since a system that is broken in every way takes its time; the
-// campaigns of make test-long do it.
+// demoFor is the duration of TestDemo. 0 skips it, because it takes long: the campaigns of make test-long run it.
 var demoFor = flag.Duration("operations.demo", 0, "play the demonstration for that time")
 
-// Everything goes wrong that can be asked for, and nothing is lost.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	if *demoFor == 0 {

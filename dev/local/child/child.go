@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// Process is a program that was started.
+// Process is a started program.
 type Process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
 	err  error // valid once done is closed
 }
 
-// Start starts the command in a process group of its own, so that a terminal's Ctrl-C does not reach it. With the death
-// of this process the kernel sends it the signal.
+// Start starts the command in its own process group, so that a terminal's Ctrl-C does not reach it. When this process
+// dies, the kernel sends it the signal death.
 func Start(cmd *exec.Cmd, death syscall.Signal) (*Process, error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -65,7 +65,7 @@ func (p *Process) Err() error {
 	}
 }
 
-// Signal sends the signal. A program that has ended is no error.
+// Signal sends the signal. It ignores a program that has ended.
 func (p *Process) Signal(sig syscall.Signal) error {
 	if err := p.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("signal process %d: %w", p.PID(), err)
@@ -82,8 +82,7 @@ func (p *Process) Kill() error {
 	return err
 }
 
-// Stop asks the program to end, and kills it if it still runs after the patience. It reports whether the program ended
-// before that.
+// Stop sends SIGTERM, and SIGKILL after the patience. It reports whether the program ended before that.
 func (p *Process) Stop(patience time.Duration) (inTime bool, err error) {
 	if err := p.Signal(syscall.SIGTERM); err != nil {
 		return false, err

@@ -1,5 +1,5 @@
-// Package filelock keeps a folder to one process at a time. The kernel releases the lock when the process ends,
-// however it ends, so no lock is ever stale.
+// Package filelock keeps a folder to one process at a time. The kernel releases the lock with the process, so no lock
+// is ever stale.
 package filelock
 
 import (
@@ -26,8 +26,8 @@ func (e *HeldError) Error() string {
 // Lock is a held lock.
 type Lock struct{ file *flock.Flock }
 
-// Take takes the lock or returns a [HeldError] without waiting. It creates the file, which holds the process id. The
-// file stays when the lock is released: removing it would let two processes lock two files of one name.
+// Take takes the lock or returns a [HeldError] without waiting. The file holds the process id and stays after the
+// release: removing it would let two processes lock two files of one name.
 func Take(path string) (*Lock, error) {
 	lock := &Lock{flock.New(path, flock.SetPermissions(0o644))}
 	taken, err := lock.file.TryLock()
@@ -57,10 +57,9 @@ func (l *Lock) noted(err error) (*Lock, error) {
 	return l, nil
 }
 
-// Release gives the lock back.
+// Release releases the lock.
 func (l *Lock) Release() error { return l.file.Unlock() }
 
-// holder returns the process id in the file, or 0.
 func holder(path string) int {
 	content, _ := os.ReadFile(path)
 	pid, _ := strconv.Atoi(strings.TrimSpace(string(content)))

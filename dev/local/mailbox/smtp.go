@@ -18,8 +18,7 @@ func Refuse(code int, text string) error {
 }
 
 const (
-	idleTimeout = 5 * time.Minute
-	// maxMessageBytes is the limit of one mail. The mails of this project have a few hundred bytes.
+	idleTimeout     = 5 * time.Minute
 	maxMessageBytes = 256 << 10
 )
 
@@ -36,7 +35,6 @@ func (m *Mailbox) newSMTP() *smtp.Server {
 	return server
 }
 
-// session is one connection.
 type session struct {
 	mailbox *Mailbox
 	conn    *smtp.Conn

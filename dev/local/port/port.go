@@ -11,8 +11,7 @@ import (
 	"syscall"
 )
 
-// Ports that a system does not give to a request for any port: Linux gives those from 32768 on, macOS those from 49152
-// on.
+// Linux gives ports from 32768 on to a request for any port, macOS from 49152 on.
 const (
 	lowest  = 20_000
 	highest = 32_000

@@ -1,10 +1,9 @@
-// Package postgres runs PostgreSQL as a child of this process: initdb once, then the server on a unix socket.
+// Package postgres runs PostgreSQL as a child of this process, for development and tests: initdb once, then the server
+// on a unix socket.
 //
-// The child never outlives its parent on Linux, not even after SIGKILL: the kernel sends it a fast shutdown. It does
-// not listen on TCP and trusts every user who may enter its socket's folder, which is its own user alone. It runs for
-// root, too, which PostgreSQL refuses: see identity_linux.go.
-//
-// It serves development and tests. It is not a way to run PostgreSQL in production.
+// On Linux the child never outlives its parent: the kernel sends it a fast shutdown. It does not listen on TCP and
+// trusts every user who may enter its socket's folder, which is its own user alone. It runs for root, too, which
+// PostgreSQL refuses: see identity_linux.go.
 package postgres
 
 import (
@@ -18,20 +17,19 @@ import (
 type Config struct {
 	// Dir is the data directory. initdb creates it when it does not exist; its parent must exist.
 	Dir string
-	// BinDir holds initdb and postgres. Default: they are looked for, and fetched if there are none; see
-	// [binaries.Ensure].
+	// BinDir holds initdb and postgres. Default: those that [binaries.Ensure] returns.
 	BinDir string
 	// SkipInstalled fetches PostgreSQL even if it is installed.
 	SkipInstalled bool
 	// Progress receives a line per step of a fetch. Default: silent.
 	Progress io.Writer
-	// Durable keeps fsync on, so that acknowledged commits survive a crash. Default off, for tests.
+	// Durable keeps fsync on, so that acknowledged commits survive a crash of the machine. Default off, for tests.
 	Durable bool
-	// Settings are server parameters that win over the package's own, e.g. "max_connections": "200".
+	// Settings override the package's server parameters, e.g. "max_connections": "200".
 	Settings map[string]string
 	// Log receives the output of initdb and the server. Default: only the last lines are kept, for errors.
 	Log io.Writer
-	// Account makes root run a new cluster as the account postgres, else nobody, as it does where the kernel denies user
+	// Account makes root run a new cluster as the account postgres, else nobody, as where the kernel denies user
 	// namespaces. It is for tests.
 	Account bool
 
@@ -41,17 +39,17 @@ type Config struct {
 // Superuser is the role that owns a server started here.
 const Superuser = "postgres"
 
-// Errors that a caller can act on.
+// Start returns these errors.
 var (
-	// ErrInUse is returned by Start when a different server runs on the data directory. Stop that one.
+	// ErrInUse: a different server runs on the data directory. Stop that one.
 	ErrInUse = errors.New("data directory is in use by another server")
-	// ErrOwner is returned by Start when the data directory belongs to a user this process cannot act for.
+	// ErrOwner: the data directory belongs to a user this process cannot act for.
 	ErrOwner = errors.New("data directory belongs to another user")
-	// ErrExited is returned by Start when initdb or the server ended before it was ready; the text has its last words.
+	// ErrExited: initdb or the server ended before it was ready; the text has its last lines.
 	ErrExited = errors.New("server ended before it was ready")
 )
 
-// arguments returns the server's command line. Logical WAL costs nothing here and lets a WAL reader be tried.
+// arguments has logical WAL, which costs nothing here and lets a WAL reader be tried.
 func (c Config) arguments() []string {
 	settings := map[string]string{
 		"listen_addresses": "", "unix_socket_permissions": "0700", "wal_level": "logical", "timezone": "UTC",

@@ -18,7 +18,6 @@ import (
 // foreign matches variables that point the programs at a different server or language.
 var foreign = regexp.MustCompile(`^(PG|LC_|LANG)`)
 
-// start starts one of PostgreSQL's programs. Its last words are in the tail.
 func start(path string, args []string, id identity, death syscall.Signal, log io.Writer) (
 	*child.Process, *child.Tail, error,
 ) {
@@ -33,8 +32,8 @@ func start(path string, args []string, id identity, death syscall.Signal, log io
 	return process, tail, err
 }
 
-// initialise creates the cluster next to its place and moves it there, unless there is one. initdb writes PG_VERSION
-// first, so a cluster whose initdb was killed half-way would otherwise look complete.
+// initialise creates the cluster next to its place and moves it there: initdb writes PG_VERSION first, so a cluster of
+// a killed initdb would look complete.
 func initialise(ctx context.Context, cfg Config, id identity) (err error) {
 	if _, err := os.Stat(filepath.Join(cfg.Dir, "PG_VERSION")); err == nil {
 		return nil

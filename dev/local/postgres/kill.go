@@ -10,9 +10,9 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Kill ends the server as a crash does: nothing is flushed, clients get no message, and the next start recovers from
-// the log. On Linux backends die with the postmaster; elsewhere they end when they notice its death. Kill returns when
-// the server is gone. Writes that the operating system has accepted are kept: this is not a power cut.
+// Kill ends the server as a crash does: clients get no message, and the next start recovers from the log. It returns
+// when the server is gone. On Linux backends die with the postmaster; elsewhere they end when they notice its death.
+// The operating system keeps accepted writes: this is not a power cut.
 func (s *Server) Kill() error {
 	backends, err := s.freeze()
 	if err != nil {
@@ -38,8 +38,8 @@ func (s *Server) Kill() error {
 }
 
 // freeze stops the postmaster and lists the server's other processes. A backend that it forked after the list would
-// outlive it, perhaps wait for a lock of a killed one, and prevent the next start. A postmaster that was waited for has
-// none: its id may belong to a different process by then.
+// outlive it and prevent the next start. A postmaster that was waited for is left alone: its id may belong to a
+// different process.
 func (s *Server) freeze() ([]int, error) {
 	select {
 	case <-s.process.Done():
@@ -59,7 +59,6 @@ func (s *Server) freeze() ([]int, error) {
 // killPatience is for the kernel: a process that writes to a busy disk ends after the write.
 const killPatience = 30 * time.Second
 
-// await returns an error if the condition does not become true in time.
 func await(isDone func() bool) error {
 	ctx, cancel := timeout(context.Background(), "the kernel", killPatience)
 	defer cancel()

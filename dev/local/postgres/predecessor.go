@@ -12,13 +12,11 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// predecessorGrace is how long a server may stay "ready" before it counts as in use. A program that was killed takes
-// its server with it, but a new program may look before the kernel has delivered that signal, and on a busy machine
-// before the server has run.
+// predecessorGrace is how long a server may stay "ready" before it counts as in use. After a program was killed, a new
+// one may look before the kernel's signal has reached the old server.
 const predecessorGrace = 5 * time.Second
 
-// awaitPredecessor lets the server of a program that was just killed finish its shutdown. A server that does not shut
-// down is in use.
+// awaitPredecessor lets the server of a killed program finish its shutdown. A server that does not shut down is in use.
 func awaitPredecessor(ctx context.Context, dir string) error {
 	for began := time.Now(); ; {
 		pid, isStopping := readPostmaster(dir)
@@ -42,8 +40,8 @@ func awaitPredecessor(ctx context.Context, dir string) error {
 
 func postmasterFile(dir string) string { return filepath.Join(dir, "postmaster.pid") }
 
-// readPostmaster reads the file that a server keeps in its data directory: line 1 is its process id, line 8 its state.
-// The id is 0 when there is no such file.
+// readPostmaster reads a server's file in the data directory: line 1 is its process id, line 8 its state. The id is 0
+// without a file.
 func readPostmaster(dir string) (pid int, isStopping bool) {
 	content, _ := os.ReadFile(postmasterFile(dir))
 	lines := strings.Split(string(content), "\n")

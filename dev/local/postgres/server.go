@@ -27,7 +27,7 @@ type Server struct {
 }
 
 // Start creates the cluster if there is none, starts the server and returns once it answers. The context bounds the
-// start alone: a started server runs until Stop, Kill or the end of this process.
+// start alone. The server runs until Stop, Kill or the end of this process.
 func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if cfg.Log == nil {
 		cfg.Log = io.Discard
@@ -52,11 +52,10 @@ func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if err := awaitPredecessor(ctx, cfg.Dir); err != nil {
 		return nil, err
 	}
-	_ = os.RemoveAll(left) // litter of a killed program, harmless where it stays
+	_ = os.RemoveAll(left) // of a killed program; harmless where it stays
 	return launch(ctx, cfg, id)
 }
 
-// launch starts the server on an initialised directory.
 func launch(ctx context.Context, cfg Config, id identity) (_ *Server, err error) {
 	if cfg.socketDir, err = makeSocketDir(cfg.socketDir, id); err != nil {
 		return nil, fmt.Errorf("create socket folder: %w", err)
@@ -102,7 +101,7 @@ func (s *Server) awaitReady(ctx context.Context) error {
 	}
 }
 
-// DSN returns the URL of a database of this server. It holds no password. The server need not be running.
+// DSN returns the URL of a database, without a password. The server need not be running.
 func (s *Server) DSN(database string) string {
 	query := url.Values{"host": {s.cfg.socketDir}, "sslmode": {"disable"}}
 	dsn := url.URL{Scheme: "postgres", User: url.User(Superuser), Path: "/" + database, RawQuery: query.Encode()}
@@ -120,9 +119,9 @@ func (s *Server) Err() error {
 	return nil
 }
 
-// Stop shuts the server down: open transactions are rolled back, connections closed, a checkpoint written. It returns
-// when the process is gone. A stop that outlasts the context is cut short, and the next start recovers from the log.
-// Stopping twice is fine.
+// Stop rolls open transactions back, closes connections, writes a checkpoint and returns when the process is gone. When
+// the context ends first, Stop kills the server, and the next start recovers from the log. Calling it again does
+// nothing.
 func (s *Server) Stop(ctx context.Context) error {
 	if err := s.process.Signal(syscall.SIGINT); err != nil {
 		return fmt.Errorf("stop postgres: %w", err)
@@ -135,8 +134,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	}
 }
 
-// Restart starts a server that has ended once more: same directory, same configuration, same DSN, so that clients
-// which kept the DSN find it again. The old Server stays ended.
+// Restart starts a server that has ended again: same directory, configuration and DSN. The old Server stays ended.
 func (s *Server) Restart(ctx context.Context) (*Server, error) { return Start(ctx, s.cfg) }
 
 func timeout(ctx context.Context, what string, d time.Duration) (context.Context, context.CancelFunc) {

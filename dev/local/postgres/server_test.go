@@ -86,7 +86,7 @@ func TestSettings(t *testing.T) {
 	require.Contains(t, log.String(), "database system is ready")
 }
 
-// A cluster whose initdb was killed half-way must not be taken for one. Once there is one, a second server is refused.
+// A cluster whose initdb was killed half-way must not count as one.
 func TestUnfinishedClusterIsMadeAgainAndServedOnce(t *testing.T) {
 	t.Parallel()
 	cfg := postgres.Config{Dir: filepath.Join(localtest.Folder(t), "data")}
@@ -171,7 +171,7 @@ func TestStartThatFails(t *testing.T) {
 	})
 }
 
-// Two programs that start on one folder at once: one gets it, the other is told, and nothing is broken.
+// One start gets the folder, the other an error.
 func TestTwoStartsAtOnce(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(localtest.Folder(t), "data")

@@ -11,7 +11,7 @@ import (
 
 const socketPrefix = "twinbox-pg-"
 
-// makeSocketDir makes a short path: a socket's holds 107 bytes at most, fewer than many a project's folder.
+// makeSocketDir makes a short path: a socket's holds 107 bytes at most.
 func makeSocketDir(dir string, id identity) (string, error) {
 	if dir == "" {
 		dir = filepath.Join(os.TempDir(), socketPrefix+rand.Text()[:12])
@@ -26,8 +26,7 @@ func Remove(dataDir string) error {
 	return errors.Join(os.RemoveAll(socketDirOf(dataDir)), os.RemoveAll(dataDir))
 }
 
-// socketDirOf returns the folder of the data directory's last server, which leaves its command line there. It is empty
-// before the first start.
+// socketDirOf reads the command line of the data directory's last server. It is empty before the first start.
 func socketDirOf(dataDir string) string {
 	content, _ := os.ReadFile(filepath.Join(dataDir, "postmaster.opts"))
 	found := socketOption.FindSubmatch(content)

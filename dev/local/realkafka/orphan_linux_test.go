@@ -46,7 +46,7 @@ func TestKafkaEndsWithAKilledParent(t *testing.T) {
 	testkit.Until(t, func() bool { return !isRunning(pid) })
 }
 
-// isRunning: a zombie is not running.
+// isRunning is false for a zombie.
 func isRunning(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

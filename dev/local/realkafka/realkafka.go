@@ -1,8 +1,8 @@
-// Package realkafka runs a real Apache Kafka on this machine, without Docker: one KRaft node, broker and controller in
-// one Java process, its jars fetched through Maven into the user's cache on first use.
+// Package realkafka runs a real Apache Kafka on this machine, without Docker: one KRaft node in one Java process, its
+// jars fetched through Maven into the user's cache on first use. It needs Java 17 or newer, and mvn for the first
+// start.
 //
-// It is for tests and for trying things by hand (`go run ./dev/cmd/devstack kafka`). It needs Java 17 or newer, and mvn
-// for the first start alone.
+// It is for tests and for trying things by hand (`go run ./dev/cmd/devstack kafka`).
 package realkafka
 
 import (
@@ -30,9 +30,9 @@ import (
 // Version is the release of Apache Kafka that runs.
 const Version = "4.3.1"
 
-// Config is where the node listens and keeps its data.
+// Config has the node's address and the place of its data.
 type Config struct {
-	// Addr is host:port of the broker; port 0 takes a free one. Default 127.0.0.1:0.
+	// Addr is host:port of the broker. Default 127.0.0.1:0, a free port.
 	Addr string
 	// Dir keeps the data, the log of the process and its settings. Default: a temporary folder that Stop removes.
 	Dir string
@@ -40,11 +40,11 @@ type Config struct {
 	CacheDir string
 	// Node is the node's number. Default 1.
 	Node int
-	// Join is the [Server.Controller] of a different node. This one is a broker of its cluster.
+	// Join is the [Server.Controller] of a different node, whose cluster this one joins as a broker.
 	Join string
-	// Settings are broker settings that win over the package's own.
+	// Settings override the package's broker settings.
 	Settings map[string]string
-	// Progress is called with what takes long, in words for a person. Default: not called.
+	// Progress gets the name of each slow step, for a person. Default: not called.
 	Progress func(string)
 }
 
@@ -64,9 +64,8 @@ const (
 	stopTimeout   = 20 * time.Second
 )
 
-// Start fetches the jars if they are not there, prepares the data folder if it is new, starts the process and waits
-// until it answers. If it fails, no process is left. The process ends with this one, even when this one is killed (on
-// Linux).
+// Start fetches the jars if necessary, prepares a new data folder, starts the process and waits until it answers. If it
+// fails, no process is left. On Linux the process ends with this one.
 func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if cfg.Addr == "" {
 		cfg.Addr = "127.0.0.1:0"
@@ -92,7 +91,7 @@ func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 	return s, nil
 }
 
-// takeFolder keeps the folder to one process at a time. make reset looks at the same lock.
+// takeFolder locks the folder. make reset looks at the same lock.
 func (s *Server) takeFolder() (err error) {
 	if s.cfg.Dir == "" {
 		s.dir, err = os.MkdirTemp("", "kafka-")
@@ -151,8 +150,8 @@ func (s *Server) launch(ctx context.Context, classes string) (err error) {
 // clusterID is the same for all: these clusters never meet, and a data folder must keep its own.
 const clusterID = "dHdpbmJveC1sb2NhbC1vbg"
 
-// settings returns server.properties: all addresses are on loopback, no topic is created on demand, and a group's first
-// assignment waits for no further members.
+// settings has all addresses on loopback and no topics on demand. A group's first assignment waits for no further
+// members.
 func (s *Server) settings() string {
 	settings := map[string]string{
 		"process.roles":                                    "broker,controller",
@@ -185,7 +184,6 @@ func (s *Server) settings() string {
 	return text.String()
 }
 
-// awaitReady asks over the protocol until the broker answers.
 func (s *Server) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no answer within %s", startTimeout))
 	defer cancel()
@@ -215,7 +213,7 @@ func (s *Server) Addr() string { return s.addr }
 // Controller returns host:port of the cluster's controller, for nodes that join.
 func (s *Server) Controller() string { return s.controller }
 
-// Restart starts a server that was killed once more, on its address and its data. The data folder must be the caller's.
+// Restart starts a killed server again, on its address and its data. The data folder must be the caller's.
 func (s *Server) Restart(ctx context.Context) (*Server, error) {
 	if err := s.Stop(); err != nil {
 		return nil, err

@@ -10,15 +10,15 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// exitPartial is the exit code of a verdict about a part of what was asked for, as of twinbox verify.
+// exitPartial is the exit code of twinbox verify for a verdict on a part of the events.
 const exitPartial = 5
 
-// A VerdictError says that not everything is as it should be.
+// VerdictError reports everything that is wrong.
 type VerdictError struct {
 	Findings     int
-	Found        string // the findings in words
-	Missing      int    // things that were made and have not arrived
-	Unverifiable int64  // events
+	Found        string
+	Missing      int   // made and not arrived
+	Unverifiable int64 // events
 }
 
 func (e *VerdictError) Error() string {
@@ -39,7 +39,7 @@ func (e *VerdictError) ExitCode() int {
 	return exitPartial
 }
 
-// judge looks whether everything that was made has arrived, and verifies the events since the beginning.
+// judge checks that every event has arrived, and verifies those since the beginning.
 func (r *Run) judge(ctx context.Context) error {
 	wrong := &VerdictError{}
 	for _, id := range r.made { // nothing is made any more

@@ -1,5 +1,5 @@
-// Command apijson writes a YAML document as JSON, so that the binary that checks requests against the document or
-// serves it needs no YAML parser: go run ./dev/tools/apijson FROM TO
+// Command apijson writes a YAML document as JSON, so the binary that serves it or checks requests against it needs no
+// YAML parser: go run ./dev/tools/apijson FROM TO
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// convert returns the document as JSON. The members of an object are sorted.
+// convert sorts the members of an object.
 func convert(document []byte) ([]byte, error) {
 	var value any
 	if err := yaml.Unmarshal(document, &value); err != nil {

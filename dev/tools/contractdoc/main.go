@@ -1,4 +1,4 @@
-// Command contractdoc writes what follows from the events and the consumers of the services: api/asyncapi.yaml, and in
+// Command contractdoc writes api/asyncapi.yaml from the events and the consumers of the services, and in
 // internal/contract/testdata the first record of an event that has none. Such a record is never changed afterwards.
 package main
 
@@ -57,8 +57,8 @@ func write(root string) error {
 	return errors.Join(problems...)
 }
 
-// checkExamples names every example that is missing or breaks the contract: from each follows a record that is never
-// changed. Without a checker it names those that are missing.
+// checkExamples names every example that is missing or breaks the contract, because each becomes a record that never
+// changes. A nil checker checks only for missing ones.
 func checkExamples(checker *event.Checker, declared ...event.Declaration) error {
 	var problems []error
 	for _, d := range declared {
@@ -73,7 +73,6 @@ func checkExamples(checker *event.Checker, declared ...event.Declaration) error 
 	return errors.Join(problems...)
 }
 
-// topic is a topic as the document describes it.
 type topic struct {
 	Name, Owner string
 	Events      []message
@@ -134,7 +133,7 @@ func asyncAPI(ctx context.Context) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// describe finds who writes and who reads the topic of an event.
+// describe finds the writer and the readers of an event's topic.
 func describe(d event.Declaration, all []eventing.Declared) topic {
 	t := topic{Name: d.Topic, Owner: d.Source}
 	for _, s := range all {
@@ -150,7 +149,7 @@ func describe(d event.Declaration, all []eventing.Declared) topic {
 	return t
 }
 
-// keepFirst writes an event's first record, if there is none: its example, with the headers that no event goes without.
+// keepFirst writes an event's first record, if there is none: its example with the required headers.
 func keepFirst(file string, d event.Declaration) error {
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
 		return err

@@ -15,7 +15,7 @@ import (
 	"example.com/twinbox/internal/contract"
 )
 
-// What may be another answer a little later is repeated, with the same key; what will not be ends the demonstration.
+// A passing answer is repeated with the same key; any other one ends the demonstration.
 func TestWhatVisitorsMakeOfAnAnswer(t *testing.T) {
 	t.Parallel()
 	status, code, keys := 0, "", map[string]bool{}

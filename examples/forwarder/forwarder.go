@@ -1,5 +1,5 @@
-// Package forwarder is an example without a database: it posts each event of a topic to a URL. It stands on Watermill's
-// own parts, watermill-kafka and a Router with Retry and PoisonQueue, and remembers in NATS what it has delivered.
+// Package forwarder is an example without a database: it posts each event of a topic to a URL. It uses Watermill's own
+// parts, watermill-kafka and a Router with Retry and PoisonQueue, and remembers in NATS which events it has delivered.
 package forwarder
 
 import (
@@ -27,8 +27,8 @@ import (
 // Program is its command line.
 var Program = service.Program[Config]{Name: "forwarder", Settings: Config.settings, Serve: Run}
 
-// Run forwards until ctx is cancelled. It returns an error when Kafka or NATS are not there at the start; later outages
-// are waited for.
+// Run forwards until ctx is cancelled. It returns an error when Kafka or NATS are missing at the start, and waits for
+// them in later outages.
 func Run(ctx context.Context, cfg Config, host service.Host) error {
 	group := service.NewGroup(ctx, host.Log, cfg.DrainFor)
 	f := &forwarder{
@@ -45,7 +45,6 @@ func Run(ctx context.Context, cfg Config, host service.Host) error {
 	return group.Wait()
 }
 
-// forwarder is one on its way up.
 type forwarder struct {
 	cfg   Config
 	log   *slog.Logger
@@ -94,7 +93,6 @@ func (f *forwarder) open(ctx context.Context, group *service.Group) (bound servi
 	}
 }
 
-// openInbox connects to NATS and makes the bucket.
 func (f *forwarder) openInbox(ctx context.Context) (_ *kv.Inbox, err error) {
 	f.nats, err = nats.Connect(f.cfg.NATSURL, nats.Name("forwarder"),
 		nats.MaxReconnects(-1), nats.ReconnectBufSize(-1), // see kv.Bucket
@@ -117,12 +115,12 @@ func (f *forwarder) openInbox(ctx context.Context) (_ *kv.Inbox, err error) {
 	})
 }
 
-// connect makes watermill-kafka's subscriber and the publisher for what is given up, and the topic for that.
+// connect makes watermill-kafka's subscriber, and the dead topic with its publisher.
 func (f *forwarder) connect() (err error) {
 	log := f.quietly()
 	reading := kafka.DefaultSaramaSubscriberConfig()
 	reading.Version = sarama.V3_6_0_0
-	reading.Consumer.Offsets.Initial = sarama.OffsetOldest // the default begins behind what is there
+	reading.Consumer.Offsets.Initial = sarama.OffsetOldest // the default begins after the records that are there
 	f.subscriber, err = kafka.NewSubscriber(kafka.SubscriberConfig{
 		Brokers: f.cfg.KafkaBrokers, Unmarshaler: kafka.DefaultMarshaler{}, ConsumerGroup: f.cfg.Group,
 		OverwriteSaramaConfig:  reading,
@@ -179,8 +177,8 @@ func (f *forwarder) route(inbox message.HandlerMiddleware, to hook) (err error) 
 	return nil
 }
 
-// whileItLasts has a message that is cut off come again: Retry returns the last failure when the process stops in the
-// middle of its pause, and that is no reason to give the event up.
+// whileItLasts repeats a message that a stop has interrupted. Retry then returns the last failure, which must not send
+// the event to the dead topic.
 func whileItLasts(next message.HandlerFunc) message.HandlerFunc {
 	return func(msg *message.Message) ([]*message.Message, error) {
 		produced, err := next(msg)
@@ -191,7 +189,7 @@ func whileItLasts(next message.HandlerFunc) message.HandlerFunc {
 	}
 }
 
-// tell logs what was given up: PoisonQueue says why in the message's metadata.
+// tell logs events that go to the dead topic: PoisonQueue writes the reason into the message's metadata.
 func (f *forwarder) tell(next message.HandlerFunc) message.HandlerFunc {
 	return func(msg *message.Message) ([]*message.Message, error) {
 		produced, err := next(msg)
@@ -206,7 +204,6 @@ func (f *forwarder) quietly() watermill.LoggerAdapter {
 	return watermill.NewSlogLoggerWithLevelMapping(f.log, map[slog.Level]slog.Level{slog.LevelInfo: slog.LevelDebug})
 }
 
-// close ends the connections once the router has stopped.
 func (f *forwarder) close() error {
 	var errs []error
 	if f.subscriber != nil {

@@ -38,7 +38,7 @@ var openAPI []byte
 //go:embed migrations/*.sql
 var files embed.FS
 
-// Migrations lists what the database of Hello consists of, in the order of application.
+// Migrations lists the migrations of Hello's database, in the order of application.
 func Migrations() []migrations.Set {
 	own, err := fs.Sub(files, "migrations")
 	if err != nil {

@@ -22,7 +22,6 @@ import (
 
 func TestMain(m *testing.M) { kafkatest.Main(m) }
 
-// A sign-up with Customer is greeted, and so is whom a request names. Each greeting is told in one event.
 func TestGreetingsAreSaidAndTold(t *testing.T) {
 	t.Parallel()
 	system := servicetest.Start(t,

@@ -20,7 +20,7 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// The consumer's handler under a Router and a Subscriber as Watermill ships them: the inbox is their middleware.
+// The inbox is a middleware of Watermill's own Router, with its own Subscriber.
 func TestAHandlerRunsUnderAStockRouter(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, Migrations()...), kafkatest.Brokers(t)

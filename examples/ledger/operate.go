@@ -12,7 +12,7 @@ func offerOperations(node *eventing.Node, _ Config) (prefix string, handler http
 	return ops.Offer(node, ops.Own{})
 }
 
-// Write side and read side are of one database: an account that both have at the same version has one balance.
+// Write side and read side are in one database: at the same version they have the same balance.
 const selectOddBalances = `
 select '' as event_id, k.key, k.version, 'the balance is not that of the account at the same version' as detail
 from account a

@@ -12,7 +12,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// requests.http works from top to bottom, as its first lines promise, when the id is copied.
+// The first lines of requests.http promise that it works from top to bottom.
 func TestTheRequestsThatPeopleTry(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -26,7 +26,7 @@ type Account struct {
 	Version  int64
 }
 
-// Open makes a new account and the event that says so.
+// Open returns a new account and its first event.
 func Open(id ID, currency Currency, at time.Time) (Account, Opened) {
 	return Account{ID: id, Currency: currency, Version: 1}, Opened{AccountID: id, Currency: currency, OpenedAt: at}
 }

@@ -13,8 +13,7 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// Each event has a schema and an example, which say the same as its struct: the example is valid, and decoded and
-// encoded again it is what it was.
+// Each example is valid, and stays the same when it is decoded and encoded.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	checker, err := Load()

@@ -11,13 +11,12 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// machine runs start.sh in a tree of its own. The programs in its PATH are scripts, except for the system's.
+// machine runs start.sh in a tree with scripts in place of programs.
 type machine struct {
 	bin, root string
 	home      string
 }
 
-// goProgram compiles everything to a devstack that prints its arguments.
 const goProgram = `case $1 in
 version) echo go version go1.26.0 linux/amd64 ;;
 env) echo "$HOME/$2" ;;
@@ -29,7 +28,6 @@ build)
 	chmod +x bin/devstack ;;
 esac`
 
-// newMachine has Go and no Docker.
 func newMachine(t *testing.T) *machine {
 	t.Helper()
 	m := &machine{bin: t.TempDir(), root: t.TempDir(), home: t.TempDir()}
@@ -54,7 +52,6 @@ func (m *machine) file(t *testing.T, name, content string) {
 	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 }
 
-// has puts a program into the PATH, in place of an earlier one.
 func (m *machine) has(t *testing.T, name, does string) {
 	t.Helper()
 	path := filepath.Join(m.bin, name)
@@ -155,7 +152,6 @@ func TestWhatIsMissingIsReportedWithTheRemedy(t *testing.T) {
 	}
 }
 
-// Only --examples compiles the examples.
 func TestStart(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

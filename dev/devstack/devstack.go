@@ -1,6 +1,5 @@
 // Package devstack runs the system on a developer's machine: all in one process ("make run"), or a real Apache Kafka
-// alone ("devstack kafka"). Extensions add flags, commands, services and programs; extensions.go lists them. No product
-// binary imports it.
+// alone ("devstack kafka"). Extensions add flags, commands, services and programs; extensions.go lists them.
 package devstack
 
 import (
@@ -19,7 +18,7 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// Commands are the subcommands. Extensions add theirs.
+// Commands are the subcommands.
 type Commands struct {
 	Run   RunCommand   `cmd:"" help:"Run the whole system: services, PostgreSQL, Kafka broker, mailbox."`
 	Kafka KafkaCommand `cmd:"" help:"Run a real Apache Kafka, one node, until it is stopped. Needs java and, once, mvn."`
@@ -28,7 +27,7 @@ type Commands struct {
 	Extensions kong.Plugins `embed:""`
 }
 
-// Main runs the command line of this process with additional extensions, and returns the exit code.
+// Main runs the command line of this process and returns the exit code.
 func Main(more ...local.Extension) int {
 	ctx := service.SignalContext(context.Background())
 	if !signal.Ignored(syscall.SIGHUP) { // under nohup a closed terminal changes nothing
@@ -40,7 +39,7 @@ func Main(more ...local.Extension) int {
 }
 
 // Run runs one command and returns the exit code: 0 done, 1 failed, 2 usage. Results go to stdout, texts for people to
-// stderr. Programs of more start before those of the listed extensions.
+// stderr. Programs of more start before the listed ones.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer, more ...local.Extension) int {
 	return run(ctx, args, stdout, stderr, slices.Concat(more, extensions()))
 }

@@ -18,7 +18,7 @@ import (
 	"example.com/twinbox/internal/services"
 )
 
-// invoke runs a command line whose context has ended, so a command that starts stops again.
+// invoke runs a command line whose context has ended, so a start stops again.
 func invoke(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -80,7 +80,7 @@ func TestBusyPort(t *testing.T) {
 	require.Contains(t, stderr.String(), taken.Addr().String()+" is in use; take a free port with --customer-addr")
 }
 
-// Each setting has a flag and a variable, and the ports are those of the README.
+// The ports are those of the README.
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	commands := newCommands(nil)
@@ -92,7 +92,7 @@ func TestDefaults(t *testing.T) {
 	require.Equal(t, []string{".twinbox", "127.0.0.1:8025", "127.0.0.1:1025", "127.0.0.1:9092"},
 		[]string{run.Config.Dir, run.Config.Mailbox, run.Config.SMTP, run.Config.Kafka})
 	require.Equal(t, local.Listen{API: "127.0.0.1:8080", Admin: "127.0.0.1:8081"}, run.listen(nil)["customer"])
-	for _, s := range services.All() { // each at its default address
+	for _, s := range services.All() {
 		want := local.Listen{API: s.Unset().Value("HTTP_ADDR"), Admin: s.Unset().Value("ADMIN_ADDR")}
 		require.Equal(t, want, run.listen(nil)[s.Name], s.Name)
 	}
@@ -173,7 +173,7 @@ func TestRun(t *testing.T) {
 	}
 	for _, s := range services.All() {
 		if s.Name == "customer" || s.Name == "notification" {
-			continue // they have flags of their own
+			continue
 		}
 		args = append(args, "--service-admin-addr", s.Name+"=127.0.0.1:0")
 		if len(s.API) > 0 {

@@ -47,7 +47,6 @@ func (c *RunCommand) Run(ctx context.Context, to *kong.Context) error {
 	return local.Run(ctx, cfg)
 }
 
-// listen prefers a service's flag to its default.
 func (c *RunCommand) listen(extra []eventing.Described) map[string]local.Listen {
 	listen := map[string]local.Listen{}
 	for _, s := range append(services.All(), extra...) {

@@ -13,8 +13,7 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// Faults break a running stack and mend it. In [Config.Faults] they make each service a process, which can be killed.
-// Use them once the stack is ready, one at a time.
+// Faults break a ready stack and mend it, one fault at a time. In [Config.Faults] they make each service a process.
 type Faults struct {
 	// Program runs one service as "PROGRAM serve NAME", with its settings in the environment.
 	Program string
@@ -23,27 +22,24 @@ type Faults struct {
 	parts map[string]*breakable
 }
 
-// Errors name the parts so; services have their own names.
 const (
 	faultPostgres = "PostgreSQL"
 	faultKafka    = "Kafka"
 )
 
 const (
-	// faultTimeout bounds the restart of a part and the wait for ready services.
 	faultTimeout = 30 * time.Second
 	// stopProcess is a service's own limit for its drain, and a moment.
 	stopProcess = 20 * time.Second
 )
 
-// Kill ends a service with SIGKILL and starts a new process at the same addresses. It returns the time until that is
-// ready.
+// Kill ends a service with SIGKILL and starts a new process at its addresses. It returns the time until that is ready.
 func (f *Faults) Kill(ctx context.Context, service string) (time.Duration, error) {
 	return f.interrupt(ctx, service, 0)
 }
 
-// StopPostgres kills the database server, and starts it again after lasting. It returns when all services are ready
-// again, with the time since the start.
+// StopPostgres kills the database server and starts it again after lasting. It returns the time from that start until
+// all services are ready.
 func (f *Faults) StopPostgres(ctx context.Context, lasting time.Duration) (time.Duration, error) {
 	return f.interrupt(ctx, faultPostgres, lasting)
 }
@@ -68,7 +64,7 @@ func (f *Faults) interrupt(ctx context.Context, name string, pause time.Duration
 	return time.Since(began), err
 }
 
-// pickPorts replaces free ports by known ones: the process that replaces a killed one listens there, too.
+// pickPorts replaces free ports by known ones: a new process listens there again.
 func pickPorts(ctx context.Context, listens map[string]Listen) (map[string]Listen, error) {
 	picked := map[string]Listen{}
 	for name, listen := range listens {

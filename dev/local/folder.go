@@ -15,8 +15,8 @@ type folder struct {
 	lock *filelock.Lock
 }
 
-// openFolder creates the folder and locks it for this process. Every account may pass through it, because root's
-// database may run as one. Secret files inside have their own mode.
+// openFolder locks the folder for this process. Every account may pass through it: root's database may run as one.
+// Secret files have their own mode.
 func openFolder(dir string) (*folder, error) {
 	path, err := filepath.Abs(dir)
 	if err != nil {
@@ -38,7 +38,7 @@ func openFolder(dir string) (*folder, error) {
 
 func (f *folder) file(name string) string { return filepath.Join(f.path, name) }
 
-// secret returns the key of verification links, which the first start creates: links in mails stay valid over restarts.
+// secret returns the key of verification links. It lasts, so links in mails stay valid over restarts.
 func (f *folder) secret() (string, error) {
 	path := f.file("verification-secret")
 	content, err := os.ReadFile(path)
@@ -49,7 +49,7 @@ func (f *folder) secret() (string, error) {
 		return "", fmt.Errorf("read secret: %w", err)
 	}
 	text := newSecret()
-	// Without the rename the next start could use a secret that a crash cut short.
+	// A crash could cut the secret short without the rename.
 	if err := os.WriteFile(path+".new", []byte(text+"\n"), 0o600); err != nil {
 		return "", fmt.Errorf("write secret: %w", err)
 	}
@@ -59,7 +59,7 @@ func (f *folder) secret() (string, error) {
 	return text, nil
 }
 
-// maxLogBytes is the size at which the next start begins a new log. It keeps the last one as ".old".
+// maxLogBytes is the size at which the next start begins a new log, and keeps the last one as ".old".
 const maxLogBytes = 16 << 20
 
 func (f *folder) openLog(name string) (*os.File, error) {

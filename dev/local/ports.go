@@ -12,7 +12,7 @@ import (
 	"example.com/twinbox/internal/config"
 )
 
-// checkAddresses reports every problem with the addresses as written, and opens nothing.
+// checkAddresses opens nothing.
 func checkAddresses(listeners []Listener) error {
 	var problems []error
 	for i, l := range listeners {
@@ -32,8 +32,7 @@ func checkAddresses(listeners []Listener) error {
 	return errors.Join(problems...)
 }
 
-// checkPorts opens all addresses together, closes them, and reports each failure. If a process takes a port later, the
-// part's own error names it.
+// checkPorts opens all addresses together and closes them. If a process takes a port later, the part's error names it.
 func checkPorts(ctx context.Context, listeners []Listener) error {
 	var problems []error
 	for _, l := range listeners {

@@ -22,8 +22,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// childVariable makes this test binary a program that runs a stack in the folder until SIGINT. filesVariable limits its
-// descriptors.
+// childVariable makes this test binary a program that runs a stack. filesVariable limits its descriptors.
 const (
 	childVariable = "TWINBOX_TEST_STACK"
 	filesVariable = "TWINBOX_TEST_FILES"
@@ -54,8 +53,8 @@ func runChild(dir string) int {
 type child struct {
 	cmd      *exec.Cmd
 	api      string
-	all      []string // where it listens: API, both admin listeners, broker, SMTP, mailbox page
-	postgres int      // process id
+	all      []string // API, both admin listeners, broker, SMTP, mailbox page
+	postgres int
 }
 
 func startChild(t *testing.T, dir string, environ ...string) child {
@@ -118,7 +117,6 @@ func TestKillLeavesNothingAndLosesNothing(t *testing.T) {
 	require.NoError(t, again.cmd.Wait())
 }
 
-// Services that wait for the database for ever would look alive.
 func TestStackWithSettingsEndsWithItsDatabase(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)

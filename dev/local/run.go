@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// drainTimeout bounds the whole stop: the services' drains, one after the other, and the end of the parts.
+// drainTimeout bounds the whole stop.
 const drainTimeout = time.Minute
 
-// Run starts the stack, shows the summary and runs until ctx is cancelled or a part fails. It then stops everything in
-// order, services first and PostgreSQL last, and leaves no process.
+// Run starts the stack, shows the summary and runs until ctx is cancelled or a part fails. It stops services first and
+// PostgreSQL last, and leaves no process.
 //
-// Before the start it refuses a folder that a different process uses, and names every port in use and every problem
-// with addresses and settings. On Linux a process that dies leaves no PostgreSQL. The next Run recovers.
+// Before the start it refuses a folder in use, and names every port in use and every problem with addresses and
+// settings. On Linux a process that dies leaves no PostgreSQL. The next Run recovers.
 func Run(ctx context.Context, cfg Config) (err error) {
 	began := time.Now()
 	cfg = cfg.withDefaults()
@@ -57,7 +57,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	return h.group.Wait()
 }
 
-// announceStop answers the first Ctrl-C. The returned function reports the end of that stop.
+// announceStop answers the first Ctrl-C. stopped reports the end of that stop.
 func (h *stack) announceStop(ctx context.Context) (stopped func()) {
 	announced := make(chan struct{})
 	unwatch := context.AfterFunc(ctx, func() {

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(childVariable); dir != "" {
 		os.Exit(runChild(dir))
 	}
-	// The Kafka client's metrics library keeps this goroutine for the process.
+	// The Kafka client's metrics library keeps this goroutine.
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/rcrowley/go-metrics.(*meterArbiter).tick"))
 }
 
@@ -50,7 +50,6 @@ func (s *screen) String() string {
 	return s.text.String()
 }
 
-// folder returns a place for a stack's state, which does not exist yet.
 func folder(t *testing.T) string {
 	t.Helper()
 	return filepath.Join(localtest.Folder(t), "state")
@@ -178,7 +177,6 @@ func TestOneAddressForTwo(t *testing.T) {
 	require.ErrorContains(t, err, "is also the address of Customer admin")
 }
 
-// Every problem with the command line is reported, before the stack makes or opens anything.
 func TestAddressesAndSettingsAreCheckedTogether(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
@@ -301,7 +299,6 @@ func TestPrograms(t *testing.T) {
 	require.Equal(t, []string{"running in " + dir + ", services listen: true", "stopped, services listen: true"}, happened)
 }
 
-// An operator finds a service that is not ready by the programs.
 func TestAProgramReachesAServiceThatIsNotReady(t *testing.T) {
 	t.Parallel()
 	decided := make(chan struct{})

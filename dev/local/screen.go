@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// logs are the stack's log files, one per part. Every record is in a file; warnings and errors are also shown.
+// logs are one file per part, with every record. Warnings and errors are also shown.
 type logs struct {
 	folder *folder
 	screen *screen
@@ -28,10 +28,9 @@ func (l *logs) open(part string) (*os.File, error) {
 	return file, err
 }
 
-// logger writes JSON into the part's file, and warnings on the screen too, in one line without the time.
+// logger writes JSON into the part's file, and warnings on the screen without the time.
 func (l *logs) logger(part string) (*slog.Logger, error) { return l.loggerOf(part, "info", "json") }
 
-// loggerOf is [logs.logger] with a level and a format for the file.
 func (l *logs) loggerOf(part, level, format string) (*slog.Logger, error) {
 	log, err := l.fileLogger(part, level, format)
 	if err != nil {
@@ -56,13 +55,12 @@ func (l *logs) close() error {
 	return errors.Join(errs...)
 }
 
-// screenEvery is how often one message of a part is shown.
 const screenEvery = time.Minute
 
-// screen shows errors and warnings for a person: the first record of a message, and then one a minute with the number
-// of those withheld. Messages are fixed strings, so their values do not matter.
+// screen shows the first warning with a message, and then one a minute with the number of those withheld. Messages are
+// fixed strings.
 type screen struct {
-	verbose bool // show everything
+	verbose bool
 
 	mu       sync.Mutex
 	out      io.Writer
@@ -109,7 +107,6 @@ func (s *screen) handler(part string) slog.Handler {
 	return &screenHandler{Handler: text.WithAttrs([]slog.Attr{slog.String("part", part)}), screen: s, source: part}
 }
 
-// screenHandler writes a record unless the screen withholds it.
 type screenHandler struct {
 	slog.Handler
 

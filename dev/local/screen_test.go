@@ -28,7 +28,6 @@ func (s *terminal) String() string {
 	return s.text.String()
 }
 
-// The addresses above must stay where they can be read.
 func TestAFloodIsALineAMinute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

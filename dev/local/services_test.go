@@ -17,7 +17,6 @@ func valuesOf(instance *eventing.Instance) map[string]string {
 	return values
 }
 
-// A setting overrides this program's default and reaches only the services that read it.
 func TestWhatTheServicesAreGiven(t *testing.T) {
 	t.Parallel()
 	at := Addresses{

@@ -50,8 +50,7 @@ func newStack(ctx context.Context, cfg Config, f *folder, logs *logs, log *slog.
 	return h, err
 }
 
-// start brings everything up, as much as possible in parallel. It stops early when a part ends: the group has the
-// reason.
+// start stops early when a part ends: the group has the reason.
 func (h *stack) start() (err error) {
 	ctx := h.group.Context()
 	if err := h.showProgress(ctx, "PostgreSQL, Kafka and the mailbox", h.startParts); err != nil {
@@ -85,7 +84,6 @@ func (h *stack) start() (err error) {
 
 const progressEvery = 5 * time.Second
 
-// showProgress reports a long step every five seconds.
 func (h *stack) showProgress(ctx context.Context, what string, step func(context.Context) error) error {
 	began, tick, done := time.Now(), time.NewTicker(progressEvery), make(chan error, 1)
 	defer tick.Stop()
@@ -104,7 +102,7 @@ func (h *stack) reportProgress(what string, began time.Time) {
 	_, _ = fmt.Fprintf(h.logs.screen, "Still waiting after %d s for %s\n", int(time.Since(began).Seconds()), what)
 }
 
-// prepare does the work of the services' migrate and topics commands.
+// prepare replaces the services' migrate and topics commands.
 func (h *stack) prepare(ctx context.Context) error {
 	instances, err := h.configure()
 	if err != nil {
@@ -126,8 +124,7 @@ func (h *stack) prepare(ctx context.Context) error {
 	return group.Wait()
 }
 
-// startService returns when the service listens. Mails link to the API, so its address is known before later services
-// are configured.
+// Mails link to the API, so its address is known before later services are configured.
 func (h *stack) startService(ctx context.Context, s eventing.Described) error {
 	instance, err := s.Load(h.environ(s))
 	if err != nil {
@@ -148,7 +145,6 @@ func (h *stack) startService(ctx context.Context, s eventing.Described) error {
 	return err
 }
 
-// startProgram returns when the program has its link.
 func (h *stack) startProgram(ctx context.Context, p Program) error {
 	log, err := h.logs.logger(p.Name)
 	if err != nil {
@@ -173,7 +169,7 @@ func await[T any](ctx context.Context, ready <-chan T) (value T, err error) {
 
 const readyPoll = 20 * time.Millisecond
 
-// awaitReady has no limit: a service may wait for its operator, who finds it by the programs that run.
+// awaitReady has no limit: a service may wait for its operator.
 func (h *stack) awaitReady(ctx context.Context) error {
 	began := time.Now()
 	for shown := began; ; {

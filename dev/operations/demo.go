@@ -42,7 +42,7 @@ func (DemoCommand) Help() string {
 		"or reordered, 1 when something is."
 }
 
-// demoSettings let a killed system come back soon: leases and pauses are short, and a crowd comes from one address.
+// demoSettings let a killed system come back soon, and a crowd come from one address.
 var demoSettings = []string{
 	"RATE_LIMIT=0", "SIGNUPS_PER_CLIENT=0", "OUTBOX_LEASE=10s", "KAFKA_PUBLISH_TIMEOUT=4s", "SMTP_TIMEOUT=3s",
 	"MAIL_LEASE=10s", "MAIL_HEARTBEAT=2s", "MAIL_POLL=250ms", "INBOX_RETRY_MIN=100ms", "INBOX_RETRY_MAX=1s",
@@ -78,7 +78,7 @@ func (c *DemoCommand) Run(ctx context.Context, to *kong.Context) (err error) {
 	return os.RemoveAll(dir)
 }
 
-// run keeps the system up after Ctrl-C, which ends the demonstration: that still judges its events.
+// run keeps the system up after Ctrl-C: the demonstration still judges its events.
 func (c *DemoCommand) run(ctx context.Context, to *kong.Context, cfg local.Config) error {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -116,7 +116,7 @@ func (c *DemoCommand) play(ctx context.Context, to *kong.Context, at local.Addre
 	return demo.Play(ctx, cfg)
 }
 
-// faults returns the selected ones, in the order in which they are best looked at.
+// faults are in the best order to look at.
 func (c *DemoCommand) faults(at local.Addresses, cause *local.Faults) (faults []demo.Fault) {
 	add := func(name string, added ...demo.Fault) {
 		if slices.Contains(c.Inject, name) || slices.Contains(c.Inject, "all") {
@@ -158,12 +158,12 @@ func ready(after time.Duration, err error) (string, error) {
 	return fmt.Sprintf("ready again after %.1f s", after.Seconds()), err
 }
 
-// ServeCommand is "devstack serve": each service of a demonstration runs it.
+// ServeCommand is "devstack serve", a service of a demonstration.
 type ServeCommand struct {
 	Service string `arg:"" help:"Its name. Its settings are its variables, as of its own program."`
 }
 
-// Run runs the service until a signal, or the end of the program that started it.
+// Run runs the service until a signal or the end of its parent.
 func (c *ServeCommand) Run(ctx context.Context, to *kong.Context) error {
 	ctx, stop := local.WithTool(ctx, true)
 	defer stop()

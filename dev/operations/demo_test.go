@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// demoFor is the duration of TestDemo. 0 skips it, because it takes long: the campaigns of make test-long run it.
+// demoFor is 0 by default because TestDemo takes long: make test-long runs it.
 var demoFor = flag.Duration("operations.demo", 0, "play the demonstration for that time")
 
 func TestDemo(t *testing.T) {
@@ -32,7 +32,7 @@ func TestDemo(t *testing.T) {
 	}
 	var stdout, stderr bytes.Buffer
 	code := devstack.Run(t.Context(), []string{"demo", "--for", demoFor.String(), "--outage", "1s"}, &stdout, &stderr)
-	out := strings.Join(strings.Fields(stdout.String()), " ") // its lines are broken where they are full
+	out := strings.Join(strings.Fields(stdout.String()), " ")
 	t.Log(stdout.String(), stderr.String())
 	require.Zero(t, code)
 	require.Regexp(t, `\d+ requests have their first answer again; \d+ events were published again`, out)

@@ -1,5 +1,4 @@
-// Package operations adds to a stack the console, the demonstration, and the file by which the operator's command finds
-// the services.
+// Package operations adds the console, the demonstration and the operators' file to a stack.
 package operations
 
 import (

@@ -26,8 +26,7 @@ func systemOf(ctx context.Context, at local.Addresses) (system verify.System, er
 	return system, nil
 }
 
-// writeOperators writes the addresses, the token and the scope of a verification for the operator's command. A reader
-// sees all of the file or none.
+// A reader of this file sees all of it or none.
 func writeOperators(at local.Addresses) (remove func() error, err error) {
 	system, err := systemOf(context.Background(), at)
 	if err != nil {

@@ -55,7 +55,6 @@ func TestAnOperatorReachesAServiceThatWaits(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-// Only the folder's owner may read the file.
 func TestOperatorsFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

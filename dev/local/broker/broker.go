@@ -1,5 +1,5 @@
-// Package broker runs a Kafka-protocol broker inside this process, for `make run` and for tests. The services reach it
-// over TCP. It has one copy of the data, one goroutine and no replication.
+// Package broker runs a Kafka-protocol broker inside this process, for `make run` and tests. It has one copy of the
+// data and no replication. The services reach it over TCP.
 package broker
 
 import (
@@ -15,29 +15,29 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// Config has the broker's address and the place of its data.
+// Config defines the broker's address and data.
 type Config struct {
-	// Addr is host:port, which the broker also advertises. Default 127.0.0.1:0, a free port.
+	// Addr is host:port, also advertised. Default 127.0.0.1:0, a free port.
 	Addr string
-	// Dir keeps topics, records and committed offsets. It survives the death of the process, not a power cut. Two brokers
-	// must not share it: only a fixed port prevents that. Default "": memory only.
+	// Dir keeps topics, records and offsets. It survives the death of the process, not a power cut. Only a fixed port
+	// keeps a second broker out. Default "": memory only.
 	Dir string
-	// Log receives the broker's warnings and errors. Default: none.
+	// Log receives warnings and errors. Default: none.
 	Log *slog.Logger
 }
 
-// Broker is a running broker. Call [Broker.Close]: it writes the files that a later start needs.
+// Broker is a running broker. [Broker.Close] writes files that a later start needs.
 type Broker struct {
 	cluster  *kfake.Cluster
 	listener *checking
 	close    sync.Once
 }
 
-// ErrAddressInUse is returned by [Start] when a different process listens on the address.
+// ErrAddressInUse: a different process listens on the address of [Start].
 var ErrAddressInUse = errors.New("address already in use")
 
-// Start listens, loads what [Config.Dir] holds and serves until Close. ctx bounds the start alone. A record sent to a
-// missing topic is an error: the broker creates none on demand.
+// Start loads what [Config.Dir] holds and serves until Close. ctx bounds the start alone. The broker creates no topic
+// on demand.
 func Start(ctx context.Context, cfg Config) (*Broker, error) {
 	addr := cfg.Addr
 	if addr == "" {
@@ -80,7 +80,7 @@ func options(cfg Config, listener net.Listener) []kfake.Opt {
 	return opts
 }
 
-// Addr returns host:port with the port that the broker listens on.
+// Addr returns host:port with the actual port.
 func (b *Broker) Addr() string { return b.listener.Addr().String() }
 
 // Done is closed when the broker accepts no more connections.
@@ -89,13 +89,13 @@ func (b *Broker) Done() <-chan struct{} { return b.listener.done }
 // Err is nil: a broker ends by Close alone.
 func (b *Broker) Err() error { return nil }
 
-// Close stops serving and saves the state in the data folder, if any. Calling it again does nothing.
+// Close stops serving and saves the state in Dir. A second call does nothing.
 func (b *Broker) Close() error {
 	b.close.Do(b.cluster.Close)
 	return nil
 }
 
-// logAdapter passes on warnings and errors; the rest is one line per request.
+// logAdapter drops the line per request.
 type logAdapter struct{ log *slog.Logger }
 
 func (a logAdapter) Logf(level kfake.LogLevel, format string, args ...any) {

@@ -16,7 +16,6 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// A browser, a different client, a request that claims to be huge, and an unknown kind must not end the broker.
 func TestWhatIsNotKafkaEndsItsConnection(t *testing.T) {
 	b := start(t, broker.Config{})
 	frame := func(size uint32, kind, version uint16, rest string) string {

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Folder returns a folder that every account may pass through, removed with the test. A test's own is closed to the
-// account of root's server, and its path may be too long for a socket.
+// Folder returns a folder that every account may pass through, removed with the test. Root's server cannot enter a
+// test's own, whose path may be too long for a socket.
 func Folder(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "twinbox-test-")
@@ -25,15 +25,14 @@ func Folder(t testing.TB) string {
 	return dir
 }
 
-// Patient returns settings under which nothing is late on a slow machine: no lease is lost, no batch or mail is sent
-// again, and there is no warning.
+// Patient returns settings under which a slow machine loses no lease, repeats no batch or mail, and logs no warning.
 func Patient() []string {
 	return []string{
 		"OUTBOX_LEASE=40s", "KAFKA_PUBLISH_TIMEOUT=20s", "KAFKA_SESSION_TIMEOUT=1m", "SMTP_TIMEOUT=15s",
 	}
 }
 
-// Postmaster returns the process id of the server that runs on a data directory.
+// Postmaster returns the process id of the server on a data directory.
 func Postmaster(t testing.TB, data string) int {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))

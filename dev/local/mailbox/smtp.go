@@ -9,7 +9,7 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// ErrCut makes [Config.Reply] close the connection without an answer.
+// ErrCut makes [Config.Reply] hang up without an answer.
 var ErrCut = errors.New("cut the connection")
 
 // Refuse makes [Config.Reply] answer with an SMTP code, such as 421, 451 or 550.

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The owner listens seconds later.
 func TestAPickedPortIsNotGivenToOthers(t *testing.T) {
 	t.Parallel()
 	for range 20 {

@@ -11,9 +11,9 @@ import (
 )
 
 type identity struct {
-	uid, gid  int  // of the account that owns the files
-	chown     bool // this process is root: it gives new folders to the account, and starts the programs as it
-	namespace bool // root maps itself to another user inside a user namespace: the files stay root's
+	uid, gid  int  // owner of the files
+	chown     bool // root gives new folders to the account, and starts the programs as it
+	namespace bool // root maps itself to another user in a user namespace: the files stay root's
 }
 
 // disguise is the uid and gid that root has inside the user namespace.
@@ -32,8 +32,7 @@ func (id identity) attributes() *syscall.SysProcAttr {
 	return attr
 }
 
-// identify keeps the owner of an existing data directory: a different user would leave files that the next start cannot
-// read.
+// identify keeps the owner of an existing data directory, who alone can read the files.
 func identify(cfg Config) (identity, error) {
 	self := identity{uid: os.Geteuid(), gid: os.Getegid()}
 	info, err := os.Stat(cfg.Dir)
@@ -76,7 +75,7 @@ func findAccount() (identity, error) {
 	return identity{}, errors.New(`run as root: user namespaces are denied and there is no account "postgres" or "nobody"`)
 }
 
-// isNamespaceAllowed tries a user namespace with a cheap program. Containers without CAP_SYS_ADMIN deny it.
+// Containers without CAP_SYS_ADMIN deny a user namespace.
 func isNamespaceAllowed() bool {
 	program, _, err := start("/bin/true", nil, identity{namespace: true}, syscall.SIGKILL, io.Discard)
 	if err != nil {

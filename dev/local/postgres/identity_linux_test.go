@@ -11,7 +11,7 @@ import (
 	"example.com/twinbox/dev/local/postgres"
 )
 
-// TestDataSurvivesARestart also runs root as an account: many containers deny it a user namespace.
+// Many containers deny root a user namespace, so the account is tried as well.
 func TestDataSurvivesARestart(t *testing.T) {
 	t.Parallel()
 	ways := map[string]bool{"default": false}

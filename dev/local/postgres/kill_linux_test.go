@@ -15,12 +15,12 @@ import (
 	"example.com/twinbox/dev/local/postgres"
 )
 
-// crowd connects all the time, which keeps the postmaster forking.
+// crowd keeps the postmaster forking.
 type crowd struct {
 	stop     func()
 	clients  sync.WaitGroup
 	served   atomic.Int64
-	orphaned atomic.Int64 // backends that reported a missing postmaster: after a crash none does
+	orphaned atomic.Int64 // backends that report a missing postmaster
 }
 
 func gather(ctx context.Context, dsn string) *crowd {
@@ -51,7 +51,7 @@ func visit(ctx context.Context, dsn string) error {
 	return err
 }
 
-// A backend that Kill misses may wait for ever for a lock of a killed one, and prevent every start.
+// A missed backend may wait for ever for a lock of a killed one.
 func TestKillMissesNoBackend(t *testing.T) {
 	t.Parallel()
 	server := startServer(t, postgres.Config{Dir: filepath.Join(localtest.Folder(t), "data")})

@@ -28,7 +28,7 @@ func startParent(t *testing.T, dir string) *osexec.Cmd {
 	return parent
 }
 
-// The last start follows the kill directly: the server may still stop, or have no signal yet.
+// The last start may find a server without a signal yet.
 func TestServerEndsWithAKilledParent(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(localtest.Folder(t), "data")
@@ -48,7 +48,6 @@ func TestServerEndsWithAKilledParent(t *testing.T) {
 	require.NoDirExists(t, socket, "the folder that the killed program left")
 }
 
-// socketDir reads the folder from the command line that the server left.
 func socketDir(t *testing.T, dir string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(dir, "postmaster.opts"))

@@ -11,7 +11,7 @@ import (
 	"example.com/twinbox/dev/local/child"
 )
 
-// ErrNoJava and ErrNoMaven are returned by [Start] when Java or Maven is missing.
+// ErrNoJava and ErrNoMaven: [Start] needs Java and Maven.
 var (
 	ErrNoJava = errors.New("java 17 or newer is needed on PATH " +
 		"(Debian: apt install openjdk-17-jre-headless, macOS: brew install openjdk)")
@@ -21,7 +21,7 @@ var (
 
 const minJava = 17
 
-// pom pins every version. Maven's own configuration names the repository.
+// Maven's own configuration names the repository.
 const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>twinbox</groupId><artifactId>kafka</artifactId><version>1</version><packaging>pom</packaging>
@@ -38,8 +38,7 @@ const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 const copyDependencies = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
 
-// ensureJars gives the folder its name after Maven has succeeded: no interrupted fetch looks complete, and two fetches
-// do not disturb each other.
+// ensureJars names the folder after Maven's success: no interrupted fetch looks complete.
 func ensureJars(ctx context.Context, cfg Config) (string, error) {
 	if cfg.CacheDir == "" {
 		cache, err := os.UserCacheDir()

@@ -15,7 +15,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// TestHelperProcess is not a test: it is the process that the next test kills.
+// TestHelperProcess is the process that the next test kills.
 func TestHelperProcess(t *testing.T) {
 	dir := os.Getenv("REALKAFKA_HELPER_DIR")
 	if dir == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// withJava replaces java by a script, and pretends that the jars exist.
+// withJava replaces java and pretends that the jars exist.
 func withJava(t *testing.T, script string) Config {
 	t.Helper()
 	bin, cache := t.TempDir(), t.TempDir()
@@ -23,7 +23,7 @@ func withJava(t *testing.T, script string) Config {
 	return Config{CacheDir: cache}
 }
 
-// The error has Kafka's own words, and the start leaves no process or folder.
+// The error has Kafka's own words.
 func TestAStartThatFails(t *testing.T) {
 	for name, c := range map[string]struct{ script, says string }{
 		"format": {"echo no space left; exit 1", "(17 or newer is needed): exit status 1: \"no space left"},
@@ -43,7 +43,6 @@ func TestAStartThatFails(t *testing.T) {
 	}
 }
 
-// A prepared folder is not prepared again.
 func TestAFolderOfTheCallersStays(t *testing.T) {
 	cfg := withJava(t, `case "$*" in *StorageTool*) echo prepared twice; exit 1;; esac; echo "$@"; exit 1`)
 	cfg.Dir = filepath.Join(t.TempDir(), "kafka")

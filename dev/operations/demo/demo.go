@@ -1,5 +1,5 @@
-// Package demo shows a running system at work: it makes events at a steady rate, breaks parts, reports where the events
-// are, and ends with the services' verdict on every event.
+// Package demo makes events on a running system, breaks parts, shows where the events are, and ends with the services'
+// verdict.
 package demo
 
 import (
@@ -20,20 +20,19 @@ import (
 
 // Config is a demonstration.
 type Config struct {
-	// Services are asked for their waiting events.
 	Services []*client.Service
-	// Act makes the nth event, and returns the id of its subject. The same n again must change nothing and return the same
-	// id. It is repeated until it succeeds or returns a [FinalError].
+	// Act makes the nth event, and returns the id of its subject. The same n again must change nothing. It is repeated
+	// until it succeeds or returns a [FinalError].
 	Act func(ctx context.Context, n int) (id string, err error)
 	// Acted describes Act, such as "signed up".
 	Acted string
-	// Arrived reports whether the event's effect has reached the other end.
+	// Arrived reports whether the event has its effect.
 	Arrived func(ctx context.Context, id string) (bool, error)
 	// Verify returns the verdicts on the events since a time.
 	Verify func(ctx context.Context, since time.Time) (verify.Report, error)
-	// Faults are caused one after the other, at even distances.
+	// Faults happen one after the other, at even distances.
 	Faults []Fault
-	// Rate is how often Act runs a second, at most MaxRate, for the time For.
+	// Rate is calls of Act a second, at most MaxRate, for the time For.
 	Rate float64
 	For  time.Duration
 	// Settle bounds the wait for the last events. Default 1 min.
@@ -42,15 +41,15 @@ type Config struct {
 	Out io.Writer
 }
 
-// A Fault is something that goes wrong.
+// Fault breaks the system once.
 type Fault struct {
-	Name string // such as "kill customer"
+	Name string
 	What string // in a sentence's middle: "kill -9, and another process takes its place"
-	// Cause causes it, waits until it is over, and describes the result.
+	// Cause waits until the fault is over, and describes the result.
 	Cause func(ctx context.Context, run *Run) (string, error)
 }
 
-// FinalError reports that repeating a [Config.Act] does not help.
+// FinalError reports that a repeated [Config.Act] cannot succeed.
 type FinalError struct{ Err error }
 
 func (e *FinalError) Error() string { return e.Err.Error() }
@@ -60,12 +59,12 @@ func (e *FinalError) Unwrap() error { return e.Err }
 type Run struct {
 	cfg   Config
 	began time.Time
-	told  map[string]string // the reported causes, by service
+	told  map[string]string // reported causes, by service
 
 	mu     sync.Mutex
-	made   map[int]string // ids by their numbers
-	failed error          // why no verdict is possible
-	unsaid error          // of the first line that could not be written: the demonstration continues without a reader
+	made   map[int]string
+	failed error // why no verdict is possible
+	unsaid error // of the first line that could not be written
 }
 
 // MaxRate is more than a person can look at.
@@ -73,8 +72,8 @@ const MaxRate = 1000
 
 const defaultSettle = time.Minute
 
-// Play runs the demonstration. It returns nil when every event has arrived, and all services report that none is lost,
-// doubled, altered, invented or reordered. When ctx ends it stops making events, and judges those that it has made.
+// Play returns nil when every event has arrived, and all services report that none is lost, doubled, altered, invented
+// or reordered. When ctx ends it makes no more events, and judges those that it has made.
 func Play(ctx context.Context, cfg Config) error {
 	if cfg.Settle == 0 {
 		cfg.Settle = defaultSettle
@@ -105,7 +104,6 @@ func Play(ctx context.Context, cfg Config) error {
 	return r.judge(whole)
 }
 
-// fail keeps the first reason.
 func (r *Run) fail(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,7 +118,6 @@ func (r *Run) hasFailed() bool {
 	return r.failed != nil
 }
 
-// some returns at most that many of the made ids.
 func (r *Run) some(most int) map[int]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -140,10 +137,9 @@ func (r *Run) count() int {
 	return len(r.made)
 }
 
-// underWay bounds concurrent calls of Act. While the system does not answer, no more begin.
+// underWay bounds concurrent calls of Act.
 const underWay = 64
 
-// actAll returns when the last call is done.
 func (r *Run) actAll(ctx context.Context) {
 	loading, loaded := context.WithTimeout(ctx, r.cfg.For)
 	defer loaded()
@@ -151,7 +147,7 @@ func (r *Run) actAll(ctx context.Context) {
 	defer tick.Stop()
 	var all errgroup.Group
 	all.SetLimit(underWay)
-	defer func() { _ = all.Wait() }() // act keeps the failures
+	defer func() { _ = all.Wait() }()
 	for n := 0; !r.hasFailed(); n++ {
 		all.Go(func() error {
 			r.act(context.WithoutCancel(ctx), n)
@@ -165,7 +161,7 @@ func (r *Run) actAll(ctx context.Context) {
 	}
 }
 
-// act repeats a call: the system may have accepted a request whose answer was lost.
+// act repeats: the answer of an accepted request may be lost.
 func (r *Run) act(ctx context.Context, n int) {
 	again := failure.Backoff{Min: 100 * time.Millisecond, Max: time.Second}
 	for end := time.Now().Add(r.cfg.Settle); ; _ = failure.Sleep(ctx, again.Next()) {
@@ -208,11 +204,10 @@ func (r *Run) causeAll(ctx context.Context) {
 
 const (
 	tellEvery  = 2 * time.Second
-	lookEvery  = 250 * time.Millisecond  // while the last events are waited for
+	lookEvery  = 250 * time.Millisecond
 	settledFor = 1500 * time.Millisecond // longer than a figure may be old
 )
 
-// settle waits until nothing waits, for longer than a figure may be old.
 func (r *Run) settle(ctx context.Context) error {
 	began, idle := time.Now(), time.Time{}
 	for told := began; ; _ = failure.Sleep(ctx, lookEvery) {
@@ -236,7 +231,7 @@ func (r *Run) settle(ctx context.Context) error {
 	}
 }
 
-// tell writes a line, and a second one with the cause when a service waits for a new reason.
+// tell writes a second line when a service waits for a new reason.
 func (r *Run) tell(now standing) {
 	told := map[string]string{}
 	for _, c := range now.causes {

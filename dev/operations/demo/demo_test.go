@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type system struct {
 	mu      sync.Mutex
-	shown   string // the stations
+	shown   string
 	verdict string
 	calls   map[string]int
 	acts    map[int]int
@@ -211,7 +211,6 @@ func somethingIsMade(ctx context.Context, run *Run) (string, error) {
 	return "", nil
 }
 
-// Ctrl-C ends the making of events.
 func TestADemonstrationThatIsBrokenOffIsJudged(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)

@@ -10,7 +10,7 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// exitPartial is the exit code of twinbox verify for a verdict on a part of the events.
+// exitPartial is twinbox verify's code for a verdict on a part.
 const exitPartial = 5
 
 // VerdictError reports everything that is wrong.
@@ -39,10 +39,9 @@ func (e *VerdictError) ExitCode() int {
 	return exitPartial
 }
 
-// judge checks that every event has arrived, and verifies those since the beginning.
 func (r *Run) judge(ctx context.Context) error {
 	wrong := &VerdictError{}
-	for _, id := range r.made { // nothing is made any more
+	for _, id := range r.made {
 		arrived, err := r.cfg.Arrived(ctx, id)
 		if err != nil {
 			return fmt.Errorf("look for what was made: %w", err)

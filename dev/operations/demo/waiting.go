@@ -12,12 +12,12 @@ import (
 
 // standing sums up the services' unfinished work.
 type standing struct {
-	waiting map[string]int // by what it waits for
-	dead    int            // dead letters
-	unsure  int            // mails that may have been sent
-	known   bool           // all of that is known
-	causes  []cause        // of the services that wait
-	err     error          // of the first that does not answer
+	waiting map[string]int // by the awaited step
+	dead    int
+	unsure  int     // mails that may have been sent
+	known   bool    // all of that is known
+	causes  []cause // of the services that wait
+	err     error   // of the first service that does not answer
 }
 
 type cause struct{ service, code, sentence string }

@@ -1,5 +1,4 @@
-// Command apijson writes a YAML document as JSON, so the binary that serves it or checks requests against it needs no
-// YAML parser: go run ./dev/tools/apijson FROM TO
+// Command apijson writes a YAML document as JSON, so a binary needs no YAML parser: go run ./dev/tools/apijson FROM TO
 package main
 
 import (
@@ -30,7 +29,6 @@ func main() {
 	}
 }
 
-// convert sorts the members of an object.
 func convert(document []byte) ([]byte, error) {
 	var value any
 	if err := yaml.Unmarshal(document, &value); err != nil {

@@ -1,5 +1,4 @@
-// Command configdoc writes docs/configuration.md from the configuration types. `make generate` runs it, and a test
-// fails when the page is stale.
+// Command configdoc writes docs/configuration.md from the configuration types, under `make generate`.
 package main
 
 import (

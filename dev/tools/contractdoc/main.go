@@ -1,5 +1,5 @@
-// Command contractdoc writes api/asyncapi.yaml from the events and the consumers of the services, and in
-// internal/contract/testdata the first record of an event that has none. Such a record is never changed afterwards.
+// Command contractdoc writes api/asyncapi.yaml from the events and consumers of the services, and in
+// internal/contract/testdata the first record of a new event. Such a record never changes afterwards.
 package main
 
 import (
@@ -57,8 +57,8 @@ func write(root string) error {
 	return errors.Join(problems...)
 }
 
-// checkExamples names every example that is missing or breaks the contract, because each becomes a record that never
-// changes. A nil checker checks only for missing ones.
+// checkExamples names every example that is missing or breaks the contract: each becomes a record that never changes.
+// Without a checker it names missing ones.
 func checkExamples(checker *event.Checker, declared ...event.Declaration) error {
 	var problems []error
 	for _, d := range declared {
@@ -133,7 +133,6 @@ func asyncAPI(ctx context.Context) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// describe finds the writer and the readers of an event's topic.
 func describe(d event.Declaration, all []eventing.Declared) topic {
 	t := topic{Name: d.Topic, Owner: d.Source}
 	for _, s := range all {
@@ -149,7 +148,7 @@ func describe(d event.Declaration, all []eventing.Declared) topic {
 	return t
 }
 
-// keepFirst writes an event's first record, if there is none: its example with the required headers.
+// The record has the required headers.
 func keepFirst(file string, d event.Declaration) error {
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
 		return err

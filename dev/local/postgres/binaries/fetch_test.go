@@ -44,7 +44,6 @@ type testRegistry struct {
 	asked   func(r *http.Request) (code int)
 }
 
-// newRegistry serves programs that answer like those of the version.
 func newRegistry(t *testing.T, version string) *testRegistry {
 	t.Helper()
 	text := "#!/bin/sh\necho \"postgres (PostgreSQL) " + version + "\"\n"
@@ -66,7 +65,6 @@ func (r *testRegistry) options(t *testing.T) Options {
 	return Options{SkipInstalled: true, CacheDir: filepath.Join(t.TempDir(), "cache"), from: r.from}
 }
 
-// requireTidy requires that no unfinished fetch is left.
 func requireTidy(t *testing.T, cache string) {
 	t.Helper()
 	left, err := filepath.Glob(filepath.Join(cache, "fetching-*"))
@@ -150,7 +148,7 @@ func TestFetchThatIsCancelled(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// It needs a network, so it runs only on request.
+// It needs a network.
 func TestFetchForReal(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("TWINBOX_TEST_FETCH") == "" {

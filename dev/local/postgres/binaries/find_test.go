@@ -39,7 +39,7 @@ func TestAClientOnlyInstallationIsIncomplete(t *testing.T) {
 	require.True(t, isIncomplete(root))
 }
 
-// dataOf returns a data directory of the version; "" is one that does not exist yet.
+// dataOf's directory for "" does not exist yet.
 func dataOf(t *testing.T, major string) string {
 	t.Helper()
 	dir := t.TempDir()

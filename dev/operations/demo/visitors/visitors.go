@@ -1,5 +1,4 @@
-// Package visitors are people who sign up for the demonstration (make demo). It holds all that the demonstration knows
-// of this business.
+// Package visitors has people who sign up for the demonstration (make demo). Only it knows this business.
 package visitors
 
 import (
@@ -26,7 +25,6 @@ type Visitors struct {
 	http       *http.Client
 }
 
-// requestTimeout is how long a visitor waits for an answer before the request is repeated.
 const requestTimeout = 10 * time.Second
 
 // New returns visitors of the API at a URL.
@@ -39,7 +37,7 @@ func New(base string) *Visitors {
 // Close closes idle connections.
 func (v *Visitors) Close() { v.http.CloseIdleConnections() }
 
-// SignUp signs the nth visitor up and returns the user's id. A second call with the same n changes nothing.
+// SignUp signs the nth visitor up and returns the user's id. A repetition changes nothing.
 func (v *Visitors) SignUp(ctx context.Context, n int) (id string, err error) {
 	key := fmt.Sprintf("%s-%d", v.name, n)
 	body := fmt.Sprintf(`{"email":"visitor-%s@example.org","name":"Visitor %d"}`, key, n)
@@ -55,7 +53,6 @@ func (v *Visitors) SignUp(ctx context.Context, n int) (id string, err error) {
 	return "", &demo.FinalError{Err: fmt.Errorf("sign up: %d %s", status, said.Code)}
 }
 
-// passing are codes of answers for which a later try may succeed.
 var passing = []web.Code{
 	web.CodeUnavailable, web.CodeShuttingDown, web.CodeTimeout, web.CodeRequestTimeout, "outcome_unknown",
 	"idempotency_key_in_flight",
@@ -100,7 +97,7 @@ func (v *Visitors) call(ctx context.Context, method, path, body, key string) (st
 	return response.StatusCode, said, nil
 }
 
-// Poison returns a registration that no consumer can read: it names no user.
+// Poison returns a registration without a user.
 func Poison() (event.Event, error) {
 	id, err := uuid.NewV7()
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 	"example.com/twinbox/test/outboxtest"
 )
 
-// Box is a consumer without a broker: an inbox with handlers. It is one process that owns one partition, so its
-// deliveries wait for each other. For concurrent deliveries make several boxes.
+// Box is a consumer without a broker: an inbox with handlers that owns one partition. Its deliveries wait for each
+// other; make several boxes for concurrent ones.
 type Box struct {
 	pool      *pgxpool.Pool
 	config    inbox.Config
@@ -35,27 +35,27 @@ type Box struct {
 
 	mu       sync.Mutex
 	offset   int64
-	outcomes map[string]inbox.Outcome // of the present delivery, and of what it resumed
+	outcomes map[string]inbox.Outcome // of the present delivery, and of events that it resumed
 	failures int                      // transient ones
-	failed   error                    // the handler's last error
+	failed   error
 }
 
-// partitions separates boxes: two with one partition would take each other for a process that died.
+// Two boxes with one partition would take each other for a process that died.
 var partitions atomic.Int32
 
 // Strict is for [NewBox]: the consumer keeps the order of its keys' versions.
 func Strict(c *inbox.Config) { c.Order = inbox.Strict }
 
-// Consumer is for [NewBox]: the name under which the consumer remembers.
+// Consumer is for [NewBox]: the consumer's name.
 func Consumer(name string) func(*inbox.Config) { return func(c *inbox.Config) { c.Consumer = name } }
 
-// Checked is for [NewBox]: each event is compared with its contract, as in the service.
+// Checked is for [NewBox]: each event is compared with its contract.
 func Checked(validate func(event.Event) error) func(*inbox.Config) {
 	return func(c *inbox.Config) { c.Validate = validate }
 }
 
-// NewBox opens the inbox of a consumer. Retries follow within 2 ms, and a transient error ends the delivery after as
-// many attempts as an unknown error gets. The consumer's name is "test" by default.
+// NewBox opens the inbox of a consumer, named "test" by default. Retries follow within 2 ms. A transient error gets as
+// many attempts as an unknown one.
 func NewBox(t testing.TB, pool *pgxpool.Pool, handlers Handlers, configure ...func(*inbox.Config)) *Box {
 	t.Helper()
 	b := &Box{
@@ -79,7 +79,6 @@ func NewBox(t testing.TB, pool *pgxpool.Pool, handlers Handlers, configure ...fu
 	return b
 }
 
-// boxHost ends a delivery that transient errors alone keep from success.
 type boxHost struct {
 	inbox.Standalone
 	box *Box
@@ -100,16 +99,15 @@ func (b *Box) attempt(msg *message.Message) ([]*message.Message, error) {
 	return produced, err
 }
 
-// Delivery is the result of an event's delivery.
+// Delivery is the result of a delivery.
 type Delivery struct {
 	Outcome    inbox.Outcome
-	Err        error              // of the handler's last attempt, or of what kept it from one
+	Err        error              // of the last attempt, or why there was none
 	DeadLetter *deadletter.Letter // nil: none
 	Emitted    []event.Event      // added to the outbox of the same database, in order
 }
 
-// NewEventOf makes an event as its producer would, with a new id and the time of now. Version 0: the consumer counts no
-// versions.
+// NewEventOf makes an event as its producer would, with a new id and the time of now. Version 0: without versions.
 func NewEventOf[T any](t testing.TB, of event.Definition[T], key string, version int64, payload T) event.Event {
 	t.Helper()
 	e, err := of.New(key, version, time.Now().UTC().Truncate(time.Microsecond), payload)
@@ -120,8 +118,7 @@ func NewEventOf[T any](t testing.TB, of event.Definition[T], key string, version
 	return e
 }
 
-// Deliver hands the event over as the next record of the box's partition. Before it returns, it resumes the events of
-// its key that waited for it.
+// Deliver hands the event over as the next record, and resumes the events of its key that waited for it.
 func (b *Box) Deliver(t testing.TB, e event.Event) Delivery {
 	t.Helper()
 	got, err := b.deliver(t, e)
@@ -190,8 +187,7 @@ func (b *Box) letter(ctx context.Context, id string) (*deadletter.Letter, error)
 	return &letter, err
 }
 
-// RequireOutcome delivers the event, and fails the test when the outcome is a different one: the failure has the
-// outcome and its reason.
+// RequireOutcome delivers the event, and fails the test with the reason when the outcome is a different one.
 func (b *Box) RequireOutcome(t testing.TB, want inbox.Outcome, e event.Event) Delivery {
 	t.Helper()
 	got := b.Deliver(t, e)

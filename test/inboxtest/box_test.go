@@ -117,7 +117,7 @@ func TestWhatAnOutcomeFailsWith(t *testing.T) {
 	require.ErrorContains(t, got.Err, "value is missing")
 }
 
-// The producer must mend the breach, so its code is the one that counts.
+// The producer must mend the breach: its code counts.
 func TestAnOldEventThatBreaksItsContract(t *testing.T) {
 	t.Parallel()
 	d, pool := newDepot(t)
@@ -156,7 +156,6 @@ func TestADeadLetterBehindADeadLetterHasItsOwnReason(t *testing.T) {
 	require.Equal(t, inbox.CodeParked, box.RequireOutcome(t, inbox.Parked, newEvent(5)).DeadLetter.Code)
 }
 
-// A test sees the outcome and the dead letter of an event without a broker.
 func ExampleBox() {
 	pool, drop := pgtest.Open(migrations.Audit, migrations.Inbox, parcelTable)
 	defer drop()
@@ -201,7 +200,7 @@ func ExamplePlain() {
 	// ignored
 }
 
-// Processors of Watermill's cqrs are plain handlers. They are registered with a Router that does not run.
+// Processors of Watermill's cqrs are plain handlers. The Router does not run.
 func ExamplePlain_cqrs() {
 	pool, drop := pgtest.Open(migrations.Audit, migrations.Inbox, parcelTable)
 	defer drop()
@@ -241,14 +240,13 @@ func ExamplePlain_cqrs() {
 	// duplicate
 }
 
-// byType finds an event's handler by its ce_type.
 type byType struct{ cqrs.JSONMarshaler }
 
 func (byType) NameFromMessage(msg *message.Message) string {
 	return msg.Metadata[event.HeaderType]
 }
 
-// This handler writes outside its transaction: the write stays when the transaction is rolled back.
+// This handler writes outside its transaction, so the write survives a rollback.
 func ExampleRequireIdempotent() {
 	t := exampleTB{cleanups: new([]func())} // of the test
 	defer t.end()

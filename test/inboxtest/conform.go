@@ -14,10 +14,10 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-// Subject is an inbox's store, and the effects of its handlers. Each part of the suite gets a new one.
+// Subject is an inbox's store and the effects of its handlers, new for each part of the suite.
 type Subject struct {
-	// Open returns the inbox of a process that starts: it shares only the store and the name with other processes. Beside
-	// returns one under a different name, which runs at the same time.
+	// Open returns the inbox of a process that starts. Processes of a subject share only the store and the name. Beside
+	// returns a concurrent one with a different name.
 	Open, Beside func(t *testing.T, consumer string) Process
 	// Effects counts the effects of the id for that consumer. Counted counts all effects that were reported as possibly
 	// second ones.
@@ -25,17 +25,17 @@ type Subject struct {
 	Counted func(t *testing.T) int
 	// Stop and Start take the store away and bring it back with its data. Nil: it cannot be away.
 	Stop, Start func(t *testing.T)
-	// Forget makes the store forget the id, or returns when it has. A later delivery of the id has the outcome Forgotten.
+	// Forget makes the store forget the id. A later delivery has the outcome Forgotten.
 	Forget    func(t *testing.T, consumer, id string)
 	Forgotten inbox.Outcome
-	// AfterCrash is the number of effects of an event whose process dies once between the effect and the memory of it.
+	// AfterCrash is the number of effects of an event whose process dies once before it is remembered.
 	AfterCrash int
 }
 
 // Process handles one delivery.
 type Process func(ctx context.Context, id string, handler Handler) (inbox.Outcome, error)
 
-// Handler has one effect, and may do something before and after it. An error of either is the handler's.
+// Handler has one effect, between Before and After. An error of either is the handler's.
 type Handler struct{ Before, After func() error }
 
 // Run runs the handler around its effect.
@@ -50,7 +50,7 @@ func (h Handler) Run(effect func() error) error {
 	return nil
 }
 
-// Conform checks what every inbox promises, with any store.
+// Conform checks the promises of every inbox, with any store.
 func Conform(t *testing.T, setup func(t *testing.T) *Subject) {
 	t.Helper()
 	for name, check := range map[string]func(*testing.T, *Subject){
@@ -73,7 +73,7 @@ func Conform(t *testing.T, setup func(t *testing.T) *Subject) {
 			t.Parallel()
 			s := setup(t)
 			if s.Stop == nil && strings.HasPrefix(name, "the store") {
-				return // it is part of the process
+				return
 			}
 			check(t, s)
 		})
@@ -145,7 +145,7 @@ func tenProcesses(t *testing.T, s *Subject) {
 	require.Zero(t, s.Counted(t))
 }
 
-// A duplicate must neither run nor get "duplicate" before the first is done: if the first fails, the duplicate counts.
+// If the first fails, the duplicate counts: it must neither run nor get "duplicate" before.
 func twinWaits(t *testing.T, s *Subject) {
 	process := s.Open(t, one)
 	inside, release := make(chan struct{}), make(chan struct{})
@@ -199,7 +199,7 @@ func failureIsForgotten(t *testing.T, s *Subject) {
 	require.Zero(t, s.Counted(t), "an error is no crash")
 }
 
-// The handler's goroutine ends after its effect, as when a process dies: no later line runs.
+// The handler's goroutine ends after its effect, as with its process.
 func crashAfterEffect(t *testing.T, s *Subject) {
 	died := make(chan struct{})
 	process := s.Open(t, one)
@@ -226,12 +226,10 @@ func twoConsumers(t *testing.T, s *Subject) {
 		require.Equal(t, 1, s.Effects(t, consumer, id1), consumer)
 	}
 	s.effects(t, id1, 1)
-	// The border between two names is part of the key.
 	s.deliver(t, s.Open(t, "ab"), "c", inbox.Applied)
 	s.deliver(t, s.Open(t, "a"), "bc", inbox.Applied)
 }
 
-// alike are ids that a store might take for one another.
 var alike = []string{
 	"a", "A", " a", "a ", "a  b", "a b", "a\u00a0b", "a/b", "a\\b", "a.b", "a*b", "a>", "a=", "a-b", "a_b", "a%20b", "'a'",
 	"\u00e9", "e\u0301", "\u0430", "ß", "ss", "SS", "İ", "i", "I", "01", "1", "日", strings.Repeat("x", 254),
@@ -317,7 +315,7 @@ func storeAway(t *testing.T, s *Subject) {
 	s.effects(t, "id-2", 1)
 }
 
-// storeGoes stops the store after the effect. The inbox may undo the effect, or insist on remembering it.
+// The inbox may undo the effect of storeGoes, or insist on remembering it.
 func storeGoes(t *testing.T, s *Subject) {
 	process := s.Open(t, one)
 	gone := make(chan struct{})

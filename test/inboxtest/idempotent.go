@@ -16,9 +16,9 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// Idempotence is what [RequireIdempotent] checks. Handlers, Migrations, Events and Tables are required.
+// Idempotence is the input of [RequireIdempotent]. Handlers, Migrations, Events and Tables are required.
 type Idempotence struct {
-	// Handlers returns the consumer's. It is called once for each database.
+	// Handlers is called once for each database.
 	Handlers func(pool *pgxpool.Pool) Handlers
 	// Migrations make the handlers' tables; the inbox's own are added.
 	Migrations []migrations.Set
@@ -28,11 +28,10 @@ type Idempotence struct {
 	Prepare func(t testing.TB, pool *pgxpool.Pool)
 	// Events are delivered in this order, as one partition.
 	Events []event.Event
-	// AcrossKeys keeps the order of events of different keys, which a broker does not keep across partitions. By default
-	// the check changes that order, too.
+	// AcrossKeys keeps the order of different keys, as no broker does across partitions. By default the check changes it.
 	AcrossKeys bool
-	// Tables are those whose rows must be the same at the end. Except are their columns, "table.column", that may differ:
-	// times of the clock, random ids.
+	// Tables must have the same rows at the end, except in the columns Except, "table.column": times of the clock, random
+	// ids.
 	Tables, Except []string
 }
 
@@ -40,8 +39,8 @@ type way struct {
 	name  string
 	order []int // of the events; nil: as they are
 	batch int   // events per transaction
-	twice bool  // each event is delivered again directly, and the whole partition at the end
-	fail  bool  // each event fails before and after each statement of its handler, each time with its transaction
+	twice bool  // each event again directly, and the whole partition at the end
+	fail  bool  // each event fails before and after each statement, each time with its transaction
 }
 
 // RequireIdempotent fails the test when the tables depend on how often, in which transactions and in which order across
@@ -51,9 +50,8 @@ type way struct {
 // - the same, with a failure after each statement of each handler, which then starts again;
 // - with the events of other keys in between, and key by key.
 //
-// So it finds effects outside the transaction and state in the handler. The failure shows the first row that differs.
-// Failures are injected only into statements through the pool that the handlers are made with, in the goroutine that
-// calls them.
+// The failure shows the first row that differs. Failures are injected into statements through the handlers' pool, in
+// the goroutine that calls them.
 func RequireIdempotent(t testing.TB, of Idempotence) {
 	t.Helper()
 	once := of.play(t, way{name: "once", batch: 1})
@@ -84,7 +82,7 @@ func (of Idempotence) ways() (ways []way) {
 	return ways
 }
 
-// keys returns the places of each key's events. The keys are in the order of their first event.
+// keys returns the places of each key's events, the keys in order of their first event.
 func (of Idempotence) keys() (places [][]int) {
 	at := map[string]int{}
 	for i, e := range of.Events {
@@ -99,7 +97,6 @@ func (of Idempotence) keys() (places [][]int) {
 
 func (of Idempotence) byKey() []int { return slices.Concat(of.keys()...) }
 
-// inTurns takes an event of each key, then the next one of each.
 func (of Idempotence) inTurns() (order []int) {
 	for keys, n := of.keys(), 0; len(order) < len(of.Events); n++ {
 		for _, places := range keys {
@@ -118,7 +115,7 @@ func (of Idempotence) play(t testing.TB, w way) map[string][]string {
 	if of.Prepare != nil {
 		of.Prepare(t, pool)
 	}
-	var gone []string // a dead letter explains a row that is missing
+	var gone []string // dead letters explain missing rows
 	cfg := On(pool).Config
 	cfg.Consumer, cfg.Batch = "idempotence", w.batch
 	cfg.Host = &Host{OnOutcome: func(e event.Event, outcome inbox.Outcome) {
@@ -156,7 +153,7 @@ func (of Idempotence) play(t testing.TB, w way) map[string][]string {
 	return of.rows(t, pool)
 }
 
-// messages gives an event that is delivered twice the same offset.
+// messages gives a duplicate the offset of its first delivery.
 func (of Idempotence) messages(t testing.TB, w way) (msgs []*message.Message) {
 	t.Helper()
 	var order []int

@@ -118,7 +118,7 @@ func TestAColumnOfTheClockBelongsIntoExcept(t *testing.T) {
 	require.Contains(t, failureOf(t, of), "a column that may differ into Except")
 }
 
-// A failure after the whole handler would not find it: the handler forgets its state at its end.
+// The handler forgets its state at its end: a failure after it finds nothing.
 func TestWhatAHandlerKeepsBetweenTwoStatementsIsFound(t *testing.T) {
 	t.Parallel()
 	inserted := map[string]bool{}

@@ -1,4 +1,4 @@
-// Package inboxtest gives tests an inbox on a database of their own, and events to deliver to it.
+// Package inboxtest gives tests an inbox and events to deliver to it.
 package inboxtest
 
 import (
@@ -21,7 +21,7 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// WaitLimit bounds a test's wait, and PollEvery is the time between two looks.
+// WaitLimit bounds a test's wait; PollEvery is the time between two looks.
 const (
 	WaitLimit = 30 * time.Second
 	PollEvery = 2 * time.Millisecond
@@ -36,7 +36,7 @@ type Bundle struct {
 	Registry *prometheus.Registry
 }
 
-// New returns a bundle on a database of its own.
+// New returns a bundle on a new database.
 func New(t *testing.T) *Bundle {
 	t.Helper()
 	pool := pgtest.New(t, migrations.Inbox, migrations.Audit)
@@ -60,7 +60,7 @@ func On(pool *pgxpool.Pool) *Bundle {
 	}}
 }
 
-// Inbox opens an inbox with the bundle's configuration.
+// Inbox opens an inbox with Config.
 func (b *Bundle) Inbox(t *testing.T) *inbox.Inbox {
 	t.Helper()
 	in, err := inbox.New(b.Config)
@@ -88,7 +88,7 @@ func (b *Bundle) Effects(t *testing.T, eventID string) int {
 	return b.Count(t, `select count(*) from ledger where event_id = $1`, eventID)
 }
 
-// Note returns the effect of an id, for [inbox.Inbox.Process].
+// Note returns an effect for [inbox.Inbox.Process].
 func (b *Bundle) Note(eventID string) func(context.Context, pgx.Tx) error {
 	return func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `insert into ledger (event_id) values ($1)`, eventID)
@@ -110,7 +110,7 @@ func (b *Bundle) Count(t *testing.T, sql string, args ...any) (n int) {
 	return n
 }
 
-// List reads a column of text. Without rows it is empty, not nil.
+// List reads a column of text, empty and not nil without rows.
 func (b *Bundle) List(t *testing.T, sql string, args ...any) []string {
 	t.Helper()
 	rows, err := b.Pool.Query(t.Context(), sql, args...)
@@ -120,7 +120,7 @@ func (b *Bundle) List(t *testing.T, sql string, args ...any) []string {
 	return append([]string{}, list...)
 }
 
-// Host is an [inbox.Host] whose methods are functions. Nil ones do what [inbox.Standalone] does.
+// Host is an [inbox.Host]. Nil functions do what [inbox.Standalone] does.
 type Host struct {
 	inbox.Standalone
 	OnOutcome func(event.Event, inbox.Outcome)
@@ -169,7 +169,7 @@ type Data struct {
 // HandlerFunc handles the events.
 type HandlerFunc = func(ctx context.Context, tx pgx.Tx, e event.Event, data Data) error
 
-// Effect is the handler that adds a row to the ledger.
+// Effect is a handler that adds a row to the ledger.
 func Effect(ctx context.Context, tx pgx.Tx, e event.Event, _ Data) error {
 	_, err := tx.Exec(ctx, `insert into ledger (event_id) values ($1)`, e.ID)
 	return err

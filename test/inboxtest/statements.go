@@ -14,16 +14,15 @@ import (
 )
 
 // statements makes the first attempt at an event fail before its first statement, the next one after it, and so on. As
-// the connections' tracer it sees each statement, or batch, from any sender.
+// a tracer it sees every statement, or batch.
 type statements struct {
 	mu      sync.Mutex
 	running bool           // a handler does
-	left    int            // statements that it may still send
+	left    int            // statements still allowed
 	refused bool           // it wanted more
 	allowed map[string]int // by event, to its next attempt
 }
 
-// pool returns another pool on the same database, with the tracer.
 func (s *statements) pool(t testing.TB, on *pgxpool.Pool) *pgxpool.Pool {
 	t.Helper()
 	cfg := on.Config()
@@ -38,7 +37,7 @@ func (s *statements) pool(t testing.TB, on *pgxpool.Pool) *pgxpool.Pool {
 
 var errBehindStatement = errors.New("behind a statement")
 
-// around fails the attempt also where the handler ignores an error of its statements.
+// around fails the attempt also where the handler ignores an error.
 func (s *statements) around(next message.HandlerFunc) message.HandlerFunc {
 	return func(msg *message.Message) ([]*message.Message, error) {
 		s.begin(msg.UUID)
@@ -67,7 +66,6 @@ func (s *statements) end(id string) bool {
 	return true
 }
 
-// admit ends the context of a statement that the handler may not send.
 func (s *statements) admit(ctx context.Context) context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()

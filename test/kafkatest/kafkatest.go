@@ -1,12 +1,11 @@
-// Package kafkatest gives tests a Kafka that speaks the real protocol: an in-process broker per test, or a real one.
-//
-// The variable TWINBOX_TEST_KAFKA chooses, for the whole test binary:
+// Package kafkatest gives tests a Kafka that speaks the real protocol. The variable TWINBOX_TEST_KAFKA chooses, for the
+// whole test binary:
 //
 //	unset        a fresh in-process broker for each call of [Brokers]
 //	host:port    that broker, shared by all tests, with a test's own topics and groups
 //	real         a real Apache Kafka, started once per test binary (without java and mvn the tests fail)
 //
-// Fault injection needs the in-process broker: [Fake] starts one also when the variable is set.
+// Fault injection needs the in-process broker: [Fake] skips its test when the variable is set.
 package kafkatest
 
 import (
@@ -30,10 +29,10 @@ const Variable = "TWINBOX_TEST_KAFKA"
 const Patience = 30 * time.Second
 
 // Main is [pgtest.Main] for packages whose tests ask for a broker: func TestMain(m *testing.M) { kafkatest.Main(m) }.
-// It also stops a real broker. Known are goroutines that the tests leave behind.
+// Known are goroutines that the tests leave behind.
 func Main(m *testing.M, known ...goleak.Option) {
-	// A Kafka client leaves these running: its metrics library's ticker, for ten seconds a timer for each partition
-	// without a leader, and a client whose connection broke while it was made.
+	// A Kafka client leaves these running: a ticker of its metrics, for ten seconds a timer for each partition without a
+	// leader, and a client whose connection broke while it was made.
 	pgtest.Main(tests{m}, append(known,
 		goleak.IgnoreTopFunction("github.com/rcrowley/go-metrics.(*meterArbiter).tick"),
 		goleak.IgnoreAnyFunction("github.com/eapache/go-resiliency/breaker.(*Breaker).timer"),
@@ -47,7 +46,7 @@ func (t tests) Run() int {
 	return t.m.Run()
 }
 
-// Brokers returns the addresses of a broker for this test, which [Variable] chooses.
+// Brokers returns the addresses of a broker for this test; see [Variable].
 func Brokers(t testing.TB) []string {
 	t.Helper()
 	switch choice := os.Getenv(Variable); choice {
@@ -64,8 +63,8 @@ func Brokers(t testing.TB) []string {
 // IsReal reports whether [Brokers] returns a real Kafka.
 func IsReal() bool { return os.Getenv(Variable) != "" }
 
-// Fake starts an in-process broker with one node and closes it with the test. Its cluster takes scripted faults. Group
-// sessions may be as short as 100 ms. With [Variable] set, the test is skipped.
+// Fake starts an in-process broker with one node, which takes scripted faults. Group sessions may be as short as 100
+// ms. With [Variable] set it skips the test.
 func Fake(t testing.TB, opts ...kfake.Opt) (*kfake.Cluster, []string) {
 	t.Helper()
 	if IsReal() {
@@ -86,7 +85,7 @@ func start(t testing.TB, opts ...kfake.Opt) (*kfake.Cluster, []string) {
 // Group returns a consumer group name that no other test uses.
 func Group(t testing.TB) string { return unique(t) }
 
-// unique returns the test's name with letters that Kafka allows, and a random part.
+// unique is the test's name, made safe for Kafka, with a random part.
 func unique(t testing.TB) string {
 	name := strings.Map(func(r rune) rune {
 		switch {

@@ -15,14 +15,13 @@ import (
 	"example.com/twinbox/dev/local/realkafka"
 )
 
-// real is the one real broker of this test binary.
 var real struct {
 	sync.Mutex
 	server *realkafka.Server
 	err    error
 }
 
-// startReal fails the test when java or mvn is missing. It skips nothing.
+// startReal fails the test when java or mvn is missing: no test is skipped.
 func startReal(t testing.TB) string {
 	t.Helper()
 	real.Lock()
@@ -41,8 +40,8 @@ func startReal(t testing.TB) string {
 	return real.server.Addr()
 }
 
-// coordinate waits until the broker coordinates groups. The first group makes the broker create its topic of offsets.
-// Until its partitions are loaded, the broker refuses clients and may end their sessions.
+// The first group makes the broker create its topic of offsets. Until coordinate returns, the broker may refuse clients
+// and end their sessions.
 func coordinate(ctx context.Context, addr string) (err error) {
 	cfg := sarama.NewConfig()
 	cfg.Version = sarama.V3_6_0_0

@@ -14,10 +14,10 @@ import (
 	"example.com/twinbox/internal/kafka"
 )
 
-// Sender is a [message.Publisher] on sarama's own producer: it writes to topics without an outbox.
+// Sender is a [message.Publisher] that writes to topics without an outbox.
 type Sender struct{ to sarama.SyncProducer }
 
-// NewSender connects one. Close it.
+// NewSender connects a sender. Close it.
 func NewSender(t testing.TB, brokers []string) *Sender {
 	t.Helper()
 	to, err := sarama.NewSyncProducer(brokers, kafka.Config{Brokers: brokers}.Producer())
@@ -25,12 +25,12 @@ func NewSender(t testing.TB, brokers []string) *Sender {
 	return &Sender{to}
 }
 
-// Publish returns when all messages are acknowledged, or with an error if one of them is not.
+// Publish returns when all messages are acknowledged. Its error is that of one of them.
 func (s *Sender) Publish(topic string, msgs ...*message.Message) error {
 	return s.PublishContext(context.Background(), topic, msgs...)
 }
 
-// PublishContext is Publish that does not begin when ctx has ended.
+// PublishContext is Publish that does not begin after the end of ctx.
 func (s *Sender) PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -11,13 +11,13 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// DB is a pool, which shows committed events, or a transaction, which shows its own events as well. An open transaction
-// locks the keys of its events: a second one of the same test that adds an event of such a key waits without end.
+// DB is a pool, which shows committed events, or a transaction, which shows its own as well. An open transaction locks
+// its keys: a second one that adds an event of such a key waits without end.
 type DB interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// Filter picks events. Several filters pick the events that each of them picks.
+// Filter picks events. Several filters pick the events on which all agree.
 type Filter struct {
 	name string
 	fits func(event.Event) bool
@@ -28,12 +28,12 @@ func Key[K ~string](key K) Filter {
 	return Filter{"key " + string(key), func(e event.Event) bool { return e.Key == string(key) }}
 }
 
-// Type picks the events of that declaration.
+// Type picks the events of a declaration.
 func Type[T any](of event.Definition[T]) Filter {
 	return Filter{"type " + of.Type, func(e event.Event) bool { return e.Type == of.Type }}
 }
 
-// CausedBy picks events that were added while the event with that id was handled.
+// CausedBy picks events that a handler of that event has added.
 func CausedBy(id string) Filter {
 	return Filter{"cause " + id, func(e event.Event) bool {
 		return e.Extensions[event.HeaderCausationID] == id
@@ -45,8 +45,8 @@ select event_id::text, event_type, source, topic, key, version, coalesce(data_sc
     coalesce(headers, '{}'), payload
 from public.outbox where topic not like '` + event.CopyPrefix + `%' order by position`
 
-// Added returns the outbox's events that the filters pick, in the order in which they were added. Scheduled events
-// appear when they are due; copies of dead letters are left out.
+// Added returns the picked events of the outbox in their order. Scheduled events appear when they are due; copies of
+// dead letters never.
 func Added(t testing.TB, db DB, filters ...Filter) []event.Event {
 	t.Helper()
 	rows, err := db.Query(t.Context(), selectAdded)
@@ -78,8 +78,8 @@ func pick(events []event.Event, filters []Filter) (picked []event.Event) {
 	return picked
 }
 
-// RequireAdded returns the payload of the one event of that declaration that the filters pick. With none or several the
-// test fails and shows the outbox's events.
+// RequireAdded returns the payload of the one picked event of that declaration. With none or several the test fails and
+// shows the outbox's events.
 func RequireAdded[T any](t testing.TB, db DB, of event.Definition[T], filters ...Filter) (payload T) {
 	t.Helper()
 	filters = append([]Filter{Type(of)}, filters...)
@@ -99,7 +99,7 @@ func RequireAdded[T any](t testing.TB, db DB, of event.Definition[T], filters ..
 	return payload
 }
 
-// RequireNone fails the test when the outbox has an event that the filters pick. Without a filter every event counts.
+// RequireNone fails the test when the outbox has a picked event. Without a filter every event counts.
 func RequireNone(t testing.TB, db DB, filters ...Filter) {
 	t.Helper()
 	if picked := Added(t, db, filters...); len(picked) > 0 {
@@ -144,7 +144,7 @@ func Line(e event.Event) string {
 	return fmt.Sprintf("%s %s v%d %s", e.Type, e.Key, e.Version, e.Data)
 }
 
-// The server locks the table for a transaction that has added to it, or removed from it, until it ends.
+// A transaction that has added or removed events holds this lock until it ends.
 const selectWriters = `
 select count(*) from pg_catalog.pg_locks
 where database = (select oid from pg_catalog.pg_database where datname = current_database())

@@ -114,7 +114,6 @@ func TestAPayloadOfAnotherFormIsShown(t *testing.T) {
 	}))
 }
 
-// The transaction sees its own events, and other sessions after the commit.
 func ExampleRequireAdded() {
 	pool, drop := pgtest.Open(migrations.Outbox)
 	defer drop()

@@ -28,7 +28,7 @@ func New(t testing.TB) *outbox.Outbox {
 	return o
 }
 
-// Database returns a database with an empty outbox and the tables of more.
+// Database returns a database with an empty outbox and more tables.
 func Database(t testing.TB, more ...migrations.Set) *pgxpool.Pool {
 	t.Helper()
 	return pgtest.New(t, append([]migrations.Set{migrations.Outbox}, more...)...)
@@ -82,7 +82,7 @@ func Begin(t testing.TB, pool *pgxpool.Pool) pgx.Tx {
 	return tx
 }
 
-// MarkPublished makes all committed rows published, as a relay does that has sent them.
+// MarkPublished marks all committed rows as published.
 func MarkPublished(t testing.TB, pool *pgxpool.Pool) {
 	t.Helper()
 	_, err := pool.Exec(t.Context(), `update public.outbox_cursor set done = pg_current_snapshot(), win = null,
@@ -90,7 +90,7 @@ func MarkPublished(t testing.TB, pool *pgxpool.Pool) {
 	require.NoError(t, err)
 }
 
-// Dial returns a function that opens a new session on the pool's database.
+// Dial returns a function that opens a new session.
 func Dial(t testing.TB, pool *pgxpool.Pool) func(context.Context) (*pgx.Conn, error) {
 	t.Helper()
 	return func(ctx context.Context) (*pgx.Conn, error) { return pgx.Connect(ctx, pgtest.DSN(pool)) }

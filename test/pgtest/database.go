@@ -21,9 +21,8 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// New returns a pool on an empty database with the sets' tables. The database is dropped with the test, and kept when
-// the test failed. Transaction ids and snapshots' xmin are shared with tests that run at the same time; advisory locks
-// are not.
+// New returns a pool on an empty database with the sets' tables, dropped with the test unless the test failed. Parallel
+// tests share transaction ids and snapshots' xmin, but no advisory locks.
 func New(t testing.TB, sets ...migrations.Set) *pgxpool.Pool {
 	t.Helper()
 	c, err := shared.get()
@@ -41,7 +40,7 @@ func New(t testing.TB, sets ...migrations.Set) *pgxpool.Pool {
 	return pool
 }
 
-// Open is [New] for an Example, which has no testing.TB. Call drop when done. It panics where New fails.
+// Open is [New] for an Example. Call drop when done. It panics where New fails.
 func Open(sets ...migrations.Set) (pool *pgxpool.Pool, drop func()) {
 	c, err := shared.get()
 	if err != nil {
@@ -71,7 +70,7 @@ func (c *cluster) create(ctx context.Context, sets []migrations.Set) (*pgxpool.P
 		return nil, nil, fmt.Errorf("build template database: %w", err)
 	}
 	name := "test_" + strings.ToLower(rand.Text()[:12])
-	// file_copy takes 8 ms here and wal_log 15 ms: the template is small, so the checkpoints it asks for are cheap.
+	// file_copy takes 8 ms here and wal_log 15 ms: the template is small, so the checkpoints are cheap.
 	if err := c.exec(ctx, "create database "+name+" template "+source+" strategy file_copy"); err != nil {
 		return nil, nil, fmt.Errorf("create test database: %w", err)
 	}
@@ -116,7 +115,7 @@ type template struct {
 	err   error
 }
 
-// template builds one database per list of sets. Its name is a hash of all SQL.
+// The name of a template is a hash of its SQL.
 func (c *cluster) template(ctx context.Context, sets []migrations.Set) (string, error) {
 	hash, err := fingerprint(sets)
 	if err != nil {
@@ -131,7 +130,7 @@ func (c *cluster) template(ctx context.Context, sets []migrations.Set) (string, 
 	}
 	c.mu.Unlock()
 	t.build.Do(func() {
-		// The end of the first test's context would fail all that share the template.
+		// The first test's end would cancel the template for all that share it.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
 		if t.err = c.exec(ctx, "create database "+name); t.err == nil {
@@ -159,7 +158,7 @@ func fingerprint(sets []migrations.Set) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
 }
 
-// Unreachable returns a pool whose server accepts no connection.
+// Unreachable returns a pool without a server.
 func Unreachable(t testing.TB) *pgxpool.Pool {
 	t.Helper()
 	cfg, err := pgxpool.ParseConfig("postgres://postgres@127.0.0.1/postgres?sslmode=disable")

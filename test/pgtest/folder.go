@@ -13,14 +13,14 @@ import (
 
 const folderPrefix = "twinbox-cluster-"
 
-// memory is a file system in memory, and roomy the bytes that have to be free. A new database is 300 small files. To
-// flush them on a disk takes ten times as long.
+// A new database is 300 small files. memory holds them if roomy bytes are free: a disk takes ten times as long to flush
+// them.
 const (
 	memory = "/dev/shm"
 	roomy  = 4 << 30
 )
 
-// places returns the folder for servers: in memory where there is room, unless TMPDIR has a different one.
+// TMPDIR overrides places.
 func places() string {
 	var found syscall.Statfs_t
 	if os.Getenv("TMPDIR") == "" && syscall.Statfs(memory, &found) == nil && found.Bavail*uint64(found.Bsize) > roomy {
@@ -44,7 +44,7 @@ func removeFolder(folder string) error {
 	return errors.Join(postgres.Remove(dataIn(folder)), os.RemoveAll(folder))
 }
 
-// keepFolder replaces the folder of the last failing run, so at most one per package is left.
+// keepFolder replaces the folder of the last failing run.
 func keepFolder(folder string, databases []string) error {
 	name := fmt.Sprintf("twinbox-kept-%d-%s", os.Geteuid(), filepath.Base(os.Args[0]))
 	place := filepath.Join(filepath.Dir(folder), name)
@@ -58,7 +58,7 @@ func keepFolder(folder string, databases []string) error {
 
 const sweepAfter = 2 * time.Hour
 
-// sweep removes the folders of test binaries that were killed. A folder that it cannot remove stays.
+// sweep removes the folders of killed test binaries, where it can.
 func sweep(place string) {
 	folders, _ := filepath.Glob(filepath.Join(place, folderPrefix+"*")) // the pattern is well-formed
 	for _, folder := range folders {

@@ -1,8 +1,7 @@
 // Package pgtest gives every test its own database on a real PostgreSQL.
 //
-// One server serves a test binary, as a child process with fsync off. It starts when the first test asks for a
-// database, and ends with the binary. A machine without PostgreSQL fetches it. A test that needs a database is never
-// skipped.
+// One server serves a test binary, as a child process with fsync off. A machine without PostgreSQL fetches it. A test
+// that needs a database is never skipped.
 package pgtest
 
 import (
@@ -22,10 +21,8 @@ import (
 )
 
 // Main runs a package's tests and exits: func TestMain(m *testing.M) { pgtest.Main(m) }. It stops the server and fails
-// the package if a goroutine is left. It keeps the databases of failed tests, and stderr has the command to read them.
-//
-// At least eight tests run in parallel, because they wait more than they compute. -parallel, also set by TestMain,
-// replaces that number.
+// the package if a goroutine is left. It keeps the databases of failed tests, and prints the command to read them. At
+// least eight tests run in parallel, because they wait more than they compute; -parallel overrides that.
 func Main(m interface{ Run() int }, leaks ...goleak.Option) {
 	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
 		_ = parallel.Value.Set(strconv.Itoa(max(8, runtime.GOMAXPROCS(0)))) // the command line is parsed later
@@ -53,7 +50,7 @@ type cluster struct {
 
 	mu        sync.Mutex
 	templates map[string]*template
-	kept      []string // databases of failed tests
+	kept      []string // of failed tests
 }
 
 var shared cluster

@@ -11,8 +11,8 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// RequireServicesAgree fails the test if two services have the same source, topic or name of a consumer, or if no
-// service writes to the topic of an event. It needs no server.
+// RequireServicesAgree fails the test if two services share a source, topic or consumer's name, or if no service writes
+// to an event's topic. It needs no server.
 func RequireServicesAgree(t testing.TB, all ...eventing.Described) {
 	t.Helper()
 	declared := make([]eventing.Declared, len(all))

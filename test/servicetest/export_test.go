@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// On returns the system for another test, which it fails instead, with that limit.
+// On returns the system for another test, which it fails after limit.
 func (s *System) On(t testing.TB, limit time.Duration) *System {
 	return &System{t: t, parts: s.parts, limit: limit}
 }

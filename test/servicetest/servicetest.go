@@ -35,7 +35,7 @@ type Serving struct {
 	Stop       func() (code int)
 }
 
-// Serve starts the service and returns when it has logged that it listens.
+// Serve starts the service and returns when it listens.
 func (run Run) Serve(t *testing.T, environ []string) Serving {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -104,8 +104,8 @@ func Trap(t *testing.T) (addr string, connected <-chan struct{}) {
 }
 
 // Life runs a service's commands in an operator's order: serve is refused on an empty database, migrate and topics run
-// twice, then the service serves, is healthy, and stops cleanly. The environment is complete, with an empty database
-// and port 0. Topics of other services are made before. Life calls while between start and stop.
+// twice, then the service serves, is healthy, and stops cleanly. The environment has an empty database and port 0.
+// Topics of other services exist. Life calls while between start and stop.
 func (run Run) Life(
 	t *testing.T, environ []string, migration, topic string, reads []string, while func(Serving),
 ) {
@@ -158,7 +158,7 @@ func makeTopics(t *testing.T, environ, names []string) {
 }
 
 // Refuses checks that every command but healthcheck refuses a broken environment with exit code 2: exactly these
-// problems, each on a line, nothing on stdout, and the secret nowhere. Only config lists the settings after them.
+// problems, a line each, nothing on stdout, and the secret nowhere. Only config also lists the settings.
 func (run Run) Refuses(t *testing.T, environ, problems []string, secret string) {
 	t.Helper()
 	for _, command := range []string{"serve", "setup", "migrate", "topics", "config"} {

@@ -18,14 +18,14 @@ import (
 // time (see [pgtest.Advance]), for an operator or for a missing event is not pending. After [testkit.WaitLimit] the
 // test fails with the pending work.
 //
-// Settle does not see uncommitted changes of the test. It takes half a second: a consumer group commits that often.
+// Settle does not see uncommitted changes. It takes half a second, after which a consumer group commits.
 func (s *System) Settle() {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), s.limit)
 	defer cancel()
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
-	var last []string // what the last complete look found, or the error if there was none
+	var last []string // of the last complete look, or the error if there was none
 	answered := false
 	for _, p := range s.parts { // the test's own commits do not wake the relay
 		if _, err := p.pool.Exec(ctx, `select pg_notify('outbox', '')`); err != nil {
@@ -39,7 +39,7 @@ func (s *System) Settle() {
 			return
 		case err == nil:
 			last, answered = busy, true
-		case !answered: // such as a topic without a leader yet; later the time of this look may have run out
+		case !answered: // such as a topic without a leader; later the time may have run out
 			last = []string{err.Error()}
 		}
 		select {
@@ -50,8 +50,7 @@ func (s *System) Settle() {
 	}
 }
 
-// settled looks twice and compares how much the outboxes hold: through an outbox an event can move back to a station
-// that one look has passed.
+// settled looks twice and compares the outboxes: an event can move to a station that one look has passed.
 func (s *System) settled(ctx context.Context) (busy []string, err error) {
 	if busy, err = s.look(ctx); err != nil || len(busy) > 0 {
 		return busy, err
@@ -71,7 +70,7 @@ func (s *System) heads() (sum int64) {
 	return sum
 }
 
-// look reads the stations in the order in which an event passes them, each for all services.
+// look reads the stations in the order of an event.
 func (s *System) look(ctx context.Context) (busy []string, err error) {
 	for _, station := range []func(context.Context, *part) ([]string, error){
 		lookAtOutbox, lookAtConsumers, lookAtParked, lookAtEffects,
@@ -89,7 +88,7 @@ func (s *System) look(ctx context.Context) (busy []string, err error) {
 	return busy, nil
 }
 
-// A record that the broker refuses for good waits for an operator. The others pass when their reason has.
+// A record that the broker refuses for good waits for an operator.
 const selectHeldBack = `select count(*) from public.outbox_parked where not permanent`
 
 func lookAtOutbox(ctx context.Context, p *part) (busy []string, err error) {
@@ -130,7 +129,7 @@ func lookAtConsumers(ctx context.Context, p *part) (busy []string, err error) {
 	return busy, nil
 }
 
-// selectResumable counts the keys whose first parked event has its turn: the consumer resumes it within seconds.
+// selectResumable counts keys that the consumer resumes within seconds.
 const selectResumable = `
 select count(*) from public.inbox_key k
 cross join lateral (select class, version from public.dead_letter

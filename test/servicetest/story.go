@@ -18,8 +18,8 @@ type step struct {
 	text string
 }
 
-// Story returns the history of a key or an event in all services, a line a step, in the order of time: outbox rows,
-// consumers' outcomes, dead letters, owed effects, and the same of the events that followed.
+// Story returns the history of a key or an event in all services, a line a step, in the order of time, with the events
+// that followed.
 func (s *System) Story(id string) string {
 	s.t.Helper()
 	story, err := s.story(context.WithoutCancel(s.t.Context()), id)
@@ -29,7 +29,6 @@ func (s *System) Story(id string) string {
 	return story
 }
 
-// maxStory bounds the events of a story.
 const maxStory = 100
 
 func (s *System) story(ctx context.Context, id string) (string, error) {

@@ -22,11 +22,11 @@ import (
 // Part is a service of a [System].
 type Part struct {
 	eventing.Described
-	// Environ is what the service needs in addition to a database, a broker and addresses to listen on. It overrides them.
+	// Environ adds to the database, the broker and the addresses, and overrides them.
 	Environ []string
 }
 
-// System is services that run in this process, each on its own database, on one broker.
+// System is services in this process, each on its own database, on one broker.
 type System struct {
 	t     testing.TB
 	parts []*part
@@ -37,12 +37,12 @@ type part struct {
 	name      string
 	pool      *pgxpool.Pool
 	hasLeases bool
-	head      int64 // highest position of the outbox at the newest look
+	head      int64 // highest position of the outbox
 	lags      eventing.Lags
 	at        service.Listening
 }
 
-// patient lets a machine pause for seconds without an expired member or a record published twice.
+// patient lets a machine pause for seconds: no member expires, no record is published twice.
 var patient = []string{
 	"HTTP_ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0", "KAFKA_SESSION_TIMEOUT=1m", "KAFKA_PUBLISH_TIMEOUT=20s",
 	"OUTBOX_LEASE=40s", "SMTP_TIMEOUT=15s", "MAIL_POLL=50ms",
@@ -50,9 +50,7 @@ var patient = []string{
 
 // Start migrates a database for each service, makes the topics that they write and read, and returns when each listens.
 // They stop with the test, in the reverse order. The test's log has their warnings, and on a failure the pending work
-// and the stories of the newest keys.
-//
-// The package's TestMain is kafkatest.Main.
+// and the newest stories. The package's TestMain is kafkatest.Main.
 func Start(t testing.TB, services ...Part) *System {
 	t.Helper()
 	s := &System{t: t, limit: testkit.WaitLimit}
@@ -96,7 +94,7 @@ func Start(t testing.TB, services ...Part) *System {
 	return s
 }
 
-// known leaves out settings that the service does not read, unless the test itself gives them.
+// known leaves out settings that the service does not read, unless the test gives them.
 func known(of Part, environ []string) (list []string) {
 	reads := of.Unset()
 	for _, entry := range environ {
@@ -144,7 +142,7 @@ func (s *System) part(name string) *part {
 	return nil
 }
 
-// API returns the address of the service's API, host:port.
+// API returns host:port of the service's API.
 func (s *System) API(name string) string { s.t.Helper(); return s.part(name).at.API }
 
 // Pool returns the pool of the service's database.

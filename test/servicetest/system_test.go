@@ -30,7 +30,7 @@ import (
 
 func TestMain(m *testing.M) { kafkatest.Main(m) }
 
-// throw is an event of a game: two players throw a ball until it has no throws left.
+// Two players throw a ball until it has no throws left.
 type throw struct {
 	Ball string `json:"ball"`
 	Left int    `json:"left"`
@@ -115,7 +115,7 @@ func (g game) begin(t *testing.T, name string, first throw) {
 	outboxtest.Commit(t, g.outbox, g.Pool(name), e)
 }
 
-// ExampleStart runs services in process, on their own databases and a broker.
+// ExampleStart runs services in process.
 func ExampleStart() {
 	var t *testing.T // of the test
 	_ = func() {

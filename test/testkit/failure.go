@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// FailureText returns the text that do logs and fails its test with; "" for a test that passes. The name, context,
-// cleanups and state of that test are those of t.
+// FailureText returns the text that do logs and fails its test with; "" for a test that passes. That test has the name,
+// context and cleanups of t.
 func FailureText(t testing.TB, do func(t testing.TB)) string {
 	t.Helper()
 	r := &recorder{TB: t}
@@ -54,5 +54,4 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// FailNow follows an Error.
 func (*recorder) FailNow() { runtime.Goexit() }

@@ -16,10 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// MailStage is a point in a conversation, before the server's answer there.
+// MailStage is a point in a conversation, before the server's answer.
 type MailStage string
 
-// These are the stages, in their order.
+// Conversations meet the stages in this order.
 const (
 	MailConnect MailStage = "connect" // before the greeting
 	MailHello   MailStage = "hello"   // EHLO
@@ -27,18 +27,18 @@ const (
 	MailTo      MailStage = "to"      // RCPT TO
 	MailData    MailStage = "data"    // DATA, before 354
 	MailContent MailStage = "content" // after 354: the server has read the first line
-	MailDot     MailStage = "dot"     // the content is complete; the server has not accepted it
-	MailTaken   MailStage = "taken"   // the server has accepted it, and has not answered
+	MailDot     MailStage = "dot"     // the content is complete, not accepted
+	MailTaken   MailStage = "taken"   // accepted, not answered
 )
 
-// MailAnswer is what the server does at a stage; the zero value is the usual answer.
+// MailAnswer is an answer at a stage. The zero value is the usual one.
 type MailAnswer struct {
 	Say  string          // instead of the usual, such as "451 4.7.1 later"
 	Wait <-chan struct{} // stall until it is closed
 	Cut  bool            // then hang up
 }
 
-// MailScript decides the answer. to is known from stage MailTo on. Several conversations call it concurrently.
+// MailScript decides the answer. to is known from MailTo on. Conversations call it concurrently.
 type MailScript func(at MailStage, to string) MailAnswer
 
 // Mail is one that the server accepted.
@@ -60,8 +60,8 @@ func StartMailServer(t testing.TB, script MailScript) *MailServer {
 	return StartSecuredMailServer(t, nil, script)
 }
 
-// StartSecuredMailServer starts a server that offers STARTTLS. At the test's end it hangs up on every client; release a
-// script that stalls by then, or in a later cleanup function of the test.
+// StartSecuredMailServer starts a server that offers STARTTLS. The test's end hangs up on every client; release a
+// stalled script by then, or in a later cleanup function of the test.
 func StartSecuredMailServer(t testing.TB, secured *tls.Config, script MailScript) *MailServer {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -84,7 +84,7 @@ func StartSecuredMailServer(t testing.TB, secured *tls.Config, script MailScript
 // Addr is host:port.
 func (s *MailServer) Addr() string { return s.listener.Addr().String() }
 
-// Mails returns the accepted mails, in that order.
+// Mails returns the accepted mails in their order.
 func (s *MailServer) Mails() []Mail {
 	s.mu.Lock()
 	defer s.mu.Unlock()

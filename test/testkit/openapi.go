@@ -38,7 +38,7 @@ type media struct {
 	Schema struct {
 		Ref string `yaml:"$ref"`
 	} `yaml:"schema"`
-	Examples map[string]any     `yaml:"examples"` // of problems: one for each code
+	Examples map[string]any     `yaml:"examples"` // of problems, by code
 	check    *jsonschema.Schema // of Schema; nil for a page
 }
 
@@ -57,7 +57,7 @@ type apiDocument struct {
 
 const documentURL = "https://example.com/openapi.yaml"
 
-// ParseOpenAPI reads a document and compiles its schemas in place: those of OpenAPI 3.1 are JSON Schema 2020-12.
+// ParseOpenAPI compiles the schemas in place: those of OpenAPI 3.1 are JSON Schema 2020-12.
 func ParseOpenAPI(data []byte) (*OpenAPI, error) {
 	var document apiDocument
 	var root any
@@ -118,7 +118,7 @@ func (d *apiDocument) readAnswers(node yaml.Node, schemas *jsonschema.Compiler) 
 	return operation.Responses, nil
 }
 
-// ProblemStatuses returns the status of each problem code in the document's x-problem-status.
+// ProblemStatuses returns the statuses of problem codes in x-problem-status.
 func ProblemStatuses(t testing.TB, document []byte) map[string]int {
 	t.Helper()
 	parsed, err := ParseOpenAPI(document)
@@ -127,8 +127,7 @@ func ProblemStatuses(t testing.TB, document []byte) map[string]int {
 	return parsed.Statuses
 }
 
-// Responses lists the operations with each status, as in "POST /v1/signups 201". A status with several media types
-// appears once per type.
+// Responses lists the operations with each status, as in "POST /v1/signups 201", once per media type.
 func (d *OpenAPI) Responses() (names []string) {
 	for route, answers := range d.answers {
 		for status, declared := range answers {
@@ -161,7 +160,7 @@ func (d *OpenAPI) RequireDeclared(t testing.TB, request *http.Request, answer *h
 	}
 	form, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")
 	if form == "text/html" && declared.Content["application/problem+json"] != nil {
-		return // a browser gets a problem as a page; the document describes that page once
+		return // a browser gets a page; the document describes that once
 	}
 	if len(declared.Content) == 0 || request.Method == http.MethodHead {
 		require.Empty(t, body, what)

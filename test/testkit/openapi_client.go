@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// APIClient sends requests to an API and compares each answer with its document.
+// APIClient compares each answer of an API with its document.
 type APIClient struct {
 	URL      string
 	Document *OpenAPI
@@ -26,8 +26,8 @@ func ServeAPI(t testing.TB, handler http.Handler, document *OpenAPI) *APIClient 
 	return &APIClient{server.URL, document}
 }
 
-// ServeAPILate is [ServeAPI] with a deadline for the body that passes with the head. The handler still reads the first
-// 4 KiB, which came with the head.
+// ServeAPILate is [ServeAPI] with a deadline that passes after the head. The handler still reads the first 4 KiB, which
+// came with the head.
 func ServeAPILate(t testing.TB, handler http.Handler, document *OpenAPI) *APIClient {
 	t.Helper()
 	return ServeAPI(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,7 +45,7 @@ type Answer struct {
 	Body   []byte
 }
 
-// Do sends a request. A body is JSON unless the headers, alternately names and values, have another type.
+// Do sends a request. A body is JSON unless the headers (names and values alternate) have another type.
 func (c *APIClient) Do(t testing.TB, method, path, body string, headers ...string) Answer {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, c.URL+path, strings.NewReader(body))
@@ -56,7 +56,7 @@ func (c *APIClient) Do(t testing.TB, method, path, body string, headers ...strin
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	// With DisableKeepAlives the server would reset the rest of a body that it refuses, and the refusal could be lost.
+	// DisableKeepAlives would make the server reset the rest of a refused body, and perhaps lose the refusal.
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	response, err := (&http.Client{Transport: transport}).Do(request)

@@ -30,8 +30,8 @@ type FaultyAPI struct {
 	Late    *APIClient // see [ServeAPILate]
 }
 
-// Add adds what each operation answers to a good request over the client's limit, with a defect or without a database,
-// and to a late, too long or differently typed body.
+// Add adds the answers to good requests over the limit, with a defect or without a database, and to late, too long or
+// differently typed bodies.
 func (f FaultyAPI) Add(t testing.TB, asks, good map[string]Ask) {
 	t.Helper()
 	first := f.Limited.Do(t, http.MethodGet, "/v2", "")
@@ -50,7 +50,7 @@ func (f FaultyAPI) Add(t testing.TB, asks, good map[string]Ask) {
 }
 
 // RequireEach sends a request for each of [OpenAPI.Responses], and fails the test where one is missing in asks or does
-// not come. Each answer is also compared as by [APIClient.Do].
+// not come.
 func (d *OpenAPI) RequireEach(t testing.TB, asks map[string]Ask) {
 	t.Helper()
 	declared, asked := d.Responses(), slices.Sorted(maps.Keys(asks))

@@ -10,7 +10,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// A port that is only free would soon go to two of these goroutines.
+// Two goroutines would soon get the same free port.
 func TestAReservedPortIsGivenToNoOther(t *testing.T) {
 	t.Parallel()
 	const many = 100

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ReservePort returns an address on loopback without a listener right now. Another process may get it: on this system a
-// listener cannot share a port with a socket that reserves it.
+// ReservePort returns a free address on loopback, which another process may get: on this system no listener shares a
+// reserved port.
 func ReservePort(t testing.TB) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -7,17 +7,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// WaitLimit is how long a test waits before it fails: far longer than anything takes on a busy machine.
+// WaitLimit is how long a test waits before it fails: far longer than anything takes.
 const WaitLimit = 2 * time.Minute
 
-// Until looks again after a tenth of the time waited so far, within these bounds.
+// Until looks again after a tenth of the time waited, within these bounds.
 const (
 	soonest = time.Millisecond
 	latest  = 100 * time.Millisecond
 )
 
-// Until returns when the condition holds, and fails the test after [WaitLimit]. The condition runs in the caller's
-// goroutine, so it may use require, and it does not run after the test has ended, as that of require.Eventually may.
+// Until fails the test after [WaitLimit]. The condition runs in the caller's goroutine, so it may use require, and
+// never after the end of the test, as that of require.Eventually may.
 func Until(t testing.TB, condition func() bool, msgAndArgs ...any) {
 	t.Helper()
 	for began := time.Now(); !condition(); {

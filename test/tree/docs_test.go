@@ -70,7 +70,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// anchors lists GitHub's names of the headings.
+// GitHub gives headings these names.
 func anchors(t *testing.T, page string) (list []string) {
 	t.Helper()
 	for _, match := range heading.FindAllStringSubmatch(read(t, page), -1) {
@@ -107,7 +107,6 @@ func TestLinesOnPagesSayWhatTheirLinksShow(t *testing.T) {
 	}
 }
 
-// These folders are in the commands that merge a newer twinbox.
 func TestFencedFoldersExist(t *testing.T) {
 	t.Parallel()
 	_, list, found := strings.Cut(read(t, filepath.Join(root, "docs/building.md")), "\nset -- ")
@@ -120,7 +119,7 @@ func TestFencedFoldersExist(t *testing.T) {
 
 var codeSpan = regexp.MustCompile("`([^`]+)`")
 
-// optional lists what docs/building.md lets an owner delete: patterns of files, and the folders among them.
+// optional lists the patterns and folders that docs/building.md lets an owner delete.
 func optional(t *testing.T) (patterns, folders []string) {
 	t.Helper()
 	_, section, _ := strings.Cut(read(t, filepath.Join(root, "docs/building.md")), "\n## Leave out what you do not need\n")
@@ -241,7 +240,7 @@ func TestMakefile_FindsHOME(t *testing.T) {
 	}
 }
 
-// A person must be able to run each part of the workflow by hand, with one command.
+// A person must be able to run each part of the workflow by hand.
 func TestWorkflowCallsTheScript(t *testing.T) {
 	t.Parallel()
 	workflow := read(t, filepath.Join(root, ".github/workflows/ci.yml"))
@@ -254,10 +253,9 @@ func TestWorkflowCallsTheScript(t *testing.T) {
 	}
 }
 
-// A block may name its file. A file that does not exist is one that the reader makes.
+// A block may name a file. A missing one is the reader's.
 var goBlock = regexp.MustCompile("(?s)```go(?: ([^\n]+))?\n(.*?)```")
 
-// Indentation may differ.
 func TestGoOnPagesIsCompiled(t *testing.T) {
 	t.Parallel()
 	var sources []string
@@ -316,7 +314,6 @@ func TestNamedTestsExist(t *testing.T) {
 	}
 }
 
-// A row of settings has a reason instead of a test.
 func TestTheContractNamesItsTestsAndVariables(t *testing.T) {
 	t.Parallel()
 	page := read(t, filepath.Join(root, "docs/contract.md"))

@@ -18,10 +18,9 @@ var (
 	invariant = regexp.MustCompile("^\\| [^|]+ \\| (`Test\\w+`(, )?)+ \\|$")
 )
 
-// engine lists the folders of internal that docs/engine.md covers, package by package.
+// docs/engine.md covers these folders of internal, package by package.
 var engine = []string{"outbox", "inbox", "kafka", "verify", "lease", "event", "failure", "audit", "fault"}
 
-// A change that removes a promise's test breaks the promise.
 func TestEachPackageOfTheEngineHasAPromiseAndTestsThatHoldIt(t *testing.T) {
 	t.Parallel()
 	page := read(t, filepath.Join(root, "docs/engine.md"))

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFixedNames fails when one of these names is missing, empty, or an alias of code in another place.
+// TestFixedNames fails when a name is missing, empty or only an alias.
 func TestFixedNames(t *testing.T) {
 	t.Parallel()
 	for name, holds := range map[string]string{

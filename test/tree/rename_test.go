@@ -16,7 +16,7 @@ import (
 	"example.com/twinbox/internal/contract"
 )
 
-// elsewhere are paths for clones. A test leaves out the tree's own, because a clone runs these tests, too.
+// A clone runs these tests, too: a test leaves out its own path.
 var elsewhere = []string{
 	"github.com/acme/shop", "gitlab.com/other/my-mart", "example.org/platform/teams/growth/event-hub",
 	"git.example.net/a/stall-7",
@@ -30,7 +30,6 @@ func identity(t *testing.T, dir string) (module, name string) {
 		find(t, dir, "internal/service/eventing/config.go", ` project = "(.+)"`)[0]
 }
 
-// find returns what a pattern's group matches in the files of a glob.
 func find(t *testing.T, dir, glob, pattern string) (found []string) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, glob))
@@ -43,7 +42,7 @@ func find(t *testing.T, dir, glob, pattern string) (found []string) {
 	return found
 }
 
-// try runs a program without the caller's settings of git.
+// try ignores the caller's settings of git.
 func try(t *testing.T, dir, name string, args ...string) (output string, err error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
@@ -112,7 +111,6 @@ func renamed(t *testing.T, from, module string) (dir, name string) {
 	return dir, name
 }
 
-// Two projects made from this tree may run on one machine, one broker and one database server.
 func TestTwoProjectsShareNothing(t *testing.T) {
 	t.Parallel()
 	module, name := identity(t, root)
@@ -227,7 +225,7 @@ func resources(t *testing.T, dir string) map[string]bool {
 func requireGone(t *testing.T, dir, name, module string) {
 	t.Helper()
 	words := strings.Split(name, "-")
-	// A longer word that contains the name is a different word, such as github for hub.
+	// "github" does not contain the name "hub": it is a longer word.
 	pattern := regexp.MustCompile(`(?i)` + strings.Join(words, `[-_]?`))
 	lower := regexp.MustCompile(`[a-z]`)
 	for file := range strings.SplitSeq(strings.TrimSuffix(must(t, dir, "git", "ls-files", "-z"), "\x00"), "\x00") {

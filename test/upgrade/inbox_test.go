@@ -19,7 +19,6 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// A dead letter does not run when it comes again, gaps close, and each event has one effect, in its key's order.
 func TestDeadLettersOfTheFirstEditionGoOn(t *testing.T) {
 	t.Parallel()
 	for service, sets := range map[string][]migrations.Set{

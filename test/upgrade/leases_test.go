@@ -16,8 +16,8 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// orderedSQL adds effects in the order of a key, which the first edition had. The effect of version 5 of the key a has
-// begun, and no effect of the key b.
+// Only the first edition had effects in the order of a key. The effect of version 5 of the key a has begun, and no
+// effect of the key b.
 const orderedSQL = `
 insert into lease (handler, event_id, state, token, ended_at, key, version, superseded_by) values
 	('ordered', 'superseded', 'done', null, now(), 'a', 1, 4),
@@ -29,7 +29,7 @@ insert into lease (handler, event_id, state, token, ended_at, key, version, supe
 	('ordered', 'b1', 'claimed', gen_random_uuid(), null, 'b', 1, null);
 insert into lease_watermark (handler, key, version) values ('ordered', 'a', 5)`
 
-// An effect that had begun is uncertain. The others are carried out once.
+// An effect that had begun is uncertain.
 func TestTheLeasesOfTheFirstEditionContinue(t *testing.T) {
 	t.Parallel()
 	pool := restore(t, "notification")

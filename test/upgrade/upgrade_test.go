@@ -82,7 +82,7 @@ func TestAGivenIDOfTheFirstEditionIsKnown(t *testing.T) {
 		if contract.TopicPrefix == "" {
 			require.Equal(t, content, contents[e.ID])
 		}
-		// The script that renames the tree has renamed the dump's events, and cannot rename a hash of them.
+		// A renamed tree has renamed the dump's events, and cannot rename a hash.
 		_, err = pool.Exec(t.Context(), `update outbox_given_id set content = $2 where event_id = $1`, e.ID, content)
 		require.NoError(t, err)
 	}
@@ -91,7 +91,7 @@ func TestAGivenIDOfTheFirstEditionIsKnown(t *testing.T) {
 	require.Equal(t, before, number(t, pool, `select count(*) from outbox`))
 }
 
-// contentOf returns the hash that the first edition stored of an event without a version.
+// The first edition stored this hash of an event without a version.
 func contentOf(e event.Event) []byte {
 	h := sha256.New()
 	for _, part := range []string{e.Source, e.Type, e.Topic, e.Key, "0", string(e.Data)} {
@@ -103,7 +103,7 @@ func contentOf(e event.Event) []byte {
 	return h.Sum(nil)
 }
 
-// The inbox loses the rows of events that were not applied: their dead letters replace them.
+// The dead letters replace the inbox's rows of events that were not applied.
 func TestTheStatesOfTheFirstEditionStay(t *testing.T) {
 	t.Parallel()
 	for service, sets := range map[string][]migrations.Set{
@@ -160,7 +160,6 @@ func TestMigrateGivesTheServingRoleItsRightsOnADump(t *testing.T) {
 	require.NoError(t, writeUser(), "also where there is nothing to migrate")
 }
 
-// newRoles makes an owner of the database and a role without rights.
 func newRoles(t *testing.T, pool *pgxpool.Pool) (owner, serving string) {
 	t.Helper()
 	database := pool.Config().ConnConfig.Database
@@ -213,8 +212,8 @@ func text(t *testing.T, pool *pgxpool.Pool, query string) (rows string) {
 	return rows
 }
 
-// settleSQL makes a restored database look like one that was upgraded in place. It takes transaction ids until the
-// counter is above all ids in the dump: their transactions have ended, as in the cluster that wrote them.
+// settleSQL makes a restored database look like one upgraded in place: transaction ids are above all ids in the dump,
+// whose transactions have ended.
 const settleSQL = `
 do $$
 declare
@@ -235,7 +234,7 @@ func restore(t *testing.T, service string) *pgxpool.Pool {
 	return pool
 }
 
-// load uses a new session, whose settings the dump changes.
+// The dump changes the settings of its session.
 func load(t *testing.T, dsn, service string) {
 	t.Helper()
 	dump, err := os.ReadFile("testdata/first_" + service + ".sql")
@@ -297,8 +296,7 @@ func startRelay(t *testing.T, pool *pgxpool.Pool) (*outbox.Outbox, *wire) {
 	return o, broker
 }
 
-// requirePublished waits for all unsent rows of the condition. The relay sends a last event after them, so a surplus
-// event fails the test.
+// The relay sends the last event after all others, so a surplus event fails the test.
 func requirePublished(
 	t *testing.T, pool *pgxpool.Pool, o *outbox.Outbox, broker *wire, condition string,
 ) {

@@ -17,7 +17,7 @@ import (
 	"example.com/twinbox/examples/services"
 )
 
-// program is an example that is not a service, with the flags of its addresses and a line of the summary.
+// program is an example that is not a service.
 type program struct {
 	extension local.Extension
 	addresses []string
@@ -50,7 +50,7 @@ func arguments(dir string) []string {
 	return args
 }
 
-// An example's default address is that of its own program. The advice can be pasted.
+// The advice can be pasted.
 func TestAnExamplesBusyPort(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")

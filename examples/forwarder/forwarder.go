@@ -1,5 +1,5 @@
-// Package forwarder is an example without a database: it posts each event of a topic to a URL. It uses Watermill's own
-// parts, watermill-kafka and a Router with Retry and PoisonQueue, and remembers in NATS which events it has delivered.
+// Package forwarder is an example without a database: it posts each event of a topic to a URL. It uses watermill-kafka
+// and a Router with Retry and PoisonQueue, and remembers in NATS which events it has delivered.
 package forwarder
 
 import (
@@ -27,8 +27,8 @@ import (
 // Program is its command line.
 var Program = service.Program[Config]{Name: "forwarder", Settings: Config.settings, Serve: Run}
 
-// Run forwards until ctx is cancelled. It returns an error when Kafka or NATS are missing at the start, and waits for
-// them in later outages.
+// Run forwards until ctx is cancelled. A missing Kafka or NATS is an error at the start only: it waits for later
+// outages to end.
 func Run(ctx context.Context, cfg Config, host service.Host) error {
 	group := service.NewGroup(ctx, host.Log, cfg.DrainFor)
 	f := &forwarder{
@@ -115,7 +115,6 @@ func (f *forwarder) openInbox(ctx context.Context) (_ *kv.Inbox, err error) {
 	})
 }
 
-// connect makes watermill-kafka's subscriber, and the dead topic with its publisher.
 func (f *forwarder) connect() (err error) {
 	log := f.quietly()
 	reading := kafka.DefaultSaramaSubscriberConfig()
@@ -147,8 +146,8 @@ func (f *forwarder) connect() (err error) {
 	return nil
 }
 
-// route puts the middlewares around the delivery, outermost first. The inbox is the innermost one: an event that went
-// to the dead topic is not remembered, and can be sent again from there.
+// route puts the middlewares around the delivery, outermost first. The inbox is innermost: an event that went to the
+// dead topic is not remembered, and can be sent again from there.
 func (f *forwarder) route(inbox message.HandlerMiddleware, to hook) (err error) {
 	f.router, err = message.NewRouter(message.RouterConfig{CloseTimeout: f.cfg.DrainFor}, f.quietly())
 	if err != nil {
@@ -177,8 +176,7 @@ func (f *forwarder) route(inbox message.HandlerMiddleware, to hook) (err error) 
 	return nil
 }
 
-// whileItLasts repeats a message that a stop has interrupted. Retry then returns the last failure, which must not send
-// the event to the dead topic.
+// whileItLasts returns the stop instead of the last failure, which would send the event to the dead topic.
 func whileItLasts(next message.HandlerFunc) message.HandlerFunc {
 	return func(msg *message.Message) ([]*message.Message, error) {
 		produced, err := next(msg)
@@ -189,7 +187,7 @@ func whileItLasts(next message.HandlerFunc) message.HandlerFunc {
 	}
 }
 
-// tell logs events that go to the dead topic: PoisonQueue writes the reason into the message's metadata.
+// PoisonQueue writes the reason into the message's metadata.
 func (f *forwarder) tell(next message.HandlerFunc) message.HandlerFunc {
 	return func(msg *message.Message) ([]*message.Message, error) {
 		produced, err := next(msg)

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { kafkatest.Main(m) }
 
 const waitLimit = 30 * time.Second
 
-// site is a receiver whose answers a test sets, in the order of the requests; the last one is repeated.
+// site answers as a test wants, in the order of the requests; the last answer is repeated.
 type site struct {
 	*httptest.Server
 	answers map[string][]int // by Idempotency-Key; none: 204
@@ -130,7 +130,6 @@ func (h *house) send(t *testing.T, events ...event.Event) {
 	require.NoError(t, h.sender.Publish(h.cfg.Topic, msgs...))
 }
 
-// The second delivery may be in a later process.
 func TestAnEventIsPostedOnce(t *testing.T) {
 	t.Parallel()
 	to := newSite(t, nil)
@@ -186,7 +185,7 @@ func TestWhatFailsIsTriedAndThenGivenUp(t *testing.T) {
 		"deliver event: the receiver answered 400", "deliver event: the receiver answered 500",
 	}, reasons)
 
-	// The dead event was not remembered, so it can be sent again when the receiver works.
+	// A dead event is not remembered, so it can be sent again.
 	to.mu.Lock()
 	delete(to.answers, lost.ID)
 	to.mu.Unlock()

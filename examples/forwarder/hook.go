@@ -36,7 +36,7 @@ func (e *DeliveryError) Error() string {
 // Unwrap returns why there was no answer.
 func (e *DeliveryError) Unwrap() error { return e.Err }
 
-// Permanent reports whether a retry is useless: the receiver has read the event and refuses it.
+// Permanent reports whether a retry is useless: the receiver refuses the event.
 func (e *DeliveryError) Permanent() bool {
 	switch e.Status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
@@ -46,7 +46,7 @@ func (e *DeliveryError) Permanent() bool {
 }
 
 // isDelivery separates the receiver's failures from others, such as a missing inbox or a stop. An event without an id
-// can only go to the dead topic as well.
+// goes to the dead topic as well.
 func isDelivery(err error) bool {
 	_, is := errors.AsType[*DeliveryError](err)
 	return is || failure.Classify(err) == failure.Permanent
@@ -57,11 +57,11 @@ func isWorthwhile(err error) bool {
 	return is && !failed.Permanent()
 }
 
-// answerLimit bounds the bytes that are read of an answer, so that its connection can be used again.
+// answerLimit bounds the read bytes of an answer, whose connection is used again.
 const answerLimit = 64 << 10
 
-// deliver posts the event in CloudEvents' binary mode over HTTP. Its id is the Idempotency-Key too, so a receiver that
-// knows such keys accepts a duplicate only once.
+// deliver posts the event in CloudEvents' binary mode. Its id is the Idempotency-Key too, so a receiver that knows such
+// keys accepts a duplicate only once.
 func (h hook) deliver(msg *message.Message) error {
 	ctx := msg.Context()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url, bytes.NewReader(msg.Payload))
@@ -93,13 +93,13 @@ func (h hook) deliver(msg *message.Message) error {
 	return nil
 }
 
-// stay does not follow a redirection: an event goes to its configured address only.
+// stay follows no redirection: an event goes to its configured address only.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// eventID is also the id under which the inbox remembers the event.
+// eventID is also the id that the inbox remembers.
 func eventID(msg *message.Message) string { return cmp.Or(msg.Metadata.Get("ce_id"), msg.UUID) }
 
-// encode percent-encodes what is not printable ASCII, as CloudEvents over HTTP requires.
+// encode percent-encodes what is not printable ASCII, as CloudEvents requires.
 func encode(value string) string {
 	var b strings.Builder
 	for _, c := range []byte(value) {

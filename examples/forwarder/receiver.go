@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// Receiver accepts posted events and shows them, to try the forwarder with. It keeps the last 100 events in memory,
-// without their payloads.
+// Receiver accepts posted events and shows them. It keeps the last 100 in memory, without payloads.
 type Receiver struct {
 	mu       sync.Mutex
 	received []*Received
@@ -65,7 +64,7 @@ func (r *Receiver) take(key, eventType string, n int64) {
 	r.received = r.received[max(0, len(r.received)-receiverKeeps):]
 }
 
-// Received returns the events in the order of their first arrival.
+// Received returns the events in the order of their arrival.
 func (r *Receiver) Received() []Received {
 	r.mu.Lock()
 	defer r.mu.Unlock()

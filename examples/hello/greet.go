@@ -46,8 +46,8 @@ func (g *greeter) greet(ctx context.Context, tx pgx.Tx, name string) (contract.G
 	return said, nil
 }
 
-// welcome greets a person who signed up. It is a plain Watermill handler. Its transaction also records the event's id,
-// so an event that comes twice greets once.
+// welcome greets a person who signed up. It is a plain Watermill handler, in the transaction that records the event's
+// id, so a duplicate greets nobody.
 func (g *greeter) welcome(msg *message.Message) error {
 	tx, _ := inbox.TxFromContext(msg.Context())
 	e, _ := inbox.EventFromContext(msg.Context())

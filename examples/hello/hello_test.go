@@ -58,7 +58,7 @@ func document(t *testing.T, file string) *testkit.OpenAPI {
 	return read
 }
 
-// The event may come twice, and the process may die at any statement.
+// The process may die at any statement.
 func TestASignUpIsGreetedOnce(t *testing.T) {
 	t.Parallel()
 	found, err := hello.Service.Describe().Declare(t.Context())

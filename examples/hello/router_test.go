@@ -20,7 +20,7 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// The inbox is a middleware of Watermill's own Router, with its own Subscriber.
+// Watermill's own Router and Subscriber call the inbox as a middleware.
 func TestAHandlerRunsUnderAStockRouter(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, Migrations()...), kafkatest.Brokers(t)

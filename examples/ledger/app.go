@@ -34,7 +34,7 @@ var openAPI []byte
 //go:embed migrations/*.sql
 var files embed.FS
 
-// Migrations lists the migrations of Ledger's database, in the order of application.
+// Migrations lists the migrations of Ledger's database, in their order.
 func Migrations() []migrations.Set {
 	own, err := fs.Sub(files, "migrations")
 	if err != nil {
@@ -43,11 +43,10 @@ func Migrations() []migrations.Set {
 	return []migrations.Set{migrations.Audit, migrations.Outbox, migrations.Inbox, {Name: "ledger", FS: own}}
 }
 
-// balanceConsumer names the consumer that builds the balances, and its inbox.
 const balanceConsumer = "ledger.balance"
 
 // setUp joins write side, read side and API. They stop in the reverse order: no new request, no new record, then the
-// relay publishes what those still wrote.
+// relay publishes the rest.
 func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
 	commands := &Commands{
 		Pool: node.Pool, Outbox: node.Outbox, KeysFor: cfg.IdempotencyTTL, Timeout: cfg.RequestTimeout,

@@ -57,8 +57,6 @@ func TestTheBalanceFollowsTheEvents(t *testing.T) {
 	}
 }
 
-// An event below the next version is skipped, also under another id. One above it is parked until its predecessor has
-// come.
 func TestALowerVersionIsSkippedAndAHigherOneWaits(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -79,7 +77,6 @@ func TestALowerVersionIsSkippedAndAHigherOneWaits(t *testing.T) {
 	b.requireRead(t, id, 4321, 5)
 }
 
-// Another producer's ids are any text, and compared byte by byte.
 func TestEventIDsThatLookAlikeDoNotCollide(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -110,8 +107,7 @@ func (b *bundle) codes(t *testing.T) (codes []string) {
 const countWrites = `
 select sum(n_tup_ins + n_tup_upd + n_tup_del)::bigint, pg_stat_force_next_flush() is null from pg_stat_user_tables`
 
-// writes counts the rows written so far. The pool must have one connection: only this session's counts are flushed on
-// request.
+// writes counts the rows written so far. The pool must have one connection: only that session's counts are flushed.
 func writes(t *testing.T, pool *pgxpool.Pool) (rows int64) {
 	t.Helper()
 	for range 2 { // the first has them flushed when it ends
@@ -146,7 +142,6 @@ func TestABatchOfKnownEventsWritesNothing(t *testing.T) {
 	b.requireRead(t, id, 321, 4)
 }
 
-// The account's later events wait, other accounts' do not. A replay after the repair continues in order.
 func TestWhatCannotBeAppliedIsGivenUpAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -193,7 +188,7 @@ func TestWhatCannotBeAppliedIsGivenUpAtOnce(t *testing.T) {
 	}
 }
 
-// No rule can see it from one event: the account's history is wrong, so the database refuses it.
+// No rule can see it from one event: the account's history is wrong.
 func TestABalanceBelowZeroIsGivenUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -212,7 +207,7 @@ func TestABalanceBelowZeroIsGivenUp(t *testing.T) {
 	require.EqualValues(t, 10, read.Balance)
 }
 
-// The pause doubles from one second up to its maximum, without a dead letter and without a second effect.
+// The pause doubles from one second up to its maximum.
 func TestADatabaseThatIsAwayIsTriedWithoutLimit(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -22,9 +22,9 @@ type Commands struct {
 	Outbox *outbox.Outbox
 	// KeysFor is how long an answer is kept for retries under its idempotency key.
 	KeysFor time.Duration
-	// Timeout bounds one attempt at a command, from its first statement to its commit.
+	// Timeout bounds one attempt at a command.
 	Timeout time.Duration
-	// Attempts bounds how often a command that names no version decides anew; see [command.Retry].
+	// Attempts bounds the decisions of a command that names no version; see [command.Retry].
 	Attempts int
 }
 
@@ -57,8 +57,7 @@ select a.currency, a.balance, k.version
 from account a join outbox_key k on k.topic = $2 and k.key = a.id::text
 where a.id = $1`
 
-// queueSelect reads an account at its version, without a lock. The next version's event is added only if no other
-// command was faster.
+// queueSelect takes no lock. The next version's event is added only if no other command was faster.
 func queueSelect(batch *pgx.Batch, id account.ID, into *account.Account) {
 	batch.Queue(selectAccount, string(id), contract.TopicAccounts).QueryRow(func(row pgx.Row) error {
 		err := row.Scan(&into.Currency, &into.Balance, &into.Version)
@@ -77,7 +76,7 @@ var errNotFound = &account.Error{Code: account.CodeNotFound, Field: "id", Messag
 
 const updateAccount = `update account set balance = $2, updated_at = clock_timestamp() where id = $1`
 
-// queueUpdate writes an account after its event, which locked the account's key at the version that was read.
+// The event before queueUpdate has locked the account's key at the version that was read.
 func queueUpdate(batch *pgx.Batch, a account.Account) {
 	batch.Queue(updateAccount, string(a.ID), a.Balance)
 }

@@ -94,7 +94,7 @@ func TestARepeatedCommandGetsItsFirstAnswer(t *testing.T) {
 	require.Equal(t, "idempotency_key_reused", other.Code(t))
 
 	id := b.opened(t)
-	for range 3 { // under its key a command has its first answer, at any later version of the account
+	for range 3 { // under its key a command has its first answer, at any version
 		b.move(t, id, "credits", 100, `,"expected_version":1`, key...).requireState(t, 100, 2)
 	}
 	// A debit's keys are not a credit's.
@@ -118,7 +118,6 @@ func TestKeysThatLookAlikeDoNotCollide(t *testing.T) {
 	b.requireWritten(t, id, int64(len(keys)), int64(1+len(keys)))
 }
 
-// The clients name no version.
 func TestRacingCreditsAllHappen(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -142,7 +141,6 @@ func TestRacingCreditsAllHappen(t *testing.T) {
 	b.requireWritten(t, id, 7*writers*each, 1+writers*each)
 }
 
-// The clients name the same version: all others get a 409.
 func TestOfRacingCommandsOnOneVersionOneHappens(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -176,7 +174,6 @@ func TestOfRacingCommandsOnOneVersionOneHappens(t *testing.T) {
 	b.requireWritten(t, id, 1000-10*rounds, 2+rounds)
 }
 
-// The command names no version, and loses each race.
 func TestARaceThatStaysLostIsAConflict(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

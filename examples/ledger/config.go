@@ -24,7 +24,7 @@ type Config struct {
 	eventing.Config
 }
 
-// Listeners returns the addresses of the API and of the operators' listener.
+// Listeners returns the addresses of the API and of the operators.
 func (c Config) Listeners() eventing.Listeners {
 	return eventing.Listeners{Admin: c.AdminAddr, API: c.HTTPAddr}
 }

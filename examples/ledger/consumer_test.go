@@ -68,7 +68,6 @@ func newConsumer(t require.TestingT, pool *pgxpool.Pool, configure ...func(*inbo
 	return c
 }
 
-// deliver hands the events over as one batch of records and returns their outcomes.
 func (c *consumer) deliver(t require.TestingT, events ...event.Event) []inbox.Outcome {
 	c.seen = nil
 	_, err := c.deliverAt(background, c.offset, events...)
@@ -77,7 +76,7 @@ func (c *consumer) deliver(t require.TestingT, events ...event.Event) []inbox.Ou
 	return c.seen
 }
 
-// deliverAt hands over records from an offset on, and returns how many of them need not come again.
+// deliverAt returns how many of the records need not come again.
 func (c *consumer) deliverAt(ctx context.Context, offset int64, events ...event.Event) (int, error) {
 	msgs := make([]*message.Message, len(events))
 	for i, e := range events {
@@ -94,7 +93,7 @@ func (c *consumer) resume(t require.TestingT) {
 	require.NoError(t, c.replays.ResumeRound(background))
 }
 
-// replay replays the dead letters and then resumes the events that were parked behind them.
+// replay also resumes the events that were parked behind the dead letters.
 func (c *consumer) replay(t require.TestingT) {
 	err := c.replays.Replay(background, deadletter.Filter{}, inbox.Options{By: "ana", Reason: "mended"})
 	require.NoError(t, err)
@@ -109,7 +108,7 @@ func (b *bundle) requireRead(t require.TestingT, id account.ID, balance, version
 	require.Zero(t, b.count(t, `select count(*) from dead_letter where state = 'waiting'`))
 }
 
-// twin is the same event under another id, as from a producer that has lost its memory.
+// twin is the same event under another id.
 func twin(e event.Event) event.Event {
 	e.ID = uuid.Must(uuid.NewV7()).String()
 	return e

@@ -8,7 +8,7 @@ import (
 	"example.com/twinbox/internal/fault"
 )
 
-// armCrashPoint ends the next process that reaches a crash point of the consumer, until disarmed.
+// armCrashPoint ends the next process that reaches the crash point.
 func armCrashPoint(rt *rapid.T, die func()) (disarm func()) {
 	point := "inbox." + balanceConsumer + "." + rapid.SampledFrom([]string{
 		"handling", "handled", "committed",

@@ -130,7 +130,6 @@ func readMovement[T any](
 	return m, err
 }
 
-// write writes a command's answer, new or stored.
 func write(w http.ResponseWriter, answer command.Answer) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")

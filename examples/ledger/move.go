@@ -53,9 +53,8 @@ type decision func(a account.Account, at time.Time) (after account.Account, said
 // move reads the account without a lock, decides, and writes account and event at the next version. A command that
 // names a version is decided on that one alone: at another it is a [account.CodeVersionMismatch], and after a lost race
 // the outbox's ErrVersionConflict. A command that names none is decided anew on the newest version, up to
-// [Commands.Attempts] times. A refused command stores nothing, and its key stays free.
-//
-// The same key with the same command gives the first answer again, at any later version of the account.
+// [Commands.Attempts] times. A refused command stores nothing. The same key with the same command gives the first
+// answer again, at any later version.
 func (c *Commands) move(ctx context.Context, scope string, m Movement, decide decision) (command.Answer, error) {
 	attempts := c.Attempts
 	if m.Expected != nil {
@@ -66,8 +65,8 @@ func (c *Commands) move(ctx context.Context, scope string, m Movement, decide de
 	})
 }
 
-// moveOnce takes three round trips: begin, claim and read; the writes; commit. The event is written first: two commands
-// on one account race for its key's row in the outbox.
+// moveOnce takes three round trips: begin, claim and read; the writes; commit. The event goes first: two commands race
+// for its key's row in the outbox.
 func (c *Commands) moveOnce(ctx context.Context, scope string, m Movement, decide decision) (command.Answer, error) {
 	var current account.Account
 	first := &pgx.Batch{}

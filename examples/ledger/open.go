@@ -16,7 +16,7 @@ import (
 )
 
 // Open opens an empty account and emits AccountOpened. The same key with the same currency gives the same account;
-// without a key each call opens another one.
+// without a key each call opens a new one.
 func (c *Commands) Open(ctx context.Context, key string, currency account.Currency) (command.Answer, error) {
 	fingerprint := sha256.Sum256([]byte(currency))
 	claim := command.Claim{Scope: "open", Key: key, Fingerprint: fingerprint[:]}

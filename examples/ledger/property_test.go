@@ -18,11 +18,10 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-// books are what must always be true of one account: a model without a database.
+// books are a model of one account without a database.
 type books struct{ balance, version int64 }
 
-// world runs the whole service in one goroutine, so a schedule is repeatable and shrinks. The topic is in memory, and
-// the consumer may restart at any moment.
+// world runs the service in one goroutine, so a schedule is repeatable and shrinks.
 type world struct {
 	*bundle
 	ids   []account.ID
@@ -34,9 +33,8 @@ type world struct {
 	fail      func(msg *message.Message, next message.HandlerFunc) ([]*message.Message, error)
 }
 
-// After all records and replays each balance is the sum of its account's commands, at the same version: whatever was
-// refused, raced or repeated, published twice or out of order, and however often the consumer died. More schedules:
-// -rapid.checks=N.
+// However commands race, records repeat and the consumer dies: after all records and replays each balance is the sum of
+// its account's commands, at the same version. More schedules: -rapid.checks=N.
 func TestAnyScheduleEndsInTheSumOfTheCommands(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -208,7 +206,7 @@ func (w *world) die(rt *rapid.T) {
 	w.restart(rt)
 }
 
-// replay may need several rounds for dead letters after which a process died.
+// Dead letters after which a process died may need several rounds.
 func (w *world) replay(rt *rapid.T) {
 	for range 100 {
 		if w.count(rt, `select count(*) from dead_letter where state = 'waiting'`) == 0 {

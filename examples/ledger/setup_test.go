@@ -60,7 +60,6 @@ func (b *bundle) count(t require.TestingT, sql string, args ...any) (n int64) {
 	return n
 }
 
-// stored counts accounts, events and kept answers.
 func (b *bundle) stored(t *testing.T) [3]int64 {
 	t.Helper()
 	return [3]int64{
@@ -121,7 +120,6 @@ const selectPublished = `
 select event_id::text, event_type, source, topic, key, version, coalesce(data_schema, ''), occurred_at, payload
 from outbox where key = any ($1) order by key, version`
 
-// published returns the accounts' events as a broker would hand them over.
 func (b *bundle) published(t require.TestingT, ids ...account.ID) []event.Event {
 	keys := make([]string, len(ids))
 	for i, id := range ids {

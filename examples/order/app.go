@@ -45,7 +45,7 @@ var openAPI []byte
 //go:embed migrations/*.sql
 var files embed.FS
 
-// Migrations lists the migrations of Order's database, in the order of application.
+// Migrations lists the migrations of Order's database, in their order.
 func Migrations() []migrations.Set {
 	own, err := fs.Sub(files, "migrations")
 	if err != nil {
@@ -56,14 +56,13 @@ func Migrations() []migrations.Set {
 	}
 }
 
-// These names of consumers are also those of their inboxes.
 const (
 	paymentConsumer = "order.payments"
 	timerConsumer   = "order.timers"
 )
 
-// setUp joins commands, consumers, mails and API. They stop in the reverse order: no new request, no new record, then
-// the mails under way are sent, then the relay publishes what all of them wrote.
+// setUp joins commands, consumers, mails and API. They stop in the reverse order: no new request, no new record, no new
+// mail, then the relay publishes the rest.
 func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
 	commands := &Commands{
 		Pool: node.Pool, Outbox: node.Outbox, PayWithin: cfg.PayWithin, KeysFor: cfg.IdempotencyTTL,

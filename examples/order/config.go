@@ -28,7 +28,7 @@ type Config struct {
 	eventing.Config
 }
 
-// Listeners returns the addresses of the API and of the operators' listener.
+// Listeners returns the addresses of the API and of the operators.
 func (c Config) Listeners() eventing.Listeners {
 	return eventing.Listeners{Admin: c.AdminAddr, API: c.HTTPAddr}
 }
@@ -38,7 +38,7 @@ func (c Config) Topics() []kafka.Topic {
 	return c.Config.Topics(contract.TopicOrders, contract.TopicTimers)
 }
 
-// margin is the rest of a lease after the longest submission, for the statements around it.
+// margin is the rest of a lease after the longest submission.
 const margin = 5 * time.Second
 
 // Rules returns the cross checks, those of all services first.

@@ -96,7 +96,7 @@ const (
 	codeInvalidCurrency web.Code = "invalid_currency"
 )
 
-// mostAmount is the largest order, in minor units; longestEmail is the limit of mail servers.
+// mostAmount is in minor units; longestEmail is the limit of mail servers.
 const (
 	mostAmount   = 100_000_000
 	longestEmail = 254

@@ -25,7 +25,7 @@ const (
 	StatusCancelled Status = "cancelled"
 )
 
-// Order is the aggregate. Version is the number of its last event, which the outbox counts.
+// Order is the aggregate. Version is the number of its last event.
 type Order struct {
 	ID      string `json:"order_id"`
 	Version int64  `json:"version"`
@@ -47,7 +47,7 @@ var (
 	}
 )
 
-// refundOf returns why the order has no use for a payment; empty: it has, or this payment has paid it already.
+// refundOf returns why a payment has no use; empty: it has, or it has paid the order already.
 func (o Order) refundOf(p contract.Payment) (reason string) {
 	switch {
 	case o.PaymentID == p.PaymentID:
@@ -75,7 +75,7 @@ type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// lock reads an order that no other transaction changes until this one ends. Its errors are those of read.
+// lock reads an order that no other transaction changes until this one ends, with the errors of read.
 func lock(ctx context.Context, tx pgx.Tx, id string) (Order, error) {
 	if _, err := outbox.LockKey(ctx, tx, contract.TopicOrders, id); err != nil {
 		return Order{}, err
@@ -103,7 +103,7 @@ func read(ctx context.Context, db querier, id string) (Order, error) {
 const updateOrder = `
 update orders set status = $2, payment_id = nullif($3, '')::uuid where id = $1`
 
-// save stores an order that this transaction has locked, and adds its event.
+// save needs a locked order. It adds the event, too.
 func save[T event.Ruled](
 	ctx context.Context, tx pgx.Tx, out *outbox.Outbox, o *Order, of event.Definition[T], said T,
 ) error {
@@ -122,7 +122,6 @@ func save[T event.Ruled](
 	return nil
 }
 
-// cancel ends an order for which payment is awaited.
 func cancel(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, o *Order, reason string) error {
 	o.Status = StatusCancelled
 	return save(ctx, tx, out, o, contract.OrderCancelled, contract.Cancelled{

@@ -15,8 +15,8 @@ import (
 	"example.com/twinbox/internal/outbox"
 )
 
-// Each handler runs in the transaction that records the event's id, so it takes effect once. Events that race for one
-// order lock its key one after the other.
+// Each handler runs in the transaction that records the event's id, so it takes effect once. Events for one order wait
+// for its key's lock.
 type handlers struct{ outbox *outbox.Outbox }
 
 func (h handlers) paymentEvents() *inbox.Mux {
@@ -31,8 +31,8 @@ func (h handlers) timerEvents() *inbox.Mux {
 	return mux
 }
 
-// codeUnknownOrder is the code of the dead letter of a payment for an unknown order. No client gets an order's id
-// before it is stored, so waiting does not help: an operator has to find out whose money it is.
+// codeUnknownOrder is the code of the dead letter of a payment for an unknown order. Waiting does not help, because
+// clients get ids of stored orders only: an operator has to find out whose money it is.
 const codeUnknownOrder = "unknown_order"
 
 const insertRefund = `
@@ -40,9 +40,8 @@ insert into refund (payment_id, order_id, reason, due_at) values ($1, $2, $3, $4
 
 const insertReceipt = `insert into receipt (event_id, id, order_id, correlation_id) values ($1, $2, $3, $4)`
 
-// pay lets the first payment of the right amount pay the order: it adds OrderPaid and the receipt's lease, and takes
-// the reminder back. Any other payment is to be refunded, once each: a provider may report one payment in several
-// events.
+// The first payment of the right amount pays the order: pay adds OrderPaid and the receipt's lease, and takes the
+// reminder back. Others are refunded, once each: a provider may report one payment in several events.
 func (h handlers) pay(ctx context.Context, tx pgx.Tx, e event.Event, payment contract.Payment) error {
 	o, err := lock(ctx, tx, payment.OrderID)
 	if errors.Is(err, errUnknownOrder) {

@@ -153,7 +153,6 @@ func (s *shop) atOnce(t *testing.T, events ...event.Event) {
 	require.False(t, t.Failed())
 }
 
-// placedIn gives each database of a trial the same orders.
 func placedIn(t *testing.T, orders ...Order) func(testing.TB, *pgxpool.Pool) {
 	t.Helper()
 	out, err := outbox.New(outbox.Config{})
@@ -185,7 +184,7 @@ func ordered(n int) (orders []Order) {
 	return orders
 }
 
-// trial compares all tables, except for clocks and random ids.
+// Clocks and random ids differ.
 func trial(t *testing.T, handle func(handlers) *inbox.Mux, orders []Order) inboxtest.Idempotence {
 	t.Helper()
 	out, err := outbox.New(outbox.Config{})

@@ -11,7 +11,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// The first lines of requests.http promise that it works from top to bottom.
+// requests.http promises that it works from top to bottom.
 func TestTheRequestsThatPeopleTry(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -76,7 +76,6 @@ func (s *shop) consume(t *testing.T, e event.Event) inbox.Outcome {
 	return s.consumer(t, e.Type).Deliver(t, e).Outcome
 }
 
-// consumer returns a process with the consumer of a type.
 func (s *shop) consumer(t *testing.T, eventType string) *inboxtest.Box {
 	t.Helper()
 	name, mux := paymentConsumer, s.handlers.paymentEvents()
@@ -99,7 +98,7 @@ func (s *shop) count(t *testing.T, sql string, args ...any) (n int) {
 	return n
 }
 
-// said lists the types of an order's events, with their reasons, in the order of their versions. It fails at a gap.
+// said lists the types and reasons of an order's events in the order of their versions, and fails at a gap.
 func (s *shop) said(t *testing.T, id string) (types []string) {
 	t.Helper()
 	for i, e := range outboxtest.Added(t, s.pool, outboxtest.Key(id)) {

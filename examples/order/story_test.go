@@ -77,8 +77,8 @@ func (w *world) order(t *testing.T, id string) map[string]any {
 	return w.orders.Do(t, http.MethodGet, "/v1/orders/"+id, "").JSON(t)
 }
 
-// One order is paid, with three events for one payment; one is not paid in time; one is cancelled before its late
-// payment comes.
+// One order is paid, with three events for one payment; one is not paid in time; one is cancelled before its payment
+// comes.
 func TestOrdersAndTheirPayments(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

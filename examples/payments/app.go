@@ -1,6 +1,5 @@
-// Package payments is an example of a service that only writes events. It acts as a payment provider: a client asks for
-// a payment of any amount for an order, now or later, and it reports the payment once or several times, as providers
-// do.
+// Package payments is an example of a service that only writes events. It acts as a payment provider: it reports a
+// payment that a client asks for, now or later, once or several times.
 package payments
 
 import (
@@ -44,7 +43,7 @@ var openAPI []byte
 //go:embed migrations/*.sql
 var files embed.FS
 
-// Migrations lists the migrations of the Payments database, in the order of application.
+// Migrations lists the migrations of the Payments database, in their order.
 func Migrations() []migrations.Set {
 	own, err := fs.Sub(files, "migrations")
 	if err != nil {
@@ -136,7 +135,7 @@ func (a *api) take(w http.ResponseWriter, r *http.Request) {
 
 const insertPayment = `insert into payment (id, order_id, amount, currency) values ($1, $2, $3, $4)`
 
-// store stores the payment with its events: late ones are scheduled.
+// Late events are scheduled.
 func (a *api) store(ctx context.Context, tx pgx.Tx, id string, t takeRequest) error {
 	if _, err := tx.Exec(ctx, insertPayment, id, t.OrderID, t.Amount, t.Currency); err != nil {
 		return fmt.Errorf("insert payment: %w", err)

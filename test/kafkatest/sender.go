@@ -25,7 +25,7 @@ func NewSender(t testing.TB, brokers []string) *Sender {
 	return &Sender{to}
 }
 
-// Publish returns when all messages are acknowledged. Its error is that of one of them.
+// Publish returns when all messages are acknowledged, or an error.
 func (s *Sender) Publish(topic string, msgs ...*message.Message) error {
 	return s.PublishContext(context.Background(), topic, msgs...)
 }

@@ -16,8 +16,8 @@ const (
 	latest  = 100 * time.Millisecond
 )
 
-// Until fails the test after [WaitLimit]. The condition runs in the caller's goroutine, so it may use require, and
-// never after the end of the test, as that of require.Eventually may.
+// Until returns when the condition holds, and fails the test after [WaitLimit]. The condition runs in the caller's
+// goroutine, so it may use require. It never runs after the test has ended, unlike that of require.Eventually.
 func Until(t testing.TB, condition func() bool, msgAndArgs ...any) {
 	t.Helper()
 	for began := time.Now(); !condition(); {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// These are the payloads on the log; the JSON Schemas in contract/events are the contract. A movement has the change
-// and not the balance, so a reader needs each of them once, in the order of the versions.
+// These are the payloads on the log; the schemas in contract/events are the contract. A movement has the change and not
+// the balance, so a reader needs each of them once, in the order of the versions.
 
 // Opened reports a new account. It is the first event of each.
 type Opened struct {
@@ -31,7 +31,7 @@ type FundsDebited struct {
 	DebitedAt time.Time `json:"debited_at"`
 }
 
-// Check returns the first broken rule of this package. Both sides of the log call it.
+// Check returns the first broken rule, on both sides of the log.
 func (e Opened) Check() error {
 	_, invalid := ParseCurrency(string(e.Currency))
 	return cmp.Or(e.AccountID.check(), invalid, checkTime("opened_at", e.OpenedAt))
@@ -49,7 +49,7 @@ func (e FundsDebited) Check() error {
 	return cmp.Or(e.AccountID.check(), invalid, checkTime("debited_at", e.DebitedAt))
 }
 
-// About returns the id of the account, and the business time.
+// About returns the account's id and the business time.
 func (e Opened) About() (key string, at time.Time) {
 	return string(e.AccountID), e.OpenedAt
 }

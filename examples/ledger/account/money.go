@@ -1,7 +1,6 @@
 package account
 
-// MaxAmount is the largest amount and the largest balance: every JSON parser reads it exactly, also one that knows only
-// floating point.
+// MaxAmount is the largest amount and balance: every JSON parser reads it exactly, also one with floating point only.
 const MaxAmount = 1<<53 - 1
 
 // Currency is an ISO 4217 code in capital letters. Only [ParseCurrency] makes one.
@@ -17,8 +16,8 @@ func ParseCurrency(text string) (Currency, error) {
 	return Currency(text), nil
 }
 
-// Money is a positive amount in the currency's minor unit: 1250 EUR is 12.50 euro, 1250 JPY is 1,250 yen. Only
-// [ParseMoney] makes one.
+// Money is a positive amount in the minor unit: 1250 EUR is 12.50 euro, 1250 JPY is 1,250 yen. Only [ParseMoney] makes
+// one.
 type Money struct {
 	Amount   int64
 	Currency Currency

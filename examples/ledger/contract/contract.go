@@ -1,5 +1,4 @@
-// Package contract declares the events of the ledger: topic, source, schema and payload of each. Services that read
-// them import them from here.
+// Package contract declares the events of the ledger, for all services that read them.
 package contract
 
 import (
@@ -10,7 +9,7 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// TopicAccounts is the ledger's topic, whose key is the account, and SourceLedger the ce_source of its events.
+// TopicAccounts is the ledger's topic, whose key is the account; SourceLedger is its ce_source.
 const (
 	TopicAccounts = contract.TopicPrefix + "ledger.accounts.v1"
 	SourceLedger  = "/twinbox/ledger"

@@ -1,5 +1,5 @@
-// Package contract declares the events of the Order service, and the one of the payment simulator that it consumes.
-// Services import the declarations from here; the folder events has the schemas.
+// Package contract declares the events of the Order service and of the payment simulator. The folder events has the
+// schemas.
 package contract
 
 import (
@@ -22,7 +22,6 @@ const (
 	SourcePayments = "/twinbox/payments"
 )
 
-// The subject of an order's event is the order, that of a payment's is the payment.
 var (
 	OrderPlaced      = define[Placed](TopicOrders, SourceOrder, "order", "order-placed.v1")
 	OrderPaid        = define[Paid](TopicOrders, SourceOrder, "order", "order-paid.v1")

@@ -13,7 +13,6 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// Each example is valid, and stays the same when it is decoded and encoded.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	checker, err := Load()

@@ -51,7 +51,7 @@ const (
 	RefundWrongAmount    = "wrong_amount"
 )
 
-// Refund reports a payment that the order has no use for, to be given back whole. It is published once per payment.
+// Refund reports a payment without use, to be given back whole. It is published once per payment.
 type Refund struct {
 	OrderID   string `json:"order_id"`
 	PaymentID string `json:"payment_id"`
@@ -66,7 +66,7 @@ type Overdue struct {
 	PayBy   time.Time `json:"pay_by"`
 }
 
-// Payment reports money for an order. A provider may report it more than once, each time in another event.
+// Payment reports money for an order. A provider may report it in several events.
 type Payment struct {
 	PaymentID string `json:"payment_id"`
 	OrderID   string `json:"order_id"`

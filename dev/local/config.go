@@ -159,7 +159,6 @@ func (c Config) listeners() []Listener {
 	return all
 }
 
-// services are in the order of every output.
 func (c Config) services() []eventing.Described {
 	return slices.DeleteFunc(append(services.All(), c.Extra...), func(s eventing.Described) bool {
 		return len(c.Only) > 0 && !slices.Contains(c.Only, s.Name)

@@ -102,7 +102,7 @@ func (h *stack) reportProgress(what string, began time.Time) {
 	_, _ = fmt.Fprintf(h.logs.screen, "Still waiting after %d s for %s\n", int(time.Since(began).Seconds()), what)
 }
 
-// prepare replaces the services' migrate and topics commands.
+// prepare does the work of the services' migrate and topics commands.
 func (h *stack) prepare(ctx context.Context) error {
 	instances, err := h.configure()
 	if err != nil {

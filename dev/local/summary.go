@@ -33,7 +33,6 @@ func (s summary) write(out io.Writer) {
 	_, _ = io.WriteString(out, b.String()) // a screen that is gone stops nothing
 }
 
-// rows has the addresses for people first.
 func (s summary) rows() (rows [][2]string) {
 	for _, p := range s.programs {
 		rows = append(rows, [2]string{p.Title, s.at.Programs[p.Name]})

@@ -116,7 +116,6 @@ func (c *DemoCommand) play(ctx context.Context, to *kong.Context, at local.Addre
 	return demo.Play(ctx, cfg)
 }
 
-// faults are in the best order to look at.
 func (c *DemoCommand) faults(at local.Addresses, cause *local.Faults) (faults []demo.Fault) {
 	add := func(name string, added ...demo.Fault) {
 		if slices.Contains(c.Inject, name) || slices.Contains(c.Inject, "all") {

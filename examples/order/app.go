@@ -61,8 +61,8 @@ const (
 	timerConsumer   = "order.timers"
 )
 
-// setUp joins commands, consumers, mails and API. They stop in the reverse order: no new request, no new record, no new
-// mail, then the relay publishes the rest.
+// setUp joins commands, consumers, mails and API. They stop in the reverse order: no new request, no new record, then
+// the mails under way are sent, then the relay publishes the rest.
 func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
 	commands := &Commands{
 		Pool: node.Pool, Outbox: node.Outbox, PayWithin: cfg.PayWithin, KeysFor: cfg.IdempotencyTTL,

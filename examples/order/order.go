@@ -25,7 +25,7 @@ const (
 	StatusCancelled Status = "cancelled"
 )
 
-// Order is the aggregate. Version is the number of its last event.
+// Order is the aggregate. Version is the number of its last event, which the outbox counts.
 type Order struct {
 	ID      string `json:"order_id"`
 	Version int64  `json:"version"`

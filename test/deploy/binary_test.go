@@ -51,7 +51,6 @@ func letThrough(t *testing.T) []string {
 	return names
 }
 
-// copyInto leaves out tests and their data, as the build context does.
 func copyInto(t *testing.T, dir, name string) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))

@@ -94,5 +94,4 @@ func (c *client) signUp(t *testing.T) response {
 		map[string]string{"Idempotency-Key": `"k1"`})
 }
 
-// environment returns a prefix for the consumer groups of one test.
 func environment(*testing.T) string { return "e2e-" + uuid.NewString()[:8] }

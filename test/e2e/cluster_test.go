@@ -102,7 +102,6 @@ func copyTree(t *testing.T, from, to string) {
 	}
 }
 
-// disown removes the files that name the original server.
 func disown(t *testing.T, dir string) {
 	t.Helper()
 	for _, name := range []string{"postmaster.pid", "postmaster.opts"} {
@@ -110,7 +109,6 @@ func disown(t *testing.T, dir string) {
 	}
 }
 
-// write appends to a file of a data directory, as its owner.
 func write(t *testing.T, dir, name, content string) {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -212,7 +210,6 @@ func socketOf(t *testing.T, server *postgres.Server) string {
 	return filepath.Join(dsn.Query().Get("host"), ".s.PGSQL.5432")
 }
 
-// lead ends all connections. New ones go to the server.
 func (a *address) lead(t *testing.T, server *postgres.Server) {
 	t.Helper()
 	a.hangUp(socketOf(t, server))

@@ -81,7 +81,6 @@ func (b *backStack) awaitWitness(t *testing.T, id string, version int) {
 	}
 }
 
-// published counts the cluster's acknowledged events.
 func (b *backStack) published(t *testing.T) int {
 	t.Helper()
 	return count(t, b.cluster.pool, `select count(*) from outbox o, outbox_cursor c

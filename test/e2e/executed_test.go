@@ -96,7 +96,6 @@ func buildForCoverage(t *testing.T) (program string) {
 	return program
 }
 
-// counted is a service that writes its coverage counters on request.
 type counted struct {
 	*exec.Cmd
 	folder  string

@@ -16,7 +16,6 @@ import (
 
 const operatorToken = "0123456789abcdef0123456789abcdef"
 
-// operated gives a service an admin listener at a known address and an operator's token.
 func operated(t *testing.T, environ []string) (_ []string, admin string) {
 	t.Helper()
 	admin = testkit.ReservePort(t)

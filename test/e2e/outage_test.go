@@ -108,7 +108,6 @@ func TestTheBrokerIsAway(t *testing.T) {
 	report(t, gone.name, recovered, crowd)
 }
 
-// recover returns the time until the services are ready and a new signup has a profile and a mail.
 func (h *stack) recover(t *testing.T, gone dependency, crowd *crowd, services ...*watched) time.Duration {
 	t.Helper()
 	gone.up()

@@ -18,10 +18,9 @@ import (
 )
 
 type oddity struct {
-	name   string
-	change func(r *rawEvent)
-	code   string // "": acknowledged
-	// applied: it makes a profile all the same.
+	name    string
+	change  func(r *rawEvent)
+	code    string // "": acknowledged
 	applied bool
 }
 

@@ -16,7 +16,7 @@ import (
 
 func init() { judges = append(judges, (*stack).requireVerified) }
 
-// requireVerified also works on services that have ended. Each event could be verified.
+// requireVerified also works on services that have ended. It requires a verdict on each event.
 func (h *stack) requireVerified(t *testing.T) {
 	t.Helper()
 	requireClean(t, customer.Service.Describe(), h.customerEnv, h.customerDB)

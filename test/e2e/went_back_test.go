@@ -63,7 +63,6 @@ func (r *regulars) await(t *testing.T, more int64) {
 	testkit.Until(t, func() bool { return r.taken.Load() >= want }, "nobody can sign up")
 }
 
-// live ends early where the service has a different version of the person, or does not know them.
 func (r *regulars) live(ctx context.Context, name string) {
 	body := fmt.Sprintf(`{"email":"%s@example.org","name":"Ada"}`, name)
 	id := r.insist(ctx, http.StatusCreated, http.MethodPost, "/v1/signups", body, `"`+name+`"`)
@@ -196,7 +195,6 @@ func (h *stack) requireOnLog(t *testing.T, db *pgxpool.Pool, topic string) map[s
 	return found
 }
 
-// rows returns the events of the database, lost ones included.
 func (h *stack) rows(t *testing.T, db *pgxpool.Pool, topic string) map[string]said {
 	t.Helper()
 	events := map[string]said{}

@@ -315,7 +315,7 @@ func storeAway(t *testing.T, s *Subject) {
 	s.effects(t, "id-2", 1)
 }
 
-// The inbox may undo the effect of storeGoes, or insist on remembering it.
+// storeGoes stops the store after the effect: the inbox may undo it, or insist on remembering it.
 func storeGoes(t *testing.T, s *Subject) {
 	process := s.Open(t, one)
 	gone := make(chan struct{})

@@ -82,7 +82,6 @@ func (of Idempotence) ways() (ways []way) {
 	return ways
 }
 
-// keys returns the places of each key's events, the keys in order of their first event.
 func (of Idempotence) keys() (places [][]int) {
 	at := map[string]int{}
 	for i, e := range of.Events {

@@ -28,7 +28,6 @@ func TestDataSurvivesARestart(t *testing.T) {
 			require.NoError(t, server.Err())
 			require.NoError(t, server.Stop(t.Context()), "a second stop is fine")
 
-			// The folder's owner shows how root created it.
 			cfg.Account = !account
 			again := startServer(t, cfg)
 			require.Equal(t, 42, query[int](t, again, `select n from kept`))

@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/internal/ops/admin/client"
 )
 
-// standing sums up the services' unfinished work.
 type standing struct {
 	waiting map[string]int // by the awaited step
 	dead    int

@@ -18,7 +18,7 @@ func ParseID(text string) (ID, error) {
 	return ID(text), nil
 }
 
-// Account is the aggregate. Version is the number of its last event.
+// Account is the aggregate. Version is the number of its last event, which the outbox counts.
 type Account struct {
 	ID       ID
 	Currency Currency

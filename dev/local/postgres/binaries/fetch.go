@@ -53,7 +53,7 @@ var packages = map[string]source{
 	},
 }
 
-// The folder of cached may not exist.
+// cached returns a folder that may not exist.
 func (o Options) cached() (string, error) {
 	cache, err := o.CacheDir, error(nil)
 	if cache == "" {

@@ -127,7 +127,7 @@ func find() (found []string) {
 	return found
 }
 
-// isIncomplete: a client-only installation has psql alone.
+// isIncomplete is true for a client-only installation, which has psql alone.
 func isIncomplete(dir string) bool {
 	return slices.ContainsFunc([]string{"initdb", "postgres"}, func(name string) bool {
 		info, err := os.Stat(filepath.Join(dir, name))

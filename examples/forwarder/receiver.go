@@ -64,7 +64,7 @@ func (r *Receiver) take(key, eventType string, n int64) {
 	r.received = r.received[max(0, len(r.received)-receiverKeeps):]
 }
 
-// Received returns the events in the order of their arrival.
+// Received returns the events in the order of their first arrival.
 func (r *Receiver) Received() []Received {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -132,8 +132,8 @@ func placeTopic(t *testing.T, admin sarama.ClusterAdmin, topic string, nodes ...
 	require.NoError(t, admin.CreateTopic(topic, detail, false))
 }
 
-// awaitLeader waits until a broker leads all partitions of the topic, with that many replicas in sync. Each look is a
-// connection of its own: the one before may have gone to a broker that was killed.
+// awaitLeader waits until a broker, or any if it is 0, leads all partitions of the topic, with that many replicas in
+// sync. Each look is a connection of its own: the one before may have gone to a broker that was killed.
 func awaitLeader(t *testing.T, of *ownBroker, topic string, node int32, inSync int) {
 	t.Helper()
 	cfg := sarama.NewConfig()
@@ -152,7 +152,7 @@ func awaitLeader(t *testing.T, of *ownBroker, topic string, node int32, inSync i
 		led := len(topics[0].Partitions) > 0
 		seen = seen[:0]
 		for _, p := range topics[0].Partitions {
-			led = led && p.Leader == node && len(p.Isr) == inSync
+			led = led && (p.Leader == node || node == 0) && len(p.Isr) == inSync
 			seen = append(seen, fmt.Sprintf("%d: %d of %v", p.ID, p.Leader, p.Isr))
 		}
 		return led

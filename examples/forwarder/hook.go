@@ -45,8 +45,8 @@ func (e *DeliveryError) Permanent() bool {
 	return e.Status >= 300 && e.Status < 500
 }
 
-// isDelivery separates the receiver's failures from others, such as an unreachable inbox or a stop. An event without an id
-// goes to the dead topic as well.
+// isDelivery separates the receiver's failures from others, such as an unreachable inbox or a stop. An event without an
+// id goes to the dead topic as well.
 func isDelivery(err error) bool {
 	_, is := errors.AsType[*DeliveryError](err)
 	return is || failure.Classify(err) == failure.Permanent

@@ -129,7 +129,8 @@ func placeTopic(t *testing.T, admin sarama.ClusterAdmin, topic string, nodes ...
 	require.NoError(t, admin.CreateTopic(topic, detail, false))
 }
 
-// awaitLeader opens a new connection for each look: the last one may have gone to a broker that was killed.
+// awaitLeader waits for any leader if node is 0. It opens a new connection for each look: the last one may have gone to a
+// broker that was killed.
 func awaitLeader(t *testing.T, of *ownBroker, topic string, node int32, inSync int) {
 	t.Helper()
 	cfg := sarama.NewConfig()
@@ -148,7 +149,7 @@ func awaitLeader(t *testing.T, of *ownBroker, topic string, node int32, inSync i
 		led := len(topics[0].Partitions) > 0
 		seen = seen[:0]
 		for _, p := range topics[0].Partitions {
-			led = led && p.Leader == node && len(p.Isr) == inSync
+			led = led && (p.Leader == node || node == 0) && len(p.Isr) == inSync
 			seen = append(seen, fmt.Sprintf("%d: %d of %v", p.ID, p.Leader, p.Isr))
 		}
 		return led

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -89,11 +90,14 @@ type role struct {
 	Nth     int
 }
 
+// serving is what it prints once it listens.
+const serving = "serving"
+
 func init() { crashtest.Child(play) }
 
 func play(r role) error {
 	fault.ArmNth(r.CrashAt, r.Nth, crashtest.Die)
-	return run(context.Background(), r.Service, r.Environ, func() {})
+	return run(context.Background(), r.Service, r.Environ, func() { fmt.Println(serving) })
 }
 
 // spawn starts a service that dies. Its mail sender does not poll: a poll during a submit would make the mail

@@ -25,31 +25,49 @@ import (
 
 type regulars struct {
 	person *client
+	habits habits
 	stop   context.CancelFunc
 	ended  sync.WaitGroup
-	taken  atomic.Int64
+	taken  atomic.Int64 // requests
+
+	mu       sync.Mutex
+	accepted []acceptance
 }
 
-const (
-	renames   = 3
-	eachAfter = 60 * time.Millisecond
-	most      = 5000 // requests of one group of regulars
-)
+// habits are how many regulars there are, how often each renames, the pause behind a request that was taken, and how
+// many requests they make together.
+type habits struct {
+	people, renames int
+	pause           time.Duration
+	most            int64
+}
+
+// acceptance is an event of which a person was told that it is there.
+type acceptance struct {
+	said
+	at time.Time
+}
 
 // populate separates the addresses of two groups by name.
 func (h *stack) populate(t *testing.T, name string) *regulars {
 	t.Helper()
+	r := &regulars{person: h.client(), habits: habits{people, 3, 60 * time.Millisecond, 5000}}
+	r.come(t, name)
+	return r
+}
+
+func (r *regulars) come(t *testing.T, name string) {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	r := &regulars{person: h.client(), stop: stop}
-	for n := range people {
+	r.stop = stop
+	for n := range r.habits.people {
 		r.ended.Go(func() {
-			for i := 0; ctx.Err() == nil && r.taken.Load() < most; i++ {
+			for i := 0; ctx.Err() == nil && r.taken.Load() < r.habits.most; i++ {
 				r.live(ctx, fmt.Sprintf("%s-%d-%d", name, n, i))
 			}
 		})
 	}
 	t.Cleanup(r.goHome)
-	return r
 }
 
 func (r *regulars) goHome() {
@@ -66,13 +84,20 @@ func (r *regulars) await(t *testing.T, more int64) {
 func (r *regulars) live(ctx context.Context, name string) {
 	body := fmt.Sprintf(`{"email":"%s@example.org","name":"Ada"}`, name)
 	id := r.insist(ctx, http.StatusCreated, http.MethodPost, "/v1/signups", body, `"`+name+`"`)
-	for version := range renames {
-		if id == "" {
-			return
-		}
-		body := fmt.Sprintf(`{"name":"Ada %d","expected_version":%d}`, version+2, version+1)
+	for version := 1; id != "" && version <= r.habits.renames; version++ {
+		r.note(id, version)
+		body := fmt.Sprintf(`{"name":"Ada %d","expected_version":%d}`, version+1, version)
 		id = r.insist(ctx, http.StatusOK, http.MethodPatch, "/v1/customers/"+id, body, "")
 	}
+	if id != "" {
+		r.note(id, r.habits.renames+1)
+	}
+}
+
+func (r *regulars) note(id string, version int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.accepted = append(r.accepted, acceptance{said{id, int64(version)}, time.Now()})
 }
 
 func (r *regulars) insist(ctx context.Context, status int, method, path, body, key string) string {
@@ -80,7 +105,7 @@ func (r *regulars) insist(ctx context.Context, status int, method, path, body, k
 	if key != "" {
 		headers["Idempotency-Key"] = key
 	}
-	tick := time.NewTicker(eachAfter)
+	tick := time.NewTicker(r.habits.pause)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		answer, err := r.person.try(ctx, method, path, body, headers)

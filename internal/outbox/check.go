@@ -20,7 +20,7 @@ const (
 	CodeIDConflict     = "id_conflict"     // the id that the caller gave belongs to a different event
 )
 
-// An EventError says which event of a call cannot be added, and why. No event of the call was added. The transaction
+// An EventError reports which event of a call cannot be added, and why. No event of the call was added. The transaction
 // stays usable. The text never repeats the payload.
 type EventError struct {
 	Code   string
@@ -45,7 +45,6 @@ func invalid(detail string, args ...any) *EventError {
 	return &EventError{Code: CodeInvalidEvent, Detail: fmt.Sprintf(detail, args...)}
 }
 
-// complete fills in what the caller left out.
 func (o *Outbox) complete(e event.Event, cause event.Cause) event.Event {
 	e.Extensions = cause.Extend(e.Extensions)
 	if e.ID == "" {
@@ -102,8 +101,8 @@ func (o *Outbox) check(e event.Event) *EventError {
 	return nil
 }
 
-// headerBytes is the size of the headers that are written from columns, rounded up: their names and lengths, the id
-// twice (36), the time (27), the version (20), the content type and the record's frame.
+// headerBytes is the size of the headers written from columns, rounded up: names and lengths, the id twice (36), the
+// time (27), the version (20), the content type and the record's frame.
 const headerBytes = 470
 
 // isText reports whether PostgreSQL stores s as text: UTF-8 without NUL.

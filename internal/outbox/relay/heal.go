@@ -12,8 +12,8 @@ import (
 	"example.com/twinbox/internal/fault"
 )
 
-// makeReady looks at the topics' partitions that are not ready, and publishes the rows of ill ones again, pass after
-// pass. It returns an error of the session, or errRefused. A partition that fails stays not ready.
+// makeReady looks at the topics' partitions that are not ready, and publishes the rows of ill ones again. It returns an
+// error of the session, or errRefused. A partition that fails stays not ready.
 func (l *leader) makeReady(ctx context.Context, topics []string) error {
 	e := l.ends
 	began := time.Now()
@@ -37,7 +37,6 @@ func (l *leader) makeReady(ctx context.Context, topics []string) error {
 	}
 }
 
-// lostKey is a key whose events the database lost, as a look found them.
 type lostKey struct {
 	key
 	low, high int64 // their versions
@@ -131,7 +130,6 @@ func (l *leader) check(ctx context.Context, looked []*finding) (ill []*finding, 
 	return ill, nil
 }
 
-// isNews reports whether a look found what the row does not have.
 func (l *leader) isNews(plan map[topicPartition]storedEnd) bool {
 	e := l.ends
 	if e.lookedAt == nil || *e.lookedAt != e.server || len(e.confirmed) > 0 {
@@ -145,8 +143,7 @@ func (l *leader) isNews(plan map[topicPartition]storedEnd) bool {
 	return false
 }
 
-// diagnose returns what is stored of the partition, and whether it lost records that no look has missed before. It is
-// ill if its end is not sure.
+// diagnose reports isLoss for records whose loss no look has noted before. A partition is ill if its end is not sure.
 func (f *finding) diagnose() (next storedEnd, isLoss bool) {
 	isLoss = f.lost || f.looked && f.to < f.known
 	next = f.stored
@@ -199,7 +196,6 @@ func (l *leader) storeCheck(
 	return err
 }
 
-// report logs and counts what a look found, once.
 func (l *leader) report(looked []*finding, keys []*lostKey, plan map[topicPartition]storedEnd) {
 	lost := 0
 	for _, f := range looked {

@@ -12,11 +12,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Losses are the events that this database or the log lost, as far as a leader has found it.
+// Losses are the events that this database or the log lost, as a leader found them.
 type Losses struct {
 	Refused        *Refusal   `json:"refused,omitempty"`          // nil: the relay publishes
-	DatabaseBackAt *time.Time `json:"database_back_at,omitempty"` // when a leader last found that this database went back
-	BrokerBackAt   *time.Time `json:"broker_back_at,omitempty"`   // when a leader last found that the log lost records
+	DatabaseBackAt *time.Time `json:"database_back_at,omitempty"` // the last time, as a leader found it
+	BrokerBackAt   *time.Time `json:"broker_back_at,omitempty"`   // the last time, as a leader found it
 	// Healing counts the topic-partitions whose events are being published again.
 	Healing int64 `json:"healing"`
 	Lost    int64 `json:"lost"` // events that the database lost, counted up to MaxLost
@@ -35,8 +35,8 @@ const (
 // Refusal is why a relay publishes nothing until an operator confirms it.
 type Refusal struct {
 	Code      string `json:"code"`
-	Text      string `json:"text"`      // what happened, what it means and what to do
-	Confirmed bool   `json:"confirmed"` // the leader continues with its next look
+	Text      string `json:"text"` // what happened, what it means and what to do
+	Confirmed bool   `json:"confirmed"`
 }
 
 // MaxLost is where [ReadStatus] stops counting lost events.
@@ -53,8 +53,8 @@ const lossColumns = `case when c.refused is not null
     coalesce(c.database_back_at > clock_timestamp() - interval '1 hour', false),
     coalesce(c.broker_back_at > clock_timestamp() - interval '1 hour', false)`
 
-// DatabaseWentBack reports that the database lost events that it had published: while events are published again for
-// that, and for an hour after the loss was found.
+// DatabaseWentBack reports that the database lost events that it had published. It holds while events are published
+// again for that, and for an hour after the loss was found.
 func (l Losses) DatabaseWentBack() bool {
 	return l.databaseBack || l.Healing > 0 && isLater(l.DatabaseBackAt, l.BrokerBackAt)
 }
@@ -111,8 +111,8 @@ type LostEvent struct {
 	Version    int64           `json:"version"`
 	AppendedAt time.Time       `json:"appended_at"` // by the broker's clock
 	FoundAt    time.Time       `json:"found_at"`    // by the database's clock
-	Headers    json.RawMessage `json:"headers"`     // of the record
-	Bytes      int             `json:"bytes"`       // of the payload
+	Headers    json.RawMessage `json:"headers"`
+	Bytes      int             `json:"bytes"` // of the payload
 	Payload    []byte          `json:"payload,omitzero"`
 }
 
@@ -173,7 +173,6 @@ func ReadLost(ctx context.Context, db DB, q LostQuery) (page LostPage, err error
 	return page, nil
 }
 
-// place identifies the event in the order of lostSQL. The name of a topic has no slash.
 func (e LostEvent) place() string {
 	return fmt.Sprintf("%s/%d/%d/%d/%s", e.Topic, e.Partition, e.Offset, e.Version, e.EventID)
 }

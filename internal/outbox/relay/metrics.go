@@ -28,7 +28,6 @@ type metrics struct {
 	seconds, batch                           prometheus.Histogram
 }
 
-// newMetrics registers the metrics, if there is a registry.
 func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	own := prometheus.NewRegistry()
 	in := promauto.With(own)

@@ -15,7 +15,7 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// Selection says what to publish again. What is set must all hold; at least one thing must be set. Copies of dead
+// Selection selects events to publish again. All set fields must match; at least one must be set. Copies of dead
 // letters are published again only if their topic or their ids are asked for.
 type Selection struct {
 	From, To     int64     // positions, both included; 0: no bound
@@ -50,8 +50,7 @@ limit $8`
 const republishPage = 500
 
 // Republish sends events again that were published before and are still kept: same ids, same versions, in the order of
-// their positions, so that consumers skip what they have. It returns how many were sent, also with an error. It needs
-// no relay and disturbs none: every row it sends is a duplicate.
+// their positions. It returns how many were sent, also with an error. It needs no relay and disturbs none.
 func Republish(ctx context.Context, db DB, publisher ContextPublisher, s Selection) (sent int, err error) {
 	if s.isEmpty() {
 		return 0, ErrEmptySelection

@@ -39,9 +39,8 @@ func (s snapshot) sees(xid uint64) bool {
 	return xid < s.xmax && !running
 }
 
-// landmarks say where to look for the rows of a transaction. Each is a pair: the sequence's head was read, then the
-// transaction id was taken. A transaction with a higher id inserts above that head, because the table's column xid
-// stands in front of position and defaults are evaluated in the order of the columns.
+// landmarks are pairs: the sequence's head was read, then the transaction id was taken. A transaction with a higher id
+// inserts above that head; see the package's documentation.
 type landmarks struct {
 	xids  []uint64
 	heads []int64
@@ -68,8 +67,7 @@ func (m landmarks) start(done, now snapshot) int64 {
 	return position
 }
 
-// kept returns the landmarks that a window behind done can still need: for each transaction that was running, the
-// newest one with a lower id.
+// kept returns the landmarks that a window behind done can still need.
 func (m landmarks) kept(done snapshot) (kept landmarks) {
 	for i, x := range m.xids {
 		next := done.xmax

@@ -80,11 +80,10 @@ from (
     limit $2
 ) x`
 
-// ReadStatus reads the status without disturbing the relay. It runs two statements, which see two moments: an event
-// that is published in between is counted in neither or in both.
+// ReadStatus reads the status without disturbing the relay. Its two statements see two moments: an event that is
+// published in between is counted in neither or in both.
 func ReadStatus(ctx context.Context, db DB) (Status, error) { return readStatus(ctx, db, MaxWaiting) }
 
-// readStatus counts the waiting events up to a limit.
 func readStatus(ctx context.Context, db DB, limit int) (s Status, err error) {
 	var done, now string
 	var marks landmarks
@@ -105,7 +104,6 @@ func readStatus(ctx context.Context, db DB, limit int) (s Status, err error) {
 	return s, nil
 }
 
-// startOf is [landmarks.start] of snapshots as the database writes them.
 func (m landmarks) startOf(done, now string) (int64, error) {
 	from, err := parseSnapshot(done)
 	if err != nil {
@@ -118,7 +116,6 @@ func (m landmarks) startOf(done, now string) (int64, error) {
 	return m.start(from, to), nil
 }
 
-// gauges are in the order in which Measure gives their values.
 var gauges = []*prometheus.Desc{
 	desc("relay_has_leader", "1 while an instance leads, 0 when none does."),
 	desc("relay_lag_events", "Positions given out from the first unpublished one on; an upper bound."),
@@ -137,8 +134,7 @@ func desc(name, help string) *prometheus.Desc {
 	return prometheus.NewDesc("outbox_"+name, help, nil, nil)
 }
 
-// Measure reads an outbox's gauges from the database, the same on every instance, with or without a leader, at the cost
-// of a few rows, however much waits:
+// Measure reads an outbox's gauges from the database, with or without a leader, at the cost of a few rows:
 //
 //	outbox_relay_has_leader                     1 while an instance leads, 0 when none does
 //	outbox_relay_lag_events                     positions given out from the first unpublished one on: an upper bound
@@ -181,8 +177,8 @@ where not permanent and parked_at <= clock_timestamp() - $1 * interval '1 micros
 order by parked_at limit 1`
 
 // CheckHeld is for a readiness check, on any instance. It fails if the events of a key have been held for longer than
-// limit although the broker does not refuse them for good: their topic or a right to it is missing, or one of its
-// partitions has no leader, while others are published. A record that the broker refuses for good does not count.
+// limit although the broker does not refuse them for good and others are published: a topic or a right to it is
+// missing, or a partition has no leader.
 func CheckHeld(ctx context.Context, db DB, limit time.Duration) error {
 	var topic, reason string
 	var since time.Duration

@@ -23,7 +23,6 @@ type step[S any] struct {
 	to    S
 }
 
-// stepList collects the possible steps of a state. Only traces need descriptions.
 type stepList[S any] struct {
 	describe bool
 	list     []step[S]
@@ -56,14 +55,12 @@ func (s *state) steps(describe bool) []step[state] {
 
 func (s *state) brokenBy() string { return s.broken }
 
-// result is the outcome of a run.
 type result struct {
 	states int
 	broken string // the first property found broken; empty: all hold
 	trace  []line // a shortest way there
 }
 
-// line is a step of a trace and the state behind it.
 type line struct{ what, state string }
 
 // parent is the state from which another was first reached, and the number of the step.
@@ -76,7 +73,7 @@ type explorer[S comparable, P node[S]] struct {
 	ids     map[[2]uint64]int32
 	parents []parent
 	calm    [][]int32 // the states that each leads to without a fault
-	queue   []S       // not yet visited
+	queue   []S
 }
 
 func explore(r run) result {
@@ -101,7 +98,6 @@ func exploreFrom[S comparable, P node[S]](start S) result {
 	return result{len(x.parents), broken, x.trace(at)}
 }
 
-// put returns the number of the state. A new state is queued.
 func (x *explorer[S, P]) put(s S, from parent) int32 {
 	P(&s).simplify()
 	fingerprint := [2]uint64{maphash.Comparable(x.seeds[0], s), maphash.Comparable(x.seeds[1], s)}
@@ -115,7 +111,6 @@ func (x *explorer[S, P]) put(s S, from parent) int32 {
 	return id
 }
 
-// visitAll ends at the first step or state that breaks a property, or when the queue is empty.
 func (x *explorer[S, P]) visitAll() (broken string, at parent) {
 	for id := int32(0); len(x.queue) > 0; {
 		level := x.queue
@@ -147,7 +142,6 @@ func (x *explorer[S, P]) visit(s P, id int32) (broken string, step int32) {
 	return broken, -1
 }
 
-// trace repeats the steps from the start.
 func (x *explorer[S, P]) trace(at parent) []line {
 	var path []int32
 	for ; at.id >= 0; at = x.parents[at.id] {
@@ -166,7 +160,6 @@ func (x *explorer[S, P]) trace(at parent) []line {
 	return trace
 }
 
-// findCycle returns a state that leads to itself.
 func findCycle(edges [][]int32) (id int32, found bool) {
 	const unseen, open, done = 0, 1, 2
 	status := make([]byte, len(edges))

@@ -1,6 +1,5 @@
 package main
 
-// addFaults lets each fault happen that the run still has.
 func (s *state) addFaults(l *steps) {
 	if s.left.crashes > 0 && s.relay.mode != down {
 		n := *s
@@ -40,7 +39,6 @@ func (s *state) addWithLate(l *steps, n state, what string) {
 	}
 }
 
-// addRestore takes a backup at any commit, and restores it at any later step.
 func (s *state) addRestore(l *steps) {
 	if s.left.restores == 0 {
 		return
@@ -60,8 +58,7 @@ func (s *state) addRestore(l *steps) {
 	s.addWithLate(l, n, "DATABASE goes back to the backup")
 }
 
-// addInboxRestore does the same with the consumer's database. While the broker may lose records, addLosses takes the
-// backup.
+// While the broker may lose records, addLosses takes the backup instead.
 func (s *state) addInboxRestore(l *steps) {
 	if s.left.inboxRestores == 0 {
 		return
@@ -79,7 +76,7 @@ func (s *state) addInboxRestore(l *steps) {
 	}
 }
 
-// addLosses takes the records of a partition from end on away. Before, the consumer may have read any of them.
+// The consumer may have read any of the lost records before.
 func (s *state) addLosses(l *steps, p, end int8) {
 	if s.run.everyRead {
 		s.addCuts(l, *s, p, end)
@@ -155,7 +152,7 @@ func (d *database) cutTo(p, end int8) {
 	}
 }
 
-// noteLostTwice notes the keys of events that were consumed, and that neither database nor log has.
+// noteLostTwice notes the keys of consumed events that neither database nor log has.
 func (s *state) noteLostTwice() {
 	for event := range s.events {
 		consumed := s.inbox.applied[event] != 0 || s.inbox.parked[event] != 0

@@ -8,7 +8,6 @@ const (
 	leaderPage = 2
 )
 
-// leaderRun is a run of two relays, with the outcome that is due.
 type leaderRun struct {
 	name, note string
 	ends       int8 // sessions that the server ends while their relay is frozen, or cut off
@@ -19,7 +18,6 @@ type leaderRun struct {
 	broken     string
 }
 
-// leaderOmitted names the steps that a mutant leaves out.
 type leaderOmitted struct {
 	epoch       bool // a change of the cursor repeats the epoch
 	inStatement bool // it does so in its own statement, not in one before
@@ -43,7 +41,6 @@ const (
 	dead
 )
 
-// leaderRelay is a relay's memory and its session.
 type leaderRelay struct {
 	mode       leaderMode
 	session    bool
@@ -76,7 +73,7 @@ func (s *leaders) String() string {
 		s.rows, s.sent, s.lock, s.epoch, s.cursor, s.relay)
 }
 
-// checkEnd is L4: some relay leads, and all rows are sent.
+// checkEnd is L4.
 func (s *leaders) checkEnd() string {
 	if s.sent < leaderRows {
 		return "L4: rows are left, and no relay leads"
@@ -168,13 +165,11 @@ func (s *leaders) addRelay(l *stepList[leaders], i int8) {
 	}
 }
 
-// resign ends a term, and forgets it.
 func (s *leaders) resign(i int8) {
 	s.endSession(i)
 	s.relay[i] = leaderRelay{remembered: s.relay[i].remembered}
 }
 
-// addRead reads a page. At rest, the relay stores where it is.
 func (s *leaders) addRead(l *stepList[leaders], i int8) {
 	r := &s.relay[i]
 	switch {
@@ -208,7 +203,7 @@ func (s *leaders) store(i, at int8, next leaderMode) {
 	s.cursor, r.mode = at, next
 }
 
-// addSends lets the next record of the call reach the log. That takes no session.
+// addSends lets the next record reach the log. That takes no session.
 func (s *leaders) addSends(l *stepList[leaders], i int8) {
 	for row := s.relay[i].position; row < s.relay[i].to; row++ {
 		n := *s

@@ -2,13 +2,12 @@ package main
 
 import "cmp"
 
-// run is the protocol less one step, or whole, within bounds, with the outcome that is due.
 type run struct {
 	name, note string
 	bounds
 	faults
 	omit   omitted
-	states int    // visited states, up to the one that breaks a property
+	states int
 	broken string // the property that breaks; empty: all hold
 }
 
@@ -28,13 +27,12 @@ type bounds struct {
 	onlyReports bool // check D3, D4 and S1 alone
 }
 
-// faults counts how often each fault may happen.
 type faults struct {
 	losses        int8 // of the log's last records
 	restores      int8 // of the producer's database, from any earlier commit
-	crashes       int8 // of the relay
-	restarts      int8 // of the consumer
-	inboxRestores int8 // of the consumer's database
+	crashes       int8
+	restarts      int8
+	inboxRestores int8
 }
 
 // omitted names the steps of the protocol that a mutant leaves out.
@@ -66,7 +64,6 @@ func (b *bounds) setDefaults() {
 	b.points = cmp.Or(b.points, 3)
 }
 
-// Bounds and faults that many runs have.
 var (
 	two          = bounds{events: 2}
 	loss         = faults{losses: 1}
@@ -77,7 +74,6 @@ var (
 	inboxRestore = faults{losses: 1, inboxRestores: 1}
 )
 
-// anyRun is a run of any of the models.
 type anyRun struct {
 	name, note string
 	states     int
@@ -229,7 +225,6 @@ func mutants() []run { //nolint:funlen // a table
 	}
 }
 
-// protocol lists runs of the whole protocol, which break none.
 func protocol() []run { //nolint:funlen // a table
 	return []run{
 		{"final", "a loss, a restore", bounds{}, both, omitted{}, 901_035, ""},
@@ -378,7 +373,7 @@ func protocol() []run { //nolint:funlen // a table
 	}
 }
 
-// windowRuns lists runs of the snapshot window. A mutant that breaks no property is a finding.
+// A mutant that breaks no property is a finding.
 func windowRuns() []windowRun {
 	return []windowRun{
 		{"window-final", "two transactions, three rows", 2, 3, 1, 1, false, false, windowOmitted{}, 124_216, ""},
@@ -454,7 +449,6 @@ func windowRuns() []windowRun {
 	}
 }
 
-// leaderRuns lists runs of two relays. A mutant that breaks no property is a finding.
 func leaderRuns() []leaderRun {
 	return []leaderRun{
 		{"leader-final", "sessions end, a relay dies", 2, 1, false, leaderOmitted{}, 13_472, ""},

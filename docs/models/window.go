@@ -2,18 +2,16 @@ package main
 
 import "fmt"
 
-// The limits of the window's model.
 const (
 	maxTxs  = 3 // one may be foreign: it writes no row of the outbox
 	winRows = 3
 )
 
-// windowRun is a run of the snapshot window, with the outcome that is due.
 type windowRun struct {
 	name, note string
 	txs, rows  int8
 	page       int8 // most rows of a page
-	crashes    int8 // of the relay
+	crashes    int8
 	waits      bool // do not check W4
 	async      bool // the crashes are the server's: it takes back commits that no later store made durable
 	omit       windowOmitted
@@ -21,7 +19,6 @@ type windowRun struct {
 	broken     string
 }
 
-// windowOmitted names the steps that a mutant leaves out.
 type windowOmitted struct {
 	window     bool // without: the relay reads rows above the last position
 	pageStart  bool // the row has the start of the page that is sent
@@ -53,7 +50,6 @@ func (s xidSnapshot) sees(xid int8) bool { return xid < s.xmax && s.running&(1<<
 // winRow is a row. Its number is its position.
 type winRow struct{ xid, key int8 }
 
-// winCursor is the row of outbox_cursor.
 type winCursor struct {
 	done, win xidSnapshot
 	isOpen    bool
@@ -71,7 +67,6 @@ const (
 	winDown
 )
 
-// window is a state of the model.
 type window struct {
 	run     *windowRun
 	tx      [maxTxs]txState // by transaction id
@@ -81,12 +76,12 @@ type window struct {
 	stored  winCursor
 	cursor  winCursor // in the leader's memory, with the open window that is complete or not
 	full    bool      // the open window is published to its end
-	next    winCursor // to be stored
+	next    winCursor
 	mode    winMode
 	page    [winRows]int8
 	count   int8
 	at      int8 // the rows of the page before are sent
-	last    bool // the page is its window's last
+	last    bool
 	sent    uint8
 	inLife  uint8 // sent since the last crash
 	again   int8  // rows that were sent again since then
@@ -151,7 +146,6 @@ func (s *window) addWriters(l *stepList[window]) {
 	}
 }
 
-// isFree reports whether no other running transaction holds the key's lock.
 func (s *window) isFree(key, xid int8) bool {
 	for _, r := range s.row[:s.rows] {
 		if r.key == key && r.xid != xid && s.tx[r.xid] == running {
@@ -161,7 +155,6 @@ func (s *window) isFree(key, xid int8) bool {
 	return true
 }
 
-// current returns the snapshot of a statement.
 func (s *window) current() xidSnapshot {
 	c := xidSnapshot{xmax: s.txs}
 	for xid := range s.txs {
@@ -209,7 +202,6 @@ func (s *window) addLeader(l *stepList[window]) {
 	}
 }
 
-// poll picks the window. At rest it closes the open one.
 func (s *window) poll(l *stepList[window]) {
 	c, newest := s.current(), s.cursor.done
 	if s.cursor.isOpen {

@@ -18,8 +18,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// shiftSQL adds to the transaction ids of another cluster. Ids that an adoption gave to published rows are not
-// transaction ids. A new database's cursor is '3:3:' in every cluster: no snapshot is below it.
+// shiftSQL leaves out '0', the id of rows that an adoption found published, and a new cursor, '3:3:' in every cluster.
 const shiftSQL = `
 create function shift(x xid8, n bigint) returns xid8 language sql return
     (case when x = '0' then 0 else x::text::bigint + n end)::text::xid8;
@@ -28,7 +27,6 @@ create function shift(s pg_snapshot, n bigint) returns pg_snapshot language sql 
     greatest(pg_snapshot_xmax(s)::text::bigint + n, 3) || ':' || coalesce(
         (select string_agg((x::text::bigint + n)::text, ',' order by x) from pg_snapshot_xip(s) x), ''))::pg_snapshot`
 
-// restoreFrom turns rows and cursor into those of a cluster that was ahead transactions ahead.
 func restoreFrom(t testing.TB, pool *pgxpool.Pool, ahead int64) {
 	t.Helper()
 	_, err := pool.Exec(t.Context(), `update outbox set xid = shift(xid, $1)`, ahead)
@@ -178,7 +176,6 @@ func TestAnAdoptionAmongTransactions(t *testing.T) {
 	requireAllPublished(t, pool)
 }
 
-// A scan does not repeat published rows until a new row comes.
 func TestTheScanAfterAnAdoption(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newRestorable(t)
@@ -200,13 +197,12 @@ type restores struct {
 	t      *testing.T
 	o      *outbox.Outbox
 	pool   *pgxpool.Pool
-	name   string // of the case
+	name   string
 	wire   []entry
 	added  int
 	number int // of the transaction
 }
 
-// TestRandomRestores restores in the middle of a window, and of an earlier restore's rest.
 func TestRandomRestores(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newRestorable(t)
@@ -232,11 +228,11 @@ func TestRandomRestores(t *testing.T) {
 	})
 }
 
-// live writes and reads in one cluster. One transaction gets its id before the adoption and inserts after it.
+// live leaves a transaction open that gets its id before the adoption and inserts after it.
 func (s *restores) live(readers *sessions) {
 	slow, err := s.pool.Begin(s.t.Context())
 	require.NoError(s, err)
-	defer func() { _ = slow.Rollback(context.WithoutCancel(s.t.Context())) }() // of a failed case
+	defer func() { _ = slow.Rollback(context.WithoutCancel(s.t.Context())) }()
 	_, err = slow.Exec(s.t.Context(), `select pg_current_xact_id()`)
 	require.NoError(s, err)
 	s.write()
@@ -278,7 +274,6 @@ func (s *restores) step(r *reader) (found bool) {
 	return found
 }
 
-// The dump is restored into a real second cluster, with unrelated transaction ids.
 func TestDumpAndRestoreIntoAnotherCluster(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)

@@ -45,7 +45,7 @@ const (
 	partitionsPublished = `insert into outbox_partition select upper, '2000-01-01' from generate_series(9, 17, 8) as upper`
 )
 
-// Every crash point of the relay. A test keeps the list complete.
+// A test keeps the list complete.
 var crashPoints = []crashPoint{
 	{name: "relay.lock.before", nth: 1},
 	{name: "relay.lock.after", nth: 1},
@@ -100,8 +100,6 @@ var crashPoints = []crashPoint{
 	{name: "relay.pass.after", nth: 2, log: true, prepare: endUnsure},
 }
 
-// A relay process is killed at every point, and a successor continues. First occurrences are in order, and only
-// records that were taken but not recorded are sent again.
 func TestRelayCrashesEverywhere(t *testing.T) {
 	t.Parallel()
 	require.True(t, fault.Enabled, "build with -tags faults")
@@ -114,7 +112,6 @@ func TestRelayCrashesEverywhere(t *testing.T) {
 	}
 }
 
-// scheduleSQL makes events due, of existing keys and of a new one.
 const scheduleSQL = `
 insert into outbox_scheduled (name, due_at, event_type, source, topic, key, data_schema, payload)
 select 's' || n, now() - interval '1 minute', 'com.example.test.happened.v1', '/twinbox/test', 'test.events.v1',
@@ -181,7 +178,7 @@ func crash(t *testing.T, p crashPoint) {
 	require.Equal(t, allowed, len(wire)-crashEvents, "wire duplicates")
 }
 
-// awaitNoSession waits until the server has ended a dead process's sessions: a statement that arrived still runs.
+// awaitNoSession waits for the server: a dead process's statement that arrived still runs.
 func awaitNoSession(t testing.TB, pool *pgxpool.Pool) {
 	t.Helper()
 	testkit.Until(t, func() bool {
@@ -190,7 +187,6 @@ func awaitNoSession(t testing.TB, pool *pgxpool.Pool) {
 	}, "the dead relay's session ends")
 }
 
-// holdLock holds the leader's lock until release is called.
 func holdLock(t testing.TB, pool *pgxpool.Pool) (release func()) {
 	t.Helper()
 	conn := acquireConn(t, pool)
@@ -206,7 +202,6 @@ func holdLock(t testing.TB, pool *pgxpool.Pool) (release func()) {
 const passedSQL = `select count(*) from outbox_cursor c where win is null
 	and not exists (select from outbox o where not ` + IsPublished + `)`
 
-// awaitCaughtUp waits until all committed events are recorded as published.
 func awaitCaughtUp(t testing.TB, pool *pgxpool.Pool) {
 	t.Helper()
 	awaitCaughtUpBut(t, pool, 0)
@@ -220,8 +215,8 @@ func awaitCaughtUpBut(t testing.TB, pool *pgxpool.Pool, held int64) {
 	}, "the backlog is published")
 }
 
-// unrecorded counts the records on the wire that are not recorded as published. Rows of dropped partitions count as
-// published. It fails if a recorded event is not on the wire.
+// unrecorded counts the records on the wire that are not recorded as published. It fails if a recorded event is not
+// there.
 func unrecorded(t testing.TB, pool *pgxpool.Pool, wire []entry) (n int) {
 	t.Helper()
 	recorded := columnOf[string](t, pool, `select o.event_id::text from outbox o, outbox_cursor c

@@ -34,9 +34,8 @@ func TestRunRefusesAStandby(t *testing.T) {
 	require.True(t, refused.Has("standby"))
 }
 
-// With synchronous_commit = off a commit is acknowledged before it is on disk. The process that writes it later is
-// stopped, the event published, the server killed. The event must survive: storing the window wrote all earlier
-// commits.
+// The process that writes commits of synchronous_commit = off to the disk is stopped, the event published, the server
+// killed. Storing the window wrote all earlier commits.
 func TestNothingPublishedIsUndoneByAServerCrash(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Durable(t)

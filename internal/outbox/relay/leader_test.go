@@ -45,8 +45,6 @@ func TestOneRelayLeads(t *testing.T) {
 	l.AwaitDistinct(t, 201)
 }
 
-// A leader is stopped for longer than its lease. The server ends its session and a successor publishes the same rows.
-// The first wakes up and only adds duplicates.
 func TestStoppedLeaderChangesNothing(t *testing.T) {
 	t.Parallel()
 	require.True(t, fault.Enabled, "build with -tags faults")
@@ -91,8 +89,7 @@ func TestStoppedLeaderChangesNothing(t *testing.T) {
 	}
 }
 
-// The server ends a session that is silent for the lease. The leader must keep its session during long calls and
-// outages.
+// The server ends a session that is silent for the lease.
 func TestALeaderKeepsItsSession(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()

@@ -162,7 +162,6 @@ func (g *memoryLog) cut(p int32, end int64) {
 	g.records[p] = g.records[p][:min(end-g.start[p], int64(len(g.records[p])))]
 }
 
-// expire deletes records from the beginning.
 func (g *memoryLog) expire(p int32, start int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -365,7 +364,6 @@ func (w *world) count(sql string, args ...any) int64 {
 
 const ill = `select count(*) from outbox_cursor, jsonb_each(ends) e where e.value ? 'from'`
 
-// requireWhole checks that the consumer applied every event that is here or was lost, and waits for none.
 func (w *world) requireWhole() {
 	w.Helper()
 	require.Zero(w, w.count(ill), "all is healed")

@@ -18,8 +18,7 @@ import (
 	"example.com/twinbox/test/outboxtest"
 )
 
-// newPatientLeader returns a leader whose session would wait for locks for ever: only the partition changes' own
-// limits apply. It logs into the buffer.
+// newPatientLeader's session would wait for locks for ever: only the partition changes' own limits apply.
 func newPatientLeader(t testing.TB, pool *pgxpool.Pool) (*leader, *bytes.Buffer) {
 	t.Helper()
 	log := &bytes.Buffer{}
@@ -43,8 +42,7 @@ func (l *leader) besides(t testing.TB, write func(context.Context) error) {
 	require.NoError(t, group.Wait())
 }
 
-// A drop locks the whole outbox. With an open writer it is postponed: others continue after a moment. They do not
-// wait again for each expired partition.
+// A drop locks the whole outbox. With an open writer it is postponed.
 func TestADropGivesWay(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)
@@ -77,7 +75,7 @@ func TestADropGivesWay(t *testing.T) {
 	require.Equal(t, 1, l.drain(t))
 }
 
-// Only locks on the outbox's definition, such as ANALYZE's, delay a new partition. It is postponed too.
+// Only locks on the outbox's definition, such as ANALYZE's, delay a new partition.
 func TestMakingAPartitionGivesWay(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)
@@ -107,7 +105,6 @@ func TestMakingAPartitionGivesWay(t *testing.T) {
 	require.Equal(t, []string{"CREATE TABLE 1s", "ALTER TABLE 1s", "CREATE TABLE 1s", "ALTER TABLE 1s"}, limits())
 }
 
-// The remaining room is reported even if no partition can be created: operators need it then.
 func TestTheRoomIsToldWhileNothingCanBeCreated(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)

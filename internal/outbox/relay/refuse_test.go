@@ -72,8 +72,7 @@ func TestARefusalKeepsItsTextUntilItIsConfirmed(t *testing.T) {
 	w.requireWhole()
 }
 
-// A partition is down at a takeover. Its keys are held, since a look at it may change their versions. The other keys
-// are published.
+// A look at the partition may change its keys' versions.
 func TestAPartitionThatCannotBeLookedAtHoldsItsKeys(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
@@ -97,7 +96,7 @@ func TestAPartitionThatCannotBeLookedAtHoldsItsKeys(t *testing.T) {
 	w.await(func() bool { return w.log.end(1) >= 3 }) // the lost b again, and the new one
 	require.Equal(t, int64(1), w.log.end(0))
 	require.Equal(t, int64(1), w.count(`select count(*) from outbox_held where key = 'a'`))
-	w.add("a") // a crash after the page is stored must not forget that it was not sent
+	w.add("a") // a crash must not forget that the page was not sent
 	n, err := w.poll(t.Context())
 	require.NoError(t, err)
 	page, _, err := w.page(t.Context(), w.next(n))
@@ -189,7 +188,7 @@ func TestAForeignRecordIsLeftAlone(t *testing.T) {
 	require.Equal(t, int64(3), w.log.end(0))
 }
 
-// An older edition's database has no ends: the leader takes the current ones.
+// An older edition's database has no ends.
 func TestTheFirstLeaderTakesTheEndsAsTheyAre(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -213,8 +212,8 @@ func TestTheFirstLeaderTakesTheEndsAsTheyAre(t *testing.T) {
 		testTopic+`/0'->>'end')::bigint = 5`))
 }
 
-// Retention dropped a row and its points, and a first pass succeeds. Then the log loses all below the last point. The
-// row cannot be published again.
+// Retention dropped a row and its points. After a first pass the log loses all below the last point: the row cannot be
+// published again.
 func TestALogThatLosesItsPointsDuringAHealIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -304,7 +303,6 @@ func TestAPartitionThatTakesNothingParksItsKeys(t *testing.T) {
 	w.requireWhole()
 }
 
-// A table partition with rows that may be sent again is kept.
 func TestATablePartitionIsDroppedBehindAPoint(t *testing.T) {
 	t.Parallel()
 	g := newMemoryLog(1)

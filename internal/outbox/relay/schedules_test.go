@@ -15,9 +15,8 @@ import (
 	"example.com/twinbox/internal/outbox"
 )
 
-// TestRandomSchedules runs random transactions against a reader: all committed rows are read, none twice without a
-// crash, and per key first occurrences in order. One goroutine plays all sessions, so a schedule is repeatable and
-// shrinks. More: -rapid.checks=N.
+// TestRandomSchedules plays all sessions in one goroutine, so a schedule is repeatable and shrinks. More:
+// -rapid.checks=N.
 func TestRandomSchedules(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -36,7 +35,6 @@ func TestRandomSchedules(t *testing.T) {
 	})
 }
 
-// schedule is the model: open transactions, their rows, and the rows read.
 type schedule struct {
 	*rapid.T
 	t       *testing.T
@@ -246,7 +244,6 @@ func (s *schedule) check(*rapid.T) {
 	}
 }
 
-// endAll ends all transactions and reads the rest.
 func (s *schedule) endAll() {
 	for len(s.open) > 0 {
 		tx := s.open[0]

@@ -35,8 +35,8 @@ func undo(t *testing.T, o *outbox.Outbox, pool *pgxpool.Pool, n int) {
 	require.NoError(t, tx.Rollback(t.Context()))
 }
 
-// Logical replication copies no sequence, and a table may be restored alone. New rows then fill gaps below the
-// landmarks. The first poll must notice, even if its reader then dies.
+// Logical replication copies no sequence. New rows then fill gaps below the landmarks. The first poll must notice, even
+// if its reader then dies.
 func TestASequenceThatWasSetBackLosesNoRow(t *testing.T) {
 	t.Parallel()
 	for name, successor := range map[string]func(t *testing.T, pool *pgxpool.Pool, r *reader) *reader{
@@ -102,8 +102,7 @@ func TestAPartitionIsKeptForASequenceThatWasSetBack(t *testing.T) {
 	requireAll(t, pool, wire)
 }
 
-// TestRandomSetBacks sets the sequence back at any time. No row is lost, and none is read twice without a crash. A
-// key's order is not kept.
+// TestRandomSetBacks sets the sequence back at any time. A key's order is not kept.
 func TestRandomSetBacks(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -169,7 +168,7 @@ func (s *setBacks) mayAdd() {
 	}
 }
 
-// add adds an event of a new key. It rolls back if the sequence returns a used number.
+// add rolls back if the sequence returns a used number.
 func (s *setBacks) add(tx pgx.Tx) bool {
 	s.room = max(0, s.room-1)
 	*s.keys++

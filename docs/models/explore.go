@@ -6,7 +6,6 @@ import (
 	"slices"
 )
 
-// node is a state of a model, behind a pointer.
 type node[S any] interface {
 	*S
 	steps(describe bool) []step[S]
@@ -16,7 +15,7 @@ type node[S any] interface {
 	String() string
 }
 
-// step leads to another state. A fault need not happen.
+// A fault need not happen.
 type step[S any] struct {
 	what  string
 	fault bool
@@ -57,16 +56,15 @@ func (s *state) brokenBy() string { return s.broken }
 
 type result struct {
 	states int
-	broken string // the first property found broken; empty: all hold
+	broken string
 	trace  []line // a shortest way there
 }
 
 type line struct{ what, state string }
 
-// parent is the state from which another was first reached, and the number of the step.
 type parent struct{ id, step int32 }
 
-// explorer visits every state, the near ones first. It keeps a fingerprint of 128 bits of each.
+// explorer visits near states first and keeps a fingerprint of 128 bits of each.
 type explorer[S comparable, P node[S]] struct {
 	start   S
 	seeds   [2]maphash.Seed

@@ -84,7 +84,7 @@ func (s *state) addLosses(l *steps, p, end int8) {
 	}
 	n := *s
 	for q := range s.run.parts {
-		if q != p { // the other partition keeps its records: the consumer reads them sooner or later
+		if q != p { // the consumer reads the other partition's records sooner or later
 			n.readAll(q)
 			n.committed[q] = n.position[q]
 		}
@@ -152,7 +152,6 @@ func (d *database) cutTo(p, end int8) {
 	}
 }
 
-// noteLostTwice notes the keys of consumed events that neither database nor log has.
 func (s *state) noteLostTwice() {
 	for event := range s.events {
 		consumed := s.inbox.applied[event] != 0 || s.inbox.parked[event] != 0

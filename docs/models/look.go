@@ -6,7 +6,7 @@ import "slices"
 func (s *state) addLook(l *steps) {
 	n := *s
 	if !s.db.looked && !s.run.asleep {
-		n.resetPositions() // during the wait the running consumer notices that it is beyond the end
+		n.resetPositions() // the waiting consumer notices that it is beyond the end
 	}
 	if !s.hasValidPoints() {
 		n.relay.mode = refused
@@ -77,7 +77,7 @@ func (s *state) hasValidPoints() bool {
 	return true
 }
 
-// points lists the points, the newest first: the cursor row, then outbox_point.
+// points lists the newest first: the cursor row, then outbox_point.
 func (s *state) points() (list []point) {
 	list = slices.Clone(s.db.point[:s.db.points])
 	if !s.run.omit.cursorEnds {

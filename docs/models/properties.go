@@ -120,7 +120,6 @@ func (s *state) checkEvent(event int8) string {
 	return ""
 }
 
-// simplify makes states equal that differ only in fields that no step and no property will read.
 func (s *state) simplify() {
 	if s.run.everyRead {
 		return

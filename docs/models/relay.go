@@ -130,7 +130,6 @@ func (s *state) addPoint(l *steps) {
 	}
 }
 
-// addDrop is the retention of the outbox: it drops rows below the newest point.
 func (s *state) addDrop(l *steps) {
 	if s.db.dropped < s.run.drop && s.db.newestPoint() >= s.run.drop {
 		n := *s
@@ -232,7 +231,6 @@ func (s *state) askEnds() {
 	}
 }
 
-// beginPass publishes the rows of ill partitions from their from on, and all lost events there.
 func (s *state) beginPass() {
 	s.relay.mode, s.relay.unclean, s.relay.below, s.relay.passed = pass, false, false, 0
 	for event := range int8(maxRows) {
@@ -266,8 +264,7 @@ func (s *state) beginPassPage() {
 	s.relay.passed = end
 }
 
-// passEnd is above the rows of a key before its lost events: a database that went back may not know that they were
-// published.
+// A database that went back may not know that the rows before lost events were published.
 func (s *state) passEnd() int8 {
 	end := s.db.rows
 	for end > s.db.upTo && !s.isBeforeLost(end-1) {
@@ -331,7 +328,6 @@ func (s *state) takeOffsets() (done bool) {
 	return true
 }
 
-// addWrites writes the next record of any key, or one of a former leader.
 func (s *state) addWrites(l *steps) {
 	for i, item := range s.relay.items[:s.relay.count] {
 		if s.maySend(item) {

@@ -8,22 +8,22 @@ type run struct {
 	faults
 	omit   omitted
 	states int
-	broken string // the property that breaks; empty: all hold
+	broken string
 }
 
-// bounds limit a run. Zero means the default.
+// Zero means the default.
 type bounds struct {
 	events int8 // default 3; the key of each is chosen freely
 	keys   int8 // default 2
 	parts  int8 // default 1
-	page   int8 // most records of a page or of a part of a pass; default 2
+	page   int8 // records of a page or of a part of a pass; default 2
 	points int8 // most points, with (0, {}); default 3
 	drop   int8 // retention may drop the rows below; default: none
 
-	late        bool // a former leader's record may be written later, until a wait or a last pass
-	asleep      bool // a running consumer may overlook that it is beyond the end, even during the wait
+	late        bool // a former leader's record may be written after a step
+	asleep      bool // a running consumer may overlook that it is beyond the end
 	groups      bool // the offsets that groups have committed count as expected
-	everyRead   bool // each read is a step: shows that leaving these steps out changes no outcome
+	everyRead   bool // shows that leaving these steps out changes no outcome
 	onlyReports bool // check D3, D4 and S1 alone
 }
 
@@ -98,7 +98,6 @@ func allRuns() (all []anyRun) {
 
 func runs() []run { return append(mutants(), protocol()...) }
 
-// mutants lists protocols without a step, each of which breaks a property.
 func mutants() []run { //nolint:funlen // a table
 	return []run{
 		{

@@ -15,10 +15,10 @@ const (
 	maxPoints = 3
 )
 
-// record is a record of the topic: the event's number, its version and its row's position.
+// record has the event's number, its version and its row's position.
 type record uint8
 
-// forgotten replaces a record that can change no consumer and no look any more. Versions begin at 1.
+// forgotten replaces a record that no consumer and no look can notice. Versions begin at 1.
 const forgotten record = 0
 
 func newRecord(event, version, position int8) record {
@@ -36,8 +36,7 @@ type partitionLog struct {
 
 func (l *partitionLog) list() []record { return l.records[:l.end] }
 
-// mark is an end of a partition with the time of the record below it. If the log lost that record, no record there has
-// its time again.
+// mark is an end of a partition. If the log lost the record below it, no record there has its time again.
 type mark struct {
 	end  int8
 	lost bool
@@ -65,7 +64,7 @@ type database struct {
 	rows       int8
 	row        [maxRows]row // by position
 	keyVersion [maxKeys]int8
-	cursor     int8 // rows below are acknowledged
+	cursor     int8
 	upTo       int8 // rows below may have been sent
 	ends       [maxParts]cursorEnd
 	points     int8
@@ -105,21 +104,21 @@ type item struct {
 
 type relayPart struct {
 	known mark
-	need  int8 // a pass that begins at or above this end is the last one
-	found mark // the end at the last look
-	from  int8 // the next heal starts at this row; -1: the partition is well
+	need  int8 // a pass that begins below this end is not the last one
+	found mark
+	from  int8 // -1: the partition is well
 	last  bool
 }
 
 type relay struct {
 	mode    mode
 	unclean bool
-	below   bool // an offset or an end was below the known end: the log lost records
+	below   bool // the log lost records
 	items   [2 * maxRows]item
 	count   int8
 	passed  int8 // the pass has sent the rows below
 	part    [maxParts]relayPart
-	unknown [maxRows]record // records of events that the database does not know, by event
+	unknown [maxRows]record // by event
 }
 
 type state struct {
@@ -130,7 +129,7 @@ type state struct {
 	backup    database
 	hasBackup bool
 	relay     relay
-	late      [maxRows]record // sent by a former leader and not yet written, by event
+	late      [maxRows]record // not yet written, by event
 
 	inbox          inbox
 	inboxBackup    inbox
@@ -138,11 +137,10 @@ type state struct {
 	position       [maxParts]int8 // of the running consumer
 	committed      [maxParts]int8 // its offsets in Kafka
 
-	// Known to the model only.
 	events    int8 // committed so far
 	key       [maxRows]int8
 	reported  [maxRows]bool
-	lostTwice [maxKeys]bool // an event of the key was consumed, and database and log both lost it
+	lostTwice [maxKeys]bool // database and log both lost a consumed event of the key
 	wentBack  bool
 	left      faults
 	broken    string

@@ -13,7 +13,7 @@ type windowRun struct {
 	page       int8 // most rows of a page
 	crashes    int8
 	waits      bool // do not check W4
-	async      bool // the crashes are the server's: it takes back commits that no later store made durable
+	async      bool // a crash of the server takes back commits that no later store made durable
 	omit       windowOmitted
 	states     int
 	broken     string
@@ -21,13 +21,13 @@ type windowRun struct {
 
 type windowOmitted struct {
 	window     bool // without: the relay reads rows above the last position
-	pageStart  bool // the row has the start of the page that is sent
-	running    bool // a snapshot lists what runs above xmin; without, only ids below xmin are visible
+	pageStart  bool
+	running    bool // without, only ids below xmin are visible
 	xminDone   bool // without running: the next window begins at xmin, not at xmax
 	remember   bool // a window keeps its snapshot from page to page
 	upper      bool // a page ends at the window's snapshot
 	byPosition bool // a page is ordered by position
-	storeFirst bool // a page is stored before it is sent
+	storeFirst bool
 }
 
 type txState int8
@@ -39,7 +39,6 @@ const (
 	rolledBack
 )
 
-// xidSnapshot sees the transactions below xmax that did not run.
 type xidSnapshot struct {
 	xmax    int8
 	running uint8
@@ -75,7 +74,7 @@ type window struct {
 	rows    int8
 	stored  winCursor
 	cursor  winCursor // in the leader's memory, with the open window that is complete or not
-	full    bool      // the open window is published to its end
+	full    bool
 	next    winCursor
 	mode    winMode
 	page    [winRows]int8
@@ -83,10 +82,10 @@ type window struct {
 	at      int8 // the rows of the page before are sent
 	last    bool
 	sent    uint8
-	inLife  uint8 // sent since the last crash
-	again   int8  // rows that were sent again since then
+	inLife  uint8
+	again   int8
 	crashes int8
-	durable uint8 // committed transactions that a crash of the server keeps; only if the run asks for it
+	durable uint8 // only if the run asks for it
 	broken  string
 }
 

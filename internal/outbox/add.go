@@ -29,16 +29,16 @@ var ErrVersionConflict = errors.New("outbox: version is not the key's next")
 // of one key and topic in the order of their versions. It publishes none after a rollback.
 //
 // Add locks the keys of the events until the transaction ends, in the order of topic and key. Transactions that call it
-// more than once, for several keys each, may deadlock: PostgreSQL ends one of them with 40P01.
+// more than once, for several keys each, may deadlock (40P01).
 //
 // An event without a version gets its key's next one. A version that the caller names must be the next one.
 //
 // The same event again under an id that the caller gives adds no row ([Added.Repeated]): source, type, topic, key,
-// payload and the named version are equal. [Config.OnConflict] decides about a different event under the id. The relay
-// deletes a given id after relay.Config.IDRetention. Two transactions that give one id wait for each other.
+// payload and the named version are equal. [Config.OnConflict] decides about a different event. The relay deletes a
+// given id after relay.Config.IDRetention. Two transactions that give one id wait for each other.
 //
-// Under the context of an inbox handler, an event carries the trace and the correlation id of the handled event, and
-// that event's id as its causation id.
+// Under the context of an inbox handler, an event carries the handled event's trace and correlation id, and its id as
+// causation id.
 //
 // Errors: [*EventError] and [ErrVersionConflict], both with no event added; else the database's.
 func (o *Outbox) Add(ctx context.Context, tx pgx.Tx, events ...event.Event) ([]Added, error) {
@@ -49,8 +49,7 @@ func (o *Outbox) Add(ctx context.Context, tx pgx.Tx, events ...event.Event) ([]A
 	return o.insert(ctx, tx, entries)
 }
 
-// Queue is [Outbox.Add] for one event whose insert travels with other statements. It adds the insert to a batch, which
-// the caller sends on its transaction.
+// Queue is [Outbox.Add] for one event, in a batch that the caller sends on its transaction.
 //
 // Errors: [*EventError] with no statement queued. The results of the batch have the other errors of Add, and the
 // [*EventError] of a conflicting id; later statements of the batch may have run then, so roll back.
@@ -65,7 +64,7 @@ func (o *Outbox) Queue(ctx context.Context, b *pgx.Batch, e event.Event) error {
 
 type entry struct {
 	event.Event
-	index   int    // of the event in the call
+	index   int
 	content []byte // hash of the event, if the caller gave its id
 	added   Added
 }
@@ -88,7 +87,7 @@ func (o *Outbox) prepare(ctx context.Context, events []event.Event) ([]entry, er
 	return entries, nil
 }
 
-// insert adds the entries. A savepoint takes back the rows of a call that fails after its first write.
+// A savepoint takes back the rows of a call that fails after its first write.
 func (o *Outbox) insert(ctx context.Context, tx pgx.Tx, entries []entry) ([]Added, error) {
 	b := &pgx.Batch{}
 	if keys := keysOf(entries); len(keys) > 1 {
@@ -133,7 +132,6 @@ func keysOf(entries []entry) []topicKey {
 	return slices.Compact(keys)
 }
 
-// queue adds the entry's statement to a batch. The entry is added when the batch's results are read.
 func (o *Outbox) queue(b *pgx.Batch, e *entry) {
 	args := []any{
 		e.Topic, e.Key, e.ID, e.Type, e.Source, e.DataSchema, e.Time, e.Extensions, e.Data, e.Version,
@@ -166,11 +164,8 @@ func (o *Outbox) countAdded(e *entry) {
 	}
 }
 
-// insertSQL locks and counts the key, then inserts.
-//
-//   - The upsert locks the key's row before the event gets a position. The event's number comes out of the locked row.
-//   - "on conflict" reads the row's committed version, even after a wait for the lock.
-//   - A key without a row has version 0. No row from the upsert means a version that is not the next one.
+// The upsert locks the key's row before the event gets a position, and reads its committed version, even after a wait.
+// No row from it means a version that is not the next one.
 const insertSQL = `
 with counted as (
     insert into public.outbox_key as k (topic, key, version)

@@ -14,10 +14,7 @@ import (
 )
 
 // EventBus returns Watermill's event bus over [Outbox.Publisher], for one transaction. It publishes values of
-// [event.Event], which [event.Definition.New] makes. Each call of Publish is one [Outbox.Add] under ctx. It returns
-// Add's errors, and an error for a value of another type.
-//
-// For a bus of your own structs, see the example of Publisher.
+// [event.Event]. Each call of Publish is one [Outbox.Add] under ctx. A value of another type is an error.
 func (o *Outbox) EventBus(ctx context.Context, tx pgx.Tx) (*cqrs.EventBus, error) {
 	publisher, err := o.Publisher(ctx, tx)
 	if err != nil {

@@ -18,11 +18,10 @@ type OnConflict string
 // The values of [Config.OnConflict].
 const (
 	ConflictError OnConflict = "error" // the event is refused with [CodeIDConflict]
-	ConflictWarn  OnConflict = "warn"  // it is added and logged; consumers refuse one of the two, not all the same one
+	ConflictWarn  OnConflict = "warn"  // it is added and logged; consumers refuse one of the two
 )
 
-// contentOf hashes the content of an event. Time, schema and extensions do not count: a caller that repeats itself
-// after an unknown outcome has a different clock and trace.
+// Time, schema and extensions do not count: a caller that repeats itself has a different clock and trace.
 func contentOf(e event.Event) []byte {
 	h := sha256.New()
 	var size [8]byte
@@ -34,8 +33,7 @@ func contentOf(e event.Event) []byte {
 	return h.Sum(nil)
 }
 
-// insertGivenSQL stores the id, then is insertSQL. Of two transactions the second waits at the id until the first ends;
-// with an older snapshot it fails with 40001.
+// Of two transactions the second waits at the id until the first ends; with an older snapshot it fails with 40001.
 const insertGivenSQL = `
 with given as (
     insert into public.outbox_given_id as g (event_id, content) values ($3::text::uuid, $11)

@@ -41,7 +41,6 @@ type Outbox struct {
 	added *prometheus.CounterVec
 }
 
-// New refuses a configuration that cannot work. It connects to nothing.
 func New(cfg Config) (*Outbox, error) {
 	cfg.MaxEventBytes = cmp.Or(cfg.MaxEventBytes, defaultMaxEventBytes)
 	cfg.OnConflict = cmp.Or(cfg.OnConflict, ConflictError)
@@ -67,14 +66,14 @@ func New(cfg Config) (*Outbox, error) {
 	return o, nil
 }
 
-// Committed wakes the relay of this process. Call it after a commit that added events. It never blocks. A missing call
-// costs time only: the relay also polls.
+// Committed wakes the relay of this process. Call it after a commit that added events. It never blocks. Without a call
+// the relay polls.
 func (o *Outbox) Committed() {
 	select {
 	case o.wake <- struct{}{}:
-	default: // a signal is pending already
+	default:
 	}
 }
 
-// Wake receives a signal after calls of [Outbox.Committed]. The relay of this process is its one reader.
+// Wake receives a signal after [Outbox.Committed]. The relay of this process is its one reader.
 func (o *Outbox) Wake() <-chan struct{} { return o.wake }

@@ -17,7 +17,7 @@ type ScheduledEvent struct {
 	Type           string    `json:"type"`
 	Topic          string    `json:"topic"`
 	Key            string    `json:"key"`
-	Bytes          int       `json:"bytes"` // of the payload
+	Bytes          int       `json:"bytes"`
 	ScheduledAt    time.Time `json:"scheduled_at"`
 }
 
@@ -30,8 +30,7 @@ where ($1 = '' or topic = $1) and ($2 = '' or key = $2)
 order by due_at, name
 limit $3`
 
-// Scheduled lists scheduled events of a topic and a key, empty for any, in the order in which they are due. db is a
-// pool, a connection or a transaction.
+// Scheduled lists scheduled events of a topic and a key, empty for any, in the order in which they are due.
 func Scheduled(ctx context.Context, db interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }, topic, key string, limit int,

@@ -200,7 +200,7 @@ type restores struct {
 	name   string
 	wire   []entry
 	added  int
-	number int // of the transaction
+	number int
 }
 
 func TestRandomRestores(t *testing.T) {
@@ -228,7 +228,7 @@ func TestRandomRestores(t *testing.T) {
 	})
 }
 
-// live leaves a transaction open that gets its id before the adoption and inserts after it.
+// live opens a transaction that gets its id before the adoption and inserts after it.
 func (s *restores) live(readers *sessions) {
 	slow, err := s.pool.Begin(s.t.Context())
 	require.NoError(s, err)
@@ -301,7 +301,6 @@ func TestDumpAndRestoreIntoAnotherCluster(t *testing.T) {
 	requireAllPublished(t, elsewhere)
 }
 
-// copyOutbox copies tables and the sequence as a dump does: rows keep their transaction ids.
 func copyOutbox(t testing.TB, from, to *pgxpool.Pool) {
 	t.Helper()
 	source, target := acquireConn(t, from).PgConn(), acquireConn(t, to).PgConn()

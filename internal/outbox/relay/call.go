@@ -22,7 +22,7 @@ var (
 
 // publishCall is the publishing of some records. It may outlive its session; the next call waits for its end.
 type publishCall struct {
-	results []error // per record
+	results []error
 	ended   chan struct{}
 
 	places   []*event.Origin // of records that a [Log] has acknowledged
@@ -138,7 +138,7 @@ func (c *publishCall) publishSingly(
 	for i, m := range messages {
 		key := m.Metadata.Get(event.KeyMetadata)
 		switch {
-		case failed[key]: // its result is errBehind
+		case failed[key]:
 		case ctx.Err() != nil:
 			failures[i] = wholeCallError{context.Cause(ctx)}
 		default:
@@ -166,8 +166,7 @@ func (c *publishCall) callPublisher(
 	return p.Publish(topic, messages...)
 }
 
-// wholeCallError is the result of each message of a call that failed as a whole: the next attempt makes a call for
-// each.
+// wholeCallError marks a call that failed as a whole: the next attempt makes a call for each message.
 type wholeCallError struct{ error }
 
 func (e wholeCallError) Unwrap() error  { return e.error }

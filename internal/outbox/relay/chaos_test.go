@@ -114,7 +114,7 @@ func (c *chaos) write(ctx context.Context, rng *rand.Rand) error {
 	return nil
 }
 
-// add takes keys group by group: transactions use the groups in order, so none deadlocks.
+// Transactions use the groups in order, so none deadlocks.
 func (c *chaos) add(tx pgx.Tx, rng *rand.Rand, group int) error {
 	events := make([]event.Event, 1+rng.IntN(3))
 	for i := range events {
@@ -130,7 +130,7 @@ func (c *chaos) dawdle(ctx context.Context, rng *rand.Rand) {
 	}
 }
 
-// comeAndGo runs short-lived relays. A relay may end during a late call: that makes a duplicate.
+// A relay may end during a late call: that makes a duplicate.
 func (c *chaos) comeAndGo(ctx context.Context, rng *rand.Rand) error {
 	p := c.pace()
 	for ctx.Err() == nil {

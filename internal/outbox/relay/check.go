@@ -68,7 +68,6 @@ func (e *CheckError) ask(ctx context.Context, conn *pgx.Conn, sql string, args .
 }
 
 // checkServerSQL runs before the settings: it must see synchronous_commit as the writers of this role have it.
-// docs/operations.md has a paragraph on each code.
 const checkServerSQL = `
 select code, detail
 from (values

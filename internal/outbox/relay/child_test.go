@@ -49,11 +49,11 @@ type childConfig struct {
 	Point     string // the crash point at which the process kills itself
 	Nth       int
 	Stop      bool     // at the point it sends itself SIGSTOP, and continues only after a SIGCONT
-	Until     int      // it ends when so many different events are on the wire
+	Until     int      // it ends after so many different events
 	Fail      []string // keys that fail once
-	Late      int      // events committed during its first Publish, unless they already were
-	Log       bool     // the broker has a readable log
-	Slow      bool     // the broker is slow, so that a crash hits a call
+	Late      int
+	Log       bool
+	Slow      bool // a crash hits a call
 	Lease     time.Duration
 	Statement *crashtest.Statement
 }
@@ -126,7 +126,7 @@ type fileBroker struct {
 	until    int
 	done     func()
 	failOnce map[string]bool
-	first    func() error // the first Publish calls it first
+	first    func() error
 }
 
 const lateSQL = `

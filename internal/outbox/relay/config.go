@@ -20,23 +20,20 @@ import (
 
 // Config of a relay. Connect and Publisher are required; the zero value of another field means its default.
 type Config struct {
-	// Connect opens connections to the primary, directly, not through a pooler of transactions.
+	// Connect opens connections to the primary, not through a pooler of transactions.
 	Connect func(context.Context) (*pgx.Conn, error)
 	// Publisher takes the events, a page of a topic per call. Its nil means that they are durably taken, in the order
-	// of the call. See [FailedIndexes], [Permanent] and [Unfinished] for its errors. If an error does not tell which
-	// messages failed, the relay sends each one again alone. With a [Log] the relay also heals what went back.
+	// of the call. For its errors see [FailedIndexes], [Permanent] and [Unfinished]; after another error the relay
+	// sends each message again alone. With a [Log] the relay also heals.
 	Publisher message.Publisher
-	// Destination is the state of the publisher's server: while it is down no key is parked, and a pause ends when it
-	// is back. Optional.
+	// Destination is the state of the publisher's server. While it is down no key is parked. Optional.
 	Destination Destination
 
 	// Wake is [outbox.Outbox.Wake], or nil if this process adds no events.
 	Wake <-chan struct{}
-	// Listen lets a follower notify the leader of this process's commits, at most 50 times a second. Without it the
-	// leader finds them when it polls.
+	// Listen lets a follower notify the leader of this process's commits, at most 50 times a second.
 	Listen bool
-	// Scheduled adds scheduled events of this database when they are due; see [outbox.Outbox.Schedule]. Without it they
-	// wait for a leader that has one.
+	// Scheduled adds scheduled events when they are due. Without it they wait for a leader that has one.
 	Scheduled *outbox.Outbox
 	// PollMax is the longest pause between two looks at the database. Default 250 ms.
 	PollMax time.Duration
@@ -57,11 +54,9 @@ type Config struct {
 	// consumers remember ids. Default 240 h.
 	IDRetention time.Duration
 
-	// Topics are looked at from the start of a leadership. The relay does not know the topics of a database that went
-	// back to before their first event.
+	// Topics are looked at from the start of a leadership: a database that went back may not know them.
 	Topics []string
-	// HealWithin is the age up to which events that only the log has are healed without a confirmation. Older ones may
-	// mean that the database is a copy. Default 10 min.
+	// HealWithin is the age up to which events that only the log has are healed without a confirmation. Default 10 min.
 	HealWithin time.Duration
 	// GroupTimeout is the session timeout of the consumers' groups. In a database that went back the relay waits that
 	// long, and at least twice PublishTimeout, before it looks at the log. Default 10 s.
@@ -80,19 +75,18 @@ type Config struct {
 
 	pollMin    time.Duration // the pause after an event was found; it doubles up to PollMax
 	roundEvery time.Duration // between the beginnings of two rounds
-	retryMin   time.Duration // the first pause before failed records are sent again
+	retryMin   time.Duration // the first pause after a failure
 	retryMax   time.Duration // the longest; at most a third of the lease
 
-	// attempts is how often a record is sent at least, and patience for how long, before its key is parked. If the
-	// publisher has taken records since keys were parked last, the attempts are enough.
+	// attempts is how often a record is sent at least, and patience for how long, before its key is parked.
 	attempts       int
 	patience       time.Duration
-	parkedRetryMax time.Duration // the longest pause before a parked key is tried again
+	parkedRetryMax time.Duration
 	maintainEvery  time.Duration
 
-	landWithin time.Duration // what a former leader has sent is on the log by then, or never will be
-	askEvery   time.Duration // between two comparisons of the log's ends
-	lookAgain  time.Duration // between two looks at a partition that is not ready
+	landWithin time.Duration // a former leader's records are on the log by then
+	askEvery   time.Duration
+	lookAgain  time.Duration
 	pointEvery time.Duration
 }
 
@@ -153,8 +147,8 @@ type ContextPublisher interface {
 	PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error
 }
 
-// FailedIndexes is an error of a call of which some messages failed: their indexes, and why. All others are taken. A
-// key's later messages must not have been taken before its first failed one.
+// FailedIndexes is an error of a call with the indexes of its failed messages. All others are taken. A key's later
+// messages must not have been taken before its first failed one.
 type FailedIndexes interface {
 	error
 	FailedIndexes() map[int]error
@@ -171,8 +165,8 @@ func isPermanent(err error) bool {
 	return is && p.Permanent()
 }
 
-// Unfinished is an error of a message that has not failed: the call ended before its turn, or before a slow server's
-// answer. It is sent again, and its key is not parked.
+// Unfinished is an error of a message that has not failed: the call ended before the answer. It is sent again, and its
+// key is not parked.
 type Unfinished interface {
 	error
 	Unfinished() bool

@@ -25,17 +25,17 @@ const (
 type crashPoint struct {
 	name string
 	nth  int
-	// again is how many records may be sent again: taken but not recorded
+	// taken but not recorded
 	again     int
-	upTo      int      // the upper bound instead, if the number depends on timing
-	fail      []string // keys that fail once, so that something is parked
-	prepare   string   // SQL before the process starts
-	follows   bool     // another session leads while the process lives
-	late      int      // of the events are committed during the first call of Publish: another window follows
-	scheduled int      // of the events were scheduled, and are due
-	log       bool     // the broker has a log: its records are sent again more often
-	runOn     bool     // the point comes after all events are published
-	// statement to die around instead of a named point; a shorter life ends without a crash
+	upTo      int // instead of again, if the number depends on timing
+	fail      []string
+	prepare   string
+	follows   bool // another session leads
+	late      int  // events committed during the first Publish: another window follows
+	scheduled int  // of the events
+	log       bool // its records are sent again more often
+	runOn     bool // the point comes after all events are published
+	// a shorter life ends without a crash
 	statement *crashtest.Statement
 }
 
@@ -45,7 +45,6 @@ const (
 	partitionsPublished = `insert into outbox_partition select upper, '2000-01-01' from generate_series(9, 17, 8) as upper`
 )
 
-// A test keeps the list complete.
 var crashPoints = []crashPoint{
 	{name: "relay.lock.before", nth: 1},
 	{name: "relay.lock.after", nth: 1},
@@ -72,7 +71,6 @@ var crashPoints = []crashPoint{
 	{name: "relay.publish.after", nth: 4, again: 2},
 	{name: "relay.store.before", nth: 5, again: 2},
 	{name: "relay.store.after", nth: 5},
-	// The first window's end is recorded with the second's beginning.
 	{name: "relay.store.before", nth: 4, late: 2, again: crashPage},
 	{name: "relay.store.after", nth: 4, late: 2},
 	{name: "relay.publish.after", nth: 4, late: 2, again: 2},
@@ -207,7 +205,6 @@ func awaitCaughtUp(t testing.TB, pool *pgxpool.Pool) {
 	awaitCaughtUpBut(t, pool, 0)
 }
 
-// awaitCaughtUpBut allows so many rows that are held permanently. It waits for the temporarily held ones.
 func awaitCaughtUpBut(t testing.TB, pool *pgxpool.Pool, held int64) {
 	t.Helper()
 	testkit.Until(t, func() bool {
@@ -215,8 +212,7 @@ func awaitCaughtUpBut(t testing.TB, pool *pgxpool.Pool, held int64) {
 	}, "the backlog is published")
 }
 
-// unrecorded counts the records on the wire that are not recorded as published. It fails if a recorded event is not
-// there.
+// unrecorded counts the records on the wire that are not recorded. It fails if a recorded event is not there.
 func unrecorded(t testing.TB, pool *pgxpool.Pool, wire []entry) (n int) {
 	t.Helper()
 	recorded := columnOf[string](t, pool, `select o.event_id::text from outbox o, outbox_cursor c

@@ -25,10 +25,10 @@ type cursor struct {
 	open   *window
 	stored int64     // the position that the row has for it
 	marks  landmarks // for the windows behind done
-	head   int64     // the highest head of the sequence so far
+	head   int64
 
 	upTo int64 // the last position of the page that was stored
-	ends *ends // nil: the publisher has no log to look at
+	ends *ends
 }
 
 // window is the rows that are visible in its snapshot and not in the one before.
@@ -43,12 +43,11 @@ type record struct {
 	Position int64
 	event.Event
 
-	end    *end // of its partition, if the publisher has a log
+	end    *end // nil: the publisher has no log
 	resent bool // by a pass
 	lost   bool // it has no row
 }
 
-// message returns the record's message. Its position names the row for a look.
 func (r *record) message() *message.Message {
 	m := r.Message()
 	m.Metadata[event.HeaderPosition] = strconv.FormatInt(r.Position, 10)
@@ -105,7 +104,6 @@ const adoptSQL = `set local statement_timeout = 0; select public.outbox_adopt_cl
 
 const adoptTimeout = 4 * time.Hour
 
-// adoptCluster gives the rows of a database from another cluster transaction ids of this one.
 func (c *cursor) adoptCluster(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, adoptTimeout)
 	defer cancel()
@@ -126,12 +124,11 @@ type now struct {
 	snapshot
 	head    int64
 	paused  bool
-	nextDue *time.Duration // until the first scheduled event is due; nil: none is scheduled
+	nextDue *time.Duration // nil: none is scheduled
 }
 
-// pollSQL takes no transaction id, and its snapshot is taken before it runs. So a row that is visible in the snapshot
-// lies at or below the head, and the head makes a landmark with any later id. "select last_value" would read a number
-// that nextval is just about to give out.
+// pollSQL takes no transaction id, and its snapshot is taken before it runs: a row that is visible in the snapshot lies
+// at or below the head. "select last_value" would read a number that nextval is just about to give out.
 const pollSQL = `
 select pg_current_snapshot()::text, coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0), pg_backend_pid(),
     paused_at is not null, (select min(due_at) - clock_timestamp() from public.outbox_scheduled)
@@ -164,15 +161,13 @@ func (c *cursor) poll(ctx context.Context) (n now, err error) {
 	return n, nil
 }
 
-// forgetMarksSQL lets the next windows be read from the beginning of the table.
 const forgetMarksSQL = `
 update public.outbox_cursor set mark_x = '{0}', mark_h = '{0}' where epoch = $1
 returning pg_current_xact_id(), paused_at is not null`
 
 const repairSQL = `select public.outbox_repair_sequence($1)`
 
-// repairSequence is for a sequence that was set back: rows may lie below every landmark. The landmarks go first:
-// without them a low sequence does no harm after a crash.
+// repairSequence forgets the landmarks first: without them a low sequence does no harm after a crash.
 func (c *cursor) repairSequence(ctx context.Context) (head int64, err error) {
 	if _, _, err := c.change(ctx, nil, forgetMarksSQL, c.epoch); err != nil {
 		return 0, fmt.Errorf("forget landmarks: %w", err)
@@ -208,7 +203,6 @@ func (c *cursor) publishedTo() int64 {
 	return c.marks.below(c.done.xmin) // all rows that done does not see lie above
 }
 
-// columns of the row o, in the order of record.
 const columns = `o.position, o.event_id::text, o.source, o.event_type, o.topic, o.key, o.version,
     coalesce(o.data_schema, ''), o.occurred_at, o.payload, o.headers`
 
@@ -249,7 +243,6 @@ func (c *cursor) read(ctx context.Context, sql string, args ...any) (page []reco
 	return page, more, nil
 }
 
-// readRecords reads rows until their payloads have pageBytes.
 func readRecords(ctx context.Context, db DB, sql string, args ...any) (page []record, bytes int, err error) {
 	rows, _ := db.Query(ctx, sql, args...) // its error is that of the rows
 	defer rows.Close()
@@ -277,9 +270,8 @@ set done = $2::pg_snapshot, win = $3::pg_snapshot, win_pos = $4,
 where epoch = $1
 returning pg_current_xact_id(), paused_at is not null`
 
-// storePage makes w the open window, published up to its position; nil: none is open. The window that was open becomes
-// done. It comes before the page is sent: its commit reaches the disk after those of the page's writers, a successor
-// continues with this page, and a former leader gets errDeposed and sends nothing.
+// storePage makes w the open window, published up to its position; nil: none is open. It comes before the page is sent:
+// see the package's documentation. A former leader gets errDeposed and sends nothing.
 func (c *cursor) storePage(
 	ctx context.Context, w *window, page []record, also func(context.Context, pgx.Tx) error,
 ) (paused bool, err error) {
@@ -326,7 +318,6 @@ func (c *cursor) guarded(ctx context.Context, statements func(context.Context, p
 	return err
 }
 
-// change runs an update of the cursor that repeats the epoch, in one transaction with also.
 func (c *cursor) change(
 	ctx context.Context, also func(context.Context, pgx.Tx) error, sql string, args ...any,
 ) (xid uint64, paused bool, err error) {

@@ -22,8 +22,8 @@ import (
 // Log is a publisher whose log can be read. With one, the relay notices when the database or the log went back, and
 // heals it. The relay must be the only writer of its topics.
 type Log interface {
-	// PublishAcked publishes like a [ContextPublisher]. The context of each acknowledged message then has the place of
-	// its record, as an [event.Origin]. repeated reports that a record may be on the log twice.
+	// PublishAcked publishes like a [ContextPublisher]. The context of each acknowledged message then has its record's
+	// place, as an [event.Origin]. repeated reports that a record may be on the log twice.
 	PublishAcked(ctx context.Context, topic string, msgs ...*message.Message) (repeated bool, err error)
 	// PartitionOf returns the partition of a key in a topic with so many.
 	PartitionOf(key string, partitions int32) int32
@@ -52,18 +52,17 @@ type storedEnd struct {
 	From     *int64 `json:"from,omitempty"`
 }
 
-// end is a partition's end, as this leadership knows it.
 type end struct {
 	topicPartition
 	stored      storedEnd
 	known, time int64 // the end, and when the record below it was appended
 	need        int64 // an end below it was lost, or never written
-	looked      bool  // this leadership has looked at it: known is the end behind all records that are done with
+	looked      bool  // known is the end behind all records that are done with
 	ready       bool
-	unread      bool  // the log may have records below its end that nobody has looked up
-	lost        bool  // an acknowledged record is gone
-	told        bool  // the loss that is being healed has been reported
-	err         error // why it is not ready
+	unread      bool // the log may have records below its end that no look has read
+	lost        bool // an acknowledged record is gone
+	told        bool
+	err         error
 }
 
 type ends struct {
@@ -72,16 +71,16 @@ type ends struct {
 	of     map[topicPartition]*end
 	failed map[string]error
 
-	server     string    // the cluster and the timeline
-	lookedAt   *string   // those of the last look
-	isBaseline bool      // no leader has looked at the log yet
+	server     string // the cluster and the timeline
+	lookedAt   *string
+	isBaseline bool
 	landed     time.Time // a former leader's records have landed by then
-	lookAt     time.Time // partitions that are not ready are looked at again
-	askAt      time.Time // the ends are asked for again
+	lookAt     time.Time
+	askAt      time.Time
 	pointAt    time.Time
-	isRefused  bool            // nothing is published until an operator confirms it
-	confirmed  map[string]bool // refusals that an operator has confirmed
-	renumbered int             // looks that gave rows other versions
+	isRefused  bool
+	confirmed  map[string]bool // by an operator
+	renumbered int
 }
 
 const loadEndsSQL = `
@@ -147,7 +146,6 @@ type unfinishedError struct{ error }
 
 func (unfinishedError) Unfinished() bool { return true }
 
-// place finds the record's partition, which is unknown while its topic could not be asked for.
 func (e *ends) place(r *record) *end {
 	if r.end = nil; e.counts[r.Topic] > 0 {
 		r.end = e.add(topicPartition{r.Topic, e.log.PartitionOf(r.Key, e.counts[r.Topic])})
@@ -155,7 +153,6 @@ func (e *ends) place(r *record) *end {
 	return r.end
 }
 
-// whyNot returns why the record cannot be sent; nil if it can.
 func (e *ends) whyNot(r *record) error {
 	switch {
 	case e == nil:
@@ -212,7 +209,6 @@ func (e *ends) unready(always []string) (topics []string) {
 	return topics
 }
 
-// compareEnds looks for ends that moved although nothing was sent.
 func (l *leader) compareEnds(ctx context.Context) {
 	e := l.ends
 	topics := make([]string, 0, len(e.counts))
@@ -234,8 +230,8 @@ func (e *end) doubt(need int64, lost bool) {
 	e.ready, e.unread, e.need, e.lost, e.err = false, true, need, e.lost || lost, errNotClean
 }
 
-// prepare waits until this leadership has looked at the partitions of a page, and parks keys whose partitions cannot be
-// looked at. A look may give rows other versions: then the page must be read again.
+// prepare looks at the partitions of a page, and parks keys whose partitions cannot be looked at. A look may give rows
+// other versions: then the page must be read again.
 func (l *leader) prepare(ctx context.Context, page []record) (settled settlement, renumbered bool, err error) {
 	began, pauses := time.Now(), failure.Backoff{Min: l.cfg.retryMin, Max: l.cfg.retryMax}
 	for attempt := 1; ; attempt++ {
@@ -291,7 +287,6 @@ func (l *leader) lookFor(ctx context.Context, records []record) (renumbered bool
 	return l.ends.renumbered != before, err
 }
 
-// plan returns what the cursor row is to have while the page is sent: where each partition will end.
 func (e *ends) plan(page []record) map[topicPartition]storedEnd {
 	if e == nil {
 		return nil
@@ -309,7 +304,7 @@ func (e *ends) plan(page []record) map[topicPartition]storedEnd {
 	return next
 }
 
-// planned returns the end to store before n records are sent. The point of an ill partition stays as it was.
+// The point of an ill partition stays as it was.
 func (e *end) planned(n int64) storedEnd {
 	next := e.stored
 	switch {
@@ -348,7 +343,6 @@ const expectSQL = `
 update public.outbox_cursor set ends = coalesce($2::jsonb, ends) where epoch = $1
 returning pg_current_xact_id(), paused_at is not null`
 
-// expect stores where the log will end when the records are written, unless the row has it already.
 func (l *leader) expect(ctx context.Context, records []record) error {
 	if l.ends == nil {
 		return nil
@@ -377,7 +371,7 @@ type tally struct {
 }
 
 // account compares a call's acknowledgements with the known ends. A partition is clean if no record failed and they
-// have exactly the next offsets. All records of another one count as failed and are sent again behind a look.
+// have exactly the next offsets. All records of another one count as failed.
 func (l *leader) account(records []record, call *publishCall) {
 	if l.ends == nil {
 		return
@@ -408,7 +402,6 @@ func (l *leader) account(records []record, call *publishCall) {
 	}
 }
 
-// count notes where a record was written. A record that was refused for good or not sent was not written.
 func (t *tally) count(p topicPartition, place *event.Origin, result error) {
 	switch {
 	case place != nil && place.Partition == p.number:
@@ -457,7 +450,7 @@ const pointSQL = `
 insert into public.outbox_point (position, ends) select $1, $2::jsonb from public.outbox_cursor where epoch = $3
 on conflict (position) do nothing`
 
-// storePoint copies the cursor's point, at most once a second. It must follow the store of a closed window.
+// storePoint must follow the store of a closed window.
 func (l *leader) storePoint(ctx context.Context) error {
 	e := l.ends
 	if e == nil || time.Now().Before(e.pointAt) {
@@ -493,7 +486,6 @@ func forgetPoints(ctx context.Context, tx pgx.Tx, released []record) error {
 	return err
 }
 
-// thinPointsSQL keeps the newest point of each hour, those of the last hour, and the first.
 const thinPointsSQL = `
 delete from public.outbox_point p
 using (select position, row_number() over (partition by date_trunc('hour', at) order by position desc) as n

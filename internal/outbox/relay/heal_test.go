@@ -31,7 +31,7 @@ func TestALogThatIsWellCostsNoDuplicate(t *testing.T) {
 func TestWhatWentBackIsHealed(t *testing.T) {
 	t.Parallel()
 	for name, story := range map[string]func(w *world){
-		// The end is where the restored database expects it, but the record below it is another.
+		// The record below the expected end is another.
 		"the time below an end": func(w *world) {
 			w.lead()
 			w.add("a")
@@ -224,7 +224,7 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 			w.add("d")
 			w.settle()
 		},
-		// A pass's rows fill the offsets in another order. The last pass lies above them.
+		// A pass's rows fill the offsets in another order.
 		"passes until one began high enough": func(w *world) {
 			for seed := range uint64(8) {
 				w.log.shuffle = rand.New(rand.NewPCG(seed, 1))
@@ -252,7 +252,6 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 				w.requireWhole()
 			}
 		},
-		// After a crashed pass, its partition's earlier end is still expected.
 		"an end that a pass has to reach": func(w *world) {
 			for seed := range uint64(12) {
 				w.log.shuffle = rand.New(rand.NewPCG(seed, 9))
@@ -270,7 +269,7 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 				w.requireWhole()
 			}
 		},
-		// The rows before a lost event are here, but the cursor does not know them as published. The log loses them.
+		// The cursor does not know the rows before a lost event as published. The log loses them.
 		"rows before a lost event": func(w *world) {
 			w.lead()
 			w.settle()
@@ -311,7 +310,7 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 			w.log.cut(0, end)
 			w.settle()
 		},
-		// The check forgets points above the oldest needed one. The next look at another partition finds the same loss.
+		// The check forgets points above the oldest needed one.
 		"a loss is told once": func(w *world) {
 			w.log.partitions = 2
 			w.lead()

@@ -22,15 +22,15 @@ type leader struct {
 
 	callLimit int // records of a call; fewer while a broker with a log is slow
 
-	singly   bool      // the publisher failed a call and did not report which messages
+	singly   bool      // a call failed without a report which messages
 	takenAt  time.Time // the publisher took a record
-	failedAt time.Time // it took none of a call
-	parkedAt time.Time // keys were parked because it did not take them
+	failedAt time.Time
+	parkedAt time.Time // keys were parked after it took none
 
-	storedAt   time.Time // the cursor was stored
-	beganAt    time.Time // the last round
-	maintainAt time.Time // the table partitions are maintained again
-	dueAt      time.Time // the next scheduled event is due; zero: none is scheduled
+	storedAt   time.Time
+	beganAt    time.Time
+	maintainAt time.Time
+	dueAt      time.Time // zero: none is scheduled
 	notAddedAt time.Time // a due event could not be added
 }
 
@@ -89,7 +89,6 @@ func (l *leader) run(ctx context.Context) error {
 	return cmp.Or(l.finish(ctx), ctx.Err())
 }
 
-// hasCommitted reports whether this process has committed since it was last asked.
 func (l *leader) hasCommitted() bool {
 	select {
 	case <-l.cfg.Wake:
@@ -106,8 +105,7 @@ func (l *leader) keepPace(ctx context.Context) {
 	}
 }
 
-// closeAfter is how long a published window stays open at rest: under load the next page comes sooner, and one change
-// of the cursor records the one and opens the other.
+// closeAfter is how long a published window stays open at rest: under load the next page closes it.
 const closeAfter = 25 * time.Millisecond
 
 func (l *leader) restFor(pause time.Duration) time.Duration {
@@ -194,8 +192,7 @@ func (l *leader) publishNext(ctx context.Context, n now) (outcome, error) {
 	return published, nil
 }
 
-// passEmpty passes a window without rows, or the rest of one. Only memory records the end of transactions without
-// events.
+// Only memory records the end of transactions without events.
 func (l *leader) passEmpty(ctx context.Context, w *window) (outcome, error) {
 	if w == l.open {
 		w.complete = true

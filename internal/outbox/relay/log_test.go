@@ -31,9 +31,9 @@ type memoryLog struct {
 	before     func(m *message.Message) error // before an append; its error is the message's
 	after      func(m *message.Message) error // likewise; the record is on the log
 	repeated   bool
-	dead       bool                // the sender: nothing more is written
-	down       error               // the log does not answer
-	asked      func(p int32) error // on each question for a partition's end
+	dead       bool // the sender: nothing more is written
+	down       error
+	asked      func(p int32) error
 }
 
 func newMemoryLog(partitions int32) *memoryLog {
@@ -174,7 +174,7 @@ func (g *memoryLog) end(p int32) int64 {
 	return g.start[p] + int64(len(g.records[p]))
 }
 
-// strictConsumer applies each key's events once, in order. It never goes back.
+// strictConsumer never goes back.
 type strictConsumer struct {
 	log     *memoryLog
 	next    map[int32]int64
@@ -245,7 +245,6 @@ func (c *strictConsumer) apply(m *message.Message) {
 	}
 }
 
-// world is a database and a log that can go back, and a consumer that cannot.
 type world struct {
 	testing.TB
 	outbox   *outbox.Outbox
@@ -289,7 +288,6 @@ func (w *world) settle() {
 	}
 }
 
-// crashAt ends the leader's session at the nth append, before or after it.
 func (w *world) crashAt(n int, isWritten bool) {
 	crash := func(*message.Message) error {
 		if n--; n > 0 {

@@ -21,16 +21,16 @@ import (
 type finding struct {
 	*end
 	from, to int64 // the log's first offset, and the one behind its last
-	lastAt   int64 // when the record below to was appended
+	lastAt   int64
 
 	isSure   bool  // the cursor's point stands
 	position int64 // of the newest point that does
-	unplaced bool  // none does
+	unplaced bool
 	end0     int64 // of that point
 	expired  bool  // records above it expired before they were looked up
 
 	unknown []lostEvent
-	foreign int // records of other producers
+	foreign int
 }
 
 // lostEvent is on the log, and neither its row nor its copy in outbox_lost is in the database.
@@ -40,7 +40,7 @@ type lostEvent struct {
 	headers map[string]string
 }
 
-// pinging keeps the session while it asks the log. The question gets PublishTimeout.
+// pinging keeps the session while it asks the log.
 func (l *leader) pinging(ctx context.Context, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.cfg.PublishTimeout, errPublishTimeout)
 	defer cancel()
@@ -61,7 +61,7 @@ func (l *leader) pinging(ctx context.Context, ask func(context.Context) error) e
 	}
 }
 
-// askEnds returns the partitions of the topics that have an answer. The others keep their error.
+// askEnds returns the partitions that have an answer. The others keep their error.
 func (l *leader) askEnds(ctx context.Context, topics []string) (found []*finding, err error) {
 	e := l.ends
 	report := func(err error) {
@@ -110,8 +110,7 @@ func (l *leader) askEnds(ctx context.Context, topics []string) (found []*finding
 	return found, nil
 }
 
-// look asks for the ends of partitions that are not ready, and reads the records that no look has read. A partition
-// that does not answer keeps its error and is left out.
+// A partition that does not answer keeps its error and is left out.
 func (l *leader) look(ctx context.Context, topics []string) (looked []*finding, err error) {
 	fault.Here("relay.look.before")
 	found, err := l.askEnds(ctx, topics)
@@ -198,7 +197,7 @@ func (l *leader) stands(ctx context.Context, f *finding, p point) (bool, error) 
 	return place.Offset == p.End-1 && place.Time.UnixMilli() == p.Time, nil
 }
 
-// olderPoint returns the newest stored point that stands. If one stands, so do those below it.
+// If a point stands, so do those below it.
 func (l *leader) olderPoint(ctx context.Context, f *finding) (point, error) {
 	points, err := l.points(ctx, f)
 	if err != nil {
@@ -287,8 +286,7 @@ type identity struct {
 	Position int64
 }
 
-// lookUp keeps the records whose events the database does not have. It asks after the reading: a record that is on the
-// log was committed before.
+// It asks after the reading: a record that is on the log was committed before.
 func (l *leader) lookUp(ctx context.Context, f *finding, records []*message.Message) error {
 	events, positions, ids := make([]lostEvent, 0, len(records)), make([]int64, len(records)), make([]string, len(records))
 	for _, m := range records {
@@ -322,7 +320,7 @@ func (l *leader) lookUp(ctx context.Context, f *finding, records []*message.Mess
 
 var errForeign = errors.New("it has no outbox position, or is no event with a version")
 
-// readSent reads a relay's record. A record without a position is another producer's.
+// A record without a position is another producer's.
 func readSent(m *message.Message) (e lostEvent, position int64, err error) {
 	e.origin, _ = event.OriginFrom(m.Context())
 	e.Event, err = event.FromMessage(m)

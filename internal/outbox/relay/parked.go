@@ -13,9 +13,8 @@ import (
 	"example.com/twinbox/internal/fault"
 )
 
-// The transaction that moves the cursor past held rows stores their positions. So a parked key keeps no window open and
-// never loses its place. Its held rows are sent again in their order, by the clock or when an operator releases the
-// key.
+// The transaction that moves the cursor past held rows stores their positions: a parked key keeps no window open and
+// never loses its place.
 
 type settlement struct {
 	parked []parking
@@ -45,8 +44,8 @@ func (l *leader) holdParked(page []record, settled *settlement) (unsent []record
 	return unsent
 }
 
-// settle parks the keys of records that the publisher will never take, or of all that failed, and holds the failed
-// records of parked keys. It returns the failed records of other keys.
+// settle parks the keys of records that the publisher will never take, or of all that failed. It returns the failed
+// records of other keys.
 func (l *leader) settle(records []record, results []error, settled *settlement, parkAll bool) (again []record) {
 	for i := range records {
 		r, why := &records[i], results[i]
@@ -128,8 +127,7 @@ func writeParked(ctx context.Context, tx pgx.Tx, parked []parking, rowsSQL strin
 	return nil
 }
 
-// dueSQL reads the held rows of keys that are due, each key's from its first on. A key that fails again is due after
-// all others.
+// A key that fails again is due after all others.
 const dueSQL = `
 select ` + columns + `
 from (select topic, key, retry_at from public.outbox_parked
@@ -188,7 +186,7 @@ delete from public.outbox_held h
 using unnest($1::text[], $2::text[], $3::bigint[]) as x (topic, key, position)
 where h.topic = x.topic and h.key = x.key and h.position = x.position`
 
-// freeSQL deletes the keys that are due and hold no rows any more. Only the leader holds rows.
+// Only the leader holds rows.
 const freeSQL = `
 delete from public.outbox_parked k
 where retry_at <= clock_timestamp()

@@ -22,14 +22,13 @@ cross join lateral regexp_match(pg_get_expr(p.relpartbound, p.oid),
 where i.inhparent = 'public.outbox'::regclass and bound is not null`
 
 const (
-	// partitionsAhead is the number of whole table partitions ahead of the writers: their room while no relay runs.
+	// partitionsAhead is the writers' room while no relay runs, in whole table partitions.
 	partitionsAhead = 4
-	// maxChanges bounds how many are created at a time, and how many dropped: events wait for it.
+	// maxChanges bounds the creations and the drops at a time: events wait for them.
 	maxChanges = 8
 )
 
-// maintain keeps room in table partitions, forgets the ids that callers gave, and drops published partitions.
-// Publishing continues when it fails: there is room for a while.
+// Publishing continues when maintain fails: there is room for a while.
 func (l *leader) maintain(ctx context.Context) error {
 	if time.Now().Before(l.maintainAt) {
 		return nil
@@ -48,8 +47,7 @@ const roomSQL = `
 select coalesce(max(upper), 1), coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0)
 from (` + Partitions + `) p`
 
-// expiredSQL leaves a table partition in which a parked key has rows, and one without a point behind it: its rows may
-// have to be sent again.
+// expiredSQL leaves a table partition in which a parked key has rows, and one without a point behind it.
 const expiredSQL = `
 with published as (
     select p.* from (` + Partitions + `) p where upper <= $1
@@ -120,7 +118,7 @@ func (l *leader) createPartition(ctx context.Context, lower int64) error {
 	return nil
 }
 
-// forgetPointsBelowSQL deletes points from which rows of the table partition would have to be sent again.
+// Rows of the table partition would have to be sent again from these points.
 const forgetPointsBelowSQL = `
 delete from public.outbox_point where position < (select upper - 1 from (` + Partitions + `) p where relname = $1)`
 

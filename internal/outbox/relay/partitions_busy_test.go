@@ -32,7 +32,7 @@ func newPatientLeader(t testing.TB, pool *pgxpool.Pool) (*leader, *bytes.Buffer)
 	return l, log
 }
 
-// besides maintains the partitions next to a writer. Neither may take until testTimeout.
+// Neither the maintenance nor the write may take until testTimeout.
 func (l *leader) besides(t testing.TB, write func(context.Context) error) {
 	t.Helper()
 	l.maintainAt = time.Time{} // it is due
@@ -75,7 +75,6 @@ func TestADropGivesWay(t *testing.T) {
 	require.Equal(t, 1, l.drain(t))
 }
 
-// Only locks on the outbox's definition, such as ANALYZE's, delay a new partition.
 func TestMakingAPartitionGivesWay(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)
@@ -123,7 +122,7 @@ func TestTheRoomIsToldWhileNothingCanBeCreated(t *testing.T) {
 	require.InDelta(t, full-30, room(), 0)
 }
 
-// watchLimits records each table change's lock timeout. The function returns those since its last call.
+// watchLimits returns the lock timeouts of the table changes since its last call.
 func watchLimits(t testing.TB, pool *pgxpool.Pool) func() []string {
 	t.Helper()
 	_, err := pool.Exec(t.Context(), `

@@ -14,8 +14,8 @@ import (
 	"example.com/twinbox/internal/fault"
 )
 
-// passSQL selects the rows that have been sent. The rows of a key before its lost events are among them: a database
-// that went back may not know that they are published.
+// passSQL selects the rows that have been sent, and those of a key before its lost events: a database that went back
+// may not know that they are published.
 const passSQL = `
 select ` + columns + `
 from public.outbox o
@@ -31,8 +31,8 @@ where o.position > $1
 order by o.position
 limit $6`
 
-// pass sends the rows and the lost events of ill partitions again. It is a partition's last one if the partition's end
-// was high enough when it began: then it lies above every offset that a consumer can have.
+// A pass is a partition's last one if the partition's end was high enough when it began: then it lies above every
+// offset that a consumer can have.
 func (l *leader) pass(ctx context.Context, ill []*finding) (clean bool, err error) {
 	fault.Here("relay.pass.before")
 	isLast := map[*end]bool{}
@@ -142,7 +142,6 @@ func (l *leader) endPass(ctx context.Context, of, isLast map[*end]bool, sent map
 	return true, nil
 }
 
-// lostEvents are the events of outbox_lost that a pass has not sent, of each key in the order of versions.
 type lostEvents map[key][]record
 
 const lostOfSQL = `
@@ -180,7 +179,6 @@ func (l *leader) lostOf(ctx context.Context, topics []string, of map[*end]bool) 
 	return found, nil
 }
 
-// before takes out the lost events of a row's key with lower versions.
 func (e lostEvents) before(r *record) []record {
 	all := e[r.key()]
 	n := 0

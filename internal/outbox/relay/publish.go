@@ -43,8 +43,7 @@ func (l *leader) cutCall(unsent []record) (part, rest []record) {
 	return unsent[:n], unsent[n:]
 }
 
-// shortenCalls is for a broker that takes only some of the records in time: they are all sent again. A page that is
-// taken makes calls longer again.
+// shortenCalls is for a broker that takes only some of the records in time.
 func (l *leader) shortenCalls(results []error) {
 	isLate := func(why error) bool { return isUnfinished(why) && !errors.Is(why, errNotClean) }
 	if l.ends != nil && slices.ContainsFunc(results, isLate) {
@@ -52,9 +51,8 @@ func (l *leader) shortenCalls(results []error) {
 	}
 }
 
-// mayPark decides between waiting for the publisher and parking keys. A publisher that takes no record is probably
-// down: waiting holds up no other key. One that has taken records since keys were parked last works: a few attempts are
-// enough.
+// A publisher that takes no record is probably down: waiting holds up no other key. One that has taken records since
+// keys were parked last works: a few attempts are enough.
 func (l *leader) mayPark(results []error, attempt int, since time.Duration) bool {
 	if !slices.ContainsFunc(results, hasFailed) || l.cfg.Destination.Down() {
 		return false
@@ -70,7 +68,7 @@ func (l *leader) mayPark(results []error, attempt int, since time.Duration) bool
 	return true
 }
 
-// backOff waits before failed records are sent again. A session that has ended is an error: another relay may lead.
+// A session that has ended is an error: another relay may lead.
 func (l *leader) backOff(ctx context.Context, pause time.Duration) error {
 	if err := l.cfg.Destination.Pause(ctx, pause); err != nil {
 		return err
@@ -109,7 +107,7 @@ func (l *leader) send(ctx context.Context, records []record) ([]error, error) {
 	return results, nil
 }
 
-// transmit makes one call of the publisher per topic, all together. It pings the session while the calls run.
+// transmit pings the session while the calls run.
 func (l *leader) transmit(ctx context.Context, records []record) ([]error, error) {
 	if err := l.expect(ctx, records); err != nil {
 		return nil, err

@@ -212,8 +212,7 @@ func TestTheFirstLeaderTakesTheEndsAsTheyAre(t *testing.T) {
 		testTopic+`/0'->>'end')::bigint = 5`))
 }
 
-// Retention dropped a row and its points. After a first pass the log loses all below the last point: the row cannot be
-// published again.
+// Retention dropped a row and its points, then the log loses it: the row cannot be published again.
 func TestALogThatLosesItsPointsDuringAHealIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)

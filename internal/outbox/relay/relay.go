@@ -17,7 +17,7 @@ import (
 // Relay publishes the outbox's events. Any number may run against one database; one of them leads.
 //
 // Guaranteed: the publisher has acknowledged every committed event before the cursor passes it. Per key and topic,
-// first occurrences are in the order of versions, through failures, restarts and hangs.
+// first occurrences are in the order of versions.
 //
 // Not guaranteed: that an event is sent once, or any order across keys.
 type Relay struct {
@@ -46,7 +46,7 @@ func New(cfg Config) (*Relay, error) {
 const goodSession = 5 * time.Second
 
 // Run relays until ctx ends. Then it waits for the page under way, records it, and returns nil. It returns earlier only
-// with a [*CheckError], before a session has passed all checks. It repeats everything else forever.
+// with a [*CheckError], before a session has passed all checks.
 func (r *Relay) Run(ctx context.Context) error {
 	r.health.start()
 	defer r.health.stop()
@@ -74,9 +74,8 @@ func (r *Relay) Run(ctx context.Context) error {
 	return nil
 }
 
-// runSession returns nil only when ctx has ended.
 func (r *Relay) runSession(ctx context.Context) error {
-	if err := r.call.wait(r.cfg.PublishTimeout); err != nil { // of the last session, hanging in the publisher
+	if err := r.call.wait(r.cfg.PublishTimeout); err != nil { // of the last session
 		return err
 	}
 	conn, err := r.connect(ctx)
@@ -96,14 +95,11 @@ func (r *Relay) runSession(ctx context.Context) error {
 }
 
 const (
-	// followEvery is how soon a follower finds that the leader's session has ended.
 	followEvery = 500 * time.Millisecond
-	// notifyEvery is the least time between two notifications: each one makes all commits of the cluster wait for one
-	// lock.
+	// each notification makes all commits of the cluster wait for one lock
 	notifyEvery = 20 * time.Millisecond
-	// notifyAgain is that time for a leader that has not changed the cursor in between and may have frozen.
-	// Notifications that nobody reads fill a unix socket, and then idle_session_timeout does not end the server's
-	// process.
+	// notifyAgain is that time for a leader that may have frozen. Notifications that nobody reads fill a unix socket,
+	// and then idle_session_timeout does not end the server's process.
 	notifyAgain = 500 * time.Millisecond
 )
 
@@ -145,9 +141,9 @@ func (r *Relay) follow(ctx context.Context, conn *pgx.Conn, d time.Duration) err
 	return ctx.Err()
 }
 
-// Healthy is for a readiness check. It fails before the relay has led or followed for the first time, when it does not
-// run, and when for [Config.MaxSilence] no event moved although some waited, or it was not known whether any did. A
-// relay that an operator has paused is healthy. It needs no connection.
+// Healthy is for a readiness check. It fails if the relay does not run, has never led or followed, or if no event moved
+// for [Config.MaxSilence] although some waited or may have. A relay that an operator has paused is healthy. It needs no
+// connection.
 func (r *Relay) Healthy(context.Context) error {
 	h := &r.health
 	h.mu.Lock()
@@ -173,8 +169,7 @@ const (
 	stateFollowing = "following a leader"
 )
 
-// health remembers when all was well: the leader found no event to publish, or the publisher took one, or a follower
-// saw a leader.
+// health remembers when all was well: no event to publish, a record taken, or a leader seen by a follower.
 type health struct {
 	mu     sync.Mutex
 	state  string // empty: it does not run

@@ -50,8 +50,8 @@ type schedule struct {
 	ids      int
 	wire     []entry
 	crashed  bool
-	want     map[string]bool // ids of committed events
-	taken    map[int64]int   // how often each position was read
+	want     map[string]bool
+	taken    map[int64]int
 }
 
 type openTx struct {
@@ -296,7 +296,7 @@ func (t rapidTB) Helper()                   {}
 func (t rapidTB) Errorf(f string, a ...any) { t.rt.Errorf(f, a...) }
 func (t rapidTB) FailNow()                  { t.rt.FailNow() }
 
-// connTx is a transaction that was begun by hand, so that it can be prepared. It has only what Add uses.
+// connTx is begun by hand, so that it can be prepared.
 type connTx struct {
 	pgx.Tx
 	conn *pgxpool.Conn

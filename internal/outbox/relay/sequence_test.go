@@ -102,7 +102,7 @@ func TestAPartitionIsKeptForASequenceThatWasSetBack(t *testing.T) {
 	requireAll(t, pool, wire)
 }
 
-// TestRandomSetBacks sets the sequence back at any time. A key's order is not kept.
+// A key's order is not kept.
 func TestRandomSetBacks(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -139,7 +139,7 @@ type setBacks struct {
 	reader  *reader
 	crashed bool
 	open    []pgx.Tx
-	from    int64 // the rows above are this case's
+	from    int64
 	room    int64 // numbers left before a poll cannot notice the set-back
 	keys    *int
 	taken   map[int64]int
@@ -168,7 +168,6 @@ func (s *setBacks) mayAdd() {
 	}
 }
 
-// add rolls back if the sequence returns a used number.
 func (s *setBacks) add(tx pgx.Tx) bool {
 	s.room = max(0, s.room-1)
 	*s.keys++

@@ -16,7 +16,7 @@ const statementTimeout = 40 * time.Second
 
 var errNoAnswer = fmt.Errorf("no answer from PostgreSQL in %s", statementTimeout)
 
-// withStatementTimeout bounds statements. A stop does not cut them off: a page that was sent is recorded.
+// A stop does not cut statements off: a page that was sent is recorded.
 func withStatementTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(context.WithoutCancel(ctx), statementTimeout, errNoAnswer)
 }
@@ -25,8 +25,7 @@ func withStatementTimeout(ctx context.Context) (context.Context, context.CancelF
 //
 //   - synchronous_commit: storing the cursor is the barrier behind the writers' commits.
 //   - The planner settings: a plan made while the table was young would sort the rest of the outbox for each page.
-//   - The timeouts end the session of a leader that hangs. It is not idle while the server sends it a page:
-//     tcp_user_timeout ends it then.
+//   - A leader that hangs is not idle while the server sends it a page: tcp_user_timeout ends its session then.
 const settingsSQL = `
 set application_name = 'outbox relay'; set search_path = '';
 set synchronous_commit = on;
@@ -57,7 +56,7 @@ func (r *Relay) connect(ctx context.Context) (*pgx.Conn, error) {
 
 const closeTimeout = 2 * time.Second
 
-// closeSession lets the server release the leader's lock. The session may be broken already, so it ignores the error.
+// closeSession lets the server release the leader's lock.
 func closeSession(ctx context.Context, conn *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
@@ -66,7 +65,7 @@ func closeSession(ctx context.Context, conn *pgx.Conn) {
 
 var errPooler = errors.New("outbox: another backend answers; the relay needs a direct connection")
 
-// lockClass is the advisory lock of the leader's session in this database. The server releases it with the session.
+// lockClass is the advisory lock of the leader's session in this database.
 const lockClass = 0x74776f62 // "twob"
 
 const lockSQL = `select pg_try_advisory_lock($1)`
@@ -85,15 +84,14 @@ func tryLock(ctx context.Context, conn *pgx.Conn) (leads bool, err error) {
 type notification struct {
 	cursor string // the version of the cursor's row then
 	at     time.Time
-	isDue  bool // this process has committed since
+	isDue  bool
 }
 
 const notifySQL = `
 select version, case when version <> $1 or $2 then pg_notify('outbox', '')::text = '' else false end
 from (select xmin::text as version from public.outbox_cursor) c`
 
-// notifyLeader keeps the notification due if the leader may have frozen. A full queue of notifications is no reason to
-// end the session: the leader also polls.
+// A frozen leader gets no notification. A full queue of them does not end the session: the leader also polls.
 func (r *Relay) notifyLeader(ctx context.Context, conn *pgx.Conn) error {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
@@ -112,8 +110,7 @@ func (r *Relay) notifyLeader(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// awaitCommit waits for a commit of this process, a notification, or d. A session that ends during the wait is an
-// error.
+// A session that ends during the wait is an error.
 func (r *Relay) awaitCommit(ctx context.Context, conn *pgx.Conn, d time.Duration) (woken bool, err error) {
 	waiting, stop := context.WithTimeout(ctx, d)
 	defer stop()

@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// snapshot is a pg_snapshot: it lists the transactions that had ended when it was taken.
 type snapshot struct {
 	text       string
 	xmin, xmax uint64
@@ -40,13 +39,13 @@ func (s snapshot) sees(xid uint64) bool {
 }
 
 // landmarks are pairs: the sequence's head was read, then the transaction id was taken. A transaction with a higher id
-// inserts above that head; see the package's documentation.
+// inserts above that head.
 type landmarks struct {
 	xids  []uint64
 	heads []int64
 }
 
-// below returns a head. All rows of the transactions with this id or a higher one lie above it.
+// below returns a head that all rows of the transactions with this id or a higher one lie above.
 func (m landmarks) below(xid uint64) int64 {
 	for i, x := range slices.Backward(m.xids) {
 		if x < xid {
@@ -67,7 +66,6 @@ func (m landmarks) start(done, now snapshot) int64 {
 	return position
 }
 
-// kept returns the landmarks that a window behind done can still need.
 func (m landmarks) kept(done snapshot) (kept landmarks) {
 	for i, x := range m.xids {
 		next := done.xmax

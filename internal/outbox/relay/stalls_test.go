@@ -16,10 +16,9 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// The locks on which a writer stalls: before it takes its transaction id, and after.
+// The locks on which a writer stalls, on either side of its transaction id.
 const beforeXid, afterXid = 1, 2
 
-// stallingSQL makes an outbox whose xid default waits for these locks, or the session's own.
 const stallingSQL = `
 create function public.stalling_xid() returns xid8 language plpgsql as $$
 declare x xid8;
@@ -193,7 +192,7 @@ type stalls struct {
 	locks  *pgx.Conn
 	free   []*stalled
 	busy   []*stalled
-	taken  map[int64]int // how often each position was read
+	taken  map[int64]int
 }
 
 type stalled struct {

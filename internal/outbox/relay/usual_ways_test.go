@@ -82,7 +82,7 @@ const insertRawSQL = `
 insert into public.outbox (event_id, event_type, source, topic, key, version, occurred_at, payload)
 values (gen_random_uuid(), 't', '/test', 't', 'k', 1, now(), '{}')`
 
-// insertRaw writes an event as its transaction's first write. Add locks a key's row first.
+// Add would lock a key's row first.
 func insertRaw(t testing.TB, conn *pgx.Conn) {
 	t.Helper()
 	_, err := conn.Exec(t.Context(), insertRawSQL)

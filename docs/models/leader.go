@@ -19,13 +19,13 @@ type leaderRun struct {
 }
 
 type leaderOmitted struct {
-	epoch       bool // a change of the cursor repeats the epoch
+	epoch       bool
 	inStatement bool // in its own statement, not in one before
-	sessionLock bool // the end of a session frees its lock
-	load        bool // a new leader starts from the cursor row
+	sessionLock bool
+	load        bool
 	pageStart   bool // the row has the start of the page that is sent
 	acks        bool // a record waits for the acknowledgement of the one before
-	storeFirst  bool // a page is stored before it is sent
+	storeFirst  bool
 }
 
 type leaderMode int8

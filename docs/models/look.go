@@ -6,7 +6,7 @@ import "slices"
 func (s *state) addLook(l *steps) {
 	n := *s
 	if !s.db.looked && !s.run.asleep {
-		n.resetPositions() // the waiting consumer notices that it is beyond the end
+		n.resetPositions() // during the wait the running consumer notices that it is beyond the end
 	}
 	if !s.hasValidPoints() {
 		n.relay.mode = refused

@@ -20,7 +20,7 @@ type bounds struct {
 	points int8 // most points, with (0, {}); default 3
 	drop   int8 // retention may drop the rows below; default: none
 
-	late        bool // a former leader's record may be written after a step
+	late        bool // a former leader's record may be written later, until a wait or a last pass
 	asleep      bool // a running consumer may overlook that it is beyond the end
 	groups      bool // the offsets that groups have committed count as expected
 	everyRead   bool // shows that leaving these steps out changes no outcome
@@ -42,17 +42,17 @@ type omitted struct {
 	renumber       bool // rows that no page has sent; without, the heal only raises outbox_key
 	oneTransaction bool // for the heal, the lost events and from
 	outboxLost     bool // a look knows the events there
-	republishLost  bool // a pass sends the lost events, too
+	republishLost  bool
 	times          bool // a point is valid while the record below its end has its time
-	cursorEnds     bool // the cursor row is the newest point
-	consumerTime   bool // the consumer's point has a time
-	idleEnds       bool // the relay asks for the ends while it is idle
-	offsets        bool // an acknowledged offset below the known end, or one that comes twice, is not clean
+	cursorEnds     bool
+	consumerTime   bool
+	idleEnds       bool
+	offsets        bool // acknowledged below the known end, or twice
 	gaps           bool // offsets that are not one after the other are not clean
 	morePasses     bool // until one began at the needed end
-	expect         bool // a page stores its expected end before it is sent
+	expect         bool
 	pointAfterPass bool // a pass looks again when no point is valid any more
-	rowsBeforeLost bool // a pass sends the rows of a key before its lost events, also those that no page has sent
+	rowsBeforeLost bool // also those that no page has sent
 	pageFirst      bool // a pass without rows waits for a page
 }
 

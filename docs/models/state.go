@@ -62,7 +62,7 @@ type row struct{ event, version int8 }
 
 type database struct {
 	rows       int8
-	row        [maxRows]row // by position
+	row        [maxRows]row
 	keyVersion [maxKeys]int8
 	cursor     int8
 	upTo       int8 // rows below may have been sent
@@ -75,7 +75,7 @@ type database struct {
 }
 
 type inbox struct {
-	applied    [maxRows]int8 // the event's version when it was applied; 0: not applied
+	applied    [maxRows]int8 // the event's version then; 0: not applied
 	keyVersion [maxKeys]int8
 	parked     [maxRows]int8 // likewise
 	point      [maxParts]mark
@@ -106,7 +106,7 @@ type relayPart struct {
 	known mark
 	need  int8 // a pass that begins below this end is not the last one
 	found mark
-	from  int8 // -1: the partition is well
+	from  int8 // -1: well
 	last  bool
 }
 

@@ -24,9 +24,9 @@ type windowOmitted struct {
 	pageStart  bool
 	running    bool // without, only ids below xmin are visible
 	xminDone   bool // without running: the next window begins at xmin, not at xmax
-	remember   bool // a window keeps its snapshot from page to page
-	upper      bool // a page ends at the window's snapshot
-	byPosition bool // a page is ordered by position
+	remember   bool
+	upper      bool
+	byPosition bool
 	storeFirst bool
 }
 
@@ -46,7 +46,6 @@ type xidSnapshot struct {
 
 func (s xidSnapshot) sees(xid int8) bool { return xid < s.xmax && s.running&(1<<xid) == 0 }
 
-// winRow is a row. Its number is its position.
 type winRow struct{ xid, key int8 }
 
 type winCursor struct {

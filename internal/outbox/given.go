@@ -33,7 +33,7 @@ func contentOf(e event.Event) []byte {
 	return h.Sum(nil)
 }
 
-// Of two transactions the second waits at the id until the first ends; with an older snapshot it fails with 40001.
+// The second of two transactions waits at the id until the first ends; with an older snapshot it fails with 40001.
 const insertGivenSQL = `
 with given as (
     insert into public.outbox_given_id as g (event_id, content) values ($3::text::uuid, $11)

@@ -41,6 +41,7 @@ type Outbox struct {
 	added *prometheus.CounterVec
 }
 
+// New refuses a configuration that cannot work. It connects to nothing.
 func New(cfg Config) (*Outbox, error) {
 	cfg.MaxEventBytes = cmp.Or(cfg.MaxEventBytes, defaultMaxEventBytes)
 	cfg.OnConflict = cmp.Or(cfg.OnConflict, ConflictError)

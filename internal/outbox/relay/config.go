@@ -38,8 +38,8 @@ type Config struct {
 	// PollMax is the longest pause between two looks at the database. Default 250 ms.
 	PollMax time.Duration
 
-	// Lease is how long a leader that hangs or is cut off keeps the leadership. One that was killed is replaced within
-	// 500 ms. Default 15 s.
+	// Lease is how long a leader that hangs or is cut off keeps the leadership. A killed one is replaced within 500 ms.
+	// Default 15 s.
 	Lease time.Duration
 	// PublishTimeout limits a call of the publisher. It must be shorter than the lease. Default 10 s.
 	PublishTimeout time.Duration
@@ -50,8 +50,8 @@ type Config struct {
 	PartitionSize int64
 	// Retention is how long a published table partition is kept, for [Republish]. Default 72 h.
 	Retention time.Duration
-	// IDRetention is how long an id that a caller gave is remembered. It should not be shorter than the time for which
-	// consumers remember ids. Default 240 h.
+	// IDRetention is how long an id that a caller gave is remembered: at least as long as consumers remember ids.
+	// Default 240 h.
 	IDRetention time.Duration
 
 	// Topics are looked at from the start of a leadership: a database that went back may not know them.

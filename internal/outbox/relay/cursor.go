@@ -23,8 +23,8 @@ type cursor struct {
 
 	done   snapshot // all rows that are visible in it are published or held
 	open   *window
-	stored int64     // the position that the row has for it
-	marks  landmarks // for the windows behind done
+	stored int64 // as the row has it
+	marks  landmarks
 	head   int64
 
 	upTo int64 // the last position of the page that was stored
@@ -36,7 +36,7 @@ type window struct {
 	snapshot
 	after    snapshot
 	position int64 // published up to here, from the scan's start on
-	complete bool  // published to its end
+	complete bool
 }
 
 type record struct {

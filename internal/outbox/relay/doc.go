@@ -33,8 +33,8 @@
 // # Where the scan starts
 //
 // A landmark is a pair (x, h): the head h was read, then the transaction id x was taken. The rows of a transaction with
-// a higher id lie above h: the column xid precedes position, and PostgreSQL evaluates defaults in column order. The
-// landmarks below a window's transactions bound its rows' positions (snapshot.go).
+// a higher id lie above h: the column xid precedes position, and PostgreSQL evaluates defaults in column order. So
+// landmarks bound the positions of a window's rows (snapshot.go).
 //
 // A sequence that was set back puts rows below all landmarks. The first poll that finds the head lower than before
 // forgets them, repairs the sequence, and scans from the beginning of the table. After a restore into another cluster
@@ -45,8 +45,8 @@
 // With a publisher that is a [Log], the relay finds events that the database lost, and records that the log lost
 // (docs/adr/0021-what-went-back-is-healed.md). A round has three more calls and no more statements:
 //
-//  1. watchLog, at the start: it looks at partitions of the log whose end is not sure (look.go). The rows and lost events
-//     of an ill one are sent again (heal.go).
+//  1. watchLog, at the start: it looks at partitions of the log whose end is not sure (look.go), and sends the rows and
+//     lost events of an ill one again (heal.go).
 //  2. plan, in the update that stores a page: where each partition of the log will end.
 //  3. account, behind a call: whether the acknowledged offsets are those that were planned.
 //

@@ -79,7 +79,7 @@ type ends struct {
 	askAt      time.Time
 	pointAt    time.Time
 	isRefused  bool
-	confirmed  map[string]bool // by an operator
+	confirmed  map[string]bool
 	renumbered int
 }
 
@@ -388,7 +388,7 @@ func (l *leader) account(records []record, call *publishCall) {
 	}
 	for p, t := range tallies {
 		p.settle(t, call.repeated.Load())
-		if p.stored.From != nil { // the heal continues
+		if p.stored.From != nil {
 			l.ends.lookAt = time.Time{}
 		}
 	}

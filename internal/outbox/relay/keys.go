@@ -46,8 +46,8 @@ func Parked(ctx context.Context, db DB, limit int) ([]ParkedKey, error) {
 // Overview is the status with the parked keys.
 type Overview struct {
 	Status
-	WaitingMore bool        `json:"waiting_more"`
-	Parked      []ParkedKey `json:"parked"` // the longest parked first, at most 1000
+	WaitingMore bool        `json:"waiting_more"` // at least Waiting events wait
+	Parked      []ParkedKey `json:"parked"`       // the longest parked first, at most 1000
 }
 
 // ReadOverview reads it like [ReadStatus], at one more moment.

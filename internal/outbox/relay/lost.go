@@ -14,9 +14,9 @@ import (
 
 // Losses are the events that this database or the log lost, as a leader found them.
 type Losses struct {
-	Refused        *Refusal   `json:"refused,omitempty"`
-	DatabaseBackAt *time.Time `json:"database_back_at,omitempty"` // the last time, as a leader found it
-	BrokerBackAt   *time.Time `json:"broker_back_at,omitempty"`   // the last time, as a leader found it
+	Refused        *Refusal   `json:"refused,omitempty"`          // nil: the relay publishes
+	DatabaseBackAt *time.Time `json:"database_back_at,omitempty"` // as a leader last found it
+	BrokerBackAt   *time.Time `json:"broker_back_at,omitempty"`   // likewise
 	// Healing counts the topic-partitions whose events are being published again.
 	Healing int64 `json:"healing"`
 	Lost    int64 `json:"lost"` // counted up to MaxLost

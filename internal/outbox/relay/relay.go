@@ -96,7 +96,7 @@ func (r *Relay) runSession(ctx context.Context) error {
 
 const (
 	followEvery = 500 * time.Millisecond
-	// each notification makes all commits of the cluster wait for one lock
+	// notifyEvery is the least time between two notifications: each makes all commits of the cluster wait for one lock.
 	notifyEvery = 20 * time.Millisecond
 	// notifyAgain is that time for a leader that may have frozen. Notifications that nobody reads fill a unix socket,
 	// and then idle_session_timeout does not end the server's process.
@@ -172,7 +172,7 @@ const (
 // health remembers when all was well: no event to publish, a record taken, or a leader seen by a follower.
 type health struct {
 	mu     sync.Mutex
-	state  string // empty: it does not run
+	state  string
 	wellAt time.Time
 	err    error // since then
 }

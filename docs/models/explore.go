@@ -10,8 +10,8 @@ type node[S any] interface {
 	*S
 	steps(describe bool) []step[S]
 	simplify()
-	brokenBy() string // the property that the step into this state broke
-	checkEnd() string // the property that is broken when only faults are left
+	brokenBy() string // by the step into this state
+	checkEnd() string // when only faults are left
 	String() string
 }
 
@@ -57,7 +57,7 @@ func (s *state) brokenBy() string { return s.broken }
 type result struct {
 	states int
 	broken string
-	trace  []line // a shortest way there
+	trace  []line
 }
 
 type line struct{ what, state string }
@@ -70,7 +70,7 @@ type explorer[S comparable, P node[S]] struct {
 	seeds   [2]maphash.Seed
 	ids     map[[2]uint64]int32
 	parents []parent
-	calm    [][]int32 // the states that each leads to without a fault
+	calm    [][]int32 // by a step without a fault
 	queue   []S
 }
 

@@ -96,7 +96,7 @@ func (s *state) addLosses(l *steps, p, end int8) {
 	}
 	for i, n := range reads {
 		if i > 0 && n.position[p] <= end && i < len(reads)-1 && s.left.inboxRestores == 0 {
-			continue // it can read the records below end after the loss, too
+			continue
 		}
 		s.addCuts(l, n, p, end)
 		if s.left.inboxRestores > 0 && !n.hasInboxBackup {
@@ -109,7 +109,6 @@ func (s *state) addLosses(l *steps, p, end int8) {
 	}
 }
 
-// addCuts is the loss, with every offset that the consumer can have committed before.
 func (s *state) addCuts(l *steps, n state, p, end int8) {
 	highest := max(n.position[p], n.committed[p])
 	if s.run.restarts == 0 && s.run.inboxRestores == 0 {

@@ -79,7 +79,7 @@ func (s *state) checkEnd() string {
 	case s.relay.mode != idle:
 		return "S1: the relay waits for ever"
 	case s.events < s.run.events && s.db.rows < maxRows:
-		return "" // a writer can commit
+		return ""
 	case s.db.cursor != s.db.rows:
 		return "S1: the relay leaves rows unpublished"
 	}

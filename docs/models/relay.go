@@ -239,7 +239,7 @@ func (s *state) beginPass() {
 		}
 	}
 	if !s.run.omit.pageFirst && len(s.passRows(0, s.passEnd())) == 0 && len(s.passLost()) == 0 {
-		s.relay.mode = idle // the next pass sends the rows of the page that comes first
+		s.relay.mode = idle
 		return
 	}
 	s.beginPassPage()

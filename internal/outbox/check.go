@@ -58,7 +58,6 @@ func (o *Outbox) complete(e event.Event, cause event.Cause) event.Event {
 	return e
 }
 
-// check finds what the database, the broker or a consumer would refuse later, when the caller is gone.
 func (o *Outbox) check(e event.Event) *EventError {
 	id, err := uuid.Parse(e.ID)
 	switch {

@@ -120,7 +120,7 @@ func TestTheSameEventAgainAddsNothing(t *testing.T) {
 			t.Parallel()
 			o, pool := newOutbox(t), newDatabase(t)
 			e := givenEvent()
-			for range 2 { // two transactions
+			for range 2 {
 				require.NoError(t, inTx(t, pool, func(tx pgx.Tx) error {
 					for range 2 { // twice in each
 						e.Time = time.Now()

@@ -44,7 +44,6 @@ func newRestorable(t testing.TB) *pgxpool.Pool {
 	return pool
 }
 
-// aheads are clusters whose transaction ids mean the same here, something else, or are still unused.
 var aheads = []int64{0, 20, 1_000_000, -100}
 
 func TestARestoredDatabasePublishesTheRest(t *testing.T) {
@@ -210,8 +209,8 @@ func TestRandomRestores(t *testing.T) {
 	cases := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		cases++
-		read(t, readers.next(t, 2))                         // the rows of a case that failed
-		_, err := pool.Exec(t.Context(), `truncate outbox`) // an adoption writes all rows
+		read(t, readers.next(t, 2)) // of a failed case
+		_, err := pool.Exec(t.Context(), `truncate outbox`)
 		require.NoError(rt, err)
 		s := &restores{T: rt, t: t, o: o, pool: pool, name: fmt.Sprintf("case%d", cases)}
 		for range rapid.IntRange(1, 3).Draw(rt, "lives") {
@@ -283,7 +282,7 @@ func TestDumpAndRestoreIntoAnotherCluster(t *testing.T) {
 	addIn(t, o, slow, "slow") // 41
 	addMany(t, o, pool, 33, 5)
 	for range 7 {
-		_, err := r.step(t.Context(), func(record) {}) // a window of 40 and 9 of the next one
+		_, err := r.step(t.Context(), func(record) {})
 		require.NoError(t, err)
 	}
 	require.NoError(t, r.finish(t.Context()))

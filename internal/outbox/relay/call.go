@@ -25,8 +25,8 @@ type publishCall struct {
 	results []error
 	ended   chan struct{}
 
-	places   []*event.Origin // of records that a [Log] has acknowledged
-	repeated atomic.Bool     // the log may have some of them twice
+	places   []*event.Origin
+	repeated atomic.Bool // the log may have some of them twice
 }
 
 func (c *publishCall) wait(d time.Duration) error {
@@ -41,7 +41,6 @@ func (c *publishCall) wait(d time.Duration) error {
 	}
 }
 
-// start begins a call for each topic, or one for each record. Within a topic the records keep their order.
 func (r *Relay) start(ctx context.Context, records []record, singly bool) *publishCall {
 	c := &publishCall{
 		results: make([]error, len(records)), places: make([]*event.Origin, len(records)), ended: make(chan struct{}),

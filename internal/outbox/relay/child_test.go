@@ -45,12 +45,12 @@ func TestMain(m *testing.M) {
 
 type childConfig struct {
 	DSN       string
-	Wire      string // the broker: a file, a line per record
-	Point     string // the crash point at which the process kills itself
+	Wire      string
+	Point     string
 	Nth       int
-	Stop      bool     // at the point it sends itself SIGSTOP, and continues only after a SIGCONT
-	Until     int      // it ends after so many different events
-	Fail      []string // keys that fail once
+	Stop      bool // until a SIGCONT
+	Until     int  // it ends after so many different events
+	Fail      []string
 	Late      int
 	Log       bool
 	Slow      bool // a crash hits a call

@@ -25,17 +25,17 @@ const (
 type crashPoint struct {
 	name string
 	nth  int
-	// taken but not recorded
+	// again counts records that were taken but not recorded.
 	again     int
-	upTo      int // instead of again, if the number depends on timing
+	upTo      int // instead of again, if it depends on timing
 	fail      []string
 	prepare   string
 	follows   bool // another session leads
 	late      int  // events committed during the first Publish: another window follows
-	scheduled int  // of the events
+	scheduled int
 	log       bool // its records are sent again more often
 	runOn     bool // the point comes after all events are published
-	// a shorter life ends without a crash
+	// statement is instead of a named point; a shorter life ends without a crash.
 	statement *crashtest.Statement
 }
 
@@ -66,7 +66,7 @@ var crashPoints = []crashPoint{
 	{name: "relay.poll.before", nth: 2, again: crashPage},
 	{name: "relay.page.before", nth: 2, again: crashPage},
 	{name: "relay.store.before", nth: 2, again: crashPage},
-	{name: "relay.store.after", nth: 2}, // the first page is recorded, the second one stored
+	{name: "relay.store.after", nth: 2},
 	{name: "relay.publish.before", nth: 2},
 	{name: "relay.publish.after", nth: 4, again: 2},
 	{name: "relay.store.before", nth: 5, again: 2},
@@ -74,7 +74,7 @@ var crashPoints = []crashPoint{
 	{name: "relay.store.before", nth: 4, late: 2, again: crashPage},
 	{name: "relay.store.after", nth: 4, late: 2},
 	{name: "relay.publish.after", nth: 4, late: 2, again: 2},
-	{name: "relay.change.in_tx", nth: 1}, // the first of three new partitions
+	{name: "relay.change.in_tx", nth: 1},
 	{name: "relay.change.in_tx", nth: 4, fail: []string{"k3"}, again: crashPage - 1},
 	{name: "relay.flush.before", nth: 1, fail: []string{"k3"}, again: 1, upTo: 4}, // held rows by then
 	{name: "relay.flush.after", nth: 1, fail: []string{"k3"}},

@@ -44,7 +44,7 @@ func TestNoTransactionIsWaitedFor(t *testing.T) {
 	require.Empty(t, read(t, r))
 }
 
-// A row of an early transaction id lies far above other rows of its age. A savepoint's id is not the row's.
+// A savepoint's id is not the row's.
 func TestEarlyIDsAndSavepoints(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -90,7 +90,6 @@ func TestASuccessorContinuesInTheWindow(t *testing.T) {
 	require.Empty(t, read(t, newReader(t, pool, 2)))
 }
 
-// requireStored fails unless a successor would load the reader's state.
 func requireStored(t *testing.T, pool *pgxpool.Pool, r *reader) (heir *reader) {
 	t.Helper()
 	heir = newReader(t, pool, r.maxLimit)

@@ -34,8 +34,7 @@ func TestRunRefusesAStandby(t *testing.T) {
 	require.True(t, refused.Has("standby"))
 }
 
-// The process that writes commits of synchronous_commit = off to the disk is stopped, the event published, the server
-// killed. Storing the window wrote all earlier commits.
+// Storing the window must write all earlier commits, also those of synchronous_commit = off.
 func TestNothingPublishedIsUndoneByAServerCrash(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Durable(t)

@@ -25,9 +25,9 @@ type parking struct {
 	key
 	position  int64 // of the record that failed
 	reason    string
-	permanent bool // the publisher will never take the record as it is
+	permanent bool
 	attempts  int
-	wait      time.Duration // until it is tried again
+	wait      time.Duration
 }
 
 func (l *leader) holdParked(page []record, settled *settlement) (unsent []record) {

@@ -118,7 +118,6 @@ func (l *leader) createPartition(ctx context.Context, lower int64) error {
 	return nil
 }
 
-// Rows of the table partition would have to be sent again from these points.
 const forgetPointsBelowSQL = `
 delete from public.outbox_point where position < (select upper - 1 from (` + Partitions + `) p where relname = $1)`
 

@@ -26,7 +26,7 @@ func newPatientLeader(t testing.TB, pool *pgxpool.Pool) (*leader, *bytes.Buffer)
 	cfg.PartitionSize = 8
 	cfg.Log = slog.New(slog.NewTextHandler(log, nil))
 	l := newLeader(t, pool, cfg)
-	l.maintainAt = time.Now().Add(time.Hour) // not during other steps
+	l.maintainAt = time.Now().Add(time.Hour)
 	_, err := l.conn.Exec(t.Context(), `set lock_timeout = 0; set statement_timeout = 0`)
 	require.NoError(t, err)
 	return l, log
@@ -35,7 +35,7 @@ func newPatientLeader(t testing.TB, pool *pgxpool.Pool) (*leader, *bytes.Buffer)
 // Neither the maintenance nor the write may take until testTimeout.
 func (l *leader) besides(t testing.TB, write func(context.Context) error) {
 	t.Helper()
-	l.maintainAt = time.Time{} // it is due
+	l.maintainAt = time.Time{}
 	group, ctx := errgroup.WithContext(deadline(t))
 	group.Go(func() error { return l.maintain(ctx) })
 	group.Go(func() error { return write(ctx) })
@@ -53,7 +53,7 @@ func TestADropGivesWay(t *testing.T) {
 	require.NoError(t, l.changePartitions(t.Context()))
 	_, err := pool.Exec(t.Context(), `update outbox_partition set published_at = '2000-01-01'`)
 	require.NoError(t, err)
-	limits() // of the changes so far
+	limits()
 
 	busy := begin(t, pool)
 	addIn(t, o, busy, "busy")
@@ -115,7 +115,7 @@ func TestTheRoomIsToldWhileNothingCanBeCreated(t *testing.T) {
 		return values(t, registry)["outbox_relay_position_room"]
 	}
 	full := room()
-	_, err := pool.Exec(t.Context(), `create table public.outbox_33 (other text)`) // in the way of the next one
+	_, err := pool.Exec(t.Context(), `create table public.outbox_33 (other text)`)
 	require.NoError(t, err)
 	addMany(t, o, pool, 30, 3)
 	require.ErrorContains(t, l.changePartitions(t.Context()), "create partition from 33")

@@ -118,7 +118,6 @@ func TestOnlyPublishedPartitionsAreDropped(t *testing.T) {
 	readPast(t, l, 27)
 }
 
-// Partitions were removed by hand. Their rows in outbox_partition must not block other drops.
 func TestPartitionsAreDroppedDespiteOldNotes(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reader publishes pages as the leader does. A test acts or crashes between its steps.
+// A test acts or crashes between a reader's steps.
 type reader struct{ *cursor }
 
 func newReader(t testing.TB, pool *pgxpool.Pool, limit int) *reader {
@@ -18,7 +18,6 @@ func newReader(t testing.TB, pool *pgxpool.Pool, limit int) *reader {
 	return takeOver(t, newConn(t, pool), limit)
 }
 
-// newConn opens a session with the leader's settings, outside the small pool.
 func newConn(t testing.TB, pool *pgxpool.Pool) *pgx.Conn {
 	t.Helper()
 	conn, err := dial(t, pool)(t.Context())
@@ -45,7 +44,6 @@ func (r *reader) look(ctx context.Context) (w *window, page []record, more bool,
 	return w, page, more, err
 }
 
-// step publishes the next page and does not record it.
 func (r *reader) step(ctx context.Context, publish func(record)) (found bool, err error) {
 	w, page, more, err := r.look(ctx)
 	switch {

@@ -21,7 +21,7 @@ func (w *world) requireRefused(code string) {
 	refused := columnOf[string](w, w.pool, `select coalesce(refused, '') from outbox_cursor`)[0]
 	require.True(w, strings.HasPrefix(refused, code+": "), refused)
 	require.Equal(w, before, w.log.end(0), "nothing is published")
-	w.add("z") // the API continues
+	w.add("z")
 	w.settle()
 	require.Equal(w, before, w.log.end(0), "nothing is published")
 	w.exec(`update outbox_cursor set confirmed = refused where refused like $1 || ':%'`, code)
@@ -93,7 +93,7 @@ func TestAPartitionThatCannotBeLookedAtHoldsItsKeys(t *testing.T) {
 		return nil
 	}
 	w.lead()
-	w.await(func() bool { return w.log.end(1) >= 3 }) // the lost b again, and the new one
+	w.await(func() bool { return w.log.end(1) >= 3 })
 	require.Equal(t, int64(1), w.log.end(0))
 	require.Equal(t, int64(1), w.count(`select count(*) from outbox_held where key = 'a'`))
 	w.add("a") // a crash must not forget that the page was not sent
@@ -212,7 +212,7 @@ func TestTheFirstLeaderTakesTheEndsAsTheyAre(t *testing.T) {
 		testTopic+`/0'->>'end')::bigint = 5`))
 }
 
-// Retention dropped a row and its points, then the log loses it: the row cannot be published again.
+// The lost row cannot be published again: retention dropped it.
 func TestALogThatLosesItsPointsDuringAHealIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)

@@ -76,7 +76,7 @@ func newSchedule(
 		size: rapid.IntRange(1, 5).Draw(rt, "page size"),
 	}
 	s.reader = readers.next(t, s.size)
-	read(t, s.reader) // the rows of a case that failed
+	read(t, s.reader) // of a failed case
 	return s
 }
 
@@ -296,7 +296,6 @@ func (t rapidTB) Helper()                   {}
 func (t rapidTB) Errorf(f string, a ...any) { t.rt.Errorf(f, a...) }
 func (t rapidTB) FailNow()                  { t.rt.FailNow() }
 
-// connTx is begun by hand, so that it can be prepared.
 type connTx struct {
 	pgx.Tx
 	conn *pgxpool.Conn

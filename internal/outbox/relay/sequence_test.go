@@ -35,8 +35,7 @@ func undo(t *testing.T, o *outbox.Outbox, pool *pgxpool.Pool, n int) {
 	require.NoError(t, tx.Rollback(t.Context()))
 }
 
-// Logical replication copies no sequence. New rows then fill gaps below the landmarks. The first poll must notice, even
-// if its reader then dies.
+// New rows fill gaps below the landmarks. The first poll must notice, even if its reader then dies.
 func TestASequenceThatWasSetBackLosesNoRow(t *testing.T) {
 	t.Parallel()
 	for name, successor := range map[string]func(t *testing.T, pool *pgxpool.Pool, r *reader) *reader{
@@ -111,7 +110,7 @@ func TestRandomSetBacks(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := &setBacks{T: rt, t: t, o: o, pool: pool, readers: readers, keys: &keys, taken: map[int64]int{}}
 		s.reader = readers.next(t, 3)
-		read(t, s.reader) // the rows of a case that failed
+		read(t, s.reader) // of a failed case
 		s.from = s.top()
 		defer s.abandon()
 		rt.Repeat(map[string]func(*rapid.T){
@@ -153,7 +152,7 @@ func (s *setBacks) setBack(*rapid.T) {
 	if s.room > 0 {
 		s.Skip("it was set back already")
 	}
-	head := number(s.t, s.pool, `select head from outbox_cursor`) // a successor knows no other
+	head := number(s.t, s.pool, `select head from outbox_cursor`)
 	if head-s.from < 3 {
 		s.Skip("few rows")
 	}

@@ -56,7 +56,6 @@ func (r *Relay) connect(ctx context.Context) (*pgx.Conn, error) {
 
 const closeTimeout = 2 * time.Second
 
-// closeSession lets the server release the leader's lock.
 func closeSession(ctx context.Context, conn *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
@@ -65,7 +64,6 @@ func closeSession(ctx context.Context, conn *pgx.Conn) {
 
 var errPooler = errors.New("outbox: another backend answers; the relay needs a direct connection")
 
-// lockClass is the advisory lock of the leader's session in this database.
 const lockClass = 0x74776f62 // "twob"
 
 const lockSQL = `select pg_try_advisory_lock($1)`

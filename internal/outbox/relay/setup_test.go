@@ -83,7 +83,7 @@ func deadline(t testing.TB) context.Context {
 	return ctx
 }
 
-// newLeader leads on its own session, with pages of ten. It deposes the earlier relay.
+// newLeader deposes the earlier relay.
 func newLeader(t testing.TB, pool *pgxpool.Pool, cfg Config) *leader {
 	t.Helper()
 	cfg.BatchSize = 10

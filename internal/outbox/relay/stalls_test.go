@@ -87,7 +87,7 @@ func columnOrderDecidesWhetherAStalledWriterIsLost(t *testing.T, database func(*
 			require.NoError(t, err)
 			r := newReader(t, pool, 10)
 			writer, others := acquireConn(t, pool), acquireConn(t, pool)
-			insertUnstalled(t, others) // a sequence's first number is logged, which takes a transaction id
+			insertUnstalled(t, others) // the first number is logged, which takes a transaction id
 			require.Len(t, read(t, r), 1)
 
 			release := stall(t, pool, c.stall)
@@ -97,7 +97,7 @@ func columnOrderDecidesWhetherAStalledWriterIsLost(t *testing.T, database func(*
 				done <- err
 			}()
 			awaitAdvisoryWait(t, pool, writer)
-			for range 2 { // the first round makes the landmark, the third starts from it
+			for range 2 {
 				insertUnstalled(t, others)
 				require.Len(t, read(t, r), 1)
 			}
@@ -132,7 +132,6 @@ func sequenceCacheLosesRows(t *testing.T, database func(*testing.T) *pgxpool.Poo
 	}
 }
 
-// insertUnstalled gives the row its own xid, past the stalling default.
 func insertUnstalled(t testing.TB, conn *pgx.Conn) {
 	t.Helper()
 	_, err := conn.Exec(t.Context(), `begin; select pg_current_xact_id();
@@ -172,7 +171,7 @@ func randomStallsLoseNothing(t *testing.T, pool *pgxpool.Pool) {
 	for n := range 3 {
 		s.free = append(s.free, s.newStalled(10+n))
 	}
-	insertUnstalled(t, s.others) // a sequence's first number is logged, which takes a transaction id
+	insertUnstalled(t, s.others)
 	rapid.Check(t, func(rt *rapid.T) {
 		s.T = rt
 		rt.Repeat(map[string]func(*rapid.T){

@@ -20,21 +20,29 @@
 //
 // Before step 2 the leader adds scheduled events that are due, and sends held rows of parked keys.
 //
+// # Nothing is lost or doubled
+//
+// Visibility is a function of a row's transaction id and a snapshot, and snapshots of one server only grow. So each
+// committed row is in exactly one of the windows done0-C0, C0-C1, C1-C2, and rolled back rows are in none. Savepoints do
+// not matter: id and snapshot are those of the top transaction.
+//
 // A page is stored before it is sent, so a successor sends that page again, and no other. The store's commit reaches
 // the disk after the commits of the page's writers, even if a writer had synchronous_commit = off: a crash of the
 // server takes back no event that was sent.
 //
 // # No key is inverted
 //
-// A writer locks the key's row in outbox_key, takes the next version and inserts, in one statement. So the row of a
-// key's next event has a higher position, and each snapshot that sees it sees the row before. Within a page the
-// publisher sends no record behind a failed one of its key.
+// A writer locks the key's row in outbox_key, takes the next version and inserts, in one statement. The writer of event
+// 2 gets the lock after the writer of event 1 has ended. So event 2 has the higher position, and each snapshot that sees
+// it sees event 1. Within a page the publisher sends no record behind a failed one of its key.
 //
 // # Where the scan starts
 //
 // A landmark is a pair (x, h): the head h was read, then the transaction id x was taken. The rows of a transaction with
-// a higher id lie above h: the column xid precedes position, and PostgreSQL evaluates defaults in column order. So
-// landmarks bound the positions of a window's rows (snapshot.go).
+// a higher id lie above h: the column xid precedes position, and PostgreSQL evaluates defaults in column order.
+//
+// A row of the window belongs to a transaction that was running in the snapshot before, or began after it. The newest
+// landmark with a lower id bounds its position. The lowest of these bounds is the start (snapshot.go).
 //
 // A sequence that was set back puts rows below all landmarks. The first poll that finds the head lower than before
 // forgets them, repairs the sequence, and scans from the beginning of the table. After a restore into another cluster

@@ -286,7 +286,7 @@ type identity struct {
 	Position int64
 }
 
-// It asks after the reading: a record that is on the log was committed before.
+// lookUp asks after the reading: a record that is on the log was committed before.
 func (l *leader) lookUp(ctx context.Context, f *finding, records []*message.Message) error {
 	events, positions, ids := make([]lostEvent, 0, len(records)), make([]int64, len(records)), make([]string, len(records))
 	for _, m := range records {

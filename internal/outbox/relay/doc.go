@@ -23,8 +23,8 @@
 // # Nothing is lost or doubled
 //
 // Visibility is a function of a row's transaction id and a snapshot, and snapshots of one server only grow. So each
-// committed row is in exactly one of the windows done0-C0, C0-C1, C1-C2, and rolled back rows are in none. Savepoints do
-// not matter: id and snapshot are those of the top transaction.
+// committed row is in exactly one of the windows done0-C0, C0-C1, C1-C2, and rolled back rows are in none. Savepoints
+// do not matter: id and snapshot are those of the top transaction.
 //
 // A page is stored before it is sent, so a successor sends that page again, and no other. The store's commit reaches
 // the disk after the commits of the page's writers, even if a writer had synchronous_commit = off: a crash of the
@@ -33,8 +33,8 @@
 // # No key is inverted
 //
 // A writer locks the key's row in outbox_key, takes the next version and inserts, in one statement. The writer of event
-// 2 gets the lock after the writer of event 1 has ended. So event 2 has the higher position, and each snapshot that sees
-// it sees event 1. Within a page the publisher sends no record behind a failed one of its key.
+// 2 gets the lock after the writer of event 1 has ended. So event 2 has the higher position, and each snapshot that
+// sees it sees event 1. Within a page the publisher sends no record behind a failed one of its key.
 //
 // # Where the scan starts
 //

@@ -21,7 +21,6 @@ func newReader(t testing.TB, pool *pgxpool.Pool, limit int) *reader {
 	return takeOver(t, newConn(t, pool), limit)
 }
 
-// newConn opens a session with the leader's settings, outside the small pool.
 func newConn(t testing.TB, pool *pgxpool.Pool) *pgx.Conn {
 	t.Helper()
 	conn, err := dial(t, pool)(t.Context())
@@ -32,7 +31,6 @@ func newConn(t testing.TB, pool *pgxpool.Pool) *pgx.Conn {
 	return conn
 }
 
-// takeOver leads on a session and deposes the earlier reader.
 func takeOver(t testing.TB, conn *pgx.Conn, limit int) *reader {
 	t.Helper()
 	r := &reader{cursor: &cursor{conn: conn, limit: limit, maxLimit: limit}}
@@ -54,7 +52,6 @@ func (r *reader) look(ctx context.Context) (w *window, page []record, more bool,
 	return w, page, more, err
 }
 
-// step publishes the next page and reports whether there was one. It does not record it.
 func (r *reader) step(ctx context.Context, publish func(record)) (found bool, err error) {
 	w, page, more, err := r.look(ctx)
 	switch {
@@ -104,8 +101,7 @@ func read(t testing.TB, r *reader) (positions []int64) {
 	}
 }
 
-// sessions are two connections for successive readers: a successor never has its predecessor's. A new backend per
-// reader is slow.
+// sessions are two connections for successive readers: a new backend per reader is slow.
 type sessions struct {
 	conns [2]*pgx.Conn
 	used  int

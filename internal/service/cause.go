@@ -8,8 +8,7 @@ import (
 // CodeUnknown is the code of the [Cause] that holds while a question has no answer.
 const CodeUnknown = "unknown"
 
-// A Cause is one reason why events of the service wait, or may be lost. A service may have causes and be ready, and the
-// other way round. No text holds a secret or a value of a person.
+// A Cause is one reason why events wait or may be lost. No text holds a secret or personal data.
 type Cause struct {
 	Code    string    `json:"code"`              // stable, such as dependency_down
 	What    string    `json:"what"`              // one sentence with the figures, for people
@@ -22,14 +21,14 @@ type Cause struct {
 	Stops   bool      `json:"stops"`             // no event passes the station
 }
 
-// causeAge is how old causes may be: any number of people who look on ask the service once.
+// causeAge lets any number of observers cost one question.
 const (
 	causeAge     = 500 * time.Millisecond
 	causeTimeout = 2 * time.Second
 )
 
-// Explain adds the causes that hold to the readiness report and to [Admin.Causes]. find returns them with the worst
-// first, soon after its context has ended. Call it before the listener serves.
+// Explain adds the causes to the readiness report and to [Admin.Causes]. find returns the worst first, soon after its
+// context has ended. Call it before the listener serves.
 func (a *Admin) Explain(find func(ctx context.Context) []Cause) {
 	a.causes = &shared[[]Cause]{
 		age: causeAge, timeout: causeTimeout + time.Second, // for find to end with what it has
@@ -42,7 +41,7 @@ func (a *Admin) Explain(find func(ctx context.Context) []Cause) {
 }
 
 // Causes returns the causes that hold, the worst first, at most half a second old. An empty list means that all is
-// well. Calls at the same time wait for one answer: it is others' as well, and does not end with ctx.
+// well.
 func (a *Admin) Causes(context.Context) []Cause {
 	found, err := a.causes.get()
 	if err != nil {
@@ -51,7 +50,7 @@ func (a *Admin) Causes(context.Context) []Cause {
 	return append([]Cause{}, found...)
 }
 
-// Unknown is the cause where a question has no answer: what it would show may hold.
+// Unknown is the cause where a question has no answer.
 func Unknown(err error) Cause {
 	return Cause{
 		Code: CodeUnknown, What: "Not everything is known.", Means: "A cause may hold that is not listed here.",

@@ -13,13 +13,12 @@ import (
 	"time"
 )
 
-// A Group runs the tasks of a process and stops them one after the other, the one that was started last first, like
-// deferred calls. So start the tasks first that others need:
+// A Group runs the tasks of a process and stops them one after the other, the last one first, like deferred calls:
 //
 //	pools (OnStop), admin listener, relay, mail sender, consumers, HTTP server
 //
-// On a signal no new request comes in, then no new record, then the sender finishes its mail, then the relay publishes
-// the last events, and the pools close last. The readiness is false from the signal on ([Group.Draining]).
+// On a signal no new request comes in, then no new record, then the sender finishes its mail, the relay publishes the
+// last events, and the pools close. The readiness is false from the signal on ([Group.Draining]).
 //
 // The first task that fails, panics or ends early stops the others in the same way.
 type Group struct {
@@ -42,8 +41,8 @@ type task struct {
 	err  error
 }
 
-// NewGroup returns a group that stops when ctx is cancelled. Stopping all tasks may take drain. After that the context
-// of every task is cancelled, and a second later Wait names those that still run. A drain of zero means 20 seconds.
+// NewGroup returns a group that stops when ctx is cancelled. Stopping may take drain; 0 is 20 s. After that every
+// task's context is cancelled, and a second later Wait names those that still run.
 func NewGroup(ctx context.Context, log *slog.Logger, drain time.Duration) *Group {
 	ctx, fail := context.WithCancelCause(ctx)
 	return &Group{
@@ -52,16 +51,15 @@ func NewGroup(ctx context.Context, log *slog.Logger, drain time.Duration) *Group
 }
 
 var (
-	// ErrEndedEarly is the failure of a task that returned nil before the group stopped it. A consumer that ends quietly
-	// would otherwise leave a process that is healthy and does nothing.
+	// ErrEndedEarly is the failure of a task that returned nil before its stop: a consumer that ends quietly would leave
+	// a process that is healthy and does nothing.
 	ErrEndedEarly = errors.New("ended before it was asked to")
 
 	errTaskFailed = errors.New("a task failed")
 )
 
-// Go starts a task. It must run until its context is cancelled, then finish its work and return; nil and
-// context.Canceled are then clean. Its context carries the values of the group's, but is cancelled only when it is the
-// task's turn. After the stop has begun Go does nothing.
+// Go starts a task. It must run until its context is cancelled, then finish its work and return nil or
+// context.Canceled. Its context is cancelled when it is the task's turn. After the stop has begun Go does nothing.
 func (g *Group) Go(name string, run func(ctx context.Context) error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -87,7 +85,7 @@ func (g *Group) Go(name string, run func(ctx context.Context) error) {
 	}()
 }
 
-// OnStop registers what is done when it is its turn: closing a pool, flushing an exporter.
+// OnStop registers what is done at its turn: closing a pool, flushing an exporter.
 func (g *Group) OnStop(name string, stop func() error) {
 	g.Go(name, func(ctx context.Context) error {
 		<-ctx.Done()
@@ -98,15 +96,15 @@ func (g *Group) OnStop(name string, stop func() error) {
 // Draining is closed when the stop begins.
 func (g *Group) Draining() <-chan struct{} { return g.draining }
 
-// Context ends when a task has failed, or with the group's own. It is for what waits for something before [Group.Wait].
+// Context ends when a task has failed, or with the group's own.
 func (g *Group) Context() context.Context { return g.ctx }
 
-// lastGrace is how long tasks may still run after the drain timeout, when the contexts of all are cancelled.
+// lastGrace follows the drain timeout.
 const lastGrace = time.Second
 
-// Wait blocks until the group's context is cancelled or a task fails, stops the tasks and returns what went wrong, each
-// error with its task's name. It is nil after a clean stop. When a task did not stop, an error names it; its goroutine
-// then still runs, and the process should end. Call Wait once, always.
+// Wait blocks until the group's context is cancelled or a task fails, stops the tasks and returns each error with its
+// task's name; nil after a clean stop. A task that does not stop is an error, and the process should end. Call it once,
+// always.
 func (g *Group) Wait() error {
 	<-g.ctx.Done()
 	g.mu.Lock()
@@ -139,7 +137,6 @@ func (g *Group) Wait() error {
 	return errors.Join(errs...)
 }
 
-// await waits for the task's end, or the context's, and reports whether the task has ended.
 func (t *task) await(ctx context.Context) bool {
 	select {
 	case <-t.done:

@@ -22,8 +22,7 @@ const (
 	StatusWaiting  = "waiting"
 )
 
-// Waiting is what a check returns that cannot pass because another one, of that name, does not: the report then shows
-// it as waiting and gives the reason at the other one alone.
+// Waiting is what a check returns that cannot pass because the named one does not: the report gives the reason there.
 func Waiting(check string) error { return waitingError(check) }
 
 type waitingError string
@@ -50,7 +49,7 @@ type check struct {
 	run  shared[struct{}]
 }
 
-// ready answers /readyz. With parameters "only" it runs the checks of these names alone, and lists no causes.
+// ready lists no causes to a request with "only".
 func (a *Admin) ready(w http.ResponseWriter, req *http.Request) {
 	var report Readiness
 	if names := req.URL.Query()["only"]; len(names) == 0 {
@@ -71,7 +70,7 @@ func (a *Admin) ready(w http.ResponseWriter, req *http.Request) {
 	_ = encoder.Encode(report)
 }
 
-// Readiness is the whole report, with the causes where the service explains itself.
+// Readiness is the whole report, with the causes.
 func (a *Admin) Readiness(ctx context.Context) Readiness {
 	checks, _ := a.chosen(nil) // all of them
 	report := a.examine(checks)
@@ -81,7 +80,7 @@ func (a *Admin) Readiness(ctx context.Context) Readiness {
 	return report
 }
 
-// examine runs checks at the same time, also while draining: an operator may want their reasons then.
+// An operator may want the reasons also while draining.
 func (a *Admin) examine(checks []*check) Readiness {
 	report := Readiness{Status: StatusReady, Checks: make([]CheckResult, len(checks))}
 	var all sync.WaitGroup
@@ -100,8 +99,7 @@ func (a *Admin) examine(checks []*check) Readiness {
 	return report
 }
 
-// chosen returns the checks of the names, or all. A name that no check has is an error: a probe that was misspelt must
-// not be green for ever.
+// A name that no check has is an error: a misspelt probe must not be green for ever.
 func (a *Admin) chosen(names []string) (chosen []*check, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -131,8 +129,7 @@ func (c *check) result() CheckResult {
 	return result
 }
 
-// oneLine shortens an error's text to what fits an alert. It leaves out the middle: what was wanted stands at the
-// beginning of an error, and its cause at the end.
+// oneLine leaves out the middle: an error says at its beginning what was wanted, and at its end the cause.
 func oneLine(text string) string {
 	const longest = 400
 	text = strings.Join(strings.Fields(text), " ")

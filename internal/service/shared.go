@@ -9,9 +9,8 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// shared asks a server one question at a time, however many callers want to know: a readiness check, gauges, why the
-// service waits. Each caller waits no longer than the timeout. A late question runs on without them, is not asked a
-// second time, and its answer is the next caller's.
+// shared asks a server one question at a time, however many callers want to know. Each waits no longer than the
+// timeout. A late answer is the next caller's.
 type shared[T any] struct {
 	ask     func(ctx context.Context) (T, error)
 	timeout time.Duration
@@ -27,7 +26,7 @@ type answer[T any] struct {
 	at    time.Time
 }
 
-// get returns an answer. With an error it returns the part that ask knows.
+// With an error get returns the part that ask knows.
 func (s *shared[T]) get() (value T, err error) {
 	select {
 	case asked := <-s.asking.DoChan("", s.once):
@@ -58,14 +57,13 @@ func (s *shared[T]) once() (any, error) {
 
 const (
 	measureTimeout = 2 * time.Second
-	// measureAge is how old an answer may be: two readers at the same time ask the server once.
+	// measureAge lets two readers cost one question.
 	measureAge = time.Second
 )
 
-// Measure adds gauges that a server is asked for while /metrics is read, so that they are current and the same on every
-// instance. With an error measure returns the gauges that it knows. /metrics waits 2 s for it at most. When the server
-// has not answered by then, metrics_source_up{source=name} is 0 and the gauges that are not known are missing: a value
-// is never shown as it last was.
+// Measure adds gauges that a server is asked for while /metrics is read. With an error measure returns those that it
+// knows. /metrics waits at most 2 s. Then metrics_source_up{source=name} is 0 and unknown gauges are missing: no value
+// is shown as it last was.
 func (a *Admin) Measure(name string, measure func(ctx context.Context) ([]prometheus.Metric, error)) {
 	up := prometheus.NewDesc("metrics_source_up",
 		"1 when all gauges of this source are in the answer, 0 when its server did not give them in time.",
@@ -84,7 +82,7 @@ func (a *Admin) Measure(name string, measure func(ctx context.Context) ([]promet
 	}))
 }
 
-// collector describes no metric before it is asked: Prometheus checks its answers instead.
+// collector describes no metric beforehand: Prometheus checks its answers instead.
 type collector func(out chan<- prometheus.Metric)
 
 // Describe implements [prometheus.Collector].

@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// Quiet returns a handler that lowers a line to debug if one of the circuits explains its error, which is an attribute
-// of the line: else each task would log an outage with every attempt. The lines of a circuit pass: their error is an
-// attribute of the logger.
+// Quiet lowers a line to debug if a circuit explains the error in its attributes: else each task would log an outage
+// with every attempt. The circuits' own lines pass: their error is an attribute of the logger.
 func Quiet(handler slog.Handler, circuits ...*Circuit) slog.Handler { return quiet{handler, circuits} }
 
 type quiet struct {

@@ -19,7 +19,7 @@ const codeDown, codeAtLimit, codeBehind = "dependency_down", "relay_at_limit", "
 // stops marks causes that let no event pass their station.
 const stops = true
 
-// advice has the texts of the causes, in the order of their harm. The empty code is that of a service's own causes.
+// advice has the causes' texts, in the order of their harm. The empty code is that of a service's own causes.
 var advice = []struct {
 	code            string
 	stops           bool

@@ -20,7 +20,7 @@ import (
 	"example.com/twinbox/internal/service/circuit"
 )
 
-// What waits for longer than this has a cause: on a healthy service it has continued by then.
+// A healthy service has continued after this time.
 const (
 	outboxPatience = time.Second
 	outboxSilence  = 5 * time.Second
@@ -32,17 +32,16 @@ const (
 // maxDetails is how much of an error a cause quotes.
 const maxDetails = 2000
 
-// A Reason finds the causes of one kind that hold. It is asked on its own, whatever the others find.
+// A Reason finds the causes of one kind that hold.
 type Reason func(ctx context.Context) ([]service.Cause, error)
 
 // Explain adds the service's own reasons. Call it before Run.
 func (n *Node) Explain(reasons ...Reason) { n.reasons = append(n.reasons, reasons...) }
 
-// Causes are why events of the service wait or may be lost, the worst first; none: all is well.
+// Causes are why events wait or may be lost, the worst first; none: all is well.
 func (n *Node) Causes(ctx context.Context) []service.Cause { return n.Admin.Causes(ctx) }
 
-// diagnose asks all reasons at the same time. They look at the database and the broker rather than at this process
-// where those know, so that followers answer the same.
+// diagnose asks the database and the broker where those know, so followers answer the same.
 func (n *Node) diagnose(ctx context.Context) []service.Cause {
 	reasons := slices.Concat([]Reason{
 		n.serversDown, n.whyOutboxWaits, n.keysParked, n.partitionsStuck, n.consumersBehind, n.consumersPaused,
@@ -69,7 +68,6 @@ func (n *Node) diagnose(ctx context.Context) []service.Cause {
 	return causes
 }
 
-// withoutConsequences leaves out that events wait at a station where another cause stops them.
 func withoutConsequences(causes []service.Cause) []service.Cause {
 	return slices.DeleteFunc(slices.Clone(causes), func(c service.Cause) bool {
 		isDelay := c.Code == codeAtLimit || c.Code == codeBehind
@@ -79,7 +77,7 @@ func withoutConsequences(causes []service.Cause) []service.Cause {
 	})
 }
 
-// Concerns reports whether a cause is about a station, be it as one of several.
+// Concerns reports whether a cause is about a station, alone or with others.
 func Concerns(c service.Cause, station string) bool {
 	kind, _, _ := strings.Cut(station, "/")
 	usesBroker := kind == StationRelay || kind == "inbox" || kind == "topic"
@@ -150,7 +148,7 @@ func (n *Node) whyOutboxWaits(ctx context.Context) (causes []service.Cause, err 
 	if p := s.Paused; p != nil {
 		add("relay_paused", &p.Since, "%s paused publishing: %s; %s.", p.By, p.Reason, waiting(s))
 	}
-	// A second look distinguishes a backlog from an event that was just on its way.
+	// A second look tells a backlog from an event on its way.
 	if n.isOverdue(s) {
 		if s, err = relay.ReadStatus(ctx, n.Pool); err == nil && n.isOverdue(s) {
 			c := add(codeAtLimit, s.OldestWaiting, "The relay publishes less than is added: %s.", waiting(s))
@@ -162,8 +160,6 @@ func (n *Node) whyOutboxWaits(ctx context.Context) (causes []service.Cause, err 
 	return causes, err
 }
 
-// isOverdue reports whether more waits than one call takes and has waited for a second, or anything for longer than any
-// poll.
 func (n *Node) isOverdue(s relay.Status) bool {
 	batch := int64(n.setup.Config.Outbox.BatchSize)
 	return s.Waiting > batch && s.WaitingFor > outboxPatience || s.Waiting > 0 && s.WaitingFor > outboxSilence
@@ -188,7 +184,7 @@ func (n *Node) keysParked(ctx context.Context) ([]service.Cause, error) {
 	return []service.Cause{c}, nil
 }
 
-// stuck is what this instance cannot get past in a topic-partition, for longer than is usual.
+// stuck is what this instance cannot get past in a topic-partition.
 var stuck = []struct {
 	code, what string
 	patience   time.Duration
@@ -208,7 +204,7 @@ var stuck = []struct {
 	},
 }
 
-// partitionsStuck finds per consumer and kind the topic-partition where it has been so for longest.
+// partitionsStuck reports per consumer and kind the partition that is stuck for longest.
 func (n *Node) partitionsStuck(context.Context) (causes []service.Cause, _ error) {
 	for _, c := range n.consumers {
 		for _, kind := range stuck {
@@ -232,8 +228,8 @@ func (n *Node) partitionsStuck(context.Context) (causes []service.Cause, _ error
 	return causes, nil
 }
 
-// consumersBehind finds for each consumer the partitions that no instance owns, else those where records wait. While a
-// group assigns its partitions anew, only those count in which a record waits.
+// consumersBehind reports partitions without an owner, else those where records wait. During a rebalance only
+// partitions with waiting records count.
 func (n *Node) consumersBehind(ctx context.Context) (causes []service.Cause, err error) {
 	for _, c := range n.consumers {
 		lags, notRead := kafka.ReadLag(ctx, n.setup.lagClient(), c.group, c.Topic)
@@ -312,8 +308,8 @@ func (n *Node) deadLetters(ctx context.Context) ([]service.Cause, error) {
 	})
 }
 
-// If the missing version has come, the event is resumed within seconds and does not count. The key of a parked event is
-// text, that of other dead letters need not be.
+// An event whose missing version has come is resumed within seconds and does not count. Only parked events have a text
+// key for certain.
 const selectGaps = `
 select d.consumer, count(distinct d.key_start), count(*), min(d.first_failed_at), coalesce(min(left(error, 1000)), '')
 from public.dead_letter d

@@ -17,7 +17,7 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// Config is the part of a service's configuration that is the same in all of them. Embed it.
+// Config is the part of the configuration that all services share. Embed it.
 type Config struct {
 	LogLevel  string        `env:"LOG_LEVEL" envDefault:"info" oneof:"debug info warn error" doc:"least severe log lines to write"`
 	LogFormat string        `env:"LOG_FORMAT" envDefault:"json" oneof:"text json" doc:"form of the log lines"`
@@ -84,7 +84,7 @@ type InboxConfig struct {
 	OnConflict      string        `env:"ON_CONFLICT" envDefault:"error" oneof:"error warn" doc:"an event id that comes back with another payload is dead-lettered (error) or only logged (warn)"`
 }
 
-// Rules are the cross checks that are the same in every service.
+// Rules are the cross checks that all services share.
 func (c Config) Rules() []config.Rule {
 	serving, owner, both := c.roles()
 	rules := []config.Rule{{
@@ -128,7 +128,6 @@ func (c KafkaConfig) rules() []config.Rule {
 	}}
 }
 
-// adminNames are the host names under which the admin listener at addr may be asked.
 func (c Config) adminNames(addr string) []string {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil || host == "" {
@@ -137,14 +136,13 @@ func (c Config) adminNames(addr string) []string {
 	return append([]string{host}, c.AdminHosts...)
 }
 
-// poll is OUTBOX_POLL, or as much of it as lets a leader look often enough to keep its lease.
+// poll lets a leader look often enough to keep its lease.
 func (c Config) poll() time.Duration { return min(c.Outbox.Poll, c.Outbox.Lease/3) }
 
-// maxSilence is how long unpublished events may wait without any progress before /readyz fails: a batch or a pause may
-// take its time, and is no silence.
+// maxSilence allows for a batch or a pause.
 func (c Config) maxSilence() time.Duration { return max(c.Kafka.PublishTimeout*3/2, 2*c.poll()) }
 
-// rebalanceTimeout is how long the group waits for a consumer: within it a handler may end and, cancelled, end again.
+// rebalanceTimeout lets a handler end and, cancelled, end again.
 func (c Config) rebalanceTimeout() time.Duration { return max(5*time.Second, 3*c.Inbox.HandlerTimeout) }
 
 // Client is the configuration of a Kafka client of the service.
@@ -178,14 +176,14 @@ func (c Config) Topics(names ...string) []kafka.Topic {
 	return topics
 }
 
-// project begins the name of every consumer group: two projects on one broker do not share work.
+// project begins the name of every consumer group: two projects on one broker share no work.
 const project = "twinbox"
 
 // group is the consumer group of a consumer.
 func (c Config) group(consumer string) string { return project + "." + c.Environment + "." + consumer }
 
-// Migrate brings the service's database to the schema of this build and prints on out the migrations that it applied.
-// They stay if a later one fails. As the owner of the tables it gives the role that serves its rights.
+// Migrate brings the database to the schema of this build and prints the applied migrations on out. They stay if a
+// later one fails. As the owner of the tables it gives the serving role its rights.
 func (c Config) Migrate(ctx context.Context, out io.Writer, sets ...migrations.Set) error {
 	migration := migrations.Migration{
 		URL: cmp.Or(c.MigrateURL, c.DatabaseURL).Reveal(), Sets: sets,
@@ -208,7 +206,7 @@ func (c Config) Migrate(ctx context.Context, out io.Writer, sets ...migrations.S
 	return nil
 }
 
-// checkLogin returns an error if the database does not let the serving role in. Migrate may connect as another role.
+// checkLogin connects as the serving role: Migrate may connect as another.
 func (c Config) checkLogin(ctx context.Context) error {
 	_, login, err := databaseConfig(c, "")
 	if err != nil {
@@ -221,8 +219,7 @@ func (c Config) checkLogin(ctx context.Context) error {
 	return conn.Close(ctx)
 }
 
-// roles are how the service and the owner of its tables connect, if that is another one. Another check reports a URL
-// that cannot be read.
+// roles ignores a URL that cannot be read: another check reports it.
 func (c Config) roles() (serving, owner *pgx.ConnConfig, both bool) {
 	if c.MigrateURL == "" {
 		return nil, nil, false

@@ -17,9 +17,8 @@ const (
 	idleTimeout = time.Minute
 )
 
-// databaseConfig reads how to connect: for the pool, and for the relay's own connection, which makes the settings of
-// its session itself. The URL may hold parameters that are the pool's own, and a server refuses what it does not know.
-// It connects to nothing.
+// databaseConfig connects to nothing. The relay's connection makes its own settings. Parameters of the pool are not the
+// server's.
 func databaseConfig(cfg Config, service string) (pool *pgxpool.Config, relay *pgx.ConnConfig, err error) {
 	pool, err = pgxpool.ParseConfig(string(cfg.DatabaseURL))
 	if err != nil {
@@ -32,22 +31,19 @@ func databaseConfig(cfg Config, service string) (pool *pgxpool.Config, relay *pg
 	params["application_name"] = service
 	params["statement_timeout"] = fmt.Sprint(cfg.Pool.StatementTimeout.Milliseconds())
 	params["idle_in_transaction_session_timeout"] = fmt.Sprint(idleTimeout.Milliseconds())
-	// The promises rest on it: the inbox waits for a twin's commit, which REPEATABLE READ turns into an error.
+	// The inbox waits for a twin's commit, which REPEATABLE READ turns into an error.
 	params["default_transaction_isolation"] = "read committed"
 	return pool, relay, nil
 }
 
-// openPool prepares a pool. A database that is down keeps a service waiting, not crashing.
-//
-// While the circuit knows that the database is down, the pool refuses to open a connection: a request is answered 503
-// in a moment and not after its timeout. An attempt that fails is reported to the circuit.
+// openPool prepares a pool. A database that is down keeps a service waiting, not crashing. While the circuit is open
+// the pool refuses new connections, so a request gets its 503 at once.
 func (n *Node) openPool(ctx context.Context, cfg *pgxpool.Config) (*pgxpool.Pool, error) {
 	cfg.BeforeConnect = func(context.Context, *pgx.ConnConfig) error { return n.dependencies.database.Err() }
 	cfg.ConnConfig.Tracer = connectTracer{n.dependencies.database.Report}
 	return pgxpool.NewWithConfig(ctx, cfg)
 }
 
-// connectTracer reports every connection that could not be made and every statement that failed.
 type connectTracer struct{ report func(error) }
 
 // TraceConnectStart implements [pgx.ConnectTracer].
@@ -65,21 +61,20 @@ func (connectTracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.Tra
 	return ctx
 }
 
-// TraceQueryEnd implements [pgx.QueryTracer]: a statement that failed is reported too. It may have lost its connection,
-// or the server has no room left; what is the statement's own fault the circuit leaves alone.
+// TraceQueryEnd implements [pgx.QueryTracer]. The circuit ignores a statement's own fault.
 func (c connectTracer) TraceQueryEnd(_ context.Context, _ *pgx.Conn, data pgx.TraceQueryEndData) {
 	if data.Err != nil {
 		c.report(data.Err)
 	}
 }
 
-// probeSQL does what a commit of the service needs done, and leaves nothing behind:
+// probeSQL does what a commit of the service needs, and leaves nothing behind:
 //
-//   - A database that is read-only, such as a standby after a failover, refuses commits and answers questions.
-//   - The message goes to the write-ahead log, and the commit waits until it is on disk there, and on the standbys that
-//     synchronous_commit waits for. It has no reader.
-//   - The rows do not fit into work_mem, so they ask the disk for a quarter of a megabyte, as a table does that grows.
-//     On a full disk old pages can still be written: an update of a row that is there would find nothing wrong.
+//   - A read-only database, such as a standby after a failover, answers questions and refuses commits.
+//   - The message waits in the write-ahead log until it is on disk there, and on the standbys that synchronous_commit
+//     waits for. It has no reader.
+//   - The rows do not fit into work_mem, so they ask the disk for a quarter of a megabyte: on a full disk old pages can
+//     still be written.
 const probeSQL = `
 begin;
 do $$ begin
@@ -109,8 +104,7 @@ func probeDatabase(cfg *pgx.ConnConfig) func(context.Context) error {
 	}
 }
 
-// checkTables finds out, on a connection of the pool, whether rows may be added to the tables of outbox and inbox: the
-// right is there, no lock keeps writers out, and the pool has a connection to give. It adds no row.
+// checkTables adds no row. It finds a missing right, a lock that keeps writers out, and a pool without a connection.
 func (n *Node) checkTables(ctx context.Context) error {
 	return pgx.BeginFunc(ctx, n.Pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `set local lock_timeout = '1s'`); err != nil {

@@ -11,8 +11,7 @@ import (
 	"example.com/twinbox/internal/service/circuit"
 )
 
-// dependencies are the servers without which the node is not ready, one circuit each. All tasks of the node wait on
-// them, so an outage of any length is two log lines, and all tasks go on at its end.
+// dependencies are the servers without which the node is not ready, one circuit each. All its tasks wait on them.
 type dependencies struct {
 	database, broker *circuit.Circuit
 	brokerBack       *atomic.Int64 // in Unix seconds; 0: the broker has not been away
@@ -33,13 +32,13 @@ func newDependencies(setup Setup, probeDatabase func(context.Context) error, res
 	}
 }
 
-// report asks both servers: a lost connection does not show which one it led to.
+// report asks both servers: a lost connection does not show where it led.
 func (d dependencies) report(err error) {
 	d.database.Report(err)
 	d.broker.Report(err)
 }
 
-// requireUp returns a check that only waits while one of the servers is down: the report names an outage once.
+// requireUp only waits while one of the servers is down: the report names an outage once.
 func requireUp(check func(context.Context) error, servers ...*circuit.Circuit) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for _, server := range servers {

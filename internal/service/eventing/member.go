@@ -15,7 +15,7 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// member is this process in the consumer's group: what it reads goes to the inbox, many records at a time.
+// member is this process in the consumer's group.
 type member struct {
 	consumer *consumer
 	config   kafka.ConsumerConfig
@@ -55,8 +55,8 @@ func (m *member) open(instanceID string) error {
 	return err
 }
 
-// Run consumes under the process's name for as long as no other process takes it, and then without one: if it ended, or
-// took the name back, the two would throw each other out for ever.
+// Run consumes under the process's name until another process takes it, and then without one: taking it back, the two
+// would throw each other out for ever.
 func (m *member) Run(ctx context.Context) error {
 	node := m.consumer.node
 	instanceID := node.setup.Config.Kafka.instanceID(node.bound)
@@ -87,7 +87,7 @@ const (
 	instanceNone = "none"
 )
 
-// What a broker takes; it refuses anything else when a member joins.
+// A broker refuses others when a member joins.
 var (
 	instanceName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,200}$`)
 	notInName    = regexp.MustCompile(`[^A-Za-z0-9._-]`)
@@ -97,10 +97,8 @@ func (c KafkaConfig) validInstance() bool {
 	return instanceName.MatchString(c.InstanceID) && strings.Trim(c.InstanceID, ".") != ""
 }
 
-// instanceID is the name of this process in its consumer groups; "" is none. With auto it is the machine's name and the
-// port of the admin listener: a process that is started again in its place has the same ones, two that run at the same
-// time on one machine cannot have the same port, and a container has a machine's name of its own. A node without an
-// admin listener has none.
+// instanceID is this process's name in its groups; "" is none. With auto it is the machine's name and the port of the
+// admin listener: a process started in its place has the same, and no other on the machine has that port.
 func (c KafkaConfig) instanceID(bound service.Listening) string {
 	switch c.InstanceID {
 	case instanceNone:

@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/internal/outbox/relay"
 )
 
-// measure adds the metrics of the node, and those that the database, the pool and the broker are asked for.
 func (n *Node) measure() {
 	admin, metrics := n.Admin, promauto.With(n.Admin.Registry())
 	n.copies = metrics.NewCounterVec(prometheus.CounterOpts{
@@ -51,7 +50,7 @@ var (
 		[]string{"consumer", "topic", "partition"}, nil)
 )
 
-// measureLag asks the broker how far the consumers' groups are behind, in every partition of their topics:
+// measureLag asks the broker how far the groups are behind, in every partition:
 //
 //	kafka_consumer_lag_records{consumer,topic,partition}   offsets between the committed one and the end of the log
 //	kafka_consumer_lag_seconds{consumer,topic,partition}   since when the first of these records has been on the log
@@ -71,7 +70,7 @@ func (n *Node) measureLag(ctx context.Context) (metrics []prometheus.Metric, err
 	return metrics, err
 }
 
-// Lags reads how much waits on the log for each consumer, by its name. With an error it returns the part that it read.
+// Lags reads what waits on the log for each consumer, by name. With an error it returns what it read.
 type Lags func(ctx context.Context) (map[string][]kafka.Lag, error)
 
 func (n *Node) readLags(ctx context.Context) (map[string][]kafka.Lag, error) {

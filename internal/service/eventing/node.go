@@ -44,10 +44,9 @@ type Node struct {
 	Pool   *pgxpool.Pool
 	Outbox *outbox.Outbox
 	Admin  *service.Admin
-	// Log is the service's logger. It leaves out errors of an outage, which the node's circuits log.
+	// Log leaves out errors of an outage, which the node's circuits log.
 	Log *slog.Logger
-	// Traces gives the service's requests their spans: with or without a place to send them to, an event carries its
-	// request's trace on.
+	// Traces gives requests their spans, also without a collector: an event carries its request's trace on.
 	Traces trace.TracerProvider
 
 	Spans         *event.Spans // nil: spans go nowhere
@@ -118,9 +117,9 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	return n, nil
 }
 
-// addChecks adds the checks to the readiness report. Events are held that the broker has not taken for longer than a
-// relay may be silent, while it takes others: the topic is gone, a right is missing, a partition has no leader. Events
-// that it refuses for good concern their own keys only.
+// addChecks holds the service unready while events are held that the broker does not take, though it takes others: a
+// topic is gone, a right is missing, a partition has no leader. Events that it refuses for good concern their own keys
+// only.
 func (n *Node) addChecks() {
 	database, broker := n.dependencies.database, n.dependencies.broker
 	n.Admin.Explain(n.diagnose)
@@ -133,8 +132,7 @@ func (n *Node) addChecks() {
 	}, database, broker))
 }
 
-// retryFor is how long the publisher insists on a partition by itself. It is short because the relay, too, tries again,
-// and in the meantime publishes what goes to the other partitions.
+// retryFor is short: the relay tries again too, and publishes to the other partitions meanwhile.
 const retryFor = 500 * time.Millisecond
 
 func (n *Node) relayConfig() relay.Config {
@@ -163,12 +161,12 @@ func (n *Node) relayConfig() relay.Config {
 	}
 }
 
-// Check adds a check to the readiness report that needs the database: while that is down the check only waits.
+// Check adds a readiness check that needs the database: while that is down it only waits.
 func (n *Node) Check(name string, check func(context.Context) error) {
 	n.Admin.Check(name, requireUp(check, n.dependencies.database))
 }
 
-// connectRelay waits until the database is there, so that the relay is back with it and not when its own pause ends.
+// connectRelay lets the relay come back with the database, and not when its own pause ends.
 func (n *Node) connectRelay(ctx context.Context) (*pgx.Conn, error) {
 	if err := n.dependencies.database.Await(ctx); err != nil {
 		return nil, err
@@ -179,8 +177,7 @@ func (n *Node) connectRelay(ctx context.Context) (*pgx.Conn, error) {
 // flushTimeout is for spans that wait at the end.
 const flushTimeout = 2 * time.Second
 
-// Close sends the waiting spans and closes the pool and the connections to the broker. [Node.Run] does it; call it when
-// Run is not reached.
+// Close sends the waiting spans and closes the pool and the connections to the broker. [Node.Run] calls it.
 func (n *Node) Close() error {
 	if n.Pool != nil {
 		n.Pool.Close()

@@ -19,10 +19,9 @@ import (
 // Listeners are the addresses a service listens on. API is empty for a service without one.
 type Listeners struct{ Admin, API string }
 
-// Run is the life of a service around its node. It opens the admin listener, waits for the database, starts the relay,
-// opens the API's listener, calls start for the parts that write and consume, announces its addresses, and returns when
-// the group has stopped. The group stops in reverse, so the relay is still there for the last events. An error that
-// only a different setting can cure, of the service, a server or a topic, has the exit code of a wrong configuration.
+// Run is the life of a service around its node: admin listener, database, relay, API, the parts that start returns,
+// addresses announced. The group stops in reverse, so the relay publishes the last events. An error that only another
+// setting can cure has the exit code of a wrong configuration.
 //
 // While it waits, /livez answers, /readyz names what is missing, and the API accepts no connection.
 func (n *Node) Run(
@@ -73,8 +72,7 @@ func (n *Node) open(
 	return bound, nil
 }
 
-// checkSchema returns an error if the database does not fit this build. A database that is newer and fits is logged: it
-// is that of a rolling upgrade.
+// checkSchema accepts a newer database that fits: it is that of a rolling upgrade.
 func (n *Node) checkSchema(ctx context.Context) error {
 	newer, err := migrations.Check(ctx, n.Pool, n.setup.Migrations...)
 	for _, set := range newer {
@@ -84,8 +82,7 @@ func (n *Node) checkSchema(ctx context.Context) error {
 	return err
 }
 
-// runWhileAsking runs tasks and repeats a check until it passes. They all end with an error of the check that waiting
-// does not change.
+// runWhileAsking ends with an error of the check that waiting does not change.
 func (n *Node) runWhileAsking(
 	ctx context.Context, what string, check func(context.Context) error, tasks ...func(context.Context) error,
 ) error {
@@ -102,8 +99,7 @@ func (n *Node) runWhileAsking(
 	return together.Wait()
 }
 
-// await repeats a check until it passes, and logs the reason to wait once a minute. An error that waiting does not
-// change ends it.
+// await logs the reason to wait once a minute.
 func (n *Node) await(ctx context.Context, what string, check func(context.Context) error) error {
 	var logged time.Time
 	for pauses := (failure.Backoff{Min: 100 * time.Millisecond, Max: time.Second}); ; {
@@ -125,14 +121,12 @@ func (n *Node) await(ctx context.Context, what string, check func(context.Contex
 	}
 }
 
-// isFatal reports that waiting does not cure a check's error: a schema that does not fit, or a refusal.
 func isFatal(err error) bool {
 	_, ofSchema := errors.AsType[*migrations.SchemaError](err)
 	return ofSchema || isRefusal(err)
 }
 
-// isRefusal reports an error that comes again until an operator changes a setting: synchronous_commit, or a retention
-// that is too short. Outbox and inbox refuse to work then, since events would be lost or repeated.
+// isRefusal is about settings with which events would be lost or repeated: synchronous_commit, a retention.
 func isRefusal(err error) bool {
 	_, ofOutbox := errors.AsType[*relay.CheckError](err)
 	_, ofInbox := errors.AsType[*retention.Violation](err)

@@ -1,9 +1,6 @@
-// Package eventing runs the common part of every service: one database with an outbox and its relay, one
-// broker with consumers and their inbox. A service declares its consumers ([Node.Consume]) and writes its
-// events through [Node.Outbox]; the rest is the same for all services, and so are its settings
-// ([Config]).
-//
-// It joins the parts and adds no promise: those are in outbox, inbox and kafka.
+// Package eventing is the common part of every service: one database with an outbox and its relay, one broker with
+// consumers and their inbox. A service declares its consumers ([Node.Consume]), writes its events through [Node.Outbox]
+// and embeds the settings ([Config]). It adds no promise: those are in outbox, inbox and kafka.
 package eventing
 
 import (
@@ -22,25 +19,24 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// A Service declares one service once: its program, its life and its description for others are made of this. All
-// fields but API, Operations and Checks are required; they are those of [Setup].
+// A Service declares one service: its program, its life and its description are made of this. All fields but API,
+// Operations and Checks are required.
 type Service[C Settings] struct {
 	Name       string
 	Source     string
 	Contract   func() (*event.Checker, error)
 	API        []byte           // the OpenAPI document of its API, as JSON; the admin listener shows it
 	Migrations []migrations.Set // of its database, in the order of application
-	// Operations makes what operates the service, for the admin listener below the prefix. It is called after SetUp.
+	// Operations makes the operations' API, for the admin listener below the prefix. It is called after SetUp.
 	Operations func(node *Node, cfg C) (prefix string, handler http.Handler, err error)
 	Checks     func(cfg C) []Check // of its own tables
 
-	// SetUp builds the service's own parts around its node, and returns the function that starts them. The group stops
-	// them in the reverse order, and then the relay. SetUp itself starts nothing and connects to nothing: the topics
-	// command calls it, too, to find the consumers.
+	// SetUp builds the service's own parts around its node, and returns what starts them. It starts nothing and connects
+	// to nothing: the topics command calls it, too.
 	SetUp func(node *Node, cfg C) (start func(group *service.Group, api net.Listener), err error)
 }
 
-// Settings is the interface of every service's configuration. Embedding [Config] implements most of it.
+// Settings is every service's configuration. Embedding [Config] implements most of it.
 type Settings interface {
 	Shared() Config
 	Listeners() Listeners
@@ -49,15 +45,15 @@ type Settings interface {
 	Rules() []config.Rule
 }
 
-// Shared is the part of a configuration that is the same in all services.
+// Shared returns the part that all services share.
 func (c Config) Shared() Config { return c }
 
-// Run is the service, from its configuration to the end of ctx and the drain after it.
+// Run is the service, until ctx ends and it has drained.
 func (s Service[C]) Run(ctx context.Context, cfg C, host service.Host) error {
 	return s.run(ctx, cfg, host, nil)
 }
 
-// run gives opened, if there is one, what reads the consumers' lags, before anything runs.
+// opened may be nil. It gets what reads the consumers' lags before anything runs.
 func (s Service[C]) run(ctx context.Context, cfg C, host service.Host, opened func(Lags)) error {
 	group := service.NewGroup(ctx, host.Log, cfg.Shared().DrainFor)
 	node, start, err := s.open(ctx, cfg, host.Log, group.Draining())
@@ -114,7 +110,7 @@ type Declared struct {
 	Checks          []Check
 }
 
-// declared sets the service up and closes it again. It needs no server.
+// declared needs no server.
 func (s Service[C]) declared(ctx context.Context, cfg C) (found Declared, err error) {
 	node, _, err := s.open(ctx, cfg, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
@@ -170,13 +166,13 @@ func (s Service[C]) Main(ctx context.Context, args, environ []string, stdout, st
 	return program.Run(ctx, args, environ, stdout, stderr)
 }
 
-// Described is a service without the type of its configuration, for code that runs, operates or documents all services.
+// Described is a service without the type of its configuration.
 type Described struct {
 	Name       string
 	Migrations []migrations.Set
 	API        []byte // the OpenAPI document of its API; empty: it has none
 
-	// Load reads the service's configuration as its program would. Beside an error it returns what could be read.
+	// Load reads the configuration as the program would. Beside an error it returns what could be read.
 	Load func(environ []string) (*Instance, error)
 }
 
@@ -193,13 +189,13 @@ func (s Service[C]) Describe() Described {
 	}}
 }
 
-// Unset is the service with the defaults alone, which do not suffice to run it.
+// Unset has the defaults alone, which do not suffice to run it.
 func (d Described) Unset() *Instance {
 	instance, _ := d.Load(nil) // what is required is missing
 	return instance
 }
 
-// Declare returns what the service reads and writes where nothing is configured. It needs no server.
+// Declare returns what the service reads and writes with nothing configured. It needs no server.
 func (d Described) Declare(ctx context.Context) (Declared, error) {
 	instance, _ := d.Load([]string{"DATABASE_URL=postgres://127.0.0.1:1/none", "KAFKA_BROKERS=127.0.0.1:1"})
 	return instance.Declared(ctx)
@@ -211,18 +207,18 @@ type Instance struct {
 
 	// Variables are those that the service reads, with the values in effect.
 	Variables func() []config.Setting
-	// Declared returns what the service reads and writes. It needs a complete configuration and no server.
+	// Declared needs a complete configuration and no server.
 	Declared func(ctx context.Context) (Declared, error)
 	// Run runs the service until ctx ends, and drains it.
 	Run func(ctx context.Context, host service.Host) error
-	// Opened gets what reads how far the consumers are, before anything runs. Optional.
+	// Opened gets what reads the consumers' lags, before anything runs. Optional.
 	Opened func(Lags)
 }
 
 // Reads reports whether the service knows the variable.
 func (i *Instance) Reads(variable string) bool { return i.variable(variable).Variable != "" }
 
-// Value is a variable's value in effect, "" where the service does not know it.
+// Value is a variable's value in effect, "" if the service does not know it.
 func (i *Instance) Value(variable string) string { return i.variable(variable).Value }
 
 func (i *Instance) variable(name string) config.Setting {

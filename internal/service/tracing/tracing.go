@@ -1,5 +1,5 @@
-// Package tracing sends a service's spans to a collector: OTLP over HTTP, in its JSON form, by OpenTelemetry's own
-// variables. It never delays a request or an event: spans that the collector does not take are dropped.
+// Package tracing sends spans to a collector: OTLP over HTTP, in its JSON form, by OpenTelemetry's own variables. It
+// never delays a request or an event: spans that the collector does not take are dropped.
 package tracing
 
 import (
@@ -21,7 +21,7 @@ import (
 	"example.com/twinbox/internal/config"
 )
 
-// Config is where spans go. The variables and their values are OpenTelemetry's; only the default of the first is not.
+// Config has OpenTelemetry's variables and values; only the first default differs.
 type Config struct {
 	Exporter string        `env:"TRACES_EXPORTER" envDefault:"none" oneof:"none otlp" doc:"otlp sends spans to a collector"`
 	Endpoint string        `env:"EXPORTER_OTLP_ENDPOINT" envDefault:"http://localhost:4318" format:"url" doc:"of the collector, for OTLP over HTTP; spans go to /v1/traces below it, as JSON"`
@@ -69,8 +69,7 @@ func (c Config) sampler() sdktrace.Sampler {
 	return linked{base}
 }
 
-// linked samples a span that begins a trace of its own and is linked to others: the engine links to sampled ones alone,
-// so that was decided when they began.
+// linked samples a new trace that is linked to others: the engine links to sampled ones alone.
 type linked struct{ sdktrace.Sampler }
 
 // ShouldSample implements [sdktrace.Sampler].
@@ -81,11 +80,10 @@ func (l linked) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingRes
 	return l.Sampler.ShouldSample(p)
 }
 
-// gatherFor is how long spans wait for others before they are sent together.
 const gatherFor = time.Second
 
-// New returns a provider whose spans go to the collector, or nil where spans go nowhere. It connects to nothing before
-// the first span ends. Shutdown sends the waiting spans. cfg keeps its [Config.Rules].
+// New returns a provider whose spans go to the collector, or nil where spans go nowhere. It connects with the first
+// span. Shutdown sends the waiting ones. cfg keeps its [Config.Rules].
 func New(
 	ctx context.Context, cfg Config, service, environment string, log *slog.Logger, registerer prometheus.Registerer,
 ) (*sdktrace.TracerProvider, error) {
@@ -113,7 +111,7 @@ func New(
 			attribute.String("deployment.environment.name", environment)))), nil
 }
 
-// watchedExporter counts spans, and logs when the collector begins and ceases to fail. One call runs at a time.
+// watchedExporter logs when the collector begins and ceases to fail.
 type watchedExporter struct {
 	sdktrace.SpanExporter
 	log       *slog.Logger

@@ -35,7 +35,6 @@ func (j *journal) all() []string {
 	return slices.Clone(j.lines)
 }
 
-// task returns one that notes when it is told to stop and when it has.
 func (j *journal) task(name string, drain time.Duration) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		<-ctx.Done()

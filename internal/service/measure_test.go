@@ -56,7 +56,6 @@ func measuring(t *testing.T, measure func(context.Context) (float64, error)) (*s
 	return admin, s
 }
 
-// What the server does not say is missing, not the last value that it said.
 func TestASourceThatFailsLeavesItsGaugesOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -81,7 +80,6 @@ func TestASourceThatFailsLeavesItsGaugesOut(t *testing.T) {
 	})
 }
 
-// A source that hangs holds up no reader for long, and is not asked again while it hangs.
 func TestASourceThatHangsHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

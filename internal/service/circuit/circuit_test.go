@@ -40,7 +40,7 @@ func (s *server) probe(context.Context) error {
 	return nil
 }
 
-// run runs f with a running circuit, on a clock that moves when all goroutines wait.
+// The clock moves when all goroutines wait.
 func (s *server) run(t *testing.T, f func(ctx context.Context, c *circuit.Circuit)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -91,7 +91,6 @@ func TestAnOutageIsSaidOnceAndItsEndOnce(t *testing.T) {
 	require.Contains(t, lines[1], `msg="dependency is back" dependency=database after=1m0`)
 }
 
-// A service is not ready before it has reached the server for the first time.
 func TestReadyOnceTheServerWasReached(t *testing.T) {
 	t.Parallel()
 	s := &server{}
@@ -104,7 +103,6 @@ func TestReadyOnceTheServerWasReached(t *testing.T) {
 	})
 }
 
-// A caller in a long backoff is woken when the server is back.
 func TestThoseWhoPauseAreWoken(t *testing.T) {
 	t.Parallel()
 	s := &server{}
@@ -123,7 +121,6 @@ func TestThoseWhoPauseAreWoken(t *testing.T) {
 	})
 }
 
-// A report is a suspicion. A server that answers the probe was never down.
 func TestABlipIsNoOutage(t *testing.T) {
 	t.Parallel()
 	s := &server{}
@@ -147,7 +144,7 @@ func TestABlipIsNoOutage(t *testing.T) {
 	require.Empty(t, s.log.String())
 }
 
-// A probe that was under way when the error was met has asked the server before it went. Only the next one decides.
+// A probe under way when the error was met has asked the server before it went. Only the next one decides.
 func TestAProbeAnswersForWhatWasReportedBeforeIt(t *testing.T) {
 	t.Parallel()
 	s := &server{}
@@ -190,7 +187,6 @@ func TestWhoWaitsCanBeStopped(t *testing.T) {
 	})
 }
 
-// A server that says nothing is as bad as one that is gone.
 func TestASilentServerIsDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -211,7 +207,6 @@ func TestASilentServerIsDown(t *testing.T) {
 	})
 }
 
-// An outage of ten minutes is a line a minute, so that an operator sees it at the end of a log.
 func TestALongOutageIsSaidOnceAMinute(t *testing.T) {
 	t.Parallel()
 	s := &server{}
@@ -225,7 +220,6 @@ func TestALongOutageIsSaidOnceAMinute(t *testing.T) {
 	require.Equal(t, 1, strings.Count(s.log.String(), `"dependency is back"`))
 }
 
-// Errors that come all the time although the server answers do not make a load of probes.
 func TestComplaintsDoNotSetThePaceOfProbes(t *testing.T) {
 	t.Parallel()
 	s := &server{}
@@ -237,7 +231,6 @@ func TestComplaintsDoNotSetThePaceOfProbes(t *testing.T) {
 	})
 }
 
-// Lines about an outage leave the log to the circuit. At debug they are there.
 func TestLinesOfAnOutageAreDebug(t *testing.T) {
 	t.Parallel()
 	database := circuit.New(circuit.Config{Name: "database", Log: quiet})

@@ -28,8 +28,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// troubled is a service in which one thing goes wrong at a time: its database, its broker, and the settings of its
-// instances.
+// troubled is a service in which one thing goes wrong at a time.
 type troubled struct {
 	pool    *pgxpool.Pool
 	cluster *kfake.Cluster
@@ -39,7 +38,7 @@ type troubled struct {
 	handle  func(ctx context.Context, data pinged) error
 }
 
-// newTrouble gives a service with one partition, and a broker that takes scripted faults.
+// newTrouble has one partition, and a broker that takes scripted faults.
 func newTrouble(t *testing.T, more ...string) *troubled {
 	t.Helper()
 	s := &troubled{pool: pgtest.New(t, sets...), topic: kafkatest.Group(t)}
@@ -73,7 +72,6 @@ func (s *troubled) send(t *testing.T, versions ...int64) {
 	}
 }
 
-// awaitCause waits until the instance has a cause of the code in a sentence of this form, as /readyz does.
 func (b *bundle) awaitCause(t *testing.T, code, what string) (found service.Cause) {
 	t.Helper()
 	var all []service.Cause
@@ -137,7 +135,6 @@ func TestCauseADatabaseThatTakesNothing(t *testing.T) {
 	b.awaitWell(t)
 }
 
-// A refusal is shown whole, with the command that ends it, by every instance.
 func TestCauseARelayThatRefuses(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t)
@@ -211,8 +208,7 @@ func TestCauseAKeyThatIsParked(t *testing.T) {
 	leader.awaitWell(t)
 }
 
-// After an outage the relay tries the keys again that it parked for it. Only keys that the broker refused for good
-// count.
+// After an outage the relay tries the keys again that it parked for it.
 func TestKeysThatAnOutageParkedAreNoCause(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t)
@@ -313,7 +309,6 @@ func TestCauseAGap(t *testing.T) {
 	instances[0].awaitWell(t)
 }
 
-// A gap that has closed is no cause: the consumer resumes its events within seconds. Nor is a parked event without one.
 func TestAClosedGapIsNoCause(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t)
@@ -335,7 +330,6 @@ func TestAClosedGapIsNoCause(t *testing.T) {
 	b.awaitCause(t, "waits_for_gap", `test\.absent misses an earlier version of 2 keys; 2 events wait\.`)
 }
 
-// The instance that owns the partition says what holds it up, and another one whose it is.
 func TestCauseASlowHandler(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t, "INBOX_HANDLER_TIMEOUT=1m")
@@ -368,7 +362,6 @@ func TestCauseASlowHandler(t *testing.T) {
 	owner.awaitWell(t)
 }
 
-// The broker takes one call after the other, slower than events come.
 func TestCauseARelayAtItsLimit(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t, "OUTBOX_BATCH=2")
@@ -411,7 +404,6 @@ func TestCauseDeadLetters(t *testing.T) {
 	instances[1].awaitWell(t)
 }
 
-// A question that is not answered is no good news.
 func TestCauseThatIsNotKnown(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t)
@@ -424,7 +416,6 @@ func TestCauseThatIsNotKnown(t *testing.T) {
 	b.awaitWell(t)
 }
 
-// An intended pause hides neither dead letters nor a question without an answer, and the order is that of the harm.
 func TestCausesHideNoOther(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t)

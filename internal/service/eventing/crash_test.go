@@ -24,16 +24,15 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// points are the crash points between a record's arrival and the commit of its offset, in the order in which it meets
-// them; those of the inbox carry its consumer's name.
+// points are in the order in which a record meets them; those of the inbox carry its consumer's name.
 var points = []string{
 	"kafka.taken",
 	"inbox.handling", "inbox.handled", "inbox.committed",
 	"kafka.before_mark", "kafka.after_mark",
 }
 
-// A member is killed at each point of its way and its successor goes on: each event has one effect, in the order of its
-// key, the one that breaks the contract is dead-lettered once, and every offset is committed in the end.
+// Each event has one effect, in its key's order, the one that breaks the contract is dead-lettered once, and every
+// offset is committed in the end.
 func TestAMemberThatDiesAtEachPoint(t *testing.T) {
 	t.Parallel()
 	pool := newLedger(t)
@@ -56,7 +55,7 @@ func dieAt(t *testing.T, pool *pgxpool.Pool, point string) {
 	})
 }
 
-// The same around the offset commit, which is the client library's: the broker tells when to kill.
+// The client library commits the offset, so the broker tells when to kill.
 func TestAMemberThatDiesAroundTheOffsetCommit(t *testing.T) {
 	t.Parallel()
 	pool := newLedger(t)
@@ -78,9 +77,8 @@ func TestAMemberThatDiesAroundTheOffsetCommit(t *testing.T) {
 	}
 }
 
-// atOffsetCommit closes reached when a member commits an offset: instead of taking it or, after it was taken and
-// answered, with the member's next heartbeat. What is not taken is not taken either when it comes again, until goOn is
-// called: the member tries for as long as it lives.
+// atOffsetCommit closes reached instead of taking an offset or, if taken, with the member's next heartbeat. Until goOn
+// no offset is taken: the member tries again.
 func atOffsetCommit(cluster *kfake.Cluster, taken bool) (reached <-chan struct{}, goOn func()) {
 	var asked, over atomic.Bool
 	there := make(chan struct{})
@@ -123,7 +121,6 @@ func (s *stage) story(t *testing.T, die func()) {
 	require.Equal(t, 1, s.count(t, `select count(*) from dead_letter where consumer = $1`))
 }
 
-// A crash point that is in the code and not in the list is never tried.
 func TestEveryCrashPointOfConsumingIsInTheList(t *testing.T) {
 	t.Parallel()
 	in := regexp.MustCompile(`(?:fault\.Here\("(kafka\.[a-z_]+)"|in\.crash\("([a-z_]+)")\)`)

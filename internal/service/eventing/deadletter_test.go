@@ -26,8 +26,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// A record that no decoder takes is copied to the group's own topic, and so is one that only its handler refuses. A
-// copy is an event, with the payload that came.
+// A copy is an event with the payload that came.
 func TestDeadLettersAreCopied(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
@@ -94,8 +93,6 @@ func TestDeadLettersAreCopied(t *testing.T) {
 	require.Empty(t, letters[2].Payload)
 }
 
-// A consumer has a topic for the copies of its dead letters without a line for it. Its first dead letter finds the
-// topic, and the service stays ready.
 func TestTheFirstDeadLetterFindsItsTopic(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
@@ -130,7 +127,6 @@ func headerOf(record *sarama.ConsumerMessage, name string) (value string) {
 	return value
 }
 
-// A record too large for the outbox has its row and no copy.
 func TestALetterTooLargeForTheOutboxHasNoCopy(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)

@@ -94,7 +94,6 @@ func (m member) play() error {
 	return err
 }
 
-// stage is what members of one group share: a broker, a topic of up to three partitions, a database with the ledger.
 // The ledger has no unique constraint: what counts effects must not be able to prevent one.
 type stage struct {
 	pool   *pgxpool.Pool
@@ -147,7 +146,6 @@ func newStage(t *testing.T, pool *pgxpool.Pool, brokers []string, more ...string
 	return s
 }
 
-// counted are n events from the version on, of five keys in turn.
 func counted(version, n int) []event.Event {
 	events := make([]event.Event, n)
 	for i := range events {
@@ -191,7 +189,7 @@ func (s *stage) await(t *testing.T, effects int) {
 	testkit.Until(t, func() bool { return s.effects(t) >= effects })
 }
 
-// requireOnceInOrder also asks for the offsets: after a clean end everything sent is committed.
+// After a clean end all offsets are committed.
 func (s *stage) requireOnceInOrder(t *testing.T, effects int) {
 	t.Helper()
 	require.Equal(t, effects, s.effects(t))

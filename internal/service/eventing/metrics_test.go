@@ -22,7 +22,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// scrape is what the instance says, each sum over the series whose name and labels begin like that.
+// scrape sums the series whose name and labels begin like that.
 func (b *bundle) scrape(t *testing.T) func(series string) (sum float64, found bool) {
 	t.Helper()
 	answer := httptest.NewRecorder()
@@ -43,7 +43,6 @@ func (b *bundle) scrape(t *testing.T) func(series string) (sum float64, found bo
 	}
 }
 
-// serve runs the node with its consumers until the end of the test.
 func (b *bundle) serve(t *testing.T) {
 	t.Helper()
 	listening, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(group *service.Group, _ net.Listener) {
@@ -67,8 +66,7 @@ func (b *bundle) add(t *testing.T, topic, key string) {
 	b.node.Outbox.Committed()
 }
 
-// Two instances, of which one leads and each owns what the group gave it. What waits, in the outbox, on the log and
-// among the dead letters, is the same at both, and told while the consumer stands.
+// One instance leads, and each owns what the group gave it.
 func TestEveryInstanceTellsWhatWaits(t *testing.T) {
 	t.Parallel()
 	cfg := environ(t, pgtest.DSN(pgtest.New(t, sets...)), kafkatest.Brokers(t)[0], "KAFKA_TOPIC_PARTITIONS=1",
@@ -124,7 +122,6 @@ func TestEveryInstanceTellsWhatWaits(t *testing.T) {
 	everywhere(`database_pool_max_connections`, is(40))
 }
 
-// Without database and broker the metrics are there, soon, without those that need a server.
 func TestMetricsWithoutServers(t *testing.T) {
 	t.Parallel()
 	cfg := environ(t, "postgres://u@"+testkit.ReservePort(t)+"/d", testkit.ReservePort(t))

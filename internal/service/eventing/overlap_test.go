@@ -25,8 +25,7 @@ import (
 
 var churn = flag.Duration("eventing.churn", 0, "how long members come and go in TestMembersChurn; 0: six of them")
 
-// A member is frozen with records in its hands for longer than its session, so that another one gets its partitions and
-// the same records. Then it goes on with them, before the coordinator tells it that another member owns them.
+// The frozen member goes on before the coordinator tells it that another one owns its partitions.
 func TestAZombieGoesOnWithItsBatch(t *testing.T) {
 	t.Parallel()
 	pool := newLedger(t)
@@ -69,7 +68,7 @@ func TestAZombieGoesOnWithItsBatch(t *testing.T) {
 	}
 }
 
-// awaitOverlap returns when the heir has done all there is to do, or waits for what the zombie's transaction holds.
+// awaitOverlap returns when the heir is done, or waits for what the zombie's transaction holds.
 func (s *stage) awaitOverlap(t *testing.T, point string) {
 	t.Helper()
 	if point != "inbox.handled" {
@@ -85,7 +84,7 @@ func (s *stage) awaitOverlap(t *testing.T, point string) {
 	})
 }
 
-// lastJoined gives the id of the member that has joined last. Asking for a frozen one's in the group may be too late.
+// Asking for a frozen member's id in the group may be too late.
 func lastJoined(cluster *kfake.Cluster) (id func() string) {
 	var last atomic.Value
 	cluster.ControlKey(int16(kmsg.SyncGroup), func(request kmsg.Request) (kmsg.Response, error, bool) {
@@ -112,7 +111,7 @@ func holdHeartbeats(t *testing.T, cluster *kfake.Cluster, member string) (releas
 	return release
 }
 
-// refuseOffsets makes the broker end the connection on which offsets are committed, until the function is called.
+// refuseOffsets ends the connection on which offsets are committed, until the function is called.
 func refuseOffsets(cluster *kfake.Cluster) (take func()) {
 	var taken atomic.Bool
 	cluster.ControlKey(int16(kmsg.OffsetCommit), func(kmsg.Request) (kmsg.Response, error, bool) {
@@ -136,11 +135,8 @@ func (s *stage) members(t *testing.T) (ids []string) {
 	return ids
 }
 
-// Members join, leave and are killed while events flow. In make test six of them; -eventing.churn makes it long.
-//
-// No result here depends on which member is faster. The first one's offsets are not taken while it lives, so that its
-// events come again; of the first six the oldest goes each time, with work left for the others, so that three or more
-// have a share.
+// No result depends on which member is faster. The first one's offsets are not taken while it lives, so its events come
+// again; of the first six the oldest goes each time, with work left, so that three or more have a share.
 func TestMembersChurn(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)

@@ -22,8 +22,7 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// Three consumers of one topic in one service: a typed handler, a plain one and a processor of Watermill's cqrs. Each
-// has an inbox of its own, and each event has its effect once in each.
+// A typed handler, a plain one and a processor of Watermill's cqrs.
 func TestConsumersOfOneTopicEachHandleEveryEvent(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
@@ -89,8 +88,7 @@ func TestConsumersOfOneTopicEachHandleEveryEvent(t *testing.T) {
 	require.Equal(t, []string{"test.cqrs of 1", "test.plain", "test.typed"}, seen)
 }
 
-// processor is a handler of Watermill's cqrs as a consumer takes it: the Router that it is registered with does not
-// run.
+// The Router with which the handler is registered does not run.
 func processor(t *testing.T, handle func(context.Context, *pinged) error) message.NoPublishHandlerFunc {
 	t.Helper()
 	router := message.NewDefaultRouter(watermill.NopLogger{})

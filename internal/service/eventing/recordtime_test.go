@@ -32,8 +32,7 @@ func timedTopic(t *testing.T, brokers []string, setting string) string {
 	return name
 }
 
-// The producer or the broker sets a record's time. An event's place in the inbox does not
-// depend on it: an event sent again at another time is the same event.
+// The producer or the broker sets a record's time. An event sent again at another time is the same event.
 func TestTheTimeOfARecordDecidesNothing(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

@@ -113,7 +113,7 @@ func (s *backward) send(t *testing.T, n int) (sent []event.Event) {
 	return sent
 }
 
-// write writes records that have different times, as a broker that appends one after the other gives them.
+// Records have different times, as a broker gives them.
 func (s *backward) write(t *testing.T, events []event.Event) {
 	t.Helper()
 	now := time.Now()
@@ -130,7 +130,6 @@ func (s *backward) write(t *testing.T, events []event.Event) {
 // rewoundTables are in the order in which the inbox locks them. There are no dead letters.
 var rewoundTables = []string{"inbox_point", "inbox_key", "inbox", "ledger", "inbox_attempt", "inbox_owner"}
 
-// save notes the state to which goBack takes the database.
 func (s *backward) save(t *testing.T) {
 	t.Helper()
 	require.NoError(t, pgx.BeginTxFunc(t.Context(), s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead},
@@ -143,7 +142,7 @@ func (s *backward) save(t *testing.T) {
 		}))
 }
 
-// goBack tries again where the consumer has its locks in another order.
+// The consumer may have its locks in another order.
 func (s *backward) goBack(t *testing.T) {
 	t.Helper()
 	testkit.Until(t, func() bool {
@@ -179,7 +178,6 @@ func (s *backward) count(t *testing.T, sql string) (n int) {
 	return n
 }
 
-// requireOnceInOrder waits for all effects and requires that each is there once, in the order of its key.
 func (s *backward) requireOnceInOrder(t *testing.T) {
 	t.Helper()
 	s.awaitEffects(t)
@@ -267,8 +265,8 @@ func TestEffectsComeAgainAfterTheDatabaseWentBack(t *testing.T) {
 	}
 }
 
-// The broker loses the last records of its log, and its relay writes them again in another order of the keys, with
-// others between them. The consumer had handled and committed some of them, or its database went back too.
+// The relay writes the lost records again in another order of the keys. The consumer had committed some of them, or its
+// database went back too.
 func TestEffectsComeOnceAfterTheBrokerWentBack(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ more, databaseToo bool }{
@@ -350,7 +348,6 @@ func freePort(t *testing.T) int {
 	return number
 }
 
-// A group of the first edition has offsets, and its database no points: nothing is read again.
 func TestADatabaseWithoutPointsIsNotReadAgain(t *testing.T) {
 	t.Parallel()
 	s := newBackward(t, kafkatest.Brokers(t))

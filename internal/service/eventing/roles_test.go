@@ -36,8 +36,7 @@ func as(t *testing.T, role, dsn string) string {
 	return address.String()
 }
 
-// A service serves as a role that owns nothing: everything works, partitions are made and dropped, and the tables, the
-// events and the audit trail are safe from it.
+// Partitions are made and dropped, and the tables, the events and the audit trail are safe from the role.
 func TestTheServingRoleOwnsNothing(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)

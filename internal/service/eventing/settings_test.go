@@ -16,8 +16,7 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// What the configuration accepts, the parts accept: a setting that only outbox, inbox or kafka refuse would be found by
-// no "config" command, and be one more start that fails without saying that starting again will not help.
+// A setting that only outbox, inbox or kafka refuse would be found by no "config" command.
 func TestSettingsThatLoadAreSettingsThatWork(t *testing.T) {
 	t.Parallel()
 	settings := config.Describe(eventing.Config{})

@@ -1,5 +1,5 @@
-// Package api holds the contracts of the system as files, and carries them in the binary: the HTTP API, the channels,
-// and the schema of each event. The code is checked against these files, not the other way round.
+// Package api holds the contracts of the system as files, and carries them in the binary. The code is checked against
+// them, not the other way round.
 package api
 
 import "embed"

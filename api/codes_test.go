@@ -24,8 +24,7 @@ var codeFiles = []string{
 	"../internal/customer/problems.go",
 }
 
-// elsewhere are codes among them that no answer of this API has: of a request for another host, which is not one of the
-// API's, and of events that cannot be made.
+// elsewhere are codes that no answer of this API has.
 var elsewhere = []string{"host_not_allowed", "invalid_mail_id", "invalid_time"}
 
 func TestDocumentedCodesAreTheOnesInTheCode(t *testing.T) {

@@ -30,7 +30,6 @@ func document(t *testing.T, name string) object {
 	return parsed
 }
 
-// at follows a path of members, and references on the way.
 func at(t *testing.T, root object, path ...string) any {
 	t.Helper()
 	var here any = root
@@ -91,7 +90,7 @@ func operations(t *testing.T, root object) map[string]operation {
 
 const documentURL = "https://example.com/openapi.yaml"
 
-// checker compiles schemas where they stand in openapi.yaml: those of OpenAPI 3.1 are JSON Schema 2020-12.
+// The schemas of OpenAPI 3.1 are JSON Schema 2020-12.
 func checker(t *testing.T, root object) func(pointer string, value any) error {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()

@@ -11,8 +11,7 @@ import (
 	"example.com/twinbox/api"
 )
 
-// Every request of operations.http is one that admin.yaml knows, with a body of its schema, and changes nothing as it
-// stands there; every question that needs no id is there.
+// A request changes nothing as it stands there. Every question that needs no id is there.
 func TestOperationsFollowTheAPI(t *testing.T) {
 	t.Parallel()
 	root := document(t, "admin.yaml")
@@ -39,7 +38,6 @@ func TestOperationsFollowTheAPI(t *testing.T) {
 	}
 }
 
-// Every request of an operator that the document shows is one that it allows.
 func TestExamplesOfOperationsFitTheirSchemas(t *testing.T) {
 	t.Parallel()
 	root := document(t, "admin.yaml")

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Prometheus itself reads its file: a member that it does not know is an error there.
 func TestPrometheusReadsItsSettings(t *testing.T) {
 	t.Parallel()
 	read, err := config.LoadFile("prometheus/prometheus.yml", false, slog.New(slog.DiscardHandler))

@@ -28,7 +28,6 @@ type composed struct {
 	}
 }
 
-// Prometheus asks each service for its own instances, at the port where a container has its metrics.
 func TestPrometheusAsksEachService(t *testing.T) {
 	t.Parallel()
 	var cfg struct {
@@ -62,7 +61,6 @@ func TestPrometheusAsksEachService(t *testing.T) {
 	}
 }
 
-// The containers find their files where they look, and each other under the names that the files give.
 func TestContainersFindTheirFiles(t *testing.T) {
 	t.Parallel()
 	var compose composed
@@ -107,7 +105,6 @@ func TestContainersFindTheirFiles(t *testing.T) {
 	}
 }
 
-// Each alert leads to a heading of the operations page.
 func TestRunbooksExist(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile("../../docs/operations.md")
@@ -127,7 +124,6 @@ func TestRunbooksExist(t *testing.T) {
 	}
 }
 
-// panel is what every panel of a dashboard must have.
 type panel struct {
 	ID          int
 	Title, Type string
@@ -141,7 +137,7 @@ type panel struct {
 	}
 }
 
-// The rules of Grafana's own linter, which cannot be had as a library.
+// These are the rules of Grafana's own linter, which is no library.
 func TestDashboardsAreComplete(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("dashboards/*.json")

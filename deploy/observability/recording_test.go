@@ -22,7 +22,7 @@ import (
 
 var recordings = flag.String("recordings", "", "folder that test/e2e wrote its recordings to")
 
-// recording is what /metrics said while something happened; see test/e2e, which writes it.
+// recording is what /metrics said; test/e2e writes it.
 type recording struct {
 	Name    string `json:"name"`
 	GoesOn  bool   `json:"goes_on"`
@@ -54,7 +54,7 @@ type sample struct {
 	value  float64
 }
 
-// samples reads a scrape as Prometheus does: each series gets the labels of its target, and up says whether it answered.
+// samples adds the labels of the target, and up.
 func samples(t *testing.T, job, text string) map[string]sample {
 	t.Helper()
 	read := map[string]sample{}
@@ -96,8 +96,8 @@ type history struct {
 	from, to time.Time
 }
 
-// history tells the recording as a Prometheus would have it that reads every 15 s: the first scrape over and over, then
-// one scrape after the other, and then the last one. What rose between the last two of a state that goes on rises on.
+// history is that of a Prometheus that reads every 15 s: the first scrape over and over, then one scrape after the
+// other, and then the last one. What rose between the last two of a state that goes on rises on.
 func (r recording) history(t *testing.T) history {
 	t.Helper()
 	h := history{TestStorage: teststorage.New(t), from: time.Unix(0, 0)}

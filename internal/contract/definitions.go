@@ -1,5 +1,5 @@
-// Package contract declares the business events: the topic, the source and the schema in api/events of each, and the
-// struct of its payload. Writers and readers of an event take them from here, and both sides check it with [Load].
+// Package contract declares the business events: topic, source, schema in api/events, and the struct of the payload.
+// Writers and readers take them from here, and both check them with [Load].
 package contract
 
 import (
@@ -8,14 +8,13 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// TopicPrefix begins the name of every topic, TypePrefix the name of every event type. dev/rename.sh sets both, so that
-// two projects on one broker share neither topics nor types.
+// TopicPrefix begins the name of every topic, TypePrefix that of every event type. dev/rename.sh sets both.
 const (
 	TopicPrefix = ""
 	TypePrefix  = "com.example."
 )
 
-// Topics. The producing service owns its topic; every service may read it.
+// The producing service owns its topic; every service may read it.
 const (
 	TopicUsers = TopicPrefix + "customer.users.v1"
 	TopicMails = TopicPrefix + "notification.mails.v1"

@@ -13,8 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A stranger has the mails of many sign-ups sent to one person: plus-addresses, dots and letter cases are all delivered
-// to the same mailbox. Two instances are asked at once.
+// Plus-addresses, dots and letter cases are all delivered to one mailbox. Two instances are asked at once.
 func TestAMailboxIsNotFlooded(t *testing.T) {
 	t.Parallel()
 	const allowed, attempts = 5, 40

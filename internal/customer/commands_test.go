@@ -17,8 +17,7 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// A commit that fails is neither a yes nor a no to the client. The trigger runs at the commit, after everything else
-// has gone well.
+// The trigger runs at the commit, after everything else has gone well.
 func TestAFailedCommitIsAnUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -48,7 +47,6 @@ func (b *bundle) lock(t *testing.T, id domain.UserID) (release func()) {
 	return func() { require.NoError(t, holder.Rollback(t.Context())) }
 }
 
-// A command waits for another transaction's lock until its time runs out: no row, no event, and a 503.
 func TestACommandThatWaitsTooLongGivesUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -60,8 +58,7 @@ func TestACommandThatWaitsTooLongGivesUp(t *testing.T) {
 	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
 }
 
-// A body that took most of the request's time leaves the transaction the rest, and not its whole time anew: the answer
-// would come after the server has given the connection up, and clients would often not hear of a commit.
+// The transaction gets what the body left of the request's time: later the server has given the connection up.
 func TestACommandKeepsToTheDeadlineOfItsRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -73,7 +70,7 @@ func TestACommandKeepsToTheDeadlineOfItsRequest(t *testing.T) {
 	require.Equal(t, [3]int{}, b.stored(t))
 }
 
-// The statement timeout may be the shorter one: a wait is then no defect either.
+// The statement timeout may be the shorter one.
 func TestAStatementThatWaitsTooLongIsATimeout(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

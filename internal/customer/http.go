@@ -19,7 +19,7 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// api answers the Customer API. A handler reads and checks, calls one command or one query, and answers.
+// api answers the Customer API.
 type api struct {
 	commands *Commands
 	profiles *pgxpool.Pool
@@ -27,7 +27,6 @@ type api struct {
 
 var _ openapi.ServerInterface = (*api)(nil)
 
-// newHandler puts the API behind the edge: limits, log, traces, problems.
 func newHandler(
 	a *api, cfg Config, metrics prometheus.Registerer, traces trace.TracerProvider, log *slog.Logger,
 ) http.Handler {
@@ -86,7 +85,7 @@ func (a *api) CreateSignup(w http.ResponseWriter, r *http.Request, _ openapi.Cre
 	fault.Here("customer.signup.answered")
 }
 
-// invalidInput joins what is wrong with several fields into one answer, which has the first one's code.
+// invalidInput joins the errors of several fields into one answer, which has the first one's code.
 func invalidInput(errs ...error) *web.Error {
 	var first *web.Error
 	for _, err := range errs {
@@ -164,7 +163,7 @@ func (a *api) RenameCustomer(w http.ResponseWriter, r *http.Request, id openapi.
 	})
 }
 
-// CreateVerification answers POST /v1/verifications, from programs in JSON and from the page of the link as a form.
+// CreateVerification answers POST /v1/verifications: programs in JSON, and the form of the link's page.
 func (a *api) CreateVerification(w http.ResponseWriter, r *http.Request) {
 	if web.IsForm(r) {
 		a.pressButton(w, r)
@@ -197,7 +196,7 @@ var verificationPage = template.Must(template.New("verification").Parse(verifica
 // linkPath is where the link in the mail leads.
 const linkPath = "/v1/verifications"
 
-// pageText is what the page of a link says. With a token it asks for the button to be pressed.
+// pageText has a token if the page asks for its button to be pressed.
 type pageText struct{ Title, Text, Token string }
 
 var (
@@ -213,9 +212,8 @@ var (
 	}
 )
 
-// ShowVerification answers GET /v1/verifications?token=, the link in the mail: a page with a button that posts the
-// token. Programs that fetch links, of mail servers, browsers and previews, change nothing; see
-// docs/adr/0018-requests-are-safe-to-repeat.md.
+// ShowVerification answers the link in the mail: a page with a button that posts the token. Programs that fetch links
+// change nothing; see docs/adr/0018-requests-are-safe-to-repeat.md.
 func (a *api) ShowVerification(w http.ResponseWriter, r *http.Request, params openapi.ShowVerificationParams) {
 	status, err := a.commands.CheckLink(r.Context(), params.Token)
 	switch {
@@ -235,8 +233,7 @@ func (a *api) HeadVerification(w http.ResponseWriter, r *http.Request, params op
 	a.ShowVerification(w, r, openapi.ShowVerificationParams(params))
 }
 
-// pressButton answers POST /v1/verifications from the page's form. Pressed twice, or again after going back, it says
-// the same again.
+// pressButton says the same again when it is pressed twice.
 func (a *api) pressButton(w http.ResponseWriter, r *http.Request) {
 	token, err := web.FormField(w, r, "token")
 	if err != nil {
@@ -250,7 +247,7 @@ func (a *api) pressButton(w http.ResponseWriter, r *http.Request) {
 	web.WritePage(w, r, http.StatusOK, verificationPage, confirmedText)
 }
 
-// writeLinkError tells a person what is wrong with a link in their words, and all else as every route does.
+// writeLinkError tells a person in their words what is wrong with a link.
 func writeLinkError(w http.ResponseWriter, r *http.Request, err error) {
 	text := invalidText
 	parameter, is := errors.AsType[*web.Error](err)

@@ -17,7 +17,7 @@ import (
 	"example.com/twinbox/test/inboxtest"
 )
 
-// consume hands the service one event, as its consumer would, and returns what became of it. Mails have no versions.
+// Mails have no versions.
 func (b *bundle) consume(t *testing.T, mux *inbox.Mux, e domain.Event, version int64) inbox.Outcome {
 	t.Helper()
 	box := inboxtest.NewBox(t, b.pool, mux, func(c *inbox.Config) {
@@ -89,8 +89,7 @@ func TestTheETagChangesWithWhatIsShown(t *testing.T) {
 	require.NotEqual(t, before.Header.Get("ETag"), after.Header.Get("ETag"))
 }
 
-// A removed profile is not made up from a change. The change is given up at the first
-// attempt, and what follows waits behind it; others' events do not.
+// What follows the change waits behind it; others' events do not.
 func TestAChangeWithoutItsProfileIsGivenUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -40,7 +40,6 @@ func setupWith(t *testing.T, cfg Config) *bundle {
 	return setupOn(t, pgtest.New(t, migrations.ForCustomer()...), cfg)
 }
 
-// setupOn is setupWith on a given database, which may be away.
 func setupOn(t *testing.T, pool *pgxpool.Pool, cfg Config) *bundle {
 	t.Helper()
 	events, err := contract.Load()
@@ -66,7 +65,6 @@ func (b *bundle) count(t *testing.T, sql string, args ...any) (n int) {
 	return n
 }
 
-// stored is how many users, events and kept answers there are.
 func (b *bundle) stored(t *testing.T) [3]int {
 	t.Helper()
 	return [3]int{

@@ -20,7 +20,7 @@ import (
 	"example.com/twinbox/internal/fault"
 )
 
-// signUpScope separates the idempotency keys of this command from those of others to come.
+// signUpScope separates this command's idempotency keys from others'.
 const signUpScope = "signup"
 
 // Signup is what a person asks for, and who they are.
@@ -31,13 +31,13 @@ type Signup struct {
 	Client string // whose allowance it uses; empty: none
 }
 
-// SignUp stores a new user, the answer under its idempotency key and UserRegistered, all or nothing.
+// SignUp stores a new user, the answer under its idempotency key and UserRegistered, all or nothing, in three round
+// trips.
 //
-// The same key with the same command returns the same answer again without doing anything; with another command it
-// returns [command.ErrKeyReused], and [command.ErrKeyInFlight] while the first is still running. An address that is
-// taken is a [domain.CodeEmailTaken], and the key stays free. The empty key is none: each call is a signup of its own,
-// and the repetition of one that worked finds its address taken. Where the mailbox or the client has no sign-up left it
-// returns an allowanceError, and nothing is used up. It takes the three round trips of [command.Transaction.Once].
+// The same key with the same command returns the first answer; with another command it returns [command.ErrKeyReused],
+// and [command.ErrKeyInFlight] while the first is still running. The empty key is none. A taken address is a
+// [domain.CodeEmailTaken]. A mailbox or a client without a sign-up left is an allowanceError. In both cases the key
+// stays free, and nothing is used up.
 func (c *Commands) SignUp(ctx context.Context, s Signup) (command.Answer, error) {
 	fingerprint := sha256.Sum256([]byte(string(s.Email) + "\x00" + string(s.Name)))
 	claim := command.Claim{Scope: signUpScope, Key: s.Key, Fingerprint: fingerprint[:]}
@@ -53,8 +53,8 @@ func (c *Commands) SignUp(ctx context.Context, s Signup) (command.Answer, error)
 	return answer, err
 }
 
-// register queues the new user, the event behind it, and what counts the sign-up, and makes the answer. The client
-// comes before the mailbox in every transaction, so two that share both do not wait for each other in a circle.
+// register queues the new user, the event and what counts the sign-up. The client comes before the mailbox in every
+// transaction, so two that share both do not deadlock.
 func (c *Commands) register(ctx context.Context, writes *pgx.Batch, s Signup) (answer command.Answer, err error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -83,7 +83,7 @@ func (c *Commands) register(ctx context.Context, writes *pgx.Batch, s Signup) (a
 	return answer, err
 }
 
-// now is the business time of a command, in the microseconds that PostgreSQL keeps.
+// now has the microseconds that PostgreSQL keeps.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
 const insertUser = `
@@ -91,9 +91,8 @@ insert into users (id, email, email_key, name, status, registered_at)
 values ($1, $2, $3, $4, $5, $6)
 on conflict (email_key) do nothing`
 
-// queueInsert adds the insert of a new user to a batch, whose error it is if the address is taken. It waits for a
-// signup with the same address that is under way: the first to commit has the address. The id goes as a string: for a
-// type of its own pgx tries the column's binary form first, which costs an error each time.
+// queueInsert waits for a signup with the same address that is under way. The id goes as a string: for a type of its
+// own pgx tries the binary form first, which costs an error each time.
 func queueInsert(batch *pgx.Batch, u domain.User) {
 	batch.Queue(insertUser, string(u.ID), u.Email, u.Email.Key(), u.Name, u.Status, u.RegisteredAt).
 		Exec(func(tag pgconn.CommandTag) error {
@@ -104,8 +103,8 @@ func queueInsert(batch *pgx.Batch, u domain.User) {
 		})
 }
 
-// Allowances are how many sign-ups are accepted, over all instances of the service. Each of them has a mail sent to an
-// address that its sender may not own. 0 means no limit.
+// Allowances are how many sign-ups are accepted, over all instances. Each sends a mail to an address that its sender
+// may not own. 0 means no limit.
 type Allowances struct {
 	PerMailbox int // and day; see [domain.Email.Mailbox]
 	PerClient  int // and hour
@@ -116,7 +115,6 @@ const (
 	clientPeriod  = time.Hour
 )
 
-// allowanceError says that the sign-ups of a mailbox or of a client are used up for a while.
 type allowanceError struct {
 	of   string // "email", the field of the request, for its mailbox, or "client"
 	wait time.Duration
@@ -124,17 +122,15 @@ type allowanceError struct {
 
 func (e *allowanceError) Error() string { return "no sign-up left for this " + e.of }
 
-// The row is the only state: N sign-ups at once are accepted where N are allowed per period, and then one whenever its
-// share of the period has passed. The row's lock makes it exact across instances, and a sign-up that is refused or
-// fails rolls its share back. statement_timestamp is one value throughout the statement, which the clock is not.
+// N sign-ups at once are accepted where N are allowed per period, then one whenever its share of the period has passed.
+// The row's lock makes it exact across instances, and a refused sign-up rolls its share back.
 const takeAllowance = `
 insert into signup_allowance as a (id, used_until) values ($1, statement_timestamp() + make_interval(secs => $2))
 on conflict (id) do update
 set used_until = greatest(a.used_until, statement_timestamp()) + make_interval(secs => $2)
 returning extract(epoch from used_until - statement_timestamp())::float8`
 
-// queueAllowance adds what counts a sign-up to a batch, whose error it is if there is none left. The table knows a
-// mailbox or a client by its signature alone.
+// The table knows a mailbox or a client by its signature alone.
 func (c *Commands) queueAllowance(batch *pgx.Batch, of, subject string, period time.Duration, limit int) {
 	id := hmac.New(sha256.New, c.Links)
 	id.Write([]byte("twinbox signup allowance\x00" + of + "\x00" + subject))

@@ -29,8 +29,8 @@ var Service = eventing.Service[Config]{
 // usersConsumer is the consumer, by the name under which its inbox remembers.
 const usersConsumer = "notification.users"
 
-// setUp joins the consumer, which lists mails, and the sender. They stop in the reverse of the order in which they
-// start: no new record, then the mails under way are sent, then the relay passes on what they wrote.
+// setUp joins the consumer, which lists mails, and the sender. They stop in reverse: no new record, then the mails
+// under way are sent, then the relay publishes what they wrote.
 func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
 	mailer, admin := &mail.Sender{Config: cfg.SMTP, From: cfg.MailFrom}, node.Admin
 	mailServer := mail.NewCircuit(mailer, node.Log, admin.Registry())

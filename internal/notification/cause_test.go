@@ -26,7 +26,6 @@ func (b *bundle) awaitCauses(t *testing.T, mailServer *circuit.Circuit, codes ..
 	return found
 }
 
-// A mail server that takes nothing is one cause; that it hung up with a mail in its hands is another, which stays.
 func TestWhyMailsWait(t *testing.T) {
 	t.Parallel()
 	var away, cuts atomic.Bool

@@ -38,7 +38,7 @@ func (c Config) Topics() []kafka.Topic {
 	return c.Config.Topics(contract.TopicMails)
 }
 
-// margin is what a lease must have left after the longest submission: for the statements around it.
+// margin is what a lease has left after the longest submission, for the statements around it.
 const margin = 5 * time.Second
 
 // Rules are the cross checks, those of all services first.
@@ -67,8 +67,8 @@ func (c Config) Rules() []config.Rule {
 	)
 }
 
-// writer writes letters under a public URL that may end in a slash: a link with two would lead nowhere. Their host is
-// the domain of MAIL_FROM, in which a name, a quoted user or a comment may hold another "@".
+// A public URL may end in a slash. The letters' host is the domain of MAIL_FROM, in which a name, a quoted user or a
+// comment may hold another "@".
 func (c Config) writer() Writer {
 	w := Writer{
 		Links:     domain.VerificationKey(c.VerificationSecret),

@@ -16,7 +16,7 @@ import (
 )
 
 // UserEvents handles Customer's events: contacts, and the mail for a new one. A change says only what has changed, so
-// none of them may go before its predecessor.
+// none may go before its predecessor.
 func UserEvents() *inbox.Mux {
 	mux := inbox.NewMux()
 	inbox.Handle(mux, contract.UserRegistered, welcome)
@@ -32,7 +32,7 @@ insert into mail (id, event_id, template, user_id, recipient, correlation_id, tr
 values ($1, $2, $3, $4, $5, $6, nullif($7, ''), nullif($8, ''))`
 
 // welcome stores the contact, and the mail as a row with a lease for the sender. Sending here would announce what may
-// still be rolled back, and sending after the commit without a row would be forgotten by a crash in between.
+// be rolled back, and a crash after the commit would forget a mail without a row.
 func welcome(ctx context.Context, tx pgx.Tx, e event.Event, data domain.UserRegistered) error {
 	mailID, err := uuid.NewV7()
 	if err != nil {
@@ -62,7 +62,6 @@ func verifyContact(ctx context.Context, tx pgx.Tx, e event.Event, data domain.Em
 	return inbox.QueueRows(ctx, tx, errNoContact, updateContactVerified, data.UserID, e.Version)
 }
 
-// errNoContact is of a change whose contact is not there, or is gone. All events of a user come one after the other, so
-// no later attempt could find it; an operator may bring it back and replay.
+// errNoContact is permanent: all events of a user come in order, so no later attempt could find the contact.
 var errNoContact = inbox.PermanentAs("contact_missing",
 	errors.New("no contact below this version: an earlier event of the user is missing"))

@@ -1,13 +1,9 @@
 // Package notification is the service that writes to people.
 //
-// What it knows, it knows from Customer's events: contacts.go keeps whom it may write to and, for a new user, puts a
-// verification mail on the list, in the transaction that records the event. sender.go is the effect of a lease (see
-// internal/lease) that takes mails off that list, writes them and hands them over:
+// contacts.go keeps whom it may write to and, for a new user, puts a verification mail on the list, in the transaction
+// that records the event. sender.go is the effect of a lease (see internal/lease) that takes mails off that list:
 //
 //	pending -> claimed -> submitting -> sent | failed | uncertain
-//
-//	internal/mail                   how it leaves, and what a mail server's answer means for it
-//	operate.go                   the list as an operator sees it
 //
 // A mail is an effect outside SQL, so no transaction can make it happen exactly once. A sender that dies before the
 // mail server may have the mail has its lease end, and another one starts over. One that dies later leaves the mail

@@ -11,7 +11,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// facing gives the bundle a sender that faces a mail server with the script.
 func facing(t *testing.T, script testkit.MailScript, change func(*Sender)) (*bundle, *testkit.MailServer) {
 	t.Helper()
 	b := setup(t, nil)
@@ -25,7 +24,6 @@ func facing(t *testing.T, script testkit.MailScript, change func(*Sender)) (*bun
 	return b, server
 }
 
-// What the server does, and how far it let the letter come, decides what becomes of the mail.
 func TestEveryFaultAtEveryStage(t *testing.T) {
 	t.Parallel()
 	type fate struct {
@@ -105,7 +103,7 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 	}
 }
 
-// again makes the list empty and the sender a new one, for rows that follow one another in one database.
+// again makes the list empty and the sender a new one.
 func (b *bundle) again(t *testing.T, server *testkit.MailServer) {
 	t.Helper()
 	for _, table := range []string{"lease", "mail", "contact", "outbox", "inbox_key"} {
@@ -115,7 +113,7 @@ func (b *bundle) again(t *testing.T, server *testkit.MailServer) {
 	b.sender = b.newSender(t, func(s *Sender) { s.smtp.Config.Addr = server.Addr() })
 }
 
-// A server that takes the mail and hangs up before it says so: parked, or sent again under the same Message-ID.
+// The mail is parked, or sent again under the same Message-ID.
 func TestTakenThenCut(t *testing.T) {
 	t.Parallel()
 	for policy, mails := range map[string]int{lease.Park: 1, lease.Resend: 2} {
@@ -136,7 +134,7 @@ func TestTakenThenCut(t *testing.T) {
 	}
 }
 
-// A server that stalls after it has taken the mail, for longer than any timeout.
+// The stall is longer than any timeout.
 func TestAStallAfterTheContentLeavesDoubt(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -153,7 +151,7 @@ func TestAStallAfterTheContentLeavesDoubt(t *testing.T) {
 	testkit.Until(t, func() bool { return len(server.Mails()) == 1 })
 }
 
-// A server that is slow to take the content, for longer than the lease: heartbeats keep the mail its sender's.
+// Heartbeats keep the mail its sender's.
 func TestASendThatOutlivesItsLease(t *testing.T) {
 	t.Parallel()
 	slow, release := make(chan struct{}, 10), make(chan struct{})
@@ -186,7 +184,6 @@ func TestASendThatOutlivesItsLease(t *testing.T) {
 	require.Equal(t, 1, b.count(t, `select attempts from lease`))
 }
 
-// TLS is required and the server has none: nothing is sent, and nothing is given up.
 func TestRequiredTLSThatIsAbsent(t *testing.T) {
 	t.Parallel()
 	b, server := facing(t, func(at testkit.MailStage, _ string) testkit.MailAnswer {

@@ -16,8 +16,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// A mail server whose answer has no end: one line, or one line after the other. The attempt ends, and so does its
-// memory.
+// One line without an end, or one line after the other. The attempt's memory has an end, too.
 func TestAServersAnswerHasAnEnd(t *testing.T) {
 	before := allocated()
 	for name, row := range map[string]struct{ begin, repeat string }{

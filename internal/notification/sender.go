@@ -27,8 +27,8 @@ const templateVerification = "verification"
 // handlerVerification names the leases of verification mails.
 const handlerVerification = "mail." + templateVerification
 
-// Sender takes mails off the list and hands them to the mail server: the effect of a lease. Any number of senders may
-// run on one list. All fields but spans are required; [newSender] adds the runner.
+// Sender takes mails off the list and hands them to the mail server. Any number of senders may run on one list. All
+// fields but spans are required; [newSender] adds the runner.
 type Sender struct {
 	settings   lease.Settings
 	pool       *pgxpool.Pool
@@ -76,8 +76,8 @@ from mail left join contact using (user_id) where mail.event_id = $1 and mail.te
 
 var errNoMail = errors.New("read mail: there is no such mail")
 
-// send makes one attempt. The mail is read now, so that it goes to the address that the contact has now. A mail whose
-// contact is gone is skipped. The clock of the claim, the database's, dates the letter and its link.
+// send reads the mail now, so that it goes to the contact's present address. The claim's clock, the database's, dates
+// the letter and its link.
 func (s *Sender) send(ctx context.Context, c *lease.Claim) error {
 	fault.Here("notification.mail.claimed")
 	var m Mail
@@ -107,7 +107,7 @@ func (s *Sender) send(ctx context.Context, c *lease.Claim) error {
 
 const deleteMails = `delete from mail where template = $1 and event_id = any($2)`
 
-// purged removes the mails whose leases are removed, so that none is left that no sender knows of.
+// purged leaves no mail without its lease.
 func purged(ctx context.Context, tx pgx.Tx, eventIDs []string) error {
 	if _, err := tx.Exec(ctx, deleteMails, templateVerification, eventIDs); err != nil {
 		return fmt.Errorf("delete mails: %w", err)
@@ -115,14 +115,14 @@ func purged(ctx context.Context, tx pgx.Tx, eventIDs []string) error {
 	return nil
 }
 
-// The order is the one in which the outbox locks keys, so that two calls for several mails cannot deadlock.
+// The outbox locks keys in this order, so that two calls for several mails cannot deadlock.
 const readSent = `
 select event_id, id::text, user_id, coalesce(correlation_id, event_id), coalesce(traceparent, ''),
     coalesce(tracestate, '')
 from mail where template = $1 and event_id = any($2) order by user_id, event_id`
 
-// announceSent publishes VerificationEmailSent for each mail, in the transaction that stores its state. The event that
-// listed the mail is its cause.
+// announceSent publishes VerificationEmailSent for each mail, in the transaction that stores its state. Its cause is
+// the event that listed the mail.
 func announceSent(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, sent ...lease.Settled) error {
 	ids, at := make([]string, len(sent)), map[string]time.Time{}
 	for i, s := range sent {
@@ -174,8 +174,7 @@ and press the button on it:
 It works until %s. If you did not sign up, do nothing: the address stays unconfirmed.
 `
 
-// Write makes the letter of a mail. The link is signed here and not when the mail was put on the list: it lives from
-// when it is sent, and no database holds it.
+// Write makes the letter of a mail. The link is signed here: it lives from when it is sent, and no database holds it.
 func (w Writer) Write(m Mail, now time.Time) (mail.Letter, error) {
 	expires := now.Add(w.LinksFor)
 	token, err := w.Links.Sign(m.UserID, m.Recipient, expires)

@@ -49,7 +49,7 @@ func TestAMailIsSentOnceAndSaysSo(t *testing.T) {
 		contract.VerificationEmailSent.Type, string(someone)))
 }
 
-// The announcement's row as 0.1.0 wrote it. The mail's cause goes before the context's.
+// The announcement's row as 0.1.0 wrote it.
 func TestAnnouncementKeepsItsForm(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
@@ -84,7 +84,6 @@ func TestAnnouncementKeepsItsForm(t *testing.T) {
 	}, row)
 }
 
-// What the server says decides where the mail goes next.
 func TestTheServersAnswerDecides(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {

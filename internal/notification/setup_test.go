@@ -106,7 +106,6 @@ func (b *bundle) start(t *testing.T) {
 	})
 }
 
-// register consumes a UserRegistered, which puts a mail on the list.
 func (b *bundle) register(t *testing.T) inbox.Outcome {
 	t.Helper()
 	return b.consume(t, domain.UserRegistered{
@@ -126,7 +125,6 @@ func (b *bundle) count(t *testing.T, sql string, args ...any) (n int) {
 	return n
 }
 
-// awaitState waits until the one mail is in the state.
 func (b *bundle) awaitState(t *testing.T, state string) {
 	t.Helper()
 	defer func() {

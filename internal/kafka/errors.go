@@ -8,17 +8,17 @@ import (
 )
 
 var (
-	// ErrClosed is returned by calls on what is closed.
+	// ErrClosed is returned by calls on a closed publisher.
 	ErrClosed = errors.New("closed")
-	// ErrNotSent says that a message was held back behind an earlier one of its key that failed.
+	// ErrNotSent is about a message that was not sent because an earlier one of its key failed.
 	ErrNotSent = errors.New("not sent: an earlier record failed")
 	// ErrTimeout is in the error of a message that was not acknowledged within PublishTimeout.
 	ErrTimeout = errors.New("publish timeout")
 )
 
-// PublishError says which messages of one call failed. Those that are not in Failed are acknowledged. The error of a
-// message that waiting does not cure has a method Permanent that returns true: the record is too large or malformed,
-// the topic's name is invalid. Everything else, an unknown topic included, may succeed later.
+// PublishError lists the messages of a call that failed; the others are acknowledged. A permanent failure has a method
+// Permanent that returns true: a record that is too large or malformed, an invalid topic name. Every other one, such as
+// an unknown topic, may succeed later.
 type PublishError struct {
 	Topic  string
 	Failed map[int]error // index in the call -> why
@@ -29,7 +29,7 @@ func (e *PublishError) Error() string {
 	return fmt.Sprintf("publish to %s: %d messages failed, first %d: %v", e.Topic, len(e.Failed), first, e.Failed[first])
 }
 
-// FailedIndexes returns Failed; it lets a caller read the result without importing this package.
+// FailedIndexes returns Failed. With it a caller needs no import of this package.
 func (e *PublishError) FailedIndexes() map[int]error { return e.Failed }
 
 // Unwrap returns the failures in the order of the call, for errors.Is.

@@ -11,7 +11,7 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// murmur2Vectors are hashes that Kafka's own unit tests expect of its Java implementation.
+// murmur2Vectors are from the unit tests of Kafka's Java client.
 var murmur2Vectors = map[string]int32{
 	"21":                         -973932308,
 	"foobar":                     -790332482,

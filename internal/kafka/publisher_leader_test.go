@@ -40,7 +40,7 @@ func TestLeadersThatMove(t *testing.T) {
 	require.Equal(t, sent(msgs...), logOf(t, brokers, topic, len(msgs)))
 }
 
-// TestAFailingPartitionFollowsItsLeader: a partition that has one attempt per call still learns where its leader went.
+// TestAFailingPartitionFollowsItsLeader: one attempt per call is enough to find the new leader.
 func TestAFailingPartitionFollowsItsLeader(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t, kfake.NumBrokers(2))
@@ -53,7 +53,7 @@ func TestAFailingPartitionFollowsItsLeader(t *testing.T) {
 	down.Remove()
 
 	require.NoError(t, cluster.MoveTopicPartition(topic, 0, 0))
-	if err := publisher.Publish(topic, newEvent("a", 2)); err != nil { // unless it looked after the move
+	if err := publisher.Publish(topic, newEvent("a", 2)); err != nil { // fails unless the client looked after the move
 		require.ErrorIs(t, err, sarama.ErrNotLeaderForPartition)
 		require.NoError(t, publisher.Publish(topic, newEvent("a", 2)), "the next call knows")
 	}

@@ -133,7 +133,7 @@ func TestARecordThatOnlyTheBrokerRefuses(t *testing.T) {
 	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
 	msgs := events(300, "a", "b", "c")
 	msgs[100].Payload = make([]byte, 50_000) // key b
-	_, err := rand.Read(msgs[100].Payload) // no codec makes it smaller
+	_, err := rand.Read(msgs[100].Payload)   // no codec makes it smaller
 	require.NoError(t, err)
 
 	failed := failures(t, publisher.Publish(topic, msgs...))

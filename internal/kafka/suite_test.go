@@ -18,10 +18,10 @@ import (
 // TestWatermillSuite runs Watermill's suite with our publisher and watermill-kafka's subscriber. These features are
 // off:
 //
-//  - ExactlyOnceDelivery: no broker has it; the inbox gives the effect.
-//  - NewSubscriberReceivesOldMessages: it means subscribers without a group.
-//  - RestartServiceCommand: other tests restart the broker.
-//  - ContextPreserved: a context does not travel over a network.
+//   - ExactlyOnceDelivery: no broker has it; the inbox gives the effect.
+//   - NewSubscriberReceivesOldMessages: it means subscribers without a group.
+//   - RestartServiceCommand: other tests restart the broker.
+//   - ContextPreserved: a context does not travel over a network.
 //
 // ForceShort sends 100 messages per test instead of 5,000.
 func TestWatermillSuite(t *testing.T) {

@@ -132,7 +132,7 @@ func newRewinding(t *testing.T, n int) *rewinding {
 	return r
 }
 
-// publish waits between sends, so that the records differ in their times.
+// publish gives each record a different time.
 func (r *rewinding) publish(t *testing.T, n int) {
 	t.Helper()
 	at := time.Now()

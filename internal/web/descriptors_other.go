@@ -2,5 +2,5 @@
 
 package web
 
-// Descriptors returns how many files and connections this process may have open, if that is limited.
+// Descriptors returns the limit of open files and connections of this process.
 func Descriptors() int { return 1024 }

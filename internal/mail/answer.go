@@ -16,7 +16,7 @@ import (
 // which often repeat the address. It does not unwrap, since the meaning of its cause depends on the step.
 type SubmitError struct {
 	Step     mail.SendErrReason // [mail.ErrConnCheck]: up to the login
-	Code     int // of the server's refusal, 4xx or 5xx; 0: none
+	Code     int                // of the server's refusal, 4xx or 5xx; 0: none
 	Enhanced string             // as in RFC 3463; empty: none
 
 	err error

@@ -56,8 +56,8 @@ func (p *claim) run() {
 	}
 }
 
-// bound ends the claim when the partition moves. The running call gets DrainTimeout before its context ends, or no time
-// if the membership is lost.
+// bound ends the claim when the partition moves. The running call gets DrainTimeout, or no time if the membership is
+// lost.
 func (p *claim) bound() {
 	session := p.session.Context().Done()
 	select {
@@ -132,8 +132,8 @@ func (p *claim) isLeaving() bool {
 // comingLimit is how long a batch waits for records that the client is reading.
 const comingLimit = 5 * time.Millisecond
 
-// gather waits for a record if none is held, and takes a batch; false when the partition moves. sarama delivers records
-// singly: without a look at the log's end, the scheduler would decide the size of a batch.
+// gather takes a batch; false when the partition moves. sarama delivers records singly: without a look at the log's
+// end, the scheduler would decide the size of a batch.
 func (p *claim) gather() bool {
 	cfg, source := p.consumer.cfg, p.source.Messages()
 	bytes := 0

@@ -21,8 +21,8 @@ type Cluster struct {
 	admin  sarama.ClusterAdmin
 }
 
-// Ask opens connections, calls question and closes them, also when ctx ends. Its errors begin with what, the name of
-// the question. Each broker gets a share of the time of ctx, since a broker that never answers would use all of it.
+// Ask opens connections, calls question and closes them, also when ctx ends. Its errors begin with what. Each broker
+// gets a share of the time of ctx, since one that never answers would use all of it.
 func Ask(ctx context.Context, cfg Config, what string, question func(Cluster) error) error {
 	cfg = cfg.WithDefaults()
 	if deadline, ends := ctx.Deadline(); ends {
@@ -79,7 +79,7 @@ func Ping(ctx context.Context, cfg Config) error {
 	return Ask(ctx, cfg, "ping brokers", func(Cluster) error { return nil })
 }
 
-// moving are the answers while a partition changes its broker or is new: brokers learn of it one after the other.
+// moving are the answers while a partition changes its broker or is new.
 var moving = []error{
 	sarama.ErrUnknownTopicOrPartition, sarama.ErrLeaderNotAvailable, sarama.ErrNotLeaderForPartition,
 	sarama.ErrReplicaNotAvailable, sarama.ErrFencedLeaderEpoch, sarama.ErrUnknownLeaderEpoch,
@@ -101,7 +101,7 @@ func (c Cluster) settled(topic string, ask func() error) error {
 	}
 }
 
-// Partitions returns those of a topic. For a missing topic the error wraps sarama.ErrUnknownTopicOrPartition.
+// Partitions returns those of a topic. A missing topic's error wraps sarama.ErrUnknownTopicOrPartition.
 func (c Cluster) Partitions(topic string) ([]int32, error) {
 	partitions, err := c.client.Partitions(topic)
 	if err != nil {
@@ -110,9 +110,8 @@ func (c Cluster) Partitions(topic string) ([]int32, error) {
 	return partitions, nil
 }
 
-// Offsets returns one offset per partition, in their order. which is sarama.OffsetOldest, sarama.OffsetNewest, or a
-// time in milliseconds since 1970: its first offset, -1 without one. It waits up to RequestTimeout while a partition
-// moves.
+// Offsets returns one offset per partition: sarama.OffsetOldest, sarama.OffsetNewest, or the first of a time in
+// milliseconds since 1970, -1 without one. It waits up to RequestTimeout while a partition moves.
 func (c Cluster) Offsets(topic string, partitions []int32, which int64) ([]int64, error) {
 	wanted := make(map[int32]int64, len(partitions))
 	for _, partition := range partitions {

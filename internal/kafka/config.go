@@ -10,7 +10,7 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// Config names a Kafka cluster and bounds the waits for it. A zero field means its default.
+// Config names a Kafka cluster. A zero field means its default.
 type Config struct {
 	// Brokers are the bootstrap addresses, host:port. Required.
 	Brokers []string
@@ -19,8 +19,7 @@ type Config struct {
 	// PublishTimeout bounds one call of Publish, retries included. After it, a record without an acknowledgement has an
 	// unknown outcome. A relay's lease must be longer. Default 10 s.
 	PublishTimeout time.Duration
-	// RetryFor bounds the retries of one partition, so that one without a leader does not delay the others. Default half
-	// of PublishTimeout.
+	// RetryFor bounds the retries of one partition, which then does not delay the others. Default half of PublishTimeout.
 	RetryFor time.Duration
 	// RequestTimeout bounds one request to a broker, connecting included. Default 4 s.
 	RequestTimeout time.Duration
@@ -58,12 +57,12 @@ func (c Config) Validate() error {
 
 // Client returns the settings that producing, consuming and administration share.
 //
-//	setting                     value        otherwise
-//	Version                     3.6          old request versions, which Kafka 4 refuses
-//	AllowAutoTopicCreation      false        a misspelt topic is created with one partition
-//	Metadata.Full               false        every client holds the metadata of all topics
-//	Metadata.RefreshFrequency   10 s         added partitions stay unread for ten minutes
-//	Net.*Timeout                RequestTimeout   30 s for a broker that vanished
+//	setting                     otherwise
+//	Version                     old request versions, which Kafka 4 refuses
+//	AllowAutoTopicCreation      a misspelt topic is created with one partition
+//	Metadata.Full               every client holds the metadata of all topics
+//	Metadata.RefreshFrequency   added partitions stay unread for ten minutes
+//	Net.*Timeout                30 s for a broker that vanished
 func (c Config) Client() *sarama.Config {
 	c = c.WithDefaults()
 	cfg := sarama.NewConfig()
@@ -82,18 +81,16 @@ func (c Config) Client() *sarama.Config {
 
 // Producer returns the settings under which [Publisher] writes records.
 //
-//	setting               value                 otherwise
-//	RequiredAcks          all in-sync replicas  an acknowledged record is lost when the leader fails
-//	Idempotent            true                  a retry after a lost answer writes the records twice
-//	MaxOpenRequests       1                     a retry overtakes the next batch: order lost
-//	Retry                 as long as RetryFor   a leader election of a second fails the call
-//	Metadata.Retry.Max    1                     the search for a leader blocks the other partitions
-//	Producer.Timeout      3/4 RequestTimeout    the socket fails before the broker reports late replicas
-//	Partitioner           murmur2, as Java      a Java producer puts a key elsewhere (9,208 of 10,000)
-//	Compression           lz4                   twice the bytes
-//	MaxMessageBytes       below message.max.bytes   the broker refuses a batch that the client accepted
-//
-// In BenchmarkPublish lz4 costs no throughput. zstd halves the rate; none and snappy send more bytes.
+//	setting              otherwise
+//	RequiredAcks         an acknowledged record is lost when the leader fails
+//	Idempotent           a retry after a lost answer writes the records twice
+//	MaxOpenRequests      a retry overtakes the next batch: order lost
+//	Retry                a leader election of a second fails the call
+//	Metadata.Retry.Max   the search for a leader blocks the other partitions
+//	Producer.Timeout     the socket fails before the broker reports late replicas
+//	Partitioner          a Java producer puts a key elsewhere (9,208 of 10,000)
+//	Compression          more bytes; zstd halves the rate (BenchmarkPublish)
+//	MaxMessageBytes      the broker refuses a batch that the client accepted
 func (c Config) Producer() *sarama.Config {
 	c = c.WithDefaults()
 	cfg := c.Client()
@@ -117,8 +114,8 @@ func (c Config) Producer() *sarama.Config {
 	return cfg
 }
 
-// maxBatchMemory bounds one batch after decompression: without a bound, 1 MB of compressed zeros becomes gigabytes.
-// Reading takes up to four times as much per partition. Producers fill batches of at most 1 MB.
+// maxBatchMemory bounds one batch after decompression: 1 MB of compressed zeros could become gigabytes. Reading takes
+// up to four times as much per partition. Producers fill batches of at most 1 MB.
 const maxBatchMemory = 16 << 20
 
 // sarama's goroutines read this variable, so it is set before the first of them starts.
@@ -130,8 +127,7 @@ type ConsumerConfig struct {
 	// Group is the consumer group. Required. Name the environment in it, so that two of them never share offsets.
 	Group string
 	// InstanceID is the member's group.instance.id: after a crash the restarted process gets its partitions back
-	// immediately, not after SessionTimeout. Two running processes must not share one. Default "": the broker invents a
-	// name for each start.
+	// immediately. Two running processes must not share one. Default "": the broker invents a name for each start.
 	InstanceID string
 	// SessionTimeout is how long a dead member keeps its partitions. Default 10 s. A broker with a quota for this client
 	// holds heartbeats back too, up to 11 s by its defaults: then more than that.
@@ -142,8 +138,8 @@ type ConsumerConfig struct {
 	RebalanceTimeout time.Duration
 	// CommitInterval is how often acknowledged offsets are committed: a crash repeats that much. Default 1 s.
 	CommitInterval time.Duration
-	// DrainTimeout is how long a running call may finish when its partition moves or the member closes. Then its context
-	// ends, and it gets the same time again to return. Less than half of RebalanceTimeout. Default 5 s.
+	// DrainTimeout is how long a running call may finish when its partition moves or the member closes. After its context
+	// ends it gets the same time again. Less than half of RebalanceTimeout. Default 5 s.
 	DrainTimeout time.Duration
 	// Backoff is the first pause after a failure. It doubles up to 20 times as long for the group and 50 times for a
 	// handler. Default 100 ms.
@@ -152,16 +148,15 @@ type ConsumerConfig struct {
 	Batch int
 	// MaxBytes bounds the keys, values and headers of a batch; the message that exceeds it is the last. Default 4,000,000.
 	MaxBytes int
-	// UnhealthyAfter is how long [Consumer.Healthy] tolerates that the member consumes nothing; a third of that if the
-	// reason is known. Default 30 s.
+	// UnhealthyAfter is how long [Consumer.Healthy] tolerates no consumption; a third of that for a known reason. Default
+	// 30 s.
 	UnhealthyAfter time.Duration
 
-	// Points stores, in the handler's database, which records have outcomes. With it the member begins at the database's
-	// point, and reads records again when the database or the broker went back. Default: the committed offset alone
-	// counts.
+	// Points stores which records have outcomes in the handler's database. With it, records are read again after the
+	// database or the broker went back. Default: the committed offset alone counts.
 	Points Points
-	// LookEvery is how often the points are compared with the positions. It finds a database that went back without new
-	// records. Default 5 s.
+	// LookEvery is how often points and positions are compared. It finds a database that went back without new records.
+	// Default 5 s.
 	LookEvery time.Duration
 	// Lost is called when a partition is not read any more and no call handles its messages. Optional.
 	Lost func(topic string, partition int32)
@@ -219,23 +214,22 @@ const (
 // Consumer returns the settings under which [Consumer] reads records. A stock subscriber of watermill-kafka may use
 // them.
 //
-//	setting                  value          otherwise
-//	Offsets.Initial          oldest         records from before the group's first start are never read
-//	ResetInvalidOffsets      true           one partition whose offset is gone keeps the group from all others;
+//	setting                  otherwise
+//	Offsets.Initial          records from before the group's first start are never read
+//	ResetInvalidOffsets      one partition whose offset is gone keeps the group from all others;
 //	                         [Consumer] compares the offsets, a stock subscriber rereads without notice
-//	IsolationLevel           read committed records of aborted transactions are delivered
-//	Offsets.AutoCommit       marked offsets only, every CommitInterval; a crash repeats a second's records
-//	GroupStrategies          cooperative-sticky   every rebalance stops all partitions
-//	Session.Timeout          10 s           45 s (Kafka's default) without an owner after a crash
-//	Heartbeat.Interval       1 s            a joiner waits 3 s for the others
-//	Rebalance.Timeout        30 s           shorter than a handler's drain: the member is removed
-//	ChannelBufferSize        Batch, at least 200   batches are split; with small ones, partitions wait for each other
-//	Net.ReadTimeout          above Rebalance.Timeout   joining a group, which may take that long, fails
-//	Return.Errors            true           errors go to sarama's logger, which discards them
-//	Fetch.Min, MaxWaitTime   1 byte, 500 ms a quiet topic delays its next record, or closing takes longer
-//	Fetch.Default            256 KiB        1 MiB of each partition: twice the memory, no faster
-//	Fetch.MaxBytes           16 of those    one answer holds up to 50 MiB
-//	Retry.Backoff            250 ms         2 s without records after a leader moves
+//	IsolationLevel           records of aborted transactions are delivered
+//	Offsets.AutoCommit       a crash repeats more
+//	GroupStrategies          every rebalance stops all partitions
+//	Session.Timeout          45 s (Kafka's default) without an owner after a crash
+//	Heartbeat.Interval       a joiner waits 3 s for the others
+//	Rebalance.Timeout        shorter than a handler's drain: the member is removed
+//	ChannelBufferSize        batches are split; with small ones, partitions wait for each other
+//	Net.ReadTimeout          joining a group, which may take Rebalance.Timeout, fails
+//	Return.Errors            errors go to sarama's logger, which discards them
+//	Fetch.Default            1 MiB of each partition: twice the memory, no faster
+//	Fetch.MaxBytes           one answer holds up to 50 MiB
+//	Retry.Backoff            2 s without records after a leader moves
 func (c ConsumerConfig) Consumer() *sarama.Config {
 	c = c.withDefaults()
 	cfg := c.Client()

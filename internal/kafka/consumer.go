@@ -18,24 +18,22 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Handler takes messages of one partition, in the order of their offsets, and returns how many it handled, from the
-// first on. The rest comes again.
+// Handler takes messages of one partition, by offset, and returns how many it handled, from the first on. The rest
+// comes again.
 //
-// ctx and the contexts of the messages end when the partition is lost: the next owner repeats later work. Each
-// message's context has its [event.Origin]. Ack and Nack have no effect. The slice is valid until the handler returns;
-// the messages may be kept.
+// ctx and the messages' contexts end when the partition is lost. Each message's context has its [event.Origin]. Ack and
+// Nack have no effect. The slice is valid until the handler returns; the messages may be kept.
 type Handler func(ctx context.Context, batch []*message.Message) (handled int, err error)
 
 // Consumer is a member of a consumer group: watermill-kafka's Subscriber, which hands over many messages at a time.
 //
-// Guaranteed: the messages of a partition come in the order of their offsets, to one call at a time. An offset is
-// committed only when it and all before it were handled; the rest comes again after a pause, before newer ones. Every
-// record is handed over, with any content. When a partition moves or the member stops, the running call may finish for
-// DrainTimeout; a lost membership cancels it. With [ConsumerConfig.Points], records come again when the handler's
-// database lost their outcomes, and all of a log that lost records.
+// Guaranteed: the messages of a partition come by offset, to one call at a time. An offset is committed only when it
+// and all before it were handled; the rest comes again after a pause, before newer ones. Every record is handed over,
+// with any content. When a partition moves or the member stops, the running call may finish for DrainTimeout; a lost
+// membership cancels it. For records that come again after a loss, see [ConsumerConfig.Points].
 //
-// Not guaranteed: that a message is handled once; the inbox makes its effect single. A damaged batch on the log stops
-// the partitions of its broker, and Healthy reports it. A panic of the handler is not caught.
+// Not guaranteed: that a message is handled once. A damaged batch on the log stops the partitions of its broker, and
+// Healthy reports it. A panic of the handler is not caught.
 type Consumer struct {
 	cfg    ConsumerConfig
 	handle Handler
@@ -56,12 +54,11 @@ type Consumer struct {
 }
 
 var (
-	// ErrFenced ends [Consumer.Run]: another process uses the same [ConsumerConfig.InstanceID]. To return would remove
-	// that one, and so on for ever.
+	// ErrFenced ends [Consumer.Run]: another process uses the same [ConsumerConfig.InstanceID]. To rejoin would remove
+	// that one.
 	ErrFenced = errors.New("another member has taken the instance id")
-	// ErrOffsetGone is why a partition is not read: its next offset is not on the log. Its records were removed unread,
-	// or, without [ConsumerConfig.Points], the log went back. An operator decides where to continue (kafka-consumer-groups
-	// --reset-offsets).
+	// ErrOffsetGone is why a partition is not read: its next offset is not on the log. Records were removed unread, or,
+	// without [ConsumerConfig.Points], the log went back. An operator decides (kafka-consumer-groups --reset-offsets).
 	ErrOffsetGone = errors.New("the committed offset is not on the log")
 
 	errPartitionLost = errors.New("partition lost")
@@ -81,7 +78,7 @@ func NewConsumer(cfg ConsumerConfig, handle Handler, log *slog.Logger) (*Consume
 }
 
 // Run consumes the topic until ctx ends. Then it lets running calls end, commits, leaves the group and returns nil. It
-// retries after every failure; only [ErrFenced] ends it. The handler's context has the values of ctx. Call it once.
+// retries after failures; only [ErrFenced] ends it. Handlers see the values of ctx. Call it once.
 func (c *Consumer) Run(ctx context.Context, topic string) error {
 	var watching sync.WaitGroup
 	defer watching.Wait()
@@ -129,8 +126,8 @@ func (c *Consumer) consume(ctx context.Context, subscriber *wkafka.Subscriber) e
 
 var errNotLeft = errors.New("the group has not answered; its session timeout frees the member")
 
-// awaitLeft waits for the owned partitions and their commits, but not for a coordinator that owes a joining member its
-// answer: that may take until every other member has joined, and sarama waits with it.
+// awaitLeft waits for owned partitions and their commits, but not for a coordinator that owes a joining member its
+// answer: that may take until all others have joined.
 func (c *Consumer) awaitLeft(ctx context.Context, left <-chan error) error {
 	for {
 		stopped := ctx.Err() != nil && !c.isOwner()
@@ -145,15 +142,15 @@ func (c *Consumer) awaitLeft(ctx context.Context, left <-chan error) error {
 	}
 }
 
-// isOwner is exact, since partitions are given back before [groupHandler.Cleanup].
+// isOwner: partitions are given back before [groupHandler.Cleanup].
 func (c *Consumer) isOwner() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.member
 }
 
-// leaveGroup does for a member with an instance id what sarama does only without one. Otherwise its partitions have no
-// owner until the session ends.
+// leaveGroup does for an instance id what sarama does only without one. Otherwise its partitions wait for the session's
+// end.
 func (c *Consumer) leaveGroup() error {
 	if c.cfg.InstanceID == "" {
 		return nil
@@ -166,7 +163,7 @@ func (c *Consumer) leaveGroup() error {
 	})
 }
 
-// claimHook replaces watermill-kafka's handler of claims, at its only hook.
+// claimHook replaces watermill-kafka's handler of claims.
 type claimHook struct {
 	wkafka.SaramaTracer // nil: a subscriber with a group calls no other method of it
 	consumer            *Consumer
@@ -178,7 +175,7 @@ func (h claimHook) WrapConsumerGroupHandler(sarama.ConsumerGroupHandler) sarama.
 	return &groupHandler{consumer: h.consumer, starts: map[int32]int64{}}
 }
 
-// joinPauses adds pauses when a group refuses its member, or ends its sessions early.
+// joinPauses slows down a group that refuses its member or ends its sessions early.
 type joinPauses struct {
 	pauses failure.Backoff
 	began  time.Time // the last attempt
@@ -242,14 +239,13 @@ func (h *groupHandler) ConsumeClaim(session sarama.ConsumerGroupSession, source 
 	return nil
 }
 
-// watchedStrategy reports an assignment before sarama acts on it. sarama ends a partition by closing its channel after
-// its buffered records, which a busy claim would notice too late.
+// watchedStrategy reports an assignment early: sarama closes a partition's channel after its buffered records, too late
+// for a busy claim.
 type watchedStrategy struct {
 	cooperative
 	assigned func(partitions map[string][]int32)
 }
 
-// cooperative has all interfaces that sarama looks for in a cooperative strategy.
 type cooperative interface {
 	sarama.RebalanceProtocolBalanceStrategy
 	sarama.SubscriptionUserDataBalanceStrategy
@@ -298,7 +294,7 @@ func (l troubleLog) With(watermill.LogFields) watermill.LoggerAdapter { return l
 // troubleOver is the silence after which the same failure is logged again.
 const troubleOver = 5 * time.Minute
 
-// trouble notes a failure before a retry. It logs a repeated one once: a broker that is down for an hour is one line.
+// trouble logs a repeated failure once: a broker that is down for an hour is one line.
 func (c *Consumer) trouble(err error) {
 	if errors.Is(err, sarama.ErrFencedInstancedId) {
 		c.cancel(fmt.Errorf("consume as %s: %w %q", c.cfg.Group, ErrFenced, c.cfg.InstanceID))
@@ -332,8 +328,8 @@ func (c *Consumer) Standings() []Standing {
 	return standings
 }
 
-// Healthy returns why the member consumes nothing: Run does not run, it never joined its group, it has been out of it
-// too long, or a partition has been refused or has failed too long.
+// Healthy returns why the member consumes nothing: Run does not run, it never joined its group, or it has been out of
+// the group, refused or failing too long.
 func (c *Consumer) Healthy(context.Context) error {
 	if err := c.isMember(); err != nil {
 		return err

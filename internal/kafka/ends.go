@@ -14,7 +14,7 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// PublishAcked is [Publisher.PublishContext] that also puts the place of each acknowledged record into its message's
+// PublishAcked is [Publisher.PublishContext] that also puts each acknowledged record's place into its message's
 // context, as an [event.Origin]. repeated reports that the client sent a batch again: a record may be on the log twice.
 func (p *Publisher) PublishAcked(
 	ctx context.Context, topic string, msgs ...*message.Message,
@@ -50,8 +50,8 @@ func (placing) WrapSyncProducer(_ *sarama.Config, p sarama.SyncProducer) sarama.
 
 type placingProducer struct{ sarama.SyncProducer }
 
-// SendMessage stores the record's place where the message's context asks for it. The broker's time replaces the one set
-// here, unless the topic has the producer's. Kafka counts milliseconds.
+// SendMessage stores the record's place where the context asks for it. The broker's time replaces this one, unless the
+// topic has the producer's. Kafka counts milliseconds.
 func (p placingProducer) SendMessage(msg *sarama.ProducerMessage) (partition int32, offset int64, err error) {
 	msg.Timestamp = time.Now().Truncate(time.Millisecond)
 	partition, offset, err = p.SyncProducer.SendMessage(msg)
@@ -61,18 +61,18 @@ func (p placingProducer) SendMessage(msg *sarama.ProducerMessage) (partition int
 	return partition, offset, err
 }
 
-// murmur2 serves all calls: a new partitioner seeds a random source, which takes 10 us.
+// murmur2 serves all calls: a new partitioner takes 10 us for its random source.
 var murmur2 = sarama.NewMurmur2Partitioner("")
 
-// PartitionOf returns the partition of a key in a topic with so many partitions.
+// PartitionOf returns a key's partition of so many.
 func (p *Publisher) PartitionOf(key string, partitions int32) int32 {
 	msg := &sarama.ProducerMessage{Key: sarama.StringEncoder(key)}
 	partition, _ := murmur2.Partition(msg, partitions) // a string always encodes
 	return partition
 }
 
-// EachEnd calls each for the partitions of the topics, with the first offset and the one after the last, or with an
-// error: partition -1 for a topic that it cannot ask for. It does not retry; a partition without a leader has an error.
+// EachEnd calls each with a partition's first offset and the one after its last, or with an error: partition -1 for a
+// topic that it cannot ask for. It does not retry; a partition without a leader has an error.
 func (p *Publisher) EachEnd(
 	ctx context.Context, topics []string, each func(topic string, partition int32, start, end int64, err error),
 ) error {
@@ -118,8 +118,7 @@ func offsetOf(found *sarama.OffsetResult) (int64, error) {
 	return found.Offset, nil
 }
 
-// ReadLog returns the first records of a partition from one offset to before another. Each message's context has the
-// place of its record.
+// ReadLog returns the first records from one offset to before another. Each message's context has its record's place.
 func (p *Publisher) ReadLog(
 	ctx context.Context, topic string, partition int32, from, to int64,
 ) (records []*message.Message, err error) {

@@ -17,9 +17,9 @@ const (
 	fetchVersion = 12
 )
 
-// Scan calls each for the records that a consumer would get, by offset, from one offset to before another. It returns
-// the offset after the last record it saw, less than to if an open transaction is before it. It leaves out records that
-// are deleted while it reads; a damaged batch is an error. It ends, between two requests, with the context of [Ask].
+// Scan calls each for the records that a consumer would get, from one offset to before another. It returns the offset
+// after the last record it saw, less than to before an open transaction. It leaves out records deleted while it reads;
+// a damaged batch is an error. It ends, between two requests, with the context of [Ask].
 func (c Cluster) Scan(
 	topic string, partition int32, from, to int64, each func(*message.Message) error,
 ) (next int64, err error) {
@@ -30,8 +30,7 @@ func (c Cluster) Scan(
 
 var errFound = errors.New("found")
 
-// firstOf returns the first record of a range that a group would get, nil without one. Transaction marks and compacted
-// offsets are not lag.
+// firstOf returns a range's first record for a group, or nil. Transaction marks and compacted offsets are not lag.
 func (c Cluster) firstOf(topic string, partition int32, from, to int64) (first *sarama.ConsumerMessage, err error) {
 	_, err = c.scan(topic, partition, from, to, oneBatch, func(r *sarama.ConsumerMessage) error {
 		first = r
@@ -85,8 +84,8 @@ func (c Cluster) oldestAfter(topic string, partition int32, offset int64, outOfR
 	return oldest[0], nil
 }
 
-// fetch reads about so many bytes without sarama's consumer, which does not report the end of the log. next is the
-// offset after the read batches, or offset itself if there are none.
+// fetch bypasses sarama's consumer, which does not report the end of the log. next is the offset after the read
+// batches.
 func (c Cluster) fetch(
 	topic string, partition int32, offset int64, bytes int32,
 ) (records []*sarama.ConsumerMessage, next int64, err error) {
@@ -119,8 +118,7 @@ func (c Cluster) fetch(
 	return records, next, nil
 }
 
-// extract returns the records of a block and the offset after it. A broker lists aborted transactions for all batches
-// together: with any, extract takes only the first batch.
+// extract: a broker lists aborted transactions for all batches together; with any, extract takes only the first batch.
 func extract(
 	topic string, partition int32, offset int64, block *sarama.FetchResponseBlock,
 ) (records []*sarama.ConsumerMessage, next int64) {
@@ -150,8 +148,7 @@ func extract(
 	return records, next
 }
 
-// aborted reports whether the batch belongs to an aborted transaction. A producer has one transaction at a time, so an
-// aborted one that began before the batch and ends after it is the batch's.
+// aborted: a producer has one transaction at a time, so an aborted one that began before the batch is the batch's.
 func aborted(batch *sarama.RecordBatch, transactions []*sarama.AbortedTransaction) bool {
 	return batch.IsTransactional && slices.ContainsFunc(transactions, func(t *sarama.AbortedTransaction) bool {
 		return t.ProducerID == batch.ProducerID && t.FirstOffset <= batch.FirstOffset

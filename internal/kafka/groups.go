@@ -15,17 +15,16 @@ import (
 type Lag struct {
 	Topic     string
 	Partition int32
-	// Records is the number of offsets from the first waiting record to the end of the log; 0 if none waits.
+	// Records is how many offsets lie from the first waiting record to the end of the log.
 	Records int64
-	// Age is how long the first of these records has been on the log, by its own time; 0 if none waits.
+	// Age is since when that record has been on the log, by its own time; 0 without one.
 	Age time.Duration
 }
 
-// ReadLag returns a consumer group's lag in every partition of a topic. It reads the committed offsets and the log, so
-// the answer is the same on every instance, and right when no member runs. A group that keeps up is behind by what it
-// handled in the last [ConsumerConfig.CommitInterval].
-//
-// It ends with ctx, and fails when a broker does not answer within [Config.RequestTimeout].
+// ReadLag returns a group's lag in every partition of a topic, from the committed offsets and the log: the same on
+// every instance, and right when no member runs. A group that keeps up is behind by its last
+// [ConsumerConfig.CommitInterval]. It ends with ctx, and fails when a broker does not answer within
+// [Config.RequestTimeout].
 func ReadLag(ctx context.Context, cfg Config, group, topic string) (lags []Lag, err error) {
 	err = Ask(ctx, cfg, "read lag of "+group+" in "+topic, func(c Cluster) error {
 		found, err := c.groupOffsets(group, topic)
@@ -50,12 +49,11 @@ type groupOffsets struct {
 	oldest, newest int64
 }
 
-// isGone reports that the group's next record is not on the log: deleted, or the topic was created anew.
+// isGone reports that the next record was deleted, or the topic created anew.
 func (o groupOffsets) isGone() bool {
 	return o.committed >= 0 && (o.committed < o.oldest || o.committed > o.newest)
 }
 
-// next returns the first offset that waits for the group.
 func (o groupOffsets) next() int64 {
 	if o.committed < 0 || o.isGone() {
 		return o.oldest
@@ -88,9 +86,9 @@ func (c Cluster) groupOffsets(group, topic string, partitions ...int32) (found [
 	return found, nil
 }
 
-// GroupsBehind returns the groups that have read from a topic but not to its end, each with its number of waiting
-// offsets. A partition without a committed offset counts from its beginning. It returns by the deadline of ctx, or
-// after a few request timeouts.
+// GroupsBehind returns the groups that have read from a topic but not to its end, with their waiting offsets.
+// Partitions without a committed offset count from the beginning. It returns by the deadline of ctx, or after a few
+// request timeouts.
 func GroupsBehind(ctx context.Context, cfg Config, topic string) (map[string]int64, error) {
 	behind := map[string]int64{}
 	err := Ask(ctx, cfg, "ask for groups behind", func(c Cluster) error {
@@ -117,11 +115,11 @@ func GroupsBehind(ctx context.Context, cfg Config, topic string) (map[string]int
 	return behind, err
 }
 
-// Owners is what a group's coordinator knows about the owners of a topic's partitions.
+// Owners are a topic's owners in a group, as its coordinator knows them.
 type Owners struct {
 	// State is the group's: Stable, Empty, PreparingRebalance ...
 	State string
-	// By is the owner of each partition: client id and address. A partition without an owner is missing.
+	// By is each partition's owner: client id and address. A partition without an owner is missing.
 	By map[int32]string
 }
 
@@ -153,7 +151,7 @@ func ReadOwners(ctx context.Context, cfg Config, group, topic string) (Owners, e
 	return owners, err
 }
 
-// Committed returns the group's committed offsets, -1 where it has none.
+// Committed returns the group's offsets, -1 where it has none.
 func (c Cluster) Committed(group, topic string, partitions []int32) ([]int64, error) {
 	offsets := slices.Repeat([]int64{-1}, len(partitions))
 	answer, err := c.admin.ListConsumerGroupOffsets(group, map[string][]int32{topic: partitions})

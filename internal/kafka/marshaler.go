@@ -11,14 +11,12 @@ import (
 )
 
 // Marshaler maps a Watermill message to a Kafka record and back: CloudEvents 1.0, binary mode. The stock publisher and
-// subscriber of watermill-kafka can use it too.
+// subscriber can use it too.
 //
 //	message UUID      -> headers ce_id and [event.HeaderWatermillID], the first; absent when it is empty
 //	message metadata  -> headers: CloudEvents attributes in a fixed order, then the rest by name
 //	event.KeyMetadata -> record key; absent or empty: no key, and no order
 //	message payload   -> record value, byte for byte
-//
-// Records of the stock publisher with its own marshaler have no ce_id, so they are not events here.
 type Marshaler struct{}
 
 // Marshal never fails.
@@ -40,9 +38,8 @@ func (Marshaler) Marshal(topic string, msg *message.Message) (*sarama.ProducerMe
 	return to, nil
 }
 
-// Unmarshal never fails: every record becomes a message. If a header occurs twice, the metadata keeps the last;
-// [event.Origin] keeps all. A missing key or value becomes an empty one. A header named like [event.KeyMetadata] does
-// not replace the record key.
+// Unmarshal never fails. If a header occurs twice, the metadata keeps the last; [event.Origin] keeps all. A missing key
+// or value becomes empty. A header named like [event.KeyMetadata] does not replace the record key.
 func (Marshaler) Unmarshal(from *sarama.ConsumerMessage) (*message.Message, error) {
 	return decode(context.Background(), "", from), nil
 }
@@ -65,8 +62,8 @@ func decodeFrom(ctx context.Context, group string, r *sarama.ConsumerMessage, fr
 	return msg
 }
 
-// Origin is a middleware for handlers on watermill-kafka's stock Subscriber: it gives the inbox the place and the key
-// of a record. Dead letters then name their record, and a record that ends its process is found.
+// Origin is a middleware for handlers on watermill-kafka's stock Subscriber. It gives the inbox a record's place and
+// key, for dead letters and for a record that ends its process.
 func Origin(next message.HandlerFunc) message.HandlerFunc {
 	return func(msg *message.Message) ([]*message.Message, error) {
 		ctx := msg.Context()

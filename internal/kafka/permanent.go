@@ -10,8 +10,8 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// permanent are the broker's answers that a retry does not change. All others are transient: leaders, groups and quotas
-// change, and an operator repairs rights and settings.
+// permanent are the answers that a retry does not change. Others are transient: leaders, groups and quotas change, and
+// operators repair rights and settings.
 var permanent = []sarama.KError{
 	sarama.ErrMessageSizeTooLarge, sarama.ErrMessageSetSizeTooLarge, sarama.ErrUnsupportedForMessageFormat,
 	sarama.ErrUnsupportedCompressionType, sarama.ErrPolicyViolation, sarama.ErrInvalidRecord,
@@ -38,8 +38,7 @@ var clientErrors = []struct {
 
 const damaged = "kafka_damaged" // a batch on the log
 
-// classify marks sarama's errors for package failure. It returns an error that failure knows, and an unknown one,
-// unchanged.
+// classify marks sarama's errors for package failure, and leaves known and unknown ones unchanged.
 func classify(err error) error {
 	if err == nil || failure.Examine(err).Code != failure.CodeUnknown {
 		return err

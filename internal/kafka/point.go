@@ -13,8 +13,8 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Points is the database of a group's handler. For each topic-partition it stores a point, which the handler moves in
-// the transaction of each outcome. A point below the owner's position shows that the database went back.
+// Points is the database of a group's handler. It stores a point per topic-partition, which the handler moves in the
+// transaction of each outcome. A point below the owner's position shows that the database went back.
 type Points interface {
 	// ReadPoints returns the points of a topic's partitions; one without a point is missing.
 	ReadPoints(ctx context.Context, topic string) (map[int32]event.Point, error)
@@ -38,8 +38,7 @@ type start struct {
 	gone              error  // why there is no start
 }
 
-// placeClaims begins a session at its partitions' points. A claim places its own partition if this fails, or if it
-// joins the session later.
+// placeClaims begins a session at its points. A claim places itself if this fails or it joins later.
 func (h *groupHandler) placeClaims(session sarama.ConsumerGroupSession) {
 	c := h.consumer
 	partitions := session.Claims()[c.topic]
@@ -75,8 +74,8 @@ func (c *Consumer) rewind(session sarama.ConsumerGroupSession, partition int32, 
 	}
 }
 
-// awaitStart waits until the partition's start is known. It returns false if the claim begins elsewhere or the
-// partition moves. A partition whose next record is not on the log is not read.
+// awaitStart returns false if the claim begins elsewhere or the partition moves. A partition whose next record is not
+// on the log is not read.
 func (p *claim) awaitStart() bool {
 	c, topic, partition := p.consumer, p.source.Topic(), p.source.Partition()
 	if p.isPlaced || c.cfg.Points == nil && p.source.InitialOffset() >= 0 {
@@ -104,8 +103,8 @@ func (p *claim) awaitStart() bool {
 	}
 }
 
-// begin reports whether the claim reads from the start on. If it began at a higher offset, its session must end: only
-// the next one can begin elsewhere.
+// begin reports whether the claim reads from the start on. If it began higher, only the next session can begin
+// elsewhere.
 func (p *claim) begin(s start) bool {
 	p.consumer.rewind(p.session, p.source.Partition(), s)
 	p.position.Store(s.offset)
@@ -119,8 +118,8 @@ func (c *Consumer) watchPoints(ctx context.Context) {
 	}
 }
 
-// checkPoints ends the claims of partitions whose outcomes the database lost. It reads positions before points, so that
-// a point is lower only if the database went back.
+// checkPoints ends claims whose outcomes the database lost. It reads positions before points, so only a database that
+// went back has a lower point.
 func (c *Consumer) checkPoints(ctx context.Context) {
 	if c.cfg.Points == nil {
 		return
@@ -171,8 +170,8 @@ func (c *Consumer) decideStarts(ctx context.Context, partitions []int32) (starts
 	return starts, err
 }
 
-// decideStart returns the lower of a partition's point and its committed offset. If another record is below the point,
-// the log lost records, so all of it is read again.
+// decideStart returns the lower of point and committed offset. If another record is below the point, the log lost
+// records, and all of it is read again.
 func (c *Consumer) decideStart(
 	ctx context.Context, cluster Cluster, partition int32, at groupOffsets, points map[int32]event.Point,
 ) (s start, err error) {
@@ -215,8 +214,8 @@ func (c *Consumer) decideStart(
 	return s, nil
 }
 
-// beginPoint stores a partition's first point. If the database has the outcome of the record below the committed
-// offset, it has those of all earlier ones. Otherwise all of the log is read.
+// beginPoint: if the database has the outcome below the committed offset, it has all earlier ones. Otherwise all of the
+// log is read.
 func (c *Consumer) beginPoint(
 	ctx context.Context, cluster Cluster, partition int32, at groupOffsets,
 ) (first event.Point, err error) {
@@ -250,7 +249,7 @@ func (o groupOffsets) gone(next int64) error {
 	return fmt.Errorf("%w: %d, the log has %d to %d", ErrOffsetGone, next, o.oldest, o.newest)
 }
 
-// matches reports whether the record below the point is the one that the point names, or has expired.
+// matches reports whether the record below the point is the point's, or has expired.
 func (c Cluster) matches(topic string, partition int32, p event.Point, at groupOffsets) (bool, error) {
 	if p.Next > at.newest { // unless another owner has moved the point since
 		ends, err := c.Offsets(topic, []int32{partition}, sarama.OffsetNewest)

@@ -12,10 +12,10 @@ type Standing struct {
 	Partition int32
 	// Handling is when the running call of the handler began; zero: none runs, or it waits for its next attempt.
 	Handling time.Time
-	// Failing is when attempts at the next records began to fail, and Failure is the last error; zero: none fails.
+	// Failing is when attempts at the next records began to fail, and Failure the last error; zero: none fails.
 	Failing time.Time
 	Failure error
-	// Refused is when the broker stopped giving records, and Refusal is why; zero: it gives them.
+	// Refused is when the broker stopped giving records, and Refusal the reason; zero: it gives them.
 	Refused time.Time
 	Refusal error
 }
@@ -49,7 +49,7 @@ func (p *progress) refused(err error) {
 	p.state.Refusal, p.refusedAt = err, now
 }
 
-// begin notes that the handler is called. The broker gave records, so a refusal is over.
+// begin ends a refusal, since the broker gave records.
 func (p *progress) begin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,7 +57,7 @@ func (p *progress) begin() {
 	p.state.Handling = time.Now()
 }
 
-// end notes the outcome of a call. If it handled anything, earlier failures do not count.
+// end ignores earlier failures if the call handled anything.
 func (p *progress) end(err error, handled int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,9 +79,9 @@ func (p *progress) fail(err error) {
 
 type progressKey struct{}
 
-// Pausing reports from inside a handler that its call waits: an attempt failed with err and will be repeated, or, with
-// a nil err, no longer fails. ctx is the handler's or a message's; any other is ignored. Until resumed is called the
-// call does not count as running. Call it before the handler returns.
+// Pausing reports that a handler's call waits: an attempt failed with err and will be repeated, or, with nil, none
+// fails any more. ctx is the handler's or a message's; any other is ignored. Until resumed is called the call does not
+// count as running. Call it before the handler returns.
 func Pausing(ctx context.Context, err error) (resumed func()) {
 	p, ok := ctx.Value(progressKey{}).(*progress)
 	if !ok {

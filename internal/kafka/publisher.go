@@ -22,16 +22,15 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Publisher is watermill-kafka's Publisher, called for many keys at a time, so that sarama can make batches.
+// Publisher is watermill-kafka's Publisher, called for many keys at a time, so that sarama can make batches. It
+// connects on first use and is safe for concurrent use.
 //
-// Guaranteed: the messages of a key are on the log in the order of the call. When one fails, the later ones of its key
+// Guaranteed: the messages of a key are on the log in the order of the call. After a failure the later ones of its key
 // are not sent, so sending the rest again completes the call. An acknowledged message is on all in-sync replicas. A
 // message that the broker refuses fails alone.
 //
-// Not guaranteed: that a message is written once. A message whose acknowledgement was lost is written again when it is
-// sent again, and a late append may follow newer records.
-//
-// It connects on first use, and is safe for concurrent use.
+// Not guaranteed: that a message is written once. A repetition after a lost acknowledgement is written again, and a
+// late append may follow newer records.
 type Publisher struct {
 	cfg     Config
 	log     *slog.Logger
@@ -43,7 +42,6 @@ type Publisher struct {
 }
 
 const (
-	// maxKeys bounds the keys of a call that are sent at a time.
 	maxKeys = 500
 	// reconnectAfter is the least age of a connection before it is replaced.
 	reconnectAfter = time.Second
@@ -59,14 +57,14 @@ func NewPublisher(cfg Config, log *slog.Logger) (*Publisher, error) {
 	return p, nil
 }
 
-// Publish returns nil when every message is acknowledged, else a [*PublishError]. It returns within PublishTimeout. The
-// caller must not change the messages before that, nor after an unknown outcome.
+// Publish returns nil when every message is acknowledged, else a [*PublishError], within PublishTimeout. The caller
+// must not change the messages before that, nor after an unknown outcome.
 func (p *Publisher) Publish(topic string, msgs ...*message.Message) error {
 	return p.PublishContext(context.Background(), topic, msgs...)
 }
 
-// PublishContext is [Publisher.Publish] that also returns when ctx ends. A message that was not sent yet, or whose
-// answer is only slow, has not failed: its error has a method Unfinished that returns true.
+// PublishContext is [Publisher.Publish] that also returns when ctx ends. An unsent message, or one whose answer is only
+// slow, has not failed: its error has a method Unfinished that returns true.
 func (p *Publisher) PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error {
 	return p.publish(ctx, newCall(topic, msgs))
 }
@@ -89,7 +87,6 @@ func (p *Publisher) publish(ctx context.Context, c *call) error {
 	return c.result(cmp.Or(context.Cause(ctx), ErrClosed))
 }
 
-// send sends the messages of one key in sequence, and different keys in parallel.
 func (p *Publisher) send(ctx context.Context, c *call) {
 	conn, err := p.connect()
 	if err != nil {
@@ -115,7 +112,7 @@ func (p *Publisher) send(ctx context.Context, c *call) {
 		})
 	}
 	sending.Wait()
-	// The broker refuses a batch because of one record. Sent again, the others succeed.
+	// The broker refuses a batch because of one record. The others succeed alone.
 	for _, indexes := range keys {
 		if n := c.firstFailed(indexes); n >= 0 && isOfOneRecord(c.results[indexes[n]]) {
 			c.sendKey(stopped, conn, indexes[n:])
@@ -133,9 +130,8 @@ type connection struct {
 	tookNothing atomic.Bool // in the last call
 }
 
-// connect returns the connection for one call, which ends with inUse.RUnlock. A connection that had no success in the
-// last call is replaced, since sarama retries a returned broker only after ten seconds. That waits until no call uses
-// it: a late batch of it must not follow newer ones.
+// connect returns the connection for one call, which ends with inUse.RUnlock. One without success in its last call is
+// replaced when it is idle, since sarama would wait ten seconds; its late batches must not follow newer ones.
 func (p *Publisher) connect() (*connection, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -178,7 +174,7 @@ func dial(cfg Config) (*connection, error) {
 	return &connection{Publisher: publisher, made: time.Now(), repeats: repeats, metrics: settings.MetricRegistry}, nil
 }
 
-// askForProducerID asks with a client of its own: when the request fails, sarama leaves the producer's client open.
+// askForProducerID uses its own client: after a failure sarama leaves the producer's client open.
 func askForProducerID(cfg Config, settings *sarama.Config) (err error) {
 	client, err := sarama.NewClient(cfg.Brokers, settings)
 	if err != nil {
@@ -192,7 +188,7 @@ func askForProducerID(cfg Config, settings *sarama.Config) (err error) {
 	return producer.Close()
 }
 
-// isThrottled reads sarama's metrics, the only place where a broker's throttling shows.
+// isThrottled reads sarama's metrics, the only place that shows a broker's throttling.
 func (c *connection) isThrottled() (throttled bool) {
 	c.metrics.Each(func(name string, metric any) {
 		histogram, is := metric.(metrics.Histogram)
@@ -201,7 +197,7 @@ func (c *connection) isThrottled() (throttled bool) {
 	return throttled
 }
 
-// Close waits for running sends and closes the connections. Calls that wait return [ErrClosed]. A second call does
+// Close waits for running sends and closes the connections. Waiting calls return [ErrClosed]. A second call does
 // nothing.
 func (p *Publisher) Close() error {
 	p.stop()
@@ -219,7 +215,7 @@ func (p *Publisher) Close() error {
 	return nil
 }
 
-// call is one call of Publish. Its goroutine may outlive it.
+// call may be outlived by its goroutine.
 type call struct {
 	topic string
 	msgs  []*message.Message
@@ -243,7 +239,7 @@ func newCall(topic string, msgs []*message.Message) *call {
 // The results of a message that has no outcome yet.
 var errWaiting, errUnderWay = errors.New("its turn has not come"), errors.New("its answer has not come")
 
-// byKey returns the indexes of each key's messages. A message without a key gets a group of its own.
+// byKey returns each key's indexes. A message without a key gets its own group.
 func (c *call) byKey() (keys [][]int) {
 	places := make(map[string]int)
 	for i, msg := range c.msgs {
@@ -289,7 +285,7 @@ func explain(err error) error {
 	return classify(err)
 }
 
-// begin marks a message as sent. It returns false when the call is over, since its result would not include it.
+// begin returns false when the call is over, since its result would not include the message.
 func (c *call) begin(ctx context.Context, i int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -317,7 +313,7 @@ func isOfOneRecord(err error) bool {
 	}, func(answer error) bool { return errors.Is(err, answer) })
 }
 
-// result ends the call. cause is the reason if messages are unsent.
+// result ends the call. cause is the reason for unsent messages.
 func (c *call) result(cause error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -342,7 +338,7 @@ func (c *call) result(cause error) error {
 	return &PublishError{Topic: c.topic, Failed: failed}
 }
 
-// pendingError is about a message that was neither acknowledged nor refused when its call ended.
+// pendingError is about a message without an outcome when its call ended.
 type pendingError struct {
 	cause            error
 	sent, unfinished bool

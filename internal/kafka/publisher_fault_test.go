@@ -208,8 +208,7 @@ func TestATopicThatTakesNoRecord(t *testing.T) {
 	require.True(t, isPermanent(err))
 }
 
-// acknowledged repeats the messages as a relay does. A slow call may append a message late and out of order; the next
-// call writes it again.
+// acknowledged repeats the messages as a relay does. A slow call may append one late; the next call writes it again.
 func acknowledged(t *testing.T, publisher *kafka.Publisher, topic string, msgs ...*message.Message) {
 	t.Helper()
 	testkit.Until(t, func() bool { return publisher.Publish(topic, msgs...) == nil })
@@ -231,8 +230,8 @@ func TestABrokerThatRestarts(t *testing.T) {
 	requireOrder(t, msgs, logOf(t, restarted, topic, len(msgs)))
 }
 
-// TestAnotherRecordIsNotTakenForARepetition: a batch whose acknowledgement was lost is not sent again. If the next
-// batch got its sequence number, the broker would drop it and report success.
+// TestAnotherRecordIsNotTakenForARepetition: a next batch with the sequence number of a lost one would be dropped, and
+// reported as a success.
 func TestAnotherRecordIsNotTakenForARepetition(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)

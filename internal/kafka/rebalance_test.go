@@ -79,8 +79,7 @@ func TestAHandlerMayFinishDuringARebalance(t *testing.T) {
 	}
 }
 
-// awaitWithheld waits until the group has taken a partition from the first member and given it to neither, because its
-// handler still works.
+// awaitWithheld waits until neither member owns the partition, because the first one's handler still works.
 func awaitWithheld(t *testing.T, brokers []string, group string) {
 	t.Helper()
 	cluster := admin(t, brokers)

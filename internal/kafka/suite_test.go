@@ -15,8 +15,7 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// TestWatermillSuite runs Watermill's suite with our publisher and watermill-kafka's subscriber. These features are
-// off:
+// TestWatermillSuite switches off these features:
 //
 //   - ExactlyOnceDelivery: no broker has it; the inbox gives the effect.
 //   - NewSubscriberReceivesOldMessages: it means subscribers without a group.

@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Topic is the wanted state of a topic.
+// Topic is a wanted topic.
 type Topic struct {
 	Name       string
 	Partitions int32
@@ -23,10 +23,10 @@ type Topic struct {
 	ReplicationFactor int16
 }
 
-// EnsureTopics creates missing topics and waits until each partition has a leader. An existing topic keeps its
-// retention and its partitions, since added partitions would break the order of keys. In all topics the broker sets the
-// time of a record: with a producer's wrong clock, retention would delete it early. It tries every topic and returns
-// all errors. Several processes may call it at the same time.
+// EnsureTopics creates missing topics and waits for their leaders. An existing topic keeps its retention and
+// partitions, since added partitions break the order of keys. The broker sets the times of records: with a producer's
+// wrong clock, retention would delete them early. It tries every topic and returns all errors. Processes may call it
+// concurrently.
 func EnsureTopics(ctx context.Context, cfg Config, topics ...Topic) error {
 	return Ask(ctx, cfg, "ensure topics", func(c Cluster) error {
 		var problems []error
@@ -88,11 +88,11 @@ func (c Cluster) awaitLeaders(topic string) error {
 	return nil
 }
 
-// TopicState is the present state of a topic.
+// TopicState is an existing topic.
 type TopicState struct {
 	Partitions int32
-	// Retention is how long the broker keeps records; negative: for ever, as in a topic that is only compacted. A record
-	// may outlive it, since the broker drops whole segments.
+	// Retention is how long the broker keeps records; negative: for ever, as in a topic that is only compacted. The broker
+	// drops whole segments, so a record may outlive it.
 	Retention time.Duration
 	// CreateTime reports that producers set the time of a record; see [EnsureTopics].
 	CreateTime bool
@@ -108,8 +108,7 @@ const (
 	logAppendTime    = "LogAppendTime"
 )
 
-// DescribeTopics returns the states of topics; a missing topic is left out. It returns by the deadline of ctx, or after
-// a few request timeouts.
+// DescribeTopics leaves out missing topics. It returns by the deadline of ctx, or after a few request timeouts.
 func DescribeTopics(ctx context.Context, cfg Config, topics ...string) (map[string]TopicState, error) {
 	found := make(map[string]TopicState, len(topics))
 	err := Ask(ctx, cfg, "describe topics", func(c Cluster) error {

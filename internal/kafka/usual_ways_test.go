@@ -21,11 +21,10 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// These tests show why the package exists; see docs/adr/0011-how-records-travel-to-and-from-kafka.md. If one fails,
-// sarama or watermill-kafka has improved, and a part of this package may be superfluous.
+// These tests show why the package exists; see docs/adr/0011-how-records-travel-to-and-from-kafka.md. If one fails, a
+// part of the package may be superfluous.
 
-// TestUsualWaySaramaSendsPastAFailedBatch: after a refused batch sarama sends the next ones, so a caller that repeats
-// the refused one inverts the order.
+// TestUsualWaySaramaSendsPastAFailedBatch: a caller that repeats the refused batch inverts the order.
 func TestUsualWaySaramaSendsPastAFailedBatch(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
@@ -74,8 +73,8 @@ func stockMember(
 	return subscriber, messages
 }
 
-// TestUsualWayANackLoopOutlivesItsPartition: the stock subscriber repeats a nacked message to its handler although
-// another member owns the partition.
+// TestUsualWayANackLoopOutlivesItsPartition: the stock subscriber repeats a nacked message although another member owns
+// the partition.
 func TestUsualWayANackLoopOutlivesItsPartition(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
@@ -108,7 +107,6 @@ func TestUsualWayANackLoopOutlivesItsPartition(t *testing.T) {
 	msg.Ack()
 }
 
-// TestUsualWayALostPartitionCancelsNoHandler: the next owner has the message, and the first handler does not know.
 func TestUsualWayALostPartitionCancelsNoHandler(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
@@ -135,7 +133,7 @@ func stockPublisher(t *testing.T, cfg kafka.Config) *stock.Publisher {
 }
 
 // TestUsualWayABrokerThatIsBackIsNotAsked: after a few failures sarama's producer refuses its partition for ten
-// seconds, although the broker is back.
+// seconds.
 func TestUsualWayABrokerThatIsBackIsNotAsked(t *testing.T) {
 	t.Parallel()
 	start := restartable(t)

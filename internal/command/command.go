@@ -20,8 +20,8 @@ import (
 	"example.com/twinbox/internal/outbox"
 )
 
-// ErrOutcomeUnknown reports that the connection broke around the commit: the command may have happened. It is safe to
-// repeat under the same idempotency key or expected version.
+// ErrOutcomeUnknown reports that the connection broke around the commit. It is safe to repeat under the same
+// idempotency key or expected version.
 var ErrOutcomeUnknown = errors.New("the connection was lost at the commit: the outcome is unknown")
 
 // Transaction is one command's transaction.
@@ -67,12 +67,11 @@ func (t Transaction) Run(ctx context.Context, fn func(context.Context, pgx.Tx) e
 	return nil
 }
 
-// Once answers a command under its key: with the stored answer, or with the one that do returns. That answer and the
-// writes that do queues are stored in one transaction. A claim without a key stores no answer. A refused command leaves
-// its key free.
+// Once answers a command under its key: with the stored answer, or with that of do, which is stored in one transaction
+// with the writes that do queues. A claim without a key stores no answer. A refused command leaves its key free.
 //
-// It takes three round trips: begin with claim and t.First; the writes; commit. do can use the results of t.First,
-// queues its writes, and uses tx for a statement whose result it needs.
+// It takes three round trips: begin with claim and t.First; the writes; commit. do can use the results of t.First, and
+// tx for a statement whose result it needs.
 //
 // Errors: [ErrKeyReused], [ErrKeyInFlight], [ErrOutcomeUnknown], [ErrMetadata], those of do and of its writes.
 func (t Transaction) Once(
@@ -130,7 +129,7 @@ func (t Transaction) Once(
 	return answer, nil
 }
 
-// Claim names a command: one transaction at a time runs it, and retries find its answer.
+// Claim names a command. One transaction at a time runs it.
 type Claim struct {
 	Scope, Key  string // scope separates the keys of different commands
 	Fingerprint []byte // of the command
@@ -161,15 +160,15 @@ func isObject(text json.RawMessage) bool {
 type Answer struct {
 	Status int
 	Body   []byte
-	// Metadata is a JSON object up to MaxMetadataBytes, for retries and for operators who read the table; clients do not
-	// see it. It must hold no personal data. nil: none.
+	// Metadata is a JSON object up to MaxMetadataBytes, for retries and operators; clients do not see it. It must hold no
+	// personal data. nil: none.
 	Metadata json.RawMessage
 }
 
 // MaxMetadataBytes is the longest metadata of an answer.
 const MaxMetadataBytes = 4096
 
-// ErrMetadata is about metadata that is too long or not a JSON object. The command is not stored.
+// ErrMetadata is about metadata that is too long or not a JSON object. Nothing is stored.
 var ErrMetadata = fmt.Errorf("metadata of an answer is no JSON object of up to %d bytes", MaxMetadataBytes)
 
 // Errors about a key.
@@ -189,12 +188,11 @@ const (
 	longestPause = 100 * time.Millisecond
 )
 
-// Retry runs a command without locks, and runs it again after [outbox.ErrVersionConflict], at most attempts times in
-// all. do is the whole command: it begins a transaction, reads the aggregate and decides. A command with a version that
-// its caller has seen gets one attempt.
+// Retry runs a command without locks, and again after [outbox.ErrVersionConflict], at most attempts times in all. do is
+// the whole command: it begins a transaction, reads the aggregate and decides. A command with a version that its caller
+// has seen gets one attempt.
 //
-// Any other error ends it, and so does ctx. The error is the last attempt's, which [Problem] answers with 409; no
-// attempt is stored.
+// Any other error ends it, and so does ctx. [Problem] answers the last conflict with 409.
 func Retry[T any](ctx context.Context, attempts int, do func(context.Context) (T, error)) (T, error) {
 	pauses := failure.Backoff{Min: firstPause, Max: longestPause}
 	for {

@@ -16,15 +16,15 @@ const (
 	CodeKeyInFlight    web.Code = "idempotency_key_in_flight"
 	CodeKeyReused      web.Code = "idempotency_key_reused"
 	CodeOutcomeUnknown web.Code = "outcome_unknown"
-	// CodeVersionMismatch answers a lost race. A service's own check of an expected version uses it too.
+	// CodeVersionMismatch answers a lost race, or a service's own check of an expected version.
 	CodeVersionMismatch web.Code = "version_mismatch"
 )
 
 // retrySoon is the client's pause when it can only wait.
 const retrySoon = time.Second
 
-// tooSlow are the database's timeouts for statements and transactions. Consumers count them as unknown, since a handler
-// may cause them; here a repetition may be faster.
+// tooSlow are timeouts of statements and transactions. Consumers count them as unknown, since a handler may cause them;
+// here a repetition may be faster.
 var tooSlow = []string{"sql_57014", "sql_25P03", "sql_25P04"}
 
 // poolClosed is the code of a request that outlived the drain.

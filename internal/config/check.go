@@ -155,7 +155,7 @@ func (f *field) checkBounds(value reflect.Value) error {
 	return nil
 }
 
-// bound panics if it cannot parse a tag, which is a mistake of the program.
+// bound panics on a tag that it cannot parse.
 func (f *field) bound(tag string, otherwise int64) int64 {
 	text := f.tag.Get(tag)
 	if text == "" {

@@ -14,11 +14,11 @@
 // Types: string (and types made of it), [Secret], bool, int, int32, int64, [time.Duration], []string and
 // [][netip.Prefix]. Tags:
 //
-//   - env: the variable; with ",required" it must be set.
+//   - env: the variable; ",required" makes it mandatory.
 //   - envDefault: the value of an unset variable.
-//   - min, max: bounds of a number or duration, or of a text's length in bytes. Without min, integers start at 0 and
+//   - min, max: bounds of a number, a duration, or a text's length in bytes. Without min, integers start at 0 and
 //     durations are positive.
-//   - oneof: the allowed words in lower case, separated by blanks; any case is accepted.
+//   - oneof: the allowed words in lower case; any case is accepted.
 //   - format: a name of [Format]; of a list, that of each entry.
 //   - doc: the purpose of the variable.
 //   - envPrefix: on a struct field, the prefix of the names inside it.

@@ -12,10 +12,10 @@ import (
 	"github.com/caarlos0/env/v11"
 )
 
-// A Problem is a mistake in one variable. Detail never holds a secret's value.
+// A Problem is a mistake in one variable, without secret values.
 type Problem struct{ Variable, Detail string }
 
-// An Error holds all mistakes: single values in the order of the fields, cross checks, unknown variables.
+// An Error holds all mistakes of an environment.
 type Error struct{ Problems []Problem }
 
 // Error returns each problem on a line.
@@ -37,8 +37,8 @@ type Rule struct {
 	Holds    bool   // for the values of this config
 }
 
-// Load fills the struct that into points to from environ, in the form of os.Environ; a variable's last value counts. It
-// returns an [*Error] with every problem; then the struct is not usable. It opens only X_FILE files.
+// Load fills the struct that into points to from environ, in the form of os.Environ; a variable's last value counts.
+// After an error, an [*Error] with every problem, the struct is not usable. It opens only X_FILE files.
 func Load(environ []string, into any) error {
 	texts := env.ToMap(environ)
 	list := fields(reflect.ValueOf(into).Elem(), "")
@@ -144,8 +144,7 @@ func (f *field) lookUp(texts map[string]string) (text string, set bool, err erro
 
 var named = regexp.MustCompile(`[A-Z][A-Z0-9]*(_[A-Z0-9]+)+`)
 
-// findBroken makes a problem of each broken rule, with its variables' values. It skips a rule about a variable that has
-// a problem already.
+// findBroken skips a rule about a variable that has a problem already.
 func findBroken(rules []Rule, list []field, found []Problem) (problems []Problem) {
 	for _, rule := range rules {
 		names := append(named.FindAllString(rule.Text, -1), rule.Variable)
@@ -163,8 +162,8 @@ func findBroken(rules []Rule, list []field, found []Problem) (problems []Problem
 	return problems
 }
 
-// findUnknown reports unread variables with the first word of one of ours, such as OUTBOX_. They are mostly misspelt,
-// and the default would run unnoticed.
+// findUnknown reports unread variables with the first word of one of ours: mostly misspelt, so the default would run
+// unnoticed.
 func findUnknown(texts map[string]string, list []field) (problems []Problem) {
 	names, prefixes := map[string]bool{}, map[string]bool{}
 	for i := range list {
@@ -184,18 +183,17 @@ func findUnknown(texts map[string]string, list []field) (problems []Problem) {
 	return problems
 }
 
-// injected matches variables that Kubernetes sets for each service: for "kafka", KAFKA_SERVICE_HOST,
-// KAFKA_SERVICE_PORT_CLIENT, KAFKA_PORT_9092_TCP_ADDR and more.
+// injected matches variables that Kubernetes sets for each service.
 var injected = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_[A-Z]+)?)$`)
 
-// isForeign reports whether the variable belongs to another program. Kubernetes' X_PORT holds a URL; any other value is
-// a mistake for X_ADDR. OTEL_ variables are often set for all programs of a machine.
+// isForeign: Kubernetes' X_PORT holds a URL; any other value is a mistake for X_ADDR. OTEL_ variables are often set for
+// all programs of a machine.
 func isForeign(name, value string) bool {
 	return name == "HTTP_PROXY" || strings.HasPrefix(name, "OTEL_") || injected.MatchString(name) ||
 		strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://")
 }
 
-// retired are variables of an earlier release, and the reason. They do not stop a service.
+// retired variables of an earlier release do not stop a service.
 var retired = map[string]string{
 	"INBOX_GAP_WAIT":   "an event whose predecessor is missing is parked immediately",
 	"KAFKA_EDGE":       "there is one way to Kafka, on watermill-kafka",

@@ -11,10 +11,8 @@ import (
 
 const mask = "***"
 
-// A Secret is text that is never shown: printed with any verb, logged or encoded it is "***", or empty if unset.
-// [Secret.Reveal] returns the value.
-//
-// fmt prints unexported struct fields without their methods: keep secrets in exported fields or behind a function.
+// A Secret is never shown: printed, logged or encoded it is "***", or empty if unset. [Secret.Reveal] returns the
+// value. fmt bypasses methods in unexported struct fields: keep secrets in exported ones.
 type Secret string
 
 // Reveal returns the value. Do not store it in a struct.
@@ -28,14 +26,13 @@ func (s Secret) String() string {
 	return mask
 }
 
-// Format writes the mask for every verb. Otherwise fmt's complaint about a wrong verb would print the value.
+// Format writes the mask for every verb; fmt's complaint about a wrong verb would print the value.
 func (s Secret) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, s.String()) }
 
 // MarshalText returns the mask.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// MaskURL returns a connection URL without its password and without parameters that may hold one. Text that is not a
-// URL becomes the mask.
+// MaskURL returns a connection URL without its password and suspicious parameters. Other text becomes the mask.
 func MaskURL(raw string) string {
 	u, err := url.Parse(raw)
 	switch {

@@ -16,10 +16,10 @@ type Config struct {
 	Brokers []string
 	// ClientID names this process in the broker's logs and quotas. Default "twinbox".
 	ClientID string
-	// PublishTimeout bounds one call of Publish, retries included. After it, a record without an acknowledgement has an
+	// PublishTimeout bounds one call of Publish, retries included. After it, records without an acknowledgement have an
 	// unknown outcome. A relay's lease must be longer. Default 10 s.
 	PublishTimeout time.Duration
-	// RetryFor bounds the retries of one partition, which then does not delay the others. Default half of PublishTimeout.
+	// RetryFor bounds the retries of one partition. Default half of PublishTimeout.
 	RetryFor time.Duration
 	// RequestTimeout bounds one request to a broker, connecting included. Default 4 s.
 	RequestTimeout time.Duration
@@ -28,7 +28,7 @@ type Config struct {
 	MaxMessageBytes int
 	// TLS, when set, encrypts every connection.
 	TLS *tls.Config
-	// User and Password, when set, log in by SASL. PLAIN sends the password: use it inside TLS.
+	// User and Password, when set, log in by SASL. Use TLS with PLAIN, which sends the password.
 	User, Password string
 	// Mechanism is [Plain], [ScramSHA256] or [ScramSHA512]. Default [Plain].
 	Mechanism string
@@ -83,14 +83,14 @@ func (c Config) Client() *sarama.Config {
 //
 //	setting              otherwise
 //	RequiredAcks         an acknowledged record is lost when the leader fails
-//	Idempotent           a retry after a lost answer writes the records twice
+//	Idempotent           a retry after a lost answer writes records twice
 //	MaxOpenRequests      a retry overtakes the next batch: order lost
 //	Retry                a leader election of a second fails the call
-//	Metadata.Retry.Max   the search for a leader blocks the other partitions
+//	Metadata.Retry.Max   the search for a leader blocks other partitions
 //	Producer.Timeout     the socket fails before the broker reports late replicas
 //	Partitioner          a Java producer puts a key elsewhere (9,208 of 10,000)
 //	Compression          more bytes; zstd halves the rate (BenchmarkPublish)
-//	MaxMessageBytes      the broker refuses a batch that the client accepted
+//	MaxMessageBytes      the broker refuses what the client accepted
 func (c Config) Producer() *sarama.Config {
 	c = c.WithDefaults()
 	cfg := c.Client()
@@ -118,16 +118,16 @@ func (c Config) Producer() *sarama.Config {
 // up to four times as much per partition. Producers fill batches of at most 1 MB.
 const maxBatchMemory = 16 << 20
 
-// sarama's goroutines read this variable, so it is set before the first of them starts.
+// Set before sarama's goroutines start, since they read it.
 func init() { sarama.MaxDecompressedBatchSize = maxBatchMemory }
 
 // ConsumerConfig is a [Config] plus a membership in a consumer group. A zero field means its default.
 type ConsumerConfig struct {
 	Config
-	// Group is the consumer group. Required. Name the environment in it, so that two of them never share offsets.
+	// Group is the consumer group. Required. With the environment in its name, two of them never share offsets.
 	Group string
-	// InstanceID is the member's group.instance.id: after a crash the restarted process gets its partitions back
-	// immediately. Two running processes must not share one. Default "": the broker invents a name for each start.
+	// InstanceID is the member's group.instance.id: a restarted process gets its partitions back immediately. Two running
+	// processes must not share one. Default "": the broker invents a name.
 	InstanceID string
 	// SessionTimeout is how long a dead member keeps its partitions. Default 10 s. A broker with a quota for this client
 	// holds heartbeats back too, up to 11 s by its defaults: then more than that.
@@ -141,26 +141,25 @@ type ConsumerConfig struct {
 	// DrainTimeout is how long a running call may finish when its partition moves or the member closes. After its context
 	// ends it gets the same time again. Less than half of RebalanceTimeout. Default 5 s.
 	DrainTimeout time.Duration
-	// Backoff is the first pause after a failure. It doubles up to 20 times as long for the group and 50 times for a
+	// Backoff is the first pause after a failure; it doubles, up to 20 times as long for the group and 50 times for a
 	// handler. Default 100 ms.
 	Backoff time.Duration
-	// Batch is the most messages that one call of the handler gets. Default 200.
+	// Batch is the most messages of one call. Default 200.
 	Batch int
 	// MaxBytes bounds the keys, values and headers of a batch; the message that exceeds it is the last. Default 4,000,000.
 	MaxBytes int
-	// UnhealthyAfter is how long [Consumer.Healthy] tolerates no consumption; a third of that for a known reason. Default
-	// 30 s.
+	// UnhealthyAfter is how long [Consumer.Healthy] tolerates no consumption, or three times as long as a known failure.
+	// Default 30 s.
 	UnhealthyAfter time.Duration
 
 	// Points stores which records have outcomes in the handler's database. With it, records are read again after the
-	// database or the broker went back. Default: the committed offset alone counts.
+	// database or the broker went back. Default: none.
 	Points Points
-	// LookEvery is how often points and positions are compared. It finds a database that went back without new records.
-	// Default 5 s.
+	// LookEvery is how often points and positions are compared, also without new records. Default 5 s.
 	LookEvery time.Duration
-	// Lost is called when a partition is not read any more and no call handles its messages. Optional.
+	// Lost is called after the last call for a partition that moved. Optional.
 	Lost func(topic string, partition int32)
-	// Failed is called when consuming fails and will be repeated. It must not block. Optional.
+	// Failed is called when consuming fails, before a retry. It must not block. Optional.
 	Failed func(err error)
 }
 
@@ -201,7 +200,7 @@ func (c ConsumerConfig) Validate() error {
 }
 
 const (
-	// fetchBytes is the compressed size of one request for a partition. A larger batch is fetched whole.
+	// fetchBytes is the compressed size of a request for a partition. A larger batch is fetched whole.
 	fetchBytes = 256 << 10
 
 	// fetchPartitions bounds an answer to so many times fetchBytes. Until it is buffered, other partitions wait.

@@ -169,7 +169,7 @@ type claimHook struct {
 	consumer            *Consumer
 }
 
-// WrapConsumerGroupHandler is called whenever watermill-kafka connects, even right after a refusal.
+// WrapConsumerGroupHandler is called at each connect, even right after a refusal.
 func (h claimHook) WrapConsumerGroupHandler(sarama.ConsumerGroupHandler) sarama.ConsumerGroupHandler {
 	h.consumer.joins.wait(h.consumer.ctx)
 	return &groupHandler{consumer: h.consumer, starts: map[int32]int64{}}
@@ -217,7 +217,7 @@ func (h *groupHandler) Cleanup(sarama.ConsumerGroupSession) error {
 	return nil
 }
 
-// ConsumeClaim implements [sarama.ConsumerGroupHandler]: it reads one partition until the member loses it.
+// ConsumeClaim implements [sarama.ConsumerGroupHandler].
 func (h *groupHandler) ConsumeClaim(session sarama.ConsumerGroupSession, source sarama.ConsumerGroupClaim) error {
 	c := h.consumer
 	p := newClaim(c, session, source)
@@ -279,7 +279,6 @@ func (c *Consumer) become(member bool) {
 	}
 }
 
-// troubleLog receives a group's errors, which watermill-kafka only logs.
 type troubleLog struct {
 	watermill.NopLogger
 	consumer *Consumer

@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// BenchmarkSubscribe reads a backlog of small events in 12 partitions with watermill-kafka's subscriber.
 func BenchmarkSubscribe(b *testing.B) {
 	brokers := kafkatest.Brokers(b)
 	cfg := fast(brokers, kafkatest.Group(b))
@@ -27,7 +26,6 @@ func BenchmarkSubscribe(b *testing.B) {
 	drainBacklog(b, brokers, subscriber)
 }
 
-// BenchmarkConsume reads the same backlog through a Consumer.
 func BenchmarkConsume(b *testing.B) {
 	brokers := kafkatest.Brokers(b)
 	for _, batch := range []int{1, 50, 200} {

@@ -190,7 +190,6 @@ func TestAGroupThatCannotBeJoinedIsNotHammered(t *testing.T) {
 	require.Equal(t, "consuming", log.all()[1])
 }
 
-// TestTheBrokerIsAwayAtTheStartAndInBetween: Run waits for it.
 func TestTheBrokerIsAwayAtTheStartAndInBetween(t *testing.T) {
 	t.Parallel()
 	start := restartable(t)
@@ -205,7 +204,6 @@ func TestTheBrokerIsAwayAtTheStartAndInBetween(t *testing.T) {
 	require.Equal(t, ids, read(t, l, 3))
 }
 
-// TestALostSessionCancelsHandlersAtOnce: another member may own the partition already.
 func TestALostSessionCancelsHandlersAtOnce(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)

@@ -38,7 +38,6 @@ func TestRunDrainsAndCommitsWhatTheHandlerStillDoes(t *testing.T) {
 	require.NoError(t, r.Healthy(t.Context()))
 }
 
-// TestConsumersChurn: no message is lost, and per key the first occurrences are in order.
 func TestConsumersChurn(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

@@ -1,11 +1,11 @@
 // Package kafka publishes and consumes through watermill-kafka, and asks a cluster about topics and groups.
 //
-//	config.go     the settings, each with the harm of a wrong value
+//	config.go     settings, each with the harm of a wrong value
 //	security.go   encryption and login
-//	marshaler.go  a message and its record: CloudEvents 1.0, binary mode
+//	marshaler.go  a message as a record: CloudEvents 1.0, binary mode
 //	publisher.go  watermill-kafka's Publisher, for many keys at a time
 //	ends.go       where records are on the log
-//	consumer.go   watermill-kafka's Subscriber, as a member of a group
+//	consumer.go   watermill-kafka's Subscriber, in a group
 //	claim.go      a partition that the member owns
 //	point.go      where a partition begins
 //	progress.go   whether a handler fails

@@ -10,7 +10,7 @@ import (
 var (
 	// ErrClosed is returned by calls on a closed publisher.
 	ErrClosed = errors.New("closed")
-	// ErrNotSent is about a message that was not sent because an earlier one of its key failed.
+	// ErrNotSent is about a message after a failed one of its key.
 	ErrNotSent = errors.New("not sent: an earlier record failed")
 	// ErrTimeout is about a message without an acknowledgement within PublishTimeout.
 	ErrTimeout = errors.New("publish timeout")

@@ -31,7 +31,7 @@ func keys(n int) []string {
 	return names
 }
 
-// restartable returns a function that starts a broker, and starts it again on the same address and data.
+// start can be called again after the broker closed: same address, same data.
 func restartable(t testing.TB) (start func() (*kfake.Cluster, []string)) {
 	t.Helper()
 	_, port, err := net.SplitHostPort(testkit.ReservePort(t))
@@ -77,7 +77,7 @@ func sent(msgs ...*message.Message) map[string][]string {
 	return byKey
 }
 
-// requireOrder checks that no message is missing and that the first occurrences of every key are in order.
+// requireOrder: no message is missing, and the first occurrences of every key are in order.
 func requireOrder(t *testing.T, msgs []*message.Message, byKey map[string][]string) {
 	t.Helper()
 	firsts := map[string][]string{}

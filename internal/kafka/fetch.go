@@ -72,7 +72,6 @@ func (c Cluster) scan(
 	return max(next, to), nil
 }
 
-// oldestAfter returns the log's start when records at an offset were deleted, else outOfRange.
 func (c Cluster) oldestAfter(topic string, partition int32, offset int64, outOfRange error) (int64, error) {
 	oldest, err := c.Offsets(topic, []int32{partition}, sarama.OffsetOldest)
 	if err != nil {

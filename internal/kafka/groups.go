@@ -17,7 +17,7 @@ type Lag struct {
 	Partition int32
 	// Records is how many offsets lie from the first waiting record to the end of the log.
 	Records int64
-	// Age is since when that record has been on the log, by its own time; 0 without one.
+	// Age is the age of that record, by its own time; 0 without one.
 	Age time.Duration
 }
 
@@ -49,7 +49,6 @@ type groupOffsets struct {
 	oldest, newest int64
 }
 
-// isGone reports that the next record was deleted, or the topic created anew.
 func (o groupOffsets) isGone() bool {
 	return o.committed >= 0 && (o.committed < o.oldest || o.committed > o.newest)
 }
@@ -115,7 +114,7 @@ func GroupsBehind(ctx context.Context, cfg Config, topic string) (map[string]int
 	return behind, err
 }
 
-// Owners are a topic's owners in a group, as its coordinator knows them.
+// Owners is a coordinator's view of a group and a topic.
 type Owners struct {
 	// State is the group's: Stable, Empty, PreparingRebalance ...
 	State string
@@ -123,7 +122,7 @@ type Owners struct {
 	By map[int32]string
 }
 
-// ReadOwners asks the group's coordinator. The answer is the same on every instance.
+// ReadOwners asks the group's coordinator: the answer is the same on every instance.
 func ReadOwners(ctx context.Context, cfg Config, group, topic string) (Owners, error) {
 	owners := Owners{By: make(map[int32]string)}
 	err := Ask(ctx, cfg, "describe group "+group, func(c Cluster) error {

@@ -78,7 +78,6 @@ func takeover(t testing.TB, brokers []string, instance string, session time.Dura
 	return took
 }
 
-// TestASuccessorTakesOverAtOnce: without an instance id, the partitions wait for the end of the session.
 func TestASuccessorTakesOverAtOnce(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
@@ -89,7 +88,6 @@ func TestASuccessorTakesOverAtOnce(t *testing.T) {
 	require.Greater(t, without, time.Second)
 }
 
-// TestTwoMembersWithOneInstanceID: the later one wins and the earlier one stops.
 func TestTwoMembersWithOneInstanceID(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
@@ -109,7 +107,6 @@ func TestTwoMembersWithOneInstanceID(t *testing.T) {
 	require.NoError(t, later.Healthy(t.Context()))
 }
 
-// TestAMemberWithAnInstanceIDLeavesWhenItCloses: its partitions need not wait for the end of the session.
 func TestAMemberWithAnInstanceIDLeavesWhenItCloses(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

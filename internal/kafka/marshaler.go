@@ -13,10 +13,10 @@ import (
 // Marshaler maps a Watermill message to a Kafka record and back: CloudEvents 1.0, binary mode. The stock publisher and
 // subscriber can use it too.
 //
-//	message UUID      -> headers ce_id and [event.HeaderWatermillID], the first; absent when it is empty
+//	message UUID      -> headers ce_id and [event.HeaderWatermillID]; absent when empty
 //	message metadata  -> headers: CloudEvents attributes in a fixed order, then the rest by name
 //	event.KeyMetadata -> record key; absent or empty: no key, and no order
-//	message payload   -> record value, byte for byte
+//	message payload   -> record value
 type Marshaler struct{}
 
 // Marshal never fails.
@@ -48,7 +48,7 @@ func decode(ctx context.Context, group string, r *sarama.ConsumerMessage) *messa
 	return decodeFrom(ctx, group, r, nil)
 }
 
-// decodeFrom makes a message of a record. from is the owner's position, nil if unknown.
+// from is the owner's position, nil if unknown.
 func decodeFrom(ctx context.Context, group string, r *sarama.ConsumerMessage, from *int64) *message.Message {
 	headers := make([]event.Header, len(r.Headers))
 	for i, h := range r.Headers {

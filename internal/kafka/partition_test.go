@@ -31,7 +31,6 @@ func committedOf(t testing.TB, brokers []string, group, topic string, partition 
 	return answer.GetBlock(topic, partition).Offset
 }
 
-// silent fails if a message arrives within a moment.
 func silent(t testing.TB, l *listener) {
 	t.Helper()
 	select {

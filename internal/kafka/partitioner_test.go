@@ -21,7 +21,6 @@ var murmur2Vectors = map[string]int32{
 	"abc": 479470107,
 }
 
-// TestKeysGoWhereJavaPutsThem checks the partition on the log, not the function.
 func TestKeysGoWhereJavaPutsThem(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

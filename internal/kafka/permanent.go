@@ -38,7 +38,7 @@ var clientErrors = []struct {
 
 const damaged = "kafka_damaged" // a batch on the log
 
-// classify marks sarama's errors for package failure, and leaves known and unknown ones unchanged.
+// classify leaves errors unchanged that failure knows, and unknown ones.
 func classify(err error) error {
 	if err == nil || failure.Examine(err).Code != failure.CodeUnknown {
 		return err

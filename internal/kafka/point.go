@@ -34,7 +34,7 @@ const (
 
 type start struct {
 	offset, committed int64
-	cause             string // why handled records are read again; empty: none are
+	cause             string // empty: no handled record is read again
 	gone              error  // why there is no start
 }
 
@@ -264,7 +264,7 @@ func (c Cluster) matches(topic string, partition int32, p event.Point, at groupO
 	return found == p.Time, err
 }
 
-// recordTime returns when the record at an offset was appended, in milliseconds since 1970; 0 without one.
+// recordTime returns a record's append time in milliseconds since 1970; 0 without a record.
 func (c Cluster) recordTime(topic string, partition int32, offset int64) (int64, error) {
 	records, _, err := c.fetch(topic, partition, offset, oneBatch)
 	if err != nil || len(records) == 0 || records[0].Offset != offset {

@@ -150,7 +150,6 @@ func (r *rewinding) start(t *testing.T) *running {
 	return consumeWith(t, r.cfg, r.topic, r.handle, slog.New(r.log))
 }
 
-// end stops the member after its group has committed the offset.
 func (r *rewinding) end(t *testing.T, member *running, offset int64) {
 	t.Helper()
 	member.awaitPartition(t)
@@ -241,7 +240,6 @@ func TestAPartitionThatComesLaterBeginsAtItsPoint(t *testing.T) {
 	testkit.Until(t, func() bool { return len(stays.Standings()) == 2 })
 }
 
-// A broker that lost records gives others at their offsets.
 func TestAMemberReadsAllOfALogThatLostRecords(t *testing.T) {
 	t.Parallel()
 	for name, point := range map[string]func(event.Point) event.Point{
@@ -308,7 +306,6 @@ func commit(t *testing.T, brokers []string, group, topic string, offset int64) {
 	require.Equal(t, offset, committed(t, brokers, group, topic))
 }
 
-// Retention that removes unhandled records stops the partition; handled ones are no loss.
 func TestAPointWhoseRecordExpired(t *testing.T) {
 	t.Parallel()
 	r := newRewinding(t, 6)

@@ -49,7 +49,6 @@ func (p *progress) refused(err error) {
 	p.state.Refusal, p.refusedAt = err, now
 }
 
-// begin ends a refusal, since the broker gave records.
 func (p *progress) begin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -43,7 +43,7 @@ type Publisher struct {
 
 const (
 	maxKeys = 500
-	// reconnectAfter is the least age of a connection before it is replaced.
+	// reconnectAfter is the least age of a replaced connection.
 	reconnectAfter = time.Second
 )
 
@@ -236,7 +236,6 @@ func newCall(topic string, msgs []*message.Message) *call {
 	}
 }
 
-// The results of a message that has no outcome yet.
 var errWaiting, errUnderWay = errors.New("its turn has not come"), errors.New("its answer has not come")
 
 // byKey returns each key's indexes. A message without a key gets its own group.
@@ -306,14 +305,13 @@ func (c *call) firstFailed(indexes []int) int {
 	return slices.IndexFunc(indexes, func(i int) bool { return c.results[i] != nil })
 }
 
-// isOfOneRecord reports whether a broker refused a batch for one of its records.
 func isOfOneRecord(err error) bool {
 	return slices.ContainsFunc([]error{
 		sarama.ErrMessageSizeTooLarge, sarama.ErrMessageSetSizeTooLarge, sarama.ErrInvalidRecord,
 	}, func(answer error) bool { return errors.Is(err, answer) })
 }
 
-// result ends the call. cause is the reason for unsent messages.
+// cause is the reason for unsent messages.
 func (c *call) result(cause error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -338,7 +336,6 @@ func (c *call) result(cause error) error {
 	return &PublishError{Topic: c.topic, Failed: failed}
 }
 
-// pendingError is about a message without an outcome when its call ended.
 type pendingError struct {
 	cause            error
 	sent, unfinished bool

@@ -23,7 +23,6 @@ import (
 
 var produce = []kmsg.Key{kmsg.Produce}
 
-// TestFaultsThatARetryHides: the log holds every record once, in order.
 func TestFaultsThatARetryHides(t *testing.T) {
 	t.Parallel()
 	for name, inject := range map[string]func(*kfake.Cluster){

@@ -40,7 +40,6 @@ func TestLeadersThatMove(t *testing.T) {
 	require.Equal(t, sent(msgs...), logOf(t, brokers, topic, len(msgs)))
 }
 
-// TestAFailingPartitionFollowsItsLeader: one attempt per call is enough to find the new leader.
 func TestAFailingPartitionFollowsItsLeader(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t, kfake.NumBrokers(2))

@@ -30,7 +30,6 @@ func slowly(cluster *kfake.Cluster, pause time.Duration) {
 	})
 }
 
-// A message that was not sent because of a slow broker has not failed; the next calls send it.
 func TestASlowBrokerFailsNothing(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
@@ -55,7 +54,6 @@ func TestASlowBrokerFailsNothing(t *testing.T) {
 	requireOrder(t, msgs, logOf(t, brokers, topic, len(msgs)))
 }
 
-// A broker without an answer makes the client retry, which counts as a failure.
 func TestABrokerThatDoesNotAnswerIsAFailure(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)

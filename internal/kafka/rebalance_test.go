@@ -22,7 +22,6 @@ func fill(t testing.TB, brokers []string, n int) (topic string, msgs []*message.
 	return topic, msgs
 }
 
-// TestAHandlerMayFinishDuringARebalance: its ack is committed, so no message is handled twice.
 func TestAHandlerMayFinishDuringARebalance(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
@@ -125,7 +124,6 @@ func TestAHandlerThatOutlivesItsPartitionIsCancelled(t *testing.T) {
 	cancelled.Ack()
 }
 
-// TestChurn: no message is lost, and per key the first occurrences are in order.
 func TestChurn(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

@@ -38,7 +38,6 @@ func fullEvent() event.Event {
 	}
 }
 
-// TestTheWireIsCloudEventsBinaryMode reads the record as a foreign consumer does.
 func TestTheWireIsCloudEventsBinaryMode(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

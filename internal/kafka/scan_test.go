@@ -106,7 +106,6 @@ func TestALogWhosePartitionHasNoLeaderIsNotWaitedForForEver(t *testing.T) {
 	}), sarama.ErrNotLeaderForPartition)
 }
 
-// A broker that does not report the log's start has not reported a loss.
 func TestAScanSaysWhyItDoesNotKnowWhereALogBegins(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)

@@ -11,15 +11,15 @@ import (
 	"github.com/xdg-go/scram"
 )
 
-// The SASL mechanisms for a login. The last two never send the password.
+// The SASL mechanisms. The last two never send the password.
 const (
 	Plain       = "plain"
 	ScramSHA256 = "scram-sha-256"
 	ScramSHA512 = "scram-sha-512"
 )
 
-// TLS returns settings from texts in PEM: the authorities that sign brokers' certificates ("": the system's), and a
-// client certificate with its key (both "": none).
+// TLS returns settings from texts in PEM: the authorities for brokers' certificates ("": the system's), and a client
+// certificate with its key (both "": none).
 func TLS(authorities, certificate, key string) (*tls.Config, error) {
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
 	if authorities != "" {

@@ -21,7 +21,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// identity returns a self-signed certificate and its key, in PEM.
 func identity(t *testing.T) (certificate, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -96,7 +96,7 @@ type TopicState struct {
 	Retention time.Duration
 	// CreateTime reports that producers set the time of a record; see [EnsureTopics].
 	CreateTime bool
-	// MaxBytes is the largest batch that the topic takes, and so the largest record with its frame.
+	// MaxBytes is the largest batch that the topic takes.
 	MaxBytes int
 }
 

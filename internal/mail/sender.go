@@ -50,8 +50,7 @@ type Letter struct {
 	WrittenAt time.Time
 }
 
-// Sender submits letters to one mail server, each over its own connection to one recipient, so that no failure affects
-// another mail.
+// Sender submits letters, each over its own connection to one recipient, so that no failure affects another mail.
 type Sender struct {
 	Config Config
 	From   string
@@ -60,8 +59,8 @@ type Sender struct {
 	refusal atomic.Pointer[refusal]
 }
 
-// Submit submits one letter. It calls begin when the server accepts content, before the first byte. An error of begin
-// is returned unchanged; every other error is marked, see [lease.Effect].
+// Submit submits one letter. It calls begin before the first byte of content. An error of begin is returned unchanged;
+// every other one is marked, see [lease.Effect].
 func (s *Sender) Submit(ctx context.Context, letter Letter, begin func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.Config.Timeout)
 	defer cancel()
@@ -116,7 +115,7 @@ func (s *Sender) compose(letter Letter, begin func() error) (*mail.Msg, error) {
 	return msg, nil
 }
 
-// connectSteps is how often the library restarts its timeout before the content: connection, greeting, rest.
+// connectSteps is how often the library restarts its timeout before the content.
 const connectSteps = 3
 
 func (s *Sender) newClient(conn *connection) (*mail.Client, error) {
@@ -148,12 +147,12 @@ func (s *Sender) newClient(conn *connection) (*mail.Client, error) {
 }
 
 // MaxReplyBytes bounds the server's bytes on one connection, since the library reads lines of any length. A mail needs
-// about 10 KB: greeting, half a dozen replies, TLS certificates.
+// about 10 KB.
 const MaxReplyBytes = 256 << 10
 
 var errTooManyReplies = errors.New("the mail server sends more than 256 KiB on one connection")
 
-// connection ends with its attempt, even in a process that was suspended.
+// connection ends in time even if the process was suspended.
 type connection struct {
 	net.Conn // nil: not dialled
 	until    time.Time
@@ -188,20 +187,19 @@ func (c *connection) SetDeadline(t time.Time) error {
 	return c.Conn.SetDeadline(t)
 }
 
-// hangUp is needed because the library leaves the connection open when hello, TLS or login fails.
+// The library leaves the connection open when hello, TLS or login fails.
 func (c *connection) hangUp() {
 	if c.Conn != nil {
 		_ = c.Close()
 	}
 }
 
-// refusal is an answer after the last step of a probe.
 type refusal struct {
 	at  time.Time
 	err error
 }
 
-// Heard records an attempt's outcome for the probes. It reports whether the failure concerns all mails.
+// Heard records an attempt's outcome for probes, and reports whether it concerns all mails.
 func (s *Sender) Heard(err error) (concernsAll bool) {
 	e, is := errors.AsType[*SubmitError](err)
 	switch {

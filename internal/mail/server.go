@@ -15,12 +15,12 @@ import (
 const (
 	// idleProbe is the pause between probes of a healthy mail server.
 	idleProbe = 5 * time.Minute
-	// awayProbe is the longest pause between probes of a failed mail server, and so the delay until its return is noticed.
+	// awayProbe is the longest pause between probes of a failed mail server.
 	awayProbe = 10 * time.Second
 )
 
-// NewCircuit returns the mail server's circuit: a failed mail starts a probe, and the probe decides. A silent server is
-// found after SMTP_TIMEOUT at most: a third for the mail, a third for the probe.
+// NewCircuit returns the mail server's circuit: a failed mail starts a probe, which decides. A silent server is found
+// after SMTP_TIMEOUT at most: a third each for mail and probe.
 func NewCircuit(sender *Sender, log *slog.Logger, registerer prometheus.Registerer) *circuit.Circuit {
 	return circuit.New(circuit.Config{
 		Name: "mail server", Probe: sender.probe, Timeout: sender.Config.Timeout, Every: idleProbe,
@@ -28,8 +28,8 @@ func NewCircuit(sender *Sender, log *slog.Logger, registerer prometheus.Register
 	})
 }
 
-// probe runs the steps of every mail: connection, TLS, login, sender's address. A recent refusal of a later step that
-// concerns all mails counts too. It expires after awayProbe, since another instance may have sent mails.
+// probe runs the steps of every mail. A recent refusal of a later step that concerns all mails counts too. It expires
+// after awayProbe, since another instance may have sent mails.
 func (s *Sender) probe(ctx context.Context) error {
 	from, err := mail.ParseAddress(s.From)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// WriteJSON answers with a JSON document. If the value cannot be encoded, it answers 500.
+// WriteJSON answers with a JSON document, or 500 if it cannot encode the value.
 func WriteJSON(w http.ResponseWriter, r *http.Request, status int, value any) {
 	body, err := json.Marshal(value)
 	if err != nil {
@@ -39,14 +39,13 @@ var problemHTML string
 
 var problemPage = template.Must(template.New("problem").Parse(problemHTML))
 
-// WantsPage reports whether the Accept header names text/html first, as all browsers do.
+// WantsPage reports whether Accept names text/html first, as browsers do.
 func WantsPage(r *http.Request) bool {
 	media, _, _ := strings.Cut(list(r.Header["Accept"])[0], ";")
 	return strings.EqualFold(media, "text/html")
 }
 
-// WritePage answers with an HTML page. It is not stored, and its address, which may hold a token, goes to no other
-// site.
+// WritePage answers with an HTML page. Its address, which may hold a token, goes to no other site.
 func WritePage(w http.ResponseWriter, r *http.Request, status int, page *template.Template, data any) {
 	var body strings.Builder
 	if err := page.Execute(&body, data); err != nil {

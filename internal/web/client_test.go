@@ -90,7 +90,6 @@ func TestTheLimitIsAClientsOwn(t *testing.T) {
 	})
 }
 
-// limitedRouter returns a function that sends a client's request through a proxy.
 func limitedRouter(t *testing.T, limit int) func(client string) int {
 	t.Helper()
 	router := web.NewRouter(web.Config{

@@ -23,7 +23,7 @@ func with(member, value string) string {
 
 func nested(depth int) string { return strings.Repeat("[", depth) + strings.Repeat("]", depth) }
 
-// sized is a body of n bytes that is valid except for its length.
+// sized is valid except for its length.
 func sized(n int) string {
 	return strings.Replace(goodThing, "Ada", strings.Repeat("x", n-len(goodThing)+len("Ada")), 1)
 }

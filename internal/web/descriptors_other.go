@@ -2,5 +2,5 @@
 
 package web
 
-// Descriptors returns the limit of open files and connections of this process.
+// Descriptors returns the process's limit of open files and connections.
 func Descriptors() int { return 1024 }

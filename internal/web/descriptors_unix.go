@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Descriptors returns the limit of open files and connections of this process.
+// Descriptors returns the process's limit of open files and connections.
 func Descriptors() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

@@ -30,8 +30,8 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// edge is shared by all requests of a router. Its metrics have labels for method, route and class of status, since a
-// path would give one value per customer. They include requests that were refused before they had a route.
+// edge is shared by all requests of a router. Its metrics have the route and not the path, which would give one value
+// per customer.
 type edge struct {
 	config   Config
 	log      *slog.Logger
@@ -41,7 +41,6 @@ type edge struct {
 	inFlight prometheus.Gauge
 }
 
-// exchange is the state of one request, in the request's context.
 type exchange struct {
 	id     string // in the log and in the answer
 	method string // _OTHER for an invented one, which must not reach metrics
@@ -50,12 +49,12 @@ type exchange struct {
 	config Config
 	cause  error // of the answered problem, for the log
 	code   Code
-	status int // of the problem, also when the answer had begun with another
+	status int // of that problem; the answer may have begun with another
 }
 
 type exchangeKey struct{}
 
-// exchangeOf returns the router's exchange, or one with defaults for a handler without the router.
+// exchangeOf returns defaults for a handler without the router.
 func exchangeOf(r *http.Request) *exchange {
 	if x, ok := r.Context().Value(exchangeKey{}).(*exchange); ok {
 		return x
@@ -69,8 +68,7 @@ const contentPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ance
 // correlationID is safe for logs and headers.
 var correlationID = regexp.MustCompile(`^[A-Za-z0-9_.:/+=-]{1,128}$`)
 
-// wrap names the request, begins its span, limits its time and sets the headers of every answer. A handler whose time
-// is over answers through [WriteProblem].
+// A handler whose time is over answers itself, through [WriteProblem].
 func (e *edge) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
@@ -105,8 +103,8 @@ func (e *edge) wrap(next http.Handler) http.Handler {
 	})
 }
 
-// finish counts, traces and logs an answered request. It logs the route, which only the router knows: a path may hold
-// an id or a token. A panic becomes a 500; if the answer has begun, it cuts the connection.
+// finish counts, traces and logs an answered request. It logs the route, since a path may hold an id or a token. A
+// panic becomes a 500, or cuts the connection if the answer has begun.
 func (e *edge) finish(
 	r *http.Request, x *exchange, answer middleware.WrapResponseWriter, span trace.Span, began time.Time,
 ) {
@@ -160,13 +158,13 @@ func (e *edge) finish(
 	}
 }
 
-// ClientOf names the client of a request for limits per client: an IPv4 address, or the /64 of an IPv6 address. It is
-// personal data; keep it out of logs and tables.
+// ClientOf names a request's client for limits: an IPv4 address, or an IPv6 address's /64. It is personal data; keep it
+// out of logs and tables.
 func ClientOf(r *http.Request) string { return exchangeOf(r).client }
 
-// identify returns "" without a network connection. Each trusted proxy appends to X-Forwarded-For the address that it
-// was reached from. So the list is read from its end: entries before the first address that is not a proxy's may be
-// forged. Mapped IPv4 addresses become IPv4 and zones are dropped: no address has two names.
+// identify returns "" without a network connection. Each proxy appends the address that it was reached from, so the
+// list is read from its end: entries before the first untrusted address may be forged. Mapped IPv4 addresses and zones
+// are normalized.
 func identify(r *http.Request, proxies []netip.Prefix) string {
 	var client netip.Addr
 	hops := append(list(r.Header["X-Forwarded-For"]), cmp.Or(r.RemoteAddr, "unknown"))

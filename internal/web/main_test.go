@@ -220,7 +220,6 @@ func (c *rawConn) answer(t testing.TB) answer {
 	return read(t, res)
 }
 
-// closed requires that the server ends the connection without another byte.
 func (c *rawConn) closed(t testing.TB) {
 	t.Helper()
 	rest, err := io.ReadAll(c.reader)

@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Code is the stable name of a problem, for clients to branch on.
+// Code is a problem's stable name, for clients to branch on.
 type Code string
 
 // The codes of this package. A service adds its own.
@@ -45,7 +45,7 @@ const (
 	CodeInternal              Code = "internal"
 )
 
-// statuses are those other than 400; api/openapi.yaml has the same.
+// statuses are those other than 400, as in api/openapi.yaml.
 var statuses = map[Code]int{
 	CodeBodyTooLarge:         http.StatusRequestEntityTooLarge,
 	CodeRequestTimeout:       http.StatusRequestTimeout,
@@ -62,7 +62,7 @@ var statuses = map[Code]int{
 	CodeInternal:             http.StatusInternalServerError,
 }
 
-// inWords is built once: a flood of requests gets a problem each.
+// Built once, since a flood of requests gets a problem each.
 var inWords = strings.NewReplacer("_", " ", "json", "JSON")
 
 // Title returns the code in words.
@@ -72,8 +72,7 @@ func (c Code) Title() string {
 	return strings.ToUpper(words[:first]) + words[first:]
 }
 
-// An Error is the answer to a client, and the cause for the log alone. Detail and Fields never repeat the client's
-// input.
+// An Error is the answer to a client. Detail and Fields never repeat the client's input.
 type Error struct {
 	Status     int
 	Code       Code
@@ -110,7 +109,7 @@ func refuseFor(wait time.Duration, code Code, detail string) *Error {
 	return answer
 }
 
-// ParameterError is about a wrong header, or a wrong path or query parameter.
+// ParameterError is about a wrong header or parameter.
 func ParameterError(status int, code Code, parameter, detail string) *Error {
 	return &Error{
 		Status: status,
@@ -135,14 +134,13 @@ type Problem struct {
 	retryAfter time.Duration
 }
 
-// typeBase and a code make the problem's type. Its address serves no document.
+// No document is served there.
 const typeBase = "https://example.com/twinbox/problems/"
 
-// WriteProblem answers with err. An [*Error] is the answer itself; [Config.MapError] translates any other. An error
-// that it does not know becomes 503 timeout after the request's deadline, else 500 internal: the log has the error and
-// the answer does not.
+// WriteProblem answers with err: an [*Error] itself, or its translation by [Config.MapError]. An unknown error becomes
+// 503 timeout after the request's deadline, else 500 internal, with the error only in the log.
 //
-// A program gets problem details, a browser ([WantsPage]) a page with the same content.
+// A program gets problem details, a browser ([WantsPage]) a page.
 func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	problem := ProblemOf(r, err)
 	header := w.Header()
@@ -156,8 +154,7 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	switch problem.Code {
 	case CodeBodyTooLarge, CodeRequestTimeout, CodeBodyUnreadable:
-		// The rest of the body is still on the wire. Reading it would accept what was refused; keeping the connection would
-		// take it for a request.
+		// The rest of the body is on the wire: it must be neither accepted nor taken for a request.
 		header.Set("Connection", "close")
 	}
 	if WantsPage(r) {
@@ -168,8 +165,8 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	_ = json.NewEncoder(w).Encode(problem) // the client may be gone
 }
 
-// ProblemOf returns the problem that [WriteProblem] would send, for an answer that has begun or is cut off. The error
-// goes to the log as well.
+// ProblemOf returns the problem that [WriteProblem] would send, for an answer that has begun. The error goes to the log
+// as well.
 func ProblemOf(r *http.Request, err error) Problem {
 	x := exchangeOf(r)
 	answer := x.translate(r.Context(), err)
@@ -203,7 +200,7 @@ func (x *exchange) translate(ctx context.Context, err error) *Error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return refuseFor(time.Second, CodeTimeout, "The request took too long.")
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		// The client has gone, or the drain is over; then the client may still read the answer.
+		// The client has gone, or the drain cancels; then it may still read the answer.
 		return refuseFor(time.Second, CodeUnavailable, "The request was broken off.")
 	}
 	return refuse(CodeInternal, "A defect on this side; the log knows more under the request id.")

@@ -66,11 +66,11 @@ func isMedia(r *http.Request, want string) bool {
 }
 
 // Decode reads the body into a T, a struct. It refuses a media type other than application/json, a compressed or too
-// long body, invalid UTF-8, a byte order mark, a second value, a value that is not an object, unknown members, also in
-// another case, and values of another type. A member of T that is neither omitempty nor a pointer must be present and
-// not null; nested fields are not checked.
+// long body, invalid UTF-8, a byte order mark, a second value, a value that is not an object, unknown members and wrong
+// types. Names are case-sensitive. A member of T that is neither omitempty nor a pointer must be present and not null;
+// nested fields are not checked.
 //
-// [Config.CheckBody] comes last. The error is always an [*Error] with a 4xx status, unless CheckBody returns another.
+// The error is an [*Error] with a 4xx status, unless [Config.CheckBody] returns another.
 func Decode[T any](w http.ResponseWriter, r *http.Request) (T, error) {
 	var none, value T
 	body, err := readBody(w, r, mediaJSON)
@@ -166,11 +166,11 @@ func kindInWords(t reflect.Type) string {
 	return cmp.Or(kinds[t.Kind()], "what the API describes")
 }
 
-// IsForm reports that an HTML form sent the request, so a person reads the answer.
+// IsForm reports that an HTML form sent the request: a person reads the answer.
 func IsForm(r *http.Request) bool { return isMedia(r, mediaForm) }
 
-// FormField returns the one field of a form. It refuses other fields, and a body as [Decode] does. The error is always
-// an [*Error] with a 4xx status.
+// FormField returns a form's only field. It refuses other fields, and a body as [Decode] does. The error is an [*Error]
+// with a 4xx status.
 func FormField(w http.ResponseWriter, r *http.Request, name string) (string, error) {
 	body, err := readBody(w, r, mediaForm)
 	if err != nil {
@@ -191,15 +191,15 @@ func FormField(w http.ResponseWriter, r *http.Request, name string) (string, err
 
 const maxIdempotencyKey = 255
 
-// idempotencyKey is a bare token or a quoted string of structured fields, which escapes only quotes and backslashes.
+// A quoted string escapes only quotes and backslashes.
 var (
 	idempotencyKey = regexp.MustCompile(`^[ \t]*(?:"((?:[ !#-\[\]-~]|\\["\\])*)"|([!#-\[\]-~]+))[ \t]*$`)
 	unescape       = strings.NewReplacer(`\"`, `"`, `\\`, `\`)
 )
 
-// IdempotencyKey returns the content of the Idempotency-Key header, "" without one. It accepts a quoted string (RFC
-// 8941) or a bare token without blanks, quotes and backslashes; both are the same key: 1 to 255 printable ASCII
-// characters. A header without content is an error, since its sender meant to be safe.
+// IdempotencyKey returns the header's content, "" without one: a quoted string (RFC 8941), or a bare token without
+// blanks, quotes and backslashes. Both are the same key: 1 to 255 printable ASCII characters. An empty header is an
+// error, since its sender meant to be safe.
 func IdempotencyKey(r *http.Request) (string, error) {
 	values := r.Header["Idempotency-Key"]
 	switch len(values) {
@@ -220,7 +220,7 @@ func IdempotencyKey(r *http.Request) (string, error) {
 	return key, nil
 }
 
-// InvalidIdempotencyKey reports the mistake in the header and the correct form.
+// InvalidIdempotencyKey reports the mistake and the correct form.
 func InvalidIdempotencyKey(why string) *Error {
 	answer := ParameterError(http.StatusBadRequest, CodeIdempotencyKeyInvalid, "Idempotency-Key", why)
 	answer.Detail = "The request header Idempotency-Key " + why + ". Send 1 to 255 printable ASCII characters that name " +
@@ -228,8 +228,8 @@ func InvalidIdempotencyKey(why string) *Error {
 	return answer
 }
 
-// ETag is the strong validator of a version: "3", or "3-variant" if a version has more than one representation. variant
-// is letters, digits and hyphens, or empty.
+// ETag is the strong validator of a version: "3", or "3-variant" for one of several representations. variant is
+// letters, digits and hyphens, or empty.
 func ETag(version int64, variant string) string {
 	tag := strconv.FormatInt(version, 10)
 	if variant != "" {
@@ -252,8 +252,8 @@ func NotModified(w http.ResponseWriter, r *http.Request, etag string) bool {
 	return false
 }
 
-// CheckIfMatch compares the If-Match header, if present, with the expected version. That version's ETag matches in
-// every variant, and "*" always. Otherwise it returns a 412, also for malformed tags.
+// CheckIfMatch compares the If-Match header, if present, with the expected version. Its ETag matches in every variant,
+// and "*" always. Otherwise, also for malformed tags, it returns a 412.
 func CheckIfMatch(r *http.Request, expected int64) error {
 	header, given := r.Header["If-Match"]
 	if !given {
@@ -270,7 +270,7 @@ func CheckIfMatch(r *http.Request, expected int64) error {
 		"is not an ETag of the expected version")
 }
 
-// list splits a list header. Our tags have no comma, so a split tag matches none of them.
+// list splits a list header. Our tags have no comma.
 func list(values []string) []string {
 	entries := strings.Split(strings.Join(values, ","), ",")
 	for i, entry := range entries {

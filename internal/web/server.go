@@ -41,7 +41,7 @@ func (c ServerConfig) WithDefaults() ServerConfig {
 }
 
 // ShareDescriptors returns the connections of a listener that gets one of so many parts of the process's descriptors: 8
-// to 10,000. The API gets a quarter, which leaves some for the database, the broker and the operators.
+// to 10,000. The rest is for other listeners, the database and the broker.
 func ShareDescriptors(parts int) int { return max(8, min(Descriptors()/parts, 10_000)) }
 
 const (
@@ -62,8 +62,8 @@ func NewServer(config ServerConfig, h http.Handler, log *slog.Logger) *Server {
 	return &Server{config: config.WithDefaults(), handler: h, log: log}
 }
 
-// Serve answers requests until ctx ends, then closes the listener and drains. It returns nil if all requests ended in
-// time. It owns the listener.
+// Serve answers requests until ctx ends, then drains. It returns nil if all requests ended in time. It closes the
+// listener.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	// Requests outlive ctx. The drain cancels those that outlive it.
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -111,8 +111,8 @@ func (s *Server) drain(server *http.Server, cancelRequests context.CancelFunc) e
 func (s *Server) serveOne(w http.ResponseWriter, r *http.Request) {
 	s.inFlight.Add(1)
 	defer s.inFlight.Add(-1)
-	// net/http drops the Content-Length of a body in chunks. A proxy that used it may see another request after it, so the
-	// connection is closed (RFC 9112, 6.1).
+	// net/http drops the Content-Length of a body in chunks. A proxy that used it sees another request after it: close
+	// (RFC 9112, 6.1).
 	if len(r.TransferEncoding) > 0 {
 		w.Header().Set("Connection", "close")
 	}
@@ -120,8 +120,8 @@ func (s *Server) serveOne(w http.ResponseWriter, r *http.Request) {
 }
 
 // ForHosts passes on requests to localhost, an IP address or one of the names, and answers 421 to others; where names
-// the setting, as in "in ADMIN_HOSTS". A foreign page can point its own name at this address and ask through a
-// visitor's browser, which sends that name in Host. A request without Host is not from a browser and passes.
+// the setting, as in "in ADMIN_HOSTS". A foreign page can point its own name at this address, and a visitor's browser
+// sends that name in Host. A request without Host is not from a browser.
 func ForHosts(names []string, where string, next http.Handler) http.Handler {
 	names = append([]string{"", "localhost"}, names...)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -20,7 +20,6 @@ const (
 	CodeVersionMismatch web.Code = "version_mismatch"
 )
 
-// retrySoon is the client's pause when it can only wait.
 const retrySoon = time.Second
 
 // tooSlow are timeouts of statements and transactions. Consumers count them as unknown, since a handler may cause them;

@@ -38,7 +38,7 @@ type Rule struct {
 }
 
 // Load fills the struct that into points to from environ, in the form of os.Environ; a variable's last value counts.
-// After an error, an [*Error] with every problem, the struct is not usable. It opens only X_FILE files.
+// The error is an [*Error] with every problem; then the struct is not usable. It opens only X_FILE files.
 func Load(environ []string, into any) error {
 	texts := env.ToMap(environ)
 	list := fields(reflect.ValueOf(into).Elem(), "")
@@ -89,7 +89,6 @@ func fields(config reflect.Value, prefix string) (list []field) {
 	return list
 }
 
-// load leaves the field unchanged if the value is wrong.
 func (f *field) load(texts map[string]string) error {
 	text, set, err := f.lookUp(texts)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 const mask = "***"
 
 // A Secret is never shown: printed, logged or encoded it is "***", or empty if unset. [Secret.Reveal] returns the
-// value. fmt bypasses methods in unexported struct fields: keep secrets in exported ones.
+// value. fmt bypasses the methods of unexported struct fields: keep secrets in exported fields or behind a function.
 type Secret string
 
 // Reveal returns the value. Do not store it in a struct.
@@ -32,7 +32,8 @@ func (s Secret) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, s
 // MarshalText returns the mask.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// MaskURL returns a connection URL without its password and suspicious parameters. Other text becomes the mask.
+// MaskURL returns a connection URL without its password, and without parameters that may hold one. Other text becomes
+// the mask.
 func MaskURL(raw string) string {
 	u, err := url.Parse(raw)
 	switch {

@@ -22,14 +22,14 @@ type claim struct {
 
 	ctx     context.Context //nolint:containedctx // parent of every message's
 	cancel  context.CancelCauseFunc
-	leaving chan struct{} // closed when no more records may be handed over
+	leaving chan struct{} // closed when the claim must hand over no more
 	leave   func()
 
 	records []*sarama.ConsumerMessage // taken and not handled, in order
 
 	isPlaced    bool         // the session has begun at position
-	position    atomic.Int64 // offset after the last handled record; at first where the partition begins
-	isMisplaced atomic.Bool  // the partition must be read from an earlier offset, in another session
+	position    atomic.Int64 // after the last handled record; at first where the partition begins
+	isMisplaced atomic.Bool  // the next session must begin at an earlier offset
 }
 
 func newClaim(c *Consumer, session sarama.ConsumerGroupSession, source sarama.ConsumerGroupClaim) *claim {
@@ -51,7 +51,7 @@ func (p *claim) run() {
 	if p.isMisplaced.Load() {
 		return
 	}
-	// A claim that ends before sarama has closed its channel counts as a failure, and ends the session of all.
+	// A claim that ends before sarama closes its channel ends the session of all.
 	for range p.source.Messages() {
 	}
 }

@@ -59,13 +59,12 @@ func connected(ctx context.Context, cfg Config, question func(Cluster) error) (e
 	return question(Cluster{ctx, cfg, client, admin})
 }
 
-// dialer closes its connections when its context ends.
 type dialer struct {
 	ctx     context.Context //nolint:containedctx // of the connections
 	timeout time.Duration
 }
 
-// Dial replaces sarama's own dialer.
+// Dial replaces sarama's dialer.
 func (d dialer) Dial(network, addr string) (net.Conn, error) {
 	conn, err := (&net.Dialer{Timeout: d.timeout}).DialContext(d.ctx, network, addr)
 	if err == nil {

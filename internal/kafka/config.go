@@ -36,7 +36,7 @@ type Config struct {
 
 const retryBackoff = 50 * time.Millisecond
 
-// WithDefaults returns the configuration with its zero values replaced.
+// WithDefaults replaces zero values.
 func (c Config) WithDefaults() Config {
 	c.ClientID = cmp.Or(c.ClientID, "twinbox")
 	c.PublishTimeout = cmp.Or(c.PublishTimeout, 10*time.Second)
@@ -148,8 +148,8 @@ type ConsumerConfig struct {
 	Batch int
 	// MaxBytes bounds the keys, values and headers of a batch; the message that exceeds it is the last. Default 4,000,000.
 	MaxBytes int
-	// UnhealthyAfter is how long [Consumer.Healthy] tolerates no consumption, or three times as long as a known failure.
-	// Default 30 s.
+	// UnhealthyAfter is how long [Consumer.Healthy] tolerates no consumption; a third of it for a known reason. Default 30
+	// s.
 	UnhealthyAfter time.Duration
 
 	// Points stores which records have outcomes in the handler's database. With it, records are read again after the
@@ -210,25 +210,24 @@ const (
 	readAhead = 200
 )
 
-// Consumer returns the settings under which [Consumer] reads records. A stock subscriber of watermill-kafka may use
-// them.
+// Consumer returns the settings under which [Consumer] reads records. A stock subscriber may use them.
 //
-//	setting                  otherwise
-//	Offsets.Initial          records from before the group's first start are never read
-//	ResetInvalidOffsets      one partition whose offset is gone keeps the group from all others;
-//	                         [Consumer] compares the offsets, a stock subscriber rereads without notice
-//	IsolationLevel           records of aborted transactions are delivered
-//	Offsets.AutoCommit       a crash repeats more
-//	GroupStrategies          every rebalance stops all partitions
-//	Session.Timeout          45 s (Kafka's default) without an owner after a crash
-//	Heartbeat.Interval       a joiner waits 3 s for the others
-//	Rebalance.Timeout        shorter than a handler's drain: the member is removed
-//	ChannelBufferSize        batches are split; with small ones, partitions wait for each other
-//	Net.ReadTimeout          joining a group, which may take Rebalance.Timeout, fails
-//	Return.Errors            errors go to sarama's logger, which discards them
-//	Fetch.Default            1 MiB of each partition: twice the memory, no faster
-//	Fetch.MaxBytes           one answer holds up to 50 MiB
-//	Retry.Backoff            2 s without records after a leader moves
+//	setting               otherwise
+//	Offsets.Initial       records from before the group's first start are never read
+//	ResetInvalidOffsets   one partition whose offset is gone keeps the group from all others;
+//	                      [Consumer] compares the offsets, a stock subscriber rereads without notice
+//	IsolationLevel        records of aborted transactions are delivered
+//	Offsets.AutoCommit    a crash repeats more
+//	GroupStrategies       every rebalance stops all partitions
+//	Session.Timeout       45 s (Kafka's default) without an owner after a crash
+//	Heartbeat.Interval    a joiner waits 3 s for the others
+//	Rebalance.Timeout     if shorter than a handler's drain, the member is removed
+//	ChannelBufferSize     batches are split; with small ones, partitions wait for each other
+//	Net.ReadTimeout       joining a group, which may take Rebalance.Timeout, fails
+//	Return.Errors         errors go to sarama's logger, which discards them
+//	Fetch.Default         1 MiB of each partition: twice the memory, no faster
+//	Fetch.MaxBytes        one answer holds up to 50 MiB
+//	Retry.Backoff         2 s without records after a leader moves
 func (c ConsumerConfig) Consumer() *sarama.Config {
 	c = c.withDefaults()
 	cfg := c.Client()

@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/internal/kafka"
 )
 
-// The tables in config.go give the reasons for these values.
 type pins map[string]struct{ want, have any }
 
 func (p pins) check(t *testing.T) {

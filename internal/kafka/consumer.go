@@ -114,7 +114,7 @@ func (c *Consumer) consume(ctx context.Context, subscriber *wkafka.Subscriber) e
 	for ctx.Err() == nil {
 		messages, err := subscriber.Subscribe(ctx, c.topic)
 		if err == nil {
-			for range messages { // none come, since the hook reads them; it is closed at the end
+			for range messages { // none: the hook reads them
 			}
 			break
 		}
@@ -193,11 +193,11 @@ func (j *joinPauses) wait(ctx context.Context) {
 	j.began = time.Now()
 }
 
-// groupHandler is a [sarama.ConsumerGroupHandler] for the sessions of one connection.
+// groupHandler serves the sessions of one connection.
 type groupHandler struct {
 	consumer *Consumer
 	again    bool
-	starts   map[int32]int64 // starts of partitions that Setup has placed; guarded by consumer.mu
+	starts   map[int32]int64 // where Setup has placed partitions; guarded by consumer.mu
 }
 
 // Setup implements [sarama.ConsumerGroupHandler].

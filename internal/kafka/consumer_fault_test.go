@@ -164,7 +164,6 @@ func (l *lines) all() []string {
 	return append([]string(nil), l.texts...)
 }
 
-// TestAGroupThatCannotBeJoinedIsNotHammered: a failing coordinator costs a few attempts and one log line.
 func TestAGroupThatCannotBeJoinedIsNotHammered(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)

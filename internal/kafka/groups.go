@@ -11,7 +11,7 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// Lag is how far a consumer group is behind in one topic-partition.
+// Lag is a consumer group's lag in one topic-partition.
 type Lag struct {
 	Topic     string
 	Partition int32

@@ -59,7 +59,6 @@ func killedMember(t testing.TB, cfg kafka.ConsumerConfig, topic string) {
 	require.Error(t, cmd.Wait(), "killed")
 }
 
-// takeover is the time from the kill of a member to its successor's first message.
 func takeover(t testing.TB, brokers []string, instance string, session time.Duration) time.Duration {
 	t.Helper()
 	topic, _ := published(t, brokers, 1)

@@ -49,7 +49,7 @@ func TestAfterACrashTheUncommittedComesAgain(t *testing.T) {
 	require.Equal(t, ids[:2], read(t, l, 2))
 	left := receive(t, l.messages)
 	require.Equal(t, ids[2], left.UUID)
-	left.Nack() // the closing listener finds it in its backoff, or handed over again
+	left.Nack()
 	require.NoError(t, l.Close())
 
 	require.Equal(t, ids[2:], read(t, listen(t, cfg, topic), 2))

@@ -18,8 +18,8 @@ import (
 
 // wire cuts connections at a byte, which the broker's faults cannot do.
 type wire struct {
-	loseAnswers atomic.Int32 // how many answers are dropped, each with its connection
-	cutRequests atomic.Int32 // how many requests arrive only in part
+	loseAnswers atomic.Int32 // answers to drop with their connections
+	cutRequests atomic.Int32 // requests to cut in the middle
 	cuts        atomic.Int32
 }
 

@@ -53,7 +53,6 @@ func TestNothingIsLostOrInvertedByAnyAnswer(t *testing.T) {
 	}
 }
 
-// randomFault returns the function that repairs the fault.
 func randomFault(random *rand.Rand, cluster *kfake.Cluster) (repair func()) {
 	answers := []*kerr.Error{
 		kerr.NotLeaderForPartition, kerr.RequestTimedOut, kerr.NotEnoughReplicas, kerr.NotEnoughReplicasAfterAppend,

@@ -24,7 +24,6 @@ func failures(t testing.TB, err error) map[int]error {
 	return failed.FailedIndexes()
 }
 
-// unsent returns the messages that the error reports.
 func unsent(t testing.TB, err error, msgs []*message.Message) []*message.Message {
 	t.Helper()
 	failed := failures(t, err)

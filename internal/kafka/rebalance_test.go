@@ -13,7 +13,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// fill publishes to a fresh topic of two partitions, with keys in both.
 func fill(t testing.TB, brokers []string, n int) (topic string, msgs []*message.Message) {
 	t.Helper()
 	topic = kafkatest.Topic(t, brokers, 2)

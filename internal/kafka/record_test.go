@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// headers returns "name=value", in order.
 func headers(record *sarama.ConsumerMessage) []string {
 	list := make([]string, len(record.Headers))
 	for i, header := range record.Headers {

@@ -20,7 +20,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// codes records the code of each log line.
 type codes struct {
 	slog.Handler
 	mu   sync.Mutex

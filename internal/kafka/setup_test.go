@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 		beAMember()
 		return
 	}
-	// Watermill's suite leaves this goroutine when it has read enough: the multiplier has no reader any more.
+	// Watermill's suite leaves this goroutine behind: when it has read enough, the multiplier has no reader.
 	const multiplier = "github.com/ThreeDotsLabs/watermill/internal/subscriber.(*multiplier).Subscribe"
 	kafkatest.Main(m, goleak.IgnoreAnyFunction(multiplier+".func2"), goleak.IgnoreAnyFunction(multiplier+".func3"))
 }

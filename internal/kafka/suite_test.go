@@ -22,7 +22,7 @@ import (
 //   - RestartServiceCommand: other tests restart the broker.
 //   - ContextPreserved: a context does not travel over a network.
 //
-// ForceShort sends 100 messages per test instead of 5,000.
+// ForceShort: 100 messages per test, not 5,000.
 func TestWatermillSuite(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

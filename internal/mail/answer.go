@@ -49,7 +49,7 @@ func (e *SubmitError) concernsAll() bool {
 	return e.Code == 530 || e.Code == 534 || e.Code == 535 || e.Code == 538 // the login
 }
 
-// mark:
+// mark adds the meaning for the mail:
 //
 //	concernsAll                                                  transient: waits, not counted
 //	a permanent refusal, by the table of internal/failure        permanent: failed

@@ -43,7 +43,7 @@ func (c Config) Rules() []config.Rule {
 
 // Letter is a mail's text.
 type Letter struct {
-	MessageID string // the same for every attempt, so that a receiver can find a second copy
+	MessageID string // the same for every attempt: a receiver can find a second copy
 	To        string
 	Subject   string
 	Text      string
@@ -93,7 +93,6 @@ func (s *Sender) Submit(ctx context.Context, letter Letter, begin func(context.C
 	return mark(err)
 }
 
-// compose calls begin before it writes the text.
 func (s *Sender) compose(letter Letter, begin func() error) (*mail.Msg, error) {
 	msg := mail.NewMsg()
 	if err := msg.From(s.From); err != nil {
@@ -122,7 +121,7 @@ func (s *Sender) newClient(conn *connection) (*mail.Client, error) {
 	host, _, _ := net.SplitHostPort(s.Config.Addr) // the format address checks it
 	policies := map[string]mail.TLSPolicy{
 		"none": mail.NoTLS, "opportunistic": mail.TLSOpportunistic, "starttls": mail.TLSMandatory,
-		"tls": mail.TLSOpportunistic, // the library then expects no STARTTLS
+		"tls": mail.TLSOpportunistic, // the connection is encrypted already
 	}
 	security := &tls.Config{ServerName: host, RootCAs: s.Roots, MinVersion: tls.VersionTLS12}
 	dial := func(ctx context.Context, network, _ string) (_ net.Conn, err error) { // the library passes the host alone

@@ -13,7 +13,6 @@ import (
 )
 
 const (
-	// idleProbe is the pause between probes of a healthy mail server.
 	idleProbe = 5 * time.Minute
 	// awayProbe is the longest pause between probes of a failed mail server.
 	awayProbe = 10 * time.Second

@@ -62,7 +62,6 @@ func exchangeOf(r *http.Request) *exchange {
 	return &exchange{id: uuid.NewString(), config: Config{}.WithDefaults()}
 }
 
-// contentPolicy allows a page its own style only.
 const contentPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
 // correlationID is safe for logs and headers.
@@ -163,8 +162,8 @@ func (e *edge) finish(
 func ClientOf(r *http.Request) string { return exchangeOf(r).client }
 
 // identify returns "" without a network connection. Each proxy appends the address that it was reached from, so the
-// list is read from its end: entries before the first untrusted address may be forged. Mapped IPv4 addresses and zones
-// are normalized.
+// list is read from its end: entries before the first untrusted address may be forged. Each address has one form: an
+// IPv4 address inside an IPv6 one is IPv4, without a zone.
 func identify(r *http.Request, proxies []netip.Prefix) string {
 	var client netip.Addr
 	hops := append(list(r.Header["X-Forwarded-For"]), cmp.Or(r.RemoteAddr, "unknown"))

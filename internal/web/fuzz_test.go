@@ -70,7 +70,6 @@ func FuzzIdempotencyKey(f *testing.F) {
 	})
 }
 
-// FuzzETag: only the exact tag matches.
 func FuzzETag(f *testing.F) {
 	for _, seed := range []string{`"3"`, `W/"3"`, `*`, `"3-a"`, `3`, `"`, `"3`, `,`, `"1","3"`} {
 		f.Add(seed, int64(3))

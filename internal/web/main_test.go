@@ -196,7 +196,6 @@ func (a answer) problem(t testing.TB) web.Problem {
 	return p
 }
 
-// raw writes bytes to its own connection.
 func (s *testServer) raw(t testing.TB, text string) *rawConn {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.addr)

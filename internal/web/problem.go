@@ -62,7 +62,6 @@ var statuses = map[Code]int{
 	CodeInternal:             http.StatusInternalServerError,
 }
 
-// Built once, since a flood of requests gets a problem each.
 var inWords = strings.NewReplacer("_", " ", "json", "JSON")
 
 // Title returns the code in words.

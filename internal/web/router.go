@@ -40,7 +40,7 @@ type Config struct {
 	Traces trace.TracerProvider
 }
 
-// WithDefaults returns the configuration with its zero values replaced.
+// WithDefaults replaces zero values.
 func (c Config) WithDefaults() Config {
 	if c.MapError == nil {
 		c.MapError = func(error) *Error { return nil }
@@ -54,7 +54,8 @@ func (c Config) WithDefaults() Config {
 }
 
 // NewRouter returns a router that names, traces, logs and limits requests and catches panics. Unknown paths and methods
-// get problems. A GET handler does not answer HEAD, since a GET may do more than read. CORS is not offered.
+// get problems. A GET handler does not answer HEAD, since a GET may do more than read. OPTIONS answers 204 with Allow.
+// CORS is not offered.
 func NewRouter(config Config, log *slog.Logger) *chi.Mux {
 	config = config.WithDefaults()
 	metrics := promauto.With(config.Registerer)
@@ -93,7 +94,7 @@ var methods = []string{
 	http.MethodOptions, http.MethodTrace, http.MethodConnect,
 }
 
-// otherMethod is also called for invented methods, even if the path does not exist.
+// The router calls otherMethod also for unknown methods of unknown paths.
 func otherMethod(routes *chi.Mux, w http.ResponseWriter, r *http.Request) {
 	path := cmp.Or(r.URL.RawPath, r.URL.Path)
 	taken := slices.DeleteFunc(slices.Clone(methods), func(method string) bool {

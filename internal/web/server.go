@@ -29,7 +29,7 @@ type ServerConfig struct {
 	DrainTimeout time.Duration
 }
 
-// WithDefaults returns the configuration with its zero values replaced.
+// WithDefaults replaces zero values.
 func (c ServerConfig) WithDefaults() ServerConfig {
 	c.ReadHeaderTimeout = cmp.Or(c.ReadHeaderTimeout, 5*time.Second)
 	c.ReadTimeout = cmp.Or(c.ReadTimeout, 10*time.Second)
@@ -121,7 +121,7 @@ func (s *Server) serveOne(w http.ResponseWriter, r *http.Request) {
 
 // ForHosts passes on requests to localhost, an IP address or one of the names, and answers 421 to others; where names
 // the setting, as in "in ADMIN_HOSTS". A foreign page can point its own name at this address, and a visitor's browser
-// sends that name in Host. A request without Host is not from a browser.
+// sends that name in Host. A request without Host passes, since no browser sends it.
 func ForHosts(names []string, where string, next http.Handler) http.Handler {
 	names = append([]string{"", "localhost"}, names...)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -60,7 +60,7 @@ func TestDrainCutsOffWhatDoesNotEnd(t *testing.T) {
 	s := serve(t, web.Config{RequestTimeout: time.Hour}, web.ServerConfig{DrainTimeout: 100 * time.Millisecond})
 	conn := s.raw(t, "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
 	held := s.raw(t, holdRequest)
-	<-s.entered // most likely both are in flight; the outcome does not depend on it
+	<-s.entered // the outcome does not depend on the other request
 	s.stop()
 	require.ErrorContains(t, s.wait(t), "requests took longer than 100ms")
 	close(s.release)
@@ -84,7 +84,7 @@ func TestAConnectionWithoutARequestIsNoFailureOfTheDrain(t *testing.T) {
 	s := serve(t, web.Config{}, web.ServerConfig{DrainTimeout: 100 * time.Millisecond})
 	silent := s.raw(t, "")
 	kept := s.raw(t, "GET /v1/things/1 HTTP/1.1\r\nHost: x\r\n\r\n")
-	require.Equal(t, http.StatusOK, kept.answer(t).status) // the server accepted this one later, so it has the other too
+	require.Equal(t, http.StatusOK, kept.answer(t).status) // accepted later, so the server has the other too
 	s.stop()
 	require.NoError(t, s.wait(t))
 	silent.closed(t)

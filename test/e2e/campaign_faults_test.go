@@ -63,7 +63,9 @@ func (c *campaign) losses() (list []campaignFault) {
 			standby := cluster.standby(t)
 			cutOff(t, standby)
 			c.await(t, 100)
+			old := answer[string](t, cluster.leader, `show data_directory`)
 			cluster.failOver(t, standby)
+			removeData(t, old)
 			if service == customerService {
 				c.lost = append(c.lost, span{from, time.Now()})
 			}
@@ -150,9 +152,10 @@ func (c *cluster) moveToOwnDisk(t *testing.T, dir string) bool {
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	err := mount(dir, "size="+roomy)
 	if err == nil {
+		leader := c.leader
 		t.Cleanup(func() {
-			_ = c.leader.Kill()
-			require.NoError(t, syscall.Unmount(dir, syscall.MNT_DETACH))
+			_ = leader.Kill()
+			unmount(t, dir)
 		})
 		copyTree(t, aside+"/.", dir)
 		require.NoError(t, os.RemoveAll(aside))
@@ -162,6 +165,23 @@ func (c *cluster) moveToOwnDisk(t *testing.T, dir string) bool {
 	}
 	c.follow(t, pgtest.Restart(t, c.leader))
 	return err == nil
+}
+
+// removeData gives back the room of a leader that was killed.
+func removeData(t *testing.T, dir string) {
+	t.Helper()
+	unmount(t, filepath.Join(dir, "base"))
+	for _, name := range []string{"base", "pg_wal"} {
+		require.NoError(t, os.RemoveAll(filepath.Join(dir, name)))
+	}
+}
+
+func unmount(t *testing.T, dir string) {
+	t.Helper()
+	err := syscall.Unmount(dir, syscall.MNT_DETACH)
+	if !errors.Is(err, syscall.EINVAL) && !errors.Is(err, os.ErrNotExist) { // else it is not mounted any more
+		require.NoError(t, err)
+	}
 }
 
 func mount(dir, options string) error {

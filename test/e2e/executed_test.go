@@ -35,9 +35,9 @@ var executed = []string{
 // A signup ends when the consumers have handled the events of it and of its mail. A walk is one event from its
 // committed row to Kafka's acknowledgement. Background work counts: the numbers vary by five.
 const (
-	maxSignupFunctions = 285
+	maxSignupFunctions = 280
 	maxSignupFiles     = 62
-	maxWalkFunctions   = 87 // of them 16 compare the acknowledgements with the ends of the log
+	maxWalkFunctions   = 82 // of them 16 compare the acknowledgements with the ends of the log
 	maxBatchFunctions  = 64
 )
 

@@ -119,7 +119,7 @@ func TestAnAdoptionWaitsForWriters(t *testing.T) {
 	restoreFrom(t, pool, 1_000_000)
 	conn, writer := newConn(t, pool), begin(t, pool)
 	addIn(t, o, writer, "k") // 2
-	r := &reader{cursor: &cursor{conn: conn, limit: 10, maxLimit: 10}}
+	r := &reader{&cursor{conn: conn, limit: 10, maxLimit: 10}}
 	busy, is := errors.AsType[*pgconn.PgError](r.lead(t.Context(), "test"))
 	require.True(t, is)
 	require.Equal(t, "55P03", busy.Code, "lock_not_available")

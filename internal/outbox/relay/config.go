@@ -112,7 +112,7 @@ func (c Config) withDefaults() Config {
 	c.Destination = cmp.Or[Destination](c.Destination, noDestination{})
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	c.pollMin = cmp.Or(c.pollMin, 5*time.Millisecond)
-	c.roundEvery = cmp.Or(c.roundEvery, 3*time.Millisecond)
+	c.roundEvery = cmp.Or(c.roundEvery, 1500*time.Microsecond)
 	c.retryMin = cmp.Or(c.retryMin, 50*time.Millisecond)
 	c.maintainEvery = cmp.Or(c.maintainEvery, 30*time.Second)
 	if c.Name == "" {

@@ -123,15 +123,8 @@ func (c *cursor) adoptCluster(ctx context.Context) error {
 type now struct {
 	snapshot
 	head    int64
-	paused  bool           // by an operator
-	nextDue *time.Duration // until the first scheduled event is due; nil: none is scheduled
-	first   *firstPage     // nil: not read
-}
-
-// firstPage is the first rows of the window behind the newest one.
-type firstPage struct {
-	records []record
-	more    bool
+	paused  bool
+	nextDue *time.Duration // nil: none is scheduled
 }
 
 // pollSQL takes no transaction id, and its snapshot is taken before it runs: a row that is visible in the snapshot lies
@@ -145,79 +138,27 @@ func (c *cursor) poll(ctx context.Context) (n now, err error) {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
 	fault.Here("relay.poll.before")
-	n, err = c.scanNow(c.conn.QueryRow(ctx, pollSQL))
+	var text string
+	var pid uint32
+	err = c.conn.QueryRow(ctx, pollSQL).Scan(&text, &n.head, &pid, &n.paused, &n.nextDue)
 	fault.Here("relay.poll.after")
 	if err == nil {
-		err = c.accept(ctx, &n)
+		n.snapshot, err = parseSnapshot(text)
+	}
+	if err == nil && pid != c.conn.PgConn().PID() {
+		err = errPooler
+	}
+	if newest := c.newest(); err == nil && n.xmax < newest.xmax {
+		err = fmt.Errorf("%w: from %d to %d", errWentBack, newest.xmax, n.xmax)
+	}
+	if err == nil && n.head < c.head {
+		n.head, err = c.repairSequence(ctx)
 	}
 	if err != nil {
 		return n, fmt.Errorf("poll: %w", err)
 	}
-	return n, nil
-}
-
-// pollAndRead polls and reads the first page of the next window, in one snapshot and one round trip. The window before
-// it must be published.
-func (c *cursor) pollAndRead(ctx context.Context) (n now, err error) {
-	ctx, cancel := withStatementTimeout(ctx)
-	defer cancel()
-	after := c.newest()
-	heads := make([]int64, len(after.running))
-	for i, xid := range after.running {
-		heads[i] = c.marks.below(xid)
-	}
-	var batch pgx.Batch
-	batch.Queue("begin isolation level repeatable read read only")
-	batch.Queue(pollSQL)
-	batch.Queue(firstPageSQL, c.marks.below(after.xmax), after.text, after.running, heads, c.limit)
-	batch.Queue("commit")
-	fault.Here("relay.poll.before")
-	results := c.conn.SendBatch(ctx, &batch)
-	_, err = results.Exec()
-	if err == nil {
-		n, err = c.scanNow(results.QueryRow())
-	}
-	if err == nil {
-		n.first = new(firstPage)
-		n.first.records, n.first.more, err = c.collect(results.Query())
-	}
-	err = errors.Join(err, results.Close())
-	fault.Here("relay.poll.after")
-	if err == nil {
-		err = c.accept(ctx, &n)
-	}
-	if err != nil {
-		return n, fmt.Errorf("poll and read: %w", err)
-	}
-	return n, nil
-}
-
-func (c *cursor) scanNow(row pgx.Row) (n now, err error) {
-	var text string
-	var pid uint32
-	if err = row.Scan(&text, &n.head, &pid, &n.paused, &n.nextDue); err != nil {
-		return n, err
-	}
-	if pid != c.conn.PgConn().PID() {
-		return n, errPooler
-	}
-	n.snapshot, err = parseSnapshot(text)
-	return n, err
-}
-
-// accept refuses a server that went back, and repairs a sequence that did: then a page that was read may lack rows.
-func (c *cursor) accept(ctx context.Context, n *now) (err error) {
-	if newest := c.newest(); n.xmax < newest.xmax {
-		return fmt.Errorf("%w: from %d to %d", errWentBack, newest.xmax, n.xmax)
-	}
-	if n.head < c.head {
-		n.first = nil
-		if n.head, err = c.repairSequence(ctx); err != nil {
-			return err
-		}
-	}
 	c.head = n.head
-	return nil
+	return n, nil
 }
 
 const forgetMarksSQL = `
@@ -275,22 +216,7 @@ where o.position > $1
 order by o.position
 limit $4`
 
-// firstPageSQL has the present snapshot for the window's, and finds where the scan starts, as [landmarks.start] does.
-const firstPageSQL = `
-select ` + columns + `
-from public.outbox o
-where o.position > (select least($1, min(head)) from unnest($3::xid8[], $4::bigint[]) running (xid, head)
-        where pg_visible_in_snapshot(xid, pg_current_snapshot()))
-    and not pg_visible_in_snapshot(o.xid, $2::pg_snapshot)
-    and pg_visible_in_snapshot(o.xid, (select pg_current_snapshot()))
-order by o.position
-limit $5`
-
-// page reads the next rows of the window, unless the poll has read them. more reports that others may follow.
-func (c *cursor) page(ctx context.Context, w *window, n now) (page []record, more bool, err error) {
-	if n.first != nil && w != c.open {
-		return n.first.records, n.first.more, nil
-	}
+func (c *cursor) page(ctx context.Context, w *window) (page []record, more bool, err error) {
 	fault.Here("relay.page.before")
 	page, more, err = c.read(ctx, pageSQL, w.position, w.after.text, w.text)
 	fault.Here("relay.page.after")
@@ -303,12 +229,7 @@ const pageBytes = 8 << 20
 func (c *cursor) read(ctx context.Context, sql string, args ...any) (page []record, more bool, err error) {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
-	return c.collect(c.conn.Query(ctx, sql, append(args, c.limit)...))
-}
-
-// collect reads the rows of a page, and makes the next ones smaller if their payloads are large.
-func (c *cursor) collect(rows pgx.Rows, _ error) (page []record, more bool, err error) {
-	page, bytes, err := collectRecords(rows)
+	page, bytes, err := readRecords(ctx, c.conn, sql, append(args, c.limit)...)
 	if err != nil {
 		return nil, false, err
 	}
@@ -322,8 +243,8 @@ func (c *cursor) collect(rows pgx.Rows, _ error) (page []record, more bool, err 
 	return page, more, nil
 }
 
-// collectRecords reads rows of columns until their payloads have pageBytes.
-func collectRecords(rows pgx.Rows) (page []record, bytes int, err error) {
+func readRecords(ctx context.Context, db DB, sql string, args ...any) (page []record, bytes int, err error) {
+	rows, _ := db.Query(ctx, sql, args...) // its error is that of the rows
 	defer rows.Close()
 	for bytes < pageBytes && rows.Next() {
 		r, err := pgx.RowToStructByPos[record](rows)

@@ -18,9 +18,6 @@
 //  5. Send the page. A record that fails is sent again, or its key is parked (publish.go, parked.go).
 //  6. Continue with step 1. The store of the next page records this one; a window at rest is closed after 25 ms.
 //
-// When commits wait, steps 1 to 3 are one round trip: a read-only transaction whose two statements share C. It takes no
-// transaction id either.
-//
 // Before step 2 the leader adds scheduled events that are due, and sends held rows of parked keys.
 //
 // # Nothing is lost or doubled

@@ -194,12 +194,6 @@ func (l *leader) watchLog(ctx context.Context) (ready bool, err error) {
 	return true, err
 }
 
-// isQuiet reports that watchLog has nothing to do.
-func (e *ends) isQuiet(topics []string) bool {
-	now := time.Now()
-	return e == nil || !e.isBaseline && now.After(e.landed) && now.Before(e.askAt) && len(e.unready(topics)) == 0
-}
-
 func (e *ends) unready(always []string) (topics []string) {
 	for _, topic := range always {
 		if e.counts[topic] == 0 {

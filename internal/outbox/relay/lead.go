@@ -27,9 +27,6 @@ type leader struct {
 	failedAt time.Time
 	parkedAt time.Time // keys were parked after it took none
 
-	isWoken  bool // commits are known to wait
-	isPaused bool // by an operator, as far as the last round knows
-
 	storedAt   time.Time
 	beganAt    time.Time
 	maintainAt time.Time
@@ -66,7 +63,7 @@ const (
 )
 
 func (l *leader) run(ctx context.Context) error {
-	pause := l.cfg.pollMin
+	pause, woken := l.cfg.pollMin, false
 	for ctx.Err() == nil {
 		result, err := l.round(ctx)
 		if err != nil {
@@ -75,17 +72,17 @@ func (l *leader) run(ctx context.Context) error {
 		if result == draining {
 			continue
 		}
-		if l.isWoken && result == published && l.hasCommitted() {
+		if woken && result == published && l.hasCommitted() {
 			l.keepPace(ctx)
 			continue
 		}
 		if result == published {
 			pause = l.cfg.pollMin // other processes commit too
 		}
-		if l.isWoken, err = l.awaitCommit(ctx, l.conn, l.restFor(pause)); err != nil {
+		if woken, err = l.awaitCommit(ctx, l.conn, l.restFor(pause)); err != nil {
 			return err
 		}
-		if !l.isWoken {
+		if !woken {
 			pause = min(2*pause, l.cfg.PollMax)
 		}
 	}
@@ -126,15 +123,11 @@ func (l *leader) round(ctx context.Context) (outcome, error) {
 	if err := l.maintain(ctx); err != nil {
 		return resting, err
 	}
-	look := l.poll
-	if l.isOrdinary() {
-		look = l.pollAndRead
-	}
-	n, err := look(ctx)
+	n, err := l.poll(ctx)
 	if err != nil {
 		return resting, err
 	}
-	if l.isPaused = n.paused; n.paused {
+	if n.paused {
 		l.health.well()
 		return resting, l.finish(ctx)
 	}
@@ -151,13 +144,6 @@ func (l *leader) round(ctx context.Context) (outcome, error) {
 	return result, err
 }
 
-// isOrdinary reports that a window waits to be published, and that nothing else is due that could change its rows.
-func (l *leader) isOrdinary() bool {
-	return l.isWoken && !l.isPaused && (l.open == nil || l.open.complete) && len(l.parked) == 0 &&
-		l.ends.isQuiet(l.cfg.Topics)
-}
-
-// publishDue sends held rows that are due, and publishes the next page.
 func (l *leader) publishDue(ctx context.Context, n now) (outcome, error) {
 	flushed, err := l.flushParked(ctx)
 	if err != nil {
@@ -175,7 +161,7 @@ func (l *leader) publishNext(ctx context.Context, n now) (outcome, error) {
 	if w == nil {
 		return resting, l.finishAtRest(ctx)
 	}
-	page, more, err := l.page(ctx, w, n)
+	page, more, err := l.page(ctx, w)
 	if err != nil {
 		return resting, err
 	}

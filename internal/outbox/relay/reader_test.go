@@ -10,11 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reader publishes pages as the leader does. A test acts or crashes between its steps.
-type reader struct {
-	*cursor
-	looks int
-}
+// A test acts or crashes between a reader's steps.
+type reader struct{ *cursor }
 
 func newReader(t testing.TB, pool *pgxpool.Pool, limit int) *reader {
 	t.Helper()
@@ -33,22 +30,17 @@ func newConn(t testing.TB, pool *pgxpool.Pool) *pgx.Conn {
 
 func takeOver(t testing.TB, conn *pgx.Conn, limit int) *reader {
 	t.Helper()
-	r := &reader{cursor: &cursor{conn: conn, limit: limit, maxLimit: limit}}
+	r := &reader{&cursor{conn: conn, limit: limit, maxLimit: limit}}
 	require.NoError(t, r.lead(t.Context(), "test"))
 	return r
 }
 
-// look reads the next page and changes no row. Every other poll behind a published window reads its page, too.
 func (r *reader) look(ctx context.Context) (w *window, page []record, more bool, err error) {
-	poll := r.poll
-	if r.looks++; r.looks%2 == 0 && (r.open == nil || r.open.complete) {
-		poll = r.pollAndRead
-	}
-	n, err := poll(ctx)
+	n, err := r.poll(ctx)
 	if w = r.next(n); w == nil || err != nil {
 		return nil, nil, false, err
 	}
-	page, more, err = r.page(ctx, w, n)
+	page, more, err = r.page(ctx, w)
 	return w, page, more, err
 }
 

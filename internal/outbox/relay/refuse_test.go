@@ -99,7 +99,7 @@ func TestAPartitionThatCannotBeLookedAtHoldsItsKeys(t *testing.T) {
 	w.add("a") // a crash must not forget that the page was not sent
 	n, err := w.poll(t.Context())
 	require.NoError(t, err)
-	page, _, err := w.page(t.Context(), w.next(n), n)
+	page, _, err := w.page(t.Context(), w.next(n))
 	require.NoError(t, err)
 	settled, _, err := w.prepare(t.Context(), page)
 	require.NoError(t, err)

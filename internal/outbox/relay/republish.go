@@ -57,9 +57,8 @@ func Republish(ctx context.Context, db DB, publisher ContextPublisher, s Selecti
 	}
 	above := max(s.From, 1) - 1
 	for {
-		rows, _ := db.Query(ctx, republishSQL, above, cmp.Or(s.To, math.MaxInt64), s.Since,
+		page, _, err := readRecords(ctx, db, republishSQL, above, cmp.Or(s.To, math.MaxInt64), s.Since,
 			cmp.Or(s.Until, event.Latest), s.IDs, s.Topic, s.Key, republishPage)
-		page, _, err := collectRecords(rows)
 		if err != nil {
 			return sent, fmt.Errorf("read published rows: %w", err)
 		}

@@ -5,23 +5,22 @@ import (
 	"time"
 )
 
-// CodeUnknown is the code of the [Cause] that holds while a question has no answer.
+// CodeUnknown is the code of the [Cause] for a question without an answer.
 const CodeUnknown = "unknown"
 
 // A Cause is one reason why events wait or may be lost. No text holds a secret or personal data.
 type Cause struct {
-	Code    string    `json:"code"`              // stable, such as dependency_down
-	What    string    `json:"what"`              // one sentence with the figures, for people
-	Since   time.Time `json:"since,omitzero"`    // zero: not known
-	Means   string    `json:"means"`             // for requests and events
-	Do      string    `json:"do"`                // what ends it
-	Command string    `json:"command,omitempty"` // of the command twinbox: shows more of it, or ends it
+	Code    string    `json:"code"`           // stable, such as dependency_down
+	What    string    `json:"what"`           // one sentence with the figures, for people
+	Since   time.Time `json:"since,omitzero"` // zero: unknown
+	Means   string    `json:"means"`          // for requests and events
+	Do      string    `json:"do"`
+	Command string    `json:"command,omitempty"` // of the command twinbox
 	Details string    `json:"details,omitempty"` // the error behind it
-	Station string    `json:"station,omitempty"` // where events wait, such as inbox/customer.profile; empty: everywhere
+	Station string    `json:"station,omitempty"` // such as inbox/customer.profile; empty: everywhere
 	Stops   bool      `json:"stops"`             // no event passes the station
 }
 
-// causeAge lets any number of observers cost one question.
 const (
 	causeAge     = 500 * time.Millisecond
 	causeTimeout = 2 * time.Second
@@ -31,7 +30,7 @@ const (
 // context has ended. Call it before the listener serves.
 func (a *Admin) Explain(find func(ctx context.Context) []Cause) {
 	a.causes = &shared[[]Cause]{
-		age: causeAge, timeout: causeTimeout + time.Second, // for find to end with what it has
+		age: causeAge, timeout: causeTimeout + time.Second, // find ends with the causes that it has
 		ask: func(ctx context.Context) ([]Cause, error) {
 			ctx, cancel := context.WithTimeout(ctx, causeTimeout)
 			defer cancel()
@@ -50,7 +49,7 @@ func (a *Admin) Causes(context.Context) []Cause {
 	return append([]Cause{}, found...)
 }
 
-// Unknown is the cause where a question has no answer.
+// Unknown returns the cause for a question without an answer.
 func Unknown(err error) Cause {
 	return Cause{
 		Code: CodeUnknown, What: "Not everything is known.", Means: "A cause may hold that is not listed here.",

@@ -17,7 +17,6 @@ import (
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// journal notes what happened, in order.
 type journal struct {
 	mu    sync.Mutex
 	lines []string

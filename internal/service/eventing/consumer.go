@@ -25,19 +25,18 @@ import (
 
 // Consumer reads one topic, with its own consumer group and inbox.
 type Consumer struct {
-	// Name is the inbox's name of the consumer, and the end of its group's name. A new name starts over.
+	// Name identifies the inbox and the consumer group. A new name starts over.
 	Name  string
 	Topic string
-	// Handlers are typed handlers. A consumer has Handlers, or a Handler and Types.
+	// Handlers are typed handlers. A consumer has either Handlers, or a Handler and Types.
 	Handlers *inbox.Mux
-	// Handler is a plain Watermill handler, or a processor of Watermill's cqrs. It gets the events of the Types, and
-	// finds the transaction with [inbox.TxFromContext] and the event with [inbox.EventFromContext]. Other types are
-	// ignored.
+	// Handler is a plain Watermill handler for the events of the Types. It finds the transaction with
+	// [inbox.TxFromContext] and the event with [inbox.EventFromContext].
 	Handler message.NoPublishHandlerFunc
 	Types   []string
-	// Middlewares run around the handler of each event, in the transaction that records its id, at each attempt and
-	// replay; the first is the outermost. Their error rolls the event back. Retry, PoisonQueue and InstantAck take the
-	// inbox's work from it.
+	// Middlewares run around the handler, in the transaction that records the event, at each attempt and replay. The first
+	// is the outermost. Their error rolls the event back. Do not use Retry, PoisonQueue or InstantAck: the inbox does
+	// their work.
 	Middlewares []message.HandlerMiddleware
 	// Order is the order of a key's events; see [inbox.Config]. Default: inbox.Unordered.
 	Order inbox.Order
@@ -45,7 +44,6 @@ type Consumer struct {
 	OnOutcome func(event.Event, inbox.Outcome)
 }
 
-// consumer is a Consumer that has been set up. It is the [inbox.Host] of its inbox.
 type consumer struct {
 	Consumer
 	node      *Node
@@ -56,8 +54,8 @@ type consumer struct {
 	inbox     *inbox.Inbox
 	replays   *inbox.Replayer
 	member    *member
-	leaving   sync.WaitGroup // partitions that were lost
-	running   atomic.Bool    // the database has answered that no operator pauses the consumer
+	leaving   sync.WaitGroup // lost partitions
+	running   atomic.Bool    // the database has answered that no operator pauses it
 	held      atomic.Int64   // deliveries that wait until it is running
 }
 
@@ -74,7 +72,7 @@ func (c Consumer) checkHandlers() error {
 	return nil
 }
 
-// checkName refuses a second consumer of one name: the two would share a group, and so their events.
+// Two consumers of one name would share a group, and so their events.
 func (n *Node) checkName(name string) error {
 	if slices.Contains(n.consumerNames(), name) {
 		return errors.New("another consumer of the service has this name")
@@ -116,11 +114,11 @@ func (c Consumer) handler() message.HandlerFunc {
 	return handle
 }
 
-// heartbeat is how soon a member notices another one that joins.
+// heartbeat is how soon a member notices that another one joins.
 const heartbeat = 500 * time.Millisecond
 
-// Consume sets a consumer up. It runs from [Node.StartConsumers] on. The topic for copies of its dead letters, dlq.
-// with its group and its topic, becomes one of the node's.
+// Consume sets a consumer up; [Node.StartConsumers] runs it. The topic for copies of its dead letters, dlq.GROUP.TOPIC,
+// becomes one of the node's.
 func (n *Node) Consume(c Consumer) error {
 	if err := errors.Join(n.checkName(c.Name), cmp.Or(c.checkHandlers(), c.checkTypes(n.setup.Declared))); err != nil {
 		return fmt.Errorf("open consumer %s: %w", c.Name, err)
@@ -160,7 +158,7 @@ func (n *Node) Consume(c Consumer) error {
 	return nil
 }
 
-// StartConsumers starts every consumer and its inbox's janitor. A stop lets the delivery under way end and commits its
+// StartConsumers starts every consumer and the inbox's janitor. A stop lets the delivery under way end and commits its
 // offset.
 func (n *Node) StartConsumers(g *service.Group) {
 	if len(n.consumers) > 0 {
@@ -172,8 +170,7 @@ func (n *Node) StartConsumers(g *service.Group) {
 			if err := n.await(ctx, "topic "+c.copies.Name, c.ensureCopies); err != nil {
 				return err
 			}
-			// Could an event of the topic come again after the inbox has forgotten it? The consumer need not wait for the
-			// answer: the janitor does.
+			// The consumer need not wait for this check: a record cannot outlive the inbox before the janitor runs.
 			err := n.runWhileAsking(ctx, "requirements of "+c.Name, n.setup.requirements(c).Check,
 				c.member.Run, c.replays.ResumeParked)
 			c.leave(ctx)
@@ -182,7 +179,7 @@ func (n *Node) StartConsumers(g *service.Group) {
 	}
 }
 
-// ensureCopies comes before the consumer starts. It changes no topic that exists, so it needs no right to create it.
+// ensureCopies changes no topic that exists, so then it needs no right to create it.
 func (c *consumer) ensureCopies(ctx context.Context) error {
 	client := c.node.setup.client
 	found, err := kafka.DescribeTopics(ctx, client, c.copies.Name)
@@ -202,8 +199,7 @@ func (c *consumer) healthy(ctx context.Context) error {
 
 const leaveTimeout = 2 * time.Second
 
-// recordLoss stores that a partition went in good order, so that its next owner suspects no event. The member does not
-// wait for it.
+// recordLoss stores that a partition left in good order: its next owner then suspects no event.
 func (c *consumer) recordLoss(topic string, partition int32) {
 	record := c.inbox.Leave(topic, partition)
 	c.leaving.Go(func() {
@@ -215,7 +211,7 @@ func (c *consumer) recordLoss(topic string, partition int32) {
 	})
 }
 
-// leave does the same for every partition after a stop. If it fails the next owner is slower at first.
+// If leave fails, the next owner is slower at first.
 func (c *consumer) leave(ctx context.Context) {
 	c.leaving.Wait()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
@@ -225,11 +221,10 @@ func (c *consumer) leave(ctx context.Context) {
 	}
 }
 
-// Attempted implements [inbox.Host].
 func (c *consumer) Attempted(ctx context.Context, failure error) { kafka.Pausing(ctx, failure)() }
 
-// Wait implements [inbox.Host]. It returns when the database comes back. A pause is no stall of the partition. An event
-// of a paused consumer is not tried again.
+// Wait returns when the database comes back. A pause is no stall of the partition. An event of a paused consumer is not
+// tried again.
 func (c *consumer) Wait(ctx context.Context, failure error, d time.Duration) error {
 	defer kafka.Pausing(ctx, failure)()
 	database := c.node.dependencies.database
@@ -258,7 +253,6 @@ func (c *consumer) awaitResume(ctx context.Context) error {
 	return nil
 }
 
-// pausesEvery is how often an instance asks which consumers are paused.
 const pausesEvery = time.Second
 
 func (n *Node) followPauses(ctx context.Context) error {
@@ -269,7 +263,7 @@ func (n *Node) followPauses(ctx context.Context) error {
 	return nil
 }
 
-// Without an answer each consumer stays as it is.
+// Without an answer each consumer keeps its state.
 func (n *Node) lookForPauses(ctx context.Context) {
 	paused, err := inbox.ReadPaused(ctx, n.Pool)
 	if err != nil {
@@ -282,15 +276,14 @@ func (n *Node) lookForPauses(ctx context.Context) {
 	}
 }
 
-// Handled implements [inbox.Host].
 func (c *consumer) Handled(e event.Event, outcome inbox.Outcome) {
 	if c.OnOutcome != nil {
 		c.OnOutcome(e, outcome)
 	}
 }
 
-// CopyDeadLetter implements [inbox.Host]: the copy goes through the outbox, in the dead letter's transaction. A record
-// that the outbox refuses has no copy. Only errors of the database keep the dead letter from being stored.
+// CopyDeadLetter publishes the copy through the outbox, in the dead letter's transaction. If the outbox refuses it
+// there is no copy. Only database errors prevent the dead letter.
 func (c *consumer) CopyDeadLetter(ctx context.Context, tx pgx.Tx, l deadletter.Letter) error {
 	if l.Group == "" || l.Topic == "" {
 		c.node.copies.WithLabelValues(l.Consumer, "no_origin").Inc()
@@ -309,7 +302,7 @@ func (c *consumer) CopyDeadLetter(ctx context.Context, tx pgx.Tx, l deadletter.L
 	return nil
 }
 
-// Copies of dead letters have payloads of other events.
+// A copy has the payload of another event.
 func validateUnlessCopy(validate func(event.Event) error) func(event.Event) error {
 	return func(e event.Event) error {
 		if e.Type == deadletter.CopyType {
@@ -339,7 +332,6 @@ func (s Setup) topicRetention(ctx context.Context, topic string) (time.Duration,
 	return found[topic].Retention, err
 }
 
-// forget tidies the inbox that all consumers of the service share.
 func (n *Node) forget(ctx context.Context) error {
 	janitor, err := retention.New(retention.Config{
 		Pool:       n.Pool,

@@ -11,10 +11,10 @@ import (
 	"example.com/twinbox/internal/service/circuit"
 )
 
-// dependencies are the servers without which the node is not ready, one circuit each. All its tasks wait on them.
+// dependencies are the servers without which the node is not ready.
 type dependencies struct {
 	database, broker *circuit.Circuit
-	brokerBack       *atomic.Int64 // in Unix seconds; 0: the broker has not been away
+	brokerBack       *atomic.Int64 // in Unix seconds; 0: no outage yet
 }
 
 func newDependencies(setup Setup, probeDatabase func(context.Context) error, resetPool func()) dependencies {

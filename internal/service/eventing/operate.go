@@ -8,16 +8,16 @@ import (
 	"example.com/twinbox/internal/outbox/relay"
 )
 
-// Operable is a node as its operations see it.
+// Operable is the view of a node for its operations.
 type Operable struct{ *Node }
 
-// Setup is what the node was opened with.
+// Setup returns the node's setup.
 func (n Operable) Setup() Setup { return n.setup }
 
-// Publisher is where republished events go.
+// Publisher returns the publisher for republished events.
 func (n Operable) Publisher() relay.ContextPublisher { return n.publisher }
 
-// EachConsumer names the consumers, their topics, and what replays their dead letters.
+// EachConsumer calls do with each consumer's name, topic and replayer of dead letters.
 func (n Operable) EachConsumer(do func(name, topic string, replays *inbox.Replayer)) {
 	for _, c := range n.consumers {
 		do(c.Name, c.Topic, c.replays)

@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// A pause from before the start, one while it runs, and one without a notification.
 func TestCauseAConsumerThatIsPaused(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t)
@@ -75,7 +74,6 @@ func TestAConsumerWaitsForTheFirstAnswerAboutPauses(t *testing.T) {
 	require.True(t, b.node.Paused("c"))
 }
 
-// A pause hides no other cause.
 func TestCauseARelayThatIsPaused(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t)

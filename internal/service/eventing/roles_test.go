@@ -27,7 +27,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// as is the URL for another role.
 func as(t *testing.T, role, dsn string) string {
 	t.Helper()
 	address, err := url.Parse(dsn)
@@ -36,7 +35,6 @@ func as(t *testing.T, role, dsn string) string {
 	return address.String()
 }
 
-// Partitions are made and dropped, and the tables, the events and the audit trail are safe from the role.
 func TestTheServingRoleOwnsNothing(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -59,7 +57,7 @@ func TestTheServingRoleOwnsNothing(t *testing.T) {
 	}
 	again := "0 migrations applied, the schema is up to date\n" + serving + " may serve\n"
 	require.True(t, strings.HasSuffix(out.String(), again), out.String())
-	run(`drop table public.outbox_3000001`) // so that there is something to make; inbox_past is there to be dropped
+	run(`drop table public.outbox_3000001`) // one to make; inbox_past is one to drop
 	var tomorrow string
 	require.NoError(t, pool.QueryRow(t.Context(), `select 'public.inbox_' || to_char(now() at time zone 'UTC'
 		+ interval '1 day', 'YYYYMMDD')`).Scan(&tomorrow))

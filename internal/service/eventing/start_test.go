@@ -32,7 +32,7 @@ do $$ begin execute format('alter database %I set synchronous_commit = off', cur
 	}
 }
 
-// pgxpool takes these out of the URL for itself, and a server refuses them.
+// A server refuses these parameters.
 func TestThePoolsOwnParametersMayBeInTheURL(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t, sets...)

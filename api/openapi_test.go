@@ -59,7 +59,6 @@ func deref(t *testing.T, root object, value any) any {
 	return found
 }
 
-// operation is one method of one path of openapi.yaml.
 type operation struct {
 	name      string
 	body      object // the content of the request, by media type
@@ -222,7 +221,6 @@ func requireTarget(t *testing.T, root object, reference string) {
 	deref(t, root, object{"$ref": reference})
 }
 
-// documents are the names of all of them.
 func documents(t *testing.T) []string {
 	t.Helper()
 	names, err := fs.Glob(api.Files, "*.yaml")

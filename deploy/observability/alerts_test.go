@@ -1,5 +1,5 @@
-// Package observability checks the dashboards and rules beside it against what the services export, and the alerts with
-// Prometheus' own engine.
+// Package observability checks the dashboards and rules of its folder against the services' metrics, and the alerts
+// with Prometheus' own engine.
 package observability
 
 import (
@@ -41,7 +41,7 @@ var expected = map[string][]string{
 	"a table does not answer": {"MetricsMissing"},
 }
 
-// storyName is of the recording in which everything happens that has a metric.
+// storyName names the recording in which every metric appears.
 const storyName = "story"
 
 func readRules(t *testing.T) []rulefmt.Rule {
@@ -85,7 +85,7 @@ func TestEachAlertFiresInItsFaultAlone(t *testing.T) {
 	require.Equal(t, slices.Compact(known), slices.Compact(fired), "an alert without a fault that it fires in")
 }
 
-// fires says whether the alert is active for long enough, with one set of labels, by the rules' own interval.
+// fires reports whether the alert is active for long enough with one set of labels.
 func fires(t *testing.T, engine *promql.Engine, h history, rule rulefmt.Rule) bool {
 	t.Helper()
 	query, err := engine.NewRangeQuery(t.Context(), h, nil, rule.Expr, h.from, h.to, interval)

@@ -22,7 +22,7 @@ import (
 
 var recordings = flag.String("recordings", "", "folder that test/e2e wrote its recordings to")
 
-// recording is what /metrics said; test/e2e writes it.
+// recording has answers of /metrics; test/e2e writes it.
 type recording struct {
 	Name    string `json:"name"`
 	GoesOn  bool   `json:"goes_on"`
@@ -48,7 +48,6 @@ func readRecordings(t *testing.T) map[string]recording {
 	return read
 }
 
-// sample is one series at one moment.
 type sample struct {
 	labels labels.Labels
 	value  float64
@@ -86,8 +85,8 @@ func samples(t *testing.T, job, text string) map[string]sample {
 
 const (
 	interval = 15 * time.Second
-	before   = 20 * time.Minute // of the state in which a recording begins
-	after    = 40 * time.Minute // of the one in which it ends
+	before   = 20 * time.Minute // of the recording's first state
+	after    = 40 * time.Minute // of its last state
 )
 
 // history is a recording in Prometheus' own storage.
@@ -96,8 +95,8 @@ type history struct {
 	from, to time.Time
 }
 
-// history is that of a Prometheus that reads every 15 s: the first scrape over and over, then one scrape after the
-// other, and then the last one. What rose between the last two of a state that goes on rises on.
+// The history repeats the first scrape before and the last one after. In a state that goes on, rising series continue
+// to rise.
 func (r recording) history(t *testing.T) history {
 	t.Helper()
 	h := history{TestStorage: teststorage.New(t), from: time.Unix(0, 0)}

@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/test/inboxtest"
 )
 
-// Mails have no versions.
 func (b *bundle) consume(t *testing.T, mux *inbox.Mux, e domain.Event, version int64) inbox.Outcome {
 	t.Helper()
 	box := inboxtest.NewBox(t, b.pool, mux, func(c *inbox.Config) {
@@ -89,7 +88,6 @@ func TestTheETagChangesWithWhatIsShown(t *testing.T) {
 	require.NotEqual(t, before.Header.Get("ETag"), after.Header.Get("ETag"))
 }
 
-// What follows the change waits behind it; others' events do not.
 func TestAChangeWithoutItsProfileIsGivenUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -110,7 +108,6 @@ func TestAChangeWithoutItsProfileIsGivenUp(t *testing.T) {
 		domain.UserRegistered{UserID: other, Email: "eve@example.org", Name: "Eve", RegisteredAt: now()}, 1))
 }
 
-// The first mail counts, in any order of events.
 func TestTheFirstMailIsFoundInAnyOrder(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -120,8 +120,8 @@ func TestParseNameAccepts(t *testing.T) {
 		"علی\u200cرضا":              "علی\u200cرضا",             // a non-joiner within a Persian name
 		"രാജന്\u200d":               "രാജന്\u200d",              // a joiner at the end of a Malayalam name
 		"👩\u200d💻 👩🏽\u200d🚀":        "👩\u200d💻 👩🏽\u200d🚀",       // joiners inside emoji
-		"葛\U000e0100飾":              "葛\U000e0100飾",             // a selector behind the Han letter it selects
-		"❤\ufe0f":                   "❤\ufe0f",                  // a selector behind what it selects
+		"葛\U000e0100飾":              "葛\U000e0100飾",             // after the Han letter it selects
+		"❤\ufe0f":                   "❤\ufe0f",                  // after the character it selects
 		"Marie\u00a0Curie":          "Marie\u00a0Curie",         // a space that does not break
 		"https://example.com/?a=b":  "https://example.com/?a=b", // a name is data
 		"<script>alert(1)</script>": "<script>alert(1)</script>",

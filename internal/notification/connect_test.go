@@ -47,7 +47,7 @@ func doorkeeper(t *testing.T, listener net.Listener, answers map[string]string) 
 	return ended
 }
 
-// The client comes again every two seconds, and a mail server counts the connections of one address.
+// A mail server counts the connections of one address.
 func TestARefusedConnectionIsClosed(t *testing.T) {
 	t.Parallel()
 	certified := httptest.NewTLSServer(nil)

@@ -1,5 +1,5 @@
-// Package openapi holds the types and the routes of the Customer API, generated from api/openapi.yaml. Bodies are left
-// to [web.Decode], which is stricter than a generated decoder.
+// Package openapi holds the generated types and routes of api/openapi.yaml. [web.Decode] reads bodies: it is stricter
+// than a generated decoder.
 package openapi
 
 //go:generate env CGO_ENABLED=0 go tool -modfile=../../../.ci/tools.mod oapi-codegen -config oapi.yaml -o openapi.gen.go ../../../api/openapi.yaml

@@ -170,7 +170,7 @@ func (n *Node) StartConsumers(g *service.Group) {
 			if err := n.await(ctx, "topic "+c.copies.Name, c.ensureCopies); err != nil {
 				return err
 			}
-			// The consumer need not wait for this check: a record cannot outlive the inbox before the janitor runs.
+			// Check that no record outlives the inbox. The consumer need not wait for the answer: the janitor does.
 			err := n.runWhileAsking(ctx, "requirements of "+c.Name, n.setup.requirements(c).Check,
 				c.member.Run, c.replays.ResumeParked)
 			c.leave(ctx)

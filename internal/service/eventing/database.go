@@ -69,7 +69,7 @@ func (c connectTracer) TraceQueryEnd(_ context.Context, _ *pgx.Conn, data pgx.Tr
 //
 //   - A read-only database, such as a standby, refuses commits.
 //   - The message waits for the disk, and for the standbys that synchronous_commit waits for.
-//   - The rows exceed work_mem: 256 KiB of temporary file fail on a full disk, where old pages can still be written.
+//   - The rows exceed work_mem: a quarter of a megabyte of files fails on a full disk, where old pages can still be written.
 const probeSQL = `
 begin;
 do $$ begin

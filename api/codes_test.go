@@ -16,7 +16,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// codeFiles declare the API's codes: constants of a type named Code.
+// Constants of a type named Code.
 var codeFiles = []string{
 	"../internal/web/problem.go",
 	"../internal/command/problem.go",
@@ -24,7 +24,7 @@ var codeFiles = []string{
 	"../internal/customer/problems.go",
 }
 
-// elsewhere are codes that no answer of this API has.
+// No answer of this API has these codes.
 var elsewhere = []string{"host_not_allowed", "invalid_mail_id", "invalid_time"}
 
 func TestDocumentedCodesAreTheOnesInTheCode(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"example.com/twinbox/api"
 )
 
-// No request may change anything. The file has every question that needs no id.
+// The file has every question that needs no id.
 func TestOperationsFollowTheAPI(t *testing.T) {
 	t.Parallel()
 	root := document(t, "admin.yaml")

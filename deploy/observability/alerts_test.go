@@ -1,5 +1,5 @@
-// Package observability checks the dashboards and rules of its folder against the services' metrics, and the alerts
-// with Prometheus' own engine.
+// Package observability checks its folder's dashboards and rules against the services' metrics, and the alerts with
+// Prometheus' own engine.
 package observability
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// expected are the alerts of each state that test/e2e records.
+// expected has the states that test/e2e records.
 var expected = map[string][]string{
 	"healthy":                 nil,
 	"broker down":             {"DependencyDown"},
@@ -41,7 +41,6 @@ var expected = map[string][]string{
 	"a table does not answer": {"MetricsMissing"},
 }
 
-// storyName names the recording in which every metric appears.
 const storyName = "story"
 
 func readRules(t *testing.T) []rulefmt.Rule {
@@ -85,7 +84,6 @@ func TestEachAlertFiresInItsFaultAlone(t *testing.T) {
 	require.Equal(t, slices.Compact(known), slices.Compact(fired), "an alert without a fault that it fires in")
 }
 
-// fires reports whether the alert is active for long enough with one set of labels.
 func fires(t *testing.T, engine *promql.Engine, h history, rule rulefmt.Rule) bool {
 	t.Helper()
 	query, err := engine.NewRangeQuery(t.Context(), h, nil, rule.Expr, h.from, h.to, interval)

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// exceptions are on no dashboard and in no rule, each for its reason.
+// exceptions are on no dashboard and in no rule.
 var exceptions = map[string]string{
 	"outbox_topic_info": "the console reads from it which service owns a topic",
 }
@@ -97,7 +97,7 @@ var legendLabel = regexp.MustCompile(`\{\{(\w+)\}\}`)
 func TestExpressionsAskForWhatIsExported(t *testing.T) {
 	words := vocabulary(t)
 	for _, e := range expressions(t) {
-		known := map[string]bool{} // labels of the metrics in the expression
+		known := map[string]bool{}
 		var grouping []string
 		parser.Inspect(e.parse(t), func(node parser.Node, _ []parser.Node) error {
 			switch n := node.(type) {

@@ -22,7 +22,7 @@ import (
 
 var recordings = flag.String("recordings", "", "folder that test/e2e wrote its recordings to")
 
-// recording has answers of /metrics; test/e2e writes it.
+// test/e2e writes recordings.
 type recording struct {
 	Name    string `json:"name"`
 	GoesOn  bool   `json:"goes_on"`
@@ -53,7 +53,6 @@ type sample struct {
 	value  float64
 }
 
-// samples adds the labels of the target, and up.
 func samples(t *testing.T, job, text string) map[string]sample {
 	t.Helper()
 	read := map[string]sample{}
@@ -89,13 +88,12 @@ const (
 	after    = 40 * time.Minute // of its last state
 )
 
-// history is a recording in Prometheus' own storage.
 type history struct {
 	*teststorage.TestStorage
 	from, to time.Time
 }
 
-// The history repeats the first scrape before and the last one after. In a state that goes on, rising series continue
+// The first scrape repeats before the others, and the last one after. In a state that goes on, rising series continue
 // to rise.
 func (r recording) history(t *testing.T) history {
 	t.Helper()

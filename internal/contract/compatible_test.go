@@ -33,8 +33,7 @@ func record(t *testing.T, file string) event.Event {
 	return e
 }
 
-// The records in testdata never change: old ones stay in topics, dead letters and outboxes. A change that fails this
-// test needs a new version of the event.
+// The records in testdata never change: a change that fails here needs a new version of the event.
 func TestOlderAndNewerRecordsOfTheVersionAreRead(t *testing.T) {
 	t.Parallel()
 	c := load(t)

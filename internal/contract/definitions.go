@@ -1,5 +1,5 @@
 // Package contract declares the business events: topic, source, schema in api/events, and payload. Writers and readers
-// check events with [Load].
+// check them with [Load].
 package contract
 
 import (
@@ -26,7 +26,6 @@ const (
 	SourceNotification = "/twinbox/notification"
 )
 
-// The events of the services.
 var (
 	UserRegistered        = define[domain.UserRegistered](TopicUsers, SourceCustomer, "customer", "user-registered.v1")
 	UserRenamed           = define[domain.UserRenamed](TopicUsers, SourceCustomer, "customer", "user-renamed.v1")

@@ -47,7 +47,7 @@ func example(t testing.TB, d event.Declaration) event.Event {
 	return e
 }
 
-// Examples are added, never changed: they are old records, which new consumers must read.
+// Examples are added, never changed: new consumers must read old records.
 func TestExamplesFitSchemaAndStructBothWays(t *testing.T) {
 	t.Parallel()
 	c := load(t)
@@ -73,7 +73,6 @@ func TestExamplesFitSchemaAndStructBothWays(t *testing.T) {
 	}
 }
 
-// One failure lists all missing files.
 func TestEveryDefinitionHasItsFiles(t *testing.T) {
 	t.Parallel()
 	var problems []string

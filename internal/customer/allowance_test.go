@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Plus-addresses, dots and letter cases share one mailbox. Two instances work concurrently.
+// Plus-addresses, dots and letter cases share one mailbox.
 func TestAMailboxIsNotFlooded(t *testing.T) {
 	t.Parallel()
 	const allowed, attempts = 5, 40

@@ -35,7 +35,7 @@ const (
 	mailConsumer    = "customer.mail"
 )
 
-// setUp starts the API last: it stops first, and the relay publishes what it wrote.
+// The API stops first, and the relay publishes what it wrote.
 func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
 	commands := &Commands{
 		Pool:    node.Pool,
@@ -62,7 +62,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	)
 }
 
-// server leaves time for the answer after the slowest body and the slowest transaction.
+// server leaves time for an answer after the slowest body and transaction.
 func (c Config) server() web.ServerConfig {
 	return web.ServerConfig{
 		DrainTimeout: c.DrainFor / 2, MaxConnections: c.MaxConnections, WriteTimeout: c.RequestTimeout + 15*time.Second,

@@ -57,7 +57,7 @@ func TestACommandThatWaitsTooLongGivesUp(t *testing.T) {
 	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
 }
 
-// The transaction gets the rest of the request's time: later the server has closed the connection.
+// Later the server has closed the connection.
 func TestACommandKeepsToTheDeadlineOfItsRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

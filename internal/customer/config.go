@@ -28,7 +28,7 @@ type Config struct {
 	eventing.Config
 }
 
-// Listeners returns the API's and the operators'.
+// Listeners returns the service's listeners.
 func (c Config) Listeners() eventing.Listeners {
 	return eventing.Listeners{Admin: c.AdminAddr, API: c.HTTPAddr}
 }
@@ -47,7 +47,7 @@ func (c Config) allowances() Allowances {
 	return limits
 }
 
-// Rules returns the cross checks, those of all services first.
+// Rules returns all cross checks.
 func (c Config) Rules() []config.Rule {
 	return append(c.Config.Rules(), config.Rule{
 		Variable: "ADMIN_ADDR", Holds: !config.SameListener(c.HTTPAddr, c.AdminAddr),

@@ -75,7 +75,7 @@ func (a *api) CreateSignup(w http.ResponseWriter, r *http.Request, _ openapi.Cre
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	var made openapi.SignupResponse // a kept answer, too, has the customer's location
+	var made openapi.SignupResponse // a kept answer, too, has the location
 	if err := json.Unmarshal(answer.Body, &made); err == nil {
 		w.Header().Set("Location", "/v1/customers/"+made.UserId)
 	}
@@ -84,7 +84,7 @@ func (a *api) CreateSignup(w http.ResponseWriter, r *http.Request, _ openapi.Cre
 	fault.Here("customer.signup.answered")
 }
 
-// invalidInput joins the errors of several fields. The code is the first one's.
+// The answer has the first error's code.
 func invalidInput(errs ...error) *web.Error {
 	var first *web.Error
 	for _, err := range errs {
@@ -162,7 +162,7 @@ func (a *api) RenameCustomer(w http.ResponseWriter, r *http.Request, id openapi.
 	})
 }
 
-// CreateVerification answers POST /v1/verifications: programs in JSON, and the form of the link's page.
+// CreateVerification answers POST /v1/verifications, from programs and from the link's page.
 func (a *api) CreateVerification(w http.ResponseWriter, r *http.Request) {
 	if web.IsForm(r) {
 		a.pressButton(w, r)
@@ -194,7 +194,6 @@ var verificationPage = template.Must(template.New("verification").Parse(verifica
 
 const linkPath = "/v1/verifications"
 
-// pageText has a token if the page has a button.
 type pageText struct{ Title, Text, Token string }
 
 var (
@@ -210,8 +209,8 @@ var (
 	}
 )
 
-// ShowVerification answers the link in the mail: a page with a button that posts the token. Opening it changes nothing;
-// see docs/adr/0018-requests-are-safe-to-repeat.md.
+// ShowVerification answers the link in the mail with a page that posts the token. Opening it changes nothing; see
+// docs/adr/0018-requests-are-safe-to-repeat.md.
 func (a *api) ShowVerification(w http.ResponseWriter, r *http.Request, params openapi.ShowVerificationParams) {
 	status, err := a.commands.CheckLink(r.Context(), params.Token)
 	switch {

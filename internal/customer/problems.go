@@ -93,7 +93,7 @@ func parameterError(err error) error {
 	if many, is := errors.AsType[*openapi.TooManyValuesForParamError](err); is {
 		name, why = many.ParamName, "is there more than once"
 	}
-	if name == "Idempotency-Key" { // it has its own code and explanation
+	if name == "Idempotency-Key" { // it has its own code
 		return web.InvalidIdempotencyKey(why)
 	}
 	return web.ParameterError(http.StatusBadRequest, web.CodeInvalidParameter, name, why)

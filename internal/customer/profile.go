@@ -15,7 +15,7 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-// ProfileEvents handles the service's own events: they build the profile. Each needs its predecessor.
+// ProfileEvents handles the service's own events, which build the profile. Each needs its predecessor.
 func ProfileEvents() *inbox.Mux {
 	mux := inbox.NewMux()
 	inbox.Handle(mux, contract.UserRegistered, createProfile)
@@ -24,7 +24,7 @@ func ProfileEvents() *inbox.Mux {
 	return mux
 }
 
-// MailEvents handles Notification's events. They need no versions: each is complete.
+// MailEvents handles Notification's events. Each is complete and needs no version.
 func MailEvents() *inbox.Mux {
 	mux := inbox.NewMux()
 	inbox.Handle(mux, contract.VerificationEmailSent, noteVerificationMail)
@@ -54,11 +54,11 @@ func verifyProfile(ctx context.Context, tx pgx.Tx, e event.Event, data domain.Em
 	return inbox.QueueRows(ctx, tx, errNoProfile, updateProfileStatus, data.UserID, domain.StatusVerified, e.Version)
 }
 
-// errNoProfile is permanent: a user's events come in order, so a later attempt finds no profile either.
+// errNoProfile is permanent: events come in order, so a later attempt finds no profile either.
 var errNoProfile = inbox.PermanentAs("profile_missing",
 	errors.New("no profile below this version: an earlier event of the user is missing"))
 
-// The first mail counts, in any order of arrival, so a resent mail does not move the time.
+// The first mail counts, in any order of arrival: a resent mail does not move the time.
 const insertVerificationMail = `
 insert into verification_mail as m (user_id, mail_id, sent_at) values ($1, $2, $3)
 on conflict (user_id) do update set mail_id = excluded.mail_id, sent_at = excluded.sent_at

@@ -38,7 +38,7 @@ func TestTheProfileFollowsTheEvents(t *testing.T) {
 	require.Equal(t, "user_not_found", a.Code(t))
 
 	sentAt := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	// The other topic may be faster: the mail is known before the customer is.
+	// The other topic may be faster.
 	require.Equal(t, inbox.Applied, b.consume(t, MailEvents(),
 		domain.VerificationEmailSent{UserID: someone, MailID: "m1", SentAt: sentAt}, 0))
 	require.Equal(t, http.StatusNotFound, b.do(t, http.MethodGet, path, "").Status)

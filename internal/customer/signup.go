@@ -22,9 +22,8 @@ import (
 
 const signUpScope = "signup"
 
-// Signup is a person's request.
 type Signup struct {
-	Key    string // of the request, for its retries; empty: none
+	Key    string // for retries; empty: none
 	Email  domain.Email
 	Name   domain.Name
 	Client string // whose allowance it uses; empty: none
@@ -33,8 +32,8 @@ type Signup struct {
 // SignUp stores a new user, its UserRegistered and the answer under the idempotency key, all or nothing.
 //
 // The same key with the same command returns the first answer; with another command it returns [command.ErrKeyReused],
-// and while the first still runs [command.ErrKeyInFlight]. A taken address is a [domain.CodeEmailTaken]. A mailbox or a
-// client without a sign-up left is an allowanceError. Both leave the key free and use nothing up.
+// and while the first still runs [command.ErrKeyInFlight]. A taken address is a [domain.CodeEmailTaken], an exhausted
+// mailbox or client an allowanceError. Both leave the key free and use nothing up.
 func (c *Commands) SignUp(ctx context.Context, s Signup) (command.Answer, error) {
 	fingerprint := sha256.Sum256([]byte(string(s.Email) + "\x00" + string(s.Name)))
 	claim := command.Claim{Scope: signUpScope, Key: s.Key, Fingerprint: fingerprint[:]}
@@ -50,7 +49,7 @@ func (c *Commands) SignUp(ctx context.Context, s Signup) (command.Answer, error)
 	return answer, err
 }
 
-// Every transaction counts the client before the mailbox, so two that share both do not deadlock.
+// Always the client before the mailbox, or two transactions that share both could deadlock.
 func (c *Commands) register(ctx context.Context, writes *pgx.Batch, s Signup) (answer command.Answer, err error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -87,8 +86,8 @@ insert into users (id, email, email_key, name, status, registered_at)
 values ($1, $2, $3, $4, $5, $6)
 on conflict (email_key) do nothing`
 
-// queueInsert waits for a concurrent signup of the address. The id is a string: for an own type pgx first tries the
-// binary form, an error each time.
+// queueInsert waits for a concurrent signup of the address. The id is a string: for an own type pgx tries the binary
+// form first.
 func queueInsert(batch *pgx.Batch, u domain.User) {
 	batch.Queue(insertUser, string(u.ID), u.Email, u.Email.Key(), u.Name, u.Status, u.RegisteredAt).
 		Exec(func(tag pgconn.CommandTag) error {
@@ -99,7 +98,7 @@ func queueInsert(batch *pgx.Batch, u domain.User) {
 		})
 }
 
-// Allowances are how many sign-ups are accepted, over all instances. 0 means no limit.
+// Allowances limit the accepted sign-ups of all instances. 0 means no limit.
 type Allowances struct {
 	PerMailbox int // per day; see [domain.Email.Mailbox]
 	PerClient  int // per hour
@@ -111,21 +110,20 @@ const (
 )
 
 type allowanceError struct {
-	of   string // "email", the field of the request, for its mailbox, or "client"
+	of   string // the request's field "email", for its mailbox, or "client"
 	wait time.Duration
 }
 
 func (e *allowanceError) Error() string { return "no sign-up left for this " + e.of }
 
-// N sign-ups may come together, then one per share of the period. The row's lock makes it exact across instances, and a
-// refused sign-up rolls its share back.
+// N sign-ups may come together, then one per share of the period. A refused sign-up rolls its share back.
 const takeAllowance = `
 insert into signup_allowance as a (id, used_until) values ($1, statement_timestamp() + make_interval(secs => $2))
 on conflict (id) do update
 set used_until = greatest(a.used_until, statement_timestamp()) + make_interval(secs => $2)
 returning extract(epoch from used_until - statement_timestamp())::float8`
 
-// The table must not hold addresses: a signature identifies a mailbox or a client.
+// The table must not hold addresses: a signature identifies each.
 func (c *Commands) queueAllowance(batch *pgx.Batch, of, subject string, period time.Duration, limit int) {
 	id := hmac.New(sha256.New, c.Links)
 	id.Write([]byte("twinbox signup allowance\x00" + of + "\x00" + subject))

@@ -21,18 +21,17 @@ import (
 type Commands struct {
 	Pool   *pgxpool.Pool
 	Outbox *outbox.Outbox
-	// Links checks the links of verification mails.
+	// Links checks verification links.
 	Links domain.VerificationKey
-	// KeysFor is how long an answer is kept under its idempotency key.
+	// KeysFor bounds how long an idempotency key keeps its answer.
 	KeysFor time.Duration
-	// Timeout bounds a command to its commit. An earlier deadline of the caller does too.
+	// Timeout bounds a command with its commit. The caller's deadline may be earlier.
 	Timeout time.Duration
-	// Allowances limit sign-ups. Default: no limits.
+	// Default: no limits.
 	Allowances Allowances
 }
 
-// Rename changes a user's name and emits UserRenamed. If the user is not at version expected, it returns a
-// [domain.CodeVersionMismatch].
+// Rename emits UserRenamed. If the user is not at version expected, it returns a [domain.CodeVersionMismatch].
 func (c *Commands) Rename(
 	ctx context.Context, id domain.UserID, name domain.Name, expected int64,
 ) (domain.User, error) {
@@ -46,9 +45,8 @@ func (c *Commands) Rename(
 	return renamed, err
 }
 
-// Verify marks the user's address as verified and emits EmailVerified. Using a token again does nothing. A bad token is
-// a [domain.CodeTokenInvalid], whether its user exists or not; a good one that is too old is a
-// [domain.CodeTokenExpired].
+// Verify emits EmailVerified. Using a token again does nothing. A bad token is a [domain.CodeTokenInvalid], whether its
+// user exists or not; an old one is a [domain.CodeTokenExpired].
 func (c *Commands) Verify(ctx context.Context, token string) (domain.User, error) {
 	claim, err := domain.ParseClaim(token)
 	if err != nil {
@@ -134,7 +132,7 @@ func change[T any](
 
 var errNoUser = &domain.Error{Code: domain.CodeUserNotFound, Field: "id", Message: "names no customer"}
 
-// lockUser makes the next command on the user wait until this transaction ends.
+// lockUser blocks other commands on the user until this transaction ends.
 func lockUser(ctx context.Context, tx pgx.Tx, id domain.UserID) (domain.User, error) {
 	version, err := outbox.LockKey(ctx, tx, contract.TopicUsers, string(id))
 	if err != nil {
@@ -147,7 +145,6 @@ func lockUser(ctx context.Context, tx pgx.Tx, id domain.UserID) (domain.User, er
 
 const selectUser = `select id, email, name, status, registered_at from users where id = $1`
 
-// readUser loads a user without its version.
 func readUser(ctx context.Context, tx pgx.Tx, id domain.UserID) (u domain.User, err error) {
 	err = tx.QueryRow(ctx, selectUser, id).Scan(&u.ID, &u.Email, &u.Name, &u.Status, &u.RegisteredAt)
 	switch {

@@ -48,7 +48,7 @@ func TestRenameOfAnotherVersionChangesNothing(t *testing.T) {
 	require.Equal(t, 1, b.count(t, `select count(*) from users where name = 'Ada'`))
 }
 
-// A restored database may lack the user's last events. Their number is raised, and they come back to the profile.
+// A restored database may lack the user's last events.
 func TestARaisedVersionIsTheUsersVersion(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -80,7 +80,7 @@ func TestVerificationByPost(t *testing.T) {
 	require.Equal(t, [3]int{1, 2, 1}, b.stored(t), "the second time is no event")
 }
 
-// Mail scanners, browsers that prefetch and previews open links.
+// Mail scanners and browsers open links.
 func TestOpeningALinkVerifiesNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -1,5 +1,4 @@
 // Package domain holds the business: users, their rules and their events.
 //
-// It imports the standard library only. Functions take and return values, and leave transactions and time to their
-// caller.
+// It imports the standard library only. Transactions and time are the caller's.
 package domain

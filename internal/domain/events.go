@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Payloads of the events. The JSON Schemas in api/events are the contract. A field may be added; to rename, retype or
-// remove one needs a new version of the event.
+// The JSON Schemas in api/events are the contract. A field may be added; any other change needs a new version of the
+// event.
 
-// UserRegistered says that a person signed up. It is the first event of every user.
+// UserRegistered is the first event of every user.
 type UserRegistered struct {
 	UserID       UserID    `json:"user_id"`
 	Email        Email     `json:"email"`
@@ -16,21 +16,21 @@ type UserRegistered struct {
 	RegisteredAt time.Time `json:"registered_at"`
 }
 
-// UserRenamed says that a user changed their name.
+// UserRenamed reports that a user changed their name.
 type UserRenamed struct {
 	UserID    UserID    `json:"user_id"`
 	Name      Name      `json:"name"`
 	RenamedAt time.Time `json:"renamed_at"`
 }
 
-// EmailVerified says that a user followed the link in the verification mail.
+// EmailVerified reports that a user followed the link in the verification mail.
 type EmailVerified struct {
 	UserID     UserID    `json:"user_id"`
 	Email      Email     `json:"email"`
 	VerifiedAt time.Time `json:"verified_at"`
 }
 
-// VerificationEmailSent says that a mail server accepted the verification mail. It is Notification's event, with its
+// VerificationEmailSent reports that a mail server accepted the verification mail. It is Notification's event, with its
 // own versions of the user.
 type VerificationEmailSent struct {
 	UserID UserID    `json:"user_id"`
@@ -38,13 +38,11 @@ type VerificationEmailSent struct {
 	SentAt time.Time `json:"sent_at"`
 }
 
-// Event is one of the events of this package. One that was read from a log may break its rules, so both sides of the
-// log call Check.
+// Event is one of the events of this package. One from a log may break a rule, so both sides of the log call Check.
 type Event interface {
-	// Check returns an [*Error] for the first field that no function of this package could have filled in. Addresses and
-	// names must be as their parsers return them.
+	// Check returns an [*Error] for the first field that no function of this package could have filled in.
 	Check() error
-	// About returns the id of the user, and the event's business time.
+	// About returns the user's id and the event's business time.
 	About() (user string, at time.Time)
 }
 

@@ -25,8 +25,8 @@ const (
 	CodeInvalidMailID   Code = "invalid_mail_id"
 )
 
-// Error is a broken rule, for the client to fix. It never wraps a technical failure and never repeats the client's
-// input, which may be personal.
+// Error is a broken rule, for the client to fix. It never wraps a technical failure and never repeats the input, which
+// may be personal.
 type Error struct {
 	Code    Code
 	Field   string // the input it is about; may be empty
@@ -46,13 +46,13 @@ func (e *Error) Is(target error) bool {
 	return ok && other.Code == e.Code
 }
 
-// UserID identifies a user: a UUID in its canonical lower-case form. It is the aggregate id of every user event.
+// UserID is a UUID in its canonical lower-case form. It is the aggregate id of every user event.
 type UserID string
 
 var canonicalUUID = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
 // ParseUserID accepts the canonical form alone. Aliases (upper case, braces, urn:uuid:) would give one user several
-// names in caches and logs.
+// names.
 func ParseUserID(text string) (UserID, error) {
 	return UserID(text), checkUUID(CodeInvalidUserID, "id", text)
 }
@@ -76,11 +76,11 @@ const (
 var plainAddress = regexp.MustCompile(
 	`^(` + localWord + `(?:\.` + localWord + `)*)@((?:` + label + `\.)+` + topLevel + `)$`)
 
-// Email is a mail address, with its domain in lower case. Only [ParseEmail] makes one.
+// Email has its domain in lower case. Only [ParseEmail] makes one.
 type Email string
 
 // ParseEmail accepts one plain address with a dotted ASCII domain. It refuses display names, comments, quoted local
-// parts, address literals, surrounding blanks, control characters, and internationalised addresses: they need SMTPUTF8.
+// parts, address literals, blanks, control characters, and internationalised addresses, which need SMTPUTF8.
 func ParseEmail(text string) (Email, error) {
 	if len(text) > maxEmailBytes {
 		return "", &Error{CodeInvalidEmail, "email", "is longer than 254 bytes"}
@@ -98,8 +98,8 @@ func ParseEmail(text string) (Email, error) {
 // Key returns the form in which two addresses are the same person's.
 func (e Email) Key() string { return strings.ToLower(string(e)) }
 
-// Mailbox guesses where mail to the address is read: many servers deliver ada+news@ and a.da@ to ada@. It is good for
-// counting and too coarse for an identity.
+// Mailbox guesses who reads the address: many servers deliver ada+news@ and a.da@ to ada@. Use it for counting, not as
+// an identity.
 func (e Email) Mailbox() string {
 	local, host, _ := strings.Cut(e.Key(), "@")
 	if name, _, tagged := strings.Cut(local, "+"); tagged && name != "" {
@@ -113,14 +113,14 @@ func (e Email) Mailbox() string {
 
 const maxNameRunes = 200
 
-// Name is a user's name: any script, one line. Only [ParseName] makes one.
+// Name is any script, one line. Only [ParseName] makes one.
 type Name string
 
 // ParseName trims surrounding blanks and accepts 1 to 200 visible characters and spaces. It refuses control and format
-// characters, line separators, private-use and unassigned code points, fillers. The two joiners are accepted after a
-// character of a script that needs them.
+// characters, line separators, private-use and unassigned code points, fillers. It accepts a joiner only after a
+// character of a script that needs it.
 //
-// Markup and look-alikes are accepted: each page escapes a name, and a name does not identify a user.
+// It accepts markup and look-alikes: pages escape names, and a name does not identify a user.
 func ParseName(text string) (Name, error) {
 	name, wrong := strings.TrimSpace(text), ""
 	switch {
@@ -141,8 +141,8 @@ func ParseName(text string) (Name, error) {
 
 const joiners = "\u200c\u200d" // the zero-width non-joiner and joiner
 
-// A joiner depends on the character before it. U+FFFD is for bytes that were lost earlier. Unicode has letters and
-// marks that show nothing, and characters that show nothing alone.
+// A joiner depends on the character before it. U+FFFD is for bytes that were lost earlier. Some characters show nothing
+// alone.
 func wrongCharacters(name string) string {
 	var before rune
 	forbidden, visible := false, false

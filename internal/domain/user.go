@@ -36,8 +36,8 @@ func Register(id UserID, email Email, name Name, at time.Time) (User, UserRegist
 	return user, UserRegistered{UserID: id, Email: email, Name: name, RegisteredAt: at}
 }
 
-// Rename changes the user's name. If the user is not at version expected, it returns [CodeVersionMismatch] and changes
-// nothing. The same name again is a change: the version rises.
+// Rename returns [CodeVersionMismatch] if the user is not at version expected. The same name again is a change: the
+// version rises.
 func (u User) Rename(name Name, expected int64, at time.Time) (User, UserRenamed, error) {
 	if u.Version != expected {
 		return u, UserRenamed{}, &Error{CodeVersionMismatch, "expected_version", "is not the customer's version"}
@@ -46,8 +46,7 @@ func (u User) Rename(name Name, expected int64, at time.Time) (User, UserRenamed
 	return u, UserRenamed{UserID: u.ID, Name: name, RenamedAt: at}, nil
 }
 
-// VerifyEmail records that the address is the user's, after [VerificationKey.Verify]. A second call returns an empty
-// event, and the version stays.
+// VerifyEmail records a proof ([VerificationKey.Verify]). A second call keeps the version and returns an empty event.
 func (u User) VerifyEmail(at time.Time) (User, EmailVerified) {
 	if u.Status == StatusVerified {
 		return u, EmailVerified{}
@@ -57,7 +56,7 @@ func (u User) VerifyEmail(at time.Time) (User, EmailVerified) {
 }
 
 // A token is user id (16 bytes), expiry in Unix seconds (8 bytes) and HMAC-SHA256 (32 bytes), in unpadded base64url.
-// The address is signed but not contained: links get into logs. A link to an earlier address must not verify a later
+// Links get into logs, so the signed address is not contained. A link to an earlier address must not verify a later
 // one.
 const (
 	idBytes     = 16
@@ -65,7 +64,7 @@ const (
 	tokenBytes  = idBytes + expiryBytes + sha256.Size
 )
 
-// VerificationKey signs and checks verification links. Customer and Notification hold the same one.
+// VerificationKey signs and checks links. Customer and Notification hold the same one.
 type VerificationKey []byte
 
 // Sign returns the token that proves the address until expires.
@@ -89,10 +88,10 @@ type Claim struct {
 	raw     []byte
 }
 
-// ErrTokenInvalid is the error for every bad token, for any reason.
+// ErrTokenInvalid is the error for every bad token.
 var ErrTokenInvalid = &Error{CodeTokenInvalid, "token", "is not a valid verification token"}
 
-// ParseClaim reads a token. [VerificationKey.Verify] checks it, once the caller knows the user's address.
+// ParseClaim reads a token. [VerificationKey.Verify] checks it.
 func ParseClaim(token string) (Claim, error) {
 	if len(token) != base64.RawURLEncoding.EncodedLen(tokenBytes) {
 		return Claim{}, ErrTokenInvalid // before decoding, which skips line breaks
@@ -108,8 +107,8 @@ func ParseClaim(token string) (Claim, error) {
 	}, nil
 }
 
-// Verify checks the claim's signature against the user's present address, then its expiry: a forger must not learn the
-// expiry's result.
+// Verify checks the signature against the user's present address, then the expiry: a forger must not learn the second
+// result.
 func (k VerificationKey) Verify(c Claim, email Email, now time.Time) error {
 	signed, signature := c.raw[:idBytes+expiryBytes], c.raw[idBytes+expiryBytes:]
 	if !hmac.Equal(signature, k.mac(signed, email)) {

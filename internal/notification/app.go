@@ -29,7 +29,7 @@ var Service = eventing.Service[Config]{
 // The inbox remembers events under this name.
 const usersConsumer = "notification.users"
 
-// setUp starts the consumer after the sender: the consumer stops first, and the relay publishes what both wrote.
+// The consumer stops before the sender, and the relay publishes what both wrote.
 func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
 	mailer, admin := &mail.Sender{Config: cfg.SMTP, From: cfg.MailFrom}, node.Admin
 	mailServer := mail.NewCircuit(mailer, node.Log, admin.Registry())

@@ -30,7 +30,7 @@ type Config struct {
 	eventing.Config
 }
 
-// Listeners returns the operators' alone.
+// Listeners returns the service's listener.
 func (c Config) Listeners() eventing.Listeners { return eventing.Listeners{Admin: c.AdminAddr} }
 
 // Topics returns the topics this service writes to.
@@ -41,7 +41,7 @@ func (c Config) Topics() []kafka.Topic {
 // margin is for the statements around the longest submission of a lease.
 const margin = 5 * time.Second
 
-// Rules returns the cross checks, those of all services first.
+// Rules returns all cross checks.
 func (c Config) Rules() []config.Rule {
 	return append(append(c.Config.Rules(), c.SMTP.Rules()...),
 		config.Rule{
@@ -67,7 +67,7 @@ func (c Config) Rules() []config.Rule {
 	)
 }
 
-// A public URL may end in a slash. A name or comment in MAIL_FROM may hold another "@".
+// A name or comment in MAIL_FROM may hold another "@".
 func (c Config) writer() Writer {
 	w := Writer{
 		Links:     domain.VerificationKey(c.VerificationSecret),

@@ -19,7 +19,6 @@ import (
 	"example.com/twinbox/internal/mail"
 )
 
-// doorkeeper reports how the conversation ended: io.EOF if the client has hung up.
 func doorkeeper(t *testing.T, listener net.Listener, answers map[string]string) <-chan error {
 	t.Helper()
 	t.Cleanup(func() { _ = listener.Close() })

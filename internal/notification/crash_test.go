@@ -108,7 +108,6 @@ func (b *bundle) requireEnding(t *testing.T, want ending, server *testkit.MailSe
 	require.Equal(t, told, b.count(t, `select count(*) from outbox`), "one event, when the outcome is known")
 }
 
-// step is where a sender stops, and how the mail ends under each policy.
 type step struct {
 	at           string
 	park, resend ending
@@ -143,12 +142,11 @@ func TestASenderThatIsKilled(t *testing.T) {
 				Lease: time.Minute, Timeout: 25 * time.Second,
 			})
 			require.EqualError(t, armed.Wait(t), crashtest.Killed)
-			// A backend may outlive its client by a statement, and claim the mail that the next line frees.
+			// A backend may outlive its client by a statement, and claim the mail again.
 			testkit.Until(t, func() bool {
 				return b.count(t, `select count(*) from pg_stat_activity
 						where datname = current_database() and application_name = $1`, childName) == 0
 			})
-			// The dead process's lease ends: a minute passes.
 			_, err := b.pool.Exec(t.Context(), `update lease set due_at = due_at - interval '1 min' where state <> 'done'`)
 			require.NoError(t, err)
 			b.start(t)

@@ -1,10 +1,11 @@
 // Package notification is the service that writes to people.
 //
-// contacts.go stores a contact and, for a new user, lists a verification mail, in the event's transaction. sender.go is the effect of a lease (see internal/lease) that sends listed mails:
+// contacts.go stores a contact and, for a new user, lists a verification mail, in the event's transaction. sender.go is
+// the effect of a lease (see internal/lease) that sends listed mails:
 //
 //	pending -> claimed -> submitting -> sent | failed | uncertain
 //
-// If a sender dies before the mail server may have the mail, the lease ends and a different sender starts over. If it
-// dies later, the mail is uncertain. Under MAIL_ON_UNCERTAIN=park a person decides, and no mail is sent twice. Under
-// resend it is sent again under the same Message-ID, and no mail is lost.
+// If a sender dies before the mail server may have the mail, a different sender starts over. If it dies later, the mail
+// is uncertain. Under MAIL_ON_UNCERTAIN=park a person decides, and no mail is sent twice. Under resend it is sent again
+// under the same Message-ID, and no mail is lost.
 package notification

@@ -46,7 +46,7 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 			"cut": givenUp,
 		}
 	}
-	for _, at := range conversation { // every mail gets this answer
+	for _, at := range conversation {
 		for _, answer := range []string{
 			"421 4.3.2 closing", "452 4.3.1 no room", "535 5.7.8 who are you", "554 5.3.2 read only",
 			"550 5.1.8 sender's domain",
@@ -132,7 +132,6 @@ func TestTakenThenCut(t *testing.T) {
 	}
 }
 
-// The stall is longer than any timeout.
 func TestAStallAfterTheContentLeavesDoubt(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -169,7 +168,7 @@ func TestASendThatOutlivesItsLease(t *testing.T) {
 		require.NoError(t, b.pool.QueryRow(t.Context(), `select due_at from lease`).Scan(&at))
 		return at
 	}
-	for range 4 { // half a lease at a time leaves time for a heartbeat on any machine
+	for range 4 { // half a lease at a time: any machine is in time for a heartbeat
 		before := due()
 		_, err := b.pool.Exec(t.Context(), `update lease set due_at = due_at - interval '30 s'`)
 		require.NoError(t, err)

@@ -21,23 +21,23 @@ import (
 type AdminConfig struct {
 	Log *slog.Logger
 
-	// Draining makes /readyz answer 503 once it is closed ([Group.Draining]). Optional.
+	// Draining makes /readyz answer 503 once closed ([Group.Draining]). Optional.
 	Draining <-chan struct{}
 
 	// Hosts may be asked besides localhost and IP addresses. Others get 421.
 	Hosts []string
 
-	// CheckTimeout bounds each readiness check. Default 2 s.
+	// Per readiness check. Default 2 s.
 	CheckTimeout time.Duration
 }
 
 // Admin is the listener for operators and probes:
 //
 //	/livez         200 as long as the process answers. It asks no server.
-//	/readyz        200 when every check passes, else 503, with each check's name and reason, and the causes.
+//	/readyz        200 when every check passes, else 503; JSON with reasons and causes.
 //	/readyz?only=NAME  asks the named checks only.
-//	/metrics       the registry in Prometheus' text format.
-//	/openapi.json  the document of the service's own API, where it has one.
+//	/metrics       in Prometheus' text format.
+//	/openapi.json  the service's own API, if any.
 //
 // It has no access control and belongs on loopback or a private network.
 type Admin struct {
@@ -48,10 +48,10 @@ type Admin struct {
 
 	mu     sync.Mutex
 	checks []*check
-	causes *shared[[]Cause] // optional
+	causes *shared[[]Cause]
 }
 
-// NewAdmin returns an admin listener without checks. Its registry has collectors of Go, the process and the build.
+// NewAdmin returns an admin listener without checks. Its registry has Go, process and build metrics.
 func NewAdmin(cfg AdminConfig) *Admin {
 	cfg.CheckTimeout = cmp.Or(cfg.CheckTimeout, 2*time.Second)
 	a := &Admin{cfg: cfg, ServeMux: http.NewServeMux(), registry: prometheus.NewRegistry()}
@@ -66,11 +66,11 @@ func NewAdmin(cfg AdminConfig) *Admin {
 	return a
 }
 
-// Registry returns the registry for the service's metrics.
+// Registry takes the service's metrics.
 func (a *Admin) Registry() *prometheus.Registry { return a.registry }
 
 // Check adds a readiness check. Clients see its error, so it must hold no secret. A check that ignores its context
-// counts as failing and is not started again while it runs.
+// fails and is not started again while it runs.
 func (a *Admin) Check(name string, run func(ctx context.Context) error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -80,13 +80,12 @@ func (a *Admin) Check(name string, run func(ctx context.Context) error) {
 	}})
 }
 
-// Document adds the OpenAPI document of the service's own API, as JSON.
+// Document adds the OpenAPI document of the service's API, as JSON.
 func (a *Admin) Document(document []byte) {
 	a.HandleFunc("GET "+web.DocumentPath, web.Document(document))
 }
 
-// Serve answers until ctx is cancelled, and closes the listener. Requests under way get a second to end. Clients of the
-// API cannot take its connections ([web.ShareDescriptors]).
+// Serve answers until ctx is cancelled, and closes the listener. Requests under way get a second to end.
 func (a *Admin) Serve(ctx context.Context, ln net.Listener) error {
 	server := web.NewServer(web.ServerConfig{
 		WriteTimeout: time.Minute, MaxConnections: web.ShareDescriptors(16), DrainTimeout: time.Second,

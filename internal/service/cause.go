@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// CodeUnknown is the code of the [Cause] for a question without an answer.
+// CodeUnknown is the code of [Unknown].
 const CodeUnknown = "unknown"
 
 // A Cause is one reason why events wait or may be lost. No text holds a secret or personal data.
 type Cause struct {
-	Code    string    `json:"code"`           // stable, such as dependency_down
+	Code    string    `json:"code"`           // stable
 	What    string    `json:"what"`           // one sentence with the figures, for people
 	Since   time.Time `json:"since,omitzero"` // zero: unknown
 	Means   string    `json:"means"`          // for requests and events
 	Do      string    `json:"do"`
-	Command string    `json:"command,omitempty"` // of the command twinbox
-	Details string    `json:"details,omitempty"` // the error behind it
+	Command string    `json:"command,omitempty"`
+	Details string    `json:"details,omitempty"`
 	Station string    `json:"station,omitempty"` // such as inbox/customer.profile; empty: everywhere
-	Stops   bool      `json:"stops"`             // no event passes the station
+	Stops   bool      `json:"stops"`             // no event passes
 }
 
 const (
@@ -27,7 +27,7 @@ const (
 )
 
 // Explain adds the causes to the readiness report and to [Admin.Causes]. find returns the worst first, soon after its
-// context has ended. Call it before the listener serves.
+// context has ended. Call Explain before Serve.
 func (a *Admin) Explain(find func(ctx context.Context) []Cause) {
 	a.causes = &shared[[]Cause]{
 		age: causeAge, timeout: causeTimeout + time.Second, // find ends with the causes that it has
@@ -39,8 +39,7 @@ func (a *Admin) Explain(find func(ctx context.Context) []Cause) {
 	}
 }
 
-// Causes returns the causes that hold, the worst first, at most half a second old. An empty list means that all is
-// well.
+// Causes returns the causes that hold, the worst first, at most half a second old. None: all is well.
 func (a *Admin) Causes(context.Context) []Cause {
 	found, err := a.causes.get()
 	if err != nil {

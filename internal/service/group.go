@@ -13,12 +13,11 @@ import (
 	"time"
 )
 
-// A Group runs the tasks of a process and stops them one after the other, the last one first, like deferred calls:
+// A Group runs the tasks of a process and stops them one after the other, like deferred calls:
 //
 //	pools (OnStop), admin listener, relay, mail sender, consumers, HTTP server
 //
-// The first task that fails, panics or ends early stops the others in the same way. The process is unready from the
-// signal on ([Group.Draining]).
+// The first task that fails, panics or ends early stops the others in the same way.
 type Group struct {
 	ctx      context.Context //nolint:containedctx // of the whole group, not of a call
 	fail     context.CancelCauseFunc
@@ -39,8 +38,8 @@ type task struct {
 	err  error
 }
 
-// NewGroup returns a group that stops when ctx is cancelled. Stopping may take drain; 0 is 20 s. Then every task's
-// context is cancelled, and a second later Wait names those that still run.
+// NewGroup returns a group that stops when ctx is cancelled. A stop may take drain; 0 is 20 s. Then every task's
+// context is cancelled, and a second later Wait names the tasks that still run.
 func NewGroup(ctx context.Context, log *slog.Logger, drain time.Duration) *Group {
 	ctx, fail := context.WithCancelCause(ctx)
 	return &Group{
@@ -56,7 +55,7 @@ var (
 	errTaskFailed = errors.New("a task failed")
 )
 
-// Go starts a task. It must run until its context is cancelled at its turn, then finish its work and return nil or
+// Go starts a task. It must run until its context is cancelled, then finish its work and return nil or
 // context.Canceled. After the stop has begun Go does nothing.
 func (g *Group) Go(name string, run func(ctx context.Context) error) {
 	g.mu.Lock()
@@ -83,7 +82,7 @@ func (g *Group) Go(name string, run func(ctx context.Context) error) {
 	}()
 }
 
-// OnStop registers a function for its turn, such as closing a pool.
+// OnStop registers a stop, such as closing a pool.
 func (g *Group) OnStop(name string, stop func() error) {
 	g.Go(name, func(ctx context.Context) error {
 		<-ctx.Done()
@@ -97,12 +96,10 @@ func (g *Group) Draining() <-chan struct{} { return g.draining }
 // Context ends when a task has failed, or with the group's own.
 func (g *Group) Context() context.Context { return g.ctx }
 
-// lastGrace follows the drain timeout.
 const lastGrace = time.Second
 
-// Wait blocks until the group's context is cancelled or a task fails. It stops the tasks and returns each error with
-// its task's name; nil after a clean stop. A task that does not stop is an error, and the process should end. Always
-// call it once.
+// Wait blocks until the group's context is cancelled or a task fails. It stops the tasks and returns their errors; nil
+// after a clean stop. A task that does not stop is an error, and the process should end. Always call Wait, once.
 func (g *Group) Wait() error {
 	<-g.ctx.Done()
 	g.mu.Lock()

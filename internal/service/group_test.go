@@ -38,7 +38,7 @@ func (j *journal) task(name string, drain time.Duration) func(ctx context.Contex
 	return func(ctx context.Context) error {
 		<-ctx.Done()
 		j.note(name + " told")
-		<-time.After(drain) // by the bubble's clock
+		<-time.After(drain)
 		j.note(name + " done")
 		return ctx.Err()
 	}

@@ -1,6 +1,5 @@
-// Package service holds the process around a service's work: commands and exit codes ([Program]), signals
-// ([SignalContext]), a logger ([NewLogger]), an admin listener ([Admin]) and supervised tasks ([Group]). It does not
-// read the environment: cmd/ passes it in.
+// Package service is the process around a service: commands and exit codes ([Program]), signals ([SignalContext]), a
+// logger ([NewLogger]), an admin listener ([Admin]) and supervised tasks ([Group]). It reads no environment: cmd/ does.
 package service
 
 import (
@@ -35,7 +34,7 @@ type Host struct {
 	Ready func(Listening)
 }
 
-// Listening has the bound addresses, host and port. API may be empty.
+// Listening has the bound addresses. API may be empty.
 type Listening struct{ API, Admin string }
 
 // Announce logs the addresses and calls Ready. A service calls it once.
@@ -46,22 +45,22 @@ func (h Host) Announce(at Listening) {
 	}
 }
 
-// SignalContext returns a context that the first SIGINT or SIGTERM cancels. A second one ends the process immediately.
+// SignalContext returns a context that the first SIGINT or SIGTERM cancels. A second one ends the process.
 func SignalContext(parent context.Context) context.Context {
 	ctx, stop := signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	return ctx
 }
 
-// StartTracing gives every request of this process a trace, its caller's or a new one. Nothing is exported. Call it
-// once, before anything serves.
+// StartTracing gives every request a trace, its caller's or a new one. Nothing is exported. Call it once, before
+// anything serves.
 func StartTracing() {
 	otel.SetTracerProvider(sdktrace.NewTracerProvider())
 	otel.SetTextMapPropagator(propagation.TraceContext{})
 }
 
-// Program is the command line of one service: serve (the default), setup, migrate, topics, healthcheck and config.
-// Every command first reads the configuration, and does nothing if that has a problem; config still lists the settings.
+// Program is the command line of one service: serve (the default), setup, migrate, topics, healthcheck and config. Only
+// config works with a wrong configuration.
 type Program[C any] struct {
 	Name     string
 	Settings func(cfg C) Settings
@@ -69,7 +68,7 @@ type Program[C any] struct {
 	// Serve runs the service until ctx is cancelled.
 	Serve func(ctx context.Context, cfg C, host Host) error
 
-	// Migrate brings the database up to date, Topics the broker, Setup both. A nil field is no command.
+	// Migrate brings the database up to date, Topics the broker, Setup both. Optional.
 	Setup   func(ctx context.Context, cfg C, out io.Writer) error
 	Migrate func(ctx context.Context, cfg C, out io.Writer) error
 	Topics  func(ctx context.Context, cfg C, out io.Writer) error
@@ -80,7 +79,6 @@ type Settings struct{ AdminAddr, LogLevel, LogFormat string }
 
 const commandConfig = "config"
 
-// The exit codes of a program.
 const (
 	ExitOK      = 0
 	ExitFailure = 1
@@ -195,7 +193,7 @@ func printConfig(cfg any, out io.Writer) error {
 	return table.Flush()
 }
 
-// Refuse gives an error the exit code of wrong usage: it returns until a setting is changed.
+// Refuse gives an error the exit code of wrong usage.
 func Refuse(err error) error { return refused{err} }
 
 type refused struct{ error }
@@ -212,7 +210,7 @@ func Healthcheck(ctx context.Context, addr string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("ask %s: %w", addr, err)
 	}
-	// A proxy must not be asked about this process, and a bare image may not resolve "localhost".
+	// A proxy must not be asked about this process. A bare image may not resolve "localhost".
 	client := &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, addr)

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The states of a readiness report and of a single check.
+// States of a report and of a check.
 const (
 	StatusReady    = "ready"
 	StatusNotReady = "not_ready"
@@ -22,7 +22,7 @@ const (
 	StatusWaiting  = "waiting"
 )
 
-// Waiting returns the error of a check that cannot pass because the named one does not.
+// Waiting is the error of a check that cannot pass before the named one.
 func Waiting(check string) error { return waitingError(check) }
 
 type waitingError string
@@ -32,11 +32,11 @@ func (w waitingError) Error() string { return "for " + string(w) }
 // Readiness is the body of /readyz.
 type Readiness struct {
 	Status string        `json:"status"`
-	Causes []Cause       `json:"causes,omitzero"` // of the whole report, where the service explains itself
+	Causes []Cause       `json:"causes,omitzero"` // of the whole report only
 	Checks []CheckResult `json:"checks"`
 }
 
-// CheckResult is the result of one readiness check. Reason is empty when it passed.
+// CheckResult is the result of one check. Reason is empty when it passed.
 type CheckResult struct {
 	Name   string `json:"name"`
 	Status string `json:"status"`
@@ -69,7 +69,7 @@ func (a *Admin) ready(w http.ResponseWriter, req *http.Request) {
 	_ = encoder.Encode(report)
 }
 
-// Readiness returns the whole report, with the causes.
+// Readiness returns the whole report.
 func (a *Admin) Readiness(ctx context.Context) Readiness {
 	checks, _ := a.chosen(nil)
 	report := a.examine(checks)
@@ -79,7 +79,6 @@ func (a *Admin) Readiness(ctx context.Context) Readiness {
 	return report
 }
 
-// The reasons are in the report also while draining.
 func (a *Admin) examine(checks []*check) Readiness {
 	report := Readiness{Status: StatusReady, Checks: make([]CheckResult, len(checks))}
 	var all sync.WaitGroup
@@ -128,7 +127,7 @@ func (c *check) result() CheckResult {
 	return result
 }
 
-// oneLine cuts the middle: an error begins with the operation and ends with the cause.
+// oneLine cuts the middle: an error ends with its cause.
 func oneLine(text string) string {
 	const longest = 400
 	text = strings.Join(strings.Fields(text), " ")

@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// shared asks a server one question at a time for all callers. Each waits no longer than the timeout. A late answer is
-// the next caller's.
+// shared asks a server one question at a time for all callers. Each waits up to the timeout. A late answer is the next
+// caller's.
 type shared[T any] struct {
 	ask     func(ctx context.Context) (T, error)
 	timeout time.Duration
 	age     time.Duration // maximum age of a reused answer
 
 	asking singleflight.Group
-	last   answer[T] // changed by once, which runs once at a time
+	last   answer[T] // once runs once at a time
 }
 
 type answer[T any] struct {
@@ -60,8 +60,8 @@ const (
 	measureAge     = time.Second
 )
 
-// Measure adds gauges that a server is asked for while /metrics is read, for at most 2 s. With an error measure returns
-// those that it knows. Then metrics_source_up{source=name} is 0 and unknown gauges are missing, never old.
+// Measure adds gauges that are read with /metrics, for at most 2 s. With an error measure returns those that it knows.
+// After an error or a timeout metrics_source_up{source=name} is 0 and unknown gauges are missing.
 func (a *Admin) Measure(name string, measure func(ctx context.Context) ([]prometheus.Metric, error)) {
 	up := prometheus.NewDesc("metrics_source_up",
 		"1 when all gauges of this source are in the answer, 0 when its server did not give them in time.",
@@ -80,7 +80,7 @@ func (a *Admin) Measure(name string, measure func(ctx context.Context) ([]promet
 	}))
 }
 
-// collector describes no metric beforehand: Prometheus checks its answers instead.
+// collector describes no metric: Prometheus checks its answers instead.
 type collector func(out chan<- prometheus.Metric)
 
 func (collector) Describe(chan<- *prometheus.Desc) {}

@@ -15,7 +15,7 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// Event returns the payload's event at the version, with an id, as its producer would publish it.
+// Event returns the payload's event, with an id, as its producer would publish it.
 func Event(t testing.TB, payload domain.Event, version int64) event.Event {
 	t.Helper()
 	d, err := declarationOf(payload)

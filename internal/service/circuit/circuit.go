@@ -1,6 +1,5 @@
-// Package circuit knows whether a server that a process depends on is up, or since when and why it is down. Users
-// report errors, and one probe checks the server. A circuit logs each outage and then wakes waiting callers. It stops
-// no call.
+// Package circuit knows whether a server is up, or since when and why it is down. Users report errors, and one probe
+// checks the server. A circuit logs each outage and then wakes waiting callers. It stops no call.
 package circuit
 
 import (
@@ -20,22 +19,21 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Config configures a [Circuit]. Name, Probe and Log are required; zero means default.
+// Config configures a [Circuit]. Name, Probe and Log are required.
 type Config struct {
-	// Name of the server in logs, metrics and readiness: "database".
+	// Name of the server, such as "database".
 	Name string
 	// Probe uses a new connection: one of a pool may be busy or dead.
 	Probe func(ctx context.Context) error
 	// Timeout of a probe. A server that is silent over two of them is down. Default 2 s.
 	Timeout time.Duration
-	// Every is the pause between probes while the server is up. Default 5 s.
+	// Every is the pause between probes while it is up. Default 5 s.
 	Every time.Duration
-	// RetryMin and RetryMax bound the doubling pause between probes during an outage. Default 50 ms and 800 ms.
+	// RetryMin and RetryMax bound the doubling pause during an outage. Default 50 ms and 800 ms.
 	RetryMin, RetryMax time.Duration
-	// OnUp is called before waiting callers are woken: to drop dead connections. Optional.
-	OnUp func()
-	Log  *slog.Logger
-	// Registerer takes the circuit's metrics. Optional.
+	// OnUp drops dead connections before waiting callers are woken. Optional.
+	OnUp       func()
+	Log        *slog.Logger
 	Registerer prometheus.Registerer
 }
 
@@ -45,7 +43,7 @@ type Circuit struct {
 	up       prometheus.Gauge
 	outages  prometheus.Counter
 	probeNow chan struct{}
-	loggedAt time.Time // used by Run alone
+	loggedAt time.Time
 
 	mu          sync.Mutex
 	down        *DownError
@@ -80,7 +78,7 @@ func (c *Circuit) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		wait, probeNow := c.cfg.Every, c.probeNow
 		if err := c.probe(ctx); err != nil {
-			wait, probeNow = pauses.Next(), nil // another report adds no news
+			wait, probeNow = pauses.Next(), nil
 		} else {
 			pauses.Reset()
 			_ = failure.Sleep(ctx, c.cfg.RetryMin) // reports about a server that answers do not set the pace
@@ -121,7 +119,7 @@ func (c *Circuit) askServer(ctx context.Context) error {
 const logEvery = time.Minute
 
 func (c *Circuit) conclude(ctx context.Context, err error) {
-	before, log := c.down, c.cfg.Log // this function alone changes it
+	before, log := c.down, c.cfg.Log
 	var now *DownError
 	if err != nil {
 		now = &DownError{Name: c.cfg.Name, Since: time.Now(), Err: err}
@@ -163,7 +161,7 @@ func (c *Circuit) conclude(ctx context.Context, err error) {
 type DownError struct {
 	Name  string
 	Since time.Time
-	Err   error // of the last probe
+	Err   error
 }
 
 func (e *DownError) Error() string { return fmt.Sprintf("%s is down: %v", e.Name, e.Err) }
@@ -179,7 +177,7 @@ func (c *Circuit) Report(err error) {
 	}
 }
 
-// Suspect is [Circuit.Report] of an error that is known to be the server's.
+// Suspect reports an error that is known to be the server's.
 func (c *Circuit) Suspect() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -205,7 +203,7 @@ func isSuspicious(err error) bool {
 }
 
 // Explains reports whether the error belongs to an outage: it is suspicious, or it is transient or a timeout during
-// one. The circuit logs outages, so its caller need not.
+// one. Such an error need not be logged.
 func (c *Circuit) Explains(err error) bool {
 	c.mu.Lock()
 	isDown, isSuspected := c.down != nil, c.isSuspected
@@ -216,7 +214,7 @@ func (c *Circuit) Explains(err error) bool {
 	return isSuspected && isSuspicious(err)
 }
 
-// Err returns nil while the server counts as up, else a [*DownError]. It sends no probe.
+// Err returns a [*DownError] during an outage. It sends no probe.
 func (c *Circuit) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -229,7 +227,7 @@ func (c *Circuit) Err() error {
 // Down reports whether Err is not nil.
 func (c *Circuit) Down() bool { return c.Err() != nil }
 
-// IsSuspected reports that an error was reported and no later probe has answered.
+// IsSuspected reports whether an error still waits for its probe.
 func (c *Circuit) IsSuspected() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -249,7 +247,7 @@ func (c *Circuit) Ready() error {
 	return nil
 }
 
-// Await returns nil when the server is not down, or the cause of ctx's end.
+// Await returns nil when the server is up, or the cause of ctx's end.
 func (c *Circuit) Await(ctx context.Context) error {
 	for c.Down() {
 		if err := c.Pause(ctx, time.Second); err != nil {
@@ -259,7 +257,7 @@ func (c *Circuit) Await(ctx context.Context) error {
 	return nil
 }
 
-// Pause waits for d, or until the server comes back. It returns the cause of ctx's end if that comes first.
+// Pause waits for d, until the server comes back, or until ctx ends: then it returns the cause.
 func (c *Circuit) Pause(ctx context.Context, d time.Duration) error {
 	c.mu.Lock()
 	back := c.back

@@ -110,7 +110,7 @@ func TestThoseWhoPauseAreWoken(t *testing.T) {
 		require.Equal(t, 30*time.Second, time.Since(began), "there was no outage")
 
 		s.off.Store(true)
-		<-time.After(6 * time.Second) // no caller reports: the regular probe finds it
+		<-time.After(6 * time.Second) // the regular probe finds it
 		require.True(t, c.Down())
 		time.AfterFunc(2*time.Second, func() { s.off.Store(false) })
 		began = time.Now()
@@ -142,7 +142,6 @@ func TestABlipIsNoOutage(t *testing.T) {
 	require.Empty(t, s.log.String())
 }
 
-// A probe under way may have asked the server before it failed.
 func TestAProbeAnswersForWhatWasReportedBeforeIt(t *testing.T) {
 	t.Parallel()
 	s := &server{}

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Quiet lowers a line to debug if a circuit explains the error in its attributes. The circuits' own lines pass: their
-// error is an attribute of the logger.
+// Quiet lowers lines to debug if a circuit explains their error. The circuits' own lines pass: their error is an
+// attribute of the logger.
 func Quiet(handler slog.Handler, circuits ...*Circuit) slog.Handler { return quiet{handler, circuits} }
 
 type quiet struct {

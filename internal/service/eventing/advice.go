@@ -10,14 +10,14 @@ import (
 const (
 	StationRelay  = "relay"
 	StationBroker = "broker" // the relay and all inboxes
-	StationInbox  = "inbox/" // followed by the consumer
+	StationInbox  = "inbox/"
 )
 
 const codeDown, codeAtLimit, codeBehind = "dependency_down", "relay_at_limit", "consumer_behind"
 
 const stops = true
 
-// advice is in the order of harm. The empty code is for a service's own causes.
+// advice is in the order of harm. A service's own causes have the empty code.
 var advice = []struct {
 	code            string
 	stops           bool
@@ -86,7 +86,6 @@ var advice = []struct {
 	},
 }
 
-// rankOf returns 0 for the most harmful code.
 func rankOf(code string) int {
 	for i, known := range advice {
 		if known.code == code {

@@ -26,7 +26,7 @@ const (
 	outboxSilence  = 5 * time.Second
 	stuckPatience  = 2 * time.Second
 	recordPatience = 5 * time.Second
-	parkedPatience = 20 * time.Second // the relay has tried each parked key again
+	parkedPatience = 20 * time.Second
 )
 
 const maxDetails = 2000
@@ -40,7 +40,7 @@ func (n *Node) Explain(reasons ...Reason) { n.reasons = append(n.reasons, reason
 // Causes returns why events wait or may be lost, the worst first.
 func (n *Node) Causes(ctx context.Context) []service.Cause { return n.Admin.Causes(ctx) }
 
-// diagnose asks the database and the broker where it can, so followers answer the same.
+// Followers must answer the same, so diagnose asks the database and the broker.
 func (n *Node) diagnose(ctx context.Context) []service.Cause {
 	reasons := slices.Concat([]Reason{
 		n.serversDown, n.whyOutboxWaits, n.keysParked, n.partitionsStuck, n.consumersBehind, n.consumersPaused,
@@ -76,14 +76,13 @@ func withoutConsequences(causes []service.Cause) []service.Cause {
 	})
 }
 
-// Concerns reports whether a cause is about a station, alone or with others.
+// Concerns reports whether a cause affects a station, alone or with others.
 func Concerns(c service.Cause, station string) bool {
 	kind, _, _ := strings.Cut(station, "/")
 	usesBroker := kind == StationRelay || kind == "inbox" || kind == "topic"
 	return c.Station == "" || c.Station == station || c.Station == StationBroker && usesBroker
 }
 
-// serversDown returns an unknown cause until a probe has answered about a failed call.
 func (n *Node) serversDown(ctx context.Context) ([]service.Cause, error) {
 	database, broker := n.dependencies.database, n.dependencies.broker
 	causes := DownCause(database, codeDown, "", "Requests fail, and no event is handled. Nothing is lost.")
@@ -103,7 +102,7 @@ func (n *Node) serversDown(ctx context.Context) ([]service.Cause, error) {
 	return nil, nil
 }
 
-// DownCause returns the cause while a server is down, else nil.
+// DownCause returns a cause while a server is down.
 func DownCause(server *circuit.Circuit, code, station, means string) []service.Cause {
 	down, is := errors.AsType[*circuit.DownError](server.Err())
 	if !is {
@@ -147,7 +146,7 @@ func (n *Node) whyOutboxWaits(ctx context.Context) (causes []service.Cause, err 
 	if p := s.Paused; p != nil {
 		add("relay_paused", &p.Since, "%s paused publishing: %s; %s.", p.By, p.Reason, waiting(s))
 	}
-	// The second read tells a backlog from an event on its way.
+	// An event may be on its way at the first read.
 	if n.isOverdue(s) {
 		if s, err = relay.ReadStatus(ctx, n.Pool); err == nil && n.isOverdue(s) {
 			c := add(codeAtLimit, s.OldestWaiting, "The relay publishes less than is added: %s.", waiting(s))
@@ -164,7 +163,7 @@ func (n *Node) isOverdue(s relay.Status) bool {
 	return s.Waiting > batch && s.WaitingFor > outboxPatience || s.Waiting > 0 && s.WaitingFor > outboxSilence
 }
 
-// keysParked leaves out keys that the relay has not tried again since the broker came back.
+// After an outage keysParked ignores keys that the relay has not tried again.
 func (n *Node) keysParked(ctx context.Context) ([]service.Cause, error) {
 	parked, err := relay.Parked(ctx, n.Pool, relay.MaxWaiting)
 	if time.Since(time.Unix(n.dependencies.brokerBack.Load(), 0)) < parkedPatience {
@@ -202,7 +201,6 @@ var stuck = []struct {
 	},
 }
 
-// partitionsStuck reports per consumer and kind the partition that is stuck for longest.
 func (n *Node) partitionsStuck(context.Context) (causes []service.Cause, _ error) {
 	for _, c := range n.consumers {
 		for _, kind := range stuck {
@@ -289,7 +287,7 @@ from (select consumer, key, error, code, first_failed_at, code <> '` + inbox.Cod
 group by consumer having bool_or(died) order by consumer`
 
 func (n *Node) deadLetters(ctx context.Context) ([]service.Cause, error) {
-	rows, _ := n.Pool.Query(ctx, selectDead) // the rows return its error
+	rows, _ := n.Pool.Query(ctx, selectDead)
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (service.Cause, error) {
 		var consumer, reason, details string
 		var dead, keys, behind int64
@@ -318,7 +316,7 @@ where d.state = 'waiting' and d.class = 'parked' and d.code = '` + inbox.CodeGap
 group by d.consumer order by d.consumer`
 
 func (n *Node) gaps(ctx context.Context) ([]service.Cause, error) {
-	rows, _ := n.Pool.Query(ctx, selectGaps) // the rows return its error
+	rows, _ := n.Pool.Query(ctx, selectGaps)
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (service.Cause, error) {
 		var consumer, details string
 		var keys, events int64
@@ -338,7 +336,7 @@ func waiting(s relay.Status) string {
 	return Waits(s.Waiting, "event")
 }
 
-// Waits returns a sentence: 1 event waits, 2 events wait.
+// Waits returns "1 event waits", "2 events wait".
 func Waits(n int64, thing string) string {
 	if n == 1 {
 		return "1 " + thing + " waits"
@@ -346,7 +344,7 @@ func Waits(n int64, thing string) string {
 	return Count(n, thing) + " wait"
 }
 
-// Count returns a number with its noun: 1 event, 2 events.
+// Count returns "1 event", "2 events".
 func Count(n int64, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -37,7 +37,6 @@ type troubled struct {
 	handle  func(ctx context.Context, data pinged) error
 }
 
-// newTrouble has one partition, and a broker that takes scripted faults.
 func newTrouble(t *testing.T, more ...string) *troubled {
 	t.Helper()
 	s := &troubled{pool: pgtest.New(t, sets...), topic: kafkatest.Group(t)}
@@ -138,7 +137,7 @@ func TestCauseARelayThatRefuses(t *testing.T) {
 	s := newTrouble(t)
 	b := s.instance(t)
 	b.add(t, s.topic, "a")
-	kafkatest.ReadAll(t, s.brokers, s.topic, 1) // a refusal ends when the relay has looked
+	kafkatest.ReadAll(t, s.brokers, s.topic, 1)
 	b.awaitWell(t)
 	execute(t, s.pool, `update outbox_cursor set refused = 'events_unknown: 3 records of users have no row here.'`)
 	c := b.awaitCause(t, "relay_refused", `Nothing is published until an operator confirms it; 0 events wait\.`)
@@ -348,7 +347,7 @@ func TestCauseASlowHandler(t *testing.T) {
 	require.NoError(t, other.node.Consume(eventing.Consumer{
 		Name: repeatedConsumer, Topic: s.topic, Handlers: inbox.NewMux(), Order: inbox.Strict,
 	}))
-	defer func() { require.NoError(t, other.node.Close()) }() // it never joins
+	defer func() { require.NoError(t, other.node.Close()) }()
 	other.awaitCause(t, "consumer_behind", `test\.repeated is behind: 1 record waits, the first in `+aTopic+
 		`/0, which test at \S+ reads\.`)
 	for _, c := range owner.node.Causes(t.Context()) {

@@ -17,7 +17,7 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// Config is the part of the configuration that all services share. Embed it.
+// Config is the configuration that all services share. Embed it.
 type Config struct {
 	LogLevel  string        `env:"LOG_LEVEL" envDefault:"info" oneof:"debug info warn error" doc:"least severe log lines to write"`
 	LogFormat string        `env:"LOG_FORMAT" envDefault:"json" oneof:"text json" doc:"form of the log lines"`
@@ -35,13 +35,13 @@ type Config struct {
 	Tracing     tracing.Config `envPrefix:"OTEL_"`
 }
 
-// PoolConfig configures the use of the database.
+// PoolConfig configures the database.
 type PoolConfig struct {
 	MaxConns         int           `env:"MAX_CONNECTIONS" envDefault:"40" min:"4" max:"1000" doc:"connections of the pool: commits that wait for the disk at the same time share a write; the relay has one more of its own"`
 	StatementTimeout time.Duration `env:"STATEMENT_TIMEOUT" envDefault:"30s" min:"100ms" max:"1h" doc:"for one statement, enforced by the server"`
 }
 
-// KafkaConfig configures the use of the broker.
+// KafkaConfig configures the broker.
 type KafkaConfig struct {
 	Brokers           []string      `env:"BROKERS,required" format:"brokers" doc:"first brokers to ask, separated by commas"`
 	PublishTimeout    time.Duration `env:"PUBLISH_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one batch of the relay, retries included; must be shorter than OUTBOX_LEASE"`
@@ -84,7 +84,7 @@ type InboxConfig struct {
 	OnConflict      string        `env:"ON_CONFLICT" envDefault:"error" oneof:"error warn" doc:"an event id that comes back with another payload is dead-lettered (error) or only logged (warn)"`
 }
 
-// Rules returns the cross checks that all services share.
+// Rules returns the cross checks of all services.
 func (c Config) Rules() []config.Rule {
 	serving, owner, both := c.roles()
 	rules := []config.Rule{{
@@ -139,7 +139,6 @@ func (c Config) adminNames(addr string) []string {
 // poll lets a leader look often enough to keep its lease.
 func (c Config) poll() time.Duration { return min(c.Outbox.Poll, c.Outbox.Lease/3) }
 
-// maxSilence allows for a batch or a pause.
 func (c Config) maxSilence() time.Duration { return max(c.Kafka.PublishTimeout*3/2, 2*c.poll()) }
 
 // rebalanceTimeout lets a handler end and, cancelled, end again.
@@ -151,7 +150,7 @@ func (c Config) Client(service string) kafka.Config {
 		Brokers: c.Kafka.Brokers, ClientID: service, PublishTimeout: c.Kafka.PublishTimeout,
 		User: c.Kafka.Username, Password: c.Kafka.Password.Reveal(), Mechanism: c.Kafka.Mechanism,
 	}
-	if c.Kafka.TLS { // a rule of the settings checks it
+	if c.Kafka.TLS {
 		client.TLS, _ = kafka.TLS(c.Kafka.CA.Reveal(), c.Kafka.Certificate.Reveal(), c.Kafka.Key.Reveal())
 	}
 	return client
@@ -162,7 +161,7 @@ func isPEM(ca, certificate, key config.Secret) bool {
 	return err == nil
 }
 
-// Topics returns a topic for each name, as the topics command creates them.
+// Topics returns the settings of topics, as the topics command creates them.
 func (c Config) Topics(names ...string) []kafka.Topic {
 	topics := make([]kafka.Topic, len(names))
 	for i, name := range names {
@@ -182,7 +181,7 @@ const project = "twinbox"
 func (c Config) group(consumer string) string { return project + "." + c.Environment + "." + consumer }
 
 // Migrate brings the database to this build's schema, grants the serving role its rights, and prints the applied
-// migrations on out. Applied migrations stay if a later one fails.
+// migrations on out. They stay if a later one fails.
 func (c Config) Migrate(ctx context.Context, out io.Writer, sets ...migrations.Set) error {
 	migration := migrations.Migration{
 		URL: cmp.Or(c.MigrateURL, c.DatabaseURL).Reveal(), Sets: sets,

@@ -25,22 +25,21 @@ import (
 
 // Consumer reads one topic, with its own consumer group and inbox.
 type Consumer struct {
-	// Name identifies the inbox and the consumer group. A new name starts over.
+	// Name identifies the inbox and the group. A new name starts over.
 	Name  string
 	Topic string
-	// Handlers are typed handlers. A consumer has either Handlers, or a Handler and Types.
+	// Handlers are typed. Set either Handlers, or Handler and Types.
 	Handlers *inbox.Mux
-	// Handler is a plain Watermill handler for the events of the Types. It finds the transaction with
-	// [inbox.TxFromContext] and the event with [inbox.EventFromContext].
+	// Handler is a plain Watermill handler. It finds its transaction with [inbox.TxFromContext] and the event with
+	// [inbox.EventFromContext].
 	Handler message.NoPublishHandlerFunc
 	Types   []string
-	// Middlewares run around the handler, in the transaction that records the event, at each attempt and replay. The first
-	// is the outermost. Their error rolls the event back. Do not use Retry, PoisonQueue or InstantAck: the inbox does
-	// their work.
+	// Middlewares run around the handler, in its transaction, at each attempt and replay; the first is the outermost.
+	// Their error rolls the event back. Retry, PoisonQueue and InstantAck would take the inbox's work from it.
 	Middlewares []message.HandlerMiddleware
-	// Order is the order of a key's events; see [inbox.Config]. Default: inbox.Unordered.
+	// Order of a key's events; see [inbox.Config]. Default: inbox.Unordered.
 	Order inbox.Order
-	// OnOutcome is called after each delivery; see Handled of [inbox.Host]. Optional.
+	// OnOutcome is called after each delivery. Optional.
 	OnOutcome func(event.Event, inbox.Outcome)
 }
 
@@ -48,18 +47,18 @@ type consumer struct {
 	Consumer
 	node      *Node
 	group     string
-	handle    message.HandlerFunc // inside the middlewares
-	copies    kafka.Topic         // of its dead letters
-	hasCopies atomic.Bool         // the topic exists
+	handle    message.HandlerFunc
+	copies    kafka.Topic // of its dead letters
+	hasCopies atomic.Bool
 	inbox     *inbox.Inbox
 	replays   *inbox.Replayer
 	member    *member
-	leaving   sync.WaitGroup // lost partitions
-	running   atomic.Bool    // the database has answered that no operator pauses it
-	held      atomic.Int64   // deliveries that wait until it is running
+	leaving   sync.WaitGroup
+	running   atomic.Bool // the database has answered that no operator pauses it
+	held      atomic.Int64
 }
 
-// Accepts reports whether the consumer has a handler for the type.
+// Accepts reports whether the consumer handles the type.
 func (c Consumer) Accepts(eventType string) bool {
 	return slices.Contains(c.Types, eventType) || c.Handlers != nil && c.Handlers.Accepts(eventType)
 }
@@ -72,7 +71,7 @@ func (c Consumer) checkHandlers() error {
 	return nil
 }
 
-// Two consumers of one name would share a group, and so their events.
+// Consumers of one name would share their events.
 func (n *Node) checkName(name string) error {
 	if slices.Contains(n.consumerNames(), name) {
 		return errors.New("another consumer of the service has this name")
@@ -114,11 +113,11 @@ func (c Consumer) handler() message.HandlerFunc {
 	return handle
 }
 
-// heartbeat is how soon a member notices that another one joins.
+// heartbeat bounds how soon members notice a new one.
 const heartbeat = 500 * time.Millisecond
 
-// Consume sets a consumer up; [Node.StartConsumers] runs it. The topic for copies of its dead letters, dlq.GROUP.TOPIC,
-// becomes one of the node's.
+// Consume sets a consumer up; [Node.StartConsumers] runs it. The node also writes to dlq.GROUP.TOPIC, for copies of its
+// dead letters.
 func (n *Node) Consume(c Consumer) error {
 	if err := errors.Join(n.checkName(c.Name), cmp.Or(c.checkHandlers(), c.checkTypes(n.setup.Declared))); err != nil {
 		return fmt.Errorf("open consumer %s: %w", c.Name, err)
@@ -158,8 +157,7 @@ func (n *Node) Consume(c Consumer) error {
 	return nil
 }
 
-// StartConsumers starts every consumer and the inbox's janitor. A stop lets the delivery under way end and commits its
-// offset.
+// StartConsumers starts every consumer and the janitor. A stop lets the delivery under way end and commits its offset.
 func (n *Node) StartConsumers(g *service.Group) {
 	if len(n.consumers) > 0 {
 		g.Go("consumer pauses", n.followPauses)
@@ -179,7 +177,7 @@ func (n *Node) StartConsumers(g *service.Group) {
 	}
 }
 
-// ensureCopies changes no topic that exists, so then it needs no right to create it.
+// ensureCopies needs no right to create a topic that exists.
 func (c *consumer) ensureCopies(ctx context.Context) error {
 	client := c.node.setup.client
 	found, err := kafka.DescribeTopics(ctx, client, c.copies.Name)
@@ -199,7 +197,7 @@ func (c *consumer) healthy(ctx context.Context) error {
 
 const leaveTimeout = 2 * time.Second
 
-// recordLoss stores that a partition left in good order: its next owner then suspects no event.
+// recordLoss stores a clean end: the next owner of the partition suspects no event.
 func (c *consumer) recordLoss(topic string, partition int32) {
 	record := c.inbox.Leave(topic, partition)
 	c.leaving.Go(func() {
@@ -282,8 +280,8 @@ func (c *consumer) Handled(e event.Event, outcome inbox.Outcome) {
 	}
 }
 
-// CopyDeadLetter publishes the copy through the outbox, in the dead letter's transaction. If the outbox refuses it
-// there is no copy. Only database errors prevent the dead letter.
+// CopyDeadLetter publishes the copy through the outbox. If the outbox refuses it there is none. Only database errors
+// prevent the dead letter.
 func (c *consumer) CopyDeadLetter(ctx context.Context, tx pgx.Tx, l deadletter.Letter) error {
 	if l.Group == "" || l.Topic == "" {
 		c.node.copies.WithLabelValues(l.Consumer, "no_origin").Inc()

@@ -45,7 +45,7 @@ func TestAMemberThatDiesAtEachPoint(t *testing.T) {
 func dieAt(t *testing.T, pool *pgxpool.Pool, point string) {
 	t.Helper()
 	s := newStage(t, pool, kafkatest.Brokers(t), named("one"), "KAFKA_TOPIC_PARTITIONS=3",
-		"KAFKA_SESSION_TIMEOUT=6s") // without a name, the successor waits as long
+		"KAFKA_SESSION_TIMEOUT=6s")
 	s.story(t, func() {
 		armed := s.member
 		armed.At, armed.Nth = strings.Replace(point, "inbox.", "inbox."+armed.Consumer+".", 1), 2
@@ -75,8 +75,8 @@ func TestAMemberThatDiesAroundTheOffsetCommit(t *testing.T) {
 	}
 }
 
-// atOffsetCommit closes reached instead of accepting an offset or, if taken, with the member's next heartbeat. The
-// broker accepts no offset until goOn.
+// atOffsetCommit closes reached instead of accepting an offset or, if taken, with the next heartbeat. The broker
+// accepts no offset until goOn.
 func atOffsetCommit(cluster *kfake.Cluster, taken bool) (reached <-chan struct{}, goOn func()) {
 	var asked, over atomic.Bool
 	there := make(chan struct{})
@@ -133,7 +133,7 @@ func TestEveryCrashPointOfConsumingIsInTheList(t *testing.T) {
 					match[1] = "inbox." + match[2]
 				}
 				if !strings.HasSuffix(match[1], "_send") {
-					found = append(found, match[1]) // the publisher has the others
+					found = append(found, match[1])
 				}
 			}
 		}

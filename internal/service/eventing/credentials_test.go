@@ -206,7 +206,7 @@ func TestARightAtTheBrokerThatWasTakenAwayIsNotReady(t *testing.T) {
 
 	take(sarama.AclResourceTopic, topic, sarama.AclOperationWrite)
 	b.add(t, topic, "k")
-	b.awaitSaid(t, "held events", "not authorized to access this topic") // the relay publishes no other event
+	b.awaitSaid(t, "held events", "not authorized to access this topic")
 	give(sarama.AclResourceTopic, topic, sarama.AclOperationWrite)
 	b.awaitReady(t)
 
@@ -221,7 +221,6 @@ func TestARightAtTheBrokerThatWasTakenAwayIsNotReady(t *testing.T) {
 	b.awaitReady(t)
 }
 
-// A membership is missed after half a minute.
 func (b *bundle) awaitSaid(t *testing.T, check, reason string) {
 	t.Helper()
 	var last map[string]string

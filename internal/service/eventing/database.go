@@ -12,12 +12,10 @@ import (
 
 const (
 	connectTimeout = 5 * time.Second
-	// idleTimeout is how long a transaction may do nothing before the server ends it.
-	idleTimeout = time.Minute
+	idleTimeout    = time.Minute
 )
 
-// databaseConfig connects to nothing. The relay's connection makes its own settings. The server must not get the pool's
-// parameters.
+// databaseConfig connects to nothing. The server must not get the pool's parameters.
 func databaseConfig(cfg Config, service string) (pool *pgxpool.Config, relay *pgx.ConnConfig, err error) {
 	pool, err = pgxpool.ParseConfig(string(cfg.DatabaseURL))
 	if err != nil {
@@ -35,8 +33,7 @@ func databaseConfig(cfg Config, service string) (pool *pgxpool.Config, relay *pg
 	return pool, relay, nil
 }
 
-// openPool accepts a database that is down. While the circuit is open the pool refuses new connections, so a request
-// gets its 503 immediately.
+// While the circuit is open the pool refuses new connections: a request gets its 503 immediately.
 func (n *Node) openPool(ctx context.Context, cfg *pgxpool.Config) (*pgxpool.Pool, error) {
 	cfg.BeforeConnect = func(context.Context, *pgx.ConnConfig) error { return n.dependencies.database.Err() }
 	cfg.ConnConfig.Tracer = connectTracer{n.dependencies.database.Report}
@@ -58,7 +55,6 @@ func (connectTracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.Tra
 	return ctx
 }
 
-// The circuit ignores a statement's own fault.
 func (c connectTracer) TraceQueryEnd(_ context.Context, _ *pgx.Conn, data pgx.TraceQueryEndData) {
 	if data.Err != nil {
 		c.report(data.Err)
@@ -68,8 +64,8 @@ func (c connectTracer) TraceQueryEnd(_ context.Context, _ *pgx.Conn, data pgx.Tr
 // probeSQL needs what a commit needs, and leaves nothing behind:
 //
 //   - A read-only database, such as a standby, refuses commits.
-//   - The message waits for the disk, and for the standbys that synchronous_commit waits for.
-//   - The rows exceed work_mem: a quarter of a megabyte of files fails on a full disk, where old pages can still be written.
+//   - The message waits for the disk, and for standbys as synchronous_commit demands.
+//   - The rows exceed work_mem: on a full disk old pages can be written, but no new file.
 const probeSQL = `
 begin;
 do $$ begin
@@ -98,7 +94,7 @@ func probeDatabase(cfg *pgx.ConnConfig) func(context.Context) error {
 	}
 }
 
-// checkTables adds no row. It finds a missing right, a lock that keeps writers out, and a pool without a connection.
+// checkTables finds a missing right, a lock that keeps writers out, and a pool without a connection. It adds no row.
 func (n *Node) checkTables(ctx context.Context) error {
 	return pgx.BeginFunc(ctx, n.Pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `set local lock_timeout = '1s'`); err != nil {

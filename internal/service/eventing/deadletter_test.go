@@ -59,7 +59,7 @@ func TestDeadLettersAreCopied(t *testing.T) {
 	b.serve(t)
 	copied := kafkatest.ReadAll(t, brokers, copies, 3)
 	require.Len(t, copied, 3)
-	slices.SortFunc(copied, func(a, b *sarama.ConsumerMessage) int { // the order of different keys is open
+	slices.SortFunc(copied, func(a, b *sarama.ConsumerMessage) int {
 		return strings.Compare(headerOf(a, "__dlq.errors.offset"), headerOf(b, "__dlq.errors.offset"))
 	})
 	for i, want := range [][2]string{

@@ -25,7 +25,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// "" is a member without a name.
 func instances(t *testing.T, cfg eventing.Config) []string {
 	t.Helper()
 	settings := sarama.NewConfig()
@@ -126,7 +125,7 @@ func TestEachProcessHasAnInstanceIDOfItsOwn(t *testing.T) {
 	nameless.end(t)
 }
 
-// The earlier process continues without the name. If it ended, a supervisor would restart it to take the name back.
+// If the earlier process ended, a supervisor would restart it to take the name back.
 func TestOfTwoProcessesWithOneNameBothGoOn(t *testing.T) {
 	t.Parallel()
 	dsn, broker := pgtest.DSN(pgtest.New(t, sets...)), kafkatest.Brokers(t)[0]

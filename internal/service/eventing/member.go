@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// member is this process in the consumer's group.
 type member struct {
 	consumer *consumer
 	config   kafka.ConsumerConfig
@@ -30,7 +29,7 @@ func newMember(c *consumer) (*member, error) {
 		SessionTimeout:    cfg.Kafka.SessionTimeout,
 		HeartbeatInterval: min(heartbeat, cfg.Kafka.SessionTimeout/3),
 		RebalanceTimeout:  cfg.rebalanceTimeout(),
-		DrainTimeout:      cfg.Inbox.HandlerTimeout, // a delivery under way ends when a partition moves
+		DrainTimeout:      cfg.Inbox.HandlerTimeout,
 		Batch:             cfg.Inbox.Batch,
 		Points:            c.inbox,
 		Lost:              c.recordLoss,
@@ -54,7 +53,7 @@ func (m *member) open(instanceID string) error {
 	return err
 }
 
-// Run continues without the name when another process takes it: two that take it back would evict each other for ever.
+// Run continues without the name when another process takes it: else the two would evict each other for ever.
 func (m *member) Run(ctx context.Context) error {
 	node := m.consumer.node
 	instanceID := node.setup.Config.Kafka.instanceID(node.bound)
@@ -78,7 +77,6 @@ func (m *member) Standings() []kafka.Standing { return m.records.Load().Standing
 
 func (m *member) Healthy(ctx context.Context) error { return m.records.Load().Healthy(ctx) }
 
-// Values of KAFKA_INSTANCE_ID that are no names.
 const (
 	instanceAuto = "auto"
 	instanceNone = "none"
@@ -94,8 +92,8 @@ func (c KafkaConfig) validInstance() bool {
 	return instanceName.MatchString(c.InstanceID) && strings.Trim(c.InstanceID, ".") != ""
 }
 
-// instanceID returns this process's name in its groups; "" means none. With auto it is the machine and the admin
-// listener's port: a successor has the same, no other process does.
+// instanceID returns this process's name in its groups, "" for none. With auto it is the machine and the admin port:
+// only a successor has the same.
 func (c KafkaConfig) instanceID(bound service.Listening) string {
 	switch c.InstanceID {
 	case instanceNone:

@@ -30,15 +30,14 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// member is a process with one consumer, whose handler writes to the ledger.
 type member struct {
 	Environ  []string
 	Topic    string
 	Consumer string
-	At       string // crash point
+	At       string
 	Nth      int
 	Freeze   bool   // instead of dying there
-	Poison   string // id of the event over which it dies
+	Poison   string // the event over which it dies
 }
 
 func init() { crashtest.Child(member.play) }

@@ -22,7 +22,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// scrape sums the series whose name and labels begin like that.
 func (b *bundle) scrape(t *testing.T) func(series string) (sum float64, found bool) {
 	t.Helper()
 	answer := httptest.NewRecorder()

@@ -26,25 +26,25 @@ import (
 
 // Setup configures a [Node]. Only Declared is optional.
 type Setup struct {
-	Service    string // names the service towards database and broker
+	Service    string
 	Source     string // of its events
 	Config     Config
 	Migrations []migrations.Set
-	Topics     []kafka.Topic           // that it writes to; consumers add those for copies of dead letters
+	Topics     []kafka.Topic           // that it writes to, without those for copies of dead letters
 	Validate   func(event.Event) error // the contract, on both sides
-	Declared   []event.Declaration     // its events; nil: consumers are not compared with them
-	Admin      *service.Admin          // receives checks and metrics
+	Declared   []event.Declaration     // optional: consumers are compared with them
+	Admin      *service.Admin
 	Log        *slog.Logger
 
-	client kafka.Config // of the service's Kafka clients; set by Open
+	client kafka.Config // set by Open
 }
 
-// Node is one service's events: those it writes and those it consumes.
+// Node is the events of one service: written and consumed.
 type Node struct {
 	Pool   *pgxpool.Pool
 	Outbox *outbox.Outbox
 	Admin  *service.Admin
-	// Log leaves out errors of an outage, which the node's circuits log.
+	// Log leaves out the errors of outages, which the circuits log.
 	Log *slog.Logger
 	// Traces gives requests their spans, also without a collector: events carry their traces.
 	Traces trace.TracerProvider
@@ -52,13 +52,13 @@ type Node struct {
 	Spans         *event.Spans // nil: spans go nowhere
 	traces        *sdktrace.TracerProvider
 	setup         Setup
-	reasons       []Reason // the service's own
+	reasons       []Reason
 	dependencies  dependencies
 	publisher     *kafka.Publisher
 	relay         *relay.Relay
 	relayDatabase *pgx.ConnConfig
 	consumers     []*consumer
-	topics        []kafka.Topic // that it writes to
+	topics        []kafka.Topic
 	written       *prometheus.GaugeVec
 	copies        *prometheus.CounterVec
 	bound         service.Listening // from Run on
@@ -117,8 +117,8 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	return n, nil
 }
 
-// addChecks keeps the service unready while the broker takes no events of a topic or partition. Events that it refuses
-// for good concern their own keys only.
+// addChecks keeps the service unready while the broker takes no events of a topic or partition. Refused events concern
+// their own keys only.
 func (n *Node) addChecks() {
 	database, broker := n.dependencies.database, n.dependencies.broker
 	n.Admin.Explain(n.diagnose)
@@ -131,7 +131,7 @@ func (n *Node) addChecks() {
 	}, database, broker))
 }
 
-// retryFor is short: the relay tries again too, and publishes to the other partitions.
+// retryFor is short: the relay tries again too, and publishes elsewhere.
 const retryFor = 500 * time.Millisecond
 
 func (n *Node) relayConfig() relay.Config {
@@ -160,12 +160,12 @@ func (n *Node) relayConfig() relay.Config {
 	}
 }
 
-// Check adds a readiness check that needs the database. It waits during an outage.
+// Check adds a readiness check that needs the database.
 func (n *Node) Check(name string, check func(context.Context) error) {
 	n.Admin.Check(name, requireUp(check, n.dependencies.database))
 }
 
-// connectRelay lets the relay come back with the database, not after its own pause.
+// connectRelay waits for the database, not for the relay's own pause.
 func (n *Node) connectRelay(ctx context.Context) (*pgx.Conn, error) {
 	if err := n.dependencies.database.Await(ctx); err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func (n *Node) connectRelay(ctx context.Context) (*pgx.Conn, error) {
 
 const flushTimeout = 2 * time.Second
 
-// Close sends the waiting spans and closes the connections to database and broker. [Node.Run] calls it.
+// Close sends the waiting spans and closes all connections. [Node.Run] calls it.
 func (n *Node) Close() error {
 	if n.Pool != nil {
 		n.Pool.Close()

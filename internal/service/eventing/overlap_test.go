@@ -25,7 +25,6 @@ import (
 
 var churn = flag.Duration("eventing.churn", 0, "how long members come and go in TestMembersChurn; 0: six of them")
 
-// The frozen member continues before it learns of the new owner.
 func TestAZombieGoesOnWithItsBatch(t *testing.T) {
 	t.Parallel()
 	pool := newLedger(t)
@@ -68,7 +67,6 @@ func TestAZombieGoesOnWithItsBatch(t *testing.T) {
 	}
 }
 
-// awaitOverlap returns when the heir is done, or waits for the zombie's transaction.
 func (s *stage) awaitOverlap(t *testing.T, point string) {
 	t.Helper()
 	if point != "inbox.handled" {
@@ -84,7 +82,7 @@ func (s *stage) awaitOverlap(t *testing.T, point string) {
 	})
 }
 
-// Asking for a frozen member's id in the group may be too late.
+// A frozen member may have left the group.
 func lastJoined(cluster *kfake.Cluster) (id func() string) {
 	var last atomic.Value
 	cluster.ControlKey(int16(kmsg.SyncGroup), func(request kmsg.Request) (kmsg.Response, error, bool) {
@@ -132,8 +130,8 @@ func (s *stage) members(t *testing.T) (ids []string) {
 	return ids
 }
 
-// No result depends on which member is faster. The broker refuses the first one's offsets, so its events come again. Of
-// the first six members the oldest leaves each time, with work left.
+// The broker refuses the first member's offsets, so its events come again. No result may depend on which member is
+// faster.
 func TestMembersChurn(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
@@ -154,7 +152,7 @@ func TestMembersChurn(t *testing.T) {
 		if round >= 6 {
 			i = random.IntN(len(crowd))
 		}
-		s.await(t, (version-1)*5-40) // most of the round's events come while the next member joins
+		s.await(t, (version-1)*5-40) // most of the events come while the next member joins
 		if p := crowd[i]; round%2 == 0 {
 			p.Signal(syscall.SIGKILL)
 			_ = p.Wait(t)

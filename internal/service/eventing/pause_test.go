@@ -40,7 +40,7 @@ func TestCauseAConsumerThatIsPaused(t *testing.T) {
 	testkit.Until(t, func() bool { return handled.Load() == 2 })
 	b.awaitWell(t)
 
-	change(pauseIt) // without a notification to the instance
+	change(pauseIt) // without a notification
 	testkit.Until(t, func() bool { return b.node.Paused(repeatedConsumer) })
 	s.send(t, 3)
 	b.awaitCause(t, "consumer_paused", sentence)

@@ -87,7 +87,6 @@ func TestConsumersOfOneTopicEachHandleEveryEvent(t *testing.T) {
 	require.Equal(t, []string{"test.cqrs of 1", "test.plain", "test.typed"}, seen)
 }
 
-// The handler's Router does not run.
 func processor(t *testing.T, handle func(context.Context, *pinged) error) message.NoPublishHandlerFunc {
 	t.Helper()
 	router := message.NewDefaultRouter(watermill.NopLogger{})
@@ -109,7 +108,6 @@ func processor(t *testing.T, handle func(context.Context, *pinged) error) messag
 	}
 }
 
-// byType finds an event's handler by its ce_type.
 type byType struct{ cqrs.JSONMarshaler }
 
 func (byType) NameFromMessage(msg *message.Message) string {

@@ -81,7 +81,6 @@ func TestAServiceIsNotReadyBeforeItWasWell(t *testing.T) {
 	require.Equal(t, "not reached yet", failing["broker"])
 }
 
-// No request or event helps to see a cause's end.
 func TestADatabaseThatTakesNoCommitIsNotReady(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
@@ -145,7 +144,6 @@ func TestARightThatWasTakenAwayIsNotReady(t *testing.T) {
 	b.awaitReady(t)
 }
 
-// The server refuses the page that a growing table needs.
 func TestAFullDiskIsNotReady(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t, sets...)
@@ -182,7 +180,7 @@ func TestATopicThatIsGoneIsNotReady(t *testing.T) {
 	cfg := environ(t, pgtest.DSN(pool), brokers[0])
 	ensureTopic(t, cfg, there)
 	b.add(t, gone, "k")
-	testkit.Until(t, func() bool { // the others never stop
+	testkit.Until(t, func() bool {
 		b.add(t, there, "k")
 		code, failing := b.report(t)
 		return code == http.StatusServiceUnavailable && strings.Contains(failing["held events"], gone) && len(failing) == 1

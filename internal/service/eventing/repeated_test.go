@@ -66,7 +66,6 @@ func outcomesOf(t *testing.T, cfg eventing.Config, topic string, n int) map[inbo
 	return seen
 }
 
-// Without it a stop brings the last record again.
 func waitForCommit(t *testing.T, cfg eventing.Config, topic string) {
 	t.Helper()
 	client, err := sarama.NewClient(cfg.Kafka.Brokers, nil)
@@ -85,7 +84,7 @@ func groupOf(cfg eventing.Config) string {
 	return "twinbox." + cfg.Environment + "." + repeatedConsumer
 }
 
-// The producer has forgotten the batch's number. A record without an id is a different record at another place.
+// The producer has forgotten the batch's number.
 func TestABatchThatComesAgain(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
@@ -130,7 +129,7 @@ func TestABatchThatComesAgain(t *testing.T) {
 	require.Equal(t, 4, letters())
 }
 
-// A record does not name its environment: on a shared topic each applies the other's events.
+// Records name no environment: on a shared topic each applies the other's events.
 func TestEnvironmentsShareTopicsButNoGroups(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

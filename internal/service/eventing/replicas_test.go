@@ -14,7 +14,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// The other replica continues the count: no more deaths than with one, and no other record is given up.
+// The other replica continues the count.
 func TestAPoisonRecordIsFoundByTwoReplicas(t *testing.T) {
 	t.Parallel()
 	pool := newLedger(t)

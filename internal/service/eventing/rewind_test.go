@@ -33,14 +33,13 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// backward is a strict consumer whose database can go back.
 type backward struct {
 	pool    *pgxpool.Pool
 	brokers []string
 	cfg     eventing.Config
 	topic   string
 	said    *said
-	sent    map[string]int64 // the highest version of each key
+	sent    map[string]int64
 }
 
 type said struct {
@@ -110,7 +109,7 @@ func (s *backward) send(t *testing.T, n int) (sent []event.Event) {
 	return sent
 }
 
-// Records have different times, as a broker gives them.
+// A broker gives records different times.
 func (s *backward) write(t *testing.T, events []event.Event) {
 	t.Helper()
 	now := time.Now()
@@ -262,7 +261,6 @@ func TestEffectsComeAgainAfterTheDatabaseWentBack(t *testing.T) {
 	}
 }
 
-// The relay writes the lost records again in another order of the keys.
 func TestEffectsComeOnceAfterTheBrokerWentBack(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ more, databaseToo bool }{

@@ -52,7 +52,7 @@ func TestTheServingRoleOwnsNothing(t *testing.T) {
 		"MIGRATE_DATABASE_URL="+as(t, owner, pgtest.DSN(pool)), "KAFKA_TOPIC_RETENTION=1m", "INBOX_REPLAY_WINDOW=0s",
 		"INBOX_RETENTION=1h")
 	var out bytes.Buffer
-	for range 2 { // the second time it finds its own grants
+	for range 2 {
 		require.NoError(t, cfg.Migrate(t.Context(), &out, sets...))
 	}
 	again := "0 migrations applied, the schema is up to date\n" + serving + " may serve\n"
@@ -62,7 +62,7 @@ func TestTheServingRoleOwnsNothing(t *testing.T) {
 	require.NoError(t, pool.QueryRow(t.Context(), `select 'public.inbox_' || to_char(now() at time zone 'UTC'
 		+ interval '1 day', 'YYYYMMDD')`).Scan(&tomorrow))
 	run(`drop table ` + tomorrow)
-	run(`drop table public.inbox_past`) // it ends today, which is not yet forgotten in the day's first hour
+	run(`drop table public.inbox_past`) // it ends today: not yet forgotten in the day's first hour
 	run(`create table public.inbox_past partition of public.inbox for values from ('2000-01-01') to ('2001-01-01')`)
 	run(`alter table public.inbox_past owner to ` + owner)
 
@@ -128,7 +128,7 @@ func TestTheServingRoleOwnsNothing(t *testing.T) {
 	}
 	b.stop()
 	require.NoError(t, <-ended)
-	_, err := migrations.Apply(t.Context(), pgtest.DSN(pool), migrations.Lease) // by hand, as the superuser
+	_, err := migrations.Apply(t.Context(), pgtest.DSN(pool), migrations.Lease)
 	require.NoError(t, err)
 	_, err = migrations.Migration{URL: as(t, serving, pgtest.DSN(pool)), Role: serving}.Run(t.Context())
 	require.Error(t, err, "it grants itself nothing")

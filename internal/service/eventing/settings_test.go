@@ -16,7 +16,6 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// The "config" command cannot find a setting that only outbox, inbox or kafka refuse.
 func TestSettingsThatLoadAreSettingsThatWork(t *testing.T) {
 	t.Parallel()
 	settings := config.Describe(eventing.Config{})
@@ -27,7 +26,7 @@ func TestSettingsThatLoadAreSettingsThatWork(t *testing.T) {
 			if s.Type != "duration" && s.Type != "integer" || !bounded {
 				continue
 			}
-			value := s.Default // mostly, since many values together break each other's rules
+			value := s.Default // many values together break each other's rules
 			if rapid.IntRange(0, 4).Draw(t, "change") == 4 {
 				value = rapid.SampledFrom([]string{lowest, highest}).Draw(t, s.Variable)
 			}

@@ -32,8 +32,7 @@ func (s Setup) lagClient() kafka.Config {
 	return client
 }
 
-// checkTopics refuses a topic that takes less than the largest event: a refused event would park its key. It logs which
-// topics have their producers' times.
+// checkTopics refuses a topic that takes less than the largest event: a refused event would park its key.
 func (n *Node) checkTopics(ctx context.Context) error {
 	names, largest := namesOf(n.topics), n.setup.Config.Outbox.MaxEventBytes
 	found, err := kafka.DescribeTopics(ctx, n.setup.client, names...)
@@ -53,7 +52,7 @@ func (n *Node) checkTopics(ctx context.Context) error {
 	return refused.Err()
 }
 
-// EnsureTopics creates missing topics and prints all of them on out. It changes no existing topic.
+// EnsureTopics creates missing topics and prints all on out. It changes no existing topic.
 func (c Config) EnsureTopics(ctx context.Context, out io.Writer, service string, topics []kafka.Topic) error {
 	client, names := c.Client(service), namesOf(topics)
 	before, err := kafka.DescribeTopics(ctx, client, names...)

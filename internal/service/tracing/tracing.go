@@ -69,7 +69,7 @@ func (c Config) sampler() sdktrace.Sampler {
 	return linked{base}
 }
 
-// linked samples a new trace that is linked to others: the engine links to sampled ones alone.
+// The engine links to sampled traces alone, so linked samples a new trace with links.
 type linked struct{ sdktrace.Sampler }
 
 func (l linked) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
@@ -82,7 +82,7 @@ func (l linked) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingRes
 const gatherFor = time.Second
 
 // New returns a provider whose spans go to the collector, or nil without an exporter. It connects with the first span.
-// Shutdown sends the waiting ones. cfg must keep its [Config.Rules].
+// cfg must keep its [Config.Rules].
 func New(
 	ctx context.Context, cfg Config, service, environment string, log *slog.Logger, registerer prometheus.Registerer,
 ) (*sdktrace.TracerProvider, error) {

@@ -93,7 +93,7 @@ type history struct {
 	from, to time.Time
 }
 
-// The first scrape repeats before the others, and the last one after. In a state that goes on, rising series continue
+// The first scrape repeats before the others, and the last one after. In a state that lasts, rising series continue
 // to rise.
 func (r recording) history(t *testing.T) history {
 	t.Helper()

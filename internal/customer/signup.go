@@ -22,6 +22,7 @@ import (
 
 const signUpScope = "signup"
 
+// Signup is a person's request to sign up.
 type Signup struct {
 	Key    string // for retries; empty: none
 	Email  domain.Email

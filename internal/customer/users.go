@@ -27,7 +27,7 @@ type Commands struct {
 	KeysFor time.Duration
 	// Timeout bounds a command with its commit. The caller's deadline may be earlier.
 	Timeout time.Duration
-	// Default: no limits.
+	// Allowances limit sign-ups. Default: no limits.
 	Allowances Allowances
 }
 

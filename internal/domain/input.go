@@ -76,7 +76,7 @@ const (
 var plainAddress = regexp.MustCompile(
 	`^(` + localWord + `(?:\.` + localWord + `)*)@((?:` + label + `\.)+` + topLevel + `)$`)
 
-// Email has its domain in lower case. Only [ParseEmail] makes one.
+// Email is an address with its domain in lower case. Only [ParseEmail] makes one.
 type Email string
 
 // ParseEmail accepts one plain address with a dotted ASCII domain. It refuses display names, comments, quoted local
@@ -113,7 +113,7 @@ func (e Email) Mailbox() string {
 
 const maxNameRunes = 200
 
-// Name is any script, one line. Only [ParseName] makes one.
+// Name is a user's name: any script, one line. Only [ParseName] makes one.
 type Name string
 
 // ParseName trims surrounding blanks and accepts 1 to 200 visible characters and spaces. It refuses control and format

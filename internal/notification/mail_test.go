@@ -76,7 +76,7 @@ func TestAMailGoesToTheContactAsItIsBySending(t *testing.T) {
 	require.Equal(t, []string{"countess@example.org"}, messages[0].To)
 }
 
-// A stranger's name for a user may be a message to that person.
+// A stranger's name may be a message to the mail's reader.
 func TestAMailCarriesNoWordOfTheOneWhoSignedUp(t *testing.T) {
 	t.Parallel()
 	const lure = "Your parcel waits at https://evil.example/pay - call 0900 1234"

@@ -115,7 +115,6 @@ func TestAMailServerIsBackWithoutAMail(t *testing.T) {
 	require.ErrorIs(t, <-ended, io.EOF, "and hangs up")
 }
 
-// The circuit finds it before any mail.
 func TestAWrongPasswordIsADownMailServer(t *testing.T) {
 	t.Parallel()
 	server := testkit.StartMailServer(t, nil)

@@ -57,8 +57,7 @@ func tellOf(list *admin.MailList) admin.Teller {
 	}
 }
 
-// A row means that the event is applied; rows of the first edition may be stale. A purged mail was sent long after its
-// sign-up was applied.
+// A row means that the event is applied. A purged mail was sent long after.
 const selectUnmailed = `
 select i.event_id, '' as key, 0 as version, 'the sign-up has no mail that is sent or will be' as detail
 from public.inbox i

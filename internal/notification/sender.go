@@ -75,8 +75,7 @@ from mail left join contact using (user_id) where mail.event_id = $1 and mail.te
 
 var errNoMail = errors.New("read mail: there is no such mail")
 
-// send reads the mail now, for the contact's present address. The claim's clock is the database's: it dates the letter
-// and its link.
+// send reads the mail now, for the contact's present address. The claim's clock is the database's.
 func (s *Sender) send(ctx context.Context, c *lease.Claim) error {
 	fault.Here("notification.mail.claimed")
 	var m Mail
@@ -120,7 +119,7 @@ select event_id, id::text, user_id, coalesce(correlation_id, event_id), coalesce
     coalesce(tracestate, '')
 from mail where template = $1 and event_id = any($2) order by user_id, event_id`
 
-// announceSent publishes VerificationEmailSent for each mail, in the transaction that stores its state.
+// announceSent runs in the transaction that stores the mails' state.
 func announceSent(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, sent ...lease.Settled) error {
 	ids, at := make([]string, len(sent)), map[string]time.Time{}
 	for i, s := range sent {
@@ -157,9 +156,9 @@ func announceSent(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, sent ...le
 // Writer writes letters.
 type Writer struct {
 	Links     domain.VerificationKey
-	PublicURL string // of the Customer API, without a slash at the end
+	PublicURL string // without a slash at the end
 	LinksFor  time.Duration
-	Host      string // right-hand side of Message-IDs
+	Host      string // of Message-IDs
 }
 
 const letterText = `Hello,
@@ -172,7 +171,7 @@ and press the button on it:
 It works until %s. If you did not sign up, do nothing: the address stays unconfirmed.
 `
 
-// Write makes the letter of a mail. The link is valid from now on, and no database holds it.
+// Write makes the letter of a mail. No database holds its link.
 func (w Writer) Write(m Mail, now time.Time) (mail.Letter, error) {
 	expires := now.Add(w.LinksFor)
 	token, err := w.Links.Sign(m.UserID, m.Recipient, expires)

@@ -29,7 +29,7 @@ func TestSettingsThatLoadAreSettingsThatWork(t *testing.T) {
 			if s.Type != "duration" && s.Type != "integer" || !own || !bounded {
 				continue
 			}
-			value := s.Default // mostly, since many values together break each other's rules
+			value := s.Default // many values together break each other's rules
 			if rapid.IntRange(0, 4).Draw(t, "change") == 4 {
 				value = rapid.SampledFrom([]string{lowest, highest}).Draw(t, s.Variable)
 			}

@@ -27,7 +27,7 @@ type AdminConfig struct {
 	// Hosts may be asked besides localhost and IP addresses. Others get 421.
 	Hosts []string
 
-	// Per readiness check. Default 2 s.
+	// CheckTimeout bounds each readiness check. Default 2 s.
 	CheckTimeout time.Duration
 }
 

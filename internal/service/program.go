@@ -79,6 +79,7 @@ type Settings struct{ AdminAddr, LogLevel, LogFormat string }
 
 const commandConfig = "config"
 
+// The exit codes of a program.
 const (
 	ExitOK      = 0
 	ExitFailure = 1

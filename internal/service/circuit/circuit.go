@@ -34,6 +34,7 @@ type Config struct {
 	// OnUp drops dead connections before waiting callers are woken. Optional.
 	OnUp       func()
 	Log        *slog.Logger
+	// Registerer takes the metrics. Optional.
 	Registerer prometheus.Registerer
 }
 
@@ -214,7 +215,7 @@ func (c *Circuit) Explains(err error) bool {
 	return isSuspected && isSuspicious(err)
 }
 
-// Err returns a [*DownError] during an outage. It sends no probe.
+// Err returns a [*DownError] during an outage, else nil. It sends no probe.
 func (c *Circuit) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -221,7 +221,7 @@ func (c *consumer) leave(ctx context.Context) {
 
 func (c *consumer) Attempted(ctx context.Context, failure error) { kafka.Pausing(ctx, failure)() }
 
-// Wait returns when the database comes back. A pause is no stall of the partition. An event of a paused consumer is not
+// Wait returns when the database comes back. A pause does not stall the partition. An event of a paused consumer is not
 // tried again.
 func (c *consumer) Wait(ctx context.Context, failure error, d time.Duration) error {
 	defer kafka.Pausing(ctx, failure)()
@@ -280,8 +280,8 @@ func (c *consumer) Handled(e event.Event, outcome inbox.Outcome) {
 	}
 }
 
-// CopyDeadLetter publishes the copy through the outbox. If the outbox refuses it there is none. Only database errors
-// prevent the dead letter.
+// CopyDeadLetter publishes through the outbox, in the dead letter's transaction. A copy that the outbox refuses is left
+// out. Only database errors prevent the dead letter.
 func (c *consumer) CopyDeadLetter(ctx context.Context, tx pgx.Tx, l deadletter.Letter) error {
 	if l.Group == "" || l.Topic == "" {
 		c.node.copies.WithLabelValues(l.Consumer, "no_origin").Inc()

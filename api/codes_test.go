@@ -16,7 +16,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// Constants of a type named Code.
 var codeFiles = []string{
 	"../internal/web/problem.go",
 	"../internal/command/problem.go",

@@ -22,7 +22,6 @@ import (
 
 var recordings = flag.String("recordings", "", "folder that test/e2e wrote its recordings to")
 
-// test/e2e writes recordings.
 type recording struct {
 	Name    string `json:"name"`
 	GoesOn  bool   `json:"goes_on"`

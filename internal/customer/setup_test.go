@@ -21,7 +21,6 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// bundle is the service without its broker.
 type bundle struct {
 	pool     *pgxpool.Pool
 	commands *Commands

@@ -79,7 +79,7 @@ func (c *Commands) register(ctx context.Context, writes *pgx.Batch, s Signup) (a
 	return answer, err
 }
 
-// PostgreSQL keeps microseconds.
+// now is as precise as PostgreSQL.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
 const insertUser = `

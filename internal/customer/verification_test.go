@@ -119,7 +119,6 @@ func TestTheButtonOfThePageVerifies(t *testing.T) {
 	require.NotContains(t, string(back.Body), "<form", "there is nothing left to press")
 }
 
-// PUBLIC_URL may have a path.
 func TestTheButtonStaysWhereThePageIs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -16,7 +16,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// The attempt's memory is bounded, too.
 func TestAServersAnswerHasAnEnd(t *testing.T) {
 	before := allocated()
 	for name, row := range map[string]struct{ begin, repeat string }{

@@ -118,7 +118,6 @@ func TestALeaseWithoutItsMailFails(t *testing.T) {
 	b.awaitState(t, "failed")
 }
 
-// The claim has the database's clock.
 func TestEveryLetterHasTheClaimsDate(t *testing.T) {
 	t.Parallel()
 	letter, err := testWriter.Write(testMail(), writtenAt)

@@ -36,7 +36,6 @@ const someone = domain.UserID("0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b")
 
 var testKey = domain.VerificationKey(strings.Repeat("k", 32))
 
-// bundle is the service without its broker.
 type bundle struct {
 	pool   *pgxpool.Pool
 	outbox *outbox.Outbox

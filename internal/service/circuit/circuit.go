@@ -32,8 +32,8 @@ type Config struct {
 	// RetryMin and RetryMax bound the doubling pause during an outage. Default 50 ms and 800 ms.
 	RetryMin, RetryMax time.Duration
 	// OnUp drops dead connections before waiting callers are woken. Optional.
-	OnUp       func()
-	Log        *slog.Logger
+	OnUp func()
+	Log  *slog.Logger
 	// Registerer takes the metrics. Optional.
 	Registerer prometheus.Registerer
 }

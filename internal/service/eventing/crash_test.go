@@ -24,7 +24,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// points are in the order in which a record meets them.
 var points = []string{
 	"kafka.taken",
 	"inbox.handling", "inbox.handled", "inbox.committed",

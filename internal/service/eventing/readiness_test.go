@@ -155,7 +155,6 @@ func TestAFullDiskIsNotReady(t *testing.T) {
 	b.awaitReady(t)
 }
 
-// The broker answers and knows its topics.
 func TestABrokerThatAcknowledgesNothingIsNotReady(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)

@@ -34,7 +34,6 @@ func load(t *testing.T, environ ...string) (eventing.Config, error) {
 	return cfg.Config, err
 }
 
-// These times suit a machine that stalls for seconds.
 func environ(t *testing.T, dsn, broker string, more ...string) eventing.Config {
 	t.Helper()
 	cfg, err := load(t, append([]string{

@@ -32,7 +32,6 @@ do $$ begin execute format('alter database %I set synchronous_commit = off', cur
 	}
 }
 
-// A server refuses these parameters.
 func TestThePoolsOwnParametersMayBeInTheURL(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t, sets...)

@@ -71,7 +71,7 @@ func TestDocumentsKeepToTheirFormats(t *testing.T) {
 	require.Error(t, asyncapi.Validate(broken))
 }
 
-// A comma in the wrong place of YAML makes a member of half a sentence, which no reader of schemas minds.
+// A misplaced comma of YAML makes a member of half a sentence.
 func TestNothingIsDeclaredForNothing(t *testing.T) {
 	t.Parallel()
 	for _, name := range documents(t) {
@@ -87,7 +87,7 @@ func TestNothingIsDeclaredForNothing(t *testing.T) {
 		})
 		for kind, declared := range root["components"].(object) {
 			for part := range declared.(object) {
-				if kind == "securitySchemes" { // are referred to by name
+				if kind == "securitySchemes" { // other places refer to them by name
 					continue
 				}
 				require.True(t, referred["#/components/"+kind+"/"+part], "%s: %s %s is used nowhere", name, kind, part)

@@ -11,7 +11,7 @@ import (
 	"example.com/twinbox/api"
 )
 
-// A request changes nothing as it stands there. Every question that needs no id is there.
+// The file has every question that needs no id.
 func TestOperationsFollowTheAPI(t *testing.T) {
 	t.Parallel()
 	root := document(t, "admin.yaml")
@@ -61,7 +61,6 @@ func TestExamplesOfOperationsFitTheirSchemas(t *testing.T) {
 	require.Greater(t, shown, 8)
 }
 
-// The document lists every code of an operator's problem.
 func TestCodesOfOperationsAreDocumented(t *testing.T) {
 	t.Parallel()
 	data, err := api.Files.ReadFile("admin.yaml")

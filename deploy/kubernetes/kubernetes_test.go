@@ -1,4 +1,4 @@
-// Package kubernetes_test decodes the manifests strictly, and asks each program about its environment.
+// Package kubernetes_test decodes the manifests strictly and asks each program about its environment.
 package kubernetes_test
 
 import (
@@ -132,7 +132,6 @@ func requireLoads(t *testing.T, m manifests, program string, pod corev1.PodSpec)
 	require.NotContains(t, out.String(), "secret@")
 }
 
-// A pod is drained, and its program can do nothing but its work.
 func TestEachPod(t *testing.T) {
 	t.Parallel()
 	m := build(t, "production")

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/prometheus/prometheus/config"
-	_ "github.com/prometheus/prometheus/discovery/dns" // what the file finds the services by
+	_ "github.com/prometheus/prometheus/discovery/dns" // the file finds the services by it
 	"github.com/stretchr/testify/require"
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// exceptions stand on no dashboard and in no rule, each for its reason.
+// exceptions are on no dashboard and in no rule.
 var exceptions = map[string]string{
 	"outbox_topic_info": "the console reads from it which service owns a topic",
 }
@@ -23,7 +23,6 @@ var exceptions = map[string]string{
 // Other dashboards exist for these.
 var notOurs = regexp.MustCompile(`^(go|process|promhttp)_`)
 
-// expression is PromQL on a page, and where.
 type expression struct {
 	where, text, legend string
 	dashboard           bool
@@ -98,7 +97,7 @@ var legendLabel = regexp.MustCompile(`\{\{(\w+)\}\}`)
 func TestExpressionsAskForWhatIsExported(t *testing.T) {
 	words := vocabulary(t)
 	for _, e := range expressions(t) {
-		known := map[string]bool{} // labels of the metrics in the expression
+		known := map[string]bool{}
 		var grouping []string
 		parser.Inspect(e.parse(t), func(node parser.Node, _ []parser.Node) error {
 			switch n := node.(type) {
@@ -177,8 +176,6 @@ func TestEveryMetricIsLookedAt(t *testing.T) {
 	}
 }
 
-// Counters are rates, over the window that fits the resolution or that the panel names, of the chosen services and
-// instances.
 func TestDashboardsReadCountersAsRates(t *testing.T) {
 	for _, e := range expressions(t) {
 		if !e.dashboard {

@@ -19,7 +19,6 @@ func readYAML(t *testing.T, file string, into any) {
 	require.NoError(t, yaml.Unmarshal(content, into), file)
 }
 
-// composed is what these tests need of a compose file.
 type composed struct {
 	Services map[string]struct {
 		Environment map[string]string
@@ -96,7 +95,7 @@ func TestContainersFindTheirFiles(t *testing.T) {
 	}
 	readYAML(t, "grafana/dashboards.yaml", &providers)
 	require.Equal(t, "/etc/grafana/dashboards", providers.Providers[0].Options.Path)
-	for variable, value := range map[string]string{ // or Grafana asks hosts of the internet at each start
+	for variable, value := range map[string]string{ // else Grafana asks hosts of the internet at each start
 		"GF_PLUGINS_PREINSTALL_DISABLED": "true", "GF_NEWS_NEWS_FEED_ENABLED": "false",
 		"GF_ANALYTICS_REPORTING_ENABLED": "false", "GF_ANALYTICS_CHECK_FOR_UPDATES": "false",
 		"GF_ANALYTICS_CHECK_FOR_PLUGIN_UPDATES": "false",
@@ -137,7 +136,7 @@ type panel struct {
 	}
 }
 
-// These are the rules of Grafana's own linter, which is no library.
+// These are the rules of Grafana's own linter, which has no library.
 func TestDashboardsAreComplete(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("dashboards/*.json")

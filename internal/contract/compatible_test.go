@@ -33,9 +33,7 @@ func record(t *testing.T, file string) event.Event {
 	return e
 }
 
-// The records in testdata never change; `make generate` writes that of a new event from its example. They lie on
-// topics, in dead letters and outboxes for long, and a later build may add members and headers. A change that fails
-// this test needs a new version of the event.
+// The records in testdata never change: a change that fails here needs a new version of the event.
 func TestOlderAndNewerRecordsOfTheVersionAreRead(t *testing.T) {
 	t.Parallel()
 	c := load(t)

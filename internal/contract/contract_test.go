@@ -162,7 +162,7 @@ func TestAnEventIsText(t *testing.T) {
 	require.NotContains(t, err.Error(), "\xff")
 }
 
-// encoding/json would take NAME for name: a member that no schema has seen would be stored.
+// encoding/json accepts NAME for name, which no schema has seen.
 func TestDecodeComparesNamesLetterByLetter(t *testing.T) {
 	t.Parallel()
 	e := registered(payload("NAME", `"Eve\u0007"`))

@@ -1,5 +1,5 @@
-// Package contract declares the business events: topic, source, schema in api/events, and the struct of the payload.
-// Writers and readers take them from here, and both check them with [Load].
+// Package contract declares the business events: topic, source, schema in api/events, and payload. Writers and readers
+// check them with [Load].
 package contract
 
 import (
@@ -8,7 +8,7 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// TopicPrefix begins the name of every topic, TypePrefix that of every event type. dev/rename.sh sets both.
+// TopicPrefix begins every topic's name, TypePrefix every event type. dev/rename.sh sets both.
 const (
 	TopicPrefix = ""
 	TypePrefix  = "com.example."
@@ -26,7 +26,6 @@ const (
 	SourceNotification = "/twinbox/notification"
 )
 
-// The events of the services.
 var (
 	UserRegistered        = define[domain.UserRegistered](TopicUsers, SourceCustomer, "customer", "user-registered.v1")
 	UserRenamed           = define[domain.UserRenamed](TopicUsers, SourceCustomer, "customer", "user-renamed.v1")
@@ -45,7 +44,6 @@ func All() []event.Declaration {
 // Load compiles the schemas of all events. It fails only when one is broken or missing.
 func Load() (*event.Checker, error) { return event.LoadSchemas(api.Files, All()...) }
 
-// define names the event and its schema: com.example.customer.user-renamed.v1 and user-renamed.v1.json.
 func define[T domain.Event](topic, source, service, name string) event.Definition[T] {
 	return event.Define[T](event.Declaration{
 		Type:       TypePrefix + service + "." + name,

@@ -47,8 +47,7 @@ func example(t testing.TB, d event.Declaration) event.Event {
 	return e
 }
 
-// An example that stops passing is an old record that a new consumer cannot read, or the other way round: examples are
-// added, never changed.
+// Examples are added, never changed: new consumers must read old records.
 func TestExamplesFitSchemaAndStructBothWays(t *testing.T) {
 	t.Parallel()
 	c := load(t)
@@ -74,7 +73,6 @@ func TestExamplesFitSchemaAndStructBothWays(t *testing.T) {
 	}
 }
 
-// All that a developer has forgotten is named together.
 func TestEveryDefinitionHasItsFiles(t *testing.T) {
 	t.Parallel()
 	var problems []string
@@ -217,7 +215,6 @@ func files(t *testing.T, folder string) []string {
 
 func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
 
-// A change of how names are derived would change the contract.
 func TestNamesOnTheWire(t *testing.T) {
 	t.Parallel()
 	names := func(d event.Declaration) []string { return []string{d.Type, d.Topic, d.Source, d.DataSchema} }

@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// Else a customer could sign up by the rules and be refused by the contract.
 func TestWhatTheDomainMakesKeepsTheContract(outer *testing.T) {
 	outer.Parallel()
 	c := load(outer)
@@ -74,7 +73,6 @@ func TestWhatTheDomainRefusesBreaksTheContract(t *testing.T) {
 	})
 }
 
-// FuzzValidate looks for payloads that crash the check, or pass it and do not survive a round trip.
 func FuzzValidate(f *testing.F) {
 	c := load(f)
 	for _, d := range contract.All() {

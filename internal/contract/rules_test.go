@@ -12,7 +12,7 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// What each member may not be, though it fits the schema. The keys are members of the examples.
+// These values fit the schema and break a rule.
 var refusedValues = map[string][]string{
 	"user_id": {"00000000-0000-0000-0000-000000000000"},
 	"email": {

@@ -29,14 +29,13 @@ var Service = eventing.Service[Config]{
 	SetUp:      setUp,
 }
 
-// The consumers, by the names under which their inboxes remember.
+// The inboxes remember events under these names.
 const (
 	profileConsumer = "customer.profile"
 	mailConsumer    = "customer.mail"
 )
 
-// setUp joins write side, read side and API. They stop in reverse: no new request, no new record, then the relay
-// publishes what those wrote.
+// The API stops first, and the relay publishes what it wrote.
 func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
 	commands := &Commands{
 		Pool:    node.Pool,
@@ -63,7 +62,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	)
 }
 
-// server leaves time for the answer behind the slowest body and the slowest transaction.
+// server leaves time for an answer after the slowest body and transaction.
 func (c Config) server() web.ServerConfig {
 	return web.ServerConfig{
 		DrainTimeout: c.DrainFor / 2, MaxConnections: c.MaxConnections, WriteTimeout: c.RequestTimeout + 15*time.Second,

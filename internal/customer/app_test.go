@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A client must get its 408, and hear whether the signup of its late body has happened.
 func TestTheSlowestRequestStillGetsItsAnswer(t *testing.T) {
 	t.Parallel()
 	for _, timeout := range []time.Duration{100 * time.Millisecond, 10 * time.Second, 5 * time.Minute} {

@@ -17,7 +17,7 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// The trigger runs at the commit, after everything else has gone well.
+// The trigger runs at the commit.
 func TestAFailedCommitIsAnUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -37,7 +37,6 @@ func TestAFailedCommitIsAnUnknownOutcome(t *testing.T) {
 	require.Equal(t, http.StatusCreated, b.signUp(t, "k1", "ada@example.org", "Ada").Status, "the key is still usable")
 }
 
-// lock holds the user's row until it is released.
 func (b *bundle) lock(t *testing.T, id domain.UserID) (release func()) {
 	t.Helper()
 	holder, err := b.pool.Begin(t.Context())
@@ -58,7 +57,7 @@ func TestACommandThatWaitsTooLongGivesUp(t *testing.T) {
 	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
 }
 
-// The transaction gets what the body left of the request's time: later the server has given the connection up.
+// Later the server has closed the connection.
 func TestACommandKeepsToTheDeadlineOfItsRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -70,7 +69,6 @@ func TestACommandKeepsToTheDeadlineOfItsRequest(t *testing.T) {
 	require.Equal(t, [3]int{}, b.stored(t))
 }
 
-// The statement timeout may be the shorter one.
 func TestAStatementThatWaitsTooLongIsATimeout(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -19,7 +19,6 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// api answers the Customer API.
 type api struct {
 	commands *Commands
 	profiles *pgxpool.Pool
@@ -76,16 +75,16 @@ func (a *api) CreateSignup(w http.ResponseWriter, r *http.Request, _ openapi.Cre
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	var made openapi.SignupResponse // a kept answer, too, says where the customer will be
+	var made openapi.SignupResponse // a kept answer, too, has the location
 	if err := json.Unmarshal(answer.Body, &made); err == nil {
 		w.Header().Set("Location", "/v1/customers/"+made.UserId)
 	}
 	w.WriteHeader(answer.Status)
-	_, _ = w.Write(answer.Body) // a client that is gone will ask again under its key
+	_, _ = w.Write(answer.Body) // a client that is gone asks again under its key
 	fault.Here("customer.signup.answered")
 }
 
-// invalidInput joins the errors of several fields into one answer, which has the first one's code.
+// The answer has the first error's code.
 func invalidInput(errs ...error) *web.Error {
 	var first *web.Error
 	for _, err := range errs {
@@ -113,7 +112,7 @@ func (a *api) GetCustomer(w http.ResponseWriter, r *http.Request, id openapi.Cus
 		web.WriteProblem(w, r, err)
 		return
 	}
-	variant := "" // that the mail is out is another aggregate's event: one version can look in two ways
+	variant := "" // the mail is another aggregate's event: one version has two forms
 	if customer.VerificationEmailSentAt != nil {
 		variant = "mailed"
 	}
@@ -163,7 +162,7 @@ func (a *api) RenameCustomer(w http.ResponseWriter, r *http.Request, id openapi.
 	})
 }
 
-// CreateVerification answers POST /v1/verifications: programs in JSON, and the form of the link's page.
+// CreateVerification answers POST /v1/verifications, from programs and from the link's page.
 func (a *api) CreateVerification(w http.ResponseWriter, r *http.Request) {
 	if web.IsForm(r) {
 		a.pressButton(w, r)
@@ -193,10 +192,8 @@ var verificationHTML string
 
 var verificationPage = template.Must(template.New("verification").Parse(verificationHTML))
 
-// linkPath is where the link in the mail leads.
 const linkPath = "/v1/verifications"
 
-// pageText has a token if the page asks for its button to be pressed.
 type pageText struct{ Title, Text, Token string }
 
 var (
@@ -212,8 +209,8 @@ var (
 	}
 )
 
-// ShowVerification answers the link in the mail: a page with a button that posts the token. Programs that fetch links
-// change nothing; see docs/adr/0018-requests-are-safe-to-repeat.md.
+// ShowVerification answers the link in the mail with a page that posts the token. Opening it changes nothing; see
+// docs/adr/0018-requests-are-safe-to-repeat.md.
 func (a *api) ShowVerification(w http.ResponseWriter, r *http.Request, params openapi.ShowVerificationParams) {
 	status, err := a.commands.CheckLink(r.Context(), params.Token)
 	switch {
@@ -233,7 +230,7 @@ func (a *api) HeadVerification(w http.ResponseWriter, r *http.Request, params op
 	a.ShowVerification(w, r, openapi.ShowVerificationParams(params))
 }
 
-// pressButton says the same again when it is pressed twice.
+// A second press gets the same answer.
 func (a *api) pressButton(w http.ResponseWriter, r *http.Request) {
 	token, err := web.FormField(w, r, "token")
 	if err != nil {
@@ -247,7 +244,6 @@ func (a *api) pressButton(w http.ResponseWriter, r *http.Request) {
 	web.WritePage(w, r, http.StatusOK, verificationPage, confirmedText)
 }
 
-// writeLinkError tells a person in their words what is wrong with a link.
 func writeLinkError(w http.ResponseWriter, r *http.Request, err error) {
 	text := invalidText
 	parameter, is := errors.AsType[*web.Error](err)
@@ -258,7 +254,7 @@ func writeLinkError(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, &domain.Error{Code: domain.CodeTokenExpired}):
 		text = expiredText
 	case is && (parameter.Code == web.CodeMissingParameter || parameter.Code == web.CodeInvalidParameter):
-		// The mail program cut the link off before its token, or wrote it twice.
+		// A mail program cut the token off or repeated it.
 	case !errors.Is(err, &domain.Error{Code: domain.CodeTokenInvalid}):
 		web.WriteProblem(w, r, err)
 		return

@@ -10,13 +10,13 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// The codes of this API beyond those of packages web and command and of the domain's rules.
+// The codes of this API beyond those of web, command and domain.
 const (
 	codeSignupsUsedUp  web.Code = "signups_used_up"
 	codeKeyUnsupported web.Code = "idempotency_key_unsupported"
 )
 
-// refuseIdempotencyKey refuses a key. reason is why the request needs none.
+// reason is why the request needs no key.
 func refuseIdempotencyKey(r *http.Request, reason string) error {
 	if len(r.Header.Values("Idempotency-Key")) == 0 {
 		return nil
@@ -39,7 +39,7 @@ var statuses = map[domain.Code]int{
 	domain.CodeInvalidName:     http.StatusUnprocessableEntity,
 }
 
-// mapError returns nil for an error that is not the client's to know.
+// mapError returns nil for an internal error.
 func mapError(err error) *web.Error {
 	if broken, is := errors.AsType[*domain.Error](err); is {
 		return ruleError(broken)
@@ -93,7 +93,7 @@ func parameterError(err error) error {
 	if many, is := errors.AsType[*openapi.TooManyValuesForParamError](err); is {
 		name, why = many.ParamName, "is there more than once"
 	}
-	if name == "Idempotency-Key" { // which has a code and an explanation of its own
+	if name == "Idempotency-Key" { // it has its own code
 		return web.InvalidIdempotencyKey(why)
 	}
 	return web.ParameterError(http.StatusBadRequest, web.CodeInvalidParameter, name, why)

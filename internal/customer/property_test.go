@@ -40,7 +40,6 @@ func (m *signups) outcome(key string, email domain.Email, name domain.Name) (giv
 	return "", nil
 }
 
-// An address is one user and one event, a key is one answer as long as it is kept, and a refusal leaves nothing.
 func TestSignupsInAnyOrder(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -21,7 +21,6 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// bundle is the service without its broker: commands and API on a database of their own.
 type bundle struct {
 	pool     *pgxpool.Pool
 	commands *Commands
@@ -34,7 +33,6 @@ func setup(t *testing.T) *bundle {
 	return setupWith(t, Config{})
 }
 
-// setupWith is setup with limits.
 func setupWith(t *testing.T, cfg Config) *bundle {
 	t.Helper()
 	return setupOn(t, pgtest.New(t, migrations.ForCustomer()...), cfg)
@@ -88,7 +86,6 @@ func (b *bundle) signUp(t *testing.T, key, email, name string) answer {
 	return b.do(t, http.MethodPost, "/v1/signups", string(body), "Idempotency-Key", key)
 }
 
-// registered signs a user up and returns their id.
 func (b *bundle) registered(t *testing.T) domain.UserID {
 	t.Helper()
 	a := b.signUp(t, "k1", "ada@example.org", "Ada")

@@ -98,14 +98,13 @@ func (b *bundle) holdKey(t *testing.T, key string) (release func()) {
 	t.Helper()
 	tx, err := b.pool.Begin(t.Context())
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }) // nothing is left to do after a release
+	t.Cleanup(func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) })
 	_, err = tx.Exec(t.Context(),
 		`select pg_advisory_xact_lock(hashtextextended($1 || chr(31) || $2, 0))`, signUpScope, key)
 	require.NoError(t, err)
 	return func() { require.NoError(t, tx.Commit(t.Context())) }
 }
 
-// Of two retries at once one finds the other's lock, and the answer beside it.
 func TestAnAnswerIsGivenBesideAnotherRetry(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -48,8 +48,7 @@ func TestRenameOfAnotherVersionChangesNothing(t *testing.T) {
 	require.Equal(t, 1, b.count(t, `select count(*) from users where name = 'Ada'`))
 }
 
-// A restored database may lack the user's last events. The outbox's number is raised to theirs, they come back to the
-// profile, and the next command follows them.
+// A restored database may lack the user's last events.
 func TestARaisedVersionIsTheUsersVersion(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -105,7 +104,6 @@ func TestOfTwinRenamesOneWins(t *testing.T) {
 	require.Equal(t, [3]int{1, 2, 1}, b.stored(t))
 }
 
-// A key that is not honoured is refused: its sender meant to be safe.
 func TestOnlyASignupTakesAnIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

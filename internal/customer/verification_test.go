@@ -80,7 +80,7 @@ func TestVerificationByPost(t *testing.T) {
 	require.Equal(t, [3]int{1, 2, 1}, b.stored(t), "the second time is no event")
 }
 
-// Mail scanners, browsers that prefetch and previews open links.
+// Mail scanners and browsers open links.
 func TestOpeningALinkVerifiesNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -119,7 +119,6 @@ func TestTheButtonOfThePageVerifies(t *testing.T) {
 	require.NotContains(t, string(back.Body), "<form", "there is nothing left to press")
 }
 
-// PUBLIC_URL may have a path: the form stays below it.
 func TestTheButtonStaysWhereThePageIs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -14,7 +14,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// awaitCauses waits until the reason finds these codes.
 func (b *bundle) awaitCauses(t *testing.T, mailServer *circuit.Circuit, codes ...string) (found []service.Cause) {
 	t.Helper()
 	testkit.Until(t, func() bool {

@@ -19,7 +19,6 @@ import (
 	"example.com/twinbox/internal/mail"
 )
 
-// doorkeeper reports how the conversation ended: io.EOF if the client has hung up.
 func doorkeeper(t *testing.T, listener net.Listener, answers map[string]string) <-chan error {
 	t.Helper()
 	t.Cleanup(func() { _ = listener.Close() })
@@ -47,7 +46,7 @@ func doorkeeper(t *testing.T, listener net.Listener, answers map[string]string) 
 	return ended
 }
 
-// The client comes again every two seconds, and a mail server counts the connections of one address.
+// A mail server counts the connections of one address.
 func TestARefusedConnectionIsClosed(t *testing.T) {
 	t.Parallel()
 	certified := httptest.NewTLSServer(nil)

@@ -31,7 +31,6 @@ func init() { crashtest.Child(play) }
 
 const childName = "child"
 
-// play runs the sender until its input ends.
 func play(r role) error {
 	once := crashtest.Die
 	if r.Freeze {
@@ -95,7 +94,7 @@ func (b *bundle) requireEnding(t *testing.T, want ending, server *testkit.MailSe
 	t.Helper()
 	b.awaitState(t, string(want.state))
 	require.Equal(t, want.doubts, b.count(t, `select doubts from lease`))
-	// A sender may be dead before the server has read what it wrote.
+	// A sender may be dead before the server has read its bytes.
 	testkit.Until(t, func() bool { return len(server.Mails()) >= want.taken })
 	mails := server.Mails()
 	require.Len(t, mails, want.taken)
@@ -109,7 +108,6 @@ func (b *bundle) requireEnding(t *testing.T, want ending, server *testkit.MailSe
 	require.Equal(t, told, b.count(t, `select count(*) from outbox`), "one event, when the outcome is known")
 }
 
-// step is where a sender stops, and how the mail ends under each policy.
 type step struct {
 	at           string
 	park, resend ending
@@ -125,8 +123,7 @@ func (s step) underBoth(t *testing.T, play func(t *testing.T, policy string, wan
 	}
 }
 
-// Under park the server takes the mail once at most, under resend once more for each doubt. Killed before it records
-// that the content begins, a sender leaves no doubt.
+// Killed before it records that the content begins, a sender leaves no doubt.
 func TestASenderThatIsKilled(t *testing.T) {
 	t.Parallel()
 	for _, s := range []step{
@@ -145,12 +142,11 @@ func TestASenderThatIsKilled(t *testing.T) {
 				Lease: time.Minute, Timeout: 25 * time.Second,
 			})
 			require.EqualError(t, armed.Wait(t), crashtest.Killed)
-			// A backend may outlive its client by a statement, and claim what the next line sets free.
+			// A backend may outlive its client by a statement, and claim the mail again.
 			testkit.Until(t, func() bool {
 				return b.count(t, `select count(*) from pg_stat_activity
 						where datname = current_database() and application_name = $1`, childName) == 0
 			})
-			// The dead process's lease ends: a minute passes.
 			_, err := b.pool.Exec(t.Context(), `update lease set due_at = due_at - interval '1 min' where state <> 'done'`)
 			require.NoError(t, err)
 			b.start(t)
@@ -159,7 +155,6 @@ func TestASenderThatIsKilled(t *testing.T) {
 	}
 }
 
-// A sender that goes on after its lease changes nothing, and sends nothing that it had not begun.
 func TestASenderThatIsFrozen(t *testing.T) {
 	t.Parallel()
 	for _, s := range []step{

@@ -31,7 +31,7 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 		attempts int
 		taken    int
 	}
-	refused := fate{lease.Failed, 1, 0}     // for good
+	refused := fate{lease.Failed, 1, 0}     // permanently
 	givenUp := fate{lease.Failed, 3, 0}     // for now, three times
 	unreached := fate{lease.Pending, 0, 0}  // waits, and is no attempt
 	unknown := fate{lease.Uncertain, 1, 0}  // not taken, and the sender cannot know
@@ -46,7 +46,7 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 			"cut": givenUp,
 		}
 	}
-	for _, at := range conversation { // every mail gets this answer
+	for _, at := range conversation {
 		for _, answer := range []string{
 			"421 4.3.2 closing", "452 4.3.1 no room", "535 5.7.8 who are you", "554 5.3.2 read only",
 			"550 5.1.8 sender's domain",
@@ -103,7 +103,6 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 	}
 }
 
-// again makes the list empty and the sender a new one.
 func (b *bundle) again(t *testing.T, server *testkit.MailServer) {
 	t.Helper()
 	for _, table := range []string{"lease", "mail", "contact", "outbox", "inbox_key"} {
@@ -113,7 +112,6 @@ func (b *bundle) again(t *testing.T, server *testkit.MailServer) {
 	b.sender = b.newSender(t, func(s *Sender) { s.smtp.Config.Addr = server.Addr() })
 }
 
-// The mail is parked, or sent again under the same Message-ID.
 func TestTakenThenCut(t *testing.T) {
 	t.Parallel()
 	for policy, mails := range map[string]int{lease.Park: 1, lease.Resend: 2} {
@@ -134,7 +132,6 @@ func TestTakenThenCut(t *testing.T) {
 	}
 }
 
-// The stall is longer than any timeout.
 func TestAStallAfterTheContentLeavesDoubt(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -151,7 +148,6 @@ func TestAStallAfterTheContentLeavesDoubt(t *testing.T) {
 	testkit.Until(t, func() bool { return len(server.Mails()) == 1 })
 }
 
-// Heartbeats keep the mail its sender's.
 func TestASendThatOutlivesItsLease(t *testing.T) {
 	t.Parallel()
 	slow, release := make(chan struct{}, 10), make(chan struct{})
@@ -172,7 +168,7 @@ func TestASendThatOutlivesItsLease(t *testing.T) {
 		require.NoError(t, b.pool.QueryRow(t.Context(), `select due_at from lease`).Scan(&at))
 		return at
 	}
-	for range 4 { // two minutes pass, half a lease at a time: what is left is enough for a heartbeat on any machine
+	for range 4 { // half a lease at a time: any machine is in time for a heartbeat
 		before := due()
 		_, err := b.pool.Exec(t.Context(), `update lease set due_at = due_at - interval '30 s'`)
 		require.NoError(t, err)

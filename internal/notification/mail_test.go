@@ -76,7 +76,7 @@ func TestAMailGoesToTheContactAsItIsBySending(t *testing.T) {
 	require.Equal(t, []string{"countess@example.org"}, messages[0].To)
 }
 
-// The name that a stranger chose may be a message to the person.
+// A stranger's name may be a message to the mail's reader.
 func TestAMailCarriesNoWordOfTheOneWhoSignedUp(t *testing.T) {
 	t.Parallel()
 	const lure = "Your parcel waits at https://evil.example/pay - call 0900 1234"
@@ -118,7 +118,6 @@ func TestALeaseWithoutItsMailFails(t *testing.T) {
 	b.awaitState(t, "failed")
 }
 
-// The claim has the database's clock.
 func TestEveryLetterHasTheClaimsDate(t *testing.T) {
 	t.Parallel()
 	letter, err := testWriter.Write(testMail(), writtenAt)

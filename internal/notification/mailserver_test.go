@@ -47,7 +47,6 @@ func awaitMailServer(t *testing.T, mailServer *circuit.Circuit, says string) {
 	}, "want %q", says)
 }
 
-// It is down within SMTP_TIMEOUT of the first mail, for any reason; then the mail goes out.
 func TestAMailServerThatTakesNoMailIsDown(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -102,7 +101,6 @@ func TestAMailServerThatTakesNoMailIsDown(t *testing.T) {
 	}
 }
 
-// A probe is no mail.
 func TestAMailServerIsBackWithoutAMail(t *testing.T) {
 	t.Parallel()
 	addr := testkit.ReservePort(t)
@@ -117,7 +115,6 @@ func TestAMailServerIsBackWithoutAMail(t *testing.T) {
 	require.ErrorIs(t, <-ended, io.EOF, "and hangs up")
 }
 
-// It is found out at the start, before any mail.
 func TestAWrongPasswordIsADownMailServer(t *testing.T) {
 	t.Parallel()
 	server := testkit.StartMailServer(t, nil)
@@ -159,7 +156,6 @@ func TestAMailServerWithABadCertificateIsDown(t *testing.T) {
 	}
 }
 
-// The sender adds no line, however often it tries.
 func TestAMailServerThatIsAwayIsTheCircuitsLine(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64

@@ -22,7 +22,7 @@ const operatedMails = `
 select id, event_id, template, user_id, recipient, coalesce(correlation_id, event_id) as correlation_id, created_at
 from mail where template = '` + templateVerification + `'`
 
-// newMailList announces a mail that an operator marks as sent like one that a sender has sent.
+// newMailList announces a mail that an operator marks as sent, too.
 func newMailList(pool *pgxpool.Pool, out *outbox.Outbox) *admin.MailList {
 	return &admin.MailList{
 		Pool: pool, Handler: handlerVerification, Query: operatedMails, Committed: out.Committed,
@@ -57,8 +57,7 @@ func tellOf(list *admin.MailList) admin.Teller {
 	}
 }
 
-// A row means that the event is applied; rows of the first edition may say that it was stale. A purged mail was sent
-// long after its sign-up was applied.
+// A row means that the event is applied. A purged mail was sent long after.
 const selectUnmailed = `
 select i.event_id, '' as key, 0 as version, 'the sign-up has no mail that is sent or will be' as detail
 from public.inbox i
@@ -68,8 +67,7 @@ where i.consumer = $1 and i.event_type = $2 and coalesce(i.metadata ->> 'outcome
         where m.event_id = i.event_id and m.template = $4)
 limit 1000`
 
-// checks find contacts at another version than their users' events, and applied sign-ups without a mail, or with one
-// that no sender knows of. With a retention of 0 mails are kept.
+// With a retention of 0 mails are kept.
 func checks(cfg Config) []eventing.Check {
 	return []eventing.Check{
 		eventing.CheckProjection("contacts", "contact", "user_id", usersConsumer),

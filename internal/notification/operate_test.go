@@ -141,7 +141,6 @@ func TestMarkSentSaysSoLikeASender(t *testing.T) {
 	require.Len(t, b.box.Messages(), 1, "a mail marked as sent is not sent")
 }
 
-// Two transactions lock their keys in one order, so they cannot deadlock.
 func TestMailsAreAnnouncedInTheOrderOfKeys(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)

@@ -24,18 +24,17 @@ import (
 
 const templateVerification = "verification"
 
-// handlerVerification names the leases of verification mails.
 const handlerVerification = "mail." + templateVerification
 
-// Sender takes mails off the list and hands them to the mail server. Any number of senders may run on one list. All
-// fields but spans are required; [newSender] adds the runner.
+// Sender sends listed mails through the mail server. Any number of senders may share a list. All fields but spans are
+// required; [newSender] adds the runner.
 type Sender struct {
 	settings   lease.Settings
 	pool       *pgxpool.Pool
 	outbox     *outbox.Outbox
 	writer     Writer
 	smtp       *mail.Sender
-	suspect    func() // is told that the mail server may be away
+	suspect    func() // the mail server may be away
 	spans      *event.Spans
 	log        *slog.Logger
 	registerer prometheus.Registerer
@@ -62,7 +61,7 @@ func newSender(s Sender) (_ *Sender, err error) {
 	return &s, err
 }
 
-// Mail is what is to be sent to whom.
+// Mail is a mail to send.
 type Mail struct {
 	ID        uuid.UUID
 	UserID    domain.UserID
@@ -76,8 +75,7 @@ from mail left join contact using (user_id) where mail.event_id = $1 and mail.te
 
 var errNoMail = errors.New("read mail: there is no such mail")
 
-// send reads the mail now, so that it goes to the contact's present address. The claim's clock, the database's, dates
-// the letter and its link.
+// send reads the mail now, for the contact's present address. The claim's clock is the database's.
 func (s *Sender) send(ctx context.Context, c *lease.Claim) error {
 	fault.Here("notification.mail.claimed")
 	var m Mail
@@ -115,14 +113,13 @@ func purged(ctx context.Context, tx pgx.Tx, eventIDs []string) error {
 	return nil
 }
 
-// The outbox locks keys in this order, so that two calls for several mails cannot deadlock.
+// The outbox locks keys in this order, so two calls for several mails cannot deadlock.
 const readSent = `
 select event_id, id::text, user_id, coalesce(correlation_id, event_id), coalesce(traceparent, ''),
     coalesce(tracestate, '')
 from mail where template = $1 and event_id = any($2) order by user_id, event_id`
 
-// announceSent publishes VerificationEmailSent for each mail, in the transaction that stores its state. Its cause is
-// the event that listed the mail.
+// announceSent runs in the transaction that stores the mails' state.
 func announceSent(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, sent ...lease.Settled) error {
 	ids, at := make([]string, len(sent)), map[string]time.Time{}
 	for i, s := range sent {
@@ -159,9 +156,9 @@ func announceSent(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, sent ...le
 // Writer writes letters.
 type Writer struct {
 	Links     domain.VerificationKey
-	PublicURL string // of the Customer API, without a slash at the end
+	PublicURL string // without a slash at the end
 	LinksFor  time.Duration
-	Host      string // right-hand side of Message-IDs
+	Host      string // of Message-IDs
 }
 
 const letterText = `Hello,
@@ -174,7 +171,7 @@ and press the button on it:
 It works until %s. If you did not sign up, do nothing: the address stays unconfirmed.
 `
 
-// Write makes the letter of a mail. The link is signed here: it lives from when it is sent, and no database holds it.
+// Write makes the letter of a mail. No database holds its link.
 func (w Writer) Write(m Mail, now time.Time) (mail.Letter, error) {
 	expires := now.Add(w.LinksFor)
 	token, err := w.Links.Sign(m.UserID, m.Recipient, expires)

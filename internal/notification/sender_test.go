@@ -168,7 +168,7 @@ func TestShutdownFinishesTheMailUnderWay(t *testing.T) {
 	})
 	b.register(t)
 	t.Run("run", func(t *testing.T) {
-		b.start(t) // stopped when this subtest ends, while the server holds the mail
+		b.start(t) // stops while the server holds the mail
 		<-inside
 		close(release)
 	})

@@ -21,38 +21,37 @@ import (
 type AdminConfig struct {
 	Log *slog.Logger
 
-	// Draining makes /readyz answer 503 once it is closed; see [Group.Draining]. Nil: never.
+	// Draining makes /readyz answer 503 once closed ([Group.Draining]). Optional.
 	Draining <-chan struct{}
 
-	// Hosts are the names, besides localhost and IP addresses, under which the listener may be asked. Others get 421.
+	// Hosts may be asked besides localhost and IP addresses. Others get 421.
 	Hosts []string
 
-	// CheckTimeout bounds each readiness check. They run side by side. Default 2 s.
+	// CheckTimeout bounds each readiness check. Default 2 s.
 	CheckTimeout time.Duration
 }
 
 // Admin is the listener for operators and probes:
 //
-//	/livez    200 as long as the process answers. It asks no server: a restart cures no database.
-//	/readyz   200 when every check passes, else 503; JSON with each check's name and reason, and why events wait.
-//	          /readyz?only=NAME asks one check, or several: a load balancer need not take an API out for what it can
-//	          do without.
-//	/metrics  the registry in Prometheus' text format.
-//	/openapi.json  the document of the service's own API, where it has one.
+//	/livez         200 as long as the process answers. It asks no server.
+//	/readyz        200 when every check passes, else 503; JSON with reasons and causes.
+//	/readyz?only=NAME  asks the named checks only.
+//	/metrics       in Prometheus' text format.
+//	/openapi.json  the service's own API, if any.
 //
 // It has no access control and belongs on loopback or a private network.
 type Admin struct {
-	*http.ServeMux // Handle adds what operates the service
+	*http.ServeMux
 
 	cfg      AdminConfig
 	registry *prometheus.Registry
 
 	mu     sync.Mutex
 	checks []*check
-	causes *shared[[]Cause] // nil: the service does not explain itself
+	causes *shared[[]Cause]
 }
 
-// NewAdmin returns an admin listener without checks. Its registry holds collectors of Go, the process and the build.
+// NewAdmin returns an admin listener without checks. Its registry has Go, process and build metrics.
 func NewAdmin(cfg AdminConfig) *Admin {
 	cfg.CheckTimeout = cmp.Or(cfg.CheckTimeout, 2*time.Second)
 	a := &Admin{cfg: cfg, ServeMux: http.NewServeMux(), registry: prometheus.NewRegistry()}
@@ -67,11 +66,11 @@ func NewAdmin(cfg AdminConfig) *Admin {
 	return a
 }
 
-// Registry is where the service registers its metrics.
+// Registry takes the service's metrics.
 func (a *Admin) Registry() *prometheus.Registry { return a.registry }
 
 // Check adds a readiness check. Clients see its error, so it must hold no secret. A check that ignores its context
-// counts as failing, and is not started again while it runs.
+// fails and is not started again while it runs.
 func (a *Admin) Check(name string, run func(ctx context.Context) error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -81,13 +80,12 @@ func (a *Admin) Check(name string, run func(ctx context.Context) error) {
 	}})
 }
 
-// Document adds the OpenAPI document of the service's own API, as JSON.
+// Document adds the OpenAPI document of the service's API, as JSON.
 func (a *Admin) Document(document []byte) {
 	a.HandleFunc("GET "+web.DocumentPath, web.Document(document))
 }
 
-// Serve answers until ctx is cancelled, and closes the listener. Its share of the connections is its own
-// ([web.ShareDescriptors]), so clients of the API cannot take them. Requests under way get a second to end.
+// Serve answers until ctx is cancelled, and closes the listener. Requests under way get a second to end.
 func (a *Admin) Serve(ctx context.Context, ln net.Listener) error {
 	server := web.NewServer(web.ServerConfig{
 		WriteTimeout: time.Minute, MaxConnections: web.ShareDescriptors(16), DrainTimeout: time.Second,

@@ -123,7 +123,7 @@ func TestAdmin_ReadinessIsAskedByTwo(t *testing.T) {
 		for range cap(codes) {
 			go func() { codes <- get(t, admin, "/readyz").Code }()
 		}
-		synctest.Wait() // both have asked
+		synctest.Wait()
 		close(release)
 		require.Equal(t, []int{http.StatusOK, http.StatusOK}, []int{<-codes, <-codes})
 		require.Equal(t, 1, most)

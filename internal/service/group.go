@@ -13,12 +13,9 @@ import (
 	"time"
 )
 
-// A Group runs the tasks of a process and stops them one after the other, the last one first, like deferred calls:
+// A Group runs the tasks of a process and stops them one after the other, like deferred calls:
 //
 //	pools (OnStop), admin listener, relay, mail sender, consumers, HTTP server
-//
-// On a signal no new request comes in, then no new record, then the sender finishes its mail, the relay publishes the
-// last events, and the pools close. The readiness is false from the signal on ([Group.Draining]).
 //
 // The first task that fails, panics or ends early stops the others in the same way.
 type Group struct {
@@ -33,7 +30,7 @@ type Group struct {
 	stopped bool
 }
 
-// task is one goroutine of a group. err is written before done is closed and read after.
+// err is written before done is closed and read after.
 type task struct {
 	name string
 	stop context.CancelFunc
@@ -41,8 +38,8 @@ type task struct {
 	err  error
 }
 
-// NewGroup returns a group that stops when ctx is cancelled. Stopping may take drain; 0 is 20 s. After that every
-// task's context is cancelled, and a second later Wait names those that still run.
+// NewGroup returns a group that stops when ctx is cancelled. A stop may take drain; 0 is 20 s. Then every task's
+// context is cancelled, and a second later Wait names the tasks that still run.
 func NewGroup(ctx context.Context, log *slog.Logger, drain time.Duration) *Group {
 	ctx, fail := context.WithCancelCause(ctx)
 	return &Group{
@@ -51,15 +48,15 @@ func NewGroup(ctx context.Context, log *slog.Logger, drain time.Duration) *Group
 }
 
 var (
-	// ErrEndedEarly is the failure of a task that returned nil before its stop: a consumer that ends quietly would leave
-	// a process that is healthy and does nothing.
+	// ErrEndedEarly is the failure of a task that returned nil before its stop: the process would be healthy and do
+	// nothing.
 	ErrEndedEarly = errors.New("ended before it was asked to")
 
 	errTaskFailed = errors.New("a task failed")
 )
 
 // Go starts a task. It must run until its context is cancelled, then finish its work and return nil or
-// context.Canceled. Its context is cancelled when it is the task's turn. After the stop has begun Go does nothing.
+// context.Canceled. After the stop has begun Go does nothing.
 func (g *Group) Go(name string, run func(ctx context.Context) error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -85,7 +82,7 @@ func (g *Group) Go(name string, run func(ctx context.Context) error) {
 	}()
 }
 
-// OnStop registers what is done at its turn: closing a pool, flushing an exporter.
+// OnStop registers a stop, such as closing a pool.
 func (g *Group) OnStop(name string, stop func() error) {
 	g.Go(name, func(ctx context.Context) error {
 		<-ctx.Done()
@@ -99,12 +96,10 @@ func (g *Group) Draining() <-chan struct{} { return g.draining }
 // Context ends when a task has failed, or with the group's own.
 func (g *Group) Context() context.Context { return g.ctx }
 
-// lastGrace follows the drain timeout.
 const lastGrace = time.Second
 
-// Wait blocks until the group's context is cancelled or a task fails, stops the tasks and returns each error with its
-// task's name; nil after a clean stop. A task that does not stop is an error, and the process should end. Call it once,
-// always.
+// Wait blocks until the group's context is cancelled or a task fails. It stops the tasks and returns their errors; nil
+// after a clean stop. A task that does not stop is an error, and the process should end. Always call Wait, once.
 func (g *Group) Wait() error {
 	<-g.ctx.Done()
 	g.mu.Lock()
@@ -116,7 +111,7 @@ func (g *Group) Wait() error {
 	patience, cancel := context.WithTimeout(context.Background(), g.drain)
 	defer cancel()
 	for _, t := range slices.Backward(g.tasks) {
-		t.stop() // once the patience is over, those before it too
+		t.stop() // after the drain timeout, with those before it
 		t.await(patience)
 	}
 	grace, cancel := context.WithTimeout(context.Background(), lastGrace)
@@ -150,7 +145,6 @@ func (t *task) await(ctx context.Context) bool {
 	}
 }
 
-// panicError is a panic of a task or of a check.
 type panicError struct {
 	value any
 	stack string

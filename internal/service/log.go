@@ -8,8 +8,7 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// NewLogger writes records of the level (debug, info, warn or error) and above, as "text" or "json". Times are UTC with
-// any TZ, durations are text (25s).
+// NewLogger writes records of the level (debug, info, warn or error) and above, as "text" or "json".
 func NewLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 	var threshold slog.Level
 	if err := threshold.UnmarshalText([]byte(level)); err != nil {
@@ -28,8 +27,8 @@ func NewLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 // maxLogText has room for a stack.
 const maxLogText = 16 << 10
 
-// Readable is what a logger does to each attribute (ReplaceAttr): durations as text, times in UTC, errors no longer
-// than [failure.MaxText] and other text than 16 KiB.
+// Readable is a ReplaceAttr: durations as text (25s), times in UTC, errors up to [failure.MaxText], other text up to 16
+// KiB.
 func Readable(groups []string, a slog.Attr) slog.Attr {
 	if err, is := a.Value.Any().(error); is && a.Value.Kind() == slog.KindAny {
 		return slog.String(a.Key, failure.Brief(err.Error()))

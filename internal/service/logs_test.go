@@ -33,7 +33,6 @@ func TestNewLogger_Levels(t *testing.T) {
 	}
 }
 
-// A time that a record is about stays what it is.
 func TestNewLogger_TimesAreUTC(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 4, 4, 5, 0, time.FixedZone("", 3600))
@@ -47,7 +46,6 @@ func TestNewLogger_TimesAreUTC(t *testing.T) {
 		"of":{"took":"1m0s","until":"2026-01-02T04:04:05+01:00"}}`, out.String())
 }
 
-// logged are the records that a group wrote.
 func logged(t *testing.T, out *bytes.Buffer) (records []map[string]any) {
 	t.Helper()
 	for line := range strings.Lines(out.String()) {
@@ -58,7 +56,6 @@ func logged(t *testing.T, out *bytes.Buffer) (records []map[string]any) {
 	return records
 }
 
-// The log says which task failed, where it panicked, and what the stop waited for.
 func TestGroup_SaysWhyItStopped(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -92,7 +89,6 @@ func TestGroup_SaysWhyItStopped(t *testing.T) {
 	}
 }
 
-// What does not stop is counted.
 func TestGroup_StopsWithinTwentySeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -44,7 +44,6 @@ type outcome struct {
 	ran            []string
 }
 
-// serveErr is how serve ends.
 func runProgram(t *testing.T, environ []string, serveErr error, args ...string) outcome {
 	t.Helper()
 	var o outcome
@@ -190,7 +189,6 @@ func TestNewLogger(t *testing.T) {
 	require.ErrorContains(t, err, `unknown format "xml"`)
 }
 
-// stubborn drains for ever after the first signal.
 func stubborn() {
 	ctx := service.SignalContext(context.Background())
 	fmt.Println("up")

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The states of a readiness report and of a single check.
+// States of a report and of a check.
 const (
 	StatusReady    = "ready"
 	StatusNotReady = "not_ready"
@@ -22,21 +22,21 @@ const (
 	StatusWaiting  = "waiting"
 )
 
-// Waiting is what a check returns that cannot pass because the named one does not: the report gives the reason there.
+// Waiting is the error of a check that cannot pass before the named one.
 func Waiting(check string) error { return waitingError(check) }
 
 type waitingError string
 
 func (w waitingError) Error() string { return "for " + string(w) }
 
-// A Readiness is the body of /readyz.
+// Readiness is the body of /readyz.
 type Readiness struct {
 	Status string        `json:"status"`
-	Causes []Cause       `json:"causes,omitzero"` // of the whole report, where the service explains itself
+	Causes []Cause       `json:"causes,omitzero"` // of the whole report only
 	Checks []CheckResult `json:"checks"`
 }
 
-// A CheckResult is what one readiness check said. Reason is empty when it passed.
+// CheckResult is the result of one check. Reason is empty when it passed.
 type CheckResult struct {
 	Name   string `json:"name"`
 	Status string `json:"status"`
@@ -49,7 +49,6 @@ type check struct {
 	run  shared[struct{}]
 }
 
-// ready lists no causes to a request with "only".
 func (a *Admin) ready(w http.ResponseWriter, req *http.Request) {
 	var report Readiness
 	if names := req.URL.Query()["only"]; len(names) == 0 {
@@ -70,9 +69,9 @@ func (a *Admin) ready(w http.ResponseWriter, req *http.Request) {
 	_ = encoder.Encode(report)
 }
 
-// Readiness is the whole report, with the causes.
+// Readiness returns the whole report.
 func (a *Admin) Readiness(ctx context.Context) Readiness {
-	checks, _ := a.chosen(nil) // all of them
+	checks, _ := a.chosen(nil)
 	report := a.examine(checks)
 	if a.causes != nil {
 		report.Causes = a.Causes(ctx)
@@ -80,7 +79,6 @@ func (a *Admin) Readiness(ctx context.Context) Readiness {
 	return report
 }
 
-// An operator may want the reasons also while draining.
 func (a *Admin) examine(checks []*check) Readiness {
 	report := Readiness{Status: StatusReady, Checks: make([]CheckResult, len(checks))}
 	var all sync.WaitGroup
@@ -99,7 +97,7 @@ func (a *Admin) examine(checks []*check) Readiness {
 	return report
 }
 
-// A name that no check has is an error: a misspelt probe must not be green for ever.
+// An unknown name is an error: a misspelt probe must not be green for ever.
 func (a *Admin) chosen(names []string) (chosen []*check, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -129,7 +127,7 @@ func (c *check) result() CheckResult {
 	return result
 }
 
-// oneLine leaves out the middle: an error says at its beginning what was wanted, and at its end the cause.
+// oneLine cuts the middle: an error ends with its cause.
 func oneLine(text string) string {
 	const longest = 400
 	text = strings.Join(strings.Fields(text), " ")

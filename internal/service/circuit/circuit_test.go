@@ -24,7 +24,6 @@ import (
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// server can be switched off.
 type server struct {
 	off    atomic.Bool
 	probes atomic.Int64
@@ -40,7 +39,6 @@ func (s *server) probe(context.Context) error {
 	return nil
 }
 
-// The clock moves when all goroutines wait.
 func (s *server) run(t *testing.T, f func(ctx context.Context, c *circuit.Circuit)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -77,7 +75,7 @@ func TestAnOutageIsSaidOnceAndItsEndOnce(t *testing.T) {
 		began := time.Now()
 		time.AfterFunc(time.Minute, func() { s.off.Store(false) })
 		for range 1000 {
-			c.Report(syscall.ECONNREFUSED) // a thousand requests meet it
+			c.Report(syscall.ECONNREFUSED)
 		}
 		require.NoError(t, c.Await(ctx))
 		require.WithinRange(t, time.Now(), began.Add(time.Minute), began.Add(time.Minute+time.Second))
@@ -112,7 +110,7 @@ func TestThoseWhoPauseAreWoken(t *testing.T) {
 		require.Equal(t, 30*time.Second, time.Since(began), "there was no outage")
 
 		s.off.Store(true)
-		<-time.After(6 * time.Second) // no caller reports: the regular probe finds it
+		<-time.After(6 * time.Second) // the regular probe finds it
 		require.True(t, c.Down())
 		time.AfterFunc(2*time.Second, func() { s.off.Store(false) })
 		began = time.Now()
@@ -144,14 +142,13 @@ func TestABlipIsNoOutage(t *testing.T) {
 	require.Empty(t, s.log.String())
 }
 
-// A probe under way when the error was met has asked the server before it went. Only the next one decides.
 func TestAProbeAnswersForWhatWasReportedBeforeIt(t *testing.T) {
 	t.Parallel()
 	s := &server{}
 	synctest.Test(t, func(t *testing.T) {
 		c := circuit.New(circuit.Config{Name: "database", Log: quiet, Probe: func(ctx context.Context) error {
 			err := s.probe(ctx)
-			<-time.After(time.Second) // the answer is on its way
+			<-time.After(time.Second)
 			return err
 		}})
 		ctx, stop := context.WithCancel(t.Context())

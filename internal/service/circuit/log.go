@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Quiet lowers a line to debug if a circuit explains the error in its attributes: else each task would log an outage
-// with every attempt. The circuits' own lines pass: their error is an attribute of the logger.
+// Quiet lowers lines to debug if a circuit explains their error. The circuits' own lines pass: their error is an
+// attribute of the logger.
 func Quiet(handler slog.Handler, circuits ...*Circuit) slog.Handler { return quiet{handler, circuits} }
 
 type quiet struct {
@@ -15,7 +15,6 @@ type quiet struct {
 	circuits []*Circuit
 }
 
-// Handle implements [slog.Handler].
 func (q quiet) Handle(ctx context.Context, record slog.Record) error {
 	record.Attrs(func(attr slog.Attr) bool {
 		err, is := attr.Value.Any().(error)
@@ -30,12 +29,10 @@ func (q quiet) Handle(ctx context.Context, record slog.Record) error {
 	return q.Handler.Handle(ctx, record)
 }
 
-// WithAttrs implements [slog.Handler].
 func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return quiet{q.Handler.WithAttrs(attrs), q.circuits}
 }
 
-// WithGroup implements [slog.Handler].
 func (q quiet) WithGroup(name string) slog.Handler {
 	return quiet{q.Handler.WithGroup(name), q.circuits}
 }

@@ -28,7 +28,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// troubled is a service in which one thing goes wrong at a time.
 type troubled struct {
 	pool    *pgxpool.Pool
 	cluster *kfake.Cluster
@@ -38,7 +37,6 @@ type troubled struct {
 	handle  func(ctx context.Context, data pinged) error
 }
 
-// newTrouble has one partition, and a broker that takes scripted faults.
 func newTrouble(t *testing.T, more ...string) *troubled {
 	t.Helper()
 	s := &troubled{pool: pgtest.New(t, sets...), topic: kafkatest.Group(t)}
@@ -50,7 +48,6 @@ func newTrouble(t *testing.T, more ...string) *troubled {
 	return s
 }
 
-// instance runs one more process of the service.
 func (s *troubled) instance(t *testing.T) *bundle {
 	t.Helper()
 	b := open(t, s.cfg, s.cfg.Topics(s.topic)...)
@@ -90,7 +87,7 @@ func (b *bundle) awaitCause(t *testing.T, code, what string) (found service.Caus
 	if !found.Since.IsZero() {
 		require.WithinDuration(t, time.Now(), found.Since, patience)
 	}
-	testkit.Until(t, func() bool { // each is as of its own moment
+	testkit.Until(t, func() bool {
 		causes := b.admin.Readiness(t.Context()).Causes
 		return slices.ContainsFunc(causes, func(c service.Cause) bool { return c.Code == code })
 	})
@@ -140,7 +137,7 @@ func TestCauseARelayThatRefuses(t *testing.T) {
 	s := newTrouble(t)
 	b := s.instance(t)
 	b.add(t, s.topic, "a")
-	kafkatest.ReadAll(t, s.brokers, s.topic, 1) // the relay has had its first look, which ends a refusal
+	kafkatest.ReadAll(t, s.brokers, s.topic, 1)
 	b.awaitWell(t)
 	execute(t, s.pool, `update outbox_cursor set refused = 'events_unknown: 3 records of users have no row here.'`)
 	c := b.awaitCause(t, "relay_refused", `Nothing is published until an operator confirms it; 0 events wait\.`)
@@ -154,7 +151,6 @@ func TestCauseARelayThatRefuses(t *testing.T) {
 	require.Equal(t, "twinbox outbox status", c.Command)
 }
 
-// A loss is a cause for an hour after it was found; then all is well.
 func TestCauseALoss(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t)
@@ -208,7 +204,6 @@ func TestCauseAKeyThatIsParked(t *testing.T) {
 	leader.awaitWell(t)
 }
 
-// After an outage the relay tries the keys again that it parked for it.
 func TestKeysThatAnOutageParkedAreNoCause(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t)
@@ -352,7 +347,7 @@ func TestCauseASlowHandler(t *testing.T) {
 	require.NoError(t, other.node.Consume(eventing.Consumer{
 		Name: repeatedConsumer, Topic: s.topic, Handlers: inbox.NewMux(), Order: inbox.Strict,
 	}))
-	defer func() { require.NoError(t, other.node.Close()) }() // it looks on, and does not join
+	defer func() { require.NoError(t, other.node.Close()) }()
 	other.awaitCause(t, "consumer_behind", `test\.repeated is behind: 1 record waits, the first in `+aTopic+
 		`/0, which test at \S+ reads\.`)
 	for _, c := range owner.node.Causes(t.Context()) {

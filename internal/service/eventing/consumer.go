@@ -25,43 +25,40 @@ import (
 
 // Consumer reads one topic, with its own consumer group and inbox.
 type Consumer struct {
-	// Name is the inbox's name of the consumer, and the end of its group's name. A new name starts over.
+	// Name identifies the inbox and the group. A new name starts over.
 	Name  string
 	Topic string
-	// Handlers are typed handlers. A consumer has Handlers, or a Handler and Types.
+	// Handlers are typed. Set either Handlers, or Handler and Types.
 	Handlers *inbox.Mux
-	// Handler is a plain Watermill handler, or a processor of Watermill's cqrs. It gets the events of the Types, and
-	// finds the transaction with [inbox.TxFromContext] and the event with [inbox.EventFromContext]. Other types are
-	// ignored.
+	// Handler is a plain Watermill handler. It finds its transaction with [inbox.TxFromContext] and the event with
+	// [inbox.EventFromContext].
 	Handler message.NoPublishHandlerFunc
 	Types   []string
-	// Middlewares run around the handler of each event, in the transaction that records its id, at each attempt and
-	// replay; the first is the outermost. Their error rolls the event back. Retry, PoisonQueue and InstantAck take the
-	// inbox's work from it.
+	// Middlewares run around the handler, in its transaction, at each attempt and replay; the first is the outermost.
+	// Their error rolls the event back. Retry, PoisonQueue and InstantAck would take the inbox's work from it.
 	Middlewares []message.HandlerMiddleware
-	// Order is the order of a key's events; see [inbox.Config]. Default: inbox.Unordered.
+	// Order of a key's events; see [inbox.Config]. Default: inbox.Unordered.
 	Order inbox.Order
-	// OnOutcome is called after each delivery; see Handled of [inbox.Host]. Optional.
+	// OnOutcome is called after each delivery. Optional.
 	OnOutcome func(event.Event, inbox.Outcome)
 }
 
-// consumer is a Consumer that has been set up. It is the [inbox.Host] of its inbox.
 type consumer struct {
 	Consumer
 	node      *Node
 	group     string
-	handle    message.HandlerFunc // inside the middlewares
-	copies    kafka.Topic         // of its dead letters
-	hasCopies atomic.Bool         // the topic exists
+	handle    message.HandlerFunc
+	copies    kafka.Topic // of its dead letters
+	hasCopies atomic.Bool
 	inbox     *inbox.Inbox
 	replays   *inbox.Replayer
 	member    *member
-	leaving   sync.WaitGroup // partitions that were lost
-	running   atomic.Bool    // the database has answered that no operator pauses the consumer
-	held      atomic.Int64   // deliveries that wait until it is running
+	leaving   sync.WaitGroup
+	running   atomic.Bool // the database has answered that no operator pauses it
+	held      atomic.Int64
 }
 
-// Accepts reports whether the consumer has a handler for the type.
+// Accepts reports whether the consumer handles the type.
 func (c Consumer) Accepts(eventType string) bool {
 	return slices.Contains(c.Types, eventType) || c.Handlers != nil && c.Handlers.Accepts(eventType)
 }
@@ -74,7 +71,7 @@ func (c Consumer) checkHandlers() error {
 	return nil
 }
 
-// checkName refuses a second consumer of one name: the two would share a group, and so their events.
+// Consumers of one name would share their events.
 func (n *Node) checkName(name string) error {
 	if slices.Contains(n.consumerNames(), name) {
 		return errors.New("another consumer of the service has this name")
@@ -116,11 +113,11 @@ func (c Consumer) handler() message.HandlerFunc {
 	return handle
 }
 
-// heartbeat is how soon a member notices another one that joins.
+// heartbeat bounds how soon members notice a new one.
 const heartbeat = 500 * time.Millisecond
 
-// Consume sets a consumer up. It runs from [Node.StartConsumers] on. The topic for copies of its dead letters, dlq.
-// with its group and its topic, becomes one of the node's.
+// Consume sets a consumer up; [Node.StartConsumers] runs it. The node also writes to dlq.GROUP.TOPIC, for copies of its
+// dead letters.
 func (n *Node) Consume(c Consumer) error {
 	if err := errors.Join(n.checkName(c.Name), cmp.Or(c.checkHandlers(), c.checkTypes(n.setup.Declared))); err != nil {
 		return fmt.Errorf("open consumer %s: %w", c.Name, err)
@@ -160,8 +157,7 @@ func (n *Node) Consume(c Consumer) error {
 	return nil
 }
 
-// StartConsumers starts every consumer and its inbox's janitor. A stop lets the delivery under way end and commits its
-// offset.
+// StartConsumers starts every consumer and the janitor. A stop lets the delivery under way end and commits its offset.
 func (n *Node) StartConsumers(g *service.Group) {
 	if len(n.consumers) > 0 {
 		g.Go("consumer pauses", n.followPauses)
@@ -172,8 +168,7 @@ func (n *Node) StartConsumers(g *service.Group) {
 			if err := n.await(ctx, "topic "+c.copies.Name, c.ensureCopies); err != nil {
 				return err
 			}
-			// Could an event of the topic come again after the inbox has forgotten it? The consumer need not wait for the
-			// answer: the janitor does.
+			// Check that no record outlives the inbox. The consumer need not wait for the answer: the janitor does.
 			err := n.runWhileAsking(ctx, "requirements of "+c.Name, n.setup.requirements(c).Check,
 				c.member.Run, c.replays.ResumeParked)
 			c.leave(ctx)
@@ -182,7 +177,7 @@ func (n *Node) StartConsumers(g *service.Group) {
 	}
 }
 
-// ensureCopies comes before the consumer starts. It changes no topic that exists, so it needs no right to create it.
+// ensureCopies needs no right to create a topic that exists.
 func (c *consumer) ensureCopies(ctx context.Context) error {
 	client := c.node.setup.client
 	found, err := kafka.DescribeTopics(ctx, client, c.copies.Name)
@@ -202,8 +197,7 @@ func (c *consumer) healthy(ctx context.Context) error {
 
 const leaveTimeout = 2 * time.Second
 
-// recordLoss stores that a partition went in good order, so that its next owner suspects no event. The member does not
-// wait for it.
+// recordLoss stores a clean end: the next owner of the partition suspects no event.
 func (c *consumer) recordLoss(topic string, partition int32) {
 	record := c.inbox.Leave(topic, partition)
 	c.leaving.Go(func() {
@@ -215,7 +209,7 @@ func (c *consumer) recordLoss(topic string, partition int32) {
 	})
 }
 
-// leave does the same for every partition after a stop. If it fails the next owner is slower at first.
+// If leave fails, the next owner is slower at first.
 func (c *consumer) leave(ctx context.Context) {
 	c.leaving.Wait()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
@@ -225,11 +219,10 @@ func (c *consumer) leave(ctx context.Context) {
 	}
 }
 
-// Attempted implements [inbox.Host].
 func (c *consumer) Attempted(ctx context.Context, failure error) { kafka.Pausing(ctx, failure)() }
 
-// Wait implements [inbox.Host]. It returns when the database comes back. A pause is no stall of the partition. An event
-// of a paused consumer is not tried again.
+// Wait returns when the database comes back. A pause does not stall the partition. An event of a paused consumer is not
+// tried again.
 func (c *consumer) Wait(ctx context.Context, failure error, d time.Duration) error {
 	defer kafka.Pausing(ctx, failure)()
 	database := c.node.dependencies.database
@@ -258,7 +251,6 @@ func (c *consumer) awaitResume(ctx context.Context) error {
 	return nil
 }
 
-// pausesEvery is how often an instance asks which consumers are paused.
 const pausesEvery = time.Second
 
 func (n *Node) followPauses(ctx context.Context) error {
@@ -269,7 +261,7 @@ func (n *Node) followPauses(ctx context.Context) error {
 	return nil
 }
 
-// Without an answer each consumer stays as it is.
+// Without an answer each consumer keeps its state.
 func (n *Node) lookForPauses(ctx context.Context) {
 	paused, err := inbox.ReadPaused(ctx, n.Pool)
 	if err != nil {
@@ -282,15 +274,14 @@ func (n *Node) lookForPauses(ctx context.Context) {
 	}
 }
 
-// Handled implements [inbox.Host].
 func (c *consumer) Handled(e event.Event, outcome inbox.Outcome) {
 	if c.OnOutcome != nil {
 		c.OnOutcome(e, outcome)
 	}
 }
 
-// CopyDeadLetter implements [inbox.Host]: the copy goes through the outbox, in the dead letter's transaction. A record
-// that the outbox refuses has no copy. Only errors of the database keep the dead letter from being stored.
+// CopyDeadLetter publishes through the outbox, in the dead letter's transaction. A copy that the outbox refuses is left
+// out. Only database errors prevent the dead letter.
 func (c *consumer) CopyDeadLetter(ctx context.Context, tx pgx.Tx, l deadletter.Letter) error {
 	if l.Group == "" || l.Topic == "" {
 		c.node.copies.WithLabelValues(l.Consumer, "no_origin").Inc()
@@ -309,7 +300,7 @@ func (c *consumer) CopyDeadLetter(ctx context.Context, tx pgx.Tx, l deadletter.L
 	return nil
 }
 
-// Copies of dead letters have payloads of other events.
+// A copy has the payload of another event.
 func validateUnlessCopy(validate func(event.Event) error) func(event.Event) error {
 	return func(e event.Event) error {
 		if e.Type == deadletter.CopyType {
@@ -339,7 +330,6 @@ func (s Setup) topicRetention(ctx context.Context, topic string) (time.Duration,
 	return found[topic].Retention, err
 }
 
-// forget tidies the inbox that all consumers of the service share.
 func (n *Node) forget(ctx context.Context) error {
 	janitor, err := retention.New(retention.Config{
 		Pool:       n.Pool,

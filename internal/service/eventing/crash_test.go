@@ -24,15 +24,12 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// points are in the order in which a record meets them; those of the inbox carry its consumer's name.
 var points = []string{
 	"kafka.taken",
 	"inbox.handling", "inbox.handled", "inbox.committed",
 	"kafka.before_mark", "kafka.after_mark",
 }
 
-// Each event has one effect, in its key's order, the one that breaks the contract is dead-lettered once, and every
-// offset is committed in the end.
 func TestAMemberThatDiesAtEachPoint(t *testing.T) {
 	t.Parallel()
 	pool := newLedger(t)
@@ -47,7 +44,7 @@ func TestAMemberThatDiesAtEachPoint(t *testing.T) {
 func dieAt(t *testing.T, pool *pgxpool.Pool, point string) {
 	t.Helper()
 	s := newStage(t, pool, kafkatest.Brokers(t), named("one"), "KAFKA_TOPIC_PARTITIONS=3",
-		"KAFKA_SESSION_TIMEOUT=6s") // without a name, the successor waits as long
+		"KAFKA_SESSION_TIMEOUT=6s")
 	s.story(t, func() {
 		armed := s.member
 		armed.At, armed.Nth = strings.Replace(point, "inbox.", "inbox."+armed.Consumer+".", 1), 2
@@ -55,7 +52,7 @@ func dieAt(t *testing.T, pool *pgxpool.Pool, point string) {
 	})
 }
 
-// The client library commits the offset, so the broker tells when to kill.
+// The client library commits the offset, so the broker decides when to kill.
 func TestAMemberThatDiesAroundTheOffsetCommit(t *testing.T) {
 	t.Parallel()
 	pool := newLedger(t)
@@ -77,8 +74,8 @@ func TestAMemberThatDiesAroundTheOffsetCommit(t *testing.T) {
 	}
 }
 
-// atOffsetCommit closes reached instead of taking an offset or, if taken, with the member's next heartbeat. Until goOn
-// no offset is taken: the member tries again.
+// atOffsetCommit closes reached instead of accepting an offset or, if taken, with the next heartbeat. The broker
+// accepts no offset until goOn.
 func atOffsetCommit(cluster *kfake.Cluster, taken bool) (reached <-chan struct{}, goOn func()) {
 	var asked, over atomic.Bool
 	there := make(chan struct{})
@@ -102,7 +99,6 @@ func atOffsetCommit(cluster *kfake.Cluster, taken bool) (reached <-chan struct{}
 	return there, func() { over.Store(true) }
 }
 
-// story is what the topic holds, a member that dies over it, what comes meanwhile, and a member that does not die.
 func (s *stage) story(t *testing.T, die func()) {
 	t.Helper()
 	const effects = 20 + 5
@@ -136,7 +132,7 @@ func TestEveryCrashPointOfConsumingIsInTheList(t *testing.T) {
 					match[1] = "inbox." + match[2]
 				}
 				if !strings.HasSuffix(match[1], "_send") {
-					found = append(found, match[1]) // what is left out belongs to the publisher
+					found = append(found, match[1])
 				}
 			}
 		}

@@ -48,7 +48,6 @@ func TestADatabaseWithoutAFreeConnectionIsNotReady(t *testing.T) {
 	b.awaitReady(t)
 }
 
-// behindTLS encrypts as PostgreSQL does: asked for, granted, and TLS from then on.
 func behindTLS(t *testing.T, dsn string, server *testkit.TLSServer) string {
 	t.Helper()
 	at, err := url.Parse(dsn)
@@ -117,13 +116,11 @@ func TestADatabaseWithABadCertificateIsNotReady(t *testing.T) {
 	}
 }
 
-// trusted is the authority of clients that are told of no other.
 var trusted = struct {
 	sync.Once
 	*testkit.TLSServer
 }{}
 
-// encrypted is a broker behind TLS and a login, with rights for the user app to be given.
 func encrypted(t *testing.T, opts ...kfake.Opt) (*testkit.TLSServer, string) {
 	t.Helper()
 	trusted.Do(func() {
@@ -209,7 +206,7 @@ func TestARightAtTheBrokerThatWasTakenAwayIsNotReady(t *testing.T) {
 
 	take(sarama.AclResourceTopic, topic, sarama.AclOperationWrite)
 	b.add(t, topic, "k")
-	b.awaitSaid(t, "held events", "not authorized to access this topic") // the relay has nothing else to publish
+	b.awaitSaid(t, "held events", "not authorized to access this topic")
 	give(sarama.AclResourceTopic, topic, sarama.AclOperationWrite)
 	b.awaitReady(t)
 
@@ -224,7 +221,6 @@ func TestARightAtTheBrokerThatWasTakenAwayIsNotReady(t *testing.T) {
 	b.awaitReady(t)
 }
 
-// A membership takes half a minute to be missed.
 func (b *bundle) awaitSaid(t *testing.T, check, reason string) {
 	t.Helper()
 	var last map[string]string

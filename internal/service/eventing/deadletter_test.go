@@ -26,7 +26,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// A copy is an event with the payload that came.
 func TestDeadLettersAreCopied(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
@@ -60,7 +59,7 @@ func TestDeadLettersAreCopied(t *testing.T) {
 	b.serve(t)
 	copied := kafkatest.ReadAll(t, brokers, copies, 3)
 	require.Len(t, copied, 3)
-	slices.SortFunc(copied, func(a, b *sarama.ConsumerMessage) int { // of different keys, they come in any order
+	slices.SortFunc(copied, func(a, b *sarama.ConsumerMessage) int {
 		return strings.Compare(headerOf(a, "__dlq.errors.offset"), headerOf(b, "__dlq.errors.offset"))
 	})
 	for i, want := range [][2]string{

@@ -18,5 +18,4 @@ func (n *Node) Held() (held int64) {
 	return held
 }
 
-// LookForPauses asks the database once.
 func (n *Node) LookForPauses(ctx context.Context) { n.lookForPauses(ctx) }

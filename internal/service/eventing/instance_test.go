@@ -25,7 +25,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// "" is a member without a name.
 func instances(t *testing.T, cfg eventing.Config) []string {
 	t.Helper()
 	settings := sarama.NewConfig()
@@ -47,7 +46,6 @@ func instances(t *testing.T, cfg eventing.Config) []string {
 	return names
 }
 
-// instance is a node with one consumer.
 type instance struct {
 	*bundle
 	at      service.Listening
@@ -99,7 +97,6 @@ func (i *instance) end(t *testing.T) {
 	require.NoError(t, <-i.ended)
 }
 
-// The name survives a restart: the machine's, and the port that no other process on it can listen on.
 func TestEachProcessHasAnInstanceIDOfItsOwn(t *testing.T) {
 	t.Parallel()
 	dsn, broker := pgtest.DSN(pgtest.New(t, sets...)), kafkatest.Brokers(t)[0]
@@ -128,8 +125,7 @@ func TestEachProcessHasAnInstanceIDOfItsOwn(t *testing.T) {
 	nameless.end(t)
 }
 
-// The later has the name. The earlier says so, once, and goes on without one: it does not end, to be started again and
-// take the name back.
+// If the earlier process ended, a supervisor would restart it to take the name back.
 func TestOfTwoProcessesWithOneNameBothGoOn(t *testing.T) {
 	t.Parallel()
 	dsn, broker := pgtest.DSN(pgtest.New(t, sets...)), kafkatest.Brokers(t)[0]

@@ -30,15 +30,14 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// member is a process that consumes as a service does: a node with one consumer, whose handler writes to the ledger.
 type member struct {
 	Environ  []string
 	Topic    string
 	Consumer string
-	At       string // crash point
+	At       string
 	Nth      int
 	Freeze   bool   // instead of dying there
-	Poison   string // id of the event over which it dies
+	Poison   string // the event over which it dies
 }
 
 func init() { crashtest.Child(member.play) }
@@ -94,7 +93,7 @@ func (m member) play() error {
 	return err
 }
 
-// The ledger has no unique constraint: what counts effects must not be able to prevent one.
+// The ledger has no unique constraint: it must not prevent a second effect.
 type stage struct {
 	pool   *pgxpool.Pool
 	cfg    eventing.Config
@@ -114,7 +113,7 @@ func newLedger(t *testing.T) *pgxpool.Pool {
 		Pool: pool, Retention: 240 * time.Hour, Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
-	_, err = janitor.Tidy(t.Context()) // so that no member is killed or frozen over the partitions
+	_, err = janitor.Tidy(t.Context()) // no member waits for the partitions
 	require.NoError(t, err)
 	return pool
 }
@@ -163,7 +162,6 @@ func (s *stage) start(t *testing.T) *crashtest.Process {
 	return crashtest.Start(t, s.member)
 }
 
-// end stops a member as a supervisor does.
 func end(t *testing.T, p *crashtest.Process) {
 	t.Helper()
 	p.Await(t, 1, "started")
@@ -189,7 +187,6 @@ func (s *stage) await(t *testing.T, effects int) {
 	testkit.Until(t, func() bool { return s.effects(t) >= effects })
 }
 
-// After a clean end all offsets are committed.
 func (s *stage) requireOnceInOrder(t *testing.T, effects int) {
 	t.Helper()
 	require.Equal(t, effects, s.effects(t))
@@ -200,7 +197,6 @@ func (s *stage) requireOnceInOrder(t *testing.T, effects int) {
 	require.Equal(t, s.sent, s.committed(t))
 }
 
-// committed is how many records the group is behind, over all partitions.
 func (s *stage) committed(t *testing.T) (n int) {
 	t.Helper()
 	offsets, err := s.admin.ListConsumerGroupOffsets(s.group(), map[string][]int32{s.member.Topic: {0, 1, 2}})

@@ -22,7 +22,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// scrape sums the series whose name and labels begin like that.
 func (b *bundle) scrape(t *testing.T) func(series string) (sum float64, found bool) {
 	t.Helper()
 	answer := httptest.NewRecorder()
@@ -66,7 +65,6 @@ func (b *bundle) add(t *testing.T, topic, key string) {
 	b.node.Outbox.Committed()
 }
 
-// One instance leads, and each owns what the group gave it.
 func TestEveryInstanceTellsWhatWaits(t *testing.T) {
 	t.Parallel()
 	cfg := environ(t, pgtest.DSN(pgtest.New(t, sets...)), kafkatest.Brokers(t)[0], "KAFKA_TOPIC_PARTITIONS=1",
@@ -110,7 +108,7 @@ func TestEveryInstanceTellsWhatWaits(t *testing.T) {
 	}
 	<-handling
 	everywhere(records, is(3))
-	everywhere(seconds, func(age float64) bool { return age > 1 }) // and grows while it stands
+	everywhere(seconds, func(age float64) bool { return age > 1 })
 	everywhere("outbox_relay_lag_events", is(0))
 	close(hold)
 	everywhere(records, is(0))

@@ -24,41 +24,41 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// Setup is what a node needs to know. All fields are required.
+// Setup configures a [Node]. Only Declared is optional.
 type Setup struct {
-	Service    string // names the service towards database and broker
+	Service    string
 	Source     string // of its events
 	Config     Config
 	Migrations []migrations.Set
-	Topics     []kafka.Topic           // that it writes to; those for copies of dead letters come with the consumers
+	Topics     []kafka.Topic           // that it writes to, without those for copies of dead letters
 	Validate   func(event.Event) error // the contract, on both sides
-	Declared   []event.Declaration     // its events, which the consumers are compared with; nil: they are not
-	Admin      *service.Admin          // receives checks and metrics
+	Declared   []event.Declaration     // optional: consumers are compared with them
+	Admin      *service.Admin
 	Log        *slog.Logger
 
-	client kafka.Config // of the service's Kafka clients; set by Open
+	client kafka.Config // set by Open
 }
 
-// Node is one service's events: what it writes and what it consumes.
+// Node is the events of one service: written and consumed.
 type Node struct {
 	Pool   *pgxpool.Pool
 	Outbox *outbox.Outbox
 	Admin  *service.Admin
-	// Log leaves out errors of an outage, which the node's circuits log.
+	// Log leaves out the errors of outages, which the circuits log.
 	Log *slog.Logger
-	// Traces gives requests their spans, also without a collector: an event carries its request's trace on.
+	// Traces gives requests their spans, also without a collector: events carry their traces.
 	Traces trace.TracerProvider
 
 	Spans         *event.Spans // nil: spans go nowhere
 	traces        *sdktrace.TracerProvider
 	setup         Setup
-	reasons       []Reason // the service's own
+	reasons       []Reason
 	dependencies  dependencies
 	publisher     *kafka.Publisher
 	relay         *relay.Relay
 	relayDatabase *pgx.ConnConfig
 	consumers     []*consumer
-	topics        []kafka.Topic // that it writes to
+	topics        []kafka.Topic
 	written       *prometheus.GaugeVec
 	copies        *prometheus.CounterVec
 	bound         service.Listening // from Run on
@@ -117,9 +117,8 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	return n, nil
 }
 
-// addChecks holds the service unready while events are held that the broker does not take, though it takes others: a
-// topic is gone, a right is missing, a partition has no leader. Events that it refuses for good concern their own keys
-// only.
+// addChecks keeps the service unready while the broker takes no events of a topic or partition. Refused events concern
+// their own keys only.
 func (n *Node) addChecks() {
 	database, broker := n.dependencies.database, n.dependencies.broker
 	n.Admin.Explain(n.diagnose)
@@ -132,7 +131,7 @@ func (n *Node) addChecks() {
 	}, database, broker))
 }
 
-// retryFor is short: the relay tries again too, and publishes to the other partitions meanwhile.
+// retryFor is short: the relay tries again too, and publishes elsewhere.
 const retryFor = 500 * time.Millisecond
 
 func (n *Node) relayConfig() relay.Config {
@@ -142,7 +141,7 @@ func (n *Node) relayConfig() relay.Config {
 		Connect:        n.connectRelay,
 		Publisher:      n.publisher,
 		Topics:         namesOf(setup.Topics),
-		HealWithin:     max(cfg.HealWithin, time.Nanosecond), // the relay takes 0 for its default
+		HealWithin:     max(cfg.HealWithin, time.Nanosecond), // 0 would be the relay's default
 		GroupTimeout:   setup.Config.Kafka.SessionTimeout,
 		Destination:    n.dependencies.broker,
 		Wake:           n.Outbox.Wake(),
@@ -161,12 +160,12 @@ func (n *Node) relayConfig() relay.Config {
 	}
 }
 
-// Check adds a readiness check that needs the database: while that is down it only waits.
+// Check adds a readiness check that needs the database.
 func (n *Node) Check(name string, check func(context.Context) error) {
 	n.Admin.Check(name, requireUp(check, n.dependencies.database))
 }
 
-// connectRelay lets the relay come back with the database, and not when its own pause ends.
+// connectRelay waits for the database, not for the relay's own pause.
 func (n *Node) connectRelay(ctx context.Context) (*pgx.Conn, error) {
 	if err := n.dependencies.database.Await(ctx); err != nil {
 		return nil, err
@@ -174,10 +173,9 @@ func (n *Node) connectRelay(ctx context.Context) (*pgx.Conn, error) {
 	return pgx.ConnectConfig(ctx, n.relayDatabase)
 }
 
-// flushTimeout is for spans that wait at the end.
 const flushTimeout = 2 * time.Second
 
-// Close sends the waiting spans and closes the pool and the connections to the broker. [Node.Run] calls it.
+// Close sends the waiting spans and closes all connections. [Node.Run] calls it.
 func (n *Node) Close() error {
 	if n.Pool != nil {
 		n.Pool.Close()
@@ -185,7 +183,7 @@ func (n *Node) Close() error {
 	if n.traces != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 		defer cancel()
-		_ = n.traces.Shutdown(ctx) // a collector that is away keeps no service from its end
+		_ = n.traces.Shutdown(ctx) // a missing collector delays no stop
 	}
 	if n.publisher == nil {
 		return nil

@@ -110,7 +110,6 @@ func TestASchemaThatDoesNotFitIsSaidAtOnce(t *testing.T) {
 	require.ErrorAs(t, err, &wrong)
 }
 
-// next is a set with one more migration.
 func next(t *testing.T, set migrations.Set, content string) migrations.Set {
 	t.Helper()
 	files := fstest.MapFS{"9999_next.sql": {Data: []byte(content)}}
@@ -216,7 +215,6 @@ func TestTheDatabasesPasswordIsInNoError(t *testing.T) {
 	require.Error(t, cfg.EnsureTopics(t.Context(), &out, "test", cfg.Topics("t")))
 }
 
-// A record from the far end would be applied again.
 func TestATopicThatOutlivesTheInboxIsRefused(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
@@ -236,7 +234,6 @@ func TestATopicThatOutlivesTheInboxIsRefused(t *testing.T) {
 	requireExitCode(t, service.ExitUsage, err)
 }
 
-// requireExitCode asks as a service's program does.
 func requireExitCode(t *testing.T, want int, err error) {
 	t.Helper()
 	var coded interface{ ExitCode() int }

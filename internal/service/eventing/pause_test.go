@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// A pause from before the start, one while it runs, and one without a notification.
 func TestCauseAConsumerThatIsPaused(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t)
@@ -41,7 +40,7 @@ func TestCauseAConsumerThatIsPaused(t *testing.T) {
 	testkit.Until(t, func() bool { return handled.Load() == 2 })
 	b.awaitWell(t)
 
-	change(pauseIt) // without a notification to the instance
+	change(pauseIt) // without a notification
 	testkit.Until(t, func() bool { return b.node.Paused(repeatedConsumer) })
 	s.send(t, 3)
 	b.awaitCause(t, "consumer_paused", sentence)
@@ -75,7 +74,6 @@ func TestAConsumerWaitsForTheFirstAnswerAboutPauses(t *testing.T) {
 	require.True(t, b.node.Paused("c"))
 }
 
-// A pause hides no other cause.
 func TestCauseARelayThatIsPaused(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t)

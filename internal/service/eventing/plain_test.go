@@ -22,7 +22,6 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// A typed handler, a plain one and a processor of Watermill's cqrs.
 func TestConsumersOfOneTopicEachHandleEveryEvent(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
@@ -88,7 +87,6 @@ func TestConsumersOfOneTopicEachHandleEveryEvent(t *testing.T) {
 	require.Equal(t, []string{"test.cqrs of 1", "test.plain", "test.typed"}, seen)
 }
 
-// The Router with which the handler is registered does not run.
 func processor(t *testing.T, handle func(context.Context, *pinged) error) message.NoPublishHandlerFunc {
 	t.Helper()
 	router := message.NewDefaultRouter(watermill.NopLogger{})
@@ -110,7 +108,6 @@ func processor(t *testing.T, handle func(context.Context, *pinged) error) messag
 	}
 }
 
-// byType finds an event's handler by its ce_type.
 type byType struct{ cqrs.JSONMarshaler }
 
 func (byType) NameFromMessage(msg *message.Message) string {

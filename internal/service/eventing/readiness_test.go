@@ -57,7 +57,6 @@ func (b *bundle) awaitFailing(t *testing.T, check, reason string) {
 	}, "want %s for %q: %v", check, reason, &last)
 }
 
-// ready is a node at rest.
 func ready(t *testing.T, pool *pgxpool.Pool, brokers []string, more ...string) *bundle {
 	t.Helper()
 	b := open(t, environ(t, pgtest.DSN(pool), brokers[0], more...))
@@ -82,7 +81,6 @@ func TestAServiceIsNotReadyBeforeItWasWell(t *testing.T) {
 	require.Equal(t, "not reached yet", failing["broker"])
 }
 
-// Each cause's end is seen without a request or an event that would try.
 func TestADatabaseThatTakesNoCommitIsNotReady(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
@@ -146,7 +144,6 @@ func TestARightThatWasTakenAwayIsNotReady(t *testing.T) {
 	b.awaitReady(t)
 }
 
-// The server plays a full disk: it refuses the page that a growing table needs.
 func TestAFullDiskIsNotReady(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t, sets...)
@@ -158,7 +155,6 @@ func TestAFullDiskIsNotReady(t *testing.T) {
 	b.awaitReady(t)
 }
 
-// The broker answers and knows its topics.
 func TestABrokerThatAcknowledgesNothingIsNotReady(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
@@ -183,7 +179,7 @@ func TestATopicThatIsGoneIsNotReady(t *testing.T) {
 	cfg := environ(t, pgtest.DSN(pool), brokers[0])
 	ensureTopic(t, cfg, there)
 	b.add(t, gone, "k")
-	testkit.Until(t, func() bool { // others go on all the time
+	testkit.Until(t, func() bool {
 		b.add(t, there, "k")
 		code, failing := b.report(t)
 		return code == http.StatusServiceUnavailable && strings.Contains(failing["held events"], gone) && len(failing) == 1
@@ -192,7 +188,6 @@ func TestATopicThatIsGoneIsNotReady(t *testing.T) {
 	b.awaitReady(t)
 }
 
-// swallow keeps the broker from answering requests of a kind until the function is called.
 func swallow(cluster *kfake.Cluster, key kmsg.Key) (back func()) {
 	away := make(chan struct{})
 	back = sync.OnceFunc(func() { close(away) })

@@ -66,7 +66,6 @@ func outcomesOf(t *testing.T, cfg eventing.Config, topic string, n int) map[inbo
 	return seen
 }
 
-// A stop before that brings the last record once more.
 func waitForCommit(t *testing.T, cfg eventing.Config, topic string) {
 	t.Helper()
 	client, err := sarama.NewClient(cfg.Kafka.Brokers, nil)
@@ -85,8 +84,7 @@ func groupOf(cfg eventing.Config) string {
 	return "twinbox." + cfg.Environment + "." + repeatedConsumer
 }
 
-// The producer did not hear of the first time and has forgotten its number. A record without an id is another record at
-// another place. A group that lost its offsets gets everything again from the same places.
+// The producer has forgotten the batch's number.
 func TestABatchThatComesAgain(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
@@ -101,7 +99,7 @@ func TestABatchThatComesAgain(t *testing.T) {
 		{"a/1", "a", `{"n":1}`, 1},
 		{"b/1", "b", `{"n":1}`, 1},
 		{"a/2", "a", `{"n":2}`, 2},
-		{"b/2", "b", `{"n":13}`, 2}, // refused, and the next one of its key waits behind it
+		{"b/2", "b", `{"n":13}`, 2}, // refused, and the next one of its key waits
 		{"b/3", "b", `{"n":3}`, 3},
 	} {
 		record, err := kafka.Marshaler{}.Marshal(topic, event.Event{
@@ -131,7 +129,7 @@ func TestABatchThatComesAgain(t *testing.T) {
 	require.Equal(t, 4, letters())
 }
 
-// A record does not say which environment it is from: on a shared topic each applies what the other wrote.
+// Records name no environment: on a shared topic each applies the other's events.
 func TestEnvironmentsShareTopicsButNoGroups(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

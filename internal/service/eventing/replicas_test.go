@@ -14,8 +14,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// The replica that gets the partition goes on with the count: no more deaths than with one replica, and no other record
-// is given up.
+// The other replica continues the count.
 func TestAPoisonRecordIsFoundByTwoReplicas(t *testing.T) {
 	t.Parallel()
 	pool := newLedger(t)

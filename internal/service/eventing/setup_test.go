@@ -34,7 +34,6 @@ func load(t *testing.T, environ ...string) (eventing.Config, error) {
 	return cfg.Config, err
 }
 
-// Nothing here runs out while the machine stands still for some seconds, and no test waits for one of these times.
 func environ(t *testing.T, dsn, broker string, more ...string) eventing.Config {
 	t.Helper()
 	cfg, err := load(t, append([]string{
@@ -45,14 +44,12 @@ func environ(t *testing.T, dsn, broker string, more ...string) eventing.Config {
 	return cfg
 }
 
-// kafkaSafe names the test's consumer groups.
 func kafkaSafe(t *testing.T) string {
 	t.Helper()
 	name := kafkatest.Group(t)
 	return name[len(name)-8:]
 }
 
-// bundle is a node before anything runs.
 type bundle struct {
 	node  *eventing.Node
 	admin *service.Admin
@@ -97,7 +94,6 @@ func ensureTopic(t *testing.T, cfg eventing.Config, name string) {
 	require.NoError(t, kafka.EnsureTopics(t.Context(), cfg.Client("test"), cfg.Topics(name)...))
 }
 
-// "" where the edge knows no names.
 func named(member string) (setting string) {
 	setting = "KAFKA_INSTANCE_ID=" + member
 	return setting

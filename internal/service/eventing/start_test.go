@@ -32,7 +32,6 @@ do $$ begin execute format('alter database %I set synchronous_commit = off', cur
 	}
 }
 
-// pgxpool takes these out of the URL for itself, and a server refuses them.
 func TestThePoolsOwnParametersMayBeInTheURL(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t, sets...)

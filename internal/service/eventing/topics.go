@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/internal/outbox/relay"
 )
 
-// addTopics adds topics that the node writes to.
 func (n *Node) addTopics(topics ...kafka.Topic) {
 	n.topics = append(n.topics, topics...)
 	for _, topic := range topics {
@@ -33,8 +32,7 @@ func (s Setup) lagClient() kafka.Config {
 	return client
 }
 
-// checkTopics refuses a topic that takes less than the largest event: a refused event would park its key. A limit that
-// is lowered later parks the keys that exceed it. It logs which topics have their producers' times.
+// checkTopics refuses a topic that takes less than the largest event: a refused event would park its key.
 func (n *Node) checkTopics(ctx context.Context) error {
 	names, largest := namesOf(n.topics), n.setup.Config.Outbox.MaxEventBytes
 	found, err := kafka.DescribeTopics(ctx, n.setup.client, names...)
@@ -54,7 +52,7 @@ func (n *Node) checkTopics(ctx context.Context) error {
 	return refused.Err()
 }
 
-// EnsureTopics creates missing topics and prints all of them on out. It changes none that exists.
+// EnsureTopics creates missing topics and prints all on out. It changes no existing topic.
 func (c Config) EnsureTopics(ctx context.Context, out io.Writer, service string, topics []kafka.Topic) error {
 	client, names := c.Client(service), namesOf(topics)
 	before, err := kafka.DescribeTopics(ctx, client, names...)

@@ -20,7 +20,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// The keys move to other partitions. A versioned consumer parks an event that comes before its predecessor.
+// Keys move to other partitions, so an event may come before its predecessor.
 func TestAServiceOutlivesMorePartitions(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)

@@ -1,5 +1,5 @@
-// Package tracing sends spans to a collector: OTLP over HTTP, in its JSON form, by OpenTelemetry's own variables. It
-// never delays a request or an event: spans that the collector does not take are dropped.
+// Package tracing sends spans to a collector: OTLP over HTTP as JSON, by OpenTelemetry's own variables. It never delays
+// a request or an event: spans that the collector does not take are dropped.
 package tracing
 
 import (
@@ -30,7 +30,7 @@ type Config struct {
 	Ratio    string        `env:"TRACES_SAMPLER_ARG" envDefault:"1" doc:"of a sampler with traceidratio: the share of traces, from 0 to 1"`
 }
 
-// Rules are what must hold between the variables.
+// Rules returns the cross checks of the variables.
 func (c Config) Rules() []config.Rule {
 	ratio, err := strconv.ParseFloat(c.Ratio, 64)
 	_, areHeaders := c.headers()
@@ -69,10 +69,9 @@ func (c Config) sampler() sdktrace.Sampler {
 	return linked{base}
 }
 
-// linked samples a new trace that is linked to others: the engine links to sampled ones alone.
+// The engine links to sampled traces alone, so linked samples a new trace with links.
 type linked struct{ sdktrace.Sampler }
 
-// ShouldSample implements [sdktrace.Sampler].
 func (l linked) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
 	if len(p.Links) > 0 && !trace.SpanContextFromContext(p.ParentContext).IsValid() {
 		return sdktrace.AlwaysSample().ShouldSample(p)
@@ -82,8 +81,8 @@ func (l linked) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingRes
 
 const gatherFor = time.Second
 
-// New returns a provider whose spans go to the collector, or nil where spans go nowhere. It connects with the first
-// span. Shutdown sends the waiting ones. cfg keeps its [Config.Rules].
+// New returns a provider whose spans go to the collector, or nil without an exporter. It connects with the first span.
+// cfg must keep its [Config.Rules].
 func New(
 	ctx context.Context, cfg Config, service, environment string, log *slog.Logger, registerer prometheus.Registerer,
 ) (*sdktrace.TracerProvider, error) {
@@ -111,7 +110,6 @@ func New(
 			attribute.String("deployment.environment.name", environment)))), nil
 }
 
-// watchedExporter logs when the collector begins and ceases to fail.
 type watchedExporter struct {
 	sdktrace.SpanExporter
 	log       *slog.Logger
@@ -119,7 +117,6 @@ type watchedExporter struct {
 	isFailing bool
 }
 
-// ExportSpans implements [sdktrace.SpanExporter].
 func (e *watchedExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	err := e.SpanExporter.ExportSpans(ctx, spans)
 	result := "sent"

@@ -21,13 +21,17 @@ RUNS       ?= 200
 POISON     ?= 20s
 STATES     ?= 1000000
 
+# The campaign ends with the first round of faults behind one of them.
+EVENTS  ?= 100000
+MINUTES ?= 15
+
 # A job or a container may have no HOME, and Go keeps what it compiles there.
 ifeq ($(HOME),)
 export HOME := $(shell home=$$(eval "echo ~$$(id -un 2>/dev/null || id -u)"); [ ! -d "$$home" ] || echo "$$home")
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo up down reset build test test-kafka test-long test-models test-console test-observability test-kubernetes bench lint generate new new-service
+.PHONY: help run demo up down reset build test test-kafka test-long test-campaign test-models test-console test-observability test-kubernetes bench lint generate new new-service
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +76,10 @@ test-long: ## campaigns: chaos, random schedules, a death around every statement
 	@$(GO_TEST) -count=1 -timeout 10m ./test/e2e -run 'PoisonUnderLoad' -v -e2e.poison=$(POISON)
 	@$(if $(wildcard dev/operations),$(GO_TEST) -count=1 -timeout 10m ./dev/operations -run 'Demo' -v -operations.demo=20s)
 	@CGO_ENABLED=0 $(GO) test -count=1 -timeout 10m ./docs/models -models.states=$(STATES)
+
+test-campaign: ## everything goes wrong under load: three real brokers, two replicas of each service; EVENTS=1000000 MINUTES=60
+	@export TWINBOX_TEST_KAFKA=real CGO_ENABLED=0; $(GO) test -tags faults -count=1 -timeout $$(($(MINUTES) + 30))m -v ./test/e2e \
+		-run '^TestCampaign$$' -e2e.events=$(EVENTS) -e2e.minutes=$(MINUTES)
 
 test-models: ## every run of docs/models, the model of servers that went back: half an hour, 6 GB
 	@GOMEMLIMIT=6GiB $(GO) run ./docs/models $(ARGS)

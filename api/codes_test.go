@@ -16,7 +16,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// Where the codes of the Customer API are declared: constants of a type named Code.
 var codeFiles = []string{
 	"../internal/web/problem.go",
 	"../internal/command/problem.go",
@@ -24,8 +23,7 @@ var codeFiles = []string{
 	"../internal/customer/problems.go",
 }
 
-// elsewhere are codes among them that no answer of this API has: of a request for another host, which is not one of the
-// API's, and of events that cannot be made.
+// No answer of this API has these codes.
 var elsewhere = []string{"host_not_allowed", "invalid_mail_id", "invalid_time"}
 
 func TestDocumentedCodesAreTheOnesInTheCode(t *testing.T) {
@@ -37,7 +35,7 @@ func TestDocumentedCodesAreTheOnesInTheCode(t *testing.T) {
 		declared = append(declared, codes...)
 	}
 	declared = slices.DeleteFunc(declared, func(code string) bool { return slices.Contains(elsewhere, code) })
-	slices.Sort(declared) // a code may be said of a rule and of the race for it
+	slices.Sort(declared) // a rule and the race for it may share a code
 	documented := slices.Sorted(maps.Keys(testkit.ProblemStatuses(t, api.OpenAPI)))
 	require.Equal(t, documented, slices.Compact(declared))
 }

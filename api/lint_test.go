@@ -15,7 +15,6 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// standard compiles the schema that a format has of its own documents.
 func standard(t *testing.T, name string) *jsonschema.Schema {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
@@ -38,7 +37,6 @@ func standard(t *testing.T, name string) *jsonschema.Schema {
 	return compiled
 }
 
-// asJSON is a YAML document as a JSON one: what a reader of JSON would make of it.
 func asJSON(t *testing.T, name string) any {
 	t.Helper()
 	encoded, err := json.Marshal(document(t, name))
@@ -48,7 +46,6 @@ func asJSON(t *testing.T, name string) any {
 	return value
 }
 
-// The documents are what their formats say a document is.
 func TestDocumentsKeepToTheirFormats(t *testing.T) {
 	t.Parallel()
 	openapi, asyncapi := standard(t, "openapi"), standard(t, "asyncapi")
@@ -74,8 +71,7 @@ func TestDocumentsKeepToTheirFormats(t *testing.T) {
 	require.Error(t, asyncapi.Validate(broken))
 }
 
-// What is declared is used, and no member is without a value: a comma in the wrong place of YAML makes a member of half
-// a sentence, which no reader of schemas minds.
+// A misplaced comma of YAML makes a member of half a sentence.
 func TestNothingIsDeclaredForNothing(t *testing.T) {
 	t.Parallel()
 	for _, name := range documents(t) {
@@ -91,7 +87,7 @@ func TestNothingIsDeclaredForNothing(t *testing.T) {
 		})
 		for kind, declared := range root["components"].(object) {
 			for part := range declared.(object) {
-				if kind == "securitySchemes" { // are referred to by name
+				if kind == "securitySchemes" { // other places refer to them by name
 					continue
 				}
 				require.True(t, referred["#/components/"+kind+"/"+part], "%s: %s %s is used nowhere", name, kind, part)

@@ -30,7 +30,6 @@ func document(t *testing.T, name string) object {
 	return parsed
 }
 
-// at follows a path of members, and references on the way.
 func at(t *testing.T, root object, path ...string) any {
 	t.Helper()
 	var here any = root
@@ -60,10 +59,9 @@ func deref(t *testing.T, root object, value any) any {
 	return found
 }
 
-// operation is one method of one path of openapi.yaml.
 type operation struct {
 	name      string
-	body      object // the content of the request, by media type
+	body      object // by media type
 	responses object
 }
 
@@ -91,7 +89,7 @@ func operations(t *testing.T, root object) map[string]operation {
 
 const documentURL = "https://example.com/openapi.yaml"
 
-// checker compiles schemas where they stand in openapi.yaml: those of OpenAPI 3.1 are JSON Schema 2020-12.
+// The schemas of OpenAPI 3.1 are JSON Schema 2020-12.
 func checker(t *testing.T, root object) func(pointer string, value any) error {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
@@ -139,7 +137,7 @@ func TestProblemExamplesAreTheCodesOfTheirResponse(t *testing.T) {
 	t.Parallel()
 	root := document(t, "openapi.yaml")
 	statuses := testkit.ProblemStatuses(t, api.OpenAPI)
-	shown := map[string]bool{"not_found": true, "method_not_allowed": true} // of every route; described once, in the text
+	shown := map[string]bool{"not_found": true, "method_not_allowed": true} // of every route; described once
 	for _, op := range operations(t, root) {
 		for status := range op.responses {
 			response := deref(t, root, op.responses[status]).(object)
@@ -223,7 +221,6 @@ func requireTarget(t *testing.T, root object, reference string) {
 	deref(t, root, object{"$ref": reference})
 }
 
-// documents are the names of all of them.
 func documents(t *testing.T) []string {
 	t.Helper()
 	names, err := fs.Glob(api.Files, "*.yaml")

@@ -11,8 +11,7 @@ import (
 	"example.com/twinbox/api"
 )
 
-// Every request of operations.http is one that admin.yaml knows, with a body of its schema, and changes nothing as it
-// stands there; every question that needs no id is there.
+// The file has every question that needs no id.
 func TestOperationsFollowTheAPI(t *testing.T) {
 	t.Parallel()
 	root := document(t, "admin.yaml")
@@ -39,7 +38,6 @@ func TestOperationsFollowTheAPI(t *testing.T) {
 	}
 }
 
-// Every request of an operator that the document shows is one that it allows.
 func TestExamplesOfOperationsFitTheirSchemas(t *testing.T) {
 	t.Parallel()
 	root := document(t, "admin.yaml")
@@ -63,7 +61,6 @@ func TestExamplesOfOperationsFitTheirSchemas(t *testing.T) {
 	require.Greater(t, shown, 8)
 }
 
-// The document lists every code of an operator's problem.
 func TestCodesOfOperationsAreDocumented(t *testing.T) {
 	t.Parallel()
 	data, err := api.Files.ReadFile("admin.yaml")

@@ -11,14 +11,12 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// machine runs start.sh in a tree of its own. The programs in its PATH are scripts, except for those that every system
-// has.
+// machine runs start.sh in a tree with scripts in place of programs.
 type machine struct {
 	bin, root string
 	home      string
 }
 
-// goProgram is a Go that compiles everything to a devstack that prints its arguments.
 const goProgram = `case $1 in
 version) echo go version go1.26.0 linux/amd64 ;;
 env) echo "$HOME/$2" ;;
@@ -30,7 +28,6 @@ build)
 	chmod +x bin/devstack ;;
 esac`
 
-// newMachine is a bare Linux with Go: no Docker.
 func newMachine(t *testing.T) *machine {
 	t.Helper()
 	m := &machine{bin: t.TempDir(), root: t.TempDir(), home: t.TempDir()}
@@ -48,7 +45,6 @@ func newMachine(t *testing.T) *machine {
 	return m
 }
 
-// file writes a file of the tree.
 func (m *machine) file(t *testing.T, name, content string) {
 	t.Helper()
 	path := filepath.Join(m.root, name)
@@ -56,7 +52,6 @@ func (m *machine) file(t *testing.T, name, content string) {
 	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 }
 
-// has puts a program into the PATH, in place of the one that was there.
 func (m *machine) has(t *testing.T, name, does string) {
 	t.Helper()
 	path := filepath.Join(m.bin, name)
@@ -64,7 +59,6 @@ func (m *machine) has(t *testing.T, name, does string) {
 	testkit.Script(t, path, does+"\n")
 }
 
-// start runs the script and returns its output.
 func (m *machine) start(t *testing.T, args ...string) (output string, err error) {
 	t.Helper()
 	script := filepath.Join(m.root, "dev", "start.sh")
@@ -158,7 +152,6 @@ func TestWhatIsMissingIsReportedWithTheRemedy(t *testing.T) {
 	}
 }
 
-// The program gets the flags. A first start announces that it takes a while; only --examples compiles the examples.
 func TestStart(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

@@ -30,7 +30,6 @@ func environ(service types.ServiceConfig) []string {
 	return list
 }
 
-// requireKnown checks that each variable of the container is one that the program reads.
 func requireKnown(t *testing.T, container types.ServiceConfig, settings []config.Setting) {
 	t.Helper()
 	var known []string
@@ -42,7 +41,7 @@ func requireKnown(t *testing.T, container types.ServiceConfig, settings []config
 	}
 }
 
-// Each example has its settings, a database of its own, a job that waits for it, and the ports that make run gives it.
+// The ports are those of make run.
 func TestContainers(t *testing.T) {
 	t.Parallel()
 	project := compose(t)

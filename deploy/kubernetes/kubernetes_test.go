@@ -1,4 +1,4 @@
-// Package kubernetes_test decodes the manifests strictly, and asks each program about its environment.
+// Package kubernetes_test decodes the manifests strictly and asks each program about its environment.
 package kubernetes_test
 
 import (
@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// manifests are what one overlay builds, decoded by the types of the API: a field that there is not is an error.
 type manifests struct {
 	deployments map[string]*appsv1.Deployment
 	jobs        map[string]*batchv1.Job
@@ -77,7 +76,6 @@ func build(t *testing.T, folder string) manifests {
 	return m
 }
 
-// Each pod's environment is one that its program takes, with files for the secrets.
 func TestTheEnvironmentOfEachPodLoads(t *testing.T) {
 	t.Parallel()
 	for _, folder := range []string{"base", "production"} {
@@ -101,7 +99,7 @@ func buildProgram(t *testing.T, name string) string {
 	return program
 }
 
-// secrets are values as the production page describes them, by their files' names.
+// The values are as the production page describes them.
 var secrets = map[string]string{
 	"database-url":        "postgres://twinbox:secret@postgres:5432/twinbox?sslmode=verify-full",
 	"verification-secret": strings.Repeat("v", 32), "admin-token": strings.Repeat("t", 32),
@@ -134,7 +132,6 @@ func requireLoads(t *testing.T, m manifests, program string, pod corev1.PodSpec)
 	require.NotContains(t, out.String(), "secret@")
 }
 
-// A pod is drained, and its neighbours stay; its program can do nothing but its work.
 func TestEachPod(t *testing.T) {
 	t.Parallel()
 	m := build(t, "production")

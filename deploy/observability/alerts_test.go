@@ -1,5 +1,5 @@
-// Package observability checks the dashboards and rules beside it against what the services really export, and the alerts
-// with Prometheus' own engine.
+// Package observability checks its folder's dashboards and rules against the services' metrics, and the alerts with
+// Prometheus' own engine.
 package observability
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// expected are the alerts of each state that test/e2e records.
+// expected has the states that test/e2e records.
 var expected = map[string][]string{
 	"healthy":                 nil,
 	"broker down":             {"DependencyDown"},
@@ -41,7 +41,6 @@ var expected = map[string][]string{
 	"a table does not answer": {"MetricsMissing"},
 }
 
-// storyName is of the recording in which everything happens that has a metric, trouble included.
 const storyName = "story"
 
 func readRules(t *testing.T) []rulefmt.Rule {
@@ -56,7 +55,6 @@ func readRules(t *testing.T) []rulefmt.Rule {
 	return rules
 }
 
-// Each alert fires in its fault and in no other, and none on a healthy day.
 func TestEachAlertFiresInItsFaultAlone(t *testing.T) {
 	rules, recorded := readRules(t), readRecordings(t)
 	delete(recorded, storyName)
@@ -86,7 +84,6 @@ func TestEachAlertFiresInItsFaultAlone(t *testing.T) {
 	require.Equal(t, slices.Compact(known), slices.Compact(fired), "an alert without a fault that it fires in")
 }
 
-// fires says whether the alert is active for as long as it must be, with one set of labels, by the rules' own interval.
 func fires(t *testing.T, engine *promql.Engine, h history, rule rulefmt.Rule) bool {
 	t.Helper()
 	query, err := engine.NewRangeQuery(t.Context(), h, nil, rule.Expr, h.from, h.to, interval)

@@ -5,11 +5,10 @@ import (
 	"testing"
 
 	"github.com/prometheus/prometheus/config"
-	_ "github.com/prometheus/prometheus/discovery/dns" // what the file finds the services by
+	_ "github.com/prometheus/prometheus/discovery/dns" // the file finds the services by it
 	"github.com/stretchr/testify/require"
 )
 
-// Prometheus itself reads its file: a member that it does not know is an error there.
 func TestPrometheusReadsItsSettings(t *testing.T) {
 	t.Parallel()
 	read, err := config.LoadFile("prometheus/prometheus.yml", false, slog.New(slog.DiscardHandler))

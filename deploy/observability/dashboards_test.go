@@ -15,15 +15,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// exceptions are metrics that stand on no dashboard and in no rule, each with its reason.
+// exceptions are on no dashboard and in no rule.
 var exceptions = map[string]string{
 	"outbox_topic_info": "the console reads from it which service owns a topic",
 }
 
-// notOurs are the metrics of the Go runtime, of the process and of Prometheus' client: there are dashboards for these.
+// Other dashboards exist for these.
 var notOurs = regexp.MustCompile(`^(go|process|promhttp)_`)
 
-// expression is PromQL on a page, and where.
 type expression struct {
 	where, text, legend string
 	dashboard           bool
@@ -70,7 +69,6 @@ func (e expression) parse(t *testing.T) parser.Expr {
 	return parsed
 }
 
-// vocabulary is what the services said while they were recorded: the values of each label of each metric.
 func vocabulary(t *testing.T) map[string]map[string][]string {
 	t.Helper()
 	words := map[string]map[string][]string{}
@@ -96,11 +94,10 @@ func vocabulary(t *testing.T) map[string]map[string][]string {
 
 var legendLabel = regexp.MustCompile(`\{\{(\w+)\}\}`)
 
-// Each metric and label of an expression and its legend, and each value that it asks for, was exported by the services.
 func TestExpressionsAskForWhatIsExported(t *testing.T) {
 	words := vocabulary(t)
 	for _, e := range expressions(t) {
-		known := map[string]bool{} // labels of the metrics in the expression
+		known := map[string]bool{}
 		var grouping []string
 		parser.Inspect(e.parse(t), func(node parser.Node, _ []parser.Node) error {
 			switch n := node.(type) {
@@ -134,7 +131,6 @@ func TestExpressionsAskForWhatIsExported(t *testing.T) {
 	}
 }
 
-// Each alternative of a matcher such as state=~"a|b" is a value that was exported.
 func TestAlternativesOfMatchersExist(t *testing.T) {
 	words := vocabulary(t)
 	for _, e := range expressions(t) {
@@ -155,7 +151,6 @@ func TestAlternativesOfMatchersExist(t *testing.T) {
 
 var suffix = regexp.MustCompile(`_(bucket|sum|count)$`)
 
-// Each metric that the services export stands on a dashboard or in a rule, or among the exceptions.
 func TestEveryMetricIsLookedAt(t *testing.T) {
 	var seen []string
 	for _, e := range expressions(t) {
@@ -181,8 +176,6 @@ func TestEveryMetricIsLookedAt(t *testing.T) {
 	}
 }
 
-// On a dashboard a counter is only of use as a rate, over the window that fits the resolution or over one that its
-// panel names, and everything is of the services and instances that were chosen.
 func TestDashboardsReadCountersAsRates(t *testing.T) {
 	for _, e := range expressions(t) {
 		if !e.dashboard {

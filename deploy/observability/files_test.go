@@ -19,7 +19,6 @@ func readYAML(t *testing.T, file string, into any) {
 	require.NoError(t, yaml.Unmarshal(content, into), file)
 }
 
-// composed is what these tests need of a compose file.
 type composed struct {
 	Services map[string]struct {
 		Environment map[string]string
@@ -28,7 +27,6 @@ type composed struct {
 	}
 }
 
-// Prometheus asks each service for its own instances, at the port where a container has its metrics.
 func TestPrometheusAsksEachService(t *testing.T) {
 	t.Parallel()
 	var cfg struct {
@@ -62,7 +60,6 @@ func TestPrometheusAsksEachService(t *testing.T) {
 	}
 }
 
-// The containers find their files where they look, and each other under the names that the files give.
 func TestContainersFindTheirFiles(t *testing.T) {
 	t.Parallel()
 	var compose composed
@@ -98,7 +95,7 @@ func TestContainersFindTheirFiles(t *testing.T) {
 	}
 	readYAML(t, "grafana/dashboards.yaml", &providers)
 	require.Equal(t, "/etc/grafana/dashboards", providers.Providers[0].Options.Path)
-	for variable, value := range map[string]string{ // or Grafana asks hosts of the internet at each start
+	for variable, value := range map[string]string{ // else Grafana asks hosts of the internet at each start
 		"GF_PLUGINS_PREINSTALL_DISABLED": "true", "GF_NEWS_NEWS_FEED_ENABLED": "false",
 		"GF_ANALYTICS_REPORTING_ENABLED": "false", "GF_ANALYTICS_CHECK_FOR_UPDATES": "false",
 		"GF_ANALYTICS_CHECK_FOR_PLUGIN_UPDATES": "false",
@@ -107,7 +104,6 @@ func TestContainersFindTheirFiles(t *testing.T) {
 	}
 }
 
-// Each alert leads to a heading of the operations page.
 func TestRunbooksExist(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile("../../docs/operations.md")
@@ -127,7 +123,6 @@ func TestRunbooksExist(t *testing.T) {
 	}
 }
 
-// panel is what every panel of a dashboard must have.
 type panel struct {
 	ID          int
 	Title, Type string
@@ -141,7 +136,7 @@ type panel struct {
 	}
 }
 
-// The rules of Grafana's own linter, which cannot be had as a library.
+// These are the rules of Grafana's own linter, which has no library.
 func TestDashboardsAreComplete(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("dashboards/*.json")

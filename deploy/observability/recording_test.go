@@ -22,7 +22,6 @@ import (
 
 var recordings = flag.String("recordings", "", "folder that test/e2e wrote its recordings to")
 
-// recording is what /metrics said while something happened; see test/e2e, which writes it.
 type recording struct {
 	Name    string `json:"name"`
 	GoesOn  bool   `json:"goes_on"`
@@ -48,13 +47,11 @@ func readRecordings(t *testing.T) map[string]recording {
 	return read
 }
 
-// sample is one series at one moment.
 type sample struct {
 	labels labels.Labels
 	value  float64
 }
 
-// samples reads a scrape as Prometheus does: each series gets the labels of its target, and up says whether it answered.
 func samples(t *testing.T, job, text string) map[string]sample {
 	t.Helper()
 	read := map[string]sample{}
@@ -86,18 +83,17 @@ func samples(t *testing.T, job, text string) map[string]sample {
 
 const (
 	interval = 15 * time.Second
-	before   = 20 * time.Minute // of the state in which a recording begins
-	after    = 40 * time.Minute // of the one in which it ends
+	before   = 20 * time.Minute // of the recording's first state
+	after    = 40 * time.Minute // of its last state
 )
 
-// history is a recording in Prometheus' own storage.
 type history struct {
 	*teststorage.TestStorage
 	from, to time.Time
 }
 
-// history tells the recording as a Prometheus would have it that reads every 15 s: the first scrape over and over, then
-// one scrape after the other, and then the last one. What rose between the last two of a state that goes on rises on.
+// The first scrape repeats before the others, and the last one after. In a state that lasts, rising series continue
+// to rise.
 func (r recording) history(t *testing.T) history {
 	t.Helper()
 	h := history{TestStorage: teststorage.New(t), from: time.Unix(0, 0)}

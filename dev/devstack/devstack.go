@@ -1,6 +1,5 @@
-// Package devstack runs what stands around the services on a developer's machine: the whole system in one process
-// ("make run"), or a real Apache Kafka alone ("devstack kafka"). Extensions add flags, commands, services and programs;
-// extensions.go lists them. No product binary knows it.
+// Package devstack runs the system on a developer's machine: all in one process ("make run"), or a real Apache Kafka
+// alone ("devstack kafka"). Extensions add flags, commands, services and programs; extensions.go lists them.
 package devstack
 
 import (
@@ -19,7 +18,7 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// Commands are the subcommands, one file each. Extensions add theirs.
+// Commands are the subcommands.
 type Commands struct {
 	Run   RunCommand   `cmd:"" help:"Run the whole system: services, PostgreSQL, Kafka broker, mailbox."`
 	Kafka KafkaCommand `cmd:"" help:"Run a real Apache Kafka, one node, until it is stopped. Needs java and, once, mvn."`
@@ -28,7 +27,7 @@ type Commands struct {
 	Extensions kong.Plugins `embed:""`
 }
 
-// Main runs the command line of this process, with more extensions than the listed ones, and returns the exit code.
+// Main runs the command line of this process and returns the exit code.
 func Main(more ...local.Extension) int {
 	ctx := service.SignalContext(context.Background())
 	if !signal.Ignored(syscall.SIGHUP) { // under nohup a closed terminal changes nothing
@@ -40,7 +39,7 @@ func Main(more ...local.Extension) int {
 }
 
 // Run runs one command and returns the exit code: 0 done, 1 failed, 2 usage. Results go to stdout, texts for people to
-// stderr. The programs of these extensions start before those of the listed ones.
+// stderr. Programs of more start before the listed ones.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer, more ...local.Extension) int {
 	return run(ctx, args, stdout, stderr, slices.Concat(more, extensions()))
 }
@@ -72,7 +71,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, extension
 	return service.ExitOK
 }
 
-// newCommands returns the commands with those of the extensions.
 func newCommands(extensions []local.Extension) *Commands {
 	c := &Commands{Run: RunCommand{extensions: extensions}}
 	for _, e := range extensions {
@@ -86,7 +84,6 @@ func newCommands(extensions []local.Extension) *Commands {
 	return c
 }
 
-// report writes the error and returns the exit code: the error's own, if it has one.
 func report(to io.Writer, err error, code int) int {
 	var coded interface{ ExitCode() int }
 	if errors.As(err, &coded) && code == service.ExitFailure {

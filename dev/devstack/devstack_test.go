@@ -18,7 +18,7 @@ import (
 	"example.com/twinbox/internal/services"
 )
 
-// invoke runs a command line whose context has ended already, so that a command that gets as far as starting stops.
+// invoke runs a command line whose context has ended, so a start stops again.
 func invoke(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -54,7 +54,6 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// A first make run compiles no example, no benchmark, no NATS server and no code of tests.
 func TestWhatMakeRunCompiles(t *testing.T) {
 	t.Parallel()
 	packages, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "../cmd/devstack").Output()
@@ -81,7 +80,7 @@ func TestBusyPort(t *testing.T) {
 	require.Contains(t, stderr.String(), taken.Addr().String()+" is in use; take a free port with --customer-addr")
 }
 
-// What people may set they can set by a flag and by a variable, and the ports are those of the README.
+// The ports are those of the README.
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	commands := newCommands(nil)
@@ -93,7 +92,7 @@ func TestDefaults(t *testing.T) {
 	require.Equal(t, []string{".twinbox", "127.0.0.1:8025", "127.0.0.1:1025", "127.0.0.1:9092"},
 		[]string{run.Config.Dir, run.Config.Mailbox, run.Config.SMTP, run.Config.Kafka})
 	require.Equal(t, local.Listen{API: "127.0.0.1:8080", Admin: "127.0.0.1:8081"}, run.listen(nil)["customer"])
-	for _, s := range services.All() { // each at the address that it has by itself
+	for _, s := range services.All() {
 		want := local.Listen{API: s.Unset().Value("HTTP_ADDR"), Admin: s.Unset().Value("ADMIN_ADDR")}
 		require.Equal(t, want, run.listen(nil)[s.Name], s.Name)
 	}
@@ -117,7 +116,6 @@ func TestVariables(t *testing.T) {
 	require.Contains(t, stderr, "OUTBOX_POLL")
 }
 
-// newExtension returns one with a flag, a command, a service and a program.
 func newExtension() local.Extension {
 	flags := &struct {
 		PageAddr string `help:"A page." default:"127.0.0.1:1"`
@@ -166,7 +164,6 @@ func TestAnExtensionsFlagsAndCommands(t *testing.T) {
 	require.Contains(t, stderr.String(), `Extra API: --service-addr=extra "y"`)
 }
 
-// The whole way through the command line, once: up, summary, down.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(localtest.Folder(t), "state")
@@ -176,7 +173,7 @@ func TestRun(t *testing.T) {
 	}
 	for _, s := range services.All() {
 		if s.Name == "customer" || s.Name == "notification" {
-			continue // they have flags of their own
+			continue
 		}
 		args = append(args, "--service-admin-addr", s.Name+"=127.0.0.1:0")
 		if len(s.API) > 0 {
@@ -202,7 +199,6 @@ func TestRun(t *testing.T) {
 	require.NotContains(t, stderr.String(), "level=", "no warnings")
 }
 
-// untilSummary ends the run when the summary is complete.
 type untilSummary struct {
 	text strings.Builder
 	done func()

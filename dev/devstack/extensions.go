@@ -2,7 +2,7 @@ package devstack
 
 import "example.com/twinbox/dev/local"
 
-// extensions are in every devstack. Remove an extension's line when you delete its folder.
+// Remove an extension's line when you delete its folder.
 func extensions() (list []local.Extension) {
 	list = append(list, operated())
 	return list

@@ -17,7 +17,7 @@ type KafkaCommand struct {
 	Data string `help:"Folder of its data, kept between runs." default:".twinbox/kafka-real"`
 }
 
-// Run runs Kafka until the context ends. If the process ends before that, Run returns an error.
+// Run runs Kafka until the context ends. An earlier end of the process is an error.
 func (c *KafkaCommand) Run(ctx context.Context, to *kong.Context) error {
 	ctx, stop := local.WithTool(ctx, false)
 	defer stop()

@@ -36,7 +36,6 @@ func TestKafkaRunsUntilItIsStopped(t *testing.T) {
 	require.DirExists(t, filepath.Join(data, "data"))
 }
 
-// signalling tells that something was written: the address, once Kafka answers.
 type signalling struct {
 	bytes.Buffer
 	written func()

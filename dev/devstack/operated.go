@@ -5,5 +5,4 @@ import (
 	"example.com/twinbox/dev/operations"
 )
 
-// operated adds the console, the demonstration and what the services' operators need.
 func operated() local.Extension { return operations.Extension() }

@@ -14,11 +14,10 @@ type ResetCommand struct {
 	Dir string `arg:"" optional:"" help:"Folder of all state." default:".twinbox"`
 }
 
-// locks are the files that make run and devstack kafka lock in the folder. The kernel frees them with the process, so a
-// lock that is held means that a system runs.
+// locks are the files that a running system locks. The kernel frees them with the process.
 var locks = []string{"lock", filepath.Join("kafka-real", "lock")}
 
-// Run removes the folder while it holds the locks, so that no system starts on a half of it.
+// Run holds the locks while it removes the folder: no system starts on half of it.
 func (c *ResetCommand) Run() error {
 	for _, name := range locks {
 		path := filepath.Join(c.Dir, name)

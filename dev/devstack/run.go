@@ -47,7 +47,6 @@ func (c *RunCommand) Run(ctx context.Context, to *kong.Context) error {
 	return local.Run(ctx, cfg)
 }
 
-// listen returns the addresses of each service: from its flag, else its own default.
 func (c *RunCommand) listen(extra []eventing.Described) map[string]local.Listen {
 	listen := map[string]local.Listen{}
 	for _, s := range append(services.All(), extra...) {
@@ -62,7 +61,6 @@ func (c *RunCommand) listen(extra []eventing.Described) map[string]local.Listen 
 	return listen
 }
 
-// isTerminal reports whether the output is a terminal that shows colours.
 func isTerminal(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	if !ok || os.Getenv("TERM") == "dumb" || os.Getenv("NO_COLOR") != "" {

@@ -1,8 +1,5 @@
-// Package local runs the whole system in one process: PostgreSQL as a child, a Kafka-protocol broker, an SMTP server
-// with a mailbox page, and both services. `make run` and the end-to-end tests of its parts start it.
-//
-// The services do not know it. They get the configuration that they would get from an environment, in which the
-// embedded parts are addresses. All state is in one folder and survives the end of the process, also a sudden one.
+// Package local runs the whole system in one process: PostgreSQL as a child, a Kafka-protocol broker, a mailbox, and
+// both services with their usual configuration. All state is in one folder and survives a sudden end of the process.
 package local
 
 import (
@@ -18,17 +15,16 @@ import (
 	"example.com/twinbox/internal/services"
 )
 
-// Config describes one stack. The zero value needs Dir alone and listens on free ports. The fields with a help text are
+// Config describes one stack. The zero value needs Dir alone and listens on free ports. Fields with a help text are
 // flags of devstack run.
 type Config struct {
-	// Dir holds all state. One process at a time may use it.
 	Dir string `help:"Folder of all state; one process at a time." default:".twinbox"`
-	// Services are the addresses of services, by name: by default 127.0.0.1:0, a free port, here and below.
+	// Services maps services to their addresses. Default, here and below: 127.0.0.1:0, a free port.
 	Services map[string]Listen `kong:"-"`
-	// Extra are services in addition to the project's own, such as the examples.
+	// Extra are services in addition to the project's own.
 	Extra []eventing.Described `kong:"-"`
-	Only  []string             // the services to run, by their names; empty: all of them
-	// Programs start in this order when all services listen, and stop before these, in reverse.
+	Only  []string             // names of the services to run; empty: all
+	// Programs start in this order when all services listen. They stop before the services, in reverse.
 	Programs []Program `kong:"-"`
 
 	Mailbox string `help:"Page with the mails, loopback only." name:"mailbox-addr" default:"127.0.0.1:8025"`
@@ -38,11 +34,11 @@ type Config struct {
 	KafkaBrokers  string `help:"Use a Kafka elsewhere instead: its brokers." placeholder:"HOST:PORT,..."`
 	PGBin         string `help:"Folder of initdb and postgres. Default: what is installed, else what is fetched." name:"pg-bin" env:"PG_BIN,TWINBOX_PG_BIN" placeholder:"DIR"`
 	FetchPostgres bool   `help:"Fetch PostgreSQL even where it is installed."`
-	// Settings win over the services' defaults. Addresses and secrets, which the stack decides, are refused here.
+	// Settings override the services' defaults, except for the addresses and secrets that the stack decides.
 	Settings []string `help:"Variable of the services; may be repeated." name:"set" sep:"none" placeholder:"NAME=VALUE"`
 	Verbose  bool     `help:"Show everything that the parts log, as it is in their files; otherwise warnings and errors, a line a minute for each." short:"v" env:"TWINBOX_VERBOSE"`
 
-	// Faults, if set, can break the stack once it is ready. Each service is then a process of its own.
+	// Faults, if set, can break the ready stack. Each service is then a process.
 	Faults *Faults `kong:"-"`
 	// Out receives the summary, Err warnings, errors and progress. Default: both are discarded.
 	Out io.Writer `kong:"-"`
@@ -53,56 +49,55 @@ type Config struct {
 	Ready func(Addresses) `kong:"-"`
 }
 
-// Extension adds flags, commands, services and programs to devstack. Every field may be unset.
+// Extension adds to devstack. Every field is optional.
 type Extension struct {
-	// Flags points to a struct whose fields are flags of devstack run, with kong's tags.
+	// Flags points to a struct of flags of devstack run, with kong's tags.
 	Flags any
-	// Commands points to a struct whose fields are commands of devstack, with kong's tags.
+	// Commands points to a struct of commands, with kong's tags.
 	Commands any
-	// Add adds services and programs to the stack. It is called after the flags were read.
+	// Add adds services and programs, after the flags were read.
 	Add func(cfg *Config)
 }
 
-// Program runs next to the services. It has no database here.
+// Program runs next to the services.
 type Program struct {
-	Name  string
-	Title string // of its line in the summary
-	Note  string // what to know about its link
-	// Listeners are the addresses that it opens.
+	Name      string
+	Title     string
+	Note      string
 	Listeners []Listener
-	// Run runs the program until ctx ends. It starts when all services listen, also while one waits for an operator. It
-	// calls ready once, with the link for the summary.
+	// Run runs the program until ctx ends, from when all services listen, ready or not. It calls ready once, with the link
+	// for the summary.
 	Run func(ctx context.Context, at Addresses, log *slog.Logger, ready func(link string)) error
 }
 
 // Listener is an address that the stack opens.
 type Listener struct {
-	Name     string // for people
-	Flag     string // changes the address
+	Name     string
+	Flag     string
 	Addr     string
 	Loopback bool // no other machine may reach it
 }
 
-// Listen are the addresses of one service, host:port each.
+// Listen has the addresses of one service, host:port.
 type Listen struct {
-	API   string // for those that have one
+	API   string // "" without an API
 	Admin string
 }
 
-// Addresses are those of a running stack's parts.
+// Addresses are those of a running stack.
 type Addresses struct {
-	Dir           string                        // of all state, absolute
-	Names         []string                      // of the services, in the order of every output
-	Services      map[string]Listen             // by the service's name
-	Programs      map[string]string             // links, by the program's name; complete when the stack is ready
-	Mailbox, SMTP string                        // host:port
-	KafkaBrokers  string                        // host:port, separated by commas
-	Databases     map[string]string             // URLs for the superuser, by the service's name
-	AdminToken    config.Secret                 // of all services' operations, a new one at each start
-	Instances     map[string]*eventing.Instance // the services with their settings, by name
+	Dir           string   // of all state, absolute
+	Names         []string // of the services, in the order of every output
+	Services      map[string]Listen
+	Programs      map[string]string // links by name, complete when the stack is ready
+	Mailbox, SMTP string
+	KafkaBrokers  string                        // separated by commas
+	Databases     map[string]string             // URLs for the superuser, by service
+	AdminToken    config.Secret                 // for all services, new at each start
+	Instances     map[string]*eventing.Instance // by name
 }
 
-// API is the address of the first service that has an API, "" before it listens.
+// API returns the first API's address, "" before it listens.
 func (a Addresses) API() string {
 	for _, name := range services.Names() {
 		if api := a.Services[name].API; api != "" {
@@ -137,7 +132,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// withFlags are the services whose addresses have flags of their own; those of others are set by their names.
+// Other services' addresses are set by name.
 var withFlags = []string{"customer", "notification"}
 
 func (c Config) listeners() []Listener {
@@ -164,12 +159,10 @@ func (c Config) listeners() []Listener {
 	return all
 }
 
-// services are the project's own and the extra ones, in the order of every output.
 func (c Config) services() []eventing.Described {
 	return slices.DeleteFunc(append(services.All(), c.Extra...), func(s eventing.Described) bool {
 		return len(c.Only) > 0 && !slices.Contains(c.Only, s.Name)
 	})
 }
 
-// title is a service's name as it begins a line.
 func title(name string) string { return strings.ToUpper(name[:1]) + name[1:] }

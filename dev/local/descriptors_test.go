@@ -12,9 +12,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// A client opens three times as many connections as the process may have descriptors, and sends nothing on them: first
-// to the API, then to the broker, then to every listener. Operators get their answers meanwhile, and afterwards all is
-// as before.
+// Idle connections must leave descriptors for operators.
 func TestConnectionsWithoutEndLeaveRoom(t *testing.T) {
 	t.Parallel()
 	const descriptors = 512
@@ -24,7 +22,7 @@ func TestConnectionsWithoutEndLeaveRoom(t *testing.T) {
 	admins := stack.all[1:3]
 	for _, attack := range []struct {
 		targets []string
-		alive   []string // answer while it lasts
+		alive   []string
 	}{
 		{stack.all[:1], admins},
 		{stack.all[3:4], admins},
@@ -56,7 +54,6 @@ func TestConnectionsWithoutEndLeaveRoom(t *testing.T) {
 	require.NoError(t, stack.cmd.Wait())
 }
 
-// status asks on a connection of its own and gives 0 when there is no answer.
 func status(t *testing.T, url string) int {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}

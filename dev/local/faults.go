@@ -13,37 +13,33 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// Faults break a running stack and mend it again. Given to [Run] in [Config.Faults], they make each service a process
-// of its own, which can be killed. They may be used once the stack is ready, one at a time.
+// Faults break a ready stack and mend it, one fault at a time. In [Config.Faults] they make each service a process.
 type Faults struct {
-	// Program runs one service when it is called as "PROGRAM serve NAME", with its settings in the environment.
+	// Program runs one service as "PROGRAM serve NAME", with its settings in the environment.
 	Program string
 
 	stack *stack
 	parts map[string]*breakable
 }
 
-// The names of parts in errors; those of services are their own.
 const (
 	faultPostgres = "PostgreSQL"
 	faultKafka    = "Kafka"
 )
 
 const (
-	// faultTimeout is how long a part may take to start again, and the services to be ready.
 	faultTimeout = 30 * time.Second
-	// stopProcess is how long a service may take to drain: its own limit, and a moment.
+	// stopProcess is a service's own limit for its drain, and a moment.
 	stopProcess = 20 * time.Second
 )
 
-// Kill ends a service with SIGKILL. A new process takes its place at the same addresses. Kill returns when that is
-// ready, with the time it took.
+// Kill ends a service with SIGKILL and starts a new process at its addresses. It returns the time until that is ready.
 func (f *Faults) Kill(ctx context.Context, service string) (time.Duration, error) {
 	return f.interrupt(ctx, service, 0)
 }
 
-// StopPostgres kills the database server, and starts it again after a while. It returns when all services are ready
-// again, with the time since the start.
+// StopPostgres kills the database server and starts it again after lasting. It returns the time from that start until
+// all services are ready.
 func (f *Faults) StopPostgres(ctx context.Context, lasting time.Duration) (time.Duration, error) {
 	return f.interrupt(ctx, faultPostgres, lasting)
 }
@@ -68,7 +64,7 @@ func (f *Faults) interrupt(ctx context.Context, name string, pause time.Duration
 	return time.Since(began), err
 }
 
-// pickPorts replaces free ports by known ones: a process that takes the place of a killed one listens there, too.
+// pickPorts replaces free ports by known ones: a new process listens there again.
 func pickPorts(ctx context.Context, listens map[string]Listen) (map[string]Listen, error) {
 	picked := map[string]Listen{}
 	for name, listen := range listens {
@@ -85,14 +81,12 @@ func pickPorts(ctx context.Context, listens map[string]Listen) (map[string]Liste
 	return picked, nil
 }
 
-// processPart is a service in a process of its own.
 type processPart struct {
 	*child.Process
 
 	log string
 }
 
-// Err returns how the process ended.
 func (p processPart) Err() error {
 	if err := p.Process.Err(); err != nil {
 		return fmt.Errorf("%w (the reason is in %s)", err, p.log)
@@ -100,7 +94,6 @@ func (p processPart) Err() error {
 	return nil
 }
 
-// Close lets the service drain.
 func (p processPart) Close() error {
 	inTime, err := p.Stop(stopProcess)
 	if err == nil && !inTime {
@@ -109,7 +102,6 @@ func (p processPart) Close() error {
 	return errors.Join(err, p.Err())
 }
 
-// startProcess starts a service in a process of its own, at its known addresses.
 func (h *stack) startProcess(s eventing.Described) error {
 	log, err := h.logs.open(s.Name)
 	if err != nil {

@@ -10,14 +10,13 @@ import (
 	"example.com/twinbox/dev/local/filelock"
 )
 
-// folder is the state of a stack, locked.
 type folder struct {
 	path string
 	lock *filelock.Lock
 }
 
-// openFolder creates the folder and takes it for this process. Every account may pass through it: the database of root
-// may run as one. Secret files inside have their own mode.
+// openFolder locks the folder for this process. Every account may pass through it: root's database may run as one.
+// Secret files have their own mode.
 func openFolder(dir string) (*folder, error) {
 	path, err := filepath.Abs(dir)
 	if err != nil {
@@ -39,7 +38,7 @@ func openFolder(dir string) (*folder, error) {
 
 func (f *folder) file(name string) string { return filepath.Join(f.path, name) }
 
-// secret returns the key of verification links, which the first start creates. Links in mails stay good over restarts.
+// secret returns the key of verification links. It lasts, so links in mails stay valid over restarts.
 func (f *folder) secret() (string, error) {
 	path := f.file("verification-secret")
 	content, err := os.ReadFile(path)
@@ -50,7 +49,7 @@ func (f *folder) secret() (string, error) {
 		return "", fmt.Errorf("read secret: %w", err)
 	}
 	text := newSecret()
-	// Renamed when it is complete: the next start would use a secret that a crash cut short.
+	// A crash could cut the secret short without the rename.
 	if err := os.WriteFile(path+".new", []byte(text+"\n"), 0o600); err != nil {
 		return "", fmt.Errorf("write secret: %w", err)
 	}
@@ -60,7 +59,7 @@ func (f *folder) secret() (string, error) {
 	return text, nil
 }
 
-// maxLogBytes is the size at which a log begins anew, at the next start; the one before is kept as ".old".
+// maxLogBytes is the size at which the next start begins a new log, and keeps the last one as ".old".
 const maxLogBytes = 16 << 20
 
 func (f *folder) openLog(name string) (*os.File, error) {

@@ -13,14 +13,13 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// ErrOrphaned is the cause of the context's end when the tool that started this program is gone.
+// ErrOrphaned is the cause of the context's end when that tool is gone.
 var ErrOrphaned = errors.New("the tool that started this program has ended")
 
 const parentPoll = 500 * time.Millisecond
 
 // WithTool returns a context that ends when the tool that started this program is gone: make, if byMake is set, or the
-// go tool. Both pass on Ctrl-C, but one that is killed leaves the program running. Without such a tool it returns ctx.
-// Call stop when done.
+// go tool. Without such a tool it returns ctx. Call stop when done.
 func WithTool(ctx context.Context, byMake bool) (_ context.Context, stop func()) {
 	path, err := os.Executable()
 	if !byMake && (err != nil || !isBuiltByGoRun(path)) {
@@ -29,17 +28,15 @@ func WithTool(ctx context.Context, byMake bool) (_ context.Context, stop func())
 	return withParent(ctx, os.Getppid, parentPoll)
 }
 
-// isBuiltByGoRun recognises where "go run" leaves a program: in a temporary folder, .../go-build123/b001/exe/name, or
-// in the build cache, .../5e/5e...-d/name.
+// isBuiltByGoRun knows both places of "go run": .../go-build123/b001/exe/name, or the build cache, .../5e/5e...-d/name.
 func isBuiltByGoRun(path string) bool {
 	dir := filepath.ToSlash(filepath.Dir(path))
 	return strings.Contains(dir, "/go-build") && strings.HasSuffix(dir, "/exe") || cached.MatchString(dir)
 }
 
-// cached is a folder of the build cache: 64 hexadecimal digits, in one that is named after the first two.
 var cached = regexp.MustCompile(`/[0-9a-f]{2}/[0-9a-f]{64}-d$`)
 
-// withParent ends the context when the parent changes. Polling is all that works on every system.
+// withParent polls, which works on every system.
 func withParent(ctx context.Context, getppid func() int, every time.Duration) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	parent := getppid()

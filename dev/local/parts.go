@@ -17,30 +17,28 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// part is a server that the services would find elsewhere in production, or a service in a process of its own.
 type part interface {
 	Done() <-chan struct{}
 	Err() error
 	Close() error
 }
 
-// breakable is a part of the stack that a fault can take away.
 type breakable struct {
-	kill  func() error                        // ends it as a crash does
-	again func(context.Context) (part, error) // starts it where it was
+	kill  func() error
+	again func(context.Context) (part, error)
 
 	mu      sync.Mutex // held while it is away
 	running part
 }
 
-// run watches the part. Its end ends the stack: services that wait for it for ever would look alive.
+// run ends the stack with the part: services that wait for it for ever would look alive.
 func (b *breakable) run(ctx context.Context) error {
 	for {
 		running := b.now()
 		select {
 		case <-running.Done():
 			if b.now() == running {
-				_ = running.Close() // half a part
+				_ = running.Close()
 				return errors.Join(errors.New("ended by itself"), running.Err())
 			}
 		case <-ctx.Done():
@@ -55,7 +53,7 @@ func (b *breakable) now() part {
 	return b.running
 }
 
-// interrupt kills the part and starts it again after a while. It returns the time of the start.
+// interrupt returns the time of the new start.
 func (b *breakable) interrupt(ctx context.Context, pause time.Duration) (began time.Time, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -78,7 +76,7 @@ func (b *breakable) interrupt(ctx context.Context, pause time.Duration) (began t
 	}
 }
 
-// startParts starts PostgreSQL, the broker and the mailbox. The group stops them last, PostgreSQL as the very last.
+// The group stops these parts last, PostgreSQL as the very last.
 func (h *stack) startParts(ctx context.Context) error {
 	brokerLog, err := h.logs.logger("broker")
 	if err != nil {
@@ -142,22 +140,19 @@ func (h *stack) runBroker(server *broker.Broker, cfg broker.Config) {
 	h.group.Go("broker", b.run)
 }
 
-// databasePart is a server whose stop is bounded.
 type databasePart struct{ *postgres.Server }
 
-// stopTimeout is for the checkpoint that ends the server. After a first start that is an fsync of 400 files, for which
-// a slow or busy disk takes more than 10 s.
+// stopTimeout covers the last checkpoint. After a first start that is an fsync of 400 files, more than 10 s on a slow
+// disk.
 const stopTimeout = 25 * time.Second
 
-// Close stops the server in good order.
 func (s databasePart) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	return s.Stop(ctx)
 }
 
-// startPostgres starts the server with a database per service. Its log goes to a file alone: it has a line for every
-// connection that a stopping program cuts.
+// startPostgres keeps the log off the screen: a stopping program causes a line per connection.
 func (h *stack) startPostgres(ctx context.Context) (*postgres.Server, error) {
 	log, err := h.logs.open("postgres")
 	if err != nil {
@@ -185,7 +180,7 @@ func createDatabases(ctx context.Context, server *postgres.Server, cfg Config) e
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	for _, s := range cfg.services() {
-		// Copying the template's files takes a tenth of the time that writing them through the log does.
+		// A copy of the template's files takes a tenth of the time of the log.
 		_, err := conn.Exec(ctx,
 			"create database "+pgx.Identifier{s.Name}.Sanitize()+" template template0 strategy file_copy")
 		if refused, is := errors.AsType[*pgconn.PgError](err); err != nil && (!is || refused.Code != duplicateDatabase) {

@@ -12,7 +12,7 @@ import (
 	"example.com/twinbox/internal/config"
 )
 
-// checkAddresses reports everything that is wrong with the addresses as they are written, and opens nothing.
+// checkAddresses opens nothing.
 func checkAddresses(listeners []Listener) error {
 	var problems []error
 	for i, l := range listeners {
@@ -32,8 +32,7 @@ func checkAddresses(listeners []Listener) error {
 	return errors.Join(problems...)
 }
 
-// checkPorts opens all addresses together and closes them again, and reports each that fails. If a process takes a port
-// before its part does, the part's error names the port.
+// checkPorts opens all addresses together and closes them. If a process takes a port later, the part's error names it.
 func checkPorts(ctx context.Context, listeners []Listener) error {
 	var problems []error
 	for _, l := range listeners {

@@ -22,8 +22,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// childVariable makes this test binary a program that runs a stack in the folder until SIGINT; filesVariable says how
-// many descriptors it may open.
+// childVariable makes this test binary a program that runs a stack. filesVariable limits its descriptors.
 const (
 	childVariable = "TWINBOX_TEST_STACK"
 	filesVariable = "TWINBOX_TEST_FILES"
@@ -51,12 +50,11 @@ func runChild(dir string) int {
 	return 0
 }
 
-// child is a stack in a process of its own.
 type child struct {
 	cmd      *exec.Cmd
 	api      string
-	all      []string // where it listens: API, both admin listeners, broker, SMTP, mailbox page
-	postgres int      // process id
+	all      []string // API, both admin listeners, broker, SMTP, mailbox page
+	postgres int
 }
 
 func startChild(t *testing.T, dir string, environ ...string) child {
@@ -68,7 +66,7 @@ func startChild(t *testing.T, dir string, environ ...string) child {
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // a failed test must not leave a stack behind; after a good one it is gone
+		_ = cmd.Process.Kill() // a failed test must not leave a stack behind
 		_ = cmd.Wait()
 	})
 	line, err := bufio.NewReader(out).ReadString('\n')
@@ -119,7 +117,6 @@ func TestKillLeavesNothingAndLosesNothing(t *testing.T) {
 	require.NoError(t, again.cmd.Wait())
 }
 
-// A database that dies takes the stack with it: services that wait for it for ever would look alive.
 func TestStackWithSettingsEndsWithItsDatabase(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
@@ -139,7 +136,6 @@ func TestStackWithSettingsEndsWithItsDatabase(t *testing.T) {
 	require.NoError(t, start(t, local.Config{Dir: dir}).stop(), "the next start recovers")
 }
 
-// at is a system of which the API alone is known.
 func at(api string) local.Addresses {
 	return local.Addresses{Services: map[string]local.Listen{"customer": {API: api}}}
 }

@@ -7,16 +7,14 @@ import (
 	"time"
 )
 
-// drainTimeout is how long the whole stop may take: the services' own drains, one after the other, and the end of the
-// parts.
+// drainTimeout bounds the whole stop.
 const drainTimeout = time.Minute
 
-// Run starts the stack, shows the summary and runs until ctx is cancelled or a part fails. It then stops everything in
-// order, services first and PostgreSQL last, and leaves no process.
+// Run starts the stack, shows the summary and runs until ctx is cancelled or a part fails. It stops services first and
+// PostgreSQL last, and leaves no process.
 //
-// Before anything starts it refuses a folder that a different process uses, and names every port in use and every
-// problem with addresses and settings. A process that dies without a chance to stop leaves no PostgreSQL on Linux, and
-// the next Run recovers.
+// Before the start it refuses a folder in use, and names every port in use and every problem with addresses and
+// settings. On Linux a process that dies leaves no PostgreSQL. The next Run recovers.
 func Run(ctx context.Context, cfg Config) (err error) {
 	began := time.Now()
 	cfg = cfg.withDefaults()
@@ -51,7 +49,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		log.InfoContext(ctx, "ready", "took", time.Since(began))
 		shown := summary{at: h.at, programs: cfg.Programs, dir: cfg.Dir, took: time.Since(began), colour: cfg.Colour}
 		shown.write(cfg.Out)
-		if cfg.Faults != nil { // errors are wanted from here on; the files have them
+		if cfg.Faults != nil { // the files have the errors, which are wanted
 			logs.screen.silence()
 		}
 		cfg.Ready(h.at)
@@ -59,7 +57,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	return h.group.Wait()
 }
 
-// announceStop answers the first Ctrl-C. The returned function reports the end of that stop.
+// announceStop answers the first Ctrl-C. stopped reports the end of that stop.
 func (h *stack) announceStop(ctx context.Context) (stopped func()) {
 	announced := make(chan struct{})
 	unwatch := context.AfterFunc(ctx, func() {

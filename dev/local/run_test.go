@@ -29,11 +29,10 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(childVariable); dir != "" {
 		os.Exit(runChild(dir))
 	}
-	// One goroutine that the Kafka client's metrics library keeps for the process.
+	// The Kafka client's metrics library keeps this goroutine.
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/rcrowley/go-metrics.(*meterArbiter).tick"))
 }
 
-// screen is what a stack shows.
 type screen struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -51,13 +50,11 @@ func (s *screen) String() string {
 	return s.text.String()
 }
 
-// folder gives a place for a stack's state, which is not there yet.
 func folder(t *testing.T) string {
 	t.Helper()
 	return filepath.Join(localtest.Folder(t), "state")
 }
 
-// running is a stack in this process.
 type running struct {
 	at   local.Addresses
 	out  *screen
@@ -65,7 +62,6 @@ type running struct {
 	stop func() error
 }
 
-// start runs a stack until stop or the end of the test.
 func start(t *testing.T, cfg local.Config) *running {
 	t.Helper()
 	r := &running{out: &screen{}, err: &screen{}}
@@ -138,7 +134,6 @@ func TestStack(t *testing.T) {
 	}
 }
 
-// secretOf reads what signs the links in mails, which is for the folder's owner alone.
 func secretOf(t *testing.T, dir string) string {
 	t.Helper()
 	file := filepath.Join(dir, "verification-secret")
@@ -182,7 +177,6 @@ func TestOneAddressForTwo(t *testing.T) {
 	require.ErrorContains(t, err, "is also the address of Customer admin")
 }
 
-// Everything that is wrong with the command line is said at once, before anything is made or opened.
 func TestAddressesAndSettingsAreCheckedTogether(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
@@ -272,12 +266,10 @@ func TestStartThatFails(t *testing.T) {
 	})
 }
 
-// listens are the addresses of the two services that these tests look at.
 func listens(api, customer, notification string) map[string]local.Listen {
 	return map[string]local.Listen{"customer": {API: api, Admin: customer}, "notification": {Admin: notification}}
 }
 
-// A program runs while all services listen: it stops before them.
 func TestPrograms(t *testing.T) {
 	t.Parallel()
 	var happened []string
@@ -307,7 +299,6 @@ func TestPrograms(t *testing.T) {
 	require.Equal(t, []string{"running in " + dir + ", services listen: true", "stopped, services listen: true"}, happened)
 }
 
-// A service that waits for its operator is not ready. The programs run all the same: the operator finds it by them.
 func TestAProgramReachesAServiceThatIsNotReady(t *testing.T) {
 	t.Parallel()
 	decided := make(chan struct{})
@@ -331,7 +322,6 @@ func TestAProgramReachesAServiceThatIsNotReady(t *testing.T) {
 	require.Contains(t, r.at.Names, "waiting")
 }
 
-// serveUndecided is a service that is not ready until decided is closed.
 func serveUndecided(ctx context.Context, host service.Host, decided <-chan struct{}) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

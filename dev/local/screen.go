@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// logs are the stack's log files, one per part. Every record is in a file; warnings and errors are also shown.
+// logs are one file per part, with every record. Warnings and errors are also shown.
 type logs struct {
 	folder *folder
 	screen *screen
@@ -28,10 +28,9 @@ func (l *logs) open(part string) (*os.File, error) {
 	return file, err
 }
 
-// logger returns a part's logger: JSON into its file, and warnings on the screen too, in one line without the time.
+// logger writes JSON into the part's file, and warnings on the screen without the time.
 func (l *logs) logger(part string) (*slog.Logger, error) { return l.loggerOf(part, "info", "json") }
 
-// loggerOf is [logs.logger] for a part that has settings for its file.
 func (l *logs) loggerOf(part, level, format string) (*slog.Logger, error) {
 	log, err := l.fileLogger(part, level, format)
 	if err != nil {
@@ -40,7 +39,6 @@ func (l *logs) loggerOf(part, level, format string) (*slog.Logger, error) {
 	return slog.New(slog.NewMultiHandler(log.Handler(), l.screen.handler(part))), nil
 }
 
-// fileLogger returns a logger that writes into the part's file alone.
 func (l *logs) fileLogger(part, level, format string) (*slog.Logger, error) {
 	file, err := l.open(part)
 	if err != nil {
@@ -57,14 +55,12 @@ func (l *logs) close() error {
 	return errors.Join(errs...)
 }
 
-// screenEvery is how often one message of a part is shown. The files have every record.
 const screenEvery = time.Minute
 
-// screen shows errors and warnings in lines for a person, bounded: the first record of a message, and then one a minute
-// with the number of those before it. Messages are fixed strings, so a flood of one is one line a minute, with any
-// values.
+// screen shows the first warning with a message, and then one a minute with the number of those withheld. Messages are
+// fixed strings.
 type screen struct {
-	verbose bool // show everything
+	verbose bool
 
 	mu       sync.Mutex
 	out      io.Writer
@@ -85,14 +81,12 @@ func newScreen(out io.Writer, verbose bool) *screen {
 	return &screen{out: out, verbose: verbose, messages: map[message]*history{}}
 }
 
-// Write writes one line among those of the parts.
 func (s *screen) Write(line []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.out.Write(line)
 }
 
-// silence ends all output.
 func (s *screen) silence() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +98,6 @@ type held struct{ *screen }
 
 func (h held) Write(line []byte) (int, error) { return h.out.Write(line) }
 
-// handler gives a part its place on the screen.
 func (s *screen) handler(part string) slog.Handler {
 	level := slog.LevelWarn
 	if s.verbose {
@@ -114,7 +107,6 @@ func (s *screen) handler(part string) slog.Handler {
 	return &screenHandler{Handler: text.WithAttrs([]slog.Attr{slog.String("part", part)}), screen: s, source: part}
 }
 
-// screenHandler is a part's handler: it writes a record unless the screen withholds it.
 type screenHandler struct {
 	slog.Handler
 

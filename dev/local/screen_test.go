@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// terminal is what was shown.
 type terminal struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -29,7 +28,6 @@ func (s *terminal) String() string {
 	return s.text.String()
 }
 
-// Thousands of one message are one line, and one a minute, so that the addresses above stay where they can be read.
 func TestAFloodIsALineAMinute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -14,14 +14,14 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// tuning is what suits one process on one machine.
+// tuning suits one process on one machine.
 var tuning = map[string]string{
 	"LOG_LEVEL":        "info",
 	"SMTP_TIMEOUT":     "5s",
 	"SHUTDOWN_TIMEOUT": "15s",
 }
 
-// UsageError is about flags, addresses or settings.
+// UsageError is a wrong flag, address or setting.
 type UsageError string
 
 func (e UsageError) Error() string { return string(e) }
@@ -54,13 +54,11 @@ func readSettings(cfg Config) (map[string]string, error) {
 }
 
 const (
-	// placeholderAPI stands in for the address of the API until that listens: its port may be any free one.
-	placeholderAPI = "127.0.0.1:8080"
-	// placeholderSecret is as long as a secret.
+	// placeholderAPI replaces the API's address until that listens.
+	placeholderAPI    = "127.0.0.1:8080"
 	placeholderSecret = "0123456789abcdef0123456789abcdef"
 )
 
-// checkSettings reports every problem with the settings, before any address is known: placeholders stand in.
 func checkSettings(cfg Config) error {
 	settings, err := readSettings(cfg)
 	h := &stack{cfg: cfg, settings: settings, secret: placeholderSecret, at: Addresses{
@@ -79,7 +77,6 @@ func checkSettings(cfg Config) error {
 	return errors.Join(err, invalid)
 }
 
-// configure reads the configurations of all services.
 func (h *stack) configure() (map[string]*eventing.Instance, error) {
 	instances := map[string]*eventing.Instance{}
 	var problems []error
@@ -93,8 +90,7 @@ func (h *stack) configure() (map[string]*eventing.Instance, error) {
 	return instances, errors.Join(problems...)
 }
 
-// environ is one service's environment. It has only variables that the service reads: a setting may be for a different
-// one.
+// environ has only variables that the service reads.
 func (h *stack) environ(s eventing.Described) (list []string) {
 	environ := map[string]string{}
 	unset := s.Unset()
@@ -111,7 +107,7 @@ func (h *stack) environ(s eventing.Described) (list []string) {
 	return list
 }
 
-// owned are the variables that this program decides for a service.
+// owned has the variables that the stack decides.
 func (h *stack) owned(name string) map[string]string {
 	return map[string]string{
 		"DATABASE_URL": h.at.Databases[name], "KAFKA_BROKERS": h.at.KafkaBrokers, "SMTP_ADDR": h.at.SMTP,
@@ -121,7 +117,7 @@ func (h *stack) owned(name string) map[string]string {
 	}
 }
 
-// Reachable turns an address that means every interface into one to connect to. It returns any other one unchanged.
+// Reachable turns an address for every interface into one to connect to, and returns others unchanged.
 func Reachable(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if ip := net.ParseIP(host); err == nil && (host == "" || (ip != nil && ip.IsUnspecified())) {

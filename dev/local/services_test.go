@@ -9,7 +9,6 @@ import (
 	"example.com/twinbox/internal/services"
 )
 
-// valuesOf are the settings that are in effect, by variable.
 func valuesOf(instance *eventing.Instance) map[string]string {
 	values := map[string]string{}
 	for _, s := range instance.Variables() {
@@ -18,8 +17,6 @@ func valuesOf(instance *eventing.Instance) map[string]string {
 	return values
 }
 
-// A setting wins over what this program prefers, reaches the services that read it and no other; both
-// services are given the same broker, token and secret, and each its own database.
 func TestWhatTheServicesAreGiven(t *testing.T) {
 	t.Parallel()
 	at := Addresses{

@@ -19,7 +19,6 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// stack is a stack on its way up.
 type stack struct {
 	cfg      Config
 	settings map[string]string
@@ -51,8 +50,7 @@ func newStack(ctx context.Context, cfg Config, f *folder, logs *logs, log *slog.
 	return h, err
 }
 
-// start brings everything up, as much as possible at the same time. It stops early when a part ends: the group has the
-// reason.
+// start stops early when a part ends: the group has the reason.
 func (h *stack) start() (err error) {
 	ctx := h.group.Context()
 	if err := h.showProgress(ctx, "PostgreSQL, Kafka and the mailbox", h.startParts); err != nil {
@@ -86,7 +84,6 @@ func (h *stack) start() (err error) {
 
 const progressEvery = 5 * time.Second
 
-// showProgress runs a step of the start, and shows every five seconds that it runs.
 func (h *stack) showProgress(ctx context.Context, what string, step func(context.Context) error) error {
 	began, tick, done := time.Now(), time.NewTicker(progressEvery), make(chan error, 1)
 	defer tick.Stop()
@@ -127,8 +124,7 @@ func (h *stack) prepare(ctx context.Context) error {
 	return group.Wait()
 }
 
-// startService runs a service that logs by its own settings, and returns when it listens. Mails link to the API, so its
-// address is known before later services are configured.
+// Mails link to the API, so its address is known before later services are configured.
 func (h *stack) startService(ctx context.Context, s eventing.Described) error {
 	instance, err := s.Load(h.environ(s))
 	if err != nil {
@@ -149,7 +145,6 @@ func (h *stack) startService(ctx context.Context, s eventing.Described) error {
 	return err
 }
 
-// startProgram runs a program, and returns when it has its link.
 func (h *stack) startProgram(ctx context.Context, p Program) error {
 	log, err := h.logs.logger(p.Name)
 	if err != nil {
@@ -163,7 +158,6 @@ func (h *stack) startProgram(ctx context.Context, p Program) error {
 	return err
 }
 
-// await returns the value with which a part reports that it is ready.
 func await[T any](ctx context.Context, ready <-chan T) (value T, err error) {
 	select {
 	case value = <-ready:
@@ -175,8 +169,7 @@ func await[T any](ctx context.Context, ready <-chan T) (value T, err error) {
 
 const readyPoll = 20 * time.Millisecond
 
-// awaitReady asks all services until they are ready: from then on a sign-up results in a mail. It has no limit: a
-// service may wait for its operator, who finds it by the programs that run.
+// awaitReady has no limit: a service may wait for its operator.
 func (h *stack) awaitReady(ctx context.Context) error {
 	began := time.Now()
 	for shown := began; ; {
@@ -201,7 +194,6 @@ func (h *stack) awaitReady(ctx context.Context) error {
 	}
 }
 
-// failedChecks returns the checks of a readiness report that are not ok.
 func failedChecks(report string) string {
 	var failed []string
 	for line := range strings.Lines(report) {

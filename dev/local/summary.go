@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// summary is the last output of a start.
 type summary struct {
 	at       Addresses
 	programs []Program
@@ -16,7 +15,7 @@ type summary struct {
 	colour   bool
 }
 
-// curl is the line to copy: the README's sign-up.
+// curl is the README's sign-up.
 const curl = `curl -XPOST %s/v1/signups -H 'content-type: application/json' ` +
 	`-d '{"email":"ada@example.org","name":"Ada"}'`
 
@@ -34,7 +33,6 @@ func (s summary) write(out io.Writer) {
 	_, _ = io.WriteString(out, b.String()) // a screen that is gone stops nothing
 }
 
-// rows are the addresses: those that people open first, then those that operate the system.
 func (s summary) rows() (rows [][2]string) {
 	for _, p := range s.programs {
 		rows = append(rows, [2]string{p.Title, s.at.Programs[p.Name]})

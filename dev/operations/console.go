@@ -11,7 +11,6 @@ import (
 	"example.com/twinbox/internal/ops/console"
 )
 
-// runConsole serves the page until ctx ends.
 func runConsole(ctx context.Context, addr string, at local.Addresses, log *slog.Logger, ready func(string)) error {
 	cfg := console.Config{
 		Log: log, Links: []console.Link{{Title: "Mailbox", URL: "http://" + at.Mailbox}}, Dir: at.Dir,

@@ -35,15 +35,14 @@ type DemoCommand struct {
 	ByMake        bool   `help:"Stop when the program that started this one is gone." hidden:"" env:"-"`
 }
 
-// Help is shown behind the command's own line.
+// Help is shown after the command's own line.
 func (DemoCommand) Help() string {
 	return "Starts a system of its own in a temporary folder, each service a process, signs people up, breaks what it " +
 		"is told to break, and ends with the verdict of all services: 0 when nothing is lost, doubled, altered, invented " +
 		"or reordered, 1 when something is."
 }
 
-// demoSettings let a system that is killed a lot come back while the viewer watches: its leases and pauses are short,
-// and a crowd comes from one address.
+// demoSettings let a killed system come back soon, and a crowd come from one address.
 var demoSettings = []string{
 	"RATE_LIMIT=0", "SIGNUPS_PER_CLIENT=0", "OUTBOX_LEASE=10s", "KAFKA_PUBLISH_TIMEOUT=4s", "SMTP_TIMEOUT=3s",
 	"MAIL_LEASE=10s", "MAIL_HEARTBEAT=2s", "MAIL_POLL=250ms", "INBOX_RETRY_MIN=100ms", "INBOX_RETRY_MAX=1s",
@@ -79,8 +78,7 @@ func (c *DemoCommand) Run(ctx context.Context, to *kong.Context) (err error) {
 	return os.RemoveAll(dir)
 }
 
-// run runs the system until the demonstration is over. Ctrl-C ends the demonstration, which then still judges what it
-// has done, and so needs the system.
+// run keeps the system up after Ctrl-C: the demonstration still judges its events.
 func (c *DemoCommand) run(ctx context.Context, to *kong.Context, cfg local.Config) error {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -118,7 +116,6 @@ func (c *DemoCommand) play(ctx context.Context, to *kong.Context, at local.Addre
 	return demo.Play(ctx, cfg)
 }
 
-// faults are those that are asked for, in the order in which they are best looked at.
 func (c *DemoCommand) faults(at local.Addresses, cause *local.Faults) (faults []demo.Fault) {
 	add := func(name string, added ...demo.Fault) {
 		if slices.Contains(c.Inject, name) || slices.Contains(c.Inject, "all") {
@@ -146,7 +143,6 @@ func (c *DemoCommand) faults(at local.Addresses, cause *local.Faults) (faults []
 	return faults
 }
 
-// verifySince verifies all services.
 func verifySince(ctx context.Context, at local.Addresses, since time.Time) (verify.Report, error) {
 	system, err := systemOf(ctx, at)
 	if err != nil {
@@ -161,12 +157,12 @@ func ready(after time.Duration, err error) (string, error) {
 	return fmt.Sprintf("ready again after %.1f s", after.Seconds()), err
 }
 
-// ServeCommand is "devstack serve": what each service of a demonstration is.
+// ServeCommand is "devstack serve", a service of a demonstration.
 type ServeCommand struct {
 	Service string `arg:"" help:"Its name. Its settings are its variables, as of its own program."`
 }
 
-// Run runs the service until it is told to stop, or the program that started it is gone.
+// Run runs the service until a signal or the end of its parent.
 func (c *ServeCommand) Run(ctx context.Context, to *kong.Context) error {
 	ctx, stop := local.WithTool(ctx, true)
 	defer stop()

@@ -22,11 +22,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// How long people sign up in TestDemo. 0: not at all, since a system that is broken in every way takes its time; the
-// campaigns of make test-long do it.
+// demoFor is 0 by default because TestDemo takes long: make test-long runs it.
 var demoFor = flag.Duration("operations.demo", 0, "play the demonstration for that time")
 
-// Everything goes wrong that can be asked for, and nothing is lost.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	if *demoFor == 0 {
@@ -34,7 +32,7 @@ func TestDemo(t *testing.T) {
 	}
 	var stdout, stderr bytes.Buffer
 	code := devstack.Run(t.Context(), []string{"demo", "--for", demoFor.String(), "--outage", "1s"}, &stdout, &stderr)
-	out := strings.Join(strings.Fields(stdout.String()), " ") // its lines are broken where they are full
+	out := strings.Join(strings.Fields(stdout.String()), " ")
 	t.Log(stdout.String(), stderr.String())
 	require.Zero(t, code)
 	require.Regexp(t, `\d+ requests have their first answer again; \d+ events were published again`, out)

@@ -1,5 +1,4 @@
-// Package operations adds the operations to a stack: the console, the file in which the operator's command finds the
-// services, and the demonstration.
+// Package operations adds the console, the demonstration and the operators' file to a stack.
 package operations
 
 import (
@@ -31,8 +30,8 @@ func Extension() local.Extension {
 const consoleName = "console"
 
 // Console returns the program that serves the console at addr, host:port on loopback; port 0 takes a free one. Its link
-// signs in the first browser that opens it. While it runs, the operator's command finds the services by a file in the
-// stack's folder, also while a service waits for an operator and is not ready.
+// signs in the first browser that opens it. While it runs, a file in the stack's folder leads the operator's command to
+// the services, ready or not.
 func Console(addr string) local.Program {
 	return local.Program{
 		Name: consoleName, Title: "Console",

@@ -19,8 +19,6 @@ import (
 	"example.com/twinbox/internal/services"
 )
 
-// The console's link is the first line of the summary and signs in. While the system runs, the operator's command finds
-// it by its folder.
 func TestOperationsOfARunningSystem(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(localtest.Folder(t), "state")
@@ -66,7 +64,6 @@ func TestOperationsOfARunningSystem(t *testing.T) {
 	require.NotContains(t, stderr.String(), "level=", "no warnings")
 }
 
-// screen passes on the summary, which is written as a whole.
 type screen chan string
 
 func (s screen) Write(p []byte) (int, error) {

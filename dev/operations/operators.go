@@ -14,7 +14,6 @@ import (
 	"example.com/twinbox/internal/verify"
 )
 
-// systemOf describes the services that run to package verify.
 func systemOf(ctx context.Context, at local.Addresses) (system verify.System, err error) {
 	system.Brokers = strings.Split(at.KafkaBrokers, ",")
 	for _, name := range at.Names {
@@ -27,8 +26,7 @@ func systemOf(ctx context.Context, at local.Addresses) (system verify.System, er
 	return system, nil
 }
 
-// writeOperators writes the addresses, the token and what to verify for the operator's command. A reader sees all of
-// the file or none.
+// A reader of this file sees all of it or none.
 func writeOperators(at local.Addresses) (remove func() error, err error) {
 	system, err := systemOf(context.Background(), at)
 	if err != nil {

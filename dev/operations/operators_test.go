@@ -16,7 +16,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// A service whose relay waits for a decision takes it from an operator.
 func TestAnOperatorReachesAServiceThatWaits(t *testing.T) {
 	t.Parallel()
 	cfg := local.Config{
@@ -56,7 +55,6 @@ func TestAnOperatorReachesAServiceThatWaits(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-// How to operate a stack is the folder's owner's alone, and what is half written or not there is not taken for it.
 func TestOperatorsFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -1,6 +1,5 @@
 package main
 
-// addReads lets the consumer read, if the run asks for it, or notice that it is beyond the end.
 func (s *state) addReads(l *steps) {
 	for p := range s.run.parts {
 		if s.run.everyRead && s.position[p] < s.log[p].end {
@@ -25,7 +24,6 @@ func (s *state) resetPositions() {
 	}
 }
 
-// read decides the next record in one transaction with the consumer's point.
 func (s *state) read(p int8) {
 	r := s.log[p].records[s.position[p]]
 	s.position[p]++

@@ -6,24 +6,22 @@ import (
 	"slices"
 )
 
-// node is a state of a model, behind a pointer.
 type node[S any] interface {
 	*S
 	steps(describe bool) []step[S]
 	simplify()
-	brokenBy() string // the property that the step into this state broke
-	checkEnd() string // the property that is broken when only faults are left
+	brokenBy() string // by the step into this state
+	checkEnd() string // when only faults are left
 	String() string
 }
 
-// step leads to another state. A fault need not happen.
+// A fault need not happen.
 type step[S any] struct {
 	what  string
 	fault bool
 	to    S
 }
 
-// stepList collects the possible steps of a state. Only traces need descriptions.
 type stepList[S any] struct {
 	describe bool
 	list     []step[S]
@@ -56,27 +54,24 @@ func (s *state) steps(describe bool) []step[state] {
 
 func (s *state) brokenBy() string { return s.broken }
 
-// result is the outcome of a run.
 type result struct {
 	states int
-	broken string // the first property found broken; empty: all hold
-	trace  []line // a shortest way there
+	broken string
+	trace  []line
 }
 
-// line is a step of a trace and the state behind it.
 type line struct{ what, state string }
 
-// parent is the state from which another was first reached, and the number of the step.
 type parent struct{ id, step int32 }
 
-// explorer visits every state, the near ones first. It keeps a fingerprint of 128 bits of each.
+// explorer visits near states first and keeps a fingerprint of 128 bits of each.
 type explorer[S comparable, P node[S]] struct {
 	start   S
 	seeds   [2]maphash.Seed
 	ids     map[[2]uint64]int32
 	parents []parent
-	calm    [][]int32 // the states that each leads to without a fault
-	queue   []S       // not yet visited
+	calm    [][]int32 // by a step without a fault
+	queue   []S
 }
 
 func explore(r run) result {
@@ -101,7 +96,6 @@ func exploreFrom[S comparable, P node[S]](start S) result {
 	return result{len(x.parents), broken, x.trace(at)}
 }
 
-// put returns the number of the state. A new state is queued.
 func (x *explorer[S, P]) put(s S, from parent) int32 {
 	P(&s).simplify()
 	fingerprint := [2]uint64{maphash.Comparable(x.seeds[0], s), maphash.Comparable(x.seeds[1], s)}
@@ -115,7 +109,6 @@ func (x *explorer[S, P]) put(s S, from parent) int32 {
 	return id
 }
 
-// visitAll ends at the first step or state that breaks a property, or when the queue is empty.
 func (x *explorer[S, P]) visitAll() (broken string, at parent) {
 	for id := int32(0); len(x.queue) > 0; {
 		level := x.queue
@@ -147,7 +140,6 @@ func (x *explorer[S, P]) visit(s P, id int32) (broken string, step int32) {
 	return broken, -1
 }
 
-// trace repeats the steps from the start.
 func (x *explorer[S, P]) trace(at parent) []line {
 	var path []int32
 	for ; at.id >= 0; at = x.parents[at.id] {
@@ -166,7 +158,6 @@ func (x *explorer[S, P]) trace(at parent) []line {
 	return trace
 }
 
-// findCycle returns a state that leads to itself.
 func findCycle(edges [][]int32) (id int32, found bool) {
 	const unseen, open, done = 0, 1, 2
 	status := make([]byte, len(edges))

@@ -1,6 +1,5 @@
 package main
 
-// addFaults lets each fault happen that the run still has.
 func (s *state) addFaults(l *steps) {
 	if s.left.crashes > 0 && s.relay.mode != down {
 		n := *s
@@ -40,7 +39,6 @@ func (s *state) addWithLate(l *steps, n state, what string) {
 	}
 }
 
-// addRestore takes a backup at any commit, and restores it at any later step.
 func (s *state) addRestore(l *steps) {
 	if s.left.restores == 0 {
 		return
@@ -60,8 +58,7 @@ func (s *state) addRestore(l *steps) {
 	s.addWithLate(l, n, "DATABASE goes back to the backup")
 }
 
-// addInboxRestore does the same with the consumer's database. While the broker may lose records, addLosses takes the
-// backup.
+// While the broker may lose records, addLosses takes the backup instead.
 func (s *state) addInboxRestore(l *steps) {
 	if s.left.inboxRestores == 0 {
 		return
@@ -79,7 +76,7 @@ func (s *state) addInboxRestore(l *steps) {
 	}
 }
 
-// addLosses takes the records of a partition from end on away. Before, the consumer may have read any of them.
+// The consumer may have read any of the lost records before.
 func (s *state) addLosses(l *steps, p, end int8) {
 	if s.run.everyRead {
 		s.addCuts(l, *s, p, end)
@@ -87,7 +84,7 @@ func (s *state) addLosses(l *steps, p, end int8) {
 	}
 	n := *s
 	for q := range s.run.parts {
-		if q != p { // the other partition keeps its records: the consumer reads them sooner or later
+		if q != p { // the consumer reads the other partition's records sooner or later
 			n.readAll(q)
 			n.committed[q] = n.position[q]
 		}
@@ -99,7 +96,7 @@ func (s *state) addLosses(l *steps, p, end int8) {
 	}
 	for i, n := range reads {
 		if i > 0 && n.position[p] <= end && i < len(reads)-1 && s.left.inboxRestores == 0 {
-			continue // it can read the records below end after the loss, too
+			continue
 		}
 		s.addCuts(l, n, p, end)
 		if s.left.inboxRestores > 0 && !n.hasInboxBackup {
@@ -112,7 +109,6 @@ func (s *state) addLosses(l *steps, p, end int8) {
 	}
 }
 
-// addCuts is the loss, with every offset that the consumer can have committed before.
 func (s *state) addCuts(l *steps, n state, p, end int8) {
 	highest := max(n.position[p], n.committed[p])
 	if s.run.restarts == 0 && s.run.inboxRestores == 0 {
@@ -155,7 +151,6 @@ func (d *database) cutTo(p, end int8) {
 	}
 }
 
-// noteLostTwice notes the keys of events that were consumed, and that neither database nor log has.
 func (s *state) noteLostTwice() {
 	for event := range s.events {
 		consumed := s.inbox.applied[event] != 0 || s.inbox.parked[event] != 0

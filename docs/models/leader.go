@@ -8,26 +8,24 @@ const (
 	leaderPage = 2
 )
 
-// leaderRun is a run of two relays, with the outcome that is due.
 type leaderRun struct {
 	name, note string
 	ends       int8 // sessions that the server ends while their relay is frozen, or cut off
-	deaths     int8 // of a relay
-	proxy      bool // a relay's next statement gets a new session, and the relay does not notice
+	deaths     int8
+	proxy      bool // a new session that the relay does not notice
 	omit       leaderOmitted
 	states     int
 	broken     string
 }
 
-// leaderOmitted names the steps that a mutant leaves out.
 type leaderOmitted struct {
-	epoch       bool // a change of the cursor repeats the epoch
-	inStatement bool // it does so in its own statement, not in one before
-	sessionLock bool // the end of a session frees its lock
-	load        bool // a new leader starts from the cursor row
+	epoch       bool
+	inStatement bool // in its own statement, not in one before
+	sessionLock bool
+	load        bool
 	pageStart   bool // the row has the start of the page that is sent
 	acks        bool // a record waits for the acknowledgement of the one before
-	storeFirst  bool // a page is stored before it is sent
+	storeFirst  bool
 }
 
 type leaderMode int8
@@ -43,18 +41,17 @@ const (
 	dead
 )
 
-// leaderRelay is a relay's memory and its session.
 type leaderRelay struct {
 	mode       leaderMode
 	session    bool
 	epoch      int8
-	position   int8 // rows below are acknowledged
+	position   int8
 	to         int8 // the page ends below
 	landed     uint8
 	remembered int8 // only in a mutant: the position of its last term
 }
 
-// leaders is a state of the model. A frozen relay takes no step for a while.
+// A frozen relay takes no step for a while.
 type leaders struct {
 	run    *leaderRun
 	rows   int8
@@ -62,7 +59,7 @@ type leaders struct {
 	epoch  int8
 	cursor int8
 	relay  [2]leaderRelay
-	sent   int8 // rows below are on the log
+	sent   int8
 	ends   int8
 	deaths int8
 	broken string
@@ -76,7 +73,7 @@ func (s *leaders) String() string {
 		s.rows, s.sent, s.lock, s.epoch, s.cursor, s.relay)
 }
 
-// checkEnd is L4: some relay leads, and all rows are sent.
+// checkEnd is L4.
 func (s *leaders) checkEnd() string {
 	if s.sent < leaderRows {
 		return "L4: rows are left, and no relay leads"
@@ -168,13 +165,11 @@ func (s *leaders) addRelay(l *stepList[leaders], i int8) {
 	}
 }
 
-// resign ends a term, and forgets it.
 func (s *leaders) resign(i int8) {
 	s.endSession(i)
 	s.relay[i] = leaderRelay{remembered: s.relay[i].remembered}
 }
 
-// addRead reads a page. At rest, the relay stores where it is.
 func (s *leaders) addRead(l *stepList[leaders], i int8) {
 	r := &s.relay[i]
 	switch {
@@ -190,7 +185,7 @@ func (s *leaders) addRead(l *stepList[leaders], i int8) {
 	}
 }
 
-// store changes the cursor, and checks L1 and L2.
+// store checks L1 and L2.
 func (s *leaders) store(i, at int8, next leaderMode) {
 	r := &s.relay[i]
 	if r.epoch != s.epoch && !s.run.omit.epoch && r.mode != checked {
@@ -208,7 +203,7 @@ func (s *leaders) store(i, at int8, next leaderMode) {
 	s.cursor, r.mode = at, next
 }
 
-// addSends lets the next record of the call reach the log. That takes no session.
+// Sending takes no session.
 func (s *leaders) addSends(l *stepList[leaders], i int8) {
 	for row := s.relay[i].position; row < s.relay[i].to; row++ {
 		n := *s

@@ -2,7 +2,7 @@ package main
 
 import "slices"
 
-// addLook asks for the ends, reads each partition from its newest valid point and looks the records up: one step.
+// addLook is one step: it asks for the ends, reads from the newest valid points and looks the records up.
 func (s *state) addLook(l *steps) {
 	n := *s
 	if !s.db.looked && !s.run.asleep {
@@ -46,7 +46,6 @@ func (s *state) lookUp(records []record) {
 	}
 }
 
-// isKnown reports whether the database has the record's row, or has stored its event as lost.
 func (s *state) isKnown(d *database, r record) bool {
 	if r == forgotten || !s.run.omit.outboxLost && d.lost[r.event()] != 0 {
 		return true
@@ -78,7 +77,7 @@ func (s *state) hasValidPoints() bool {
 	return true
 }
 
-// points lists the points, the newest first: the cursor row, then outbox_point.
+// points lists the newest first: the cursor row, then outbox_point.
 func (s *state) points() (list []point) {
 	list = slices.Clone(s.db.point[:s.db.points])
 	if !s.run.omit.cursorEnds {
@@ -92,7 +91,6 @@ func (s *state) points() (list []point) {
 	return list
 }
 
-// unknownVersions returns the lowest and the highest version of a key's unknown records, and their count.
 func (s *state) unknownVersions(k int8) (low, high, count int8) {
 	for _, r := range s.relay.unknown {
 		if r == 0 || s.key[r.event()] != k {
@@ -107,7 +105,6 @@ func (s *state) unknownVersions(k int8) (low, high, count int8) {
 	return low, high, count
 }
 
-// findIllParts decides for each partition whether it is ill, and from which row on a pass publishes again.
 func (s *state) findIllParts() {
 	for p := range s.run.parts {
 		part, e, end := &s.relay.part[p], &s.db.ends[p], s.log[p].end
@@ -130,7 +127,6 @@ func (s *state) hasUnknown(p int8) bool {
 	})
 }
 
-// storeLook is the transaction after a look or a pass.
 func (s *state) storeLook() {
 	lowest, ill := int8(maxRows), false
 	if !s.run.omit.oneTransaction {
@@ -160,7 +156,7 @@ func (s *state) storeLook() {
 	}
 }
 
-// healDatabase stores the unknown records as lost. It raises the keys and the rows that no page has sent above them.
+// healDatabase also raises the keys and the rows that no page has sent above the unknown records.
 func (s *state) healDatabase() {
 	for k := range s.run.keys {
 		low, high, count := s.unknownVersions(k)

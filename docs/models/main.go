@@ -1,6 +1,5 @@
 // Command models visits every state of the outbox's relay, its topic and a consumer within small bounds, while the
-// broker loses records and databases go back. Two smaller models have the snapshot window and the relay's leadership.
-// README.md describes them; -list lists the runs.
+// broker loses records and databases go back. README.md describes the models; -list lists the runs.
 package main
 
 import (
@@ -48,7 +47,6 @@ func printRuns(w io.Writer, pattern string, list, states bool) error {
 	return failed
 }
 
-// print writes the outcome and, if a property is broken, the shortest way there.
 func (found *result) print(w io.Writer, states bool) {
 	if found.broken == "" {
 		fmt.Fprintf(w, "  holds in %d states\n", found.states)

@@ -12,7 +12,7 @@ import (
 
 var states = flag.Int("models.states", 300_000, "explore the runs with up to so many states")
 
-// A mutant breaks the property that its step protects, the whole protocol breaks none. make test-models has the rest.
+// make test-models has the rest.
 func TestRuns(t *testing.T) {
 	t.Parallel()
 	most := *states
@@ -45,7 +45,6 @@ func TestEachStepHasAMutant(t *testing.T) {
 	}
 }
 
-// A run that leaves a step out either breaks a property or is a finding in README.md.
 func TestEachStepOfTheSmallModelsIsLeftOut(t *testing.T) {
 	t.Parallel()
 	for i := range reflect.TypeFor[windowOmitted]().NumField() {

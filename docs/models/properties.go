@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// checkVersion is D1: no two visible events have the same version of a key. A record makes its event visible.
+// checkVersion is D1: no two visible events have the same version of a key.
 func (s *state) checkVersion(r record) {
 	k := s.key[r.event()]
 	if s.lostTwice[k] || s.run.onlyReports {
@@ -33,8 +33,7 @@ func (s *state) checkLoss(r record) {
 	}
 }
 
-// checkOrder is S4: behind a clean page of a last pass, each record comes after the version below, in the log or at the
-// consumer.
+// checkOrder is S4: behind a clean page of a last pass, each record comes after the version below.
 func (s *state) checkOrder() {
 	for _, this := range s.relay.items[:s.relay.count] {
 		r := this.record
@@ -55,7 +54,6 @@ func (s *state) checkOrder() {
 	}
 }
 
-// versionOf returns the version of an event that the database knows, or 0.
 func (s *state) versionOf(event int8) int8 {
 	for i := s.db.dropped; i < s.db.rows; i++ {
 		if s.db.row[i].event == event {
@@ -65,7 +63,6 @@ func (s *state) versionOf(event int8) int8 {
 	return s.db.lost[event].version()
 }
 
-// checkEnd returns the property that is broken when only faults are left, or "".
 func (s *state) checkEnd() string {
 	if s.relay.mode == refused {
 		if s.left.losses == s.run.losses || !s.wentBack && s.run.drop == 0 {
@@ -82,7 +79,7 @@ func (s *state) checkEnd() string {
 	case s.relay.mode != idle:
 		return "S1: the relay waits for ever"
 	case s.events < s.run.events && s.db.rows < maxRows:
-		return "" // a writer can commit
+		return ""
 	case s.db.cursor != s.db.rows:
 		return "S1: the relay leaves rows unpublished"
 	}
@@ -123,7 +120,6 @@ func (s *state) checkEvent(event int8) string {
 	return ""
 }
 
-// simplify makes states equal that differ only in what no step and no property will ever see.
 func (s *state) simplify() {
 	if s.run.everyRead {
 		return
@@ -146,7 +142,6 @@ func (s *state) simplify() {
 	}
 }
 
-// isSettled reports whether database, consumer and their backups know the record.
 func (s *state) isSettled(r record) bool {
 	if !s.hasRow(r.event()) || !s.isKnown(&s.db, r) || s.hasBackup && !s.isKnown(&s.backup, r) {
 		return false

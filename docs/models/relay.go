@@ -2,7 +2,6 @@ package main
 
 import "slices"
 
-// addCommits lets a writer commit the next event. Its key is chosen freely.
 func (s *state) addCommits(l *steps) {
 	if s.events == s.run.events || s.db.rows == maxRows {
 		return
@@ -48,7 +47,7 @@ func (s *state) addRelay(l *steps) {
 	}
 }
 
-// addStart elects a leader. After a restore it waits until its predecessor's records are written or dead.
+// After a restore the leader waits until its predecessor's records are written or dead.
 func (s *state) addStart(l *steps) {
 	n := *s
 	if !s.run.omit.wait && !s.db.looked && s.late != [maxRows]record{} {
@@ -77,7 +76,6 @@ func (s *state) setItems(records []record) {
 	}
 }
 
-// addPages begins a page of every size. It stores the expected ends, then sends.
 func (s *state) addPages(l *steps) {
 	var records []record
 	for i := s.db.cursor; i < min(s.db.rows, s.db.cursor+s.run.page); i++ {
@@ -94,7 +92,6 @@ func (s *state) addPages(l *steps) {
 	}
 }
 
-// expect stores where a partition's end will be when the items are written.
 func (s *state) expect(p int8) {
 	e, known := &s.db.ends[p], s.relay.part[p].known.end
 	e.expected = known
@@ -108,7 +105,7 @@ func (s *state) expect(p int8) {
 	}
 }
 
-// storeEnds stores the known ends with the cursor. The end of an ill partition stays until it is healed.
+// The end of an ill partition stays until it is healed.
 func (s *state) storeEnds() {
 	for p := range s.run.parts {
 		if e := &s.db.ends[p]; !e.isIll() {
@@ -117,7 +114,6 @@ func (s *state) storeEnds() {
 	}
 }
 
-// addPoint stores a point, unless a partition is ill.
 func (s *state) addPoint(l *steps) {
 	x := point{position: s.db.cursor}
 	for p := range s.run.parts {
@@ -134,7 +130,6 @@ func (s *state) addPoint(l *steps) {
 	}
 }
 
-// addDrop is the retention of the outbox: it drops rows below the newest point.
 func (s *state) addDrop(l *steps) {
 	if s.db.dropped < s.run.drop && s.db.newestPoint() >= s.run.drop {
 		n := *s
@@ -144,7 +139,6 @@ func (s *state) addDrop(l *steps) {
 	}
 }
 
-// addIdleLook asks for the ends while there is no page.
 func (s *state) addIdleLook(l *steps) {
 	for p := range s.run.parts {
 		end, known := s.log[p].end, s.relay.part[p].known.end
@@ -212,7 +206,6 @@ func (s *state) addPassEnd(l *steps) {
 	}
 }
 
-// endPass ends the heal of the partitions of a last pass, and asks for the ends again.
 func (s *state) endPass() {
 	for p := range s.run.parts {
 		part, e := &s.relay.part[p], &s.db.ends[p]
@@ -230,7 +223,6 @@ func (s *state) endPass() {
 	s.askEnds()
 }
 
-// askEnds asks for the ends without a look. If no point is valid any more, the look refuses.
 func (s *state) askEnds() {
 	s.relay.mode = store
 	s.findIllParts()
@@ -239,7 +231,6 @@ func (s *state) askEnds() {
 	}
 }
 
-// beginPass publishes again: the rows of ill partitions from their from on, and all lost events there.
 func (s *state) beginPass() {
 	s.relay.mode, s.relay.unclean, s.relay.below, s.relay.passed = pass, false, false, 0
 	for event := range int8(maxRows) {
@@ -248,13 +239,13 @@ func (s *state) beginPass() {
 		}
 	}
 	if !s.run.omit.pageFirst && len(s.passRows(0, s.passEnd())) == 0 && len(s.passLost()) == 0 {
-		s.relay.mode = idle // the next pass sends the rows of the page that comes first
+		s.relay.mode = idle
 		return
 	}
 	s.beginPassPage()
 }
 
-// beginPassPage begins the next page of a pass. Lost events belong between the rows of their keys: one page sends all.
+// Lost events belong between the rows of their keys: one page sends all.
 func (s *state) beginPassPage() {
 	first, last := s.relay.passed, s.passEnd()
 	for first < last && len(s.passRows(first, first+1)) == 0 {
@@ -273,8 +264,7 @@ func (s *state) beginPassPage() {
 	s.relay.passed = end
 }
 
-// passEnd is above the rows that a pass sends: those that pages have sent, and those of a key before its lost events. A
-// database that went back may not know that they were published.
+// A database that went back may not know that the rows before lost events were published.
 func (s *state) passEnd() int8 {
 	end := s.db.rows
 	for end > s.db.upTo && !s.isBeforeLost(end-1) {
@@ -310,7 +300,6 @@ func (s *state) passLost() (records []record) {
 	return records
 }
 
-// takeOffsets waits until all items are written. It sets the known ends from the offsets, and unclean.
 func (s *state) takeOffsets() (done bool) {
 	before := s.relay.part
 	var count [maxParts]int8
@@ -339,7 +328,6 @@ func (s *state) takeOffsets() (done bool) {
 	return true
 }
 
-// addWrites writes a record to the log: of any key the next one, or one of a former leader.
 func (s *state) addWrites(l *steps) {
 	for i, item := range s.relay.items[:s.relay.count] {
 		if s.maySend(item) {
@@ -361,7 +349,6 @@ func (s *state) addWrites(l *steps) {
 	}
 }
 
-// maySend reports whether no earlier record of the item's key is to be sent.
 func (s *state) maySend(this item) bool {
 	return !this.written && !slices.ContainsFunc(s.relay.items[:s.relay.count], func(other item) bool {
 		r := other.record

@@ -2,39 +2,37 @@ package main
 
 import "cmp"
 
-// run is the protocol less one step, or whole, within bounds, with the outcome that is due.
 type run struct {
 	name, note string
 	bounds
 	faults
 	omit   omitted
-	states int    // visited states, up to the one that breaks a property
-	broken string // the property that breaks; empty: all hold
+	states int
+	broken string
 }
 
-// bounds limit a run. Zero means the default.
+// Zero means the default.
 type bounds struct {
 	events int8 // default 3; the key of each is chosen freely
 	keys   int8 // default 2
 	parts  int8 // default 1
-	page   int8 // most records of a page or of a part of a pass; default 2
+	page   int8 // records of a page or of a part of a pass; default 2
 	points int8 // most points, with (0, {}); default 3
 	drop   int8 // retention may drop the rows below; default: none
 
 	late        bool // a former leader's record may be written later, until a wait or a last pass
-	asleep      bool // a running consumer may overlook that it is beyond the end, even during the wait
+	asleep      bool // a running consumer may overlook that it is beyond the end
 	groups      bool // the offsets that groups have committed count as expected
-	everyRead   bool // each read is a step: shows that leaving these steps out changes no outcome
+	everyRead   bool // shows that leaving these steps out changes no outcome
 	onlyReports bool // check D3, D4 and S1 alone
 }
 
-// faults counts how often each fault may happen.
 type faults struct {
 	losses        int8 // of the log's last records
 	restores      int8 // of the producer's database, from any earlier commit
-	crashes       int8 // of the relay
-	restarts      int8 // of the consumer
-	inboxRestores int8 // of the consumer's database
+	crashes       int8
+	restarts      int8
+	inboxRestores int8
 }
 
 // omitted names the steps of the protocol that a mutant leaves out.
@@ -44,17 +42,17 @@ type omitted struct {
 	renumber       bool // rows that no page has sent; without, the heal only raises outbox_key
 	oneTransaction bool // for the heal, the lost events and from
 	outboxLost     bool // a look knows the events there
-	republishLost  bool // a pass sends the lost events, too
+	republishLost  bool
 	times          bool // a point is valid while the record below its end has its time
-	cursorEnds     bool // the cursor row is the newest point
-	consumerTime   bool // the consumer's point has a time
-	idleEnds       bool // the relay asks for the ends while it is idle
-	offsets        bool // an acknowledged offset below the known end, or one that comes twice, is not clean
+	cursorEnds     bool
+	consumerTime   bool
+	idleEnds       bool
+	offsets        bool // acknowledged below the known end, or twice
 	gaps           bool // offsets that are not one after the other are not clean
 	morePasses     bool // until one began at the needed end
-	expect         bool // a page stores its expected end before it is sent
+	expect         bool
 	pointAfterPass bool // a pass looks again when no point is valid any more
-	rowsBeforeLost bool // a pass sends the rows of a key before its lost events, also those that no page has sent
+	rowsBeforeLost bool // also those that no page has sent
 	pageFirst      bool // a pass without rows waits for a page
 }
 
@@ -66,7 +64,6 @@ func (b *bounds) setDefaults() {
 	b.points = cmp.Or(b.points, 3)
 }
 
-// Bounds and faults that many runs have.
 var (
 	two          = bounds{events: 2}
 	loss         = faults{losses: 1}
@@ -77,7 +74,6 @@ var (
 	inboxRestore = faults{losses: 1, inboxRestores: 1}
 )
 
-// anyRun is a run of any of the models.
 type anyRun struct {
 	name, note string
 	states     int
@@ -102,7 +98,6 @@ func allRuns() (all []anyRun) {
 
 func runs() []run { return append(mutants(), protocol()...) }
 
-// mutants lists protocols without a step, each of which breaks a property.
 func mutants() []run { //nolint:funlen // a table
 	return []run{
 		{
@@ -229,7 +224,6 @@ func mutants() []run { //nolint:funlen // a table
 	}
 }
 
-// protocol lists runs of the whole protocol, which break none.
 func protocol() []run { //nolint:funlen // a table
 	return []run{
 		{"final", "a loss, a restore", bounds{}, both, omitted{}, 901_035, ""},
@@ -378,7 +372,7 @@ func protocol() []run { //nolint:funlen // a table
 	}
 }
 
-// windowRuns lists runs of the snapshot window. A mutant that breaks no property is a finding.
+// A mutant that breaks no property is a finding.
 func windowRuns() []windowRun {
 	return []windowRun{
 		{"window-final", "two transactions, three rows", 2, 3, 1, 1, false, false, windowOmitted{}, 124_216, ""},
@@ -454,7 +448,6 @@ func windowRuns() []windowRun {
 	}
 }
 
-// leaderRuns lists runs of two relays. A mutant that breaks no property is a finding.
 func leaderRuns() []leaderRun {
 	return []leaderRun{
 		{"leader-final", "sessions end, a relay dies", 2, 1, false, leaderOmitted{}, 13_472, ""},

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The model's own limits. Arrays make states comparable.
+// Arrays make states comparable.
 const (
 	maxRows   = 4
 	maxKeys   = 2
@@ -15,10 +15,10 @@ const (
 	maxPoints = 3
 )
 
-// record is a record of the topic: the event's number, its version and its row's position.
+// record has the event's number, its version and its row's position.
 type record uint8
 
-// forgotten replaces a record that can change no consumer and no look any more. Versions begin at 1.
+// forgotten replaces a record that no consumer and no look can notice. Versions begin at 1.
 const forgotten record = 0
 
 func newRecord(event, version, position int8) record {
@@ -36,14 +36,12 @@ type partitionLog struct {
 
 func (l *partitionLog) list() []record { return l.records[:l.end] }
 
-// mark is an end of a partition with the time of the record below it. If the log lost that record, no record there has
-// its time again.
+// mark is an end of a partition. If the log lost the record below it, no record there has its time again.
 type mark struct {
 	end  int8
 	lost bool
 }
 
-// cutTo notes that the log lost its records from the offset on.
 func (m *mark) cutTo(offset int8) { m.lost = m.lost || m.end > offset }
 
 // point claims: the rows below position are acknowledged below the ends, and the records there are of known events.
@@ -52,7 +50,6 @@ type point struct {
 	ends     [maxParts]mark
 }
 
-// cursorEnd is a partition's part of outbox_cursor.ends.
 type cursorEnd struct {
 	mark
 	expected int8 // the highest end that the partition can have
@@ -63,12 +60,11 @@ func (e *cursorEnd) isIll() bool { return e.from >= 0 }
 
 type row struct{ event, version int8 }
 
-// database is the producer's committed database.
 type database struct {
 	rows       int8
-	row        [maxRows]row // by position
+	row        [maxRows]row
 	keyVersion [maxKeys]int8
-	cursor     int8 // rows below are acknowledged
+	cursor     int8
 	upTo       int8 // rows below may have been sent
 	ends       [maxParts]cursorEnd
 	points     int8
@@ -78,11 +74,10 @@ type database struct {
 	looked     bool            // looked_at is this server
 }
 
-// inbox is the consumer's committed database, in strict order.
 type inbox struct {
-	applied    [maxRows]int8 // the version under which each event was applied; 0: not applied
+	applied    [maxRows]int8 // the event's version then; 0: not applied
 	keyVersion [maxKeys]int8
-	parked     [maxRows]int8 // the version under which each event is parked; 0: not parked
+	parked     [maxRows]int8 // likewise
 	point      [maxParts]mark
 }
 
@@ -99,7 +94,7 @@ const (
 	refused // until a person confirms
 )
 
-// item is a record of the current page or pass. lost: the log lost it after it was written.
+// lost: the log lost the record after it was written.
 type item struct {
 	record  record
 	written bool
@@ -107,28 +102,25 @@ type item struct {
 	lost    bool
 }
 
-// relayPart is the leader's knowledge of a partition.
 type relayPart struct {
 	known mark
-	need  int8 // a pass that begins at or above this end is the last one
-	found mark // the end at the last look
-	from  int8 // the next heal starts at this row; -1: the partition is well
+	need  int8 // a pass that begins below this end is not the last one
+	found mark
+	from  int8 // -1: well
 	last  bool
 }
 
-// relay is the leader's memory.
 type relay struct {
 	mode    mode
 	unclean bool
-	below   bool // an offset or an end was below the known end: the log lost records
+	below   bool // the log lost records
 	items   [2 * maxRows]item
-	count   int8 // of items
+	count   int8
 	passed  int8 // the pass has sent the rows below
 	part    [maxParts]relayPart
-	unknown [maxRows]record // records of events that the database does not know, by event
+	unknown [maxRows]record // by event
 }
 
-// state is everything that distinguishes two moments of a run.
 type state struct {
 	run *run
 
@@ -137,7 +129,7 @@ type state struct {
 	backup    database
 	hasBackup bool
 	relay     relay
-	late      [maxRows]record // sent by a former leader and not yet written, by event
+	late      [maxRows]record // not yet written, by event
 
 	inbox          inbox
 	inboxBackup    inbox
@@ -145,14 +137,13 @@ type state struct {
 	position       [maxParts]int8 // of the running consumer
 	committed      [maxParts]int8 // its offsets in Kafka
 
-	// Known to the model only.
 	events    int8 // committed so far
 	key       [maxRows]int8
 	reported  [maxRows]bool
-	lostTwice [maxKeys]bool // an event of the key was consumed, and database and log both lost it
+	lostTwice [maxKeys]bool // database and log both lost a consumed event of the key
 	wentBack  bool
 	left      faults
-	broken    string // the property that the last step broke
+	broken    string
 }
 
 func initialState(r *run) state {
@@ -166,7 +157,7 @@ func initialState(r *run) state {
 	return s
 }
 
-// partOf returns the partition of an event. With two partitions each key has its own.
+// With two partitions each key has its own.
 func (s *state) partOf(event int8) int8 {
 	if s.run.parts == 1 {
 		return 0
@@ -188,7 +179,6 @@ func (s *state) hasRecord(event int8) bool {
 	return slices.ContainsFunc(log, func(r record) bool { return r != forgotten && r.event() == event })
 }
 
-// newestPoint returns the position of the newest stored point, or -1.
 func (d *database) newestPoint() int8 {
 	if d.points == 0 {
 		return -1
@@ -196,7 +186,6 @@ func (d *database) newestPoint() int8 {
 	return d.point[d.points-1].position
 }
 
-// keepPoints deletes the other points.
 func (d *database) keepPoints(keep func(position int8) bool) {
 	all := d.point
 	d.point = [maxPoints]point{}
@@ -212,7 +201,6 @@ func (s *state) name(r record) string {
 	return fmt.Sprintf("%c%d#%d", 'a'+s.key[r.event()], r.version(), r.event()+1)
 }
 
-// names writes records when a trace needs them.
 type names struct {
 	*state
 	records []record

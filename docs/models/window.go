@@ -2,35 +2,32 @@ package main
 
 import "fmt"
 
-// The limits of the window's model.
 const (
 	maxTxs  = 3 // one may be foreign: it writes no row of the outbox
 	winRows = 3
 )
 
-// windowRun is a run of the snapshot window, with the outcome that is due.
 type windowRun struct {
 	name, note string
 	txs, rows  int8
 	page       int8 // most rows of a page
-	crashes    int8 // of the relay
+	crashes    int8
 	waits      bool // do not check W4
-	async      bool // the crashes are the server's: it takes back commits that no later store made durable
+	async      bool // a crash of the server takes back commits that no later store made durable
 	omit       windowOmitted
 	states     int
 	broken     string
 }
 
-// windowOmitted names the steps that a mutant leaves out.
 type windowOmitted struct {
 	window     bool // without: the relay reads rows above the last position
-	pageStart  bool // the row has the start of the page that is sent
-	running    bool // a snapshot lists what runs above xmin; without, only ids below xmin are visible
+	pageStart  bool
+	running    bool // without, only ids below xmin are visible
 	xminDone   bool // without running: the next window begins at xmin, not at xmax
-	remember   bool // a window keeps its snapshot from page to page
-	upper      bool // a page ends at the window's snapshot
-	byPosition bool // a page is ordered by position
-	storeFirst bool // a page is stored before it is sent
+	remember   bool
+	upper      bool
+	byPosition bool
+	storeFirst bool
 }
 
 type txState int8
@@ -42,7 +39,6 @@ const (
 	rolledBack
 )
 
-// xidSnapshot sees the transactions below xmax that did not run.
 type xidSnapshot struct {
 	xmax    int8
 	running uint8
@@ -50,10 +46,8 @@ type xidSnapshot struct {
 
 func (s xidSnapshot) sees(xid int8) bool { return xid < s.xmax && s.running&(1<<xid) == 0 }
 
-// winRow is a row. Its number is its position.
 type winRow struct{ xid, key int8 }
 
-// winCursor is the row of outbox_cursor.
 type winCursor struct {
 	done, win xidSnapshot
 	isOpen    bool
@@ -71,7 +65,6 @@ const (
 	winDown
 )
 
-// window is a state of the model.
 type window struct {
 	run     *windowRun
 	tx      [maxTxs]txState // by transaction id
@@ -80,18 +73,18 @@ type window struct {
 	rows    int8
 	stored  winCursor
 	cursor  winCursor // in the leader's memory, with the open window that is complete or not
-	full    bool      // the open window is published to its end
-	next    winCursor // to be stored
+	full    bool
+	next    winCursor
 	mode    winMode
 	page    [winRows]int8
 	count   int8
 	at      int8 // the rows of the page before are sent
-	last    bool // the page is its window's last
+	last    bool
 	sent    uint8
-	inLife  uint8 // sent since the last crash
-	again   int8  // rows that were sent again since then
+	inLife  uint8
+	again   int8
 	crashes int8
-	durable uint8 // committed transactions that a crash of the server keeps; only if the run asks for it
+	durable uint8 // only if the run asks for it
 	broken  string
 }
 
@@ -151,7 +144,6 @@ func (s *window) addWriters(l *stepList[window]) {
 	}
 }
 
-// isFree reports whether no other running transaction holds the key's lock.
 func (s *window) isFree(key, xid int8) bool {
 	for _, r := range s.row[:s.rows] {
 		if r.key == key && r.xid != xid && s.tx[r.xid] == running {
@@ -161,7 +153,6 @@ func (s *window) isFree(key, xid int8) bool {
 	return true
 }
 
-// current returns the snapshot of a statement.
 func (s *window) current() xidSnapshot {
 	c := xidSnapshot{xmax: s.txs}
 	for xid := range s.txs {
@@ -209,7 +200,6 @@ func (s *window) addLeader(l *stepList[window]) {
 	}
 }
 
-// poll picks the window. At rest it closes the open one.
 func (s *window) poll(l *stepList[window]) {
 	c, newest := s.current(), s.cursor.done
 	if s.cursor.isOpen {

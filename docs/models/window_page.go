@@ -2,7 +2,6 @@ package main
 
 import "slices"
 
-// read reads the window's next page.
 func (s *window) read() {
 	w, o := s.next, s.run.omit
 	var rows []int8
@@ -24,7 +23,6 @@ func (s *window) read() {
 	}
 }
 
-// store stores the page before it is sent.
 func (s *window) store() {
 	s.cursor, s.stored, s.full, s.mode = s.next, s.next, false, winSend
 	if s.run.omit.pageStart && s.count > 0 {
@@ -71,7 +69,7 @@ func (s *window) flush() {
 	}
 }
 
-// crashServer takes back what is not durable, and checks W5.
+// crashServer takes back commits that are not durable, and checks W5.
 func (s *window) crashServer() {
 	for xid := range s.txs {
 		if s.durable&(1<<xid) == 0 {
@@ -85,7 +83,7 @@ func (s *window) crashServer() {
 	}
 }
 
-// checkRest is W1 and W4: a relay at rest has sent each committed row. A row that it has not seen waits.
+// checkRest is W1 and W4: a relay at rest has sent each committed row.
 func (s *window) checkRest() {
 	newest := s.cursor.done
 	if s.cursor.isOpen {

@@ -14,8 +14,7 @@ type flags struct {
 	Programs kong.Plugins `embed:""`
 }
 
-// Extension adds the examples to devstack: the services, and those that are extensions of their own. With --examples
-// all of them run, without it none.
+// Extension adds the services and the given programs. Without --examples none of them runs.
 func Extension(programs ...local.Extension) local.Extension {
 	flags := &flags{}
 	for _, p := range programs {

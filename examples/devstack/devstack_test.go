@@ -17,7 +17,7 @@ import (
 	"example.com/twinbox/examples/services"
 )
 
-// program is an example that is not a service, with the flags of its addresses and a line of the summary.
+// program is an example that is not a service.
 type program struct {
 	extension local.Extension
 	addresses []string
@@ -35,7 +35,6 @@ func extension() local.Extension {
 	return examples.Extension(list...)
 }
 
-// arguments run the examples on free ports.
 func arguments(dir string) []string {
 	args := []string{"run", "--examples", "--dir", filepath.Join(dir, "state")}
 	for _, name := range services.Names() {
@@ -51,8 +50,7 @@ func arguments(dir string) []string {
 	return args
 }
 
-// Each example listens where its own program would, and its API's address is chosen by its name. The advice can be
-// pasted.
+// The advice can be pasted.
 func TestAnExamplesBusyPort(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -66,7 +64,6 @@ func TestAnExamplesBusyPort(t *testing.T) {
 		"TWINBOX_SERVICE_ADDR=order=127.0.0.1:0")
 }
 
-// Without --examples none of them runs.
 func TestExamplesAreAskedFor(t *testing.T) {
 	t.Parallel()
 	var cfg local.Config
@@ -74,9 +71,8 @@ func TestExamplesAreAskedFor(t *testing.T) {
 	require.Empty(t, cfg)
 }
 
-// The whole way through the command line, once: up, summary, down.
 func TestRun(t *testing.T) {
-	t.Setenv("TWINBOX_CONSOLE_ADDR", "127.0.0.1:0") // of the operations, where they are
+	t.Setenv("TWINBOX_CONSOLE_ADDR", "127.0.0.1:0") // for the operations, if they are there
 	args := arguments(localtest.Folder(t))
 	for _, setting := range localtest.Patient() {
 		args = append(args, "--set", setting)
@@ -96,7 +92,6 @@ func TestRun(t *testing.T) {
 	require.NotContains(t, stderr.String(), "level=", "no warnings")
 }
 
-// untilSummary ends the run when the summary is complete.
 type untilSummary struct {
 	text strings.Builder
 	done func()

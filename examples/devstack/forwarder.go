@@ -20,7 +20,7 @@ type forwarderFlags struct {
 	NATSAddr           string `help:"NATS server, which remembers for the forwarder." name:"nats-addr" default:"127.0.0.1:4222"`
 }
 
-// Forwarder is the forwarder, with a NATS server and a receiver of its own.
+// Forwarder runs the forwarder, with its own NATS server and receiver.
 func Forwarder() local.Extension {
 	flags := &forwarderFlags{}
 	return local.Extension{Flags: flags, Add: func(cfg *local.Config) {
@@ -44,7 +44,6 @@ func newForwarder(flags *forwarderFlags) local.Program {
 	}
 }
 
-// forward runs the forwarder from the configuration that its program would read.
 func forward(ctx context.Context, flags *forwarderFlags, at local.Addresses, host service.Host) error {
 	server, err := natsserver.Start(ctx, natsserver.Config{
 		Addr: flags.NATSAddr, Dir: filepath.Join(at.Dir, forwarderName, "nats"), Log: host.Log,

@@ -7,7 +7,7 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// Config is everything that the forwarder reads from its environment.
+// Config is the forwarder's configuration from the environment.
 type Config struct {
 	AdminAddr    string `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8121" format:"listen" doc:"listener for /livez, /readyz and /metrics"`
 	ReceiverAddr string `env:"RECEIVER_ADDR" doc:"listener of a receiver to try the forwarder with: POST takes what is sent, GET shows it; not set: none"`
@@ -32,7 +32,7 @@ type Config struct {
 	DrainFor  time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"25s" min:"1s" max:"10m" doc:"how long work under way may take after the first signal"`
 }
 
-// Rules are the cross checks.
+// Rules returns the cross checks.
 func (c Config) Rules() []config.Rule {
 	return []config.Rule{{
 		Variable: "FORWARD_URL", Holds: c.URL != "" || c.ReceiverAddr != "",
@@ -46,7 +46,6 @@ func (c Config) Rules() []config.Rule {
 	}}
 }
 
-// settings are those that its program needs.
 func (c Config) settings() service.Settings {
 	return service.Settings{AdminAddr: c.AdminAddr, LogLevel: c.LogLevel, LogFormat: c.LogFormat}
 }

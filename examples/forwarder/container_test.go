@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/internal/config"
 )
 
-// The container has the settings that the program reads, and waits for its NATS server and for the topics.
 func TestContainer(t *testing.T) {
 	t.Parallel()
 	options, err := cli.NewProjectOptions([]string{"../../docker-compose.yml", "compose.yml"})

@@ -1,5 +1,5 @@
-// Package forwarder is an example without a database: it posts each event of a topic to a URL. It stands on Watermill's
-// own parts, watermill-kafka and a Router with Retry and PoisonQueue, and remembers in NATS what it has delivered.
+// Package forwarder is an example without a database: it posts each event of a topic to a URL. It uses watermill-kafka
+// and a Router with Retry and PoisonQueue, and remembers in NATS which events it has delivered.
 package forwarder
 
 import (
@@ -27,8 +27,8 @@ import (
 // Program is its command line.
 var Program = service.Program[Config]{Name: "forwarder", Settings: Config.settings, Serve: Run}
 
-// Run forwards until ctx is cancelled. It returns an error when Kafka or NATS are not there at the start; later outages
-// are waited for.
+// Run forwards until ctx is cancelled. A missing Kafka or NATS is an error at the start only: it waits for later
+// outages to end.
 func Run(ctx context.Context, cfg Config, host service.Host) error {
 	group := service.NewGroup(ctx, host.Log, cfg.DrainFor)
 	f := &forwarder{
@@ -45,7 +45,6 @@ func Run(ctx context.Context, cfg Config, host service.Host) error {
 	return group.Wait()
 }
 
-// forwarder is one on its way up.
 type forwarder struct {
 	cfg   Config
 	log   *slog.Logger
@@ -94,7 +93,6 @@ func (f *forwarder) open(ctx context.Context, group *service.Group) (bound servi
 	}
 }
 
-// openInbox connects to NATS and makes the bucket.
 func (f *forwarder) openInbox(ctx context.Context) (_ *kv.Inbox, err error) {
 	f.nats, err = nats.Connect(f.cfg.NATSURL, nats.Name("forwarder"),
 		nats.MaxReconnects(-1), nats.ReconnectBufSize(-1), // see kv.Bucket
@@ -117,12 +115,11 @@ func (f *forwarder) openInbox(ctx context.Context) (_ *kv.Inbox, err error) {
 	})
 }
 
-// connect makes watermill-kafka's subscriber and the publisher for what is given up, and the topic for that.
 func (f *forwarder) connect() (err error) {
 	log := f.quietly()
 	reading := kafka.DefaultSaramaSubscriberConfig()
 	reading.Version = sarama.V3_6_0_0
-	reading.Consumer.Offsets.Initial = sarama.OffsetOldest // the default begins behind what is there
+	reading.Consumer.Offsets.Initial = sarama.OffsetOldest // the default begins after the records that are there
 	f.subscriber, err = kafka.NewSubscriber(kafka.SubscriberConfig{
 		Brokers: f.cfg.KafkaBrokers, Unmarshaler: kafka.DefaultMarshaler{}, ConsumerGroup: f.cfg.Group,
 		OverwriteSaramaConfig:  reading,
@@ -149,8 +146,8 @@ func (f *forwarder) connect() (err error) {
 	return nil
 }
 
-// route puts the middlewares around the delivery, outermost first. The inbox is the innermost one: an event that went
-// to the dead topic is not remembered, and can be sent again from there.
+// route puts the middlewares around the delivery, outermost first. The inbox is innermost: an event that went to the
+// dead topic is not remembered, and can be sent again from there.
 func (f *forwarder) route(inbox message.HandlerMiddleware, to hook) (err error) {
 	f.router, err = message.NewRouter(message.RouterConfig{CloseTimeout: f.cfg.DrainFor}, f.quietly())
 	if err != nil {
@@ -179,8 +176,7 @@ func (f *forwarder) route(inbox message.HandlerMiddleware, to hook) (err error) 
 	return nil
 }
 
-// whileItLasts has a message that is cut off come again: Retry returns the last failure when the process stops in the
-// middle of its pause, and that is no reason to give the event up.
+// whileItLasts returns the stop instead of the last failure, which would send the event to the dead topic.
 func whileItLasts(next message.HandlerFunc) message.HandlerFunc {
 	return func(msg *message.Message) ([]*message.Message, error) {
 		produced, err := next(msg)
@@ -191,7 +187,7 @@ func whileItLasts(next message.HandlerFunc) message.HandlerFunc {
 	}
 }
 
-// tell logs what was given up: PoisonQueue says why in the message's metadata.
+// PoisonQueue writes the reason into the message's metadata.
 func (f *forwarder) tell(next message.HandlerFunc) message.HandlerFunc {
 	return func(msg *message.Message) ([]*message.Message, error) {
 		produced, err := next(msg)
@@ -206,7 +202,6 @@ func (f *forwarder) quietly() watermill.LoggerAdapter {
 	return watermill.NewSlogLoggerWithLevelMapping(f.log, map[slog.Level]slog.Level{slog.LevelInfo: slog.LevelDebug})
 }
 
-// close ends the connections once the router has stopped.
 func (f *forwarder) close() error {
 	var errs []error
 	if f.subscriber != nil {

@@ -29,8 +29,7 @@ func TestMain(m *testing.M) { kafkatest.Main(m) }
 
 const waitLimit = 30 * time.Second
 
-// site is a receiver that says what each event is answered with, in the order of its requests; the last answer is
-// repeated.
+// site answers as a test wants, in the order of the requests; the last answer is repeated.
 type site struct {
 	*httptest.Server
 	answers map[string][]int // by Idempotency-Key; none: 204
@@ -68,13 +67,11 @@ func (s *site) requests(id string) int {
 	return len(s.seen[id])
 }
 
-// await returns when the event was posted so often.
 func (s *site) await(t *testing.T, id string, times int) {
 	t.Helper()
 	testkit.Until(t, func() bool { return s.requests(id) >= times }, id)
 }
 
-// house is a broker, a NATS server and a forwarder between them.
 type house struct {
 	cfg     Config
 	brokers []string
@@ -99,7 +96,6 @@ func newHouse(t *testing.T, url string) *house {
 	return h
 }
 
-// run runs the forwarder until stop is called, or the test ends.
 func (h *house) run(t *testing.T) (admin string, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -134,7 +130,6 @@ func (h *house) send(t *testing.T, events ...event.Event) {
 	require.NoError(t, h.sender.Publish(h.cfg.Topic, msgs...))
 }
 
-// An event that is on the topic twice is posted once, also by the process after this one.
 func TestAnEventIsPostedOnce(t *testing.T) {
 	t.Parallel()
 	to := newSite(t, nil)
@@ -190,7 +185,7 @@ func TestWhatFailsIsTriedAndThenGivenUp(t *testing.T) {
 		"deliver event: the receiver answered 400", "deliver event: the receiver answered 500",
 	}, reasons)
 
-	// What was given up was not remembered, so it can be sent again when the receiver is well.
+	// A dead event is not remembered, so it can be sent again.
 	to.mu.Lock()
 	delete(to.answers, lost.ID)
 	to.mu.Unlock()
@@ -198,7 +193,6 @@ func TestWhatFailsIsTriedAndThenGivenUp(t *testing.T) {
 	to.await(t, lost.ID, h.cfg.MaxAttempts+1)
 }
 
-// Without its memory the forwarder delivers nothing, gives nothing up, and says why.
 func TestWithoutNATSEventsWait(t *testing.T) {
 	t.Parallel()
 	to := newSite(t, nil)
@@ -227,7 +221,7 @@ func TestWithoutNATSEventsWait(t *testing.T) {
 	require.Equal(t, 1, to.requests(before.ID))
 }
 
-// A stop in the pause between two attempts gives nothing up.
+// The stop comes in the pause between two attempts.
 func TestAStopGivesNothingUp(t *testing.T) {
 	t.Parallel()
 	e := inboxtest.NewEvent()

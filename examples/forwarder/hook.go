@@ -15,13 +15,12 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// hook is where events are posted.
 type hook struct {
 	url    string
 	client *http.Client
 }
 
-// A DeliveryError says that the receiver did not take an event.
+// DeliveryError reports that the receiver did not accept an event.
 type DeliveryError struct {
 	Status int // 0: there was no answer
 	Err    error
@@ -37,8 +36,7 @@ func (e *DeliveryError) Error() string {
 // Unwrap returns why there was no answer.
 func (e *DeliveryError) Unwrap() error { return e.Err }
 
-// Permanent says that another attempt would be answered in the same way: the receiver has read the event and refuses
-// it.
+// Permanent reports whether a retry is useless: the receiver refuses the event.
 func (e *DeliveryError) Permanent() bool {
 	switch e.Status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
@@ -47,8 +45,8 @@ func (e *DeliveryError) Permanent() bool {
 	return e.Status >= 300 && e.Status < 500
 }
 
-// isDelivery tells what the receiver is the reason of from what the surroundings are: an inbox that cannot be asked, a
-// process that stops. An event without an id can only be given up as well.
+// isDelivery separates the receiver's failures from others, such as an unreachable inbox or a stop. An event without an
+// id goes to the dead topic as well.
 func isDelivery(err error) bool {
 	_, is := errors.AsType[*DeliveryError](err)
 	return is || failure.Classify(err) == failure.Permanent
@@ -59,11 +57,11 @@ func isWorthwhile(err error) bool {
 	return is && !failed.Permanent()
 }
 
-// answerLimit is how much of an answer is read, so that its connection can be used again.
+// answerLimit bounds the read bytes of an answer, whose connection is used again.
 const answerLimit = 64 << 10
 
-// deliver posts the event as CloudEvents over HTTP has it, in binary mode. Its id is the Idempotency-Key too: a
-// receiver that knows such keys takes an event once even where it is sent twice.
+// deliver posts the event in CloudEvents' binary mode. Its id is the Idempotency-Key too, so a receiver that knows such
+// keys accepts a duplicate only once.
 func (h hook) deliver(msg *message.Message) error {
 	ctx := msg.Context()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url, bytes.NewReader(msg.Payload))
@@ -95,14 +93,13 @@ func (h hook) deliver(msg *message.Message) error {
 	return nil
 }
 
-// stay does not follow a redirection: an event goes to where it was configured to go.
+// stay follows no redirection: an event goes to its configured address only.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// eventID is the event's id, under which it is remembered as well.
+// eventID is also the id that the inbox remembers.
 func eventID(msg *message.Message) string { return cmp.Or(msg.Metadata.Get("ce_id"), msg.UUID) }
 
-// encode makes a value fit into a header, as CloudEvents over HTTP says: what is not printable ASCII is
-// percent-encoded.
+// encode percent-encodes what is not printable ASCII, as CloudEvents requires.
 func encode(value string) string {
 	var b strings.Builder
 	for _, c := range []byte(value) {

@@ -11,20 +11,19 @@ import (
 	"time"
 )
 
-// Receiver is the other side, to try the forwarder with: it takes what is posted and shows it. It keeps the last 100
-// events in memory, without their payloads.
+// Receiver accepts posted events and shows them. It keeps the last 100 in memory, without payloads.
 type Receiver struct {
 	mu       sync.Mutex
 	received []*Received
 }
 
-// Received is one event that came.
+// Received is one event that arrived.
 type Received struct {
 	IdempotencyKey string    `json:"idempotency_key"`
 	Type           string    `json:"type"`
 	Bytes          int64     `json:"bytes"`
 	At             time.Time `json:"at"`
-	Times          int       `json:"times"` // that it came
+	Times          int       `json:"times"` // of its arrivals
 }
 
 const (
@@ -65,7 +64,7 @@ func (r *Receiver) take(key, eventType string, n int64) {
 	r.received = r.received[max(0, len(r.received)-receiverKeeps):]
 }
 
-// Received are the events that came, in the order in which each first did.
+// Received returns the events in the order of their first arrival.
 func (r *Receiver) Received() []Received {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,7 +75,6 @@ func (r *Receiver) Received() []Received {
 	return list
 }
 
-// serve answers until ctx ends.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
 	stopped := context.AfterFunc(ctx, func() { _ = server.Close() })

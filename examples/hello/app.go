@@ -1,5 +1,5 @@
 // Package hello is a whole service in one folder, to be copied: make new-service does. It greets whoever signs up, and
-// whoever asks for it. It has one route, one event, one consumer and one setting.
+// whoever asks for it, with one route, one event, one consumer and one setting.
 package hello
 
 import (
@@ -38,7 +38,7 @@ var openAPI []byte
 //go:embed migrations/*.sql
 var files embed.FS
 
-// Migrations lists what the database of Hello consists of, in the order of application.
+// Migrations lists the migrations of Hello's database, in their order.
 func Migrations() []migrations.Set {
 	own, err := fs.Sub(files, "migrations")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// Config is everything that Hello reads from its environment.
+// Config is Hello's configuration from the environment.
 type Config struct {
 	HTTPAddr       string        `env:"HTTP_ADDR" envDefault:"127.0.0.1:8130" format:"listen" doc:"listener of the API"`
 	AdminAddr      string        `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8131" format:"listen" doc:"listener for /livez, /readyz and /metrics"`
@@ -19,15 +19,15 @@ type Config struct {
 	eventing.Config
 }
 
-// Listeners are the API's and the operators'.
+// Listeners returns the addresses of the API and of the operators.
 func (c Config) Listeners() eventing.Listeners {
 	return eventing.Listeners{Admin: c.AdminAddr, API: c.HTTPAddr}
 }
 
-// Topics are the topics this service writes to.
+// Topics returns the topics this service writes to.
 func (c Config) Topics() []kafka.Topic { return c.Config.Topics(contract.TopicHello) }
 
-// Rules are the cross checks, those of all services first.
+// Rules returns the cross checks, those of all services first.
 func (c Config) Rules() []config.Rule {
 	return append(c.Config.Rules(), config.Rule{
 		Variable: "ADMIN_ADDR", Holds: !config.SameListener(c.HTTPAddr, c.AdminAddr),

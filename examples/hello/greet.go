@@ -27,7 +27,7 @@ type greeter struct {
 
 const insertGreeting = `insert into greeting (id, text, said_at) values ($1, $2, $3)`
 
-// greet stores a greeting, and the event that tells of it, in the caller's transaction.
+// greet stores a greeting and its event in the caller's transaction.
 func (g *greeter) greet(ctx context.Context, tx pgx.Tx, name string) (contract.Greeting, error) {
 	said := contract.Greeting{
 		GreetingID: uuid.Must(uuid.NewV7()).String(), Text: g.word + ", " + name + "!",
@@ -46,8 +46,8 @@ func (g *greeter) greet(ctx context.Context, tx pgx.Tx, name string) (contract.G
 	return said, nil
 }
 
-// welcome greets a person who signed up. It is a plain Watermill handler: its transaction is the one that records the
-// event's id, so an event that comes twice greets once.
+// welcome greets a person who signed up. It is a plain Watermill handler, in the transaction that records the event's
+// id, so a duplicate greets nobody.
 func (g *greeter) welcome(msg *message.Message) error {
 	tx, _ := inbox.TxFromContext(msg.Context())
 	e, _ := inbox.EventFromContext(msg.Context())
@@ -59,7 +59,6 @@ func (g *greeter) welcome(msg *message.Message) error {
 	return err
 }
 
-// api answers the API that openapi.yaml describes.
 type api struct {
 	greeter     *greeter
 	transaction command.Transaction

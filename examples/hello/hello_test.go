@@ -22,7 +22,6 @@ import (
 
 func TestMain(m *testing.M) { kafkatest.Main(m) }
 
-// A sign-up with Customer is greeted, and so is whom a request names. Each greeting is told in one event.
 func TestGreetingsAreSaidAndTold(t *testing.T) {
 	t.Parallel()
 	system := servicetest.Start(t,
@@ -59,7 +58,7 @@ func document(t *testing.T, file string) *testkit.OpenAPI {
 	return read
 }
 
-// The event may come twice, and the process may die at any statement.
+// The process may die at any statement.
 func TestASignUpIsGreetedOnce(t *testing.T) {
 	t.Parallel()
 	found, err := hello.Service.Describe().Declare(t.Context())

@@ -20,7 +20,7 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// The consumer's handler under a Router and a Subscriber as Watermill ships them: the inbox is their middleware.
+// Watermill's own Router and Subscriber call the inbox as a middleware.
 func TestAHandlerRunsUnderAStockRouter(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, Migrations()...), kafkatest.Brokers(t)

@@ -34,7 +34,7 @@ var openAPI []byte
 //go:embed migrations/*.sql
 var files embed.FS
 
-// Migrations lists what the database of Ledger consists of, in the order of application.
+// Migrations lists the migrations of Ledger's database, in their order.
 func Migrations() []migrations.Set {
 	own, err := fs.Sub(files, "migrations")
 	if err != nil {
@@ -43,11 +43,10 @@ func Migrations() []migrations.Set {
 	return []migrations.Set{migrations.Audit, migrations.Outbox, migrations.Inbox, {Name: "ledger", FS: own}}
 }
 
-// balanceConsumer is the consumer that builds the balances, by the name under which its inbox remembers.
 const balanceConsumer = "ledger.balance"
 
-// setUp joins write side, read side and API. They stop in the reverse of the order in which they start: no new request,
-// no new record, then the relay passes on what those still wrote.
+// setUp joins write side, read side and API. They stop in the reverse order: no new request, no new record, then the
+// relay publishes the rest.
 func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
 	commands := &Commands{
 		Pool: node.Pool, Outbox: node.Outbox, KeysFor: cfg.IdempotencyTTL, Timeout: cfg.RequestTimeout,
@@ -68,7 +67,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	return start, node.Consume(balances())
 }
 
-// balances is what builds the read side. While a movement is missing, the later ones of its account are parked.
+// balances builds the read side. While a movement is missing, the later ones of its account are parked.
 func balances() eventing.Consumer {
 	return eventing.Consumer{
 		Name: balanceConsumer, Topic: contract.TopicAccounts, Handlers: balanceEvents(), Order: inbox.Strict,

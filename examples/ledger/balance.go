@@ -15,14 +15,13 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-// Balance is an account as the events tell it.
+// Balance is an account as its events describe it.
 type Balance struct {
 	account.Account
 	AsOf time.Time // business time of the event at the account's version
 }
 
-// balanceEvents handles the ledger's own events: they build the balances. A movement says only what has changed, so
-// none of them may go before its predecessor; see the consumer in app.go.
+// A movement has only the change, so none may overtake its predecessor; see the consumer in app.go.
 func balanceEvents() *inbox.Mux {
 	mux := inbox.NewMux()
 	inbox.Handle(mux, contract.AccountOpened, openBalance)
@@ -31,8 +30,7 @@ func balanceEvents() *inbox.Mux {
 	return mux
 }
 
-// Plain insert: the inbox row in the same transaction is what makes it happen once, and a second balance of one account
-// would be a defect to hear of.
+// No upsert: the inbox prevents a second insert, and a second balance would be a defect.
 const insertBalance = `
 insert into account_balance (account_id, currency, balance, version, as_of) values ($1, $2, 0, $3, $4)`
 
@@ -40,7 +38,7 @@ func openBalance(ctx context.Context, tx pgx.Tx, e event.Event, data account.Ope
 	return inbox.Queue(ctx, tx, insertBalance, string(data.AccountID), data.Currency, e.Version, data.OpenedAt)
 }
 
-// The inbox has compared the versions before; here they keep a handler that runs outside of it from going back.
+// The inbox has compared the versions before. Here they protect a handler outside of it.
 const updateBalance = `
 update account_balance set balance = balance + $3, version = $4, as_of = $5
 where account_id = $1 and currency = $2 and version < $4`
@@ -60,8 +58,8 @@ func moveBalance(
 	return inbox.QueueRows(ctx, tx, errNoBalance, updateBalance, string(id), currency, amount, e.Version, at)
 }
 
-// codeNoBalance is the code of a movement whose balance is not there, or is of another currency. All events of an
-// account come one after the other, so no later attempt could find it; an operator may bring it back and replay.
+// codeNoBalance is the code of a movement whose balance is missing or of another currency. A retry cannot help: an
+// operator may restore the balance and replay.
 const codeNoBalance = "balance_missing"
 
 var errNoBalance = inbox.PermanentAs(codeNoBalance,
@@ -70,7 +68,7 @@ var errNoBalance = inbox.PermanentAs(codeNoBalance,
 const selectBalance = `
 select account_id, currency, balance, version, as_of from account_balance where account_id = $1`
 
-// readBalance answers from the read side alone: an account whose first event has not come back yet is not there.
+// readBalance does not find an account whose first event has not come back yet.
 func readBalance(ctx context.Context, pool *pgxpool.Pool, id account.ID) (Balance, error) {
 	var b Balance
 	err := pool.QueryRow(ctx, selectBalance, string(id)).Scan(&b.ID, &b.Currency, &b.Balance, &b.Version, &b.AsOf)

@@ -22,7 +22,6 @@ import (
 	"example.com/twinbox/test/inboxtest"
 )
 
-// funded is an account with these credits, and its events from the first on.
 func (b *bundle) funded(t *testing.T, credits ...int64) (account.ID, []event.Event) {
 	t.Helper()
 	id := b.opened(t)
@@ -58,8 +57,6 @@ func TestTheBalanceFollowsTheEvents(t *testing.T) {
 	}
 }
 
-// The words of a projection: an event below the next version is skipped, whether it is the one that was applied or says
-// so under another id; one above it is parked, and resumed when its predecessor has come.
 func TestALowerVersionIsSkippedAndAHigherOneWaits(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -80,7 +77,6 @@ func TestALowerVersionIsSkippedAndAHigherOneWaits(t *testing.T) {
 	b.requireRead(t, id, 4321, 5)
 }
 
-// The ids of events of another producer are any text, and compared byte by byte: what looks alike is another event.
 func TestEventIDsThatLookAlikeDoNotCollide(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -95,7 +91,6 @@ func TestEventIDsThatLookAlikeDoNotCollide(t *testing.T) {
 	b.requireRead(t, id, 54_321, 6)
 }
 
-// codes are those of the waiting dead letters, in the order in which they came.
 func (b *bundle) codes(t *testing.T) (codes []string) {
 	t.Helper()
 	rows, err := b.pool.Query(t.Context(), `select code from dead_letter where state = 'waiting' order by id`)
@@ -112,11 +107,10 @@ func (b *bundle) codes(t *testing.T) (codes []string) {
 const countWrites = `
 select sum(n_tup_ins + n_tup_upd + n_tup_del)::bigint, pg_stat_force_next_flush() is null from pg_stat_user_tables`
 
-// writes is how many rows of the database have been written by now. The pool must have one connection: a session's
-// counts are there for all as soon as it is told to hand them over.
+// writes counts the rows written so far. The pool must have one connection: only that session's counts are flushed.
 func writes(t *testing.T, pool *pgxpool.Pool) (rows int64) {
 	t.Helper()
-	for range 2 { // the first has them handed over when it ends
+	for range 2 { // the first has them flushed when it ends
 		require.NoError(t, pool.QueryRow(t.Context(), countWrites).Scan(&rows, nil))
 	}
 	return rows
@@ -148,12 +142,10 @@ func TestABatchOfKnownEventsWritesNothing(t *testing.T) {
 	b.requireRead(t, id, 321, 4)
 }
 
-// What will never succeed is given up at its first attempt; the account's later events wait behind it, and other
-// accounts' do not. A replay of what was put right goes on in order.
 func TestWhatCannotBeAppliedIsGivenUpAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		member, value string // of the credit: what stands there instead
+		member, value string // of the credit: the invalid member and its value
 		code          string
 	}{
 		"unsupported currency": {"currency", `"XAU"`, "unsupported_currency"},
@@ -196,7 +188,7 @@ func TestWhatCannotBeAppliedIsGivenUpAtOnce(t *testing.T) {
 	}
 }
 
-// Below zero no rule can look from an event alone: the account's history is wrong, and the database says so.
+// No rule can see it from one event: the account's history is wrong.
 func TestABalanceBelowZeroIsGivenUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -215,8 +207,7 @@ func TestABalanceBelowZeroIsGivenUp(t *testing.T) {
 	require.EqualValues(t, 10, read.Balance)
 }
 
-// A database that is away is waited for without limit: after one second, then two, and so on up to the longest pause.
-// Nothing is given up meanwhile, and nothing comes twice.
+// The pause doubles from one second up to its maximum.
 func TestADatabaseThatIsAwayIsTriedWithoutLimit(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

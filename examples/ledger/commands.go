@@ -16,16 +16,15 @@ import (
 	"example.com/twinbox/internal/outbox"
 )
 
-// Commands is the write side: everything that may happen to an account, each in one transaction. All fields are
-// required.
+// Commands is the write side: each command runs in one transaction. All fields are required.
 type Commands struct {
 	Pool   *pgxpool.Pool
 	Outbox *outbox.Outbox
 	// KeysFor is how long an answer is kept for retries under its idempotency key.
 	KeysFor time.Duration
-	// Timeout bounds one attempt at a command, from its first statement to its commit.
+	// Timeout bounds one attempt at a command.
 	Timeout time.Duration
-	// Attempts bounds how often a command that names no version decides anew; see [command.Retry].
+	// Attempts bounds the decisions of a command that names no version; see [command.Retry].
 	Attempts int
 }
 
@@ -43,7 +42,6 @@ func (c *Commands) once(
 	return answer, err
 }
 
-// forget deletes expired answers.
 func (c *Commands) forget(ctx context.Context) error {
 	return command.Forget(ctx, c.Pool, command.DeleteExpiredAnswers)
 }
@@ -59,8 +57,7 @@ select a.currency, a.balance, k.version
 from account a join outbox_key k on k.topic = $2 and k.key = a.id::text
 where a.id = $1`
 
-// queueSelect reads an account at its version, without a lock. The event of the version after it is added only if no
-// other command was faster.
+// queueSelect takes no lock. The next version's event is added only if no other command was faster.
 func queueSelect(batch *pgx.Batch, id account.ID, into *account.Account) {
 	batch.Queue(selectAccount, string(id), contract.TopicAccounts).QueryRow(func(row pgx.Row) error {
 		err := row.Scan(&into.Currency, &into.Balance, &into.Version)
@@ -79,12 +76,12 @@ var errNotFound = &account.Error{Code: account.CodeNotFound, Field: "id", Messag
 
 const updateAccount = `update account set balance = $2, updated_at = clock_timestamp() where id = $1`
 
-// queueUpdate writes an account behind its event, which locked the account's key at the version that was read.
+// The event before queueUpdate has locked the account's key at the version that was read.
 func queueUpdate(batch *pgx.Batch, a account.Account) {
 	batch.Queue(updateAccount, string(a.ID), a.Balance)
 }
 
-// now is the business time of a command, in the microseconds that PostgreSQL keeps.
+// now is in the microseconds that PostgreSQL keeps.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
 func newID() (account.ID, error) {

@@ -37,7 +37,6 @@ func TestMoneyComesAndLeaves(t *testing.T) {
 	rows.Close()
 }
 
-// What breaks a rule is refused with the rule's code, and leaves nothing.
 func TestWhatIsRefusedLeavesNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -95,7 +94,7 @@ func TestARepeatedCommandGetsItsFirstAnswer(t *testing.T) {
 	require.Equal(t, "idempotency_key_reused", other.Code(t))
 
 	id := b.opened(t)
-	for range 3 { // under its key a command has its first answer, at any later version of the account
+	for range 3 { // under its key a command has its first answer, at any version
 		b.move(t, id, "credits", 100, `,"expected_version":1`, key...).requireState(t, 100, 2)
 	}
 	// A debit's keys are not a credit's.
@@ -106,7 +105,7 @@ func TestARepeatedCommandGetsItsFirstAnswer(t *testing.T) {
 	b.requireWritten(t, id, 0, 3)
 }
 
-// Keys that look alike are different keys, and a quoted one is the bare one.
+// A quoted key is the bare one.
 func TestKeysThatLookAlikeDoNotCollide(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -119,7 +118,6 @@ func TestKeysThatLookAlikeDoNotCollide(t *testing.T) {
 	b.requireWritten(t, id, int64(len(keys)), int64(1+len(keys)))
 }
 
-// Eight clients at once, none of which has seen a version: every credit happens, in any order.
 func TestRacingCreditsAllHappen(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -143,8 +141,6 @@ func TestRacingCreditsAllHappen(t *testing.T) {
 	b.requireWritten(t, id, 7*writers*each, 1+writers*each)
 }
 
-// Eight clients at once that have all seen the same version, again and again: one of them gets its debit, the others a
-// 409, and nothing of theirs is there.
 func TestOfRacingCommandsOnOneVersionOneHappens(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -178,7 +174,6 @@ func TestOfRacingCommandsOnOneVersionOneHappens(t *testing.T) {
 	b.requireWritten(t, id, 1000-10*rounds, 2+rounds)
 }
 
-// A command without a version that loses each of its races is a 409 like one with it.
 func TestARaceThatStaysLostIsAConflict(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -204,7 +199,7 @@ func TestARaceThatStaysLostIsAConflict(t *testing.T) {
 	require.Equal(t, before, b.stored(t))
 }
 
-// A version that was raised by hand is the account's: its next command follows it.
+// An operator may raise a version by hand.
 func TestARaisedVersionIsTheAccountsVersion(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -214,7 +209,6 @@ func TestARaisedVersionIsTheAccountsVersion(t *testing.T) {
 	b.move(t, id, "credits", 5, `,"expected_version":7`).requireState(t, 5, 8)
 }
 
-// What goes past the rules, the database refuses.
 func TestTheDatabaseKeepsBalancesAboveZero(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

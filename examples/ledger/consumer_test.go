@@ -24,13 +24,12 @@ type consumer struct {
 	next    message.HandlerFunc
 	replays *inbox.Replayer
 	offset  int64
-	wait    func(d time.Duration) error // instead of waiting
+	wait    func(d time.Duration) error // replaces the wait
 
-	mu   sync.Mutex // a delivery and what it resumes may end at the same time
+	mu   sync.Mutex // a delivery and the events it resumes may end at the same time
 	seen []inbox.Outcome
 }
 
-// host tells the consumer of outcomes. How it waits may be a test's own.
 type host struct {
 	inbox.Standalone
 	consumer *consumer
@@ -49,7 +48,7 @@ func (h host) Wait(ctx context.Context, failure error, d time.Duration) error {
 	return h.Standalone.Wait(ctx, failure, d)
 }
 
-// newConsumer opens the consumer as the service does, impatient unless configured otherwise.
+// newConsumer retries without pauses unless configured otherwise.
 func newConsumer(t require.TestingT, pool *pgxpool.Pool, configure ...func(*inbox.Config)) *consumer {
 	events, err := contract.Load()
 	require.NoError(t, err)
@@ -69,7 +68,6 @@ func newConsumer(t require.TestingT, pool *pgxpool.Pool, configure ...func(*inbo
 	return c
 }
 
-// deliver hands the events over as one batch of records and returns what became of each.
 func (c *consumer) deliver(t require.TestingT, events ...event.Event) []inbox.Outcome {
 	c.seen = nil
 	_, err := c.deliverAt(background, c.offset, events...)
@@ -78,7 +76,7 @@ func (c *consumer) deliver(t require.TestingT, events ...event.Event) []inbox.Ou
 	return c.seen
 }
 
-// deliverAt hands over records that lie at an offset, and returns how many of them need not come again.
+// deliverAt returns how many of the records need not come again.
 func (c *consumer) deliverAt(ctx context.Context, offset int64, events ...event.Event) (int, error) {
 	msgs := make([]*message.Message, len(events))
 	for i, e := range events {
@@ -91,19 +89,17 @@ func (c *consumer) deliverAt(ctx context.Context, offset int64, events ...event.
 	return c.in.BatchMiddleware(c.next)(ctx, msgs)
 }
 
-// resume is one round in which the service runs the parked events whose turn has come.
 func (c *consumer) resume(t require.TestingT) {
 	require.NoError(t, c.replays.ResumeRound(background))
 }
 
-// replay replays the dead letters and then resumes the events that were parked behind them.
+// replay also resumes the events that were parked behind the dead letters.
 func (c *consumer) replay(t require.TestingT) {
 	err := c.replays.Replay(background, deadletter.Filter{}, inbox.Options{By: "ana", Reason: "mended"})
 	require.NoError(t, err)
 	c.resume(t)
 }
 
-// requireRead compares the read side with what the events must have made of the account.
 func (b *bundle) requireRead(t require.TestingT, id account.ID, balance, version int64) {
 	read, err := readBalance(background, b.pool, id)
 	require.NoError(t, err)
@@ -112,7 +108,7 @@ func (b *bundle) requireRead(t require.TestingT, id account.ID, balance, version
 	require.Zero(t, b.count(t, `select count(*) from dead_letter where state = 'waiting'`))
 }
 
-// twin is another event that says the same at the same version, as a producer would that has lost its memory.
+// twin is the same event under another id.
 func twin(e event.Event) event.Event {
 	e.ID = uuid.Must(uuid.NewV7()).String()
 	return e

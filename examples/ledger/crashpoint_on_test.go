@@ -8,7 +8,7 @@ import (
 	"example.com/twinbox/internal/fault"
 )
 
-// armCrashPoint lets a crash point of the consumer end the next process that reaches it, until disarmed.
+// armCrashPoint ends the next process that reaches the crash point.
 func armCrashPoint(rt *rapid.T, die func()) (disarm func()) {
 	point := "inbox." + balanceConsumer + "." + rapid.SampledFrom([]string{
 		"handling", "handled", "committed",

@@ -16,7 +16,7 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// api answers the Ledger API. A handler reads and checks, calls one command or one query, and answers.
+// A handler of api reads and checks, calls one command or one query, and answers.
 type api struct {
 	commands *Commands
 	balances *pgxpool.Pool
@@ -52,7 +52,7 @@ func (a *api) OpenAccount(w http.ResponseWriter, r *http.Request, _ openapi.Open
 		web.WriteProblem(w, r, err)
 		return
 	}
-	var made openapi.AccountState // an answer that was kept says it, too
+	var made openapi.AccountState // a stored answer has it, too
 	if json.Unmarshal(answer.Body, &made) == nil {
 		w.Header().Set("Location", "/v1/accounts/"+made.AccountId)
 	}
@@ -130,7 +130,6 @@ func readMovement[T any](
 	return m, err
 }
 
-// write answers with what a command made, now or the first time.
 func write(w http.ResponseWriter, answer command.Answer) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")

@@ -15,7 +15,7 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// Movement is money that is to come to an account or to leave it.
+// Movement is a credit or a debit.
 type Movement struct {
 	Key      string // of the request, for its retries; empty: none
 	Account  account.ID
@@ -35,7 +35,8 @@ func (c *Commands) Credit(ctx context.Context, m Movement) (command.Answer, erro
 	})
 }
 
-// Debit takes the money and emits FundsDebited, all or nothing; see [Commands.move]. It never takes more than there is.
+// Debit takes the money and emits FundsDebited, all or nothing; see [Commands.move]. The balance stays at zero or
+// above.
 func (c *Commands) Debit(ctx context.Context, m Movement) (command.Answer, error) {
 	return c.move(ctx, "debit", m, func(a account.Account, at time.Time) (account.Account, event.Event, error) {
 		after, said, err := a.Debit(m.Money, at)
@@ -47,16 +48,13 @@ func (c *Commands) Debit(ctx context.Context, m Movement) (command.Answer, error
 	})
 }
 
-// decision is what a command makes of an account.
 type decision func(a account.Account, at time.Time) (after account.Account, said event.Event, err error)
 
-// move reads the account without a lock, decides, and writes account and event at the version after the one that was
-// read. A command that names the version its caller has seen is decided on that one alone: at another it is a
-// [account.CodeVersionMismatch], and if another command wins the race for the next version it is the outbox's
-// ErrVersionConflict. A command that names none is decided anew on the newest version, up to [Commands.Attempts] times.
-// Either way nothing is stored for a command that is refused, and its key stays free.
-//
-// The same key with the same command gives the first answer again, at any later version of the account.
+// move reads the account without a lock, decides, and writes account and event at the next version. A command that
+// names a version is decided on that one alone: at another it is a [account.CodeVersionMismatch], and after a lost race
+// the outbox's ErrVersionConflict. A command that names none is decided anew on the newest version, up to
+// [Commands.Attempts] times. A refused command stores nothing. The same key with the same command gives the first
+// answer again, at any later version.
 func (c *Commands) move(ctx context.Context, scope string, m Movement, decide decision) (command.Answer, error) {
 	attempts := c.Attempts
 	if m.Expected != nil {
@@ -67,8 +65,8 @@ func (c *Commands) move(ctx context.Context, scope string, m Movement, decide de
 	})
 }
 
-// moveOnce takes three round trips: begin, claim and read; the writes; commit. The event goes first among the writes:
-// its key's row in the outbox is what two commands on one account race for.
+// moveOnce takes three round trips: begin, claim and read; the writes; commit. The event goes first: two commands race
+// for its key's row in the outbox.
 func (c *Commands) moveOnce(ctx context.Context, scope string, m Movement, decide decision) (command.Answer, error) {
 	var current account.Account
 	first := &pgx.Batch{}

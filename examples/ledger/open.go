@@ -15,8 +15,8 @@ import (
 	"example.com/twinbox/internal/command"
 )
 
-// Open opens an account with nothing in it and emits AccountOpened. The same key with the same currency gives the same
-// account; without a key each call opens another one.
+// Open opens an empty account and emits AccountOpened. The same key with the same currency gives the same account;
+// without a key each call opens a new one.
 func (c *Commands) Open(ctx context.Context, key string, currency account.Currency) (command.Answer, error) {
 	fingerprint := sha256.Sum256([]byte(currency))
 	claim := command.Claim{Scope: "open", Key: key, Fingerprint: fingerprint[:]}
@@ -39,7 +39,6 @@ func (c *Commands) Open(ctx context.Context, key string, currency account.Curren
 	})
 }
 
-// answerOf says what a command has made of an account.
 func answerOf(status int, a account.Account) (command.Answer, error) {
 	body, err := json.Marshal(openapi.AccountState{
 		AccountId: string(a.ID), Currency: string(a.Currency), Balance: a.Balance, Version: a.Version,

@@ -12,7 +12,7 @@ func offerOperations(node *eventing.Node, _ Config) (prefix string, handler http
 	return ops.Offer(node, ops.Own{})
 }
 
-// Write side and read side are of one database: an account that both have at the same version has one balance.
+// Write side and read side are in one database: at the same version they have the same balance.
 const selectOddBalances = `
 select '' as event_id, k.key, k.version, 'the balance is not that of the account at the same version' as detail
 from account a
@@ -21,7 +21,7 @@ join account_balance b on b.account_id = a.id and b.version = k.version
 where b.balance <> a.balance or b.currency <> a.currency
 limit 1000`
 
-// checks find balances that are not at the version of their accounts' events, or not the sum of the commands.
+// checks compare the balances with the versions of their events and with the sum of the commands.
 func checks(Config) []eventing.Check {
 	return []eventing.Check{
 		eventing.CheckProjection("balance versions", "account_balance", "account_id", balanceConsumer),

@@ -10,7 +10,7 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// statuses gives each broken rule its HTTP status. A code that is missing here would be a defect: 500.
+// statuses gives each broken rule its HTTP status. A missing code would be a defect: 500.
 var statuses = map[account.Code]int{
 	account.CodeInvalidID:           http.StatusBadRequest,
 	account.CodeNotFound:            http.StatusNotFound,
@@ -22,7 +22,7 @@ var statuses = map[account.Code]int{
 	account.CodeBalanceTooLarge:     http.StatusUnprocessableEntity,
 }
 
-// mapError says what each error of the service is to a client. nil means that it is not the client's to know.
+// mapError returns the error for a client. nil: the client must not see it.
 func mapError(err error) *web.Error {
 	broken, is := errors.AsType[*account.Error](err)
 	if !is {
@@ -42,7 +42,6 @@ func mapError(err error) *web.Error {
 	}
 }
 
-// parameterError translates what the generated code finds wrong with a parameter.
 func parameterError(err error) error {
 	name, why := "query", "is malformed"
 	var format *openapi.InvalidParamFormatError

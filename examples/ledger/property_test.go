@@ -18,26 +18,23 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-// books are what must always be true of one account: a model without a database.
+// books are a model of one account without a database.
 type books struct{ balance, version int64 }
 
-// world is the whole service in one goroutine: accounts, the topic as a broker would hold it, and the consumer, which
-// may end and begin anew at any moment. So a schedule is repeatable and shrinks.
+// world runs the service in one goroutine, so a schedule is repeatable and shrinks.
 type world struct {
 	*bundle
 	ids   []account.ID
 	books map[account.ID]*books
 
-	topic     []event.Event // what comes twice or out of order is there twice or out of order
+	topic     []event.Event // with duplicates, and perhaps out of order
 	committed int           // the group's offset
 	consumer  *consumer
 	fail      func(msg *message.Message, next message.HandlerFunc) ([]*message.Message, error)
 }
 
-// Commands that are accepted, refused, raced and repeated; their events published twice and in any order; a consumer
-// that dies at any point, is set back and fails for good; replays in between. However it went: once all records have
-// been handed over and what was given up is replayed, each balance is the sum of its account's commands, at the same
-// version. More schedules: -rapid.checks=N.
+// However commands race, records repeat and the consumer dies: after all records and replays each balance is the sum of
+// its account's commands, at the same version. More schedules: -rapid.checks=N.
 func TestAnyScheduleEndsInTheSumOfTheCommands(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -74,8 +71,6 @@ func (w *world) open(rt *rapid.T) {
 	w.ids, w.books[id] = append(w.ids, id), &books{version: 1}
 }
 
-// command asks for a credit or a debit, at the version that its caller has seen, at another one or at any, and perhaps
-// once more under its key.
 func (w *world) command(rt *rapid.T) {
 	id := rapid.SampledFrom(w.ids).Draw(rt, "account")
 	want := w.books[id]
@@ -119,7 +114,7 @@ func stateOf(rt *rapid.T, answer command.Answer) account.Account {
 	return account.Account{ID: account.ID(state.AccountId), Balance: state.Balance, Version: state.Version}
 }
 
-// publish writes the topic: every event at least once, mostly in order.
+// publish writes every event at least once, mostly in order.
 func (w *world) publish(rt *rapid.T) {
 	events := w.published(rt, w.ids...)
 	for _, e := range events {
@@ -133,7 +128,6 @@ func (w *world) publish(rt *rapid.T) {
 	}
 }
 
-// restart is a new process, which knows nothing of the one before.
 func (w *world) restart(rt *rapid.T) {
 	w.consumer = newConsumer(rt, w.pool)
 	next := w.consumer.next
@@ -145,7 +139,7 @@ func (w *world) restart(rt *rapid.T) {
 	}
 }
 
-// step is one thing that happens on the way. Most of them move the offset, so that the way has an end.
+// step mostly moves the offset, so that a schedule ends.
 func (w *world) step(rt *rapid.T, steps int) {
 	what := "deliver"
 	if steps < 30 {
@@ -183,7 +177,7 @@ func (w *world) step(rt *rapid.T, steps int) {
 	}
 }
 
-// deliver hands the next records over, and returns how many of them need not come again.
+// deliver returns how many of the next records need not come again.
 func (w *world) deliver(rt *rapid.T, ctx context.Context) int {
 	rest := w.topic[w.committed:]
 	n := rapid.IntRange(1, min(5, len(rest))).Draw(rt, "records")
@@ -195,7 +189,7 @@ func (w *world) deliver(rt *rapid.T, ctx context.Context) int {
 	return done
 }
 
-// die ends the process behind the write of a handler, and before its commit.
+// die ends the process after the write of a handler, and before its commit.
 func (w *world) die(rt *rapid.T) {
 	ctx, die := context.WithCancel(background)
 	defer die()
@@ -212,7 +206,7 @@ func (w *world) die(rt *rapid.T) {
 	w.restart(rt)
 }
 
-// replay replays dead letters until none waits: those after which a process died may take several rounds.
+// Dead letters after which a process died may need several rounds.
 func (w *world) replay(rt *rapid.T) {
 	for range 100 {
 		if w.count(rt, `select count(*) from dead_letter where state = 'waiting'`) == 0 {

@@ -12,7 +12,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// requests.http works from top to bottom, as its first lines promise, when the id is copied.
+// requests.http promises that it works from top to bottom.
 func TestTheRequestsThatPeopleTry(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -72,7 +72,6 @@ func (b *bundle) holdKey(t *testing.T, scope, key string) {
 	require.NoError(t, err)
 }
 
-// The document gives each code its status, and has every code that there is.
 func TestTheDocumentHasEachCode(t *testing.T) {
 	t.Parallel()
 	declared, err := document()

@@ -24,11 +24,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	_ = flag.Set("rapid.checks", "40") // each is dozens of transactions; the command line may say more
+	_ = flag.Set("rapid.checks", "40") // each is dozens of transactions; the command line may set more
 	kafkatest.Main(m)
 }
 
-// bundle is the service without its broker: commands and API on a database of their own.
 type bundle struct {
 	pool     *pgxpool.Pool
 	commands *Commands
@@ -41,7 +40,7 @@ func setup(t *testing.T) *bundle {
 	return setupOn(t, pgtest.New(t, Migrations()...), Config{})
 }
 
-// setupOn is setup on a given database, which may be away.
+// setupOn accepts a database that may be away.
 func setupOn(t *testing.T, pool *pgxpool.Pool, cfg Config) *bundle {
 	t.Helper()
 	events, err := contract.Load()
@@ -61,7 +60,6 @@ func (b *bundle) count(t require.TestingT, sql string, args ...any) (n int64) {
 	return n
 }
 
-// stored is how many accounts, events and kept answers there are.
 func (b *bundle) stored(t *testing.T) [3]int64 {
 	t.Helper()
 	return [3]int64{
@@ -73,7 +71,6 @@ func (b *bundle) stored(t *testing.T) [3]int64 {
 
 type answer struct{ testkit.Answer }
 
-// document is what openapi.yaml says of the answers.
 var document = sync.OnceValues(func() (*testkit.OpenAPI, error) {
 	data, err := os.ReadFile("openapi.yaml")
 	if err != nil {
@@ -87,7 +84,6 @@ func (b *bundle) do(t *testing.T, method, path, body string, headers ...string) 
 	return answer{b.Do(t, method, path, body, headers...)}
 }
 
-// opened opens an account in euro and returns its id.
 func (b *bundle) opened(t *testing.T) account.ID {
 	t.Helper()
 	a := b.do(t, http.MethodPost, "/v1/accounts", `{"currency":"EUR"}`)
@@ -98,14 +94,12 @@ func (b *bundle) opened(t *testing.T) account.ID {
 	return id
 }
 
-// move credits or debits an account in euro.
 func (b *bundle) move(t *testing.T, id account.ID, what string, amount int64, more string, headers ...string) answer {
 	t.Helper()
 	body := fmt.Sprintf(`{"amount":%d,"currency":"EUR"%s}`, amount, more)
 	return b.do(t, http.MethodPost, "/v1/accounts/"+string(id)+"/"+what, body, headers...)
 }
 
-// requireState compares an answer to a command with what it must have made of the account.
 func (a answer) requireState(t *testing.T, balance, version int64) {
 	t.Helper()
 	require.Less(t, a.Status, 300, string(a.Body))
@@ -114,7 +108,7 @@ func (a answer) requireState(t *testing.T, balance, version int64) {
 	require.EqualValues(t, version, document["version"])
 }
 
-// requireWritten compares the write side with what the commands must have made of the account.
+// requireWritten compares the write side with the commands.
 func (b *bundle) requireWritten(t require.TestingT, id account.ID, balance, version int64) {
 	require.Equal(t, balance, b.count(t, `select balance from account where id = $1`, string(id)))
 	require.Equal(t, version, b.count(t, `select version from outbox_key where key = $1`, string(id)))
@@ -126,7 +120,6 @@ const selectPublished = `
 select event_id::text, event_type, source, topic, key, version, coalesce(data_schema, ''), occurred_at, payload
 from outbox where key = any ($1) order by key, version`
 
-// published are the accounts' events as a broker would hand them over.
 func (b *bundle) published(t require.TestingT, ids ...account.ID) []event.Event {
 	keys := make([]string, len(ids))
 	for i, id := range ids {

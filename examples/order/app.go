@@ -1,5 +1,5 @@
-// Package order is an example of a service: it takes orders over HTTP, hears of their payments, mails receipts, and
-// cancels what is not paid in time.
+// Package order is an example of a service: it takes orders over HTTP, reads events of their payments, mails receipts,
+// and cancels what is not paid in time.
 //
 //	http.go commands.go    what a client may do
 //	order.go               the rules
@@ -45,7 +45,7 @@ var openAPI []byte
 //go:embed migrations/*.sql
 var files embed.FS
 
-// Migrations lists what the database of Order consists of, in the order of application.
+// Migrations lists the migrations of Order's database, in their order.
 func Migrations() []migrations.Set {
 	own, err := fs.Sub(files, "migrations")
 	if err != nil {
@@ -56,14 +56,13 @@ func Migrations() []migrations.Set {
 	}
 }
 
-// The consumers, by the names under which their inboxes remember.
 const (
 	paymentConsumer = "order.payments"
 	timerConsumer   = "order.timers"
 )
 
-// setUp joins commands, consumers, mails and API. They stop in the reverse of the order in which they start: no new
-// request, no new record, then the mails under way are sent, then the relay passes on what all of them wrote.
+// setUp joins commands, consumers, mails and API. They stop in the reverse order: no new request, no new record, then
+// the mails under way are sent, then the relay publishes the rest.
 func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
 	commands := &Commands{
 		Pool: node.Pool, Outbox: node.Outbox, PayWithin: cfg.PayWithin, KeysFor: cfg.IdempotencyTTL,

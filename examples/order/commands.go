@@ -25,11 +25,11 @@ type Commands struct {
 	PayWithin time.Duration
 	// KeysFor is how long an answer is kept for retries under its idempotency key.
 	KeysFor time.Duration
-	// Timeout bounds a command from its first statement to its commit.
+	// Timeout bounds a command.
 	Timeout time.Duration
 }
 
-// transaction runs fn in one transaction of its own, and wakes the relay.
+// transaction wakes the relay at its end.
 func (c *Commands) transaction(ctx context.Context, fn func(context.Context, pgx.Tx) error) error {
 	err := command.Transaction{Pool: c.Pool, Timeout: c.Timeout}.Run(ctx, fn)
 	if err == nil {
@@ -42,7 +42,7 @@ func (c *Commands) forget(ctx context.Context) error {
 	return command.Forget(ctx, c.Pool, command.DeleteExpiredAnswers)
 }
 
-// Placing is what a client asks for.
+// Placing is a request for a new order.
 type Placing struct {
 	Key   string // of the request, for its retries; empty: none
 	Email string // where the receipt goes
@@ -50,7 +50,7 @@ type Placing struct {
 }
 
 // Place stores a new order, the answer under its idempotency key, OrderPlaced, and the end of the time to pay as a
-// scheduled event: all or nothing. The same key with the same request returns the same answer again; with another one
+// scheduled event: all or nothing. The same key returns the same answer again; with another request
 // [command.ErrKeyReused].
 func (c *Commands) Place(ctx context.Context, p Placing) (answer command.Answer, err error) {
 	fingerprint := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s", p.Email, p.Amount, p.Currency))
@@ -96,8 +96,7 @@ func (c *Commands) place(ctx context.Context, tx pgx.Tx, p Placing) (command.Ans
 	return command.Answer{Status: http.StatusCreated, Body: body}, nil
 }
 
-// remind schedules the end of the time to pay. It comes on a topic of its own: the order's events are numbered with the
-// order's version, and this one is no change of it.
+// remind uses its own topic: the order's events are numbered with the order's version, which this one does not change.
 func remind(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, o Order, due outbox.Due) error {
 	event, err := contract.PaymentOverdue.New(o.ID, 0, time.Time{}, contract.Overdue{OrderID: o.ID, PayBy: o.PayBy})
 	if err != nil {
@@ -106,8 +105,7 @@ func remind(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, o Order, due out
 	return out.Schedule(ctx, tx, timer(o.ID), due, event)
 }
 
-// Cancel ends an order that is not paid, and takes back what was scheduled for it. To cancel a cancelled order changes
-// nothing.
+// Cancel ends an order that is not paid, and takes back its reminder. To cancel a cancelled order changes nothing.
 func (c *Commands) Cancel(ctx context.Context, id string) (o Order, err error) {
 	err = c.transaction(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if o, err = lock(ctx, tx, id); err != nil {

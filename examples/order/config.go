@@ -12,7 +12,7 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// Config is everything that Order reads from its environment.
+// Config is Order's configuration from the environment.
 type Config struct {
 	HTTPAddr  string `env:"HTTP_ADDR" envDefault:"127.0.0.1:8100" format:"listen" doc:"listener of the Order API"`
 	AdminAddr string `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8101" format:"listen" doc:"listener for /livez, /readyz and /metrics"`
@@ -28,20 +28,20 @@ type Config struct {
 	eventing.Config
 }
 
-// Listeners are the API's and the operators'.
+// Listeners returns the addresses of the API and of the operators.
 func (c Config) Listeners() eventing.Listeners {
 	return eventing.Listeners{Admin: c.AdminAddr, API: c.HTTPAddr}
 }
 
-// Topics are the topics this service writes to.
+// Topics returns the topics this service writes to.
 func (c Config) Topics() []kafka.Topic {
 	return c.Config.Topics(contract.TopicOrders, contract.TopicTimers)
 }
 
-// margin is what a lease must have left after the longest submission: for the statements around it.
+// margin is the rest of a lease after the longest submission.
 const margin = 5 * time.Second
 
-// Rules are the cross checks, those of all services first.
+// Rules returns the cross checks, those of all services first.
 func (c Config) Rules() []config.Rule {
 	return append(append(c.Config.Rules(), c.SMTP.Rules()...), config.Rule{
 		Variable: "ADMIN_ADDR", Holds: !config.SameListener(c.HTTPAddr, c.AdminAddr),

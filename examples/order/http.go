@@ -13,8 +13,7 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// api answers the Order API, which openapi.yaml describes. A handler reads and checks, calls one command or one query,
-// and answers.
+// A handler of api reads and checks, calls one command or one query, and answers; see openapi.yaml.
 type api struct{ commands *Commands }
 
 func newHandler(commands *Commands, cfg Config, node *eventing.Node) http.Handler {
@@ -29,7 +28,6 @@ func newHandler(commands *Commands, cfg Config, node *eventing.Node) http.Handle
 	return router
 }
 
-// placeRequest is the body of POST /v1/orders.
 type placeRequest struct {
 	Email    string `json:"email"`
 	Amount   int64  `json:"amount"`
@@ -98,7 +96,7 @@ const (
 	codeInvalidCurrency web.Code = "invalid_currency"
 )
 
-// mostAmount is the largest order, in minor units; longestEmail is what a mail server takes.
+// mostAmount is in minor units; longestEmail is the limit of mail servers.
 const (
 	mostAmount   = 100_000_000
 	longestEmail = 254

@@ -10,7 +10,7 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// What a receipt is about is its order.
+// A receipt belongs to its order.
 const operatedReceipts = `
 select r.id, r.event_id, 'receipt' as template, r.order_id as user_id, o.email as recipient, r.correlation_id,
     r.created_at

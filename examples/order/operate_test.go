@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
-// An order's story has its receipt, for each of its ids.
 func TestTheReceiptIsInTheOrdersStory(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -42,7 +41,6 @@ func TestTheReceiptIsInTheOrdersStory(t *testing.T) {
 	require.Empty(t, nothing.Steps)
 }
 
-// A receipt of which it is not known whether it was sent is listed, and an operator says what became of it.
 func TestAnUncertainReceiptIsSettled(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -15,10 +15,10 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// Status says how far an order has come.
+// Status is the state of an order.
 type Status string
 
-// The states of an order. It is paid or cancelled once, and stays so.
+// An order is paid or cancelled once, and stays so.
 const (
 	StatusPlaced    Status = "placed"
 	StatusPaid      Status = "paid"
@@ -38,7 +38,6 @@ type Order struct {
 	Email string `json:"-"`
 }
 
-// What a client may be told about an order.
 var (
 	errUnknownOrder = &web.Error{
 		Status: http.StatusNotFound, Code: "order_not_found", Detail: "There is no such order.",
@@ -48,7 +47,7 @@ var (
 	}
 )
 
-// refundOf says why the order has no use for a payment; empty: it has, or the payment has paid it already.
+// refundOf returns why a payment has no use; empty: it has, or it has paid the order already.
 func (o Order) refundOf(p contract.Payment) (reason string) {
 	switch {
 	case o.PaymentID == p.PaymentID:
@@ -63,7 +62,7 @@ func (o Order) refundOf(p contract.Payment) (reason string) {
 	return ""
 }
 
-// timer is the name under which the end of the time to pay is scheduled.
+// timer names the scheduled end of the time to pay.
 func timer(orderID string) string { return "unpaid " + orderID }
 
 const selectOrder = `
@@ -72,12 +71,11 @@ select o.id::text, k.version, o.status, o.email, o.amount, o.currency, o.placed_
 from orders o join outbox_key k on k.topic = $2 and k.key = o.id::text
 where o.id = $1`
 
-// querier is a pool or a transaction.
 type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// lock reads an order that no other transaction changes until this one ends. Its errors are those of read.
+// lock reads an order that no other transaction changes until this one ends, with the errors of read.
 func lock(ctx context.Context, tx pgx.Tx, id string) (Order, error) {
 	if _, err := outbox.LockKey(ctx, tx, contract.TopicOrders, id); err != nil {
 		return Order{}, err
@@ -85,7 +83,7 @@ func lock(ctx context.Context, tx pgx.Tx, id string) (Order, error) {
 	return read(ctx, tx, id)
 }
 
-// read reads an order at its version. It returns errUnknownOrder without one.
+// read returns errUnknownOrder without an order.
 func read(ctx context.Context, db querier, id string) (Order, error) {
 	rows, _ := db.Query(ctx, selectOrder, id, contract.TopicOrders)
 	o, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (o Order, err error) {
@@ -105,7 +103,7 @@ func read(ctx context.Context, db querier, id string) (Order, error) {
 const updateOrder = `
 update orders set status = $2, payment_id = nullif($3, '')::uuid where id = $1`
 
-// save stores an order that this transaction has locked, and adds the event that says what has become of it.
+// save needs a locked order. It adds the event, too.
 func save[T event.Ruled](
 	ctx context.Context, tx pgx.Tx, out *outbox.Outbox, o *Order, of event.Definition[T], said T,
 ) error {
@@ -124,7 +122,6 @@ func save[T event.Ruled](
 	return nil
 }
 
-// cancel ends an order for which payment is awaited.
 func cancel(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, o *Order, reason string) error {
 	o.Status = StatusCancelled
 	return save(ctx, tx, out, o, contract.OrderCancelled, contract.Cancelled{
@@ -132,5 +129,5 @@ func cancel(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, o *Order, reason
 	})
 }
 
-// now is the business time of a command, in the microseconds that PostgreSQL keeps.
+// now is in the microseconds that PostgreSQL keeps.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

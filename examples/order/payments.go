@@ -15,27 +15,24 @@ import (
 	"example.com/twinbox/internal/outbox"
 )
 
-// Events are handled in the transaction that records their ids, so each takes effect once, however often it is
-// delivered. Of several that race for one order, the first to lock its key comes first.
+// Each handler runs in the transaction that records the event's id, so it takes effect once. Events for one order wait
+// for its key's lock.
 type handlers struct{ outbox *outbox.Outbox }
 
-// paymentEvents handles what the payment provider says.
 func (h handlers) paymentEvents() *inbox.Mux {
 	mux := inbox.NewMux()
 	inbox.Handle(mux, contract.PaymentCompleted, h.pay)
 	return mux
 }
 
-// timerEvents handles what Order has scheduled for itself.
 func (h handlers) timerEvents() *inbox.Mux {
 	mux := inbox.NewMux()
 	inbox.Handle(mux, contract.PaymentOverdue, h.expire)
 	return mux
 }
 
-// codeUnknownOrder is the code of the dead letter of a payment for an order that this database does not have. No
-// client gets an order's id before it is stored, so waiting does not help: an operator has to find out whose money
-// it is.
+// codeUnknownOrder is the code of the dead letter of a payment for an unknown order. Waiting does not help, because
+// clients get ids of stored orders only: an operator has to find out whose money it is.
 const codeUnknownOrder = "unknown_order"
 
 const insertRefund = `
@@ -43,9 +40,8 @@ insert into refund (payment_id, order_id, reason, due_at) values ($1, $2, $3, $4
 
 const insertReceipt = `insert into receipt (event_id, id, order_id, correlation_id) values ($1, $2, $3, $4)`
 
-// pay applies a payment to its order. The first one of the amount, while payment is awaited, pays it: OrderPaid,
-// the receipt as a row with a lease for the mail sender, and no reminder any more. Any other payment is to be
-// refunded, once each: a provider may report one payment in several events.
+// The first payment of the right amount pays the order: pay adds OrderPaid and the receipt's lease, and takes the
+// reminder back. Others are refunded, once each: a provider may report one payment in several events.
 func (h handlers) pay(ctx context.Context, tx pgx.Tx, e event.Event, payment contract.Payment) error {
 	o, err := lock(ctx, tx, payment.OrderID)
 	if errors.Is(err, errUnknownOrder) {
@@ -83,7 +79,6 @@ func (h handlers) pay(ctx context.Context, tx pgx.Tx, e event.Event, payment con
 	return lease.Add(ctx, tx, handlerReceipt, e.ID)
 }
 
-// expire cancels an order that is still not paid.
 func (h handlers) expire(ctx context.Context, tx pgx.Tx, _ event.Event, overdue contract.Overdue) error {
 	o, err := lock(ctx, tx, overdue.OrderID)
 	if errors.Is(err, errUnknownOrder) {

@@ -45,7 +45,6 @@ func TestAPaymentPaysItsOrderOnce(t *testing.T) {
 	require.ErrorIs(t, err, errPaid)
 }
 
-// Payments without use are to be refunded, each once however often it is told.
 func TestPaymentsThatAnOrderHasNoUseFor(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -91,7 +90,6 @@ func TestPaymentsThatAnOrderHasNoUseFor(t *testing.T) {
 	}
 }
 
-// A payment of the wrong amount leaves the order waiting: the right one still pays it.
 func TestAfterAWrongAmountTheRightOnePays(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -102,8 +100,7 @@ func TestAfterAWrongAmountTheRightOnePays(t *testing.T) {
 	require.Equal(t, []string{placed, refund + " wrong_amount", paid}, s.said(t, o.ID))
 }
 
-// An operator has to look at money for an unknown order before giving it back: a dead letter, at once, that a
-// replay takes up when the order is there.
+// The dead letter comes without retries. A replay succeeds once the order is there.
 func TestAPaymentForAnUnknownOrderIsPutAside(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -114,7 +111,6 @@ func TestAPaymentForAnUnknownOrderIsPutAside(t *testing.T) {
 	outboxtest.RequireNone(t, s.pool)
 }
 
-// Several payments at once, each in a process of its own: one of them pays.
 func TestPaymentsThatRace(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -132,7 +128,6 @@ func TestPaymentsThatRace(t *testing.T) {
 	require.Equal(t, 5, s.count(t, `select count(*) from refund where reason = 'paid_already'`))
 }
 
-// The payment and the end of the time to pay at once: the first has its way, and no money is lost.
 func TestAPaymentThatRacesTheEndOfItsTime(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -147,7 +142,6 @@ func TestAPaymentThatRacesTheEndOfItsTime(t *testing.T) {
 	}
 }
 
-// atOnce delivers each event in a goroutine of its own.
 func (s *shop) atOnce(t *testing.T, events ...event.Event) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -159,7 +153,6 @@ func (s *shop) atOnce(t *testing.T, events ...event.Event) {
 	require.False(t, t.Failed())
 }
 
-// placedIn lets each database of a trial have the same orders.
 func placedIn(t *testing.T, orders ...Order) func(testing.TB, *pgxpool.Pool) {
 	t.Helper()
 	out, err := outbox.New(outbox.Config{})
@@ -182,7 +175,6 @@ func placedIn(t *testing.T, orders ...Order) func(testing.TB, *pgxpool.Pool) {
 	}
 }
 
-// ordered are orders that wait for their payment.
 func ordered(n int) (orders []Order) {
 	for range n {
 		orders = append(orders, Order{
@@ -192,7 +184,7 @@ func ordered(n int) (orders []Order) {
 	return orders
 }
 
-// trial is what handlers may do in any way: all tables, but for clocks and random ids.
+// Clocks and random ids differ.
 func trial(t *testing.T, handle func(handlers) *inbox.Mux, orders []Order) inboxtest.Idempotence {
 	t.Helper()
 	out, err := outbox.New(outbox.Config{})

@@ -20,8 +20,8 @@ import (
 // handlerReceipt names the leases of receipts.
 const handlerReceipt = "mail.receipt"
 
-// receipts mails receipts: the effect of a lease, at most once unless MAIL_ON_UNCERTAIN says otherwise. Any number of
-// processes may run it on one list.
+// receipts mails receipts: the effect of a lease, at most once unless MAIL_ON_UNCERTAIN allows more. Several processes
+// may share the work.
 type receipts struct {
 	*lease.Runner
 	pool *pgxpool.Pool
@@ -42,7 +42,7 @@ const selectReceipt = `
 select r.id, r.correlation_id, o.id::text, o.email, o.amount, o.currency
 from receipt r join orders o on o.id = r.order_id where r.event_id = $1`
 
-// send makes one attempt. The letter's id is the receipt's, so that a receiver can tell a second copy.
+// The mail has the receipt's id, so a receiver can detect a second copy.
 func (r *receipts) send(ctx context.Context, c *lease.Claim) error {
 	var id uuid.UUID
 	var o Order
@@ -67,7 +67,7 @@ func letter(id uuid.UUID, o Order, at time.Time) mail.Letter {
 	}
 }
 
-// inWords writes an amount as most currencies have it, with two decimals.
+// inWords writes two decimals, as most currencies have.
 func inWords(m contract.Money) string {
 	return fmt.Sprintf("%d.%02d %s", m.Amount/100, m.Amount%100, m.Currency)
 }

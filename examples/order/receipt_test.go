@@ -9,7 +9,6 @@ import (
 	"example.com/twinbox/internal/mail"
 )
 
-// That it is for an operator to say what became of a receipt is why the service waits.
 func TestWhyReceiptsWait(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -11,7 +11,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// requests.http works from top to bottom, as its first lines promise, when the ids are copied.
+// requests.http promises that it works from top to bottom.
 func TestTheRequestsThatPeopleTry(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

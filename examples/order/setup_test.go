@@ -22,7 +22,6 @@ import (
 
 func TestMain(m *testing.M) { kafkatest.Main(m) }
 
-// shop is the service without its edges, on a database of its own.
 type shop struct {
 	pool     *pgxpool.Pool
 	checker  *event.Checker
@@ -62,7 +61,6 @@ func newPayment(o Order, money contract.Money) contract.Payment {
 	}
 }
 
-// told is an event that tells of a payment.
 func told(t *testing.T, p contract.Payment) event.Event {
 	t.Helper()
 	return inboxtest.NewEventOf(t, contract.PaymentCompleted, p.PaymentID, 1, p)
@@ -73,13 +71,11 @@ func overdue(t *testing.T, o Order) event.Event {
 	return inboxtest.NewEventOf(t, contract.PaymentOverdue, o.ID, 1, contract.Overdue{OrderID: o.ID, PayBy: o.PayBy})
 }
 
-// consume delivers an event, as a consumer's process would, and returns what became of it.
 func (s *shop) consume(t *testing.T, e event.Event) inbox.Outcome {
 	t.Helper()
 	return s.consumer(t, e.Type).Deliver(t, e).Outcome
 }
 
-// consumer is a process of its own with the consumer of a type.
 func (s *shop) consumer(t *testing.T, eventType string) *inboxtest.Box {
 	t.Helper()
 	name, mux := paymentConsumer, s.handlers.paymentEvents()
@@ -102,8 +98,7 @@ func (s *shop) count(t *testing.T, sql string, args ...any) (n int) {
 	return n
 }
 
-// said are the types of an order's events with what their payloads say as a reason, in the order of their versions,
-// which leave no gap.
+// said lists the types and reasons of an order's events in the order of their versions, and fails at a gap.
 func (s *shop) said(t *testing.T, id string) (types []string) {
 	t.Helper()
 	for i, e := range outboxtest.Added(t, s.pool, outboxtest.Key(id)) {
@@ -115,7 +110,7 @@ func (s *shop) said(t *testing.T, id string) (types []string) {
 	return types
 }
 
-// What an order says, as said lists it.
+// These are the lines of said.
 var (
 	placed    = contract.OrderPlaced.Type
 	paid      = contract.OrderPaid.Type

@@ -20,7 +20,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// world is both services, and a mail server.
 type world struct {
 	*servicetest.System
 	orders, payments *testkit.APIClient
@@ -72,15 +71,14 @@ func (w *world) pay(t *testing.T, id, more string) {
 	require.Equal(t, http.StatusAccepted, a.Status)
 }
 
-// order is an order as the API shows it when nothing is under way.
 func (w *world) order(t *testing.T, id string) map[string]any {
 	t.Helper()
 	w.Settle()
 	return w.orders.Do(t, http.MethodGet, "/v1/orders/"+id, "").JSON(t)
 }
 
-// The whole of it, over HTTP, Kafka and SMTP: an order is paid, though the payment is told three times; one is not paid
-// in time; and one is cancelled before its late payment comes.
+// One order is paid, with three events for one payment; one is not paid in time; one is cancelled before its payment
+// comes.
 func TestOrdersAndTheirPayments(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -103,7 +101,6 @@ func TestOrdersAndTheirPayments(t *testing.T) {
 	require.Contains(t, mails[0].Text, "19.99 EUR for your order "+id)
 }
 
-// What a client may get wrong, and what it may repeat.
 func TestTheAPIsSayWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -146,7 +143,6 @@ func TestTheAPIsSayWhatIsWrong(t *testing.T) {
 	require.Equal(t, 2.0, o["version"])
 }
 
-// Keys that look alike are keys of their own: each places an order, and has its own answer again.
 func TestKeysThatLookAlikeDoNotCollide(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

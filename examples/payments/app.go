@@ -1,6 +1,5 @@
-// Package payments is an example of a service that only writes events. It stands for a payment provider: a
-// client tells it to take a payment for an order, of any amount, now or later, and it reports the payment once
-// or several times, as providers do.
+// Package payments is an example of a service that only writes events. It acts as a payment provider: it reports a
+// payment that a client asks for, now or later, once or several times.
 package payments
 
 import (
@@ -44,7 +43,7 @@ var openAPI []byte
 //go:embed migrations/*.sql
 var files embed.FS
 
-// Migrations lists what the database of Payments consists of, in the order of application.
+// Migrations lists the migrations of the Payments database, in their order.
 func Migrations() []migrations.Set {
 	own, err := fs.Sub(files, "migrations")
 	if err != nil {
@@ -66,19 +65,18 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	}, nil
 }
 
-// api answers the Payments API, which openapi.yaml describes.
 type api struct {
 	node *eventing.Node
 	cfg  Config
 }
 
-// takeRequest is the body of POST /v1/payments. Times and AfterSeconds are what a real provider does by itself.
+// takeRequest is the body of POST /v1/payments. A real provider decides Times and AfterSeconds.
 type takeRequest struct {
 	OrderID      string `json:"order_id"`
 	Amount       int64  `json:"amount"`
 	Currency     string `json:"currency"`
-	Times        *int   `json:"times,omitempty"`         // how often the payment is told; default 1
-	AfterSeconds *int   `json:"after_seconds,omitempty"` // how late; default 0
+	Times        *int   `json:"times,omitempty"`         // reports of the payment; default 1
+	AfterSeconds *int   `json:"after_seconds,omitempty"` // delay of the reports; default 0
 }
 
 const (
@@ -113,7 +111,6 @@ func invalid(member, detail string) error {
 	}
 }
 
-// taken is the answer.
 type taken struct {
 	PaymentID string `json:"payment_id"`
 }
@@ -138,7 +135,7 @@ func (a *api) take(w http.ResponseWriter, r *http.Request) {
 
 const insertPayment = `insert into payment (id, order_id, amount, currency) values ($1, $2, $3, $4)`
 
-// store stores the payment with the events that tell of it: those that are late are scheduled.
+// Late events are scheduled.
 func (a *api) store(ctx context.Context, tx pgx.Tx, id string, t takeRequest) error {
 	if _, err := tx.Exec(ctx, insertPayment, id, t.OrderID, t.Amount, t.Currency); err != nil {
 		return fmt.Errorf("insert payment: %w", err)

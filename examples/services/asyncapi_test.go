@@ -21,7 +21,6 @@ type ref struct {
 	Ref string `yaml:"$ref"`
 }
 
-// document is what the tests need of an asyncapi.yaml.
 type document struct {
 	Channels map[string]struct {
 		Address  string         `yaml:"address"`
@@ -42,7 +41,7 @@ type document struct {
 	} `yaml:"components"`
 }
 
-// Each example's asyncapi.yaml says of its events what their declarations say, and names one sender for each topic.
+// Each topic has one sender.
 func TestAsyncAPIDescribesTheDefinitions(t *testing.T) {
 	t.Parallel()
 	for name, all := range map[string][]event.Declaration{"order": order.All(), "ledger": ledger.All()} {

@@ -1,5 +1,5 @@
-// Package services lists the examples. What runs or documents all of them reads this list, so that a new example is one
-// line here.
+// Package services lists the examples for everything that runs or documents all of them: a new example is one line
+// here.
 package services
 
 import (
@@ -10,7 +10,7 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// All lists them in the order of every output, and in that in which they are started.
+// All lists the examples in the order of every output and of their start.
 func All() []eventing.Described {
 	return []eventing.Described{
 		hello.Service.Describe(),
@@ -20,7 +20,7 @@ func All() []eventing.Described {
 	}
 }
 
-// Names are theirs.
+// Names lists their names.
 func Names() []string {
 	var names []string
 	for _, s := range All() {

@@ -14,7 +14,6 @@ import (
 	"example.com/twinbox/test/servicetest"
 )
 
-// What the tools around the services take for granted of each, examples or not.
 func TestEveryExample(t *testing.T) {
 	t.Parallel()
 	addresses := map[string]string{}

@@ -82,8 +82,9 @@ select max(id) as id, max(at), operator, verb, kind, case count(*) when 1 then m
     after, sum(affected)::bigint, detail - '` + DetailDeed + `'
 from public.operator_action
 where ($1 = '' or operator = $1) and ($2 = '' or verb = $2) and ($3 = '' or kind = $3) and ($4 = '' or subject = $4)
-    and at >= $5 and (at < $6 or $6 = '0001-01-01 00:00Z') and id > $7
+    and at >= $5 and (at < $6 or $6 = '0001-01-01 00:00Z')
 group by coalesce(detail ->> '` + DetailDeed + `', id::text), operator, verb, kind, reason, before, after, detail
+having max(id) > $7
 order by id %s limit nullif($8, 0)`
 
 // Find returns the actions that the filter selects, oldest first. Actions of one [Change.Deed] that ended alike are

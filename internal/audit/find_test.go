@@ -57,3 +57,21 @@ func TestFind(t *testing.T) {
 	require.Len(t, one, 1)
 	require.Equal(t, []string{"ada", "retry"}, []string{one[0].By, one[0].Verb})
 }
+
+// A deed of many rows is one action on one page, also where others stand between its rows.
+func TestADeedIsOnOnePage(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t, migrations.Audit)
+	deed := audit.Change{By: "ada", Deed: "d"}.Action("replay", "dead_letter", "", "waiting", "replayed")
+	between := audit.Action{By: "bob", Verb: "retry", Kind: "mail", Subject: "3"}
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		return audit.Record(t.Context(), tx, deed, between, deed)
+	}))
+	first, err := audit.Find(t.Context(), pool, audit.Filter{Limit: 1})
+	require.NoError(t, err)
+	require.Equal(t, "bob", first[0].By)
+	second, err := audit.Find(t.Context(), pool, audit.Filter{After: first[0].ID})
+	require.NoError(t, err)
+	require.Len(t, second, 1)
+	require.EqualValues(t, 2, second[0].Count)
+}

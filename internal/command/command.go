@@ -1,8 +1,7 @@
-// Package command runs the commands of an API: in a transaction of their own ([Transaction]), with answers kept for
-// retries under an idempotency key ([Transaction.Once]), with another attempt after a lost race ([Retry]), and with
-// errors as problems for the client ([Problem]).
+// Package command runs an API's commands: in a transaction ([Transaction]), once per idempotency key
+// ([Transaction.Once]), again after a lost race ([Retry]), with problems for errors ([Problem]).
 //
-// The answers are in the table idempotency_key (migrations/customer has it), in the transaction of what they tell of.
+// The table idempotency_key (migrations/customer) stores the answers, in the transactions of their commands.
 package command
 
 import (
@@ -21,22 +20,21 @@ import (
 	"example.com/twinbox/internal/outbox"
 )
 
-// ErrOutcomeUnknown is what a caller gets when the connection was lost around the commit: the command may have happened
-// or not. Repeating it is safe, under the same idempotency key or the same expected version.
+// ErrOutcomeUnknown reports that the connection broke around the commit. It is safe to repeat under the same
+// idempotency key or expected version.
 var ErrOutcomeUnknown = errors.New("the connection was lost at the commit: the outcome is unknown")
 
-// Transaction is one command's.
+// Transaction is one command's transaction.
 type Transaction struct {
 	Pool *pgxpool.Pool
-	// Timeout bounds it from its first statement to its commit. An earlier deadline of its caller does too.
+	// Timeout bounds it, from its first statement to its commit. An earlier deadline of the caller does too.
 	Timeout time.Duration
-	// First are statements that travel with its begin: they have been answered when the command runs. Optional.
+	// First are statements sent with its begin; their results are read before the command runs. Optional.
 	First *pgx.Batch
 }
 
-// Run runs fn to its end even if the request is cancelled: a client that hangs up in the middle must not decide whether
-// a commit goes through. The request's deadline holds, though: a body that took most of it leaves the rest, since a
-// commit after it would have no caller to answer to.
+// Run runs fn to its end even if the request is cancelled: a client that disconnects must not decide about a commit.
+// The request's deadline still holds.
 func (t Transaction) Run(ctx context.Context, fn func(context.Context, pgx.Tx) error) error {
 	until := time.Now().Add(t.Timeout)
 	if asked, has := ctx.Deadline(); has && asked.Before(until) {
@@ -56,7 +54,7 @@ func (t Transaction) Run(ctx context.Context, fn func(context.Context, pgx.Tx) e
 	}
 	results := conn.SendBatch(ctx, begin)
 	tx := results.Tx()
-	defer func() { _ = tx.Rollback(ctx) }() // does nothing after a commit
+	defer func() { _ = tx.Rollback(ctx) }() // no effect after a commit
 	if err := results.Close(); err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
@@ -69,13 +67,11 @@ func (t Transaction) Run(ctx context.Context, fn func(context.Context, pgx.Tx) e
 	return nil
 }
 
-// Once answers a command under its key: with what was answered before, else with what do makes. What do queues and the
-// answer, which is kept for retries, are stored in one transaction, all or nothing. A claim without a key looks nothing
-// up and keeps nothing: each call is a command of its own.
+// Once answers a command under its key: with the stored answer, or with that of do, which is stored in one transaction
+// with the writes that do queues. A claim without a key stores no answer. A refused command leaves its key free.
 //
-// It takes three round trips, each of which costs the database as much as a statement: begin with claim and t.First;
-// the writes; commit. do sees what t.First has read, queues what it writes, and uses tx where it needs an answer. A
-// command that is refused leaves its key free.
+// It takes three round trips: begin with claim and t.First; the writes; commit. do can use the results of t.First, and
+// tx for a statement whose result it needs.
 //
 // Errors: [ErrKeyReused], [ErrKeyInFlight], [ErrOutcomeUnknown], [ErrMetadata], those of do and of its writes.
 func (t Transaction) Once(
@@ -83,7 +79,7 @@ func (t Transaction) Once(
 	do func(ctx context.Context, tx pgx.Tx, writes *pgx.Batch) (Answer, error),
 ) (answer Answer, err error) {
 	keyed, locked := claim.Key != "", false
-	var known []byte // fingerprint of the command that was answered under the key
+	var known []byte // fingerprint of the answered command
 	if keyed {
 		begin := &pgx.Batch{}
 		begin.Queue(lockKey, claim.Scope, claim.Key).QueryRow(func(row pgx.Row) error { return row.Scan(&locked) })
@@ -98,8 +94,8 @@ func (t Transaction) Once(
 		t.First = begin
 	}
 	err = t.Run(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
-		// What is known is committed, so it counts also where the lock is another retry's: two that come at once both get
-		// the answer. A hash collision of two keys costs one of them a needless ErrKeyInFlight.
+		// A known answer is committed, so it counts even if another retry holds the lock. A hash collision of two keys costs
+		// a needless ErrKeyInFlight.
 		switch {
 		case known != nil && !bytes.Equal(known, claim.Fingerprint):
 			return ErrKeyReused
@@ -133,14 +129,13 @@ func (t Transaction) Once(
 	return answer, nil
 }
 
-// Claim names a command: one transaction at a time works on it, and its retries find its answer.
+// Claim names a command. One transaction at a time runs it.
 type Claim struct {
-	Scope, Key  string // the scope separates the keys of one command from those of others
+	Scope, Key  string // scope separates the keys of different commands
 	Fingerprint []byte // of the command
 }
 
-// Two statements, though one could say both: a snapshot that was taken before the lock was granted would not see the
-// answer that the lock's last holder has just committed.
+// Two statements: a snapshot from before the lock would miss the answer that the lock's last holder committed.
 const (
 	lockKey      = `select pg_try_advisory_xact_lock(hashtextextended($1 || chr(31) || $2, 0))`
 	selectAnswer = `
@@ -148,7 +143,7 @@ select fingerprint, status, body, metadata from idempotency_key
 where scope = $1 and key = $2 and expires_at > clock_timestamp()`
 )
 
-// An expired row may still lie there; it is overwritten.
+// It overwrites an expired row.
 const upsertAnswer = `
 insert into idempotency_key (scope, key, fingerprint, status, body, expires_at, metadata)
 values ($1, $2, $3, $4, $5, clock_timestamp() + make_interval(secs => $6), $7)
@@ -161,22 +156,22 @@ func isObject(text json.RawMessage) bool {
 	return json.Unmarshal(text, &object) == nil && object != nil
 }
 
-// Answer is what a command answered the first time, kept so that a retry gets it again.
+// Answer is the stored answer of a command.
 type Answer struct {
 	Status int
 	Body   []byte
-	// Metadata is a JSON object beside the answer, up to MaxMetadataBytes, for a retry and for operators who read the
-	// table: it must hold no personal data. nil: nothing. A client does not see it.
+	// Metadata is a JSON object up to MaxMetadataBytes, for retries and operators; clients do not see it. It must hold no
+	// personal data. nil: none.
 	Metadata json.RawMessage
 }
 
 // MaxMetadataBytes is the longest metadata of an answer.
 const MaxMetadataBytes = 4096
 
-// ErrMetadata is metadata that is no JSON object or too long: a mistake of the command, of which nothing is stored.
+// ErrMetadata is about metadata that is too long or not a JSON object. Nothing is stored.
 var ErrMetadata = fmt.Errorf("metadata of an answer is no JSON object of up to %d bytes", MaxMetadataBytes)
 
-// What is wrong with a key.
+// Errors about a key.
 var (
 	ErrKeyInFlight = errors.New("a request with this idempotency key is under way")
 	ErrKeyReused   = errors.New("this idempotency key belongs to another request")
@@ -187,23 +182,17 @@ const DeleteExpiredAnswers = `
 delete from idempotency_key where (scope, key) in (
     select scope, key from idempotency_key where expires_at <= clock_timestamp() limit 1000 for update skip locked)`
 
-// The pauses between the attempts of [Retry]. The race was lost to a transaction that has committed, so the next
-// attempt may come at once; the pause parts those that lost together.
+// The pauses of [Retry]. The winner has committed, so a pause only separates the losers.
 const (
 	firstPause   = 2 * time.Millisecond
 	longestPause = 100 * time.Millisecond
 )
 
-// Retry runs a command that holds no lock while it decides, and runs it again when it lost the race for its
-// aggregate's next version ([outbox.ErrVersionConflict]), at most attempts times in all. do is the whole command: it
-// begins a transaction of its own, reads the aggregate and decides anew, since what it decided before rests on an old
-// state.
+// Retry runs a command without locks, and again after [outbox.ErrVersionConflict], at most attempts times in all. do is
+// the whole command: it begins a transaction, reads the aggregate and decides. A command with a version that its caller
+// has seen gets one attempt.
 //
-// It is for commands whose caller has not seen a version. One that names the version that its caller has seen must not
-// be repeated on another one: give it one attempt.
-//
-// Any other error ends it, and so does ctx. After the last attempt the error is that attempt's, which [Problem] answers
-// with 409; nothing of any attempt is stored.
+// Any other error ends it, and so does ctx. [Problem] answers the last conflict with 409.
 func Retry[T any](ctx context.Context, attempts int, do func(context.Context) (T, error)) (T, error) {
 	pauses := failure.Backoff{Min: firstPause, Max: longestPause}
 	for {
@@ -215,8 +204,7 @@ func Retry[T any](ctx context.Context, attempts int, do func(context.Context) (T
 	}
 }
 
-// Forget deletes rows that have expired. Each statement deletes a bounded number of them, so that no lock is held for
-// long, and is repeated until none is left.
+// Forget deletes expired rows. It repeats each statement, which deletes a bounded number, until no row is left.
 func Forget(ctx context.Context, pool *pgxpool.Pool, statements ...string) error {
 	var problems []error
 	for _, sql := range statements {
@@ -231,7 +219,7 @@ func Forget(ctx context.Context, pool *pgxpool.Pool, statements ...string) error
 	return errors.Join(problems...)
 }
 
-// Hourly forgets now and every hour, until ctx ends.
+// Hourly calls forget now and every hour, until ctx ends.
 func Hourly(ctx context.Context, log *slog.Logger, forget func(context.Context) error) error {
 	for {
 		if err := forget(ctx); err != nil && ctx.Err() == nil {

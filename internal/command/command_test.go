@@ -25,7 +25,6 @@ func open(t *testing.T) *pgxpool.Pool {
 	return pgtest.New(t, migrations.ForCustomer()...)
 }
 
-// answer is a command that is asked for under a key: it makes an answer once.
 func answer(ctx context.Context, pool *pgxpool.Pool, fingerprint string, keep time.Duration) (command.Answer, error) {
 	claim := command.Claim{Scope: "test", Key: "k", Fingerprint: []byte(fingerprint)}
 	return command.Transaction{Pool: pool, Timeout: time.Minute}.Once(ctx, claim, keep,
@@ -34,7 +33,6 @@ func answer(ctx context.Context, pool *pgxpool.Pool, fingerprint string, keep ti
 		})
 }
 
-// A client that has hung up decides nothing: the command is committed, and a retry finds its answer.
 func TestACommandOutlivesItsRequest(t *testing.T) {
 	t.Parallel()
 	pool := open(t)
@@ -54,8 +52,6 @@ func TestACommandOutlivesItsRequest(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded, "its deadline holds")
 }
 
-// Without a key nothing is kept, and a command that is refused leaves its key free; what travels with the begin has
-// been read when the command decides.
 func TestACommandIsDoneOncePerKey(t *testing.T) {
 	t.Parallel()
 	pool := open(t)
@@ -102,7 +98,6 @@ func TestOneRequestWorksUnderAKey(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A commit that fails is an unknown outcome; what fails before it is the command's own error.
 func TestAFailedCommitIsUnknown(t *testing.T) {
 	t.Parallel()
 	pool := open(t)
@@ -120,7 +115,6 @@ func TestAFailedCommitIsUnknown(t *testing.T) {
 	require.Nil(t, command.Problem(err), "what it means is the service's to say")
 }
 
-// More rows than a statement deletes at once are forgotten all the same, and no others.
 func TestWhatHasExpiredIsForgotten(t *testing.T) {
 	t.Parallel()
 	pool := open(t)
@@ -138,7 +132,6 @@ func TestWhatHasExpiredIsForgotten(t *testing.T) {
 		"delete expired rows")
 }
 
-// What a command puts beside its answer comes back with it, and what does not fit stores nothing.
 func TestAnAnswerHasMetadata(t *testing.T) {
 	t.Parallel()
 	pool := open(t)

@@ -17,7 +17,6 @@ import (
 
 const countStock = `select count(*) from outbox where key = 'stock'`
 
-// addToStock reads how much there is, without a lock, and adds one more at the version after that.
 func addToStock(ctx context.Context, pool *pgxpool.Pool, box *outbox.Outbox) (version int64, err error) {
 	whole := command.Transaction{Pool: pool, Timeout: time.Minute}
 	return version, whole.Run(ctx, func(ctx context.Context, tx pgx.Tx) error {

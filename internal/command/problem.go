@@ -11,29 +11,25 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// The codes of a [Problem] beyond those of package web.
+// The codes of [Problem] that package web does not have.
 const (
 	CodeKeyInFlight    web.Code = "idempotency_key_in_flight"
 	CodeKeyReused      web.Code = "idempotency_key_reused"
 	CodeOutcomeUnknown web.Code = "outcome_unknown"
-	// CodeVersionMismatch answers a lost race. A service's own check of an expected version has this code, too: to a
-	// client both mean that something has changed since it was read.
+	// CodeVersionMismatch answers a lost race, or a service's own check of an expected version.
 	CodeVersionMismatch web.Code = "version_mismatch"
 )
 
-// retrySoon is what a client should wait when waiting is all it can do.
 const retrySoon = time.Second
 
-// tooSlow are the codes with which the database ends what takes too long: the statement timeout, for one that waited
-// for a lock or a slow disk, and the timeouts of a transaction whose process was stopped meanwhile. To a consumer they
-// are unknown, since a handler may be to blame; here no code is, and a repetition may find it faster.
+// tooSlow are timeouts of statements and transactions. Consumers count them as unknown, since a handler may cause them;
+// here a repetition may be faster.
 var tooSlow = []string{"sql_57014", "sql_25P03", "sql_25P04"}
 
-// poolClosed is the code of a request that outlived the drain: the pool closed under it.
+// poolClosed is the code of a request that outlived the drain.
 const poolClosed = "postgres_pool_closed"
 
-// Problem says what the errors of this package and of the database are to a client. nil means that it is not the
-// client's to know.
+// Problem returns the client's view of errors of this package and the database; nil for all others.
 func Problem(err error) *web.Error {
 	known := failure.Examine(err)
 	switch {

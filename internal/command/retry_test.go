@@ -21,7 +21,7 @@ func TestALostRaceIsRunAgainAndNothingElseIs(t *testing.T) {
 	other := errors.New("other")
 	for name, test := range map[string]struct {
 		attempts int
-		answers  []error // of one attempt after the other
+		answers  []error // of each attempt
 		want     error
 		runs     int
 	}{
@@ -68,8 +68,7 @@ func TestALostRaceIsAConflict(t *testing.T) {
 	require.Zero(t, problem.RetryAfter, "waiting is not what helps")
 }
 
-// Eight processes add to one aggregate, none of which holds a lock while it decides. Every addition is there once,
-// under a version of its own.
+// Eight processes add to one aggregate without a lock.
 func TestRacingCommandsAllHappen(t *testing.T) {
 	t.Parallel()
 	pool := open(t)

@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/internal/config"
 )
 
-// Every line breaks one variable of a valid environment, and the problem names it.
 func TestLoad_BadValues(t *testing.T) {
 	t.Parallel()
 	for _, setting := range []string{
@@ -107,7 +106,6 @@ func TestLoad_BadValues(t *testing.T) {
 	}
 }
 
-// All bad entries of a list are named, and none is repeated.
 func TestLoad_AllBadEntriesOfAList(t *testing.T) {
 	t.Parallel()
 	const address = "is not host:port (an IPv6 address goes in brackets)"
@@ -117,7 +115,6 @@ func TestLoad_AllBadEntriesOfAList(t *testing.T) {
 	}, problems(t, valid("KAFKA_BROKERS=a:1,,hunter2, b:1,c:1", "KAFKA_NAMES=a,,b"), new(sample)))
 }
 
-// A problem tells what would be taken.
 func TestLoad_WhatAProblemSays(t *testing.T) {
 	t.Parallel()
 	const postgres = "postgres://user:password@host:port/database (percent-encode special characters)"

@@ -11,7 +11,6 @@ import (
 	"example.com/twinbox/internal/config"
 )
 
-// bounds are settings with and without limits of their own.
 type bounds struct {
 	Lease  time.Duration `env:"OUTBOX_LEASE" envDefault:"10s" min:"1s" max:"5m" doc:"d"`
 	Poll   time.Duration `env:"OUTBOX_POLL" envDefault:"1s" doc:"d"`
@@ -27,7 +26,6 @@ type bounds struct {
 	URL    config.Secret `env:"DATABASE_URL" format:"postgres" doc:"d"`
 }
 
-// The last value on each side of a limit is taken, and the next one refused.
 func TestLoad_TheLastValueBeforeALimit(t *testing.T) {
 	t.Parallel()
 	for variable, c := range map[string]struct{ taken, refused []string }{

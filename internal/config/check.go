@@ -22,10 +22,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// A Format is a rule for text, named by the tag "format". It does not use the network.
+// A Format is a rule for text, named by the tag "format". It needs no network.
 type Format string
 
-// The formats that code checks, too.
+// The formats that code uses.
 const (
 	FormatAddress Format = "address"
 	FormatListen  Format = "listen"
@@ -52,7 +52,7 @@ var formats = map[Format]struct {
 	}},
 	"network": {"a network such as 10.0.0.0/8 or fd00::/8, with no bit set after its prefix", func(text string) bool {
 		network, err := netip.ParsePrefix(text)
-		return err == nil && network.Masked() == network && network.Bits() > 0 // not all addresses
+		return err == nil && network.Masked() == network && network.Bits() > 0 // refuses a network of all addresses
 	}},
 	"pem": {"PEM", func(text string) bool {
 		block, _ := pem.Decode([]byte(text))
@@ -63,7 +63,7 @@ var formats = map[Format]struct {
 
 var hostName = regexp.MustCompile(`^[\w.-]+$`)
 
-// Check returns what is wrong with a text, without repeating it; empty: nothing.
+// Check returns the mistake in a text, without the text; empty: none.
 func (f Format) Check(text string) string {
 	if f == "" || formats[f].ok(text) {
 		return ""
@@ -92,7 +92,6 @@ func isURL(text string) bool {
 		(u.Port() == "" || isListen(u.Host)) && !strings.ContainsAny(text, "@?# ")
 }
 
-// isPostgres asks the driver, too.
 func isPostgres(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" || strings.Trim(u.Path, "/") == "" ||
@@ -103,12 +102,11 @@ func isPostgres(text string) bool {
 	return err == nil
 }
 
-// checkText checks what a variable of any type may have wrong, then its words and its format.
 func (f *field) checkText(text string) error {
 	format := Format(f.tag.Get("format"))
 	visible := text
 	if format == "pem" {
-		visible = strings.Join(strings.Fields(text), " ") // the one kind of value that has lines
+		visible = strings.Join(strings.Fields(text), " ") // the only values with lines
 	}
 	words := strings.Fields(f.tag.Get("oneof"))
 	switch {
@@ -126,7 +124,7 @@ func (f *field) checkText(text string) error {
 		return asError(format.Check(text))
 	}
 	var bad []string
-	for i, entry := range strings.Split(text, ",") { // an entry may be a password: its place names it
+	for i, entry := range strings.Split(text, ",") { // an entry may be a password, so its place names it
 		if why := format.Check(entry); why != "" || entry == "" {
 			bad = append(bad, fmt.Sprintf("entry %d %s", i+1, cmp.Or(why, "is empty")))
 		}
@@ -141,7 +139,6 @@ func asError(text string) error {
 	return errors.New(text)
 }
 
-// checkBounds checks a number, a duration, or the length of a text.
 func (f *field) checkBounds(value reflect.Value) error {
 	var size, lowest int64
 	switch f.Type {
@@ -158,7 +155,7 @@ func (f *field) checkBounds(value reflect.Value) error {
 	return nil
 }
 
-// bound returns a bound of the tags. One that cannot be read is a mistake of the program.
+// bound panics on a tag that it cannot parse.
 func (f *field) bound(tag string, otherwise int64) int64 {
 	text := f.tag.Get(tag)
 	if text == "" {

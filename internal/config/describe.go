@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A Setting describes one variable of a config and the value it has. Value never shows a secret.
+// A Setting describes one variable and its value. Value never shows a secret.
 type Setting struct {
 	Variable string
 	Type     string // duration, integer, bool, text, list or secret
@@ -21,8 +21,7 @@ type Setting struct {
 	Doc      string
 }
 
-// Describe lists the settings of a config in the order of its fields. It takes the struct or a pointer to it; a zero
-// config describes the variables alone.
+// Describe lists a config's settings in the order of its fields. cfg is the struct or a pointer to it.
 func Describe(cfg any) []Setting {
 	var settings []Setting
 	for _, f := range fields(reflect.Indirect(reflect.ValueOf(cfg)), "") {
@@ -32,7 +31,7 @@ func Describe(cfg any) []Setting {
 	return settings
 }
 
-// LogValue returns the settings as one group for slog, secrets masked.
+// LogValue returns the settings as a slog group, secrets masked.
 func LogValue(cfg any) slog.Value {
 	var attrs []slog.Attr
 	for _, s := range Describe(cfg) {
@@ -50,7 +49,7 @@ func (f *field) show() string {
 		return value.String()
 	case []string, []netip.Prefix:
 		text := fmt.Sprint(value)
-		return strings.ReplaceAll(text[1:len(text)-1], " ", ",") // no entry has blanks
+		return strings.ReplaceAll(text[1:len(text)-1], " ", ",") // entries have no blanks
 	case time.Duration:
 		return showDuration(value)
 	default:
@@ -58,7 +57,6 @@ func (f *field) show() string {
 	}
 }
 
-// typeOf returns the type of a setting in words; see [Setting].
 func typeOf(value reflect.Value) string {
 	switch value.Interface().(type) {
 	case Secret:

@@ -1,5 +1,5 @@
-// Package config reads a service's settings from its environment: into a struct, checked, all problems together.
-// github.com/caarlos0/env converts the values; this package names the variable of each problem and keeps secrets out.
+// Package config reads and checks a service's environment variables into a struct, and reports all problems together.
+// github.com/caarlos0/env converts the values.
 //
 // A field names its variable by tag:
 //
@@ -14,17 +14,16 @@
 // Types: string (and types made of it), [Secret], bool, int, int32, int64, [time.Duration], []string and
 // [][netip.Prefix]. Tags:
 //
-//   - env: the variable; with ",required" it must be set.
-//   - envDefault: the value when the variable is not set.
-//   - min, max: bounds; of the value for numbers and durations, of the length in bytes for text. Without min, integers
-//     start at 0 and durations are positive.
-//   - oneof: the words allowed, in lower case, separated by blanks; they may be given in any case.
+//   - env: the variable; ",required" makes it mandatory.
+//   - envDefault: the value of an unset variable.
+//   - min, max: bounds of a number, a duration, or a text's length in bytes. Without min, integers start at 0 and
+//     durations are positive.
+//   - oneof: the allowed words in lower case; any case is accepted.
 //   - format: a name of [Format]; of a list, that of each entry.
-//   - doc: what the variable does, for people.
-//   - envPrefix: on a struct field, put before the names inside it.
+//   - doc: the purpose of the variable.
+//   - envPrefix: on a struct field, the prefix of the names inside it.
 //
-// A config whose type has the method Rules() []Rule adds its cross checks to the same list.
+// A config with the method Rules() []Rule adds its cross checks.
 //
-// The values of secrets appear in no problem, no log record and no description. A secret X may also be given as
-// X_FILE, the path of a file that holds it.
+// No problem, log record or description shows a secret. X_FILE may name a file that holds the secret X.
 package config

@@ -12,14 +12,13 @@ import (
 	"github.com/caarlos0/env/v11"
 )
 
-// A Problem is one thing wrong with one variable. Detail never holds the value of a secret.
+// A Problem is a mistake in one variable, without secret values.
 type Problem struct{ Variable, Detail string }
 
-// An Error is everything that is wrong with an environment: single values in the order of the config's fields, cross
-// checks, variables that nothing reads.
+// An Error holds all mistakes of an environment.
 type Error struct{ Problems []Problem }
 
-// Error lists every problem on a line of its own.
+// Error returns each problem on a line.
 func (e *Error) Error() string {
 	lines := []string{fmt.Sprintf("read configuration: %d problem(s)", len(e.Problems))}
 	for _, p := range e.Problems {
@@ -28,19 +27,18 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n  ")
 }
 
-// ExitCode is the status with which a process ends that cannot use its configuration.
+// ExitCode is the exit status for a wrong configuration.
 func (e *Error) ExitCode() int { return 2 }
 
-// A Rule is a cross check: what must hold between several variables. It is data, so that it can be checked and printed.
+// A Rule is a cross check of several variables, as data.
 type Rule struct {
 	Variable string // the one to change
-	Text     string // what must hold, naming the other variables; it goes into the documentation
+	Text     string // what must hold, with the names of the other variables
 	Holds    bool   // for the values of this config
 }
 
-// Load fills the struct that into points to from environ, which has the form of os.Environ. Where a variable is
-// given twice the later one counts. The error is an [*Error] with every problem found. The struct is then partly filled
-// and not to be used. Nothing but X_FILE files is opened.
+// Load fills the struct that into points to from environ, in the form of os.Environ; a variable's last value counts.
+// The error is an [*Error] with every problem; then the struct is not usable. It opens only X_FILE files.
 func Load(environ []string, into any) error {
 	texts := env.ToMap(environ)
 	list := fields(reflect.ValueOf(into).Elem(), "")
@@ -60,16 +58,14 @@ func Load(environ []string, into any) error {
 	return nil
 }
 
-// field is one variable of a config and where its value goes.
 type field struct {
 	Setting // without the value
 	tag     reflect.StructTag
 	prefix  string
 	value   reflect.Value
-	alone   reflect.Type // a struct of this field alone: an error of env does not name the variable
+	alone   reflect.Type // a struct of this field alone: env's errors do not name the variable
 }
 
-// fields lists the variables of a config struct, depth first.
 func fields(config reflect.Value, prefix string) (list []field) {
 	for member, value := range config.Fields() {
 		tag := member.Tag
@@ -93,7 +89,6 @@ func fields(config reflect.Value, prefix string) (list []field) {
 	return list
 }
 
-// load sets the field to the variable's value or to the default. It leaves the field alone if the value is wrong.
 func (f *field) load(texts map[string]string) error {
 	text, set, err := f.lookUp(texts)
 	if err != nil {
@@ -102,7 +97,7 @@ func (f *field) load(texts map[string]string) error {
 	environment := map[string]string{}
 	if set {
 		if f.tag.Get("oneof") != "" {
-			text = strings.ToLower(text) // DEBUG is debug
+			text = strings.ToLower(text)
 		}
 		if err := f.checkText(text); err != nil {
 			return err
@@ -127,7 +122,6 @@ func (f *field) load(texts map[string]string) error {
 	return err
 }
 
-// lookUp returns the variable's text, or that of the file of a secret.
 func (f *field) lookUp(texts map[string]string) (text string, set bool, err error) {
 	text, set = texts[f.Variable]
 	if f.Type != "secret" {
@@ -143,15 +137,13 @@ func (f *field) lookUp(texts map[string]string) (text string, set bool, err erro
 		}
 		return text, true, err
 	}
-	// An optional secret may be there and empty: compose and CI pass it on like that.
+	// Compose and CI pass an unset optional secret as an empty one.
 	return text, set && (text != "" || f.Required), nil
 }
 
-// named finds the variables in a rule's text.
 var named = regexp.MustCompile(`[A-Z][A-Z0-9]*(_[A-Z0-9]+)+`)
 
-// findBroken makes a problem of each rule that does not hold, with the values of all variables that it names. It leaves
-// a rule out that names a variable with a problem.
+// findBroken skips a rule about a variable that has a problem already.
 func findBroken(rules []Rule, list []field, found []Problem) (problems []Problem) {
 	for _, rule := range rules {
 		names := append(named.FindAllString(rule.Text, -1), rule.Variable)
@@ -169,8 +161,8 @@ func findBroken(rules []Rule, list []field, found []Problem) (problems []Problem
 	return problems
 }
 
-// findUnknown reports variables that begin like one of ours and are no settings: mostly misspelt, and then the default
-// runs in production unnoticed. Our prefixes are the first words of the config's variables: OUTBOX_, KAFKA_.
+// findUnknown reports unread variables with the first word of one of ours: mostly misspelt, so the default would run
+// unnoticed.
 func findUnknown(texts map[string]string, list []field) (problems []Problem) {
 	names, prefixes := map[string]bool{}, map[string]bool{}
 	for i := range list {
@@ -190,27 +182,24 @@ func findUnknown(texts map[string]string, list []field) (problems []Problem) {
 	return problems
 }
 
-// injected matches what Kubernetes sets in every container for each service of the namespace: a service called
-// "kafka" makes KAFKA_SERVICE_HOST, KAFKA_SERVICE_PORT_CLIENT, KAFKA_PORT, KAFKA_PORT_9092_TCP_ADDR and more.
+// injected matches variables that Kubernetes sets for each service.
 var injected = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_[A-Z]+)?)$`)
 
-// isForeign reports whether the variable belongs to another program in spite of its first word. Kubernetes' X_PORT
-// holds a URL (tcp://10.0.0.7:9092); with anything else it is a person's mistake for X_ADDR. Of OpenTelemetry's
-// variables, which are often set for all programs of a machine alike, a service reads a few.
+// isForeign: Kubernetes' X_PORT holds a URL; any other value is a mistake for X_ADDR. OTEL_ variables are often set for
+// all programs of a machine.
 func isForeign(name, value string) bool {
 	return name == "HTTP_PROXY" || strings.HasPrefix(name, "OTEL_") || injected.MatchString(name) ||
 		strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://")
 }
 
-// retired are the variables that an earlier release read, and what became of them. One that is still set is no mistake
-// that keeps a service from starting.
+// retired variables of an earlier release do not stop a service.
 var retired = map[string]string{
 	"INBOX_GAP_WAIT":   "an event whose predecessor is missing is parked immediately",
 	"KAFKA_EDGE":       "there is one way to Kafka, on watermill-kafka",
 	"MAIL_CLAIM_BATCH": "a worker claims the row that it works on",
 }
 
-// Retired returns the variables that are set and that only an earlier release read, with what became of them.
+// Retired returns the set variables that only an earlier release read, with the reason.
 func Retired(environ []string) map[string]string {
 	found := maps.Clone(retired)
 	texts := env.ToMap(environ)

@@ -52,7 +52,6 @@ func (s *sample) Rules() []config.Rule {
 
 const key = "0123456789abcdef0123456789abcdef"
 
-// valid is the least that loads, with more and other variables after it.
 func valid(more ...string) []string {
 	return append([]string{
 		"DATABASE_URL=postgres://u:hunter2@db:5432/customer?sslmode=disable",
@@ -143,7 +142,7 @@ func TestLoad_UnknownVariables(t *testing.T) {
 	t.Parallel()
 	environ := valid(
 		"OUTBOX_LEASES=5s", "KAFKA_BROKERS_FILE=/x", "SMTP_PORT=587", "DATABASE_URLS=x", "INBOX_ZZZZZZ=1",
-		// What Kubernetes injects for services called kafka, smtp and http, and a proxy:
+		// Kubernetes injects all but the last.
 		"KAFKA_SERVICE_HOST=10.0.0.7", "KAFKA_SERVICE_PORT=9092", "KAFKA_SERVICE_PORT_CLIENT=9092",
 		"KAFKA_PORT=tcp://10.0.0.7:9092", "KAFKA_PORT_9092_TCP=tcp://10.0.0.7:9092", "KAFKA_PORT_9092_TCP_ADDR=10.0.0.7",
 		"KAFKA_PORT_9092_TCP_PROTO=tcp", "SMTP_MAIL_SERVICE_HOST=10.0.0.8", "HTTP_PROXY=http://proxy:3128",
@@ -152,8 +151,7 @@ func TestLoad_UnknownVariables(t *testing.T) {
 		load(t, environ, new(sample)))
 }
 
-// A field without a tag is no setting, whatever a variable is called: not by the prefix of its struct alone, and not by
-// the name that env gives to the members of a list.
+// Neither the prefix of its struct nor env's names for list members make a field a setting.
 func TestLoad_OnlySettingsAreRead(t *testing.T) {
 	t.Parallel()
 	type part struct {

@@ -8,7 +8,6 @@ import (
 	"example.com/twinbox/internal/config"
 )
 
-// What an upgrade leaves behind in an environment keeps no service from starting.
 func TestARetiredVariableIsNoProblem(t *testing.T) {
 	t.Parallel()
 	var cfg sample

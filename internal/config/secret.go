@@ -9,17 +9,13 @@ import (
 	"strings"
 )
 
-// mask stands where a secret's value would.
 const mask = "***"
 
-// A Secret is text that is never shown: printed with any verb, logged or encoded it is "***" (or empty when it is
-// not set). [Secret.Reveal] gives the value.
-//
-// Not guaranteed: fmt prints the fields of a struct by reflection when they are unexported, and then asks no method.
-// Keep secrets in exported fields or behind a function.
+// A Secret is never shown: printed, logged or encoded it is "***", or empty if unset. [Secret.Reveal] returns the
+// value. fmt bypasses the methods of unexported struct fields: keep secrets in exported fields or behind a function.
 type Secret string
 
-// Reveal returns the value. Call it where the value is used and keep the result in no struct.
+// Reveal returns the value. Do not store it in a struct.
 func (s Secret) Reveal() string { return string(s) }
 
 // String returns the mask.
@@ -30,15 +26,14 @@ func (s Secret) String() string {
 	return mask
 }
 
-// Format writes the mask for every verb. Without it a verb that does not fit text (%d) would print the value in
-// fmt's complaint.
+// Format writes the mask for every verb; fmt's complaint about a wrong verb would print the value.
 func (s Secret) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, s.String()) }
 
-// MarshalText returns the mask, to encoders and loggers.
+// MarshalText returns the mask.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// MaskURL shows a connection URL without the password before the host, and without parameters that may hold one. What
-// is no URL is masked as a whole.
+// MaskURL returns a connection URL without its password, and without parameters that may hold one. Other text becomes
+// the mask.
 func MaskURL(raw string) string {
 	u, err := url.Parse(raw)
 	switch {
@@ -49,15 +44,14 @@ func MaskURL(raw string) string {
 	case strings.Contains(u.RawQuery, "password") || strings.Contains(u.RawQuery, "%"):
 		u.RawQuery = mask
 	}
-	return strings.ReplaceAll(u.Redacted(), "xxxxx", mask) // net/url's own mark
+	return strings.ReplaceAll(u.Redacted(), "xxxxx", mask) // net/url's mask
 }
 
-// largestFile is more than any secret needs and little enough to read without a thought.
 const largestFile = 64 << 10
 
-// readSecret reads a secret from a file, without one line end at its end: editors and `echo` put it there.
+// readSecret drops one line end at the end, as editors add it.
 func readSecret(path string) (string, error) {
-	info, err := os.Stat(path) // before the file is opened: a named pipe would make that wait for a writer
+	info, err := os.Stat(path) // before it opens the file: a named pipe would block
 	if err != nil || !info.Mode().IsRegular() || info.Size() > largestFile {
 		return "", errors.New("is not a regular file of at most 64 KiB that the service can read")
 	}

@@ -63,7 +63,6 @@ func TestMaskURL(t *testing.T) {
 	}
 }
 
-// No problem shows a secret's text, with any mistake in it and in any variable that it was put into by mistake.
 func TestLoad_ProblemsNeverShowSecrets(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "secret")
@@ -116,14 +115,13 @@ func TestLoad_SecretFileWithoutRights(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "secret")
 	require.NoError(t, os.WriteFile(path, []byte(key), 0o000))
-	if os.Geteuid() == 0 { // root may read everything: there the file loads
+	if os.Geteuid() == 0 { // root may read every file
 		require.Empty(t, load(t, fileEnv(path), new(sample)))
 		return
 	}
 	require.Equal(t, []string{"VERIFICATION_SECRET"}, load(t, fileEnv(path), new(sample)))
 }
 
-// fileEnv is a valid environment whose VERIFICATION_SECRET comes from a file.
 func fileEnv(path string) []string {
 	environ := valid("VERIFICATION_SECRET_FILE=" + path)
 	kept := environ[:0]

@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// record reads a file of testdata as the event that a subscriber makes of such a record.
 func record(t *testing.T, file string) event.Event {
 	t.Helper()
 	data, err := os.ReadFile("testdata/" + file)
@@ -34,10 +33,7 @@ func record(t *testing.T, file string) event.Event {
 	return e
 }
 
-// The records in testdata are never changed; `make generate` writes that of a new event from its example. They hold
-// what has been in the event from its beginning, and of the envelope only what it cannot do without: they are on the
-// topics, in dead letters and in outboxes for as long as those are kept. A later build of the same version may add
-// members and headers. Consumers must read both: a change that fails this test needs a new version of the event.
+// The records in testdata never change: a change that fails here needs a new version of the event.
 func TestOlderAndNewerRecordsOfTheVersionAreRead(t *testing.T) {
 	t.Parallel()
 	c := load(t)
@@ -54,7 +50,6 @@ func TestOlderAndNewerRecordsOfTheVersionAreRead(t *testing.T) {
 	}
 }
 
-// newer returns the record as a later build may write it.
 func newer(t *testing.T, first event.Event) event.Event {
 	t.Helper()
 	var members map[string]any

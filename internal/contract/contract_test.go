@@ -28,7 +28,6 @@ func registered(data string) event.Event {
 	return event.Event{Type: d.Type, Source: d.Source, Key: userID, Data: []byte(data)}
 }
 
-// payload is a valid UserRegistered in which a member's JSON value is replaced, or added.
 func payload(member, value string) string {
 	members := map[string]string{
 		"user_id": `"` + userID + `"`, "email": `"ada@example.org"`, "name": `"Ada"`,
@@ -163,7 +162,7 @@ func TestAnEventIsText(t *testing.T) {
 	require.NotContains(t, err.Error(), "\xff")
 }
 
-// encoding/json would take NAME for name, and the last one wins: a member that no schema has seen would be stored.
+// encoding/json accepts NAME for name, which no schema has seen.
 func TestDecodeComparesNamesLetterByLetter(t *testing.T) {
 	t.Parallel()
 	e := registered(payload("NAME", `"Eve\u0007"`))

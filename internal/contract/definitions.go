@@ -1,5 +1,5 @@
-// Package contract declares the business events: the topic, the source and the schema in api/events of each, and the
-// struct of its payload. Writers and readers of an event take them from here, and both sides check it with [Load].
+// Package contract declares the business events: topic, source, schema in api/events, and payload. Writers and readers
+// check them with [Load].
 package contract
 
 import (
@@ -8,14 +8,13 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// TopicPrefix begins the name of every topic, TypePrefix the name of every event type. dev/rename.sh sets both, so that
-// two projects on one broker share neither topics nor types.
+// TopicPrefix begins every topic's name, TypePrefix every event type. dev/rename.sh sets both.
 const (
 	TopicPrefix = ""
 	TypePrefix  = "com.example."
 )
 
-// Topics. The producing service owns its topic; every service may read it.
+// The producing service owns its topic; every service may read it.
 const (
 	TopicUsers = TopicPrefix + "customer.users.v1"
 	TopicMails = TopicPrefix + "notification.mails.v1"
@@ -27,7 +26,6 @@ const (
 	SourceNotification = "/twinbox/notification"
 )
 
-// The events of the services.
 var (
 	UserRegistered        = define[domain.UserRegistered](TopicUsers, SourceCustomer, "customer", "user-registered.v1")
 	UserRenamed           = define[domain.UserRenamed](TopicUsers, SourceCustomer, "customer", "user-renamed.v1")
@@ -46,7 +44,6 @@ func All() []event.Declaration {
 // Load compiles the schemas of all events. It fails only when one is broken or missing.
 func Load() (*event.Checker, error) { return event.LoadSchemas(api.Files, All()...) }
 
-// define names the event and its schema: com.example.customer.user-renamed.v1 and user-renamed.v1.json.
 func define[T domain.Event](topic, source, service, name string) event.Definition[T] {
 	return event.Define[T](event.Declaration{
 		Type:       TypePrefix + service + "." + name,

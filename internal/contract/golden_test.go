@@ -21,7 +21,6 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// roundTrip reads an event into the struct of its definition and writes it again.
 func roundTrip(t testing.TB, e event.Event) event.Event {
 	t.Helper()
 	return contracttest.Event(t, payloadOf(t, e), 1)
@@ -48,8 +47,7 @@ func example(t testing.TB, d event.Declaration) event.Event {
 	return e
 }
 
-// An example that stops passing is an old record that a new consumer cannot read, or a new record that old consumers
-// cannot: examples are added, never changed.
+// Examples are added, never changed: new consumers must read old records.
 func TestExamplesFitSchemaAndStructBothWays(t *testing.T) {
 	t.Parallel()
 	c := load(t)
@@ -75,7 +73,6 @@ func TestExamplesFitSchemaAndStructBothWays(t *testing.T) {
 	}
 }
 
-// All that a developer has forgotten is named together.
 func TestEveryDefinitionHasItsFiles(t *testing.T) {
 	t.Parallel()
 	var problems []string
@@ -218,7 +215,6 @@ func files(t *testing.T, folder string) []string {
 
 func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
 
-// The names on the wire are written out once more: a change of how they are derived would be a change of the contract.
 func TestNamesOnTheWire(t *testing.T) {
 	t.Parallel()
 	names := func(d event.Declaration) []string { return []string{d.Type, d.Topic, d.Source, d.DataSchema} }

@@ -12,7 +12,7 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// What each member of each event may not be, though it fits the schema. The keys are members of the examples.
+// These values fit the schema and break a rule.
 var refusedValues = map[string][]string{
 	"user_id": {"00000000-0000-0000-0000-000000000000"},
 	"email": {
@@ -33,7 +33,6 @@ var timesRefused = []string{
 	"9999-12-31T23:59:59Z",
 }
 
-// Consumers refuse what the domain refuses, member by member, in every event.
 func TestNoEventSaysWhatTheDomainRefuses(t *testing.T) {
 	t.Parallel()
 	c := load(t)

@@ -13,8 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A stranger has the mails of many sign-ups sent to one person: plus-addresses, dots and letter cases are all delivered
-// to the same mailbox. Two instances are asked at once.
+// Plus-addresses, dots and letter cases share one mailbox.
 func TestAMailboxIsNotFlooded(t *testing.T) {
 	t.Parallel()
 	const allowed, attempts = 5, 40
@@ -61,7 +60,6 @@ func TestAMailboxIsNotFlooded(t *testing.T) {
 	require.Equal(t, http.StatusCreated, b.signUp(t, "k", "grace@example.org", "Grace").Status, "others sign up")
 }
 
-// One client goes through a list of addresses.
 func TestAClientIsLimitedOverManyAddresses(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, Config{

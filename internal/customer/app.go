@@ -29,14 +29,13 @@ var Service = eventing.Service[Config]{
 	SetUp:      setUp,
 }
 
-// The consumers, by the names under which their inboxes remember.
+// The inboxes remember events under these names.
 const (
 	profileConsumer = "customer.profile"
 	mailConsumer    = "customer.mail"
 )
 
-// setUp joins write side, read side and API. They stop in the reverse of the order in which they start: no new request,
-// no new record, then the relay passes on what those still wrote.
+// The API stops first, and the relay publishes what it wrote.
 func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
 	commands := &Commands{
 		Pool:    node.Pool,
@@ -63,8 +62,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	)
 }
 
-// server bounds the connections. A request that is too slow, by its body or by its transaction, is told so: the limit
-// leaves time for the answer behind both of theirs.
+// server leaves time for an answer after the slowest body and transaction.
 func (c Config) server() web.ServerConfig {
 	return web.ServerConfig{
 		DrainTimeout: c.DrainFor / 2, MaxConnections: c.MaxConnections, WriteTimeout: c.RequestTimeout + 15*time.Second,

@@ -7,8 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A connection whose answer could no longer be written would tell a slow client nothing: not its 408, and not whether
-// the signup that its late body asked for has happened.
 func TestTheSlowestRequestStillGetsItsAnswer(t *testing.T) {
 	t.Parallel()
 	for _, timeout := range []time.Duration{100 * time.Millisecond, 10 * time.Second, 5 * time.Minute} {

@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// Every mistake of a client is a 4xx with a stable code, and leaves no row and no event.
 func TestBadSignupsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -122,7 +121,6 @@ func TestOtherPathsAndMethodsAreProblems(t *testing.T) {
 	require.Equal(t, "POST, OPTIONS", a.Header.Get("Allow"))
 }
 
-// The documented codes and those that can be answered are the same.
 func TestEveryCodeIsDocumented(t *testing.T) {
 	t.Parallel()
 	for _, code := range []web.Code{

@@ -17,8 +17,7 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// A commit that fails is neither a yes nor a no to the client. The trigger runs at the commit, after everything else
-// has gone well.
+// The trigger runs at the commit.
 func TestAFailedCommitIsAnUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -38,7 +37,6 @@ func TestAFailedCommitIsAnUnknownOutcome(t *testing.T) {
 	require.Equal(t, http.StatusCreated, b.signUp(t, "k1", "ada@example.org", "Ada").Status, "the key is still usable")
 }
 
-// lock holds the user's row until it is released.
 func (b *bundle) lock(t *testing.T, id domain.UserID) (release func()) {
 	t.Helper()
 	holder, err := b.pool.Begin(t.Context())
@@ -48,7 +46,6 @@ func (b *bundle) lock(t *testing.T, id domain.UserID) (release func()) {
 	return func() { require.NoError(t, holder.Rollback(t.Context())) }
 }
 
-// A command waits for another transaction's lock until its time runs out: no row, no event, and a 503.
 func TestACommandThatWaitsTooLongGivesUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -60,8 +57,7 @@ func TestACommandThatWaitsTooLongGivesUp(t *testing.T) {
 	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
 }
 
-// A body that took most of the request's time leaves the transaction the rest, and not its whole time anew: the answer
-// would come after the server has given the connection up, and clients would often not hear of a commit.
+// Later the server has closed the connection.
 func TestACommandKeepsToTheDeadlineOfItsRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -73,7 +69,6 @@ func TestACommandKeepsToTheDeadlineOfItsRequest(t *testing.T) {
 	require.Equal(t, [3]int{}, b.stored(t))
 }
 
-// The statement timeout may be the shorter one: a wait is then no defect either.
 func TestAStatementThatWaitsTooLongIsATimeout(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

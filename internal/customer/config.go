@@ -11,7 +11,7 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// Config is everything that Customer reads from its environment.
+// Config is Customer's configuration.
 type Config struct {
 	HTTPAddr  string `env:"HTTP_ADDR" envDefault:"127.0.0.1:8080" format:"listen" doc:"listener of the Customer API"`
 	AdminAddr string `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8081" format:"listen" doc:"listener for /livez, /readyz and /metrics"`
@@ -28,17 +28,17 @@ type Config struct {
 	eventing.Config
 }
 
-// Listeners are the API's and the operators'.
+// Listeners returns the service's listeners.
 func (c Config) Listeners() eventing.Listeners {
 	return eventing.Listeners{Admin: c.AdminAddr, API: c.HTTPAddr}
 }
 
-// Topics are the topics this service writes to.
+// Topics returns the topics this service writes to.
 func (c Config) Topics() []kafka.Topic {
 	return c.Config.Topics(contract.TopicUsers)
 }
 
-// allowances are off per client where the service does not tell clients apart.
+// Without a rate limit the service does not tell clients apart.
 func (c Config) allowances() Allowances {
 	limits := Allowances{PerMailbox: c.SignupsPerMailbox, PerClient: c.SignupsPerClient}
 	if c.RateLimit == 0 {
@@ -47,7 +47,7 @@ func (c Config) allowances() Allowances {
 	return limits
 }
 
-// Rules are the cross checks, those of all services first.
+// Rules returns all cross checks.
 func (c Config) Rules() []config.Rule {
 	return append(c.Config.Rules(), config.Rule{
 		Variable: "ADMIN_ADDR", Holds: !config.SameListener(c.HTTPAddr, c.AdminAddr),

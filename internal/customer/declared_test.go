@@ -13,7 +13,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// document is what api/openapi.yaml says of the answers.
 var document = sync.OnceValues(func() (*testkit.OpenAPI, error) {
 	data, err := contracts.Files.ReadFile("openapi.yaml")
 	if err != nil {

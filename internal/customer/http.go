@@ -19,7 +19,6 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// api answers the Customer API. A handler reads and checks, calls one command or one query, and answers.
 type api struct {
 	commands *Commands
 	profiles *pgxpool.Pool
@@ -27,7 +26,6 @@ type api struct {
 
 var _ openapi.ServerInterface = (*api)(nil)
 
-// newHandler puts the API behind the edge: limits, log, traces, problems.
 func newHandler(
 	a *api, cfg Config, metrics prometheus.Registerer, traces trace.TracerProvider, log *slog.Logger,
 ) http.Handler {
@@ -77,16 +75,16 @@ func (a *api) CreateSignup(w http.ResponseWriter, r *http.Request, _ openapi.Cre
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	var made openapi.SignupResponse // a kept answer, too, says where the customer will be
+	var made openapi.SignupResponse // a kept answer, too, has the location
 	if err := json.Unmarshal(answer.Body, &made); err == nil {
 		w.Header().Set("Location", "/v1/customers/"+made.UserId)
 	}
 	w.WriteHeader(answer.Status)
-	_, _ = w.Write(answer.Body) // a client that is gone will ask again under its key
+	_, _ = w.Write(answer.Body) // a client that is gone asks again under its key
 	fault.Here("customer.signup.answered")
 }
 
-// invalidInput joins what is wrong with several fields into one answer, which has the first one's code.
+// The answer has the first error's code.
 func invalidInput(errs ...error) *web.Error {
 	var first *web.Error
 	for _, err := range errs {
@@ -114,7 +112,7 @@ func (a *api) GetCustomer(w http.ResponseWriter, r *http.Request, id openapi.Cus
 		web.WriteProblem(w, r, err)
 		return
 	}
-	variant := "" // that the mail is out is another aggregate's event: one version can look in two ways
+	variant := "" // the mail is another aggregate's event: one version has two forms
 	if customer.VerificationEmailSentAt != nil {
 		variant = "mailed"
 	}
@@ -164,7 +162,7 @@ func (a *api) RenameCustomer(w http.ResponseWriter, r *http.Request, id openapi.
 	})
 }
 
-// CreateVerification answers POST /v1/verifications, from programs in JSON and from the page of the link as a form.
+// CreateVerification answers POST /v1/verifications, from programs and from the link's page.
 func (a *api) CreateVerification(w http.ResponseWriter, r *http.Request) {
 	if web.IsForm(r) {
 		a.pressButton(w, r)
@@ -194,10 +192,8 @@ var verificationHTML string
 
 var verificationPage = template.Must(template.New("verification").Parse(verificationHTML))
 
-// linkPath is where the link in the mail leads.
 const linkPath = "/v1/verifications"
 
-// pageText is what the page of a link says. With a token it asks for the button to be pressed.
 type pageText struct{ Title, Text, Token string }
 
 var (
@@ -213,8 +209,7 @@ var (
 	}
 )
 
-// ShowVerification answers GET /v1/verifications?token=, the link in the mail: a page with a button that posts the
-// token. Programs that fetch links, of mail servers, browsers and previews, change nothing; see
+// ShowVerification answers the link in the mail with a page that posts the token. Opening it changes nothing; see
 // docs/adr/0018-requests-are-safe-to-repeat.md.
 func (a *api) ShowVerification(w http.ResponseWriter, r *http.Request, params openapi.ShowVerificationParams) {
 	status, err := a.commands.CheckLink(r.Context(), params.Token)
@@ -235,8 +230,7 @@ func (a *api) HeadVerification(w http.ResponseWriter, r *http.Request, params op
 	a.ShowVerification(w, r, openapi.ShowVerificationParams(params))
 }
 
-// pressButton answers POST /v1/verifications from the page's form. Pressed twice, or again after going back, it says
-// the same again.
+// A second press gets the same answer.
 func (a *api) pressButton(w http.ResponseWriter, r *http.Request) {
 	token, err := web.FormField(w, r, "token")
 	if err != nil {
@@ -250,7 +244,6 @@ func (a *api) pressButton(w http.ResponseWriter, r *http.Request) {
 	web.WritePage(w, r, http.StatusOK, verificationPage, confirmedText)
 }
 
-// writeLinkError tells a person what is wrong with a link in their words, and all else as every route does.
 func writeLinkError(w http.ResponseWriter, r *http.Request, err error) {
 	text := invalidText
 	parameter, is := errors.AsType[*web.Error](err)
@@ -261,7 +254,7 @@ func writeLinkError(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, &domain.Error{Code: domain.CodeTokenExpired}):
 		text = expiredText
 	case is && (parameter.Code == web.CodeMissingParameter || parameter.Code == web.CodeInvalidParameter):
-		// The mail program cut the link off before its token, or wrote it twice.
+		// A mail program cut the token off or repeated it.
 	case !errors.Is(err, &domain.Error{Code: domain.CodeTokenInvalid}):
 		web.WriteProblem(w, r, err)
 		return

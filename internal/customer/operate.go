@@ -33,7 +33,7 @@ func offerOperations(node *eventing.Node, _ Config) (prefix string, handler http
 
 const selectAddressee = `select id::text from users where email_key = lower($1)`
 
-// tellOf tells of users: when they signed up, and how far the read side is with them. A mail address leads to its user.
+// A mail address leads to its user.
 func tellOf(pool *pgxpool.Pool) admin.Teller {
 	return func(ctx context.Context, id string) (told admin.Told, err error) {
 		if strings.Contains(id, "@") {
@@ -46,7 +46,7 @@ func tellOf(pool *pgxpool.Pool) admin.Teller {
 		}
 		user, err := uuid.Parse(id)
 		if err != nil {
-			return told, nil // no user's
+			return told, nil
 		}
 		var signedUp time.Time
 		var version, profileVersion int64
@@ -78,7 +78,6 @@ func tellOf(pool *pgxpool.Pool) admin.Teller {
 	}
 }
 
-// checks find profiles that are not at the version of their users' events.
 func checks(Config) []eventing.Check {
 	return []eventing.Check{eventing.CheckProjection("profiles", "profile", "user_id", profileConsumer)}
 }

@@ -10,13 +10,13 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// The codes of this API beyond those of packages web and command and of the domain's rules.
+// The codes of this API beyond those of web, command and domain.
 const (
 	codeSignupsUsedUp  web.Code = "signups_used_up"
 	codeKeyUnsupported web.Code = "idempotency_key_unsupported"
 )
 
-// refuseIdempotencyKey returns an error if the request has a key. reason is why it needs none.
+// reason is why the request needs no key.
 func refuseIdempotencyKey(r *http.Request, reason string) error {
 	if len(r.Header.Values("Idempotency-Key")) == 0 {
 		return nil
@@ -27,7 +27,7 @@ func refuseIdempotencyKey(r *http.Request, reason string) error {
 	return problem
 }
 
-// statuses gives each broken rule its HTTP status. A code that is missing here would be a defect: 500.
+// A code that is missing here would be a defect: 500.
 var statuses = map[domain.Code]int{
 	domain.CodeInvalidUserID:   http.StatusBadRequest,
 	domain.CodeTokenInvalid:    http.StatusUnprocessableEntity,
@@ -39,7 +39,7 @@ var statuses = map[domain.Code]int{
 	domain.CodeInvalidName:     http.StatusUnprocessableEntity,
 }
 
-// mapError says what each error of the service is to a client. nil means that it is not the client's to know.
+// mapError returns nil for an internal error.
 func mapError(err error) *web.Error {
 	if broken, is := errors.AsType[*domain.Error](err); is {
 		return ruleError(broken)
@@ -62,7 +62,6 @@ func allowanceProblem(e *allowanceError) *web.Error {
 	return answer
 }
 
-// ruleError answers a broken rule. A rule about a field of the body points at it.
 func ruleError(broken *domain.Error) *web.Error {
 	status, known := statuses[broken.Code]
 	if !known {
@@ -80,7 +79,6 @@ func ruleError(broken *domain.Error) *web.Error {
 	}
 }
 
-// parameterError translates what the generated code finds wrong with a parameter.
 func parameterError(err error) error {
 	if missing, is := errors.AsType[*openapi.RequiredParamError](err); is {
 		return web.ParameterError(http.StatusBadRequest, web.CodeMissingParameter, missing.ParamName, "is missing")
@@ -95,7 +93,7 @@ func parameterError(err error) error {
 	if many, is := errors.AsType[*openapi.TooManyValuesForParamError](err); is {
 		name, why = many.ParamName, "is there more than once"
 	}
-	if name == "Idempotency-Key" { // which has a code and an explanation of its own
+	if name == "Idempotency-Key" { // it has its own code
 		return web.InvalidIdempotencyKey(why)
 	}
 	return web.ParameterError(http.StatusBadRequest, web.CodeInvalidParameter, name, why)

@@ -15,8 +15,7 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-// ProfileEvents handles the service's own events: they build the profile. A change says only what has changed, so none
-// of them may go before its predecessor.
+// ProfileEvents handles the service's own events, which build the profile. Each needs its predecessor.
 func ProfileEvents() *inbox.Mux {
 	mux := inbox.NewMux()
 	inbox.Handle(mux, contract.UserRegistered, createProfile)
@@ -25,16 +24,14 @@ func ProfileEvents() *inbox.Mux {
 	return mux
 }
 
-// MailEvents handles Notification's events: they say what became of the mail. Each is whole in itself and their order
-// makes no difference, so their consumer needs no versions.
+// MailEvents handles Notification's events. Each is complete and needs no version.
 func MailEvents() *inbox.Mux {
 	mux := inbox.NewMux()
 	inbox.Handle(mux, contract.VerificationEmailSent, noteVerificationMail)
 	return mux
 }
 
-// Plain insert: the inbox row in the same transaction is what makes it happen once, and a second profile of one user
-// would be a defect to hear of.
+// Plain insert: the inbox prevents duplicates, and a second profile is a defect.
 const insertProfile = `
 insert into profile (user_id, email, name, status, version) values ($1, $2, $3, $4, $5)`
 
@@ -57,13 +54,11 @@ func verifyProfile(ctx context.Context, tx pgx.Tx, e event.Event, data domain.Em
 	return inbox.QueueRows(ctx, tx, errNoProfile, updateProfileStatus, data.UserID, domain.StatusVerified, e.Version)
 }
 
-// errNoProfile is of a change whose profile is not there at an earlier version, or is gone. All events of a user come
-// one after the other, so no later attempt could find it; an operator may bring it back and replay.
+// errNoProfile is permanent: events come in order, so a later attempt finds no profile either.
 var errNoProfile = inbox.PermanentAs("profile_missing",
 	errors.New("no profile below this version: an earlier event of the user is missing"))
 
-// The first mail counts: a second one (resent by an operator) does not move the time. The event says when that was, so
-// the first is found in any order of arrival.
+// The first mail counts, in any order of arrival: a resent mail does not move the time.
 const insertVerificationMail = `
 insert into verification_mail as m (user_id, mail_id, sent_at) values ($1, $2, $3)
 on conflict (user_id) do update set mail_id = excluded.mail_id, sent_at = excluded.sent_at
@@ -78,7 +73,6 @@ select p.user_id, p.email, p.name, p.status, p.version, m.sent_at as verificatio
 from profile p left join verification_mail m using (user_id)
 where p.user_id = $1`
 
-// readProfile answers from the read side alone: a user whose event has not come back yet is not there.
 func readProfile(ctx context.Context, pool *pgxpool.Pool, id domain.UserID) (openapi.Customer, error) {
 	rows, _ := pool.Query(ctx, selectProfile, id)
 	profile, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[openapi.Customer])

@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/test/inboxtest"
 )
 
-// consume hands the service one event, as its consumer would, and returns what became of it. Mails have no versions.
 func (b *bundle) consume(t *testing.T, mux *inbox.Mux, e domain.Event, version int64) inbox.Outcome {
 	t.Helper()
 	box := inboxtest.NewBox(t, b.pool, mux, func(c *inbox.Config) {
@@ -39,7 +38,7 @@ func TestTheProfileFollowsTheEvents(t *testing.T) {
 	require.Equal(t, "user_not_found", a.Code(t))
 
 	sentAt := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	// The other topic may be faster: the mail is known before the customer is.
+	// The other topic may be faster.
 	require.Equal(t, inbox.Applied, b.consume(t, MailEvents(),
 		domain.VerificationEmailSent{UserID: someone, MailID: "m1", SentAt: sentAt}, 0))
 	require.Equal(t, http.StatusNotFound, b.do(t, http.MethodGet, path, "").Status)
@@ -89,8 +88,6 @@ func TestTheETagChangesWithWhatIsShown(t *testing.T) {
 	require.NotEqual(t, before.Header.Get("ETag"), after.Header.Get("ETag"))
 }
 
-// A removed profile is not made up from a change. The change is given up at the first
-// attempt, and what follows waits behind it; others' events do not.
 func TestAChangeWithoutItsProfileIsGivenUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -111,7 +108,6 @@ func TestAChangeWithoutItsProfileIsGivenUp(t *testing.T) {
 		domain.UserRegistered{UserID: other, Email: "eve@example.org", Name: "Eve", RegisteredAt: now()}, 1))
 }
 
-// The first mail counts, in any order of events.
 func TestTheFirstMailIsFoundInAnyOrder(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -11,7 +11,6 @@ import (
 	"example.com/twinbox/internal/domain"
 )
 
-// kept is what the model knows of an idempotency key.
 type kept struct {
 	email   domain.Email
 	name    domain.Name
@@ -19,14 +18,12 @@ type kept struct {
 	expired bool
 }
 
-// signups is what must be true of the write side after any sequence of requests: a model without a database.
 type signups struct {
 	taken map[string]bool // address keys
 	keys  map[string]kept
 	held  map[string]func() // keys under which another request works
 }
 
-// outcome is what the next request must get: an answer that was given before, an error, or neither for a new user.
 func (m *signups) outcome(key string, email domain.Email, name domain.Name) (given string, err error) {
 	known, found := m.keys[key] // never the empty one
 	_, busy := m.held[key]
@@ -43,8 +40,6 @@ func (m *signups) outcome(key string, email domain.Email, name domain.Name) (giv
 	return "", nil
 }
 
-// For any order of requests, retries, other requests' locks and expiring keys: an address is one user and one
-// event, a key is one answer as long as it is kept, and a refusal leaves nothing.
 func TestSignupsInAnyOrder(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -21,7 +21,6 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// bundle is the service without its broker: commands and API on a database of their own.
 type bundle struct {
 	pool     *pgxpool.Pool
 	commands *Commands
@@ -34,13 +33,11 @@ func setup(t *testing.T) *bundle {
 	return setupWith(t, Config{})
 }
 
-// setupWith is setup with limits.
 func setupWith(t *testing.T, cfg Config) *bundle {
 	t.Helper()
 	return setupOn(t, pgtest.New(t, migrations.ForCustomer()...), cfg)
 }
 
-// setupOn is setupWith on a given database, which may be away.
 func setupOn(t *testing.T, pool *pgxpool.Pool, cfg Config) *bundle {
 	t.Helper()
 	events, err := contract.Load()
@@ -66,7 +63,6 @@ func (b *bundle) count(t *testing.T, sql string, args ...any) (n int) {
 	return n
 }
 
-// stored is how many users, events and kept answers there are.
 func (b *bundle) stored(t *testing.T) [3]int {
 	t.Helper()
 	return [3]int{
@@ -90,7 +86,6 @@ func (b *bundle) signUp(t *testing.T, key, email, name string) answer {
 	return b.do(t, http.MethodPost, "/v1/signups", string(body), "Idempotency-Key", key)
 }
 
-// registered signs a user up and returns their id.
 func (b *bundle) registered(t *testing.T) domain.UserID {
 	t.Helper()
 	a := b.signUp(t, "k1", "ada@example.org", "Ada")

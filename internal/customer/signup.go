@@ -20,24 +20,21 @@ import (
 	"example.com/twinbox/internal/fault"
 )
 
-// signUpScope separates the idempotency keys of this command from those of others to come.
 const signUpScope = "signup"
 
-// Signup is what a person asks for, and who they are.
+// Signup is a person's request to sign up.
 type Signup struct {
-	Key    string // of the request, for its retries; empty: none
+	Key    string // for retries; empty: none
 	Email  domain.Email
 	Name   domain.Name
 	Client string // whose allowance it uses; empty: none
 }
 
-// SignUp stores a new user, the answer under its idempotency key and UserRegistered, all or nothing.
+// SignUp stores a new user, its UserRegistered and the answer under the idempotency key, all or nothing.
 //
-// The same key with the same command returns the same answer again without doing anything; with another command it
-// returns [command.ErrKeyReused], and [command.ErrKeyInFlight] while the first is still running. An address that is
-// taken is a [domain.CodeEmailTaken], and the key stays free. The empty key is none: each call is a signup of its own,
-// and the repetition of one that worked finds its address taken. Where the mailbox or the client has no sign-up left it
-// returns an allowanceError, and nothing is used up. It takes the three round trips of [command.Transaction.Once].
+// The same key with the same command returns the first answer; with another command it returns [command.ErrKeyReused],
+// and while the first still runs [command.ErrKeyInFlight]. A taken address is a [domain.CodeEmailTaken], an exhausted
+// mailbox or client an allowanceError. Both leave the key free and use nothing up.
 func (c *Commands) SignUp(ctx context.Context, s Signup) (command.Answer, error) {
 	fingerprint := sha256.Sum256([]byte(string(s.Email) + "\x00" + string(s.Name)))
 	claim := command.Claim{Scope: signUpScope, Key: s.Key, Fingerprint: fingerprint[:]}
@@ -53,8 +50,7 @@ func (c *Commands) SignUp(ctx context.Context, s Signup) (command.Answer, error)
 	return answer, err
 }
 
-// register queues the new user, the event behind it, and what counts the sign-up, and makes the answer. The client
-// comes before the mailbox in every transaction, so two that share both do not wait for each other in a circle.
+// Always the client before the mailbox, or two transactions that share both could deadlock.
 func (c *Commands) register(ctx context.Context, writes *pgx.Batch, s Signup) (answer command.Answer, err error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -83,7 +79,7 @@ func (c *Commands) register(ctx context.Context, writes *pgx.Batch, s Signup) (a
 	return answer, err
 }
 
-// now is the business time of a command, in the microseconds that PostgreSQL keeps.
+// now is as precise as PostgreSQL.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
 const insertUser = `
@@ -91,9 +87,8 @@ insert into users (id, email, email_key, name, status, registered_at)
 values ($1, $2, $3, $4, $5, $6)
 on conflict (email_key) do nothing`
 
-// queueInsert adds the insert of a new user to a batch, whose error it is if the address is taken. It waits for a
-// signup with the same address that is under way: the first to commit has the address. The id goes as a string: for a
-// type of its own pgx tries the column's binary form first, which costs an error each time.
+// queueInsert waits for a concurrent signup of the address. The id is a string: for an own type pgx tries the binary
+// form first.
 func queueInsert(batch *pgx.Batch, u domain.User) {
 	batch.Queue(insertUser, string(u.ID), u.Email, u.Email.Key(), u.Name, u.Status, u.RegisteredAt).
 		Exec(func(tag pgconn.CommandTag) error {
@@ -104,11 +99,10 @@ func queueInsert(batch *pgx.Batch, u domain.User) {
 		})
 }
 
-// Allowances are how many sign-ups are accepted, over all instances of the service. Each of them has a mail sent to an
-// address that its sender may not own. 0 means no limit.
+// Allowances limit the accepted sign-ups of all instances. 0 means no limit.
 type Allowances struct {
-	PerMailbox int // and day; see [domain.Email.Mailbox]
-	PerClient  int // and hour
+	PerMailbox int // per day; see [domain.Email.Mailbox]
+	PerClient  int // per hour
 }
 
 const (
@@ -116,29 +110,25 @@ const (
 	clientPeriod  = time.Hour
 )
 
-// allowanceError says that the sign-ups of a mailbox or of a client are used up for a while.
 type allowanceError struct {
-	of   string // "email", the field of the request, for its mailbox, or "client"
+	of   string // the request's field "email", for its mailbox, or "client"
 	wait time.Duration
 }
 
 func (e *allowanceError) Error() string { return "no sign-up left for this " + e.of }
 
-// The row is the only state: N sign-ups at once are accepted where N are allowed per period, and then one whenever its
-// share of the period has passed. The row's lock makes it exact across instances, and a sign-up that is refused or
-// fails rolls its share back. statement_timestamp is one value throughout the statement, which the clock is not.
+// N sign-ups may come together, then one per share of the period. A refused sign-up rolls its share back.
 const takeAllowance = `
 insert into signup_allowance as a (id, used_until) values ($1, statement_timestamp() + make_interval(secs => $2))
 on conflict (id) do update
 set used_until = greatest(a.used_until, statement_timestamp()) + make_interval(secs => $2)
 returning extract(epoch from used_until - statement_timestamp())::float8`
 
-// queueAllowance adds what counts a sign-up to a batch, whose error it is if there is none left. The table knows a
-// mailbox or a client by its signature alone.
+// The table must not hold addresses: a signature identifies each.
 func (c *Commands) queueAllowance(batch *pgx.Batch, of, subject string, period time.Duration, limit int) {
 	id := hmac.New(sha256.New, c.Links)
 	id.Write([]byte("twinbox signup allowance\x00" + of + "\x00" + subject))
-	share := (period / time.Duration(limit)).Truncate(time.Microsecond) // PostgreSQL's: limit shares fit the period
+	share := (period / time.Duration(limit)).Truncate(time.Microsecond) // PostgreSQL's, so limit shares fit the period
 	batch.Queue(takeAllowance, id.Sum(nil), share.Seconds()).QueryRow(func(row pgx.Row) error {
 		var used float64
 		if err := row.Scan(&used); err != nil {
@@ -151,7 +141,6 @@ func (c *Commands) queueAllowance(batch *pgx.Batch, of, subject string, period t
 	})
 }
 
-// Rows that say nothing any more.
 const deleteUnusedAllowances = `
 delete from signup_allowance where id in (
     select id from signup_allowance where used_until <= clock_timestamp() limit 1000 for update skip locked)`

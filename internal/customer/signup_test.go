@@ -94,20 +94,17 @@ func TestAKeyInFlightIsSaidAtOnce(t *testing.T) {
 	require.Equal(t, http.StatusCreated, b.signUp(t, "k1", "ada@example.org", "Ada").Status, "the key is free again")
 }
 
-// holdKey is another request that works under the key until it is released.
 func (b *bundle) holdKey(t *testing.T, key string) (release func()) {
 	t.Helper()
 	tx, err := b.pool.Begin(t.Context())
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }) // nothing is left to do after a release
+	t.Cleanup(func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) })
 	_, err = tx.Exec(t.Context(),
 		`select pg_advisory_xact_lock(hashtextextended($1 || chr(31) || $2, 0))`, signUpScope, key)
 	require.NoError(t, err)
 	return func() { require.NoError(t, tx.Commit(t.Context())) }
 }
 
-// Only the first request is ever in flight: of two retries that come at once, on two instances or from one impatient
-// client, one finds the other's lock, and the answer beside it.
 func TestAnAnswerIsGivenBesideAnotherRetry(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -181,7 +178,6 @@ func TestAClientThatHangsUpDoesNotUndoTheCommit(t *testing.T) {
 	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
 }
 
-// A transaction that fails at any step leaves neither a user without an event nor an event without a user.
 func TestASignupThatFailsLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for _, table := range []string{"users", "outbox", "outbox_key", "idempotency_key"} {

@@ -17,23 +17,21 @@ import (
 	"example.com/twinbox/internal/outbox"
 )
 
-// Commands is the write side: everything that may happen to a user, each in one transaction. All fields but the last
-// are required.
+// Commands is the write side: each command is one transaction. All fields but Allowances are required.
 type Commands struct {
 	Pool   *pgxpool.Pool
 	Outbox *outbox.Outbox
-	// Links checks the links of verification mails.
+	// Links checks verification links.
 	Links domain.VerificationKey
-	// KeysFor is how long an answer is kept for retries under its idempotency key.
+	// KeysFor bounds how long an idempotency key keeps its answer.
 	KeysFor time.Duration
-	// Timeout bounds a command from its first statement to its commit. An earlier deadline of its caller does too.
+	// Timeout bounds a command, commit included. The caller's deadline may be earlier.
 	Timeout time.Duration
 	// Allowances limit sign-ups. Default: no limits.
 	Allowances Allowances
 }
 
-// Rename changes the name of a user that the caller has seen at version expected, and emits UserRenamed. If the user
-// has changed since, it is a [domain.CodeVersionMismatch] and nothing is appended.
+// Rename emits UserRenamed. If the user is not at version expected, it returns a [domain.CodeVersionMismatch].
 func (c *Commands) Rename(
 	ctx context.Context, id domain.UserID, name domain.Name, expected int64,
 ) (domain.User, error) {
@@ -47,11 +45,8 @@ func (c *Commands) Rename(
 	return renamed, err
 }
 
-// Verify marks the user's address as theirs and emits EmailVerified. A token may be used again: the user is verified
-// already and nothing happens.
-//
-// Every token that is not good is the same [domain.CodeTokenInvalid], whether its user exists or not; a good one that
-// is too old is a [domain.CodeTokenExpired].
+// Verify emits EmailVerified. Using a token again does nothing. A bad token is a [domain.CodeTokenInvalid], whether its
+// user exists or not; an old one is a [domain.CodeTokenExpired].
 func (c *Commands) Verify(ctx context.Context, token string) (domain.User, error) {
 	claim, err := domain.ParseClaim(token)
 	if err != nil {
@@ -76,8 +71,7 @@ func (c *Commands) Verify(ctx context.Context, token string) (domain.User, error
 
 const selectLinkOwner = `select email, status from users where id = $1`
 
-// CheckLink says what [Commands.Verify] would make of the token, and changes nothing: the status of its user, or the
-// same errors.
+// CheckLink returns the result of [Commands.Verify] and changes nothing.
 func (c *Commands) CheckLink(ctx context.Context, token string) (domain.Status, error) {
 	claim, err := domain.ParseClaim(token)
 	if err != nil {
@@ -95,8 +89,7 @@ func (c *Commands) CheckLink(ctx context.Context, token string) (domain.Status, 
 	return status, c.Links.Verify(claim, email, now())
 }
 
-// change does to a user what a rule of the domain says, and appends the event that tells of it. A rule that leaves the
-// user's version as it is has changed nothing, and nothing is said.
+// A rule that leaves the version as it is has changed nothing.
 func change[T any](
 	ctx context.Context, c *Commands, id domain.UserID, of event.Definition[T],
 	rule func(user domain.User, at time.Time) (domain.User, T, error),
@@ -137,10 +130,9 @@ func change[T any](
 	return after, nil
 }
 
-// errNoUser is the answer to an id of no user.
 var errNoUser = &domain.Error{Code: domain.CodeUserNotFound, Field: "id", Message: "names no customer"}
 
-// lockUser loads a user at its version. The next command on the user waits until this transaction ends.
+// lockUser blocks other commands on the user until this transaction ends.
 func lockUser(ctx context.Context, tx pgx.Tx, id domain.UserID) (domain.User, error) {
 	version, err := outbox.LockKey(ctx, tx, contract.TopicUsers, string(id))
 	if err != nil {
@@ -153,7 +145,6 @@ func lockUser(ctx context.Context, tx pgx.Tx, id domain.UserID) (domain.User, er
 
 const selectUser = `select id, email, name, status, registered_at from users where id = $1`
 
-// readUser loads a user without its version.
 func readUser(ctx context.Context, tx pgx.Tx, id domain.UserID) (u domain.User, err error) {
 	err = tx.QueryRow(ctx, selectUser, id).Scan(&u.ID, &u.Email, &u.Name, &u.Status, &u.RegisteredAt)
 	switch {
@@ -171,7 +162,6 @@ func queueUpdate(batch *pgx.Batch, u domain.User) {
 	batch.Queue(updateUser, string(u.ID), u.Name, u.Status)
 }
 
-// forget deletes expired answers and allowances.
 func (c *Commands) forget(ctx context.Context) error {
 	return command.Forget(ctx, c.Pool, command.DeleteExpiredAnswers, deleteUnusedAllowances)
 }

@@ -48,8 +48,7 @@ func TestRenameOfAnotherVersionChangesNothing(t *testing.T) {
 	require.Equal(t, 1, b.count(t, `select count(*) from users where name = 'Ada'`))
 }
 
-// A restore may bring back a database that lacks the user's last events. The outbox's number is raised to theirs then,
-// the events come back to the profile, and the user's next command follows them.
+// A restored database may lack the user's last events.
 func TestARaisedVersionIsTheUsersVersion(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -75,7 +74,7 @@ func TestARaisedVersionIsTheUsersVersion(t *testing.T) {
 	require.Equal(t, 4.0, b.do(t, http.MethodGet, "/v1/customers/"+string(id), "").JSON(t)["version"])
 }
 
-// The API shows the number of the profile's last event. An event that the profile ignored would leave the user at 409.
+// An event that the profile ignored would leave the user at 409.
 func TestTheProfileTakesEveryEventOfAUser(t *testing.T) {
 	t.Parallel()
 	for _, event := range contract.All() {
@@ -105,7 +104,6 @@ func TestOfTwinRenamesOneWins(t *testing.T) {
 	require.Equal(t, [3]int{1, 2, 1}, b.stored(t))
 }
 
-// A key that is not honoured is refused, whatever it looks like: its sender meant to be safe.
 func TestOnlyASignupTakesAnIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

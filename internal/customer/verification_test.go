@@ -27,14 +27,12 @@ const (
 	formType          = "application/x-www-form-urlencoded"
 )
 
-// open gets the page of a link as a browser does.
 func (b *bundle) open(t *testing.T, token string, headers ...string) answer {
 	t.Helper()
 	return b.do(t, http.MethodGet, pathVerifications+"?token="+url.QueryEscape(token), "",
 		append([]string{"Accept", browserAccept}, headers...)...)
 }
 
-// press sends the form of a page as a browser without scripts does.
 func (b *bundle) press(t *testing.T, page answer) answer {
 	t.Helper()
 	form := formOf.FindStringSubmatch(string(page.Body))
@@ -82,7 +80,7 @@ func TestVerificationByPost(t *testing.T) {
 	require.Equal(t, [3]int{1, 2, 1}, b.stored(t), "the second time is no event")
 }
 
-// A mail scanner, a browser that prefetches and a link preview open the link of an account that a stranger made.
+// Mail scanners and browsers open links.
 func TestOpeningALinkVerifiesNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -121,7 +119,6 @@ func TestTheButtonOfThePageVerifies(t *testing.T) {
 	require.NotContains(t, string(back.Body), "<form", "there is nothing left to press")
 }
 
-// PUBLIC_URL may have a path: the form stays below it.
 func TestTheButtonStaysWhereThePageIs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -134,7 +131,7 @@ func TestTheButtonStaysWhereThePageIs(t *testing.T) {
 	require.Equal(t, "https://example.org/shop"+pathVerifications, action.String(), "and has no token in its address")
 }
 
-// The reader of the page may not be the person who signed up and chose the name.
+// A stranger may have chosen the name.
 func TestThePagesCarryNoWordOfTheOneWhoSignedUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -5,11 +5,10 @@ import (
 	"time"
 )
 
-// The events, as their payloads are written to the log and read from it. The JSON Schemas in api/events are the
-// contract; a test holds the two together. A field may be added, never renamed, retyped or removed: that is a new
-// version of the event.
+// The JSON Schemas in api/events are the contract. A field may be added; any other change needs a new version of the
+// event.
 
-// UserRegistered says that a person signed up. It is the first event of every user.
+// UserRegistered is the first event of every user.
 type UserRegistered struct {
 	UserID       UserID    `json:"user_id"`
 	Email        Email     `json:"email"`
@@ -17,35 +16,33 @@ type UserRegistered struct {
 	RegisteredAt time.Time `json:"registered_at"`
 }
 
-// UserRenamed says that a user changed their name.
+// UserRenamed reports that a user changed their name.
 type UserRenamed struct {
 	UserID    UserID    `json:"user_id"`
 	Name      Name      `json:"name"`
 	RenamedAt time.Time `json:"renamed_at"`
 }
 
-// EmailVerified says that a user followed the link in the verification mail.
+// EmailVerified reports that a user followed the link in the verification mail.
 type EmailVerified struct {
 	UserID     UserID    `json:"user_id"`
 	Email      Email     `json:"email"`
 	VerifiedAt time.Time `json:"verified_at"`
 }
 
-// VerificationEmailSent says that a mail server took the verification mail over. It is Notification's event; the
-// user is its aggregate there too, with a count of its own.
+// VerificationEmailSent reports that a mail server accepted the verification mail. It is Notification's event, with its
+// own versions of the user.
 type VerificationEmailSent struct {
 	UserID UserID    `json:"user_id"`
 	MailID string    `json:"mail_id"`
 	SentAt time.Time `json:"sent_at"`
 }
 
-// Event is one of the events of this package. Its values are made by the functions of this package; those that were
-// read from a log are not, so both sides of the log ask Check.
+// Event is one of the events of this package. One from a log may break a rule, so both sides of the log call Check.
 type Event interface {
-	// Check returns an [*Error] for the first field that no function of this package could have filled in. Addresses and
-	// names must be in the form that their parsers return: what a parser changes was not made by it.
+	// Check returns an [*Error] for the first field that no function of this package could have filled in.
 	Check() error
-	// About is the id of the user, and the event's business time.
+	// About returns the user's id and the event's business time.
 	About() (user string, at time.Time)
 }
 
@@ -98,7 +95,7 @@ func (e EmailVerified) About() (user string, at time.Time) { return string(e.Use
 // About implements [Event].
 func (e VerificationEmailSent) About() (user string, at time.Time) { return string(e.UserID), e.SentAt }
 
-// checkStored refuses what its parser refuses or would change, such as capitals in a domain or blanks around a name.
+// checkStored refuses values that the parser refuses or would change.
 func checkStored[T ~string](code Code, field string, value T, parse func(string) (T, error)) error {
 	parsed, err := parse(string(value))
 	if err == nil && parsed != value {
@@ -107,7 +104,7 @@ func checkStored[T ~string](code Code, field string, value T, parse func(string)
 	return err
 }
 
-// The years in which things happen here. A clock outside them is a defect, not a time.
+// A clock outside these years is a defect.
 var (
 	earliest = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)

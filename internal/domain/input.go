@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// Code is the stable name of a rule that was broken. Clients and dead letters rely on it; the message may change.
+// Code is the stable name of a broken rule. Clients and dead letters rely on it; the message may change.
 type Code string
 
-// The codes of an [Error]. The last two are of events alone: no client of an API gives a time or the id of a mail.
+// The codes of an [Error]. Only events have the last two.
 const (
 	CodeInvalidEmail    Code = "invalid_email"
 	CodeInvalidName     Code = "invalid_name"
@@ -25,11 +25,11 @@ const (
 	CodeInvalidMailID   Code = "invalid_mail_id"
 )
 
-// Error is a broken rule. It is the client's to fix; it never wraps a technical failure and never repeats what the
-// client sent, which may be personal.
+// Error is a broken rule, for the client to fix. It never wraps a technical failure and never repeats the input, which
+// may be personal.
 type Error struct {
 	Code    Code
-	Field   string // the input it is about, empty when it is about none
+	Field   string // the input it is about; may be empty
 	Message string
 }
 
@@ -40,19 +40,19 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s: %s", e.Code, e.Field, e.Message)
 }
 
-// Is makes errors.Is compare codes, so that a caller can test for a rule without knowing the message.
+// Is compares codes, for errors.Is.
 func (e *Error) Is(target error) bool {
 	other, ok := target.(*Error)
 	return ok && other.Code == e.Code
 }
 
-// UserID identifies a user: a UUID in its canonical lower-case form. It is the aggregate id of every user event.
+// UserID is a UUID in its canonical lower-case form. It is the aggregate id of every user event.
 type UserID string
 
 var canonicalUUID = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
-// ParseUserID accepts the canonical form alone. Aliases of it (upper case, braces, urn:uuid:) would give one user
-// several names in caches, logs and links.
+// ParseUserID accepts the canonical form alone. Aliases (upper case, braces, urn:uuid:) would give one user several
+// names.
 func ParseUserID(text string) (UserID, error) {
 	return UserID(text), checkUUID(CodeInvalidUserID, "id", text)
 }
@@ -76,12 +76,11 @@ const (
 var plainAddress = regexp.MustCompile(
 	`^(` + localWord + `(?:\.` + localWord + `)*)@((?:` + label + `\.)+` + topLevel + `)$`)
 
-// Email is an address that mail can be sent to, with its domain in lower case. Only [ParseEmail] makes one.
+// Email is an address with its domain in lower case. Only [ParseEmail] makes one.
 type Email string
 
-// ParseEmail accepts one plain address with a dotted ASCII domain and refuses everything else that mail programs let
-// through: display names, comments, quoted local parts, address literals, surrounding blanks, control characters.
-// Internationalised addresses are refused too: they need SMTPUTF8 on the whole way, which no link here promises.
+// ParseEmail accepts one plain address with a dotted ASCII domain. It refuses display names, comments, quoted local
+// parts, address literals, blanks, control characters, and internationalised addresses, which need SMTPUTF8.
 func ParseEmail(text string) (Email, error) {
 	if len(text) > maxEmailBytes {
 		return "", &Error{CodeInvalidEmail, "email", "is longer than 254 bytes"}
@@ -96,12 +95,11 @@ func ParseEmail(text string) (Email, error) {
 	return Email(parts[1] + "@" + strings.ToLower(parts[2])), nil
 }
 
-// Key is the form in which two addresses are the same person's: mail servers may tell Ada@ from ada@, people do not.
+// Key returns the form in which two addresses are the same person's.
 func (e Email) Key() string { return strings.ToLower(string(e)) }
 
-// Mailbox is where mail to the address is most likely read: many servers deliver ada+news@ and a.da@ to ada@, and
-// Google's goes by two names. It is a guess, good for counting and too coarse for an identity: elsewhere a.da@ is
-// another person.
+// Mailbox guesses who reads the address: many servers deliver ada+news@ and a.da@ to ada@. Use it for counting, not as
+// an identity.
 func (e Email) Mailbox() string {
 	local, host, _ := strings.Cut(e.Key(), "@")
 	if name, _, tagged := strings.Cut(local, "+"); tagged && name != "" {
@@ -115,17 +113,14 @@ func (e Email) Mailbox() string {
 
 const maxNameRunes = 200
 
-// Name is what a user wants to be called: any script, one line. Only [ParseName] makes one.
+// Name is a user's name: any script, one line. Only [ParseName] makes one.
 type Name string
 
-// ParseName trims surrounding blanks and accepts 1 to 200 characters that leave a mark on the page, and the spaces
-// between them. It refuses what changes how the text around it is read or hides in it: control and format characters
-// (among them the marks that turn the direction of text, and zero-width spaces), line separators, private-use and
-// unassigned code points, fillers. The two joiners that some scripts need are accepted behind a character of such a
-// script.
+// ParseName trims surrounding blanks and accepts 1 to 200 visible characters and spaces. It refuses control and format
+// characters, line separators, private-use and unassigned code points, fillers. It accepts a joiner only after a
+// character of a script that needs it.
 //
-// Markup is not refused: a name is data, and each page escapes it. Nor are look-alikes: a name does not identify a
-// user.
+// It accepts markup and look-alikes: pages escape names, and a name does not identify a user.
 func ParseName(text string) (Name, error) {
 	name, wrong := strings.TrimSpace(text), ""
 	switch {
@@ -146,10 +141,8 @@ func ParseName(text string) (Name, error) {
 
 const joiners = "\u200c\u200d" // the zero-width non-joiner and joiner
 
-// wrongCharacters looks at each character with the one before it, on which a joiner depends. U+FFFD stands for bytes
-// that were lost before they came here, and there are letters and marks that Unicode defines to show nothing. Spaces,
-// joiners, selectors of a variant and the braille pattern without a dot leave nothing on a page when there is nothing
-// else.
+// A joiner depends on the character before it. U+FFFD is for bytes that were lost earlier. Some characters show nothing
+// alone.
 func wrongCharacters(name string) string {
 	var before rune
 	forbidden, visible := false, false
@@ -173,8 +166,7 @@ func wrongCharacters(name string) string {
 	return ""
 }
 
-// takesJoiner accepts the letters, marks and emoji that a joiner changes the look of. In the three scripts named here
-// it never does: there it could only hide.
+// takesJoiner excludes three scripts in which a joiner could only hide.
 func takesJoiner(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.M, unicode.So, unicode.Sk) &&
 		!unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic)

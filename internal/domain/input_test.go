@@ -26,7 +26,6 @@ func TestParseEmailAccepts(t *testing.T) {
 	}
 }
 
-// longHost is a valid host name of n bytes.
 func longHost(n int) string {
 	host := strings.Repeat(strings.Repeat("h", 60)+".", n/61)
 	return host + strings.Repeat("z", n-len(host))
@@ -116,13 +115,13 @@ func TestParseNameAccepts(t *testing.T) {
 		"Ada":                       "Ada",
 		"  Ada Lovelace \t":         "Ada Lovelace",
 		"Ænne 李小龙 محمد":             "Ænne 李小龙 محمد",
-		"क्\u200dष":                 "क्\u200dष",                // a zero-width joiner that the script needs
-		"علی\u200cرضا":              "علی\u200cرضا",             // a non-joiner within a Persian name
-		"രാജന്\u200d":               "രാജന്\u200d",              // a joiner at the end of a Malayalam name
-		"👩\u200d💻 👩🏽\u200d🚀":        "👩\u200d💻 👩🏽\u200d🚀",       // joiners inside emoji
-		"葛\U000e0100飾":              "葛\U000e0100飾",             // a selector behind the Han letter it selects
-		"❤\ufe0f":                   "❤\ufe0f",                  // a selector behind what it selects
-		"Marie\u00a0Curie":          "Marie\u00a0Curie",         // a space that does not break
+		"क्\u200dष":                 "क्\u200dष",
+		"علی\u200cرضا":              "علی\u200cرضا",
+		"രാജന്\u200d":               "രാജന്\u200d",
+		"👩\u200d💻 👩🏽\u200d🚀":        "👩\u200d💻 👩🏽\u200d🚀",
+		"葛\U000e0100飾":              "葛\U000e0100飾", // after the Han letter it selects
+		"❤\ufe0f":                   "❤\ufe0f",      // after the character it selects
+		"Marie\u00a0Curie":          "Marie\u00a0Curie",
 		"https://example.com/?a=b":  "https://example.com/?a=b", // a name is data
 		"<script>alert(1)</script>": "<script>alert(1)</script>",
 		"{{.Secret}}":               "{{.Secret}}",

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Status says how far a user has come.
+// Status is the state of a user.
 type Status string
 
 // The states of a user, in their order.
@@ -30,15 +30,14 @@ type User struct {
 	RegisteredAt time.Time
 }
 
-// Register makes a new user and the event that says so.
+// Register makes a new user and its event.
 func Register(id UserID, email Email, name Name, at time.Time) (User, UserRegistered) {
 	user := User{ID: id, Email: email, Name: name, Status: StatusPending, Version: 1, RegisteredAt: at}
 	return user, UserRegistered{UserID: id, Email: email, Name: name, RegisteredAt: at}
 }
 
-// Rename changes the name of the user that the caller has seen at version expected. If the user has changed since, it
-// returns [CodeVersionMismatch] and nothing has happened. The same name again is a change like any other: the
-// caller asked for a new version and gets one.
+// Rename returns [CodeVersionMismatch] if the user is not at version expected. The same name again is a change: the
+// version rises.
 func (u User) Rename(name Name, expected int64, at time.Time) (User, UserRenamed, error) {
 	if u.Version != expected {
 		return u, UserRenamed{}, &Error{CodeVersionMismatch, "expected_version", "is not the customer's version"}
@@ -47,8 +46,7 @@ func (u User) Rename(name Name, expected int64, at time.Time) (User, UserRenamed
 	return u, UserRenamed{UserID: u.ID, Name: name, RenamedAt: at}, nil
 }
 
-// VerifyEmail records that the address is the user's, which the caller has seen proven ([VerificationKey.Verify]). A
-// second proof changes nothing: the version stays, and there is nothing to say.
+// VerifyEmail records a proof ([VerificationKey.Verify]). A second call keeps the version and returns an empty event.
 func (u User) VerifyEmail(at time.Time) (User, EmailVerified) {
 	if u.Status == StatusVerified {
 		return u, EmailVerified{}
@@ -57,26 +55,26 @@ func (u User) VerifyEmail(at time.Time) (User, EmailVerified) {
 	return u, EmailVerified{UserID: u.ID, Email: u.Email, VerifiedAt: at}
 }
 
-// A verification token is user id (16 bytes), expiry in Unix seconds (8 bytes) and HMAC-SHA256 (32 bytes), in
-// unpadded base64url. The address is signed but not contained: a link must not carry personal data into logs and
-// histories, and a link sent to an earlier address must not verify a later one.
+// A token is user id (16 bytes), expiry in Unix seconds (8 bytes) and HMAC-SHA256 (32 bytes), in unpadded base64url.
+// Links get into logs, so the signed address is not contained. A link to an earlier address must not verify a later
+// one.
 const (
 	idBytes     = 16
 	expiryBytes = 8
 	tokenBytes  = idBytes + expiryBytes + sha256.Size
 )
 
-// VerificationKey signs and checks verification links. Customer and Notification hold the same one.
+// VerificationKey signs and checks links. Customer and Notification hold the same one.
 type VerificationKey []byte
 
-// Sign returns the token with which the reader of the address's mail proves it, until expires.
+// Sign returns the token that proves the address until expires.
 func (k VerificationKey) Sign(id UserID, email Email, expires time.Time) (string, error) {
 	if err := checkUUID(CodeInvalidUserID, "user_id", id); err != nil {
 		return "", err
 	}
 	token, err := hex.DecodeString(strings.ReplaceAll(string(id), "-", ""))
 	if err != nil {
-		return "", err // cannot happen: it is a UUID
+		return "", err
 	}
 	token = binary.BigEndian.AppendUint64(token, uint64(expires.Unix()))
 	token = append(token, k.mac(token, email)...)
@@ -90,11 +88,10 @@ type Claim struct {
 	raw     []byte
 }
 
-// ErrTokenInvalid is the answer to every token that is not good, for any reason.
+// ErrTokenInvalid is the error for every bad token.
 var ErrTokenInvalid = &Error{CodeTokenInvalid, "token", "is not a valid verification token"}
 
-// ParseClaim reads a token. It trusts nothing: [VerificationKey.Verify] does the checking once the caller knows the
-// user's address.
+// ParseClaim reads a token. [VerificationKey.Verify] checks it.
 func ParseClaim(token string) (Claim, error) {
 	if len(token) != base64.RawURLEncoding.EncodedLen(tokenBytes) {
 		return Claim{}, ErrTokenInvalid // before decoding, which skips line breaks
@@ -110,8 +107,8 @@ func ParseClaim(token string) (Claim, error) {
 	}, nil
 }
 
-// Verify checks the claim's signature against the user's present address, then its expiry. The order matters: a
-// forged token must not learn whether it would have expired.
+// Verify checks the signature against the user's present address, then the expiry: a forger must not learn the second
+// result.
 func (k VerificationKey) Verify(c Claim, email Email, now time.Time) error {
 	signed, signature := c.raw[:idBytes+expiryBytes], c.raw[idBytes+expiryBytes:]
 	if !hmac.Equal(signature, k.mac(signed, email)) {

@@ -13,7 +13,7 @@ var (
 	hits  = map[string]int{}
 )
 
-// Here counts the hit and runs what is armed at this crash point, if anything.
+// Here counts the hit and runs the function armed at this crash point, if any.
 func Here(point string) {
 	mu.Lock()
 	hits[point]++
@@ -25,15 +25,14 @@ func Here(point string) {
 	}
 }
 
-// Arm makes the crash point run do each time it is reached. Typical: os.Exit, a SIGSTOP to the own process, or a
-// signal on a channel that a test waits for.
+// Arm makes the crash point run do each time it is reached.
 func Arm(point string, do func()) {
 	mu.Lock()
 	defer mu.Unlock()
 	armed[point] = func(int) { do() }
 }
 
-// ArmNth is [Arm] for the nth time alone, counted from 1, at which the point is reached from now on.
+// ArmNth is [Arm] for the nth hit from now on alone, counted from 1.
 func ArmNth(point string, n int, do func()) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -45,14 +44,14 @@ func ArmNth(point string, n int, do func()) {
 	}
 }
 
-// Disarm removes what is armed at the crash point.
+// Disarm removes the function armed at the crash point.
 func Disarm(point string) {
 	mu.Lock()
 	defer mu.Unlock()
 	delete(armed, point)
 }
 
-// Hits says how often the crash point was reached in this process.
+// Hits returns how often the crash point was reached in this process.
 func Hits(point string) int {
 	mu.Lock()
 	defer mu.Unlock()

@@ -18,12 +18,12 @@ import (
 
 // Middleware runs next once per event, inside the inbox's transaction. It returns nil, which acknowledges the message,
 // for every final outcome, dead letters included. It returns an error only when the message's context has ended:
-// nothing is committed, and the event is delivered again.
+// nothing is committed, and the event comes again.
 //
-// It retries by itself, because an attempt is a transaction: install no Retry or PoisonQueue around it. Middlewares
-// between it and the handler run in the transaction. Plain handlers find the transaction with [TxFromContext]. Under a
-// Router on watermill-kafka, with any marshaler, an event's id is ce_id and its key ce_subject. Messages that next
-// returns are refused: they would leave after the commit and be lost by a crash in between. Write them to the outbox.
+// Install no Retry or PoisonQueue around it: each attempt is a transaction. Middlewares between it and the handler run
+// in the transaction, which plain handlers find with [TxFromContext]. With any marshaler an event's id is ce_id and its
+// key ce_subject. Messages that next returns are refused: a crash behind the commit would lose them. Write them to the
+// outbox.
 func (in *Inbox) Middleware(next message.HandlerFunc) message.HandlerFunc {
 	handle := in.BatchMiddleware(next)
 	return func(msg *message.Message) ([]*message.Message, error) {
@@ -32,17 +32,16 @@ func (in *Inbox) Middleware(next message.HandlerFunc) message.HandlerFunc {
 	}
 }
 
-// BatchFunc handles messages of one partition, in order, and reports how many of them, from the first on, have a final
-// outcome and may be acknowledged.
+// BatchFunc handles messages of one partition, in order, and returns how many of them, from the first on, have a final
+// outcome.
 type BatchFunc func(ctx context.Context, msgs []*message.Message) (handled int, err error)
 
 // BatchMiddleware is [Inbox.Middleware] for many messages: up to Config.Batch events share one transaction. When it
-// fails it is rolled back, and its halves run, down to one event. So each event has the outcome that it would have
-// alone.
+// fails its halves run, down to one event. So each event has the outcome that it would have alone.
 //
-// The messages are consecutive ones of one partition, and a partition has one call at a time. ctx is the partition's;
-// the context of each message ends with it. err is nil exactly when all messages are handled; else a context has
-// ended, or the error is [ErrWentBack].
+// The messages are consecutive ones of one partition, and a partition has one call at a time. The context of each
+// message ends with ctx. err is nil exactly when all messages are handled; else a context has ended, or it is
+// [ErrWentBack].
 func (in *Inbox) BatchMiddleware(next message.HandlerFunc) BatchFunc {
 	return func(ctx context.Context, msgs []*message.Message) (handled int, err error) {
 		for handled < len(msgs) {
@@ -70,7 +69,7 @@ func (in *Inbox) handleBatch(ctx context.Context, msgs []*message.Message, next 
 	return n, err
 }
 
-// handleItems handles events in one transaction. If that fails it handles one half of them and then the other.
+// handleItems handles events in one transaction, and its halves if that fails.
 func (in *Inbox) handleItems(ctx context.Context, p *partition, items []*item) (handled int, err error) {
 	if len(items) == 1 {
 		return in.handleOne(p, items[0])
@@ -179,7 +178,7 @@ func (it *item) noteFailure() {
 	}
 }
 
-// read decodes a message and checks its contract. A message that is no event is given up.
+// A message that is no event is given up.
 func (in *Inbox) read(msg *message.Message, next message.HandlerFunc) *item {
 	it := &item{ctx: msg.Context(), msg: msg, next: next, started: time.Now(), outcome: Failed}
 	it.origin, _ = event.OriginFrom(it.ctx)

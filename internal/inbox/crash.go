@@ -10,14 +10,14 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// A record whose handler ends the process is delivered again, and ends the next process. Its attempts roll back, so
-// they are counted outside of its transaction, but only where a process has died:
+// A record whose handler ends the process ends the next one too. Its attempts roll back, so they are counted outside of
+// its transaction, but only where a process has died:
 //
 //	1st death  the partition's row in inbox_owner stays; nothing else is known
 //	2nd death  the owner found that row, so it noted its first batch before it ran it (inbox_attempt)
 //	then       the records of that batch run one by one, each counted, with no other attempt in the process
 //
-// A record that was counted more than MaxAttempts times is given up. While processes stop cleanly this costs nothing.
+// A record that was counted more than MaxAttempts times is given up.
 type partitions struct {
 	in    *Inbox
 	mu    sync.Mutex
@@ -29,7 +29,7 @@ type topicPartition struct {
 	number int32
 }
 
-// partition is a topic partition that this process reads. The zero value is that of messages without an origin.
+// The zero value is the partition of messages without an origin.
 type partition struct {
 	topicPartition
 	owner     string // a name for this assignment
@@ -45,7 +45,7 @@ taken as (insert into public.inbox_owner as o (consumer, topic, partition, owner
 select exists (select from before), coalesce((select max(last_offset) from public.inbox_attempt
     where (consumer, topic, partition) = ($1, $2, $3) and exists (select from before)), -1)`
 
-// of returns the partition of a record. It is taken with its first record.
+// of takes a partition with its first record.
 func (ps *partitions) of(ctx context.Context, o event.Origin) (*partition, error) {
 	if o.Topic == "" {
 		return &partition{}, nil
@@ -82,7 +82,7 @@ func (p *partition) runsOneByOne(it *item) bool {
 	return p.isSuspect && it.origin.Offset <= p.countedTo
 }
 
-// alone keeps other attempts of the process away from one that may end it, so that a death has one suspect.
+// alone gives a death one suspect.
 var alone sync.RWMutex
 
 var errProcessDied = &codedError{
@@ -123,8 +123,8 @@ on conflict (consumer, topic, partition, first_offset) do update
 set attempts = excluded.attempts, last_offset = excluded.last_offset, last_at = clock_timestamp()`
 )
 
-// countAttempt counts the attempt, once for each owner: one that fails in this process is no death. A batch is noted
-// and counts for none of its records. An event that was counted too often is given up.
+// countAttempt counts once for each owner: an attempt that fails in this process is no death. A batch counts for none
+// of its records. An event that was counted too often is given up.
 func (in *Inbox) countAttempt(ctx context.Context, p *partition, items []*item) error {
 	if p.counted != nil {
 		return nil
@@ -139,7 +139,7 @@ func (in *Inbox) countAttempt(ctx context.Context, p *partition, items []*item) 
 	if len(items) == 1 {
 		attempts++
 	}
-	// A statement whose answer was lost is sent again: it counts no second time.
+	// A statement that is sent again counts no second time.
 	err = in.insist(ctx, "count attempt", func(ctx context.Context) error {
 		_, err := in.cfg.Pool.Exec(ctx, insertAttempt, in.cfg.Consumer, p.topic, p.number, first, last, attempts)
 		return err
@@ -157,8 +157,7 @@ func (in *Inbox) countAttempt(ctx context.Context, p *partition, items []*item) 
 const deleteAttempts = `
 delete from public.inbox_attempt where consumer = $1 and topic = $2 and partition = $3 and first_offset <= $4`
 
-// clearAttempts forgets the attempts at records that are handled. When something new is committed behind the suspected
-// records, the partition is no suspect any more.
+// When something new is committed behind the suspected records, the partition is no suspect any more.
 func (in *Inbox) clearAttempts(ctx context.Context, p *partition, items []*item) {
 	p.counted = nil
 	last := items[len(items)-1].origin.Offset
@@ -172,8 +171,8 @@ func (in *Inbox) clearAttempts(ctx context.Context, p *partition, items []*item)
 	}
 }
 
-// Leave means that a partition does not belong to this process any more and that no event of it is under way. It
-// returns how to record that. Until then the next owner counts its first attempts.
+// Leave means that a partition does not belong to this process any more and no event of it is under way. It returns how
+// to record that. Until then the next owner counts its first attempts.
 func (in *Inbox) Leave(topic string, number int32) (record func(context.Context) error) {
 	in.partitions.mu.Lock()
 	defer in.partitions.mu.Unlock()
@@ -204,8 +203,8 @@ where (consumer, topic, partition, first_offset) = ($1, $2, $3, $4) and attempts
 const deleteOwner = `
 delete from public.inbox_owner where consumer = $1 and topic = $2 and partition = $3 and owner = $4`
 
-// recordLeave keeps the row of a suspected partition: its next owner must check the records that this one did not
-// reach. An attempt that was broken off is no death, so its count goes.
+// A suspected partition keeps its row: its next owner must check the records that this one did not reach. An attempt
+// that was broken off is no death.
 func (in *Inbox) recordLeave(ctx context.Context, p *partition) (err error) {
 	switch {
 	case p == nil:

@@ -20,7 +20,6 @@ var (
 	errTooOld = &codedError{CodeTooOld, Permanent(ErrExpired)}
 )
 
-// reason is why an item that is not applied becomes a dead letter.
 func (it *item) reason(version int64) error {
 	switch it.outcome {
 	case Gap:
@@ -38,8 +37,7 @@ func (it *item) reason(version int64) error {
 	return cmp.Or(it.refused, it.giveUp)
 }
 
-// storeLetter stores the dead letter of an item that does not run, in the transaction that decides so. In a replay
-// there is one already: then the replay is refused.
+// storeLetter stores a dead letter in the transaction that decides so. In a replay there is one: then that is refused.
 func (in *Inbox) storeLetter(ctx context.Context, tx *handlerTx, it *item, k *key) error {
 	var version int64
 	if k != nil {
@@ -56,7 +54,7 @@ func (in *Inbox) storeLetter(ctx context.Context, tx *handlerTx, it *item, k *ke
 	}
 	l := it.newLetter(reason)
 	l.Consumer = in.cfg.Consumer
-	// A conflict, an expired event and a record that is no event say nothing of their key's order.
+	// Others say nothing of their key's order.
 	l.Holds = in.cfg.Order == Strict && l.Remembered
 	isNew, err := deadletter.Insert(ctx, tx, l)
 	if err != nil || !isNew {
@@ -94,8 +92,7 @@ func (it *item) newLetter(reason error) deadletter.Letter {
 	return l
 }
 
-// letterEventID is the event's id. For a record without one the place where it lies is as good: the same record lies
-// there when it comes again.
+// A record without an id is known by its place: it lies there when it comes again.
 func (it *item) letterEventID() string {
 	if event.ValidID(it.event.ID) == nil {
 		return it.event.ID

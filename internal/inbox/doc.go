@@ -2,9 +2,8 @@
 //
 // The promise, per consumer and event id: the handler's SQL writes are committed exactly once, in the same transaction
 // as a row with the id. The primary key of that row decides whether the event is new. So the promise holds with two
-// consumers on one partition, with a consumer that has lost its partition and does not know it, and with a process that
-// dies at any point. Kafka's offset is committed after the transaction: a death in between costs a redelivery, which is
-// a duplicate.
+// consumers on one partition, with a consumer that has lost its partition unaware, and with a process that dies at any
+// point. Kafka's offset is committed after the transaction: a death in between costs a duplicate.
 //
 // There are four ways in, and one transaction behind them:
 //
@@ -23,43 +22,40 @@
 //
 // In the transaction:
 //
-//  4. The point moves behind the records, see below. The rows of the keys are locked (orders latest and strict).
-//  5. The id is inserted, in one statement for all. An id that was there is a duplicate if the payload is the same,
-//     and a conflict if it is not. An event that has a dead letter is a duplicate too. An id that is older than the
-//     inbox remembers is expired. A duplicate that was applied and has the key's next version raises the key (strict):
-//     its producer's database went back and gave it that version.
+//  4. The point moves behind the records, see below. The rows of the keys are locked (latest and strict).
+//  5. The id is inserted. An id that was there is a duplicate if the payload is the same, else a conflict. An event
+//     that has a dead letter is a duplicate too. An id that is older than the inbox remembers is expired. A duplicate
+//     that was applied and has the key's next version raises the key (strict): its producer's database went back.
 //  6. Its version is not above the key's: stale (latest and strict).
 //  7. It was given up, by 1, 3 or the attempts before: dead.
 //  8. An earlier event of the key waits as a dead letter: parked (strict).
 //  9. It has no version, and earlier events of its key had one: dead (latest and strict).
 //  10. Its version skips one: gap, which parks it (strict). It skips more than 1000: dead (latest).
 //  11. Its handler runs: applied.
-//  12. The dead letters of conflict, expired, gap, parked and dead are stored where the outcome is decided. An event
-//     that is skipped loses its row, because a row means applied. The keys are written. All of it is committed.
+//  12. Dead letters are stored where the outcome is decided. An event that is skipped loses its row, because a row
+//     means applied. The keys are written. All of it is committed.
 //
 // # When a handler fails
 //
-// The transaction is rolled back. If it had several events, its halves run, down to one event. Then the error decides:
-// a permanent one ([Permanent]) gives the event up at once. A transient one (database or broker away, a deadlock, a
-// full pool) is tried again for as long as it lasts. Any other error is tried 5 times (Config.MaxAttempts), with pauses
-// of 1, 2, 4 and 8 s, each up to a fifth shorter or longer: by default a plain error becomes a dead letter after 12 to
-// 18 s, and the time of the attempts themselves. The partition waits that long. A handler that runs longer than 10 s
-// (Config.HandlerTimeout) has failed with handler_timeout.
+// The transaction is rolled back, and its halves run, down to one event. A permanent error ([Permanent]) gives the
+// event up at once. A transient one (database or broker away, a deadlock, a full pool) is tried again for as long as it
+// lasts. Any other error is tried 5 times (Config.MaxAttempts), with pauses of 1, 2, 4 and 8 s, each up to a fifth
+// shorter or longer. The partition waits. A handler that runs longer than 10 s (Config.HandlerTimeout) fails with
+// handler_timeout.
 //
 // # Order
 //
 // Handlers run in the order of the partition. For [Latest] and [Strict] the row of the key makes transactions on it
-// take turns, also with a second owner, a replay and an operator. The rows are never purged, so no redelivery puts an
-// old state over a new one. A dead letter of a strict consumer keeps the later events of its key back until it is
-// replayed or discarded; a gap until the missing version is applied. Then [Replayer.ResumeParked] runs them, within
-// 5 s.
+// take turns, also with a second owner, a replay and an operator. The rows are never purged. A dead letter of a strict
+// consumer keeps the later events of its key back until it is replayed or discarded; a gap until the missing version is
+// applied. Then [Replayer.ResumeParked] runs them, within 5 s.
 //
 // # A database that went back
 //
 // For each topic-partition the database has a point: the offset behind the last record whose outcome it has, and when
-// the broker appended that record. The point moves in the transaction of each outcome, if it is not below the owner's
-// position ([event.Origin], From). If it is, the database has lost outcomes: nothing is committed, the delivery ends
-// with [ErrWentBack], and the owner reads again from the point. Package kafka decides where an owner begins.
+// the broker appended that record. The point moves in the transaction of each outcome. If it is below the owner's
+// position ([event.Origin], From), the database has lost outcomes: nothing is committed, the delivery ends with
+// [ErrWentBack], and the owner reads again from the point.
 //
 // # Files
 //
@@ -81,12 +77,9 @@
 //
 // # What it does not do
 //
-// Effects outside the transaction may repeat: a handler that calls another system does so each time it runs. Write an
-// intent and let package lease make the call. There is no order across keys, and none in an unordered consumer while
-// two owners overlap.
+// Effects outside the transaction may repeat. Write an intent and let package lease make the call. There is no order
+// across keys, and none in an unordered consumer while two owners overlap.
 //
-// # Memory
-//
-// The inbox holds the messages of the calls under way, which its caller bounds (package kafka: 200 and 4 MB for each
-// partition), and what their handlers queue. A replay reads one dead letter at a time.
+// The inbox holds the messages of the calls under way in memory (package kafka: 200 and 4 MB for each partition), and
+// what their handlers queue.
 package inbox

@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// Mux sends each event type to its typed handler. Register everything with [Handle] before the first message.
+// Mux sends each event type to its typed handler. Register all with [Handle] before the first message.
 type Mux struct {
 	handlers map[string]func(context.Context, pgx.Tx, event.Event) error
 }
@@ -24,9 +24,7 @@ func NewMux() *Mux {
 }
 
 // Handle registers fn for an event. What fn writes with tx is committed together with the event's id, or not at all. fn
-// must not commit, roll back or keep tx. The payload is decoded by [event.Definition.Decode].
-//
-// Handle panics when the type has a handler already.
+// must not commit, roll back or keep tx. Handle panics when the type has a handler already.
 func Handle[T any](
 	m *Mux, d event.Definition[T],
 	fn func(ctx context.Context, tx pgx.Tx, e event.Event, data T) error,
@@ -49,8 +47,8 @@ func (m *Mux) Accepts(eventType string) bool { return m.handlers[eventType] != n
 // Types returns the types that have a handler, sorted.
 func (m *Mux) Types() []string { return slices.Sorted(maps.Keys(m.handlers)) }
 
-// Apply runs the handler of the event's type in a transaction of the caller, who has recorded the event with
-// [Inbox.MarkProcessed] or in a table of its own. An event that the Mux does not accept is a permanent error.
+// Apply runs the handler of the event's type in a transaction of the caller, who has recorded the event. An event that
+// the Mux does not accept is a permanent error.
 func (m *Mux) Apply(ctx context.Context, tx pgx.Tx, e event.Event) error {
 	if !m.Accepts(e.Type) {
 		return Permanent(fmt.Errorf("no handler for %s", e.Type))
@@ -58,8 +56,8 @@ func (m *Mux) Apply(ctx context.Context, tx pgx.Tx, e event.Event) error {
 	return m.handlers[e.Type](ctx, tx, e)
 }
 
-// HandleMessage is the Watermill handler of the Mux. It works under [Inbox.Middleware] or [Inbox.BatchMiddleware]
-// alone, which supply the transaction. It returns no messages.
+// HandleMessage is the Watermill handler of the Mux, under [Inbox.Middleware] or [Inbox.BatchMiddleware]. It returns no
+// messages.
 func (m *Mux) HandleMessage(msg *message.Message) ([]*message.Message, error) {
 	d, ok := msg.Context().Value(deliveryKey{}).(*delivery)
 	if !ok {
@@ -68,14 +66,13 @@ func (m *Mux) HandleMessage(msg *message.Message) ([]*message.Message, error) {
 	return nil, m.handlers[d.event.Type](msg.Context(), d.tx, *d.event)
 }
 
-// HandleNoPublish is [Mux.HandleMessage] as a [message.NoPublishHandlerFunc], which a Router wants of a consumer.
+// HandleNoPublish is [Mux.HandleMessage] as a Router wants it of a consumer.
 func (m *Mux) HandleNoPublish(msg *message.Message) error {
 	_, err := m.HandleMessage(msg)
 	return err
 }
 
-// delivery is the context of a handler. It ends with the attempt, its values are those of the message, and it carries
-// the transaction and the event, because a Watermill handler sees nothing but the message.
+// delivery is the context of a handler: a Watermill handler sees nothing but the message.
 type delivery struct {
 	context.Context
 	message context.Context
@@ -85,9 +82,8 @@ type delivery struct {
 
 type deliveryKey struct{}
 
-// TxFromContext returns the transaction of the event under way: for plain Watermill handlers, middlewares and
-// processors of Watermill's cqrs. What is written with it is committed together with the event's id. It must not be
-// committed, rolled back or kept. ok is false elsewhere.
+// TxFromContext returns the transaction of the event under way: for plain handlers, middlewares and processors of
+// Watermill's cqrs. It must not be committed, rolled back or kept. ok is false elsewhere.
 func TxFromContext(ctx context.Context) (tx pgx.Tx, ok bool) {
 	if d, ok := ctx.Value(deliveryKey{}).(*delivery); ok {
 		return d.tx, true
@@ -115,5 +111,5 @@ func (d *delivery) Value(key any) any {
 	return d.message.Value(key)
 }
 
-// AfterFunc lets contexts that a handler derives end with this one without a goroutine each: package context calls it.
+// AfterFunc lets derived contexts end without a goroutine each.
 func (d *delivery) AfterFunc(f func()) (stop func() bool) { return context.AfterFunc(d.Context, f) }

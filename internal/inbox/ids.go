@@ -17,13 +17,13 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// isNew is the outcome of an event whose id was just inserted, until it is decided.
+// isNew is the outcome of an inserted id until it is decided.
 const isNew Outcome = ""
 
-// If another transaction has inserted the id and not ended, the insert waits for its end. An event older than the
-// horizon may have been processed and forgotten, and a dead letter is handled by a replay alone: neither is inserted.
-// Dead letters that are not remembered, such as a conflict, are not of the event that has the id. For "materialized"
-// and "offset 0" see selectKeys.
+// The insert waits for the end of a transaction that has inserted the id. An event older than the horizon may have been
+// processed and forgotten, and a dead letter is handled by a replay alone: neither is inserted. Dead letters that are
+// not remembered, such as a conflict, are not of the event that has the id. For "materialized" and "offset 0" see
+// selectKeys.
 const insertIDs = `
 with asked as materialized (select $1::text as consumer, $2::text[] as ids, $3::timestamptz[] as places)
 insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash, metadata)
@@ -36,8 +36,7 @@ where e.at >= (select remembers_from from public.inbox_horizon)
 on conflict do nothing
 returning event_id`
 
-// The insert may have waited for a transaction that has stored a dead letter, which its snapshot does not show. This
-// one does: no such transaction is under way while the ids are inserted.
+// The insert may have waited for a transaction that has stored a dead letter, which its snapshot does not show.
 const selectDead = `
 with asked as materialized (select $1::text as consumer, $2::text[] as ids)
 select e.id from asked cross join unnest(asked.ids) as e (id)
@@ -79,7 +78,7 @@ func (in *Inbox) collectIDs(items []*item) *idSet {
 	return s
 }
 
-// queueInsert adds the statements that record the ids to a batch; readInserted reads their results.
+// readInserted reads the results.
 func (s *idSet) queueInsert(batch *pgx.Batch) {
 	if len(s.ids) > 0 {
 		batch.Queue(insertIDs, s.consumer, s.ids, s.places, s.types, s.hashes, s.metadata, s.times, s.letter)
@@ -112,7 +111,7 @@ func readIDs(results pgx.BatchResults) ([]string, error) {
 // hasRow reports whether the inbox has rows for events like this.
 func (it *item) hasRow() bool { return it.isEvent && !it.ignored }
 
-// The payload that an operator put in its place is in the inbox row, the one that came is in the dead letter.
+// The inbox row has an operator's payload, the dead letter the one that came.
 const selectHashes = `
 with asked as materialized (select $1::text as consumer, $2::text[] as ids, $3::timestamptz[] as places)
 select e.id, h.hash
@@ -125,8 +124,7 @@ cross join lateral (
     where d.consumer = asked.consumer and d.event_id = e.id and d.remembered and d.id <> $4 offset 0)
 ) as h (hash)`
 
-// compare gives each item its outcome: isNew, Duplicate, Conflict or Expired. It is a statement of its own because the
-// insert may have waited: the insert's snapshot does not show what the other transaction committed.
+// The insert's snapshot does not show what a transaction that it waited for has committed: hence another statement.
 func (s *idSet) compare(ctx context.Context, tx pgx.Tx) error {
 	if len(s.inserted) == len(s.items) || len(s.ids) == 0 {
 		return nil
@@ -166,7 +164,7 @@ func (s *idSet) compare(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// hasPayload reports whether the item's payload has the hash. In a replay the one that came counts too.
+// In a replay the payload that came counts too.
 func (it *item) hasPayload(hash []byte) bool {
 	if it.replay != nil {
 		came := sha256.Sum256(it.replay.Payload)
@@ -188,8 +186,8 @@ from unnest($2::text[], $3::timestamptz[], $4::bigint[]) as e (id, place, ms)
 where i.consumer = $1 and i.event_id = e.id and i.event_time = e.place`
 )
 
-// finishRows removes the rows of new events whose handler did not run, because a row means that the event is applied.
-// It notes how long a handler ran that took a millisecond or more: the rows say 0.
+// finishRows removes the rows of new events whose handler did not run. It notes how long a handler ran, from a
+// millisecond on.
 func (in *Inbox) finishRows(tx *handlerTx, items []*item) {
 	var skipped, slow []string
 	var skippedAt, slowAt []time.Time
@@ -241,15 +239,14 @@ type recordPlace struct {
 	Offset    int64  `json:"offset"`
 }
 
-// foreign is the place of all ids that carry no time. With the event's own time there, an id that comes back with
-// another ce_time would be looked for in another partition and be applied twice.
+// foreign is the place of all ids that carry no time. With ce_time an id that comes back with another one would be
+// applied twice.
 var foreign = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// firstDay is where the days begin in migrations/inbox. An older UUIDv7 does not carry a time.
+// Days begin here in migrations/inbox.
 var firstDay = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// place decides in which table partition an id lies: by the time inside a UUIDv7, to the millisecond, or foreign for
-// any other id. It depends on the id alone, because a unique index holds within one partition only.
+// place decides in which table partition an id lies, by the id alone: a unique index holds within one partition.
 func place(id string) time.Time {
 	u, err := uuid.Parse(id)
 	if err != nil || u.Version() != 7 {
@@ -262,8 +259,8 @@ func place(id string) time.Time {
 	return foreign
 }
 
-// at is the time that is compared with the horizon: that of the id, or else the event's. A replay of an event that was
-// new when its dead letter was stored, or that an operator forces, is not compared.
+// at is compared with the horizon, but not for a replay that an operator forces, or of an event that was new when its
+// dead letter was stored.
 func (it *item) at() time.Time {
 	if it.replay != nil && (it.replay.Remembered || it.replay.Force) {
 		return time.Now()
@@ -274,12 +271,12 @@ func (it *item) at() time.Time {
 	return it.event.Time
 }
 
-// Process runs fn in one transaction with the id, for events that do not come through Watermill. It returns
-// [Duplicate], and does not run fn, when the id was processed before, and [Expired] with [ErrExpired] when that is not
-// known any more. When fn or the commit fails, nothing is written and the outcome is [Failed]; calling again is safe.
+// Process runs fn in one transaction with the id. It returns [Duplicate] without fn when the id was processed before,
+// and [Expired] with [ErrExpired] when that is not known any more. When fn or the commit fails, nothing is written and
+// the outcome is [Failed]; call again.
 //
-// Process looks at the id alone: it compares no payload and no version, does not try again, and writes no dead letter.
-// An id has 1 to 255 characters, none of them a control character; another one is an [*event.ContractError].
+// It compares no payload and no version, does not try again, and writes no dead letter. An id has 1 to 255 characters,
+// no control character; another one is an [*event.ContractError].
 func (in *Inbox) Process(
 	ctx context.Context, id string, fn func(context.Context, pgx.Tx) error,
 ) (outcome Outcome, err error) {
@@ -302,9 +299,8 @@ func (in *Inbox) Process(
 	return outcome, err
 }
 
-// MarkProcessed records the id in the caller's transaction. It returns [Applied] when the id is new, [Duplicate] when
-// it is not, and [Expired] with [ErrExpired] when that is not known any more. It waits for another transaction that
-// records the id.
+// MarkProcessed records the id in the caller's transaction: [Applied] if it is new, [Duplicate] if not, [Expired] with
+// [ErrExpired] if that is not known any more. It waits for another transaction that records the id.
 func (in *Inbox) MarkProcessed(ctx context.Context, tx pgx.Tx, id string) (Outcome, error) {
 	if err := event.ValidID(id); err != nil {
 		return Failed, err
@@ -332,8 +328,8 @@ func (in *Inbox) MarkProcessed(ctx context.Context, tx pgx.Tx, id string) (Outco
 const selectProcessed = `
 select exists (select from public.inbox where consumer = $1 and event_id = $2 and event_time = $3)`
 
-// IsProcessed reports whether the id is recorded. It is for looking: another transaction may commit before the caller
-// acts. To decide, use [Inbox.Process].
+// IsProcessed reports whether the id is recorded. Another transaction may commit before the caller acts: to decide, use
+// [Inbox.Process].
 func (in *Inbox) IsProcessed(ctx context.Context, tx pgx.Tx, id string) (processed bool, err error) {
 	err = tx.QueryRow(ctx, selectProcessed, in.cfg.Consumer, id, place(id)).Scan(&processed)
 	if err != nil {

@@ -18,18 +18,18 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// Order is what a consumer guarantees about the events of one key. The versions of a key count from 1.
+// Order is what a consumer guarantees about the events of one key. Versions count from 1.
 type Order string
 
 const (
 	// Unordered applies events as they come. A dead letter keeps no other event back. The default.
 	Unordered Order = "unordered"
-	// Latest skips an event whose version the key has reached: for events that carry the whole state. A version that is
-	// more than 1000 above the one that the key has is a dead letter, because all between them would be skipped.
+	// Latest skips an event whose version the key has reached: for events that carry the whole state. A version more than
+	// 1000 above the key's is a dead letter.
 	Latest Order = "latest"
-	// Strict applies versions 1, 2, 3 ... without a gap. An event whose predecessor is missing, or is a dead letter, is
-	// parked and applied after it. Events of types without a handler count too. A consumer that becomes strict later, or
-	// starts in the middle of its topic, parks every key: see AcceptGap of [Options].
+	// Strict applies versions 1, 2, 3 ... An event whose predecessor is missing, or is a dead letter, is parked and
+	// applied after it. Events of types without a handler count too. A consumer that becomes strict later, or starts in
+	// the middle of its topic, parks every key: see AcceptGap of [Options].
 	Strict Order = "strict"
 )
 
@@ -45,17 +45,17 @@ const (
 
 // Config configures a consumer's inbox. Consumer and Pool are required.
 type Config struct {
-	// Consumer is the name under which the inbox remembers, such as "notification.mails". Two consumers of one database
-	// each see every event once. A renamed consumer has forgotten all events.
+	// Consumer is the name under which the inbox remembers. Two consumers of one database each see every event once. A
+	// renamed consumer has forgotten all events.
 	Consumer string
-	// Group is the consumer group of records whose subscriber does not name it, such as watermill-kafka's. Default: none.
+	// Group is the consumer group of records whose subscriber does not name it. Default: none.
 	Group string
 	// Pool is the database of the handlers' writes.
 	Pool *pgxpool.Pool
-	// Accepts reports whether there is a handler for a type, such as Accepts of a [Mux]. Events of other types are
-	// acknowledged as ignored. Default: every type is accepted.
+	// Accepts reports whether there is a handler for a type. Other events are acknowledged as ignored. Default: every
+	// type is accepted.
 	Accepts func(eventType string) bool
-	// Validate checks an accepted event against its contract. Its errors are permanent. Default: no check.
+	// Validate checks an event against its contract. Its errors are permanent. Default: no check.
 	Validate func(event.Event) error
 	// Order is the order of a key's events. Default: Unordered.
 	Order Order
@@ -67,13 +67,13 @@ type Config struct {
 	MaxAttempts int
 	// HandlerTimeout bounds one transaction. It must be shorter than the group's rebalance timeout. Default: 10 s.
 	HandlerTimeout time.Duration
-	// RetryMin and RetryMax bound the pause between attempts, which doubles and has jitter. Default: 1 s and 30 s.
+	// RetryMin and RetryMax bound the pause between attempts, which doubles, with jitter. Default: 1 s and 30 s.
 	RetryMin, RetryMax time.Duration
 	// ResumeEvery is the time between two rounds of [Replayer.ResumeParked]. Default: 5 s.
 	ResumeEvery time.Duration
 	// Host is the program around the inbox. Default: [Standalone].
 	Host Host
-	// Log receives a line per outcome other than applied, and per failed attempt; never a payload. Default: slog.Default.
+	// Log receives a line per failed attempt and per outcome other than applied; no payload. Default: slog.Default.
 	Log *slog.Logger
 	// Registerer receives the metrics. Default: none.
 	Registerer prometheus.Registerer
@@ -124,18 +124,17 @@ func (c Config) validate() error {
 
 func (c Config) backoff() *failure.Backoff { return &failure.Backoff{Min: c.RetryMin, Max: c.RetryMax} }
 
-// Host is the program around the inbox. Embed [Standalone] for what does not matter. All methods are called from
-// several goroutines at once.
+// Host is the program around the inbox. Embed [Standalone] for what does not matter. Several goroutines call it at
+// once.
 type Host interface {
-	// Wait waits before the next attempt, for about d: less if what failed works again, more while it is known to be
-	// away. It returns an error only if ctx, the delivery's, has ended.
+	// Wait waits before the next attempt, for about d. It returns an error only if ctx, the delivery's, has ended.
 	Wait(ctx context.Context, failure error, d time.Duration) error
-	// Attempted is told of each transaction: nil after its commit, else why it was rolled back. It must not block.
+	// Attempted gets the result of each transaction. It must not block.
 	Attempted(ctx context.Context, failure error)
-	// Handled is told the outcome of each delivery after its transaction. It must not block.
+	// Handled gets the outcome of each delivery after its transaction. It must not block.
 	Handled(e event.Event, outcome Outcome)
 	// CopyDeadLetter runs in the transaction that stores a dead letter, for example to publish a copy. Its error rolls
-	// the transaction back, which is tried again for as long as it takes. Parked events have no copy.
+	// that back, and it is tried again. Parked events have no copy.
 	CopyDeadLetter(ctx context.Context, tx pgx.Tx, letter deadletter.Letter) error
 }
 
@@ -168,8 +167,8 @@ type Inbox struct {
 	limit      atomic.Int64 // events per transaction; below cfg.Batch after a batch that ran out of time
 }
 
-// New checks the configuration and opens nothing: the tables must be there (migrations/inbox), the database need not be
-// up yet.
+// New checks the configuration and opens nothing. The tables must be there (migrations/inbox), the database need not be
+// up.
 func New(cfg Config) (*Inbox, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {

@@ -17,7 +17,7 @@ type metrics struct {
 	rewinds  *prometheus.CounterVec
 }
 
-// newMetrics registers the metrics, or takes the ones that another consumer of this process registered before.
+// Consumers of one process share the metrics.
 func newMetrics(registerer prometheus.Registerer, consumer string) *metrics {
 	of := prometheus.Labels{"consumer": consumer}
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
@@ -46,7 +46,6 @@ func newMetrics(registerer prometheus.Registerer, consumer string) *metrics {
 	}
 }
 
-// register returns the collector that serves: the new one, or the one that already has its name.
 func register[C prometheus.Collector](registerer prometheus.Registerer, collector C) C {
 	if registerer == nil {
 		return collector

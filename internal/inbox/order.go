@@ -12,7 +12,7 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// maxJump is how far above its key's version an event of the order Latest may be.
+// maxJump is how far above its key an event of the order Latest may be.
 const maxJump = 1000
 
 // key is the state of one key, as the transaction finds and leaves it.
@@ -26,7 +26,7 @@ type key struct {
 
 type keys map[string]*key
 
-// of returns the key of an event; nil if its order does not matter.
+// of returns nil if the event's order does not matter.
 func (ks keys) of(it *item) *key {
 	if !it.isEvent {
 		return nil
@@ -34,15 +34,14 @@ func (ks keys) of(it *item) *key {
 	return ks[it.event.Key]
 }
 
-// The rows are locked in the order of the keys, so two transactions cannot wait for each other. "materialized" keeps
-// the planner from planning each call anew, "offset 0" from reading all keys while the table has no statistics.
+// The rows are locked in the order of the keys, so two transactions cannot deadlock. "materialized" keeps the planner
+// from planning each call anew, "offset 0" from reading all keys while the table has no statistics.
 const selectKeys = `
 with asked as materialized (select $1::text as consumer, $2::text[] as keys)
 select k.key, s.version, s.parked_from from asked cross join unnest(asked.keys) as k (key)
 cross join lateral (select i.version, i.parked_from from public.inbox_key i
     where i.consumer = asked.consumer and i.key = k.key offset 0 for update) as s`
 
-// collectKeys returns the keys of the items, nil if their order does not matter.
 func (in *Inbox) collectKeys(items []*item) keys {
 	if in.cfg.Order == Unordered {
 		return nil
@@ -56,9 +55,7 @@ func (in *Inbox) collectKeys(items []*item) keys {
 	return ks
 }
 
-// queueLock adds the statement that locks the keys until the transaction ends to a batch; readLocked reads its results.
-// So transactions on one key take turns: two owners of a partition, a replay, an operator. A key without a row has
-// nothing to lock: see saveKeys.
+// queueLock makes transactions on one key take turns. A key without a row has nothing to lock: see saveKeys.
 func (ks keys) queueLock(consumer string, batch *pgx.Batch) {
 	if len(ks) > 0 {
 		batch.Queue(selectKeys, consumer, slices.Sorted(maps.Keys(ks)))
@@ -89,8 +86,7 @@ var (
 	errJump = &codedError{CodeJump, Permanent(fmt.Errorf("the version is more than %d above its key's", maxJump))}
 )
 
-// decide returns what becomes of a new event, and moves its key on if the event counts. The outcome is Applied if its
-// handler is to run.
+// decide moves the key on if the event counts. Applied means that its handler is to run.
 func (in *Inbox) decide(it *item, k *key) Outcome {
 	if it.outcome != isNew {
 		if it.outcome == Duplicate && in.cfg.Order == Strict {
@@ -130,20 +126,17 @@ func (in *Inbox) skip(it *item, outcome Outcome) Outcome {
 	return outcome
 }
 
-// raise moves the key on to its next version, which an applied event has: after a restore of its producer's database an
-// event may come again with another version. An event that waits as a dead letter is not applied.
+// raise is for an applied event that comes again with the key's next version: its producer's database went back.
 func (k *key) raise(version int64) {
 	if version == k.version+1 && (k.parkedFrom == nil || version < *k.parkedFrom) {
 		k.version, k.changed = version, true
 	}
 }
 
-// isHeldBefore reports whether a dead letter keeps back an event of the version.
 func (k *key) isHeldBefore(version int64) bool {
 	return k.parkedFrom != nil && (version == 0 || version > *k.parkedFrom)
 }
 
-// park notes that a dead letter of this version keeps back what comes after it.
 func (k *key) park(version int64) {
 	if k.parkedFrom == nil || version < *k.parkedFrom {
 		k.parkedFrom, k.changed = &version, true
@@ -157,8 +150,7 @@ select $1, k.* from unnest($2::text[], $3::bigint[], $4::bigint[]) as k (key, ve
 const updateKeys = insertKeys + `
 on conflict (consumer, key) do update set version = excluded.version, parked_from = excluded.parked_from`
 
-// saveKeys writes the keys that have changed. A key that had no row is inserted: if another transaction was faster, the
-// insert fails, everything is rolled back and the events are decided anew.
+// If another transaction was first to insert a key, everything is rolled back and decided anew.
 func (in *Inbox) saveKeys(tx *handlerTx, ks keys) {
 	in.queueKeys(tx, updateKeys, ks, true)
 	in.queueKeys(tx, insertKeys, ks, false)
@@ -178,7 +170,6 @@ func (in *Inbox) queueKeys(tx *handlerTx, sql string, ks keys, exists bool) {
 	}
 }
 
-// asLostRace makes the error transient if another transaction was first on a new key.
 func asLostRace(err error) error {
 	if taken, is := errors.AsType[*pgconn.PgError](err); is && taken.ConstraintName == "inbox_key_pkey" {
 		return failure.AsTransient(fmt.Errorf("another transaction was first on a new key: %w", err))

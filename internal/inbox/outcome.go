@@ -9,7 +9,7 @@ import (
 // Outcome is what became of one delivery.
 type Outcome string
 
-// The outcomes. Each is counted in inbox_messages_total. All but Failed are final: the message is acknowledged.
+// The outcomes, as in inbox_messages_total. All but Failed are final: the message is acknowledged.
 const (
 	Applied   Outcome = "applied"   // the handler ran and its writes are committed
 	Duplicate Outcome = "duplicate" // the same id and payload: applied before, or a dead letter already
@@ -26,8 +26,7 @@ const (
 // ErrExpired means that the id is older than the inbox remembers: it may have been processed.
 var ErrExpired = errors.New("the event is older than the inbox remembers")
 
-// Codes of the dead letters that this package decides. They are stable. An error with a method ErrorCode() string, such
-// as an [event.ContractError], has its own.
+// Codes of the dead letters of this package. They are stable. An error with a method ErrorCode() string has its own.
 const (
 	CodeConflict       = "id_conflict"
 	CodePayload        = "payload_mismatch" // the payload fits its schema but not the handler's type
@@ -67,7 +66,7 @@ func codeOf(err error) string {
 	return CodeHandlerFailed
 }
 
-// classify takes a cancellation for an unknown failure, because the delivery's own context is alive.
+// The delivery's own context is alive, so a cancellation is an unknown failure.
 func classify(err error) failure.Class {
 	if class := failure.Classify(err); class != failure.Cancelled {
 		return class

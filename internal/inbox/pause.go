@@ -11,9 +11,8 @@ import (
 	"example.com/twinbox/internal/audit"
 )
 
-// Paused is an operator's pause of a consumer. It is a row of the consumer's database, so it survives restarts and
-// holds for all instances. The inbox itself ignores it: each process asks with [ReadPaused] and keeps its deliveries
-// back.
+// Paused is an operator's pause of a consumer: a row of its database that holds for all instances. Each process asks
+// with [ReadPaused] and keeps its deliveries back.
 type Paused struct {
 	By     string    `json:"by"`
 	Reason string    `json:"reason"`
@@ -21,9 +20,9 @@ type Paused struct {
 }
 
 var (
-	// ErrPaused is returned by [PauseConsumer] for a consumer that is paused already.
+	// ErrPaused means that the consumer is paused already.
 	ErrPaused = errors.New("the consumer is paused already")
-	// ErrNotPaused is returned by [ResumeConsumer] for a consumer that is not paused.
+	// ErrNotPaused means that the consumer is not paused.
 	ErrNotPaused = errors.New("the consumer is not paused")
 )
 
@@ -44,7 +43,7 @@ func PauseConsumer(ctx context.Context, tx pgx.Tx, consumer, by, reason string) 
 
 const deletePause = `delete from public.inbox_pause where consumer = $1 returning paused_by, reason, since`
 
-// ResumeConsumer ends the pause when tx commits and returns it, or returns [ErrNotPaused].
+// ResumeConsumer ends the pause when tx commits and returns it, or [ErrNotPaused].
 func ResumeConsumer(ctx context.Context, tx pgx.Tx, consumer string) (ended Paused, err error) {
 	err = tx.QueryRow(ctx, deletePause, consumer).Scan(&ended.By, &ended.Reason, &ended.Since)
 	if errors.Is(err, pgx.ErrNoRows) {

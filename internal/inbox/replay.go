@@ -17,13 +17,13 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// Replayer runs the dead letters and parked events of one consumer. It is safe for concurrent use.
+// Replayer runs the dead letters and parked events of one consumer. Safe for concurrent use.
 type Replayer struct {
 	in      *Inbox
 	handler message.HandlerFunc
 }
 
-// NewReplayer returns a replayer. handler is the function that the inbox's middleware wraps.
+// NewReplayer gets the handler that the inbox's middleware wraps.
 func NewReplayer(in *Inbox, handler message.HandlerFunc) *Replayer { return &Replayer{in, handler} }
 
 // Options say who replays, and how. By is required.
@@ -31,13 +31,12 @@ type Options struct {
 	By, Reason string
 	// Deed is the [audit.Change.Deed] of the replay. Optional.
 	Deed string
-	// DryRun decodes each dead letter and checks its contract. It runs no handler, does not look at the order of the keys,
-	// and changes nothing.
+	// DryRun decodes each dead letter and checks its contract, no more.
 	DryRun bool
-	// Force also replays events that the inbox may have processed and forgotten (too_old).
+	// Force also replays events that may have been processed and forgotten (too_old).
 	Force bool
-	// AcceptGap also replays events with a version that is too high (version_gap, version_jump). The versions before it
-	// are skipped as stale if they come.
+	// AcceptGap also replays events whose version is too high (version_gap, version_jump). Skipped versions are stale if
+	// they come.
 	AcceptGap bool
 	// PerSecond bounds the dead letters per second. Default: no bound.
 	PerSecond float64
@@ -49,7 +48,7 @@ type Options struct {
 type Result struct {
 	ID int64
 	// Outcome is applied, duplicate, stale or ignored, which settle the dead letter; failed or refused, after which it
-	// waits as before; or would_replay in a dry run.
+	// waits; or would_replay.
 	Outcome string
 	Code    string // of a failure or refusal
 	Error   string
@@ -72,13 +71,13 @@ type refusal struct{ codedError }
 
 func refuse(code string, err error) error { return &refusal{codedError{code, err}} }
 
-// Replay runs the waiting dead letters of this consumer that the filter picks, key by key in the order of their
-// versions. Each is a delivery that carries its dead letter: one transaction handles the event, settles the dead letter
-// and writes the audit row. So an event has its effect at most once and never over newer state, also if processes die
-// and several replays run at once. Events that are parked behind a dead letter follow: see [Replayer.ResumeParked].
+// Replay runs the waiting dead letters that the filter picks, key by key in the order of their versions. Each is a
+// delivery that carries its dead letter: one transaction handles the event, settles the dead letter and writes the
+// audit row. So an event has its effect at most once and never over newer state. [Replayer.ResumeParked] runs what is
+// parked behind it.
 //
-// A key stops at its first failure or refusal, other keys go on. When the database fails, the replay ends with an
-// error; call it again to go on.
+// A key stops at its first failure or refusal, other keys go on. An error of the database ends the replay; call it
+// again.
 func (r *Replayer) Replay(ctx context.Context, f deadletter.Filter, o Options) error {
 	if err := r.checkRequest(f, o); err != nil {
 		return err
@@ -135,13 +134,11 @@ func (o Options) pause() time.Duration {
 	return time.Duration(min(float64(time.Second)/o.PerSecond, float64(24*time.Hour)))
 }
 
-// replayed is the dead letter of an item, and who replays it.
 type replayed struct {
 	deadletter.Letter
 	Options
 }
 
-// letterID is the id of the item's dead letter, 0 without one.
 func (it *item) letterID() int64 {
 	if it.replay == nil {
 		return 0
@@ -149,8 +146,7 @@ func (it *item) letterID() int64 {
 	return it.replay.ID
 }
 
-// replayOne runs one dead letter, and tries again while the database fails, MaxAttempts times. An error means that
-// nothing is decided.
+// replayOne tries again while the database fails, MaxAttempts times. An error means that nothing is decided.
 func (r *Replayer) replayOne(ctx context.Context, l deadletter.Letter, o Options) (Result, error) {
 	backoff := r.in.cfg.backoff()
 	for attempt := 1; ; attempt++ {
@@ -174,7 +170,7 @@ func (r *Replayer) tryShared(ctx context.Context, l deadletter.Letter, o Options
 	return r.try(ctx, l, o)
 }
 
-// try runs one dead letter once. An error means that nothing is decided.
+// An error means that nothing is decided.
 func (r *Replayer) try(ctx context.Context, l deadletter.Letter, o Options) (Result, failure.Class, error) {
 	result := Result{ID: l.ID}
 	it, err := r.item(ctx, l, o)
@@ -213,7 +209,7 @@ func (r *Replayer) reportSettled(it *item) {
 	r.in.cfg.Host.Handled(it.event, it.outcome)
 }
 
-// item makes a delivery of the dead letter: of the record that came, or of what an operator put in its place.
+// item has the record that came, or what an operator put in its place.
 func (r *Replayer) item(ctx context.Context, l deadletter.Letter, o Options) (*item, error) {
 	headers, payload := l.Current()
 	msg := event.RecordMessage(l.Key, headers, payload)
@@ -241,13 +237,12 @@ const selectEarlier = `
 select coalesce(min(id), 0) from public.dead_letter
 where consumer = $1 and key_start = $2 and state = 'waiting' and holds and (version, id) < ($3, $4)`
 
-// editedError means that an operator has edited the dead letter since it was read.
+// editedError means that the dead letter was edited since it was read.
 type editedError struct{ letter deadletter.Letter }
 
 func (*editedError) Error() string { return "the dead letter was edited" }
 
-// claimLetter locks the dead letter of a replay, after its key. A strict consumer refuses it while an earlier one of
-// the key waits.
+// claimLetter locks the dead letter after its key. A strict consumer refuses it while an earlier one of the key waits.
 func (in *Inbox) claimLetter(ctx context.Context, tx pgx.Tx, it *item) error {
 	if it.replay == nil {
 		return nil
@@ -276,7 +271,6 @@ func (in *Inbox) claimLetter(ctx context.Context, tx pgx.Tx, it *item) error {
 const updateSettled = `
 update public.dead_letter set state = 'replayed', outcome = $2, settled_at = clock_timestamp() where id = $1`
 
-// settleLetter settles the dead letter of a replay in the transaction of its effect.
 func (in *Inbox) settleLetter(ctx context.Context, tx *handlerTx, it *item) error {
 	if it.replay == nil {
 		return nil
@@ -313,8 +307,7 @@ update public.dead_letter
 set attempts = attempts + 1, replays = replays + 1, class = $2, code = $3, error = $4, failed_at = clock_timestamp()
 where id = $1 and state = 'waiting'`
 
-// recordFailure gives a dead letter that failed its new reason. A refusal leaves an audit row alone, but a parked event
-// that can never be handled is given up, so this is where it gets its copy.
+// A refusal leaves an audit row alone. A parked event that can never be handled is given up here, and gets its copy.
 func (r *Replayer) recordFailure(ctx context.Context, l *replayed, result Result, class failure.Class) error {
 	r.in.metrics.replays.WithLabelValues(result.Outcome).Inc()
 	r.in.log.WarnContext(ctx, "replay failed", "id", l.ID, "event_id", l.EventID, "correlation_id",

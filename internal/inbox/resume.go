@@ -12,9 +12,8 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// ResumeParked runs parked events when nothing is missing before them any more, in rounds, until ctx ends: when the
-// missing version has come, and when the dead letter before them was replayed or discarded. A parked event follows
-// within [Config.ResumeEvery]. It returns nil. Several at once do no harm.
+// ResumeParked runs parked events when nothing is missing before them any more, in rounds, until ctx ends, within
+// [Config.ResumeEvery]. It returns nil. Several at once do no harm.
 func (r *Replayer) ResumeParked(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if err := r.ResumeRound(ctx); err != nil && ctx.Err() == nil {
@@ -26,8 +25,7 @@ func (r *Replayer) ResumeParked(ctx context.Context) error {
 }
 
 const (
-	// The first dead letter of a key, if it is parked and its turn has come: every version that is missing before it was
-	// discarded.
+	// The first dead letter of a key, if it is parked and every version that is missing before it was discarded.
 	selectResumable = `
 select k.key, d.id, d.attempts, d.version > k.version + 1 from public.inbox_key k
 cross join lateral (select id, class, version, attempts from public.dead_letter
@@ -40,7 +38,7 @@ where k.consumer = $1 and (k.key > $2 or k.key = $2 and $3) and k.parked_from is
             and o.version > k.version and o.version < d.version))
 order by k.key limit 1`
 
-	// Of a consumer that is not strict any more, every parked event has its turn.
+	// A consumer that is not strict any more runs every parked event.
 	selectParked = `
 select convert_from(d.key_start, 'UTF8'), d.id, d.attempts, false from public.dead_letter d
 where d.consumer = $1 and (d.key_start > convert_to($2, 'UTF8') or d.key_start = convert_to($2, 'UTF8') and $3)
@@ -48,8 +46,8 @@ where d.consumer = $1 and (d.key_start > convert_to($2, 'UTF8') or d.key_start =
 order by d.key_start, d.version, d.id limit 1`
 )
 
-// ResumeRound is one round of [Replayer.ResumeParked]: it goes through the keys, and a key continues while its events
-// succeed. The error is the database's, or that of an event that could not be tried; other keys have continued then.
+// ResumeRound is one round of [Replayer.ResumeParked]. The error is the database's, or that of an event that could not
+// be tried; other keys have continued.
 func (r *Replayer) ResumeRound(ctx context.Context) error {
 	next := selectParked
 	if r.in.cfg.Order == Strict {
@@ -91,9 +89,8 @@ where id = $1 and state = 'waiting' and class = 'parked' and attempts = $2`
 update public.dead_letter set attempts = attempts - 1 where id = $1 and state = 'waiting'`
 )
 
-// resumeOne counts the attempt before it begins, so that an event that ends the process is given up. It does not count
-// while another event runs alone, which may end the process too. An event that fails for an unknown reason has
-// MaxAttempts attempts, one in each round. resumeOne reports whether the key continues.
+// resumeOne counts the attempt before it begins, because the event may end the process, but not while another event
+// runs alone, which may end it too. An event that fails for an unknown reason has MaxAttempts, one in each round.
 func (r *Replayer) resumeOne(ctx context.Context, p parkedEvent) (continues bool, err error) {
 	alone.RLock()
 	defer alone.RUnlock()

@@ -18,10 +18,10 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// READ COMMITTED: a statement that waited for another owner's transaction sees what that one has committed.
+// A statement that waited for another owner's transaction sees what that one has committed.
 var readCommitted = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 
-// apply handles the items in one transaction. With an error nothing is committed.
+// apply commits nothing with an error.
 func (in *Inbox) apply(parent context.Context, items []*item) error {
 	if !slices.ContainsFunc(items, in.needsTransaction) {
 		for _, it := range items {
@@ -52,14 +52,13 @@ func (in *Inbox) apply(parent context.Context, items []*item) error {
 	return asLostRace(err)
 }
 
-// needsTransaction reports whether anything is stored of the event: not of one without a handler, unless its version
-// counts or a point moves.
+// An event without a handler needs one if its version counts or a point moves.
 func (in *Inbox) needsTransaction(it *item) bool {
 	return !it.ignored || in.cfg.Order != Unordered && it.event.Version > 0 || it.origin.From != nil
 }
 
-// transact runs the transaction in two round trips and those of the handlers: begin travels with the first statements,
-// and commit with the last ones.
+// transact takes two round trips and those of the handlers: begin travels with the first statements, commit with the
+// last.
 func (in *Inbox) transact(ctx context.Context, tx *handlerTx, items []*item) error {
 	conn, err := in.cfg.Pool.Acquire(ctx)
 	if err != nil {
@@ -79,7 +78,6 @@ func (in *Inbox) transact(ctx context.Context, tx *handlerTx, items []*item) err
 	return err
 }
 
-// begin moves the point, locks the keys, records the ids and compares those that were there.
 func (in *Inbox) begin(ctx context.Context, conn *pgx.Conn, tx *handlerTx, items []*item) (keys, error) {
 	ks, ids, batch := in.collectKeys(items), in.collectIDs(items), &pgx.Batch{}
 	batch.BeginTx(readCommitted)
@@ -107,7 +105,7 @@ func (in *Inbox) begin(ctx context.Context, conn *pgx.Conn, tx *handlerTx, items
 	return ks, err
 }
 
-// handleItemsInTx decides about the items and does it, in the order of the checks that doc.go lists.
+// The order is that of the checks in doc.go.
 func (in *Inbox) handleItemsInTx(ctx context.Context, tx *handlerTx, items []*item, ks keys) error {
 	if err := in.claimLetter(ctx, tx, items[0]); err != nil {
 		return err
@@ -142,7 +140,7 @@ func (in *Inbox) handleInTx(ctx context.Context, tx *handlerTx, it *item, k *key
 
 var errComesAgain = errors.New("the id of a stale event comes again in its batch")
 
-// asTimeout tells a handler that ran too long from a transaction that waited for a connection, a lock or the server.
+// asTimeout tells a slow handler from a transaction that waited for a connection, a lock or the server.
 func (in *Inbox) asTimeout(err error, handling bool) error {
 	if handling { // pgx may say that it closed the connection, so its error does not count
 		return &codedError{CodeHandlerTimeout, fmt.Errorf("handler ran longer than %s: %w: %s", in.cfg.HandlerTimeout,
@@ -153,7 +151,7 @@ func (in *Inbox) asTimeout(err error, handling bool) error {
 
 var errPublishes = errors.New("handler returned messages to publish: write them to the outbox in its transaction")
 
-// runHandler runs the handler of one event. A panic is an error like any other.
+// A panic is an error like any other.
 func (in *Inbox) runHandler(ctx context.Context, tx *handlerTx, it *item) (err error) {
 	in.crash("handling")
 	began := time.Now()
@@ -181,8 +179,8 @@ func (in *Inbox) crash(point string) {
 	}
 }
 
-// handlerTx is the transaction that handlers get. It collects the writes of [Queue] and sends them together before the
-// next statement that needs an answer, or before the commit.
+// handlerTx is the transaction that handlers get. It sends queued writes before the next statement that needs an
+// answer, or before the commit.
 type handlerTx struct {
 	pgx.Tx
 	consumer, eventID string // of the handler that runs
@@ -192,13 +190,13 @@ type handlerTx struct {
 	err               error // of a queued write: nothing may be committed after it
 }
 
-// Queue is tx.Exec for a write whose result the handler does not need. It saves a round trip per write. An error of the
-// write rolls the event back like the handler's own. In another transaction than a handler's the write runs at once.
+// Queue is tx.Exec for a write whose result the handler does not need: it saves a round trip. Its error rolls the event
+// back like the handler's own. In another transaction the write runs at once.
 func Queue(ctx context.Context, tx pgx.Tx, sql string, args ...any) error {
 	return QueueRows(ctx, tx, nil, sql, args...)
 }
 
-// QueueRows is [Queue] for a write that must change a row: if it changes none, the event fails with err.
+// QueueRows is [Queue] for a write that must change a row: else the event fails with noRows.
 func QueueRows(ctx context.Context, tx pgx.Tx, noRows error, sql string, args ...any) error {
 	check := func(tag pgconn.CommandTag) error {
 		if tag.RowsAffected() == 0 {
@@ -228,9 +226,8 @@ const updateMetadata = `
 update public.inbox set metadata = metadata || jsonb_build_object('caller', $4::jsonb)
 where consumer = $1 and event_id = $2 and event_time = $3`
 
-// PutMetadata stores data of the handler in the event's inbox row, such as {"notification_id": "123"}, together with
-// the effect. A second call replaces the first. [Lookup] and [History] show it, so it holds nothing that people wrote.
-// Its errors are permanent.
+// PutMetadata stores data of the handler in the event's inbox row, together with the effect. A second call replaces the
+// first. [Lookup] and [History] show it, so it holds nothing that people wrote. Its errors are permanent.
 func PutMetadata(ctx context.Context, tx pgx.Tx, metadata map[string]any) error {
 	encoded, err := json.Marshal(metadata)
 	handler, is := tx.(*handlerTx)
@@ -241,9 +238,8 @@ func PutMetadata(ctx context.Context, tx pgx.Tx, metadata map[string]any) error 
 	return Queue(ctx, tx, updateMetadata, handler.consumer, id, place(id), string(encoded))
 }
 
-// endHandling means that the handlers have returned, perhaps without noticing that their time is over. Their last
-// writes travel with the commit, unless one of them may prevent it, or the last attempt was late: then they are sent
-// before it, to tell a slow write from a slow commit. A replay has one attempt, so it does that too.
+// The last writes travel with the commit, unless one of them may prevent it, or the last attempt was late: then they
+// are sent before it, to tell a slow write from a slow commit. So are those of a replay.
 func (q *handlerTx) endHandling(ctx context.Context, first *item) error {
 	err := ctx.Err()
 	if q.mustChange || first.wasLate || first.replay != nil {

@@ -14,7 +14,6 @@ import (
 	"example.com/twinbox/internal/fault"
 )
 
-// claim is a partition that the member owns, for as long as it does.
 type claim struct {
 	consumer *Consumer
 	session  sarama.ConsumerGroupSession
@@ -23,14 +22,14 @@ type claim struct {
 
 	ctx     context.Context //nolint:containedctx // parent of every message's
 	cancel  context.CancelCauseFunc
-	leaving chan struct{} // closed when nothing more is to be handed over
+	leaving chan struct{} // closed when the claim must hand over no more
 	leave   func()
 
 	records []*sarama.ConsumerMessage // taken and not handled, in order
 
 	isPlaced    bool         // the session has begun at position
-	position    atomic.Int64 // behind the last record that was handled; at first where the partition begins
-	isMisplaced atomic.Bool  // the partition must be read from an earlier offset, in another session
+	position    atomic.Int64 // after the last handled record; at first where the partition begins
+	isMisplaced atomic.Bool  // the next session must begin at an earlier offset
 }
 
 func newClaim(c *Consumer, session sarama.ConsumerGroupSession, source sarama.ConsumerGroupClaim) *claim {
@@ -43,7 +42,6 @@ func newClaim(c *Consumer, session sarama.ConsumerGroupSession, source sarama.Co
 	return p
 }
 
-// run hands records over until the partition goes.
 func (p *claim) run() {
 	defer p.cancel(errPartitionLost)
 	go p.bound()
@@ -53,13 +51,13 @@ func (p *claim) run() {
 	if p.isMisplaced.Load() {
 		return
 	}
-	// A claim that ends before sarama has closed its channel counts as a failure, and ends the session of all.
+	// A claim that ends before sarama closes its channel ends the session of all.
 	for range p.source.Messages() {
 	}
 }
 
-// bound ends the claim when the partition goes. The call under way may end for DrainTimeout before it is cancelled;
-// where the membership is lost it is cancelled at once.
+// bound ends the claim when the partition moves. The running call gets DrainTimeout, or no time if the membership is
+// lost.
 func (p *claim) bound() {
 	session := p.session.Context().Done()
 	select {
@@ -83,14 +81,13 @@ func (p *claim) bound() {
 	}
 }
 
-// isLost says of a session that has ended whether the group did not wait for this member.
+// isLost reports whether the group ended the session without waiting for this member.
 func (p *claim) isLost() bool {
 	cause := context.Cause(p.session.Context())
 	return p.consumer.ctx.Err() == nil && !errors.Is(cause, sarama.ErrRebalanceInProgress) &&
 		!errors.Is(cause, sarama.ErrSessionConsumeClaimExited) && !errors.Is(cause, sarama.ErrSessionPartitionCountChanged)
 }
 
-// work has the partition's records handled, in order.
 func (p *claim) work() {
 	c := p.consumer
 	pauses := failure.Backoff{Min: c.cfg.Backoff, Max: 50 * c.cfg.Backoff}
@@ -132,13 +129,11 @@ func (p *claim) isLeaving() bool {
 	}
 }
 
-// comingLimit is how long a batch waits for what the client has read already, or is reading.
+// comingLimit is how long a batch waits for records that the client is reading.
 const comingLimit = 5 * time.Millisecond
 
-// gather waits for a record if none is held, and takes what is there, up to a batch; false when the partition goes.
-//
-// sarama hands records over one by one: without a look at where the log ends, those that it has read together would be
-// as many batches as the scheduler likes.
+// gather takes a batch; false when the partition moves. sarama delivers records singly: without a look at the log's
+// end, the scheduler would decide the size of a batch.
 func (p *claim) gather() bool {
 	cfg, source := p.consumer.cfg, p.source.Messages()
 	bytes := 0

@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Cluster answers one question, over connections that end with it; see [Ask].
+// Cluster answers one question; see [Ask]. Its connections end with the question.
 type Cluster struct {
 	ctx    context.Context //nolint:containedctx // of the question, not of the cluster
 	cfg    Config
@@ -21,9 +21,8 @@ type Cluster struct {
 	admin  sarama.ClusterAdmin
 }
 
-// Ask opens connections, calls question and closes them. Its errors begin with what, the name of the question. The
-// connections are also closed when ctx ends, and each broker gets its share of the time until then: a broker that
-// accepts and never answers would otherwise use up all of it.
+// Ask opens connections, calls question and closes them, also when ctx ends. Its errors begin with what. Each broker
+// gets a share of the time of ctx, since one that never answers would use all of it.
 func Ask(ctx context.Context, cfg Config, what string, question func(Cluster) error) error {
 	cfg = cfg.WithDefaults()
 	if deadline, ends := ctx.Deadline(); ends {
@@ -45,7 +44,7 @@ func connected(ctx context.Context, cfg Config, question func(Cluster) error) (e
 	defer end()
 	settings := cfg.Client()
 	settings.Net.Proxy.Enable, settings.Net.Proxy.Dialer = true, dialer{connections, cfg.RequestTimeout}
-	settings.Metadata.Full = true // that is how sarama learns which broker is the controller
+	settings.Metadata.Full = true // so sarama learns which broker is the controller
 	settings.Admin.Retry.Max = 0
 	settings.Metadata.Retry.Max = 0
 	client, err := sarama.NewClient(cfg.Brokers, settings)
@@ -60,13 +59,12 @@ func connected(ctx context.Context, cfg Config, question func(Cluster) error) (e
 	return question(Cluster{ctx, cfg, client, admin})
 }
 
-// dialer opens connections that are closed when its context ends.
 type dialer struct {
 	ctx     context.Context //nolint:containedctx // of the connections
 	timeout time.Duration
 }
 
-// Dial is the method that sarama calls in the place of its own dialer.
+// Dial replaces sarama's dialer.
 func (d dialer) Dial(network, addr string) (net.Conn, error) {
 	conn, err := (&net.Dialer{Timeout: d.timeout}).DialContext(d.ctx, network, addr)
 	if err == nil {
@@ -80,15 +78,14 @@ func Ping(ctx context.Context, cfg Config) error {
 	return Ask(ctx, cfg, "ping brokers", func(Cluster) error { return nil })
 }
 
-// moving are the answers while a partition goes from one broker to another, or was made a moment ago: the brokers learn
-// of it one after the other, and a client that asks for metadata may be told of a leader that does not know it yet.
+// moving are the answers while a partition changes its broker or is new.
 var moving = []error{
 	sarama.ErrUnknownTopicOrPartition, sarama.ErrLeaderNotAvailable, sarama.ErrNotLeaderForPartition,
 	sarama.ErrReplicaNotAvailable, sarama.ErrFencedLeaderEpoch, sarama.ErrUnknownLeaderEpoch,
 	sarama.ErrOffsetNotAvailable,
 }
 
-// settled asks again, for RequestTimeout at most, while the answer is that the partition moves.
+// settled repeats ask, for RequestTimeout at most, while the partition moves.
 func (c Cluster) settled(topic string, ask func() error) error {
 	pause := failure.Backoff{Min: 10 * time.Millisecond, Max: 250 * time.Millisecond}
 	for end := time.Now().Add(c.cfg.RequestTimeout); ; {
@@ -99,11 +96,11 @@ func (c Cluster) settled(topic string, ask func() error) error {
 		if failure.Sleep(c.ctx, pause.Next()) != nil {
 			return err
 		}
-		_ = c.client.RefreshMetadata(topic) // what the next question meets says more
+		_ = c.client.RefreshMetadata(topic)
 	}
 }
 
-// Partitions are those of a topic. Of one that does not exist the error wraps sarama.ErrUnknownTopicOrPartition.
+// Partitions returns those of a topic. A missing topic's error wraps sarama.ErrUnknownTopicOrPartition.
 func (c Cluster) Partitions(topic string) ([]int32, error) {
 	partitions, err := c.client.Partitions(topic)
 	if err != nil {
@@ -112,9 +109,8 @@ func (c Cluster) Partitions(topic string) ([]int32, error) {
 	return partitions, nil
 }
 
-// Offsets returns one offset of each partition, in their order: sarama.OffsetOldest, sarama.OffsetNewest, or the first
-// of a time in milliseconds since 1970, -1 without one. While a partition moves to another broker it asks again, for
-// RequestTimeout at most.
+// Offsets returns one offset per partition: sarama.OffsetOldest, sarama.OffsetNewest, or the first of a time in
+// milliseconds since 1970, -1 without one. It waits up to RequestTimeout while a partition moves.
 func (c Cluster) Offsets(topic string, partitions []int32, which int64) ([]int64, error) {
 	wanted := make(map[int32]int64, len(partitions))
 	for _, partition := range partitions {

@@ -10,34 +10,33 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// Config is where Kafka is and how long to wait for it. The zero value of every field but Brokers means its default.
+// Config names a Kafka cluster. A zero field means its default.
 type Config struct {
 	// Brokers are the bootstrap addresses, host:port. Required.
 	Brokers []string
 	// ClientID names this process in the broker's logs and quotas. Default "twinbox".
 	ClientID string
-	// PublishTimeout bounds one call of Publish, retries included. When it has passed, the outcome of what is not yet
-	// acknowledged is unknown. A relay's lease must be longer. Default 10 s.
+	// PublishTimeout bounds one call of Publish, retries included. After it, records without an acknowledgement have an
+	// unknown outcome. A relay's lease must be longer. Default 10 s.
 	PublishTimeout time.Duration
-	// RetryFor bounds the retries of one partition, so that a partition without a leader does not hold up the others
-	// of the call for the whole PublishTimeout. Default half of PublishTimeout.
+	// RetryFor bounds the retries of one partition. Default half of PublishTimeout.
 	RetryFor time.Duration
 	// RequestTimeout bounds one request to a broker, connecting included. Default 4 s.
 	RequestTimeout time.Duration
-	// MaxMessageBytes bounds a record and a partition's batch, before compression. It must stay below the broker's
-	// message.max.bytes, which counts the batch. Default 1,000,000.
+	// MaxMessageBytes bounds a record and a partition's batch, before compression. It must be below the broker's
+	// message.max.bytes. Default 1,000,000.
 	MaxMessageBytes int
 	// TLS, when set, encrypts every connection.
 	TLS *tls.Config
-	// User and Password, when set, log in by SASL. PLAIN sends the password, so it belongs inside TLS.
+	// User and Password, when set, log in by SASL. Use TLS with PLAIN, which sends the password.
 	User, Password string
-	// Mechanism is how: [Plain], [ScramSHA256] or [ScramSHA512]. Default [Plain].
+	// Mechanism is [Plain], [ScramSHA256] or [ScramSHA512]. Default [Plain].
 	Mechanism string
 }
 
 const retryBackoff = 50 * time.Millisecond
 
-// WithDefaults returns the configuration that is really used.
+// WithDefaults replaces zero values.
 func (c Config) WithDefaults() Config {
 	c.ClientID = cmp.Or(c.ClientID, "twinbox")
 	c.PublishTimeout = cmp.Or(c.PublishTimeout, 10*time.Second)
@@ -48,7 +47,7 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Validate reports what no broker can work with, without connecting anywhere.
+// Validate returns the first setting that cannot work. It does not connect.
 func (c Config) Validate() error {
 	if len(c.Brokers) == 0 {
 		return errors.New("brokers: at least one host:port is needed")
@@ -56,14 +55,14 @@ func (c Config) Validate() error {
 	return c.Producer().Validate()
 }
 
-// Client returns the settings that producing, consuming and administration have in common.
+// Client returns the settings that producing, consuming and administration share.
 //
-//	setting                     value        what happens otherwise
-//	Version                     3.6          old request versions, which Kafka 4 refuses
-//	AllowAutoTopicCreation      false        a misspelt topic is created with one partition, and its keys move later
-//	Metadata.Full               false        every client holds the metadata of every topic in the cluster
-//	Metadata.RefreshFrequency   10 s         added partitions stay unread for ten minutes
-//	Net.*Timeout                RequestTimeout   30 s for a broker that vanished without a word
+//	setting                     otherwise
+//	Version                     old request versions, which Kafka 4 refuses
+//	AllowAutoTopicCreation      a misspelt topic is created with one partition
+//	Metadata.Full               every client holds the metadata of all topics
+//	Metadata.RefreshFrequency   added partitions stay unread for ten minutes
+//	Net.*Timeout                30 s for a broker that vanished
 func (c Config) Client() *sarama.Config {
 	c = c.WithDefaults()
 	cfg := sarama.NewConfig()
@@ -82,31 +81,28 @@ func (c Config) Client() *sarama.Config {
 
 // Producer returns the settings under which [Publisher] writes records.
 //
-//	setting               value                 what happens otherwise
-//	RequiredAcks          all in-sync replicas  an acknowledged record is lost when the leader fails
-//	Idempotent            true                  a retry after a lost answer writes the records again
-//	MaxOpenRequests       1                     a retry overtakes the batch behind it: order lost
-//	Retry                 as long as RetryFor   a leader election of a second fails the call
-//	Metadata.Retry.Max    1                     looking for a lost leader blocks what goes to the others
-//	Producer.Timeout      3/4 RequestTimeout    the socket gives up before the broker says that its replicas are late
-//	Partitioner           murmur2, as Java      a Java producer of the same topic puts a key elsewhere (9,208 of 10,000)
-//	Compression           lz4                   twice the bytes on the network, the disks and in every consumer
-//	MaxMessageBytes       below message.max.bytes   the broker refuses what the client took for fine
-//
-// Of the codecs lz4 alone costs nothing that BenchmarkPublish can see: fewer bytes to copy pay for it, at batches of
-// one event and of thousands. zstd halves the rate, none and snappy send more.
+//	setting              otherwise
+//	RequiredAcks         an acknowledged record is lost when the leader fails
+//	Idempotent           a retry after a lost answer writes records twice
+//	MaxOpenRequests      a retry overtakes the next batch: order lost
+//	Retry                a leader election of a second fails the call
+//	Metadata.Retry.Max   the search for a leader blocks other partitions
+//	Producer.Timeout     the socket fails before the broker reports late replicas
+//	Partitioner          a Java producer puts a key elsewhere (9,208 of 10,000)
+//	Compression          more bytes; zstd halves the rate (BenchmarkPublish)
+//	MaxMessageBytes      the broker refuses what the client accepted
 func (c Config) Producer() *sarama.Config {
 	c = c.WithDefaults()
 	cfg := c.Client()
 	cfg.Producer.RequiredAcks = sarama.WaitForAll
 	cfg.Producer.Idempotent = true
 	cfg.Net.MaxOpenRequests = 1
-	// Each pause is twice the one before: together they are as long as RetryFor.
+	// Each pause doubles: together they last as long as RetryFor.
 	pause := func(retries int) time.Duration { return retryBackoff << max(retries-1, 0) }
 	cfg.Producer.Retry.BackoffFunc = func(retries, _ int) time.Duration { return pause(retries) }
 	for cfg.Producer.Retry.Max = 1; pause(cfg.Producer.Retry.Max+1) < c.RetryFor; cfg.Producer.Retry.Max++ {
 	}
-	// For the producer's id, at each connection. A broker that starts has none for seconds: until then no call is sent.
+	// For the producer's id. A broker that starts has none for seconds.
 	cfg.Producer.Transaction.Retry.Max, cfg.Producer.Transaction.Retry.Backoff = cfg.Producer.Retry.Max, retryBackoff
 	cfg.Producer.Timeout = c.RequestTimeout * 3 / 4
 	cfg.Producer.Partitioner = sarama.NewMurmur2Partitioner
@@ -118,60 +114,52 @@ func (c Config) Producer() *sarama.Config {
 	return cfg
 }
 
-// maxBatchMemory bounds what one compressed batch may become in memory. Without a bound, a megabyte of zeros compressed
-// well takes as many gigabytes and the process with them, again after every start. Reading a batch takes up to four
-// times as much for a moment, and a consumer may read one of each partition at the same time. Producers fill batches of
-// 1 MB or less before they compress them.
+// maxBatchMemory bounds one batch after decompression: 1 MB of compressed zeros could become gigabytes. Reading takes
+// up to four times as much per partition. Producers fill batches of at most 1 MB.
 const maxBatchMemory = 16 << 20
 
-// The bound is a variable of sarama's, read by its goroutines: it has to stand before the first of them starts.
+// Set before sarama's goroutines start, since they read it.
 func init() { sarama.MaxDecompressedBatchSize = maxBatchMemory }
 
-// ConsumerConfig is a [Config] plus a membership in a consumer group. The zero value of every field but Brokers and
-// Group means its default.
+// ConsumerConfig is a [Config] plus a membership in a consumer group. A zero field means its default.
 type ConsumerConfig struct {
 	Config
-	// Group is the consumer group. Required. It should name the environment, so that two of them never share offsets.
+	// Group is the consumer group. Required. With the environment in its name, two of them never share offsets.
 	Group string
-	// InstanceID is the name of this member for as long as its process is restarted in its place (group.instance.id):
-	// after a crash the successor takes its partitions at once instead of after SessionTimeout. It must differ between
-	// processes that run at the same time; two would throw each other out in turn. A member
-	// that closes leaves the group as it would without. Default "": the broker invents a name for each start.
+	// InstanceID is the member's group.instance.id: a restarted process gets its partitions back immediately. Two running
+	// processes must not share one. Default "": the broker invents a name.
 	InstanceID string
-	// SessionTimeout is how long a dead member keeps its partitions. Default 10 s.
+	// SessionTimeout is how long a dead member keeps its partitions. Default 10 s. A broker with a quota for this client
+	// holds heartbeats back too, up to 11 s by its defaults: then more than that.
 	SessionTimeout time.Duration
-	// HeartbeatInterval is how soon a member hears of a rebalance; at most a third of SessionTimeout. Default 1 s.
+	// HeartbeatInterval is how fast a member learns of a rebalance; at most a third of SessionTimeout. Default 1 s.
 	HeartbeatInterval time.Duration
-	// RebalanceTimeout is how long the group waits for a member to let a partition go. Default 30 s.
+	// RebalanceTimeout is how long the group waits for a member to release a partition. Default 30 s.
 	RebalanceTimeout time.Duration
-	// CommitInterval is how often acknowledged offsets are committed: a crash repeats as much. Default 1 s.
+	// CommitInterval is how often acknowledged offsets are committed: a crash repeats that much. Default 1 s.
 	CommitInterval time.Duration
-	// DrainTimeout is how long a handler under way may still finish when its partition is handed over or the member
-	// closes; then its context is cancelled, and it gets the same time again to return. Less than half of
-	// RebalanceTimeout. Default 5 s.
+	// DrainTimeout is how long a running call may finish when its partition moves or the member closes. After its context
+	// ends it gets the same time again. Less than half of RebalanceTimeout. Default 5 s.
 	DrainTimeout time.Duration
-	// Backoff is the first pause before what failed is tried again; it doubles for as long as that fails, up to 20 times
-	// as long for the group and 50 times for a handler. Default 100 ms.
+	// Backoff is the first pause after a failure; it doubles, up to 20 times as long for the group and 50 times for a
+	// handler. Default 100 ms.
 	Backoff time.Duration
-	// Batch is how many messages one call of the handler gets at most. Default 200.
+	// Batch is the most messages of one call. Default 200.
 	Batch int
-	// MaxBytes bounds the keys, values and headers of a batch: the message that exceeds it is the batch's last. Default
-	// 4,000,000.
+	// MaxBytes bounds the keys, values and headers of a batch; the message that exceeds it is the last. Default 4,000,000.
 	MaxBytes int
-	// UnhealthyAfter is how long [Consumer.Healthy] overlooks that nothing is consumed; a third of that where the reason
-	// is known. Default 30 s.
+	// UnhealthyAfter is how long [Consumer.Healthy] tolerates no consumption; a third of it for a known reason. Default 30
+	// s.
 	UnhealthyAfter time.Duration
 
-	// Points is where the handler's database stores how far it has the outcomes of records. With it the member begins
-	// where the database is, and reads records again when the database or the broker went back. Its messages have
-	// [event.Origin] with From. Default: the committed offset alone counts.
+	// Points stores which records have outcomes in the handler's database. With it, records are read again after the
+	// database or the broker went back. Default: none.
 	Points Points
-	// LookEvery is how often the points are compared with the positions of the partitions, which finds a database that
-	// went back also without new records. Default 5 s.
+	// LookEvery is how often points and positions are compared, also without new records. Default 5 s.
 	LookEvery time.Duration
-	// Lost is called when a partition is no longer read, and none of its messages is being handled. Optional.
+	// Lost is called after the last call for a partition that moved. Optional.
 	Lost func(topic string, partition int32)
-	// Failed is called when an attempt to consume has failed and will be repeated. It must not block. Optional.
+	// Failed is called when consuming fails, before a retry. It must not block. Optional.
 	Failed func(err error)
 }
 
@@ -196,7 +184,7 @@ func (c ConsumerConfig) withDefaults() ConsumerConfig {
 	return c
 }
 
-// Validate reports what cannot work, without connecting anywhere.
+// Validate returns the settings that cannot work. It does not connect.
 func (c ConsumerConfig) Validate() error {
 	c = c.withDefaults()
 	switch {
@@ -212,40 +200,34 @@ func (c ConsumerConfig) Validate() error {
 }
 
 const (
-	// fetchBytes is how much of a partition is asked for at once, as it lies on the log. A larger batch is fetched all the
-	// same.
+	// fetchBytes is the compressed size of a request for a partition. A larger batch is fetched whole.
 	fetchBytes = 256 << 10
 
-	// fetchPartitions bounds an answer of a broker: it has fetchBytes of so many partitions. sarama asks for the next
-	// answer when the records of this one have room, and meanwhile the other partitions get none.
+	// fetchPartitions bounds an answer to so many times fetchBytes. Until it is buffered, other partitions wait.
 	fetchPartitions = 16
 
-	// readAhead is for how many records a partition has room at least.
+	// readAhead is the least buffer of a partition, in records.
 	readAhead = 200
 )
 
-// Consumer returns the settings under which [Consumer] reads records, and a stock subscriber of watermill-kafka may.
+// Consumer returns the settings under which [Consumer] reads records. A stock subscriber may use them.
 //
-//	setting                  value          what happens otherwise
-//	Offsets.Initial          oldest         what was published before the group's first start is never seen
-//	ResetInvalidOffsets      true           one partition whose offset is gone keeps the group from all the others;
-//	                         [Consumer] compares the offsets itself, a stock subscriber rereads in silence
-//	IsolationLevel           read committed records of aborted transactions are delivered
-//	Offsets.AutoCommit       marked offsets only, every CommitInterval; a mark follows the ack, so a
-//	                         crash repeats a second's records and loses none
-//	GroupStrategies          cooperative-sticky   every rebalance stops every partition of every member
-//	Session.Timeout          10 s           45 s (Kafka's own) without an owner after a crash
-//	Heartbeat.Interval       1 s            a joiner waits 3 s for the others to notice
-//	Rebalance.Timeout        30 s           shorter than a handler's drain: the member is thrown out
-//	ChannelBufferSize        Batch, at least 200   a batch is handed over in pieces; with small batches, partitions wait
-//	                         for each other
-//	Net.ReadTimeout          above Rebalance.Timeout   joining a group, which may take that long, fails; all that a
-//	                         member asks besides has RequestTimeout, and its fetches connections of their own
-//	Return.Errors            true           errors go to sarama's own logger, which discards them
-//	Fetch.Min, MaxWaitTime   1 byte, 500 ms a quiet topic delays its next record, or closing takes longer
-//	Fetch.Default            256 KiB        1 MiB of each partition, compressed: twice the memory, no faster
-//	Fetch.MaxBytes           16 of those    an answer has that of every partition, up to 50 MiB
-//	Retry.Backoff            250 ms         2 s without records after a leader moves
+//	setting               otherwise
+//	Offsets.Initial       records from before the group's first start are never read
+//	ResetInvalidOffsets   one partition whose offset is gone keeps the group from all others;
+//	                      [Consumer] compares the offsets, a stock subscriber rereads without notice
+//	IsolationLevel        records of aborted transactions are delivered
+//	Offsets.AutoCommit    a crash repeats more
+//	GroupStrategies       every rebalance stops all partitions
+//	Session.Timeout       45 s (Kafka's default) without an owner after a crash
+//	Heartbeat.Interval    a joiner waits 3 s for the others
+//	Rebalance.Timeout     if shorter than a handler's drain, the member is removed
+//	ChannelBufferSize     batches are split; with small ones, partitions wait for each other
+//	Net.ReadTimeout       joining a group, which may take Rebalance.Timeout, fails
+//	Return.Errors         errors go to sarama's logger, which discards them
+//	Fetch.Default         1 MiB of each partition: twice the memory, no faster
+//	Fetch.MaxBytes        one answer holds up to 50 MiB
+//	Retry.Backoff         2 s without records after a leader moves
 func (c ConsumerConfig) Consumer() *sarama.Config {
 	c = c.withDefaults()
 	cfg := c.Client()

@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/internal/kafka"
 )
 
-// pins are settings and the values they must have; the tables in the documentation say why.
 type pins map[string]struct{ want, have any }
 
 func (p pins) check(t *testing.T) {

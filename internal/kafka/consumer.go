@@ -18,26 +18,22 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Handler takes messages of one partition, in the order of their offsets, and says how many of them, from the first
-// on, are dealt with. The rest comes again.
+// Handler takes messages of one partition, by offset, and returns how many it handled, from the first on. The rest
+// comes again.
 //
-// ctx and the contexts of the messages end when the partition is lost: what is done after that is done again by the
-// next owner. Each message's context also carries its [event.Origin]. Ack and Nack of the messages have no effect.
-// The slice is the handler's until it returns; the messages may be kept.
+// ctx and the messages' contexts end when the partition is lost. Each message's context has its [event.Origin]. Ack and
+// Nack have no effect. The slice is valid until the handler returns; the messages may be kept.
 type Handler func(ctx context.Context, batch []*message.Message) (handled int, err error)
 
-// Consumer is a member of a consumer group: watermill-kafka's Subscriber, whose handler of claims is ours and hands
-// over many messages at a time.
+// Consumer is a member of a consumer group: watermill-kafka's Subscriber, which hands over many messages at a time.
 //
-// Guaranteed: the messages of a partition are handed over in the order of their offsets, to one call at a time. A batch
-// is what is there. An offset is committed only when it and all before it were handled; what was not comes again after
-// a pause, before anything newer. Every record is handed over, with any content. A partition that is moved, and a stop,
-// let the call under way end for DrainTimeout; a lost membership cancels it. With [ConsumerConfig.Points], records
-// whose outcome the handler's database lost are handed over again, and all of a log that lost records.
+// Guaranteed: the messages of a partition come by offset, to one call at a time. An offset is committed only when it
+// and all before it were handled; the rest comes again after a pause, before newer ones. Every record is handed over,
+// with any content. When a partition moves or the member stops, the running call may finish for DrainTimeout; a lost
+// membership cancels it. For records that come again after a loss, see [ConsumerConfig.Points].
 //
-// Not guaranteed: that a message is handled once. After a crash, or when a handler outlives the loss of its partition,
-// it is handled again; the inbox makes its effect single. A batch on the log that is damaged stops the partitions of
-// its broker, and Healthy says so. A panic of the handler is not caught.
+// Not guaranteed: that a message is handled once. A damaged batch on the log stops the partitions of its broker, and
+// Healthy reports it. A panic of the handler is not caught.
 type Consumer struct {
 	cfg    ConsumerConfig
 	handle Handler
@@ -53,24 +49,23 @@ type Consumer struct {
 	member, wasMember bool
 
 	since time.Time // of the last change of member
-	last  error     // the trouble that was logged last
-	met   time.Time // when it came last, logged or not
+	last  error     // the last failure in the log
+	met   time.Time // when a failure last came, logged or not
 }
 
 var (
-	// ErrFenced ends [Consumer.Run]: another process runs under this one's [ConsumerConfig.InstanceID]. Coming back would
-	// throw that one out in turn, for ever.
+	// ErrFenced ends [Consumer.Run]: another process uses the same [ConsumerConfig.InstanceID]. To rejoin would remove
+	// that one.
 	ErrFenced = errors.New("another member has taken the instance id")
-	// ErrOffsetGone is why a partition is not read: the offset at which its group should continue is not on the log. Its
-	// records were removed before they were read, or, without [ConsumerConfig.Points], the log went back. An operator
-	// decides where to continue (kafka-consumer-groups --reset-offsets).
+	// ErrOffsetGone is why a partition is not read: its next offset is not on the log. Records were removed unread, or,
+	// without [ConsumerConfig.Points], the log went back. An operator decides (kafka-consumer-groups --reset-offsets).
 	ErrOffsetGone = errors.New("the committed offset is not on the log")
 
 	errPartitionLost = errors.New("partition lost")
 	errStopped       = errors.New("consumer stopped")
 )
 
-// NewConsumer checks the configuration and connects to nothing.
+// NewConsumer checks the configuration. It does not connect.
 func NewConsumer(cfg ConsumerConfig, handle Handler, log *slog.Logger) (*Consumer, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure consumer: %w", err)
@@ -82,9 +77,8 @@ func NewConsumer(cfg ConsumerConfig, handle Handler, log *slog.Logger) (*Consume
 	}, nil
 }
 
-// Run consumes the topic until ctx ends; then it lets the calls under way end, commits, leaves the group and returns
-// nil. What fails is tried again for ever; only [ErrFenced] ends it. The values of ctx are in the handler's context. It
-// must be called once.
+// Run consumes the topic until ctx ends. Then it lets running calls end, commits, leaves the group and returns nil. It
+// retries after failures; only [ErrFenced] ends it. Handlers see the values of ctx. Call it once.
 func (c *Consumer) Run(ctx context.Context, topic string) error {
 	var watching sync.WaitGroup
 	defer watching.Wait()
@@ -116,12 +110,11 @@ func (c *Consumer) Run(ctx context.Context, topic string) error {
 	return nil
 }
 
-// consume has the subscriber consume until ctx ends, and closes it.
 func (c *Consumer) consume(ctx context.Context, subscriber *wkafka.Subscriber) error {
 	for ctx.Err() == nil {
 		messages, err := subscriber.Subscribe(ctx, c.topic)
 		if err == nil {
-			for range messages { // there are none: the hook has them. It is closed at the end.
+			for range messages { // none: the hook reads them
 			}
 			break
 		}
@@ -131,12 +124,10 @@ func (c *Consumer) consume(ctx context.Context, subscriber *wkafka.Subscriber) e
 	return subscriber.Close()
 }
 
-// errNotLeft is about a member that was stopped while it joined its group.
 var errNotLeft = errors.New("the group has not answered; its session timeout frees the member")
 
-// awaitLeft waits until consume has returned. A stop waits for the partitions that are owned, and for their offsets to
-// be committed. It waits no longer for a coordinator that owes a joining member its answer: it may keep that one until
-// every other member has joined, and sarama waits with it.
+// awaitLeft waits for owned partitions and their commits, but not for a coordinator that owes a joining member its
+// answer: that may take until all others have joined.
 func (c *Consumer) awaitLeft(ctx context.Context, left <-chan error) error {
 	for {
 		stopped := ctx.Err() != nil && !c.isOwner()
@@ -151,15 +142,15 @@ func (c *Consumer) awaitLeft(ctx context.Context, left <-chan error) error {
 	}
 }
 
-// isOwner says whether partitions are owned: they are given back before [groupHandler.Cleanup].
+// isOwner: partitions are given back before [groupHandler.Cleanup].
 func (c *Consumer) isOwner() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.member
 }
 
-// leaveGroup tells the group that a member with an instance id is gone, which sarama does only for members without one:
-// else its partitions would have no owner until the session times out.
+// leaveGroup does for an instance id what sarama does only without one. Otherwise its partitions wait for the session's
+// end.
 func (c *Consumer) leaveGroup() error {
 	if c.cfg.InstanceID == "" {
 		return nil
@@ -172,25 +163,25 @@ func (c *Consumer) leaveGroup() error {
 	})
 }
 
-// claimHook replaces watermill-kafka's handler of claims, in the one place that it lets others into.
+// claimHook replaces watermill-kafka's handler of claims.
 type claimHook struct {
-	wkafka.SaramaTracer // nil: of a subscriber with a group it wraps the handler and nothing else
+	wkafka.SaramaTracer // nil: a subscriber with a group calls no other method of it
 	consumer            *Consumer
 }
 
-// WrapConsumerGroupHandler is called whenever watermill-kafka connects, which it does at once after a refusal.
+// WrapConsumerGroupHandler is called at each connect, even right after a refusal.
 func (h claimHook) WrapConsumerGroupHandler(sarama.ConsumerGroupHandler) sarama.ConsumerGroupHandler {
 	h.consumer.joins.wait(h.consumer.ctx)
 	return &groupHandler{consumer: h.consumer, starts: map[int32]int64{}}
 }
 
-// joinPauses keeps a group that refuses its member, or ends its sessions at once, from being asked without a rest.
+// joinPauses slows down a group that refuses its member or ends its sessions early.
 type joinPauses struct {
 	pauses failure.Backoff
 	began  time.Time // the last attempt
 }
 
-// stable is how long an attempt must have lasted for the next one to follow without a growing pause.
+// stable is the length of an attempt after which the pauses begin anew.
 const stable = 5 * time.Second
 
 func (j *joinPauses) wait(ctx context.Context) {
@@ -202,11 +193,11 @@ func (j *joinPauses) wait(ctx context.Context) {
 	j.began = time.Now()
 }
 
-// groupHandler is a [sarama.ConsumerGroupHandler] for the sessions of one connection.
+// groupHandler serves the sessions of one connection.
 type groupHandler struct {
 	consumer *Consumer
 	again    bool
-	starts   map[int32]int64 // where partitions begin that Setup has placed; guarded by consumer.mu
+	starts   map[int32]int64 // where Setup has placed partitions; guarded by consumer.mu
 }
 
 // Setup implements [sarama.ConsumerGroupHandler].
@@ -226,7 +217,7 @@ func (h *groupHandler) Cleanup(sarama.ConsumerGroupSession) error {
 	return nil
 }
 
-// ConsumeClaim implements [sarama.ConsumerGroupHandler]: it reads one partition until it is gone.
+// ConsumeClaim implements [sarama.ConsumerGroupHandler].
 func (h *groupHandler) ConsumeClaim(session sarama.ConsumerGroupSession, source sarama.ConsumerGroupClaim) error {
 	c := h.consumer
 	p := newClaim(c, session, source)
@@ -248,14 +239,13 @@ func (h *groupHandler) ConsumeClaim(session sarama.ConsumerGroupSession, source 
 	return nil
 }
 
-// watchedStrategy tells the consumer of an assignment before sarama acts on it. sarama says that a partition goes by
-// closing its channel, behind the records that are in it: a claim that is handling a batch would not hear of it.
+// watchedStrategy reports an assignment early: sarama closes a partition's channel after its buffered records, too late
+// for a busy claim.
 type watchedStrategy struct {
 	cooperative
 	assigned func(partitions map[string][]int32)
 }
 
-// cooperative is everything that sarama looks for in a cooperative strategy.
 type cooperative interface {
 	sarama.RebalanceProtocolBalanceStrategy
 	sarama.SubscriptionUserDataBalanceStrategy
@@ -278,7 +268,6 @@ func (c *Consumer) assigned(topics map[string][]int32) {
 	}
 }
 
-// become notes that the member consumes, or does no more.
 func (c *Consumer) become(member bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -290,7 +279,6 @@ func (c *Consumer) become(member bool) {
 	}
 }
 
-// troubleLog is what watermill-kafka logs to: the errors of a group reach nothing else.
 type troubleLog struct {
 	watermill.NopLogger
 	consumer *Consumer
@@ -302,11 +290,10 @@ func (l troubleLog) Error(_ string, err error, _ watermill.LogFields) { l.consum
 // With implements [watermill.LoggerAdapter].
 func (l troubleLog) With(watermill.LogFields) watermill.LoggerAdapter { return l }
 
-// troubleOver is after how long a trouble that has not come again is a new one.
+// troubleOver is the silence after which the same failure is logged again.
 const troubleOver = 5 * time.Minute
 
-// trouble notes a failure after which the member tries again. It is logged unless it is the one that was logged last
-// and goes on: a broker that is down for an hour is one line.
+// trouble logs a repeated failure once: a broker that is down for an hour is one line.
 func (c *Consumer) trouble(err error) {
 	if errors.Is(err, sarama.ErrFencedInstancedId) {
 		c.cancel(fmt.Errorf("consume as %s: %w %q", c.cfg.Group, ErrFenced, c.cfg.InstanceID))
@@ -329,7 +316,7 @@ func (c *Consumer) trouble(err error) {
 	}
 }
 
-// Standings are those of the partitions that this member owns, in no order.
+// Standings returns those of the partitions that this member owns, in no order.
 func (c *Consumer) Standings() []Standing {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -340,8 +327,8 @@ func (c *Consumer) Standings() []Standing {
 	return standings
 }
 
-// Healthy returns why nothing is consumed: Run was not called or has ended, the process has never been a member of its
-// group, or not for a while, or a partition gives no records or fails at the next ones for a while.
+// Healthy returns why the member consumes nothing: Run does not run, it never joined its group, or it has been out of
+// the group, refused or failing too long.
 func (c *Consumer) Healthy(context.Context) error {
 	if err := c.isMember(); err != nil {
 		return err

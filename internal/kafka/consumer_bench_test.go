@@ -15,8 +15,6 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// BenchmarkSubscribe reads and acknowledges a backlog of small events in 12 partitions with watermill-kafka's
-// subscriber.
 func BenchmarkSubscribe(b *testing.B) {
 	brokers := kafkatest.Brokers(b)
 	cfg := fast(brokers, kafkatest.Group(b))
@@ -28,7 +26,6 @@ func BenchmarkSubscribe(b *testing.B) {
 	drainBacklog(b, brokers, subscriber)
 }
 
-// BenchmarkConsume reads the same backlog through the handler of a Consumer.
 func BenchmarkConsume(b *testing.B) {
 	brokers := kafkatest.Brokers(b)
 	for _, batch := range []int{1, 50, 200} {
@@ -65,7 +62,7 @@ func BenchmarkConsume(b *testing.B) {
 	}
 }
 
-// backlog is a topic of 12 partitions with one record more than the benchmark asks for.
+// backlog publishes one record more than the benchmark reads: the first one shows that the group has joined.
 func backlog(b *testing.B, brokers []string) string {
 	topic := kafkatest.Topic(b, brokers, 12)
 	publisher := newPublisher(b, kafka.Config{Brokers: brokers})
@@ -79,7 +76,7 @@ func backlog(b *testing.B, brokers []string) string {
 func drainBacklog(b *testing.B, brokers []string, subscriber message.Subscriber) {
 	messages, err := subscriber.Subscribe(b.Context(), backlog(b, brokers))
 	require.NoError(b, err)
-	receive(b, messages).Ack() // joined
+	receive(b, messages).Ack()
 	b.ReportAllocs()
 	b.ResetTimer()
 	for range b.N {

@@ -29,7 +29,6 @@ func partitionOf(t testing.TB, msg *message.Message) int32 {
 	return origin.Partition
 }
 
-// rawProducer writes what no publisher of ours would.
 func rawProducer(t testing.TB, brokers []string, change func(*sarama.Config)) sarama.SyncProducer {
 	t.Helper()
 	cfg := kafka.Config{Brokers: brokers}.Producer()
@@ -96,7 +95,6 @@ func TestAbortedTransactionsAreNotDelivered(t *testing.T) {
 	msg.Ack()
 }
 
-// A partition whose offset is gone is not read, and says so, while the others are.
 func TestAPartitionWhoseOffsetIsGoneIsNotRead(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
@@ -111,7 +109,7 @@ func TestAPartitionWhoseOffsetIsGoneIsNotRead(t *testing.T) {
 	receive(t, l.messages)
 	require.NoError(t, l.Close())
 	require.EqualValues(t, 1, committed(t, brokers, cfg.Group, topic))
-	deleteRecords(t, brokers, topic, 4) // retention, as it would work after a long downtime
+	deleteRecords(t, brokers, topic, 4) // as retention does after a long downtime
 
 	l = listen(t, cfg, topic)
 	testkit.Until(t, func() bool { return errors.Is(l.Healthy(t.Context()), kafka.ErrOffsetGone) })
@@ -129,7 +127,6 @@ func deleteRecords(t testing.TB, brokers []string, topic string, before int64) {
 	require.NoError(t, admin(t, brokers).DeleteRecords(topic, map[int32]int64{0: before}))
 }
 
-// toPartition publishes one batch of records, uncompressed, straight to a partition.
 func toPartition(t testing.TB, brokers []string, topic string, partition int32, values ...string) {
 	t.Helper()
 	producer := rawProducer(t, brokers, func(cfg *sarama.Config) {
@@ -144,7 +141,6 @@ func toPartition(t testing.TB, brokers []string, topic string, partition int32, 
 	require.NoError(t, producer.SendMessages(records))
 }
 
-// lines counts log lines.
 type lines struct {
 	slog.Handler
 	mu    sync.Mutex
@@ -168,8 +164,6 @@ func (l *lines) all() []string {
 	return append([]string(nil), l.texts...)
 }
 
-// TestAGroupThatCannotBeJoinedIsNotHammered: a failing coordinator costs a handful of attempts and one log line. The
-// consumer is not healthy before it was a member once.
 func TestAGroupThatCannotBeJoinedIsNotHammered(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
@@ -195,7 +189,6 @@ func TestAGroupThatCannotBeJoinedIsNotHammered(t *testing.T) {
 	require.Equal(t, "consuming", log.all()[1])
 }
 
-// TestTheBrokerIsAwayAtTheStartAndInBetween: Run waits for it, and comes back after a restart.
 func TestTheBrokerIsAwayAtTheStartAndInBetween(t *testing.T) {
 	t.Parallel()
 	start := restartable(t)
@@ -210,7 +203,6 @@ func TestTheBrokerIsAwayAtTheStartAndInBetween(t *testing.T) {
 	require.Equal(t, ids, read(t, l, 3))
 }
 
-// TestALostSessionCancelsHandlersAtOnce: the coordinator has forgotten the member, so another may own the partition.
 func TestALostSessionCancelsHandlersAtOnce(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)

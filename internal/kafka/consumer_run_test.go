@@ -38,8 +38,6 @@ func TestRunDrainsAndCommitsWhatTheHandlerStillDoes(t *testing.T) {
 	require.NoError(t, r.Healthy(t.Context()))
 }
 
-// TestConsumersChurn: consumers come and go while others work, and now and then a batch fails in the middle. Nothing is
-// lost, and per key the first occurrences are in order.
 func TestConsumersChurn(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
@@ -73,7 +71,6 @@ func TestConsumersChurn(t *testing.T) {
 	requireOrder(t, msgs, record.byKey)
 }
 
-// TestALostPartitionCancelsTheBatch: the next owner gets what the last one had not finished.
 func TestALostPartitionCancelsTheBatch(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

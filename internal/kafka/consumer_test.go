@@ -16,16 +16,14 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// running is a consumer with its hooks on channels.
 type running struct {
 	*kafka.Consumer
 	lost  chan int32
 	stop  context.CancelFunc
 	ended chan error
-	done  chan struct{} // after ended
+	done  chan struct{}
 }
 
-// consume runs a consumer until the test ends, if it does not end by itself.
 func consume(t testing.TB, cfg kafka.ConsumerConfig, topic string, handle kafka.Handler) *running {
 	t.Helper()
 	return consumeWith(t, cfg, topic, handle, quiet)
@@ -53,13 +51,11 @@ func consumeWith(
 	return r
 }
 
-// awaitPartition waits until the consumer owns a partition.
 func (r *running) awaitPartition(t testing.TB) {
 	t.Helper()
 	testkit.Until(t, func() bool { return len(r.Standings()) > 0 })
 }
 
-// call is one call of a handler: the test sees the batch and decides the result.
 type call struct {
 	ctx   context.Context
 	batch []*message.Message
@@ -73,7 +69,6 @@ type result struct {
 
 func (c call) ids() []string { return idsOf(c.batch) }
 
-// byHand is a handler whose calls arrive on a channel.
 func byHand() (kafka.Handler, <-chan call) {
 	calls := make(chan call)
 	return func(ctx context.Context, batch []*message.Message) (int, error) {
@@ -112,8 +107,7 @@ func TestABatchIsWhatIsThere(t *testing.T) {
 	}
 }
 
-// bringing returns the first call that brings all of what is wanted. Records come one by one, and a batch is what is
-// there: a call that brings only the beginning is refused, and comes again with what has come meanwhile.
+// bringing refuses calls until one has all wanted records: records arrive one by one.
 func bringing(t testing.TB, calls <-chan call, want []string) call {
 	t.Helper()
 	for {
@@ -149,7 +143,7 @@ func TestWhatIsNotHandledComesAgainInOrder(t *testing.T) {
 	batch.batch[1].Metadata["changed"] = "by a handler"
 	batch.reply <- result{1, errors.New("the second one fails")}
 
-	batch = bringing(t, calls, ids[1:5]) // the rest, then newer ones
+	batch = bringing(t, calls, ids[1:5])
 	require.NotContains(t, batch.batch[0].Metadata, "changed")
 	testkit.Until(t, func() bool { return committed(t, brokers, cfg.Group, topic) == 1 })
 	for range 3 {
@@ -157,7 +151,7 @@ func TestWhatIsNotHandledComesAgainInOrder(t *testing.T) {
 		batch = receive(t, calls)
 		require.Equal(t, ids[1:5], batch.ids())
 	}
-	batch.reply <- result{2, nil} // without an error the rest comes again all the same
+	batch.reply <- result{2, nil}
 	bringing(t, calls, ids[3:]).reply <- result{3, nil}
 	silentCalls(t, calls)
 	r.stop()
@@ -196,7 +190,6 @@ func TestABatchIsBoundedInBytes(t *testing.T) {
 	}
 }
 
-// closing turns the end of a channel into a value.
 func closing(done <-chan struct{}) <-chan struct{} {
 	value := make(chan struct{}, 1)
 	go func() {
@@ -244,7 +237,6 @@ func TestABatchCarriesOriginsAndTheCallersValues(t *testing.T) {
 	require.NoError(t, receive(t, ended))
 }
 
-// TestAStuckPartitionDoesNotHoldUpTheOthers: its backlog fills every buffer, while another's messages pass.
 func TestAStuckPartitionDoesNotHoldUpTheOthers(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

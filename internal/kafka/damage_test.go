@@ -16,7 +16,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// rotten flips a byte of every answer that holds its word: what a disk does, after the broker has checked the batch.
+// rotten flips a byte of each answer with its word, as a bad disk does after the broker's check.
 type rotten struct{ word string }
 
 func (r rotten) listen(network, address string) (net.Listener, error) {
@@ -46,7 +46,6 @@ func (c rottenConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// A batch on the log whose checksum is wrong stops the partitions of its broker, and readiness says so.
 func TestADamagedBatchIsSaid(t *testing.T) {
 	t.Parallel()
 	_, brokers := kafkatest.Fake(t, kfake.ListenFn(rotten{"rotten apple"}.listen))

@@ -14,9 +14,8 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// PublishAcked is [Publisher.PublishContext] for a caller that compares acknowledgements with the log. The context of
-// each acknowledged message has the record's place, as an [event.Origin]. repeated reports that the client has sent a
-// batch again during the call: then a record may be on the log twice.
+// PublishAcked is [Publisher.PublishContext] that also puts each acknowledged record's place into its message's
+// context, as an [event.Origin]. repeated reports that the client sent a batch again: a record may be on the log twice.
 func (p *Publisher) PublishAcked(
 	ctx context.Context, topic string, msgs ...*message.Message,
 ) (repeated bool, err error) {
@@ -30,7 +29,6 @@ func (p *Publisher) PublishAcked(
 
 type placeKey struct{}
 
-// tellPlaces puts the place of each acknowledged message into its context.
 func (c *call) tellPlaces() (repeated bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,7 +40,7 @@ func (c *call) tellPlaces() (repeated bool) {
 	return c.conn != nil && c.conn.repeats.Load() != c.repeats
 }
 
-// placing wraps the producer below watermill-kafka's Publisher, which returns no offsets.
+// placing wraps the producer, since watermill-kafka's Publisher returns no offsets.
 type placing struct{ wkafka.SaramaTracer }
 
 // WrapSyncProducer is the only method that a Publisher calls.
@@ -52,8 +50,8 @@ func (placing) WrapSyncProducer(_ *sarama.Config, p sarama.SyncProducer) sarama.
 
 type placingProducer struct{ sarama.SyncProducer }
 
-// SendMessage notes the place of the record where the message's context asks for it. The broker's time replaces the one
-// set here, unless the topic has the producer's. Kafka counts milliseconds.
+// SendMessage stores the record's place where the context asks for it. The broker's time replaces this one, unless the
+// topic has the producer's. Kafka counts milliseconds.
 func (p placingProducer) SendMessage(msg *sarama.ProducerMessage) (partition int32, offset int64, err error) {
 	msg.Timestamp = time.Now().Truncate(time.Millisecond)
 	partition, offset, err = p.SyncProducer.SendMessage(msg)
@@ -63,19 +61,18 @@ func (p placingProducer) SendMessage(msg *sarama.ProducerMessage) (partition int
 	return partition, offset, err
 }
 
-// murmur2 serves all calls: a new partitioner seeds a random source, for records without a key, and takes 10 us.
+// murmur2 serves all calls: a new partitioner takes 10 us for its random source.
 var murmur2 = sarama.NewMurmur2Partitioner("")
 
-// PartitionOf returns the partition of a key in a topic with so many.
+// PartitionOf returns a key's partition of so many.
 func (p *Publisher) PartitionOf(key string, partitions int32) int32 {
 	msg := &sarama.ProducerMessage{Key: sarama.StringEncoder(key)}
 	partition, _ := murmur2.Partition(msg, partitions) // a string always encodes
 	return partition
 }
 
-// EachEnd calls each for the partitions of the topics, with the offset of the first record and the one behind the last,
-// or with an error: partition -1 with the error of a topic that cannot be asked for. It asks once; a partition without
-// a leader has an error.
+// EachEnd calls each with a partition's first offset and the one after its last, or with an error: partition -1 for a
+// topic that it cannot ask for. It does not retry; a partition without a leader has an error.
 func (p *Publisher) EachEnd(
 	ctx context.Context, topics []string, each func(topic string, partition int32, start, end int64, err error),
 ) error {
@@ -121,8 +118,7 @@ func offsetOf(found *sarama.OffsetResult) (int64, error) {
 	return found.Offset, nil
 }
 
-// ReadLog returns records of a partition from one offset on, the first ones before another offset. Each message has the
-// place of its record in its context.
+// ReadLog returns the first records from one offset to before another. Each message's context has its record's place.
 func (p *Publisher) ReadLog(
 	ctx context.Context, topic string, partition int32, from, to int64,
 ) (records []*message.Message, err error) {

@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// The places of acknowledged messages are those of their records, times included, and the ends are behind them.
 func TestAcknowledgementsAreWhereTheLogHasThem(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
@@ -47,7 +46,6 @@ func TestAcknowledgementsAreWhereTheLogHasThem(t *testing.T) {
 	}
 }
 
-// A topic that does not exist is an answer of its own.
 func TestAMissingTopicHasNoEnds(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

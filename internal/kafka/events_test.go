@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// events are n messages, round robin over the keys.
 func events(n int, keys ...string) []*message.Message {
 	msgs := make([]*message.Message, n)
 	for i := range msgs {
@@ -24,7 +23,6 @@ func events(n int, keys ...string) []*message.Message {
 	return msgs
 }
 
-// keys are the names of n keys.
 func keys(n int) []string {
 	names := make([]string, n)
 	for i := range names {
@@ -33,8 +31,7 @@ func keys(n int) []string {
 	return names
 }
 
-// restartable returns how to start an in-process broker, and to start it again once it is closed: where the last one
-// listened, on its data.
+// start can be called again after the broker closed: same address, same data.
 func restartable(t testing.TB) (start func() (*kfake.Cluster, []string)) {
 	t.Helper()
 	_, port, err := net.SplitHostPort(testkit.ReservePort(t))
@@ -45,7 +42,6 @@ func restartable(t testing.TB) (start func() (*kfake.Cluster, []string)) {
 	return func() (*kfake.Cluster, []string) { return kafkatest.Fake(t, kfake.DataDir(dir), kfake.Ports(number)) }
 }
 
-// signupEvents are n events of 100 keys with payloads as large as those of signups.
 func signupEvents(n int) []*message.Message {
 	msgs := events(n, keys(100)...)
 	for _, msg := range msgs {
@@ -56,7 +52,6 @@ func signupEvents(n int) []*message.Message {
 	return msgs
 }
 
-// idsOf are the messages' ids.
 func idsOf(msgs []*message.Message) []string {
 	ids := make([]string, len(msgs))
 	for i, msg := range msgs {
@@ -65,7 +60,6 @@ func idsOf(msgs []*message.Message) []string {
 	return ids
 }
 
-// logOf is what a topic holds, per key in the order of the log.
 func logOf(t testing.TB, brokers []string, topic string, n int) map[string][]string {
 	t.Helper()
 	byKey := map[string][]string{}
@@ -75,7 +69,6 @@ func logOf(t testing.TB, brokers []string, topic string, n int) map[string][]str
 	return byKey
 }
 
-// sent is what the log must be when every message was written once, in order.
 func sent(msgs ...*message.Message) map[string][]string {
 	byKey := map[string][]string{}
 	for _, msg := range msgs {
@@ -84,7 +77,7 @@ func sent(msgs ...*message.Message) map[string][]string {
 	return byKey
 }
 
-// requireOrder checks that all messages are there and that the first occurrences of every key are in order.
+// requireOrder: no message is missing, and the first occurrences of every key are in order.
 func requireOrder(t *testing.T, msgs []*message.Message, byKey map[string][]string) {
 	t.Helper()
 	firsts := map[string][]string{}

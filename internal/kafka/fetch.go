@@ -10,19 +10,16 @@ import (
 )
 
 const (
-	// scanBytes is how much of a log is asked for at once.
 	scanBytes = 1 << 20
-	// oneBatch is how many bytes to ask for to get a single batch: a broker returns the first one whole.
+	// oneBatch asks for a single batch: a broker returns the first one whole.
 	oneBatch = 1
-	// fetchVersion is that of all fetches. Before 12, sarama takes an answer without records for one that cannot be
-	// decoded.
+	// fetchVersion: before 12, sarama cannot decode an answer without records.
 	fetchVersion = 12
 )
 
-// Scan calls each for the records of a partition that a consumer would get, in the order of their offsets, from one
-// offset to before another. It returns the offset after the last record that it saw, which is less than to if an open
-// transaction lies before it. Records that are deleted while it reads are left out; a damaged batch is an error. It
-// ends between two requests when the context of [Ask] does.
+// Scan calls each for the records that a consumer would get, from one offset to before another. It returns the offset
+// after the last record it saw, less than to before an open transaction. It leaves out records deleted while it reads;
+// a damaged batch is an error. It ends, between two requests, with the context of [Ask].
 func (c Cluster) Scan(
 	topic string, partition int32, from, to int64, each func(*message.Message) error,
 ) (next int64, err error) {
@@ -33,8 +30,7 @@ func (c Cluster) Scan(
 
 var errFound = errors.New("found")
 
-// firstOf is the first record of a range that a group would get, nil if there is none: offsets of which none holds a
-// record, such as the marks that end a transaction or what compaction left, are no lag.
+// firstOf returns a range's first record for a group, or nil. Transaction marks and compacted offsets are not lag.
 func (c Cluster) firstOf(topic string, partition int32, from, to int64) (first *sarama.ConsumerMessage, err error) {
 	_, err = c.scan(topic, partition, from, to, oneBatch, func(r *sarama.ConsumerMessage) error {
 		first = r
@@ -46,7 +42,6 @@ func (c Cluster) firstOf(topic string, partition int32, from, to int64) (first *
 	return nil, err
 }
 
-// scan is [Cluster.Scan] of records, about so many bytes at a time.
 func (c Cluster) scan(
 	topic string, partition int32, from, to int64, bytes int32, each func(*sarama.ConsumerMessage) error,
 ) (next int64, err error) {
@@ -77,8 +72,6 @@ func (c Cluster) scan(
 	return max(next, to), nil
 }
 
-// oldestAfter is where a log begins whose records at an offset were deleted. If it does not begin behind that offset,
-// nothing was deleted, and outOfRange stands.
 func (c Cluster) oldestAfter(topic string, partition int32, offset int64, outOfRange error) (int64, error) {
 	oldest, err := c.Offsets(topic, []int32{partition}, sarama.OffsetOldest)
 	if err != nil {
@@ -90,9 +83,8 @@ func (c Cluster) oldestAfter(topic string, partition int32, offset int64, outOfR
 	return oldest[0], nil
 }
 
-// fetch reads about so many bytes from an offset on, past sarama's consumer, which does not say when it is at the end.
-// It returns the records that a consumer would get, and the offset behind what was read: the one asked for if there is
-// nothing yet.
+// fetch bypasses sarama's consumer, which does not report the end of the log. next is the offset after the read
+// batches.
 func (c Cluster) fetch(
 	topic string, partition int32, offset int64, bytes int32,
 ) (records []*sarama.ConsumerMessage, next int64, err error) {
@@ -125,8 +117,7 @@ func (c Cluster) fetch(
 	return records, next, nil
 }
 
-// extract returns the records of a block, from an offset on, and the offset behind it. A broker names the transactions
-// that were given up for all batches together: where there are some, it takes the first batch alone.
+// extract: a broker lists aborted transactions for all batches together; with any, extract takes only the first batch.
 func extract(
 	topic string, partition int32, offset int64, block *sarama.FetchResponseBlock,
 ) (records []*sarama.ConsumerMessage, next int64) {
@@ -156,8 +147,7 @@ func extract(
 	return records, next
 }
 
-// aborted reports whether the batch belongs to a transaction that was given up. A producer has one transaction at a
-// time, so one that began before the batch and ends behind it is the batch's.
+// aborted: a producer has one transaction at a time, so an aborted one that began before the batch is the batch's.
 func aborted(batch *sarama.RecordBatch, transactions []*sarama.AbortedTransaction) bool {
 	return batch.IsTransactional && slices.ContainsFunc(transactions, func(t *sarama.AbortedTransaction) bool {
 		return t.ProducerID == batch.ProducerID && t.FirstOffset <= batch.FirstOffset

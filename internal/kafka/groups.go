@@ -11,24 +11,20 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// Lag is what waits in one topic-partition for one consumer group.
+// Lag is a consumer group's lag in one topic-partition.
 type Lag struct {
 	Topic     string
 	Partition int32
-	// Records is how many offsets lie between what the group has committed and the end of the log; 0 when none of them
-	// holds a record that the group would get.
+	// Records is how many offsets lie from the first waiting record to the end of the log.
 	Records int64
-	// Age is since when the first of these records has been on the log, by its own time; 0 when none waits.
+	// Age is the age of that record, by its own time; 0 without one.
 	Age time.Duration
 }
 
-// ReadLag asks how far a consumer group is behind in every partition of a topic. It reads what is committed and what is
-// on the log, so its answer does not depend on any member: it is the same on every instance, and true while the
-// consumer stands, is not running, or has never run.
-//
-// Members commit once in [ConsumerConfig.CommitInterval], so a group that keeps up is behind by what it handled
-// since. It asks the group's coordinator and each leader, and reads one record of each partition in which something
-// waits. It ends when ctx does, and gives up on a broker that does not answer after [Config.RequestTimeout].
+// ReadLag returns a group's lag in every partition of a topic, from the committed offsets and the log: the same on
+// every instance, and right when no member runs. A group that keeps up is behind by its last
+// [ConsumerConfig.CommitInterval]. It ends with ctx, and fails when a broker does not answer within
+// [Config.RequestTimeout].
 func ReadLag(ctx context.Context, cfg Config, group, topic string) (lags []Lag, err error) {
 	err = Ask(ctx, cfg, "read lag of "+group+" in "+topic, func(c Cluster) error {
 		found, err := c.groupOffsets(group, topic)
@@ -48,18 +44,15 @@ func ReadLag(ctx context.Context, cfg Config, group, topic string) (lags []Lag, 
 	return lags, err
 }
 
-// groupOffsets are those of a group and of the log in a partition.
 type groupOffsets struct {
 	committed      int64 // negative: none
 	oldest, newest int64
 }
 
-// isGone says that the group's next record is not on the log any more, or not yet: its topic was created anew.
 func (o groupOffsets) isGone() bool {
 	return o.committed >= 0 && (o.committed < o.oldest || o.committed > o.newest)
 }
 
-// next is where what waits for the group begins.
 func (o groupOffsets) next() int64 {
 	if o.committed < 0 || o.isGone() {
 		return o.oldest
@@ -67,7 +60,7 @@ func (o groupOffsets) next() int64 {
 	return o.committed
 }
 
-// groupOffsets asks for all partitions of the topic, unless some are given.
+// groupOffsets asks for all partitions of the topic if none are given.
 func (c Cluster) groupOffsets(group, topic string, partitions ...int32) (found []groupOffsets, err error) {
 	if len(partitions) == 0 {
 		if partitions, err = c.Partitions(topic); err != nil {
@@ -92,9 +85,9 @@ func (c Cluster) groupOffsets(group, topic string, partitions ...int32) (found [
 	return found, nil
 }
 
-// GroupsBehind returns the consumer groups that have read from a topic and not to its end, with the number of records
-// that lie before each: up to its committed offsets, in partitions where it has none from the beginning. It returns by
-// the deadline of ctx, or after a few request timeouts.
+// GroupsBehind returns the groups that have read from a topic but not to its end, with their waiting offsets.
+// Partitions without a committed offset count from the beginning. It returns by the deadline of ctx, or after a few
+// request timeouts.
 func GroupsBehind(ctx context.Context, cfg Config, topic string) (map[string]int64, error) {
 	behind := map[string]int64{}
 	err := Ask(ctx, cfg, "ask for groups behind", func(c Cluster) error {
@@ -121,15 +114,15 @@ func GroupsBehind(ctx context.Context, cfg Config, topic string) (map[string]int
 	return behind, err
 }
 
-// Owners is who owns the partitions of a topic in a consumer group, as its coordinator says.
+// Owners is a coordinator's view of a group and a topic.
 type Owners struct {
 	// State is the group's: Stable, Empty, PreparingRebalance ...
 	State string
-	// By is the owner of each partition: its client id and its address. A partition without an owner is missing.
+	// By is each partition's owner: client id and address. A partition without an owner is missing.
 	By map[int32]string
 }
 
-// ReadOwners asks the group's coordinator. It is the same on every instance.
+// ReadOwners asks the group's coordinator: the answer is the same on every instance.
 func ReadOwners(ctx context.Context, cfg Config, group, topic string) (Owners, error) {
 	owners := Owners{By: make(map[int32]string)}
 	err := Ask(ctx, cfg, "describe group "+group, func(c Cluster) error {
@@ -157,7 +150,7 @@ func ReadOwners(ctx context.Context, cfg Config, group, topic string) (Owners, e
 	return owners, err
 }
 
-// Committed returns the offsets that a group has committed, -1 where there is none.
+// Committed returns the group's offsets, -1 where it has none.
 func (c Cluster) Committed(group, topic string, partitions []int32) ([]int64, error) {
 	offsets := slices.Repeat([]int64{-1}, len(partitions))
 	answer, err := c.admin.ListConsumerGroupOffsets(group, map[string][]int32{topic: partitions})

@@ -10,8 +10,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// A group is behind by what lies before its offsets, and from the beginning where it has none; one that never read the
-// topic is not.
 func TestGroupsBehind(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
@@ -36,7 +34,7 @@ func TestGroupsBehind(t *testing.T) {
 	require.False(t, is, "it reads nothing there")
 
 	toPartition(t, brokers, topic, 0, "3")
-	toPartition(t, brokers, topic, 1, "4", "5", "6") // where it has no offset yet
+	toPartition(t, brokers, topic, 1, "4", "5", "6") // the group has no offset here
 	records, _ := behind(topic)
 	require.EqualValues(t, 1+3, records)
 }

@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// Variables of a child process: where it consumes, and as whom.
 const (
 	childBrokers  = "TWINBOX_TEST_CHILD_BROKERS"
 	childTopic    = "TWINBOX_TEST_CHILD_TOPIC"
@@ -26,7 +25,6 @@ const (
 	childSession  = "TWINBOX_TEST_CHILD_SESSION"
 )
 
-// beAMember consumes until it is killed and prints the id of what it has handled.
 func beAMember() {
 	cfg := batches(strings.Split(os.Getenv(childBrokers), ","), os.Getenv(childGroup))
 	cfg.InstanceID = os.Getenv(childInstance)
@@ -43,7 +41,6 @@ func beAMember() {
 	_, _ = fmt.Fprintln(os.Stderr, "member ended:", err)
 }
 
-// killedMember starts a process that consumes, kills it after its first message and returns when it is gone.
 func killedMember(t testing.TB, cfg kafka.ConsumerConfig, topic string) {
 	t.Helper()
 	path, err := os.Executable()
@@ -62,7 +59,6 @@ func killedMember(t testing.TB, cfg kafka.ConsumerConfig, topic string) {
 	require.Error(t, cmd.Wait(), "killed")
 }
 
-// takeover is the time from the kill of a member to the first message of its successor, with an instance id or without.
 func takeover(t testing.TB, brokers []string, instance string, session time.Duration) time.Duration {
 	t.Helper()
 	topic, _ := published(t, brokers, 1)
@@ -81,19 +77,16 @@ func takeover(t testing.TB, brokers []string, instance string, session time.Dura
 	return took
 }
 
-// TestASuccessorTakesOverAtOnce: with an instance id a killed member is replaced; without one, its partitions wait for
-// its session to end, and no client can shorten that.
 func TestASuccessorTakesOverAtOnce(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
-	with := takeover(t, brokers, "a", 4*kafkatest.Patience) // so it comes before the session ends, or the test fails
+	with := takeover(t, brokers, "a", 4*kafkatest.Patience) // the session outlasts the test's patience
 	without := takeover(t, brokers, "", 6*time.Second)
 	t.Logf("first message of the successor after kill -9: %s with an instance id, %s without (session timeout 6s)",
 		with.Round(time.Millisecond), without.Round(time.Millisecond))
 	require.Greater(t, without, time.Second)
 }
 
-// TestTwoMembersWithOneInstanceID: the later one wins, the earlier one stops instead of coming back.
 func TestTwoMembersWithOneInstanceID(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
@@ -113,7 +106,6 @@ func TestTwoMembersWithOneInstanceID(t *testing.T) {
 	require.NoError(t, later.Healthy(t.Context()))
 }
 
-// TestAMemberWithAnInstanceIDLeavesWhenItCloses: the others need not wait for its session to end.
 func TestAMemberWithAnInstanceIDLeavesWhenItCloses(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

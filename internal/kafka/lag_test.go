@@ -14,7 +14,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// behind is the lag of the topic's only partition.
 func behind(t *testing.T, brokers []string, group, topic string) kafka.Lag {
 	t.Helper()
 	lags, err := kafka.ReadLag(t.Context(), kafka.Config{Brokers: brokers}, group, topic)
@@ -28,7 +27,6 @@ func awaitBehind(t *testing.T, brokers []string, group, topic string, records in
 	testkit.Until(t, func() bool { return behind(t, brokers, group, topic).Records == records }, "want %d", records)
 }
 
-// What waits is told before the group has ever been there, while it stands, when the log lost its head, and after it.
 func TestLagIsWhatWaits(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
@@ -67,8 +65,7 @@ func TestLagAtRestIsZero(t *testing.T) {
 	require.Equal(t, kafka.Lag{Topic: topic}, behind(t, brokers, group, topic))
 }
 
-// Behind the last record of a transaction lies the mark of its end, which no group commits; what an open or an aborted
-// one wrote is nothing that waits.
+// A transaction ends with a mark, which no group commits.
 func TestTransactionMarksAreNoLag(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
@@ -83,7 +80,7 @@ func TestTransactionMarksAreNoLag(t *testing.T) {
 		}
 	}
 	send(producer.CommitTxn)
-	awaitBehind(t, brokers, group, topic, 2) // the record and the mark, which a broker writes after it has answered
+	awaitBehind(t, brokers, group, topic, 2) // the record, and the mark that the broker writes after its answer
 	l := listen(t, fast(brokers, group), topic)
 	receive(t, l.messages).Ack()
 	awaitBehind(t, brokers, group, topic, 0)
@@ -105,7 +102,6 @@ func TestLagOfARefusedGroupIsAnError(t *testing.T) {
 	require.ErrorIs(t, err, sarama.ErrGroupAuthorizationFailed)
 }
 
-// Two leaders: each is asked for its own partitions.
 func TestLagOfPartitionsWithSeveralLeaders(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t, kfake.NumBrokers(2), kfake.SeedTopics(2, "spread"))

@@ -15,8 +15,7 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// listener is a consumer whose messages arrive on a channel, one of a partition at a time, and are settled there by Ack
-// and Nack.
+// listener gets one message of a partition at a time; Ack and Nack settle it.
 type listener struct {
 	*running
 	messages chan *message.Message
@@ -24,7 +23,6 @@ type listener struct {
 	close    func() error
 }
 
-// fast is a configuration whose timeouts fit a test, on either kind of broker.
 func fast(brokers []string, group string) kafka.ConsumerConfig {
 	cfg := batches(brokers, group)
 	cfg.Batch = 1
@@ -63,7 +61,6 @@ func listenWith(t testing.TB, cfg kafka.ConsumerConfig, topic string, log *slog.
 	return l
 }
 
-// Close stops the consumer and waits for its end.
 func (l *listener) Close() error { return l.close() }
 
 var (
@@ -102,7 +99,6 @@ func receive[T any](t testing.TB, from <-chan T) T {
 	}
 }
 
-// read acknowledges n messages and returns their ids.
 func read(t testing.TB, l *listener, n int) []string {
 	t.Helper()
 	ids := make([]string, n)
@@ -126,7 +122,6 @@ func TestWhatWasPublishedBeforeTheGroupExistedIsReceived(t *testing.T) {
 	require.NoError(t, l.Healthy(t.Context()))
 }
 
-// afterDone turns the end of a context into a value.
 func afterDone(ctx context.Context) <-chan error {
 	done := make(chan error, 1)
 	context.AfterFunc(ctx, func() { done <- context.Cause(ctx) })

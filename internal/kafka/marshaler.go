@@ -10,16 +10,13 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// Marshaler maps a Watermill message to a Kafka record and back: CloudEvents 1.0, binary mode. It is a
-// MarshalerUnmarshaler of watermill-kafka, so the stock publisher and subscriber can use it too.
+// Marshaler maps a Watermill message to a Kafka record and back: CloudEvents 1.0, binary mode. The stock publisher and
+// subscriber can use it too.
 //
-//	message UUID      -> headers ce_id and [event.HeaderWatermillID], the first; absent when it is empty
+//	message UUID      -> headers ce_id and [event.HeaderWatermillID]; absent when empty
 //	message metadata  -> headers: CloudEvents attributes in a fixed order, then the rest by name
 //	event.KeyMetadata -> record key; absent or empty: no key, and no order
-//	message payload   -> record value, byte for byte
-//
-// A stock subscriber with its own marshaler reads the same records: their UUID is the event's id. Records of the stock
-// publisher with its own marshaler have no ce_id, so they are no events here.
+//	message payload   -> record value
 type Marshaler struct{}
 
 // Marshal never fails.
@@ -41,19 +38,17 @@ func (Marshaler) Marshal(topic string, msg *message.Message) (*sarama.ProducerMe
 	return to, nil
 }
 
-// Unmarshal never fails: every record becomes a message, and the handler decides. Of a header that occurs twice the
-// metadata keep the last; [event.Origin] keeps all, byte for byte. A missing key or value is an empty one. A header
-// that happens to be named like [event.KeyMetadata] does not pass for the record key.
+// Unmarshal never fails. If a header occurs twice, the metadata keeps the last; [event.Origin] keeps all. A missing key
+// or value becomes empty. A header named like [event.KeyMetadata] does not replace the record key.
 func (Marshaler) Unmarshal(from *sarama.ConsumerMessage) (*message.Message, error) {
 	return decode(context.Background(), "", from), nil
 }
 
-// decode makes a message of a record that a group has read.
 func decode(ctx context.Context, group string, r *sarama.ConsumerMessage) *message.Message {
 	return decodeFrom(ctx, group, r, nil)
 }
 
-// decodeFrom is decode for an owner that knows its position.
+// from is the owner's position, nil if unknown.
 func decodeFrom(ctx context.Context, group string, r *sarama.ConsumerMessage, from *int64) *message.Message {
 	headers := make([]event.Header, len(r.Headers))
 	for i, h := range r.Headers {
@@ -67,9 +62,8 @@ func decodeFrom(ctx context.Context, group string, r *sarama.ConsumerMessage, fr
 	return msg
 }
 
-// Origin is a middleware for handlers of a Router on watermill-kafka's own Subscriber: it tells the inbox, which stands
-// behind it, where a record lies, and the record's key. With it a record that ends its process is found and given up,
-// and a dead letter says where it came from.
+// Origin is a middleware for handlers on watermill-kafka's stock Subscriber. It gives the inbox a record's place and
+// key, for dead letters and for a record that ends its process.
 func Origin(next message.HandlerFunc) message.HandlerFunc {
 	return func(msg *message.Message) ([]*message.Message, error) {
 		ctx := msg.Context()

@@ -20,7 +20,7 @@ func TestAMessageSurvivesTheRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		msg := message.NewMessage(rapid.String().Draw(t, "id"), rapid.SliceOf(rapid.Byte()).Draw(t, "payload"))
 		msg.Metadata = rapid.MapOf(rapid.String(), rapid.String()).Draw(t, "metadata")
-		delete(msg.Metadata, event.HeaderID) // the UUID's places
+		delete(msg.Metadata, event.HeaderID)
 		delete(msg.Metadata, event.HeaderWatermillID)
 		if key := rapid.String().Draw(t, "key"); key != "" {
 			msg.Metadata[event.KeyMetadata] = key

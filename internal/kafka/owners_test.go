@@ -13,7 +13,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// The coordinator tells every client who owns which partition; only the owner knows how far it is.
 func TestOwnersAndStandings(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// published is a fresh topic of one partition with n events of one key.
 func published(t testing.TB, brokers []string, n int) (topic string, ids []string) {
 	t.Helper()
 	topic = kafkatest.Topic(t, brokers, 1)
@@ -19,7 +18,7 @@ func published(t testing.TB, brokers []string, n int) (topic string, ids []strin
 	return topic, idsOf(msgs)
 }
 
-// committed is the offset from which the group would go on; -1 if it has committed none.
+// committed returns -1 if the group has no offset.
 func committed(t testing.TB, brokers []string, group, topic string) int64 {
 	t.Helper()
 	return committedOf(t, brokers, group, topic, 0)
@@ -32,7 +31,6 @@ func committedOf(t testing.TB, brokers []string, group, topic string, partition 
 	return answer.GetBlock(topic, partition).Offset
 }
 
-// silent fails if a message arrives within a moment in which one would.
 func silent(t testing.TB, l *listener) {
 	t.Helper()
 	select {
@@ -51,7 +49,7 @@ func TestAfterACrashTheUncommittedComesAgain(t *testing.T) {
 	require.Equal(t, ids[:2], read(t, l, 2))
 	left := receive(t, l.messages)
 	require.Equal(t, ids[2], left.UUID)
-	left.Nack() // in its backoff, or out again, when the listener closes
+	left.Nack()
 	require.NoError(t, l.Close())
 
 	require.Equal(t, ids[2:], read(t, listen(t, cfg, topic), 2))

@@ -11,7 +11,7 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// murmur2Vectors are hashes that Kafka's own unit tests expect of its Java implementation.
+// murmur2Vectors are from the unit tests of Kafka's Java client.
 var murmur2Vectors = map[string]int32{
 	"21":                         -973932308,
 	"foobar":                     -790332482,
@@ -21,7 +21,6 @@ var murmur2Vectors = map[string]int32{
 	"abc": 479470107,
 }
 
-// TestKeysGoWhereJavaPutsThem checks the partition on the log, not the function.
 func TestKeysGoWhereJavaPutsThem(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

@@ -10,8 +10,8 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// permanent are the answers of a broker that another attempt does not change: it refuses the record, or has it. Its
-// other answers are transient: leaders, groups and quotas change, and an operator gives rights and mends settings.
+// permanent are the answers that a retry does not change. Others are transient: leaders, groups and quotas change, and
+// operators repair rights and settings.
 var permanent = []sarama.KError{
 	sarama.ErrMessageSizeTooLarge, sarama.ErrMessageSetSizeTooLarge, sarama.ErrUnsupportedForMessageFormat,
 	sarama.ErrUnsupportedCompressionType, sarama.ErrPolicyViolation, sarama.ErrInvalidRecord,
@@ -19,7 +19,6 @@ var permanent = []sarama.KError{
 	sarama.ErrInvalidCommitOffsetSize,
 }
 
-// clientErrors are sarama's own.
 var clientErrors = []struct {
 	err   error
 	class failure.Class
@@ -39,8 +38,7 @@ var clientErrors = []struct {
 
 const damaged = "kafka_damaged" // a batch on the log
 
-// classify marks sarama's errors for package failure. It returns an error that failure knows, and one that nobody
-// knows, as it is.
+// classify leaves errors unchanged that failure knows, and unknown ones.
 func classify(err error) error {
 	if err == nil || failure.Examine(err).Code != failure.CodeUnknown {
 		return err

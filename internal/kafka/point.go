@@ -13,16 +13,16 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Points is the database of a group's handler. For each topic-partition it stores a point, which the handler moves in
-// the transaction of each outcome. A point that is lower than the owner's position shows that the database went back.
+// Points is the database of a group's handler. It stores a point per topic-partition, which the handler moves in the
+// transaction of each outcome. A point below the owner's position shows that the database went back.
 type Points interface {
-	// ReadPoints returns the points of a topic's partitions; those without one are missing.
+	// ReadPoints returns the points of a topic's partitions; one without a point is missing.
 	ReadPoints(ctx context.Context, topic string) (map[int32]event.Point, error)
-	// BeginPoint stores the first point of a topic-partition and returns it, or the one that is there.
+	// BeginPoint stores a topic-partition's first point and returns it, or returns the stored one.
 	BeginPoint(ctx context.Context, topic string, partition int32, first event.Point) (event.Point, error)
 	// Knows reports whether the database has the outcome of the last of these records that leaves one there.
 	Knows(ctx context.Context, records []*message.Message) (bool, error)
-	// Rewound is called when records are read again because of a database or a broker that went back.
+	// Rewound is called when records are read again because the database or the broker went back.
 	Rewound(cause string)
 }
 
@@ -32,15 +32,13 @@ const (
 	CauseBroker   = "broker"
 )
 
-// start is where the owner of a partition begins to read.
 type start struct {
 	offset, committed int64
-	cause             string // why handled records are read again; empty: they are not
-	gone              error  // why there is no such place
+	cause             string // empty: no handled record is read again
+	gone              error  // why there is no start
 }
 
-// placeClaims has a new session begin where its partitions' points are. A partition for which that fails, or that joins
-// the session later, is placed by its claim.
+// placeClaims begins a session at its points. A claim places itself if this fails or it joins later.
 func (h *groupHandler) placeClaims(session sarama.ConsumerGroupSession) {
 	c := h.consumer
 	partitions := session.Claims()[c.topic]
@@ -62,7 +60,6 @@ func (h *groupHandler) placeClaims(session sarama.ConsumerGroupSession) {
 	}
 }
 
-// rewind has the next claim of the partition begin at the start if that is lower than the committed offset.
 func (c *Consumer) rewind(session sarama.ConsumerGroupSession, partition int32, s start) {
 	if s.cause == "" {
 		return
@@ -77,8 +74,8 @@ func (c *Consumer) rewind(session sarama.ConsumerGroupSession, partition int32, 
 	}
 }
 
-// awaitStart waits until it is known where the partition begins. It returns false if its claim begins elsewhere, and if
-// the partition goes: one whose next record is not on the log is not read.
+// awaitStart returns false if the claim begins elsewhere or the partition moves. A partition whose next record is not
+// on the log is not read.
 func (p *claim) awaitStart() bool {
 	c, topic, partition := p.consumer, p.source.Topic(), p.source.Partition()
 	if p.isPlaced || c.cfg.Points == nil && p.source.InitialOffset() >= 0 {
@@ -106,8 +103,8 @@ func (p *claim) awaitStart() bool {
 	}
 }
 
-// begin reports whether the claim reads from the start on. A claim that has begun at a higher offset must end, and its
-// session with it: sarama begins at another offset in the next session only.
+// begin reports whether the claim reads from the start on. If it began higher, only the next session can begin
+// elsewhere.
 func (p *claim) begin(s start) bool {
 	p.consumer.rewind(p.session, p.source.Partition(), s)
 	p.position.Store(s.offset)
@@ -115,15 +112,14 @@ func (p *claim) begin(s start) bool {
 	return !p.isMisplaced.Load()
 }
 
-// watchPoints checks the points until ctx ends.
 func (c *Consumer) watchPoints(ctx context.Context) {
 	for c.cfg.Points != nil && failure.Sleep(ctx, c.cfg.LookEvery) == nil {
 		c.checkPoints(ctx)
 	}
 }
 
-// checkPoints ends the claims of partitions of which the database has lost outcomes. The positions are read before the
-// points, which are not lower unless the database went back.
+// checkPoints ends claims whose outcomes the database lost. It reads positions before points, so only a database that
+// went back has a lower point.
 func (c *Consumer) checkPoints(ctx context.Context) {
 	if c.cfg.Points == nil {
 		return
@@ -174,8 +170,8 @@ func (c *Consumer) decideStarts(ctx context.Context, partitions []int32) (starts
 	return starts, err
 }
 
-// decideStart returns where the owner of a partition begins: at the lower of its point and its committed offset. If
-// another record lies below the point, the log lost records, so all of it is read again.
+// decideStart returns the lower of point and committed offset. If another record is below the point, the log lost
+// records, and all of it is read again.
 func (c *Consumer) decideStart(
 	ctx context.Context, cluster Cluster, partition int32, at groupOffsets, points map[int32]event.Point,
 ) (s start, err error) {
@@ -213,14 +209,13 @@ func (c *Consumer) decideStart(
 		s.offset = max(at.committed, at.oldest)
 	}
 	if at.committed >= 0 && at.committed <= s.offset {
-		s.cause = "" // it was rewound before
+		s.cause = "" // an earlier owner rewound it
 	}
 	return s, nil
 }
 
-// beginPoint stores the first point of a partition. If the database has the outcome of the record below the committed
-// offset, it has those of all records below it: they were committed in their order. Otherwise it is new to the log, or
-// went back to before its first point, and all of the log is read.
+// beginPoint: if the database has the outcome below the committed offset, it has all earlier ones. Otherwise all of the
+// log is read.
 func (c *Consumer) beginPoint(
 	ctx context.Context, cluster Cluster, partition int32, at groupOffsets,
 ) (first event.Point, err error) {
@@ -250,12 +245,11 @@ func (c *Consumer) beginPoint(
 	return c.cfg.Points.BeginPoint(ctx, c.topic, partition, first)
 }
 
-// gone is the error about an offset whose records, or some behind it, are not on the log.
 func (o groupOffsets) gone(next int64) error {
 	return fmt.Errorf("%w: %d, the log has %d to %d", ErrOffsetGone, next, o.oldest, o.newest)
 }
 
-// matches reports whether the record below the point is the one that was there, or has expired.
+// matches reports whether the record below the point is the point's, or has expired.
 func (c Cluster) matches(topic string, partition int32, p event.Point, at groupOffsets) (bool, error) {
 	if p.Next > at.newest { // unless another owner has moved the point since
 		ends, err := c.Offsets(topic, []int32{partition}, sarama.OffsetNewest)
@@ -270,7 +264,7 @@ func (c Cluster) matches(topic string, partition int32, p event.Point, at groupO
 	return found == p.Time, err
 }
 
-// recordTime returns when the record at an offset was appended, in milliseconds since 1970; 0: there is none.
+// recordTime returns a record's append time in milliseconds since 1970; 0 without a record.
 func (c Cluster) recordTime(topic string, partition int32, offset int64) (int64, error) {
 	records, _, err := c.fetch(topic, partition, offset, oneBatch)
 	if err != nil || len(records) == 0 || records[0].Offset != offset {

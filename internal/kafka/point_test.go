@@ -20,11 +20,11 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// database is a [kafka.Points] in memory, whose handler moves the points as an inbox does.
+// database is a [kafka.Points] in memory; its handler moves the points as an inbox does.
 type database struct {
 	mu       sync.Mutex
 	points   map[int32]event.Point
-	fails    int // so many calls
+	fails    int // how many calls
 	knows    bool
 	rewounds []string
 	handled  []string // partition/offset
@@ -84,7 +84,7 @@ func (d *database) point(partition int32) event.Point {
 	return d.points[partition]
 }
 
-// taken returns the records that were handled since the last call, once there are n.
+// taken waits for n new records.
 func (d *database) taken(t *testing.T, n int) (handled []string) {
 	t.Helper()
 	testkit.Until(t, func() bool {
@@ -105,7 +105,6 @@ func (d *database) causes() []string {
 	return append([]string{}, d.rewounds...)
 }
 
-// offsets are those of partition 0.
 func offsets(from, to int) (list []string) {
 	for i := from; i < to; i++ {
 		list = append(list, fmt.Sprintf("0/%d", i))
@@ -113,7 +112,6 @@ func offsets(from, to int) (list []string) {
 	return list
 }
 
-// rewinding is a topic of one partition with n records, a database, and the configuration of a member.
 type rewinding struct {
 	*database
 	brokers []string
@@ -134,7 +132,7 @@ func newRewinding(t *testing.T, n int) *rewinding {
 	return r
 }
 
-// publish sends records that the broker appends at different times.
+// publish gives each record a different time.
 func (r *rewinding) publish(t *testing.T, n int) {
 	t.Helper()
 	at := time.Now()
@@ -152,7 +150,6 @@ func (r *rewinding) start(t *testing.T) *running {
 	return consumeWith(t, r.cfg, r.topic, r.handle, slog.New(r.log))
 }
 
-// end stops the member when its group has committed the offset.
 func (r *rewinding) end(t *testing.T, member *running, offset int64) {
 	t.Helper()
 	member.awaitPartition(t)
@@ -220,7 +217,6 @@ func TestAMemberReadsAgainFromThePointOfADatabaseThatWentBack(t *testing.T) {
 	}
 }
 
-// A member that gains a partition in the middle of its session begins at the point too.
 func TestAPartitionThatComesLaterBeginsAtItsPoint(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
@@ -244,7 +240,6 @@ func TestAPartitionThatComesLaterBeginsAtItsPoint(t *testing.T) {
 	testkit.Until(t, func() bool { return len(stays.Standings()) == 2 })
 }
 
-// A broker that lost records gives others in their places: one that was handled does not stand for them.
 func TestAMemberReadsAllOfALogThatLostRecords(t *testing.T) {
 	t.Parallel()
 	for name, point := range map[string]func(event.Point) event.Point{
@@ -274,7 +269,7 @@ func TestAMemberReadsAllOfALogThatLostRecords(t *testing.T) {
 	}
 }
 
-// The end of the log may be below the committed offset alone: the database went back too, or had no point yet.
+// The database went back too, or had no point yet: only the committed offset shows the loss.
 func TestAnOffsetBeyondTheEndIsReadAgain(t *testing.T) {
 	t.Parallel()
 	for name, from := range map[string]int{"with a point": 2, "without a point": 0} {
@@ -295,7 +290,6 @@ func TestAnOffsetBeyondTheEndIsReadAgain(t *testing.T) {
 	}
 }
 
-// commit commits an offset of partition 0 for a group without members.
 func commit(t *testing.T, brokers []string, group, topic string, offset int64) {
 	t.Helper()
 	client, err := sarama.NewClient(brokers, kafka.Config{Brokers: brokers}.Client())
@@ -312,7 +306,6 @@ func commit(t *testing.T, brokers []string, group, topic string, offset int64) {
 	require.Equal(t, offset, committed(t, brokers, group, topic))
 }
 
-// Retention that removes handled records is no loss; one that removes others is, and the partition stops.
 func TestAPointWhoseRecordExpired(t *testing.T) {
 	t.Parallel()
 	r := newRewinding(t, 6)
@@ -366,7 +359,7 @@ func TestTheFirstPointOfAPartition(t *testing.T) {
 	}
 }
 
-// Offsets without a record, such as the marks that end a transaction, do not look like lost outcomes.
+// The marks that end a transaction are offsets without a record.
 func TestAPositionCrossesOffsetsWithoutARecord(t *testing.T) {
 	t.Parallel()
 	r := newRewinding(t, 0)
@@ -392,7 +385,6 @@ func TestAPositionCrossesOffsetsWithoutARecord(t *testing.T) {
 	r.end(t, member, 10)
 }
 
-// A member whose handler has no points, and a stock subscriber, know no position.
 func TestWithoutPointsARecordHasNoPosition(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

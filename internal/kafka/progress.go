@@ -6,28 +6,27 @@ import (
 	"time"
 )
 
-// Standing is how a member gets on with one partition that it owns.
+// Standing is the state of one partition that a member owns.
 type Standing struct {
 	Topic     string
 	Partition int32
-	// Handling is since when the handler's present call runs; zero: none does, or it waits for its next attempt.
+	// Handling is when the running call of the handler began; zero: none runs, or it waits for its next attempt.
 	Handling time.Time
-	// Failing is since when attempts at its next records fail, and Failure is what the last one said; zero: they do not.
+	// Failing is when attempts at the next records began to fail, and Failure the last error; zero: none fails.
 	Failing time.Time
 	Failure error
-	// Refused is since when the broker gives nothing to read, and Refusal is why; zero: it does.
+	// Refused is when the broker stopped giving records, and Refusal the reason; zero: it gives them.
 	Refused time.Time
 	Refusal error
 }
 
-// progress keeps the standing of a partition.
 type progress struct {
 	mu        sync.Mutex
 	state     Standing
 	refusedAt time.Time // last
 }
 
-// refusalOver is after how long a refusal that has not come again is over: sarama asks more often.
+// refusalOver is the silence after which a refusal is over: sarama asks more often.
 const refusalOver = 5 * time.Second
 
 func (p *progress) standing() Standing {
@@ -40,7 +39,6 @@ func (p *progress) standing() Standing {
 	return s
 }
 
-// refused notes that the broker gives nothing to read.
 func (p *progress) refused(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,7 +49,6 @@ func (p *progress) refused(err error) {
 	p.state.Refusal, p.refusedAt = err, now
 }
 
-// begin notes that the handler is called, with what the broker gave.
 func (p *progress) begin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -59,7 +56,7 @@ func (p *progress) begin() {
 	p.state.Handling = time.Now()
 }
 
-// end notes what came of a call. Earlier failures count no more if it has dealt with anything.
+// end ignores earlier failures if the call handled anything.
 func (p *progress) end(err error, handled int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,7 +67,6 @@ func (p *progress) end(err error, handled int) {
 	p.fail(err)
 }
 
-// fail notes what the last attempt said.
 func (p *progress) fail(err error) {
 	switch p.state.Failure = err; {
 	case err == nil:
@@ -82,9 +78,9 @@ func (p *progress) fail(err error) {
 
 type progressKey struct{}
 
-// Pausing says from inside a handler that its call goes on after a pause: an attempt has failed with err and will be
-// repeated, or, with a nil err, nothing fails any more. ctx is the handler's or a message's; another one is ignored.
-// Until resumed is called no call counts as running. It must be called before the handler returns.
+// Pausing reports that a handler's call waits: an attempt failed with err and will be repeated, or, with nil, none
+// fails any more. ctx is the handler's or a message's; any other is ignored. Until resumed is called the call does not
+// count as running. Call it before the handler returns.
 func Pausing(ctx context.Context, err error) (resumed func()) {
 	p, ok := ctx.Value(progressKey{}).(*progress)
 	if !ok {

@@ -16,7 +16,6 @@ import (
 
 var errDown = errors.New("database is down")
 
-// What a handler needs is down, and a restart would not help: the consumer says so, and goes on.
 func TestAHandlerThatKeepsFailingIsUnhealthyAndGoesOn(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
@@ -35,7 +34,6 @@ func TestAHandlerThatKeepsFailingIsUnhealthyAndGoesOn(t *testing.T) {
 	testkit.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
 }
 
-// Within one call a handler that waits for its next attempt says so; that it is paused is no failure.
 func TestAHandlerThatPausesTellsOfIt(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
@@ -61,6 +59,6 @@ func TestAHandlerThatPausesTellsOfIt(t *testing.T) {
 	resume()
 	kafka.Pausing(ctx, nil)()
 	require.NoError(t, r.Healthy(t.Context()), "another one went well")
-	kafka.Pausing(t.Context(), errDown)() // outside a call: it has no effect
+	kafka.Pausing(t.Context(), errDown)() // outside a call: no effect
 	close(returned)
 }

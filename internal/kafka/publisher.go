@@ -22,18 +22,15 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Publisher is watermill-kafka's Publisher, called for many keys at a time. That one sends a message and waits for its
-// acknowledgement; sarama, below it, makes batches of what it is given together.
+// Publisher is watermill-kafka's Publisher, called for many keys at a time, so that sarama can make batches. It
+// connects on first use and is safe for concurrent use.
 //
-// Guaranteed: the messages of a key are on the log in the order of the call. When one fails, the later ones of its key
-// are not sent, so what a call acknowledges of a key is a beginning, and sending the rest again completes it. An
-// acknowledged message is on all in-sync replicas. A message that only the broker refuses fails alone.
+// Guaranteed: the messages of a key are on the log in the order of the call. After a failure the later ones of its key
+// are not sent, so sending the rest again completes the call. An acknowledged message is on all in-sync replicas. A
+// message that the broker refuses fails alone.
 //
-// Not guaranteed: that a message is written once. One whose acknowledgement was lost is written again when it is sent
-// again, and an append that comes late may lie behind newer records.
-//
-// It connects on first use, so a broker that is down does not keep a service from starting. It is safe for concurrent
-// use.
+// Not guaranteed: that a message is written once. A repetition after a lost acknowledgement is written again, and a
+// late append may follow newer records.
 type Publisher struct {
 	cfg     Config
 	log     *slog.Logger
@@ -45,13 +42,12 @@ type Publisher struct {
 }
 
 const (
-	// maxKeys is how many keys of a call are sent at a time.
 	maxKeys = 500
-	// reconnectAfter is how long a connection is kept at least.
+	// reconnectAfter is the least age of a replaced connection.
 	reconnectAfter = time.Second
 )
 
-// NewPublisher checks the configuration and connects to nothing.
+// NewPublisher checks the configuration. It does not connect.
 func NewPublisher(cfg Config, log *slog.Logger) (*Publisher, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure publisher: %w", err)
@@ -61,14 +57,14 @@ func NewPublisher(cfg Config, log *slog.Logger) (*Publisher, error) {
 	return p, nil
 }
 
-// Publish returns nil when every message is acknowledged, and a [*PublishError] that names the others when not. It
-// returns within PublishTimeout. The messages must not be changed before that, nor after an unknown outcome.
+// Publish returns nil when every message is acknowledged, else a [*PublishError], within PublishTimeout. The caller
+// must not change the messages before that, nor after an unknown outcome.
 func (p *Publisher) Publish(topic string, msgs ...*message.Message) error {
 	return p.PublishContext(context.Background(), topic, msgs...)
 }
 
-// PublishContext is [Publisher.Publish] that also returns when ctx ends. A message whose turn had not come by then, or
-// whose answer is only slow, has not failed: its error has a method Unfinished that returns true.
+// PublishContext is [Publisher.Publish] that also returns when ctx ends. An unsent message, or one whose answer is only
+// slow, has not failed: its error has a method Unfinished that returns true.
 func (p *Publisher) PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error {
 	return p.publish(ctx, newCall(topic, msgs))
 }
@@ -80,7 +76,7 @@ func (p *Publisher) publish(ctx context.Context, c *call) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.cfg.PublishTimeout, ErrTimeout)
 	defer cancel()
 	sent := make(chan struct{})
-	go func() { // Watermill's Publish takes no context, so it may go on behind the end of this call
+	go func() { // Watermill's Publish takes no context, so it may outlive this call
 		defer close(sent)
 		p.send(ctx, c)
 	}()
@@ -91,7 +87,6 @@ func (p *Publisher) publish(ctx context.Context, c *call) error {
 	return c.result(cmp.Or(context.Cause(ctx), ErrClosed))
 }
 
-// send sends the messages of each key one after the other, and those of different keys side by side.
 func (p *Publisher) send(ctx context.Context, c *call) {
 	conn, err := p.connect()
 	if err != nil {
@@ -117,7 +112,7 @@ func (p *Publisher) send(ctx context.Context, c *call) {
 		})
 	}
 	sending.Wait()
-	// The broker refuses a batch for the sake of one record. Sent alone, the others are taken.
+	// The broker refuses a batch because of one record. The others succeed alone.
 	for _, indexes := range keys {
 		if n := c.firstFailed(indexes); n >= 0 && isOfOneRecord(c.results[indexes[n]]) {
 			c.sendKey(stopped, conn, indexes[n:])
@@ -126,7 +121,6 @@ func (p *Publisher) send(ctx context.Context, c *call) {
 	conn.tookNothing.Store(!slices.Contains(c.results, nil))
 }
 
-// connection is a Publisher of watermill-kafka, with what is known about it.
 type connection struct {
 	*wkafka.Publisher
 	made        time.Time
@@ -136,9 +130,8 @@ type connection struct {
 	tookNothing atomic.Bool // in the last call
 }
 
-// connect returns the connection for one call, which ends with inUse.RUnlock. One that took nothing in the last call is
-// closed and made anew: sarama asks a broker that is back only after ten seconds. That waits until no call uses it, so
-// that none of its batches comes behind those of the next one.
+// connect returns the connection for one call, which ends with inUse.RUnlock. One without success in its last call is
+// replaced when it is idle, since sarama would wait ten seconds; its late batches must not follow newer ones.
 func (p *Publisher) connect() (*connection, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -162,7 +155,6 @@ func (p *Publisher) connect() (*connection, error) {
 	return p.conn, nil
 }
 
-// dial makes a connection.
 func dial(cfg Config) (*connection, error) {
 	settings, repeats := cfg.Producer(), new(atomic.Int64)
 	if err := askForProducerID(cfg, settings); err != nil {
@@ -175,15 +167,14 @@ func dial(cfg Config) (*connection, error) {
 	}
 	publisher, err := wkafka.NewPublisher(wkafka.PublisherConfig{
 		Brokers: cfg.Brokers, Marshaler: Marshaler{}, OverwriteSaramaConfig: settings, Tracer: placing{},
-	}, watermill.NopLogger{}) // what it logs as errors it returns
+	}, watermill.NopLogger{}) // it logs only errors that it also returns
 	if err != nil {
 		return nil, err
 	}
 	return &connection{Publisher: publisher, made: time.Now(), repeats: repeats, metrics: settings.MetricRegistry}, nil
 }
 
-// askForProducerID asks for what each producer needs first. sarama leaves the client of a producer open that does not
-// get it, and the client of this one is ours to close.
+// askForProducerID uses its own client: after a failure sarama leaves the producer's client open.
 func askForProducerID(cfg Config, settings *sarama.Config) (err error) {
 	client, err := sarama.NewClient(cfg.Brokers, settings)
 	if err != nil {
@@ -197,7 +188,7 @@ func askForProducerID(cfg Config, settings *sarama.Config) (err error) {
 	return producer.Close()
 }
 
-// isThrottled says whether a broker has held this client back, which sarama tells in its metrics alone.
+// isThrottled reads sarama's metrics, the only place that shows a broker's throttling.
 func (c *connection) isThrottled() (throttled bool) {
 	c.metrics.Each(func(name string, metric any) {
 		histogram, is := metric.(metrics.Histogram)
@@ -206,11 +197,11 @@ func (c *connection) isThrottled() (throttled bool) {
 	return throttled
 }
 
-// Close lets what is under way come to its end, and closes the connections. Calls that wait return [ErrClosed]. Calling
-// it again does nothing.
+// Close waits for running sends and closes the connections. Waiting calls return [ErrClosed]. A second call does
+// nothing.
 func (p *Publisher) Close() error {
 	p.stop()
-	p.mu.Lock() // no call begins behind this
+	p.mu.Lock() // no call begins after this
 	conn := p.conn
 	p.conn = nil
 	p.mu.Unlock()
@@ -224,7 +215,7 @@ func (p *Publisher) Close() error {
 	return nil
 }
 
-// call is one call of Publish. Its sending may outlive it.
+// call may be outlived by its goroutine.
 type call struct {
 	topic string
 	msgs  []*message.Message
@@ -245,10 +236,9 @@ func newCall(topic string, msgs []*message.Message) *call {
 	}
 }
 
-// What results say of a message before its end.
 var errWaiting, errUnderWay = errors.New("its turn has not come"), errors.New("its answer has not come")
 
-// byKey returns the indexes of each key's messages. A message without a key stands alone.
+// byKey returns each key's indexes. A message without a key gets its own group.
 func (c *call) byKey() (keys [][]int) {
 	places := make(map[string]int)
 	for i, msg := range c.msgs {
@@ -264,14 +254,12 @@ func (c *call) byKey() (keys [][]int) {
 	return keys
 }
 
-// use notes over which connection the call goes.
 func (c *call) use(conn *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.conn, c.repeats = conn, conn.repeats.Load()
 }
 
-// sendKey sends a key's messages until one fails, or until ctx ends.
 func (c *call) sendKey(ctx context.Context, conn *connection, indexes []int) {
 	for n, i := range indexes {
 		if !c.begin(ctx, i) {
@@ -288,16 +276,15 @@ func (c *call) sendKey(ctx context.Context, conn *connection, indexes []int) {
 	}
 }
 
-// explain marks what no other attempt cures, for a relay that knows no Kafka.
 func explain(err error) error {
-	_, isTooLarge := errors.AsType[sarama.ConfigurationError](err) // what the client says of such a record
+	_, isTooLarge := errors.AsType[sarama.ConfigurationError](err) // for a record that is too large
 	if isTooLarge {
 		return failure.AsPermanent(err)
 	}
 	return classify(err)
 }
 
-// begin notes that a message is sent; false when the call is over: its result would not tell of it.
+// begin returns false when the call is over, since its result would not include the message.
 func (c *call) begin(ctx context.Context, i int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -308,26 +295,23 @@ func (c *call) begin(ctx context.Context, i int) bool {
 	return true
 }
 
-// note writes down what came of a message.
 func (c *call) note(i int, result error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.results[i] = result
 }
 
-// firstFailed returns the first of these messages that was not taken, -1 for none.
 func (c *call) firstFailed(indexes []int) int {
 	return slices.IndexFunc(indexes, func(i int) bool { return c.results[i] != nil })
 }
 
-// isOfOneRecord says that a broker refused a batch for one of its records.
 func isOfOneRecord(err error) bool {
 	return slices.ContainsFunc([]error{
 		sarama.ErrMessageSizeTooLarge, sarama.ErrMessageSetSizeTooLarge, sarama.ErrInvalidRecord,
 	}, func(answer error) bool { return errors.Is(err, answer) })
 }
 
-// result ends the call. cause is why, if something is left to send.
+// cause is the reason for unsent messages.
 func (c *call) result(cause error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -340,7 +324,7 @@ func (c *call) result(cause error) error {
 		case errors.Is(err, errWaiting):
 			err = &pendingError{cause: cause, unfinished: true}
 		case errors.Is(err, errUnderWay):
-			// A broker that is only slow makes sarama repeat nothing, unless it throttles this client for long.
+			// A broker that is only slow causes no retries, unless it throttles this client for long.
 			isSlow := c.conn.repeats.Load() == c.repeats || c.conn.isThrottled()
 			err = &pendingError{cause: cause, sent: true, unfinished: isSlow}
 		}
@@ -352,7 +336,6 @@ func (c *call) result(cause error) error {
 	return &PublishError{Topic: c.topic, Failed: failed}
 }
 
-// pendingError is of a message that was neither acknowledged nor refused when its call ended.
 type pendingError struct {
 	cause            error
 	sent, unfinished bool

@@ -16,10 +16,10 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// wire cuts connections of an in-process broker at a byte, which no fault of the broker itself can do.
+// wire cuts connections at a byte, which the broker's faults cannot do.
 type wire struct {
-	loseAnswers atomic.Int32 // so many answers vanish, and their connections with them
-	cutRequests atomic.Int32 // so many requests arrive only in part
+	loseAnswers atomic.Int32 // answers to drop with their connections
+	cutRequests atomic.Int32 // requests to cut in the middle
 	cuts        atomic.Int32
 }
 
@@ -71,8 +71,6 @@ func (c wiredConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// TestAConnectionCutCostsNothing: whether the request was cut on its way or its answer was lost, the batch is on the
-// log once.
 func TestAConnectionCutCostsNothing(t *testing.T) {
 	t.Parallel()
 	for name, cut := range map[string]func(*wire){

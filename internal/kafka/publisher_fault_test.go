@@ -23,7 +23,6 @@ import (
 
 var produce = []kmsg.Key{kmsg.Produce}
 
-// TestFaultsThatARetryHides: the caller sees nothing, and the log holds every record once, in order.
 func TestFaultsThatARetryHides(t *testing.T) {
 	t.Parallel()
 	for name, inject := range map[string]func(*kfake.Cluster){
@@ -89,7 +88,7 @@ func TestAPartitionRefusedForEverHoldsUpNoOther(t *testing.T) {
 	require.Equal(t, sent(msgs...), logOf(t, brokers, topic, len(msgs)))
 }
 
-// TestNothingOvertakesAFailedBatch: a partition's share needs several batches, the second one fails for good.
+// TestNothingOvertakesAFailedBatch: the second of several batches fails for good.
 func TestNothingOvertakesAFailedBatch(t *testing.T) {
 	t.Parallel()
 	for name, refusal := range map[string]*kerr.Error{
@@ -172,7 +171,6 @@ func TestAnInvalidRecordIsIsolated(t *testing.T) {
 	require.Len(t, logOf(t, brokers, topic, 49), 49)
 }
 
-// A right that is missing is no record's fault: what it held up goes out when the right is there.
 func TestATopicThatMayNotBeWritten(t *testing.T) {
 	t.Parallel()
 	for name, refusal := range map[string]*kerr.Error{
@@ -209,8 +207,7 @@ func TestATopicThatTakesNoRecord(t *testing.T) {
 	require.True(t, isPermanent(err))
 }
 
-// acknowledged sends the messages again until they are acknowledged, as a relay does. A call that was too slow for its
-// timeout may leave one behind the other on the log what the next call writes again.
+// acknowledged repeats the messages as a relay does. A slow call may append one late; the next call writes it again.
 func acknowledged(t *testing.T, publisher *kafka.Publisher, topic string, msgs ...*message.Message) {
 	t.Helper()
 	testkit.Until(t, func() bool { return publisher.Publish(topic, msgs...) == nil })
@@ -232,8 +229,8 @@ func TestABrokerThatRestarts(t *testing.T) {
 	requireOrder(t, msgs, logOf(t, restarted, topic, len(msgs)))
 }
 
-// TestAnotherRecordIsNotTakenForARepetition: a batch was appended, its acknowledgement never came, and it is not sent
-// again. The next batch must not get its sequence number: the broker would drop it and call that a success.
+// TestAnotherRecordIsNotTakenForARepetition: a next batch with the sequence number of a lost one would be dropped, and
+// reported as a success.
 func TestAnotherRecordIsNotTakenForARepetition(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)

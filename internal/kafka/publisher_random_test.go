@@ -18,9 +18,7 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// TestNothingIsLostOrInvertedByAnyAnswer publishes as a relay does: what a call does not acknowledge is
-// sent again first. Before each call the broker gets a random fault. In the end every record is on the log, and the
-// first occurrences of every key are in order.
+// TestNothingIsLostOrInvertedByAnyAnswer publishes as a relay does, with a random fault before each call.
 func TestNothingIsLostOrInvertedByAnyAnswer(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
@@ -55,7 +53,6 @@ func TestNothingIsLostOrInvertedByAnyAnswer(t *testing.T) {
 	}
 }
 
-// randomFault breaks something and returns what repairs it.
 func randomFault(random *rand.Rand, cluster *kfake.Cluster) (repair func()) {
 	answers := []*kerr.Error{
 		kerr.NotLeaderForPartition, kerr.RequestTimedOut, kerr.NotEnoughReplicas, kerr.NotEnoughReplicasAfterAppend,
@@ -65,7 +62,7 @@ func randomFault(random *rand.Rand, cluster *kfake.Cluster) (repair func()) {
 	switch random.IntN(4) {
 	case 0:
 		return func() {}
-	case 1: // the connection is cut before the request is worked on
+	case 1: // the connection is cut before the broker works on the request
 		var repaired atomic.Bool
 		cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
 			if times--; repaired.Load() || times == 0 {

@@ -21,7 +21,7 @@ func isUnfinished(err error) bool {
 	return errors.As(err, &p) && p.Unfinished()
 }
 
-// slowly makes the broker answer each request to produce after a pause.
+// slowly delays each answer to a produce request.
 func slowly(cluster *kfake.Cluster, pause time.Duration) {
 	cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
 		cluster.KeepControl()
@@ -30,8 +30,6 @@ func slowly(cluster *kfake.Cluster, pause time.Duration) {
 	})
 }
 
-// A broker that throttles its client, or is slow otherwise, refuses nothing: what the call did not get to has not
-// failed, and goes out with the next calls.
 func TestASlowBrokerFailsNothing(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
@@ -56,7 +54,6 @@ func TestASlowBrokerFailsNothing(t *testing.T) {
 	requireOrder(t, msgs, logOf(t, brokers, topic, len(msgs)))
 }
 
-// A broker that does not answer at all makes the client ask again, and that is a failure.
 func TestABrokerThatDoesNotAnswerIsAFailure(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
@@ -78,7 +75,7 @@ func TestABrokerThatDoesNotAnswerIsAFailure(t *testing.T) {
 	close(release)
 }
 
-// Calls that took nothing make the next ones connect anew: sarama's producer would not ask the broker for ten seconds.
+// Without a new connection sarama would not ask the broker for ten seconds.
 func TestABrokerThatIsBackIsAskedAtOnce(t *testing.T) {
 	t.Parallel()
 	start := restartable(t)

@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// failures unpacks the error of a call.
 func failures(t testing.TB, err error) map[int]error {
 	t.Helper()
 	var failed *kafka.PublishError
@@ -25,7 +24,6 @@ func failures(t testing.TB, err error) map[int]error {
 	return failed.FailedIndexes()
 }
 
-// unsent are the messages to which the error says "not acknowledged".
 func unsent(t testing.TB, err error, msgs []*message.Message) []*message.Message {
 	t.Helper()
 	failed := failures(t, err)
@@ -131,7 +129,7 @@ func TestTopicsThatCannotBeWritten(t *testing.T) {
 	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
 	names := []string{".", "..", "with space", "ümlaut", strings.Repeat("x", 250)}
 	if !kafkatest.IsReal() {
-		names = nil // the broker in process takes any name
+		names = nil // the broker in process accepts any name
 	}
 	for _, name := range names {
 		err := publisher.Publish(name, newEvent("a", 1))
@@ -153,7 +151,6 @@ func TestPublishAfterClose(t *testing.T) {
 	require.ErrorIs(t, publisher.Publish("t", newEvent("a", 1)), kafka.ErrClosed)
 }
 
-// A call that is under way when the publisher closes says which messages it did not send.
 func TestCloseEndsTheCallUnderWay(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)

@@ -13,7 +13,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// fill publishes n events to a fresh topic of two partitions, with keys in both.
 func fill(t testing.TB, brokers []string, n int) (topic string, msgs []*message.Message) {
 	t.Helper()
 	topic = kafkatest.Topic(t, brokers, 2)
@@ -22,8 +21,6 @@ func fill(t testing.TB, brokers []string, n int) (topic string, msgs []*message.
 	return topic, msgs
 }
 
-// TestAHandlerMayFinishDuringARebalance: it is not cancelled, its ack is committed, and the next owner goes on behind
-// it: nothing is handled twice.
 func TestAHandlerMayFinishDuringARebalance(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
@@ -47,7 +44,7 @@ func TestAHandlerMayFinishDuringARebalance(t *testing.T) {
 	}
 	seen, handled := map[string]int{}, map[int32]int64{0: 1, 1: 1}
 	var moved int32
-	for lost := false; !lost; { // until the first member has heard of it, it goes on
+	for lost := false; !lost; { // until it learns of the loss, the first member reads more
 		select {
 		case msg := <-first.messages:
 			seen[msg.UUID]++
@@ -80,8 +77,7 @@ func TestAHandlerMayFinishDuringARebalance(t *testing.T) {
 	}
 }
 
-// awaitWithheld returns when a second member has joined and the group has taken a partition away from the first one,
-// and given it to neither: the first one's handler is still at work.
+// awaitWithheld waits until neither member owns the partition, because the first one's handler still works.
 func awaitWithheld(t *testing.T, brokers []string, group string) {
 	t.Helper()
 	cluster := admin(t, brokers)
@@ -104,7 +100,6 @@ func awaitWithheld(t *testing.T, brokers []string, group string) {
 	})
 }
 
-// TestAHandlerThatOutlivesItsPartitionIsCancelled: the next owner gets the message, and a late ack changes nothing.
 func TestAHandlerThatOutlivesItsPartitionIsCancelled(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
@@ -128,7 +123,6 @@ func TestAHandlerThatOutlivesItsPartitionIsCancelled(t *testing.T) {
 	cancelled.Ack()
 }
 
-// TestChurn: members come and go while others work. Nothing is lost, and per key the first occurrences are in order.
 func TestChurn(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
@@ -162,7 +156,6 @@ func TestChurn(t *testing.T) {
 	requireOrder(t, msgs, record.byKey)
 }
 
-// record is what handlers have seen.
 type record struct {
 	mu    sync.Mutex
 	byKey map[string][]string

@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// headers are what the record carries, as "name=value", in order.
 func headers(record *sarama.ConsumerMessage) []string {
 	list := make([]string, len(record.Headers))
 	for i, header := range record.Headers {
@@ -38,7 +37,6 @@ func fullEvent() event.Event {
 	}
 }
 
-// TestTheWireIsCloudEventsBinaryMode looks at the record as a foreign consumer sees it.
 func TestTheWireIsCloudEventsBinaryMode(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
@@ -92,8 +90,7 @@ func TestTheStockMarshalerInterfaceWritesTheSame(t *testing.T) {
 	}
 }
 
-// A subscriber of watermill-kafka as it comes, with its own marshaler and nothing of ours, has the event's id as its
-// message's UUID.
+// The stock subscriber uses its own marshaler.
 func TestAStockSubscriberReadsTheEventsID(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

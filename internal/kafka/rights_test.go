@@ -20,7 +20,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// codes notes the code that each log line carries.
 type codes struct {
 	slog.Handler
 	mu   sync.Mutex
@@ -52,7 +51,7 @@ const (
 	secret = "secret"
 )
 
-// guarded is a broker that gives the user app the rights listed, and all others to root.
+// guarded gives the user app the listed rights, and root all.
 func guarded(t *testing.T, topic, group string, rights map[kmsg.ACLResourceType][]kmsg.ACLOperation) kafka.Config {
 	t.Helper()
 	names := map[kmsg.ACLResourceType]string{kmsg.ACLResourceTypeTopic: topic, kmsg.ACLResourceTypeGroup: group}
@@ -70,7 +69,6 @@ func guarded(t *testing.T, topic, group string, rights map[kmsg.ACLResourceType]
 	return kafka.Config{Brokers: brokers, User: "root", Password: secret}
 }
 
-// grant gives the user app all rights to the topic and the group.
 func grant(t *testing.T, root kafka.Config, topic, group string) {
 	t.Helper()
 	settings := kafka.ConsumerConfig{Config: root}.Consumer()
@@ -93,9 +91,6 @@ func grant(t *testing.T, root kafka.Config, topic, group string) {
 	require.NoError(t, cluster.Close())
 }
 
-// A right is missing until an operator grants it: the member goes on asking, logs the
-// broker's code once, is unhealthy with that code while it lasts, and reads on when it
-// has the right.
 func TestAMissingRightIsSaidAndWaitedFor(t *testing.T) {
 	t.Parallel()
 	const topic, group = "guarded", "test.guarded"
@@ -124,7 +119,7 @@ func TestAMissingRightIsSaidAndWaitedFor(t *testing.T) {
 			testkit.Until(t, func() bool {
 				err := l.Healthy(t.Context())
 				return len(log.all()) > 0 && err != nil && strings.Contains(err.Error(), row.code+": ")
-			}) // sarama asks for a group two dozen times, with a wait before each
+			}) // sarama asks for a group two dozen times, with a pause before each
 			require.Equal(t, []string{row.code}, slices.Compact(log.all()))
 
 			grant(t, root, topic, group)

@@ -17,8 +17,7 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// refuse answers the next n questions for offsets, and as many for records, as a broker does to which the partition has
-// not come yet, or from which it has gone.
+// refuse answers the next n requests as a broker does that does not have the partition yet, or any more.
 func refuse(cluster *kfake.Cluster, n int32, with *kerr.Error) {
 	var offsets, records atomic.Int32
 	cluster.ControlKey(int16(kmsg.ListOffsets), func(asked kmsg.Request) (kmsg.Response, error, bool) {
@@ -37,7 +36,6 @@ func refuse(cluster *kfake.Cluster, n int32, with *kerr.Error) {
 	})
 }
 
-// noOffsets refuses a question for offsets.
 func noOffsets(asked kmsg.Request, with *kerr.Error) kmsg.Response {
 	request := asked.(*kmsg.ListOffsetsRequest)
 	response := request.ResponseKind().(*kmsg.ListOffsetsResponse)
@@ -54,7 +52,6 @@ func noOffsets(asked kmsg.Request, with *kerr.Error) kmsg.Response {
 	return response
 }
 
-// noRecords refuses a question for records.
 func noRecords(asked kmsg.Request, with *kerr.Error) kmsg.Response {
 	request := asked.(*kmsg.FetchRequest)
 	response := request.ResponseKind().(*kmsg.FetchResponse)
@@ -71,8 +68,7 @@ func noRecords(asked kmsg.Request, with *kerr.Error) kmsg.Response {
 	return response
 }
 
-// Partitions go from broker to broker while they are read, and a topic that was made a moment ago is not known to all
-// of them: neither ends a scan.
+// Partitions move while they are read, and a broker may not know a new topic yet.
 func TestALogIsReadWhilePartitionsMove(t *testing.T) {
 	t.Parallel()
 	for _, with := range []*kerr.Error{kerr.NotLeaderForPartition, kerr.UnknownTopicOrPartition} {
@@ -98,7 +94,6 @@ func TestALogIsReadWhilePartitionsMove(t *testing.T) {
 	}
 }
 
-// A partition without a leader is an error in the end, and at once when its caller has gone.
 func TestALogWhosePartitionHasNoLeaderIsNotWaitedForForEver(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
@@ -111,7 +106,6 @@ func TestALogWhosePartitionHasNoLeaderIsNotWaitedForForEver(t *testing.T) {
 	}), sarama.ErrNotLeaderForPartition)
 }
 
-// A broker that does not say where the log begins has not said that the records are gone.
 func TestAScanSaysWhyItDoesNotKnowWhereALogBegins(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
@@ -130,7 +124,7 @@ func TestAScanSaysWhyItDoesNotKnowWhereALogBegins(t *testing.T) {
 	}), sarama.ErrKafkaStorageError)
 }
 
-// The partitions that were there are told of all the same: a figure that is missing would end an alert that is due.
+// The known partitions are reported: a missing figure would end an alert.
 func TestLagIsToldWhileATopicGrows(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
@@ -149,7 +143,7 @@ func TestLagIsToldWhileATopicGrows(t *testing.T) {
 			if again {
 				return nil, nil, false
 			}
-			again = true // the client looks at the topic once more before it asks on
+			again = true // the client refreshes the topic before its next request
 		default:
 		}
 		return noOffsets(question, kerr.NotLeaderForPartition), nil, true

@@ -11,15 +11,15 @@ import (
 	"github.com/xdg-go/scram"
 )
 
-// The mechanisms of SASL with which a client may log in. The last two never send the password.
+// The SASL mechanisms. The last two never send the password.
 const (
 	Plain       = "plain"
 	ScramSHA256 = "scram-sha-256"
 	ScramSHA512 = "scram-sha-512"
 )
 
-// TLS makes the settings of an encrypted connection from texts in PEM: the authorities that a broker's certificate is
-// checked against, "" for those of the system, and a certificate of this client with its key, both "" for none.
+// TLS returns settings from texts in PEM: the authorities for brokers' certificates ("": the system's), and a client
+// certificate with its key (both "": none).
 func TLS(authorities, certificate, key string) (*tls.Config, error) {
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
 	if authorities != "" {
@@ -38,7 +38,6 @@ func TLS(authorities, certificate, key string) (*tls.Config, error) {
 	return cfg, nil
 }
 
-// secure sets how the client encrypts and logs in.
 func (c Config) secure(cfg *sarama.Config) {
 	cfg.Net.TLS.Enable, cfg.Net.TLS.Config = c.TLS != nil, c.TLS
 	if c.User == "" {
@@ -55,7 +54,6 @@ func (c Config) secure(cfg *sarama.Config) {
 	}
 }
 
-// scramClient is one login's conversation.
 type scramClient struct {
 	hash scram.HashGeneratorFcn
 	*scram.ClientConversation

@@ -21,7 +21,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// identity is a certificate in PEM that vouches for itself, and its key.
 func identity(t *testing.T) (certificate, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -38,7 +37,6 @@ func identity(t *testing.T) (certificate, key string) {
 		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}))
 }
 
-// A broker of an authority of its own that asks each client for a certificate.
 func TestABrokerThatAsksForACertificate(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewTLSServer(t)

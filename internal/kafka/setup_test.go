@@ -13,13 +13,13 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// TestMain also is the program of the processes that tests kill.
+// TestMain is also the program of the processes that tests kill.
 func TestMain(m *testing.M) {
 	if os.Getenv(childBrokers) != "" {
 		beAMember()
 		return
 	}
-	// A message that comes again when a test of Watermill's suite has read enough: its multiplier has no reader left.
+	// Watermill's suite leaves this goroutine behind: when it has read enough, the multiplier has no reader.
 	const multiplier = "github.com/ThreeDotsLabs/watermill/internal/subscriber.(*multiplier).Subscribe"
 	kafkatest.Main(m, goleak.IgnoreAnyFunction(multiplier+".func2"), goleak.IgnoreAnyFunction(multiplier+".func3"))
 }
@@ -38,7 +38,6 @@ func newPublisher(t testing.TB, cfg kafka.Config) *kafka.Publisher {
 	return publisher
 }
 
-// isPermanent is what a relay makes of the error.
 func isPermanent(err error) bool {
 	var p interface{ Permanent() bool }
 	return errors.As(err, &p) && p.Permanent()

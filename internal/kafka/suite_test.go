@@ -15,15 +15,14 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// TestWatermillSuite runs Watermill's own suite over the publisher of this package and watermill-kafka's subscriber
-// with this package's marshaler and settings, with these features off:
+// TestWatermillSuite switches off these features:
 //
 //   - ExactlyOnceDelivery: no broker has it; the inbox gives the effect.
-//   - NewSubscriberReceivesOldMessages: it means subscribers without a group; ours always have one.
-//   - RestartServiceCommand: it wants a shell command; the tests of faults restart the broker themselves.
+//   - NewSubscriberReceivesOldMessages: it means subscribers without a group.
+//   - RestartServiceCommand: other tests restart the broker.
 //   - ContextPreserved: a context does not travel over a network.
 //
-// ForceShort keeps it bounded: 100 messages instead of 5,000 per test.
+// ForceShort: 100 messages per test, not 5,000.
 func TestWatermillSuite(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
@@ -51,7 +50,7 @@ func TestWatermillSuite(t *testing.T) {
 	}, withGroup)
 }
 
-// keyed gives the suite's messages a record key, without which there is no order to test.
+// keyed adds a record key, without which there is no order to test.
 type keyed struct{ *kafka.Publisher }
 
 func (k keyed) Publish(topic string, msgs ...*message.Message) error {
@@ -63,7 +62,6 @@ func (k keyed) Publish(topic string, msgs ...*message.Message) error {
 	return k.Publisher.Publish(topic, copies...)
 }
 
-// initializing creates the suite's topics.
 type initializing struct {
 	message.Subscriber
 	brokers []string

@@ -13,21 +13,20 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Topic is a topic as it should be.
+// Topic is a wanted topic.
 type Topic struct {
 	Name       string
 	Partitions int32
 	// Retention is how long records are kept; negative: for ever; 0: the broker's default.
 	Retention time.Duration
-	// ReplicationFactor; 0 is 1, which only a development cluster should have.
+	// ReplicationFactor defaults to 1, which fits only a development cluster.
 	ReplicationFactor int16
 }
 
-// EnsureTopics creates the topics that do not exist and waits until each partition has a leader. Existing topics are
-// left as they are, retention and number of partitions included: adding partitions would move keys past their earlier
-// events. In all of them the broker writes the time of a record: by a producer's clock that is wrong, retention would
-// delete it at once, or the broker would refuse it. Every topic is tried, and all errors are reported. Calling it from
-// several processes at once is fine.
+// EnsureTopics creates missing topics and waits for their leaders. An existing topic keeps its retention and
+// partitions, since added partitions break the order of keys. The broker sets the times of records: with a producer's
+// wrong clock, retention would delete them early. It tries every topic and returns all errors. Processes may call it
+// concurrently.
 func EnsureTopics(ctx context.Context, cfg Config, topics ...Topic) error {
 	return Ask(ctx, cfg, "ensure topics", func(c Cluster) error {
 		var problems []error
@@ -65,7 +64,6 @@ func (c Cluster) ensure(topic Topic) error {
 	return nil
 }
 
-// stampByBroker makes the broker write the time of a topic's records, where producers do.
 func (c Cluster) stampByBroker(topic string) error {
 	state, err := c.describe(topic)
 	if err != nil || !state.CreateTime {
@@ -80,7 +78,7 @@ func (c Cluster) stampByBroker(topic string) error {
 	return nil
 }
 
-// awaitLeaders polls, since nothing tells when a new topic's metadata has reached every broker.
+// awaitLeaders polls: Kafka does not report when every broker knows a new topic.
 func (c Cluster) awaitLeaders(topic string) error {
 	for c.client.RefreshMetadata(topic) != nil {
 		if failure.Sleep(c.ctx, 20*time.Millisecond) != nil {
@@ -90,15 +88,15 @@ func (c Cluster) awaitLeaders(topic string) error {
 	return nil
 }
 
-// TopicState is a topic as it is now.
+// TopicState is an existing topic.
 type TopicState struct {
 	Partitions int32
-	// Retention is how long the broker keeps the records; negative: for ever, as in a topic that is only compacted. A
-	// record may outlive it: the broker drops whole segments, and never the active one.
+	// Retention is how long the broker keeps records; negative: for ever, as in a topic that is only compacted. The broker
+	// drops whole segments, so a record may outlive it.
 	Retention time.Duration
-	// CreateTime says that producers write the time of a record, and not the broker; see [EnsureTopics].
+	// CreateTime reports that producers set the time of a record; see [EnsureTopics].
 	CreateTime bool
-	// MaxBytes is the largest batch, and so the largest record with its frame, that the topic takes.
+	// MaxBytes is the largest batch that the topic takes.
 	MaxBytes int
 }
 
@@ -110,8 +108,7 @@ const (
 	logAppendTime    = "LogAppendTime"
 )
 
-// DescribeTopics asks how the topics are. One that does not exist is missing in the answer. It returns by the deadline
-// of ctx, or after a few request timeouts.
+// DescribeTopics leaves out missing topics. It returns by the deadline of ctx, or after a few request timeouts.
 func DescribeTopics(ctx context.Context, cfg Config, topics ...string) (map[string]TopicState, error) {
 	found := make(map[string]TopicState, len(topics))
 	err := Ask(ctx, cfg, "describe topics", func(c Cluster) error {

@@ -68,7 +68,7 @@ func TestWhatIsOnlyCompactedIsKeptForEver(t *testing.T) {
 		}, false))
 	}
 	names := slices.Collect(maps.Keys(want))
-	testkit.Until(t, func() bool { // a broker hears of a new topic after the controller has answered
+	testkit.Until(t, func() bool { // a broker learns of a new topic after the controller's answer
 		found, err := kafka.DescribeTopics(t.Context(), kafka.Config{Brokers: brokers}, names...)
 		return err == nil && maps.Equal(want, retention(found))
 	})
@@ -76,7 +76,7 @@ func TestWhatIsOnlyCompactedIsKeptForEver(t *testing.T) {
 
 func TestQuestionsAboutTopicsEndWithTheirContext(t *testing.T) {
 	t.Parallel()
-	mute, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0") // it takes connections and never answers
+	mute, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0") // accepts connections and never answers
 	require.NoError(t, err)
 	defer func() { require.NoError(t, mute.Close()) }()
 	cfg := kafka.Config{Brokers: []string{mute.Addr().String()}}
@@ -84,7 +84,7 @@ func TestQuestionsAboutTopicsEndWithTheirContext(t *testing.T) {
 	defer cancel()
 	_, err = kafka.DescribeTopics(ctx, cfg, "t")
 	require.Error(t, err)
-	<-ctx.Done() // its time has passed, but it may not have said so yet
+	<-ctx.Done() // ctx may end a moment after its deadline
 	_, err = kafka.DescribeTopics(ctx, cfg, "t")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
@@ -106,8 +106,7 @@ func TestExistingTopicsStayAsTheyAre(t *testing.T) {
 	require.NoError(t, publish(t, cfg, other), "the others are created")
 }
 
-// A topic that exists is given the broker's clock: a producer's may be days behind, and then retention deletes what it
-// has just written.
+// A producer's clock may be days late; retention would then delete its new records.
 func TestTheBrokerWritesTheTimesOfRecords(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
@@ -124,7 +123,7 @@ func TestTheBrokerWritesTheTimesOfRecords(t *testing.T) {
 		return err == nil && !settings[made].CreateTime && !settings[old].CreateTime
 	})
 	if !kafkatest.IsReal() {
-		return // the broker in process keeps the setting, and does not follow it
+		return // the broker in process stores the setting and ignores it
 	}
 	began := time.Now().Add(-time.Second)
 	for _, topic := range []string{made, old} {
@@ -150,8 +149,7 @@ func TestPing(t *testing.T) {
 	require.Error(t, kafka.EnsureTopics(t.Context(), kafka.Config{Brokers: []string{"127.0.0.1:1"}}))
 }
 
-// A broker that is stopped rather than dead takes connections and answers nothing. What is asked of it ends in time all
-// the same, however many answers the question takes.
+// A stopped broker accepts connections and never answers.
 func TestAQuestionToASilentBrokerEndsInTime(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -181,7 +179,6 @@ func TestAQuestionToASilentBrokerEndsInTime(t *testing.T) {
 	}
 }
 
-// publish sends one record to the topic.
 func publish(t testing.TB, cfg kafka.Config, topic string) error {
 	t.Helper()
 	_, _, err := rawProducer(t, cfg.Brokers, nil).SendMessage(&sarama.ProducerMessage{

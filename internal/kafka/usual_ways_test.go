@@ -21,11 +21,10 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// The tests of this file show why the package exists; see docs/adr/0011-how-records-travel-to-and-from-kafka.md. If one
-// of them fails, sarama or watermill-kafka has learned something, and a part of this package may be superfluous.
+// These tests show why the package exists; see docs/adr/0011-how-records-travel-to-and-from-kafka.md. If one fails, a
+// part of the package may be superfluous.
 
-// TestUsualWaySaramaSendsPastAFailedBatch: one key, several batches, one of the first is refused for good. The next
-// ones are sent all the same: a caller that sends the refused one again puts it behind them.
+// TestUsualWaySaramaSendsPastAFailedBatch: a caller that repeats the refused batch inverts the order.
 func TestUsualWaySaramaSendsPastAFailedBatch(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
@@ -52,7 +51,6 @@ func TestUsualWaySaramaSendsPastAFailedBatch(t *testing.T) {
 	require.Contains(t, written, "a-100", "and the last one is on the log")
 }
 
-// stockSubscriber is watermill-kafka's, with the settings of ours.
 func stockSubscriber(t *testing.T, cfg kafka.ConsumerConfig, topic string) <-chan *message.Message {
 	t.Helper()
 	_, messages := stockMember(t, cfg, topic)
@@ -75,14 +73,14 @@ func stockMember(
 	return subscriber, messages
 }
 
-// TestUsualWayANackLoopOutlivesItsPartition: watermill-kafka's subscriber hands a nacked message over and over to a
-// handler whose partition another member has meanwhile got, together with the message.
+// TestUsualWayANackLoopOutlivesItsPartition: the stock subscriber repeats a nacked message although another member owns
+// the partition.
 func TestUsualWayANackLoopOutlivesItsPartition(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
 	topic, _ := published(t, brokers, 1)
 	cfg := fast(brokers, kafkatest.Group(t))
-	cfg.SessionTimeout = 6 * time.Second // for so long the first member's place is kept
+	cfg.SessionTimeout = 6 * time.Second // how long the first member's place is reserved
 	first := stockSubscriber(t, cfg, topic)
 	var nacks atomic.Int64
 	nacked := make(chan struct{}, 1)
@@ -109,8 +107,6 @@ func TestUsualWayANackLoopOutlivesItsPartition(t *testing.T) {
 	msg.Ack()
 }
 
-// TestUsualWayALostPartitionCancelsNoHandler: the next owner has the message, and the first one's handler has heard of
-// nothing.
 func TestUsualWayALostPartitionCancelsNoHandler(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
@@ -126,7 +122,6 @@ func TestUsualWayALostPartitionCancelsNoHandler(t *testing.T) {
 	again.Ack()
 }
 
-// stockPublisher is watermill-kafka's, with the settings of ours.
 func stockPublisher(t *testing.T, cfg kafka.Config) *stock.Publisher {
 	t.Helper()
 	publisher, err := stock.NewPublisher(stock.PublisherConfig{
@@ -137,8 +132,8 @@ func stockPublisher(t *testing.T, cfg kafka.Config) *stock.Publisher {
 	return publisher
 }
 
-// TestUsualWayABrokerThatIsBackIsNotAsked: after a few attempts that found no leader sarama's producer refuses its
-// partition for ten seconds, even if the broker is back before.
+// TestUsualWayABrokerThatIsBackIsNotAsked: after a few failures sarama's producer refuses its partition for ten
+// seconds.
 func TestUsualWayABrokerThatIsBackIsNotAsked(t *testing.T) {
 	t.Parallel()
 	start := restartable(t)

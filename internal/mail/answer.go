@@ -12,9 +12,8 @@ import (
 	"example.com/twinbox/internal/lease"
 )
 
-// SubmitError is a failed attempt to hand a letter over. Its text goes to the log and to the lease's row, so it has the
-// step and the codes and leaves out the server's words, which often repeat the address. It does not unwrap to its
-// cause: a connection that was cut means something else at each step.
+// SubmitError is a failed attempt. Its text goes to logs and rows, so it omits the server's words, which often repeat
+// the address. It does not unwrap, since its cause's meaning depends on the step.
 type SubmitError struct {
 	Step     mail.SendErrReason // [mail.ErrConnCheck]: up to the login
 	Code     int                // of the server's refusal, 4xx or 5xx; 0: none
@@ -33,15 +32,14 @@ func (e *SubmitError) Error() string {
 	return fmt.Sprintf("submit mail: %s: no answer", e.Step)
 }
 
-// concernsAll reports whether the attempt failed by what is the same for all mails: the server, the login, the sender's
-// address. The next mail would get the same answer, so no mail is given up for it. Up to MAIL FROM everything
-// does; later a code decides, as from Postfix, which refuses the sender only at RCPT TO.
+// concernsAll reports whether every mail would fail: the server, the login or the sender's address. Postfix refuses a
+// sender only at RCPT TO, so after MAIL FROM the code decides.
 func (e *SubmitError) concernsAll() bool {
 	if e.Step == mail.ErrConnCheck || e.Step == mail.ErrSMTPMailFrom {
 		return true
 	}
 	switch e.Enhanced {
-	case "4.3.1", "5.3.1", "4.3.2", "5.3.2": // the server is full, or takes no mail
+	case "4.3.1", "5.3.1", "4.3.2", "5.3.2": // the server is full or closed
 		return true
 	case "4.1.7", "5.1.7", "4.1.8", "5.1.8": // the sender's address, its domain
 		return true
@@ -51,14 +49,12 @@ func (e *SubmitError) concernsAll() bool {
 	return e.Code == 530 || e.Code == 534 || e.Code == 535 || e.Code == 538 // the login
 }
 
-// mark returns the error of an attempt, marked with what it means for the mail:
+// mark adds the meaning for the mail:
 //
-//	it concerns all mails, see concernsAll                       transient: waits, not counted
-//	a refusal for good                                           permanent: failed
-//	a refusal for now, or no answer before the content           tried again, counted
+//	concernsAll                                                  transient: waits, not counted
+//	a permanent refusal, by the table of internal/failure        permanent: failed
+//	a temporary refusal, or no answer before the content         tried again, counted
 //	no answer after the content began, or an unexpected answer   not marked: uncertain
-//
-// The table of internal/failure decides which refusals are for good.
 func mark(err error) error {
 	e := &SubmitError{Step: mail.ErrConnCheck, err: err}
 	if sent, is := errors.AsType[*mail.SendError](err); is {

@@ -19,7 +19,7 @@ import (
 	"example.com/twinbox/internal/fault"
 )
 
-// Config says how mails leave.
+// Config is how to reach the mail server.
 type Config struct {
 	Addr     string        `env:"ADDR,required" format:"address" doc:"mail server"`
 	TLS      string        `env:"TLS" envDefault:"opportunistic" oneof:"none opportunistic starttls tls" doc:"none: never; opportunistic: STARTTLS where offered; starttls: required; tls: from the first byte"`
@@ -41,28 +41,26 @@ func (c Config) Rules() []config.Rule {
 	}
 }
 
-// Letter is a mail written out.
+// Letter is a mail's text.
 type Letter struct {
-	MessageID string // the same for every attempt, so that a receiver can tell a second copy
+	MessageID string // the same for every attempt: a receiver can find a second copy
 	To        string
 	Subject   string
 	Text      string
 	WrittenAt time.Time
 }
 
-// Sender hands letters over to one mail server, one connection and one recipient each: a connection that the server has
-// spoiled spoils no other mail, and no answer is about two people.
+// Sender submits letters, each over its own connection to one recipient, so that no failure affects another mail.
 type Sender struct {
 	Config Config
 	From   string
-	Roots  *x509.CertPool // of the server's certificate; nil: the system's
-	// refusal is the last answer that concerns all mails and that a probe does not get to hear.
+	Roots  *x509.CertPool // for the server's certificate; nil: the system's
+	// refusal is the last answer that concerns all mails and that a probe cannot get.
 	refusal atomic.Pointer[refusal]
 }
 
-// Submit hands one letter over. begin is called when the server has agreed to take the content, before the first byte
-// of it. Its error ends the attempt and is returned as it is; every other error is marked with what it means for the
-// mail, see [lease.Effect].
+// Submit submits one letter. It calls begin before the first byte of content. An error of begin is returned unchanged;
+// every other one is marked, see [lease.Effect].
 func (s *Sender) Submit(ctx context.Context, letter Letter, begin func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.Config.Timeout)
 	defer cancel()
@@ -72,7 +70,7 @@ func (s *Sender) Submit(ctx context.Context, letter Letter, begin func(context.C
 	msg, err := s.compose(letter, func() error {
 		fault.Here("smtp.content")
 		if refused = begin(ctx); refused != nil {
-			conn.hangUp() // the library would send QUIT, and the final dot before it
+			conn.hangUp() // the library would send the final dot and QUIT
 			return refused
 		}
 		fault.Here("smtp.submitting")
@@ -86,7 +84,7 @@ func (s *Sender) Submit(ctx context.Context, letter Letter, begin func(context.C
 		err = client.DialAndSendWithContext(ctx, msg)
 	}
 	switch {
-	case msg.IsDelivered(): // an error is of the goodbye
+	case msg.IsDelivered(): // an error is of QUIT
 		fault.Here("smtp.accepted")
 		return nil
 	case refused != nil:
@@ -95,7 +93,6 @@ func (s *Sender) Submit(ctx context.Context, letter Letter, begin func(context.C
 	return mark(err)
 }
 
-// compose makes a letter into a mail of the library. begin is called before the text is written.
 func (s *Sender) compose(letter Letter, begin func() error) (*mail.Msg, error) {
 	msg := mail.NewMsg()
 	if err := msg.From(s.From); err != nil {
@@ -117,19 +114,17 @@ func (s *Sender) compose(letter Letter, begin func() error) (*mail.Msg, error) {
 	return msg, nil
 }
 
-// connectSteps is how often the library starts its timeout anew before the content: for the connection, for the
-// greeting, and for the rest.
+// connectSteps is how often the library restarts its timeout before the content.
 const connectSteps = 3
 
-// newClient returns a client of the library that talks over conn.
 func (s *Sender) newClient(conn *connection) (*mail.Client, error) {
-	host, _, _ := net.SplitHostPort(s.Config.Addr) // the format address checks it; the library takes no empty host
+	host, _, _ := net.SplitHostPort(s.Config.Addr) // the format address checks it
 	policies := map[string]mail.TLSPolicy{
 		"none": mail.NoTLS, "opportunistic": mail.TLSOpportunistic, "starttls": mail.TLSMandatory,
-		"tls": mail.TLSOpportunistic, // the library finds the connection encrypted, and STARTTLS not offered
+		"tls": mail.TLSOpportunistic, // the connection is encrypted already
 	}
 	security := &tls.Config{ServerName: host, RootCAs: s.Roots, MinVersion: tls.VersionTLS12}
-	dial := func(ctx context.Context, network, _ string) (_ net.Conn, err error) { // the library knows the host alone
+	dial := func(ctx context.Context, network, _ string) (_ net.Conn, err error) { // the library passes the host alone
 		if conn.Conn, err = new(net.Dialer).DialContext(ctx, network, s.Config.Addr); err != nil {
 			return nil, err
 		}
@@ -150,14 +145,13 @@ func (s *Sender) newClient(conn *connection) (*mail.Client, error) {
 	return mail.NewClient(host, options...)
 }
 
-// MaxReplyBytes is the most that a mail server may send on one connection, which carries one mail. The greeting, half a
-// dozen replies and the certificates of a TLS handshake are some 10 KB. The library reads a line to its end and a reply
-// to its last line, however long that is.
+// MaxReplyBytes bounds the server's bytes on one connection, since the library reads lines of any length. A mail needs
+// about 10 KB.
 const MaxReplyBytes = 256 << 10
 
 var errTooManyReplies = errors.New("the mail server sends more than 256 KiB on one connection")
 
-// connection ends with the time of its attempt, in a process that was stopped and woken up, too.
+// connection ends in time even if the process was suspended.
 type connection struct {
 	net.Conn // nil: not dialled
 	until    time.Time
@@ -192,20 +186,19 @@ func (c *connection) SetDeadline(t time.Time) error {
 	return c.Conn.SetDeadline(t)
 }
 
-// hangUp closes the connection. The library leaves it open when hello, TLS or login fails.
+// The library leaves the connection open when hello, TLS or login fails.
 func (c *connection) hangUp() {
 	if c.Conn != nil {
 		_ = c.Close()
 	}
 }
 
-// refusal is an answer to a mail that went further than a probe can.
 type refusal struct {
 	at  time.Time
 	err error
 }
 
-// Heard tells the probes how an attempt ended, and reports whether it failed by what concerns all mails.
+// Heard records an attempt's outcome for probes, and reports whether it concerns all mails.
 func (s *Sender) Heard(err error) (concernsAll bool) {
 	e, is := errors.AsType[*SubmitError](err)
 	switch {

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A mail has the date of its letter, and goes to one plain address.
 func TestCompose(t *testing.T) {
 	t.Parallel()
 	s := &Sender{From: "Twinbox <no-reply@example.com>"}

@@ -13,16 +13,13 @@ import (
 )
 
 const (
-	// idleProbe is how often the mail server is asked while no mail finds fault with it.
 	idleProbe = 5 * time.Minute
-	// awayProbe is the longest pause between two probes of a mail server that is away, and so how late its return is
-	// noticed.
+	// awayProbe is the longest pause between probes of a failed mail server.
 	awayProbe = 10 * time.Second
 )
 
-// NewCircuit is what is known of the mail server: a mail that it does not take begins a probe, and the probe
-// decides. Its silence is known after SMTP_TIMEOUT at the latest: a third of it for the mail to find out, another one
-// for the probe.
+// NewCircuit returns the mail server's circuit: a failed mail starts a probe, which decides. A silent server is found
+// after SMTP_TIMEOUT at most: a third each for mail and probe.
 func NewCircuit(sender *Sender, log *slog.Logger, registerer prometheus.Registerer) *circuit.Circuit {
 	return circuit.New(circuit.Config{
 		Name: "mail server", Probe: sender.probe, Timeout: sender.Config.Timeout, Every: idleProbe,
@@ -30,10 +27,8 @@ func NewCircuit(sender *Sender, log *slog.Logger, registerer prometheus.Register
 	})
 }
 
-// probe goes as far as every mail has to go: connection, TLS, login and the sender's address. It names no recipient and
-// leaves nothing behind. Mails that were just refused behind that point for what concerns all count as well: the sender
-// tries one of them every few seconds. That this one stopped hearing of them, since another instance has sent them, is
-// known after awayProbe.
+// probe runs the steps of every mail. A recent refusal of a later step that concerns all mails counts too. It expires
+// after awayProbe, since another instance may have sent mails.
 func (s *Sender) probe(ctx context.Context) error {
 	from, err := mail.ParseAddress(s.From)
 	if err != nil {

@@ -26,11 +26,10 @@ var Service = eventing.Service[Config]{
 	SetUp:      setUp,
 }
 
-// usersConsumer is the consumer, by the name under which its inbox remembers.
+// The inbox remembers events under this name.
 const usersConsumer = "notification.users"
 
-// setUp joins the consumer, which lists mails, and the sender. They stop in the reverse of the order in which they
-// start: no new record, then the mails under way are sent, then the relay passes on what they wrote.
+// The consumer stops before the sender, and the relay publishes what both wrote.
 func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
 	mailer, admin := &mail.Sender{Config: cfg.SMTP, From: cfg.MailFrom}, node.Admin
 	mailServer := mail.NewCircuit(mailer, node.Log, admin.Registry())

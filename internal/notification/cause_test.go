@@ -14,7 +14,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// awaitCauses waits until the reason finds these codes.
 func (b *bundle) awaitCauses(t *testing.T, mailServer *circuit.Circuit, codes ...string) (found []service.Cause) {
 	t.Helper()
 	testkit.Until(t, func() bool {
@@ -26,7 +25,6 @@ func (b *bundle) awaitCauses(t *testing.T, mailServer *circuit.Circuit, codes ..
 	return found
 }
 
-// A mail server that takes nothing is one cause; that it hung up with a mail in its hands is another, which stays.
 func TestWhyMailsWait(t *testing.T) {
 	t.Parallel()
 	var away, cuts atomic.Bool

@@ -15,7 +15,7 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// Config is everything that Notification reads from its environment.
+// Config is Notification's configuration.
 type Config struct {
 	AdminAddr string `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8082" format:"listen" doc:"listener for /livez, /readyz and /metrics"`
 
@@ -30,18 +30,18 @@ type Config struct {
 	eventing.Config
 }
 
-// Listeners are the operators' alone.
+// Listeners returns the service's listener.
 func (c Config) Listeners() eventing.Listeners { return eventing.Listeners{Admin: c.AdminAddr} }
 
-// Topics are the topics this service writes to.
+// Topics returns the topics this service writes to.
 func (c Config) Topics() []kafka.Topic {
 	return c.Config.Topics(contract.TopicMails)
 }
 
-// margin is what a lease must have left after the longest submission: for the statements around it.
+// margin is for the statements around the longest submission of a lease.
 const margin = 5 * time.Second
 
-// Rules are the cross checks, those of all services first.
+// Rules returns all cross checks.
 func (c Config) Rules() []config.Rule {
 	return append(append(c.Config.Rules(), c.SMTP.Rules()...),
 		config.Rule{
@@ -67,14 +67,13 @@ func (c Config) Rules() []config.Rule {
 	)
 }
 
-// writer writes letters under a public URL that may end in a slash: a link with two would lead nowhere. Their host is
-// the domain of MAIL_FROM, in which a name, a quoted user or a comment may hold another "@".
+// A name or comment in MAIL_FROM may hold another "@".
 func (c Config) writer() Writer {
 	w := Writer{
 		Links:     domain.VerificationKey(c.VerificationSecret),
 		PublicURL: strings.TrimRight(c.PublicURL, "/"), LinksFor: c.LinksFor,
 	}
-	if from, err := netmail.ParseAddress(c.MailFrom); err == nil { // as the variable's format has it checked
+	if from, err := netmail.ParseAddress(c.MailFrom); err == nil { // the variable's format has checked it
 		w.Host = from.Address[strings.LastIndex(from.Address, "@")+1:]
 	}
 	return w

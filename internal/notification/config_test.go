@@ -27,7 +27,6 @@ func TestTheDefaultsHoldTogether(t *testing.T) {
 	require.Equal(t, int32(6), cfg.Topics()[0].Partitions)
 }
 
-// Customer's router knows the link that people follow, for each way of writing the address.
 func TestLinksBeginAtThePublicURL(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{

@@ -19,8 +19,6 @@ import (
 	"example.com/twinbox/internal/mail"
 )
 
-// doorkeeper is a mail server that lets one client in or not, and reports how the conversation ended: io.EOF if the
-// client has hung up.
 func doorkeeper(t *testing.T, listener net.Listener, answers map[string]string) <-chan error {
 	t.Helper()
 	t.Cleanup(func() { _ = listener.Close() })
@@ -48,8 +46,7 @@ func doorkeeper(t *testing.T, listener net.Listener, answers map[string]string) 
 	return ended
 }
 
-// A client whose connection was closed hangs up: it comes again every two seconds, for as long as an operator takes,
-// and a mail server counts the connections of one address.
+// A mail server counts the connections of one address.
 func TestARefusedConnectionIsClosed(t *testing.T) {
 	t.Parallel()
 	certified := httptest.NewTLSServer(nil)

@@ -15,8 +15,7 @@ import (
 	"example.com/twinbox/internal/lease"
 )
 
-// UserEvents handles Customer's events: contacts, and the mail for a new one. A change says only what has changed, so
-// none of them may go before its predecessor.
+// UserEvents handles Customer's events. Each change needs its predecessor.
 func UserEvents() *inbox.Mux {
 	mux := inbox.NewMux()
 	inbox.Handle(mux, contract.UserRegistered, welcome)
@@ -31,8 +30,7 @@ const insertMail = `
 insert into mail (id, event_id, template, user_id, recipient, correlation_id, traceparent, tracestate)
 values ($1, $2, $3, $4, $5, $6, nullif($7, ''), nullif($8, ''))`
 
-// welcome stores the contact, and the mail as a row with a lease for the sender. Sending here would announce what may
-// still be rolled back, and sending after the commit without a row would be forgotten by a crash in between.
+// welcome stores the mail as a row for the sender. Sending here could announce a rollback, or lose the mail in a crash.
 func welcome(ctx context.Context, tx pgx.Tx, e event.Event, data domain.UserRegistered) error {
 	mailID, err := uuid.NewV7()
 	if err != nil {
@@ -62,7 +60,6 @@ func verifyContact(ctx context.Context, tx pgx.Tx, e event.Event, data domain.Em
 	return inbox.QueueRows(ctx, tx, errNoContact, updateContactVerified, data.UserID, e.Version)
 }
 
-// errNoContact is of a change whose contact is not there, or is gone. All events of a user come one after the other, so
-// no later attempt could find it; an operator may bring it back and replay.
+// errNoContact is permanent: events come in order, so a later attempt finds no contact either.
 var errNoContact = inbox.PermanentAs("contact_missing",
 	errors.New("no contact below this version: an earlier event of the user is missing"))

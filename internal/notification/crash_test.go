@@ -21,7 +21,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// role is a sender in a process of its own that dies, or is frozen, when it first reaches a crash point.
 type role struct {
 	DSN, SMTP, Policy, At string
 	Freeze                bool
@@ -32,7 +31,6 @@ func init() { crashtest.Child(play) }
 
 const childName = "child"
 
-// play runs the sender until its input ends.
 func play(r role) error {
 	once := crashtest.Die
 	if r.Freeze {
@@ -87,7 +85,6 @@ func play(r role) error {
 	return err
 }
 
-// ending is where a mail is in the end, when its sender died or was frozen once.
 type ending struct {
 	state         lease.State
 	doubts, taken int
@@ -97,7 +94,7 @@ func (b *bundle) requireEnding(t *testing.T, want ending, server *testkit.MailSe
 	t.Helper()
 	b.awaitState(t, string(want.state))
 	require.Equal(t, want.doubts, b.count(t, `select doubts from lease`))
-	// A sender may be dead before the server has read the end of what it wrote.
+	// A sender may be dead before the server has read its bytes.
 	testkit.Until(t, func() bool { return len(server.Mails()) >= want.taken })
 	mails := server.Mails()
 	require.Len(t, mails, want.taken)
@@ -111,7 +108,6 @@ func (b *bundle) requireEnding(t *testing.T, want ending, server *testkit.MailSe
 	require.Equal(t, told, b.count(t, `select count(*) from outbox`), "one event, when the outcome is known")
 }
 
-// step is where a sender stops, and how the mail ends under each policy when another sender goes on.
 type step struct {
 	at           string
 	park, resend ending
@@ -127,9 +123,7 @@ func (s step) underBoth(t *testing.T, play func(t *testing.T, policy string, wan
 	}
 }
 
-// A sender is killed at each of its steps, and another one goes on. Under park the server takes the mail once at most,
-// under resend once and once more for each doubt at most. Killed before it records that the content begins, it leaves
-// no doubt: the server has no content, and the mail is sent again.
+// Killed before it records that the content begins, a sender leaves no doubt.
 func TestASenderThatIsKilled(t *testing.T) {
 	t.Parallel()
 	for _, s := range []step{
@@ -148,12 +142,11 @@ func TestASenderThatIsKilled(t *testing.T) {
 				Lease: time.Minute, Timeout: 25 * time.Second,
 			})
 			require.EqualError(t, armed.Wait(t), crashtest.Killed)
-			// A backend may outlive its client by a statement, and this one could claim what the next line sets free.
+			// A backend may outlive its client by a statement, and claim the mail again.
 			testkit.Until(t, func() bool {
 				return b.count(t, `select count(*) from pg_stat_activity
 						where datname = current_database() and application_name = $1`, childName) == 0
 			})
-			// The dead process's lease ends: a minute passes.
 			_, err := b.pool.Exec(t.Context(), `update lease set due_at = due_at - interval '1 min' where state <> 'done'`)
 			require.NoError(t, err)
 			b.start(t)
@@ -162,8 +155,6 @@ func TestASenderThatIsKilled(t *testing.T) {
 	}
 }
 
-// A sender is frozen at one of its steps for longer than its lease, and another one takes over. When the first one goes
-// on it changes nothing, and what it has not begun to send it does not send.
 func TestASenderThatIsFrozen(t *testing.T) {
 	t.Parallel()
 	for _, s := range []step{

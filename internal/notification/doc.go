@@ -1,16 +1,11 @@
 // Package notification is the service that writes to people.
 //
-// What it knows, it knows from Customer's events: contacts.go keeps whom it may write to and, for a new user, puts a
-// verification mail on the list, in the transaction that records the event. sender.go is the effect of a lease (see
-// internal/lease) that takes mails off that list, writes them and hands them over:
+// contacts.go stores a contact and, for a new user, lists a verification mail, in the event's transaction. sender.go is
+// the effect of a lease (see internal/lease) that sends listed mails:
 //
 //	pending -> claimed -> submitting -> sent | failed | uncertain
 //
-//	internal/mail                   how it leaves, and what a mail server's answer means for it
-//	operate.go                   the list as an operator sees it
-//
-// A mail is an effect outside SQL, so no transaction can make it happen exactly once. A sender that dies before the
-// mail server may have the mail has its lease end, and another one starts over. One that dies later leaves the mail
-// uncertain: under MAIL_ON_UNCERTAIN=park a person settles it, and no mail is sent twice; under resend it is sent again
-// under the same Message-ID, and none is left out.
+// If a sender dies before the mail server may have the mail, a different sender starts over. If it dies later, the mail
+// is uncertain. Under MAIL_ON_UNCERTAIN=park a person decides, and no mail is sent twice. Under resend it is sent again
+// under the same Message-ID, and no mail is lost.
 package notification

@@ -11,7 +11,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// facing gives the bundle a sender that faces a mail server with the script.
 func facing(t *testing.T, script testkit.MailScript, change func(*Sender)) (*bundle, *testkit.MailServer) {
 	t.Helper()
 	b := setup(t, nil)
@@ -25,7 +24,6 @@ func facing(t *testing.T, script testkit.MailScript, change func(*Sender)) (*bun
 	return b, server
 }
 
-// What the server does, and how far it let the letter come, decides what becomes of the mail.
 func TestEveryFaultAtEveryStage(t *testing.T) {
 	t.Parallel()
 	type fate struct {
@@ -33,7 +31,7 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 		attempts int
 		taken    int
 	}
-	refused := fate{lease.Failed, 1, 0}     // for good
+	refused := fate{lease.Failed, 1, 0}     // permanently
 	givenUp := fate{lease.Failed, 3, 0}     // for now, three times
 	unreached := fate{lease.Pending, 0, 0}  // waits, and is no attempt
 	unknown := fate{lease.Uncertain, 1, 0}  // not taken, and the sender cannot know
@@ -48,7 +46,7 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 			"cut": givenUp,
 		}
 	}
-	for _, at := range conversation { // every mail gets this answer
+	for _, at := range conversation {
 		for _, answer := range []string{
 			"421 4.3.2 closing", "452 4.3.1 no room", "535 5.7.8 who are you", "554 5.3.2 read only",
 			"550 5.1.8 sender's domain",
@@ -105,7 +103,6 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 	}
 }
 
-// again makes the list empty and the sender a new one, for rows that follow one another in one database.
 func (b *bundle) again(t *testing.T, server *testkit.MailServer) {
 	t.Helper()
 	for _, table := range []string{"lease", "mail", "contact", "outbox", "inbox_key"} {
@@ -115,7 +112,6 @@ func (b *bundle) again(t *testing.T, server *testkit.MailServer) {
 	b.sender = b.newSender(t, func(s *Sender) { s.smtp.Config.Addr = server.Addr() })
 }
 
-// A server that takes the mail and hangs up before it says so: parked, or sent again under the same Message-ID.
 func TestTakenThenCut(t *testing.T) {
 	t.Parallel()
 	for policy, mails := range map[string]int{lease.Park: 1, lease.Resend: 2} {
@@ -136,7 +132,6 @@ func TestTakenThenCut(t *testing.T) {
 	}
 }
 
-// A server that stalls after it has taken the mail, for longer than any timeout.
 func TestAStallAfterTheContentLeavesDoubt(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -153,7 +148,6 @@ func TestAStallAfterTheContentLeavesDoubt(t *testing.T) {
 	testkit.Until(t, func() bool { return len(server.Mails()) == 1 })
 }
 
-// A server that is slow to take the content, for longer than the lease: heartbeats keep the mail its sender's.
 func TestASendThatOutlivesItsLease(t *testing.T) {
 	t.Parallel()
 	slow, release := make(chan struct{}, 10), make(chan struct{})
@@ -174,7 +168,7 @@ func TestASendThatOutlivesItsLease(t *testing.T) {
 		require.NoError(t, b.pool.QueryRow(t.Context(), `select due_at from lease`).Scan(&at))
 		return at
 	}
-	for range 4 { // two minutes pass, half a lease at a time: what is left is enough for a heartbeat on any machine
+	for range 4 { // half a lease at a time: any machine is in time for a heartbeat
 		before := due()
 		_, err := b.pool.Exec(t.Context(), `update lease set due_at = due_at - interval '30 s'`)
 		require.NoError(t, err)
@@ -186,7 +180,6 @@ func TestASendThatOutlivesItsLease(t *testing.T) {
 	require.Equal(t, 1, b.count(t, `select attempts from lease`))
 }
 
-// TLS is required and the server has none: nothing is sent, and nothing is given up.
 func TestRequiredTLSThatIsAbsent(t *testing.T) {
 	t.Parallel()
 	b, server := facing(t, func(at testkit.MailStage, _ string) testkit.MailAnswer {

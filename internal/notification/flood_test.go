@@ -16,8 +16,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// A mail server whose answer has no end: one line, or one line after the other. The attempt ends, and so does its
-// memory.
 func TestAServersAnswerHasAnEnd(t *testing.T) {
 	before := allocated()
 	for name, row := range map[string]struct{ begin, repeat string }{
@@ -69,7 +67,6 @@ func allocated() uint64 {
 	return stats.TotalAlloc
 }
 
-// Once the conversation runs, an answer without an end is no answer.
 func TestAnAnswerWithoutAnEndIsNone(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("250-more\r\n", mail.MaxReplyBytes/5)

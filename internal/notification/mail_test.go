@@ -64,7 +64,6 @@ func TestALetterThatCannotBeWritten(t *testing.T) {
 	require.ErrorContains(t, err, "sign link")
 }
 
-// What the contact is when the mail is sent counts, not what it was when the mail was listed.
 func TestAMailGoesToTheContactAsItIsBySending(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
@@ -77,7 +76,7 @@ func TestAMailGoesToTheContactAsItIsBySending(t *testing.T) {
 	require.Equal(t, []string{"countess@example.org"}, messages[0].To)
 }
 
-// A stranger signs another person's address up under a name that is a message to that person.
+// A stranger's name may be a message to the mail's reader.
 func TestAMailCarriesNoWordOfTheOneWhoSignedUp(t *testing.T) {
 	t.Parallel()
 	const lure = "Your parcel waits at https://evil.example/pay - call 0900 1234"
@@ -109,7 +108,6 @@ func TestAContactThatIsGoneGetsNoMail(t *testing.T) {
 	require.Zero(t, b.count(t, `select count(*) from outbox`), "no mail is announced")
 }
 
-// A lease without its mail is a defect and not a reason to skip.
 func TestALeaseWithoutItsMailFails(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
@@ -120,7 +118,6 @@ func TestALeaseWithoutItsMailFails(t *testing.T) {
 	b.awaitState(t, "failed")
 }
 
-// The letter is dated by the claim, which has the database's clock.
 func TestEveryLetterHasTheClaimsDate(t *testing.T) {
 	t.Parallel()
 	letter, err := testWriter.Write(testMail(), writtenAt)

@@ -22,7 +22,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// watchMailServer gives the bundle's sender a circuit as the service has it.
 func watchMailServer(t *testing.T, s *Sender) *circuit.Circuit {
 	t.Helper()
 	mailServer := mail.NewCircuit(s.smtp, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
@@ -48,8 +47,6 @@ func awaitMailServer(t *testing.T, mailServer *circuit.Circuit, says string) {
 	}, "want %q", says)
 }
 
-// A mail server that refuses all mail for any reason is down within SMTP_TIMEOUT of the first mail; when
-// it recovers, the mail goes out.
 func TestAMailServerThatTakesNoMailIsDown(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -104,7 +101,6 @@ func TestAMailServerThatTakesNoMailIsDown(t *testing.T) {
 	}
 }
 
-// That it is back is seen without a mail; and a probe is no mail.
 func TestAMailServerIsBackWithoutAMail(t *testing.T) {
 	t.Parallel()
 	addr := testkit.ReservePort(t)
@@ -119,7 +115,6 @@ func TestAMailServerIsBackWithoutAMail(t *testing.T) {
 	require.ErrorIs(t, <-ended, io.EOF, "and hangs up")
 }
 
-// An account that the server does not know is found out at the start, before any mail.
 func TestAWrongPasswordIsADownMailServer(t *testing.T) {
 	t.Parallel()
 	server := testkit.StartMailServer(t, nil)
@@ -131,7 +126,7 @@ func TestAWrongPasswordIsADownMailServer(t *testing.T) {
 	require.NotContains(t, mailServer.Err().Error(), "hunter2")
 }
 
-// A mail server whose certificate is no longer good is down, and no mail goes to it in the clear instead.
+// No mail goes in the clear instead.
 func TestAMailServerWithABadCertificateIsDown(t *testing.T) {
 	t.Parallel()
 	for name, flaw := range testkit.TLSFlaws {
@@ -161,7 +156,6 @@ func TestAMailServerWithABadCertificateIsDown(t *testing.T) {
 	}
 }
 
-// However often a mail is tried while the mail server is away, the sender adds no line to those of the circuit.
 func TestAMailServerThatIsAwayIsTheCircuitsLine(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64

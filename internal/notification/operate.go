@@ -22,8 +22,7 @@ const operatedMails = `
 select id, event_id, template, user_id, recipient, coalesce(correlation_id, event_id) as correlation_id, created_at
 from mail where template = '` + templateVerification + `'`
 
-// newMailList is the mail list as an operator sees it. A mail that is marked as sent is announced by the same
-// VerificationEmailSent that a sender would have written.
+// newMailList announces a mail that an operator marks as sent, too.
 func newMailList(pool *pgxpool.Pool, out *outbox.Outbox) *admin.MailList {
 	return &admin.MailList{
 		Pool: pool, Handler: handlerVerification, Query: operatedMails, Committed: out.Committed,
@@ -40,7 +39,6 @@ func offerOperations(node *eventing.Node, _ Config) (prefix string, handler http
 
 const selectContact = `select exists (select from contact where user_id = $1)`
 
-// tellOf tells of mails, and whether an id is a user's.
 func tellOf(list *admin.MailList) admin.Teller {
 	return func(ctx context.Context, id string) (told admin.Told, err error) {
 		if told, err = list.Tell(ctx, id); err != nil {
@@ -59,8 +57,7 @@ func tellOf(list *admin.MailList) admin.Teller {
 	}
 }
 
-// A row means that the event is applied. Rows of the first edition say so, or that it was stale. A mail that was purged
-// was sent long after its sign-up was applied.
+// A row means that the event is applied. A purged mail was sent long after.
 const selectUnmailed = `
 select i.event_id, '' as key, 0 as version, 'the sign-up has no mail that is sent or will be' as detail
 from public.inbox i
@@ -70,8 +67,7 @@ where i.consumer = $1 and i.event_type = $2 and coalesce(i.metadata ->> 'outcome
         where m.event_id = i.event_id and m.template = $4)
 limit 1000`
 
-// checks find contacts that are not at the version of their users' events, and sign-ups that were applied and have no
-// mail, or one that no sender knows of. With a retention of 0 mails are kept.
+// With a retention of 0 mails are kept.
 func checks(cfg Config) []eventing.Check {
 	return []eventing.Check{
 		eventing.CheckProjection("contacts", "contact", "user_id", usersConsumer),

@@ -16,7 +16,6 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// put lists n mails in the state and returns their ids in order.
 func (b *bundle) put(t *testing.T, state adminapi.MailState, n int) []uuid.UUID {
 	t.Helper()
 	ids := make([]uuid.UUID, n)
@@ -142,7 +141,6 @@ func TestMarkSentSaysSoLikeASender(t *testing.T) {
 	require.Len(t, b.box.Messages(), 1, "a mail marked as sent is not sent")
 }
 
-// Two transactions that announce mails of the same users lock their keys in one order, so they cannot deadlock.
 func TestMailsAreAnnouncedInTheOrderOfKeys(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
@@ -162,7 +160,6 @@ func TestMailsAreAnnouncedInTheOrderOfKeys(t *testing.T) {
 	require.IsIncreasing(t, keys)
 }
 
-// A sign-up without a mail is a finding until mails of its age are purged.
 func TestAPurgedMailIsNotMissed(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)

@@ -9,7 +9,6 @@ import (
 	"example.com/twinbox/internal/lease"
 )
 
-// A mail that was sent or skipped long ago is removed with its lease. One that is uncertain stays.
 func TestOldMailsArePurged(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)

@@ -24,18 +24,17 @@ import (
 
 const templateVerification = "verification"
 
-// handlerVerification names the leases of verification mails.
 const handlerVerification = "mail." + templateVerification
 
-// Sender takes mails off the list and hands them to the mail server: the effect of a lease. Any number of senders may
-// run on one list. All fields but spans are required; [newSender] adds the runner.
+// Sender sends listed mails through the mail server. Any number of senders may share a list. All fields but spans are
+// required; [newSender] adds the runner.
 type Sender struct {
 	settings   lease.Settings
 	pool       *pgxpool.Pool
 	outbox     *outbox.Outbox
 	writer     Writer
 	smtp       *mail.Sender
-	suspect    func() // is told that the mail server may be away
+	suspect    func() // the mail server may be away
 	spans      *event.Spans
 	log        *slog.Logger
 	registerer prometheus.Registerer
@@ -62,7 +61,7 @@ func newSender(s Sender) (_ *Sender, err error) {
 	return &s, err
 }
 
-// Mail is what is to be sent to whom.
+// Mail is a mail to send.
 type Mail struct {
 	ID        uuid.UUID
 	UserID    domain.UserID
@@ -76,8 +75,7 @@ from mail left join contact using (user_id) where mail.event_id = $1 and mail.te
 
 var errNoMail = errors.New("read mail: there is no such mail")
 
-// send makes one attempt. The mail is read now, so that it goes to the address that the contact has now. A mail whose
-// contact is gone is skipped. The clock of the claim, the database's, dates the letter and its link.
+// send reads the mail now, for the contact's present address. The claim's clock is the database's.
 func (s *Sender) send(ctx context.Context, c *lease.Claim) error {
 	fault.Here("notification.mail.claimed")
 	var m Mail
@@ -107,7 +105,7 @@ func (s *Sender) send(ctx context.Context, c *lease.Claim) error {
 
 const deleteMails = `delete from mail where template = $1 and event_id = any($2)`
 
-// purged removes the mails whose leases are removed, so that none is left that no sender knows of.
+// purged leaves no mail without its lease.
 func purged(ctx context.Context, tx pgx.Tx, eventIDs []string) error {
 	if _, err := tx.Exec(ctx, deleteMails, templateVerification, eventIDs); err != nil {
 		return fmt.Errorf("delete mails: %w", err)
@@ -115,14 +113,13 @@ func purged(ctx context.Context, tx pgx.Tx, eventIDs []string) error {
 	return nil
 }
 
-// The order is the one in which the outbox locks keys, so that two calls for several mails cannot deadlock.
+// The outbox locks keys in this order, so two calls for several mails cannot deadlock.
 const readSent = `
 select event_id, id::text, user_id, coalesce(correlation_id, event_id), coalesce(traceparent, ''),
     coalesce(tracestate, '')
 from mail where template = $1 and event_id = any($2) order by user_id, event_id`
 
-// announceSent publishes VerificationEmailSent for each mail, in the transaction that stores its state. The event that
-// listed the mail is its cause.
+// announceSent runs in the transaction that stores the mails' state.
 func announceSent(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, sent ...lease.Settled) error {
 	ids, at := make([]string, len(sent)), map[string]time.Time{}
 	for i, s := range sent {
@@ -159,9 +156,9 @@ func announceSent(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, sent ...le
 // Writer writes letters.
 type Writer struct {
 	Links     domain.VerificationKey
-	PublicURL string // of the Customer API, without a slash at the end
+	PublicURL string // without a slash at the end
 	LinksFor  time.Duration
-	Host      string // right-hand side of Message-IDs
+	Host      string // of Message-IDs
 }
 
 const letterText = `Hello,
@@ -174,8 +171,7 @@ and press the button on it:
 It works until %s. If you did not sign up, do nothing: the address stays unconfirmed.
 `
 
-// Write makes the letter of a mail. The link is signed here and not when the mail was put on the list: it lives from
-// when it is sent, and no database holds it.
+// Write makes the letter of a mail. No database holds its link.
 func (w Writer) Write(m Mail, now time.Time) (mail.Letter, error) {
 	expires := now.Add(w.LinksFor)
 	token, err := w.Links.Sign(m.UserID, m.Recipient, expires)

@@ -49,7 +49,7 @@ func TestAMailIsSentOnceAndSaysSo(t *testing.T) {
 		contract.VerificationEmailSent.Type, string(someone)))
 }
 
-// The announcement's row as 0.1.0 wrote it. The mail's cause goes before the context's.
+// The announcement's row as 0.1.0 wrote it.
 func TestAnnouncementKeepsItsForm(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
@@ -84,7 +84,6 @@ func TestAnnouncementKeepsItsForm(t *testing.T) {
 	}, row)
 }
 
-// What the server says decides where the mail goes next.
 func TestTheServersAnswerDecides(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -169,7 +168,7 @@ func TestShutdownFinishesTheMailUnderWay(t *testing.T) {
 	})
 	b.register(t)
 	t.Run("run", func(t *testing.T) {
-		b.start(t) // stopped when this subtest ends, while the server holds the mail
+		b.start(t) // stops while the server holds the mail
 		<-inside
 		close(release)
 	})

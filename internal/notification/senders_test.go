@@ -11,7 +11,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// Two senders of several workers each, on one list: every mail goes out once, and each says so once.
 func TestManySendersSendEachMailOnce(t *testing.T) {
 	t.Parallel()
 	const mails = 60

@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/internal/outbox"
 )
 
-// What the configuration accepts, the sender accepts.
 func TestSettingsThatLoadAreSettingsThatWork(t *testing.T) {
 	t.Parallel()
 	pool, err := pgxpool.New(t.Context(), "postgres://u@127.0.0.1:1/n")
@@ -30,7 +29,7 @@ func TestSettingsThatLoadAreSettingsThatWork(t *testing.T) {
 			if s.Type != "duration" && s.Type != "integer" || !own || !bounded {
 				continue
 			}
-			value := s.Default // most of the time, since many together would be refused by each other's rules
+			value := s.Default // many values together break each other's rules
 			if rapid.IntRange(0, 4).Draw(t, "change") == 4 {
 				value = rapid.SampledFrom([]string{lowest, highest}).Draw(t, s.Variable)
 			}

@@ -36,7 +36,6 @@ const someone = domain.UserID("0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b")
 
 var testKey = domain.VerificationKey(strings.Repeat("k", 32))
 
-// bundle is the service without its broker: a mail list on a database of its own, and a mail server.
 type bundle struct {
 	pool   *pgxpool.Pool
 	outbox *outbox.Outbox
@@ -65,7 +64,6 @@ func newOutbox() (*outbox.Outbox, error) {
 	return outbox.New(outbox.Config{Validate: events.Validate})
 }
 
-// quick are settings without waits, but for leases.
 var quick = lease.Settings{
 	Workers: 2, Lease: time.Minute, Poll: 10 * time.Millisecond, MaxAttempts: 3,
 	RetryMin: time.Millisecond, RetryMax: 4 * time.Millisecond,
@@ -94,7 +92,6 @@ func newSetup(pool *pgxpool.Pool, out *outbox.Outbox, smtpAddr string) Sender {
 	}
 }
 
-// start runs the sender until the test ends.
 func (b *bundle) start(t *testing.T) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -106,7 +103,6 @@ func (b *bundle) start(t *testing.T) {
 	})
 }
 
-// register consumes a UserRegistered, which puts a mail on the list.
 func (b *bundle) register(t *testing.T) inbox.Outcome {
 	t.Helper()
 	return b.consume(t, domain.UserRegistered{
@@ -126,7 +122,6 @@ func (b *bundle) count(t *testing.T, sql string, args ...any) (n int) {
 	return n
 }
 
-// awaitState waits until the one mail is in the state.
 func (b *bundle) awaitState(t *testing.T, state string) {
 	t.Helper()
 	defer func() {
@@ -141,7 +136,6 @@ func (b *bundle) awaitState(t *testing.T, state string) {
 	}, "mail never %s", state)
 }
 
-// owe lists a mail to a contact of its own.
 func (b *bundle) owe(t *testing.T, id uuid.UUID, email string) {
 	t.Helper()
 	require.NoError(t, pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {

@@ -21,26 +21,24 @@ type Added struct {
 	Repeated bool  // the id was given before for this event: no row was added, Version and Position are 0
 }
 
-// ErrVersionConflict means that an event's Version was not its key's next number: a different event was added since the
-// caller read the aggregate. No event of the call was added. The transaction stays usable, but its decisions rest on an
-// old state: roll back, and read again.
+// ErrVersionConflict means that an event's Version was not its key's next number. No event of the call was added. The
+// transaction stays usable, but its decisions rest on an old state: roll back, and read again.
 var ErrVersionConflict = errors.New("outbox: version is not the key's next")
 
 // Add adds the events to the caller's transaction, in one round trip. The relay publishes them after the commit, those
 // of one key and topic in the order of their versions. It publishes none after a rollback.
 //
-// Add locks the keys of the events until the transaction ends, in the order of topic and key. Two transactions that
-// call it more than once, for several keys each, may deadlock: PostgreSQL ends one of them with 40P01.
+// Add locks the keys of the events until the transaction ends, in the order of topic and key. Transactions that call it
+// more than once, for several keys each, may deadlock (40P01).
 //
 // An event without a version gets its key's next one. A version that the caller names must be the next one.
 //
-// An id that the caller gives is one event. The same event again adds no row ([Added.Repeated]). A different event
-// under the id is refused with [CodeIDConflict], or added and logged; see [Config.OnConflict]. Events are the same if
-// source, type, topic, key, payload and the named version are. The relay deletes a given id after
-// relay.Config.IDRetention. Two transactions that give one id wait for each other. A given id costs a savepoint.
+// The same event again under an id that the caller gives adds no row ([Added.Repeated]): source, type, topic, key,
+// payload and the named version are equal. [Config.OnConflict] decides about a different event. The relay deletes a
+// given id after relay.Config.IDRetention. Two transactions that give one id wait for each other.
 //
-// Under the context of an inbox handler, an event carries the trace and the correlation id of the handled event, and
-// that event's id as its causation id.
+// Under the context of an inbox handler, an event carries the handled event's trace and correlation id, and its id as
+// causation id.
 //
 // Errors: [*EventError] and [ErrVersionConflict], both with no event added; else the database's.
 func (o *Outbox) Add(ctx context.Context, tx pgx.Tx, events ...event.Event) ([]Added, error) {
@@ -51,8 +49,7 @@ func (o *Outbox) Add(ctx context.Context, tx pgx.Tx, events ...event.Event) ([]A
 	return o.insert(ctx, tx, entries)
 }
 
-// Queue is [Outbox.Add] for one event whose insert travels with other statements. It adds the insert to a batch, which
-// the caller sends on its transaction. The promises of Add hold for the event when the batch has been sent.
+// Queue is [Outbox.Add] for one event, in a batch that the caller sends on its transaction.
 //
 // Errors: [*EventError] with no statement queued. The results of the batch have the other errors of Add, and the
 // [*EventError] of a conflicting id; later statements of the batch may have run then, so roll back.
@@ -65,15 +62,13 @@ func (o *Outbox) Queue(ctx context.Context, b *pgx.Batch, e event.Event) error {
 	return nil
 }
 
-// entry is an event on its way into the table.
 type entry struct {
 	event.Event
-	index   int    // of the event in the call
+	index   int
 	content []byte // hash of the event, if the caller gave its id
 	added   Added
 }
 
-// prepare completes and checks the events of a call.
 func (o *Outbox) prepare(ctx context.Context, events []event.Event) ([]entry, error) {
 	cause := event.CauseFrom(ctx)
 	entries := make([]entry, len(events))
@@ -92,7 +87,7 @@ func (o *Outbox) prepare(ctx context.Context, events []event.Event) ([]entry, er
 	return entries, nil
 }
 
-// insert adds the entries. A savepoint takes back the rows of a call that fails after its first write.
+// A savepoint takes back the rows of a call that fails after its first write.
 func (o *Outbox) insert(ctx context.Context, tx pgx.Tx, entries []entry) ([]Added, error) {
 	b := &pgx.Batch{}
 	if keys := keysOf(entries); len(keys) > 1 {
@@ -137,7 +132,6 @@ func keysOf(entries []entry) []topicKey {
 	return slices.Compact(keys)
 }
 
-// queue adds the entry's statement to a batch. The entry is added when the batch's results are read.
 func (o *Outbox) queue(b *pgx.Batch, e *entry) {
 	args := []any{
 		e.Topic, e.Key, e.ID, e.Type, e.Source, e.DataSchema, e.Time, e.Extensions, e.Data, e.Version,
@@ -150,7 +144,6 @@ func (o *Outbox) queue(b *pgx.Batch, e *entry) {
 	b.Queue(insertSQL, args...).QueryRow(func(row pgx.Row) error { return o.readInserted(row, e) })
 }
 
-// readInserted reads the number and the position of an inserted event, and counts the event.
 func (o *Outbox) readInserted(row pgx.Row, e *entry) error {
 	err := row.Scan(&e.added.Version, &e.added.Position)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -163,7 +156,6 @@ func (o *Outbox) readInserted(row pgx.Row, e *entry) error {
 	return nil
 }
 
-// countAdded counts an event that the transaction adds if it commits.
 func (o *Outbox) countAdded(e *entry) {
 	o.added.WithLabelValues(e.Topic).Inc()
 	if o.cfg.Log.Enabled(context.Background(), slog.LevelDebug) {
@@ -172,13 +164,8 @@ func (o *Outbox) countAdded(e *entry) {
 	}
 }
 
-// insertSQL locks and counts the key, then inserts. It holds the rules of a writer:
-//
-//   - The upsert locks the key's row before the event gets a position. The event's number comes out of the locked row.
-//   - The row's version is the committed one, even if the statement waited for the lock: "on conflict" reads the newest
-//     row, not the one of the statement's snapshot.
-//   - A key without a row has version 0. Only version 1, or no named version, adds an event to it.
-//   - No row from the upsert means a version that is not the next one, and adds no event.
+// The upsert locks the key's row before the event gets a position, and reads its committed version, even after a wait.
+// No row from it means a version that is not the next one.
 const insertSQL = `
 with counted as (
     insert into public.outbox_key as k (topic, key, version)

@@ -115,7 +115,7 @@ func TestAddWithExpectedVersion(t *testing.T) {
 			} else {
 				require.NoError(t, err)
 			}
-			// The caller may commit even after a conflict: no event of the call may be there.
+			// No event of a call with a conflict may be there after a commit.
 			require.NoError(t, tx.Commit(t.Context()))
 			want := int64(2)
 			if !c.conflict {

@@ -14,17 +14,17 @@ import (
 
 // The codes of an [EventError]. They are stable.
 const (
-	CodeInvalidEvent   = "invalid_event"   // an attribute is missing or malformed; the text names it
+	CodeInvalidEvent   = "invalid_event"   // the text names the attribute
 	CodeInvalidPayload = "invalid_payload" // [Config.Validate] refused the payload
 	CodeTooLarge       = "too_large"       // more than [Config.MaxEventBytes]
-	CodeIDConflict     = "id_conflict"     // the id that the caller gave belongs to a different event
+	CodeIDConflict     = "id_conflict"
 )
 
-// An EventError says which event of a call cannot be added, and why. No event of the call was added. The transaction
+// An EventError reports which event of a call cannot be added, and why. No event of the call was added. The transaction
 // stays usable. The text never repeats the payload.
 type EventError struct {
 	Code   string
-	Index  int // of the event in the call
+	Index  int
 	Detail string
 	Err    error // from [Config.Validate], else nil
 }
@@ -45,7 +45,6 @@ func invalid(detail string, args ...any) *EventError {
 	return &EventError{Code: CodeInvalidEvent, Detail: fmt.Sprintf(detail, args...)}
 }
 
-// complete fills in what the caller left out.
 func (o *Outbox) complete(e event.Event, cause event.Cause) event.Event {
 	e.Extensions = cause.Extend(e.Extensions)
 	if e.ID == "" {
@@ -59,7 +58,6 @@ func (o *Outbox) complete(e event.Event, cause event.Cause) event.Event {
 	return e
 }
 
-// check finds what the database, the broker or a consumer would refuse later, when the caller is gone.
 func (o *Outbox) check(e event.Event) *EventError {
 	id, err := uuid.Parse(e.ID)
 	switch {
@@ -87,7 +85,7 @@ func (o *Outbox) check(e event.Event) *EventError {
 		switch {
 		case name == "" || !isText(name) || !isText(value):
 			return invalid("an extension is unnamed or not text")
-		case event.IsAttribute(name): // written from a column
+		case event.IsAttribute(name):
 			return invalid("the extension %q is an attribute of the event itself", name)
 		}
 		size += len(name) + len(value) + 10
@@ -102,8 +100,8 @@ func (o *Outbox) check(e event.Event) *EventError {
 	return nil
 }
 
-// headerBytes is the size of the headers that are written from columns, rounded up: their names and lengths, the id
-// twice (36), the time (27), the version (20), the content type and the record's frame.
+// headerBytes bounds the headers written from columns: names and lengths, the id twice (36), the time (27), the version
+// (20), the content type and the record's frame.
 const headerBytes = 470
 
 // isText reports whether PostgreSQL stores s as text: UTF-8 without NUL.

@@ -14,11 +14,7 @@ import (
 )
 
 // EventBus returns Watermill's event bus over [Outbox.Publisher], for one transaction. It publishes values of
-// [event.Event], which [event.Definition.New] makes: the definition names type, source, schema and topic, and its
-// caller the key. Each call of Publish is one [Outbox.Add] under ctx. It returns Add's errors, and an error for a value
-// of another type. Making a bus sends nothing.
-//
-// For a bus of your own structs, see the example of Publisher.
+// [event.Event]. Each call of Publish is one [Outbox.Add] under ctx. A value of another type is an error.
 func (o *Outbox) EventBus(ctx context.Context, tx pgx.Tx) (*cqrs.EventBus, error) {
 	publisher, err := o.Publisher(ctx, tx)
 	if err != nil {
@@ -34,7 +30,6 @@ var eventBus = cqrs.EventBusConfig{
 	},
 }
 
-// eventMarshaler implements the two methods that a bus calls. Marshal is the first one.
 type eventMarshaler struct{ cqrs.CommandEventMarshaler }
 
 func (eventMarshaler) Marshal(v any) (*message.Message, error) {

@@ -17,8 +17,7 @@ type OrderPlaced struct {
 	Total   int    `json:"total"`
 }
 
-// An event bus of Watermill's cqrs for your own structs. The relay publishes the events only if the transaction
-// commits. A new bus per transaction costs no statement.
+// An event bus of Watermill's cqrs for your own structs. A new bus per transaction costs no statement.
 func ExampleOutbox_Publisher() {
 	ctx := context.Background()
 	db, drop := pgtest.Open(migrations.Outbox)

@@ -18,11 +18,10 @@ type OnConflict string
 // The values of [Config.OnConflict].
 const (
 	ConflictError OnConflict = "error" // the event is refused with [CodeIDConflict]
-	ConflictWarn  OnConflict = "warn"  // it is added and logged; consumers refuse one of the two, not all the same one
+	ConflictWarn  OnConflict = "warn"  // it is added and logged; consumers refuse one of the two
 )
 
-// contentOf hashes what an event says. A caller that repeats itself after an unknown outcome has a different clock and
-// trace, so time, schema and extensions do not count. A named version does: the third event of a key is not its fourth.
+// Time, schema and extensions do not count: a caller that repeats itself has a different clock and trace.
 func contentOf(e event.Event) []byte {
 	h := sha256.New()
 	var size [8]byte
@@ -34,9 +33,7 @@ func contentOf(e event.Event) []byte {
 	return h.Sum(nil)
 }
 
-// insertGivenSQL stores the id, then is insertSQL. Of two transactions the second waits at the id until the first ends,
-// and then reads its row; in a transaction with an older snapshot it fails with 40001. The same event again is not
-// counted and not inserted.
+// The second of two transactions waits at the id until the first ends; with an older snapshot it fails with 40001.
 const insertGivenSQL = `
 with given as (
     insert into public.outbox_given_id as g (event_id, content) values ($3::text::uuid, $11)
@@ -53,7 +50,6 @@ with given as (
 )
 select repeats > 0, content, version, position from given left join inserted on true`
 
-// readGiven reads the outcome of insertGivenSQL.
 func (o *Outbox) readGiven(row pgx.Row, e *entry) error {
 	var known bool
 	var content []byte

@@ -120,7 +120,7 @@ func TestTheSameEventAgainAddsNothing(t *testing.T) {
 			t.Parallel()
 			o, pool := newOutbox(t), newDatabase(t)
 			e := givenEvent()
-			for range 2 { // two transactions
+			for range 2 {
 				require.NoError(t, inTx(t, pool, func(tx pgx.Tx) error {
 					for range 2 { // twice in each
 						e.Time = time.Now()
@@ -156,7 +156,6 @@ func TestARepeatedEventLeavesTheOthersOfItsCall(t *testing.T) {
 	require.Equal(t, int64(4), number(t, pool, `select count(*) from outbox`))
 }
 
-// No event of the call is there, and the transaction stays usable.
 func TestAnIDIsGivenOncePerCall(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -321,7 +320,6 @@ func TestAnOwnIDCostsNothing(t *testing.T) {
 	require.Zero(t, number(t, pool, `select count(*) from outbox_given_id`))
 }
 
-// One call locks two keys, another adds one event of them again: both lock the key before the id.
 func TestAKeyIsLockedBeforeAGivenID(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)

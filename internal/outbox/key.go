@@ -8,12 +8,9 @@ import (
 )
 
 // LockKey locks a key of a topic until the caller's transaction ends, and returns the key's version: the number of its
-// last event, 0 without one. No event of the key is added meanwhile. The key's next event has the version after it.
+// last event, 0 without one. It waits for the transaction that holds the key. Its errors are the database's.
 //
-// A command calls it first and reads its aggregate then, in a statement of its own: both are as of the lock. Two
-// transactions that lock the first event of a key wait for each other as well.
-//
-// It waits for the transaction that holds the key. Its errors are the database's.
+// A command calls it first and reads its aggregate then, in a statement of its own: both are as of the lock.
 func LockKey(ctx context.Context, tx pgx.Tx, topic, key string) (version int64, err error) {
 	if err := tx.QueryRow(ctx, lockKeySQL, topic, key).Scan(&version); err != nil {
 		return 0, fmt.Errorf("lock key: %w", err)
@@ -21,9 +18,7 @@ func LockKey(ctx context.Context, tx pgx.Tx, topic, key string) (version int64, 
 	return version, nil
 }
 
-// lockKeySQL locks the row, or makes it. Of two that make it, the second waits at the primary key until the first one
-// ends. "do nothing" would then return no row, and a select of the same statement would not see the new one: "do
-// update" locks it and returns its newest version.
+// "do nothing" would return no row to the second of two that make one: "do update" returns its newest version.
 const lockKeySQL = `
 with known as (
     select version from public.outbox_key where topic = $1 and key = $2 for no key update

@@ -14,10 +14,10 @@ import (
 type Config struct {
 	// Source is the source of events that name no other, such as "/twinbox/customer".
 	Source string
-	// MaxEventBytes limits an event with its headers. Default 900,000, at most 1,000,000. By default a broker takes
-	// 1,048,588 bytes with the frame of a batch, and a client sends 1,000,000.
+	// MaxEventBytes limits an event with its headers. Default 900,000, at most 1,000,000: a client sends 1,000,000 by
+	// default, and a broker takes 1,048,588 with the frame of a batch.
 	MaxEventBytes int
-	// Validate checks the payload, for example by its schema. Its error is wrapped in an [EventError]. Optional.
+	// Validate checks the payload. Its error is wrapped in an [EventError]. Optional.
 	Validate func(event.Event) error
 	// OnConflict decides about an event whose given id belongs to a different event. Default ConflictError.
 	OnConflict OnConflict
@@ -67,14 +67,14 @@ func New(cfg Config) (*Outbox, error) {
 	return o, nil
 }
 
-// Committed wakes the relay of this process. Call it after a commit that added events. It never blocks and costs
-// nanoseconds. Needless and missing calls do no harm: the relay also polls.
+// Committed wakes the relay of this process. Call it after a commit that added events. It never blocks. Without a call
+// the relay polls.
 func (o *Outbox) Committed() {
 	select {
 	case o.wake <- struct{}{}:
-	default: // a signal is pending already
+	default:
 	}
 }
 
-// Wake receives a signal after calls of [Outbox.Committed]. The relay of this process is its one reader.
+// Wake receives a signal after [Outbox.Committed]. The relay of this process is its one reader.
 func (o *Outbox) Wake() <-chan struct{} { return o.wake }

@@ -16,30 +16,25 @@ import (
 )
 
 // Publisher returns watermill-sql's Publisher, which adds messages to the caller's transaction. Each call of Publish is
-// one [Outbox.Add], with its checks, its guarantees and its errors (errors.As and errors.Is find them).
+// one [Outbox.Add], with its guarantees and its errors.
 //
 // Any message with a JSON payload becomes an event. Its fields come from:
 //
-//	id        the message's UUID, as an id given by the caller: see [Outbox.Add]. A text that is not a UUID, such as a
-//	          ULID, always becomes the same UUID; [HeaderMessageID] carries the text. An empty one becomes a new id
+//	id        the message's UUID, as an id given by the caller: see [Outbox.Add]. A text that is not a UUID
+//	          always becomes the same UUID; [HeaderMessageID] carries the text. An empty one becomes a new id
 //	type      ce_type, else the name that Watermill's cqrs gives the message, else the topic
-//	key       the record key or ce_subject, else the id. Messages with keys of their own have no order, and each leaves
-//	          a row in outbox_key
+//	key       the record key or ce_subject, else the id. Each key leaves a row in outbox_key
 //	version   ce_aggregateversion, else the key's next number
 //	source    ce_source, else [Config.Source], else a slash and the topic
 //	others    ce_time and ce_dataschema. The other metadata become extensions
 //
-// An event that event.Event.Message made a message is added unchanged. Where your messages lack a type, a key or a
-// version, Watermill's message.MessageTransformPublisherDecorator sets their metadata.
-//
-// Every statement runs under ctx, not under the messages' contexts. Do not use the publisher after the transaction.
+// Every statement runs under ctx. Do not use the publisher after the transaction.
 func (o *Outbox) Publisher(ctx context.Context, tx pgx.Tx) (message.Publisher, error) {
 	into := table{ctx: ctx, tx: tx, outbox: o}
 	return wsql.NewPublisher(into, wsql.PublisherConfig{SchemaAdapter: into}, nil)
 }
 
-// table is the outbox table for watermill-sql, both as its schema and as its connection. It implements the two methods
-// that a publisher calls.
+// table implements the methods of watermill-sql that a publisher calls.
 type table struct {
 	wsql.ContextExecutor
 	wsql.SchemaAdapter
@@ -65,19 +60,17 @@ func (t table) InsertQuery(topic string, msgs message.Messages) (wsql.Query, err
 	return wsql.Query{Query: insertSQL, Args: []any{entries}}, err
 }
 
-// ExecContext inserts the events of InsertQuery. It ignores its context, which has no deadline.
+// ExecContext ignores its context, which has no deadline.
 func (t table) ExecContext(_ context.Context, _ string, args ...any) (sql.Result, error) {
 	added, err := t.outbox.insert(t.ctx, t.tx, args[0].([]entry))
 	return driver.RowsAffected(len(added)), err
 }
 
-// HeaderMessageID is the extension with a message's UUID as its publisher wrote it, if the event's id is another text.
+// HeaderMessageID is the extension with a message's UUID, if the event's id is another text.
 const HeaderMessageID = "ce_messageid"
 
-// nameMetadata is where the marshalers of Watermill's cqrs write an event's name.
 const nameMetadata = "name"
 
-// eventOf makes the event of a message. Outbox.prepare fills in and checks what may still be missing.
 func (t table) eventOf(topic string, msg *message.Message) (event.Event, error) {
 	e, _ := event.FromMessage(msg) // its error is about fields that are filled in or checked below
 	e.Topic, e.Source = topic, cmp.Or(e.Source, t.outbox.cfg.Source, "/"+topic)
@@ -98,7 +91,6 @@ func (t table) eventOf(topic string, msg *message.Message) (event.Event, error) 
 	return e, nil
 }
 
-// setID gives the event the id that a message's UUID stands for. From an empty text the outbox makes a new id.
 func setID(e *event.Event, text string) error {
 	if text == "" {
 		return nil

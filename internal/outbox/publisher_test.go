@@ -98,7 +98,6 @@ func TestPublisherRefuses(t *testing.T) {
 	}
 }
 
-// plain returns a message without metadata.
 func plain(id string) *message.Message { return message.NewMessage(id, []byte(`{"n":1}`)) }
 
 func TestPublisherTakesPlainMessages(t *testing.T) {
@@ -135,7 +134,6 @@ func TestPublisherTakesPlainMessages(t *testing.T) {
 	}
 }
 
-// A Watermill decorator sets the missing metadata.
 func TestADecoratorDescribesMessages(t *testing.T) {
 	t.Parallel()
 	pool, o := newDatabase(t), newOutbox(t)

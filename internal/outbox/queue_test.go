@@ -11,7 +11,6 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// queued sends each event in a batch with a later statement, and commits.
 func queued(ctx context.Context, o *Outbox, pool *pgxpool.Pool, events ...event.Event) error {
 	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		for _, e := range events {

@@ -14,7 +14,7 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// Due says when a scheduled event is to be added, by the clock of the database.
+// Due is the moment at which a scheduled event is added, by the database's clock.
 type Due struct {
 	at    *time.Time // nil: after
 	after time.Duration
@@ -32,16 +32,13 @@ const HeaderScheduledName = "ce_scheduledname"
 const maxNameBytes = 255
 
 // Schedule stores an event in the caller's transaction, to be added when it is due. The leader of the relay adds it
-// exactly once, even if processes die, unless the transaction rolls back or the event is cancelled. The event gets its
-// version then, behind the key's other events. It has its id from the start; the time in the id is the due time. An
-// event without a time happened when it was due.
+// exactly once, unless the transaction rolls back or the event is cancelled. The time in the event's id is the due
+// time; it is also the event's time if that is zero. The event gets its version when it is added.
 //
-// The name is for [Cancel], and is in [HeaderScheduledName]. Scheduling under a name again replaces the event
-// that waits there. The event is caused by what led to the call.
+// The name is for [Cancel], and is in [HeaderScheduledName]. Scheduling under a name again replaces the event.
 //
-// The moment is not promised: an event is added some milliseconds after it is due, and never before. It is added later
-// while no relay leads, or while a transaction holds its key or its name. A lost notification costs up to
-// relay.Config.PollMax.
+// An event is added some milliseconds after it is due, later while no relay leads, or while a transaction holds its key
+// or its name.
 //
 // A new key is locked until the transaction ends. The event may name neither its id nor its version. Errors:
 // [*EventError] with no event stored; else the database's.
@@ -74,8 +71,7 @@ func (o *Outbox) Schedule(ctx context.Context, tx pgx.Tx, name string, due Due, 
 	return nil
 }
 
-// newIDAt makes a UUIDv7 of a time to come, else of now. Consumers take the age of an event from its id: it must not
-// grow while the event waits.
+// Consumers take an event's age from its id: it must not grow while the event waits.
 func newIDAt(at time.Time) string {
 	id := uuid.Must(uuid.NewV7())
 	if at.After(time.Now()) {
@@ -86,8 +82,7 @@ func newIDAt(at time.Time) string {
 	return id.String()
 }
 
-// scheduleSQL makes the row of a new key. AddDue passes over a row that another transaction holds, but would wait for
-// one that it does not see yet.
+// scheduleSQL makes the row of a new key: AddDue would wait for one that it does not see yet.
 const scheduleSQL = `
 with known as (
     insert into public.outbox_key (topic, key, version) values ($7, $8, 0) on conflict (topic, key) do nothing
@@ -101,8 +96,7 @@ on conflict (name) do update set
     topic = excluded.topic, key = excluded.key, data_schema = excluded.data_schema, occurred_at = excluded.occurred_at,
     headers = excluded.headers, payload = excluded.payload, scheduled_at = excluded.scheduled_at`
 
-// lockDueSQL locks due events together with their keys. It passes over an event or a key that another transaction
-// holds. A key without a row is one of an event that an earlier release stored; "not exists" would read all keys.
+// Events of an earlier release may have a key without a row; "not exists" would read all keys.
 const lockDueSQL = `
 with locked as (
     select s.topic, s.key
@@ -116,8 +110,7 @@ with locked as (
 )
 select array_agg(topic), array_agg(key) from locked`
 
-// takeDueSQL deletes the due events of locked keys and returns them as [event.Event]. A key that was released while
-// lockDueSQL ran may have been passed over with its first event and locked with a later one: here they are in order.
+// A key released while lockDueSQL ran may be locked with its second event only: this takes both, in order.
 const takeDueSQL = `
 with due as (
     select name from public.outbox_scheduled
@@ -134,8 +127,7 @@ select coalesce(event_id::text, ''), source, event_type, topic, key, 0, data_sch
 from taken order by due_at`
 
 // AddDue moves due events into the outbox, at most limit, and returns their number. The events of a key keep the order
-// in which they became due. The leader of the relay calls it, in a transaction of its own. An event whose name or key
-// another transaction holds is left, and others are taken. Events were checked when they were scheduled.
+// in which they became due. It leaves an event whose name or key another transaction holds.
 func (o *Outbox) AddDue(ctx context.Context, tx pgx.Tx, limit int) (added int, err error) {
 	var topics, keys []string
 	if err := tx.QueryRow(ctx, lockDueSQL, limit).Scan(&topics, &keys); err != nil {

@@ -44,7 +44,6 @@ func addDue(t testing.TB, o *Outbox, pool *pgxpool.Pool) (added int) {
 
 const past = -time.Hour
 
-// A scheduled event gets its version and place when it is due. Its cause is the call's.
 func TestAScheduledEventIsAddedWhenItIsDue(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -75,8 +74,8 @@ func TestAScheduledEventIsAddedWhenItIsDue(t *testing.T) {
 		and due_at > clock_timestamp() + interval '50 minutes'`))
 }
 
-// A scheduled event has its id from the start, so a database that went back adds the same event. The time in the id
-// is the due time, or the call's time if already due: consumers take the age from it.
+// A database that went back adds the same event. Consumers take the age from the time in the id: the due time, or the
+// call's if already due.
 func TestAScheduledEventKeepsItsID(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -174,7 +173,6 @@ func TestScheduleAndCancelArePartOfTheTransaction(t *testing.T) {
 	require.Zero(t, addDue(t, o, pool))
 }
 
-// An event of a locked key stays, and the others are added without waiting, even if the key is new and has no row.
 func TestDueEventsWaitForNoTransaction(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)

@@ -17,7 +17,7 @@ type ScheduledEvent struct {
 	Type           string    `json:"type"`
 	Topic          string    `json:"topic"`
 	Key            string    `json:"key"`
-	Bytes          int       `json:"bytes"` // of the payload
+	Bytes          int       `json:"bytes"`
 	ScheduledAt    time.Time `json:"scheduled_at"`
 }
 
@@ -30,8 +30,7 @@ where ($1 = '' or topic = $1) and ($2 = '' or key = $2)
 order by due_at, name
 limit $3`
 
-// Scheduled lists scheduled events of a topic and a key, empty for any, in the order in which they are due. With a
-// condition it may read all of them. db is a pool, a connection or a transaction.
+// Scheduled lists scheduled events of a topic and a key, empty for any, in the order in which they are due.
 func Scheduled(ctx context.Context, db interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }, topic, key string, limit int,
@@ -48,9 +47,8 @@ const cancelSQL = `
 delete from public.outbox_scheduled where name = $1
 returning ` + scheduledColumns
 
-// Cancel deletes the scheduled event of that name, in the caller's transaction, and returns it. Without one it returns
-// nil: the event was never scheduled, was cancelled, or has been added, and consumers will see it. While the event is
-// being added, Cancel waits for the end of that, a few milliseconds.
+// Cancel deletes the scheduled event of that name, in the caller's transaction, and returns it. It returns nil if the
+// event was never scheduled, was cancelled, or has been added. It waits while the event is being added.
 func Cancel(ctx context.Context, tx pgx.Tx, name string) (cancelled *ScheduledEvent, err error) {
 	rows, _ := tx.Query(ctx, cancelSQL, name) // its error is that of the rows
 	cancelled, err = pgx.CollectExactlyOneRow(rows, pgx.RowToAddrOfStructByPos[ScheduledEvent])

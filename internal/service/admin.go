@@ -21,41 +21,37 @@ import (
 type AdminConfig struct {
 	Log *slog.Logger
 
-	// Draining makes /readyz answer 503 once it is closed; see [Group.Draining]. Nil: never.
+	// Draining makes /readyz answer 503 once closed ([Group.Draining]). Optional.
 	Draining <-chan struct{}
 
-	// Hosts are the names, besides localhost, under which the listener may be asked; IP addresses always may. A request
-	// for any other is answered with 421, see [web.ForHosts].
+	// Hosts may be asked besides localhost and IP addresses. Others get 421.
 	Hosts []string
 
-	// CheckTimeout bounds every single readiness check, and so the answer, as they run side by side. Default 2 s.
+	// CheckTimeout bounds each readiness check. Default 2 s.
 	CheckTimeout time.Duration
 }
 
-// An Admin is the listener for operators and probes:
+// Admin is the listener for operators and probes:
 //
-//	/livez    200 as long as the process answers. It asks no server: a restart cures no database.
-//	/readyz   200 when every check passes, else 503; JSON with each check's name and reason. /readyz?only=NAME asks
-//	          one check alone, and several where only is repeated: a load balancer need not take an API out for what it
-//	          can do without.
-//	          It also lists why events of the service wait ([Admin.Explain]).
-//	/metrics  the registry in Prometheus' text format.
-//	/openapi.json  the document of the service's own API, where it has one ([Admin.Document]).
+//	/livez         200 as long as the process answers. It asks no server.
+//	/readyz        200 when every check passes, else 503; JSON with reasons and causes.
+//	/readyz?only=NAME  asks the named checks only.
+//	/metrics       in Prometheus' text format.
+//	/openapi.json  the service's own API, if any.
 //
-// It has no access control and belongs on loopback or a network of one's own.
+// It has no access control and belongs on loopback or a private network.
 type Admin struct {
-	*http.ServeMux // Handle adds what operates the service
+	*http.ServeMux
 
 	cfg      AdminConfig
 	registry *prometheus.Registry
 
 	mu     sync.Mutex
 	checks []*check
-	causes *shared[[]Cause] // nil: the service does not explain itself
+	causes *shared[[]Cause]
 }
 
-// NewAdmin returns an admin listener without checks. Its registry holds the collectors of the Go runtime, the process
-// and the build.
+// NewAdmin returns an admin listener without checks. Its registry has Go, process and build metrics.
 func NewAdmin(cfg AdminConfig) *Admin {
 	cfg.CheckTimeout = cmp.Or(cfg.CheckTimeout, 2*time.Second)
 	a := &Admin{cfg: cfg, ServeMux: http.NewServeMux(), registry: prometheus.NewRegistry()}
@@ -70,12 +66,11 @@ func NewAdmin(cfg AdminConfig) *Admin {
 	return a
 }
 
-// Registry is where the service registers its metrics.
+// Registry takes the service's metrics.
 func (a *Admin) Registry() *prometheus.Registry { return a.registry }
 
-// Check adds a readiness check. Every client is shown its error's text, so it must hold nothing secret. A check that
-// ignores its context delays no answer beyond CheckTimeout: it counts as failing, and is not started again while it
-// runs.
+// Check adds a readiness check. Clients see its error, so it must hold no secret. A check that ignores its context
+// fails and is not started again while it runs.
 func (a *Admin) Check(name string, run func(ctx context.Context) error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -85,14 +80,12 @@ func (a *Admin) Check(name string, run func(ctx context.Context) error) {
 	}})
 }
 
-// Document adds the OpenAPI document of the service's own API, as JSON: who operates a service finds it where they are.
+// Document adds the OpenAPI document of the service's API, as JSON.
 func (a *Admin) Document(document []byte) {
 	a.HandleFunc("GET "+web.DocumentPath, web.Document(document))
 }
 
-// Serve answers on the listener until ctx is cancelled, and closes it. It has a share of the connections to itself
-// ([web.ShareDescriptors]), so that clients that take all of the API's leave it reachable. Requests under way get a
-// second to end; then they are cut off, which is no failure: what they ask for can be asked for again.
+// Serve answers until ctx is cancelled, and closes the listener. Requests under way get a second to end.
 func (a *Admin) Serve(ctx context.Context, ln net.Listener) error {
 	server := web.NewServer(web.ServerConfig{
 		WriteTimeout: time.Minute, MaxConnections: web.ShareDescriptors(16), DrainTimeout: time.Second,

@@ -107,7 +107,6 @@ func TestAdmin_ReadinessIsBounded(t *testing.T) {
 	})
 }
 
-// A load balancer and a person may ask at the same time: both hear what the check says, and it still runs alone.
 func TestAdmin_ReadinessIsAskedByTwo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -124,7 +123,7 @@ func TestAdmin_ReadinessIsAskedByTwo(t *testing.T) {
 		for range cap(codes) {
 			go func() { codes <- get(t, admin, "/readyz").Code }()
 		}
-		synctest.Wait() // both have asked
+		synctest.Wait()
 		close(release)
 		require.Equal(t, []int{http.StatusOK, http.StatusOK}, []int{<-codes, <-codes})
 		require.Equal(t, 1, most)
@@ -160,7 +159,6 @@ func TestAdmin_Handle(t *testing.T) {
 	require.Equal(t, 404, get(t, admin, "/nothing").Code)
 }
 
-// serve runs the admin listener on a free port until the test ends.
 func serve(t *testing.T, admin *service.Admin) (addr string) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -230,7 +228,6 @@ func TestAdmin_AnswersToItsOwnNamesAlone(t *testing.T) {
 	}
 }
 
-// Who can do without some of what the service achieves asks for the rest by name; a name that is wrong is never green.
 func TestAdmin_ReadinessOfSomeChecks(t *testing.T) {
 	t.Parallel()
 	draining := make(chan struct{})

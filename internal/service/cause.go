@@ -5,34 +5,32 @@ import (
 	"time"
 )
 
-// CodeUnknown is the code of the [Cause] that holds while a question has no answer.
+// CodeUnknown is the code of [Unknown].
 const CodeUnknown = "unknown"
 
-// A Cause is one reason why events of the service wait, or may be lost. A service may have causes and be ready, and the
-// other way round. No text holds a secret or a value of a person.
+// A Cause is one reason why events wait or may be lost. No text holds a secret or personal data.
 type Cause struct {
-	Code    string    `json:"code"`              // stable, such as dependency_down
-	What    string    `json:"what"`              // one sentence with the figures, for people
-	Since   time.Time `json:"since,omitzero"`    // zero: not known
-	Means   string    `json:"means"`             // for requests and events
-	Do      string    `json:"do"`                // what ends it
-	Command string    `json:"command,omitempty"` // of the command twinbox: shows more of it, or ends it
-	Details string    `json:"details,omitempty"` // the error behind it
-	Station string    `json:"station,omitempty"` // where events wait, such as inbox/customer.profile; empty: everywhere
-	Stops   bool      `json:"stops"`             // no event passes the station
+	Code    string    `json:"code"`           // stable
+	What    string    `json:"what"`           // one sentence with the figures, for people
+	Since   time.Time `json:"since,omitzero"` // zero: unknown
+	Means   string    `json:"means"`          // for requests and events
+	Do      string    `json:"do"`
+	Command string    `json:"command,omitempty"`
+	Details string    `json:"details,omitempty"`
+	Station string    `json:"station,omitempty"` // such as inbox/customer.profile; empty: everywhere
+	Stops   bool      `json:"stops"`             // no event passes
 }
 
-// causeAge is how old causes may be: any number of people who look on ask the service once.
 const (
 	causeAge     = 500 * time.Millisecond
 	causeTimeout = 2 * time.Second
 )
 
-// Explain adds the causes that hold to the readiness report and to [Admin.Causes]. find returns them with the worst
-// first, soon after its context has ended. Call it before the listener serves.
+// Explain adds the causes to the readiness report and to [Admin.Causes]. find returns the worst first, soon after its
+// context has ended. Call Explain before Serve.
 func (a *Admin) Explain(find func(ctx context.Context) []Cause) {
 	a.causes = &shared[[]Cause]{
-		age: causeAge, timeout: causeTimeout + time.Second, // for find to end with what it has
+		age: causeAge, timeout: causeTimeout + time.Second, // find ends with the causes that it has
 		ask: func(ctx context.Context) ([]Cause, error) {
 			ctx, cancel := context.WithTimeout(ctx, causeTimeout)
 			defer cancel()
@@ -41,8 +39,7 @@ func (a *Admin) Explain(find func(ctx context.Context) []Cause) {
 	}
 }
 
-// Causes returns the causes that hold, the worst first, at most half a second old. An empty list means that all is
-// well. Calls at the same time wait for one answer: it is others' as well, and does not end with ctx.
+// Causes returns the causes that hold, the worst first, at most half a second old. None: all is well.
 func (a *Admin) Causes(context.Context) []Cause {
 	found, err := a.causes.get()
 	if err != nil {
@@ -51,7 +48,7 @@ func (a *Admin) Causes(context.Context) []Cause {
 	return append([]Cause{}, found...)
 }
 
-// Unknown is the cause where a question has no answer: what it would show may hold.
+// Unknown returns the cause for a question without an answer.
 func Unknown(err error) Cause {
 	return Cause{
 		Code: CodeUnknown, What: "Not everything is known.", Means: "A cause may hold that is not listed here.",

@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// However many ask, the service looks once in half a second; one who gave up takes nothing from the others.
 func TestACauseIsWorkedOutOnceForAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -48,7 +47,6 @@ func TestACauseIsWorkedOutOnceForAll(t *testing.T) {
 	})
 }
 
-// Causes that are not found in time are unknown, never an all-clear.
 func TestACauseThatIsLateIsUnknown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -63,8 +61,6 @@ func TestACauseThatIsLateIsUnknown(t *testing.T) {
 	})
 }
 
-// The report lists the causes next to its checks, and none where the service does not explain itself or where one check
-// alone was asked for.
 func TestReadinessListsTheCauses(t *testing.T) {
 	t.Parallel()
 	admin := service.NewAdmin(service.AdminConfig{Log: slog.New(slog.DiscardHandler)})

@@ -13,13 +13,9 @@ import (
 	"time"
 )
 
-// A Group runs the tasks of a process and stops them one after the other, the one that was started last first, like
-// deferred calls. So start the tasks first that others need:
+// A Group runs the tasks of a process and stops them one after the other, like deferred calls:
 //
 //	pools (OnStop), admin listener, relay, mail sender, consumers, HTTP server
-//
-// On a signal no new request comes in, then no new record, then the sender finishes its mail, then the relay publishes
-// the last events, and the pools close last. The readiness is false from the signal on ([Group.Draining]).
 //
 // The first task that fails, panics or ends early stops the others in the same way.
 type Group struct {
@@ -34,7 +30,7 @@ type Group struct {
 	stopped bool
 }
 
-// task is one goroutine of a group. err is written before done is closed and read after.
+// err is written before done is closed and read after.
 type task struct {
 	name string
 	stop context.CancelFunc
@@ -42,8 +38,8 @@ type task struct {
 	err  error
 }
 
-// NewGroup returns a group that stops when ctx is cancelled. Stopping all tasks may take drain. After that the context
-// of every task is cancelled, and a second later Wait names those that still run. A drain of zero means 20 seconds.
+// NewGroup returns a group that stops when ctx is cancelled. A stop may take drain; 0 is 20 s. Then every task's
+// context is cancelled, and a second later Wait names the tasks that still run.
 func NewGroup(ctx context.Context, log *slog.Logger, drain time.Duration) *Group {
 	ctx, fail := context.WithCancelCause(ctx)
 	return &Group{
@@ -52,16 +48,15 @@ func NewGroup(ctx context.Context, log *slog.Logger, drain time.Duration) *Group
 }
 
 var (
-	// ErrEndedEarly is the failure of a task that returned nil before the group stopped it. A consumer that ends quietly
-	// would otherwise leave a process that is healthy and does nothing.
+	// ErrEndedEarly is the failure of a task that returned nil before its stop: the process would be healthy and do
+	// nothing.
 	ErrEndedEarly = errors.New("ended before it was asked to")
 
 	errTaskFailed = errors.New("a task failed")
 )
 
-// Go starts a task. It must run until its context is cancelled, then finish its work and return; nil and
-// context.Canceled are then clean. Its context carries the values of the group's, but is cancelled only when it is the
-// task's turn. After the stop has begun Go does nothing.
+// Go starts a task. It must run until its context is cancelled, then finish its work and return nil or
+// context.Canceled. After the stop has begun Go does nothing.
 func (g *Group) Go(name string, run func(ctx context.Context) error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -87,7 +82,7 @@ func (g *Group) Go(name string, run func(ctx context.Context) error) {
 	}()
 }
 
-// OnStop registers what is done when it is its turn: closing a pool, flushing an exporter.
+// OnStop registers a stop, such as closing a pool.
 func (g *Group) OnStop(name string, stop func() error) {
 	g.Go(name, func(ctx context.Context) error {
 		<-ctx.Done()
@@ -98,15 +93,13 @@ func (g *Group) OnStop(name string, stop func() error) {
 // Draining is closed when the stop begins.
 func (g *Group) Draining() <-chan struct{} { return g.draining }
 
-// Context ends when a task has failed, or with the group's own. It is for what waits for something before [Group.Wait].
+// Context ends when a task has failed, or with the group's own.
 func (g *Group) Context() context.Context { return g.ctx }
 
-// lastGrace is how long tasks may still run after the drain timeout, when the contexts of all are cancelled.
 const lastGrace = time.Second
 
-// Wait blocks until the group's context is cancelled or a task fails, stops the tasks and returns what went wrong, each
-// error with its task's name. It is nil after a clean stop. When a task did not stop, an error names it; its goroutine
-// then still runs, and the process should end. Call Wait once, always.
+// Wait blocks until the group's context is cancelled or a task fails. It stops the tasks and returns their errors; nil
+// after a clean stop. A task that does not stop is an error, and the process should end. Always call Wait, once.
 func (g *Group) Wait() error {
 	<-g.ctx.Done()
 	g.mu.Lock()
@@ -118,7 +111,7 @@ func (g *Group) Wait() error {
 	patience, cancel := context.WithTimeout(context.Background(), g.drain)
 	defer cancel()
 	for _, t := range slices.Backward(g.tasks) {
-		t.stop() // once the patience is over, those before it too
+		t.stop() // after the drain timeout, with those before it
 		t.await(patience)
 	}
 	grace, cancel := context.WithTimeout(context.Background(), lastGrace)
@@ -139,7 +132,6 @@ func (g *Group) Wait() error {
 	return errors.Join(errs...)
 }
 
-// await waits for the task's end, or the context's, and reports whether the task has ended.
 func (t *task) await(ctx context.Context) bool {
 	select {
 	case <-t.done:
@@ -153,7 +145,6 @@ func (t *task) await(ctx context.Context) bool {
 	}
 }
 
-// panicError is a panic of a task or of a check.
 type panicError struct {
 	value any
 	stack string

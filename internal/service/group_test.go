@@ -17,7 +17,6 @@ import (
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// journal notes what happened, in order.
 type journal struct {
 	mu    sync.Mutex
 	lines []string
@@ -35,12 +34,11 @@ func (j *journal) all() []string {
 	return slices.Clone(j.lines)
 }
 
-// task returns one that notes when it is told to stop and when it has.
 func (j *journal) task(name string, drain time.Duration) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		<-ctx.Done()
 		j.note(name + " told")
-		<-time.After(drain) // by the bubble's clock
+		<-time.After(drain)
 		j.note(name + " done")
 		return ctx.Err()
 	}

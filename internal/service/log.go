@@ -8,9 +8,7 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// NewLogger returns a logger that writes records of the level (debug, info, warn or error) and above, as "text" or
-// "json". Times are UTC with any TZ: operators read records of several machines side by side. Durations are text (25s)
-// in both forms; slog's JSON would count nanoseconds.
+// NewLogger writes records of the level (debug, info, warn or error) and above, as "text" or "json".
 func NewLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 	var threshold slog.Level
 	if err := threshold.UnmarshalText([]byte(level)); err != nil {
@@ -26,11 +24,11 @@ func NewLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 	return nil, fmt.Errorf("create logger: unknown format %q", format)
 }
 
-// maxLogText is the longest text of a record that is no error's: room for a stack.
+// maxLogText has room for a stack.
 const maxLogText = 16 << 10
 
-// Readable is what a logger does to each attribute (ReplaceAttr): durations as text, times in UTC, and no text longer
-// than [failure.MaxText], for an error, or 16 KiB: errors and what they quote may come from the other side.
+// Readable is a ReplaceAttr: durations as text (25s), times in UTC, errors up to [failure.MaxText], other text up to 16
+// KiB.
 func Readable(groups []string, a slog.Attr) slog.Attr {
 	if err, is := a.Value.Any().(error); is && a.Value.Kind() == slog.KindAny {
 		return slog.String(a.Key, failure.Brief(err.Error()))

@@ -16,7 +16,6 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// Every level writes itself and what is worse, and nothing else.
 func TestNewLogger_Levels(t *testing.T) {
 	t.Parallel()
 	levels := []string{"debug", "info", "warn", "error"}
@@ -34,8 +33,6 @@ func TestNewLogger_Levels(t *testing.T) {
 	}
 }
 
-// Records of machines in several zones are read side by side, so their times are UTC; a time that a record is about
-// stays what it is.
 func TestNewLogger_TimesAreUTC(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 4, 4, 5, 0, time.FixedZone("", 3600))
@@ -49,7 +46,6 @@ func TestNewLogger_TimesAreUTC(t *testing.T) {
 		"of":{"took":"1m0s","until":"2026-01-02T04:04:05+01:00"}}`, out.String())
 }
 
-// logged are the records that a group wrote.
 func logged(t *testing.T, out *bytes.Buffer) (records []map[string]any) {
 	t.Helper()
 	for line := range strings.Lines(out.String()) {
@@ -60,7 +56,6 @@ func logged(t *testing.T, out *bytes.Buffer) (records []map[string]any) {
 	return records
 }
 
-// The log of a process that has ended says which task failed, where it panicked, and what the stop waited for.
 func TestGroup_SaysWhyItStopped(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -94,7 +89,6 @@ func TestGroup_SaysWhyItStopped(t *testing.T) {
 	}
 }
 
-// A group that is told nothing else gives its tasks twenty seconds, and says so; what does not stop is counted.
 func TestGroup_StopsWithinTwentySeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -116,7 +110,6 @@ func TestGroup_StopsWithinTwentySeconds(t *testing.T) {
 	})
 }
 
-// What the other side says may be a megabyte: a line of the log is not.
 func TestNewLogger_ALineIsBounded(t *testing.T) {
 	t.Parallel()
 	const long = 1 << 20

@@ -19,7 +19,6 @@ import (
 
 var depth = prometheus.NewDesc("depth", "For the test.", nil, nil)
 
-// source answers as the test says.
 type source struct {
 	asked   atomic.Int32
 	measure func(ctx context.Context) (float64, error)
@@ -34,7 +33,6 @@ func (s *source) Measure(ctx context.Context) ([]prometheus.Metric, error) {
 	return []prometheus.Metric{prometheus.MustNewConstMetric(depth, prometheus.GaugeValue, value)}, nil
 }
 
-// scrape reads /metrics.
 func scrape(t *testing.T, admin http.Handler) string {
 	t.Helper()
 	answer := httptest.NewRecorder()
@@ -56,7 +54,6 @@ func measuring(t *testing.T, measure func(context.Context) (float64, error)) (*s
 	return admin, s
 }
 
-// What the server does not say is missing, not the last value that it said.
 func TestASourceThatFailsLeavesItsGaugesOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -68,20 +65,19 @@ func TestASourceThatFailsLeavesItsGaugesOut(t *testing.T) {
 		require.Contains(t, scrape(t, admin), "\ndepth 7\n", "a second reader a moment later costs nothing")
 		require.EqualValues(t, 1, s.asked.Load())
 
-		<-time.After(time.Second) // by the clock of the bubble
+		<-time.After(time.Second)
 		text := scrape(t, admin)
 		require.Contains(t, text, "\ndepth 8\n")
 		require.Contains(t, text, upLine)
 
 		failing = errors.New("away")
-		<-time.After(time.Second) // by the clock of the bubble
+		<-time.After(time.Second)
 		text = scrape(t, admin)
 		require.NotContains(t, text, "\ndepth ")
 		require.Contains(t, text, downLine)
 	})
 }
 
-// A source that hangs holds up no reader for long, and is not asked again while it hangs.
 func TestASourceThatHangsHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,8 +1,5 @@
-// Package service is what every service's process needs around its own work: commands and exit codes ([Program]),
-// signals ([SignalContext]), a logger ([NewLogger]), an admin listener with readiness and metrics ([Admin]) and
-// supervised tasks ([Group]).
-//
-// It knows no business word and reads no environment of its own: cmd/ hands it over.
+// Package service is the process around a service: commands and exit codes ([Program]), signals ([SignalContext]), a
+// logger ([NewLogger]), an admin listener ([Admin]) and supervised tasks ([Group]). It reads no environment: cmd/ does.
 package service
 
 import (
@@ -29,19 +26,18 @@ import (
 	"example.com/twinbox/internal/config"
 )
 
-// A Host is what a service gets from the process it runs in.
+// Host is the process of a service.
 type Host struct {
 	Log *slog.Logger
 
-	// Ready is called once, when the listeners are open. It may be nil.
+	// Ready is called once, when the listeners are open. Optional.
 	Ready func(Listening)
 }
 
-// Listening is where a service can be reached: host and port as bound, also if port 0 was asked for. API is empty for a
-// service without one.
+// Listening has the bound addresses. API may be empty.
 type Listening struct{ API, Admin string }
 
-// Announce logs where the service listens and calls Ready. Services call it, once.
+// Announce logs the addresses and calls Ready. A service calls it once.
 func (h Host) Announce(at Listening) {
 	h.Log.Info("listening", "api", at.API, "admin", at.Admin)
 	if h.Ready != nil {
@@ -49,27 +45,22 @@ func (h Host) Announce(at Listening) {
 	}
 }
 
-// SignalContext returns a context that the first SIGINT or SIGTERM cancels: the process drains. From then on signals
-// have their usual effect again, so a second one ends the process at once.
-//
-// The handlers stay until a signal or the end of the parent; it is meant for main.
+// SignalContext returns a context that the first SIGINT or SIGTERM cancels. A second one ends the process.
 func SignalContext(parent context.Context) context.Context {
 	ctx, stop := signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	return ctx
 }
 
-// StartTracing gives every request of this process a trace, its caller's or a new one: problems and logs name it, and
-// the events that the request causes carry it on as traceparent. Nothing is exported; a span processor added here
-// would do that. Call it once, before anything serves.
+// StartTracing gives every request a trace, its caller's or a new one. Nothing is exported. Call it once, before
+// anything serves.
 func StartTracing() {
 	otel.SetTracerProvider(sdktrace.NewTracerProvider())
 	otel.SetTextMapPropagator(propagation.TraceContext{})
 }
 
-// A Program is the command line of one service with the config C: serve (the default), setup, migrate, topics,
-// healthcheck and config. Every command reads the whole configuration first, and does nothing when that has a problem;
-// config alone still lists the settings, since an operator needs the list to set them.
+// Program is the command line of one service: serve (the default), setup, migrate, topics, healthcheck and config. Only
+// config works with a wrong configuration.
 type Program[C any] struct {
 	Name     string
 	Settings func(cfg C) Settings
@@ -77,14 +68,13 @@ type Program[C any] struct {
 	// Serve runs the service until ctx is cancelled.
 	Serve func(ctx context.Context, cfg C, host Host) error
 
-	// Migrate brings the database up to date, Topics the broker, and Setup does all that this build needs before it
-	// serves. They report on out what they did. A program leaves out what it does not need, and has no such command.
+	// Migrate brings the database up to date, Topics the broker, Setup both. Optional.
 	Setup   func(ctx context.Context, cfg C, out io.Writer) error
 	Migrate func(ctx context.Context, cfg C, out io.Writer) error
 	Topics  func(ctx context.Context, cfg C, out io.Writer) error
 }
 
-// Settings is what a program itself needs of its config.
+// Settings are those that a program itself needs.
 type Settings struct{ AdminAddr, LogLevel, LogFormat string }
 
 const commandConfig = "config"
@@ -93,7 +83,7 @@ const commandConfig = "config"
 const (
 	ExitOK      = 0
 	ExitFailure = 1
-	ExitUsage   = 2 // the command line or the configuration is wrong; a restart will not help
+	ExitUsage   = 2 // wrong command line or configuration; a restart does not help
 )
 
 // Run runs one command and returns the exit code. Results go to stdout; logs and errors to stderr.
@@ -104,7 +94,7 @@ func (p Program[C]) Run(ctx context.Context, args, environ []string, stdout, std
 	}
 	_, _ = fmt.Fprintf(stderr, "%s: %v\n", p.Name, err)
 	var coded interface{ ExitCode() int }
-	// Container runtimes know 0 and 1 as a health check's exit codes and keep 2 to themselves.
+	// Container runtimes reserve 2 for themselves.
 	if errors.As(err, &coded) && !slices.Equal(args, []string{"healthcheck"}) {
 		return coded.ExitCode()
 	}
@@ -204,19 +194,16 @@ func printConfig(cfg any, out io.Writer) error {
 	return table.Flush()
 }
 
-// Refuse gives an error the exit code of wrong usage: it comes again with every start, until the command line or a
-// setting is another one.
+// Refuse gives an error the exit code of wrong usage.
 func Refuse(err error) error { return refused{err} }
 
 type refused struct{ error }
 
 func (r refused) Unwrap() error { return r.error }
 
-// ExitCode is that of wrong usage.
 func (refused) ExitCode() int { return ExitUsage }
 
-// Healthcheck asks the admin listener at addr whether the service is ready, prints the checks and returns an error
-// when it is not. It is the health check of containers whose image holds nothing but the service.
+// Healthcheck asks the admin listener at addr whether the service is ready, and prints the checks.
 func Healthcheck(ctx context.Context, addr string, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -224,8 +211,7 @@ func Healthcheck(ctx context.Context, addr string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("ask %s: %w", addr, err)
 	}
-	// Not the default client: a proxy in the environment must not be asked about this process. And not by a name: a bare
-	// image need not be able to resolve "localhost". An address that listens everywhere is dialled as this machine.
+	// A proxy must not be asked about this process. A bare image may not resolve "localhost".
 	client := &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, addr)

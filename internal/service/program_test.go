@@ -44,7 +44,6 @@ type outcome struct {
 	ran            []string
 }
 
-// runProgram runs a program whose commands only note that they ran; serveErr is how serve ends.
 func runProgram(t *testing.T, environ []string, serveErr error, args ...string) outcome {
 	t.Helper()
 	var o outcome
@@ -190,7 +189,6 @@ func TestNewLogger(t *testing.T) {
 	require.ErrorContains(t, err, `unknown format "xml"`)
 }
 
-// stubborn drains for ever after the first signal, in a process of its own.
 func stubborn() {
 	ctx := service.SignalContext(context.Background())
 	fmt.Println("up")
@@ -219,7 +217,7 @@ func TestSignals_FirstDrainsSecondEnds(t *testing.T) {
 			require.NoError(t, err)
 			require.Contains(t, string(line[:n]), "draining:")
 
-			// The second signal may come before the handlers are gone: repeat it until the process has ended.
+			// The second signal may come before the handlers are gone.
 			ended := make(chan error, 1)
 			go func() { ended <- child.Wait() }()
 			tick := time.NewTicker(10 * time.Millisecond)

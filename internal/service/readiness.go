@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The states of a readiness report and of a single check.
+// States of a report and of a check.
 const (
 	StatusReady    = "ready"
 	StatusNotReady = "not_ready"
@@ -22,22 +22,21 @@ const (
 	StatusWaiting  = "waiting"
 )
 
-// Waiting is what a check returns that cannot pass because another one, of that name, does not: the report then shows
-// it as waiting and gives the reason at the other one alone.
+// Waiting is the error of a check that cannot pass before the named one.
 func Waiting(check string) error { return waitingError(check) }
 
 type waitingError string
 
 func (w waitingError) Error() string { return "for " + string(w) }
 
-// A Readiness is the body of /readyz.
+// Readiness is the body of /readyz.
 type Readiness struct {
 	Status string        `json:"status"`
-	Causes []Cause       `json:"causes,omitzero"` // of the whole report, where the service explains itself
+	Causes []Cause       `json:"causes,omitzero"` // of the whole report only
 	Checks []CheckResult `json:"checks"`
 }
 
-// A CheckResult is what one readiness check said. Reason is empty when it passed.
+// CheckResult is the result of one check. Reason is empty when it passed.
 type CheckResult struct {
 	Name   string `json:"name"`
 	Status string `json:"status"`
@@ -50,7 +49,6 @@ type check struct {
 	run  shared[struct{}]
 }
 
-// ready answers /readyz. With parameters "only" it runs the checks of these names alone, and lists no causes.
 func (a *Admin) ready(w http.ResponseWriter, req *http.Request) {
 	var report Readiness
 	if names := req.URL.Query()["only"]; len(names) == 0 {
@@ -71,9 +69,9 @@ func (a *Admin) ready(w http.ResponseWriter, req *http.Request) {
 	_ = encoder.Encode(report)
 }
 
-// Readiness is the whole report, with the causes where the service explains itself.
+// Readiness returns the whole report.
 func (a *Admin) Readiness(ctx context.Context) Readiness {
-	checks, _ := a.chosen(nil) // all of them
+	checks, _ := a.chosen(nil)
 	report := a.examine(checks)
 	if a.causes != nil {
 		report.Causes = a.Causes(ctx)
@@ -81,7 +79,6 @@ func (a *Admin) Readiness(ctx context.Context) Readiness {
 	return report
 }
 
-// examine runs checks at the same time, also while draining: an operator may want their reasons then.
 func (a *Admin) examine(checks []*check) Readiness {
 	report := Readiness{Status: StatusReady, Checks: make([]CheckResult, len(checks))}
 	var all sync.WaitGroup
@@ -100,8 +97,7 @@ func (a *Admin) examine(checks []*check) Readiness {
 	return report
 }
 
-// chosen returns the checks of the names, or all. A name that no check has is an error: a probe that was misspelt must
-// not be green for ever.
+// An unknown name is an error: a misspelt probe must not be green for ever.
 func (a *Admin) chosen(names []string) (chosen []*check, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -131,8 +127,7 @@ func (c *check) result() CheckResult {
 	return result
 }
 
-// oneLine shortens an error's text to what fits an alert. It leaves out the middle: what was wanted stands at the
-// beginning of an error, and its cause at the end.
+// oneLine cuts the middle: an error ends with its cause.
 func oneLine(text string) string {
 	const longest = 400
 	text = strings.Join(strings.Fields(text), " ")

@@ -9,16 +9,15 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// shared asks a server one question at a time, however many callers want to know: a readiness check, gauges, why the
-// service waits. Each caller waits no longer than the timeout. A late question runs on without them, is not asked a
-// second time, and its answer is the next caller's.
+// shared asks a server one question at a time for all callers. Each waits up to the timeout. A late answer is the next
+// caller's.
 type shared[T any] struct {
 	ask     func(ctx context.Context) (T, error)
 	timeout time.Duration
-	age     time.Duration // up to which an answer is as good as a new one
+	age     time.Duration // maximum age of a reused answer
 
 	asking singleflight.Group
-	last   answer[T] // changed by once, which runs once at a time
+	last   answer[T] // once runs once at a time
 }
 
 type answer[T any] struct {
@@ -27,7 +26,7 @@ type answer[T any] struct {
 	at    time.Time
 }
 
-// get returns an answer. With an error it returns the part that ask knows.
+// With an error get returns the part that ask knows.
 func (s *shared[T]) get() (value T, err error) {
 	select {
 	case asked := <-s.asking.DoChan("", s.once):
@@ -58,14 +57,11 @@ func (s *shared[T]) once() (any, error) {
 
 const (
 	measureTimeout = 2 * time.Second
-	// measureAge is how old an answer may be: two readers at the same time ask the server once.
-	measureAge = time.Second
+	measureAge     = time.Second
 )
 
-// Measure adds gauges that a server is asked for while /metrics is read, so that they are current and the same on every
-// instance. With an error measure returns the gauges that it knows. /metrics waits 2 s for it at most. When the server
-// has not answered by then, metrics_source_up{source=name} is 0 and the gauges that are not known are missing: a value
-// is never shown as it last was.
+// Measure adds gauges that are read with /metrics, for at most 2 s. With an error measure returns those that it knows.
+// After an error or a timeout metrics_source_up{source=name} is 0 and unknown gauges are missing.
 func (a *Admin) Measure(name string, measure func(ctx context.Context) ([]prometheus.Metric, error)) {
 	up := prometheus.NewDesc("metrics_source_up",
 		"1 when all gauges of this source are in the answer, 0 when its server did not give them in time.",
@@ -84,11 +80,9 @@ func (a *Admin) Measure(name string, measure func(ctx context.Context) ([]promet
 	}))
 }
 
-// collector describes no metric before it is asked: Prometheus checks its answers instead.
+// collector describes no metric: Prometheus checks its answers instead.
 type collector func(out chan<- prometheus.Metric)
 
-// Describe implements [prometheus.Collector].
 func (collector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect implements [prometheus.Collector].
 func (c collector) Collect(out chan<- prometheus.Metric) { c(out) }

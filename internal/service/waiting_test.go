@@ -11,7 +11,6 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// What waits for another check is not ready, and leaves the reason to that one.
 func TestAdmin_ReadinessNamesAnOutageOnce(t *testing.T) {
 	t.Parallel()
 	admin := service.NewAdmin(service.AdminConfig{Log: quiet})

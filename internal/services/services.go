@@ -1,5 +1,4 @@
-// Package services lists the services of this project. What runs, operates or documents all of them reads this list, so
-// that a new service is one line here.
+// Package services lists the services of this project: a new service is one line here.
 package services
 
 import (
@@ -8,7 +7,7 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// All lists them in the order of every output, and in that in which they are started.
+// All returns the services in the order of every output and of their start.
 func All() []eventing.Described {
 	return []eventing.Described{
 		customer.Service.Describe(),
@@ -16,7 +15,7 @@ func All() []eventing.Described {
 	}
 }
 
-// Names are theirs.
+// Names returns the services' names.
 func Names() []string {
 	var names []string
 	for _, s := range All() {

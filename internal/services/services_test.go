@@ -14,7 +14,6 @@ import (
 	"example.com/twinbox/test/servicetest"
 )
 
-// What the tools around the services take for granted of each.
 func TestEveryService(t *testing.T) {
 	t.Parallel()
 	addresses := map[string]string{}
@@ -59,8 +58,7 @@ func TestLoad(t *testing.T) {
 	require.NotEmpty(t, instance.Topics())
 }
 
-// A read model that ignores an event of its own service keeps an old version: its user is refused with 409 from then
-// on.
+// The user of a read model that ignores an event is refused with 409 from then on.
 func TestReadModelsHandleTheEventsOfTheirService(t *testing.T) {
 	t.Parallel()
 	for _, s := range services.All() {
@@ -76,7 +74,6 @@ func TestTheServicesAgree(t *testing.T) {
 	servicetest.RequireServicesAgree(t, services.All()...)
 }
 
-// Watermill is what each service stands on: its Router and its publishers and subscribers are in every program.
 func TestEveryServiceLinksWatermill(t *testing.T) {
 	t.Parallel()
 	for _, name := range services.Names() {

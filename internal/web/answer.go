@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// WriteJSON answers with a JSON document. A value that cannot be encoded is a defect and answered as one.
+// WriteJSON answers with a JSON document, or 500 if it cannot encode the value.
 func WriteJSON(w http.ResponseWriter, r *http.Request, status int, value any) {
 	body, err := json.Marshal(value)
 	if err != nil {
@@ -18,13 +18,13 @@ func WriteJSON(w http.ResponseWriter, r *http.Request, status int, value any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // the client may be gone; the error has no reader
+	_, _ = w.Write(body) // the client may be gone
 }
 
-// DocumentPath is where a listener has the OpenAPI document of what it offers.
+// DocumentPath is where a listener serves its OpenAPI document.
 const DocumentPath = "/openapi.json"
 
-// Document answers with an OpenAPI document, which is JSON.
+// Document answers with an OpenAPI document as JSON.
 func Document(document []byte) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -32,7 +32,6 @@ func Document(document []byte) http.HandlerFunc {
 	}
 }
 
-// pagePolicy is the content policy of pages: their own style, forms that come back here, and nothing else.
 const pagePolicy = contentPolicy + "; form-action 'self'; base-uri 'none'"
 
 //go:embed problem.html
@@ -40,15 +39,13 @@ var problemHTML string
 
 var problemPage = template.Must(template.New("problem").Parse(problemHTML))
 
-// WantsPage tells a person with a browser from a program: what the Accept header names first is text/html, as every
-// browser has it.
+// WantsPage reports whether Accept names text/html first, as browsers do.
 func WantsPage(r *http.Request) bool {
 	media, _, _ := strings.Cut(list(r.Header["Accept"])[0], ";")
 	return strings.EqualFold(media, "text/html")
 }
 
-// WritePage answers with an HTML page made from data. Nothing of it is stored, and the address of it, which may hold a
-// token, is told to no other site.
+// WritePage answers with an HTML page. Its address, which may hold a token, goes to no other site.
 func WritePage(w http.ResponseWriter, r *http.Request, status int, page *template.Template, data any) {
 	var body strings.Builder
 	if err := page.Execute(&body, data); err != nil {
@@ -61,5 +58,5 @@ func WritePage(w http.ResponseWriter, r *http.Request, status int, page *templat
 	header.Set("Cache-Control", "no-store")
 	header.Set("Referrer-Policy", "no-referrer")
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(body.String())) // the client may be gone; the error has no reader
+	_, _ = w.Write([]byte(body.String())) // the client may be gone
 }

@@ -14,7 +14,6 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// asked returns who the client of a request is.
 func asked(t *testing.T, proxies []netip.Prefix, peer string, forwarded ...string) string {
 	t.Helper()
 	router := web.NewRouter(web.Config{TrustedProxies: proxies}, slog.New(slog.DiscardHandler))
@@ -68,7 +67,6 @@ func TestWhoTheClientIs(t *testing.T) {
 	}
 }
 
-// Behind a proxy one person who uses up their share takes nothing from the others.
 func TestTheLimitIsAClientsOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -92,7 +90,6 @@ func TestTheLimitIsAClientsOwn(t *testing.T) {
 	})
 }
 
-// limitedRouter returns what sends a request of a client behind a proxy and gives the status.
 func limitedRouter(t *testing.T, limit int) func(client string) int {
 	t.Helper()
 	router := web.NewRouter(web.Config{

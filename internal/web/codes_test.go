@@ -20,7 +20,7 @@ func TestStatusesAreTheContracts(t *testing.T) {
 		answered[code] = refuse(code, "").Status
 	}
 	for code, status := range statuses {
-		if code != CodeHostNotAllowed { // which the Customer API does not answer
+		if code != CodeHostNotAllowed { // the Customer API does not use it
 			answered[code] = status
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// secret stands in every bad body: no answer may repeat it.
+// secret is in every bad body: no answer may repeat it.
 const secret = "s3cret"
 
 func with(member, value string) string {
@@ -23,7 +23,7 @@ func with(member, value string) string {
 
 func nested(depth int) string { return strings.Repeat("[", depth) + strings.Repeat("]", depth) }
 
-// sized is a body of n bytes in which nothing but the length may be wrong.
+// sized is valid except for its length.
 func sized(n int) string {
 	return strings.Replace(goodThing, "Ada", strings.Repeat("x", n-len(goodThing)+len("Ada")), 1)
 }
@@ -225,7 +225,6 @@ func TestProblemsNameTheMembers(t *testing.T) {
 	}
 }
 
-// every has a member of each kind that a request of ours may have.
 type every struct {
 	Text   string   `json:"text"`
 	Yes    bool     `json:"yes"`
@@ -237,7 +236,6 @@ type every struct {
 	Hidden string   `json:"-"`
 }
 
-// A member of the wrong type is told what it must be, whether it may be left out or not; one that may be is not missed.
 func TestProblemsSayWhatAMemberMustBe(t *testing.T) {
 	t.Parallel()
 	const good = `"text":"x","yes":true,"number":1,"rate":1.5,"list":[]`

@@ -2,5 +2,5 @@
 
 package web
 
-// Descriptors returns how many files and connections this process may have open, if that is limited.
+// Descriptors returns the process's limit of open files and connections.
 func Descriptors() int { return 1024 }

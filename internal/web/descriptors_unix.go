@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// Descriptors returns how many files and connections this process may have open.
+// Descriptors returns the process's limit of open files and connections.
 func Descriptors() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return 1024 // most systems allow that many
+		return 1024 // the limit of most systems
 	}
 	return int(min(limit.Cur, math.MaxInt32))
 }

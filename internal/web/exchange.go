@@ -30,11 +30,8 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// edge is what all requests of a router share.
-//
-// It counts requests and measures how long they take, by method, route and class of status: the path would be a label
-// value per customer. What was refused before it had a route counts as well. Of an answer that was cut off it counts
-// what had been said until then.
+// edge is shared by all requests of a router. Its metrics have the route and not the path, which would give one value
+// per customer.
 type edge struct {
 	config   Config
 	log      *slog.Logger
@@ -44,22 +41,20 @@ type edge struct {
 	inFlight prometheus.Gauge
 }
 
-// exchange is what this package knows about one request and its answer. It travels in the request's context.
 type exchange struct {
-	id     string // names the request in the log and in the answer
-	method string // of the request; what a client made up stays out of logs, metrics and traces
-	follow string // correlation id of all that follows from the request: the client's, or id
+	id     string // in the log and in the answer
+	method string // _OTHER for an invented one, which must not reach metrics
+	follow string // correlation id: the client's, or id
 	client string // see [ClientOf]
 	config Config
-	cause  error // of the problem that was answered, for the log
+	cause  error // of the answered problem, for the log
 	code   Code
-	status int // of that problem; the answer's own where it had not begun
+	status int // of that problem; the answer may have begun with another
 }
 
 type exchangeKey struct{}
 
-// exchangeOf returns the exchange that the router began, or a fresh one with defaults for a handler that is used
-// without the router.
+// exchangeOf returns defaults for a handler without the router.
 func exchangeOf(r *http.Request) *exchange {
 	if x, ok := r.Context().Value(exchangeKey{}).(*exchange); ok {
 		return x
@@ -67,15 +62,12 @@ func exchangeOf(r *http.Request) *exchange {
 	return &exchange{id: uuid.NewString(), config: Config{}.WithDefaults()}
 }
 
-// contentPolicy lets a page bring its own style and nothing else.
 const contentPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
-// correlationID is one that logs and headers can carry: letters, digits and a few marks, and not too long.
+// correlationID is safe for logs and headers.
 var correlationID = regexp.MustCompile(`^[A-Za-z0-9_.:/+=-]{1,128}$`)
 
-// wrap takes each request in and sees its answer out: it names the request, begins its span, limits its time, and sets
-// the headers of every answer. Nothing is stored by caches or shown in frames unless a handler says otherwise. A
-// handler whose time is over answers itself, through [WriteProblem].
+// A handler whose time is over answers itself, through [WriteProblem].
 func (e *edge) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
@@ -101,7 +93,7 @@ func (e *edge) wrap(next http.Handler) http.Handler {
 		header.Set("X-Request-Id", x.id)
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Content-Security-Policy", contentPolicy)
-		header.Set("Referrer-Policy", "no-referrer") // a token in a query must not travel on
+		header.Set("Referrer-Policy", "no-referrer") // a token in a query must not leave
 		header.Set("Cache-Control", "no-store")
 		e.inFlight.Inc()
 		defer e.inFlight.Dec()
@@ -110,11 +102,8 @@ func (e *edge) wrap(next http.Handler) http.Handler {
 	})
 }
 
-// finish, deferred, counts a request, ends its span and writes one line about it when it is answered or cut off. It
-// runs behind the router, which alone knows the route, and says that instead of the path and its query, which may hold
-// an id or a token. It names no address and no body either.
-//
-// A panic it turns into a 500, or cuts the connection when the answer has begun: half an answer must not look whole.
+// finish counts, traces and logs an answered request. It logs the route, since a path may hold an id or a token. A
+// panic becomes a 500, or cuts the connection if the answer has begun.
 func (e *edge) finish(
 	r *http.Request, x *exchange, answer middleware.WrapResponseWriter, span trace.Span, began time.Time,
 ) {
@@ -129,7 +118,7 @@ func (e *edge) finish(
 	}
 	took := time.Since(began)
 	method, route, status := x.method, chi.RouteContext(r.Context()).RoutePattern(), answer.Status()
-	attributes := append(make([]slog.Attr, 0, 10), // room for what follows
+	attributes := append(make([]slog.Attr, 0, 10),
 		slog.String("request_id", x.id), slog.String("correlation_id", x.follow),
 		slog.String("method", method), slog.String("route", route), slog.Int("status", status),
 		slog.Int("bytes", answer.BytesWritten()), slog.Duration("duration", took))
@@ -159,7 +148,7 @@ func (e *edge) finish(
 	span.End()
 
 	if status == 0 {
-		status = http.StatusOK // what net/http sends for a handler that said nothing
+		status = http.StatusOK // net/http's default
 	}
 	e.requests.WithLabelValues(method, route, strconv.Itoa(status/100)+"xx").Inc()
 	e.seconds.WithLabelValues(method, route).Observe(took.Seconds())
@@ -168,17 +157,13 @@ func (e *edge) finish(
 	}
 }
 
-// ClientOf names the client of a request, for what is counted per client: an IPv4 address, or the /64 of an IPv6
-// address, of which one customer of a provider has at least one. It is personal data; keep it out of logs and tables.
+// ClientOf names a request's client for limits: an IPv4 address, or an IPv6 address's /64. It is personal data; keep it
+// out of logs and tables.
 func ClientOf(r *http.Request) string { return exchangeOf(r).client }
 
-// identify finds the client, "" on what is no network connection. Proxies are the networks whose X-Forwarded-For is
-// trusted; each proxy appends the address that it was reached from, so the list is read from its end, behind which the
-// connection's own other end stands: all before the first address that is no proxy's comes from the client, which may
-// write anything.
-//
-// Addresses are read as proxies write them: alone, with a port, in brackets. An IPv4 address inside an IPv6 one is the
-// IPv4 address, and a zone is dropped: no address has two names.
+// identify returns "" without a network connection. Each proxy appends the address that it was reached from, so the
+// list is read from its end: entries before the first untrusted address may be forged. Each address has one form: an
+// IPv4 address inside an IPv6 one is IPv4, without a zone.
 func identify(r *http.Request, proxies []netip.Prefix) string {
 	var client netip.Addr
 	hops := append(list(r.Header["X-Forwarded-For"]), cmp.Or(r.RemoteAddr, "unknown"))
@@ -191,7 +176,7 @@ func identify(r *http.Request, proxies []netip.Prefix) string {
 		}
 		at, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(hop, "["), "]"))
 		if err != nil {
-			break // the last proxy that wrote something readable answers for what stands before it
+			break // entries before an unreadable one are not trusted
 		}
 		client = at.Unmap().WithZone("")
 		if !slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(client) }) {
@@ -207,7 +192,6 @@ func identify(r *http.Request, proxies []netip.Prefix) string {
 	return ""
 }
 
-// limitRate counts requests per client and minute in a sliding window.
 func limitRate(perMinute int) func(http.Handler) http.Handler {
 	return httprate.LimitBy(perMinute, time.Minute,
 		func(r *http.Request) (string, error) { return ClientOf(r), nil },

@@ -10,7 +10,7 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// A web page points a name of its own at the listener's address and asks through its visitor's browser.
+// A foreign page may point its own name at the listener's address.
 func TestAListenerAnswersToItsOwnNames(t *testing.T) {
 	t.Parallel()
 	handler := web.ForHosts([]string{"customer", "Admin.Example.org"}, "in THESE_HOSTS", http.HandlerFunc(

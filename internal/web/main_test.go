@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what must happen; it is no part of any assertion.
+// patience is part of no assertion.
 const patience = 30 * time.Second
 
 type thing struct {
@@ -41,12 +41,11 @@ type note struct {
 
 const goodThing = `{"email":"ada@example.org","name":"Ada","count":1}`
 
-// testServer is a real server on a real port, with handlers that do what a service would.
 type testServer struct {
 	addr     string
-	created  atomic.Int64 // what reached the handler whole
+	created  atomic.Int64 // requests that reached the handler
 	log      *safeBuffer
-	entered  chan struct{} // one element per request that is in /hold
+	entered  chan struct{} // one element per request in /hold
 	release  chan struct{} // closed or sent to: /hold answers
 	stop     context.CancelFunc
 	finished chan error
@@ -125,7 +124,6 @@ func (s *testServer) mount(r chi.Router) {
 	})
 }
 
-// client has connections of its own, closed at the end.
 func client(t testing.TB) *http.Client {
 	t.Helper()
 	transport := &http.Transport{DisableCompression: true}
@@ -133,7 +131,7 @@ func client(t testing.TB) *http.Client {
 	return &http.Client{Transport: transport, Timeout: patience}
 }
 
-// post sends a body with headers that are right unless they are replaced; an empty value removes one.
+// post replaces default headers; an empty value removes one.
 func (s *testServer) post(t testing.TB, body io.Reader, headers map[string]string) answer {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.addr+"/v1/things", body)
@@ -163,7 +161,7 @@ type answer struct {
 	status int
 	header http.Header
 	body   string
-	closes bool // the server said that it ends the connection
+	closes bool // the server announced the end of the connection
 }
 
 func do(t testing.TB, req *http.Request) answer {
@@ -181,7 +179,6 @@ func read(t testing.TB, res *http.Response) answer {
 	return answer{status: res.StatusCode, header: res.Header, body: string(body), closes: res.Close}
 }
 
-// problem checks what must hold for every problem and returns it.
 func (a answer) problem(t testing.TB) web.Problem {
 	t.Helper()
 	require.Equal(t, "application/problem+json", a.header.Get("Content-Type"), a.body)
@@ -199,7 +196,6 @@ func (a answer) problem(t testing.TB) web.Problem {
 	return p
 }
 
-// raw writes bytes as they are to a connection of its own.
 func (s *testServer) raw(t testing.TB, text string) *rawConn {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.addr)
@@ -223,7 +219,6 @@ func (c *rawConn) answer(t testing.TB) answer {
 	return read(t, res)
 }
 
-// closed requires that the server ends the connection without another byte.
 func (c *rawConn) closed(t testing.TB) {
 	t.Helper()
 	rest, err := io.ReadAll(c.reader)

@@ -12,7 +12,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// Requests are counted by route, not by path, and what a client made up is no label.
 func TestRequestsAreCountedByRoute(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()
@@ -39,7 +38,7 @@ http_server_requests_in_flight 0
 `
 	names := []string{"http_server_requests_total", "http_server_requests_in_flight"}
 	var err error
-	testkit.Until(t, func() bool { // the answer is on the wire a moment before it is counted
+	testkit.Until(t, func() bool { // the request is counted after its answer is on the wire
 		err = testutil.GatherAndCompare(registry, strings.NewReader(want), names...)
 		return err == nil
 	}, "%v", &err)

@@ -15,10 +15,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Code is the stable name of a problem. Clients branch on it.
+// Code is a problem's stable name, for clients to branch on.
 type Code string
 
-// The codes that this package answers. A service adds its own.
+// The codes of this package. A service adds its own.
 const (
 	CodeBodyMissing           Code = "body_missing"
 	CodeBodyUnreadable        Code = "body_unreadable" // ended early, or broken chunks
@@ -45,7 +45,7 @@ const (
 	CodeInternal              Code = "internal"
 )
 
-// statuses is what a code is answered with, if not with 400; api/openapi.yaml says the same.
+// statuses are those other than 400, as in api/openapi.yaml.
 var statuses = map[Code]int{
 	CodeBodyTooLarge:         http.StatusRequestEntityTooLarge,
 	CodeRequestTimeout:       http.StatusRequestTimeout,
@@ -62,28 +62,26 @@ var statuses = map[Code]int{
 	CodeInternal:             http.StatusInternalServerError,
 }
 
-// inWords makes words of a code. It is built once: who floods the API gets a problem for each request.
 var inWords = strings.NewReplacer("_", " ", "json", "JSON")
 
-// Title is what a code means in words: the same for every problem with that code.
+// Title returns the code in words.
 func (c Code) Title() string {
 	words := inWords.Replace(string(c))
 	first := min(1, len(words))
 	return strings.ToUpper(words[:first]) + words[first:]
 }
 
-// An Error is an answer: what the client is told, and beside it, for the log alone, the cause. Detail and Fields never
-// repeat what the client sent.
+// An Error is the answer to a client. Detail and Fields never repeat the client's input.
 type Error struct {
 	Status     int
 	Code       Code
-	Detail     string // one sentence for a person; empty means that the title says it all
+	Detail     string // one sentence for a person; empty: the title
 	Fields     []Field
-	RetryAfter time.Duration // rounded up to whole seconds; 0 means no Retry-After
+	RetryAfter time.Duration // rounded up to whole seconds; 0: no Retry-After
 	Cause      error         // logged, never sent; optional
 }
 
-// Field is one place that is wrong.
+// Field is one wrong place.
 type Field struct {
 	Code      Code   `json:"code"`
 	Detail    string `json:"detail"`
@@ -100,19 +98,17 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Cause }
 
-// refuse makes an answer with one of the codes of this package.
 func refuse(code Code, detail string, fields ...Field) *Error {
 	return &Error{Status: cmp.Or(statuses[code], http.StatusBadRequest), Code: code, Detail: detail, Fields: fields}
 }
 
-// refuseFor makes an answer that will be another one after some time.
 func refuseFor(wait time.Duration, code Code, detail string) *Error {
 	answer := refuse(code, detail)
 	answer.RetryAfter = wait
 	return answer
 }
 
-// ParameterError says that a header or a path or query parameter is wrong.
+// ParameterError is about a wrong header or parameter.
 func ParameterError(status int, code Code, parameter, detail string) *Error {
 	return &Error{
 		Status: status,
@@ -137,14 +133,13 @@ type Problem struct {
 	retryAfter time.Duration
 }
 
-// typeBase with a code behind it names the problem's type. Nothing needs to be served there.
+// No document is served there.
 const typeBase = "https://example.com/twinbox/problems/"
 
-// WriteProblem answers with err. An [*Error] is answered as it is. Any other error goes to [Config.MapError]; what
-// that does not know is 503 timeout when the request ran out of time, and 500 internal otherwise, with the error in
-// the log and nothing of it in the answer.
+// WriteProblem answers with err: an [*Error] itself, or its translation by [Config.MapError]. An unknown error becomes
+// 503 timeout after the request's deadline, else 500 internal, with the error only in the log.
 //
-// A program gets problem details, a person with a browser ([WantsPage]) a page that says the same.
+// A program gets problem details, a browser ([WantsPage]) a page.
 func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	problem := ProblemOf(r, err)
 	header := w.Header()
@@ -158,8 +153,7 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	switch problem.Code {
 	case CodeBodyTooLarge, CodeRequestTimeout, CodeBodyUnreadable:
-		// The rest of the body is still on the wire. To read on would be to give the sender what was just refused; to answer
-		// and keep the connection would take the rest for a request.
+		// The rest of the body is on the wire: it must be neither accepted nor taken for a request.
 		header.Set("Connection", "close")
 	}
 	if WantsPage(r) {
@@ -167,11 +161,11 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	w.WriteHeader(problem.Status)
-	_ = json.NewEncoder(w).Encode(problem) // the client may be gone; the error has no reader
+	_ = json.NewEncoder(w).Encode(problem) // the client may be gone
 }
 
-// ProblemOf is what [WriteProblem] would answer, for an answer that has begun and has to say it in its own form, or is
-// cut off. The error is in the log all the same: the exchange remembers both.
+// ProblemOf returns the problem that [WriteProblem] would send, for an answer that has begun. The error goes to the log
+// as well.
 func ProblemOf(r *http.Request, err error) Problem {
 	x := exchangeOf(r)
 	answer := x.translate(r.Context(), err)
@@ -194,7 +188,6 @@ func ProblemOf(r *http.Request, err error) Problem {
 	return p
 }
 
-// translate finds the answer to err.
 func (x *exchange) translate(ctx context.Context, err error) *Error {
 	if answer, ok := errors.AsType[*Error](err); ok {
 		return answer
@@ -206,8 +199,7 @@ func (x *exchange) translate(ctx context.Context, err error) *Error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return refuseFor(time.Second, CodeTimeout, "The request took too long.")
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		// The client has hung up, or the server cuts off what outlived the drain. In the second case the client may still
-		// read the answer.
+		// The client has gone, or the drain cancels; then it may still read the answer.
 		return refuseFor(time.Second, CodeUnavailable, "The request was broken off.")
 	}
 	return refuse(CodeInternal, "A defect on this side; the log knows more under the request id.")

@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// These tests write bytes that no HTTP client would.
+// These tests write bytes that no HTTP client sends.
 
 const rawHead = "POST /v1/things HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nIdempotency-Key: k\r\n"
 
@@ -43,8 +43,7 @@ func TestAChunkedBodyEndsItsConnection(t *testing.T) {
 	conn.closed(t)
 }
 
-// A request with a length and chunks is two different requests to two readers. The bytes
-// behind its end must not be taken for a request.
+// A body with a length and chunks is two requests to two readers.
 func TestLengthAndChunksDoNotSmuggle(t *testing.T) {
 	t.Parallel()
 	s := serve(t, web.Config{}, web.ServerConfig{})
@@ -143,7 +142,7 @@ func TestLargeHeadersAreRefused(t *testing.T) {
 	answer, err := http.ReadResponse(conn.reader, nil)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, answer.StatusCode)
-	_ = answer.Body.Close() // its text may be cut off: the request was not read
+	_ = answer.Body.Close() // the body may be cut off
 }
 
 func TestAnAnnouncedLargeBodyIsRefusedUnread(t *testing.T) {

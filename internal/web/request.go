@@ -24,8 +24,6 @@ const (
 	mediaForm = "application/x-www-form-urlencoded"
 )
 
-// readBody returns the body of a request that says it is of the media type, in UTF-8 and uncompressed, and that keeps
-// to the limit.
 func readBody(w http.ResponseWriter, r *http.Request, media string) ([]byte, error) {
 	limit := exchangeOf(r).config.MaxBodyBytes
 	tooLarge := func() error {
@@ -67,14 +65,12 @@ func isMedia(r *http.Request, want string) bool {
 	return err == nil && media == want && len(parameters) == 0 && (!given || strings.EqualFold(charset, "utf-8"))
 }
 
-// Decode reads the body into a T, a struct, and refuses all that it cannot account for: a media type other than
-// application/json, a compressed or over-long body, invalid UTF-8, a byte order mark, a second value, anything but an
-// object, members that are unknown or written in another case, and values of another type. A member that is not
-// omitempty and no pointer must be there and not be null; that holds for T's own fields, not for nested ones.
+// Decode reads the body into a T, a struct. It refuses a media type other than application/json, a compressed or too
+// long body, invalid UTF-8, a byte order mark, a second value, a value that is not an object, unknown members and wrong
+// types. Names are case-sensitive. A member of T that is neither omitempty nor a pointer must be present and not null;
+// nested fields are not checked.
 //
-// What [Config.CheckBody] refuses is refused last.
-//
-// The error is always an [*Error] with a 4xx status, unless CheckBody returns another one.
+// The error is an [*Error] with a 4xx status, unless [Config.CheckBody] returns another.
 func Decode[T any](w http.ResponseWriter, r *http.Request) (T, error) {
 	var none, value T
 	body, err := readBody(w, r, mediaJSON)
@@ -106,8 +102,7 @@ func Decode[T any](w http.ResponseWriter, r *http.Request) (T, error) {
 	return value, nil
 }
 
-// checkRequired reads off T's struct tags what must be there. Embedded structs are not looked into: the generated types
-// have none.
+// checkRequired ignores embedded structs: the generated types have none.
 func checkRequired(t reflect.Type, members map[string]jsontext.Value) error {
 	var missing, null []Field
 	for f := range t.Fields() {
@@ -131,8 +126,7 @@ func checkRequired(t reflect.Type, members map[string]jsontext.Value) error {
 	return nil
 }
 
-// jsonError says what is wrong with a body, and which of our members has the wrong type. Names that the client invented
-// are not repeated.
+// jsonError does not repeat names that the client invented.
 func jsonError(err error) *Error {
 	semantic, isSemantic := errors.AsType[*json.SemanticError](err)
 	syntactic, isSyntactic := errors.AsType[*jsontext.SyntacticError](err)
@@ -154,7 +148,6 @@ func jsonError(err error) *Error {
 		Field{Code: CodeWrongType, Pointer: "#/" + name, Detail: "must be " + words})
 }
 
-// kinds are the types of members in words.
 var kinds = map[reflect.Kind]string{
 	reflect.String:  "a string",
 	reflect.Bool:    "true or false",
@@ -173,11 +166,11 @@ func kindInWords(t reflect.Type) string {
 	return cmp.Or(kinds[t.Kind()], "what the API describes")
 }
 
-// IsForm says that the request was sent by an HTML form, so that its sender is a person who reads the answer.
+// IsForm reports that an HTML form sent the request: a person reads the answer.
 func IsForm(r *http.Request) bool { return isMedia(r, mediaForm) }
 
-// FormField returns the one field that a form of this name has. A body that is missing, too long, broken or compressed,
-// and any other field, is refused as [Decode] refuses it. The error is always an [*Error] with a 4xx status.
+// FormField returns a form's only field. It refuses other fields, and a body as [Decode] does. The error is an [*Error]
+// with a 4xx status.
 func FormField(w http.ResponseWriter, r *http.Request, name string) (string, error) {
 	body, err := readBody(w, r, mediaForm)
 	if err != nil {
@@ -198,17 +191,15 @@ func FormField(w http.ResponseWriter, r *http.Request, name string) (string, err
 
 const maxIdempotencyKey = 255
 
-// idempotencyKey is a quoted string of structured fields, in which only the quote and the backslash are escaped, or a
-// bare token.
+// A quoted string escapes only quotes and backslashes.
 var (
 	idempotencyKey = regexp.MustCompile(`^[ \t]*(?:"((?:[ !#-\[\]-~]|\\["\\])*)"|([!#-\[\]-~]+))[ \t]*$`)
 	unescape       = strings.NewReplacer(`\"`, `"`, `\\`, `\`)
 )
 
-// IdempotencyKey returns the content of the Idempotency-Key header, "" where the request has none. The header is a
-// quoted string of structured fields (RFC 8941) or, as most clients send it, a bare token. Both forms of one key are
-// the same key. It is 1 to 255 printable ASCII characters; a bare one has no blanks, quotes or backslashes. A header
-// without content is an error: its sender meant to be safe and is not.
+// IdempotencyKey returns the header's content, "" without one: a quoted string (RFC 8941), or a bare token without
+// blanks, quotes and backslashes. Both are the same key: 1 to 255 printable ASCII characters. An empty header is an
+// error, since its sender meant to be safe.
 func IdempotencyKey(r *http.Request) (string, error) {
 	values := r.Header["Idempotency-Key"]
 	switch len(values) {
@@ -229,7 +220,7 @@ func IdempotencyKey(r *http.Request) (string, error) {
 	return key, nil
 }
 
-// InvalidIdempotencyKey says what is wrong with the header and what to put into it.
+// InvalidIdempotencyKey reports the mistake and the correct form.
 func InvalidIdempotencyKey(why string) *Error {
 	answer := ParameterError(http.StatusBadRequest, CodeIdempotencyKeyInvalid, "Idempotency-Key", why)
 	answer.Detail = "The request header Idempotency-Key " + why + ". Send 1 to 255 printable ASCII characters that name " +
@@ -237,9 +228,8 @@ func InvalidIdempotencyKey(why string) *Error {
 	return answer
 }
 
-// ETag is the strong validator of a representation of something at a version: "3", or "3-variant" where a version has
-// more than one representation, as a profile has that also shows what other aggregates did. Variant is letters,
-// digits and hyphens, or empty.
+// ETag is the strong validator of a version: "3", or "3-variant" for one of several representations. variant is
+// letters, digits and hyphens, or empty.
 func ETag(version int64, variant string) string {
 	tag := strconv.FormatInt(version, 10)
 	if variant != "" {
@@ -248,12 +238,12 @@ func ETag(version int64, variant string) string {
 	return `"` + tag + `"`
 }
 
-// NotModified sets the ETag header and, when the client has this very representation, answers 304 and returns true:
-// the handler is done. Only for GET and HEAD.
+// NotModified sets the ETag header. If the client has this representation, it answers 304 and returns true. Only for
+// GET and HEAD.
 func NotModified(w http.ResponseWriter, r *http.Request, etag string) bool {
 	w.Header().Set("ETag", etag)
 	for _, tag := range list(r.Header["If-None-Match"]) {
-		// The comparison is the weak one: a cache that weakened the tag still has the same bytes.
+		// The weak comparison: a cache that weakened the tag has the same bytes.
 		if tag == "*" || strings.TrimPrefix(tag, "W/") == etag {
 			w.WriteHeader(http.StatusNotModified)
 			return true
@@ -262,9 +252,8 @@ func NotModified(w http.ResponseWriter, r *http.Request, etag string) bool {
 	return false
 }
 
-// CheckIfMatch compares an If-Match header, where there is one, with the version that the body expects. An ETag of
-// that version matches in every variant; "*" matches always. It returns a 412 when none matches, which includes tags
-// that are no tags: a client that sent a condition must not be treated as if it had not.
+// CheckIfMatch compares the If-Match header, if present, with the expected version. Its ETag matches in every variant,
+// and "*" always. Otherwise, also for malformed tags, it returns a 412.
 func CheckIfMatch(r *http.Request, expected int64) error {
 	header, given := r.Header["If-Match"]
 	if !given {
@@ -281,7 +270,7 @@ func CheckIfMatch(r *http.Request, expected int64) error {
 		"is not an ETag of the expected version")
 }
 
-// list splits a list header. Our tags hold no comma, so a tag with one inside falls into parts that match nothing.
+// list splits a list header. Our tags have no comma.
 func list(values []string) []string {
 	entries := strings.Split(strings.Join(values, ","), ",")
 	for i, entry := range entries {

@@ -16,34 +16,31 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Config bounds what one request may take. Zero values mean the defaults, except where 0 is said to mean off.
+// Config bounds one request. Zero values mean the defaults, except where 0 means off.
 type Config struct {
-	// MapError translates the errors of a service, of its rules and of its database. It returns nil for an error it
-	// does not know. Default: knows none.
+	// MapError translates a service's errors, and returns nil for others. Default: knows none.
 	MapError func(error) *Error
 	// MaxBodyBytes is the longest body that [Decode] reads. Default 64 KiB.
 	MaxBodyBytes int64
 	// RequestTimeout is how long a handler may take, body included, before its context ends. Default 5 s.
 	RequestTimeout time.Duration
-	// CheckBody, if set, has the last word about each body that [Decode] has read and found right in itself: the place for
-	// a schema. Default: nothing more is checked.
+	// CheckBody, if set, is the last check of each body that [Decode] reads. Default: none.
 	CheckBody func(r *http.Request, body []byte) error
-	// Document is the API's OpenAPI document as JSON, which GET /openapi.json answers with. Default: there is nothing.
+	// Document is the API's OpenAPI document, for GET /openapi.json. Default: none.
 	Document []byte
-	// RateLimit is how many requests one client may make per minute, as a sliding window; a client is an IPv4
-	// address or an IPv6 /64. Per instance, in memory. 0 means off.
+	// RateLimit is a client's most requests per minute, in a sliding window, per instance; see [ClientOf]. 0 means off.
 	RateLimit int
-	// TrustedProxies are the networks (CIDR) whose X-Forwarded-For is believed, see [ClientOf]. Default: none, the client
-	// is the peer of the connection. The header Forwarded (RFC 7239) is not read.
+	// TrustedProxies are the networks whose X-Forwarded-For is trusted. Default: none; the client is the connection's
+	// peer. The header Forwarded (RFC 7239) is not read.
 	TrustedProxies []netip.Prefix
-	// Registerer takes the metrics http_server_requests_total, http_server_request_duration_seconds and
-	// http_server_requests_in_flight. Default: none are kept.
+	// Registerer gets the metrics http_server_requests_total, http_server_request_duration_seconds and
+	// http_server_requests_in_flight. Default: no metrics.
 	Registerer prometheus.Registerer
-	// Traces gives each request its span. Default: OpenTelemetry's global provider.
+	// Traces makes each request's span. Default: OpenTelemetry's global provider.
 	Traces trace.TracerProvider
 }
 
-// WithDefaults returns the configuration with its zero values replaced.
+// WithDefaults replaces zero values.
 func (c Config) WithDefaults() Config {
 	if c.MapError == nil {
 		c.MapError = func(error) *Error { return nil }
@@ -56,11 +53,9 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// NewRouter returns a router whose requests are named, traced, logged, limited and protected from panics, and whose
-// unknown paths and methods are problems. Mount handlers on it; it is ready to be served.
-//
-// Methods are exactly what is mounted: HEAD is not answered by a GET handler unless it is mounted, since a GET may
-// do more than read. OPTIONS answers 204 with Allow. CORS is not offered.
+// NewRouter returns a router that names, traces, logs and limits requests and catches panics. Unknown paths and methods
+// get problems. A GET handler does not answer HEAD, since a GET may do more than read. OPTIONS answers 204 with Allow.
+// CORS is not offered.
 func NewRouter(config Config, log *slog.Logger) *chi.Mux {
 	config = config.WithDefaults()
 	metrics := promauto.With(config.Registerer)
@@ -94,14 +89,12 @@ func NewRouter(config Config, log *slog.Logger) *chi.Mux {
 	return r
 }
 
-// methods are all that HTTP has.
 var methods = []string{
 	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
 	http.MethodOptions, http.MethodTrace, http.MethodConnect,
 }
 
-// otherMethod answers a method that no handler of the path takes. The router calls it also for methods it has never
-// heard of, whether the path exists or not.
+// The router calls otherMethod also for unknown methods of unknown paths.
 func otherMethod(routes *chi.Mux, w http.ResponseWriter, r *http.Request) {
 	path := cmp.Or(r.URL.RawPath, r.URL.Path)
 	taken := slices.DeleteFunc(slices.Clone(methods), func(method string) bool {

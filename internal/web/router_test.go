@@ -218,8 +218,7 @@ func TestForeignErrorsAreTranslated(t *testing.T) {
 	}
 }
 
-// An answer that has begun has its status already. What goes wrong after that is in the log like any other problem: it
-// promises that the log knows more.
+// An answer that has begun keeps its status.
 func TestAProblemInTheMiddleIsLogged(t *testing.T) {
 	t.Parallel()
 	for level, test := range map[string]error{

@@ -17,19 +17,19 @@ import (
 	"golang.org/x/net/netutil"
 )
 
-// ServerConfig bounds what one connection may take. Zero values mean the defaults.
+// ServerConfig bounds one connection. Zero values mean the defaults.
 type ServerConfig struct {
-	ReadHeaderTimeout time.Duration // from the first byte of a request to the end of its headers; default 5 s
+	ReadHeaderTimeout time.Duration // from a request's first byte to the end of its headers; default 5 s
 	ReadTimeout       time.Duration // to the end of its body; default 10 s
 	WriteTimeout      time.Duration // from the end of the headers to the end of the answer; default 30 s
 	IdleTimeout       time.Duration // between two requests; default 60 s
-	// MaxConnections is how many connections are open at the same time; more wait. Default: [ShareDescriptors] of 4.
+	// MaxConnections bounds the open connections; more wait. Default: [ShareDescriptors] of 4.
 	MaxConnections int
-	// DrainTimeout is how long requests in flight may take to end once the server stops. Default 10 s.
+	// DrainTimeout is how long running requests may take after a stop. Default 10 s.
 	DrainTimeout time.Duration
 }
 
-// WithDefaults returns the configuration with its zero values replaced.
+// WithDefaults replaces zero values.
 func (c ServerConfig) WithDefaults() ServerConfig {
 	c.ReadHeaderTimeout = cmp.Or(c.ReadHeaderTimeout, 5*time.Second)
 	c.ReadTimeout = cmp.Or(c.ReadTimeout, 10*time.Second)
@@ -40,14 +40,13 @@ func (c ServerConfig) WithDefaults() ServerConfig {
 	return c
 }
 
-// ShareDescriptors returns how many connections a listener may have open that gets one part in so many of the
-// descriptors of the process: 8 to 10,000. The API has a quarter, so that its clients leave some for the database, the
-// broker and the operators.
+// ShareDescriptors returns the connections of a listener that gets one of so many parts of the process's descriptors: 8
+// to 10,000. The rest is for other listeners, the database and the broker.
 func ShareDescriptors(parts int) int { return max(8, min(Descriptors()/parts, 10_000)) }
 
 const (
 	maxHeaderBytes = 16 << 10
-	cutOff         = time.Second // how long handlers whose context was ended get to return
+	cutOff         = time.Second // how long cancelled handlers get to return
 )
 
 // Server serves one handler on one listener, once.
@@ -58,15 +57,15 @@ type Server struct {
 	inFlight atomic.Int64
 }
 
-// NewServer prepares a server. Nothing runs before [Server.Serve].
+// NewServer prepares a server. It starts with [Server.Serve].
 func NewServer(config ServerConfig, h http.Handler, log *slog.Logger) *Server {
 	return &Server{config: config.WithDefaults(), handler: h, log: log}
 }
 
-// Serve answers requests until ctx ends, then drains: the listener closes, and requests in flight end. It returns nil
-// when all of them ended in time. It owns the listener.
+// Serve answers requests until ctx ends, then drains. It returns nil if all requests ended in time. It closes the
+// listener.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
-	// Requests outlive ctx, which ends the taking of them. The drain cancels those that outlive it.
+	// Requests outlive ctx. The drain cancels those that outlive it.
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	server := &http.Server{
@@ -99,31 +98,30 @@ func (s *Server) drain(server *http.Server, cancelRequests context.CancelFunc) e
 	switch err := server.Shutdown(ctx); {
 	case err == nil:
 		return nil
-	case s.inFlight.Load() == 0: // connections are left on which no request has come
+	case s.inFlight.Load() == 0: // connections without a request
 		return server.Close()
 	}
 	cancelRequests()
 	ctx, cancel = context.WithTimeout(context.Background(), cutOff)
 	defer cancel()
-	_ = server.Shutdown(ctx) // the next line ends the rest
+	_ = server.Shutdown(ctx)
 	return errors.Join(fmt.Errorf("drain http: requests took longer than %s", s.config.DrainTimeout), server.Close())
 }
 
 func (s *Server) serveOne(w http.ResponseWriter, r *http.Request) {
 	s.inFlight.Add(1)
 	defer s.inFlight.Add(-1)
-	// A body in chunks may have come with a Content-Length that net/http has dropped. A proxy that framed it by that
-	// length sees another request behind it: nothing more is read from such a connection (RFC 9112, 6.1).
+	// net/http drops the Content-Length of a body in chunks. A proxy that used it sees another request after it: close
+	// (RFC 9112, 6.1).
 	if len(r.TransferEncoding) > 0 {
 		w.Header().Set("Connection", "close")
 	}
 	s.handler.ServeHTTP(w, r)
 }
 
-// ForHosts passes on what is asked of localhost, of an IP address or of one of the names, and answers everything else
-// with 421, whose text says where names are set: "in ADMIN_HOSTS". A page from elsewhere can point a name of its own at
-// this address and then ask through a visitor's browser, behind every firewall; the browser still sends that name in
-// Host. Only a client that sends no Host at all, which is no browser, is passed on without one.
+// ForHosts passes on requests to localhost, an IP address or one of the names, and answers 421 to others; where names
+// the setting, as in "in ADMIN_HOSTS". A foreign page can point its own name at this address, and a visitor's browser
+// sends that name in Host. A request without Host passes, since no browser sends it.
 func ForHosts(names []string, where string, next http.Handler) http.Handler {
 	names = append([]string{"", "localhost"}, names...)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

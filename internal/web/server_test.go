@@ -60,7 +60,7 @@ func TestDrainCutsOffWhatDoesNotEnd(t *testing.T) {
 	s := serve(t, web.Config{RequestTimeout: time.Hour}, web.ServerConfig{DrainTimeout: 100 * time.Millisecond})
 	conn := s.raw(t, "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
 	held := s.raw(t, holdRequest)
-	<-s.entered // it came later, so the other is most likely in flight too; the outcome is the same either way
+	<-s.entered // the outcome does not depend on the other request
 	s.stop()
 	require.ErrorContains(t, s.wait(t), "requests took longer than 100ms")
 	close(s.release)
@@ -78,13 +78,13 @@ func TestAnIdleServerStopsAtOnce(t *testing.T) {
 	kept.closed(t)
 }
 
-// A browser opens connections ahead, and a load balancer asks whether it can: neither is a request that did not end.
+// Browsers open spare connections, and load balancers probe.
 func TestAConnectionWithoutARequestIsNoFailureOfTheDrain(t *testing.T) {
 	t.Parallel()
 	s := serve(t, web.Config{}, web.ServerConfig{DrainTimeout: 100 * time.Millisecond})
 	silent := s.raw(t, "")
 	kept := s.raw(t, "GET /v1/things/1 HTTP/1.1\r\nHost: x\r\n\r\n")
-	require.Equal(t, http.StatusOK, kept.answer(t).status) // the server accepted this one later, so it has the other too
+	require.Equal(t, http.StatusOK, kept.answer(t).status) // accepted later, so the server has the other too
 	s.stop()
 	require.NoError(t, s.wait(t))
 	silent.closed(t)
@@ -121,7 +121,7 @@ func TestStartAndStopUnderLoad(t *testing.T) {
 	}
 }
 
-// hammer posts until the server is gone and returns how many requests were answered 201.
+// hammer returns the number of 201 answers.
 func hammer(ctx context.Context, transport *http.Transport, addr string) int {
 	accepted := 0
 	for {

@@ -46,7 +46,6 @@ func TestSpansAreNamedByTheRoute(t *testing.T) {
 	}
 }
 
-// The caller's trace goes on, and a server's own failure shows in it.
 func TestASpanIsPartOfTheCallersTrace(t *testing.T) {
 	before := otel.GetTextMapPropagator()
 	t.Cleanup(func() { otel.SetTextMapPropagator(before) })

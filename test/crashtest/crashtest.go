@@ -1,5 +1,5 @@
-// Package crashtest runs a part of a test in a process of its own, which can be killed or frozen at any point: the test
-// binary calls itself. What the process does is a function of the test package, what it is told a value of its own:
+// Package crashtest runs part of a test in a child process that can be killed or frozen at any point. The test binary
+// calls itself:
 //
 //	func init() { crashtest.Child(play) }            // in the process, play(role) runs instead of the tests
 //
@@ -20,8 +20,8 @@ const Killed = "signal: killed"
 
 const variable = "TWINBOX_TEST_CHILD"
 
-// Child makes this process a child when it was started as one: it plays its role and exits, with status 1 for an error.
-// Call it from an init function of the test package, before anything else happens.
+// Child plays the role and exits, with status 1 for an error, in a process that Start made. Call it from an init
+// function.
 func Child[T any](play func(role T) error) {
 	told, isChild := os.LookupEnv(variable)
 	if !isChild {
@@ -39,10 +39,10 @@ func Child[T any](play func(role T) error) {
 	os.Exit(0)
 }
 
-// Die ends the process with no deferred call, no flush, no goodbye.
+// Die ends the process without deferred calls and without a flush.
 func Die() {
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-	select {} // dead, only not yet
+	select {}
 }
 
 // Frozen is the line that [Freeze] prints before it stops the process.
@@ -50,8 +50,8 @@ const Frozen = "frozen"
 
 const thawed = "thawed"
 
-// Freeze stops the process until [Process.Thaw]; then it goes on as if nothing had happened. A stop reaches the threads
-// one after the other, so the caller waits for the thaw itself: it does not take another step before it.
+// Freeze stops the process until [Process.Thaw]. A stop reaches the threads one by one, so the caller waits for the
+// thaw.
 func Freeze() {
 	goOn := make(chan os.Signal, 1)
 	signal.Notify(goOn, syscall.SIGCONT)

@@ -23,7 +23,7 @@ func play(r role) error {
 		crashtest.Die()
 	case "freeze":
 		thawed := make(chan struct{})
-		go func() { // not on the main thread, which is the first to be told of a stop
+		go func() { // not on the main thread, which gets the stop first
 			defer close(thawed)
 			crashtest.Freeze()
 		}()

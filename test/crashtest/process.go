@@ -21,13 +21,12 @@ import (
 // Patience is how long a test waits for a process before it fails.
 const Patience = time.Minute
 
-// Process is a child, seen from the test. It is killed at the end of the test if it still runs; when the test fails,
-// what it wrote to standard error is in the test's log.
+// Process is a child, seen from the test, which kills it at its end. A test that fails logs the child's standard error.
 type Process struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
 	ended chan struct{}
-	err   error // how it ended; read after ended
+	err   error // read after ended
 
 	mu    sync.Mutex
 	lines []string
@@ -107,16 +106,15 @@ func (p *Process) Await(t testing.TB, n int, prefix string) {
 	}, "the process prints %q not %d times", prefix, n)
 }
 
-// Signal sends a signal; to a process that has ended, nothing happens.
+// Signal sends a signal. It does nothing when the process has ended.
 func (p *Process) Signal(signal os.Signal) { _ = p.cmd.Process.Signal(signal) }
 
-// Thaw lets a process go on that is frozen, or about to be: the signal is sent until one arrived behind the stop. The
-// last one is sent after the process has said that it goes on. It may say so before its threads stop:
+// Thaw lets a frozen process continue. It repeats the signal until one arrives after the stop, and sends one more after
+// the child has printed that it continues. The child may print so before its threads stop:
 //
 //	test   sends the signal
-//	child  keeps it, sends itself the stop, finds the signal, says "thawed"
-//	test   reads that
-//	child  stops: the first thread that is told of the stop need not be the one that sent it
+//	child  sends itself the stop, finds the signal, prints "thawed"
+//	child  stops: the first thread that gets the stop need not be the one that sent it
 func (p *Process) Thaw(t testing.TB) {
 	t.Helper()
 	testkit.Until(t, func() bool {
@@ -126,7 +124,7 @@ func (p *Process) Thaw(t testing.TB) {
 	}, "the process does not go on")
 }
 
-// CloseInput ends the process's standard input, which it may be waiting for.
+// CloseInput ends the process's standard input.
 func (p *Process) CloseInput() { _ = p.stdin.Close() }
 
 // Ended is closed when the process has ended.

@@ -7,16 +7,16 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// Statement is the nth statement, or batch of statements, that a process sends to PostgreSQL, and on which side of it
-// the process dies. Its tracer reaches every statement there is, which a list of named crash points does not.
+// Statement names a statement, or a batch, that a process sends to PostgreSQL, and on which side of it the process
+// dies.
 type Statement struct {
 	Nth   int  // counted from 1 over all connections; 0: none
-	After bool // when the answer has come instead of before it is sent
+	After bool // after the answer; false: before the statement is sent
 }
 
 type dueKey struct{}
 
-// Tracer is for the connections of the process that is to die.
+// Tracer returns the tracer for the connections of the process that dies.
 func (s Statement) Tracer() testkit.Tracer {
 	sent := new(atomic.Int64)
 	return testkit.Tracer{

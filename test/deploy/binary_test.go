@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// goTool runs the go command and returns what it prints.
 func goTool(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", args...)
@@ -24,8 +23,6 @@ func goTool(t *testing.T, dir string, args ...string) string {
 	return string(output)
 }
 
-// The build context holds what the build needs: the packages of each program with an image, and everything they embed,
-// are listed from a tree that has only what .dockerignore lets through.
 func TestDockerignore_LeavesTheBuildWhole(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -41,7 +38,7 @@ func TestDockerignore_LeavesTheBuildWhole(t *testing.T) {
 	require.Equal(t, goTool(t, root, list...), goTool(t, dir, list...))
 }
 
-// letThrough lists the names that .dockerignore excepts from its first line, which is "*". Some may be missing.
+// letThrough lists the exceptions in .dockerignore, whose first line is "*". Some may be missing.
 func letThrough(t *testing.T) []string {
 	t.Helper()
 	var names []string
@@ -54,7 +51,6 @@ func letThrough(t *testing.T) []string {
 	return names
 }
 
-// copyInto copies a file or a folder as the build context would hold it: without tests and their data.
 func copyInto(t *testing.T, dir, name string) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))

@@ -1,5 +1,5 @@
-// Package deploy_test checks the compose files and the Dockerfile against the code, without Docker. It takes whatever
-// compose files there are, so a folder that is removed needs no change here.
+// Package deploy_test checks the compose files and the Dockerfile against the code, without Docker. A folder may be
+// missing.
 package deploy_test
 
 import (
@@ -22,7 +22,7 @@ import (
 
 const root = "../.."
 
-// load reads docker-compose.yml and the files that are added, with the variables given and none from the environment.
+// load takes no variable from the environment.
 func load(t *testing.T, added []string, env ...string) *types.Project {
 	t.Helper()
 	files := append([]string{filepath.Join(root, "docker-compose.yml")}, added...)
@@ -33,7 +33,7 @@ func load(t *testing.T, added []string, env ...string) *types.Project {
 	return project
 }
 
-// compose loads the system alone: the root's file, and those of services that have one.
+// compose loads the compose files without those that WITH adds.
 func compose(t *testing.T, env ...string) *types.Project {
 	t.Helper()
 	own, err := filepath.Glob(root + "/internal/*/compose.yml")
@@ -41,7 +41,6 @@ func compose(t *testing.T, env ...string) *types.Project {
 	return load(t, own, env...)
 }
 
-// added lists the compose files that WITH can add.
 func added(t *testing.T) []string {
 	t.Helper()
 	beside, err := filepath.Glob(root + "/*/compose.yml")
@@ -51,7 +50,6 @@ func added(t *testing.T) []string {
 	return append(beside, below...)
 }
 
-// environ lists the variables of a container.
 func environ(service types.ServiceConfig) []string {
 	var list []string
 	for name, value := range service.Environment {
@@ -62,7 +60,6 @@ func environ(service types.ServiceConfig) []string {
 
 const jobPrefix = "setup-"
 
-// ours maps the containers of each service of this project, itself and its job, to the service.
 func ours() map[string]eventing.Described {
 	found := map[string]eventing.Described{}
 	for _, s := range services.All() {
@@ -71,7 +68,6 @@ func ours() map[string]eventing.Described {
 	return found
 }
 
-// Each file can be added alone, and all of them together.
 func TestCompose_FilesFitTogether(t *testing.T) {
 	t.Parallel()
 	for _, file := range added(t) {
@@ -80,7 +76,8 @@ func TestCompose_FilesFitTogether(t *testing.T) {
 	load(t, added(t))
 }
 
-// A loader refuses unknown variables only under its own prefixes. Here each variable must be one that is read.
+// A loader refuses unknown variables only under its own prefixes. Here each variable must be one that the program
+// reads.
 func TestCompose_EnvironmentLoads(t *testing.T) {
 	t.Parallel()
 	project := compose(t, "TWINBOX_LOG_LEVEL=DEBUG", "TWINBOX_ADMIN_TOKEN=", "TWINBOX_SIGNUPS_PER_CLIENT=0")
@@ -105,8 +102,7 @@ func TestCompose_EnvironmentLoads(t *testing.T) {
 	}
 }
 
-// A shell has variables of its own. None of these names may reach a service: LOG_LEVEL=trace of another program would
-// stop both.
+// LOG_LEVEL=trace of another program would stop both services.
 func TestCompose_TakesNothingFromTheShell(t *testing.T) {
 	t.Parallel()
 	quiet := load(t, added(t))
@@ -132,7 +128,7 @@ func TestCompose_Ports(t *testing.T) {
 			published[port.Published] = name
 		}
 	}
-	for _, s := range services.All() { // where make run has them
+	for _, s := range services.All() {
 		for _, variable := range []string{"HTTP_ADDR", "ADMIN_ADDR"} {
 			if _, port, found := strings.Cut(s.Unset().Value(variable), ":"); found {
 				require.Equal(t, s.Name, published[port], "%s of %s", variable, s.Name)
@@ -148,7 +144,6 @@ func TestCompose_Ports(t *testing.T) {
 	require.Equal(t, "0", moved["notification"].Ports[0].Published, "any free port: there may be two instances")
 }
 
-// What a container waits for is ready, not only started: a server is healthy, a job has ended well.
 func TestCompose_Dependencies(t *testing.T) {
 	t.Parallel()
 	project := load(t, added(t))
@@ -231,7 +226,7 @@ func TestCompose_Volumes(t *testing.T) {
 		"kafka":    "kafka:" + *project.Services["kafka"].Environment["KAFKA_LOG_DIRS"],
 		"mailpit":  "mailpit:" + path.Dir(*project.Services["mailpit"].Environment["MP_DATABASE"]),
 	})
-	// The images' other volumes: each container would leave one behind.
+	// Each container would leave a volume of the image behind.
 	require.Subset(t, project.Services["kafka"].Tmpfs, []string{"/etc/kafka/secrets", "/mnt/shared/config"})
 	require.Contains(t, project.Services["setup-databases"].Tmpfs, "/var/lib/postgresql")
 }

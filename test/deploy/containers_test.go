@@ -16,10 +16,10 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// engine is a docker command that answers what a test wants and writes down what it is asked.
+// engine is a docker command that gives a test's answers and writes down its calls.
 type engine struct {
 	dir    string
-	script string // that is run against it
+	script string
 }
 
 // newEngine answers with the cases of a shell script, and lists two services and their jobs.
@@ -35,8 +35,7 @@ esac
 	return e
 }
 
-// runs calls containers.sh and returns its output, the engine's commands, and whether it worked. It publishes no port
-// but those in env.
+// runs calls containers.sh. It publishes no port but those in env.
 func (e engine) runs(t *testing.T, env []string, args ...string) (said string, asked []string, worked bool) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", append([]string{e.script}, args...)...)
@@ -59,7 +58,6 @@ func (e engine) runs(t *testing.T, env []string, args ...string) (said string, a
 	return output.String(), strings.Split(strings.TrimSpace(string(log)), "\n"), err == nil
 }
 
-// inTree copies containers.sh into a tree of its own.
 func (e engine) inTree(t *testing.T) (copied engine, tree string) {
 	t.Helper()
 	tree = t.TempDir()
@@ -72,7 +70,6 @@ func (e engine) inTree(t *testing.T) (copied engine, tree string) {
 
 const upCommand = "compose up --no-build --no-deps --detach --remove-orphans --wait --wait-timeout 180 "
 
-// The jobs run while the old containers still serve, and only services are started after that.
 func TestUp(t *testing.T) {
 	t.Parallel()
 	said, asked, worked := newEngine(t, `
@@ -88,7 +85,6 @@ func TestUp(t *testing.T) {
 	require.Contains(t, said, "curl -XPOST http://127.0.0.1:18080/v1/signups")
 }
 
-// Names lead to compose files next to the system's and to one's own, and a name that leads nowhere is refused.
 func TestUpWith(t *testing.T) {
 	t.Parallel()
 	e, tree := newEngine(t, `*" up "*) echo "files $COMPOSE_FILE, port $NOTIFICATION_ADMIN_PORT";;`).inTree(t)
@@ -106,7 +102,7 @@ func TestUpWith(t *testing.T) {
 	require.Contains(t, said, "WITH=none: there is no none/compose.yml and no deploy/none/compose.yml.")
 }
 
-// The files that servers read belong to another user than theirs, perhaps under a umask of 077.
+// The servers run as other users, and umask may be 077.
 func TestUpLetsTheServersReadTheirFiles(t *testing.T) {
 	t.Parallel()
 	e, tree := newEngine(t, "").inTree(t)
@@ -121,7 +117,7 @@ func TestUpLetsTheServersReadTheirFiles(t *testing.T) {
 	}
 }
 
-// A port of another program is named before anything is built, with the variable that moves it. One's own is free.
+// The port of this project's own container is free.
 func TestUpFindsOccupiedPorts(t *testing.T) {
 	t.Parallel()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -160,7 +156,6 @@ restart*) touch restarted;;
 	}
 }
 
-// A job that fails stops nothing, and shows the logs of what it needs.
 func TestUpStopsAtAJobThatFails(t *testing.T) {
 	t.Parallel()
 	said, asked, worked := newEngine(t, `
@@ -189,15 +184,15 @@ func TestDownLeavesNothingBehind(t *testing.T) {
 func TestReset(t *testing.T) {
 	t.Parallel()
 	const (
-		folder  = "run ./dev/cmd/devstack reset" // what Go is asked, which the engine writes down, too
+		folder  = "run ./dev/cmd/devstack reset" // the call of Go, which the engine writes down, too
 		volumes = "compose down --volumes --remove-orphans"
 		idle    = `*"ps --services") ;;`
 	)
 	for name, c := range map[string]struct {
 		answers, goes, says string
-		does                []string // and of the two nothing else
+		does                []string
 	}{
-		// One that is paused is listed only where no status is asked for.
+		// A paused container is listed only where no status is asked for.
 		"containers run": {
 			`*"ps --services") echo kafka; echo postgres;;`, "docker",
 			"Containers run: kafka postgres - stop them first (make down); nothing was removed.", nil,
@@ -218,7 +213,7 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// The drill needs Docker. Here it is parsed, and it kills what must come back.
+// The drill needs Docker. Here it is only parsed.
 func TestDrillCanBeRead(t *testing.T) {
 	t.Parallel()
 	output, err := exec.CommandContext(t.Context(), "bash", "-n", "../../deploy/drill.sh").CombinedOutput()

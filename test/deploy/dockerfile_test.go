@@ -16,7 +16,6 @@ func read(t *testing.T, name string) string {
 	return string(content)
 }
 
-// find returns the first group of the pattern's only match.
 func find(t *testing.T, text, pattern string) string {
 	t.Helper()
 	matches := regexp.MustCompile(`(?m)`+pattern).FindAllStringSubmatch(text, -1)
@@ -24,7 +23,7 @@ func find(t *testing.T, text, pattern string) string {
 	return matches[0][1]
 }
 
-// An image with an older Go than go.mod asks for fails in the middle of the build.
+// An image with an older Go than go.mod fails in the middle of the build.
 func TestGoVersionIsOne(t *testing.T) {
 	t.Parallel()
 	const line = `^go (\d+\.\d+)(\.\d+)?$`
@@ -42,8 +41,6 @@ func TestGoVersionIsOne(t *testing.T) {
 	}
 }
 
-// The image has one program, which checks its own health. It is built without a registry's syntax image, and without
-// the modules that only tests need.
 func TestDockerfile(t *testing.T) {
 	t.Parallel()
 	file := read(t, "Dockerfile")

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// createDatabases does what psql does with databases.sql: it runs each statement, and each row of the last one.
+// createDatabases replaces psql: it runs each statement of databases.sql, and each row of the last one.
 func createDatabases(t *testing.T, conn *pgx.Conn, databases string) {
 	t.Helper()
 	var sql strings.Builder
@@ -44,15 +44,14 @@ func createDatabases(t *testing.T, conn *pgx.Conn, databases string) {
 	}
 }
 
-// The databases are created, then created again with one more: it gets a database, and the others keep their tables.
-// Both migrations run with the roles of docker-compose.yml, and no service reaches more than its own rows.
+// The second call has one more database: the others keep their tables.
 func TestDatabases(t *testing.T) {
 	t.Parallel()
 	super := pgtest.DSN(pgtest.New(t))
 	conn, err := pgx.Connect(t.Context(), super)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, conn.Close(context.Background())) })
-	// here is the URL of docker-compose.yml on this server, which asks for no password.
+	// This server asks for no password.
 	here := func(composed string) string {
 		t.Helper()
 		to, err := url.Parse(composed)

@@ -14,7 +14,6 @@ import (
 	"example.com/twinbox/internal/services"
 )
 
-// What docs/production.md says of connections follows from the settings, and its variables exist.
 func TestTheProductionPage(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile(filepath.Join(root, "docs/production.md"))

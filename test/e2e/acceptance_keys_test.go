@@ -27,7 +27,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// publisher sends messages to the users' topic, those of one call in their order.
 func (h *stack) publisher(t *testing.T) (publish func(...*message.Message)) {
 	t.Helper()
 	cfg := sarama.NewConfig()
@@ -47,8 +46,6 @@ func (h *stack) publisher(t *testing.T) (publish func(...*message.Message)) {
 	}
 }
 
-// Two consumers get one event at the same moment. The first is held in its handler until the second waits for it; both
-// come to an end, one effect. The same of two workers and one lease.
 func deliveredToTwo(t *testing.T) {
 	db := pgtest.New(t, append(migrations.ForCustomer(), migrations.Lease)...)
 	e := life(t, "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b")[1]
@@ -102,8 +99,7 @@ func deliveredToTwo(t *testing.T) {
 	require.Equal(t, 1, <-claims+<-claims, "one claim succeeds")
 }
 
-// lookAlikes are ids and keys that something might take for one another: by folding case, by trimming or collapsing
-// blanks, by bringing Unicode into a normal form, by reading escapes, paths and patterns, by cutting what is long.
+// lookAlikes returns ids that differ only in case, blanks, Unicode form, escapes, patterns or after a long prefix.
 func lookAlikes() []string {
 	long := strings.Repeat("x", 254)
 	return []string{
@@ -116,8 +112,7 @@ func lookAlikes() []string {
 	}
 }
 
-// Each of them is an id and a key of its own in the outbox, the inbox, the order of keys and the leases; and so are the
-// keys under which people repeat their requests.
+// Each name is a separate id and key in the outbox, the inbox, the leases and for repeated requests.
 func keysThatLookAlike(t *testing.T) {
 	names := lookAlikes()
 	db := pgtest.New(t, migrations.Outbox, migrations.Inbox, migrations.Lease, migrations.Audit)
@@ -183,7 +178,6 @@ func requestKeysThatLookAlike(t *testing.T) {
 	require.Equal(t, len(keys), count(t, h.customerDB, `select count(*) from users`))
 }
 
-// idsOf are the ids of the events in the records.
 func idsOf(records []*sarama.ConsumerMessage) (ids []string) {
 	for _, record := range records {
 		for _, header := range record.Headers {

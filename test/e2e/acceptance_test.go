@@ -23,8 +23,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// The acceptance tests of the idempotency and ordering contract, by its own numbers; docs/contract.md has its
-// sentences. Each is one cheap run of a scenario for which the packages and the campaigns have many.
+// TestAcceptance has one cheap run for each test of docs/contract.md, by its numbers.
 func TestAcceptance(t *testing.T) {
 	parallel(t)
 	for _, row := range []struct {
@@ -47,7 +46,6 @@ func TestAcceptance(t *testing.T) {
 	}
 }
 
-// The cursor, which says what is published, goes back to before the first event: all of them are sent again.
 func publishedTwice(t *testing.T) {
 	h := newStack(t)
 	databases := []*pgxpool.Pool{h.customerDB, h.notificationDB}
@@ -82,18 +80,17 @@ from checkpoint p where p.name = c.name`)
 	h.requireTold(t)
 }
 
-// The worker is what carries out effects outside SQL. It dies once at each point, always with a mail of its own: what
-// is uncertain stays so, since a second attempt could be a second mail.
+// An uncertain mail stays so: a second attempt could be a second mail.
 func workerCrashes(t *testing.T) {
 	h := newStack(t)
 	for _, row := range []struct {
 		when, point string
-		mails       int // in all, so far
+		mails       int
 	}{
 		{"right before it is recorded as done", "notification.mail.recording", 1},
 		{"right after the effect", "smtp.accepted", 2},
 		{"right before the effect", "smtp.submitting", 2},
-		{"right after the claim", "notification.mail.claimed", 2}, // last: the next process is to take it over
+		{"right after the claim", "notification.mail.claimed", 2}, // last: the next process takes it over
 	} {
 		h.lay(t, healthy())
 		armed := h.spawn(t, notificationService, row.point)
@@ -110,7 +107,6 @@ func workerCrashes(t *testing.T) {
 	require.Len(t, h.box.Messages(), 3, "never a second mail")
 }
 
-// One event is there for all three crashes. Its effect is in no database before the commit and in one from then on.
 func projectionCrashes(t *testing.T) {
 	h := newStack(t)
 	event := healthy()
@@ -135,7 +131,6 @@ func projectionCrashes(t *testing.T) {
 	require.Zero(t, count(t, h.customerDB, `select count(*) from dead_letter`))
 }
 
-// Versions come in a wrong order, and old ones come again under new ids, as from a producer that was set back.
 func shuffledVersions(t *testing.T) {
 	h := newStack(t)
 	ada := domain.UserID(healthy().id())
@@ -155,7 +150,6 @@ func shuffledVersions(t *testing.T) {
 		"one event of each version is applied, the others are stale")
 }
 
-// An operator who works in SQL alone, with the statements of docs/building.md.
 func failedUntilMended(t *testing.T) {
 	h := newStack(t)
 	h.failUntilMended(t, func(deadLetter string) {
@@ -167,8 +161,7 @@ func failedUntilMended(t *testing.T) {
 	})
 }
 
-// failUntilMended has a table refuse a contact and the mail server refuse a mail. Both are tried again after growing
-// pauses, given up after the last allowed attempt, and done once the operator has acted.
+// failUntilMended has a table refuse a contact and the mail server refuse a mail, until the operator acts.
 func (h *stack) failUntilMended(t *testing.T, replay, resend func(id string)) {
 	t.Helper()
 	h.notificationEnv = append(h.notificationEnv,
@@ -216,8 +209,6 @@ func (h *stack) failUntilMended(t *testing.T, replay, resend func(id string)) {
 		`select count(distinct verb) from operator_action where operator = 'ada'`), "replay and retry")
 }
 
-// The database with the registry goes away while events come. The consumer stops there, readiness and the API say why,
-// and nothing is given up: what came meanwhile is applied when the database is back.
 func registryOutage(t *testing.T) {
 	db, gone := durableDatabase(t)
 	h := newStackOn(t, kafkatest.Brokers(t), db, "INBOX_MAX_ATTEMPTS=1", "KAFKA_SESSION_TIMEOUT=6s")
@@ -247,8 +238,7 @@ func registryOutage(t *testing.T) {
 	}), "the log says so")
 }
 
-// awaitRead waits until the consumer has handled that many records of its topic, with any outcome, and has committed
-// that to its group.
+// awaitRead counts records with any outcome, once the group has committed them.
 func (h *stack) awaitRead(t *testing.T, consumer string, records int64) {
 	t.Helper()
 	at := slices.IndexFunc(h.customerEnv, func(entry string) bool { return strings.HasPrefix(entry, "ENVIRONMENT=") })

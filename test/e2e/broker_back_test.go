@@ -14,14 +14,12 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// withTwo starts both services on a broker whose records the test takes away.
 func withTwo(t *testing.T, brokers []string, more ...string) (h *stack, customer, notification *watched) {
 	t.Helper()
 	h = newStackOn(t, brokers, pgtest.New(t, migrations.ForCustomer()...), append(unlimited, more...)...)
 	return h, h.watch(t, customerService), h.watch(t, notificationService)
 }
 
-// requireHealedBroker looks at what is said of a topic that lost records: of its writer, and nothing of a database.
 func requireHealedBroker(t *testing.T, h *stack, customer *watched) {
 	t.Helper()
 	require.Positive(t, customer.times(brokerBack))
@@ -34,7 +32,6 @@ func requireHealedBroker(t *testing.T, h *stack, customer *watched) {
 		`select count(*) from outbox_cursor where broker_back_at is not null and refused is null`))
 }
 
-// awaitHandled waits until Notification has handled so many more events: the broker has acknowledged them.
 func (h *stack) awaitHandled(t *testing.T, more int) {
 	t.Helper()
 	handled := func() int { return count(t, h.notificationDB, `select count(*) from inbox`) }
@@ -42,8 +39,7 @@ func (h *stack) awaitHandled(t *testing.T, more int) {
 	testkit.Until(t, func() bool { return handled() >= want }, "no event is handled")
 }
 
-// A broker loses power: what it had acknowledged and not flushed is gone, and new records get its offsets. One service
-// had read the lost records, the other had not.
+// The broker loses records that it had acknowledged and not flushed. One service had read them.
 func TestABrokerLosesPower(t *testing.T) {
 	b := startBroker(t, realkafka.Config{})
 	h, customer, notification := withTwo(t, []string{b.addr()})
@@ -67,7 +63,6 @@ func TestABrokerLosesPower(t *testing.T) {
 	requireHealedBroker(t, h, customer)
 }
 
-// The same while people sign up and both services run.
 func TestABrokerLosesPowerUnderLoad(t *testing.T) {
 	b := startBroker(t, realkafka.Config{})
 	h, customer, _ := withTwo(t, []string{b.addr()})
@@ -83,8 +78,6 @@ func TestABrokerLosesPowerUnderLoad(t *testing.T) {
 	requireHealedBroker(t, h, customer)
 }
 
-// Of three brokers one that lacks records becomes the leader: the follower was away when they were written, and the
-// leader is killed.
 func TestALeaderIsElectedThatLacksRecords(t *testing.T) {
 	brokers := startThree(t)
 	first := []string{brokers[0].addr()}
@@ -118,7 +111,6 @@ func TestALeaderIsElectedThatLacksRecords(t *testing.T) {
 	requireHealedBroker(t, h, customer)
 }
 
-// The users' topic is deleted and made anew while both services run.
 func TestATopicIsDeletedAndMadeAnew(t *testing.T) {
 	parallel(t)
 	h, customer, _ := withTwo(t, kafkatest.Brokers(t))
@@ -132,8 +124,7 @@ func TestATopicIsDeletedAndMadeAnew(t *testing.T) {
 	requireHealedBroker(t, h, customer)
 }
 
-// The database goes back and then the broker: the events that the database lost are lost on the log, too, after they
-// were found there, while they are sent again or behind that.
+// The log loses the events that the database had lost, during the heal or after it.
 func TestTheDatabaseGoesBackAndThenTheBroker(t *testing.T) {
 	for name, isHealed := range map[string]bool{"in the heal": false, "behind the heal": true} {
 		t.Run(name, func(t *testing.T) {
@@ -165,8 +156,7 @@ func TestTheDatabaseGoesBackAndThenTheBroker(t *testing.T) {
 	}
 }
 
-// The broker goes back and then the database, to where it was before the broker did. The log is whole in between: what
-// both lost before the relay had looked is gone.
+// The relay has no look at the log in between: events that both lost are gone.
 func TestTheBrokerGoesBackAndThenTheDatabase(t *testing.T) {
 	broker := startBroker(t, realkafka.Config{})
 	b := newBackStack(t, customerService, []string{broker.addr()})

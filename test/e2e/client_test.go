@@ -17,13 +17,10 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// assertCollect collects the failures of one look; the next look starts over.
 type assertCollect = assert.CollectT
 
-// patience is how long a step of the story may take.
 const patience = 60 * time.Second
 
-// client is a person with a browser: it repeats a request that got no answer, as people do.
 type client struct {
 	base string
 	http *http.Client
@@ -77,7 +74,6 @@ func (c *client) try(ctx context.Context, method, path, body string, headers map
 	return answer, nil
 }
 
-// insist repeats the request until the answer has the status.
 func (c *client) insist(
 	t *testing.T, status int, method, path, body string, headers map[string]string,
 ) (answer response) {
@@ -98,5 +94,4 @@ func (c *client) signUp(t *testing.T) response {
 		map[string]string{"Idempotency-Key": `"k1"`})
 }
 
-// environment names the consumer groups of one test.
 func environment(*testing.T) string { return "e2e-" + uuid.NewString()[:8] }

@@ -23,7 +23,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// cluster is a database at one address. The server behind it changes: a standby is promoted, a backup restored.
+// cluster is a database at one address. A standby that is promoted or a backup takes the place of its server.
 type cluster struct {
 	leader  *postgres.Server
 	address *address
@@ -47,7 +47,6 @@ func newCluster(t *testing.T, sets ...migrations.Set) *cluster {
 	return c
 }
 
-// follow moves the address to another server. The first one has ended.
 func (c *cluster) follow(t *testing.T, server *postgres.Server) {
 	t.Helper()
 	c.leader = server
@@ -64,7 +63,6 @@ func connect(t *testing.T, server *postgres.Server) *pgx.Conn {
 	return conn
 }
 
-// answer is what a server says to a question. A server that is restarted has no answer for a while.
 func answer[T any](t *testing.T, server *postgres.Server, sql string) (value T) {
 	t.Helper()
 	conn := connect(t, server)
@@ -73,8 +71,7 @@ func answer[T any](t *testing.T, server *postgres.Server, sql string) (value T) 
 	return value
 }
 
-// backup takes a base backup by the low-level interface, as backup tools do: start, copy the files, stop, keep the
-// label and the log up to the stop. It returns the folder.
+// backup takes a base backup by the low-level interface, as backup tools do. It returns the folder.
 func (c *cluster) backup(t *testing.T) string {
 	t.Helper()
 	conn := connect(t, c.leader)
@@ -92,7 +89,7 @@ func (c *cluster) backup(t *testing.T) string {
 	return to
 }
 
-// copyTree keeps owners and modes. Files may vanish while they are copied.
+// copyTree keeps owners and modes. Files may vanish during the copy.
 func copyTree(t *testing.T, from, to string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "cp", "-a", from, to)
@@ -105,7 +102,6 @@ func copyTree(t *testing.T, from, to string) {
 	}
 }
 
-// disown removes what names the server that the files were copied from.
 func disown(t *testing.T, dir string) {
 	t.Helper()
 	for _, name := range []string{"postmaster.pid", "postmaster.opts"} {
@@ -113,7 +109,6 @@ func disown(t *testing.T, dir string) {
 	}
 }
 
-// write adds to a file of a data directory, in the name of its owner.
 func write(t *testing.T, dir, name, content string) {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -126,7 +121,6 @@ func write(t *testing.T, dir, name, content string) {
 	require.NoError(t, owner.Run())
 }
 
-// standby starts an asynchronous standby that has all commits of this moment.
 func (c *cluster) standby(t *testing.T) *postgres.Server {
 	t.Helper()
 	dir := c.backup(t)
@@ -141,7 +135,7 @@ func (c *cluster) standby(t *testing.T) *postgres.Server {
 	return server
 }
 
-// cutOff ends the standby's connection to the leader: from now on it lacks commits.
+// cutOff ends the standby's connection to the leader, so it lacks later commits.
 func cutOff(t *testing.T, standby *postgres.Server) {
 	t.Helper()
 	conn := connect(t, standby)
@@ -154,7 +148,6 @@ func cutOff(t *testing.T, standby *postgres.Server) {
 	}, "the standby still receives")
 }
 
-// failOver kills the leader and promotes the standby.
 func (c *cluster) failOver(t *testing.T, standby *postgres.Server) {
 	t.Helper()
 	require.NoError(t, c.leader.Kill())
@@ -162,8 +155,8 @@ func (c *cluster) failOver(t *testing.T, standby *postgres.Server) {
 	c.follow(t, standby)
 }
 
-// restore puts a backup in the place of the leader. With a target the server follows the leader's log up to the restore
-// point of that name and begins a new timeline. Without one it takes the files for those of a crash.
+// restore replaces the leader by a backup. With a target the server begins a new timeline at that restore point.
+// Without one it recovers as after a crash.
 func (c *cluster) restore(t *testing.T, backup, target string) {
 	t.Helper()
 	archive := filepath.Join(answer[string](t, c.leader, `show data_directory`), "pg_wal")
@@ -178,13 +171,11 @@ func (c *cluster) restore(t *testing.T, backup, target string) {
 	c.follow(t, server)
 }
 
-// restorePoint names this moment in the leader's log.
 func (c *cluster) restorePoint(t *testing.T, name string) {
 	t.Helper()
 	answer[string](t, c.leader, `select pg_create_restore_point('`+name+`')::text`)
 }
 
-// address leads to one server at a time.
 type address struct {
 	listener net.Listener
 	ended    sync.WaitGroup
@@ -219,7 +210,6 @@ func socketOf(t *testing.T, server *postgres.Server) string {
 	return filepath.Join(dsn.Query().Get("host"), ".s.PGSQL.5432")
 }
 
-// lead ends all connections. New ones go to the server.
 func (a *address) lead(t *testing.T, server *postgres.Server) {
 	t.Helper()
 	a.hangUp(socketOf(t, server))

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -14,11 +15,10 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// The steps of the flow, each with the crash points at which its service dies right after it. See the table in the
-// README: "if it dies here".
+// Each step has the crash points right after it. See the table "if it dies here" in the README.
 var steps = []struct {
 	step, service, point string
-	nth                  int // time at which the point is reached
+	nth                  int
 }{
 	{"1 decoded", customerService, "customer.signup.decoded", 1},
 	{"2 committed", customerService, "customer.signup.committed", 1},
@@ -36,7 +36,6 @@ var steps = []struct {
 	{"9 verified and committed, not answered", customerService, "customer.verify.committed", 1},
 }
 
-// The story comes to the same end with a service killed after any of its steps and started again.
 func TestTheStoryWithAProcessThatDies(t *testing.T) {
 	parallel(t)
 	for _, row := range steps {
@@ -66,8 +65,7 @@ func TestTheStoryWithAProcessThatDies(t *testing.T) {
 	}
 }
 
-// A sender that dies between the server's yes and its own record cannot know. The mail is parked for a person: never
-// sent twice.
+// A sender that dies after the server's yes and before its own commit cannot know the outcome.
 func TestAnUncertainMailIsParked(t *testing.T) {
 	parallel(t)
 	h := newStack(t)
@@ -85,7 +83,6 @@ func TestAnUncertainMailIsParked(t *testing.T) {
 	require.Len(t, h.box.Messages(), 1)
 }
 
-// role is a service in a process of its own that dies when it reaches a crash point for the nth time.
 type role struct {
 	Service string
 	Environ []string
@@ -93,21 +90,23 @@ type role struct {
 	Nth     int
 }
 
+// serving is what it prints once it listens.
+const serving = "serving"
+
 func init() { crashtest.Child(play) }
 
 func play(r role) error {
 	fault.ArmNth(r.CrashAt, r.Nth, crashtest.Die)
-	return run(context.Background(), r.Service, r.Environ, func() {})
+	return run(context.Background(), r.Service, r.Environ, func() { fmt.Println(serving) })
 }
 
-// spawn starts a service that will die. Its mail sender waits to be called, which is done behind the consumer's last
-// crash point. One that polled could be submitting when the process dies there, and the mail would be uncertain.
+// spawn starts a service that dies. Its mail sender does not poll: a poll during a submit would make the mail
+// uncertain.
 func (h *stack) spawn(t *testing.T, name, crashAt string) *crashtest.Process {
 	t.Helper()
 	return h.spawnFor(t, name, crashAt, 1)
 }
 
-// spawnFor is spawn for the nth time at which the crash point is reached.
 func (h *stack) spawnFor(t *testing.T, name, crashAt string, nth int) *crashtest.Process {
 	t.Helper()
 	environ := append(slices.Clone(h.environ(name)), "MAIL_POLL=1m")

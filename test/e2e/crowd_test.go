@@ -21,8 +21,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// crowd is people who sign up, each with an address and a key of their own, and who repeat what was refused until it is
-// taken.
 type crowd struct {
 	person *client
 	stop   context.CancelFunc
@@ -39,7 +37,6 @@ const (
 	signupEach = 100 * time.Millisecond
 )
 
-// gather sends people to sign up until they are told to go home.
 func (h *stack) gather(t *testing.T) *crowd {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -59,8 +56,7 @@ func (h *stack) gather(t *testing.T) *crowd {
 	return c
 }
 
-// signUp repeats one signup until it is taken, also when the crowd is on its way home: a request may have been taken
-// whose answer was lost.
+// signUp also repeats after goHome: the service may have accepted a request whose answer was lost.
 func (c *crowd) signUp(ctx context.Context, name string) {
 	tick := time.NewTicker(signupEach)
 	defer tick.Stop()
@@ -75,10 +71,8 @@ func (c *crowd) signUp(ctx context.Context, name string) {
 	}
 }
 
-// refusalCodes are what a signup may be told while the database is away.
 var refusalCodes = []any{"unavailable", "outcome_unknown", "timeout"}
 
-// note keeps count of the answers and reports whether the signup was taken.
 func (c *crowd) note(answer response, err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -116,35 +110,30 @@ func (c *crowd) latest() string {
 	return c.ids[len(c.ids)-1]
 }
 
-// await waits for so many more signups.
 func (c *crowd) await(t *testing.T, more int) {
 	t.Helper()
 	want := c.accepted() + more
 	testkit.Until(t, func() bool { return c.accepted() >= want }, "no client can sign up")
 }
 
-// awaitRefusals waits until the API has said so often that it cannot work.
 func (c *crowd) awaitRefusals(t *testing.T, more int) {
 	t.Helper()
 	want := c.refusals() + more
 	testkit.Until(t, func() bool { return c.refusals() >= want }, "no client is refused")
 }
 
-// goHome ends the signups and returns how many were taken.
 func (c *crowd) goHome() int {
 	c.stop()
 	c.ended.Wait()
 	return c.accepted()
 }
 
-// watched is a service whose log and readiness are looked at.
 type watched struct {
 	name, admin string
 	log         *logLines
-	stop        func() // which must go well
+	stop        func() // requires a clean stop
 }
 
-// watch starts a service in this process, until it is stopped or the test ends.
 func (h *stack) watch(t *testing.T, name string) *watched {
 	t.Helper()
 	w := &watched{name: name, log: &logLines{}}
@@ -174,7 +163,6 @@ func (h *stack) watch(t *testing.T, name string) *watched {
 	return w
 }
 
-// serve is one service until ctx ends.
 func serve(ctx context.Context, name string, environ []string, host service.Host) error {
 	if name == customerService {
 		var cfg customer.Config
@@ -203,10 +191,8 @@ func (w *watched) readyz(t *testing.T) (got readiness) {
 	return got
 }
 
-// logLines keeps a service's log.
 type logLines struct{ lockedBuffer }
 
-// line is what the tests look at.
 type line struct {
 	Level, Message, Dependency, Error string
 }
@@ -223,12 +209,10 @@ func (l *logLines) lines() (list []line) {
 	return list
 }
 
-// warnings are the lines that an operator should look at.
 func (w *watched) warnings() []line {
 	return slices.DeleteFunc(w.log.lines(), func(l line) bool { return l.Level == "INFO" })
 }
 
-// lockedBuffer may be read while a process still writes to it.
 type lockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

@@ -16,10 +16,9 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// unlimited lets the people of a test be one client. Its consumers come back soon.
+// unlimited lets all people of a test be one client. Consumers rejoin soon.
 var unlimited = []string{"RATE_LIMIT=0", "INBOX_RETRY_MIN=100ms", "KAFKA_SESSION_TIMEOUT=2s"}
 
-// backStack is a stack in which one service has a cluster for its database.
 type backStack struct {
 	*stack
 	cluster *cluster
@@ -27,7 +26,6 @@ type backStack struct {
 	both    map[string]*watched
 }
 
-// newBackStack starts the two services, the named one on a cluster.
 func newBackStack(t *testing.T, name string, brokers []string, more ...string) *backStack {
 	t.Helper()
 	more = append(unlimited, more...)
@@ -47,7 +45,6 @@ func newBackStack(t *testing.T, name string, brokers []string, more ...string) *
 	return b
 }
 
-// signUpWitness returns a person whom both services know.
 func (b *backStack) signUpWitness(t *testing.T) (id string) {
 	t.Helper()
 	answer := b.client().insist(t, http.StatusCreated, http.MethodPost, "/v1/signups",
@@ -57,8 +54,6 @@ func (b *backStack) signUpWitness(t *testing.T) (id string) {
 	return id
 }
 
-// renameWitness renames the person at the first of the versions that the service accepts, and waits until both services
-// know if there is no other one.
 func (b *backStack) renameWitness(t *testing.T, id string, versions ...int) {
 	t.Helper()
 	var got response
@@ -86,14 +81,12 @@ func (b *backStack) awaitWitness(t *testing.T, id string, version int) {
 	}
 }
 
-// published is how many of the cluster's events are acknowledged.
 func (b *backStack) published(t *testing.T) int {
 	t.Helper()
 	return count(t, b.cluster.pool, `select count(*) from outbox o, outbox_cursor c
 		where pg_visible_in_snapshot(o.xid, c.done)`)
 }
 
-// requireWhole looks at everything.
 func (b *backStack) requireWhole(t *testing.T) {
 	t.Helper()
 	mails := 1
@@ -106,20 +99,17 @@ func (b *backStack) requireWhole(t *testing.T) {
 	}
 }
 
-// publishMore waits until so many more events are acknowledged.
 func (b *backStack) publishMore(t *testing.T, more int) {
 	t.Helper()
 	want := b.published(t) + more
 	testkit.Until(t, func() bool { return b.published(t) >= want }, "nothing is published")
 }
 
-// awaitSaid waits until the service on the cluster has said it.
 func (b *backStack) awaitSaid(t *testing.T, text string) {
 	t.Helper()
 	testkit.Until(t, func() bool { return b.both[b.name].times(text) > 0 }, text)
 }
 
-// requireHealedDatabase looks at what is said of a database that lost events: once, and they are listed.
 func (b *backStack) requireHealedDatabase(t *testing.T) {
 	t.Helper()
 	require.Positive(t, count(t, b.cluster.pool, `select count(*) from outbox_lost`))
@@ -128,7 +118,6 @@ func (b *backStack) requireHealedDatabase(t *testing.T) {
 	require.Equal(t, 1, b.both[b.name].times(databaseBack), "it is said once")
 }
 
-// requireOtherSawNothing is of the service whose database did not go back.
 func (b *backStack) requireOtherSawNothing(t *testing.T) {
 	t.Helper()
 	other, db := notificationService, b.notificationDB
@@ -138,7 +127,6 @@ func (b *backStack) requireOtherSawNothing(t *testing.T) {
 	b.both[other].requireNothingToSee(t, db)
 }
 
-// An asynchronous standby is promoted that lacked commits whose events were published. Both services run on.
 func TestAStandbyIsPromotedThatLackedCommits(t *testing.T) {
 	parallel(t)
 	for _, name := range []string{customerService, notificationService} {
@@ -166,7 +154,6 @@ func TestAStandbyIsPromotedThatLackedCommits(t *testing.T) {
 	}
 }
 
-// A standby that has every commit is promoted: there is nothing to see.
 func TestAStandbyIsPromotedThatHasAllCommits(t *testing.T) {
 	parallel(t)
 	b := newBackStack(t, customerService, kafkatest.Brokers(t))
@@ -187,7 +174,7 @@ func TestAStandbyIsPromotedThatHasAllCommits(t *testing.T) {
 	b.both[customerService].requireNothingToSee(t, b.customerDB)
 }
 
-// A base backup is restored up to a restore point. What it lost is younger than OUTBOX_HEAL_WITHIN.
+// The lost events are younger than OUTBOX_HEAL_WITHIN.
 func TestABackupIsRestoredToATarget(t *testing.T) {
 	parallel(t)
 	for _, name := range []string{customerService, notificationService} {
@@ -213,8 +200,8 @@ func TestABackupIsRestoredToATarget(t *testing.T) {
 	}
 }
 
-// A base backup is started as it is, on the old timeline, and what it lost is old: nothing is published until an
-// operator has confirmed it, and people sign up meanwhile.
+// The server starts on the old timeline, and the lost events are old. The relay publishes after an operator has
+// confirmed.
 func TestABackupIsRestoredWithoutATarget(t *testing.T) {
 	parallel(t)
 	b := newBackStack(t, customerService, kafkatest.Brokers(t), "OUTBOX_HEAL_WITHIN=1ms")
@@ -236,7 +223,6 @@ func TestABackupIsRestoredWithoutATarget(t *testing.T) {
 	b.requireOtherSawNothing(t)
 }
 
-// awaitRefusal waits until the relay refuses to publish and returns its text.
 func (h *stack) awaitRefusal(t *testing.T, db *pgxpool.Pool, code string) (text string) {
 	t.Helper()
 	testkit.Until(t, func() bool {
@@ -247,7 +233,6 @@ func (h *stack) awaitRefusal(t *testing.T, db *pgxpool.Pool, code string) (text 
 	return text
 }
 
-// confirm does as an operator who confirms a refusal.
 func (h *stack) confirm(t *testing.T, db *pgxpool.Pool, code string) {
 	t.Helper()
 	tag, err := db.Exec(t.Context(), `update outbox_cursor set confirmed = refused where starts_with(refused, $1 || ':')`,
@@ -256,8 +241,7 @@ func (h *stack) confirm(t *testing.T, db *pgxpool.Pool, code string) {
 	require.EqualValues(t, 1, tag.RowsAffected())
 }
 
-// A copy of the data directory is started elsewhere and talks to production's broker, under production's names. It
-// publishes nothing and says why. When it is stopped production is whole.
+// A copy of the data directory runs elsewhere, with production's broker and names. It must not publish.
 func TestACopyOfTheDataTalksToProduction(t *testing.T) {
 	parallel(t)
 	b := newBackStack(t, customerService, kafkatest.Brokers(t))
@@ -293,7 +277,6 @@ func TestACopyOfTheDataTalksToProduction(t *testing.T) {
 	b.both[customerService].requireNothingToSee(t, b.customerDB)
 }
 
-// PostgreSQL is killed and started again: it has lost nothing, and there is nothing to see.
 func TestPostgresIsKilledAndLosesNothing(t *testing.T) {
 	parallel(t)
 	for _, name := range []string{customerService, notificationService} {

@@ -15,13 +15,11 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// dependency is a server that the test takes away and gives back.
 type dependency struct {
 	name     string
 	down, up func()
 }
 
-// durableDatabase is Customer's database on a server of the test's own.
 func durableDatabase(t *testing.T) (*pgxpool.Pool, dependency) {
 	t.Helper()
 	server := pgtest.Durable(t)
@@ -39,7 +37,7 @@ func durableDatabase(t *testing.T) (*pgxpool.Pool, dependency) {
 	}
 }
 
-// durableBroker is a broker that keeps what it has while it is down, at one address.
+// durableBroker returns a broker that keeps its data and its address while it is down.
 func durableBroker(t *testing.T) (string, dependency) {
 	t.Helper()
 	cfg := broker.Config{Addr: testkit.ReservePort(t), Dir: t.TempDir()}
@@ -61,7 +59,6 @@ func durableBroker(t *testing.T) (string, dependency) {
 	}
 }
 
-// rest lets an outage last.
 func rest(t *testing.T, d time.Duration) {
 	t.Helper()
 	timer := time.NewTimer(d)
@@ -72,7 +69,6 @@ func rest(t *testing.T, d time.Duration) {
 	}
 }
 
-// readiness is an answer of /readyz.
 type readiness struct {
 	code   int
 	report service.Readiness

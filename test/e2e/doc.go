@@ -1,6 +1,3 @@
-// Package e2e tells the story of both services from end to end, on a real PostgreSQL and the real Kafka protocol, and
-// tells it again with the process dying after every step. It has tests only; story_test.go is the one to read first.
-//
-// The tests run against the broker that package kafkatest chooses: in process by default, a real Apache Kafka under
-// `make test-kafka`.
+// Package e2e runs both services from end to end, on a real PostgreSQL and the real Kafka protocol, and again with the
+// process dying after every step. Read story_test.go first. Package kafkatest chooses the broker.
 package e2e

@@ -22,7 +22,6 @@ import (
 
 const module = "example.com/twinbox/"
 
-// executed are functions that one signup and its mail have to run, as file and name.
 var executed = []string{
 	"github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka/publisher.go: *Publisher.Publish",
 	"github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka/subscriber.go: *Subscriber.Subscribe",
@@ -33,10 +32,8 @@ var executed = []string{
 	module + "internal/inbox/consume.go: *Inbox.BatchMiddleware",
 }
 
-// The most that a reader has to follow. A signup is its request, its mail, and the events of both until their consumers
-// have handled them. A walk is the way of one event from its committed row to Kafka's acknowledgement. A batch is what
-// the inbox does with records that nothing is wrong with. Background work in that time counts, too, so the numbers vary
-// by five.
+// A signup ends when the consumers have handled the events of it and of its mail. A walk is one event from its
+// committed row to Kafka's acknowledgement. Background work counts: the numbers vary by five.
 const (
 	maxSignupFunctions = 280
 	maxSignupFiles     = 62
@@ -50,8 +47,7 @@ var (
 	batch = regexp.MustCompile(`^` + module + `internal/(inbox/[a-z]+\.go|kafka/claim\.go)`)
 )
 
-// The counters of a coverage build show what the services execute, and not only what they link. The first signup ends
-// what runs once after a start. The second one is counted.
+// The first signup ends the work that runs once after a start.
 func TestOneSignupRunsWatermill(t *testing.T) {
 	h := newStack(t) // alone: on a busy machine the services do more than the usual
 	program := buildForCoverage(t)
@@ -91,7 +87,6 @@ func TestOneSignupRunsWatermill(t *testing.T) {
 	require.LessOrEqual(t, len(handled), maxBatchFunctions)
 }
 
-// buildForCoverage builds testdata/counted, which is both services.
 func buildForCoverage(t *testing.T) (program string) {
 	t.Helper()
 	program = filepath.Join(t.TempDir(), "counted")
@@ -101,7 +96,6 @@ func buildForCoverage(t *testing.T) (program string) {
 	return program
 }
 
-// counted is a service that writes its counters when it is asked to.
 type counted struct {
 	*exec.Cmd
 	folder  string
@@ -138,7 +132,6 @@ func (c *counted) stop(t *testing.T) {
 	require.NoError(t, c.Wait())
 }
 
-// functionsRun returns the functions that were executed, as file and name, each with its file.
 func functionsRun(t *testing.T, folders ...string) map[string]string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "tool", "covdata", "func",

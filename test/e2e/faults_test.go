@@ -18,8 +18,8 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// faults break a working system and return when /metrics shows it. The test of the alerts in deploy/observability has a
-// line for each, with the alerts that fire. Files of optional folders add theirs.
+// faults break a system and return when /metrics shows it. The test in deploy/observability has the alerts of each.
+// Files of optional folders add theirs.
 var faults = map[string]func(t *testing.T, s *scene){
 	"broker down":             brokerDown,
 	"database down":           databaseDown,
@@ -45,7 +45,6 @@ var faults = map[string]func(t *testing.T, s *scene){
 	"a table does not answer": tableLocked,
 }
 
-// Each state shows in the metrics, while the process that is in it answers.
 func TestEachFaultShowsInTheMetrics(t *testing.T) {
 	parallel(t)
 	for name, produce := range faults {
@@ -59,7 +58,6 @@ func TestEachFaultShowsInTheMetrics(t *testing.T) {
 	}
 }
 
-// While nothing is wrong: people sign up, follow their link, repeat a request; then a crowd, and then silence.
 func TestAHealthyDayIsRecorded(t *testing.T) {
 	parallel(t)
 	s := newScene(t, "healthy")
@@ -76,7 +74,6 @@ func TestAHealthyDayIsRecorded(t *testing.T) {
 	s.keep(t)
 }
 
-// requireMadeUpForBeside waits until the crowd has its mails, beside the one of the story.
 func (s *scene) requireMadeUpForBeside(t *testing.T, crowd int) {
 	t.Helper()
 	testkit.Until(t, func() bool { return len(s.box.Messages()) == crowd+1 })
@@ -84,8 +81,6 @@ func (s *scene) requireMadeUpForBeside(t *testing.T, crowd int) {
 	s.await(t, notificationService, "kafka_consumer_lag_records", "", zero)
 }
 
-// Everything that has a metric of its own happens once: a duplicate, poison, a gap that closes and so replays what
-// waited for it, an outage.
 func TestAStoryWithEveryMetricIsRecorded(t *testing.T) {
 	parallel(t)
 	s := newScene(t, "story")
@@ -155,8 +150,7 @@ func serviceGone(t *testing.T, s *scene) {
 	s.watched[notificationService].stop()
 }
 
-// A session that was left open holds the row in which the relay's lease stands.
-// noRelayLeads makes the server one that the relay refuses.
+// An open session holds the row with the relay's lease. noRelayLeads makes the server one that the relay refuses.
 func noRelayLeads(t *testing.T, s *scene) {
 	s.begin(t, customerService)
 	name := pgx.Identifier{s.customerDB.Config().ConnConfig.Database}.Sanitize()
@@ -194,7 +188,6 @@ func brokerWentBack(t *testing.T, s *scene) {
 	s.await(t, customerService, "outbox_broker_went_back", "", positive)
 }
 
-// A consumer's database is where it was before its last record.
 func consumerWentBack(t *testing.T, s *scene) {
 	s.begin(t, customerService)
 	s.signUpAs(t, "ada")
@@ -204,7 +197,7 @@ func consumerWentBack(t *testing.T, s *scene) {
 	s.await(t, customerService, "inbox_rewinds_total", `"customer.profile"`, positive)
 }
 
-// A database that lost an event gives its version to another one.
+// A database that lost an event gives its version to a different one.
 func versionGivenTwice(t *testing.T, s *scene) {
 	s.begin(t, customerService)
 	first := healthy()
@@ -219,7 +212,6 @@ func keyRefused(t *testing.T, s *scene) {
 	s.await(t, customerService, "outbox_relay_parked_keys", "", positive)
 }
 
-// A migration left open holds a lock on the table.
 func consumerStands(t *testing.T, s *scene) {
 	s.begin(t, customerService)
 	s.signUpAs(t, "ada")
@@ -229,7 +221,6 @@ func consumerStands(t *testing.T, s *scene) {
 	s.await(t, customerService, "kafka_consumer_lag_seconds", `"customer.profile"`, positive)
 }
 
-// What has been on the topic for an hour is read more slowly than it was written.
 func consumerBehind(t *testing.T, s *scene) {
 	s.settings = []string{"INBOX_BATCH=1"}
 	s.begin(t, customerService)
@@ -256,14 +247,12 @@ func deadLetter(t *testing.T, s *scene) {
 	s.await(t, customerService, "dead_letters_waiting", `consumer="customer.profile",state="dead"`, positive)
 }
 
-// A key waits: its second event is the first that comes.
 func versionMissing(t *testing.T, s *scene) {
 	s.begin(t, customerService)
 	s.send(t, renamed(uuid.NewString(), 3).message())
 	s.await(t, customerService, "dead_letters_waiting", `consumer="customer.profile"`, positive)
 }
 
-// renamed is an event of a key that goes on.
 func renamed(key string, version int) *rawEvent {
 	r := healthy()
 	r.key = []byte(key)
@@ -283,7 +272,7 @@ func mailUncertain(t *testing.T, s *scene) {
 	s.await(t, notificationService, "lease_rows", `"uncertain"`, positive)
 }
 
-// A session that was left open holds the key of an event that is due.
+// An open session holds the key of an event that is due.
 func scheduledEventHeld(t *testing.T, s *scene) {
 	s.begin(t, customerService)
 	s.signUpAs(t, "ada")
@@ -298,7 +287,6 @@ func scheduledEventHeld(t *testing.T, s *scene) {
 // The outbox's definition is locked while new table partitions are needed.
 func partitionsLocked(t *testing.T, s *scene) { s.fillOutbox(t, 1_000_000) }
 
-// The same, and the writers are near the end of the last one.
 func positionsRunOut(t *testing.T, s *scene) { s.fillOutbox(t, 3_900_000) }
 
 func (s *scene) fillOutbox(t *testing.T, position int64) {
@@ -332,7 +320,7 @@ func tableLocked(t *testing.T, s *scene) {
 	s.await(t, customerService, "metrics_source_up", `"dead_letters"`, zero)
 }
 
-// lock has a transaction execute the statement and stay open until the test ends, before its services do.
+// lock keeps the transaction open until the test ends, before its services do.
 func lock(t *testing.T, db *pgxpool.Pool, statement string) {
 	t.Helper()
 	tx, err := db.Begin(t.Context())
@@ -352,14 +340,12 @@ func (s *scene) brokerAdmin(t *testing.T) sarama.ClusterAdmin {
 	return admin
 }
 
-// alter changes a setting of the users' topic.
 func (s *scene) alter(t *testing.T, name, value string) {
 	t.Helper()
 	require.NoError(t, s.brokerAdmin(t).AlterConfig(sarama.TopicResource, contract.TopicUsers,
 		map[string]*string{name: &value}, false))
 }
 
-// send puts records on the first partition of their topic.
 func (s *scene) send(t *testing.T, records ...*sarama.ProducerMessage) {
 	t.Helper()
 	cfg := sarama.NewConfig()

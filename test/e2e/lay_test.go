@@ -21,7 +21,6 @@ func stackBrokers(t *testing.T) []string { return kafkatest.Brokers(t) }
 
 func customerDatabase(t *testing.T) *pgxpool.Pool { return pgtest.New(t, migrations.ForCustomer()...) }
 
-// lay puts a record on the first partition of the users' topic as it is, and returns its offset.
 func (h *stack) lay(t *testing.T, r *rawEvent) int64 {
 	t.Helper()
 	cfg := sarama.NewConfig()
@@ -51,8 +50,7 @@ func (r *rawEvent) message() *sarama.ProducerMessage {
 	return record
 }
 
-// awaitLetter waits for the code of a record's dead letter. What only the database knows to be poison has its dead
-// letter in a transaction that follows the batch's, in which later records may be.
+// awaitLetter waits: the dead letter may be stored in a later transaction than the batch's.
 func (h *stack) awaitLetter(t *testing.T, offset int64, code, record string) {
 	t.Helper()
 	if code != "" {
@@ -66,7 +64,6 @@ func (h *stack) hasProfile(t *testing.T, id string) bool {
 	return count(t, h.customerDB, `select count(*) from profile where user_id = '`+id+`'`) == 1
 }
 
-// letterAt is the code of the one dead letter of a record, or empty.
 func (h *stack) letterAt(t *testing.T, offset int64) (code string) {
 	t.Helper()
 	err := h.customerDB.QueryRow(context.WithoutCancel(t.Context()), `select string_agg(code, ' and ') from dead_letter

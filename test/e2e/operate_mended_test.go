@@ -16,14 +16,12 @@ import (
 
 const operatorToken = "0123456789abcdef0123456789abcdef"
 
-// operated gives a service of the stack an admin listener at a known address and an operator's token.
 func operated(t *testing.T, environ []string) (_ []string, admin string) {
 	t.Helper()
 	admin = testkit.ReservePort(t)
 	return append(environ, "ADMIN_ADDR="+admin, "ADMIN_TOKEN="+operatorToken), admin
 }
 
-// An operator who uses the admin listener.
 func TestAnOperatorMendsWhatWasGivenUp(t *testing.T) {
 	parallel(t)
 	h := newStack(t)
@@ -38,7 +36,6 @@ func TestAnOperatorMendsWhatWasGivenUp(t *testing.T) {
 	})
 }
 
-// change sends a change as an operator does, which must go well.
 func change(t *testing.T, admin, path, body string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+admin+path, strings.NewReader(body))

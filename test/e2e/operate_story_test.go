@@ -21,7 +21,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// operated starts a service with operations and returns its client.
 func (h *stack) operated(t *testing.T, name string, log *slog.Logger) *operations.Service {
 	t.Helper()
 	const token = "a-token-for-operators-0123456789"
@@ -48,7 +47,6 @@ func quiet() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
-// awaitStory asks until the story has what is looked for.
 func awaitStory(
 	t *testing.T, services []*operations.Service, id string, whole func(adminapi.Story) bool,
 ) (story adminapi.Story) {
@@ -62,8 +60,7 @@ func awaitStory(
 	return story
 }
 
-// told is a step in a few words: where, by whom, what, of which type. A record is told of by the service that happened
-// to read it first.
+// told leaves out the service that reports a record: either may read it first.
 func told(s adminapi.StoryStep) string {
 	who := cmp.Or(s.Consumer, s.Service)
 	if s.Station == adminapi.StoryStepStationRecord {
@@ -73,7 +70,6 @@ func told(s adminapi.StoryStep) string {
 	return strings.Join(strings.Fields(string(s.Station)+" "+who+" "+s.Outcome+" "+kind), " ")
 }
 
-// withoutOthers drops the steps of consumers that these tests do not know.
 func withoutOthers(story adminapi.Story) adminapi.Story {
 	known := []string{"", "customer.profile", "customer.mail", "notification.users"}
 	story.Steps = slices.DeleteFunc(slices.Clone(story.Steps), func(s adminapi.StoryStep) bool {
@@ -82,8 +78,6 @@ func withoutOthers(story adminapi.Story) adminapi.Story {
 	return story
 }
 
-// Each of its ids, a user's, an event's or a mail's, gives the same story. It is in the order of time and holds no
-// personal data.
 func TestOneStoryByItsIDs(t *testing.T) {
 	parallel(t)
 	h := newStack(t)
@@ -157,10 +151,8 @@ func toldOf(story adminapi.Story) (all []string) {
 	return all
 }
 
-// logged is what a log line says of one story.
 type logged struct{ service, msg, event, correlation string }
 
-// notes collects the lines of a log, down to the debug level.
 type notes struct {
 	mu    sync.Mutex
 	lines []logged
@@ -206,8 +198,6 @@ func (n noting) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// One correlation id leads through the logs of both services: from the request over the outbox, the relay and the
-// inboxes to the mail and what that caused. Each line but the request's names the event, and no step is without one.
 func TestOneCorrelationIDLeadsThroughTheLogs(t *testing.T) {
 	parallel(t)
 	h := newStack(t)
@@ -243,7 +233,7 @@ func TestOneCorrelationIDLeadsThroughTheLogs(t *testing.T) {
 	}
 	testkit.Until(t, func() bool { return len(distinct()) >= len(want) })
 	require.ElementsMatch(t, want, distinct())
-	for _, s := range story.Steps { // and the story says it, wherever an event is told of
+	for _, s := range story.Steps { // the story has it with each step of an event
 		if s.EventID != "" {
 			require.Equal(t, "order-7", s.CorrelationID, told(s))
 		}
@@ -262,7 +252,6 @@ func eventOf(t *testing.T, story adminapi.Story, eventType string) string {
 	return story.Steps[i].EventID
 }
 
-// tells looks for steps.
 func tells(steps ...string) func(adminapi.Story) bool {
 	return func(s adminapi.Story) bool {
 		told := toldOf(s)

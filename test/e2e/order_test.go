@@ -19,7 +19,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// life is a person's events by version: registered, renamed, verified, renamed again.
 func life(t *testing.T, id domain.UserID) map[int64]*message.Message {
 	t.Helper()
 	at := time.Now().UTC()
@@ -38,8 +37,7 @@ func life(t *testing.T, id domain.UserID) map[int64]*message.Message {
 	return life
 }
 
-// However a person's events are mixed up on the topic, at once or one after the other, both services come to the same
-// end, or say in a dead letter what they wait for.
+// Both services reach the same end, or store a dead letter that names the missing version.
 func TestEventsOutOfOrderThroughBothServices(t *testing.T) {
 	parallel(t)
 	h := newStack(t)
@@ -47,8 +45,8 @@ func TestEventsOutOfOrderThroughBothServices(t *testing.T) {
 	defer func() { require.NoError(t, publisher.Close()) }()
 	orders := map[string]struct {
 		come    []int64
-		profile string // name, status, version
-		letters int    // that wait
+		profile string
+		letters int // that wait
 	}{
 		"in order":       {[]int64{1, 2, 3, 4}, "Lovelace verified 4", 0},
 		"a late change":  {[]int64{1, 3, 2}, "Countess verified 3", 0},
@@ -75,7 +73,7 @@ func TestEventsOutOfOrderThroughBothServices(t *testing.T) {
 			}
 		}
 	}
-	publish(true) // and all of it before the services are there: it comes to them in batches
+	publish(true) // and all of it before the services run: they read it in batches
 	h.start(t, customerService)
 	h.start(t, notificationService)
 	publish(false)

@@ -20,13 +20,11 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// The campaign has outages of a minute, and many short ones to measure how fast the services are back.
 var (
 	outageLasts = flag.Duration("e2e.outage", time.Second, "how long a dependency is down")
 	outages     = flag.Int("e2e.outages", 1, "how often it goes down")
 )
 
-// While Customer's database is down its API answers 503, Notification goes on, and everything is made up for after.
 func TestTheDatabaseIsAway(t *testing.T) {
 	parallel(t)
 	db, gone := durableDatabase(t)
@@ -49,8 +47,6 @@ func TestTheDatabaseIsAway(t *testing.T) {
 	report(t, gone.name, recovered, crowd)
 }
 
-// An outage under load is a few lines in each log: one when it begins and one when it ends, and those of requests that
-// fail before the circuit knows.
 func TestAnOutageUnderLoadIsAFewLines(t *testing.T) {
 	parallel(t)
 	db, gone := durableDatabase(t)
@@ -88,7 +84,6 @@ func TestAnOutageUnderLoadIsAFewLines(t *testing.T) {
 	customer.requireSaidOnce(t, gone.name, 1)
 }
 
-// While the broker is down people sign up as before; their events wait in the outbox.
 func TestTheBrokerIsAway(t *testing.T) {
 	parallel(t)
 	addr, gone := durableBroker(t)
@@ -113,8 +108,6 @@ func TestTheBrokerIsAway(t *testing.T) {
 	report(t, gone.name, recovered, crowd)
 }
 
-// recover gives the dependency back and returns how long it takes from then until the services are ready and a person
-// who signed up after that has a profile and a mail on its way.
 func (h *stack) recover(t *testing.T, gone dependency, crowd *crowd, services ...*watched) time.Duration {
 	t.Helper()
 	gone.up()
@@ -132,7 +125,6 @@ func (h *stack) recover(t *testing.T, gone dependency, crowd *crowd, services ..
 	return time.Since(began)
 }
 
-// requireMadeUpFor lets the crowd go home and waits until each person who was told 201 has one of everything.
 func (h *stack) requireMadeUpFor(t *testing.T, crowd *crowd) {
 	t.Helper()
 	n := crowd.goHome()
@@ -161,7 +153,6 @@ func (h *stack) requireMadeUpFor(t *testing.T, crowd *crowd) {
 	h.judge(t)
 }
 
-// report prints what a campaign is run for.
 func report(t *testing.T, name string, recovered []time.Duration, crowd *crowd) {
 	t.Helper()
 	slices.Sort(recovered)
@@ -170,7 +161,6 @@ func report(t *testing.T, name string, recovered []time.Duration, crowd *crowd) 
 		len(recovered), *outageLasts, crowd.accepted(), crowd.refusals(), at(0.5), at(0.95), at(1))
 }
 
-// requireNotReady waits until the service says of that dependency, and of nothing else, that it fails.
 func (w *watched) requireNotReady(t *testing.T, name string) {
 	t.Helper()
 	var got readiness
@@ -186,7 +176,6 @@ func (w *watched) requireNotReady(t *testing.T, name string) {
 	}, "%s must name its %s and nothing else: %+v", w.name, name, &got)
 }
 
-// requireSaidOnce counts log lines: one when it went, one when it came back, and no storm in between.
 func (w *watched) requireSaidOnce(t *testing.T, name string, outages int) {
 	t.Helper()
 	lines := w.log.lines()
@@ -203,5 +192,5 @@ func (w *watched) requireSaidOnce(t *testing.T, name string, outages int) {
 	require.LessOrEqual(t, len(w.warnings()), fewLines*outages, "%v", w.warnings())
 }
 
-// fewLines is how many warnings one outage may cause, however long it is: what each part says before the circuit knows.
+// fewLines bounds the warnings of one outage: each part writes some before the circuit opens.
 const fewLines = 12

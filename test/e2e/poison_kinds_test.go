@@ -17,16 +17,13 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// oddity is a record that may lie on the topic, and what must become of it: a dead letter with the code, or none.
 type oddity struct {
-	name   string
-	change func(r *rawEvent)
-	code   string // "": acknowledged
-	// applied says that it makes a profile after all.
+	name    string
+	change  func(r *rawEvent)
+	code    string // "": acknowledged
 	applied bool
 }
 
-// rawEvent is a UserRegistered as it lies on the log, before a test breaks it.
 type rawEvent struct {
 	key     []byte
 	headers map[string]string
@@ -55,7 +52,7 @@ func payload(id, name, more string) []byte {
 
 func (r *rawEvent) id() string { return r.headers["ce_subject"] }
 
-// set changes one header; an empty value takes it away.
+// set changes one header; an empty value removes it.
 func set(name, value string) func(*rawEvent) {
 	return func(r *rawEvent) {
 		r.headers[name] = value
@@ -88,7 +85,6 @@ func header(name, value string) func(*rawEvent) {
 
 func key(k []byte) func(*rawEvent) { return func(r *rawEvent) { r.key = k } }
 
-// newer makes of the record one that a later build of the same version may write.
 func newer() func(*rawEvent) {
 	return func(r *rawEvent) {
 		r.headers["ce_dataschema"] += ".2"
@@ -99,7 +95,7 @@ func newer() func(*rawEvent) {
 	}
 }
 
-// first makes of the record one that the first build wrote; see internal/contract/testdata. Whose it is stays.
+// first makes the record one that the first build wrote; see internal/contract/testdata. Its key stays.
 func first() func(*rawEvent) {
 	return func(r *rawEvent) {
 		data, err := os.ReadFile("../../internal/contract/testdata/user-registered.v1.json")
@@ -122,9 +118,8 @@ func first() func(*rawEvent) {
 	}
 }
 
-// oddities are the kinds of bad input that reach a consumer as records. Damaged batches, aborted transactions and
-// offsets that are gone are in package kafka; ids that come back, gaps, deadlines and panics in package inbox; what is
-// too large for the broker in package outbox.
+// oddities are bad input in records. Package kafka tests damaged batches, aborted transactions and missing offsets;
+// inbox reused ids, gaps, deadlines and panics; outbox records that are too large.
 func oddities() []oddity {
 	return []oddity{
 		{"nil value", func(r *rawEvent) { r.value = nil }, "empty_value", false},
@@ -219,11 +214,10 @@ func oddities() []oddity {
 	}
 }
 
-// Every kind of poison ends where it must, and behind each the partition goes on.
 func TestEveryKindOfPoison(t *testing.T) {
 	parallel(t)
 	h := newStackOn(t, stackBrokers(t), customerDatabase(t), "INBOX_MAX_ATTEMPTS=2")
-	// As the janitor's first round leaves it: the consumer may be faster.
+	// The janitor's first round does this, and may be slower than the consumer.
 	execute(t, h.customerDB, `update inbox_horizon set remembers_from = clock_timestamp() - interval '10 days'`)
 	rows := oddities()
 	offsets, behind := make([]int64, len(rows)), make([]string, len(rows))

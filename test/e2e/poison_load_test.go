@@ -16,11 +16,10 @@ import (
 
 var poisonFor = flag.Duration("e2e.poison", time.Second, "how long records are laid, without poison and then with it")
 
-// recordsPerSecond is far below what the consumers can do: what is measured is waiting for others, not for a backlog.
+// recordsPerSecond is far below the consumers' rate, so the test measures waits for other records, not a backlog.
 const recordsPerSecond = 200
 
-// One record in a hundred is poison, in every partition. The others do not wait for it: how much longer they take is
-// printed, and everything arrives.
+// The test prints how much longer the healthy records take.
 func TestPoisonUnderLoad(t *testing.T) {
 	parallel(t)
 	h := newStackOn(t, stackBrokers(t), customerDatabase(t))
@@ -39,8 +38,8 @@ type latency struct {
 	p50, p99 time.Duration
 }
 
-// layMany lays healthy records at a steady rate, an oddity for each hundredth, and returns how long the healthy ones
-// took from then until their transaction.
+// layMany writes an oddity for each hundredth record, and returns the times of the healthy ones until their
+// transaction.
 func (h *stack) layMany(t *testing.T, odd []oddity) (found latency) {
 	t.Helper()
 	cfg := sarama.NewConfig()
@@ -75,7 +74,6 @@ func (h *stack) layMany(t *testing.T, odd []oddity) (found latency) {
 	return found
 }
 
-// latencies asks how long the profiles took that are there.
 func (h *stack) latencies(t *testing.T, ids []string, laid []time.Time) (found latency) {
 	t.Helper()
 	var p50, p99 float64

@@ -12,8 +12,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// poison is what may lie on a topic that many write to. All of it goes to the partition of the person's key, before
-// the person's own events and after them.
+// poison goes to the partition of the person's key, before the person's own events and after them.
 func poison(key string) map[string]*sarama.ProducerMessage {
 	headers := func(pairs ...string) []sarama.RecordHeader {
 		list := make([]sarama.RecordHeader, 0, len(pairs)/2)
@@ -42,7 +41,6 @@ func poison(key string) map[string]*sarama.ProducerMessage {
 	}
 }
 
-// Behind every kind of poison the story goes on, and each consumer keeps each poison record once.
 func TestTheStoryGoesOnBehindPoison(t *testing.T) {
 	parallel(t)
 	h := newStack(t)
@@ -56,10 +54,10 @@ func TestTheStoryGoesOnBehindPoison(t *testing.T) {
 	records := poison("someone")
 	const partitions = 6
 	for code, record := range records {
-		for partition := range int32(partitions) { // one of them is the person's
+		for partition := range int32(partitions) {
 			copied := *record
 			copied.Topic, copied.Key, copied.Partition = contract.TopicUsers, sarama.StringEncoder("someone"), partition
-			// Ids differ from partition to partition: the same id again would be a duplicate and not another record.
+			// With the same id in each partition, all but one would be duplicates.
 			copied.Headers = withID(record.Headers, fmt.Sprint(code, partition))
 			_, _, err := producer.SendMessage(&copied)
 			require.NoError(t, err)
@@ -68,7 +66,7 @@ func TestTheStoryGoesOnBehindPoison(t *testing.T) {
 	h.start(t, customerService)
 	h.start(t, notificationService)
 	h.tell(t)
-	for code := range records { // those beside the person's partition are handled in their own time
+	for code := range records { // the other partitions have their own time
 		for consumer, db := range map[string]*pgxpool.Pool{
 			"customer.profile": h.customerDB, "notification.users": h.notificationDB,
 		} {
@@ -92,7 +90,6 @@ func withID(headers []sarama.RecordHeader, id string) []sarama.RecordHeader {
 	return changed
 }
 
-// The trace that a signup began is carried by its event.
 func TestTheEventCarriesItsTrace(t *testing.T) {
 	parallel(t)
 	h := newStack(t)

@@ -22,22 +22,20 @@ import (
 
 var recordings = flag.String("e2e.recordings", "", "folder for what /metrics said; none: not recorded")
 
-// recording is what Prometheus would have read from the services while something happened to them. It is read by the
-// tests in deploy/observability, which are a module of their own: so the two have only this form in common.
+// recording is read by the tests in deploy/observability, a separate module.
 type recording struct {
 	Name string `json:"name"`
-	// GoesOn says that the last two scrapes are of a state that lasts: what rose between them would go on rising.
+	// GoesOn: the last two scrapes show a state that lasts, so a rate between them continues.
 	GoesOn  bool     `json:"goes_on"`
 	Scrapes []scrape `json:"scrapes"`
 }
 
-// scrape is one look at all services: /metrics by service, empty where it does not answer.
+// scrape has /metrics by service, empty where it does not answer.
 type scrape struct {
 	At      time.Time         `json:"at"`
 	Targets map[string]string `json:"targets"`
 }
 
-// scene is a stack of which a recording is made.
 type scene struct {
 	*stack
 	broker   dependency
@@ -80,7 +78,7 @@ func (s *scene) begin(t *testing.T, services ...string) {
 	s.record(t)
 }
 
-// set changes a setting of the services that have it, and adds one that none has to both.
+// set adds a setting that neither service has to both.
 func (s *scene) set(setting string) {
 	name, _, _ := strings.Cut(setting, "=")
 	found := false
@@ -96,7 +94,6 @@ func (s *scene) set(setting string) {
 	}
 }
 
-// record adds a scrape of all services.
 func (s *scene) record(t *testing.T) {
 	t.Helper()
 	look := scrape{At: time.Now(), Targets: map[string]string{}}
@@ -106,7 +103,7 @@ func (s *scene) record(t *testing.T) {
 	s.recorded.Scrapes = append(s.recorded.Scrapes, look)
 }
 
-// recordState records a state that lasts: twice, further apart than an answer of /metrics may be old.
+// recordState takes two scrapes, further apart than the maximal age of an answer of /metrics.
 func (s *scene) recordState(t *testing.T) {
 	t.Helper()
 	s.recorded.GoesOn = true
@@ -115,7 +112,6 @@ func (s *scene) recordState(t *testing.T) {
 	s.record(t)
 }
 
-// keep writes the recording down.
 func (s *scene) keep(t *testing.T) {
 	t.Helper()
 	content, err := json.MarshalIndent(s.recorded, "", " ")
@@ -124,7 +120,7 @@ func (s *scene) keep(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(*recordings, name), content, 0o600))
 }
 
-// metrics is what Prometheus would read; empty: the service does not answer.
+// metrics is empty when the service does not answer.
 func (w *watched) metrics(t *testing.T) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+w.admin+"/metrics", http.NoBody)
@@ -140,7 +136,6 @@ func (w *watched) metrics(t *testing.T) string {
 	return string(content)
 }
 
-// await waits until the sum of a metric's values, of those that have the label, is as it should be.
 func (s *scene) await(t *testing.T, service, name, label string, holds func(float64) bool) {
 	t.Helper()
 	var last float64

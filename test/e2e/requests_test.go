@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// api/requests.http works from top to bottom, as its first lines promise, when the two values are copied.
+// api/requests.http promises that it works from top to bottom.
 func TestTheRequestsThatPeopleTry(t *testing.T) {
 	parallel(t)
 	h := newStack(t)
@@ -55,7 +55,6 @@ func TestTheRequestsThatPeopleTry(t *testing.T) {
 	require.Empty(t, want, "requests that are gone from the file")
 }
 
-// readMail asks the mailbox for the text of a mail.
 func readMail(t *testing.T, address string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
@@ -69,7 +68,6 @@ func readMail(t *testing.T, address string) string {
 	return string(text)
 }
 
-// tokenIn finds the token at the end of the link.
 func tokenIn(t *testing.T, text string) string {
 	t.Helper()
 	for word := range strings.FieldsSeq(text) {

@@ -16,7 +16,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// collected is a span as the collector got it.
 type collected struct {
 	Service      string
 	TraceID      string
@@ -29,7 +28,7 @@ type collected struct {
 	Links        []struct{ TraceID, SpanID string }
 }
 
-// The kinds of spans, by OTLP's numbers.
+// The kinds of spans have OTLP's numbers.
 const (
 	kindServer   = 2
 	kindClient   = 3
@@ -37,7 +36,6 @@ const (
 	kindConsumer = 5
 )
 
-// collector takes spans as OTLP's JSON, over HTTP.
 type collector struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -93,7 +91,7 @@ func (c *collector) take(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// normalized has ids in lower case: OTLP allows both.
+// OTLP allows both cases.
 func (s collected) normalized() collected {
 	s.TraceID, s.SpanID = strings.ToLower(s.TraceID), strings.ToLower(s.SpanID)
 	s.ParentSpanID = strings.ToLower(s.ParentSpanID)
@@ -109,7 +107,6 @@ func (c *collector) all() []collected {
 	return slices.Clone(c.spans)
 }
 
-// await waits for the first span of the kind whose name begins so and of which it holds.
 func (c *collector) await(t *testing.T, kind int, name string, holds func(collected) bool) (found collected) {
 	t.Helper()
 	testkit.Until(t, func() bool {
@@ -134,8 +131,6 @@ func (s collected) linksTo(other collected) bool {
 	})
 }
 
-// A signup's request, its event, the mail and the mail's own event are one trace; the relay's calls and the consumers'
-// attempts are linked to it. What an event carries is the same from its row to its record and to a replay.
 func TestSpansTellTheStory(t *testing.T) {
 	parallel(t)
 	const traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -188,7 +183,6 @@ func TestSpansTellTheStory(t *testing.T) {
 	s.await(t, customerService, "trace_spans_total", `"dropped"`, zero)
 }
 
-// replayKeepsTheTrace has an event wait for its predecessor: the replay that follows is linked to the same span.
 func (s *scene) replayKeepsTheTrace(t *testing.T, c *collector) {
 	t.Helper()
 	const carried = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

@@ -10,7 +10,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// statementOf returns the statement of docs/building.md below the comment, with values for psql's variables.
+// statementOf returns the statement of docs/building.md below the comment.
 func statementOf(t *testing.T, comment string, values ...string) string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/building.md")
@@ -21,7 +21,6 @@ func statementOf(t *testing.T, comment string, values ...string) string {
 	return "-- " + strings.NewReplacer(values...).Replace(statement)
 }
 
-// The middle one of three events breaks the contract. Once it is discarded, the last one follows.
 func TestADeadLetterIsDiscardedInSQL(t *testing.T) {
 	parallel(t)
 	h := newStack(t)
@@ -49,7 +48,6 @@ func TestADeadLetterIsDiscardedInSQL(t *testing.T) {
 		`select count(*) from operator_action where operator = 'ada' and reason <> '' and verb = 'discard'`))
 }
 
-// text reads one from Notification's database.
 func (h *stack) text(t *testing.T, sql string) (text string) {
 	t.Helper()
 	require.NoError(t, h.notificationDB.QueryRow(t.Context(), sql).Scan(&text))

@@ -26,7 +26,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// stack is everything around the two services, which outlives them: databases, broker, mail server.
+// stack outlives the two services.
 type stack struct {
 	customerDB, notificationDB *pgxpool.Pool
 	box                        *mailbox.Mailbox
@@ -35,13 +35,12 @@ type stack struct {
 	notificationEnv            []string
 }
 
-// newStack builds an empty stack. On a shared broker the topics are made anew, so such tests do not run side by side.
+// newStack makes the topics anew on a shared broker, so such tests do not run in parallel.
 func newStack(t *testing.T, more ...string) *stack {
 	t.Helper()
 	return newStackOn(t, kafkatest.Brokers(t), pgtest.New(t, migrations.ForCustomer()...), more...)
 }
 
-// newStackOn builds it on a broker and a database for Customer that the test may take away.
 func newStackOn(t *testing.T, brokers []string, customerDB *pgxpool.Pool, more ...string) *stack {
 	t.Helper()
 	h := &stack{
@@ -79,8 +78,7 @@ func newStackOn(t *testing.T, brokers []string, customerDB *pgxpool.Pool, more .
 	return h
 }
 
-// sessionTimeout is how long the group keeps the place of a consumer that was killed: a second where the broker is
-// ours, else the least that a broker allows by default.
+// sessionTimeout is a second where the broker is ours, else the least that a broker allows by default.
 func sessionTimeout() string {
 	if choice := os.Getenv(kafkatest.Variable); choice == "" || choice == "real" {
 		return "1s"
@@ -88,7 +86,6 @@ func sessionTimeout() string {
 	return "6s"
 }
 
-// endMailLeases lets the time pass for which a sender that died still has its mails.
 func (h *stack) endMailLeases(t *testing.T) {
 	t.Helper()
 	_, err := h.notificationDB.Exec(context.WithoutCancel(t.Context()),
@@ -104,14 +101,12 @@ func (h *stack) makeTopics(t *testing.T, brokers []string) {
 	h.ensureTopics(t)
 }
 
-// makeAnew deletes a topic and makes it again.
 func (h *stack) makeAnew(t *testing.T, topic string) {
 	t.Helper()
 	dropTopics(t, h.brokers, topic)
 	h.ensureTopics(t)
 }
 
-// ensureTopics makes the topics that are not there.
 func (h *stack) ensureTopics(t *testing.T) {
 	t.Helper()
 	var c customer.Config
@@ -119,19 +114,19 @@ func (h *stack) ensureTopics(t *testing.T) {
 	require.NoError(t, config.Load(h.customerEnv, &c))
 	require.NoError(t, config.Load(h.notificationEnv, &n))
 	topics := append(c.Topics(), n.Topics()...)
-	for _, d := range contract.All() { // one that another service writes to may be read
+	for _, d := range contract.All() { // an event that a different service writes may be read
 		if !slices.ContainsFunc(topics, func(made kafka.Topic) bool { return made.Name == d.Topic }) {
 			topics = append(topics, c.Config.Topics(d.Topic)...)
 		}
 	}
-	// A topic that is being deleted cannot be made again at once.
+	// The broker refuses to make a topic again while it deletes it.
 	require.EventuallyWithT(t, func(collect *assertCollect) {
 		require.NoError(collect, kafka.EnsureTopics(t.Context(), c.Client("e2e"), topics...))
 	}, kafkatest.Patience, 100*time.Millisecond)
 }
 
-// dropTopics returns when the broker that records are sent to knows that the topics are gone. The controller is ahead
-// of it: a topic that is made again meanwhile seems to be there already, and what is written goes to the old one.
+// dropTopics waits for the broker that gets the records. It learns of the deletion after the controller, and would
+// write records for a new topic of that name to the old one.
 func dropTopics(t *testing.T, brokers []string, topics ...string) {
 	t.Helper()
 	cfg := sarama.NewConfig()
@@ -152,13 +147,12 @@ func dropTopics(t *testing.T, brokers []string, topics ...string) {
 	}, "the topics of the last test are still there")
 }
 
-// The two services.
 const (
 	customerService     = "customer"
 	notificationService = "notification"
 )
 
-// run is one service until ctx ends. ready is called once it listens.
+// run calls ready once the service listens.
 func run(ctx context.Context, name string, environ []string, ready func()) error {
 	host := service.Host{
 		Log:   slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})).With("service", name),
@@ -174,7 +168,7 @@ func (h *stack) environ(name string) []string {
 	return h.notificationEnv
 }
 
-// start runs a service in this process. Call what it returns to stop it, which must go well.
+// start runs a service in this process. Its stop fails the test unless the service ends well.
 func (h *stack) start(t *testing.T, name string) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))

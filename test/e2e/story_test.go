@@ -16,7 +16,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// The whole path: sign up, get one mail, follow its link, and both services know.
 func TestTheStory(t *testing.T) {
 	parallel(t)
 	h := newStack(t)
@@ -32,7 +31,6 @@ func TestTheStory(t *testing.T) {
 	h.requireTold(t)
 }
 
-// tell goes through the story as a person would, repeating what gets no answer.
 func (h *stack) tell(t *testing.T) {
 	t.Helper()
 	person := h.client()
@@ -47,7 +45,7 @@ func (h *stack) tell(t *testing.T) {
 	require.Len(t, messages[0].Links, 1)
 	link, err := url.Parse(messages[0].Links[0])
 	require.NoError(t, err)
-	person.insist(t, http.StatusOK, http.MethodGet, link.RequestURI(), "", nil) // the page with the button
+	person.insist(t, http.StatusOK, http.MethodGet, link.RequestURI(), "", nil)
 	person.insist(t, http.StatusOK, http.MethodPost, link.Path, fmt.Sprintf(`{"token":%q}`, link.Query().Get("token")),
 		map[string]string{"Content-Type": "application/json"})
 
@@ -62,14 +60,12 @@ func (h *stack) tell(t *testing.T) {
 	h.awaitRecorded(t)
 }
 
-// awaitRecorded waits until the relays have recorded what they sent.
 func (h *stack) awaitRecorded(t *testing.T) {
 	t.Helper()
 	awaitRecorded(t, h.customerDB)
 	awaitRecorded(t, h.notificationDB)
 }
 
-// awaitRecorded waits until the relay of one service has.
 func awaitRecorded(t *testing.T, db *pgxpool.Pool) {
 	t.Helper()
 	testkit.Until(t, func() bool {
@@ -78,7 +74,6 @@ func awaitRecorded(t *testing.T, db *pgxpool.Pool) {
 	}, "what was sent never recorded")
 }
 
-// awaitMail waits for the one mail.
 func (h *stack) awaitMail(t *testing.T) []mailbox.Message {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -88,7 +83,7 @@ func (h *stack) awaitMail(t *testing.T) []mailbox.Message {
 	return messages
 }
 
-// requireTold is what must be true at the end, after any crashes: everything is there, once.
+// requireTold requires the same end after any crashes: everything is there, once.
 func (h *stack) requireTold(t *testing.T) {
 	t.Helper()
 	for _, row := range []struct {
@@ -113,7 +108,7 @@ func (h *stack) requireTold(t *testing.T) {
 	h.judge(t)
 }
 
-// judges look for anything wrong in a stack whose events have all been handled. Files of optional folders add theirs.
+// judges look for anything wrong in a stack whose events are all handled. Files of optional folders add theirs.
 var judges []func(h *stack, t *testing.T)
 
 func (h *stack) judge(t *testing.T) {
@@ -129,7 +124,7 @@ func count(t *testing.T, db *pgxpool.Pool, sql string) (n int) {
 	return n
 }
 
-// parallel runs the test beside others, unless they would share the topics of one broker.
+// parallel runs a test alone on a real broker, where tests share topics.
 func parallel(t *testing.T) {
 	t.Helper()
 	if !kafkatest.IsReal() {

@@ -13,7 +13,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// headersOf reads the topics from their beginning until there is a record of the type, and returns its headers.
 func (h *stack) headersOf(t *testing.T, topic, eventType string) map[string]string {
 	t.Helper()
 	cfg := sarama.NewConfig()
@@ -60,8 +59,6 @@ func (h *stack) headersOf(t *testing.T, topic, eventType string) map[string]stri
 	}
 }
 
-// One request, its events and the mail in between belong to one trace and have one correlation id, and each event says
-// which one it follows from.
 func TestTheTraceReachesTheEndOfTheStory(t *testing.T) {
 	parallel(t)
 	const traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -90,7 +87,6 @@ func TestTheTraceReachesTheEndOfTheStory(t *testing.T) {
 	}, "the consumers remember it")
 }
 
-// Without a correlation id of the client's own, the request's is the one.
 func TestARequestIsItsOwnCorrelation(t *testing.T) {
 	parallel(t)
 	h := newStack(t)

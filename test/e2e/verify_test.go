@@ -16,8 +16,7 @@ import (
 
 func init() { judges = append(judges, (*stack).requireVerified) }
 
-// requireVerified verifies both services, which may have ended: no event is lost, doubled, altered, invented, reordered
-// or given up, and every event could be verified.
+// requireVerified also works on services that have ended. It requires a verdict on each event.
 func (h *stack) requireVerified(t *testing.T) {
 	t.Helper()
 	requireClean(t, customer.Service.Describe(), h.customerEnv, h.customerDB)

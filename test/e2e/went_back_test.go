@@ -23,34 +23,51 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// regulars sign up and change their names a few times, so that keys have several events.
 type regulars struct {
 	person *client
+	habits habits
 	stop   context.CancelFunc
 	ended  sync.WaitGroup
 	taken  atomic.Int64 // requests
+
+	mu       sync.Mutex
+	accepted []acceptance
 }
 
-const (
-	renames   = 3
-	eachAfter = 60 * time.Millisecond
-	most      = 5000 // requests of one group of regulars
-)
+// habits are how many regulars there are, how often each renames, the pause behind a request that was taken, and how
+// many requests they make together.
+type habits struct {
+	people, renames int
+	pause           time.Duration
+	most            int64
+}
 
-// populate sends regulars, until they are told to go home. The name sets them apart from others.
+// acceptance is an event of which a person was told that it is there.
+type acceptance struct {
+	said
+	at time.Time
+}
+
+// populate separates the addresses of two groups by name.
 func (h *stack) populate(t *testing.T, name string) *regulars {
 	t.Helper()
+	r := &regulars{person: h.client(), habits: habits{people, 3, 60 * time.Millisecond, 5000}}
+	r.come(t, name)
+	return r
+}
+
+func (r *regulars) come(t *testing.T, name string) {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	r := &regulars{person: h.client(), stop: stop}
-	for n := range people {
+	r.stop = stop
+	for n := range r.habits.people {
 		r.ended.Go(func() {
-			for i := 0; ctx.Err() == nil && r.taken.Load() < most; i++ {
+			for i := 0; ctx.Err() == nil && r.taken.Load() < r.habits.most; i++ {
 				r.live(ctx, fmt.Sprintf("%s-%d-%d", name, n, i))
 			}
 		})
 	}
 	t.Cleanup(r.goHome)
-	return r
 }
 
 func (r *regulars) goHome() {
@@ -58,33 +75,37 @@ func (r *regulars) goHome() {
 	r.ended.Wait()
 }
 
-// await waits for so many more requests that were taken.
 func (r *regulars) await(t *testing.T, more int64) {
 	t.Helper()
 	want := r.taken.Load() + more
 	testkit.Until(t, func() bool { return r.taken.Load() >= want }, "nobody can sign up")
 }
 
-// live is the life of one of them. It ends early where the service has another version of it, or does not know it.
 func (r *regulars) live(ctx context.Context, name string) {
 	body := fmt.Sprintf(`{"email":"%s@example.org","name":"Ada"}`, name)
 	id := r.insist(ctx, http.StatusCreated, http.MethodPost, "/v1/signups", body, `"`+name+`"`)
-	for version := range renames {
-		if id == "" {
-			return
-		}
-		body := fmt.Sprintf(`{"name":"Ada %d","expected_version":%d}`, version+2, version+1)
+	for version := 1; id != "" && version <= r.habits.renames; version++ {
+		r.note(id, version)
+		body := fmt.Sprintf(`{"name":"Ada %d","expected_version":%d}`, version+1, version)
 		id = r.insist(ctx, http.StatusOK, http.MethodPatch, "/v1/customers/"+id, body, "")
+	}
+	if id != "" {
+		r.note(id, r.habits.renames+1)
 	}
 }
 
-// insist repeats a request until it is taken, and returns the user's id. It is empty where the service refuses.
+func (r *regulars) note(id string, version int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.accepted = append(r.accepted, acceptance{said{id, int64(version)}, time.Now()})
+}
+
 func (r *regulars) insist(ctx context.Context, status int, method, path, body, key string) string {
 	headers := map[string]string{}
 	if key != "" {
 		headers["Idempotency-Key"] = key
 	}
-	tick := time.NewTicker(eachAfter)
+	tick := time.NewTicker(r.habits.pause)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		answer, err := r.person.try(ctx, method, path, body, headers)
@@ -102,15 +123,13 @@ func (r *regulars) insist(ctx context.Context, status int, method, path, body, k
 	return ""
 }
 
-// said is an event, on the log or in an outbox.
 type said struct {
 	key     string
 	version int64
 }
 
-// logged is the topic: its events, each once, and the keys whose versions do not come in order. A log that lost records
-// may have a later one first, and then all of them again. It fails where one version of a key is two events, or one
-// event has two versions.
+// logged returns the topic's events, each once, and the keys whose versions are out of order. It fails where a version
+// is two events, or an event has two versions.
 func (h *stack) logged(t *testing.T, topic string) (events map[string]said, unordered []string) {
 	t.Helper()
 	events = map[string]said{}
@@ -153,9 +172,8 @@ const selectSaid = `
 select event_id::text, key, version from outbox where topic = $1
 union all select event_id, key, version from outbox_lost where topic = $1`
 
-// requireWhole waits until all that anyone said has come through, and then looks at everything: the outboxes and what
-// they lost are on the log, each event once, a key's in order; both services have applied each event once; each person
-// has one mail, or up to mails of them.
+// requireWhole requires each event of the outboxes on the log, one effect of each in both services, and for each person
+// at most that many mails.
 func (h *stack) requireWhole(t *testing.T, mails int) {
 	t.Helper()
 	h.awaitRecorded(t)
@@ -177,7 +195,6 @@ func (h *stack) requireWhole(t *testing.T, mails int) {
 	h.judge(t)
 }
 
-// awaitHealed waits until no partition of the log waits for records to be sent again.
 func (h *stack) awaitHealed(t *testing.T) {
 	t.Helper()
 	for _, db := range []*pgxpool.Pool{h.customerDB, h.notificationDB} {
@@ -187,7 +204,6 @@ func (h *stack) awaitHealed(t *testing.T) {
 	}
 }
 
-// requireOnLog waits until the log has what the outbox has, compares them and returns the events of the topic.
 func (h *stack) requireOnLog(t *testing.T, db *pgxpool.Pool, topic string) map[string]said {
 	t.Helper()
 	var want, found map[string]said
@@ -204,7 +220,6 @@ func (h *stack) requireOnLog(t *testing.T, db *pgxpool.Pool, topic string) map[s
 	return found
 }
 
-// rows are the events that the database has, and those that it knows to have lost.
 func (h *stack) rows(t *testing.T, db *pgxpool.Pool, topic string) map[string]said {
 	t.Helper()
 	events := map[string]said{}
@@ -220,14 +235,13 @@ func (h *stack) rows(t *testing.T, db *pgxpool.Pool, topic string) map[string]sa
 	return events
 }
 
-// within waits for a condition, for a while: what is missing then says more than that something is.
+// within gives up early, because the list of missing things then helps more than a failed condition.
 func within(t *testing.T, condition func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(patience / 2)
 	testkit.Until(t, func() bool { return condition() || time.Now().After(deadline) })
 }
 
-// without is some of what one has and the other does not, or has otherwise.
 func without(one, other map[string]said) (list []string) {
 	for id, is := range one {
 		if other[id] != is && len(list) < 10 {
@@ -237,7 +251,6 @@ func without(one, other map[string]said) (list []string) {
 	return list
 }
 
-// missing lists the effects that the services do not have yet.
 func (h *stack) missing(t *testing.T, users map[string]said) (list []string) {
 	t.Helper()
 	last := map[string]int64{}
@@ -259,7 +272,7 @@ func (h *stack) missing(t *testing.T, users map[string]said) (list []string) {
 	return list
 }
 
-// uncertain are the people of whose mail nobody knows whether it was sent: the server went while it was.
+// uncertain returns the people whose mail the server may have sent before it went.
 func (h *stack) uncertain(t *testing.T) map[string]int64 {
 	t.Helper()
 	return numbers(t, h.notificationDB, `select user_id::text, 1 from mail join lease using (event_id)
@@ -281,7 +294,6 @@ func numbers(t *testing.T, db *pgxpool.Pool, sql string) map[string]int64 {
 	return got
 }
 
-// requireMails looks at what came to people.
 func (h *stack) requireMails(t *testing.T, each int) {
 	t.Helper()
 	got := map[string]int{}
@@ -298,21 +310,19 @@ func (h *stack) requireMails(t *testing.T, each int) {
 	}
 }
 
-// The lines of a relay that heals. A consumer that reads again says the first two as well, for its group.
+// A relay that heals writes these lines. A consumer that reads again writes the first two, for its group.
 const (
 	databaseBack = "the database went back"
 	brokerBack   = "the broker went back"
 	healed       = "healed"
 )
 
-// requireNoStaleEvent is of a service whose consumers have applied each version of a key from one event.
 func (w *watched) requireNoStaleEvent(t *testing.T) {
 	t.Helper()
 	stale, _ := sumOf(w.metrics(t), "inbox_messages_total", `outcome="stale"`)
 	require.Zero(t, stale)
 }
 
-// times counts the lines of a service's relay with that text.
 func (w *watched) times(text string) (n int) {
 	for line := range strings.Lines(w.log.String()) {
 		if strings.Contains(line, `"msg":"`+text+`"`) && !strings.Contains(line, `"group":`) {
@@ -322,7 +332,6 @@ func (w *watched) times(text string) (n int) {
 	return n
 }
 
-// requireNothingToSee is of a service whose database and broker have lost nothing.
 func (w *watched) requireNothingToSee(t *testing.T, db *pgxpool.Pool) {
 	t.Helper()
 	for _, text := range []string{databaseBack, brokerBack} {

@@ -12,12 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// block is a fenced block of the page. A command has no file.
 type block struct{ language, file, text string }
 
 var fence = regexp.MustCompile("(?s)```(\\w+) ?([^\n]*)\n(.*?)```")
 
-// The service of part 6 is made as the page says; the page's own commands then build and test it.
 func TestThePageBuildsAService(t *testing.T) {
 	t.Parallel()
 	requireHello(t)
@@ -32,10 +30,9 @@ func TestThePageBuildsAService(t *testing.T) {
 	for _, found := range blocks {
 		follow(t, tree, block{found[1], found[2], found[3]})
 	}
-	run(t, tree, "go vet ./... && go test ./dev/devstack -run TestRun") // which starts what make run does
+	run(t, tree, "go vet ./... && go test ./dev/devstack -run TestRun") // starts what make run does
 }
 
-// What cannot be a service is refused by name, before anything is changed.
 func TestNewServiceRefuses(t *testing.T) {
 	t.Parallel()
 	requireHello(t)
@@ -82,7 +79,6 @@ func follow(t *testing.T, tree string, b block) {
 	}
 }
 
-// sides returns what a change replaces, and with what.
 func sides(diff string) (before, after string) {
 	for line := range strings.Lines(diff) {
 		if line[0] != '+' {
@@ -95,7 +91,6 @@ func sides(diff string) (before, after string) {
 	return before, after
 }
 
-// copyOfTheTree is what git has, as a clone would have it.
 func copyOfTheTree(t *testing.T) string {
 	t.Helper()
 	tree := t.TempDir()
@@ -106,7 +101,7 @@ func copyOfTheTree(t *testing.T) string {
 	return tree
 }
 
-// requireHello skips the test where examples is left out, and with it what new-service copies.
+// requireHello skips the test without examples: new-service copies from there.
 func requireHello(t *testing.T) {
 	t.Helper()
 	if _, err := os.Stat("../../examples/hello"); err != nil {
@@ -114,18 +109,17 @@ func requireHello(t *testing.T) {
 	}
 }
 
-// run types a command that succeeds.
 func run(t *testing.T, dir, command string) {
 	t.Helper()
 	code, said := typed(t, dir, command)
 	require.Zero(t, code, "%s\n%s", command, said)
 }
 
-// typed types a command. Copies of the tree share one build cache: their builds do not know their folder.
+// typed builds with one cache for all copies of the tree: their builds do not contain their folder.
 func typed(t *testing.T, dir, command string) (code int, said string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-ec", command)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath")
-	out, _ := cmd.CombinedOutput() // its code says whether it failed
+	out, _ := cmd.CombinedOutput() // its code is the result
 	return cmd.ProcessState.ExitCode(), string(out)
 }

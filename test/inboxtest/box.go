@@ -22,8 +22,8 @@ import (
 	"example.com/twinbox/test/outboxtest"
 )
 
-// A Box is a consumer without a broker: an inbox on a database that has its tables, with handlers behind it. It is what
-// one process owns of one partition, so its deliveries wait for each other; for events at once take a box for each.
+// Box is a consumer without a broker: an inbox with handlers that owns one partition. Its deliveries wait for each
+// other; make several boxes for concurrent ones.
 type Box struct {
 	pool      *pgxpool.Pool
 	config    inbox.Config
@@ -35,28 +35,27 @@ type Box struct {
 
 	mu       sync.Mutex
 	offset   int64
-	outcomes map[string]inbox.Outcome // of the delivery under way, and of what it resumed
+	outcomes map[string]inbox.Outcome // of the present delivery, and of events that it resumed
 	failures int                      // transient ones
-	failed   error                    // what the handler failed with last
+	failed   error
 }
 
-// partitions separates boxes. Two boxes with one partition would take each other for a process that died.
+// Two boxes with one partition would take each other for a process that died.
 var partitions atomic.Int32
 
 // Strict is for [NewBox]: the consumer keeps the order of its keys' versions.
 func Strict(c *inbox.Config) { c.Order = inbox.Strict }
 
-// Consumer is for [NewBox]: its name, under which it remembers.
+// Consumer is for [NewBox]: the consumer's name.
 func Consumer(name string) func(*inbox.Config) { return func(c *inbox.Config) { c.Consumer = name } }
 
-// Checked is for [NewBox]: each event is compared with its contract, as the service does it.
+// Checked is for [NewBox]: each event is compared with its contract.
 func Checked(validate func(event.Event) error) func(*inbox.Config) {
 	return func(c *inbox.Config) { c.Validate = validate }
 }
 
-// NewBox opens the inbox of a consumer, as the service does, except for its patience: retries follow within 2 ms, and
-// a transient error ends the delivery after as many attempts as an unknown error gets. Its name is "test" unless
-// configure gives another.
+// NewBox opens the inbox of a consumer, named "test" by default. Retries follow within 2 ms. A transient error gets as
+// many attempts as an unknown one.
 func NewBox(t testing.TB, pool *pgxpool.Pool, handlers Handlers, configure ...func(*inbox.Config)) *Box {
 	t.Helper()
 	b := &Box{
@@ -80,7 +79,6 @@ func NewBox(t testing.TB, pool *pgxpool.Pool, handlers Handlers, configure ...fu
 	return b
 }
 
-// boxHost stores outcomes, and ends a delivery that transient errors alone keep from success.
 type boxHost struct {
 	inbox.Standalone
 	box *Box
@@ -95,23 +93,21 @@ func (h boxHost) Wait(ctx context.Context, failure error, d time.Duration) error
 	return h.Standalone.Wait(ctx, failure, d)
 }
 
-// attempt is the handler, with an ear for what it fails with.
 func (b *Box) attempt(msg *message.Message) ([]*message.Message, error) {
 	produced, err := b.handle(msg)
 	b.failed = err
 	return produced, err
 }
 
-// Delivery is what became of an event.
+// Delivery is the result of a delivery.
 type Delivery struct {
 	Outcome    inbox.Outcome
-	Err        error              // of the handler's last attempt, or of what kept it from one
+	Err        error              // of the last attempt, or why there was none
 	DeadLetter *deadletter.Letter // nil: none
-	Emitted    []event.Event      // what its handler has added to the outbox of the same database, in order
+	Emitted    []event.Event      // added to the outbox of the same database, in order
 }
 
-// NewEventOf makes the event of a payload as its producer would, with an id of its own and the time of now. Version 0
-// is that of an event whose consumer counts no versions.
+// NewEventOf makes an event as its producer would, with a new id and the time of now. Version 0: without versions.
 func NewEventOf[T any](t testing.TB, of event.Definition[T], key string, version int64, payload T) event.Event {
 	t.Helper()
 	e, err := of.New(key, version, time.Now().UTC().Truncate(time.Microsecond), payload)
@@ -122,9 +118,7 @@ func NewEventOf[T any](t testing.TB, of event.Definition[T], key string, version
 	return e
 }
 
-// Deliver hands the event over as the next record of the box's partition: it is compared with its contract if the box
-// is [Checked], its id is remembered, its handler runs. Events of its key that were parked because it was missing are
-// resumed before Deliver returns.
+// Deliver hands the event over as the next record, and resumes the events of its key that waited for it.
 func (b *Box) Deliver(t testing.TB, e event.Event) Delivery {
 	t.Helper()
 	got, err := b.deliver(t, e)
@@ -173,7 +167,6 @@ func (b *Box) emitted(t testing.TB, id string) []event.Event {
 	return outboxtest.Added(t, b.pool, outboxtest.CausedBy(id))
 }
 
-// record returns the event as the record of a place.
 func record(ctx context.Context, e event.Event, at event.Origin) *message.Message {
 	at.Time, at.Key = e.Time, []byte(e.Key)
 	msg := e.Message()
@@ -194,8 +187,7 @@ func (b *Box) letter(ctx context.Context, id string) (*deadletter.Letter, error)
 	return &letter, err
 }
 
-// RequireOutcome delivers the event, and fails the test when that does not come to the outcome: the failure says what
-// it came to, and why.
+// RequireOutcome delivers the event, and fails the test with the reason when the outcome is a different one.
 func (b *Box) RequireOutcome(t testing.TB, want inbox.Outcome, e event.Event) Delivery {
 	t.Helper()
 	got := b.Deliver(t, e)

@@ -27,7 +27,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// depot is a consumer that counts parcels, and says of each that it was counted.
 type depot struct {
 	outbox *outbox.Outbox
 	fails  error
@@ -118,8 +117,7 @@ func TestWhatAnOutcomeFailsWith(t *testing.T) {
 	require.ErrorContains(t, got.Err, "value is missing")
 }
 
-// An old event that breaks its contract has the code of the breach: that is what its producer must mend. It is not
-// applied over what the inbox has forgotten.
+// The producer must mend the breach: its code counts.
 func TestAnOldEventThatBreaksItsContract(t *testing.T) {
 	t.Parallel()
 	d, pool := newDepot(t)
@@ -137,8 +135,6 @@ func TestAnOldEventThatBreaksItsContract(t *testing.T) {
 	require.Equal(t, "too_old", old.RequireOutcome(t, inbox.Expired, e).DeadLetter.Code)
 }
 
-// An event that breaks its contract is a dead letter with its own reason, also behind another one and behind a gap.
-// Events that are well wait behind it.
 func TestADeadLetterBehindADeadLetterHasItsOwnReason(t *testing.T) {
 	t.Parallel()
 	d, pool := newDepot(t)
@@ -160,7 +156,6 @@ func TestADeadLetterBehindADeadLetterHasItsOwnReason(t *testing.T) {
 	require.Equal(t, inbox.CodeParked, box.RequireOutcome(t, inbox.Parked, newEvent(5)).DeadLetter.Code)
 }
 
-// What an operator would find of an event, without a broker.
 func ExampleBox() {
 	pool, drop := pgtest.Open(migrations.Audit, migrations.Inbox, parcelTable)
 	defer drop()
@@ -181,7 +176,6 @@ func ExampleBox() {
 	// id_conflict
 }
 
-// A plain Watermill handler finds its transaction and its event in the message.
 func ExamplePlain() {
 	pool, drop := pgtest.Open(migrations.Audit, migrations.Inbox, parcelTable)
 	defer drop()
@@ -206,7 +200,7 @@ func ExamplePlain() {
 	// ignored
 }
 
-// Processors of Watermill's cqrs are plain handlers, too. They are registered with a Router that does not run.
+// Processors of Watermill's cqrs are plain handlers. The Router does not run.
 func ExamplePlain_cqrs() {
 	pool, drop := pgtest.Open(migrations.Audit, migrations.Inbox, parcelTable)
 	defer drop()
@@ -246,14 +240,13 @@ func ExamplePlain_cqrs() {
 	// duplicate
 }
 
-// byType finds an event's handler by its ce_type.
 type byType struct{ cqrs.JSONMarshaler }
 
 func (byType) NameFromMessage(msg *message.Message) string {
 	return msg.Metadata[event.HeaderType]
 }
 
-// A handler that writes beside its transaction: what it has written stays when the transaction does not.
+// This handler writes outside its transaction, so the write survives a rollback.
 func ExampleRequireIdempotent() {
 	t := exampleTB{cleanups: new([]func())} // of the test
 	defer t.end()
@@ -281,7 +274,6 @@ func ExampleRequireIdempotent() {
 	// A handler's effect belongs into its transaction; a column that may differ into Except.
 }
 
-// exampleTB is the test of an Example.
 type exampleTB struct {
 	testing.TB
 	cleanups *[]func()

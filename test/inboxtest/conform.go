@@ -14,29 +14,28 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-// Subject is what an inbox remembers in, and what its handlers have effects on. Each part of the suite gets its own.
+// Subject is an inbox's store and the effects of its handlers, new for each part of the suite.
 type Subject struct {
-	// Open is the inbox as a process that starts has it: what it knows beside the store is its own. Processes of one
-	// subject carry the same name, as those of a consumer that is restarted do. Beside is one under another name, which
-	// runs at the same time.
+	// Open returns the inbox of a process that starts. Processes of a subject share only the store and the name. Beside
+	// returns a concurrent one with a different name.
 	Open, Beside func(t *testing.T, consumer string) Process
-	// Effects is how many effects the id had, for that consumer, and Counted how many of all were said to be possibly
+	// Effects counts the effects of the id for that consumer. Counted counts all effects that were reported as possibly
 	// second ones.
 	Effects func(t *testing.T, consumer, id string) int
 	Counted func(t *testing.T) int
-	// Stop and Start take the store away and bring it back with what it had. Nil: it cannot be away.
+	// Stop and Start take the store away and bring it back with its data. Nil: it cannot be away.
 	Stop, Start func(t *testing.T)
-	// Forget makes the store forget the id, or returns when it has. What comes of the id then is Forgotten.
+	// Forget makes the store forget the id. A later delivery has the outcome Forgotten.
 	Forget    func(t *testing.T, consumer, id string)
 	Forgotten inbox.Outcome
-	// AfterCrash is how many effects an event has whose process dies once between the effect and the memory of it.
+	// AfterCrash is the number of effects of an event whose process dies once before it is remembered.
 	AfterCrash int
 }
 
 // Process handles one delivery.
 type Process func(ctx context.Context, id string, handler Handler) (inbox.Outcome, error)
 
-// Handler has one effect, and may do something before it and after it. An error of either is the handler's.
+// Handler has one effect, between Before and After. An error of either is the handler's.
 type Handler struct{ Before, After func() error }
 
 // Run runs the handler around its effect.
@@ -51,7 +50,7 @@ func (h Handler) Run(effect func() error) error {
 	return nil
 }
 
-// Conform checks what every inbox promises, with any store.
+// Conform checks the promises of every inbox, with any store.
 func Conform(t *testing.T, setup func(t *testing.T) *Subject) {
 	t.Helper()
 	for name, check := range map[string]func(*testing.T, *Subject){
@@ -74,7 +73,7 @@ func Conform(t *testing.T, setup func(t *testing.T) *Subject) {
 			t.Parallel()
 			s := setup(t)
 			if s.Stop == nil && strings.HasPrefix(name, "the store") {
-				return // it is part of the process
+				return
 			}
 			check(t, s)
 		})
@@ -86,7 +85,6 @@ const (
 	id1 = "id-1"
 )
 
-// deliver handles the id and requires its outcome, without an error.
 func (s *Subject) deliver(t *testing.T, process Process, id string, want inbox.Outcome) {
 	t.Helper()
 	outcome, err := process(t.Context(), id, Handler{})
@@ -94,14 +92,13 @@ func (s *Subject) deliver(t *testing.T, process Process, id string, want inbox.O
 	require.Equal(t, want, outcome, "id %q", id)
 }
 
-// effects requires so many, for one consumer and id, and that any beyond the first was counted.
+// effects also requires that the suite counted any effect beyond the first.
 func (s *Subject) effects(t *testing.T, id string, want int) {
 	t.Helper()
 	require.Equal(t, want, s.Effects(t, one, id), "effects of id %q", id)
 	require.GreaterOrEqual(t, s.Counted(t), want-1, "effects that were said to be possibly second ones")
 }
 
-// together handles the id by all processes at once.
 func together(t *testing.T, processes []Process) map[inbox.Outcome]int {
 	t.Helper()
 	outcomes := make(chan inbox.Outcome, len(processes))
@@ -148,8 +145,7 @@ func tenProcesses(t *testing.T, s *Subject) {
 	require.Zero(t, s.Counted(t))
 }
 
-// A twin must neither run nor be told "duplicate" before the first is done: if the first fails, it is the one that
-// counts.
+// If the first fails, the duplicate counts: it must neither run nor get "duplicate" before.
 func twinWaits(t *testing.T, s *Subject) {
 	process := s.Open(t, one)
 	inside, release := make(chan struct{}), make(chan struct{})
@@ -203,7 +199,7 @@ func failureIsForgotten(t *testing.T, s *Subject) {
 	require.Zero(t, s.Counted(t), "an error is no crash")
 }
 
-// The handler's goroutine ends behind its effect, as that of a process that dies: no line that follows is run.
+// The handler's goroutine ends after its effect, as with its process.
 func crashAfterEffect(t *testing.T, s *Subject) {
 	died := make(chan struct{})
 	process := s.Open(t, one)
@@ -230,12 +226,10 @@ func twoConsumers(t *testing.T, s *Subject) {
 		require.Equal(t, 1, s.Effects(t, consumer, id1), consumer)
 	}
 	s.effects(t, id1, 1)
-	// Where one name ends and the other begins is part of it.
 	s.deliver(t, s.Open(t, "ab"), "c", inbox.Applied)
 	s.deliver(t, s.Open(t, "a"), "bc", inbox.Applied)
 }
 
-// alike are ids that a store might take for one another.
 var alike = []string{
 	"a", "A", " a", "a ", "a  b", "a b", "a\u00a0b", "a/b", "a\\b", "a.b", "a*b", "a>", "a=", "a-b", "a_b", "a%20b", "'a'",
 	"\u00e9", "e\u0301", "\u0430", "ß", "ss", "SS", "İ", "i", "I", "01", "1", "日", strings.Repeat("x", 254),
@@ -287,7 +281,7 @@ func forgottenID(t *testing.T, s *Subject) {
 	s.Forget(t, one, id)
 	outcome, err := s.Open(t, one)(t.Context(), id, Handler{})
 	require.Equal(t, s.Forgotten, outcome)
-	if outcome == inbox.Expired { // it says that it does not know
+	if outcome == inbox.Expired { // it does not know
 		require.ErrorIs(t, err, inbox.ErrExpired)
 		require.Equal(t, 1, s.Effects(t, one, id))
 		return
@@ -321,8 +315,7 @@ func storeAway(t *testing.T, s *Subject) {
 	s.effects(t, "id-2", 1)
 }
 
-// storeGoes has the store end behind the effect. What then is the inbox's choice: to undo the effect, or to insist on
-// remembering it.
+// storeGoes stops the store after the effect: the inbox may undo it, or insist on remembering it.
 func storeGoes(t *testing.T, s *Subject) {
 	process := s.Open(t, one)
 	gone := make(chan struct{})

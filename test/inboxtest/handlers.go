@@ -6,13 +6,13 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 )
 
-// Handlers are those of a consumer: typed ones in an [inbox.Mux], or a plain one from [Plain].
+// Handlers are typed ones in an [inbox.Mux], or a plain one from [Plain].
 type Handlers interface {
 	Accepts(eventType string) bool
 	HandleMessage(msg *message.Message) ([]*message.Message, error)
 }
 
-// Plain returns a plain Watermill handler of events of the types, as a consumer has it.
+// Plain returns a plain Watermill handler of events of the types.
 func Plain(handler message.NoPublishHandlerFunc, types ...string) Handlers {
 	return plain{handler, types}
 }

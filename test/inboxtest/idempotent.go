@@ -16,44 +16,42 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// Idempotence is what [RequireIdempotent] checks. Handlers, Migrations, Events and Tables are required.
+// Idempotence is the input of [RequireIdempotent]. Handlers, Migrations, Events and Tables are required.
 type Idempotence struct {
-	// Handlers are the consumer's. It is called once for each database that they are tried on.
+	// Handlers is called once for each database.
 	Handlers func(pool *pgxpool.Pool) Handlers
 	// Migrations make the handlers' tables; the inbox's own are added.
 	Migrations []migrations.Set
 	// Configure changes the inbox's configuration, such as [Strict].
 	Configure func(*inbox.Config)
-	// Prepare fills each database before the first event: with what the handlers expect to find.
+	// Prepare fills each database before the first event.
 	Prepare func(t testing.TB, pool *pgxpool.Pool)
 	// Events are delivered in this order, as one partition.
 	Events []event.Event
-	// AcrossKeys says that the order of events of different keys matters to the handlers. A broker does not keep it where
-	// the keys are on several partitions. Without it the order across keys is changed, too.
+	// AcrossKeys keeps the order of different keys, as no broker does across partitions. By default the check changes it.
 	AcrossKeys bool
-	// Tables are those whose rows must come to the same, and Except their columns, "table.column", that may differ:
-	// times of the clock, random ids.
+	// Tables must have the same rows at the end, except in the columns Except, "table.column": times of the clock, random
+	// ids.
 	Tables, Except []string
 }
 
-// way is one in which the same events may reach the handlers.
 type way struct {
 	name  string
 	order []int // of the events; nil: as they are
 	batch int   // events per transaction
-	twice bool  // each event is delivered again, right behind itself, and the whole partition at the end
-	fail  bool  // each event fails before and behind each statement of its handler, each time with its transaction
+	twice bool  // each event again directly, and the whole partition at the end
+	fail  bool  // each event fails before and after each statement, each time with its transaction
 }
 
-// RequireIdempotent fails the test when the tables depend on how often, in which transactions and between which others
-// the events were handled. It delivers them once, in order; then, on a database of its own for each way, in
-// transactions of one, three and all events: each twice, and the whole partition again; the same with a failure behind
-// each statement of each handler, which is then tried again from the beginning. At last it delivers them with the
-// events of other keys in between, and then key by key. What a handler does beside its transaction, or keeps for
-// itself, is found by that. The failure shows the first row that differs.
+// RequireIdempotent fails the test when the tables depend on how often, in which transactions and in which order across
+// keys the events were handled. It delivers them once, in order. Then it uses a new database for each of these:
 //
-// A failure is injected into what goes through the pool that the handlers are made with, in the goroutine that calls
-// them.
+// - transactions of one, three and all events, each event twice, and the whole partition again;
+// - the same, with a failure after each statement of each handler, which then starts again;
+// - with the events of other keys in between, and key by key.
+//
+// The failure shows the first row that differs. Failures are injected into statements through the handlers' pool, in
+// the goroutine that calls them.
 func RequireIdempotent(t testing.TB, of Idempotence) {
 	t.Helper()
 	once := of.play(t, way{name: "once", batch: 1})
@@ -71,7 +69,7 @@ func (of Idempotence) ways() (ways []way) {
 	for _, batch := range slices.Compact(batches) {
 		ways = append(ways, way{name: "each event twice", batch: batch, twice: true})
 	}
-	for _, batch := range slices.Compact([]int{1, len(of.Events)}) { // a batch that fails goes on one by one
+	for _, batch := range slices.Compact([]int{1, len(of.Events)}) { // a batch that fails is handled one by one
 		ways = append(ways, way{
 			name: "each event twice, failing behind each statement", batch: batch, twice: true, fail: true,
 		})
@@ -84,7 +82,6 @@ func (of Idempotence) ways() (ways []way) {
 	return ways
 }
 
-// keys are the keys in the order in which they come first, with the places of their events.
 func (of Idempotence) keys() (places [][]int) {
 	at := map[string]int{}
 	for i, e := range of.Events {
@@ -99,7 +96,6 @@ func (of Idempotence) keys() (places [][]int) {
 
 func (of Idempotence) byKey() []int { return slices.Concat(of.keys()...) }
 
-// inTurns takes an event of each key, then the next one of each.
 func (of Idempotence) inTurns() (order []int) {
 	for keys, n := of.keys(), 0; len(order) < len(of.Events); n++ {
 		for _, places := range keys {
@@ -111,7 +107,6 @@ func (of Idempotence) inTurns() (order []int) {
 	return order
 }
 
-// play delivers the events in that way and returns the tables' rows.
 func (of Idempotence) play(t testing.TB, w way) map[string][]string {
 	t.Helper()
 	statements := &statements{allowed: map[string]int{}}
@@ -119,7 +114,7 @@ func (of Idempotence) play(t testing.TB, w way) map[string][]string {
 	if of.Prepare != nil {
 		of.Prepare(t, pool)
 	}
-	var gone []string // what was given up says why a row is missing
+	var gone []string // dead letters explain missing rows
 	cfg := On(pool).Config
 	cfg.Consumer, cfg.Batch = "idempotence", w.batch
 	cfg.Host = &Host{OnOutcome: func(e event.Event, outcome inbox.Outcome) {
@@ -157,7 +152,7 @@ func (of Idempotence) play(t testing.TB, w way) map[string][]string {
 	return of.rows(t, pool)
 }
 
-// messages are the events as they lie on the partition. What comes twice has the offset that it had.
+// messages gives a duplicate the offset of its first delivery.
 func (of Idempotence) messages(t testing.TB, w way) (msgs []*message.Message) {
 	t.Helper()
 	var order []int
@@ -180,7 +175,6 @@ func (of Idempotence) messages(t testing.TB, w way) (msgs []*message.Message) {
 	return msgs
 }
 
-// sets are the migrations, the inbox's before those that the service lists.
 func (of Idempotence) sets() []migrations.Set {
 	sets := slices.Clone(of.Migrations)
 	for _, needed := range []migrations.Set{migrations.Inbox, migrations.Audit} {
@@ -194,7 +188,6 @@ func (of Idempotence) sets() []migrations.Set {
 
 const selectRows = `select (to_jsonb(t) - $1::text[])::text from %s t order by 1`
 
-// rows returns those of each table as JSON, in the order of that text.
 func (of Idempotence) rows(t testing.TB, pool *pgxpool.Pool) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
@@ -215,7 +208,6 @@ func (of Idempotence) rows(t testing.TB, pool *pgxpool.Pool) map[string][]string
 	return found
 }
 
-// compare describes the first difference; "" is none.
 func compare(tables []string, once, now map[string][]string) string {
 	for _, table := range tables {
 		a, b := once[table], now[table]

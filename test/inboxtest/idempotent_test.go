@@ -21,13 +21,11 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// failureOf is what the check fails with; "" is nothing.
 func failureOf(t *testing.T, of inboxtest.Idempotence) string {
 	t.Helper()
 	return testkit.FailureText(t, func(t testing.TB) { inboxtest.RequireIdempotent(t, of) })
 }
 
-// parcels are handlers that do that for each event.
 func parcels(
 	do func(ctx context.Context, pool *pgxpool.Pool, tx pgx.Tx, e event.Event) error,
 ) inboxtest.Idempotence {
@@ -120,7 +118,7 @@ func TestAColumnOfTheClockBelongsIntoExcept(t *testing.T) {
 	require.Contains(t, failureOf(t, of), "a column that may differ into Except")
 }
 
-// A failure behind the whole handler would not find it: the handler forgets what it has done when it is through.
+// The handler forgets its state at its end: a failure after it finds nothing.
 func TestWhatAHandlerKeepsBetweenTwoStatementsIsFound(t *testing.T) {
 	t.Parallel()
 	inserted := map[string]bool{}

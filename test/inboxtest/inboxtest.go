@@ -1,4 +1,4 @@
-// Package inboxtest gives tests an inbox on a database of their own, and events to deliver to it.
+// Package inboxtest gives tests an inbox and events to deliver to it.
 package inboxtest
 
 import (
@@ -21,14 +21,14 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// How long tests wait for what must come, and how often they look.
+// WaitLimit bounds a test's wait; PollEvery is the time between two looks.
 const (
 	WaitLimit = 30 * time.Second
 	PollEvery = 2 * time.Millisecond
 )
 
-// Bundle is a database with the inbox and a ledger of effects. The ledger has no unique constraint: what counts
-// effects must not be able to prevent one.
+// Bundle is a database with the inbox and a ledger of effects. The ledger has no unique constraint, so it cannot
+// prevent a second effect.
 type Bundle struct {
 	Pool     *pgxpool.Pool
 	Config   inbox.Config
@@ -36,7 +36,7 @@ type Bundle struct {
 	Registry *prometheus.Registry
 }
 
-// New returns a bundle on a database of its own.
+// New returns a bundle on a new database.
 func New(t *testing.T) *Bundle {
 	t.Helper()
 	pool := pgtest.New(t, migrations.Inbox, migrations.Audit)
@@ -45,7 +45,7 @@ func New(t *testing.T) *Bundle {
 	return On(pool)
 }
 
-// On is a bundle on a database that has the tables.
+// On returns a bundle on a database that has the tables.
 func On(pool *pgxpool.Pool) *Bundle {
 	registry, host := prometheus.NewRegistry(), &Host{}
 	return &Bundle{Pool: pool, Registry: registry, Host: host, Config: inbox.Config{
@@ -60,7 +60,7 @@ func On(pool *pgxpool.Pool) *Bundle {
 	}}
 }
 
-// Inbox is one of the bundle's configuration.
+// Inbox opens an inbox with Config.
 func (b *Bundle) Inbox(t *testing.T) *inbox.Inbox {
 	t.Helper()
 	in, err := inbox.New(b.Config)
@@ -68,7 +68,7 @@ func (b *Bundle) Inbox(t *testing.T) *inbox.Inbox {
 	return in
 }
 
-// Deliver runs one message through the middleware and a Mux with the handler, as a Router would.
+// Deliver runs one message through the middleware and a Mux with the handler.
 func (b *Bundle) Deliver(t *testing.T, msg *message.Message, handler HandlerFunc) error {
 	t.Helper()
 	mux := inbox.NewMux()
@@ -82,13 +82,13 @@ func Deliver(in *inbox.Inbox, mux *inbox.Mux, msg *message.Message) error {
 	return err
 }
 
-// Effects is how often the event had its effect.
+// Effects counts the effects of the event.
 func (b *Bundle) Effects(t *testing.T, eventID string) int {
 	t.Helper()
 	return b.Count(t, `select count(*) from ledger where event_id = $1`, eventID)
 }
 
-// Note writes the effect of an id, for [inbox.Inbox.Process].
+// Note returns an effect for [inbox.Inbox.Process].
 func (b *Bundle) Note(eventID string) func(context.Context, pgx.Tx) error {
 	return func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `insert into ledger (event_id) values ($1)`, eventID)
@@ -110,7 +110,7 @@ func (b *Bundle) Count(t *testing.T, sql string, args ...any) (n int) {
 	return n
 }
 
-// List reads a column of text; it is empty, not nil, without rows.
+// List reads a column of text, empty and not nil without rows.
 func (b *Bundle) List(t *testing.T, sql string, args ...any) []string {
 	t.Helper()
 	rows, err := b.Pool.Query(t.Context(), sql, args...)
@@ -120,7 +120,7 @@ func (b *Bundle) List(t *testing.T, sql string, args ...any) []string {
 	return append([]string{}, list...)
 }
 
-// Host is an [inbox.Host] whose methods are functions; nil ones do what [inbox.Standalone] does.
+// Host is an [inbox.Host]. Nil functions do what [inbox.Standalone] does.
 type Host struct {
 	inbox.Standalone
 	OnOutcome func(event.Event, inbox.Outcome)
@@ -158,24 +158,24 @@ func Only(accepted string) func(eventType string) bool {
 // Type is the type of the events.
 const Type = "com.example.test.v1"
 
-// Event is their declaration.
+// Event is the declaration of the events.
 var Event = event.Define[Data](event.Declaration{Type: Type})
 
-// Data is their payload.
+// Data is the payload of the events.
 type Data struct {
 	Value string `json:"value"`
 }
 
-// HandlerFunc handles them.
+// HandlerFunc handles the events.
 type HandlerFunc = func(ctx context.Context, tx pgx.Tx, e event.Event, data Data) error
 
-// Effect is the handler that does something countable.
+// Effect is a handler that adds a row to the ledger.
 func Effect(ctx context.Context, tx pgx.Tx, e event.Event, _ Data) error {
 	_, err := tx.Exec(ctx, `insert into ledger (event_id) values ($1)`, e.ID)
 	return err
 }
 
-// NewEvent returns an event with an id of its own.
+// NewEvent returns an event with a new id.
 func NewEvent() event.Event {
 	return event.Event{
 		ID: uuid.Must(uuid.NewV7()).String(), Source: "/test", Type: Type, Key: "key-1",
@@ -183,21 +183,21 @@ func NewEvent() event.Event {
 	}
 }
 
-// Named is an event with that id and key.
+// Named returns an event with that id and key.
 func Named(id, key string) event.Event {
 	e := NewEvent()
 	e.ID, e.Key = id, key
 	return e
 }
 
-// At is an event whose UUIDv7 says that time.
+// At returns an event whose UUIDv7 has that time.
 func At(when time.Time) event.Event {
 	e := NewEvent()
 	e.ID = IDAt(when)
 	return e
 }
 
-// IDAt is a UUIDv7 of that time.
+// IDAt returns a UUIDv7 of that time.
 func IDAt(when time.Time) string {
 	u := uuid.Must(uuid.NewV7())
 	ms := when.UnixMilli()
@@ -207,7 +207,7 @@ func IDAt(when time.Time) string {
 	return u.String()
 }
 
-// Record is the event as a subscriber hands it over.
+// Record returns the event as a subscriber hands it over.
 func Record(t *testing.T, e event.Event, offset int64) *message.Message {
 	t.Helper()
 	return record(t.Context(), e, event.Origin{

@@ -13,18 +13,16 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// statements lets attempts at events fail after a number of their handlers' statements: the first attempt before the
-// first statement, the next one behind it, and so on, until a handler needs no more than it may send. As the tracer
-// of the connections it sees each statement, or batch of them, from any sender.
+// statements makes the first attempt at an event fail before its first statement, the next one after it, and so on. As
+// a tracer it sees every statement, or batch.
 type statements struct {
 	mu      sync.Mutex
 	running bool           // a handler does
-	left    int            // how many it may still send
+	left    int            // statements still allowed
 	refused bool           // it wanted more
 	allowed map[string]int // by event, to its next attempt
 }
 
-// pool is another pool on the same database, whose statements are seen.
 func (s *statements) pool(t testing.TB, on *pgxpool.Pool) *pgxpool.Pool {
 	t.Helper()
 	cfg := on.Config()
@@ -39,7 +37,7 @@ func (s *statements) pool(t testing.TB, on *pgxpool.Pool) *pgxpool.Pool {
 
 var errBehindStatement = errors.New("behind a statement")
 
-// around lets attempts fail, also where the handler does not care for an error of its statements.
+// around fails the attempt also where the handler ignores an error.
 func (s *statements) around(next message.HandlerFunc) message.HandlerFunc {
 	return func(msg *message.Message) ([]*message.Message, error) {
 		s.begin(msg.UUID)
@@ -57,7 +55,6 @@ func (s *statements) begin(id string) {
 	s.running, s.refused, s.left = true, false, s.allowed[id]
 }
 
-// end says whether the attempt has to fail.
 func (s *statements) end(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +66,6 @@ func (s *statements) end(id string) bool {
 	return true
 }
 
-// admit ends the context of a statement that the handler may not send any more.
 func (s *statements) admit(ctx context.Context) context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()

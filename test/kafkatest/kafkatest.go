@@ -1,12 +1,11 @@
-// Package kafkatest gives tests a Kafka that speaks the real protocol: an in-process broker per test, or a real one.
+// Package kafkatest gives tests a Kafka that speaks the real protocol. The variable TWINBOX_TEST_KAFKA chooses, for the
+// whole test binary:
 //
-// The variable TWINBOX_TEST_KAFKA chooses, for the whole test binary:
+//	unset        a fresh in-process broker for each call of [Brokers]
+//	host:port    that broker, shared by all tests, with a test's own topics and groups
+//	real         a real Apache Kafka, started once per test binary (without java and mvn the tests fail)
 //
-//	unset        a fresh in-process broker for each call of [Brokers]; nothing to set up
-//	host:port    that broker, shared by all tests; every test uses topics and groups of its own
-//	real         a real Apache Kafka, started once per test binary (needs java and mvn; their absence is fatal)
-//
-// Fault injection needs the in-process broker: [Fake] starts one also when the variable is set.
+// Fault injection needs the in-process broker: [Fake] skips its test when the variable is set.
 package kafkatest
 
 import (
@@ -30,10 +29,10 @@ const Variable = "TWINBOX_TEST_KAFKA"
 const Patience = 30 * time.Second
 
 // Main is [pgtest.Main] for packages whose tests ask for a broker: func TestMain(m *testing.M) { kafkatest.Main(m) }.
-// It also stops the real broker, if one was started. Known are goroutines that the package's tests leave behind.
+// Known are goroutines that the tests leave behind.
 func Main(m *testing.M, known ...goleak.Option) {
-	// A Kafka client leaves these running: one ticker of its metrics library for each process, for ten seconds a timer for
-	// each partition without a leader, and a client whose connection broke while it was made, which nobody closes.
+	// A Kafka client leaves these running: a ticker of its metrics, for ten seconds a timer for each partition without a
+	// leader, and a client whose connection broke while it was made.
 	pgtest.Main(tests{m}, append(known,
 		goleak.IgnoreTopFunction("github.com/rcrowley/go-metrics.(*meterArbiter).tick"),
 		goleak.IgnoreAnyFunction("github.com/eapache/go-resiliency/breaker.(*Breaker).timer"),
@@ -47,7 +46,7 @@ func (t tests) Run() int {
 	return t.m.Run()
 }
 
-// Brokers returns the addresses of a broker for this test: its own in-process one, or the one that [Variable] names.
+// Brokers returns the addresses of a broker for this test; see [Variable].
 func Brokers(t testing.TB) []string {
 	t.Helper()
 	switch choice := os.Getenv(Variable); choice {
@@ -61,13 +60,11 @@ func Brokers(t testing.TB) []string {
 	}
 }
 
-// IsReal reports whether [Brokers] returns a real Kafka, for the few tests whose figures differ there.
+// IsReal reports whether [Brokers] returns a real Kafka.
 func IsReal() bool { return os.Getenv(Variable) != "" }
 
-// Fake starts an in-process broker with one node, closed at the end of the test. Its cluster takes scripted faults.
-// Group sessions may be as short as 100 ms, so that a dead member is noticed within a test's patience.
-//
-// A test that needs it runs only on this broker: with another one it is left to the run without.
+// Fake starts an in-process broker with one node, which takes scripted faults. Group sessions may be as short as 100
+// ms. With [Variable] set it skips the test.
 func Fake(t testing.TB, opts ...kfake.Opt) (*kfake.Cluster, []string) {
 	t.Helper()
 	if IsReal() {
@@ -88,7 +85,7 @@ func start(t testing.TB, opts ...kfake.Opt) (*kfake.Cluster, []string) {
 // Group returns a consumer group name that no other test uses.
 func Group(t testing.TB) string { return unique(t) }
 
-// unique is the test's name, made safe for Kafka (letters, digits, dot, dash, underscore), plus a random part.
+// unique is the test's name, made safe for Kafka, with a random part.
 func unique(t testing.TB) string {
 	name := strings.Map(func(r rune) rune {
 		switch {

@@ -15,14 +15,13 @@ import (
 	"example.com/twinbox/dev/local/realkafka"
 )
 
-// real is the one real broker of this test binary, started by the first test that asks.
 var real struct {
 	sync.Mutex
 	server *realkafka.Server
 	err    error
 }
 
-// startReal returns the address of the real broker. What is missing to run it fails the test; nothing is skipped.
+// startReal fails the test when java or mvn is missing: no test is skipped.
 func startReal(t testing.TB) string {
 	t.Helper()
 	real.Lock()
@@ -41,9 +40,8 @@ func startReal(t testing.TB) string {
 	return real.server.Addr()
 }
 
-// coordinate returns when groups can be coordinated. The broker makes the topic of their offsets when the first group
-// comes and loads its partitions one after the other; it refuses clients that come meanwhile, and may end their
-// sessions.
+// The first group makes the broker create its topic of offsets. Until coordinate returns, the broker may refuse clients
+// and end their sessions.
 func coordinate(ctx context.Context, addr string) (err error) {
 	cfg := sarama.NewConfig()
 	cfg.Version = sarama.V3_6_0_0
@@ -52,7 +50,7 @@ func coordinate(ctx context.Context, addr string) (err error) {
 		return fmt.Errorf("connect: %w", err)
 	}
 	defer func() { err = errors.Join(err, admin.Close()) }()
-	const groups = 32 // of which some are in each of those partitions
+	const groups = 32 // some in each of those partitions
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for n := 0; n < groups; {

@@ -14,11 +14,10 @@ import (
 	"example.com/twinbox/internal/kafka"
 )
 
-// Sender is a [message.Publisher] on sarama's own producer: it writes to topics past every outbox, as any program
-// could.
+// Sender is a [message.Publisher] that writes to topics without an outbox.
 type Sender struct{ to sarama.SyncProducer }
 
-// NewSender connects one, with the settings of ours. Close it.
+// NewSender connects a sender. Close it.
 func NewSender(t testing.TB, brokers []string) *Sender {
 	t.Helper()
 	to, err := sarama.NewSyncProducer(brokers, kafka.Config{Brokers: brokers}.Producer())
@@ -26,12 +25,12 @@ func NewSender(t testing.TB, brokers []string) *Sender {
 	return &Sender{to}
 }
 
-// Publish returns when all messages are acknowledged, or with an error if one of them is not.
+// Publish returns when all messages are acknowledged, or an error.
 func (s *Sender) Publish(topic string, msgs ...*message.Message) error {
 	return s.PublishContext(context.Background(), topic, msgs...)
 }
 
-// PublishContext is Publish that does not begin when ctx has ended.
+// PublishContext is Publish that does not begin after the end of ctx.
 func (s *Sender) PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -49,7 +48,7 @@ func (s *Sender) PublishContext(ctx context.Context, topic string, msgs ...*mess
 // Close ends the connections.
 func (s *Sender) Close() error { return s.to.Close() }
 
-// Event is a message with the key and a UUID that says which one of the key it is.
+// Event returns the nth message of a key, with the id key-n.
 func Event(key string, n int) *message.Message {
 	return event.Event{
 		ID:      fmt.Sprintf("%s-%d", key, n),

@@ -12,7 +12,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// Topic creates a topic that no other test uses and waits until each of its partitions has a leader.
+// Topic creates a topic for one test, whose partitions all have a leader.
 func Topic(t testing.TB, brokers []string, partitions int32) string {
 	t.Helper()
 	name := unique(t)
@@ -29,7 +29,7 @@ func Topic(t testing.TB, brokers []string, partitions int32) string {
 	return name
 }
 
-// Admin is a connection for what no other helper does.
+// Admin returns a connection for other needs.
 func Admin(t testing.TB, brokers []string) sarama.ClusterAdmin {
 	t.Helper()
 	admin, err := sarama.NewClusterAdmin(brokers, config())
@@ -38,8 +38,7 @@ func Admin(t testing.TB, brokers []string) sarama.ClusterAdmin {
 	return admin
 }
 
-// ReadAll waits until the topic holds at least n records, then returns everything it holds at that moment, ordered by
-// partition and offset. More than n means that more were written: a test that counts sees duplicates.
+// ReadAll waits until the topic holds at least n records, then returns all of them, ordered by partition and offset.
 func ReadAll(t testing.TB, brokers []string, topic string, n int) []*sarama.ConsumerMessage {
 	t.Helper()
 	client, err := sarama.NewClient(brokers, config())
@@ -60,7 +59,7 @@ func ReadAll(t testing.TB, brokers []string, topic string, n int) []*sarama.Cons
 	return records
 }
 
-// waitForRecords returns, per partition that is not empty, the offset after its last record.
+// waitForRecords returns the offsets after the last records. Empty partitions are missing.
 func waitForRecords(t testing.TB, client sarama.Client, topic string, n int) (ends map[int32]int64) {
 	t.Helper()
 	partitions, err := client.Partitions(topic)
@@ -105,7 +104,7 @@ func readPartition(
 	}
 }
 
-// config reads everything, from the beginning, without the settings under test in package kafka.
+// config has no settings that the tests of package kafka check.
 func config() *sarama.Config {
 	cfg := sarama.NewConfig()
 	cfg.ClientID = "kafkatest"

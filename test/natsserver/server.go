@@ -1,6 +1,5 @@
-// Package natsserver runs a NATS server with JetStream inside this process, for examples and for tests.
-//
-// It is a development server: one copy of the data. Clients connect to it over TCP, as to any other server.
+// Package natsserver runs a NATS server with JetStream inside this process, for examples and tests. It keeps one copy
+// of the data.
 package natsserver
 
 import (
@@ -14,22 +13,22 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Config defines the server's address and its data. Dir is required.
+// Config defines the server's address and data. Dir is required.
 type Config struct {
-	// Addr is host:port. Port 0 takes a free one. Default 127.0.0.1:0.
+	// Addr is host:port. Default 127.0.0.1:0, a free port.
 	Addr string
-	// Dir keeps the streams between runs. A write survives the death of the process; a power cut, with Durable.
+	// Dir keeps the streams. They survive the death of the process, and a power cut with Durable.
 	Dir string
-	// Durable syncs each write to the disk, which makes it about ten times slower.
+	// Durable syncs each write to the disk: about ten times slower.
 	Durable bool
-	// Log receives the server's warnings and errors. Default: none.
+	// Log receives warnings and errors. Default: none.
 	Log *slog.Logger
 }
 
-// startLimit is for a busy disk: the start reads every stream in the folder.
+// startLimit covers a busy disk: the start reads every stream.
 const startLimit = 30 * time.Second
 
-// Start returns a server that accepts connections, until its Shutdown. ctx bounds the check of the address.
+// Start returns a server that runs until its Shutdown. ctx bounds the check of the address.
 func Start(ctx context.Context, cfg Config) (*server.Server, error) {
 	addr := cmp.Or(cfg.Addr, "127.0.0.1:0")
 	at, err := net.ResolveTCPAddr("tcp", addr)
@@ -37,7 +36,7 @@ func Start(ctx context.Context, cfg Config) (*server.Server, error) {
 		return nil, fmt.Errorf("start nats: %w", err)
 	}
 	host, _, _ := net.SplitHostPort(addr) // ResolveTCPAddr has accepted it
-	// NATS itself would wait for startLimit where the address is taken.
+	// NATS itself would wait for startLimit.
 	if err := requireFree(ctx, addr); err != nil {
 		return nil, fmt.Errorf("start nats: %w", err)
 	}
@@ -57,7 +56,6 @@ func Start(ctx context.Context, cfg Config) (*server.Server, error) {
 	return nats, nil
 }
 
-// requireFree fails when a server listens at the address.
 func requireFree(ctx context.Context, addr string) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
@@ -66,7 +64,6 @@ func requireFree(ctx context.Context, addr string) error {
 	return listener.Close()
 }
 
-// logAdapter forwards what a person should see.
 type logAdapter struct{ *slog.Logger }
 
 func (logAdapter) Noticef(string, ...any) {}

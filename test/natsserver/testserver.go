@@ -12,7 +12,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// TestServer keeps its data and its address while it is stopped. It ends with the test.
+// TestServer keeps its data and address while it is stopped. It ends with the test.
 type TestServer struct {
 	t           testing.TB
 	cfg         Config
@@ -20,7 +20,7 @@ type TestServer struct {
 	connections []*nats.Conn
 }
 
-// ForTest starts a server that the test can stop and start.
+// ForTest starts a server for the test.
 func ForTest(t testing.TB) *TestServer {
 	t.Helper()
 	s := &TestServer{t: t, cfg: Config{Addr: testkit.ReservePort(t), Dir: t.TempDir()}}
@@ -29,7 +29,7 @@ func ForTest(t testing.TB) *TestServer {
 	return s
 }
 
-// Start starts it again with its data, and returns when the connections of [TestServer.Connect] are back.
+// Start returns when the connections of [TestServer.Connect] are back.
 func (s *TestServer) Start(t testing.TB) {
 	t.Helper()
 	var err error
@@ -38,7 +38,7 @@ func (s *TestServer) Start(t testing.TB) {
 	s.await(true)
 }
 
-// Stop stops it, and returns when the connections of [TestServer.Connect] have noticed.
+// Stop returns when the connections of [TestServer.Connect] have noticed.
 func (s *TestServer) Stop() {
 	s.server.Shutdown()
 	s.await(false)
@@ -50,10 +50,10 @@ func (s *TestServer) await(connected bool) {
 	}
 }
 
-// URL is where programs connect.
+// URL is the address for clients.
 func (s *TestServer) URL() string { return "nats://" + s.cfg.Addr }
 
-// Connect opens a connection that finds the server again after a start. The test's end closes it.
+// Connect opens a connection that comes back after [TestServer.Start]. The test's end closes it.
 func (s *TestServer) Connect(t testing.TB) jetstream.JetStream {
 	t.Helper()
 	connection, err := nats.Connect(s.URL(), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1),

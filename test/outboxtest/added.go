@@ -11,14 +11,13 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// DB is a pool, which shows what is committed, or a transaction, which shows its own events as well. A transaction that
-// is open keeps the keys of its events locked: a second one of the same test that adds an event of such a key waits
-// for it without end.
+// DB is a pool, which shows committed events, or a transaction, which shows its own as well. An open transaction locks
+// its keys: a second one that adds an event of such a key waits without end.
 type DB interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// A Filter picks events. Several of them pick what each of them picks.
+// Filter picks events. Several filters pick the events on which all agree.
 type Filter struct {
 	name string
 	fits func(event.Event) bool
@@ -29,12 +28,12 @@ func Key[K ~string](key K) Filter {
 	return Filter{"key " + string(key), func(e event.Event) bool { return e.Key == string(key) }}
 }
 
-// Type picks the events that are declared so.
+// Type picks the events of a declaration.
 func Type[T any](of event.Definition[T]) Filter {
 	return Filter{"type " + of.Type, func(e event.Event) bool { return e.Type == of.Type }}
 }
 
-// CausedBy picks what was added while the event with that id was handled.
+// CausedBy picks events that a handler of that event has added.
 func CausedBy(id string) Filter {
 	return Filter{"cause " + id, func(e event.Event) bool {
 		return e.Extensions[event.HeaderCausationID] == id
@@ -46,8 +45,8 @@ select event_id::text, event_type, source, topic, key, version, coalesce(data_sc
     coalesce(headers, '{}'), payload
 from public.outbox where topic not like '` + event.CopyPrefix + `%' order by position`
 
-// Added are the events of the outbox that the filters pick, in the order in which they were added. Scheduled events are
-// there from when they are due; copies of dead letters are left out.
+// Added returns the picked events of the outbox in their order. Scheduled events appear when they are due; copies of
+// dead letters never.
 func Added(t testing.TB, db DB, filters ...Filter) []event.Event {
 	t.Helper()
 	rows, err := db.Query(t.Context(), selectAdded)
@@ -79,8 +78,8 @@ func pick(events []event.Event, filters []Filter) (picked []event.Event) {
 	return picked
 }
 
-// RequireAdded is the payload of the one event of that declaration that the filters pick. With none, or with more than
-// one, the test fails and shows what the outbox has instead.
+// RequireAdded returns the payload of the one picked event of that declaration. With none or several the test fails and
+// shows the outbox's events.
 func RequireAdded[T any](t testing.TB, db DB, of event.Definition[T], filters ...Filter) (payload T) {
 	t.Helper()
 	filters = append([]Filter{Type(of)}, filters...)
@@ -100,8 +99,7 @@ func RequireAdded[T any](t testing.TB, db DB, of event.Definition[T], filters ..
 	return payload
 }
 
-// RequireNone fails the test when the outbox has an event that the filters pick, and shows which. Without a filter
-// every event is one.
+// RequireNone fails the test when the outbox has a picked event. Without a filter every event counts.
 func RequireNone(t testing.TB, db DB, filters ...Filter) {
 	t.Helper()
 	if picked := Added(t, db, filters...); len(picked) > 0 {
@@ -122,7 +120,6 @@ func names(filters []Filter) string {
 
 const shown = 20
 
-// tail shows the last events of a list.
 func tail(what string, events []event.Event) string {
 	switch n := len(events); {
 	case n == 0:
@@ -142,18 +139,17 @@ func lines(events []event.Event) string {
 	return strings.Join(list, "\n")
 }
 
-// Line is an event as failures show it: its type, key, version and payload.
+// Line shows an event's type, key, version and payload.
 func Line(e event.Event) string {
 	return fmt.Sprintf("%s %s v%d %s", e.Type, e.Key, e.Version, e.Data)
 }
 
-// The server locks the table for a transaction that has added to it, or removed from it, until it ends.
+// A transaction that has added or removed events holds this lock until it ends.
 const selectWriters = `
 select count(*) from pg_catalog.pg_locks
 where database = (select oid from pg_catalog.pg_database where datname = current_database())
     and relation = 'public.outbox'::regclass and mode = 'RowExclusiveLock' and pid <> pg_backend_pid()`
 
-// uncommitted says where events may be that the outbox does not show.
 func uncommitted(t testing.TB, db DB) string {
 	t.Helper()
 	rows, err := db.Query(t.Context(), selectWriters)

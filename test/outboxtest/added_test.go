@@ -50,7 +50,7 @@ func TestTheOneEventIsDecoded(t *testing.T) {
 	require.Equal(t, shipped{"a!"}, outboxtest.RequireAdded(t, tx, parcelShipped, outboxtest.Key("a")))
 	require.Equal(t, shipped{"a!"}, outboxtest.RequireAdded(t, tx, parcelLost))
 	outboxtest.RequireNone(t, tx, outboxtest.Key("c"))
-	outboxtest.RequireNone(t, pool) // nothing is committed
+	outboxtest.RequireNone(t, pool) // no commit yet
 	added := outboxtest.Added(t, tx, outboxtest.Key("a"))
 	require.Len(t, added, 2)
 	require.Equal(t, []any{"shop.parcel-lost.v1", int64(2), "/shop", "shop.parcels.v1"},
@@ -114,7 +114,6 @@ func TestAPayloadOfAnotherFormIsShown(t *testing.T) {
 	}))
 }
 
-// What a transaction has added is seen in it, and by others once it is committed.
 func ExampleRequireAdded() {
 	pool, drop := pgtest.Open(migrations.Outbox)
 	defer drop()
@@ -134,7 +133,6 @@ func ExampleRequireAdded() {
 	// a!
 }
 
-// exampleTB is the test of an Example.
 type exampleTB struct{ testing.TB }
 
 func (exampleTB) Helper()                  {}

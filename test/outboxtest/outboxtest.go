@@ -1,4 +1,4 @@
-// Package outboxtest makes databases with events in them, and tests which events a transaction has added.
+// Package outboxtest makes databases with events, and tests which events a transaction has added.
 package outboxtest
 
 import (
@@ -17,10 +17,10 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// Topic is that of [Event].
+// Topic is the topic of [Event].
 const Topic = "test.events.v1"
 
-// New gives an outbox with a source.
+// New returns an outbox with a source.
 func New(t testing.TB) *outbox.Outbox {
 	t.Helper()
 	o, err := outbox.New(outbox.Config{Source: "/test"})
@@ -28,7 +28,7 @@ func New(t testing.TB) *outbox.Outbox {
 	return o
 }
 
-// Database gives an empty outbox, and what else is migrated.
+// Database returns a database with an empty outbox and more tables.
 func Database(t testing.TB, more ...migrations.Set) *pgxpool.Pool {
 	t.Helper()
 	return pgtest.New(t, append([]migrations.Set{migrations.Outbox}, more...)...)
@@ -43,12 +43,12 @@ create table public.outbox_17 partition of public.outbox for values from (17) to
 create table public.outbox_25 partition of public.outbox for values from (25) to (33);
 `)}}}
 
-// Event is an event of a key.
+// Event returns an event of a key.
 func Event(key string) event.Event {
 	return event.Event{Type: "test.happened.v1", Topic: Topic, Key: key, Data: []byte(`{"n":1}`)}
 }
 
-// Commit adds the events in a transaction of their own.
+// Commit adds the events in one transaction.
 func Commit(t testing.TB, o *outbox.Outbox, pool *pgxpool.Pool, events ...event.Event) []outbox.Added {
 	t.Helper()
 	var added []outbox.Added
@@ -60,7 +60,7 @@ func Commit(t testing.TB, o *outbox.Outbox, pool *pgxpool.Pool, events ...event.
 	return added
 }
 
-// CommitMany commits n events over so many keys, in several transactions.
+// CommitMany commits n events over that many keys, in several transactions.
 func CommitMany(t testing.TB, o *outbox.Outbox, pool *pgxpool.Pool, n, keys int) {
 	t.Helper()
 	var events []event.Event
@@ -73,7 +73,7 @@ func CommitMany(t testing.TB, o *outbox.Outbox, pool *pgxpool.Pool, n, keys int)
 	}
 }
 
-// Begin gives a transaction that is rolled back with the test.
+// Begin starts a transaction that the test's end rolls back.
 func Begin(t testing.TB, pool *pgxpool.Pool) pgx.Tx {
 	t.Helper()
 	tx, err := pool.Begin(t.Context())
@@ -82,7 +82,7 @@ func Begin(t testing.TB, pool *pgxpool.Pool) pgx.Tx {
 	return tx
 }
 
-// MarkPublished makes all committed rows published, as a relay does that has sent them.
+// MarkPublished marks all committed rows as published.
 func MarkPublished(t testing.TB, pool *pgxpool.Pool) {
 	t.Helper()
 	_, err := pool.Exec(t.Context(), `update public.outbox_cursor set done = pg_current_snapshot(), win = null,
@@ -90,7 +90,7 @@ func MarkPublished(t testing.TB, pool *pgxpool.Pool) {
 	require.NoError(t, err)
 }
 
-// Dial opens a session of its own on the pool's database.
+// Dial returns a function that opens a new session.
 func Dial(t testing.TB, pool *pgxpool.Pool) func(context.Context) (*pgx.Conn, error) {
 	t.Helper()
 	return func(ctx context.Context) (*pgx.Conn, error) { return pgx.Connect(ctx, pgtest.DSN(pool)) }

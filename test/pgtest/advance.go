@@ -12,8 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// eventTimes are the columns that [Advance] leaves. An event's time is a function of its id, and a record's time is
-// compared with the log.
+// eventTimes are left by [Advance]: an event's time follows from its id, and a record's is compared with the log.
 var eventTimes = []string{
 	"outbox.occurred_at", "outbox_scheduled.occurred_at", "outbox_point.at", "outbox_lost.appended_at",
 	"outbox_lost.found_at", "inbox.event_time", "inbox_horizon.remembers_from",
@@ -25,9 +24,8 @@ join pg_catalog.pg_class c on c.oid = a.attrelid
 where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
     and c.relname ~ '^(outbox|inbox|dead_letter|lease)' and a.atttypid = 'timestamptz'::regtype and not a.attisdropped`
 
-// Advance lets time pass for the outbox, the inbox and the leases of a database: it makes their times earlier by d, and
-// wakes the relay. Scheduled events and retries become due, leases run out, dead letters grow older. Own are columns of
-// other tables, as "table.column". The clocks of the database and of the process do not change.
+// Advance makes the times of the outbox, the inbox and the leases earlier by d, and wakes the relay. Own are columns of
+// other tables, as "table.column". No clock changes.
 func Advance(t testing.TB, pool *pgxpool.Pool, d time.Duration, own ...string) {
 	t.Helper()
 	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {

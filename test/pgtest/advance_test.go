@@ -9,7 +9,6 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// Advance would move a column that was renamed.
 func TestColumnsThatAdvanceLeavesExist(t *testing.T) {
 	t.Parallel()
 	pool := New(t, migrations.Audit, migrations.Outbox, migrations.Inbox, migrations.Lease)

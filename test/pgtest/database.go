@@ -21,9 +21,8 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// New gives the test an empty database with the sets' tables, and a pool on it. The database is dropped when the test
-// ends, and kept when it failed. Databases share one server: what PostgreSQL counts per server (transaction ids,
-// snapshots' xmin, advisory locks do not) is shared with the tests that run at the same time.
+// New returns a pool on an empty database with the sets' tables, dropped with the test unless the test failed. Parallel
+// tests share transaction ids and snapshots' xmin, but no advisory locks.
 func New(t testing.TB, sets ...migrations.Set) *pgxpool.Pool {
 	t.Helper()
 	c, err := shared.get()
@@ -41,7 +40,7 @@ func New(t testing.TB, sets ...migrations.Set) *pgxpool.Pool {
 	return pool
 }
 
-// Open is [New] for an Example, which has no testing.TB. Call the function when done. It panics where New fails.
+// Open is [New] for an Example. Call drop when done. It panics where New fails.
 func Open(sets ...migrations.Set) (pool *pgxpool.Pool, drop func()) {
 	c, err := shared.get()
 	if err != nil {
@@ -59,10 +58,10 @@ func Open(sets ...migrations.Set) (pool *pgxpool.Pool, drop func()) {
 	}
 }
 
-// DSN gives the URL of the pool's database, for what opens its own connections.
+// DSN returns the URL of the pool's database.
 func DSN(pool *pgxpool.Pool) string { return pool.Config().ConnString() }
 
-// maxConns lets a test be as concurrent as it likes; twelve such tests fit the server's 200.
+// maxConns lets twelve such tests share the server's 200 connections.
 const maxConns = 16
 
 func (c *cluster) create(ctx context.Context, sets []migrations.Set) (*pgxpool.Pool, func() error, error) {
@@ -71,7 +70,7 @@ func (c *cluster) create(ctx context.Context, sets []migrations.Set) (*pgxpool.P
 		return nil, nil, fmt.Errorf("build template database: %w", err)
 	}
 	name := "test_" + strings.ToLower(rand.Text()[:12])
-	// file_copy takes 8 ms here and wal_log 15 ms: the template is small, so the checkpoints it asks for are cheap.
+	// file_copy takes 8 ms here and wal_log 15 ms: the template is small, so the checkpoints are cheap.
 	if err := c.exec(ctx, "create database "+name+" template "+source+" strategy file_copy"); err != nil {
 		return nil, nil, fmt.Errorf("create test database: %w", err)
 	}
@@ -93,7 +92,6 @@ func (c *cluster) drop(name string) error {
 	return c.exec(ctx, "drop database if exists "+name+" with (force)")
 }
 
-// exec runs a statement on a connection of its own: what creates and drops databases is rare.
 func (c *cluster) exec(ctx context.Context, statement string) error {
 	conn, err := pgx.Connect(ctx, c.server.DSN("postgres"))
 	if err != nil {
@@ -112,14 +110,12 @@ func (c *cluster) keepDatabase(name string) {
 	c.kept = append(c.kept, name)
 }
 
-// template is a migrated database that test databases are copied from.
 type template struct {
 	build sync.Once
 	err   error
 }
 
-// template builds the database for a list of sets once. The name is a hash of all SQL, so two lists that mean the same
-// share it.
+// The name of a template is a hash of its SQL.
 func (c *cluster) template(ctx context.Context, sets []migrations.Set) (string, error) {
 	hash, err := fingerprint(sets)
 	if err != nil {
@@ -134,7 +130,7 @@ func (c *cluster) template(ctx context.Context, sets []migrations.Set) (string, 
 	}
 	c.mu.Unlock()
 	t.build.Do(func() {
-		// Not the first test's context: its end would fail all that share the template.
+		// The first test's end would cancel the template for all that share it.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
 		if t.err = c.exec(ctx, "create database "+name); t.err == nil {
@@ -162,7 +158,7 @@ func fingerprint(sets []migrations.Set) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
 }
 
-// Unreachable is a pool whose server takes no connection.
+// Unreachable returns a pool without a server.
 func Unreachable(t testing.TB) *pgxpool.Pool {
 	t.Helper()
 	cfg, err := pgxpool.ParseConfig("postgres://postgres@127.0.0.1/postgres?sslmode=disable")

@@ -9,8 +9,7 @@ import (
 	"example.com/twinbox/dev/local/postgres"
 )
 
-// Durable gives the test a server of its own, with fsync on: one to kill and restart, or one on which no other test's
-// transactions are open. It is stopped when the test ends. [Restart] starts it again.
+// Durable starts a server with fsync on, which the test may kill. It ends with the test.
 func Durable(t testing.TB) *postgres.Server {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
@@ -21,7 +20,7 @@ func Durable(t testing.TB) *postgres.Server {
 	return server
 }
 
-// Restart starts a server of [Durable] that was killed or stopped, under its old DSN, and stops it when the test ends.
+// Restart starts an ended server of [Durable] again, under its old DSN, until the test ends.
 func Restart(t testing.TB, server *postgres.Server) *postgres.Server {
 	t.Helper()
 	again, err := server.Restart(t.Context())
@@ -30,7 +29,7 @@ func Restart(t testing.TB, server *postgres.Server) *postgres.Server {
 	return again
 }
 
-// Folder is where the test may put a data directory for [On]. The directory is removed with the test.
+// Folder returns a place for a data directory for [On], removed with the test.
 func Folder(t testing.TB) string {
 	t.Helper()
 	folder, err := newFolder(places())
@@ -39,7 +38,7 @@ func Folder(t testing.TB) string {
 	return dataIn(folder)
 }
 
-// On starts a server on a data directory that the test has made: a copy of that of a [Durable] one.
+// On starts a server on a data directory that the test has made, such as a copy.
 func On(t testing.TB, dir string) *postgres.Server {
 	t.Helper()
 	server, err := postgres.Start(t.Context(), found(postgres.Config{Dir: dir, Durable: true}))

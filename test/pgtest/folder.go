@@ -13,14 +13,14 @@ import (
 
 const folderPrefix = "twinbox-cluster-"
 
-// memory is a file system in memory, and roomy is how much of it has to be free. A new database is 300 small files, and
-// dropping it flushes them: on a disk that is ten times slower.
+// A new database is 300 small files. memory holds them if roomy bytes are free: a disk takes ten times as long to flush
+// them.
 const (
 	memory = "/dev/shm"
 	roomy  = 4 << 30
 )
 
-// places returns the folder for servers: in memory where there is room, unless TMPDIR has a different one.
+// TMPDIR overrides places.
 func places() string {
 	var found syscall.Statfs_t
 	if os.Getenv("TMPDIR") == "" && syscall.Statfs(memory, &found) == nil && found.Bavail*uint64(found.Bsize) > roomy {
@@ -29,7 +29,6 @@ func places() string {
 	return os.TempDir()
 }
 
-// newFolder makes the folder of one server.
 func newFolder(place string) (string, error) {
 	sweep(place)
 	folder, err := os.MkdirTemp(place, folderPrefix)
@@ -45,8 +44,7 @@ func removeFolder(folder string) error {
 	return errors.Join(postgres.Remove(dataIn(folder)), os.RemoveAll(folder))
 }
 
-// keepFolder moves the folder to a place that the next failing run of the same tests takes over, so that at most one
-// per package is left.
+// keepFolder replaces the folder of the last failing run.
 func keepFolder(folder string, databases []string) error {
 	name := fmt.Sprintf("twinbox-kept-%d-%s", os.Geteuid(), filepath.Base(os.Args[0]))
 	place := filepath.Join(filepath.Dir(folder), name)
@@ -58,11 +56,9 @@ func keepFolder(folder string, databases []string) error {
 	return nil
 }
 
-// sweepAfter is longer than any test binary runs.
 const sweepAfter = 2 * time.Hour
 
-// sweep removes the folders of test binaries that were killed, by a test timeout for one. A folder that it cannot
-// remove, of another user for example, stays.
+// sweep removes the folders of killed test binaries, where it can.
 func sweep(place string) {
 	folders, _ := filepath.Glob(filepath.Join(place, folderPrefix+"*")) // the pattern is well-formed
 	for _, folder := range folders {

@@ -10,7 +10,7 @@ import (
 
 func TestSweepTakesOldFolders(t *testing.T) {
 	t.Parallel()
-	place := t.TempDir() // a place of its own: other packages' tests sweep the common one
+	place := t.TempDir() // other packages' tests sweep the common one
 	left, err := newFolder(place)
 	require.NoError(t, err)
 	require.NoError(t, os.Mkdir(dataIn(left), 0o700))

@@ -1,8 +1,7 @@
 // Package pgtest gives every test its own database on a real PostgreSQL.
 //
-// One cluster serves a test binary. It starts with the first test that asks for a database, a child process on a unix
-// socket with fsync off, and ends with the binary. A machine without PostgreSQL fetches it; where that fails too, the
-// test fails: a test that needs a database is never skipped.
+// One server serves a test binary, as a child process with fsync off. A machine without PostgreSQL fetches it. A test
+// that needs a database is never skipped.
 package pgtest
 
 import (
@@ -21,12 +20,9 @@ import (
 	"example.com/twinbox/dev/local/postgres"
 )
 
-// Main runs a package's tests and exits: func TestMain(m *testing.M) { pgtest.Main(m) }. It stops the cluster and fails
-// the package if a goroutine is left. Where a test failed its databases are kept, and stderr says how to look at them.
-//
-// With -run or in a child process that asks for no database, no cluster is started. m is the *testing.M, or another
-// harness around it. Tests with a database wait more than they compute, so at least eight run in parallel unless
-// -parallel, or TestMain by that flag, has another number.
+// Main runs a package's tests and exits: func TestMain(m *testing.M) { pgtest.Main(m) }. It stops the server and fails
+// the package if a goroutine is left. It keeps the databases of failed tests, and prints the command to read them. At
+// least eight tests run in parallel, because they wait more than they compute; -parallel overrides that.
 func Main(m interface{ Run() int }, leaks ...goleak.Option) {
 	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
 		_ = parallel.Value.Set(strconv.Itoa(max(8, runtime.GOMAXPROCS(0)))) // the command line is parsed later
@@ -45,7 +41,6 @@ func Main(m interface{ Run() int }, leaks ...goleak.Option) {
 	os.Exit(code)
 }
 
-// cluster is the server that all tests of a binary share.
 type cluster struct {
 	start sync.Once
 	err   error
@@ -55,7 +50,7 @@ type cluster struct {
 
 	mu        sync.Mutex
 	templates map[string]*template
-	kept      []string // databases of failed tests
+	kept      []string // of failed tests
 }
 
 var shared cluster
@@ -74,7 +69,6 @@ func (c *cluster) get() (*cluster, error) {
 	return c, c.err
 }
 
-// startServer starts a server in a fresh folder.
 func startServer(ctx context.Context, cfg postgres.Config) (folder string, server *postgres.Server, err error) {
 	if folder, err = newFolder(places()); err != nil {
 		return "", nil, err
@@ -86,7 +80,6 @@ func startServer(ctx context.Context, cfg postgres.Config) (folder string, serve
 	return folder, server, nil
 }
 
-// found says where PostgreSQL's programs come from.
 func found(cfg postgres.Config) postgres.Config {
 	cfg.BinDir, cfg.SkipInstalled = os.Getenv("PG_BIN"), os.Getenv("TWINBOX_TEST_FETCH") != ""
 	cfg.Progress = os.Stderr
@@ -95,7 +88,6 @@ func found(cfg postgres.Config) postgres.Config {
 
 const stopTimeout = 30 * time.Second
 
-// stop ends the cluster and removes its folder, or keeps it for a look at what a failed test left.
 func (c *cluster) stop() error {
 	if c.server == nil {
 		return nil

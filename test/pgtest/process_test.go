@@ -14,7 +14,7 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// childVariable makes the tests below, which fail on purpose, run in a process of their own.
+// childVariable runs the tests below, which fail on purpose, in a child process.
 const childVariable = "TWINBOX_TEST_PGTEST_CHILD"
 
 func runTest(t *testing.T, name string, environ ...string) (output string, code int) {
@@ -64,7 +64,7 @@ func TestMissingPostgresIsAFailure(t *testing.T) {
 	require.NotContains(t, out, "SKIP")
 }
 
-// shortTemp gives a temporary folder whose path is short enough for sockets and open to the server's account.
+// shortTemp returns a folder with a path short enough for sockets, open to the server's account.
 func shortTemp(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "t-")

@@ -11,9 +11,8 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// RequireServicesAgree fails the test with everything in which the services contradict each other or their contract:
-// two of them have one source, topic or name of a consumer, or an event has no service that writes to its topic. It
-// needs no server.
+// RequireServicesAgree fails the test if two services share a source, topic or consumer's name, or if no service writes
+// to an event's topic. It needs no server.
 func RequireServicesAgree(t testing.TB, all ...eventing.Described) {
 	t.Helper()
 	declared := make([]eventing.Declared, len(all))
@@ -60,7 +59,6 @@ func findContradictions(all []eventing.Declared) (problems []string) {
 	return problems
 }
 
-// eventsOf returns the events of the services' contracts, each once.
 func eventsOf(all []eventing.Declared) (events []event.Declaration) {
 	seen := map[string]bool{}
 	for _, s := range all {

@@ -8,10 +8,9 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// RequireOwnEventsHandled fails the test if a read model of the service misses one of the service's own events: if a
-// consumer with the order Strict or Latest reads a topic that the service writes to, and has no handler for an event
-// that the service's contract has there. Such a read model keeps an old version, and commands with this version are
-// refused. Consumers of other topics may handle the types that they need. It needs no server.
+// RequireOwnEventsHandled fails the test if a consumer with the order Strict or Latest reads a topic of its own
+// service, and has no handler for an event of the contract on it. Such a read model keeps an old version, and commands
+// with it are refused. It needs no server.
 func RequireOwnEventsHandled(t testing.TB, of eventing.Described) {
 	t.Helper()
 	found, err := of.Declare(t.Context())

@@ -1,5 +1,4 @@
-// Package servicetest runs a service's command line in a test, as its main would: arguments and environment in, output
-// and exit code out.
+// Package servicetest runs a service's command line in a test, as its main would.
 package servicetest
 
 import (
@@ -36,7 +35,7 @@ type Serving struct {
 	Stop       func() (code int)
 }
 
-// Serve starts the service and returns when it says that it listens.
+// Serve starts the service and returns when it listens.
 func (run Run) Serve(t *testing.T, environ []string) Serving {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -63,14 +62,14 @@ func (run Run) Serve(t *testing.T, environ []string) Serving {
 	return s
 }
 
-// Status is the status of a GET.
+// Status returns the status of a GET.
 func Status(t *testing.T, url string) int {
 	t.Helper()
 	status, _ := Get(t, url)
 	return status
 }
 
-// Get is the status of a GET and what came with it.
+// Get returns the status and the body of a GET.
 func Get(t *testing.T, url string) (status int, body string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
@@ -84,7 +83,7 @@ func Get(t *testing.T, url string) (status int, body string) {
 	return response.StatusCode, string(content)
 }
 
-// Trap is an address that tells of every connection.
+// Trap returns an address that reports every connection.
 func Trap(t *testing.T) (addr string, connected <-chan struct{}) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -104,10 +103,9 @@ func Trap(t *testing.T) (addr string, connected <-chan struct{}) {
 	return listener.Addr().String(), calls
 }
 
-// Life goes through a service's commands in the order in which an operator meets them: serve is refused on an empty
-// database, migrate and topics may be repeated, then the service serves, is healthy, and stops cleanly. The
-// environment is complete, with an empty database and port 0. Topics of other services that it reads are made before.
-// while is called between start and stop.
+// Life runs a service's commands in an operator's order: serve is refused on an empty database, migrate and topics run
+// twice, then the service serves, is healthy, and stops cleanly. The environment has an empty database and port 0.
+// Topics of other services exist. Life calls while between start and stop.
 func (run Run) Life(
 	t *testing.T, environ []string, migration, topic string, reads []string, while func(Serving),
 ) {
@@ -159,8 +157,8 @@ func makeTopics(t *testing.T, environ, names []string) {
 	}
 }
 
-// Refuses checks that every command but healthcheck refuses a broken environment with exit code 2: each problem on a
-// line of its own, and no other, nothing on stdout, and the secret nowhere. Only config goes on to list the settings.
+// Refuses checks that every command but healthcheck refuses a broken environment with exit code 2: exactly these
+// problems, a line each, nothing on stdout, and the secret nowhere. Only config also lists the settings.
 func (run Run) Refuses(t *testing.T, environ, problems []string, secret string) {
 	t.Helper()
 	for _, command := range []string{"serve", "setup", "migrate", "topics", "config"} {

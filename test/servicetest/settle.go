@@ -13,22 +13,21 @@ import (
 	"example.com/twinbox/internal/outbox/relay"
 )
 
-// Settle returns when nothing is under way in the services that were started: everything committed is published, each
-// consumer group has committed the end of its topics, so no handler runs, no effect is due or held by a claimant, and
-// no scheduled event is overdue. What waits for a later time (a retry, a scheduled event, see [pgtest.Advance]), for an
-// operator or for a missing event is not under way. After [testkit.WaitLimit] the test fails with what still was.
+// Settle returns when no work is pending: everything committed is published, each consumer group has committed the end
+// of its topics, no effect is due or held by a claimant, and no scheduled event is overdue. Work that waits for a later
+// time (see [pgtest.Advance]), for an operator or for a missing event is not pending. After [testkit.WaitLimit] the
+// test fails with the pending work.
 //
-// What a transaction of the test has not committed is not seen. A consumer group commits every half second, which is
-// what a Settle takes.
+// Settle does not see uncommitted changes. It takes half a second, after which a consumer group commits.
 func (s *System) Settle() {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), s.limit)
 	defer cancel()
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
-	var last []string // what the newest look found that got its answers, or else why none did
+	var last []string // of the last complete look, or the error if there was none
 	answered := false
-	for _, p := range s.parts { // of what the test itself has committed nothing tells the relay, but for its next poll
+	for _, p := range s.parts { // the test's own commits do not wake the relay
 		if _, err := p.pool.Exec(ctx, `select pg_notify('outbox', '')`); err != nil {
 			s.t.Fatalf("wake the relay of %s: %v", p.name, err)
 		}
@@ -40,7 +39,7 @@ func (s *System) Settle() {
 			return
 		case err == nil:
 			last, answered = busy, true
-		case !answered: // a topic that has no leader yet, say; later on it may be that the time of this look has run out
+		case !answered: // such as a topic without a leader; later the time may have run out
 			last = []string{err.Error()}
 		}
 		select {
@@ -51,8 +50,7 @@ func (s *System) Settle() {
 	}
 }
 
-// settled lists what is under way. One look at all stations can miss what moves on from a station behind it to one
-// before it, which an event does through an outbox alone. So it looks twice, and compares how much the outboxes hold.
+// settled looks twice and compares the outboxes: an event can move to a station that one look has passed.
 func (s *System) settled(ctx context.Context) (busy []string, err error) {
 	if busy, err = s.look(ctx); err != nil || len(busy) > 0 {
 		return busy, err
@@ -65,7 +63,6 @@ func (s *System) settled(ctx context.Context) (busy []string, err error) {
 	return busy, err
 }
 
-// heads is the sum of the outboxes' highest positions at the newest look.
 func (s *System) heads() (sum int64) {
 	for _, p := range s.parts {
 		sum += p.head
@@ -73,7 +70,7 @@ func (s *System) heads() (sum int64) {
 	return sum
 }
 
-// look reads the stations in the order in which an event passes them, each for all services.
+// look reads the stations in the order of an event.
 func (s *System) look(ctx context.Context) (busy []string, err error) {
 	for _, station := range []func(context.Context, *part) ([]string, error){
 		lookAtOutbox, lookAtConsumers, lookAtParked, lookAtEffects,
@@ -91,7 +88,7 @@ func (s *System) look(ctx context.Context) (busy []string, err error) {
 	return busy, nil
 }
 
-// A record that the broker refuses for good waits for an operator. The others pass when their reason has.
+// A record that the broker refuses for good waits for an operator.
 const selectHeldBack = `select count(*) from public.outbox_parked where not permanent`
 
 func lookAtOutbox(ctx context.Context, p *part) (busy []string, err error) {
@@ -132,7 +129,7 @@ func lookAtConsumers(ctx context.Context, p *part) (busy []string, err error) {
 	return busy, nil
 }
 
-// selectResumable counts the keys whose first parked event has its turn: the consumer resumes it within seconds.
+// selectResumable counts keys that the consumer resumes within seconds.
 const selectResumable = `
 select count(*) from public.inbox_key k
 cross join lateral (select class, version from public.dead_letter

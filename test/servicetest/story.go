@@ -13,14 +13,13 @@ import (
 	"example.com/twinbox/internal/outbox/relay"
 )
 
-// step is one line of a story.
 type step struct {
 	at   time.Time
 	text string
 }
 
-// Story is what became of a key or of an event in all services: the outbox rows, what each consumer decided, the dead
-// letters, the effects owed, and the same of the events that followed. A line a step, in the order of time.
+// Story returns the history of a key or an event in all services, a line a step, in the order of time, with the events
+// that followed.
 func (s *System) Story(id string) string {
 	s.t.Helper()
 	story, err := s.story(context.WithoutCancel(s.t.Context()), id)
@@ -30,7 +29,6 @@ func (s *System) Story(id string) string {
 	return story
 }
 
-// maxStory bounds the events of a story.
 const maxStory = 100
 
 func (s *System) story(ctx context.Context, id string) (string, error) {
@@ -85,7 +83,6 @@ select $1::text, coalesce(ended_at, due_at), format('effect %s %s after %s attem
 from public.lease where event_id = $1 order by handler`
 )
 
-// tell returns the service's steps of an id, and the events that followed and are not known yet.
 func (p *part) tell(ctx context.Context, id string, known map[string]bool) (steps []step, follow []string, err error) {
 	statements := []string{selectStory}
 	if p.hasLeases {
@@ -117,7 +114,6 @@ select key from public.outbox group by key order by max(position) desc limit 5`
 	reportLimit = 10 * time.Second
 )
 
-// report is what a test that failed shows of the services.
 func (s *System) report() string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.t.Context()), reportLimit)
 	defer cancel()

@@ -22,38 +22,35 @@ import (
 // Part is a service of a [System].
 type Part struct {
 	eventing.Described
-	// Environ is what the service needs beside a database, a broker and addresses to listen on; it has the last word.
+	// Environ adds to the database, the broker and the addresses, and overrides them.
 	Environ []string
 }
 
-// System is services that run in this process, each on a database of its own, on one broker.
+// System is services in this process, each on its own database, on one broker.
 type System struct {
 	t     testing.TB
 	parts []*part
 	limit time.Duration
 }
 
-// part is a service while it runs.
 type part struct {
 	name      string
 	pool      *pgxpool.Pool
 	hasLeases bool
-	head      int64 // the highest position of the outbox at the newest look
+	head      int64 // highest position of the outbox
 	lags      eventing.Lags
 	at        service.Listening
 }
 
-// patient lets a machine stand still for some seconds without a member being given up or a record published twice.
+// patient lets a machine pause for seconds: no member expires, no record is published twice.
 var patient = []string{
 	"HTTP_ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0", "KAFKA_SESSION_TIMEOUT=1m", "KAFKA_PUBLISH_TIMEOUT=20s",
 	"OUTBOX_LEASE=40s", "SMTP_TIMEOUT=15s", "MAIL_POLL=50ms",
 }
 
 // Start migrates a database for each service, makes the topics that they write and read, and returns when each listens.
-// They stop with the test, in the reverse order. Their warnings are in the test's log. When the test fails, the log has
-// the pending work and the stories of the keys that were written last.
-//
-// The package's TestMain is kafkatest.Main.
+// They stop with the test, in the reverse order. The test's log has their warnings, and on a failure the pending work
+// and the newest stories. The package's TestMain is kafkatest.Main.
 func Start(t testing.TB, services ...Part) *System {
 	t.Helper()
 	s := &System{t: t, limit: testkit.WaitLimit}
@@ -97,7 +94,7 @@ func Start(t testing.TB, services ...Part) *System {
 	return s
 }
 
-// known leaves out what a service does not read, but for what the test itself gives it.
+// known leaves out settings that the service does not read, unless the test gives them.
 func known(of Part, environ []string) (list []string) {
 	reads := of.Unset()
 	for _, entry := range environ {
@@ -110,7 +107,6 @@ func known(of Part, environ []string) (list []string) {
 	return append(list, of.Environ...)
 }
 
-// run runs the service until the test ends, and returns when it listens.
 func (p *part) run(t testing.TB, instance *eventing.Instance) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -146,8 +142,8 @@ func (s *System) part(name string) *part {
 	return nil
 }
 
-// API is where the service's API listens, host and port.
+// API returns host:port of the service's API.
 func (s *System) API(name string) string { s.t.Helper(); return s.part(name).at.API }
 
-// Pool is the service's database.
+// Pool returns the pool of the service's database.
 func (s *System) Pool(name string) *pgxpool.Pool { s.t.Helper(); return s.part(name).pool }

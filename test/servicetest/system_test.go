@@ -30,7 +30,7 @@ import (
 
 func TestMain(m *testing.M) { kafkatest.Main(m) }
 
-// throw is an event of a game: two players throw a ball until it has no throws left.
+// Two players throw a ball until it has no throws left.
 type throw struct {
 	Ball string `json:"ball"`
 	Left int    `json:"left"`
@@ -58,10 +58,8 @@ func (c settings) Listeners() eventing.Listeners { return eventing.Listeners{Adm
 func (c settings) Topics() []kafka.Topic         { return c.Config.Topics(thrownBy(c.Player).Topic) }
 func (c settings) Rules() []config.Rule          { return c.Config.Rules() }
 
-// stuck is a ball that no player catches.
 const stuck = "stuck"
 
-// player catches what the other one throws, and throws it back.
 func player(name, other string) servicetest.Part {
 	mine, theirs := thrownBy(name), thrownBy(other)
 	s := eventing.Service[settings]{
@@ -96,7 +94,7 @@ func player(name, other string) servicetest.Part {
 		},
 	}
 	return servicetest.Part{Described: s.Describe(), Environ: []string{
-		"PLAYER=" + name, "INBOX_HANDLER_TIMEOUT=1s", // for which a stop waits for the ball that is stuck
+		"PLAYER=" + name, "INBOX_HANDLER_TIMEOUT=1s", // a stop waits that long for the ball that is stuck
 	}}
 }
 
@@ -110,7 +108,6 @@ func play(t *testing.T) game {
 	return game{servicetest.Start(t, player("ann", "bob"), player("bob", "ann")), outboxtest.New(t)}
 }
 
-// begin lets a player throw.
 func (g game) begin(t *testing.T, name string, first throw) {
 	t.Helper()
 	e, err := thrownBy(name).New(first.Ball, 0, time.Now(), first)
@@ -118,7 +115,7 @@ func (g game) begin(t *testing.T, name string, first throw) {
 	outboxtest.Commit(t, g.outbox, g.Pool(name), e)
 }
 
-// Services in process, on databases and a broker of their own.
+// ExampleStart runs services in process.
 func ExampleStart() {
 	var t *testing.T // of the test
 	_ = func() {
@@ -135,7 +132,7 @@ func ExampleStart() {
 func TestSettleWaitsForAllThatFollows(t *testing.T) {
 	t.Parallel()
 	g := play(t)
-	g.Settle() // nothing has happened
+	g.Settle() // no event yet
 	g.begin(t, "ann", throw{"red", 9})
 	g.begin(t, "bob", throw{"blue", 4})
 	g.Settle()

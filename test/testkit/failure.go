@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// FailureText returns what do logs and with what it fails its test; "" for a test that passes. The name, context,
-// cleanups and state of that test are those of t.
+// FailureText returns the text that do logs and fails its test with; "" for a test that passes. That test has the name,
+// context and cleanups of t.
 func FailureText(t testing.TB, do func(t testing.TB)) string {
 	t.Helper()
 	r := &recorder{TB: t}
@@ -24,7 +24,6 @@ func FailureText(t testing.TB, do func(t testing.TB)) string {
 	return strings.TrimSuffix(r.text.String(), "\n")
 }
 
-// recorder is a test that keeps what it is told.
 type recorder struct {
 	testing.TB
 
@@ -55,5 +54,4 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// FailNow is what comes behind an Error.
 func (*recorder) FailNow() { runtime.Goexit() }

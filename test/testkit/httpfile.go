@@ -15,7 +15,7 @@ type HTTPFile struct {
 	Requests  []HTTPFileRequest
 }
 
-// HTTPFileRequest is one request as it is written, references to variables included.
+// HTTPFileRequest is a request as written, with references to variables.
 type HTTPFileRequest struct {
 	Name, Method, Target string
 	Header               http.Header
@@ -28,14 +28,13 @@ var (
 		`(GET|HEAD|POST|PUT|PATCH|DELETE) ((?:https?://|\{\{)\S+)\n((?:[A-Za-z][A-Za-z-]*: \S.*\n)*)(?:\n((?s:.*)))?$`)
 	reference  = regexp.MustCompile(`\{\{([^}\n]*)\}\}`)
 	spaceAtEnd = regexp.MustCompile(`(?m)[ \t\r]$`)
-	// notJSON matches lines that a tool takes for a script, a file, an assertion, a comment, a variable or a request.
+	// notJSON matches lines that a tool takes for other syntax.
 	notJSON = regexp.MustCompile(`(?m)^(<|>|#|//|\?\?|@|\{%|\{\{|GET |POST |HTTP)`)
 )
 
 // ParseHTTPFile reads the subset of the format that VS Code's REST Client, the HTTP Client of JetBrains and httpyac all
-// understand. Everything else is an error that names the section. Scripts that take a value out of an answer are not in
-// the subset: each tool has its own syntax for them. Every variable is defined above the first request, and every
-// request has its own name.
+// understand, without scripts. Errors name the section. Variables are defined above the first request, and request
+// names are unique.
 func ParseHTTPFile(text string) (HTTPFile, error) {
 	file := HTTPFile{Variables: map[string]string{}}
 	if spaceAtEnd.MatchString(text) {
@@ -91,7 +90,7 @@ func (f *HTTPFile) add(text string) error {
 	return nil
 }
 
-// Fill replaces references by values, or by the file's own variables where values has none.
+// Fill replaces references by values, or by the file's variables.
 func (f HTTPFile) Fill(text string, values map[string]string) string {
 	return reference.ReplaceAllStringFunc(text, func(found string) string {
 		name := strings.Trim(found, "{}")

@@ -45,7 +45,7 @@ func TestParse(t *testing.T) {
 	require.Equal(t, "copy-it-here", file.Fill("{{id}}", nil))
 }
 
-// Each of these works in one of the editors and fails, or means something else, in another.
+// Each of these works in one editor and not in another.
 func TestWhatOnlyOneEditorKnowsIsRefused(t *testing.T) {
 	t.Parallel()
 	const (

@@ -16,10 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// MailStage is a point in a conversation, before the server's answer there.
+// MailStage is a point in a conversation, before the server's answer.
 type MailStage string
 
-// The stages, in their order.
+// Conversations meet the stages in this order.
 const (
 	MailConnect MailStage = "connect" // before the greeting
 	MailHello   MailStage = "hello"   // EHLO
@@ -27,21 +27,21 @@ const (
 	MailTo      MailStage = "to"      // RCPT TO
 	MailData    MailStage = "data"    // DATA, before 354
 	MailContent MailStage = "content" // after 354: the server has read the first line
-	MailDot     MailStage = "dot"     // the content is complete; the server has not taken it
-	MailTaken   MailStage = "taken"   // the server has taken it, and has not said so
+	MailDot     MailStage = "dot"     // the content is complete, not accepted
+	MailTaken   MailStage = "taken"   // accepted, not answered
 )
 
-// MailAnswer is what the server does at a stage; the zero value is the usual.
+// MailAnswer is an answer at a stage. The zero value is the usual one.
 type MailAnswer struct {
 	Say  string          // instead of the usual, such as "451 4.7.1 later"
 	Wait <-chan struct{} // stall until it is closed
-	Cut  bool            // then hang up without a word
+	Cut  bool            // then hang up
 }
 
-// MailScript decides the answer. to is known from stage MailTo on. It is called from several conversations at once.
+// MailScript decides the answer. to is known from MailTo on. Conversations call it concurrently.
 type MailScript func(at MailStage, to string) MailAnswer
 
-// Mail is one that the server took.
+// Mail is one that the server accepted.
 type Mail struct{ To, MessageID, Content string }
 
 // MailServer is a running server.
@@ -60,8 +60,8 @@ func StartMailServer(t testing.TB, script MailScript) *MailServer {
 	return StartSecuredMailServer(t, nil, script)
 }
 
-// StartSecuredMailServer starts a server that offers STARTTLS. At the test's end it hangs up on every client; a script
-// that stalls must be released by then, or by a later cleanup function of the test.
+// StartSecuredMailServer starts a server that offers STARTTLS. The test's end hangs up on every client; release a
+// stalled script by then, or in a later cleanup function of the test.
 func StartSecuredMailServer(t testing.TB, secured *tls.Config, script MailScript) *MailServer {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -84,7 +84,7 @@ func StartSecuredMailServer(t testing.TB, secured *tls.Config, script MailScript
 // Addr is host:port.
 func (s *MailServer) Addr() string { return s.listener.Addr().String() }
 
-// Mails returns the mails that the server took, in that order.
+// Mails returns the accepted mails in their order.
 func (s *MailServer) Mails() []Mail {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,10 +106,8 @@ func (s *MailServer) serve(ctx context.Context, serving *sync.WaitGroup) {
 	}
 }
 
-// errCut ends a conversation.
 var errCut = errors.New("cut")
 
-// talk is one conversation.
 type talk struct {
 	server *MailServer
 	conn   net.Conn
@@ -151,7 +149,6 @@ func (t *talk) run() error {
 	return err
 }
 
-// answer plays a stage. isUsual reports that the script left the answer to the server.
 func (t *talk) answer(at MailStage, say string) (isUsual bool, err error) {
 	a := t.server.script(at, t.to)
 	if a.Wait != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Gauge returns the value of a gauge and its labels: names and values, in the order of the names.
+// Gauge returns the value of a gauge, and its labels as pairs sorted by name.
 func Gauge(t testing.TB, m prometheus.Metric) (value float64, labels [][2]string) {
 	t.Helper()
 	var out dto.Metric

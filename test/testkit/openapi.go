@@ -38,7 +38,7 @@ type media struct {
 	Schema struct {
 		Ref string `yaml:"$ref"`
 	} `yaml:"schema"`
-	Examples map[string]any     `yaml:"examples"` // of problems: one for each code
+	Examples map[string]any     `yaml:"examples"` // of problems, by code
 	check    *jsonschema.Schema // of Schema; nil for a page
 }
 
@@ -57,7 +57,7 @@ type apiDocument struct {
 
 const documentURL = "https://example.com/openapi.yaml"
 
-// ParseOpenAPI reads a document. Its schemas are compiled in place: those of OpenAPI 3.1 are JSON Schema 2020-12.
+// ParseOpenAPI compiles the schemas in place: those of OpenAPI 3.1 are JSON Schema 2020-12.
 func ParseOpenAPI(data []byte) (*OpenAPI, error) {
 	var document apiDocument
 	var root any
@@ -88,7 +88,6 @@ func ParseOpenAPI(data []byte) (*OpenAPI, error) {
 	return parsed, nil
 }
 
-// readAnswers returns an operation's responses by status. It follows references and compiles schemas.
 func (d *apiDocument) readAnswers(node yaml.Node, schemas *jsonschema.Compiler) (map[string]response, error) {
 	var operation struct {
 		Responses map[string]response `yaml:"responses"`
@@ -119,7 +118,7 @@ func (d *apiDocument) readAnswers(node yaml.Node, schemas *jsonschema.Compiler) 
 	return operation.Responses, nil
 }
 
-// ProblemStatuses returns the status that an OpenAPI document gives each problem code in x-problem-status.
+// ProblemStatuses returns the statuses of problem codes in x-problem-status.
 func ProblemStatuses(t testing.TB, document []byte) map[string]int {
 	t.Helper()
 	parsed, err := ParseOpenAPI(document)
@@ -128,8 +127,7 @@ func ProblemStatuses(t testing.TB, document []byte) map[string]int {
 	return parsed.Statuses
 }
 
-// Responses are the operations with each of their statuses, as in "POST /v1/signups 201". A status with several media
-// types is there once per type.
+// Responses lists the operations with each status, as in "POST /v1/signups 201", once per media type.
 func (d *OpenAPI) Responses() (names []string) {
 	for route, answers := range d.answers {
 		for status, declared := range answers {
@@ -145,8 +143,8 @@ func (d *OpenAPI) Responses() (names []string) {
 	return names
 }
 
-// RequireDeclared compares an answer with the document: its status, the required headers, its media type and its body.
-// Requests that the document lacks are not compared.
+// RequireDeclared compares an answer's status, required headers, media type and body with the document. It ignores
+// requests that the document lacks.
 func (d *OpenAPI) RequireDeclared(t testing.TB, request *http.Request, answer *http.Response, body []byte) {
 	t.Helper()
 	_, route := d.routes.Handler(request)
@@ -162,7 +160,7 @@ func (d *OpenAPI) RequireDeclared(t testing.TB, request *http.Request, answer *h
 	}
 	form, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")
 	if form == "text/html" && declared.Content["application/problem+json"] != nil {
-		return // a browser gets a problem as a page; the document describes that page once
+		return // a browser gets a page; the document describes that once
 	}
 	if len(declared.Content) == 0 || request.Method == http.MethodHead {
 		require.Empty(t, body, what)

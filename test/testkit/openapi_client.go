@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// APIClient asks an API, and compares each answer with what its document says.
+// APIClient compares each answer of an API with its document.
 type APIClient struct {
 	URL      string
 	Document *OpenAPI
@@ -26,8 +26,8 @@ func ServeAPI(t testing.TB, handler http.Handler, document *OpenAPI) *APIClient 
 	return &APIClient{server.URL, document}
 }
 
-// ServeAPILate is [ServeAPI] with a deadline for the body that passes with the head. The handler still reads the first
-// 4 KiB, which came with the head.
+// ServeAPILate is [ServeAPI] with a deadline that passes after the head. The handler still reads the first 4 KiB, which
+// came with the head.
 func ServeAPILate(t testing.TB, handler http.Handler, document *OpenAPI) *APIClient {
 	t.Helper()
 	return ServeAPI(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -38,14 +38,14 @@ func ServeAPILate(t testing.TB, handler http.Handler, document *OpenAPI) *APICli
 	}), document)
 }
 
-// Answer is what came back.
+// Answer is an API's answer.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// Do sends a request. A body is JSON unless the headers, names and values in turns, say otherwise.
+// Do sends a request. A body is JSON unless the headers (names and values alternate) have another type.
 func (c *APIClient) Do(t testing.TB, method, path, body string, headers ...string) Answer {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, c.URL+path, strings.NewReader(body))
@@ -56,8 +56,7 @@ func (c *APIClient) Do(t testing.TB, method, path, body string, headers ...strin
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	// Not DisableKeepAlives: of a connection that is to be closed anyway the server resets the rest of a body that it
-	// refuses, and the refusal may be lost with it.
+	// DisableKeepAlives would make the server reset the rest of a refused body, and perhaps lose the refusal.
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	response, err := (&http.Client{Transport: transport}).Do(request)
@@ -69,14 +68,14 @@ func (c *APIClient) Do(t testing.TB, method, path, body string, headers ...strin
 	return Answer{response.StatusCode, response.Header, read}
 }
 
-// JSON is the body, an object.
+// JSON returns the body, an object.
 func (a Answer) JSON(t testing.TB) (object map[string]any) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal(a.Body, &object), string(a.Body))
 	return object
 }
 
-// Code is that of a problem.
+// Code returns the code of a problem.
 func (a Answer) Code(t testing.TB) string {
 	t.Helper()
 	require.Equal(t, "application/problem+json", a.Header.Get("Content-Type"), string(a.Body))

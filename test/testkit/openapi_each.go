@@ -11,27 +11,27 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Ask is a request, and the service that it goes to.
+// Ask is a request and the service that gets it.
 type Ask struct {
 	On         *APIClient
 	Path, Body string
 	Headers    []string
 }
 
-// Ask is a request to be sent.
+// Ask returns a request to this API.
 func (c *APIClient) Ask(path, body string, headers ...string) Ask { return Ask{c, path, body, headers} }
 
 // FaultyAPI are services that answer a good request with a problem.
 type FaultyAPI struct {
-	Healthy *APIClient // for what is wrong with a body alone
+	Healthy *APIClient // for faults of the body alone
 	Limited *APIClient // to one request per client
 	Broken  *APIClient // without its tables
 	Away    *APIClient // without its database
 	Late    *APIClient // see [ServeAPILate]
 }
 
-// Add adds what each operation answers to a good request when the client has used its share, when there is a defect or
-// no database, and to the same body when it is late, too long or of another kind.
+// Add adds the answers to good requests over the limit, with a defect or without a database, and to late, too long or
+// differently typed bodies.
 func (f FaultyAPI) Add(t testing.TB, asks, good map[string]Ask) {
 	t.Helper()
 	first := f.Limited.Do(t, http.MethodGet, "/v2", "")
@@ -49,9 +49,8 @@ func (f FaultyAPI) Add(t testing.TB, asks, good map[string]Ask) {
 	}
 }
 
-// RequireEach asks for each response that the document declares, by the names of [OpenAPI.Responses], and fails the
-// test where one is not asked for or does not come. Clients are made from the document: a response that is declared and
-// never comes is a branch of theirs that never runs. That no other comes is what every [APIClient.Do] compares.
+// RequireEach sends a request for each of [OpenAPI.Responses], and fails the test where one is missing in asks or does
+// not come.
 func (d *OpenAPI) RequireEach(t testing.TB, asks map[string]Ask) {
 	t.Helper()
 	declared, asked := d.Responses(), slices.Sorted(maps.Keys(asks))
@@ -67,7 +66,6 @@ func (d *OpenAPI) RequireEach(t testing.TB, asks map[string]Ask) {
 	}
 }
 
-// without returns the names that the other list lacks, in order.
 func without(names, other []string) []string {
 	return slices.Sorted(slices.Values(slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return slices.Contains(other, name)

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ReservePort gives the test an address on loopback until the test ends. While no server listens there, connections are
-// refused. A socket stays bound to the port and never listens: a request for a free port gets a different one, and a
-// listener that package net opens on this port shares it.
+// ReservePort reserves an address on loopback until the test ends. Connections are refused until a server listens. A
+// socket is bound to the port and never listens: a request for a free port gets a different one, and a listener of
+// package net shares it.
 func ReservePort(t testing.TB) string {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)

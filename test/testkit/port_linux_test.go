@@ -10,7 +10,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// Many goroutines take ports, over and over: with a port that is only free, not kept, two of them soon get the same.
+// Two goroutines would soon get the same free port.
 func TestAReservedPortIsGivenToNoOther(t *testing.T) {
 	t.Parallel()
 	const many = 100

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ReservePort gives an address on loopback without a listener right now. This system lets no listener share a port
-// with the socket that would keep others away, so another process may take it.
+// ReservePort returns a free address on loopback, which another process may get: on this system no listener shares a
+// reserved port.
 func ReservePort(t testing.TB) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Script writes a program for sh. Other tests may start processes meanwhile: a program cannot run while a forked child
-// has its file open for writing.
+// Script writes a program for sh. No program runs while a forked child has its file open for writing, and other tests
+// fork.
 func Script(t testing.TB, path, text string) {
 	t.Helper()
 	syscall.ForkLock.RLock()

@@ -19,14 +19,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TLSServer is the certificate that a server on 127.0.0.1 shows. Each Show replaces it; open connections keep theirs.
+// TLSServer is the certificate of a server on 127.0.0.1, which Show replaces for new connections.
 type TLSServer struct {
 	authority *x509.Certificate
 	key       *ecdsa.PrivateKey // of the authority and of every certificate
 	shown     atomic.Pointer[tls.Certificate]
 }
 
-// TLSFlaws are defects of a certificate, and the error that a client of this process returns.
+// TLSFlaws are defects of a certificate and the errors of a client.
 var TLSFlaws = map[string]struct {
 	Spoil func(*x509.Certificate)
 	Says  string
@@ -37,7 +37,7 @@ var TLSFlaws = map[string]struct {
 	"self-signed":   {nil, "unknown authority"},
 }
 
-// NewTLSServer makes an authority and shows a good certificate of it.
+// NewTLSServer makes an authority and shows a good certificate.
 func NewTLSServer(t testing.TB) *TLSServer {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -53,7 +53,7 @@ func NewTLSServer(t testing.TB) *TLSServer {
 	return s.Another(t)
 }
 
-// Another is a server with a certificate of its own from the same authority.
+// Another returns a server with another certificate of the same authority.
 func (s *TLSServer) Another(t testing.TB) *TLSServer {
 	t.Helper()
 	another := &TLSServer{authority: s.authority, key: s.key}
@@ -61,7 +61,7 @@ func (s *TLSServer) Another(t testing.TB) *TLSServer {
 	return another
 }
 
-// Show shows a good certificate that the function has spoiled; nil: one that signed itself.
+// Show shows a certificate changed by spoil; nil: a self-signed one.
 func (s *TLSServer) Show(t testing.TB, spoil func(*x509.Certificate)) {
 	t.Helper()
 	leaf := &x509.Certificate{
@@ -85,19 +85,19 @@ func (s *TLSServer) sign(t testing.TB, leaf, by *x509.Certificate) []byte {
 	return der
 }
 
-// Config is the server's.
+// Config returns the server's configuration.
 func (s *TLSServer) Config() *tls.Config {
 	return &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.shown.Load(), nil }}
 }
 
-// Roots trust the authority alone.
+// Roots returns a pool with the authority alone.
 func (s *TLSServer) Roots() *x509.CertPool {
 	roots := x509.NewCertPool()
 	roots.AddCert(s.authority)
 	return roots
 }
 
-// File holds the authority's certificate until the end of the test.
+// File returns a file with the authority's certificate, until the test ends.
 func (s *TLSServer) File(t testing.TB) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "authority.pem")

@@ -6,8 +6,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Tracer calls Begin before a connection sends a statement, or a batch of them, and End after its answer. The statement
-// and End have the context that Begin returns. End may be nil.
+// Tracer calls Begin before a statement, or a batch, and End after its answer, which both have the context of Begin.
+// End may be nil.
 type Tracer struct {
 	Begin func(context.Context) context.Context
 	End   func(context.Context)

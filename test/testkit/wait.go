@@ -7,19 +7,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// WaitLimit is how long a test waits before it fails: far longer than anything takes on a busy machine. It does not say
-// how soon something has to happen.
+// WaitLimit is how long a test waits before it fails: far longer than anything takes.
 const WaitLimit = 2 * time.Minute
 
-// A condition is asked again after a tenth of the time that it has been waited for, within these.
+// Until looks again after a tenth of the time waited, within these bounds.
 const (
 	soonest = time.Millisecond
 	latest  = 100 * time.Millisecond
 )
 
-// Until returns when the condition holds, and fails the test when it does not within [WaitLimit]. The condition runs in
-// the caller's goroutine, so it may use require, and it no longer runs after the test has failed. The condition of
-// require.Eventually may, and then logs for a test that has ended.
+// Until returns when the condition holds, and fails the test after [WaitLimit]. The condition runs in the caller's
+// goroutine, so it may use require. It never runs after the test has ended, unlike that of require.Eventually.
 func Until(t testing.TB, condition func() bool, msgAndArgs ...any) {
 	t.Helper()
 	for began := time.Now(); !condition(); {

@@ -12,7 +12,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// failing is a test that may fail.
 type failing struct {
 	testing.TB
 	said string

@@ -11,7 +11,6 @@ import (
 
 var decision = regexp.MustCompile(`^0*([1-9][0-9]*)-[a-z0-9-]+\.md$`)
 
-// A decision is referred to by its number: each has one of its own, the same in its name and in its title.
 func TestDecisionsAreNumbered(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob(filepath.Join(root, "docs/adr/*.md"))

@@ -18,7 +18,6 @@ import (
 
 const root = "../.."
 
-// pages lists the Markdown files of the tree.
 func pages(t *testing.T) []string {
 	t.Helper()
 	var list []string
@@ -71,7 +70,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// anchors lists the names that the headings of a page have on GitHub.
+// GitHub gives headings these names.
 func anchors(t *testing.T, page string) (list []string) {
 	t.Helper()
 	for _, match := range heading.FindAllStringSubmatch(read(t, page), -1) {
@@ -88,7 +87,7 @@ var (
 
 //go:generate env CGO_ENABLED=0 go test . -run Lines -tree.lines
 
-// A link to a line leads to the code that it shows: [`code`](file#L7).
+// A link to a line has this form: [`code`](file#L7).
 func TestLinesOnPagesSayWhatTheirLinksShow(t *testing.T) {
 	t.Parallel()
 	for _, page := range pages(t) {
@@ -108,7 +107,6 @@ func TestLinesOnPagesSayWhatTheirLinksShow(t *testing.T) {
 	}
 }
 
-// The commands that take in a newer twinbox name folders that exist.
 func TestFencedFoldersExist(t *testing.T) {
 	t.Parallel()
 	_, list, found := strings.Cut(read(t, filepath.Join(root, "docs/building.md")), "\nset -- ")
@@ -121,7 +119,7 @@ func TestFencedFoldersExist(t *testing.T) {
 
 var codeSpan = regexp.MustCompile("`([^`]+)`")
 
-// optional lists the patterns of the files that docs/building.md lets an owner delete, and the folders among them.
+// optional lists the patterns and folders that docs/building.md lets an owner delete.
 func optional(t *testing.T) (patterns, folders []string) {
 	t.Helper()
 	_, section, _ := strings.Cut(read(t, filepath.Join(root, "docs/building.md")), "\n## Leave out what you do not need\n")
@@ -140,7 +138,6 @@ func optional(t *testing.T) (patterns, folders []string) {
 	return patterns, folders
 }
 
-// isOptional reports whether the path, which is relative to the root, or a folder above it is one that may be deleted.
 func isOptional(t *testing.T, path string) bool {
 	t.Helper()
 	patterns, _ := optional(t)
@@ -156,7 +153,7 @@ func isOptional(t *testing.T, path string) bool {
 	return false
 }
 
-// requireExists fails when the path is missing, unless its owner may have deleted it.
+// requireExists accepts a missing path that its owner may delete.
 func requireExists(t *testing.T, path string, msgAndArgs ...any) {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(root, path)); err != nil && !isOptional(t, path) {
@@ -164,7 +161,6 @@ func requireExists(t *testing.T, path string, msgAndArgs ...any) {
 	}
 }
 
-// isPruned reports whether an optional folder is missing.
 func isPruned(t *testing.T) bool {
 	t.Helper()
 	_, folders := optional(t)
@@ -244,7 +240,7 @@ func TestMakefile_FindsHOME(t *testing.T) {
 	}
 }
 
-// The workflow must do nothing that a person cannot do by hand, with one command each.
+// A person must be able to run each part of the workflow by hand.
 func TestWorkflowCallsTheScript(t *testing.T) {
 	t.Parallel()
 	workflow := read(t, filepath.Join(root, ".github/workflows/ci.yml"))
@@ -257,10 +253,9 @@ func TestWorkflowCallsTheScript(t *testing.T) {
 	}
 }
 
-// A block may name its file. One that is not there is left out, or a file that the reader makes.
+// A block may name a file. A missing one is the reader's.
 var goBlock = regexp.MustCompile("(?s)```go(?: ([^\n]+))?\n(.*?)```")
 
-// Go code on a page is also in a Go file of the tree, which is compiled. Indentation may differ.
 func TestGoOnPagesIsCompiled(t *testing.T) {
 	t.Parallel()
 	var sources []string
@@ -268,7 +263,7 @@ func TestGoOnPagesIsCompiled(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && path != root: // where a stack may be at work
+		case entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && path != root: // where a stack may run
 			return fs.SkipDir
 		case filepath.Ext(path) == ".go":
 			sources = append(sources, unindented(read(t, path)))
@@ -288,7 +283,6 @@ func TestGoOnPagesIsCompiled(t *testing.T) {
 	}
 }
 
-// unindented begins each line at its first visible character.
 func unindented(code string) string {
 	var b strings.Builder
 	for line := range strings.Lines(code) {
@@ -303,7 +297,6 @@ var (
 	tableRow = regexp.MustCompile(`(?m)^\| .*$`)
 )
 
-// What a page promises or denies is shown by the tests that it names.
 func TestNamedTestsExist(t *testing.T) {
 	t.Parallel()
 	known := testsOfTheTree(t)
@@ -321,8 +314,6 @@ func TestNamedTestsExist(t *testing.T) {
 	}
 }
 
-// Each sentence of the contract has its test, and each variable that it names is one. A row of settings says instead
-// why there is none.
 func TestTheContractNamesItsTestsAndVariables(t *testing.T) {
 	t.Parallel()
 	page := read(t, filepath.Join(root, "docs/contract.md"))
@@ -344,7 +335,7 @@ func TestTheContractNamesItsTestsAndVariables(t *testing.T) {
 	}
 }
 
-// begins matches the begin of a transaction on a connection or a pool; [pgx.BeginFunc] is no match.
+// begins does not match [pgx.BeginFunc].
 var begins = regexp.MustCompile(`\.BeginTx\(|(?i)(?:pool|conn)\.Begin\(`)
 
 // CONTRIBUTING.md lists the files that begin a transaction without pgx.BeginFunc.

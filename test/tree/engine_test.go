@@ -18,10 +18,9 @@ var (
 	invariant = regexp.MustCompile("^\\| [^|]+ \\| (`Test\\w+`(, )?)+ \\|$")
 )
 
-// engine are the folders of internal that docs/engine.md covers, package by package.
+// docs/engine.md covers these folders of internal, package by package.
 var engine = []string{"outbox", "inbox", "kafka", "verify", "lease", "event", "failure", "audit", "fault"}
 
-// A promise without a test is a wish; a change that removes a promise's test breaks the promise.
 func TestEachPackageOfTheEngineHasAPromiseAndTestsThatHoldIt(t *testing.T) {
 	t.Parallel()
 	page := read(t, filepath.Join(root, "docs/engine.md"))
@@ -59,7 +58,6 @@ func testsOfTheTree(t *testing.T) map[string]bool {
 	return known
 }
 
-// packagesBelow lists the packages below a folder by their paths from the root. A missing folder has none.
 func packagesBelow(t *testing.T, folder string) []string {
 	t.Helper()
 	var list []string
@@ -75,7 +73,6 @@ func packagesBelow(t *testing.T, folder string) []string {
 	return list
 }
 
-// walkTree visits the source files below a folder, if the folder exists.
 func walkTree(t *testing.T, from string, visit func(path string)) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// notLinked are packages, and folders of packages, for developers and tests. No service may link one, by any import.
 var notLinked = []string{
 	"example.com/twinbox/dev", "example.com/twinbox/test", "example.com/twinbox/bench", "example.com/twinbox/examples",
 	"example.com/twinbox/internal/inbox/kv", "testing", "net/http/httptest", "github.com/stretchr/testify",

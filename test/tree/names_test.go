@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFixedNames: these eleven names are fixed. None may be missing, empty, or a mere alias of code in another place.
+// TestFixedNames fails when a name is missing, empty or only an alias.
 func TestFixedNames(t *testing.T) {
 	t.Parallel()
 	for name, holds := range map[string]string{
@@ -44,7 +44,7 @@ func TestFixedNames(t *testing.T) {
 	}
 }
 
-// functions counts the functions of a file that have a body: a file of aliases has none.
+// A file of aliases has no function with a body.
 func functions(t *testing.T, path string) (count int) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A refusal of the relay's names a code. docs/operations.md has a paragraph for each.
 func TestEachRefusalOfTheRelayHasItsParagraph(t *testing.T) {
 	t.Parallel()
 	source := read(t, filepath.Join(root, "internal/outbox/relay/check.go"))
@@ -20,7 +19,6 @@ func TestEachRefusalOfTheRelayHasItsParagraph(t *testing.T) {
 	}
 }
 
-// Each refusal that an operator confirms has a paragraph that tells what to do.
 func TestEachRefusalToConfirmHasItsParagraph(t *testing.T) {
 	t.Parallel()
 	source := read(t, filepath.Join(root, "internal/outbox/relay/lost.go"))
@@ -32,7 +30,6 @@ func TestEachRefusalToConfirmHasItsParagraph(t *testing.T) {
 	}
 }
 
-// Each cause has its row in the table of causes.
 func TestEachCauseHasItsRow(t *testing.T) {
 	t.Parallel()
 	source := read(t, filepath.Join(root, "internal/service/eventing/advice.go"))

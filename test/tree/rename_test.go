@@ -16,7 +16,7 @@ import (
 	"example.com/twinbox/internal/contract"
 )
 
-// Paths for clones. A test takes those that are not the tree's own, because a clone runs these tests, too.
+// A clone runs these tests, too: a test leaves out its own path.
 var elsewhere = []string{
 	"github.com/acme/shop", "gitlab.com/other/my-mart", "example.org/platform/teams/growth/event-hub",
 	"git.example.net/a/stall-7",
@@ -24,14 +24,12 @@ var elsewhere = []string{
 
 const definitions = "internal/contract/definitions.go"
 
-// identity is the module path and the name that a tree has.
 func identity(t *testing.T, dir string) (module, name string) {
 	t.Helper()
 	return find(t, dir, "go.mod", `(?m)^module (\S+)`)[0],
 		find(t, dir, "internal/service/eventing/config.go", ` project = "(.+)"`)[0]
 }
 
-// find returns what a pattern's group matches in the files of a glob.
 func find(t *testing.T, dir, glob, pattern string) (found []string) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, glob))
@@ -44,7 +42,7 @@ func find(t *testing.T, dir, glob, pattern string) (found []string) {
 	return found
 }
 
-// try runs a program in a folder, without the caller's settings of git.
+// try ignores the caller's settings of git.
 func try(t *testing.T, dir, name string, args ...string) (output string, err error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
@@ -68,7 +66,6 @@ func commit(t *testing.T, dir string) {
 	must(t, dir, "git", "commit", "--quiet", "--allow-empty", "--message", "a")
 }
 
-// treeOf is a repository with files of these contents.
 func treeOf(t *testing.T, files map[string]string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -82,7 +79,7 @@ func treeOf(t *testing.T, files map[string]string) (dir string) {
 	return dir
 }
 
-// copyOfTree is a repository with the files of this tree, committed or not.
+// copyOfTree includes files that are not committed.
 func copyOfTree(t *testing.T) (dir string) {
 	t.Helper()
 	files := map[string]string{}
@@ -101,7 +98,6 @@ func rename(t *testing.T, dir string, args ...string) (output string, err error)
 	return try(t, dir, "sh", append([]string{"dev/rename.sh"}, args...)...)
 }
 
-// renamed is a clone of a repository with another module path, and its name.
 func renamed(t *testing.T, from, module string) (dir, name string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -115,8 +111,6 @@ func renamed(t *testing.T, from, module string) (dir, name string) {
 	return dir, name
 }
 
-// Two projects made from this tree share nothing on one machine, one broker or one database server: no container,
-// network, volume or image, no role or database, no topic, group, source or type of event, no variable, no folder.
 func TestTwoProjectsShareNothing(t *testing.T) {
 	t.Parallel()
 	module, name := identity(t, root)
@@ -155,7 +149,7 @@ func TestTwoProjectsShareNothing(t *testing.T) {
 	require.Contains(t, after[len(before)+1], owner(otherName))
 }
 
-// resources lists what a project uses beside its own folder. The optional folders may be gone.
+// resources lists what a project uses outside its folder. The optional folders may be gone.
 func resources(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
@@ -227,11 +221,11 @@ func resources(t *testing.T, dir string) map[string]bool {
 	return found
 }
 
-// requireGone finds an earlier name and its module path in no path and in no file, in no case, but in the license.
+// requireGone allows the earlier name only in the license.
 func requireGone(t *testing.T, dir, name, module string) {
 	t.Helper()
 	words := strings.Split(name, "-")
-	// A longer word that contains the name is another word, such as github for hub.
+	// "github" does not contain the name "hub": it is a longer word.
 	pattern := regexp.MustCompile(`(?i)` + strings.Join(words, `[-_]?`))
 	lower := regexp.MustCompile(`[a-z]`)
 	for file := range strings.SplitSeq(strings.TrimSuffix(must(t, dir, "git", "ls-files", "-z"), "\x00"), "\x00") {
@@ -249,8 +243,7 @@ func requireGone(t *testing.T, dir, name, module string) {
 	}
 }
 
-// requireSound: every import of every package and test leads somewhere, every file is formatted, and the packages that
-// have no other modules below them compile.
+// requireSound compiles only packages that have no other modules below them.
 func requireSound(t *testing.T, dir string) {
 	t.Helper()
 	must(t, dir, "go", "list", "-deps", "-test", "./...")
@@ -260,7 +253,6 @@ func requireSound(t *testing.T, dir string) {
 	require.Empty(t, must(t, dir, format, "-l", "api", "cmd", "dev", "internal", "test"))
 }
 
-// aTree has what the script reads, and little more.
 func aTree(t *testing.T, files map[string]string) (dir string) {
 	t.Helper()
 	all := map[string]string{
@@ -325,7 +317,6 @@ func TestRename_Forms(t *testing.T) {
 	require.Empty(t, must(t, dir, "git", "status", "--porcelain"), "there is nothing left to rename")
 }
 
-// A path and a name that contain the old name are no trap.
 func TestRename_ToANameWithTheOldOne(t *testing.T) {
 	t.Parallel()
 	dir := aTree(t, map[string]string{"a.md": "old.example/teams/oldname oldname run"})
@@ -338,7 +329,6 @@ func TestRename_ToANameWithTheOldOne(t *testing.T) {
 	require.Equal(t, "github.com/acme/oldname fresh run", read(t, filepath.Join(dir, "a.md")))
 }
 
-// Each refusal says why, and leaves the tree as it was.
 func TestRename_Refuses(t *testing.T) {
 	t.Parallel()
 	dir := aTree(t, map[string]string{"cmd/billing/main.go": "package main\n", "a.sql": "-- the Relay\n"})
@@ -373,7 +363,6 @@ func TestRename_Refuses(t *testing.T) {
 	refused("commit or stash", module)
 }
 
-// The name of a service would be that of two things.
 func TestRename_RefusesTheNamesOfServices(t *testing.T) {
 	t.Parallel()
 	_, own := identity(t, root)

@@ -19,8 +19,6 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// A consumer of the present edition goes on where the first one stopped: what is a dead letter does not run when it
-// comes again, gaps close, replays apply what waits, and each event has its effect once, in its key's order.
 func TestDeadLettersOfTheFirstEditionGoOn(t *testing.T) {
 	t.Parallel()
 	for service, sets := range map[string][]migrations.Set{
@@ -87,7 +85,6 @@ func waiting(letters []deadletter.Letter) (waiting []deadletter.Letter) {
 	return waiting
 }
 
-// successor is a strict consumer on an upgraded database. Its handler notes the effect of every event.
 type successor struct {
 	pool     *pgxpool.Pool
 	consumer string
@@ -131,7 +128,6 @@ func (c *successor) effects(t *testing.T) []string {
 	return ids
 }
 
-// deliver hands a record over, as after a rebalance.
 func (c *successor) deliver(t *testing.T, key []byte, headers []event.Header, payload []byte) {
 	t.Helper()
 	c.offset++

@@ -16,8 +16,8 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// orderedSQL adds effects in the order of a key, which the first edition had. The effect of version 5 of the key a has
-// begun, and no effect of the key b.
+// Only the first edition had effects in the order of a key. The effect of version 5 of the key a has begun, and no
+// effect of the key b.
 const orderedSQL = `
 insert into lease (handler, event_id, state, token, ended_at, key, version, superseded_by) values
 	('ordered', 'superseded', 'done', null, now(), 'a', 1, 4),
@@ -29,8 +29,7 @@ insert into lease (handler, event_id, state, token, ended_at, key, version, supe
 	('ordered', 'b1', 'claimed', gen_random_uuid(), null, 'b', 1, null);
 insert into lease_watermark (handler, key, version) values ('ordered', 'a', 5)`
 
-// Leases of each state continue. Effects that had not begun are carried out once, one that had begun is uncertain, and
-// the other rows stay as they are.
+// An effect that had begun is uncertain.
 func TestTheLeasesOfTheFirstEditionContinue(t *testing.T) {
 	t.Parallel()
 	pool := restore(t, "notification")
@@ -66,7 +65,6 @@ func TestTheLeasesOfTheFirstEditionContinue(t *testing.T) {
 	require.ElementsMatch(t, carriedOut, carryOut(t, pool, want, "ordered", "mail.verification"))
 }
 
-// carryOut runs the handlers until all leases have the wanted states, and returns the events of the effects.
 func carryOut(t *testing.T, pool *pgxpool.Pool, want map[[2]string]string, handlers ...string) (events []string) {
 	t.Helper()
 	var lock sync.Mutex
@@ -105,7 +103,6 @@ func carryOut(t *testing.T, pool *pgxpool.Pool, want map[[2]string]string, handl
 	return events
 }
 
-// leaseStates returns the state of each handler and event.
 func leaseStates(t *testing.T, pool *pgxpool.Pool) map[[2]string]string {
 	t.Helper()
 	rows, err := pool.Query(t.Context(), `select handler, event_id, state from lease`)

@@ -32,7 +32,6 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// The relay publishes each event that the broker does not have, once and in the order of its key, and no other event.
 // Parked keys wait for their release.
 func TestTheOutboxOfTheFirstEditionIsPublished(t *testing.T) {
 	t.Parallel()
@@ -62,7 +61,6 @@ func TestTheOutboxOfTheFirstEditionIsPublished(t *testing.T) {
 	}
 }
 
-// An id that was given before the upgrade is known after it.
 func TestAGivenIDOfTheFirstEditionIsKnown(t *testing.T) {
 	t.Parallel()
 	pool := restore(t, "customer")
@@ -84,7 +82,7 @@ func TestAGivenIDOfTheFirstEditionIsKnown(t *testing.T) {
 		if contract.TopicPrefix == "" {
 			require.Equal(t, content, contents[e.ID])
 		}
-		// Renaming the tree has renamed the dump's events, and cannot rename a hash of them.
+		// A renamed tree has renamed the dump's events, and cannot rename a hash.
 		_, err = pool.Exec(t.Context(), `update outbox_given_id set content = $2 where event_id = $1`, e.ID, content)
 		require.NoError(t, err)
 	}
@@ -93,7 +91,7 @@ func TestAGivenIDOfTheFirstEditionIsKnown(t *testing.T) {
 	require.Equal(t, before, number(t, pool, `select count(*) from outbox`))
 }
 
-// contentOf is the hash that the first edition stored of an event without a version.
+// The first edition stored this hash of an event without a version.
 func contentOf(e event.Event) []byte {
 	h := sha256.New()
 	for _, part := range []string{e.Source, e.Type, e.Topic, e.Key, "0", string(e.Data)} {
@@ -105,8 +103,7 @@ func contentOf(e event.Event) []byte {
 	return h.Sum(nil)
 }
 
-// The migrations change no dead letter, lease, version or read model. The inbox loses the rows of what was not applied:
-// their dead letters stand for them.
+// The dead letters replace the inbox's rows of events that were not applied.
 func TestTheStatesOfTheFirstEditionStay(t *testing.T) {
 	t.Parallel()
 	for service, sets := range map[string][]migrations.Set{
@@ -129,7 +126,7 @@ func TestTheStatesOfTheFirstEditionStay(t *testing.T) {
 	}
 }
 
-// The owner loads a dump without rights into another cluster. After migrate the serving role writes again.
+// The owner loads a dump without rights into another cluster.
 func TestMigrateGivesTheServingRoleItsRightsOnADump(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -163,7 +160,6 @@ func TestMigrateGivesTheServingRoleItsRightsOnADump(t *testing.T) {
 	require.NoError(t, writeUser(), "also where there is nothing to migrate")
 }
 
-// newRoles makes two roles: the first owns the database, the second has no rights.
 func newRoles(t *testing.T, pool *pgxpool.Pool) (owner, serving string) {
 	t.Helper()
 	database := pool.Config().ConnConfig.Database
@@ -174,7 +170,6 @@ func newRoles(t *testing.T, pool *pgxpool.Pool) (owner, serving string) {
 	return owner, serving
 }
 
-// as returns the database's URL for another role.
 func as(t *testing.T, role string, pool *pgxpool.Pool) string {
 	t.Helper()
 	address, err := url.Parse(pgtest.DSN(pool))
@@ -210,7 +205,6 @@ func states(t *testing.T, pool *pgxpool.Pool, service string) map[string]string 
 	return found
 }
 
-// text returns the rows of a query, in the order of their text.
 func text(t *testing.T, pool *pgxpool.Pool, query string) (rows string) {
 	t.Helper()
 	require.NoError(t, pool.QueryRow(t.Context(),
@@ -218,9 +212,8 @@ func text(t *testing.T, pool *pgxpool.Pool, query string) (rows string) {
 	return rows
 }
 
-// settleSQL makes a restored database look like one that was upgraded in place. It takes transaction ids until the
-// counter is above all ids in the dump: their transactions have ended, as in the cluster that wrote them. The newest
-// event has the highest id.
+// settleSQL makes a restored database look like one upgraded in place: transaction ids are above all ids in the dump,
+// whose transactions have ended.
 const settleSQL = `
 do $$
 declare
@@ -232,7 +225,6 @@ begin
     end loop;
 end $$`
 
-// restore returns a database with a dump of the first edition, as if that edition had served here.
 func restore(t *testing.T, service string) *pgxpool.Pool {
 	t.Helper()
 	pool := pgtest.New(t)
@@ -242,7 +234,7 @@ func restore(t *testing.T, service string) *pgxpool.Pool {
 	return pool
 }
 
-// load runs a dump on a session of its own, whose settings the dump changes.
+// The dump changes the settings of its session.
 func load(t *testing.T, dsn, service string) {
 	t.Helper()
 	dump, err := os.ReadFile("testdata/first_" + service + ".sql")
@@ -254,13 +246,11 @@ func load(t *testing.T, dsn, service string) {
 	require.NoError(t, conn.Close(t.Context()))
 }
 
-// sent is an event on the wire.
 type sent struct {
 	Topic, Key, ID string
 	Version        int64
 }
 
-// wire is a broker that takes every event.
 type wire struct {
 	mu   sync.Mutex
 	sent []sent
@@ -287,7 +277,6 @@ func (w *wire) events() []sent {
 	return slices.Clone(w.sent)
 }
 
-// startRelay runs the present relay until the test ends, and returns the outbox and the broker that it publishes to.
 func startRelay(t *testing.T, pool *pgxpool.Pool) (*outbox.Outbox, *wire) {
 	t.Helper()
 	o, broker := outboxtest.New(t), &wire{}
@@ -307,8 +296,7 @@ func startRelay(t *testing.T, pool *pgxpool.Pool) (*outbox.Outbox, *wire) {
 	return o, broker
 }
 
-// requirePublished waits until the broker has all unsent rows of the condition, and fails if it gets another event. The
-// relay sends a last event after all others.
+// The relay sends the last event after all others, so a surplus event fails the test.
 func requirePublished(
 	t *testing.T, pool *pgxpool.Pool, o *outbox.Outbox, broker *wire, condition string,
 ) {
@@ -333,8 +321,7 @@ func requirePublished(
 	require.Equal(t, want, versions)
 }
 
-// unsent returns the rows of the condition that the first edition did not send, in the order of their versions. Nobody
-// sends a discarded row.
+// unsent leaves out discarded rows, which nobody sends.
 func unsent(t *testing.T, pool *pgxpool.Pool, condition string) []sent {
 	t.Helper()
 	rows, err := pool.Query(t.Context(), `select topic, key, event_id::text, version from outbox o

@@ -1,7 +1,5 @@
-// Package broker runs a Kafka-protocol broker inside this process, for `make run` and for tests.
-//
-// It is a development broker: one copy of the data, one goroutine, no replication. The services reach it over TCP like
-// any other Kafka.
+// Package broker runs a Kafka-protocol broker inside this process, for `make run` and tests. It has one copy of the
+// data and no replication. The services reach it over TCP.
 package broker
 
 import (
@@ -17,37 +15,35 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// Config is where the broker listens and keeps its data.
+// Config defines the broker's address and data.
 type Config struct {
-	// Addr is host:port, which the broker also advertises. Port 0 takes a free one. Default 127.0.0.1:0.
+	// Addr is host:port, also advertised. Default 127.0.0.1:0, a free port.
 	Addr string
-	// Dir keeps topics, records and committed offsets between runs. It survives the death of the process, not a power
-	// cut. Two brokers must not share it: a fixed port is what keeps a second one out. Default "": memory only.
+	// Dir keeps topics, records and offsets. It survives the death of the process, not a power cut. Only a fixed port
+	// keeps a second broker out. Default "": memory only.
 	Dir string
-	// Log receives the broker's warnings and errors. Default: none.
+	// Log receives warnings and errors. Default: none.
 	Log *slog.Logger
 }
 
-// Broker is a running broker. Call [Broker.Close]: it writes the files that a later start needs.
+// Broker is a running broker. [Broker.Close] writes files that a later start needs.
 type Broker struct {
 	cluster  *kfake.Cluster
 	listener *checking
 	close    sync.Once
 }
 
-// ErrAddressInUse is returned by [Start] when a different process listens on the address, often a second run of the
-// same program.
+// ErrAddressInUse: a different process listens on the address of [Start].
 var ErrAddressInUse = errors.New("address already in use")
 
-// Start listens, loads what [Config.Dir] holds and serves until Close. ctx bounds the start alone.
-//
-// Topics are not created on demand: a record sent to a missing topic is an error here as in production.
+// Start loads what [Config.Dir] holds and serves until Close. ctx bounds the start alone. The broker creates no topic
+// on demand.
 func Start(ctx context.Context, cfg Config) (*Broker, error) {
 	addr := cfg.Addr
 	if addr == "" {
 		addr = "127.0.0.1:0"
 	}
-	// The listener is opened before any data is loaded, so a second broker fails here and touches nothing.
+	// A second broker fails here, before it touches any data.
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("start broker on %s: %w", addr, ErrAddressInUse)
@@ -84,7 +80,7 @@ func options(cfg Config, listener net.Listener) []kfake.Opt {
 	return opts
 }
 
-// Addr returns host:port with the port that was really taken.
+// Addr returns host:port with the actual port.
 func (b *Broker) Addr() string { return b.listener.Addr().String() }
 
 // Done is closed when the broker accepts no more connections.
@@ -93,13 +89,13 @@ func (b *Broker) Done() <-chan struct{} { return b.listener.done }
 // Err is nil: a broker ends by Close alone.
 func (b *Broker) Err() error { return nil }
 
-// Close stops serving and, with a data folder, saves the broker's state. Calling it again does nothing.
+// Close stops serving and saves the state in Dir. A second call does nothing.
 func (b *Broker) Close() error {
 	b.close.Do(b.cluster.Close)
 	return nil
 }
 
-// logAdapter passes on warnings and errors; the rest is one line per request.
+// logAdapter drops the line per request.
 type logAdapter struct{ log *slog.Logger }
 
 func (a logAdapter) Logf(level kfake.LogLevel, format string, args ...any) {

@@ -19,16 +19,13 @@ import (
 const (
 	// maxFrameBytes is Kafka's own socket.request.max.bytes.
 	maxFrameBytes = 100 << 20
-	// headTimeout bounds the wait for a connection's first bytes.
-	headTimeout = 30 * time.Second
-	// headBytes are the size of a request, which does not count itself, its kind and its version.
+	headTimeout   = 30 * time.Second
+	// The size does not count itself.
 	headBytes, sizeBytes = 8, 4
 )
 
-// errNotKafka ends a connection whose client speaks a different protocol.
 var errNotKafka = errors.New("read request: this is not the Kafka protocol")
 
-// checking is a listener whose connections are checked and bounded in number.
 type checking struct {
 	net.Listener
 
@@ -40,8 +37,8 @@ func newChecking(ln net.Listener) *checking {
 	return &checking{Listener: netutil.LimitListener(ln, web.ShareDescriptors(8)), done: make(chan struct{})}
 }
 
-// Accept returns connections that speak Kafka's protocol or end. The broker stops accepting at the first error, so it
-// gets that of a closed listener alone: others pass, such as a process out of descriptors.
+// Accept returns only the error of a closed listener: the broker stops accepting at the first error. Others pass, such
+// as too many descriptors.
 func (c *checking) Accept() (net.Conn, error) {
 	for pauses := (failure.Backoff{Min: 5 * time.Millisecond, Max: time.Second}); ; {
 		conn, err := c.Listener.Accept()
@@ -56,8 +53,8 @@ func (c *checking) Accept() (net.Conn, error) {
 	}
 }
 
-// checked is a connection whose first request begins like one of Kafka. The broker takes the first four bytes of any
-// connection for a length and allocates as much, 1.2 GB for "GET ", and does not survive an unknown kind of request.
+// checked is a connection whose first request begins like one of Kafka. The broker takes any first four bytes for a
+// length and allocates as much, 1.2 GB for "GET ". An unknown kind of request crashes it.
 type checked struct {
 	net.Conn
 

@@ -16,9 +16,6 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// A browser that opens the broker's address, a client of something else, a request that
-// claims to be huge, and one of an unknown kind: the connection ends, and the broker goes
-// on.
 func TestWhatIsNotKafkaEndsItsConnection(t *testing.T) {
 	b := start(t, broker.Config{})
 	frame := func(size uint32, kind, version uint16, rest string) string {
@@ -61,7 +58,6 @@ func TestWhatIsNotKafkaEndsItsConnection(t *testing.T) {
 	require.NoError(t, send(t, b.Addr(), topic, "still here"))
 }
 
-// A client that sends its requests byte by byte is understood.
 func TestARequestInPieces(t *testing.T) {
 	t.Parallel()
 	b := start(t, broker.Config{})

@@ -1,5 +1,5 @@
-// Package child runs programs that end with this one. On Linux the kernel signals them when this process dies, also
-// after SIGKILL; elsewhere a program outlives a killed parent.
+// Package child runs programs that end with this one. On Linux the kernel signals them when this process dies;
+// elsewhere a program outlives a killed parent.
 package child
 
 import (
@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// Process is a program that was started.
+// Process is a started program.
 type Process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
 	err  error // valid once done is closed
 }
 
-// Start starts the command in a process group of its own, so that a terminal's Ctrl-C does not reach it. With the death
-// of this process the kernel sends it the signal.
+// Start starts the command in its own process group, out of reach of a terminal's Ctrl-C. The kernel sends it the
+// signal death when this process dies.
 func Start(cmd *exec.Cmd, death syscall.Signal) (*Process, error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -65,7 +65,7 @@ func (p *Process) Err() error {
 	}
 }
 
-// Signal sends the signal. A program that has ended is no error.
+// Signal ignores a program that has ended.
 func (p *Process) Signal(sig syscall.Signal) error {
 	if err := p.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("signal process %d: %w", p.PID(), err)
@@ -73,7 +73,7 @@ func (p *Process) Signal(sig syscall.Signal) error {
 	return nil
 }
 
-// Kill ends the program with SIGKILL and waits for its end.
+// Kill sends SIGKILL and waits for the end.
 func (p *Process) Kill() error {
 	err := p.Signal(syscall.SIGKILL)
 	if err == nil {
@@ -82,8 +82,7 @@ func (p *Process) Kill() error {
 	return err
 }
 
-// Stop asks the program to end, and kills it if it still runs after the patience. It reports whether the program ended
-// before that.
+// Stop sends SIGTERM, and SIGKILL after the patience. inTime: the program ended before that.
 func (p *Process) Stop(patience time.Duration) (inTime bool, err error) {
 	if err := p.Signal(syscall.SIGTERM); err != nil {
 		return false, err
@@ -96,7 +95,7 @@ func (p *Process) Stop(patience time.Duration) (inTime bool, err error) {
 	}
 }
 
-// Tail keeps the last two kilobytes written to it, for error texts.
+// Tail keeps the last two kilobytes for error texts.
 type Tail struct {
 	mu   sync.Mutex
 	last []byte

@@ -1,5 +1,4 @@
-// Package filelock keeps a folder to one process at a time. The kernel releases the lock when the process ends,
-// however it ends, so no lock is ever stale.
+// Package filelock keeps a folder to one process at a time. The kernel releases the lock with the process.
 package filelock
 
 import (
@@ -26,8 +25,8 @@ func (e *HeldError) Error() string {
 // Lock is a held lock.
 type Lock struct{ file *flock.Flock }
 
-// Take takes the lock or returns a [HeldError] without waiting. It creates the file, which holds the process id. The
-// file stays when the lock is released: removing it would let two processes lock two files of one name.
+// Take returns a [HeldError] without waiting. The file holds the process id and stays after the release: removing it
+// would let two processes lock two files of one name.
 func Take(path string) (*Lock, error) {
 	lock := &Lock{flock.New(path, flock.SetPermissions(0o644))}
 	taken, err := lock.file.TryLock()
@@ -39,14 +38,13 @@ func Take(path string) (*Lock, error) {
 
 const poll = 50 * time.Millisecond
 
-// Await takes the lock, and waits for it until the context ends.
+// Await waits for the lock until the context ends.
 func Await(ctx context.Context, path string) (*Lock, error) {
 	lock := &Lock{flock.New(path, flock.SetPermissions(0o644))}
 	_, err := lock.file.TryLockContext(ctx, poll)
 	return lock.noted(err)
 }
 
-// noted writes the process id into the file of a lock that was taken.
 func (l *Lock) noted(err error) (*Lock, error) {
 	if err == nil {
 		err = os.WriteFile(l.file.Path(), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600)
@@ -57,10 +55,9 @@ func (l *Lock) noted(err error) (*Lock, error) {
 	return l, nil
 }
 
-// Release gives the lock back.
+// Release releases the lock.
 func (l *Lock) Release() error { return l.file.Unlock() }
 
-// holder returns the process id in the file, or 0.
 func holder(path string) int {
 	content, _ := os.ReadFile(path)
 	pid, _ := strconv.Atoi(strings.TrimSpace(string(content)))

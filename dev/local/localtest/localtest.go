@@ -1,5 +1,4 @@
-// Package localtest is what the tests of a stack and of its PostgreSQL share: a folder that any account may pass
-// through, settings that a slow machine keeps to, and a look at the server's process from outside.
+// Package localtest has helpers for tests of a stack and of its PostgreSQL.
 package localtest
 
 import (
@@ -15,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Folder gives a folder that every account may pass through, removed at the end of the test. A test's own is closed to
-// the account that a server of root may have to take, and its path may be too long for a socket.
+// Folder returns a folder that every account may pass through, removed with the test. Root's server cannot enter a
+// test's own, whose path may be too long for a socket.
 func Folder(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "twinbox-test-")
@@ -26,15 +25,14 @@ func Folder(t testing.TB) string {
 	return dir
 }
 
-// Patient are settings of a stack under which nothing is late, however slow the machine is: no relay loses its lease,
-// no batch and no mail is given up and sent again, and there is nothing to warn of.
+// Patient returns settings under which a slow machine loses no lease, repeats no batch or mail, and logs no warning.
 func Patient() []string {
 	return []string{
 		"OUTBOX_LEASE=40s", "KAFKA_PUBLISH_TIMEOUT=20s", "KAFKA_SESSION_TIMEOUT=1m", "SMTP_TIMEOUT=15s",
 	}
 }
 
-// Postmaster reads the process id of the server that runs on a data directory.
+// Postmaster returns the process id of the server on a data directory.
 func Postmaster(t testing.TB, data string) int {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
@@ -45,7 +43,7 @@ func Postmaster(t testing.TB, data string) int {
 	return pid
 }
 
-// Gone reports whether a process has ended. Where no init process collects it, it stays as a zombie.
+// Gone reports whether a process has ended. Without an init process it stays as a zombie.
 func Gone(pid int) bool {
 	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return true

@@ -1,7 +1,5 @@
 // Package mailbox is an SMTP server that delivers no mail: it keeps the last ones in memory and shows them on a page.
-//
-// The mails of `make run` appear there, and tests send to it. It listens on loopback only, asks for no password and
-// believes every sender.
+// It listens on loopback only, asks for no password and believes every sender.
 package mailbox
 
 import (
@@ -26,12 +24,11 @@ import (
 type Config struct {
 	// SMTPAddr and HTTPAddr are loopback addresses, host:port. Default 127.0.0.1:0, a free port.
 	SMTPAddr, HTTPAddr string
-	// Keep is how many mails are kept; the oldest go first. Default 200.
+	// Keep bounds the kept mails; the oldest go first. Default 200.
 	Keep int
-	// Reply, if set, is asked before each answer and may refuse, stall (by not returning) or cut the connection: return
-	// nil to continue, [Refuse] for an SMTP answer, [ErrCut] to hang up. Stages in their order: "mail", "rcpt", "data"
-	// (the mail has arrived and is not kept yet) and "kept" (it is kept, the client does not know yet). to is empty at
-	// "mail" and the first recipient from "data" on. Several connections call it at the same time.
+	// Reply, if set, is called before each answer, by several connections concurrently: return nil to continue, [Refuse]
+	// for an SMTP answer, [ErrCut] to hang up, or stall. Stages in their order: "mail", "rcpt", "data" (the mail is not
+	// kept yet) and "kept" (the client does not know yet). to is empty at "mail" and the first recipient from "data" on.
 	Reply func(stage, from, to string) error
 }
 
@@ -50,7 +47,7 @@ type Mailbox struct {
 	changed  chan struct{} // closed at each change
 }
 
-// Start opens both listeners and serves until Close. The context bounds the start alone.
+// Start serves until Close. The context bounds the start alone.
 func Start(ctx context.Context, cfg Config) (*Mailbox, error) {
 	if cfg.Keep <= 0 {
 		cfg.Keep = 200
@@ -69,13 +66,13 @@ func Start(ctx context.Context, cfg Config) (*Mailbox, error) {
 	cfg.SMTPAddr, cfg.HTTPAddr = smtpListener.Addr().String(), httpListener.Addr().String()
 	m := &Mailbox{cfg: cfg, listener: smtpListener, changed: make(chan struct{})}
 	m.smtp, m.http, m.close = m.newSMTP(), m.newHTTP(), sync.OnceValue(m.stop)
-	// Both serve until Close: the listeners outlive the errors that pass.
+	// The listeners outlive errors that pass.
 	m.serving.Go(func() { _ = m.smtp.Serve(smtpListener) })
 	m.serving.Go(func() { _ = m.http.Serve(httpListener) })
 	return m, nil
 }
 
-// listen refuses every address that a different machine could reach: the mails hold links that log a user in.
+// listen refuses addresses that other machines reach: the mails hold links that log a user in.
 func listen(ctx context.Context, addr string) (net.Listener, error) {
 	addr = cmp.Or(addr, "127.0.0.1:0")
 	if !IsLoopback(addr) {
@@ -88,17 +85,17 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	return netutil.LimitListener(ln, web.ShareDescriptors(16)), nil
 }
 
-// IsLoopback reports that only this machine reaches host:port.
+// IsLoopback reports whether only this machine reaches host:port.
 func IsLoopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	ip := net.ParseIP(host)
 	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// SMTPAddr is host:port where mails are accepted.
+// SMTPAddr returns host:port of the SMTP server.
 func (m *Mailbox) SMTPAddr() string { return m.cfg.SMTPAddr }
 
-// HTTPAddr is host:port of the page.
+// HTTPAddr returns host:port of the page.
 func (m *Mailbox) HTTPAddr() string { return m.cfg.HTTPAddr }
 
 // Messages returns the kept mails, newest first.
@@ -115,7 +112,7 @@ func (m *Mailbox) look() ([]Message, <-chan struct{}) {
 	return messages, m.changed
 }
 
-// Await returns the mails once there are n, newest first, or the context's error with those there are.
+// Await returns the mails once there are n, newest first. When ctx ends it returns those there are and the error.
 func (m *Mailbox) Await(ctx context.Context, n int) ([]Message, error) {
 	for {
 		messages, changed := m.look()
@@ -130,7 +127,6 @@ func (m *Mailbox) Await(ctx context.Context, n int) ([]Message, error) {
 	}
 }
 
-// keep adds a mail and forgets the oldest one if there are too many.
 func (m *Mailbox) keep(from string, to []string, raw []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -145,12 +141,12 @@ func (m *Mailbox) keep(from string, to []string, raw []byte) {
 
 const closeTimeout = time.Second
 
-// Close stops both servers and cuts the connections. Closing twice is fine.
+// Close stops both servers and cuts the connections. A second call does nothing.
 func (m *Mailbox) Close() error { return m.close() }
 
 func (m *Mailbox) stop() error {
 	err := m.smtp.Close()
-	// The server closes the listeners that it knows. If its goroutine has not run yet, it would serve this one for ever.
+	// The server closes only listeners that it knows. If its goroutine has not run yet, it would serve this one for ever.
 	if closed := m.listener.Close(); !errors.Is(closed, net.ErrClosed) {
 		err = errors.Join(err, closed)
 	}

@@ -24,10 +24,10 @@ type Message struct {
 	MessageID  string    `json:"message_id"` // without the angle brackets
 	ReceivedAt time.Time `json:"received_at"`
 	Text       string    `json:"text"`
-	Links      []string  `json:"links"` // the web addresses in the text, in order, each once
+	Links      []string  `json:"links"` // in the text, in order, each once
 }
 
-// parse reads a mail. A mail that cannot be read is shown as it came.
+// parse shows a mail as it is when it cannot read it.
 func parse(raw []byte) Message {
 	m := Message{Text: string(raw), Links: []string{}}
 	if content, err := mail.ReadMessage(bytes.NewReader(raw)); err == nil {
@@ -49,7 +49,7 @@ func parse(raw []byte) Message {
 	return m
 }
 
-// plainText returns the first text/plain part, or the whole body of a mail that has no parts.
+// plainText returns the first text/plain part, or the whole body without parts.
 func plainText(header textproto.MIMEHeader, body io.Reader) (text string, ok bool) {
 	kind, params, err := mime.ParseMediaType(header.Get("Content-Type"))
 	switch {
@@ -77,7 +77,6 @@ func plainText(header textproto.MIMEHeader, body io.Reader) (text string, ok boo
 
 var link = regexp.MustCompile(`https?://[^\s<>"']+[^\s<>"'.,;:!?)\]}]`)
 
-// piece is a run of a mail's text, or a link in it.
 type piece struct {
 	Text string
 	Link bool

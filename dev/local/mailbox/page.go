@@ -29,7 +29,7 @@ func (m *Mailbox) newHTTP() *http.Server {
 	show := func(path, kind string, write func(w io.Writer) error) {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", kind)
-			_ = write(w) // to a reader that may be gone
+			_ = write(w) // the reader may be gone
 		})
 	}
 	show("/{$}", "text/html; charset=utf-8", func(w io.Writer) error {
@@ -43,7 +43,7 @@ func (m *Mailbox) newHTTP() *http.Server {
 		return err
 	})
 	show("/api/messages", "application/json", func(w io.Writer) error { return json.NewEncoder(w).Encode(m.Messages()) })
-	// Mailpit has the text of the newest mail at this address too: one request works with both.
+	// Mailpit has this address too: one request works with both.
 	mux.HandleFunc("GET /view/latest.txt", func(w http.ResponseWriter, _ *http.Request) {
 		messages := m.Messages()
 		if len(messages) == 0 {
@@ -58,8 +58,7 @@ func (m *Mailbox) newHTTP() *http.Server {
 	}
 }
 
-// local serves requests for a loopback name only. A foreign web page could otherwise point a name of its own at
-// 127.0.0.1 and read the mails through the visitor's browser. Whatever a mail holds, only the page's own script runs.
+// local serves a loopback name only. A foreign web page could otherwise point its name at 127.0.0.1 and read the mails.
 func local(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host

@@ -9,7 +9,7 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// ErrCut makes [Config.Reply] close the connection without an answer.
+// ErrCut makes [Config.Reply] hang up without an answer.
 var ErrCut = errors.New("cut the connection")
 
 // Refuse makes [Config.Reply] answer with an SMTP code, such as 421, 451 or 550.
@@ -18,8 +18,7 @@ func Refuse(code int, text string) error {
 }
 
 const (
-	idleTimeout = 5 * time.Minute
-	// maxMessageBytes is the limit of one mail. The mails of this project have a few hundred bytes.
+	idleTimeout     = 5 * time.Minute
 	maxMessageBytes = 256 << 10
 )
 
@@ -36,7 +35,6 @@ func (m *Mailbox) newSMTP() *smtp.Server {
 	return server
 }
 
-// session is one connection.
 type session struct {
 	mailbox *Mailbox
 	conn    *smtp.Conn

@@ -11,15 +11,14 @@ import (
 	"syscall"
 )
 
-// Ports that a system does not give to a request for any port: Linux gives those from 32768 on, macOS those from 49152
-// on.
+// A request for any port gets one from 32768 on under Linux, from 49152 on under macOS.
 const (
 	lowest  = 20_000
 	highest = 32_000
 )
 
-// Pick replaces port 0 of host:port by a free port, and returns an error for a port that is taken. Until its owner
-// opens it, only a process that names the port can take it.
+// Pick replaces port 0 of host:port by a free port, and refuses a taken one. Until its owner opens it, only a process
+// that names the port can take it.
 func Pick(ctx context.Context, addr string) (string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

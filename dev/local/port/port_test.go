@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The owner listens seconds later: the port must not be one that others get who ask for any.
 func TestAPickedPortIsNotGivenToOthers(t *testing.T) {
 	t.Parallel()
 	for range 20 {

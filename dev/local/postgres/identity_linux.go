@@ -10,11 +10,10 @@ import (
 	"syscall"
 )
 
-// identity is the user that the server's programs run as.
 type identity struct {
-	uid, gid  int  // the account that owns the files
-	chown     bool // this process is root: it gives new folders to the account, and starts the programs as it
-	namespace bool // root maps itself to another user inside a user namespace: the files stay root's
+	uid, gid  int  // owner of the files
+	chown     bool // root gives new folders to the account, and starts the programs as it
+	namespace bool // root maps itself to another user in a user namespace: the files stay root's
 }
 
 // disguise is the uid and gid that root has inside the user namespace.
@@ -33,8 +32,7 @@ func (id identity) attributes() *syscall.SysProcAttr {
 	return attr
 }
 
-// identify returns the user that the server runs as on the data directory. The owner of one that exists decides: a
-// different user would leave files that the next start cannot read.
+// identify keeps the owner of an existing data directory, who alone can read the files.
 func identify(cfg Config) (identity, error) {
 	self := identity{uid: os.Geteuid(), gid: os.Getegid()}
 	info, err := os.Stat(cfg.Dir)
@@ -62,7 +60,6 @@ func identify(cfg Config) (identity, error) {
 	return identity{uid: int(owner.Uid), gid: int(owner.Gid), chown: true}, nil
 }
 
-// findAccount returns the account that root switches to.
 func findAccount() (identity, error) {
 	for _, name := range []string{"postgres", "nobody"} {
 		account, err := user.Lookup(name)
@@ -78,7 +75,7 @@ func findAccount() (identity, error) {
 	return identity{}, errors.New(`run as root: user namespaces are denied and there is no account "postgres" or "nobody"`)
 }
 
-// isNamespaceAllowed tries a user namespace on the cheapest program there is. Containers without CAP_SYS_ADMIN deny it.
+// Containers without CAP_SYS_ADMIN deny a user namespace.
 func isNamespaceAllowed() bool {
 	program, _, err := start("/bin/true", nil, identity{namespace: true}, syscall.SIGKILL, io.Discard)
 	if err != nil {

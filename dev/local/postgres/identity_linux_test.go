@@ -11,7 +11,7 @@ import (
 	"example.com/twinbox/dev/local/postgres"
 )
 
-// TestDataSurvivesARestart also runs root as an account: many containers deny it a user namespace.
+// Many containers deny root a user namespace, so the account is tried as well.
 func TestDataSurvivesARestart(t *testing.T) {
 	t.Parallel()
 	ways := map[string]bool{"default": false}
@@ -28,7 +28,6 @@ func TestDataSurvivesARestart(t *testing.T) {
 			require.NoError(t, server.Err())
 			require.NoError(t, server.Stop(t.Context()), "a second stop is fine")
 
-			// The folder's owner shows how root created it.
 			cfg.Account = !account
 			again := startServer(t, cfg)
 			require.Equal(t, 42, query[int](t, again, `select n from kept`))

@@ -8,7 +8,6 @@ import (
 	"syscall"
 )
 
-// identity is the user of this process: no other is possible here.
 type identity struct {
 	uid, gid int
 	chown    bool

@@ -15,16 +15,15 @@ import (
 	"example.com/twinbox/dev/local/child"
 )
 
-// foreign matches variables that point the programs at a different server or language.
+// foreign matches variables that name a different server or language.
 var foreign = regexp.MustCompile(`^(PG|LC_|LANG)`)
 
-// start starts one of PostgreSQL's programs. Its last words are in the tail.
 func start(path string, args []string, id identity, death syscall.Signal, log io.Writer) (
 	*child.Process, *child.Tail, error,
 ) {
 	tail := &child.Tail{}
 	cmd := exec.Command(path, args...)
-	cmd.Dir = "/" // the working directory may be closed to the user the child runs as
+	cmd.Dir = "/" // the server's user may not enter the working directory
 	cmd.Stdout = io.MultiWriter(tail, log)
 	cmd.Stderr = cmd.Stdout
 	cmd.Env = append(slices.DeleteFunc(cmd.Environ(), foreign.MatchString), "LC_ALL=C")
@@ -33,8 +32,8 @@ func start(path string, args []string, id identity, death syscall.Signal, log io
 	return process, tail, err
 }
 
-// initialise creates the cluster next to its place and moves it there, unless there is one. initdb writes PG_VERSION
-// first, so a cluster whose initdb was killed half-way would otherwise look complete.
+// initialise moves a complete cluster to its place: initdb writes PG_VERSION first, so a half cluster would look
+// complete.
 func initialise(ctx context.Context, cfg Config, id identity) (err error) {
 	if _, err := os.Stat(filepath.Join(cfg.Dir, "PG_VERSION")); err == nil {
 		return nil

@@ -10,15 +10,14 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Kill ends the server as a crash does: nothing is flushed, clients get no message, and the next start recovers from
-// the log. On Linux backends die with the postmaster; elsewhere they end when they notice its death. Kill returns when
-// the server is gone. Writes that the operating system has accepted are kept: this is not a power cut.
+// Kill ends the server as a crash does and returns when it is gone: clients get no message, and the next start recovers
+// from the log. On Linux backends die with the postmaster; elsewhere later. The operating system keeps accepted writes.
 func (s *Server) Kill() error {
 	backends, err := s.freeze()
 	if err != nil {
 		return err
 	}
-	// The postmaster is killed last: a backend that outlives it sends its client "unexpected postmaster exit".
+	// The postmaster dies last: a backend that outlives it sends its client "unexpected postmaster exit".
 	for _, pid := range backends {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return fmt.Errorf("kill backend: %w", err)
@@ -28,7 +27,7 @@ func (s *Server) Kill() error {
 		return fmt.Errorf("kill postgres: %w", err)
 	}
 	<-s.done
-	// A backend is attached to the shared memory until it is gone, and the next start refuses that.
+	// The next start refuses the shared memory that a backend is still attached to.
 	for _, pid := range backends {
 		if err := await(func() bool { return !isAlive(pid) }); err != nil {
 			return fmt.Errorf("kill postgres: process %d is still there: %w", pid, err)
@@ -37,9 +36,8 @@ func (s *Server) Kill() error {
 	return nil
 }
 
-// freeze stops the postmaster and lists the server's other processes. A backend that it forked after the list would
-// outlive it, perhaps wait for a lock of a killed one, and prevent the next start. A postmaster that was waited for has
-// none: its id may belong to a different process by then.
+// freeze stops the postmaster and lists the other processes. A backend forked after the list would outlive it and
+// prevent the next start. The id of a postmaster that was waited for may belong to a different process.
 func (s *Server) freeze() ([]int, error) {
 	select {
 	case <-s.process.Done():
@@ -56,10 +54,9 @@ func (s *Server) freeze() ([]int, error) {
 	return childrenOf(postmaster), nil
 }
 
-// killPatience is for the kernel: a process that writes to a busy disk ends after the write.
+// killPatience covers a write to a busy disk, which the kernel ends first.
 const killPatience = 30 * time.Second
 
-// await returns an error if the condition does not become true in time.
 func await(isDone func() bool) error {
 	ctx, cancel := timeout(context.Background(), "the kernel", killPatience)
 	defer cancel()

@@ -15,12 +15,12 @@ import (
 	"example.com/twinbox/dev/local/postgres"
 )
 
-// crowd connects all the time, which keeps the postmaster forking.
+// crowd keeps the postmaster forking.
 type crowd struct {
 	stop     func()
 	clients  sync.WaitGroup
 	served   atomic.Int64
-	orphaned atomic.Int64 // told by a backend that its postmaster is gone: after a crash none is
+	orphaned atomic.Int64 // backends that report a missing postmaster
 }
 
 func gather(ctx context.Context, dsn string) *crowd {
@@ -51,8 +51,7 @@ func visit(ctx context.Context, dsn string) error {
 	return err
 }
 
-// A backend that is born while the server is killed dies with it. One that was missed may wait for ever for what a
-// killed one had locked, and no start works beside it.
+// A missed backend may wait for ever for a lock of a killed one.
 func TestKillMissesNoBackend(t *testing.T) {
 	t.Parallel()
 	server := startServer(t, postgres.Config{Dir: filepath.Join(localtest.Folder(t), "data")})

@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// startParent starts such a program and returns when its server is up.
 func startParent(t *testing.T, dir string) *osexec.Cmd {
 	t.Helper()
 	parent := osexec.Command(os.Args[0])
@@ -29,7 +28,7 @@ func startParent(t *testing.T, dir string) *osexec.Cmd {
 	return parent
 }
 
-// The last start comes right after the kill: it meets a server that is still stopping, or has not even been told yet.
+// The last start may find a server without a signal yet.
 func TestServerEndsWithAKilledParent(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(localtest.Folder(t), "data")
@@ -49,7 +48,6 @@ func TestServerEndsWithAKilledParent(t *testing.T) {
 	require.NoDirExists(t, socket, "the folder that the killed program left")
 }
 
-// socketDir takes the folder out of the command line that the server left.
 func socketDir(t *testing.T, dir string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(dir, "postmaster.opts"))

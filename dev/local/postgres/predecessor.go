@@ -12,21 +12,19 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// predecessorGrace is how long a server may stay "ready" before it counts as in use. A program that was killed takes
-// its server with it, but a new program may look before the kernel has delivered that signal, and on a busy machine
-// before the server has run.
+// predecessorGrace is how long a server may stay "ready" before it counts as in use: the kernel's signal for a killed
+// program may still be on its way.
 const predecessorGrace = 5 * time.Second
 
-// awaitPredecessor lets the server of a program that was just killed finish its shutdown. A server that does not shut
-// down is in use.
+// awaitPredecessor waits for the shutdown of a killed program's server.
 func awaitPredecessor(ctx context.Context, dir string) error {
 	for began := time.Now(); ; {
 		pid, isStopping := readPostmaster(dir)
 		switch {
 		case pid == 0 || !isAlive(pid):
-			return nil // PostgreSQL itself clears the file of a server that is gone
+			return nil // PostgreSQL clears the file of a server that is gone
 		case !isServer(pid, dir):
-			// After the machine went down a different process may have the id, which PostgreSQL takes for the server.
+			// After a reboot a different process may have the id, which PostgreSQL takes for the server.
 			if err := os.Remove(postmasterFile(dir)); err != nil {
 				return fmt.Errorf("clear the file of a server that is gone: %w", err)
 			}
@@ -42,8 +40,7 @@ func awaitPredecessor(ctx context.Context, dir string) error {
 
 func postmasterFile(dir string) string { return filepath.Join(dir, "postmaster.pid") }
 
-// readPostmaster reads the file that a server keeps in its data directory: line 1 is its process id, line 8 its state.
-// The id is 0 when there is no such file.
+// readPostmaster reads a server's file: line 1 is its process id, line 8 its state. The id is 0 without a file.
 func readPostmaster(dir string) (pid int, isStopping bool) {
 	content, _ := os.ReadFile(postmasterFile(dir))
 	lines := strings.Split(string(content), "\n")

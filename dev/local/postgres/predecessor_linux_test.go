@@ -14,7 +14,7 @@ import (
 	"example.com/twinbox/dev/local/postgres"
 )
 
-// A machine that goes down leaves the process id of its server, which another process may have when it is up again.
+// After a reboot another process may have the server's id.
 func TestAProcessThatGotTheServersIDIsNotTheServer(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(localtest.Folder(t), "data")

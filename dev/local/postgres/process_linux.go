@@ -9,7 +9,6 @@ import (
 	"strings"
 )
 
-// childrenOf lists the processes whose parent is pid.
 func childrenOf(pid int) (found []int) {
 	entries, _ := filepath.Glob("/proc/[0-9]*") // the pattern is well-formed
 	for _, entry := range entries {
@@ -24,20 +23,19 @@ func childrenOf(pid int) (found []int) {
 	return found
 }
 
-// isAlive reports whether the process runs. A zombie does not: in a container without an init it may stay for ever.
+// isAlive is false for a zombie, which may stay for ever without an init.
 func isAlive(pid int) bool {
 	state, _ := readStat(pid)
 	return state != "" && state != "Z"
 }
 
-// isHalted reports whether the process executes nothing: it was stopped, or it is gone.
+// isHalted includes a process that is gone.
 func isHalted(pid int) bool {
 	state, _ := readStat(pid)
 	return state == "T" || !isAlive(pid)
 }
 
-// isServer reports whether the process may be the server of the data directory, which is a server's working directory.
-// Without access to it, it may be.
+// isServer compares working directories. Without access, the process may be the server.
 func isServer(pid int, dir string) bool {
 	works, err := os.Stat(fmt.Sprintf("/proc/%d/cwd", pid))
 	if err != nil {
@@ -47,8 +45,7 @@ func isServer(pid int, dir string) bool {
 	return err != nil || os.SameFile(works, data)
 }
 
-// readStat returns a process's state and parent, or "" and 0. They follow the command's name in parentheses, which may
-// hold any character, parentheses too.
+// readStat returns "" and 0 for no process. The command's name in parentheses may hold parentheses too.
 func readStat(pid int) (state string, parent int) {
 	content, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	fields := strings.Fields(string(content[bytes.LastIndexByte(content, ')')+1:]))

@@ -4,8 +4,7 @@ package postgres
 
 import "syscall"
 
-// Processes cannot be listed here: backends end when they notice the postmaster's end, and any process may be the
-// server.
+// Processes cannot be listed here: any may be the server.
 
 func childrenOf(int) []int { return nil }
 

@@ -26,8 +26,8 @@ type Server struct {
 	done    chan struct{}
 }
 
-// Start creates the cluster if there is none, starts the server and returns once it answers. The context bounds the
-// start alone: a started server runs until Stop, Kill or the end of this process.
+// Start creates the cluster if there is none and returns once the server answers. The context bounds the start alone.
+// The server runs until Stop, Kill or the end of this process.
 func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if cfg.Log == nil {
 		cfg.Log = io.Discard
@@ -47,16 +47,15 @@ func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if err := initialise(ctx, cfg, id); err != nil {
 		return nil, err
 	}
-	// Read before the check that no server runs here: after it, the folder may belong to one that has started since.
+	// Read before the check for a running server: later the folder may belong to one that has started since.
 	left := socketDirOf(cfg.Dir)
 	if err := awaitPredecessor(ctx, cfg.Dir); err != nil {
 		return nil, err
 	}
-	_ = os.RemoveAll(left) // litter of a killed program, harmless where it stays
+	_ = os.RemoveAll(left) // of a killed program; harmless
 	return launch(ctx, cfg, id)
 }
 
-// launch starts the server on an initialised directory.
 func launch(ctx context.Context, cfg Config, id identity) (_ *Server, err error) {
 	if cfg.socketDir, err = makeSocketDir(cfg.socketDir, id); err != nil {
 		return nil, fmt.Errorf("create socket folder: %w", err)
@@ -79,10 +78,10 @@ func launch(ctx context.Context, cfg Config, id identity) (_ *Server, err error)
 
 const (
 	readyPoll    = 10 * time.Millisecond
-	startTimeout = time.Minute // of initdb and of the wait for the first connection, each
+	startTimeout = time.Minute // of initdb and of the first connection, each
 )
 
-// awaitReady connects until it works: the server reports readiness in its log only, in words that change.
+// awaitReady connects: the log's words for readiness change.
 func (s *Server) awaitReady(ctx context.Context) error {
 	ctx, cancel := timeout(ctx, "PostgreSQL's start", startTimeout)
 	defer cancel()
@@ -102,7 +101,7 @@ func (s *Server) awaitReady(ctx context.Context) error {
 	}
 }
 
-// DSN returns the URL of a database of this server. It holds no password. The server need not be running.
+// DSN returns the URL of a database, without a password. The server need not run.
 func (s *Server) DSN(database string) string {
 	query := url.Values{"host": {s.cfg.socketDir}, "sslmode": {"disable"}}
 	dsn := url.URL{Scheme: "postgres", User: url.User(Superuser), Path: "/" + database, RawQuery: query.Encode()}
@@ -120,9 +119,8 @@ func (s *Server) Err() error {
 	return nil
 }
 
-// Stop shuts the server down: open transactions are rolled back, connections closed, a checkpoint written. It returns
-// when the process is gone. A stop that outlasts the context is cut short, and the next start recovers from the log.
-// Stopping twice is fine.
+// Stop rolls back open transactions, writes a checkpoint and returns when the process is gone. When the context ends
+// first, it kills the server. A second call does nothing.
 func (s *Server) Stop(ctx context.Context) error {
 	if err := s.process.Signal(syscall.SIGINT); err != nil {
 		return fmt.Errorf("stop postgres: %w", err)
@@ -135,8 +133,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	}
 }
 
-// Restart starts a server that has ended once more: same directory, same configuration, same DSN, so that clients
-// which kept the DSN find it again. The old Server stays ended.
+// Restart starts an ended server again: same directory, configuration and DSN. The old Server stays ended.
 func (s *Server) Restart(ctx context.Context) (*Server, error) { return Start(ctx, s.cfg) }
 
 func timeout(ctx context.Context, what string, d time.Duration) (context.Context, context.CancelFunc) {

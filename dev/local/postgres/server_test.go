@@ -18,7 +18,7 @@ import (
 	"example.com/twinbox/dev/local/postgres/binaries"
 )
 
-// parentVariable makes this test binary a program that runs a server until it is killed.
+// parentVariable makes this test binary a program with a server.
 const parentVariable = "TWINBOX_TEST_POSTGRES_PARENT"
 
 func TestMain(m *testing.M) {
@@ -86,7 +86,7 @@ func TestSettings(t *testing.T) {
 	require.Contains(t, log.String(), "database system is ready")
 }
 
-// A cluster whose initdb was killed half-way must not be taken for one. Once there is one, a second server is refused.
+// initdb may be killed half-way.
 func TestUnfinishedClusterIsMadeAgainAndServedOnce(t *testing.T) {
 	t.Parallel()
 	cfg := postgres.Config{Dir: filepath.Join(localtest.Folder(t), "data")}
@@ -171,7 +171,6 @@ func TestStartThatFails(t *testing.T) {
 	})
 }
 
-// Two programs that start on one folder at once: one gets it, the other is told, and nothing is broken.
 func TestTwoStartsAtOnce(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(localtest.Folder(t), "data")

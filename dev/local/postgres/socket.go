@@ -11,7 +11,7 @@ import (
 
 const socketPrefix = "twinbox-pg-"
 
-// makeSocketDir makes a short path: a socket's holds 107 bytes at most, fewer than many a project's folder.
+// makeSocketDir makes a short path: a socket's holds 107 bytes at most.
 func makeSocketDir(dir string, id identity) (string, error) {
 	if dir == "" {
 		dir = filepath.Join(os.TempDir(), socketPrefix+rand.Text()[:12])
@@ -21,13 +21,12 @@ func makeSocketDir(dir string, id identity) (string, error) {
 
 var socketOption = regexp.MustCompile(`"-k" "([^"]+)"`)
 
-// Remove deletes the data directory of a server that has ended, and its socket's folder if its program was killed.
+// Remove deletes the data directory and the socket's folder of an ended server.
 func Remove(dataDir string) error {
 	return errors.Join(os.RemoveAll(socketDirOf(dataDir)), os.RemoveAll(dataDir))
 }
 
-// socketDirOf returns the folder of the data directory's last server, which leaves its command line there. It is empty
-// before the first start.
+// socketDirOf reads the last server's command line. It is empty before the first start.
 func socketDirOf(dataDir string) string {
 	content, _ := os.ReadFile(filepath.Join(dataDir, "postmaster.opts"))
 	found := socketOption.FindSubmatch(content)

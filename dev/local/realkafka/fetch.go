@@ -11,7 +11,7 @@ import (
 	"example.com/twinbox/dev/local/child"
 )
 
-// ErrNoJava and ErrNoMaven are returned by [Start] when what it needs is not installed.
+// ErrNoJava and ErrNoMaven: [Start] needs Java and Maven.
 var (
 	ErrNoJava = errors.New("java 17 or newer is needed on PATH " +
 		"(Debian: apt install openjdk-17-jre-headless, macOS: brew install openjdk)")
@@ -21,8 +21,7 @@ var (
 
 const minJava = 17
 
-// pom asks for the server and everything it needs at run time, every version pinned. Maven's own configuration names
-// the repository.
+// Maven's own configuration names the repository.
 const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>twinbox</groupId><artifactId>kafka</artifactId><version>1</version><packaging>pom</packaging>
@@ -39,8 +38,7 @@ const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 const copyDependencies = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
 
-// ensureJars returns the folder that holds the jars. It gets its name only after Maven has succeeded, so an interrupted
-// fetch leaves no folder that looks complete, and two fetches do not disturb each other.
+// ensureJars names the folder after Maven's success: no interrupted fetch looks complete.
 func ensureJars(ctx context.Context, cfg Config) (string, error) {
 	if cfg.CacheDir == "" {
 		cache, err := os.UserCacheDir()
@@ -81,7 +79,6 @@ func ensureJars(ctx context.Context, cfg Config) (string, error) {
 	return jars, nil // a different process may have renamed its own first
 }
 
-// run runs the command. The end of its output, where the reason usually is, becomes part of the error.
 func run(cmd *exec.Cmd) error {
 	var output child.Tail
 	cmd.Stdout, cmd.Stderr = &output, &output

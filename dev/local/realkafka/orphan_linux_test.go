@@ -15,7 +15,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// TestHelperProcess is not a test: it is the process that the next test kills.
+// TestHelperProcess is the process that the next test kills.
 func TestHelperProcess(t *testing.T) {
 	dir := os.Getenv("REALKAFKA_HELPER_DIR")
 	if dir == "" {
@@ -46,7 +46,7 @@ func TestKafkaEndsWithAKilledParent(t *testing.T) {
 	testkit.Until(t, func() bool { return !isRunning(pid) })
 }
 
-// isRunning: a zombie is not running.
+// isRunning is false for a zombie.
 func isRunning(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

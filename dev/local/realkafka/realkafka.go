@@ -1,8 +1,6 @@
-// Package realkafka runs a real Apache Kafka on this machine, without Docker: one KRaft node, broker and controller in
-// one Java process, its jars fetched through Maven into the user's cache on first use.
-//
-// It is for tests and for trying things by hand (`go run ./dev/cmd/devstack kafka`). It needs Java 17 or newer, and mvn
-// for the first start alone.
+// Package realkafka runs a real Apache Kafka without Docker, for tests and `go run ./dev/cmd/devstack kafka`: one KRaft
+// node in one Java process, its jars fetched through Maven into the user's cache. It needs Java 17 or newer, and mvn
+// for the first start.
 package realkafka
 
 import (
@@ -30,21 +28,21 @@ import (
 // Version is the release of Apache Kafka that runs.
 const Version = "4.3.1"
 
-// Config is where the node listens and keeps its data.
+// Config defines the node's address and data.
 type Config struct {
-	// Addr is host:port of the broker; port 0 takes a free one. Default 127.0.0.1:0.
+	// Addr is host:port of the broker. Default 127.0.0.1:0, a free port.
 	Addr string
-	// Dir keeps the data, the log of the process and its settings. Default: a temporary folder that Stop removes.
+	// Dir keeps data, log and settings. Default: a temporary folder that Stop removes.
 	Dir string
 	// CacheDir keeps the jars. Default: a folder in the user's cache.
 	CacheDir string
 	// Node is the node's number. Default 1.
 	Node int
-	// Join is the [Server.Controller] of a different node. This one is a broker of its cluster.
+	// Join is the [Server.Controller] of a node whose cluster this broker joins.
 	Join string
-	// Settings are broker settings that win over the package's own.
+	// Settings override broker settings.
 	Settings map[string]string
-	// Progress is called with what takes long, in words for a person. Default: not called.
+	// Progress gets the name of each slow step. Default: not called.
 	Progress func(string)
 }
 
@@ -64,9 +62,8 @@ const (
 	stopTimeout   = 20 * time.Second
 )
 
-// Start fetches the jars if they are not there, prepares the data folder if it is new, starts the process and waits
-// until it answers. If it fails, no process is left. The process ends with this one, even when this one is killed (on
-// Linux).
+// Start fetches the jars, prepares a new data folder and waits until Kafka answers. If it fails, no process is left. On
+// Linux the process ends with this one.
 func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if cfg.Addr == "" {
 		cfg.Addr = "127.0.0.1:0"
@@ -92,7 +89,7 @@ func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 	return s, nil
 }
 
-// takeFolder keeps the folder to one process at a time. make reset looks at the same lock.
+// make reset looks at this lock.
 func (s *Server) takeFolder() (err error) {
 	if s.cfg.Dir == "" {
 		s.dir, err = os.MkdirTemp("", "kafka-")
@@ -143,16 +140,15 @@ func (s *Server) launch(ctx context.Context, classes string) (err error) {
 	}
 	go func() {
 		<-s.process.Done()
-		_ = log.Close() // a log of a process that has ended
+		_ = log.Close() // of a process that has ended
 	}()
 	return s.awaitReady(ctx)
 }
 
-// clusterID is the same for all: these clusters never meet, and a data folder must keep its own.
+// clusterID is fixed: a data folder must keep its own.
 const clusterID = "dHdpbmJveC1sb2NhbC1vbg"
 
-// settings returns server.properties: all addresses are on loopback, no topic is created on demand, and a group's first
-// assignment waits for no further members.
+// A group's first assignment waits for no further members.
 func (s *Server) settings() string {
 	settings := map[string]string{
 		"process.roles":                                    "broker,controller",
@@ -185,7 +181,6 @@ func (s *Server) settings() string {
 	return text.String()
 }
 
-// awaitReady asks over the protocol until the broker answers.
 func (s *Server) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no answer within %s", startTimeout))
 	defer cancel()
@@ -212,10 +207,10 @@ func (s *Server) awaitReady(ctx context.Context) error {
 // Addr returns host:port of the broker.
 func (s *Server) Addr() string { return s.addr }
 
-// Controller returns host:port of the cluster's controller, for nodes that join.
+// Controller returns host:port of the cluster's controller.
 func (s *Server) Controller() string { return s.controller }
 
-// Restart starts a server that was killed once more, on its address and its data. The data folder must be the caller's.
+// Restart starts a killed server again on its address and data. The data folder must be the caller's.
 func (s *Server) Restart(ctx context.Context) (*Server, error) {
 	if err := s.Stop(); err != nil {
 		return nil, err
@@ -225,10 +220,10 @@ func (s *Server) Restart(ctx context.Context) (*Server, error) {
 	return Start(ctx, cfg)
 }
 
-// Done is closed when the process has ended, for any reason.
+// Done is closed when the process has ended.
 func (s *Server) Done() <-chan struct{} { return s.process.Done() }
 
-// Stop ends the process, by force after 20 s, and removes a temporary data folder. Calling it again does nothing.
+// Stop ends the process, by force after 20 s, and removes a temporary data folder. A second call does nothing.
 func (s *Server) Stop() (err error) {
 	if s.process != nil {
 		_, err = s.process.Stop(stopTimeout)

@@ -44,8 +44,7 @@ func TestJarsAreFetchedOnce(t *testing.T) {
 	require.Equal(t, filepath.Join(cache, "kafka-"+Version), jars)
 }
 
-// TestRunsAndKeepsItsData is the only test here that starts Kafka, and it is short: `make test` has Java only where
-// the harness for the real Kafka is asked for.
+// TestRunsAndKeepsItsData needs Java, so it runs only where the real Kafka is asked for.
 func TestRunsAndKeepsItsData(t *testing.T) {
 	if os.Getenv("TWINBOX_TEST_KAFKA") != "real" {
 		t.Skip("TWINBOX_TEST_KAFKA is not \"real\"")

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// withJava puts a script in the place of java, and pretends that the jars are there.
+// withJava replaces java and pretends that the jars exist.
 func withJava(t *testing.T, script string) Config {
 	t.Helper()
 	bin, cache := t.TempDir(), t.TempDir()
@@ -23,7 +23,7 @@ func withJava(t *testing.T, script string) Config {
 	return Config{CacheDir: cache}
 }
 
-// Why Kafka does not start is in the error, in its own words, and nothing of the try is left behind.
+// The error has Kafka's own words.
 func TestAStartThatFails(t *testing.T) {
 	for name, c := range map[string]struct{ script, says string }{
 		"format": {"echo no space left; exit 1", "(17 or newer is needed): exit status 1: \"no space left"},
@@ -43,7 +43,6 @@ func TestAStartThatFails(t *testing.T) {
 	}
 }
 
-// A folder of the caller's stays, with the settings and the log that say why; a prepared one is not prepared again.
 func TestAFolderOfTheCallersStays(t *testing.T) {
 	cfg := withJava(t, `case "$*" in *StorageTool*) echo prepared twice; exit 1;; esac; echo "$@"; exit 1`)
 	cfg.Dir = filepath.Join(t.TempDir(), "kafka")
@@ -69,7 +68,6 @@ func TestAFolderOfTheCallersStays(t *testing.T) {
 	require.Equal(t, "false", settings["auto.create.topics.enable"], "a misspelt topic is an error")
 }
 
-// A start that is given up ends the process that it began.
 func TestAStartThatIsGivenUp(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	impatient := errors.New("Ctrl-C")
@@ -83,7 +81,6 @@ func TestAStartThatIsGivenUp(t *testing.T) {
 	require.ErrorIs(t, err, impatient) // returns once the process has ended
 }
 
-// What Maven has fetched is kept under its final name and found the next time.
 func TestAFetchIsKept(t *testing.T) {
 	bin, cache := t.TempDir(), t.TempDir()
 	script := `#!/bin/sh

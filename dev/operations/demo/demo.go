@@ -1,5 +1,5 @@
-// Package demo shows a running system at work: it makes events at a steady rate, breaks what it is told to break
-// meanwhile, says where they are, and ends with the verdict of all services on what became of every event.
+// Package demo makes events on a running system, breaks parts, shows where the events are, and ends with the services'
+// verdict.
 package demo
 
 import (
@@ -20,52 +20,51 @@ import (
 
 // Config is a demonstration.
 type Config struct {
-	// Services are asked for what waits.
 	Services []*client.Service
-	// Act does the nth thing that makes an event, and returns the id of what it made. The same n again must change
-	// nothing and return the same id. It is repeated until it succeeds or returns a [FinalError].
+	// Act makes the nth event, and returns the id of its subject. The same n again must change nothing. It is repeated
+	// until it succeeds or returns a [FinalError].
 	Act func(ctx context.Context, n int) (id string, err error)
-	// Acted is what was done then, such as "signed up".
+	// Acted describes Act, such as "signed up".
 	Acted string
-	// Arrived says whether what was made has come out at the other end.
+	// Arrived reports whether the event has its effect.
 	Arrived func(ctx context.Context, id string) (bool, error)
 	// Verify returns the verdicts on the events since a time.
 	Verify func(ctx context.Context, since time.Time) (verify.Report, error)
-	// Faults are caused one after the other, at even distances.
+	// Faults happen one after the other, at even distances.
 	Faults []Fault
-	// Rate is how many things are done a second, at most MaxRate, For how long.
+	// Rate is calls of Act a second, at most MaxRate, for the time For.
 	Rate float64
 	For  time.Duration
-	// Settle is how long it may take until nothing waits any more. Default 1 min.
+	// Settle bounds the wait for the last events. Default 1 min.
 	Settle time.Duration
-	// Out is where it is shown, a line every two seconds.
+	// Out gets a line every two seconds.
 	Out io.Writer
 }
 
-// A Fault is something that goes wrong.
+// Fault breaks the system once.
 type Fault struct {
-	Name string // such as "kill customer"
+	Name string
 	What string // in a sentence's middle: "kill -9, and another process takes its place"
-	// Cause causes it, waits until it is over, and says what came of it.
+	// Cause waits until the fault is over, and describes the result.
 	Cause func(ctx context.Context, run *Run) (string, error)
 }
 
-// A FinalError says that an [Config.Act] will not succeed however often it is repeated.
+// FinalError reports that a repeated [Config.Act] cannot succeed.
 type FinalError struct{ Err error }
 
 func (e *FinalError) Error() string { return e.Err.Error() }
 func (e *FinalError) Unwrap() error { return e.Err }
 
-// Run is a demonstration under way.
+// Run is a running demonstration.
 type Run struct {
 	cfg   Config
 	began time.Time
-	told  map[string]string // the causes that were told, by service
+	told  map[string]string // reported causes, by service
 
 	mu     sync.Mutex
-	made   map[int]string // ids by their numbers
-	failed error          // why there is nothing to judge
-	unsaid error          // of the first line that could not be written: the reader is gone, and the demonstration goes on
+	made   map[int]string
+	failed error // why no verdict is possible
+	unsaid error // of the first line that could not be written
 }
 
 // MaxRate is more than a person can look at.
@@ -73,9 +72,8 @@ const MaxRate = 1000
 
 const defaultSettle = time.Minute
 
-// Play runs the demonstration. It returns nil when everything that was made has arrived, and all services say that
-// nothing is lost, doubled, altered, invented or reordered. When ctx ends it stops making events, and judges those that
-// it has made.
+// Play returns nil when every event has arrived, and all services report that none is lost, doubled, altered, invented
+// or reordered. When ctx ends it makes no more events, and judges those that it has made.
 func Play(ctx context.Context, cfg Config) error {
 	if cfg.Settle == 0 {
 		cfg.Settle = defaultSettle
@@ -106,7 +104,6 @@ func Play(ctx context.Context, cfg Config) error {
 	return r.judge(whole)
 }
 
-// fail keeps the first reason why there is nothing to judge.
 func (r *Run) fail(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -121,7 +118,6 @@ func (r *Run) hasFailed() bool {
 	return r.failed != nil
 }
 
-// some are at most so many of what was made, by their numbers.
 func (r *Run) some(most int) map[int]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -141,10 +137,9 @@ func (r *Run) count() int {
 	return len(r.made)
 }
 
-// underWay is how many things may be under way at once. While the system does not answer, no more are begun.
+// underWay bounds concurrent calls of Act.
 const underWay = 64
 
-// actAll does one thing at once, and more at the rate until the time is over, and returns when the last one is done.
 func (r *Run) actAll(ctx context.Context) {
 	loading, loaded := context.WithTimeout(ctx, r.cfg.For)
 	defer loaded()
@@ -152,7 +147,7 @@ func (r *Run) actAll(ctx context.Context) {
 	defer tick.Stop()
 	var all errgroup.Group
 	all.SetLimit(underWay)
-	defer func() { _ = all.Wait() }() // act keeps what failed
+	defer func() { _ = all.Wait() }()
 	for n := 0; !r.hasFailed(); n++ {
 		all.Go(func() error {
 			r.act(context.WithoutCancel(ctx), n)
@@ -166,7 +161,7 @@ func (r *Run) actAll(ctx context.Context) {
 	}
 }
 
-// act does a thing, and repeats it until it is taken: a request may have been taken whose answer was lost.
+// act repeats: the answer of an accepted request may be lost.
 func (r *Run) act(ctx context.Context, n int) {
 	again := failure.Backoff{Min: 100 * time.Millisecond, Max: time.Second}
 	for end := time.Now().Add(r.cfg.Settle); ; _ = failure.Sleep(ctx, again.Next()) {
@@ -188,7 +183,6 @@ func (r *Run) act(ctx context.Context, n int) {
 	}
 }
 
-// causeAll causes the faults at even distances.
 func (r *Run) causeAll(ctx context.Context) {
 	for i, f := range r.cfg.Faults {
 		at := r.began.Add(r.cfg.For * time.Duration(i+1) / time.Duration(len(r.cfg.Faults)+1))
@@ -210,11 +204,10 @@ func (r *Run) causeAll(ctx context.Context) {
 
 const (
 	tellEvery  = 2 * time.Second
-	lookEvery  = 250 * time.Millisecond  // while what is left is waited for
+	lookEvery  = 250 * time.Millisecond
 	settledFor = 1500 * time.Millisecond // longer than a figure may be old
 )
 
-// settle waits until nothing waits in the system, and has not for so long that what is seen is true.
 func (r *Run) settle(ctx context.Context) error {
 	began, idle := time.Now(), time.Time{}
 	for told := began; ; _ = failure.Sleep(ctx, lookEvery) {
@@ -238,7 +231,7 @@ func (r *Run) settle(ctx context.Context) error {
 	}
 }
 
-// tell says where things are in a line, and in another one why a service waits when that is news.
+// tell writes a second line when a service waits for a new reason.
 func (r *Run) tell(now standing) {
 	told := map[string]string{}
 	for _, c := range now.causes {
@@ -257,7 +250,6 @@ func (r *Run) tell(now standing) {
 	r.say("%s", line)
 }
 
-// say writes a line, with when it was.
 func (r *Run) say(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -26,10 +26,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// system is a service that says what a test wants it to, and counts what is asked of it.
 type system struct {
 	mu      sync.Mutex
-	shown   string // the stations
+	shown   string
 	verdict string
 	calls   map[string]int
 	acts    map[int]int
@@ -203,7 +202,6 @@ func TestADemonstrationThatDoesNotEndWell(t *testing.T) {
 	}
 }
 
-// somethingIsMade waits for that.
 func somethingIsMade(ctx context.Context, run *Run) (string, error) {
 	for run.count() == 0 {
 		if failure.Sleep(ctx, time.Millisecond) != nil {
@@ -213,7 +211,6 @@ func somethingIsMade(ctx context.Context, run *Run) (string, error) {
 	return "", nil
 }
 
-// Ctrl-C ends what is made, and what was made is judged all the same.
 func TestADemonstrationThatIsBrokenOffIsJudged(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
@@ -232,7 +229,7 @@ func TestADemonstrationThatIsBrokenOffIsJudged(t *testing.T) {
 	require.Contains(t, s.out.String(), "nothing lost")
 }
 
-// What waits is added up; what was given up, or set aside, does not wait.
+// Dead letters do not wait.
 func TestWhatWaits(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)

@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/internal/ops/admin/client"
 )
 
-// Duplicates repeats requests with the key that they had, and has all events of the demonstration published again.
+// Duplicates repeats requests with their keys, and publishes the events again.
 func Duplicates() Fault {
 	return Fault{
 		Name: "duplicates", What: "requests are repeated, and all events so far are published again",
@@ -44,7 +44,7 @@ func Duplicates() Fault {
 	}
 }
 
-// Poison lays an event on its topic that no consumer can handle: they set it aside, and go on.
+// Poison sends an event that no consumer can handle.
 func Poison(cfg kafka.Config, brew func() (event.Event, error)) Fault {
 	return Fault{
 		Name: "poison", What: "an event with an unreadable payload is sent to the topic",

@@ -10,15 +10,15 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// exitPartial is the exit code of a verdict about a part of what was asked for, as of twinbox verify.
+// exitPartial is twinbox verify's code for a verdict on a part.
 const exitPartial = 5
 
-// A VerdictError says that not everything is as it should be.
+// VerdictError reports everything that is wrong.
 type VerdictError struct {
 	Findings     int
-	Found        string // the findings in words
-	Missing      int    // things that were made and have not arrived
-	Unverifiable int64  // events
+	Found        string
+	Missing      int   // made and not arrived
+	Unverifiable int64 // events
 }
 
 func (e *VerdictError) Error() string {
@@ -39,10 +39,9 @@ func (e *VerdictError) ExitCode() int {
 	return exitPartial
 }
 
-// judge looks whether everything that was made has arrived, and verifies the events since the beginning.
 func (r *Run) judge(ctx context.Context) error {
 	wrong := &VerdictError{}
-	for _, id := range r.made { // nothing is made any more
+	for _, id := range r.made {
 		arrived, err := r.cfg.Arrived(ctx, id)
 		if err != nil {
 			return fmt.Errorf("look for what was made: %w", err)

@@ -10,27 +10,23 @@ import (
 	"example.com/twinbox/internal/ops/admin/client"
 )
 
-// standing is what the services say of what is not done yet, added up.
 type standing struct {
-	waiting map[string]int // by what it waits for
-	dead    int            // dead letters
-	unsure  int            // mails of which it is not known whether they were sent
-	known   bool           // all of that is known
-	causes  []cause        // of the services that wait
-	err     error          // of the first that does not answer
+	waiting map[string]int // by the awaited step
+	dead    int
+	unsure  int     // mails that may have been sent
+	known   bool    // all of that is known
+	causes  []cause // of the services that wait
+	err     error   // of the first service that does not answer
 }
 
-// cause is why a service waits.
 type cause struct{ service, code, sentence string }
 
 func (c cause) String() string { return c.service + ": " + c.sentence }
 
-// waits is what an event waits for at a kind of station.
 var waits = []struct{ what, kind string }{
 	{"to be published", "outbox"}, {"held", "relay"}, {"to be handled", "inbox"}, {"to be mailed", "mail"},
 }
 
-// look asks all services at once.
 func look(ctx context.Context, services []*client.Service) standing {
 	now := standing{waiting: map[string]int{}, known: true}
 	for _, a := range client.Ask(services, func(s *client.Service) (adminapi.Stations, error) {
@@ -66,7 +62,6 @@ func (s *standing) add(at adminapi.Station) {
 	}
 }
 
-// settled says that nothing waits.
 func (s *standing) settled() bool {
 	for _, n := range s.waiting {
 		if n > 0 {
@@ -76,7 +71,6 @@ func (s *standing) settled() bool {
 	return s.known
 }
 
-// String says what waits, and where.
 func (s *standing) String() string {
 	var parts []string
 	for _, w := range waits {

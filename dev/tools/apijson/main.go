@@ -1,5 +1,4 @@
-// Command apijson writes a YAML document as JSON, so that the binary that checks requests against the document or
-// serves it needs no YAML parser: go run ./dev/tools/apijson FROM TO
+// Command apijson writes a YAML document as JSON, so a binary needs no YAML parser: go run ./dev/tools/apijson FROM TO
 package main
 
 import (
@@ -30,7 +29,6 @@ func main() {
 	}
 }
 
-// convert returns the document as JSON. The members of an object are sorted.
 func convert(document []byte) ([]byte, error) {
 	var value any
 	if err := yaml.Unmarshal(document, &value); err != nil {

@@ -20,7 +20,7 @@ func TestConvert(t *testing.T) {
 	require.Error(t, err, "JSON has no member that is a number")
 }
 
-// After a change of a document, make generate writes the JSON that requests are checked against.
+// make generate writes the JSON.
 func TestTheConvertedDocumentsAreTheDocuments(t *testing.T) {
 	t.Parallel()
 	written, err := filepath.Glob("../../../api/*.gen.json")

@@ -1,5 +1,4 @@
-// Command configdoc writes docs/configuration.md from the configuration types, so that the page agrees with the
-// programs. `make generate` runs it, and a test fails when the page is stale.
+// Command configdoc writes docs/configuration.md from the configuration types, under `make generate`.
 package main
 
 import (
@@ -22,7 +21,6 @@ func main() {
 	}
 }
 
-// page documents the services of the project.
 func page() string {
 	var programs []program
 	for _, s := range services.All() {

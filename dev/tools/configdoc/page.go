@@ -9,7 +9,6 @@ import (
 	"example.com/twinbox/internal/config"
 )
 
-// program is a service with what it reads from its environment.
 type program struct {
 	name     string
 	settings []config.Setting
@@ -19,7 +18,7 @@ type program struct {
 //go:embed intro.md
 var intro string
 
-// render writes the whole page: the variables that all programs read in the same way, then each one's own.
+// render writes the variables of all programs first, then each program's own.
 func render(programs ...program) string {
 	var page strings.Builder
 	page.WriteString(intro)

@@ -34,7 +34,6 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// The page in the tree is the one that the types make.
 func TestThePageIsFresh(t *testing.T) {
 	t.Parallel()
 	onDisk, err := os.ReadFile("../../../docs/configuration.md")

@@ -1,5 +1,5 @@
-// Command contractdoc writes what follows from the events and the consumers of the services: api/asyncapi.yaml, and in
-// internal/contract/testdata the first record of an event that has none. Such a record is never changed afterwards.
+// Command contractdoc writes api/asyncapi.yaml from the events and consumers of the services, and in
+// internal/contract/testdata the first record of a new event. Such a record never changes afterwards.
 package main
 
 import (
@@ -57,8 +57,8 @@ func write(root string) error {
 	return errors.Join(problems...)
 }
 
-// checkExamples names every example that is missing or breaks the contract: from each follows a record that is never
-// changed. Without a checker it names those that are missing.
+// checkExamples names every example that is missing or breaks the contract: each becomes a record that never changes.
+// Without a checker it names missing ones.
 func checkExamples(checker *event.Checker, declared ...event.Declaration) error {
 	var problems []error
 	for _, d := range declared {
@@ -73,7 +73,6 @@ func checkExamples(checker *event.Checker, declared ...event.Declaration) error 
 	return errors.Join(problems...)
 }
 
-// topic is a topic as the document describes it.
 type topic struct {
 	Name, Owner string
 	Events      []message
@@ -134,7 +133,6 @@ func asyncAPI(ctx context.Context) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// describe finds who writes and who reads the topic of an event.
 func describe(d event.Declaration, all []eventing.Declared) topic {
 	t := topic{Name: d.Topic, Owner: d.Source}
 	for _, s := range all {
@@ -150,7 +148,7 @@ func describe(d event.Declaration, all []eventing.Declared) topic {
 	return t
 }
 
-// keepFirst writes an event's first record, if there is none: its example, with the headers that no event goes without.
+// The record has the required headers.
 func keepFirst(file string, d event.Declaration) error {
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
 		return err

@@ -20,14 +20,13 @@ import (
 
 func TestMain(m *testing.M) { kafkatest.Main(m) }
 
-// state is an account, right after a command or as its balance says.
+// state is an account in the answer of a command, or its balance.
 type state struct {
 	AccountID string `json:"account_id"`
 	Balance   int64
 	Version   int64
 }
 
-// From a request through outbox, Kafka and inbox to the balance.
 func TestMigrateTopicsServe(t *testing.T) {
 	t.Parallel()
 	var program servicetest.Run = ledger.Service.Main

@@ -1,4 +1,4 @@
-// Command payments is the example that stands for a payment provider; run "payments help".
+// Command payments is the example of a payment provider; run "payments help".
 package main
 
 import (

@@ -9,7 +9,7 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// The prefixes are those of the system.
+// These prefixes are those of the system.
 const (
 	TopicPrefix = contract.TopicPrefix
 	TypePrefix  = contract.TypePrefix

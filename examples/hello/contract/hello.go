@@ -13,7 +13,7 @@ const (
 	SourceHello = "/twinbox/hello"
 )
 
-// HelloSaid says that somebody was greeted.
+// HelloSaid reports a greeting.
 var HelloSaid = define[Greeting](TopicHello, SourceHello, "hello", "hello-said.v1")
 
 // Greeting is the payload of [HelloSaid].
@@ -36,5 +36,5 @@ func (g Greeting) Check() error {
 	return nil
 }
 
-// About returns the greeting's id, which is the event's key, and when it was said.
+// About returns the greeting's id, which is the event's key, and its time.
 func (g Greeting) About() (key string, at time.Time) { return g.GreetingID, g.SaidAt }

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// ID identifies an account: a UUID in its canonical lower-case form. It is the aggregate id of every event here.
+// ID identifies an account, the aggregate of every event here: a UUID in lower case.
 type ID string
 
 var canonicalUUID = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
-// ParseID accepts the canonical form alone: an alias (upper case, braces, urn:uuid:) would give one account two names.
+// ParseID accepts the canonical form alone: an alias (upper case, braces, urn:uuid:) would be a second name.
 func ParseID(text string) (ID, error) {
 	if !canonicalUUID.MatchString(text) || text == "00000000-0000-0000-0000-000000000000" {
 		return "", &Error{CodeInvalidID, "id", "is not a lower-case UUID"}
@@ -26,12 +26,12 @@ type Account struct {
 	Version  int64
 }
 
-// Open makes a new account and the event that says so.
+// Open returns a new account and its first event.
 func Open(id ID, currency Currency, at time.Time) (Account, Opened) {
 	return Account{ID: id, Currency: currency, Version: 1}, Opened{AccountID: id, Currency: currency, OpenedAt: at}
 }
 
-// Expect returns [CodeVersionMismatch] unless the account is at the version that the caller has seen.
+// Expect returns [CodeVersionMismatch] for any other version.
 func (a Account) Expect(version int64) error {
 	if a.Version != version {
 		return &Error{CodeVersionMismatch, "expected_version", "is not the account's version"}

@@ -14,7 +14,6 @@ const id = account.ID("01980a5c-52d4-7c3b-9a44-0d6f3f1f2a10")
 
 var at = time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)
 
-// For any movements a balance stays between zero and the largest amount, and each accepted movement is one version.
 func TestABalanceKeepsItsBounds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

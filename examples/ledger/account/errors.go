@@ -1,9 +1,9 @@
 package account
 
-// Code is the stable name of a rule that was broken. Clients and dead letters rely on it; the message may change.
+// Code is the stable name of a broken rule, for clients and dead letters. The message may change.
 type Code string
 
-// The codes of an [Error].
+// These are the codes of an [Error].
 const (
 	CodeInvalidID           Code = "invalid_account_id"
 	CodeInvalidAmount       Code = "invalid_amount"
@@ -16,7 +16,7 @@ const (
 	CodeInvalidTime         Code = "invalid_time" // of an event: no client gives one
 )
 
-// Error is a broken rule. It is the client's to fix, and never repeats what the client sent.
+// Error is a broken rule. It never repeats the client's input.
 type Error struct {
 	Code    Code
 	Field   string // the input that it is about
@@ -25,10 +25,10 @@ type Error struct {
 
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Field + ": " + e.Message }
 
-// ErrorCode is the code as text: dead letters of events that break the rule are found under it.
+// ErrorCode returns the code as text, under which dead letters are found.
 func (e *Error) ErrorCode() string { return string(e.Code) }
 
-// Is makes errors.Is compare codes, so that a caller can test for a rule without knowing the message.
+// Is makes errors.Is compare codes.
 func (e *Error) Is(target error) bool {
 	other, ok := target.(*Error)
 	return ok && other.Code == e.Code

@@ -5,18 +5,17 @@ import (
 	"time"
 )
 
-// The events, as their payloads are written to the log and read from it. The JSON Schemas in contract/events are the
-// contract. A movement says what has changed and not what the balance is, so a reader needs each of them once, in the
-// order of the versions.
+// These are the payloads on the log; the schemas in contract/events are the contract. A movement has the change and not
+// the balance, so a reader needs each of them once, in the order of the versions.
 
-// Opened says that there is an account. It is the first event of each.
+// Opened reports a new account. It is the first event of each.
 type Opened struct {
 	AccountID ID        `json:"account_id"`
 	Currency  Currency  `json:"currency"`
 	OpenedAt  time.Time `json:"opened_at"`
 }
 
-// FundsCredited says that money came to an account.
+// FundsCredited reports money that came to an account.
 type FundsCredited struct {
 	AccountID  ID        `json:"account_id"`
 	Amount     int64     `json:"amount"` // minor units
@@ -24,7 +23,7 @@ type FundsCredited struct {
 	CreditedAt time.Time `json:"credited_at"`
 }
 
-// FundsDebited says that money left an account.
+// FundsDebited reports money that left an account.
 type FundsDebited struct {
 	AccountID ID        `json:"account_id"`
 	Amount    int64     `json:"amount"` // minor units
@@ -32,7 +31,7 @@ type FundsDebited struct {
 	DebitedAt time.Time `json:"debited_at"`
 }
 
-// Check returns the first rule that this package would have kept and the event breaks. Both sides of the log ask it.
+// Check returns the first broken rule, on both sides of the log.
 func (e Opened) Check() error {
 	_, invalid := ParseCurrency(string(e.Currency))
 	return cmp.Or(e.AccountID.check(), invalid, checkTime("opened_at", e.OpenedAt))
@@ -50,17 +49,17 @@ func (e FundsDebited) Check() error {
 	return cmp.Or(e.AccountID.check(), invalid, checkTime("debited_at", e.DebitedAt))
 }
 
-// About is the id of the account, and the business time.
+// About returns the account's id and the business time.
 func (e Opened) About() (key string, at time.Time) {
 	return string(e.AccountID), e.OpenedAt
 }
 
-// About is the id of the account, and the business time.
+// About is [Opened.About] for a credit.
 func (e FundsCredited) About() (key string, at time.Time) {
 	return string(e.AccountID), e.CreditedAt
 }
 
-// About is the id of the account, and the business time.
+// About is [Opened.About] for a debit.
 func (e FundsDebited) About() (key string, at time.Time) {
 	return string(e.AccountID), e.DebitedAt
 }
@@ -70,7 +69,7 @@ func (id ID) check() error {
 	return err
 }
 
-// The years in which things happen here. A clock outside them is a defect, not a time.
+// A clock outside these years is a defect.
 var (
 	earliest = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)

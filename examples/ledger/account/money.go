@@ -1,13 +1,11 @@
 package account
 
-// MaxAmount is the largest amount and the largest balance: every JSON parser reads it exactly, also one that knows only
-// floating point.
+// MaxAmount is the largest amount and balance: every JSON parser reads it exactly, also one with floating point only.
 const MaxAmount = 1<<53 - 1
 
 // Currency is an ISO 4217 code in capital letters. Only [ParseCurrency] makes one.
 type Currency string
 
-// supported are the currencies that accounts may be held in.
 var supported = map[Currency]bool{"CHF": true, "EUR": true, "GBP": true, "JPY": true, "USD": true}
 
 // ParseCurrency accepts CHF, EUR, GBP, JPY and USD.
@@ -18,8 +16,8 @@ func ParseCurrency(text string) (Currency, error) {
 	return Currency(text), nil
 }
 
-// Money is an amount above nothing, in the currency's minor unit: 1250 EUR is 12.50 euro, 1250 JPY is 1,250 yen. Only
-// [ParseMoney] makes one.
+// Money is a positive amount in the minor unit: 1250 EUR is 12.50 euro, 1250 JPY is 1,250 yen. Only [ParseMoney] makes
+// one.
 type Money struct {
 	Amount   int64
 	Currency Currency

@@ -1,5 +1,4 @@
-// Package contract declares the events of the ledger: topic, source and schema of each, and the struct of its payload.
-// Other services that read them take them from here.
+// Package contract declares the events of the ledger, for all services that read them.
 package contract
 
 import (
@@ -10,7 +9,7 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// The ledger's topic, whose key is the account, and the ce_source of its events.
+// TopicAccounts is the ledger's topic, whose key is the account; SourceLedger is its ce_source.
 const (
 	TopicAccounts = contract.TopicPrefix + "ledger.accounts.v1"
 	SourceLedger  = "/twinbox/ledger"
@@ -23,12 +22,12 @@ var (
 	FundsDebited  = define[account.FundsDebited]("funds-debited.v1")
 )
 
-// All returns every declaration, in the order in which an account meets the events.
+// All returns every declaration, in the order of an account's life.
 func All() []event.Declaration {
 	return []event.Declaration{AccountOpened.Declaration, FundsCredited.Declaration, FundsDebited.Declaration}
 }
 
-// Files are the schemas, and an example of each payload.
+// Files has the schemas, and an example of each payload.
 //
 //go:embed events/*.json events/examples/*.json
 var Files embed.FS

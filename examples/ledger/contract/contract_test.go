@@ -27,7 +27,7 @@ var meant = map[string]any{
 	},
 }
 
-// The examples are what other teams write their readers by.
+// Other teams write their readers by the examples.
 func TestTheExamplesAreTheEvents(t *testing.T) {
 	t.Parallel()
 	checker, err := contract.Load()

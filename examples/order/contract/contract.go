@@ -1,6 +1,5 @@
-// Package contract declares the events of the Order example: those of the Order service, and the one of the payment
-// simulator that it consumes. Services that read or write one take its declaration from here; the folder events has
-// the schemas.
+// Package contract declares the events of the Order service and of the payment simulator. The folder events has the
+// schemas.
 package contract
 
 import (
@@ -10,20 +9,19 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// The topics. That of timers is what Order has scheduled for itself.
+// TopicTimers has the events that Order schedules for itself.
 const (
 	TopicOrders   = contract.TopicPrefix + "order.orders.v1"
 	TopicTimers   = contract.TopicPrefix + "order.timers.v1"
 	TopicPayments = contract.TopicPrefix + "payments.payments.v1"
 )
 
-// Sources, the ce_source of each producer.
+// Each producer has its ce_source.
 const (
 	SourceOrder    = "/twinbox/order"
 	SourcePayments = "/twinbox/payments"
 )
 
-// The events. Those of an order are about the order, that of a payment is about the payment.
 var (
 	OrderPlaced      = define[Placed](TopicOrders, SourceOrder, "order", "order-placed.v1")
 	OrderPaid        = define[Paid](TopicOrders, SourceOrder, "order", "order-paid.v1")

@@ -13,8 +13,6 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// Each event has a schema and an example, which say the same as its struct: the example is valid, and decoded and
-// encoded again it is what it was.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	checker, err := Load()

@@ -14,7 +14,7 @@ type Money struct {
 	Currency string `json:"currency"`
 }
 
-// Placed says that a customer ordered and owes the amount. It is the first event of every order.
+// Placed reports a new order, whose amount is due. It is the first event of every order.
 type Placed struct {
 	OrderID string `json:"order_id"`
 	Email   string `json:"email"`
@@ -23,7 +23,7 @@ type Placed struct {
 	PayBy    time.Time `json:"pay_by"` // about when an unpaid order is cancelled
 }
 
-// Paid says that a payment of the amount has come.
+// Paid reports a payment of the amount.
 type Paid struct {
 	OrderID   string `json:"order_id"`
 	PaymentID string `json:"payment_id"`
@@ -31,28 +31,27 @@ type Paid struct {
 	PaidAt time.Time `json:"paid_at"`
 }
 
-// Why an order was cancelled.
+// An order is cancelled for one of these reasons.
 const (
 	ReasonRequested = "requested"
 	ReasonUnpaid    = "unpaid"
 )
 
-// Cancelled says that there is nothing to pay any more.
+// Cancelled reports that no payment is due any more.
 type Cancelled struct {
 	OrderID     string    `json:"order_id"`
 	Reason      string    `json:"reason"`
 	CancelledAt time.Time `json:"cancelled_at"`
 }
 
-// Why a payment is to be given back.
+// A payment is refunded for one of these reasons.
 const (
 	RefundOrderCancelled = "order_cancelled"
 	RefundPaidAlready    = "paid_already"
 	RefundWrongAmount    = "wrong_amount"
 )
 
-// Refund says that the order has no use for a payment, which is to be given back whole. It is published once per
-// payment.
+// Refund reports a payment without use, to be given back whole. It is published once per payment.
 type Refund struct {
 	OrderID   string `json:"order_id"`
 	PaymentID string `json:"payment_id"`
@@ -61,13 +60,13 @@ type Refund struct {
 	DueAt  time.Time `json:"due_at"`
 }
 
-// Overdue says that the time to pay an order is over. Whether it was paid meanwhile, the order knows.
+// Overdue reports that the time to pay is over. The order may have been paid.
 type Overdue struct {
 	OrderID string    `json:"order_id"`
 	PayBy   time.Time `json:"pay_by"`
 }
 
-// Payment says that money has come for an order. A provider may say so more than once, each time in another event.
+// Payment reports money for an order. A provider may report it in several events.
 type Payment struct {
 	PaymentID string `json:"payment_id"`
 	OrderID   string `json:"order_id"`
@@ -86,7 +85,7 @@ var (
 
 var canonicalUUID = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
-// ValidID says whether an id is a UUID in lower case: an id has one spelling.
+// ValidID reports whether an id is a UUID in lower case: an id has one spelling.
 func ValidID(id string) bool { return canonicalUUID.MatchString(id) }
 
 func checkIDs(ids ...string) error {

@@ -15,8 +15,7 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// Event returns the event that tells of the payload, as its producer would have published it: with an id, at the
-// version of its aggregate.
+// Event returns the payload's event, with an id, as its producer would publish it.
 func Event(t testing.TB, payload domain.Event, version int64) event.Event {
 	t.Helper()
 	d, err := declarationOf(payload)
@@ -30,7 +29,7 @@ func Event(t testing.TB, payload domain.Event, version int64) event.Event {
 	return e
 }
 
-// Example is the event that api/events/examples tells of, as its producer would have published it.
+// Example returns the event of api/events/examples as its producer would publish it.
 func Example(t testing.TB, d event.Declaration, version int64) event.Event {
 	t.Helper()
 	e, err := MakeExample(d, version)
@@ -58,7 +57,6 @@ func MakeExample(d event.Declaration, version int64) (event.Event, error) {
 	return made(d, about, version)
 }
 
-// made makes the event of the payload with an id.
 func made(d event.Declaration, payload domain.Event, version int64) (event.Event, error) {
 	key, at := payload.About()
 	e, err := d.Make(key, version, at, payload)
@@ -66,7 +64,6 @@ func made(d event.Declaration, payload domain.Event, version int64) (event.Event
 	return e, err
 }
 
-// declarationOf returns the declaration that has the payload's type.
 func declarationOf(payload domain.Event) (event.Declaration, error) {
 	for _, d := range contract.All() {
 		if d.Name == reflect.TypeOf(payload).Name() {

@@ -1,7 +1,4 @@
-// Package openapi holds the types and the routes of the Customer API, generated from api/openapi.yaml.
-//
-// The generated wrapper reads path, query and header parameters. Bodies are left to [web.Decode], which is stricter
-// than any generated decoder.
+// Package openapi is generated from api/openapi.yaml. Bodies are read by [web.Decode], which is stricter.
 package openapi
 
 //go:generate env CGO_ENABLED=0 go tool -modfile=../../../.ci/tools.mod oapi-codegen -config oapi.yaml -o openapi.gen.go ../../../api/openapi.yaml

@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/internal/domain"
 )
 
-// call is what a request became: the arguments of a handler, or the error of the generated wrapper.
 type call struct {
 	openapi.Unimplemented
 	operation, argument string
@@ -110,7 +109,6 @@ func TestParametersThatAreMissingOrRepeated(t *testing.T) {
 	}
 }
 
-// FuzzCustomerID: for any path, an id that the domain accepts was written in exactly one way.
 func FuzzCustomerID(f *testing.F) {
 	for _, seed := range []string{
 		id, strings.ToUpper(id), "urn:uuid:" + id, "{" + id + "}", strings.ReplaceAll(id, "-", ""), id + "\n", id + "/",

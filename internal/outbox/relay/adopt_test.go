@@ -18,8 +18,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// shiftSQL adds to the transaction ids of another cluster. Ids that an adoption gave to published rows are not
-// transaction ids. A new database's cursor is '3:3:' in every cluster: no snapshot is below it.
+// shiftSQL leaves out '0', the id of rows that an adoption found published, and a new cursor, '3:3:' in every cluster.
 const shiftSQL = `
 create function shift(x xid8, n bigint) returns xid8 language sql return
     (case when x = '0' then 0 else x::text::bigint + n end)::text::xid8;
@@ -28,7 +27,6 @@ create function shift(s pg_snapshot, n bigint) returns pg_snapshot language sql 
     greatest(pg_snapshot_xmax(s)::text::bigint + n, 3) || ':' || coalesce(
         (select string_agg((x::text::bigint + n)::text, ',' order by x) from pg_snapshot_xip(s) x), ''))::pg_snapshot`
 
-// restoreFrom turns rows and cursor into those of a cluster that was ahead transactions ahead.
 func restoreFrom(t testing.TB, pool *pgxpool.Pool, ahead int64) {
 	t.Helper()
 	_, err := pool.Exec(t.Context(), `update outbox set xid = shift(xid, $1)`, ahead)
@@ -46,7 +44,6 @@ func newRestorable(t testing.TB) *pgxpool.Pool {
 	return pool
 }
 
-// aheads are clusters whose transaction ids mean the same here, something else, or are still unused.
 var aheads = []int64{0, 20, 1_000_000, -100}
 
 func TestARestoredDatabasePublishesTheRest(t *testing.T) {
@@ -178,7 +175,6 @@ func TestAnAdoptionAmongTransactions(t *testing.T) {
 	requireAllPublished(t, pool)
 }
 
-// A scan does not repeat published rows until a new row comes.
 func TestTheScanAfterAnAdoption(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newRestorable(t)
@@ -200,13 +196,12 @@ type restores struct {
 	t      *testing.T
 	o      *outbox.Outbox
 	pool   *pgxpool.Pool
-	name   string // of the case
+	name   string
 	wire   []entry
 	added  int
-	number int // of the transaction
+	number int
 }
 
-// TestRandomRestores restores in the middle of a window, and of an earlier restore's rest.
 func TestRandomRestores(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newRestorable(t)
@@ -214,8 +209,8 @@ func TestRandomRestores(t *testing.T) {
 	cases := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		cases++
-		read(t, readers.next(t, 2))                         // the rows of a case that failed
-		_, err := pool.Exec(t.Context(), `truncate outbox`) // an adoption writes all rows
+		read(t, readers.next(t, 2)) // of a failed case
+		_, err := pool.Exec(t.Context(), `truncate outbox`)
 		require.NoError(rt, err)
 		s := &restores{T: rt, t: t, o: o, pool: pool, name: fmt.Sprintf("case%d", cases)}
 		for range rapid.IntRange(1, 3).Draw(rt, "lives") {
@@ -232,11 +227,11 @@ func TestRandomRestores(t *testing.T) {
 	})
 }
 
-// live writes and reads in one cluster. One transaction gets its id before the adoption and inserts after it.
+// live opens a transaction that gets its id before the adoption and inserts after it.
 func (s *restores) live(readers *sessions) {
 	slow, err := s.pool.Begin(s.t.Context())
 	require.NoError(s, err)
-	defer func() { _ = slow.Rollback(context.WithoutCancel(s.t.Context())) }() // of a failed case
+	defer func() { _ = slow.Rollback(context.WithoutCancel(s.t.Context())) }()
 	_, err = slow.Exec(s.t.Context(), `select pg_current_xact_id()`)
 	require.NoError(s, err)
 	s.write()
@@ -278,7 +273,6 @@ func (s *restores) step(r *reader) (found bool) {
 	return found
 }
 
-// The dump is restored into a real second cluster, with unrelated transaction ids.
 func TestDumpAndRestoreIntoAnotherCluster(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -288,7 +282,7 @@ func TestDumpAndRestoreIntoAnotherCluster(t *testing.T) {
 	addIn(t, o, slow, "slow") // 41
 	addMany(t, o, pool, 33, 5)
 	for range 7 {
-		_, err := r.step(t.Context(), func(record) {}) // a window of 40 and 9 of the next one
+		_, err := r.step(t.Context(), func(record) {})
 		require.NoError(t, err)
 	}
 	require.NoError(t, r.finish(t.Context()))
@@ -306,7 +300,6 @@ func TestDumpAndRestoreIntoAnotherCluster(t *testing.T) {
 	requireAllPublished(t, elsewhere)
 }
 
-// copyOutbox copies tables and the sequence as a dump does: rows keep their transaction ids.
 func copyOutbox(t testing.TB, from, to *pgxpool.Pool) {
 	t.Helper()
 	source, target := acquireConn(t, from).PgConn(), acquireConn(t, to).PgConn()

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fillSQL writes a large backlog without Add.
 const fillSQL = `
 insert into public.outbox
     (event_id, event_type, source, topic, key, version, data_schema, occurred_at, headers, payload)

@@ -16,22 +16,19 @@ import (
 
 var (
 	errPublishTimeout = errors.New("outbox: the publisher did not answer in time")
-	// errBehind is the result of a record whose key failed earlier in the call. The publisher may have taken it; it is
-	// sent again behind the earlier one.
+	// errBehind is the result of a record whose key failed earlier in the call. The publisher may have taken it.
 	errBehind = errors.New("outbox: an earlier record of the key failed")
 )
 
-// publishCall is the publishing of some records, in goroutines of its own. It may outlive its session; no other call is
-// made before it has ended.
+// publishCall is the publishing of some records. It may outlive its session; the next call waits for its end.
 type publishCall struct {
-	results []error // per record
+	results []error
 	ended   chan struct{}
 
-	places   []*event.Origin // of records that a [Log] has acknowledged
-	repeated atomic.Bool     // it may have some of them twice
+	places   []*event.Origin
+	repeated atomic.Bool // the log may have some of them twice
 }
 
-// wait waits for the end of the call for d.
 func (c *publishCall) wait(d time.Duration) error {
 	if c == nil {
 		return nil
@@ -44,7 +41,6 @@ func (c *publishCall) wait(d time.Duration) error {
 	}
 }
 
-// start begins a call for each topic, or one for each record. Within a topic the records keep their order.
 func (r *Relay) start(ctx context.Context, records []record, singly bool) *publishCall {
 	c := &publishCall{
 		results: make([]error, len(records)), places: make([]*event.Origin, len(records)), ended: make(chan struct{}),
@@ -76,8 +72,8 @@ func groupByTopic(records []record) map[string][]int {
 	return topics
 }
 
-// publishTopic makes the call for one topic and writes the results of its records. A record behind its key's first
-// failure counts as failed, even if the publisher took it.
+// publishTopic makes the call for one topic. A record behind its key's first failure counts as failed, even if the
+// publisher took it.
 func (r *Relay) publishTopic(
 	ctx context.Context, c *publishCall, topic string, records []record, indexes []int, singly bool,
 ) {
@@ -114,7 +110,6 @@ func (r *Relay) publishTopic(
 	end(first)
 }
 
-// publishTogether makes one call for the messages and returns the failures by their indexes.
 func (c *publishCall) publishTogether(
 	ctx context.Context, p message.Publisher, topic string, messages []*message.Message,
 ) map[int]error {
@@ -135,7 +130,6 @@ func (c *publishCall) publishTogether(
 	return failures
 }
 
-// publishSingly makes a call for each message, and none for a message behind its key's failed one.
 func (c *publishCall) publishSingly(
 	ctx context.Context, p message.Publisher, topic string, messages []*message.Message,
 ) map[int]error {
@@ -143,7 +137,7 @@ func (c *publishCall) publishSingly(
 	for i, m := range messages {
 		key := m.Metadata.Get(event.KeyMetadata)
 		switch {
-		case failed[key]: // its result is errBehind
+		case failed[key]:
 		case ctx.Err() != nil:
 			failures[i] = wholeCallError{context.Cause(ctx)}
 		default:
@@ -171,8 +165,7 @@ func (c *publishCall) callPublisher(
 	return p.Publish(topic, messages...)
 }
 
-// wholeCallError is the result of each message of a call that failed as a whole, and of one that was not sent. It does
-// not tell whether this message failed: the next attempt makes a call for each.
+// wholeCallError marks a call that failed as a whole: the next attempt makes a call for each message.
 type wholeCallError struct{ error }
 
 func (e wholeCallError) Unwrap() error  { return e.error }

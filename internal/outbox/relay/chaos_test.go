@@ -23,8 +23,6 @@ import (
 // How long TestChaos runs. `make test-long` sets more.
 var chaosFor = flag.Duration("outbox.chaos", 2*time.Second, "how long to torture the relay")
 
-// TestChaos runs many kinds of writers against relays that are replaced, lose sessions and meet a failing broker. In
-// the end the wire has exactly the committed events, and per key first occurrences are in order.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -116,7 +114,7 @@ func (c *chaos) write(ctx context.Context, rng *rand.Rand) error {
 	return nil
 }
 
-// add takes keys group by group: transactions use the groups in order, so none deadlocks.
+// Transactions use the groups in order, so none deadlocks.
 func (c *chaos) add(tx pgx.Tx, rng *rand.Rand, group int) error {
 	events := make([]event.Event, 1+rng.IntN(3))
 	for i := range events {
@@ -132,8 +130,7 @@ func (c *chaos) dawdle(ctx context.Context, rng *rand.Rand) {
 	}
 }
 
-// comeAndGo runs short-lived relays. Two live at any time, and one leads. A relay may end during a late call: that
-// makes a duplicate.
+// A relay may end during a late call: that makes a duplicate.
 func (c *chaos) comeAndGo(ctx context.Context, rng *rand.Rand) error {
 	p := c.pace()
 	for ctx.Err() == nil {
@@ -186,7 +183,6 @@ func (c *chaos) release() error {
 	return nil
 }
 
-// endSessions also releases parked keys, as an operator does.
 func (c *chaos) endSessions(ctx context.Context) error {
 	for p := c.pace(); sleep(ctx, p.next(150*time.Millisecond)); {
 		if err := c.release(); err != nil {
@@ -204,7 +200,6 @@ func (c *chaos) endSessions(ctx context.Context) error {
 
 const misbehaviours = 4
 
-// misbehave is the broker's script: one call in four fails.
 func (c *chaos) misbehave(call int, topic string, msgs []*message.Message) error {
 	if call%4 != 0 {
 		return nil

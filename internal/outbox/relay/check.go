@@ -9,8 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// A CheckError lists all problems that keep a relay from working. A service that is starting should treat it as a
-// configuration error: a new try changes nothing.
+// A CheckError lists all problems that keep a relay from working. A new try changes nothing.
 type CheckError struct {
 	Problems []Problem
 }
@@ -49,7 +48,6 @@ func (e *CheckError) Err() error {
 	return e
 }
 
-// checkServer returns a [*CheckError] for a server or a schema on which events would be lost.
 func checkServer(ctx context.Context, conn *pgx.Conn) error {
 	var refused CheckError
 	err := refused.ask(ctx, conn, checkServerSQL, conn.PgConn().PID())
@@ -62,7 +60,6 @@ func checkServer(ctx context.Context, conn *pgx.Conn) error {
 	return refused.Err()
 }
 
-// ask adds the problems that a statement selects, as rows of a code and a detail.
 func (e *CheckError) ask(ctx context.Context, conn *pgx.Conn, sql string, args ...any) error {
 	rows, _ := conn.Query(ctx, sql, args...) // its error is that of the rows
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Problem])
@@ -71,7 +68,6 @@ func (e *CheckError) ask(ctx context.Context, conn *pgx.Conn, sql string, args .
 }
 
 // checkServerSQL runs before the settings: it must see synchronous_commit as the writers of this role have it.
-// docs/operations.md has a paragraph on each code.
 const checkServerSQL = `
 select code, detail
 from (values
@@ -89,7 +85,6 @@ from (values
 ) as problem (found, code, detail)
 where found`
 
-// checkTablesSQL is for a database that has the tables.
 const checkTablesSQL = `
 select problem.code, problem.detail
 from pg_class seq

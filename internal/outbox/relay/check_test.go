@@ -64,7 +64,6 @@ func TestRunRefusesServersOnWhichEventsWouldBeLost(t *testing.T) {
 	}
 }
 
-// subscribeSQL makes the outbox the target of a subscription that does not connect.
 const subscribeSQL = `
 create subscription other connection '' publication p with (connect = false, slot_name = none, enabled = false);
 set allow_system_table_mods = on;

@@ -44,18 +44,17 @@ func TestMain(m *testing.M) {
 }
 
 type childConfig struct {
-	DSN   string
-	Wire  string // the broker: a file, a line per record
-	Point string // the crash point at which the process kills itself
-	Nth   int
-	Stop  bool     // at the point it sends itself SIGSTOP, and continues only after a SIGCONT
-	Until int      // it ends when so many different events are on the wire
-	Fail  []string // keys that fail once
-	Late  int      // events committed during its first Publish, unless they already were
-	Log   bool     // the broker has a readable log
-	Slow  bool     // the broker is slow, so that a crash hits a call
-	Lease time.Duration
-	// Statement is the one around which the process kills itself, if any.
+	DSN       string
+	Wire      string
+	Point     string
+	Nth       int
+	Stop      bool // until a SIGCONT
+	Until     int  // it ends after so many different events
+	Fail      []string
+	Late      int
+	Log       bool
+	Slow      bool // a crash hits a call
+	Lease     time.Duration
 	Statement *crashtest.Statement
 }
 
@@ -127,10 +126,9 @@ type fileBroker struct {
 	until    int
 	done     func()
 	failOnce map[string]bool
-	first    func() error // the first Publish calls it first
+	first    func() error
 }
 
-// lateSQL adds one event for each of several new keys.
 const lateSQL = `
 insert into public.outbox (event_id, event_type, source, topic, key, version, data_schema, occurred_at, payload)
 select gen_random_uuid(), 'com.example.test.happened.v1', '/twinbox/test', 'test.events.v1', 'late-' || n, 1, '', now(),
@@ -287,7 +285,7 @@ func readWire(path string) ([]entry, error) {
 
 type child struct {
 	*exec.Cmd
-	done chan struct{} // closed when it has ended
+	done chan struct{}
 }
 
 func startChild(t testing.TB, c childConfig) *child {

@@ -20,30 +20,26 @@ import (
 
 // Config of a relay. Connect and Publisher are required; the zero value of another field means its default.
 type Config struct {
-	// Connect opens connections to the database: to its primary, directly, not through a pooler of transactions.
+	// Connect opens connections to the primary, not through a pooler of transactions.
 	Connect func(context.Context) (*pgx.Conn, error)
-	// Publisher takes the events, a page of a topic per call. Its nil means that they are durably taken, in the order of
-	// the call. An error may tell more: see [FailedIndexes], [Permanent] and [Unfinished]. If it does not tell which
-	// messages failed, the relay sends each one alone to find out, and what the call took is taken again. A
-	// [ContextPublisher] gets a context. With a [Log] the relay also heals what went back.
+	// Publisher takes the events, a page of a topic per call. Its nil means that they are durably taken, in the order
+	// of the call. For its errors see [FailedIndexes], [Permanent] and [Unfinished]; after another error the relay
+	// sends each message again alone. With a [Log] the relay also heals.
 	Publisher message.Publisher
-	// Destination tells what is known of the publisher's server: while it is down no key is parked, and a pause ends when
-	// it is back. Optional.
+	// Destination is the state of the publisher's server. While it is down no key is parked. Optional.
 	Destination Destination
 
 	// Wake is [outbox.Outbox.Wake], or nil if this process adds no events.
 	Wake <-chan struct{}
-	// Listen lets a relay that follows tell the leader of this process's commits, at most 50 times a second. Without it
-	// the leader finds them when it polls.
+	// Listen lets a follower notify the leader of this process's commits, at most 50 times a second.
 	Listen bool
-	// Scheduled adds the events that were scheduled with it, or with another outbox of this database, when they are due;
-	// see [outbox.Outbox.Schedule]. Without it they wait for a leader that has one.
+	// Scheduled adds scheduled events when they are due. Without it they wait for a leader that has one.
 	Scheduled *outbox.Outbox
 	// PollMax is the longest pause between two looks at the database. Default 250 ms.
 	PollMax time.Duration
 
-	// Lease is how long a leader keeps the leadership without a statement. A follower waits that long only for a leader
-	// that hangs or is cut off; it replaces one that was killed within 500 ms. Default 15 s.
+	// Lease is how long a leader that hangs or is cut off keeps the leadership. A killed one is replaced within 500 ms.
+	// Default 15 s.
 	Lease time.Duration
 	// PublishTimeout limits a call of the publisher. It must be shorter than the lease. Default 10 s.
 	PublishTimeout time.Duration
@@ -54,15 +50,13 @@ type Config struct {
 	PartitionSize int64
 	// Retention is how long a published table partition is kept, for [Republish]. Default 72 h.
 	Retention time.Duration
-	// IDRetention is how long an id that a caller gave is remembered. It should not be shorter than the time for which
-	// consumers remember ids: they would get the id again with another payload. Default 240 h.
+	// IDRetention is how long an id that a caller gave is remembered: at least as long as consumers remember ids.
+	// Default 240 h.
 	IDRetention time.Duration
 
-	// Topics are looked at from the start of a leadership. The relay knows the topics that it has published to, but not
-	// those of a database that went back to before their first event.
+	// Topics are looked at from the start of a leadership: a database that went back may not know them.
 	Topics []string
-	// HealWithin is the age up to which events that the log has and this database does not are taken for its own without
-	// a confirmation. Older ones may mean that the database is a copy. Default 10 min.
+	// HealWithin is the age up to which events that only the log has are healed without a confirmation. Default 10 min.
 	HealWithin time.Duration
 	// GroupTimeout is the session timeout of the consumers' groups. In a database that went back the relay waits that
 	// long, and at least twice PublishTimeout, before it looks at the log. Default 10 s.
@@ -70,31 +64,30 @@ type Config struct {
 
 	// MaxSilence is how long no event may move before [Relay.Healthy] fails. Default one and a half times PublishTimeout.
 	MaxSilence time.Duration
-	// Name is what the cursor row shows of a leader. Default host and process id.
+	// Name identifies a leader in the cursor row. Default host and process id.
 	Name string
-	// Spans gives each call a span if an event of a sampled request is in it. Default none.
+	// Spans gives each call with an event of a sampled request a span. Default none.
 	Spans *event.Spans
-	// Log is where the relay reports what happens to it. Default nowhere.
+	// Log takes the relay's log records. Default none.
 	Log *slog.Logger
 	// Registerer takes the metrics. Optional.
 	Registerer prometheus.Registerer
 
 	pollMin    time.Duration // the pause after an event was found; it doubles up to PollMax
-	roundEvery time.Duration // from the beginning of a round to that of the next, while commits follow one another
-	retryMin   time.Duration // the first pause before failed records are sent again
+	roundEvery time.Duration // between the beginnings of two rounds
+	retryMin   time.Duration // the first pause after a failure
 	retryMax   time.Duration // the longest; at most a third of the lease
 
-	// attempts is how often a record is sent at least, and patience for how long, before its key is parked. If the
-	// publisher has taken records since keys were parked last, the attempts are enough.
+	// attempts is how often a record is sent at least, and patience for how long, before its key is parked.
 	attempts       int
 	patience       time.Duration
-	parkedRetryMax time.Duration // the longest pause before a parked key is tried again
-	maintainEvery  time.Duration // between two maintenances of the table partitions
+	parkedRetryMax time.Duration
+	maintainEvery  time.Duration
 
-	landWithin time.Duration // what a former leader has sent is on the log by then, or never will be
-	askEvery   time.Duration // between two comparisons of the log's ends
-	lookAgain  time.Duration // between two looks at a partition that is not ready
-	pointEvery time.Duration // between two points at least
+	landWithin time.Duration // a former leader's records are on the log by then
+	askEvery   time.Duration
+	lookAgain  time.Duration
+	pointEvery time.Duration
 }
 
 func (c Config) withDefaults() Config {
@@ -119,7 +112,7 @@ func (c Config) withDefaults() Config {
 	c.Destination = cmp.Or[Destination](c.Destination, noDestination{})
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	c.pollMin = cmp.Or(c.pollMin, 5*time.Millisecond)
-	c.roundEvery = cmp.Or(c.roundEvery, 3*time.Millisecond)
+	c.roundEvery = cmp.Or(c.roundEvery, 1500*time.Microsecond)
 	c.retryMin = cmp.Or(c.retryMin, 50*time.Millisecond)
 	c.maintainEvery = cmp.Or(c.maintainEvery, 30*time.Second)
 	if c.Name == "" {
@@ -154,14 +147,14 @@ type ContextPublisher interface {
 	PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error
 }
 
-// FailedIndexes is an error of a call of which some messages failed: their indexes, and why. All others are taken. A
-// key's later messages in the call must not have been taken before its first failed one.
+// FailedIndexes is an error of a call with the indexes of its failed messages. All others are taken. A key's later
+// messages must not have been taken before its first failed one.
 type FailedIndexes interface {
 	error
 	FailedIndexes() map[int]error
 }
 
-// Permanent is an error that another attempt cannot cure: the message is too large, the topic takes none of its kind.
+// Permanent is an error that another attempt cannot cure: the message is too large, for example.
 type Permanent interface {
 	error
 	Permanent() bool
@@ -172,8 +165,8 @@ func isPermanent(err error) bool {
 	return is && p.Permanent()
 }
 
-// Unfinished is an error of a message that has not failed: the call ended before its turn, or before the answer of a
-// server that is slow. It is sent again, and its key is not parked.
+// Unfinished is an error of a message that has not failed: the call ended before the answer. It is sent again, and its
+// key is not parked.
 type Unfinished interface {
 	error
 	Unfinished() bool
@@ -184,17 +177,16 @@ func isUnfinished(err error) bool {
 	return is && u.Unfinished()
 }
 
-// Destination is what is known about the server that the publisher sends to, see [Config].
+// Destination is the state of the publisher's server; see [Config].
 type Destination interface {
 	// Report takes a failure to send. It does not block.
 	Report(err error)
 	// Down is true while the server is known to be down.
 	Down() bool
-	// Pause waits for d, or less: until the server is back. It returns an error only when ctx has ended.
+	// Pause waits for d, or until the server is back. It returns an error only when ctx has ended.
 	Pause(ctx context.Context, d time.Duration) error
 }
 
-// noDestination knows nothing.
 type noDestination struct{}
 
 func (noDestination) Report(error) {}

@@ -25,17 +25,17 @@ const (
 type crashPoint struct {
 	name string
 	nth  int
-	// again is how many records may be sent again: taken but not recorded
+	// again counts records that were taken but not recorded.
 	again     int
-	upTo      int      // the upper bound instead, if the number depends on timing
-	fail      []string // keys that fail once, so that something is parked
-	prepare   string   // SQL before the process starts
-	follows   bool     // another session leads while the process lives
-	late      int      // of the events are committed during the first call of Publish: another window follows
-	scheduled int      // of the events were scheduled, and are due
-	log       bool     // the broker has a log: its records are sent again more often
-	runOn     bool     // the point comes after all events are published
-	// statement to die around instead of a named point; a shorter life ends without a crash
+	upTo      int // instead of again, if it depends on timing
+	fail      []string
+	prepare   string
+	follows   bool // another session leads
+	late      int  // events committed during the first Publish: another window follows
+	scheduled int
+	log       bool // its records are sent again more often
+	runOn     bool // the point comes after all events are published
+	// statement is instead of a named point; a shorter life ends without a crash.
 	statement *crashtest.Statement
 }
 
@@ -45,7 +45,6 @@ const (
 	partitionsPublished = `insert into outbox_partition select upper, '2000-01-01' from generate_series(9, 17, 8) as upper`
 )
 
-// Every crash point of the relay. A test keeps the list complete.
 var crashPoints = []crashPoint{
 	{name: "relay.lock.before", nth: 1},
 	{name: "relay.lock.after", nth: 1},
@@ -67,16 +66,15 @@ var crashPoints = []crashPoint{
 	{name: "relay.poll.before", nth: 2, again: crashPage},
 	{name: "relay.page.before", nth: 2, again: crashPage},
 	{name: "relay.store.before", nth: 2, again: crashPage},
-	{name: "relay.store.after", nth: 2}, // the first page is recorded, the second one stored
+	{name: "relay.store.after", nth: 2},
 	{name: "relay.publish.before", nth: 2},
 	{name: "relay.publish.after", nth: 4, again: 2},
 	{name: "relay.store.before", nth: 5, again: 2},
 	{name: "relay.store.after", nth: 5},
-	// The first window's end is recorded with the second's beginning.
 	{name: "relay.store.before", nth: 4, late: 2, again: crashPage},
 	{name: "relay.store.after", nth: 4, late: 2},
 	{name: "relay.publish.after", nth: 4, late: 2, again: 2},
-	{name: "relay.change.in_tx", nth: 1}, // the first of three new partitions
+	{name: "relay.change.in_tx", nth: 1},
 	{name: "relay.change.in_tx", nth: 4, fail: []string{"k3"}, again: crashPage - 1},
 	{name: "relay.flush.before", nth: 1, fail: []string{"k3"}, again: 1, upTo: 4}, // held rows by then
 	{name: "relay.flush.after", nth: 1, fail: []string{"k3"}},
@@ -100,8 +98,6 @@ var crashPoints = []crashPoint{
 	{name: "relay.pass.after", nth: 2, log: true, prepare: endUnsure},
 }
 
-// A relay process is killed at every point, and a successor continues. First occurrences are in order, and only
-// records that were taken but not recorded are sent again.
 func TestRelayCrashesEverywhere(t *testing.T) {
 	t.Parallel()
 	require.True(t, fault.Enabled, "build with -tags faults")
@@ -114,7 +110,6 @@ func TestRelayCrashesEverywhere(t *testing.T) {
 	}
 }
 
-// scheduleSQL makes events due, of existing keys and of a new one.
 const scheduleSQL = `
 insert into outbox_scheduled (name, due_at, event_type, source, topic, key, data_schema, payload)
 select 's' || n, now() - interval '1 minute', 'com.example.test.happened.v1', '/twinbox/test', 'test.events.v1',
@@ -181,7 +176,7 @@ func crash(t *testing.T, p crashPoint) {
 	require.Equal(t, allowed, len(wire)-crashEvents, "wire duplicates")
 }
 
-// awaitNoSession waits until the server has ended a dead process's sessions: a statement that arrived still runs.
+// awaitNoSession waits for the server: a dead process's statement that arrived still runs.
 func awaitNoSession(t testing.TB, pool *pgxpool.Pool) {
 	t.Helper()
 	testkit.Until(t, func() bool {
@@ -190,7 +185,6 @@ func awaitNoSession(t testing.TB, pool *pgxpool.Pool) {
 	}, "the dead relay's session ends")
 }
 
-// holdLock holds the leader's lock until release is called.
 func holdLock(t testing.TB, pool *pgxpool.Pool) (release func()) {
 	t.Helper()
 	conn := acquireConn(t, pool)
@@ -206,13 +200,11 @@ func holdLock(t testing.TB, pool *pgxpool.Pool) (release func()) {
 const passedSQL = `select count(*) from outbox_cursor c where win is null
 	and not exists (select from outbox o where not ` + IsPublished + `)`
 
-// awaitCaughtUp waits until all committed events are recorded as published.
 func awaitCaughtUp(t testing.TB, pool *pgxpool.Pool) {
 	t.Helper()
 	awaitCaughtUpBut(t, pool, 0)
 }
 
-// awaitCaughtUpBut allows so many rows that are held permanently. It waits for the temporarily held ones.
 func awaitCaughtUpBut(t testing.TB, pool *pgxpool.Pool, held int64) {
 	t.Helper()
 	testkit.Until(t, func() bool {
@@ -220,8 +212,7 @@ func awaitCaughtUpBut(t testing.TB, pool *pgxpool.Pool, held int64) {
 	}, "the backlog is published")
 }
 
-// unrecorded counts the records on the wire that are not recorded as published. Rows of dropped partitions count as
-// published. It fails if a recorded event is not on the wire.
+// unrecorded counts the records on the wire that are not recorded. It fails if a recorded event is not there.
 func unrecorded(t testing.TB, pool *pgxpool.Pool, wire []entry) (n int) {
 	t.Helper()
 	recorded := columnOf[string](t, pool, `select o.event_id::text from outbox o, outbox_cursor c

@@ -14,67 +14,62 @@ import (
 	"example.com/twinbox/internal/fault"
 )
 
-// cursor is the row of outbox_cursor, as this session knows it. It is loaded once per session; nothing of it survives
-// an error. All its statements run in autocommit: a snapshot that is taken inside a transaction with an id shows that
-// very transaction as ended.
+// cursor is the row of outbox_cursor, loaded once per session. All its statements run in autocommit: a snapshot taken
+// inside a transaction with an id shows that very transaction as ended.
 type cursor struct {
 	conn            *pgx.Conn
 	epoch           int64
 	limit, maxLimit int // rows of a page; limit is lower while rows are large
 
-	done   snapshot  // all rows that are visible in it are published or held
-	open   *window   // the window that the row names, or nil
-	stored int64     // the position that the row has for it
-	marks  landmarks // for the windows behind done
-	head   int64     // the highest head of the sequence so far
+	done   snapshot // all rows that are visible in it are published or held
+	open   *window
+	stored int64 // as the row has it
+	marks  landmarks
+	head   int64
 
 	upTo int64 // the last position of the page that was stored
-	ends *ends // nil: the publisher has no log to look at
+	ends *ends
 }
 
 // window is the rows that are visible in its snapshot and not in the one before.
 type window struct {
 	snapshot
-	after    snapshot // the one before
-	position int64    // published up to here, from the scan's start on
-	complete bool     // published to its end
+	after    snapshot
+	position int64 // published up to here, from the scan's start on
+	complete bool
 }
 
-// record is a row, ready to be sent.
 type record struct {
 	Position int64
 	event.Event
 
-	end    *end // of its partition, if the publisher has a log
+	end    *end // nil: the publisher has no log
 	resent bool // by a pass
 	lost   bool // it has no row
 }
 
-// message returns the record's message. Its position tells a look which row it is of.
 func (r *record) message() *message.Message {
 	m := r.Message()
 	m.Metadata[event.HeaderPosition] = strconv.FormatInt(r.Position, 10)
 	return m
 }
 
-// key is the unit of order.
 type key struct{ Topic, Key string }
 
 func (r *record) key() key { return key{r.Topic, r.Key} }
 
 var (
 	errDeposed = errors.New("outbox: another relay leads")
-	// errWentBack: the server gives out lower transaction ids than before, so it is not the server that it was.
+	// errWentBack means that the server's transaction ids are lower than before: it is a different server.
 	errWentBack = errors.New("outbox: transaction ids went back")
 )
 
-// leadSQL raises the epoch. No statement of a former leader's session changes the cursor afterwards.
+// leadSQL raises the epoch: no statement of a former leader's session changes the cursor afterwards.
 const leadSQL = `
 update public.outbox_cursor set epoch = epoch + 1, leader = $1
 returning epoch, done::text, mark_x, mark_h, greatest(head, (select max(position) from public.outbox)),
     win::text, coalesce(win_pos, 0)`
 
-// lead makes this session the leader's, and loads the cursor.
 func (c *cursor) lead(ctx context.Context, name string) error {
 	if err := c.adoptCluster(ctx); err != nil {
 		return err
@@ -107,10 +102,8 @@ select sysid is not distinct from (select system_identifier from pg_control_syst
 // adoptSQL is one transaction. It writes some 100,000 rows a second, so a usual timeout would end it in a large outbox.
 const adoptSQL = `set local statement_timeout = 0; select public.outbox_adopt_cluster()`
 
-// adoptTimeout limits an adoption. A stop interrupts it.
 const adoptTimeout = 4 * time.Hour
 
-// adoptCluster gives the rows of a database that comes from another cluster transaction ids of this one.
 func (c *cursor) adoptCluster(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, adoptTimeout)
 	defer cancel()
@@ -127,23 +120,20 @@ func (c *cursor) adoptCluster(ctx context.Context) error {
 	return nil
 }
 
-// now is what a poll finds.
 type now struct {
 	snapshot
 	head    int64
-	paused  bool           // by an operator
-	nextDue *time.Duration // until the first scheduled event is due; nil: none is scheduled
+	paused  bool
+	nextDue *time.Duration // nil: none is scheduled
 }
 
-// pollSQL is one statement that takes no transaction id, and its snapshot is taken before it runs. So a row that is
-// visible in the snapshot lies at or below the head, and the head makes a landmark with any id that is taken later.
-// "select last_value" would read a number that nextval is just about to give out.
+// pollSQL takes no transaction id, and its snapshot is taken before it runs: a row that is visible in the snapshot lies
+// at or below the head. "select last_value" would read a number that nextval is just about to give out.
 const pollSQL = `
 select pg_current_snapshot()::text, coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0), pg_backend_pid(),
     paused_at is not null, (select min(due_at) - clock_timestamp() from public.outbox_scheduled)
 from public.outbox_cursor`
 
-// poll looks at the present state of the database.
 func (c *cursor) poll(ctx context.Context) (n now, err error) {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
@@ -171,16 +161,13 @@ func (c *cursor) poll(ctx context.Context) (n now, err error) {
 	return n, nil
 }
 
-// forgetMarksSQL lets the next windows be read from the beginning of the table.
 const forgetMarksSQL = `
 update public.outbox_cursor set mark_x = '{0}', mark_h = '{0}' where epoch = $1
 returning pg_current_xact_id(), paused_at is not null`
 
 const repairSQL = `select public.outbox_repair_sequence($1)`
 
-// repairSequence is for a sequence that was set back: rows may lie below every landmark. The landmarks go first. A
-// crash after that leaves a low sequence, which does no harm without them. Then the sequence goes back above all
-// positions that were given out.
+// repairSequence forgets the landmarks first: without them a low sequence does no harm after a crash.
 func (c *cursor) repairSequence(ctx context.Context) (head int64, err error) {
 	if _, _, err := c.change(ctx, nil, forgetMarksSQL, c.epoch); err != nil {
 		return 0, fmt.Errorf("forget landmarks: %w", err)
@@ -192,7 +179,6 @@ func (c *cursor) repairSequence(ctx context.Context) (head int64, err error) {
 	return head, nil
 }
 
-// newest returns the snapshot that the next window begins from.
 func (c *cursor) newest() snapshot {
 	if c.open != nil {
 		return c.open.snapshot
@@ -200,8 +186,7 @@ func (c *cursor) newest() snapshot {
 	return c.done
 }
 
-// next returns the window to read from: the open one, unless it is published, or the one behind it; nil if no
-// transaction has ended since.
+// next returns the open window, unless it is published, or the one behind it; nil if no transaction has ended since.
 func (c *cursor) next(n now) *window {
 	if c.open != nil && !c.open.complete {
 		return c.open
@@ -218,11 +203,10 @@ func (c *cursor) publishedTo() int64 {
 	return c.marks.below(c.done.xmin) // all rows that done does not see lie above
 }
 
-// columns of the row o, in the order of record.
 const columns = `o.position, o.event_id::text, o.source, o.event_type, o.topic, o.key, o.version,
     coalesce(o.data_schema, ''), o.occurred_at, o.payload, o.headers`
 
-// pageSQL has no upper bound. Both snapshots are parameters of their own type: as text they would be parsed per row.
+// pageSQL takes both snapshots as parameters of their own type: as text they would be parsed per row.
 const pageSQL = `
 select ` + columns + `
 from public.outbox o
@@ -232,7 +216,6 @@ where o.position > $1
 order by o.position
 limit $4`
 
-// page reads the next rows of the window. more reports that others may follow.
 func (c *cursor) page(ctx context.Context, w *window) (page []record, more bool, err error) {
 	fault.Here("relay.page.before")
 	page, more, err = c.read(ctx, pageSQL, w.position, w.after.text, w.text)
@@ -243,7 +226,6 @@ func (c *cursor) page(ctx context.Context, w *window) (page []record, more bool,
 // pageBytes bounds the payloads of a page. One larger record is a page of its own.
 const pageBytes = 8 << 20
 
-// read reads a page with a statement that selects columns and takes the limit as its last parameter.
 func (c *cursor) read(ctx context.Context, sql string, args ...any) (page []record, more bool, err error) {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
@@ -261,7 +243,6 @@ func (c *cursor) read(ctx context.Context, sql string, args ...any) (page []reco
 	return page, more, nil
 }
 
-// readRecords reads rows with a statement that selects columns, until their payloads have pageBytes.
 func readRecords(ctx context.Context, db DB, sql string, args ...any) (page []record, bytes int, err error) {
 	rows, _ := db.Query(ctx, sql, args...) // its error is that of the rows
 	defer rows.Close()
@@ -289,13 +270,8 @@ set done = $2::pg_snapshot, win = $3::pg_snapshot, win_pos = $4,
 where epoch = $1
 returning pg_current_xact_id(), paused_at is not null`
 
-// storePage makes w the open window, published up to its position; nil: none is open. Another window that was open is
-// published, and becomes done by the same statement. The rows written by also share the transaction. The row says where
-// the log will end with the page.
-//
-// It comes before the page behind the position is sent. Its commit reaches the disk after those of the page's writers,
-// so that no crash of the server takes back an event that was sent; a successor continues with this page; and a relay
-// that no longer leads gets errDeposed and sends nothing.
+// storePage makes w the open window, published up to its position; nil: none is open. It comes before the page is sent:
+// see the package's documentation. A former leader gets errDeposed and sends nothing.
 func (c *cursor) storePage(
 	ctx context.Context, w *window, page []record, also func(context.Context, pgx.Tx) error,
 ) (paused bool, err error) {
@@ -333,7 +309,6 @@ func (c *cursor) storePage(
 	return paused, nil
 }
 
-// guardSQL changes nothing and holds the cursor's row, if this relay leads.
 const guardSQL = `
 update public.outbox_cursor set epoch = epoch where epoch = $1 returning pg_current_xact_id(), paused_at is not null`
 
@@ -343,7 +318,6 @@ func (c *cursor) guarded(ctx context.Context, statements func(context.Context, p
 	return err
 }
 
-// change runs an update of the cursor that repeats the epoch, in one transaction with also.
 func (c *cursor) change(
 	ctx context.Context, also func(context.Context, pgx.Tx) error, sql string, args ...any,
 ) (xid uint64, paused bool, err error) {

@@ -44,7 +44,7 @@ func TestNoTransactionIsWaitedFor(t *testing.T) {
 	require.Empty(t, read(t, r))
 }
 
-// A row of an early transaction id lies far above other rows of its age. A savepoint's id is not the row's.
+// A savepoint's id is not the row's.
 func TestEarlyIDsAndSavepoints(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -90,7 +90,6 @@ func TestASuccessorContinuesInTheWindow(t *testing.T) {
 	require.Empty(t, read(t, newReader(t, pool, 2)))
 }
 
-// requireStored fails unless a successor would load the reader's state.
 func requireStored(t *testing.T, pool *pgxpool.Pool, r *reader) (heir *reader) {
 	t.Helper()
 	heir = newReader(t, pool, r.maxLimit)
@@ -102,7 +101,6 @@ func requireStored(t *testing.T, pool *pgxpool.Pool, r *reader) (heir *reader) {
 	return heir
 }
 
-// A landmark's head must have been read before its transaction id was taken.
 func TestTheStoredCursorIsTheOneInMemory(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -145,7 +143,6 @@ func TestAWindowIsClosedWithTheNextOne(t *testing.T) {
 	require.Equal(t, []int64{2, 3, 4, 5}, read(t, heir))
 }
 
-// A published window stays open in the row until it is finished.
 func TestAWindowStaysOpenUntilThereIsANextOne(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -170,7 +167,6 @@ func TestAWindowStaysOpenUntilThereIsANextOne(t *testing.T) {
 	require.Empty(t, read(t, newReader(t, pool, 10)))
 }
 
-// The scan starts right after consecutive windows, and landmarks do not pile up.
 func TestTheScanFollowsTheWindows(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -362,7 +358,6 @@ func (p *storedPublisher) Publish(topic string, messages ...*message.Message) er
 
 func (*storedPublisher) Close() error { return nil }
 
-// A successor must find the page in progress, and its rows must be on the disk.
 func TestAPageIsStoredBeforeItIsSent(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)

@@ -1,13 +1,12 @@
-// Package relay publishes the events that package outbox adds: every committed event at least once, the events of a
-// key in order.
+// Package relay publishes the events that package outbox adds: every committed event at least once, the events of a key
+// in order. docs/adr/0001-read-the-outbox-by-snapshot-window.md has the reasons, docs/engine.md the tests.
 //
 // # A round
 //
-// A transaction takes its id and its rows' positions before it commits, and commits follow neither order. So the
-// relay remembers no position. The row outbox_cursor holds a snapshot, done: every row that is visible in it is
-// published. The rows that are visible in the present snapshot and not in done are the next window. Rows of running
-// transactions are in neither snapshot. They belong to the window that first sees them committed, and no round waits
-// for them.
+// A transaction takes its id and its rows' positions before it commits, and commits follow neither order. So the relay
+// remembers a snapshot, done, in the row outbox_cursor. Every row that is visible in it is published. The rows that are
+// visible in the present snapshot and not in done are the next window. Rows of running transactions belong to a later
+// window, and no round waits for them.
 //
 // The leader repeats these steps, each in autocommit on its one session:
 //
@@ -23,79 +22,56 @@
 //
 // # Nothing is lost or doubled
 //
-// Visibility is a function of a row's transaction id and a snapshot. Snapshots of one server only grow. So each
+// Visibility is a function of a row's transaction id and a snapshot, and snapshots of one server only grow. So each
 // committed row is in exactly one of the windows done0-C0, C0-C1, C1-C2, and rolled back rows are in none. Savepoints
 // do not matter: id and snapshot are those of the top transaction.
 //
-// A page is stored before it is sent. A successor therefore sends that page again, and no other. The store is also a
-// barrier: its commit reaches the disk after the commits of the page's writers. A crash of the server takes back no
-// event that was sent, even if its writer had synchronous_commit = off.
+// A page is stored before it is sent, so a successor sends that page again, and no other. The store's commit reaches
+// the disk after the commits of the page's writers, even if a writer had synchronous_commit = off: a crash of the
+// server takes back no event that was sent.
 //
 // # No key is inverted
 //
-// A writer locks the key's row in outbox_key, takes the next version and inserts, in one statement. Let transaction A
-// add a key's event 1, and B event 2. B gets the lock after A has ended. So B's row has the higher position, and each
-// snapshot that sees B sees A. Event 1 is earlier in the same window, or in an earlier window. Within a page the
-// publisher keeps the order, and sends no record behind a failed one of its key.
+// A writer locks the key's row in outbox_key, takes the next version and inserts, in one statement. The writer of event
+// 2 gets the lock after the writer of event 1 has ended. So event 2 has the higher position, and each snapshot that
+// sees it sees event 1. Within a page the publisher sends no record behind a failed one of its key.
 //
 // # Where the scan starts
 //
-// A landmark is a pair (x, h): the head h was read, then the transaction id x was taken. A transaction with a higher
-// id took it after h was read. It takes its positions after its id: the column xid precedes position, and PostgreSQL
-// evaluates defaults in column order. So its rows lie above h.
+// A landmark is a pair (x, h): the head h was read, then the transaction id x was taken. The rows of a transaction with
+// a higher id lie above h: the column xid precedes position, and PostgreSQL evaluates defaults in column order.
 //
 // A row of the window belongs to a transaction that was running in the snapshot before, or began after it. The newest
-// landmark with a lower id bounds its position. The lowest of these bounds is the start (snapshot.go). There are
-// never more landmarks than running transactions, plus three.
+// landmark with a lower id bounds its position. The lowest of these bounds is the start (snapshot.go).
 //
 // A sequence that was set back puts rows below all landmarks. The first poll that finds the head lower than before
-// forgets them, repairs the sequence, and scans from the beginning of the table. A restore into another cluster makes
-// stored transaction ids meaningless. The first leader there gives rows new ones (outbox_adopt_cluster) and
-// waits for writers before.
+// forgets them, repairs the sequence, and scans from the beginning of the table. After a restore into another cluster
+// the first leader gives rows new transaction ids (outbox_adopt_cluster).
 //
 // # What went back
 //
-// A publisher that is a [Log] can be read. Then the relay finds events that the database lost, and records that the log
-// lost (docs/adr/0021-what-went-back-is-healed.md). An ordinary round has three more calls and no more statements:
+// With a publisher that is a [Log], the relay finds events that the database lost, and records that the log lost
+// (docs/adr/0021-what-went-back-is-healed.md). A round has three more calls and no more statements:
 //
-//  1. watchLog, at the start of a round: it looks at partitions of the log whose end is not sure (look.go). An ill one
-//     is healed: its rows and lost events are sent again (heal.go).
+//  1. watchLog, at the start: it looks at partitions of the log whose end is not sure (look.go), and sends the rows and
+//     lost events of an ill one again (heal.go).
 //  2. plan, in the update that stores a page: where each partition of the log will end.
-//  3. account, behind a call: whether the acknowledged offsets are those that were planned. If not, the partition is
-//     not sure, and its records are sent again behind a look.
+//  3. account, behind a call: whether the acknowledged offsets are those that were planned.
 //
 // # Who leads
 //
 // One relay leads: its session holds an advisory lock, and idle_session_timeout ends the session of a leader that
-// hangs. Each leadership raises the epoch, and every change of the cursor repeats it, so a former leader changes
-// nothing. Its last call may land late, and doubled, but in order. docs/adr/0003-one-relay-leads.md has the sequence
-// of events.
-//
-// # Tests
-//
-//	windows lose and double nothing     TestRandomSchedules, TestUsualWay...
-//	a page is stored before it is sent  TestAPageIsStoredBeforeItIsSent
-//	the barrier                         TestNothingPublishedIsUndoneByAServerCrash
-//	column order, sequence cache        TestOnAQuietServer, which stops writers between two defaults
-//	landmarks                           TestKeptLandmarksAnswerAllQuestions, TestTheScanFollowsTheWindows
-//	a successor                         TestASuccessorContinuesInTheWindow, TestTheStoredCursorIsTheOneInMemory
-//	a former leader                     TestAStaleReaderChangesNothing, TestStoppedLeaderChangesNothing
-//	a sequence that was set back        TestASequenceThatWasSetBackLosesNoRow, TestRandomSetBacks
-//	a restore                           TestRandomRestores, TestDumpAndRestoreIntoAnotherCluster
-//	crashes                             TestRelayCrashesEverywhere, TestRelayDiesAroundAnyStatement, TestChaos
-//	lost sessions and brokers           TestRelayOutlives...
-//	keys that cannot be published       parked_test.go
-//	what went back                      TestWhatWentBackIsHealed, TestRandomHistoriesAreHealed
-//	refusals                            refuse_test.go
+// hangs. Each leadership raises the epoch, and every change of the cursor repeats it. A former leader's last call may
+// land late, and doubled, but in order (docs/adr/0003-one-relay-leads.md).
 //
 // # Not guaranteed
 //
 // A crash sends one page again ([Config.BatchSize]), and consumers skip by event id. There is no order across keys.
 //
 // The relay cannot see manual writes: rows with their own xid or position, rows in a partition, another server's
-// changes applied to the table. It refuses a server that would lose rows when it connects (session.go).
+// changes applied to the table.
 //
-// A poll does not notice a sequence that was set back and has grown past the row's head again. Rows that were added
-// to a sequence set back are published, but perhaps not in their key's order. After a restore that lost the sequence's
-// value, a relay must lead before writers start.
+// A poll does not notice a sequence that was set back and has grown past the row's head again. Rows added to a sequence
+// set back may be published out of their key's order. After a restore that lost the sequence's value, a relay must lead
+// before writers start.
 package relay

@@ -34,9 +34,7 @@ func TestRunRefusesAStandby(t *testing.T) {
 	require.True(t, refused.Has("standby"))
 }
 
-// With synchronous_commit = off a commit is acknowledged before it is on disk. The process that writes it later is
-// stopped, the event published, the server killed. The event must survive: storing the window wrote all earlier
-// commits.
+// Storing the window must write all earlier commits, also those of synchronous_commit = off.
 func TestNothingPublishedIsUndoneByAServerCrash(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Durable(t)

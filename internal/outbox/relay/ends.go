@@ -20,15 +20,15 @@ import (
 )
 
 // Log is a publisher whose log can be read. With one, the relay notices when the database or the log went back, and
-// heals it; see the package's documentation. The relay must be the only writer of its topics.
+// heals it. The relay must be the only writer of its topics.
 type Log interface {
-	// PublishAcked publishes like a [ContextPublisher]. The context of each acknowledged message then has the place of
-	// its record, as an [event.Origin]. repeated reports that a record may be on the log twice.
+	// PublishAcked publishes like a [ContextPublisher]. The context of each acknowledged message then has its record's
+	// place, as an [event.Origin]. repeated reports that a record may be on the log twice.
 	PublishAcked(ctx context.Context, topic string, msgs ...*message.Message) (repeated bool, err error)
 	// PartitionOf returns the partition of a key in a topic with so many.
 	PartitionOf(key string, partitions int32) int32
 	// EachEnd calls each for every partition of the topics, with the offset of its first record and the one behind its
-	// last, or with an error; partition -1 stands for a whole topic.
+	// last, or with an error; partition -1 is a whole topic.
 	EachEnd(
 		ctx context.Context, topics []string, each func(topic string, partition int32, start, end int64, err error),
 	) error
@@ -37,7 +37,6 @@ type Log interface {
 	ReadLog(ctx context.Context, topic string, partition int32, from, to int64) ([]*message.Message, error)
 }
 
-// topicPartition is a topic-partition of the log.
 type topicPartition struct {
 	topic  string
 	number int32
@@ -45,7 +44,7 @@ type topicPartition struct {
 
 func (p topicPartition) String() string { return p.topic + "/" + strconv.Itoa(int(p.number)) }
 
-// storedEnd is what the cursor row has of a partition; see migrations/outbox/0010_ends.sql.
+// storedEnd is a partition in the cursor row; see migrations/outbox/0010_ends.sql.
 type storedEnd struct {
 	End      int64  `json:"end"`
 	Time     int64  `json:"time"`
@@ -53,37 +52,35 @@ type storedEnd struct {
 	From     *int64 `json:"from,omitempty"`
 }
 
-// end is what this leadership knows of a partition's end.
 type end struct {
 	topicPartition
 	stored      storedEnd
 	known, time int64 // the end, and when the record below it was appended
 	need        int64 // an end below it was lost, or never written
-	looked      bool  // this leadership has looked at it: known is the end behind all records that are done with
-	ready       bool  // records may be sent
-	unread      bool  // the log may have records below its end that nobody has looked up
-	lost        bool  // an acknowledged record is gone
-	told        bool  // the loss that is being healed has been reported
-	err         error // why it is not ready
+	looked      bool  // known is the end behind all records that are done with
+	ready       bool
+	unread      bool // the log may have records below its end that no look has read
+	lost        bool // an acknowledged record is gone
+	told        bool
+	err         error
 }
 
-// ends are the partitions of the topics, in a leadership whose publisher is a [Log].
 type ends struct {
 	log    Log
-	counts map[string]int32 // the partitions of each topic
+	counts map[string]int32
 	of     map[topicPartition]*end
-	failed map[string]error // topics that could not be asked for
+	failed map[string]error
 
-	server     string          // the cluster and the timeline
-	lookedAt   *string         // those of the last look
-	isBaseline bool            // no leader has looked at the log yet
-	landed     time.Time       // by then a former leader's records are on the log, or never will be
-	lookAt     time.Time       // partitions that are not ready are looked at again
-	askAt      time.Time       // the ends are asked for again
-	pointAt    time.Time       // a point may be stored again
-	isRefused  bool            // nothing is published until an operator confirms it
-	confirmed  map[string]bool // refusals that an operator has confirmed
-	renumbered int             // looks that gave rows other versions
+	server     string // the cluster and the timeline
+	lookedAt   *string
+	isBaseline bool
+	landed     time.Time // a former leader's records have landed by then
+	lookAt     time.Time
+	askAt      time.Time
+	pointAt    time.Time
+	isRefused  bool
+	confirmed  map[string]bool
+	renumbered int
 }
 
 const loadEndsSQL = `
@@ -130,7 +127,6 @@ func (l *leader) loadEnds(ctx context.Context) error {
 	return nil
 }
 
-// add returns the partition's end. A new one is not ready.
 func (e *ends) add(p topicPartition) *end {
 	found := e.of[p]
 	if found == nil {
@@ -150,7 +146,6 @@ type unfinishedError struct{ error }
 
 func (unfinishedError) Unfinished() bool { return true }
 
-// place finds the record's partition. It stays unknown while its topic could not be asked for.
 func (e *ends) place(r *record) *end {
 	if r.end = nil; e.counts[r.Topic] > 0 {
 		r.end = e.add(topicPartition{r.Topic, e.log.PartitionOf(r.Key, e.counts[r.Topic])})
@@ -158,7 +153,6 @@ func (e *ends) place(r *record) *end {
 	return r.end
 }
 
-// whyNot returns why the record cannot be sent; nil if it can.
 func (e *ends) whyNot(r *record) error {
 	switch {
 	case e == nil:
@@ -200,7 +194,6 @@ func (l *leader) watchLog(ctx context.Context) (ready bool, err error) {
 	return true, err
 }
 
-// unready returns the topics with partitions that are not ready.
 func (e *ends) unready(always []string) (topics []string) {
 	for _, topic := range always {
 		if e.counts[topic] == 0 {
@@ -216,7 +209,6 @@ func (e *ends) unready(always []string) (topics []string) {
 	return topics
 }
 
-// compareEnds looks for ends that moved although nothing was sent.
 func (l *leader) compareEnds(ctx context.Context) {
 	e := l.ends
 	topics := make([]string, 0, len(e.counts))
@@ -234,14 +226,12 @@ func (l *leader) compareEnds(ctx context.Context) {
 	}
 }
 
-// doubt keeps records from being sent before the log is looked at again.
 func (e *end) doubt(need int64, lost bool) {
 	e.ready, e.unread, e.need, e.lost, e.err = false, true, need, e.lost || lost, errNotClean
 }
 
-// prepare waits until this leadership has looked at the partitions of a page: until then a look may give its rows other
-// versions, and it passes over those of a stored page. Keys whose partitions cannot be looked at are parked. If rows
-// got other versions, the page must be read again.
+// prepare looks at the partitions of a page, and parks keys whose partitions cannot be looked at. A look may give rows
+// other versions: then the page must be read again.
 func (l *leader) prepare(ctx context.Context, page []record) (settled settlement, renumbered bool, err error) {
 	began, pauses := time.Now(), failure.Backoff{Min: l.cfg.retryMin, Max: l.cfg.retryMax}
 	for attempt := 1; ; attempt++ {
@@ -268,7 +258,6 @@ func (l *leader) prepare(ctx context.Context, page []record) (settled settlement
 	}
 }
 
-// unseen returns the records whose partitions this leadership has not looked at, and why.
 func (l *leader) unseen(page []record) (unseen []record, reasons []error) {
 	for i := range page {
 		r := &page[i]
@@ -280,7 +269,6 @@ func (l *leader) unseen(page []record) (unseen []record, reasons []error) {
 	return unseen, reasons
 }
 
-// lookFor looks at the partitions of records that are not ready. Records of a partition that stays so are not sent.
 func (l *leader) lookFor(ctx context.Context, records []record) (renumbered bool, err error) {
 	if l.ends == nil {
 		return false, nil
@@ -299,7 +287,6 @@ func (l *leader) lookFor(ctx context.Context, records []record) (renumbered bool
 	return l.ends.renumbered != before, err
 }
 
-// plan returns what the cursor row is to have while the page is sent: where each partition will end.
 func (e *ends) plan(page []record) map[topicPartition]storedEnd {
 	if e == nil {
 		return nil
@@ -317,7 +304,7 @@ func (e *ends) plan(page []record) map[topicPartition]storedEnd {
 	return next
 }
 
-// planned returns the end to store before n records are sent. The point of an ill partition stays as it was.
+// The point of an ill partition stays as it was.
 func (e *end) planned(n int64) storedEnd {
 	next := e.stored
 	switch {
@@ -331,7 +318,6 @@ func (e *end) planned(n int64) storedEnd {
 	return next
 }
 
-// planText returns the column ends; nil leaves it as it is.
 func planText(plan map[topicPartition]storedEnd) *string {
 	if plan == nil {
 		return nil
@@ -347,7 +333,6 @@ func planText(plan map[topicPartition]storedEnd) *string {
 	return new(string(text))
 }
 
-// apply notes that the row has what was planned.
 func (e *ends) apply(plan map[topicPartition]storedEnd) {
 	for p, stored := range plan {
 		e.add(p).stored = stored
@@ -358,7 +343,6 @@ const expectSQL = `
 update public.outbox_cursor set ends = coalesce($2::jsonb, ends) where epoch = $1
 returning pg_current_xact_id(), paused_at is not null`
 
-// expect stores where the log will end when the records are written, unless the row has it already.
 func (l *leader) expect(ctx context.Context, records []record) error {
 	if l.ends == nil {
 		return nil
@@ -380,16 +364,14 @@ func (l *leader) expect(ctx context.Context, records []record) error {
 	return nil
 }
 
-// tally is how a partition's records of a call ended.
 type tally struct {
 	offsets         []int64
 	latest          time.Time
 	refused, missed int64
 }
 
-// account compares the acknowledgements of a call with the ends that were known. A partition is clean if no record
-// failed and they have exactly the next offsets. The records of another one have failed, all of them: they are sent
-// again behind a look at the log.
+// account compares a call's acknowledgements with the known ends. A partition is clean if no record failed and they
+// have exactly the next offsets. All records of another one count as failed.
 func (l *leader) account(records []record, call *publishCall) {
 	if l.ends == nil {
 		return
@@ -406,7 +388,7 @@ func (l *leader) account(records []record, call *publishCall) {
 	}
 	for p, t := range tallies {
 		p.settle(t, call.repeated.Load())
-		if p.stored.From != nil { // the heal continues
+		if p.stored.From != nil {
 			l.ends.lookAt = time.Time{}
 		}
 	}
@@ -420,7 +402,6 @@ func (l *leader) account(records []record, call *publishCall) {
 	}
 }
 
-// count notes where a record was written. A record that was refused for good was not, nor one that was not sent.
 func (t *tally) count(p topicPartition, place *event.Origin, result error) {
 	switch {
 	case place != nil && place.Partition == p.number:
@@ -444,7 +425,6 @@ func isUnsent(why error) bool {
 	return is && !o.OutcomeUnknown()
 }
 
-// settle decides whether the partition is clean.
 func (e *end) settle(t *tally, repeated bool) {
 	e.err = nil
 	slices.Sort(t.offsets)
@@ -470,7 +450,7 @@ const pointSQL = `
 insert into public.outbox_point (position, ends) select $1, $2::jsonb from public.outbox_cursor where epoch = $3
 on conflict (position) do nothing`
 
-// storePoint copies the cursor's point, at most once a second. It must follow the store of a closed window.
+// storePoint must follow the store of a closed window.
 func (l *leader) storePoint(ctx context.Context) error {
 	e := l.ends
 	if e == nil || time.Now().Before(e.pointAt) {
@@ -496,7 +476,7 @@ func (l *leader) storePoint(ctx context.Context) error {
 
 const forgetPointsSQL = `delete from public.outbox_point where position >= $1`
 
-// forgetPoints deletes the points above rows that were held and are published now: they are above their ends.
+// forgetPoints deletes the points above held rows that are published now: they are above their ends.
 func forgetPoints(ctx context.Context, tx pgx.Tx, released []record) error {
 	if len(released) == 0 {
 		return nil
@@ -506,8 +486,6 @@ func forgetPoints(ctx context.Context, tx pgx.Tx, released []record) error {
 	return err
 }
 
-// thinPointsSQL keeps the newest point of each hour, those of the last hour, and the first. Points below all rows are
-// of no use.
 const thinPointsSQL = `
 delete from public.outbox_point p
 using (select position, row_number() over (partition by date_trunc('hour', at) order by position desc) as n

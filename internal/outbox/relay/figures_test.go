@@ -22,8 +22,8 @@ import (
 // How long TestUsualWaysInFigures writes. 0: not at all, since small figures prove nothing.
 var figuresFor = flag.Duration("outbox.figures", 0, "print what the usual ways lose and invert in that time")
 
-// TestUsualWaysInFigures prints the table of docs/adr/0001-read-the-outbox-by-snapshot-window.md. All ways read the
-// same writers. A transaction in another database is open for half of the time.
+// TestUsualWaysInFigures prints the table of docs/adr/0001-read-the-outbox-by-snapshot-window.md. A transaction in
+// another database is open for half of the time.
 func TestUsualWaysInFigures(t *testing.T) {
 	if *figuresFor == 0 {
 		return

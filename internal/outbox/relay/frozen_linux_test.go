@@ -36,8 +36,7 @@ func (c *freezing) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// The leader freezes while the server sends it a page. The session is not idle, and a statement timeout does not
-// interrupt a network wait. The server must still end it.
+// The session is not idle while the server sends a page, and a statement timeout does not interrupt a network wait.
 func TestALeaderThatFreezesInAPageIsReplaced(t *testing.T) {
 	t.Parallel()
 	address := fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(250), rand.IntN(250), 1+rand.IntN(250))

@@ -12,8 +12,7 @@ import (
 	"example.com/twinbox/internal/fault"
 )
 
-// makeReady looks at the topics' partitions that are not ready, and publishes the rows of ill ones again, pass after
-// pass. It returns an error of the session, or errRefused. A partition that fails stays not ready.
+// makeReady returns an error of the session, or errRefused. A partition that fails stays not ready.
 func (l *leader) makeReady(ctx context.Context, topics []string) error {
 	e := l.ends
 	began := time.Now()
@@ -37,7 +36,6 @@ func (l *leader) makeReady(ctx context.Context, topics []string) error {
 	}
 }
 
-// lostKey is a key whose events the database lost, as a look found them.
 type lostKey struct {
 	key
 	low, high int64 // their versions
@@ -88,7 +86,6 @@ returning pg_current_xact_id(), paused_at is not null`
 
 const forgetPointsAboveSQL = `delete from public.outbox_point where position > $1`
 
-// check decides which partitions are ill, and stores that in one transaction with the lost events and the renumbering.
 func (l *leader) check(ctx context.Context, looked []*finding) (ill []*finding, err error) {
 	e := l.ends
 	keys := keysOf(looked)
@@ -131,7 +128,6 @@ func (l *leader) check(ctx context.Context, looked []*finding) (ill []*finding, 
 	return ill, nil
 }
 
-// isNews reports whether a look found what the row does not have.
 func (l *leader) isNews(plan map[topicPartition]storedEnd) bool {
 	e := l.ends
 	if e.lookedAt == nil || *e.lookedAt != e.server || len(e.confirmed) > 0 {
@@ -145,8 +141,7 @@ func (l *leader) isNews(plan map[topicPartition]storedEnd) bool {
 	return false
 }
 
-// diagnose returns what is stored of the partition, and whether it lost records that no look has missed before. It is
-// ill if its end is not sure.
+// diagnose reports isLoss for records whose loss no look has noted before.
 func (f *finding) diagnose() (next storedEnd, isLoss bool) {
 	isLoss = f.lost || f.looked && f.to < f.known
 	next = f.stored
@@ -165,8 +160,7 @@ func (f *finding) diagnose() (next storedEnd, isLoss bool) {
 	return next, isLoss || !f.isSure && isFirst && !f.told
 }
 
-// storeCheck is one transaction, and its statements have this order: the second waits for writers, and the third sees
-// their rows.
+// storeCheck is one transaction in this order: the second statement waits for writers, the third sees their rows.
 func (l *leader) storeCheck(
 	ctx context.Context, plan map[topicPartition]storedEnd, looked []*finding, keys []*lostKey, isLoss bool, lowest int64,
 ) error {
@@ -199,7 +193,6 @@ func (l *leader) storeCheck(
 	return err
 }
 
-// report logs and counts what a look found, once.
 func (l *leader) report(looked []*finding, keys []*lostKey, plan map[topicPartition]storedEnd) {
 	lost := 0
 	for _, f := range looked {

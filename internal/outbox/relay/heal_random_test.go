@@ -13,8 +13,7 @@ import (
 
 var heals = flag.Int("outbox.heals", 6, "random histories of TestRandomHistoriesAreHealed")
 
-// Every event that is here or was lost is applied, in order, no version twice. A history has losses of the log with
-// crashes, or one restore with crashes.
+// A history has losses of the log with crashes, or one restore with crashes.
 func TestRandomHistoriesAreHealed(t *testing.T) {
 	t.Parallel()
 	seed := uint64(rand.Uint32())

@@ -31,7 +31,7 @@ func TestALogThatIsWellCostsNoDuplicate(t *testing.T) {
 func TestWhatWentBackIsHealed(t *testing.T) {
 	t.Parallel()
 	for name, story := range map[string]func(w *world){
-		// The end is where the restored database expects it, but the record below it is another.
+		// The record below the expected end is another.
 		"the time below an end": func(w *world) {
 			w.lead()
 			w.add("a")
@@ -46,7 +46,6 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 			w.settle()
 			require.Equal(w, int64(1), w.count(`select count(*) from outbox_lost`))
 		},
-		// The same, before a point was stored.
 		"the cursor row is a point": func(w *world) {
 			w.cfg.pointEvery = time.Hour
 			w.lead()
@@ -63,7 +62,6 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 			w.lead()
 			w.settle()
 		},
-		// The database goes back during a pass.
 		"a pass that went back": func(w *world) {
 			w.lead()
 			w.add("a", "a")
@@ -162,7 +160,6 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 			w.settle()
 			require.Equal(w, int64(2), w.count(`select version from outbox`))
 		},
-		// A pass without records cannot end.
 		"a page comes first": func(w *world) {
 			w.add("a")
 			w.backUp("backup")
@@ -227,7 +224,7 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 			w.add("d")
 			w.settle()
 		},
-		// A pass's rows fill the offsets in another order. The last pass lies above them.
+		// A pass's rows fill the offsets in another order.
 		"passes until one began high enough": func(w *world) {
 			for seed := range uint64(8) {
 				w.log.shuffle = rand.New(rand.NewPCG(seed, 1))
@@ -255,7 +252,6 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 				w.requireWhole()
 			}
 		},
-		// After a crashed pass, its partition's earlier end is still expected.
 		"an end that a pass has to reach": func(w *world) {
 			for seed := range uint64(12) {
 				w.log.shuffle = rand.New(rand.NewPCG(seed, 9))
@@ -273,8 +269,7 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 				w.requireWhole()
 			}
 		},
-		// The rows before a lost event are here, but the cursor does not know them as published. The log loses them
-		// all before the pass.
+		// The cursor does not know the rows before a lost event as published. The log loses them.
 		"rows before a lost event": func(w *world) {
 			w.lead()
 			w.settle()
@@ -315,8 +310,7 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 			w.log.cut(0, end)
 			w.settle()
 		},
-		// The check forgets points above the oldest needed one. The next look at another partition starts earlier and
-		// finds the same loss.
+		// The check forgets points above the oldest needed one.
 		"a loss is told once": func(w *world) {
 			w.log.partitions = 2
 			w.lead()
@@ -338,7 +332,6 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 			w.settle()
 			require.InDelta(w, 2, testutil.ToFloat64(w.metrics.brokerLosses), 0, "of two partitions")
 		},
-		// The page's rows wait for the look at their partition, which changes their versions.
 		"a look that fails first": func(w *world) {
 			w.lead()
 			w.settle()
@@ -381,10 +374,8 @@ func TestWhatWentBackIsHealed(t *testing.T) {
 	}
 }
 
-// pointAt keeps the leader from storing a point.
 func (w *world) pointAt() { w.ends.pointAt = time.Now().Add(time.Hour) }
 
-// await runs rounds until the condition holds.
 func (w *world) await(is func() bool) {
 	w.Helper()
 	for end := time.Now().Add(testTimeout); !is(); {

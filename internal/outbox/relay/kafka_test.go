@@ -19,7 +19,6 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// The relay expects the errors that our Kafka publisher returns.
 var _ FailedIndexes = (*kafka.PublishError)(nil)
 
 func newKafkaPublisher(t testing.TB, brokers []string, timeout time.Duration) *kafka.Publisher {
@@ -51,8 +50,6 @@ func entries(t testing.TB, records []*sarama.ConsumerMessage) (wire []entry) {
 	return wire
 }
 
-// One partition has no leader, another takes records but returns errors, and one record is too large: its key is
-// parked.
 func TestRelayToKafka(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -87,7 +84,6 @@ func TestRelayToKafka(t *testing.T) {
 	require.Contains(t, entries(t, kafkatest.ReadAll(t, brokers, topic, 301)), smallOf(t, pool))
 }
 
-// A broker that throttles is slow, not failing: no key is parked, no leader replaced.
 func TestASlowBrokerParksNoKey(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)

@@ -16,13 +16,13 @@ var ErrNotParked = errors.New("outbox: not parked")
 type ParkedKey struct {
 	Topic     string    `json:"topic"`
 	Key       string    `json:"key"`
-	Reason    string    `json:"reason"`    // the publisher's error
+	Reason    string    `json:"reason"`
 	Permanent bool      `json:"permanent"` // the publisher refused the record as it is
-	Attempts  int       `json:"attempts"`  // how often its first record was sent, or series of attempts after that
+	Attempts  int       `json:"attempts"`  // of its first record, or series of attempts after that
 	ParkedAt  time.Time `json:"parked_at"` // first
-	RetryAt   time.Time `json:"retry_at"`  // the leader tries again
-	Held      int64     `json:"held"`      // rows that wait
-	Position  int64     `json:"position"`  // of the first of them, the one that failed; 0 if none
+	RetryAt   time.Time `json:"retry_at"`
+	Held      int64     `json:"held"`
+	Position  int64     `json:"position"` // of the first held row; 0 if none
 }
 
 const parkedSQL = `
@@ -43,7 +43,7 @@ func Parked(ctx context.Context, db DB, limit int) ([]ParkedKey, error) {
 	return keys, nil
 }
 
-// Overview is the status with the keys that are parked.
+// Overview is the status with the parked keys.
 type Overview struct {
 	Status
 	WaitingMore bool        `json:"waiting_more"` // at least Waiting events wait
@@ -63,14 +63,13 @@ func ReadOverview(ctx context.Context, db DB) (Overview, error) {
 const releaseKeySQL = `
 update public.outbox_parked set retry_at = clock_timestamp() where topic = $1 and key = $2`
 
-// Release lets the leader try the key's held rows again, in their order, within about a second, or later while attempts
-// for other parked keys fail slowly. If the first one fails again the key is parked again. An unparked key is
-// [ErrNotParked].
+// Release lets the leader try the key's held rows again, usually within a second. If the first one fails again the key
+// is parked again. An unparked key is [ErrNotParked].
 func Release(ctx context.Context, db DB, topic, key string) error {
 	return changeParked(ctx, db, "release key", releaseKeySQL, topic, key)
 }
 
-// discardSQL locks the key before its row, as the leader does: the other way round each could wait for the other.
+// discardSQL locks the key before its row, as the leader does, to avoid a deadlock.
 const discardSQL = `
 with locked as (
     select topic, key from public.outbox_parked where topic = $1 and key = $2 for update
@@ -83,9 +82,8 @@ with locked as (
 update public.outbox_parked k set retry_at = clock_timestamp()
 from gone where k.topic = gone.topic and k.key = gone.key`
 
-// Discard gives up the held row of a parked key at the position, and releases the key: for a record that no broker will
-// ever take. The event is not published, nor republished; the key's consumers see a gap in its versions. The row itself
-// stays in the outbox until its table partition is dropped. A row that is not held is [ErrNotParked].
+// Discard gives up the held row of a parked key at the position, and releases the key. The event is not published; the
+// key's consumers see a gap in its versions. A row that is not held is [ErrNotParked].
 func Discard(ctx context.Context, db DB, topic, key string, position int64) error {
 	return changeParked(ctx, db, "discard held row", discardSQL, topic, key, position)
 }

@@ -12,30 +12,28 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// leader is one term of leadership, on one session and in one goroutine. Only the calls of the publisher have their
-// own.
+// leader is one term of leadership, on one session and in one goroutine.
 type leader struct {
 	*Relay
 	cursor
 
 	parked  map[key]int // the attempts of each parked key; only the leader parks and releases
-	flushAt time.Time   // when held rows are sent again
+	flushAt time.Time
 
 	callLimit int // records of a call; fewer while a broker with a log is slow
 
-	singly   bool      // the publisher failed a call and did not report which messages
+	singly   bool      // a call failed without a report which messages
 	takenAt  time.Time // the publisher took a record
-	failedAt time.Time // it took none of a call
-	parkedAt time.Time // keys were parked because it did not take them
+	failedAt time.Time
+	parkedAt time.Time // keys were parked after it took none
 
-	storedAt   time.Time // the cursor was stored
-	beganAt    time.Time // the last round
-	maintainAt time.Time // the table partitions are maintained again
-	dueAt      time.Time // the next scheduled event is due; zero: none is scheduled
+	storedAt   time.Time
+	beganAt    time.Time
+	maintainAt time.Time
+	dueAt      time.Time // zero: none is scheduled
 	notAddedAt time.Time // a due event could not be added
 }
 
-// lead begins a term on a session that holds the leader's lock.
 func (r *Relay) lead(ctx context.Context, conn *pgx.Conn) (*leader, error) {
 	l := &leader{
 		Relay: r, callLimit: r.cfg.BatchSize, cursor: cursor{conn: conn, limit: r.cfg.BatchSize, maxLimit: r.cfg.BatchSize},
@@ -56,16 +54,14 @@ func (r *Relay) lead(ctx context.Context, conn *pgx.Conn) (*leader, error) {
 	return l, nil
 }
 
-// outcome is the result of a round.
 type outcome int
 
 const (
-	resting   outcome = iota // there was no event to publish
-	published                // a page was
-	draining                 // a page was, and more events are known to wait
+	resting outcome = iota
+	published
+	draining // more events are known to wait
 )
 
-// run publishes until ctx ends, and records the end of the last window.
 func (l *leader) run(ctx context.Context) error {
 	pause, woken := l.cfg.pollMin, false
 	for ctx.Err() == nil {
@@ -93,7 +89,6 @@ func (l *leader) run(ctx context.Context) error {
 	return cmp.Or(l.finish(ctx), ctx.Err())
 }
 
-// hasCommitted reports whether this process has committed since it was last asked.
 func (l *leader) hasCommitted() bool {
 	select {
 	case <-l.cfg.Wake:
@@ -103,18 +98,16 @@ func (l *leader) hasCommitted() bool {
 	}
 }
 
-// keepPace keeps rounds apart while commits follow one another: those of a pause share the statements of a round.
+// keepPace lets commits of the pause share the statements of one round.
 func (l *leader) keepPace(ctx context.Context) {
 	if left := l.cfg.roundEvery - time.Since(l.beganAt); left > 0 {
 		_ = failure.Sleep(ctx, left)
 	}
 }
 
-// closeAfter is how long a published window stays open at rest: under load the next page comes sooner, and one change
-// of the cursor records the one and opens the other.
+// closeAfter is how long a published window stays open at rest: under load the next page closes it.
 const closeAfter = 25 * time.Millisecond
 
-// restFor shortens a pause to what is due earlier.
 func (l *leader) restFor(pause time.Duration) time.Duration {
 	if l.open != nil && l.open.complete {
 		pause = min(pause, time.Until(l.storedAt.Add(closeAfter)))
@@ -125,7 +118,6 @@ func (l *leader) restFor(pause time.Duration) time.Duration {
 	return max(pause, time.Millisecond)
 }
 
-// round looks at the database, does what is due, and publishes one page.
 func (l *leader) round(ctx context.Context) (outcome, error) {
 	l.beganAt = time.Now()
 	if err := l.maintain(ctx); err != nil {
@@ -152,7 +144,6 @@ func (l *leader) round(ctx context.Context) (outcome, error) {
 	return result, err
 }
 
-// publishDue sends held rows that are due, and publishes the next page.
 func (l *leader) publishDue(ctx context.Context, n now) (outcome, error) {
 	flushed, err := l.flushParked(ctx)
 	if err != nil {
@@ -165,7 +156,6 @@ func (l *leader) publishDue(ctx context.Context, n now) (outcome, error) {
 	return max(result, flushed), err
 }
 
-// publishNext publishes the next page of the open window, or the first one of the window behind it.
 func (l *leader) publishNext(ctx context.Context, n now) (outcome, error) {
 	w := l.next(n)
 	if w == nil {
@@ -202,8 +192,7 @@ func (l *leader) publishNext(ctx context.Context, n now) (outcome, error) {
 	return published, nil
 }
 
-// passEmpty passes a window without rows, or the rest of one. Only memory learns that transactions without events have
-// ended.
+// Only memory records the end of transactions without events.
 func (l *leader) passEmpty(ctx context.Context, w *window) (outcome, error) {
 	if w == l.open {
 		w.complete = true
@@ -215,7 +204,6 @@ func (l *leader) passEmpty(ctx context.Context, w *window) (outcome, error) {
 	return resting, l.finishAtRest(ctx)
 }
 
-// finishAtRest records the end of the open window if no page has followed it for a while.
 func (l *leader) finishAtRest(ctx context.Context) error {
 	if time.Since(l.storedAt) < closeAfter {
 		return nil
@@ -223,7 +211,6 @@ func (l *leader) finishAtRest(ctx context.Context) error {
 	return l.finish(ctx)
 }
 
-// finish records how far the open window is published, if there is one.
 func (l *leader) finish(ctx context.Context) error {
 	if l.open == nil {
 		return nil
@@ -239,7 +226,6 @@ func (l *leader) finish(ctx context.Context) error {
 	return err
 }
 
-// storeAt stores the cursor and remembers when. Now and then it stores a point when a window is closed.
 func (l *leader) storeAt(
 	ctx context.Context, w *window, page []record, also func(context.Context, pgx.Tx) error,
 ) (paused bool, err error) {
@@ -252,7 +238,6 @@ func (l *leader) storeAt(
 	return paused, err
 }
 
-// storeSettled stores the cursor together with the keys that are parked and the rows that are held.
 func (l *leader) storeSettled(ctx context.Context, w *window, page []record, s settlement) (paused bool, err error) {
 	var write func(context.Context, pgx.Tx) error
 	if len(s.held) > 0 {

@@ -40,13 +40,11 @@ func TestOneRelayLeads(t *testing.T) {
 	}
 	require.Equal(t, 2, followers)
 	require.Greater(t, testLease, testTimeout)
-	relays[leader].stop() // which ends its session
+	relays[leader].stop()
 	commit(t, o, pool, newEvent("k0"))
 	l.AwaitDistinct(t, 201)
 }
 
-// A leader is stopped for longer than its lease. The server ends its session and a successor publishes the same rows.
-// The first wakes up and only adds duplicates.
 func TestStoppedLeaderChangesNothing(t *testing.T) {
 	t.Parallel()
 	require.True(t, fault.Enabled, "build with -tags faults")
@@ -77,7 +75,7 @@ func TestStoppedLeaderChangesNothing(t *testing.T) {
 			state := `select xmin::text::bigint from outbox_cursor`
 			before := number(t, pool, state)
 			require.NoError(t, sleeper.Process.Signal(syscall.SIGCONT))
-			testkit.Until(t, func() bool { // it notices and follows
+			testkit.Until(t, func() bool {
 				return number(t, pool, `select count(*) from pg_stat_activity where datname = current_database()
 					and query like '%pg_try_advisory_lock%' and pid <> pg_backend_pid()`) == 1
 			})
@@ -91,8 +89,7 @@ func TestStoppedLeaderChangesNothing(t *testing.T) {
 	}
 }
 
-// The server ends a session that is silent for the lease. The leader must keep its session during long calls and
-// outages.
+// The server ends a session that is silent for the lease.
 func TestALeaderKeepsItsSession(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
@@ -173,7 +170,6 @@ func TestRelayOutlivesACutConnection(t *testing.T) {
 	require.Greater(t, dialled.Load(), int32(2), "connections were cut")
 }
 
-// cutter is a connection that breaks after some writes, also in a commit without an answer.
 type cutter struct {
 	net.Conn
 	left int

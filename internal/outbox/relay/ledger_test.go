@@ -36,7 +36,7 @@ type ledger struct {
 	script func(call int, topic string, msgs []*message.Message) error // nil error: takes all
 	After  bool                                                        // takes them even if the script fails
 
-	changed chan struct{} // closed and replaced when records were taken or refused
+	changed chan struct{}
 }
 
 func newLedger() *ledger { return &ledger{changed: make(chan struct{})} }

@@ -31,9 +31,9 @@ type memoryLog struct {
 	before     func(m *message.Message) error // before an append; its error is the message's
 	after      func(m *message.Message) error // likewise; the record is on the log
 	repeated   bool
-	dead       bool                // the sender: nothing more is written
-	down       error               // the log does not answer
-	asked      func(p int32) error // on each question for a partition's end
+	dead       bool // the sender: nothing more is written
+	down       error
+	asked      func(p int32) error
 }
 
 func newMemoryLog(partitions int32) *memoryLog {
@@ -162,7 +162,6 @@ func (g *memoryLog) cut(p int32, end int64) {
 	g.records[p] = g.records[p][:min(end-g.start[p], int64(len(g.records[p])))]
 }
 
-// expire deletes records from the beginning.
 func (g *memoryLog) expire(p int32, start int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -175,7 +174,7 @@ func (g *memoryLog) end(p int32) int64 {
 	return g.start[p] + int64(len(g.records[p]))
 }
 
-// strictConsumer applies each key's events once, in order. It never goes back.
+// strictConsumer never goes back.
 type strictConsumer struct {
 	log     *memoryLog
 	next    map[int32]int64
@@ -246,7 +245,6 @@ func (c *strictConsumer) apply(m *message.Message) {
 	}
 }
 
-// world is a database and a log that can go back, and a consumer that cannot.
 type world struct {
 	testing.TB
 	outbox   *outbox.Outbox
@@ -290,7 +288,6 @@ func (w *world) settle() {
 	}
 }
 
-// crashAt ends the leader's session at the nth append, before or after it.
 func (w *world) crashAt(n int, isWritten bool) {
 	crash := func(*message.Message) error {
 		if n--; n > 0 {
@@ -365,7 +362,6 @@ func (w *world) count(sql string, args ...any) int64 {
 
 const ill = `select count(*) from outbox_cursor, jsonb_each(ends) e where e.value ? 'from'`
 
-// requireWhole checks that the consumer applied every event that is here or was lost, and waits for none.
 func (w *world) requireWhole() {
 	w.Helper()
 	require.Zero(w, w.count(ill), "all is healed")

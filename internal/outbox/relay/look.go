@@ -18,20 +18,19 @@ import (
 	"example.com/twinbox/internal/fault"
 )
 
-// finding is a partition as a look finds it.
 type finding struct {
 	*end
 	from, to int64 // the log's first offset, and the one behind its last
-	lastAt   int64 // when the record below to was appended
+	lastAt   int64
 
 	isSure   bool  // the cursor's point stands
 	position int64 // of the newest point that does
-	unplaced bool  // none does
+	unplaced bool
 	end0     int64 // of that point
 	expired  bool  // records above it expired before they were looked up
 
 	unknown []lostEvent
-	foreign int // records of other producers
+	foreign int
 }
 
 // lostEvent is on the log, and neither its row nor its copy in outbox_lost is in the database.
@@ -41,7 +40,7 @@ type lostEvent struct {
 	headers map[string]string
 }
 
-// pinging runs a question to the log and keeps the session while it does. The question gets PublishTimeout.
+// pinging keeps the session while it asks the log.
 func (l *leader) pinging(ctx context.Context, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.cfg.PublishTimeout, errPublishTimeout)
 	defer cancel()
@@ -62,7 +61,7 @@ func (l *leader) pinging(ctx context.Context, ask func(context.Context) error) e
 	}
 }
 
-// askEnds returns the partitions of the topics that have an answer. The others keep their error.
+// askEnds returns the partitions that have an answer. The others keep their error.
 func (l *leader) askEnds(ctx context.Context, topics []string) (found []*finding, err error) {
 	e := l.ends
 	report := func(err error) {
@@ -111,8 +110,7 @@ func (l *leader) askEnds(ctx context.Context, topics []string) (found []*finding
 	return found, nil
 }
 
-// look asks for the ends of the topics' partitions that are not ready, and reads where records may be that nobody has
-// looked up. A partition that does not answer keeps its error and is left out.
+// A partition that does not answer keeps its error and is left out.
 func (l *leader) look(ctx context.Context, topics []string) (looked []*finding, err error) {
 	fault.Here("relay.look.before")
 	found, err := l.askEnds(ctx, topics)
@@ -142,7 +140,6 @@ func (l *leader) look(ctx context.Context, topics []string) (looked []*finding, 
 	return looked, nil
 }
 
-// point is a partition's end at a position; see outbox_point.
 type point struct {
 	Position int64
 	End      int64
@@ -153,7 +150,6 @@ const pointsSQL = `
 select position, coalesce((ends -> $1::text ->> 'end')::bigint, 0), coalesce((ends -> $1::text ->> 'time')::bigint, 0)
 from public.outbox_point order by position desc`
 
-// examine finds the newest point of the partition that stands, and looks up the records behind it.
 func (l *leader) examine(ctx context.Context, f *finding) error {
 	newest := point{l.publishedTo(), f.stored.End, f.stored.Time}
 	stands, err := l.stands(ctx, f, newest)
@@ -201,7 +197,7 @@ func (l *leader) stands(ctx context.Context, f *finding, p point) (bool, error) 
 	return place.Offset == p.End-1 && place.Time.UnixMilli() == p.Time, nil
 }
 
-// olderPoint returns the newest stored point that stands. If one stands, so do those below it.
+// If a point stands, so do those below it.
 func (l *leader) olderPoint(ctx context.Context, f *finding) (point, error) {
 	points, err := l.points(ctx, f)
 	if err != nil {
@@ -238,7 +234,6 @@ func (l *leader) readAt(ctx context.Context, f *finding, from, to int64) (record
 	return records, err
 }
 
-// readTail looks up the records from one offset to the end.
 func (l *leader) readTail(ctx context.Context, f *finding, from int64) error {
 	for next := from; next < f.to; {
 		records, err := l.readAt(ctx, f, next, f.to)
@@ -257,7 +252,6 @@ func (l *leader) readTail(ctx context.Context, f *finding, from int64) error {
 	return nil
 }
 
-// readLast finds when the record below the end was appended, unless the look has read it.
 func (l *leader) readLast(ctx context.Context, f *finding) error {
 	switch {
 	case f.lastAt != 0 || f.to <= f.from: // there is none
@@ -292,8 +286,7 @@ type identity struct {
 	Position int64
 }
 
-// lookUp keeps the records whose events the database does not have. It asks behind the reading: a record that is on the
-// log was committed before.
+// lookUp asks after the reading: a record that is on the log was committed before.
 func (l *leader) lookUp(ctx context.Context, f *finding, records []*message.Message) error {
 	events, positions, ids := make([]lostEvent, 0, len(records)), make([]int64, len(records)), make([]string, len(records))
 	for _, m := range records {
@@ -327,8 +320,7 @@ func (l *leader) lookUp(ctx context.Context, f *finding, records []*message.Mess
 
 var errForeign = errors.New("it has no outbox position, or is no event with a version")
 
-// readSent reads what a relay has sent. A record without a position is another producer's: this outbox has published
-// none without one since the first look.
+// A record without a position is another producer's.
 func readSent(m *message.Message) (e lostEvent, position int64, err error) {
 	e.origin, _ = event.OriginFrom(m.Context())
 	e.Event, err = event.FromMessage(m)

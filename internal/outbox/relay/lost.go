@@ -12,37 +12,37 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Losses are the events that this database or the log lost, as far as a leader has found it.
+// Losses are the events that this database or the log lost, as a leader found them.
 type Losses struct {
 	Refused        *Refusal   `json:"refused,omitempty"`          // nil: the relay publishes
-	DatabaseBackAt *time.Time `json:"database_back_at,omitempty"` // when a leader last found that this database went back
-	BrokerBackAt   *time.Time `json:"broker_back_at,omitempty"`   // when a leader last found that the log lost records
+	DatabaseBackAt *time.Time `json:"database_back_at,omitempty"` // as a leader last found it
+	BrokerBackAt   *time.Time `json:"broker_back_at,omitempty"`   // likewise
 	// Healing counts the topic-partitions whose events are being published again.
 	Healing int64 `json:"healing"`
-	Lost    int64 `json:"lost"` // events that the database lost, counted up to MaxLost
+	Lost    int64 `json:"lost"` // counted up to MaxLost
 
 	databaseBack, brokerBack bool // within the last hour, by the database's clock
 }
 
 // The codes of refusals.
 const (
-	RefusedUnplaceable     = "log_unplaceable"  // no point stands: the log lost too much, or the topic was created anew
+	RefusedUnplaceable     = "log_unplaceable"  // the log lost too much, or the topic was created anew
 	RefusedVersionsMissing = "versions_missing" // a version is neither in the database nor on the log
-	RefusedEventsUnknown   = "events_unknown"   // old events on the log have no row: a restore, or a copy of the database
-	RefusedRecordsExpired  = "records_expired"  // records expired before they were compared with the rows
+	RefusedEventsUnknown   = "events_unknown"   // a restore, or a copy of the database
+	RefusedRecordsExpired  = "records_expired"  // before they were compared with the rows
 )
 
 // Refusal is why a relay publishes nothing until an operator confirms it.
 type Refusal struct {
 	Code      string `json:"code"`
-	Text      string `json:"text"`      // what happened, what it means and what to do
-	Confirmed bool   `json:"confirmed"` // the leader continues with its next look
+	Text      string `json:"text"`
+	Confirmed bool   `json:"confirmed"`
 }
 
 // MaxLost is where [ReadStatus] stops counting lost events.
 const MaxLost = 100_000
 
-// lossColumns reads Losses from the cursor c; $2 is where counting stops.
+// $2 is where counting stops.
 const lossColumns = `case when c.refused is not null
         then jsonb_build_object('code', split_part(c.refused, ':', 1),
             'text', ltrim(substr(c.refused, strpos(c.refused, ':') + 1)),
@@ -53,13 +53,13 @@ const lossColumns = `case when c.refused is not null
     coalesce(c.database_back_at > clock_timestamp() - interval '1 hour', false),
     coalesce(c.broker_back_at > clock_timestamp() - interval '1 hour', false)`
 
-// DatabaseWentBack reports that the database lost events that it had published: while events are published again for
-// that, and for an hour after the loss was found.
+// DatabaseWentBack reports that the database lost published events: while they are healed, and for an hour after the
+// loss was found.
 func (l Losses) DatabaseWentBack() bool {
 	return l.databaseBack || l.Healing > 0 && isLater(l.DatabaseBackAt, l.BrokerBackAt)
 }
 
-// BrokerWentBack reports that the log lost records, as long as [Losses.DatabaseWentBack] does for the database.
+// BrokerWentBack reports the same of the log's records.
 func (l Losses) BrokerWentBack() bool {
 	return l.brokerBack || l.Healing > 0 && isLater(l.BrokerBackAt, l.DatabaseBackAt)
 }
@@ -81,7 +81,7 @@ update public.outbox_cursor set confirmed = refused where split_part(refused, ':
 const refusedSQL = `select refused is not null from public.outbox_cursor`
 
 // Confirm ends the refusal that has the code when tx commits, and returns its text. The leader publishes again within
-// seconds if its next look finds the same; otherwise it refuses anew. A second Confirm changes nothing.
+// seconds, or refuses anew if it finds another cause.
 func Confirm(ctx context.Context, tx pgx.Tx, code string) (text string, err error) {
 	err = tx.QueryRow(ctx, confirmSQL, code).Scan(&text)
 	if err == nil {
@@ -111,8 +111,8 @@ type LostEvent struct {
 	Version    int64           `json:"version"`
 	AppendedAt time.Time       `json:"appended_at"` // by the broker's clock
 	FoundAt    time.Time       `json:"found_at"`    // by the database's clock
-	Headers    json.RawMessage `json:"headers"`     // of the record
-	Bytes      int             `json:"bytes"`       // of the payload
+	Headers    json.RawMessage `json:"headers"`
+	Bytes      int             `json:"bytes"`
 	Payload    []byte          `json:"payload,omitzero"`
 }
 
@@ -127,7 +127,7 @@ type LostQuery struct {
 // LostPage is a part of the lost events, in the order of the log.
 type LostPage struct {
 	Items []LostEvent `json:"items"`
-	Next  string      `json:"next,omitempty"` // the After of the next page; empty: there is none
+	Next  string      `json:"next,omitempty"` // empty: there is no next page
 }
 
 const lostSQL = `
@@ -173,7 +173,6 @@ func ReadLost(ctx context.Context, db DB, q LostQuery) (page LostPage, err error
 	return page, nil
 }
 
-// place identifies the event in the order of lostSQL. The name of a topic has no slash.
 func (e LostEvent) place() string {
 	return fmt.Sprintf("%s/%d/%d/%d/%s", e.Topic, e.Partition, e.Offset, e.Version, e.EventID)
 }

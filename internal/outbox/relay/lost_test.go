@@ -157,7 +157,6 @@ func TestLostEventsAreListedInTheOrderOfTheLog(t *testing.T) {
 	}
 }
 
-// A page with payloads holds 8 MiB and the event that exceeds them.
 func TestAPageOfLostEventsIsBounded(t *testing.T) {
 	t.Parallel()
 	pool := outboxtest.Database(t)

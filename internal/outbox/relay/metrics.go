@@ -5,21 +5,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// metrics are those of this process. No label has a value of an event:
-//
-//	outbox_relay_leader                         1 while this relay leads
-//	outbox_relay_epoch                          of its last leadership
-//	outbox_relay_sessions_ended_total           by an error; each costs a reconnect
-//	outbox_relay_published_total{topic}         taken by the publisher, duplicates included
-//	outbox_relay_failures_total{topic,class}    not taken: permanent, transient, behind (an earlier one of the key)
-//	outbox_relay_publish_seconds                one page, all its topics
-//	outbox_relay_batch_events                   events in a page that was sent
-//	outbox_relay_parkings_total                 keys parked, or parked again
-//	outbox_relay_neglects_total                 maintenances of table partitions that failed, and drops put off
-//	outbox_relay_scheduled_added_total          scheduled events that were due and were added
-//	outbox_lost_events_total                    events on the log that the database had lost
-//	outbox_broker_losses_total                  partitions of the log that had lost records
-//	outbox_resent_events_total                  events sent again because an end of the log was not sure
+// metrics are those of this process; docs/operations.md explains them. No label has a value of an event.
 type metrics struct {
 	leader, epoch                            prometheus.Gauge
 	sessions, parkings, neglected, scheduled prometheus.Counter
@@ -28,7 +14,6 @@ type metrics struct {
 	seconds, batch                           prometheus.Histogram
 }
 
-// newMetrics registers the metrics, if there is a registry.
 func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	own := prometheus.NewRegistry()
 	in := promauto.With(own)

@@ -90,7 +90,6 @@ func TestAFollowerNotifiesAtALimitedRate(t *testing.T) {
 	require.LessOrEqual(t, time.Duration(sent-2)*notifyEvery, took, "one per interval, and one on the way")
 }
 
-// A frozen leader gets notifications all the time. They fill no socket: the server ends its session after the lease.
 func TestALeaderThatFreezesUnderNotificationsIsReplaced(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()

@@ -31,7 +31,7 @@ func TestRelayOutlivesALongOutage(t *testing.T) {
 	outage, cancel := context.WithTimeout(t.Context(), *outageFor)
 	defer cancel()
 	events := 50
-	for sleep(outage, *outageFor/100) { // the outage itself, not a wait for something
+	for sleep(outage, *outageFor/100) { // the outage, not a wait
 		addMany(t, o, pool, 10, 7)
 		events += 10
 	}

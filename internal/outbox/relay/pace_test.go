@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// Each Publish commits the next event. The first round starts without a pause, later ones keep their distance.
+// Each Publish commits the next event. The first round starts without a pause.
 func TestARelayUnderLoadPausesBetweenRounds(t *testing.T) {
 	t.Parallel()
 	const events, every = 5, 100 * time.Millisecond

@@ -13,28 +13,23 @@ import (
 	"example.com/twinbox/internal/fault"
 )
 
-// A key of which a record cannot be published is parked: that record and all later ones of the key are held, and the
-// other keys continue. The cursor passes held rows, and the transaction that moves it writes their positions down. So a
-// parked key keeps no window open and never loses its place. Its held rows are sent again in their order, by the clock
-// or when an operator releases the key. The transaction that deletes the last of them frees the key.
+// The transaction that moves the cursor past held rows stores their positions: a parked key keeps no window open and
+// never loses its place.
 
-// settlement is the rows of a page that were not taken.
 type settlement struct {
 	parked []parking
-	held   []record // the rows of parked keys, in order
+	held   []record
 }
 
-// parking is a key that is parked, or parked again.
 type parking struct {
 	key
 	position  int64 // of the record that failed
 	reason    string
-	permanent bool // the publisher will never take the record as it is
+	permanent bool
 	attempts  int
-	wait      time.Duration // until it is tried again
+	wait      time.Duration
 }
 
-// holdParked holds the records of parked keys and returns the others.
 func (l *leader) holdParked(page []record, settled *settlement) (unsent []record) {
 	if len(l.parked) == 0 {
 		return page
@@ -49,8 +44,8 @@ func (l *leader) holdParked(page []record, settled *settlement) (unsent []record
 	return unsent
 }
 
-// settle parks the keys of records that the publisher will never take, or of all that failed, and holds the failed
-// records of parked keys. It returns the failed records of other keys.
+// settle parks the keys of records that the publisher will never take, or of all that failed. It returns the failed
+// records of other keys.
 func (l *leader) settle(records []record, results []error, settled *settlement, parkAll bool) (again []record) {
 	for i := range records {
 		r, why := &records[i], results[i]
@@ -82,14 +77,13 @@ func (l *leader) park(r *record, why error, settled *settlement) {
 
 const maxReasonBytes = 500
 
-// reasonOf cuts an error's text to what the column takes: valid UTF-8 without NUL.
 func reasonOf(err error) string {
 	text := err.Error()
 	text = strings.ToValidUTF8(text[:min(len(text), maxReasonBytes)], "\uFFFD")
 	return strings.ReplaceAll(text, "\x00", "\uFFFD")
 }
 
-// log writes one line however many keys a partition without a leader takes with it.
+// log writes one line however many keys are parked.
 func (s settlement) log(ctx context.Context, log *slog.Logger) {
 	if len(s.parked) == 0 {
 		return
@@ -113,12 +107,10 @@ const holdSQL = `
 insert into public.outbox_held (topic, key, position) select * from unnest($1::text[], $2::text[], $3::bigint[])
 on conflict (topic, key, position) do nothing`
 
-// write writes down the parked keys and the held rows of a page.
 func (s settlement) write(ctx context.Context, tx pgx.Tx) error {
 	return writeParked(ctx, tx, s.parked, holdSQL, s.held)
 }
 
-// writeParked writes down parked keys, and adds or deletes held rows.
 func writeParked(ctx context.Context, tx pgx.Tx, parked []parking, rowsSQL string, rows []record) error {
 	batch := &pgx.Batch{}
 	for _, p := range parked {
@@ -135,8 +127,7 @@ func writeParked(ctx context.Context, tx pgx.Tx, parked []parking, rowsSQL strin
 	return nil
 }
 
-// dueSQL reads the held rows of keys that are due, key by key, each key's from its first on. A key that fails again is
-// due later and then stands behind all others.
+// A key that fails again is due after all others.
 const dueSQL = `
 select ` + columns + `
 from (select topic, key, retry_at from public.outbox_parked
@@ -147,7 +138,6 @@ join public.outbox o on o.position = h.position
 order by k.retry_at, k.topic, k.key, h.position
 limit $1`
 
-// flushParked sends a page of the held rows that are due. Each key is tried once.
 func (l *leader) flushParked(ctx context.Context) (outcome, error) {
 	if len(l.parked) == 0 || time.Now().Before(l.flushAt) {
 		return resting, nil
@@ -180,7 +170,6 @@ func (l *leader) flushParked(ctx context.Context) (outcome, error) {
 	return resting, nil
 }
 
-// flushEvery is the pause between attempts to send held rows.
 const flushEvery = 500 * time.Millisecond
 
 // flushPause keeps attempts that fail to a tenth of the time: all other keys wait while one is made.
@@ -197,15 +186,13 @@ delete from public.outbox_held h
 using unnest($1::text[], $2::text[], $3::bigint[]) as x (topic, key, position)
 where h.topic = x.topic and h.key = x.key and h.position = x.position`
 
-// freeSQL deletes the keys that are due and hold no rows any more. Only the leader holds rows.
+// Only the leader holds rows.
 const freeSQL = `
 delete from public.outbox_parked k
 where retry_at <= clock_timestamp()
     and not exists (select from public.outbox_held h where h.topic = k.topic and h.key = k.key)
 returning topic, key`
 
-// releaseTaken deletes the held rows that the publisher took, frees the keys of which none is left, and parks again
-// those that failed.
 func (l *leader) releaseTaken(ctx context.Context, due []record, settled settlement) error {
 	failed := map[int64]bool{}
 	for _, r := range settled.held {

@@ -106,7 +106,6 @@ func TestDiscardGivesUpOneRecord(t *testing.T) {
 	wire := l.Await(t, "the rest of the key", func(wire []entry) bool { return len(wire) == 2 })
 	require.Equal(t, []int64{2, 3}, []int64{wire[0].Version, wire[1].Version})
 
-	// The row was not published, and it is not published after its successors.
 	testkit.Until(t, func() bool { return number(t, pool, `select count(*) from outbox_held`) == 0 })
 	n, err := Republish(t.Context(), pool, contextLedger{ledger: l}, Selection{From: 1})
 	require.NoError(t, err)
@@ -158,7 +157,6 @@ func TestDiscardOfTheLastRowReleasesTheKey(t *testing.T) {
 	l.AwaitDistinct(t, 1)
 }
 
-// The broker is back after an outage and refuses the one waiting record. The relay is healthy.
 func TestARelayIsWellWhoseBrokerOnlyRefuses(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
@@ -175,7 +173,6 @@ func TestARelayIsWellWhoseBrokerOnlyRefuses(t *testing.T) {
 	testkit.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
 }
 
-// All new events are of parked keys. The relay is healthy unless the broker is down.
 func TestARelayIsWellThatOnlyHolds(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -200,7 +197,6 @@ func TestARelayIsWellThatOnlyHolds(t *testing.T) {
 	}
 }
 
-// An outage left many rows and no events follow. While the rows decrease, the relay is healthy.
 func TestARelayIsWellThatSendsWhatWasHeld(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -258,7 +254,6 @@ func TestARefusingPartitionHoldsUpNoOther(t *testing.T) {
 	requireAll(t, pool, l.AwaitDistinct(t, 600))
 }
 
-// Slow failing attempts get a tenth of the time, however many are due.
 func TestParkedKeysHoldUpTheOthersForATenthOfTheTime(t *testing.T) {
 	t.Parallel()
 	l := &leader{Relay: &Relay{cfg: Config{parkedRetryMax: 15 * time.Second}}}
@@ -275,8 +270,7 @@ func TestParkedKeysHoldUpTheOthersForATenthOfTheTime(t *testing.T) {
 	}
 }
 
-// A partition answers only at the call's timeout, and its keys are always due. The others' records go out between the
-// attempts.
+// A partition answers only at the call's timeout, and its keys are always due.
 func TestASlowlyFailingPartitionDelaysTheOthersLittle(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
@@ -309,8 +303,7 @@ func TestASlowlyFailingPartitionDelaysTheOthersLittle(t *testing.T) {
 	requireAll(t, pool, l.AwaitDistinct(t, 51))
 }
 
-// One of two failed partitions is back. The other's keys have lower positions, more held rows than a page, and are
-// always due. The sendable rows must be sent.
+// The failed partition's keys have lower positions, more held rows than a page, and are always due.
 func TestParkedKeysAreSentWhileOthersFail(t *testing.T) {
 	t.Parallel()
 	for name, down := range map[string]int{"one key": 1, "many keys": 25} {
@@ -381,7 +374,6 @@ func TestParkedKeysSurviveRestarts(t *testing.T) {
 	requireAll(t, pool, l.AwaitDistinct(t, 180))
 }
 
-// A former leader with a late answer from the broker deletes no held rows.
 func TestAStaleLeaderForgetsNothing(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)

@@ -22,14 +22,13 @@ cross join lateral regexp_match(pg_get_expr(p.relpartbound, p.oid),
 where i.inhparent = 'public.outbox'::regclass and bound is not null`
 
 const (
-	// partitionsAhead is how many whole table partitions lie ahead of the writers: their room while no relay runs.
+	// partitionsAhead is the writers' room while no relay runs, in whole table partitions.
 	partitionsAhead = 4
-	// maxChanges bounds how many are created at a time, and how many dropped: events wait meanwhile.
+	// maxChanges bounds the creations and the drops at a time: events wait for them.
 	maxChanges = 8
 )
 
-// maintain keeps room in table partitions ahead of the writers, forgets the ids that callers gave, and drops what is
-// published and old enough. Publishing continues when it fails: there is room for a while.
+// Publishing continues when maintain fails: there is room for a while.
 func (l *leader) maintain(ctx context.Context) error {
 	if time.Now().Before(l.maintainAt) {
 		return nil
@@ -48,8 +47,7 @@ const roomSQL = `
 select coalesce(max(upper), 1), coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0)
 from (` + Partitions + `) p`
 
-// expiredSQL notes when a table partition was first seen to be published, and finds those that were noted long ago. It
-// leaves one in which a parked key has rows, and one without a point behind it: its rows may have to be sent again.
+// expiredSQL leaves a table partition in which a parked key has rows, and one without a point behind it.
 const expiredSQL = `
 with published as (
     select p.* from (` + Partitions + `) p where upper <= $1
@@ -120,15 +118,13 @@ func (l *leader) createPartition(ctx context.Context, lower int64) error {
 	return nil
 }
 
-// forgetPointsBelowSQL deletes points from which rows of the table partition would have to be sent again.
 const forgetPointsBelowSQL = `
 delete from public.outbox_point where position < (select upper - 1 from (` + Partitions + `) p where relname = $1)`
 
 const dropPartitionSQL = `
 select public.outbox_drop_partition($1) from set_config('lock_timeout', '200ms', true)`
 
-// dropPartition waits for writers only briefly: it locks the whole outbox, and other writers wait behind it. A long
-// transaction only delays it.
+// dropPartition waits for writers only briefly: it locks the whole outbox, and other writers wait behind it.
 func (l *leader) dropPartition(ctx context.Context, name string) error {
 	fault.Here("relay.partition.before_drop")
 	err := l.guarded(ctx, func(ctx context.Context, tx pgx.Tx) error {

@@ -18,8 +18,7 @@ import (
 	"example.com/twinbox/test/outboxtest"
 )
 
-// newPatientLeader returns a leader whose session would wait for locks for ever: only the partition changes' own
-// limits apply. It logs into the buffer.
+// newPatientLeader's session would wait for locks for ever: only the partition changes' own limits apply.
 func newPatientLeader(t testing.TB, pool *pgxpool.Pool) (*leader, *bytes.Buffer) {
 	t.Helper()
 	log := &bytes.Buffer{}
@@ -27,24 +26,23 @@ func newPatientLeader(t testing.TB, pool *pgxpool.Pool) (*leader, *bytes.Buffer)
 	cfg.PartitionSize = 8
 	cfg.Log = slog.New(slog.NewTextHandler(log, nil))
 	l := newLeader(t, pool, cfg)
-	l.maintainAt = time.Now().Add(time.Hour) // not during other steps
+	l.maintainAt = time.Now().Add(time.Hour)
 	_, err := l.conn.Exec(t.Context(), `set lock_timeout = 0; set statement_timeout = 0`)
 	require.NoError(t, err)
 	return l, log
 }
 
-// besides maintains the partitions next to a writer. Neither may take until testTimeout.
+// Neither the maintenance nor the write may take until testTimeout.
 func (l *leader) besides(t testing.TB, write func(context.Context) error) {
 	t.Helper()
-	l.maintainAt = time.Time{} // it is due
+	l.maintainAt = time.Time{}
 	group, ctx := errgroup.WithContext(deadline(t))
 	group.Go(func() error { return l.maintain(ctx) })
 	group.Go(func() error { return write(ctx) })
 	require.NoError(t, group.Wait())
 }
 
-// A drop locks the whole outbox. With an open writer it is postponed: others continue after a moment. They do not
-// wait again for each expired partition.
+// A drop locks the whole outbox. With an open writer it is postponed.
 func TestADropGivesWay(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)
@@ -55,7 +53,7 @@ func TestADropGivesWay(t *testing.T) {
 	require.NoError(t, l.changePartitions(t.Context()))
 	_, err := pool.Exec(t.Context(), `update outbox_partition set published_at = '2000-01-01'`)
 	require.NoError(t, err)
-	limits() // of the changes so far
+	limits()
 
 	busy := begin(t, pool)
 	addIn(t, o, busy, "busy")
@@ -77,7 +75,6 @@ func TestADropGivesWay(t *testing.T) {
 	require.Equal(t, 1, l.drain(t))
 }
 
-// Only locks on the outbox's definition, such as ANALYZE's, delay a new partition. It is postponed too.
 func TestMakingAPartitionGivesWay(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)
@@ -107,7 +104,6 @@ func TestMakingAPartitionGivesWay(t *testing.T) {
 	require.Equal(t, []string{"CREATE TABLE 1s", "ALTER TABLE 1s", "CREATE TABLE 1s", "ALTER TABLE 1s"}, limits())
 }
 
-// The remaining room is reported even if no partition can be created: operators need it then.
 func TestTheRoomIsToldWhileNothingCanBeCreated(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)
@@ -119,14 +115,14 @@ func TestTheRoomIsToldWhileNothingCanBeCreated(t *testing.T) {
 		return values(t, registry)["outbox_relay_position_room"]
 	}
 	full := room()
-	_, err := pool.Exec(t.Context(), `create table public.outbox_33 (other text)`) // in the way of the next one
+	_, err := pool.Exec(t.Context(), `create table public.outbox_33 (other text)`)
 	require.NoError(t, err)
 	addMany(t, o, pool, 30, 3)
 	require.ErrorContains(t, l.changePartitions(t.Context()), "create partition from 33")
 	require.InDelta(t, full-30, room(), 0)
 }
 
-// watchLimits records each table change's lock timeout. The function returns those since its last call.
+// watchLimits returns the lock timeouts of the table changes since its last call.
 func watchLimits(t testing.TB, pool *pgxpool.Pool) func() []string {
 	t.Helper()
 	_, err := pool.Exec(t.Context(), `

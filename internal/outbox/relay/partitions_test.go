@@ -32,8 +32,7 @@ func uppers(t testing.TB, l *leader) (list []int64) {
 	return list
 }
 
-// readPast reads until no transaction can hide below the landmark. It waits for other tests' transactions on the
-// server.
+// readPast waits until no transaction of another test on the server can hide below the landmark.
 func readPast(t testing.TB, l *leader, published int64) {
 	t.Helper()
 	testkit.Until(t, func() bool {
@@ -119,7 +118,6 @@ func TestOnlyPublishedPartitionsAreDropped(t *testing.T) {
 	readPast(t, l, 27)
 }
 
-// Partitions were removed by hand. Their rows in outbox_partition must not block other drops.
 func TestPartitionsAreDroppedDespiteOldNotes(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)

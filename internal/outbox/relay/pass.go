@@ -14,9 +14,8 @@ import (
 	"example.com/twinbox/internal/fault"
 )
 
-// passSQL selects the rows that have been sent: published ones, those up to the end of the open page, and the rows of a
-// key before its lost events, which a database that went back may not know to be published. Of a parked key it takes
-// the rows below its held ones.
+// passSQL selects the rows that have been sent, and those of a key before its lost events: a database that went back
+// may not know that they are published.
 const passSQL = `
 select ` + columns + `
 from public.outbox o
@@ -32,9 +31,8 @@ where o.position > $1
 order by o.position
 limit $6`
 
-// pass sends the rows and the lost events of ill partitions again. It is the last one of a partition whose end was high
-// enough when it began: then it lies above every offset that a consumer can have. A pass without records ends the heal
-// of no partition: the next page comes first.
+// A pass is a partition's last one if the partition's end was high enough when it began: then it lies above every
+// offset that a consumer can have.
 func (l *leader) pass(ctx context.Context, ill []*finding) (clean bool, err error) {
 	fault.Here("relay.pass.before")
 	isLast := map[*end]bool{}
@@ -85,7 +83,6 @@ func (l *leader) pass(ctx context.Context, ill []*finding) (clean bool, err erro
 	return l.endPass(ctx, of, isLast, sent)
 }
 
-// resend sends records of a pass.
 func (l *leader) resend(ctx context.Context, records []record) (clean bool, err error) {
 	results, err := l.transmit(ctx, records)
 	if err != nil {
@@ -115,7 +112,6 @@ func (l *leader) resend(ctx context.Context, records []record) (clean bool, err 
 	return true, l.guarded(ctx, settled.write)
 }
 
-// endPass removes healed partitions from the row.
 func (l *leader) endPass(ctx context.Context, of, isLast map[*end]bool, sent map[*end]int) (more bool, err error) {
 	plan := l.ends.plan(nil)
 	healed, records := 0, 0
@@ -146,7 +142,6 @@ func (l *leader) endPass(ctx context.Context, of, isLast map[*end]bool, sent map
 	return true, nil
 }
 
-// lostEvents are the events of outbox_lost that a pass has not sent, of each key in the order of versions.
 type lostEvents map[key][]record
 
 const lostOfSQL = `
@@ -184,7 +179,6 @@ func (l *leader) lostOf(ctx context.Context, topics []string, of map[*end]bool) 
 	return found, nil
 }
 
-// before takes out the lost events of a row's key with lower versions.
 func (e lostEvents) before(r *record) []record {
 	all := e[r.key()]
 	n := 0

@@ -27,8 +27,7 @@ const pauseSQL = `
 update public.outbox_cursor set paused_at = clock_timestamp(), paused_by = $1, paused_for = $2 where paused_at is null`
 
 // Pause keeps every relay of this database from publishing from when tx commits until [Resume]. The page under way is
-// published to its end. Events wait in the outbox meanwhile, and scheduled ones outside it. The pause outlives
-// restarts.
+// published to its end. The pause outlives restarts.
 func Pause(ctx context.Context, tx pgx.Tx, by, reason string) error {
 	tag, err := tx.Exec(ctx, pauseSQL, by, reason)
 	if err != nil {

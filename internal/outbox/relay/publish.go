@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// publish sends the records of a page until the publisher has taken each, or the record is held.
 func (l *leader) publish(ctx context.Context, page []record) (settled settlement, err error) {
 	unsent := l.holdParked(page, &settled)
 	began, pauses := time.Now(), failure.Backoff{Min: l.cfg.retryMin, Max: l.cfg.retryMax}
@@ -39,14 +38,12 @@ func (l *leader) publish(ctx context.Context, page []record) (settled settlement
 	return settled, nil
 }
 
-// cutCall returns the records for the next call. The rest waits until they are taken.
 func (l *leader) cutCall(unsent []record) (part, rest []record) {
 	n := min(l.callLimit, len(unsent))
 	return unsent[:n], unsent[n:]
 }
 
-// shortenCalls is for a broker that takes some of the records and not the others in time: they are all sent again. A
-// page that is taken makes calls longer again.
+// shortenCalls is for a broker that takes only some of the records in time.
 func (l *leader) shortenCalls(results []error) {
 	isLate := func(why error) bool { return isUnfinished(why) && !errors.Is(why, errNotClean) }
 	if l.ends != nil && slices.ContainsFunc(results, isLate) {
@@ -54,10 +51,8 @@ func (l *leader) shortenCalls(results []error) {
 	}
 }
 
-// mayPark decides between waiting for the publisher and parking keys whose records failed for reasons that may pass.
-//
-// If the publisher takes none it is probably down, and then waiting holds up no other key, for a while. If it has taken
-// records since keys were parked last, it works, and only some keys fail: a few attempts are enough.
+// A publisher that takes no record is probably down: waiting holds up no other key. One that has taken records since
+// keys were parked last works: a few attempts are enough.
 func (l *leader) mayPark(results []error, attempt int, since time.Duration) bool {
 	if !slices.ContainsFunc(results, hasFailed) || l.cfg.Destination.Down() {
 		return false
@@ -73,8 +68,7 @@ func (l *leader) mayPark(results []error, attempt int, since time.Duration) bool
 	return true
 }
 
-// backOff waits before failed records are sent again. A session that has ended meanwhile is an error: another relay may
-// lead.
+// A session that has ended is an error: another relay may lead.
 func (l *leader) backOff(ctx context.Context, pause time.Duration) error {
 	if err := l.cfg.Destination.Pause(ctx, pause); err != nil {
 		return err
@@ -85,15 +79,12 @@ func (l *leader) backOff(ctx context.Context, pause time.Duration) error {
 	return l.ping(ctx)
 }
 
-// ping keeps the session, and with it the leadership.
 func (l *leader) ping(ctx context.Context) error {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
 	return l.conn.Ping(ctx)
 }
 
-// send publishes records, and returns each one's result; nil is taken. Records of a partition that is not ready are not
-// sent.
 func (l *leader) send(ctx context.Context, records []record) ([]error, error) {
 	results := make([]error, len(records))
 	var ready []record
@@ -116,7 +107,7 @@ func (l *leader) send(ctx context.Context, records []record) ([]error, error) {
 	return results, nil
 }
 
-// transmit makes one call of the publisher per topic, all together. It pings the session while the calls run.
+// transmit pings the session while the calls run.
 func (l *leader) transmit(ctx context.Context, records []record) ([]error, error) {
 	if err := l.expect(ctx, records); err != nil {
 		return nil, err
@@ -143,7 +134,6 @@ func (l *leader) transmit(ctx context.Context, records []record) ([]error, error
 	}
 }
 
-// note remembers what the results tell of the publisher, and logs a failure.
 func (l *leader) note(records []record, results []error) {
 	if slices.Contains(results, nil) {
 		l.takenAt = time.Now()
@@ -177,10 +167,8 @@ func isTransient(why error) bool {
 	return why != nil && !errors.Is(why, errBehind) && !isPermanent(why)
 }
 
-// hasFailed reports a failure that may park its key although another attempt may cure it.
 func hasFailed(why error) bool { return isTransient(why) && !isUnfinished(why) }
 
-// logTaken reports each event that the publisher took. It reads headers, so it is for debugging only.
 func (l *leader) logTaken(ctx context.Context, records []record, results []error) {
 	if !l.cfg.Log.Enabled(ctx, slog.LevelDebug) {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reader publishes pages as the leader does. A test acts or crashes between its steps.
+// A test acts or crashes between a reader's steps.
 type reader struct{ *cursor }
 
 func newReader(t testing.TB, pool *pgxpool.Pool, limit int) *reader {
@@ -18,7 +18,6 @@ func newReader(t testing.TB, pool *pgxpool.Pool, limit int) *reader {
 	return takeOver(t, newConn(t, pool), limit)
 }
 
-// newConn opens a session with the leader's settings, outside the small pool.
 func newConn(t testing.TB, pool *pgxpool.Pool) *pgx.Conn {
 	t.Helper()
 	conn, err := dial(t, pool)(t.Context())
@@ -29,7 +28,6 @@ func newConn(t testing.TB, pool *pgxpool.Pool) *pgx.Conn {
 	return conn
 }
 
-// takeOver leads on a session and deposes the earlier reader.
 func takeOver(t testing.TB, conn *pgx.Conn, limit int) *reader {
 	t.Helper()
 	r := &reader{&cursor{conn: conn, limit: limit, maxLimit: limit}}
@@ -37,7 +35,6 @@ func takeOver(t testing.TB, conn *pgx.Conn, limit int) *reader {
 	return r
 }
 
-// look reads the next page and changes no row.
 func (r *reader) look(ctx context.Context) (w *window, page []record, more bool, err error) {
 	n, err := r.poll(ctx)
 	if w = r.next(n); w == nil || err != nil {
@@ -47,7 +44,6 @@ func (r *reader) look(ctx context.Context) (w *window, page []record, more bool,
 	return w, page, more, err
 }
 
-// step publishes the next page and reports whether there was one. It does not record it.
 func (r *reader) step(ctx context.Context, publish func(record)) (found bool, err error) {
 	w, page, more, err := r.look(ctx)
 	switch {
@@ -97,8 +93,7 @@ func read(t testing.TB, r *reader) (positions []int64) {
 	}
 }
 
-// sessions are two connections for successive readers: a successor never has its predecessor's. A new backend per
-// reader is slow.
+// sessions are two connections for successive readers: a new backend per reader is slow.
 type sessions struct {
 	conns [2]*pgx.Conn
 	used  int

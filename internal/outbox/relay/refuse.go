@@ -18,7 +18,6 @@ returning pg_current_xact_id(), paused_at is not null`
 
 const confirmedSQL = `select coalesce(confirmed = refused, false), coalesce(refused, '') from public.outbox_cursor`
 
-// refuse returns errRefused if the look found something that only an operator can decide, until that is confirmed.
 func (l *leader) refuse(ctx context.Context, looked []*finding) error {
 	e := l.ends
 	refusals, err := l.refusals(ctx, looked)

@@ -21,7 +21,7 @@ func (w *world) requireRefused(code string) {
 	refused := columnOf[string](w, w.pool, `select coalesce(refused, '') from outbox_cursor`)[0]
 	require.True(w, strings.HasPrefix(refused, code+": "), refused)
 	require.Equal(w, before, w.log.end(0), "nothing is published")
-	w.add("z") // the API continues
+	w.add("z")
 	w.settle()
 	require.Equal(w, before, w.log.end(0), "nothing is published")
 	w.exec(`update outbox_cursor set confirmed = refused where refused like $1 || ':%'`, code)
@@ -72,8 +72,7 @@ func TestARefusalKeepsItsTextUntilItIsConfirmed(t *testing.T) {
 	w.requireWhole()
 }
 
-// A partition is down at a takeover. Its keys are held, since a look at it may change their versions. The other keys
-// are published.
+// A look at the partition may change its keys' versions.
 func TestAPartitionThatCannotBeLookedAtHoldsItsKeys(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
@@ -94,10 +93,10 @@ func TestAPartitionThatCannotBeLookedAtHoldsItsKeys(t *testing.T) {
 		return nil
 	}
 	w.lead()
-	w.await(func() bool { return w.log.end(1) >= 3 }) // the lost b again, and the new one
+	w.await(func() bool { return w.log.end(1) >= 3 })
 	require.Equal(t, int64(1), w.log.end(0))
 	require.Equal(t, int64(1), w.count(`select count(*) from outbox_held where key = 'a'`))
-	w.add("a") // a crash after the page is stored must not forget that it was not sent
+	w.add("a") // a crash must not forget that the page was not sent
 	n, err := w.poll(t.Context())
 	require.NoError(t, err)
 	page, _, err := w.page(t.Context(), w.next(n))
@@ -189,7 +188,7 @@ func TestAForeignRecordIsLeftAlone(t *testing.T) {
 	require.Equal(t, int64(3), w.log.end(0))
 }
 
-// An older edition's database has no ends: the leader takes the current ones.
+// An older edition's database has no ends.
 func TestTheFirstLeaderTakesTheEndsAsTheyAre(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -213,8 +212,7 @@ func TestTheFirstLeaderTakesTheEndsAsTheyAre(t *testing.T) {
 		testTopic+`/0'->>'end')::bigint = 5`))
 }
 
-// Retention dropped a row and its points, and a first pass succeeds. Then the log loses all below the last point. The
-// row cannot be published again.
+// The lost row cannot be published again: retention dropped it.
 func TestALogThatLosesItsPointsDuringAHealIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -304,7 +302,6 @@ func TestAPartitionThatTakesNothingParksItsKeys(t *testing.T) {
 	w.requireWhole()
 }
 
-// A table partition with rows that may be sent again is kept.
 func TestATablePartitionIsDroppedBehindAPoint(t *testing.T) {
 	t.Parallel()
 	g := newMemoryLog(1)

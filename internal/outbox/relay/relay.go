@@ -16,9 +16,8 @@ import (
 
 // Relay publishes the outbox's events. Any number may run against one database; one of them leads.
 //
-// Guaranteed: every committed event reaches the publisher at least once, and the publisher has acknowledged it before
-// the cursor passes it. Per key and topic, first occurrences are in the order of versions, through failures, restarts
-// and hangs.
+// Guaranteed: the publisher has acknowledged every committed event before the cursor passes it. Per key and topic,
+// first occurrences are in the order of versions.
 //
 // Not guaranteed: that an event is sent once, or any order across keys.
 type Relay struct {
@@ -43,12 +42,11 @@ func New(cfg Config) (*Relay, error) {
 	return &Relay{cfg: cfg, metrics: m}, nil
 }
 
-// goodSession is the longest pause between two sessions. A session that lasted longer was a good one.
+// goodSession is the longest pause between two sessions, and the shortest life of a good one.
 const goodSession = 5 * time.Second
 
 // Run relays until ctx ends. Then it waits for the page under way, records it, and returns nil. It returns earlier only
-// with a [*CheckError], before a session has passed all checks: a server or a schema on which events would be
-// lost. It repeats everything else forever.
+// with a [*CheckError], before a session has passed all checks.
 func (r *Relay) Run(ctx context.Context) error {
 	r.health.start()
 	defer r.health.stop()
@@ -76,9 +74,8 @@ func (r *Relay) Run(ctx context.Context) error {
 	return nil
 }
 
-// runSession is one connection's life: it follows, leads and ends. It returns nil only when ctx has ended.
 func (r *Relay) runSession(ctx context.Context) error {
-	if err := r.call.wait(r.cfg.PublishTimeout); err != nil { // of the last session, hanging in the publisher
+	if err := r.call.wait(r.cfg.PublishTimeout); err != nil { // of the last session
 		return err
 	}
 	conn, err := r.connect(ctx)
@@ -98,18 +95,14 @@ func (r *Relay) runSession(ctx context.Context) error {
 }
 
 const (
-	// followEvery is how soon a follower finds that the leader's session has ended.
 	followEvery = 500 * time.Millisecond
-	// notifyEvery is the least time between two notifications. One in each writing transaction would make all commits of
-	// the cluster wait for one lock.
+	// notifyEvery is the least time between two notifications: each makes all commits of the cluster wait for one lock.
 	notifyEvery = 20 * time.Millisecond
-	// notifyAgain is the least time between two notifications to a leader that has not changed the cursor in between.
-	// It may have frozen. Notifications that nobody reads fill a unix socket: the server's process then waits to write,
-	// and idle_session_timeout does not end it.
+	// notifyAgain is that time for a leader that may have frozen. Notifications that nobody reads fill a unix socket,
+	// and then idle_session_timeout does not end the server's process.
 	notifyAgain = 500 * time.Millisecond
 )
 
-// awaitLock follows until no relay leads.
 func (r *Relay) awaitLock(ctx context.Context, conn *pgx.Conn) error {
 	for {
 		leads, err := tryLock(ctx, conn)
@@ -124,7 +117,6 @@ func (r *Relay) awaitLock(ctx context.Context, conn *pgx.Conn) error {
 	}
 }
 
-// follow waits for d, and tells the leader of this process's commits.
 func (r *Relay) follow(ctx context.Context, conn *pgx.Conn, d time.Duration) error {
 	waiting, stop := context.WithTimeout(ctx, d)
 	defer stop()
@@ -149,10 +141,9 @@ func (r *Relay) follow(ctx context.Context, conn *pgx.Conn, d time.Duration) err
 	return ctx.Err()
 }
 
-// Healthy is for a readiness check. It fails before the relay has led or followed for the first time, when it does not
-// run, and when for [Config.MaxSilence] no event moved although some waited, or it was not known whether any did: the
-// broker is down, the publisher hangs, the database cannot be reached. A relay that an operator has paused is healthy.
-// It needs no connection.
+// Healthy is for a readiness check. It fails if the relay does not run, has never led or followed, or if no event moved
+// for [Config.MaxSilence] although some waited or may have. A relay that an operator has paused is healthy. It needs no
+// connection.
 func (r *Relay) Healthy(context.Context) error {
 	h := &r.health
 	h.mu.Lock()
@@ -172,18 +163,16 @@ func (r *Relay) Healthy(context.Context) error {
 
 var errNoReason = errors.New("no error is known")
 
-// The states of a relay that runs.
 const (
 	stateStarting  = "starting"
 	stateLeading   = "leading"
 	stateFollowing = "following a leader"
 )
 
-// health remembers when all was well: the leader found no event to publish, or the publisher took one, or a follower
-// saw a leader.
+// health remembers when all was well: no event to publish, a record taken, or a leader seen by a follower.
 type health struct {
 	mu     sync.Mutex
-	state  string // empty: it does not run
+	state  string
 	wellAt time.Time
 	err    error // since then
 }
@@ -202,7 +191,6 @@ func (h *health) stop()   { h.set("", time.Now()) }
 func (h *health) follow() { h.set(stateFollowing, time.Now()) }
 func (h *health) well()   { h.set(stateLeading, time.Now()) }
 
-// lead notes that this relay leads. Whether events move is not known yet.
 func (h *health) lead() { h.set(stateLeading, time.Time{}) }
 
 func (h *health) fail(err error) {

@@ -171,7 +171,6 @@ func TestARelayIsUnhealthyWithoutALeader(t *testing.T) {
 	require.Positive(t, number(t, pool, `select epoch from outbox_cursor`))
 }
 
-// The publisher answers after its timeout. The relay sends no other record before that.
 func TestRelayWaitsForALatePublisher(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()

@@ -15,23 +15,23 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// Selection says what to publish again. What is set must all hold; at least one thing must be set. Copies of dead
-// letters are published again only if their topic or their ids are asked for.
+// Selection selects events to publish again. All set fields must match; at least one must be set. Copies of dead
+// letters need their topic or their ids.
 type Selection struct {
 	From, To     int64     // positions, both included; 0: no bound
-	Since, Until time.Time // business time, Until excluded; zero: no bound. Reads all rows that are kept
-	IDs          []string  // event ids. Reads all rows that are kept
+	Since, Until time.Time // business time, Until excluded; zero: no bound. Reads all rows
+	IDs          []string  // reads all rows
 	Topic, Key   string
 }
 
-// ErrEmptySelection is for a [Selection] without a bound: it would publish everything.
+// ErrEmptySelection is for a [Selection] without a bound.
 var ErrEmptySelection = errors.New("outbox: nothing selected")
 
 func (s Selection) isEmpty() bool {
 	return s.From == 0 && s.To == 0 && s.Since.IsZero() && s.Until.IsZero() && s.IDs == nil && s.Topic == "" && s.Key == ""
 }
 
-// republishSQL takes only rows that were published: of others it would send a later one before an earlier one.
+// republishSQL takes only published rows: of others it would send a later one before an earlier one.
 const republishSQL = `
 select ` + columns + `
 from public.outbox o
@@ -49,9 +49,8 @@ limit $8`
 
 const republishPage = 500
 
-// Republish sends events again that were published before and are still kept: same ids, same versions, in the order of
-// their positions, so that consumers skip what they have. It returns how many were sent, also with an error. It needs
-// no relay and disturbs none: every row it sends is a duplicate.
+// Republish sends published events that are still kept again: same ids, same versions, in the order of their positions.
+// It returns how many were sent, also with an error. It needs no relay and disturbs none.
 func Republish(ctx context.Context, db DB, publisher ContextPublisher, s Selection) (sent int, err error) {
 	if s.isEmpty() {
 		return 0, ErrEmptySelection

@@ -66,7 +66,7 @@ func TestRepublishSendsOnlyWhatWasPublished(t *testing.T) {
 	}
 }
 
-// Copies of dead letters lie between the events, under their keys. They are sent again only on request.
+// Copies of dead letters lie between the events, under their keys.
 func TestRepublishLeavesCopiesOfDeadLetters(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)

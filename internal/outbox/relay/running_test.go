@@ -20,7 +20,7 @@ func (w testWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// testLease outlasts a busy machine's delays. Tests of an expired lease use a shorter one.
+// testLease outlasts a busy machine's delays.
 const testLease = time.Minute
 
 func testRelayConfig(t testing.TB, pool *pgxpool.Pool, p message.Publisher) Config {
@@ -78,7 +78,6 @@ func (r *Relay) lastError() error {
 	return r.health.err
 }
 
-// unwell reports whether the relay is unhealthy for this reason.
 func (r *Relay) unwell(t testing.TB, why string) bool {
 	t.Helper()
 	err := r.Healthy(t.Context())

@@ -13,13 +13,11 @@ import (
 const (
 	// mostDue scheduled events are added in one transaction.
 	mostDue = 100
-	// retryDue is the pause when due events cannot be added: a transaction holds their names or keys, or the database
-	// refuses.
+	// retryDue is the pause when due events cannot be added.
 	retryDue = 100 * time.Millisecond
 )
 
-// addDue adds the scheduled events that are due to the outbox, in a transaction of their own. Their failure does not
-// keep the relay from publishing.
+// addDue adds the scheduled events that are due. Their failure does not keep the relay from publishing.
 func (l *leader) addDue(ctx context.Context, nextDue *time.Duration) error {
 	if nextDue == nil || l.cfg.Scheduled == nil {
 		l.dueAt = time.Time{}

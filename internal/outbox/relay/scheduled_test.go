@@ -21,8 +21,7 @@ func addScheduled(t testing.TB, o *outbox.Outbox, pool *pgxpool.Pool, name strin
 	o.Committed()
 }
 
-// A relay that hardly polls publishes events when they are due, not earlier. A commit announces new ones, even if
-// they are due before the one it waits for.
+// A commit announces new events, even if they are due before the one that the relay waits for.
 func TestTheLeaderAddsWhatIsDue(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
@@ -31,7 +30,7 @@ func TestTheLeaderAddsWhatIsDue(t *testing.T) {
 	r := startRelay(t, cfg)
 	testkit.Until(t, r.leads)
 	addScheduled(t, o, pool, "late", outbox.After(time.Hour))
-	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { // so that both are seen together
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { // both are seen together
 		return errors.Join(
 			o.Schedule(t.Context(), tx, "second", outbox.After(2*time.Second), newEvent("second")),
 			o.Schedule(t.Context(), tx, "first", outbox.After(300*time.Millisecond), newEvent("first")))
@@ -45,7 +44,6 @@ func TestTheLeaderAddsWhatIsDue(t *testing.T) {
 	requireAll(t, pool, wire)
 }
 
-// A resting leader wakes for a scheduled event, and retries soon if it is locked.
 func TestALeaderSleepsUntilSomethingIsDue(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)

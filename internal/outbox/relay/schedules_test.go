@@ -15,9 +15,8 @@ import (
 	"example.com/twinbox/internal/outbox"
 )
 
-// TestRandomSchedules runs random transactions against a reader: all committed rows are read, none twice without a
-// crash, and per key first occurrences in order. One goroutine plays all sessions, so a schedule is repeatable and
-// shrinks. More: -rapid.checks=N.
+// TestRandomSchedules plays all sessions in one goroutine, so a schedule is repeatable and shrinks. More:
+// -rapid.checks=N.
 func TestRandomSchedules(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -36,7 +35,6 @@ func TestRandomSchedules(t *testing.T) {
 	})
 }
 
-// schedule is the model: open transactions, their rows, and the rows read.
 type schedule struct {
 	*rapid.T
 	t       *testing.T
@@ -52,8 +50,8 @@ type schedule struct {
 	ids      int
 	wire     []entry
 	crashed  bool
-	want     map[string]bool // ids of committed events
-	taken    map[int64]int   // how often each position was read
+	want     map[string]bool
+	taken    map[int64]int
 }
 
 type openTx struct {
@@ -78,7 +76,7 @@ func newSchedule(
 		size: rapid.IntRange(1, 5).Draw(rt, "page size"),
 	}
 	s.reader = readers.next(t, s.size)
-	read(t, s.reader) // the rows of a case that failed
+	read(t, s.reader) // of a failed case
 	return s
 }
 
@@ -246,7 +244,6 @@ func (s *schedule) check(*rapid.T) {
 	}
 }
 
-// endAll ends all transactions and reads the rest.
 func (s *schedule) endAll() {
 	for len(s.open) > 0 {
 		tx := s.open[0]
@@ -299,7 +296,6 @@ func (t rapidTB) Helper()                   {}
 func (t rapidTB) Errorf(f string, a ...any) { t.rt.Errorf(f, a...) }
 func (t rapidTB) FailNow()                  { t.rt.FailNow() }
 
-// connTx is a transaction that was begun by hand, so that it can be prepared. It has only what Add uses.
 type connTx struct {
 	pgx.Tx
 	conn *pgxpool.Conn

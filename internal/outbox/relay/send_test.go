@@ -33,7 +33,6 @@ func sendTo(t *testing.T, timeout time.Duration, p funcPublisher, singly bool, k
 	return call.results
 }
 
-// A record after its key's failed one counts as not taken, even if reported otherwise, and is sent again.
 func TestWhatFollowsAFailureIsHeldBack(t *testing.T) {
 	t.Parallel()
 	failed := errors.New("failed")
@@ -52,7 +51,6 @@ func (p funcPublisher) PublishContext(ctx context.Context, topic string, msgs ..
 func (funcPublisher) Publish(string, ...*message.Message) error { panic("PublishContext is preferred") }
 func (funcPublisher) Close() error                              { return nil }
 
-// A message that was not reached before the deadline has not failed.
 func TestPublishContextGetsTheTimeout(t *testing.T) {
 	t.Parallel()
 	for _, singly := range []bool{false, true} {
@@ -66,7 +64,6 @@ func TestPublishContextGetsTheTimeout(t *testing.T) {
 	}
 }
 
-// A failed call does not report its messages' results. They are sent one by one, none after its key's failure.
 func TestAWholeCallThatFailsIsSentOneByOne(t *testing.T) {
 	t.Parallel()
 	poison := &permanentError{Reason: "poison"}

@@ -35,8 +35,7 @@ func undo(t *testing.T, o *outbox.Outbox, pool *pgxpool.Pool, n int) {
 	require.NoError(t, tx.Rollback(t.Context()))
 }
 
-// Logical replication copies no sequence, and a table may be restored alone. New rows then fill gaps below the
-// landmarks. The first poll must notice, even if its reader then dies.
+// New rows fill gaps below the landmarks. The first poll must notice, even if its reader then dies.
 func TestASequenceThatWasSetBackLosesNoRow(t *testing.T) {
 	t.Parallel()
 	for name, successor := range map[string]func(t *testing.T, pool *pgxpool.Pool, r *reader) *reader{
@@ -102,8 +101,7 @@ func TestAPartitionIsKeptForASequenceThatWasSetBack(t *testing.T) {
 	requireAll(t, pool, wire)
 }
 
-// TestRandomSetBacks sets the sequence back at any time. No row is lost, and none is read twice without a crash. A
-// key's order is not kept.
+// A key's order is not kept.
 func TestRandomSetBacks(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -112,7 +110,7 @@ func TestRandomSetBacks(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := &setBacks{T: rt, t: t, o: o, pool: pool, readers: readers, keys: &keys, taken: map[int64]int{}}
 		s.reader = readers.next(t, 3)
-		read(t, s.reader) // the rows of a case that failed
+		read(t, s.reader) // of a failed case
 		s.from = s.top()
 		defer s.abandon()
 		rt.Repeat(map[string]func(*rapid.T){
@@ -140,7 +138,7 @@ type setBacks struct {
 	reader  *reader
 	crashed bool
 	open    []pgx.Tx
-	from    int64 // the rows above are this case's
+	from    int64
 	room    int64 // numbers left before a poll cannot notice the set-back
 	keys    *int
 	taken   map[int64]int
@@ -154,7 +152,7 @@ func (s *setBacks) setBack(*rapid.T) {
 	if s.room > 0 {
 		s.Skip("it was set back already")
 	}
-	head := number(s.t, s.pool, `select head from outbox_cursor`) // a successor knows no other
+	head := number(s.t, s.pool, `select head from outbox_cursor`)
 	if head-s.from < 3 {
 		s.Skip("few rows")
 	}
@@ -169,7 +167,6 @@ func (s *setBacks) mayAdd() {
 	}
 }
 
-// add adds an event of a new key. It rolls back if the sequence returns a used number.
 func (s *setBacks) add(tx pgx.Tx) bool {
 	s.room = max(0, s.room-1)
 	*s.keys++

@@ -11,12 +11,12 @@ import (
 	"example.com/twinbox/internal/fault"
 )
 
-// statementTimeout ends a statement on this side when the server does not answer any more. The session ends with it.
+// statementTimeout ends a statement on this side when the server does not answer. The session ends with it.
 const statementTimeout = 40 * time.Second
 
 var errNoAnswer = fmt.Errorf("no answer from PostgreSQL in %s", statementTimeout)
 
-// withStatementTimeout bounds statements. A stop does not cut them off: a page that was sent is recorded.
+// A stop does not cut statements off: a page that was sent is recorded.
 func withStatementTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(context.WithoutCancel(ctx), statementTimeout, errNoAnswer)
 }
@@ -24,10 +24,8 @@ func withStatementTimeout(ctx context.Context) (context.Context, context.CancelF
 // settingsSQL makes a session fit to lead.
 //
 //   - synchronous_commit: storing the cursor is the barrier behind the writers' commits.
-//   - The planner settings: the primary key in order is always right here. A plan made while the table was young would
-//     sort the rest of the outbox for each page.
-//   - The timeouts: the server ends the session of a leader that hangs, with or without an open transaction. It is not
-//     idle while the server sends it a page; tcp_user_timeout ends it then.
+//   - The planner settings: a plan made while the table was young would sort the rest of the outbox for each page.
+//   - A leader that hangs is not idle while the server sends it a page: tcp_user_timeout ends its session then.
 const settingsSQL = `
 set application_name = 'outbox relay'; set search_path = '';
 set synchronous_commit = on;
@@ -38,7 +36,6 @@ set lock_timeout = '5s'; set statement_timeout = '30s';
 set idle_in_transaction_session_timeout = %[1]d; set idle_session_timeout = %[1]d; set tcp_user_timeout = %[1]d;
 listen outbox`
 
-// connect opens a session. It refuses a server or a schema on which events would be lost with a [*CheckError].
 func (r *Relay) connect(ctx context.Context) (*pgx.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
@@ -59,8 +56,6 @@ func (r *Relay) connect(ctx context.Context) (*pgx.Conn, error) {
 
 const closeTimeout = 2 * time.Second
 
-// closeSession lets the server release the leader's lock. The session may be broken already, so its error means
-// nothing.
 func closeSession(ctx context.Context, conn *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
@@ -69,13 +64,10 @@ func closeSession(ctx context.Context, conn *pgx.Conn) {
 
 var errPooler = errors.New("outbox: another backend answers; the relay needs a direct connection")
 
-// lockClass is the advisory lock of the leader's session in this database. The server releases it with the session: at
-// once when the process is killed, after the lease when it hangs or is cut off.
 const lockClass = 0x74776f62 // "twob"
 
 const lockSQL = `select pg_try_advisory_lock($1)`
 
-// tryLock reports whether this session leads from now on.
 func tryLock(ctx context.Context, conn *pgx.Conn) (leads bool, err error) {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
@@ -87,19 +79,17 @@ func tryLock(ctx context.Context, conn *pgx.Conn) (leads bool, err error) {
 	return leads, nil
 }
 
-// notification is the last one that a follower has sent.
 type notification struct {
 	cursor string // the version of the cursor's row then
 	at     time.Time
-	isDue  bool // this process has committed since
+	isDue  bool
 }
 
 const notifySQL = `
 select version, case when version <> $1 or $2 then pg_notify('outbox', '')::text = '' else false end
 from (select xmin::text as version from public.outbox_cursor) c`
 
-// notifyLeader tells the leading session that this process has committed, unless it may have frozen: then the
-// notification stays due. A full queue of notifications is no reason to end the session: the leader also polls.
+// A frozen leader gets no notification. A full queue of them does not end the session: the leader also polls.
 func (r *Relay) notifyLeader(ctx context.Context, conn *pgx.Conn) error {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
@@ -118,8 +108,7 @@ func (r *Relay) notifyLeader(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// awaitCommit waits for a commit of this process, a notification of another one's, or d. A session that ends during the
-// wait is an error.
+// A session that ends during the wait is an error.
 func (r *Relay) awaitCommit(ctx context.Context, conn *pgx.Conn, d time.Duration) (woken bool, err error) {
 	waiting, stop := context.WithTimeout(ctx, d)
 	defer stop()

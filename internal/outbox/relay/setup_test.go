@@ -18,8 +18,8 @@ import (
 
 const (
 	testTopic   = outboxtest.Topic
-	testTimeout = 30 * time.Second     // for what is certain to happen
-	tick        = 2 * time.Millisecond // between two looks
+	testTimeout = 30 * time.Second // for what is certain to happen
+	tick        = 2 * time.Millisecond
 )
 
 var (
@@ -83,8 +83,7 @@ func deadline(t testing.TB) context.Context {
 	return ctx
 }
 
-// newLeader leads on its own session, with pages of ten. The earlier relay is deposed, as if the server had ended its
-// session.
+// newLeader deposes the earlier relay.
 func newLeader(t testing.TB, pool *pgxpool.Pool, cfg Config) *leader {
 	t.Helper()
 	cfg.BatchSize = 10

@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// snapshot is a pg_snapshot: it lists the transactions that had ended when it was taken.
 type snapshot struct {
 	text       string
 	xmin, xmax uint64
@@ -39,15 +38,14 @@ func (s snapshot) sees(xid uint64) bool {
 	return xid < s.xmax && !running
 }
 
-// landmarks say where to look for the rows of a transaction. Each is a pair: the sequence's head was read, then the
-// transaction id was taken. A transaction with a higher id inserts above that head, because the table's column xid
-// stands in front of position and defaults are evaluated in the order of the columns.
+// landmarks are pairs: the sequence's head was read, then the transaction id was taken. A transaction with a higher id
+// inserts above that head.
 type landmarks struct {
 	xids  []uint64
 	heads []int64
 }
 
-// below returns a head. All rows of the transactions with this id or a higher one lie above it.
+// below returns a head that all rows of the transactions with this id or a higher one lie above.
 func (m landmarks) below(xid uint64) int64 {
 	for i, x := range slices.Backward(m.xids) {
 		if x < xid {
@@ -68,8 +66,6 @@ func (m landmarks) start(done, now snapshot) int64 {
 	return position
 }
 
-// kept returns the landmarks that a window behind done can still need: for each transaction that was running, the
-// newest one with a lower id.
 func (m landmarks) kept(done snapshot) (kept landmarks) {
 	for i, x := range m.xids {
 		next := done.xmax

@@ -49,7 +49,6 @@ func TestLandmarksStart(t *testing.T) {
 	}
 }
 
-// Thinned landmarks are few and answer every later window as all landmarks would.
 func TestKeptLandmarksAnswerAllQuestions(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -16,11 +16,9 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// The locks on which a writer stalls: before it takes its transaction id, and after.
+// The locks on which a writer stalls, on either side of its transaction id.
 const beforeXid, afterXid = 1, 2
 
-// stallingSQL makes an outbox whose xid default can be stopped on either side, by those two locks or the session's
-// own. The caller chooses the column order of the defaults.
 const stallingSQL = `
 create function public.stalling_xid() returns xid8 language plpgsql as $$
 declare x xid8;
@@ -44,8 +42,8 @@ const (
 	positionColumnSQL = `position bigint not null generated always as identity,`
 )
 
-// TestOnAQuietServer holds the tests that must lose rows. Landmarks reach further back while any transaction of the
-// server runs, so other tests' transactions could save the rows.
+// TestOnAQuietServer has its own server: landmarks reach further back while any transaction runs, so other tests'
+// transactions could save the rows that must be lost.
 func TestOnAQuietServer(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Durable(t)
@@ -70,8 +68,8 @@ func TestOnAQuietServer(t *testing.T) {
 	t.Run("random stalls", func(t *testing.T) { randomStallsLoseNothing(t, database(t)) })
 }
 
-// A writer may stop between two column defaults. With position first it has a low number and later gets a high id: a
-// landmark in between hides the row for ever. With xid first no row is lost.
+// With position first, a stopped writer has a low number and later gets a high id: a landmark in between hides the row
+// for ever.
 func columnOrderDecidesWhetherAStalledWriterIsLost(t *testing.T, database func(*testing.T) *pgxpool.Pool) {
 	for _, c := range []struct {
 		name, columns string
@@ -89,7 +87,7 @@ func columnOrderDecidesWhetherAStalledWriterIsLost(t *testing.T, database func(*
 			require.NoError(t, err)
 			r := newReader(t, pool, 10)
 			writer, others := acquireConn(t, pool), acquireConn(t, pool)
-			insertUnstalled(t, others) // a sequence's first number is logged, which takes a transaction id
+			insertUnstalled(t, others) // the first number is logged, which takes a transaction id
 			require.Len(t, read(t, r), 1)
 
 			release := stall(t, pool, c.stall)
@@ -99,7 +97,7 @@ func columnOrderDecidesWhetherAStalledWriterIsLost(t *testing.T, database func(*
 				done <- err
 			}()
 			awaitAdvisoryWait(t, pool, writer)
-			for range 2 { // the first round makes the landmark, the third starts from it
+			for range 2 {
 				insertUnstalled(t, others)
 				require.Len(t, read(t, r), 1)
 			}
@@ -116,7 +114,7 @@ func columnOrderDecidesWhetherAStalledWriterIsLost(t *testing.T, database func(*
 	}
 }
 
-// With cache 20 a session's later rows get numbers below others' rows, and below a landmark.
+// With cache 20 a session's later rows get numbers below a landmark.
 func sequenceCacheLosesRows(t *testing.T, database func(*testing.T) *pgxpool.Pool) {
 	for cache, found := range map[int]int{1: 1, 20: 0} {
 		pool := database(t)
@@ -134,8 +132,6 @@ func sequenceCacheLosesRows(t *testing.T, database func(*testing.T) *pgxpool.Poo
 	}
 }
 
-// insertUnstalled writes an event with its own xid, past the stalling default. No writer may supply xid: here it
-// replaces a default that was not stopped.
 func insertUnstalled(t testing.TB, conn *pgx.Conn) {
 	t.Helper()
 	_, err := conn.Exec(t.Context(), `begin; select pg_current_xact_id();
@@ -144,7 +140,6 @@ func insertUnstalled(t testing.TB, conn *pgx.Conn) {
 	require.NoError(t, err)
 }
 
-// stall holds a lock until the returned function is called.
 func stall(t testing.TB, pool *pgxpool.Pool, lock int) (release func()) {
 	t.Helper()
 	holder := acquireConn(t, pool)
@@ -164,8 +159,7 @@ func awaitAdvisoryWait(t testing.TB, pool *pgxpool.Pool, conn *pgx.Conn) {
 	})
 }
 
-// Any writer may stop between its defaults, on either side of the id, while readers run and restart. Every committed
-// row is read once. The other column order loses a row in the first schedules.
+// The other column order loses a row in the first schedules.
 func randomStallsLoseNothing(t *testing.T, pool *pgxpool.Pool) {
 	_, err := pool.Exec(t.Context(),
 		stallingSQL+`create table public.outbox (`+xidColumnSQL+positionColumnSQL+restOfTableSQL)
@@ -177,7 +171,7 @@ func randomStallsLoseNothing(t *testing.T, pool *pgxpool.Pool) {
 	for n := range 3 {
 		s.free = append(s.free, s.newStalled(10+n))
 	}
-	insertUnstalled(t, s.others) // a sequence's first number is logged, which takes a transaction id
+	insertUnstalled(t, s.others)
 	rapid.Check(t, func(rt *rapid.T) {
 		s.T = rt
 		rt.Repeat(map[string]func(*rapid.T){
@@ -193,14 +187,13 @@ type stalls struct {
 	t      *testing.T
 	pool   *pgxpool.Pool
 	reader *reader
-	others *pgx.Conn // writes without stops
-	locks  *pgx.Conn // holds the locks that stop writers
+	others *pgx.Conn
+	locks  *pgx.Conn
 	free   []*stalled
 	busy   []*stalled
-	taken  map[int64]int // how often each position was read
+	taken  map[int64]int
 }
 
-// stalled is a writer that can be stopped.
 type stalled struct {
 	conn *pgx.Conn
 	lock int
@@ -269,7 +262,6 @@ func (s *stalls) restart(*rapid.T) {
 	s.reader = takeOver(s.t, s.reader.conn, 10)
 }
 
-// finish releases all writers and reads the rest.
 func (s *stalls) finish() {
 	for len(s.busy) > 0 {
 		s.release(0)

@@ -30,8 +30,6 @@ var statementStories = map[string]struct {
 	"old partitions":     {prepare: partitionsPublished, most: 110},
 }
 
-// Between two named crash points there may be another statement. Here a relay dies around its nth statement, and a
-// successor continues.
 func TestRelayDiesAroundAnyStatement(t *testing.T) {
 	t.Parallel()
 	seed := uint64(rand.Uint32())

@@ -20,10 +20,10 @@ type DB interface {
 
 // Status is how far an outbox is published and which relay publishes it, at one moment.
 type Status struct {
-	Leader  string  `json:"leader"`           // the relay that led last; empty: none ever did
-	Epoch   int64   `json:"epoch"`            // raised by each leadership
-	Leading bool    `json:"leading"`          // a session holds the leader's lock
-	Paused  *Paused `json:"paused,omitempty"` // by an operator; nil: it is not
+	Leader  string  `json:"leader"`  // the relay that led last; empty: none ever did
+	Epoch   int64   `json:"epoch"`   // raised by each leadership
+	Leading bool    `json:"leading"` // a session holds the leader's lock
+	Paused  *Paused `json:"paused,omitempty"`
 
 	Losses
 
@@ -31,15 +31,15 @@ type Status struct {
 	Head int64 `json:"head"`
 	// Waiting counts committed events that are not published and not held, up to MaxWaiting.
 	Waiting       int64         `json:"waiting"`
-	OldestWaiting *time.Time    `json:"oldest_waiting,omitempty"` // business time of the first of them; nil: none waits
+	OldestWaiting *time.Time    `json:"oldest_waiting,omitempty"` // business time; nil: none waits
 	WaitingFor    time.Duration `json:"-"`                        // since then, by the database's clock
 	Lag           int64         `json:"-"`                        // positions given out from the first of them on
 	ParkedKeys    int64         `json:"-"`
-	HeldEvents    int64         `json:"held"`      // of parked keys
-	Scheduled     int64         `json:"scheduled"` // events that are due later, counted up to MaxScheduled
+	HeldEvents    int64         `json:"held"`
+	Scheduled     int64         `json:"scheduled"` // due later, counted up to MaxScheduled
 	// OverdueSeconds is the time since the oldest of them was due; 0: none is.
 	OverdueSeconds float64 `json:"overdue_seconds"`
-	Room           int64   `json:"-"` // positions that existing table partitions still have
+	Room           int64   `json:"-"` // left in existing table partitions
 }
 
 // MaxScheduled is where [ReadStatus] stops counting scheduled events.
@@ -48,7 +48,7 @@ const MaxScheduled = 100_000
 // MaxWaiting is where [ReadStatus] stops counting: an outage of an hour must not make its answer slow.
 const MaxWaiting = 10_000
 
-// leaderLock is the condition that a session holds the lock of lockSQL. Every role may read pg_locks.
+// Every role may read pg_locks.
 const leaderLock = `exists (select from pg_locks l join pg_database d on d.oid = l.database
         where d.datname = current_database() and l.locktype = 'advisory' and l.classid = 0 and l.objid = $1
             and l.objsubid = 1 and l.granted)`
@@ -80,11 +80,10 @@ from (
     limit $2
 ) x`
 
-// ReadStatus reads the status without disturbing the relay. It runs two statements, which see two moments: an event
-// that is published in between is counted in neither or in both.
+// ReadStatus reads the status without disturbing the relay. Its two statements see two moments: an event that is
+// published in between is counted in neither or in both.
 func ReadStatus(ctx context.Context, db DB) (Status, error) { return readStatus(ctx, db, MaxWaiting) }
 
-// readStatus counts the waiting events up to a limit.
 func readStatus(ctx context.Context, db DB, limit int) (s Status, err error) {
 	var done, now string
 	var marks landmarks
@@ -105,7 +104,6 @@ func readStatus(ctx context.Context, db DB, limit int) (s Status, err error) {
 	return s, nil
 }
 
-// startOf is [landmarks.start] of snapshots as the database writes them.
 func (m landmarks) startOf(done, now string) (int64, error) {
 	from, err := parseSnapshot(done)
 	if err != nil {
@@ -118,7 +116,6 @@ func (m landmarks) startOf(done, now string) (int64, error) {
 	return m.start(from, to), nil
 }
 
-// gauges are in the order in which Measure gives their values.
 var gauges = []*prometheus.Desc{
 	desc("relay_has_leader", "1 while an instance leads, 0 when none does."),
 	desc("relay_lag_events", "Positions given out from the first unpublished one on; an upper bound."),
@@ -137,20 +134,8 @@ func desc(name, help string) *prometheus.Desc {
 	return prometheus.NewDesc("outbox_"+name, help, nil, nil)
 }
 
-// Measure reads an outbox's gauges from the database, the same on every instance, with or without a leader, at the cost
-// of a few rows, however much waits:
-//
-//	outbox_relay_has_leader                     1 while an instance leads, 0 when none does
-//	outbox_relay_lag_events                     positions given out from the first unpublished one on: an upper bound
-//	outbox_relay_oldest_unpublished_seconds     business age of that one; 0 if there is none
-//	outbox_relay_parked_keys                    keys of which records are held; lag and age do not count these records
-//	outbox_relay_held_events                    these records
-//	outbox_relay_position_room                  positions that existing table partitions still have
-//	outbox_scheduled_events                     events that are due later, counted up to [MaxScheduled]
-//	outbox_scheduled_overdue_seconds            time since the oldest of them was due; 0 if none is
-//	outbox_refused                              1 while nothing is published until an operator confirms it
-//	outbox_database_went_back                   1 while [Losses.DatabaseWentBack] holds
-//	outbox_broker_went_back                     1 while [Losses.BrokerWentBack] holds
+// Measure reads the outbox's gauges from the database, with or without a leader, at the cost of a few rows.
+// docs/operations.md explains them.
 func Measure(ctx context.Context, db DB) ([]prometheus.Metric, error) {
 	s, err := readStatus(ctx, db, 1)
 	if err != nil {
@@ -180,9 +165,8 @@ from public.outbox_parked
 where not permanent and parked_at <= clock_timestamp() - $1 * interval '1 microsecond'
 order by parked_at limit 1`
 
-// CheckHeld is for a readiness check, on any instance. It fails if the events of a key have been held for longer than
-// limit although the broker does not refuse them for good: their topic or a right to it is missing, or one of its
-// partitions has no leader, while others are published. A record that the broker refuses for good does not count.
+// CheckHeld is for a readiness check, on any instance. It fails if a key's events have been held for longer than limit,
+// the broker does not refuse them for good, and others are published: a topic or a right to it is missing, for example.
 func CheckHeld(ctx context.Context, db DB, limit time.Duration) error {
 	var topic, reason string
 	var since time.Duration

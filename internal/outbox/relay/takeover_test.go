@@ -20,7 +20,6 @@ func endLeadersSession(t testing.TB, pool *pgxpool.Pool) {
 		) x`, lockClass))
 }
 
-// A follower gets the lock when the leader's process is dead. The lease is a minute.
 func TestAKilledLeaderIsReplacedBeforeItsLeaseEnds(t *testing.T) {
 	t.Parallel()
 	o, pool, path := newOutbox(t), newDatabase(t), wirePath(t)
@@ -39,7 +38,6 @@ func TestAKilledLeaderIsReplacedBeforeItsLeaseEnds(t *testing.T) {
 	require.Equal(t, int64(2), number(t, pool, `select epoch from outbox_cursor`))
 }
 
-// A single instance that is killed and restarted leads immediately.
 func TestARestartedRelayDoesNotWaitForTheLease(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -56,8 +54,7 @@ func TestARestartedRelayDoesNotWaitForTheLease(t *testing.T) {
 	require.Less(t, time.Since(killed), testLease/4)
 }
 
-// The leader loses its session during a Publish. A follower publishes the same rows, then the late call's records
-// follow. They are duplicates: the old leader sends no more, whatever the answer.
+// A follower publishes the same rows, then the late call's records follow. They are duplicates.
 func TestALeaderWithoutItsSessionSendsNothingMore(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]error{

@@ -7,10 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The four usual ways to read an outbox. Each test scripts the transactions that break one, and shows that the
-// snapshot window reads the same table correctly.
+// Each test scripts the transactions that break one usual way to read an outbox, and reads them by snapshot window.
 
-// Positions are taken in one order and committed in another. A cursor past 2 never reads 1.
+// A cursor past position 2 never reads 1.
 func TestUsualWayCursorLosesRows(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -28,8 +27,7 @@ func TestUsualWayCursorLosesRows(t *testing.T) {
 	require.Equal(t, []int64{1}, read(t, r))
 }
 
-// Waiting for all older transactions is safe, but transaction ids belong to the server: a transaction in another
-// database stops the reader.
+// Waiting for all older transactions is safe, but transaction ids belong to the whole server.
 func TestUsualWayXminStallsBehindAnotherDatabase(t *testing.T) {
 	t.Parallel()
 	o, pool, other := newOutbox(t), newDatabase(t), newDatabase(t)
@@ -46,8 +44,7 @@ func TestUsualWayXminStallsBehindAnotherDatabase(t *testing.T) {
 	require.NoError(t, foreign.Rollback(t.Context()))
 }
 
-// A transaction takes its id at its first write and the key's lock maybe much later: the older id can be the later
-// event.
+// A transaction takes its id at its first write and the key's lock later.
 func TestUsualWayXidOrderInverts(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -64,7 +61,7 @@ func TestUsualWayXidOrderInverts(t *testing.T) {
 	require.Equal(t, []int64{1, 2}, read(t, r))
 }
 
-// A relay that claims single rows leaves the key's next row to another relay, which may be faster.
+// Another relay may claim the key's next row and be faster.
 func TestUsualWaySkipLockedInverts(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -85,8 +82,7 @@ const insertRawSQL = `
 insert into public.outbox (event_id, event_type, source, topic, key, version, occurred_at, payload)
 values (gen_random_uuid(), 't', '/test', 't', 'k', 1, now(), '{}')`
 
-// insertRaw writes an event as its transaction's first write. Add locks a key's row first, and so takes its id
-// earlier.
+// Add would lock a key's row first.
 func insertRaw(t testing.TB, conn *pgx.Conn) {
 	t.Helper()
 	_, err := conn.Exec(t.Context(), insertRawSQL)

@@ -1,9 +1,5 @@
-// Package circuit knows whether a server that a process depends on is up, or since when and why it is down. All users
-// of the server share one [Circuit]. They report errors, and one probe finds out whether the server is really gone. The
-// circuit logs the begin of an outage, one line each minute that it lasts, and its end. Then it wakes waiting callers,
-// so no backoff that grew during the outage delays the recovery.
-//
-// A circuit stops no call. It knows no business and no protocol: the probe does.
+// Package circuit knows whether a server is up, or since when and why it is down. Users report errors, and one probe
+// checks the server. A circuit logs each outage and then wakes waiting callers. It stops no call.
 package circuit
 
 import (
@@ -23,45 +19,41 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Config of a circuit. Name, Probe and Log are required; zero means default.
+// Config configures a [Circuit]. Name, Probe and Log are required.
 type Config struct {
-	// Name of the server in log lines, metrics and readiness: "database".
+	// Name of the server, such as "database".
 	Name string
-	// Probe asks the server for something small, over a connection that it opens for it: one of a pool may be busy, or
-	// dead without knowing.
+	// Probe uses a new connection: one of a pool may be busy or dead.
 	Probe func(ctx context.Context) error
-	// Timeout of a probe; a server counts as down for its silence after two of them. Default 2 s.
+	// Timeout of a probe. A server that is silent over two of them is down. Default 2 s.
 	Timeout time.Duration
-	// Every is the pause between probes while the server is up and no caller reports an error. Default 5 s.
+	// Every is the pause between probes while it is up. Default 5 s.
 	Every time.Duration
-	// RetryMin and RetryMax bound the pause between probes while it is down; it doubles, with a fifth of jitter. RetryMax
-	// and that fifth are how late a recovery may be noticed. Default 50 ms and 800 ms.
+	// RetryMin and RetryMax bound the doubling pause during an outage. Default 50 ms and 800 ms.
 	RetryMin, RetryMax time.Duration
-	// OnUp is called when the server is back, before waiting callers are woken: to drop connections that died. Optional.
+	// OnUp drops dead connections before waiting callers are woken. Optional.
 	OnUp func()
-	// Log gets one line when the server goes, one each minute that it stays away, and one when it is back.
-	Log *slog.Logger
-	// Registerer takes the metrics dependency_up and dependency_outages_total. Optional.
+	Log  *slog.Logger
+	// Registerer takes the metrics. Optional.
 	Registerer prometheus.Registerer
 }
 
-// Circuit counts a server as up until a probe has failed. Safe for concurrent use.
+// Circuit counts a server as up until a probe has failed. It is safe for concurrent use.
 type Circuit struct {
 	cfg      Config
 	up       prometheus.Gauge
 	outages  prometheus.Counter
 	probeNow chan struct{}
-	loggedAt time.Time // used by Run alone
+	loggedAt time.Time
 
 	mu          sync.Mutex
 	down        *DownError
-	isSuspected bool          // an error was reported, and no probe that began later has answered
-	wasUp       bool          // a probe has found it up
+	isSuspected bool // no probe that began after the last report has answered
+	wasUp       bool
 	back        chan struct{} // closed at the end of an outage; a new one for each
 }
 
-// New returns a circuit that takes the server for up. [Circuit.Run] does the work. A second circuit of the same name
-// panics where the first has registered its metrics.
+// New returns a circuit that counts the server as up. It panics if the Registerer has a circuit of that name.
 func New(cfg Config) *Circuit {
 	cfg.Timeout = cmp.Or(cfg.Timeout, 2*time.Second)
 	cfg.Every = cmp.Or(cfg.Every, 5*time.Second)
@@ -81,13 +73,13 @@ func New(cfg Config) *Circuit {
 	return c
 }
 
-// Run probes until ctx ends, and then returns nil. While it does not run, nothing changes.
+// Run probes until ctx ends and then returns nil.
 func (c *Circuit) Run(ctx context.Context) error {
 	pauses := failure.Backoff{Min: c.cfg.RetryMin, Max: c.cfg.RetryMax}
 	for ctx.Err() == nil {
 		wait, probeNow := c.cfg.Every, c.probeNow
 		if err := c.probe(ctx); err != nil {
-			wait, probeNow = pauses.Next(), nil // another report adds no news
+			wait, probeNow = pauses.Next(), nil
 		} else {
 			pauses.Reset()
 			_ = failure.Sleep(ctx, c.cfg.RetryMin) // reports about a server that answers do not set the pace
@@ -103,7 +95,7 @@ func (c *Circuit) Run(ctx context.Context) error {
 
 var errSilent = errors.New("no answer")
 
-// probe asks a server that gives no answer twice: this machine may have been too busy to hear it.
+// A machine that is too busy may not hear the first answer.
 func (c *Circuit) probe(ctx context.Context) error {
 	err := c.askServer(ctx)
 	if errors.Is(err, errSilent) && !c.Down() {
@@ -125,12 +117,10 @@ func (c *Circuit) askServer(ctx context.Context) error {
 	return err
 }
 
-// logEvery is how often an outage is logged while it lasts.
 const logEvery = time.Minute
 
-// conclude counts and logs the change that a probe found, and wakes waiting callers.
 func (c *Circuit) conclude(ctx context.Context, err error) {
-	before, log := c.down, c.cfg.Log // this function alone changes it
+	before, log := c.down, c.cfg.Log
 	var now *DownError
 	if err != nil {
 		now = &DownError{Name: c.cfg.Name, Since: time.Now(), Err: err}
@@ -168,11 +158,11 @@ func (c *Circuit) conclude(ctx context.Context, err error) {
 	}
 }
 
-// DownError is why the server cannot be used. It is transient for every error of the probe.
+// DownError reports that a server is down. It is always transient.
 type DownError struct {
 	Name  string
 	Since time.Time
-	Err   error // of the last probe
+	Err   error
 }
 
 func (e *DownError) Error() string { return fmt.Sprintf("%s is down: %v", e.Name, e.Err) }
@@ -180,15 +170,15 @@ func (e *DownError) Error() string { return fmt.Sprintf("%s is down: %v", e.Name
 // Unwrap returns the last probe's error.
 func (e *DownError) Unwrap() error { return failure.AsTransient(e.Err) }
 
-// Report takes the error of a call that failed. If the server may have caused it, the next probe begins immediately,
-// and only that one decides. Report never blocks.
+// Report takes the error of a failed call. If the server may have caused it, the next probe begins immediately. Report
+// never blocks.
 func (c *Circuit) Report(err error) {
 	if err != nil && isSuspicious(err) {
 		c.Suspect()
 	}
 }
 
-// Suspect is [Circuit.Report] of an error that is known to be the server's.
+// Suspect reports an error that is known to be the server's.
 func (c *Circuit) Suspect() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -202,8 +192,6 @@ func (c *Circuit) Suspect() {
 // answers are the codes of a database that works.
 var answers = []string{"marked_transient", "sql_26", "sql_40", "sql_55", "sql_72"}
 
-// isSuspicious reports whether an error may mean that a server is down. It must be transient, and no answer of a server
-// that works, about locks, conflicts and leaders.
 func isSuspicious(err error) bool {
 	if _, is := errors.AsType[*DownError](err); is {
 		return true
@@ -215,8 +203,8 @@ func isSuspicious(err error) bool {
 	return v.Class == failure.Transient && !isAnswer
 }
 
-// Explains reports whether the error belongs to an outage of the server: it is suspicious, or transient or a timeout
-// while the server is known to be down. The circuit logs outages, so no caller has to.
+// Explains reports whether the error belongs to an outage: it is suspicious, or it is transient or a timeout during
+// one. Such an error need not be logged.
 func (c *Circuit) Explains(err error) bool {
 	c.mu.Lock()
 	isDown, isSuspected := c.down != nil, c.isSuspected
@@ -227,7 +215,7 @@ func (c *Circuit) Explains(err error) bool {
 	return isSuspected && isSuspicious(err)
 }
 
-// Err is nil while the server is up, as far as is known, and a [*DownError] while it is down. It sends no probe.
+// Err returns a [*DownError] during an outage, else nil. It sends no probe.
 func (c *Circuit) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -240,15 +228,14 @@ func (c *Circuit) Err() error {
 // Down reports whether Err is not nil.
 func (c *Circuit) Down() bool { return c.Err() != nil }
 
-// IsSuspected reports whether the server may be down: an error was reported, and no probe that began later has
-// answered.
+// IsSuspected reports whether an error still waits for its probe.
 func (c *Circuit) IsSuspected() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.isSuspected
 }
 
-// Ready is Err for a readiness check: it is an error also until a probe has found the server up for the first time.
+// Ready is Err, with an error until the first probe has found the server up.
 func (c *Circuit) Ready() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -261,7 +248,7 @@ func (c *Circuit) Ready() error {
 	return nil
 }
 
-// Await returns nil when the server is not down. It returns the cause of ctx's end if that comes first.
+// Await returns nil when the server is up, or the cause of ctx's end.
 func (c *Circuit) Await(ctx context.Context) error {
 	for c.Down() {
 		if err := c.Pause(ctx, time.Second); err != nil {
@@ -271,8 +258,7 @@ func (c *Circuit) Await(ctx context.Context) error {
 	return nil
 }
 
-// Pause waits for d, or less: it returns as soon as the server comes back from an outage. It returns the cause of ctx's
-// end if that comes first.
+// Pause waits for d, until the server comes back, or until ctx ends: then it returns the cause.
 func (c *Circuit) Pause(ctx context.Context, d time.Duration) error {
 	c.mu.Lock()
 	back := c.back

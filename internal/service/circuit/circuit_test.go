@@ -24,7 +24,6 @@ import (
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// server can be switched off.
 type server struct {
 	off    atomic.Bool
 	probes atomic.Int64
@@ -40,7 +39,6 @@ func (s *server) probe(context.Context) error {
 	return nil
 }
 
-// run runs f with a running circuit, on a clock that moves when all goroutines wait.
 func (s *server) run(t *testing.T, f func(ctx context.Context, c *circuit.Circuit)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -77,7 +75,7 @@ func TestAnOutageIsSaidOnceAndItsEndOnce(t *testing.T) {
 		began := time.Now()
 		time.AfterFunc(time.Minute, func() { s.off.Store(false) })
 		for range 1000 {
-			c.Report(syscall.ECONNREFUSED) // a thousand requests meet it
+			c.Report(syscall.ECONNREFUSED)
 		}
 		require.NoError(t, c.Await(ctx))
 		require.WithinRange(t, time.Now(), began.Add(time.Minute), began.Add(time.Minute+time.Second))
@@ -91,7 +89,6 @@ func TestAnOutageIsSaidOnceAndItsEndOnce(t *testing.T) {
 	require.Contains(t, lines[1], `msg="dependency is back" dependency=database after=1m0`)
 }
 
-// A service is not ready before it has reached the server for the first time.
 func TestReadyOnceTheServerWasReached(t *testing.T) {
 	t.Parallel()
 	s := &server{}
@@ -104,7 +101,6 @@ func TestReadyOnceTheServerWasReached(t *testing.T) {
 	})
 }
 
-// A caller in a long backoff is woken when the server is back.
 func TestThoseWhoPauseAreWoken(t *testing.T) {
 	t.Parallel()
 	s := &server{}
@@ -114,7 +110,7 @@ func TestThoseWhoPauseAreWoken(t *testing.T) {
 		require.Equal(t, 30*time.Second, time.Since(began), "there was no outage")
 
 		s.off.Store(true)
-		<-time.After(6 * time.Second) // no caller reports: the regular probe finds it
+		<-time.After(6 * time.Second) // the regular probe finds it
 		require.True(t, c.Down())
 		time.AfterFunc(2*time.Second, func() { s.off.Store(false) })
 		began = time.Now()
@@ -123,7 +119,6 @@ func TestThoseWhoPauseAreWoken(t *testing.T) {
 	})
 }
 
-// A report is a suspicion. A server that answers the probe was never down.
 func TestABlipIsNoOutage(t *testing.T) {
 	t.Parallel()
 	s := &server{}
@@ -147,14 +142,13 @@ func TestABlipIsNoOutage(t *testing.T) {
 	require.Empty(t, s.log.String())
 }
 
-// A probe that was under way when the error was met has asked the server before it went. Only the next one decides.
 func TestAProbeAnswersForWhatWasReportedBeforeIt(t *testing.T) {
 	t.Parallel()
 	s := &server{}
 	synctest.Test(t, func(t *testing.T) {
 		c := circuit.New(circuit.Config{Name: "database", Log: quiet, Probe: func(ctx context.Context) error {
 			err := s.probe(ctx)
-			<-time.After(time.Second) // the answer is on its way
+			<-time.After(time.Second)
 			return err
 		}})
 		ctx, stop := context.WithCancel(t.Context())
@@ -190,7 +184,6 @@ func TestWhoWaitsCanBeStopped(t *testing.T) {
 	})
 }
 
-// A server that says nothing is as bad as one that is gone.
 func TestASilentServerIsDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -211,7 +204,6 @@ func TestASilentServerIsDown(t *testing.T) {
 	})
 }
 
-// An outage of ten minutes is a line a minute, so that an operator sees it at the end of a log.
 func TestALongOutageIsSaidOnceAMinute(t *testing.T) {
 	t.Parallel()
 	s := &server{}
@@ -225,7 +217,6 @@ func TestALongOutageIsSaidOnceAMinute(t *testing.T) {
 	require.Equal(t, 1, strings.Count(s.log.String(), `"dependency is back"`))
 }
 
-// Errors that come all the time although the server answers do not make a load of probes.
 func TestComplaintsDoNotSetThePaceOfProbes(t *testing.T) {
 	t.Parallel()
 	s := &server{}
@@ -237,7 +228,6 @@ func TestComplaintsDoNotSetThePaceOfProbes(t *testing.T) {
 	})
 }
 
-// Lines about an outage leave the log to the circuit. At debug they are there.
 func TestLinesOfAnOutageAreDebug(t *testing.T) {
 	t.Parallel()
 	database := circuit.New(circuit.Config{Name: "database", Log: quiet})

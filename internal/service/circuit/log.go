@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// Quiet returns a handler that lowers a line to debug if one of the circuits explains its error, which is an attribute
-// of the line: else each task would log an outage with every attempt. The lines of a circuit pass: their error is an
+// Quiet lowers lines to debug if a circuit explains their error. The circuits' own lines pass: their error is an
 // attribute of the logger.
 func Quiet(handler slog.Handler, circuits ...*Circuit) slog.Handler { return quiet{handler, circuits} }
 
@@ -16,7 +15,6 @@ type quiet struct {
 	circuits []*Circuit
 }
 
-// Handle implements [slog.Handler].
 func (q quiet) Handle(ctx context.Context, record slog.Record) error {
 	record.Attrs(func(attr slog.Attr) bool {
 		err, is := attr.Value.Any().(error)
@@ -31,12 +29,10 @@ func (q quiet) Handle(ctx context.Context, record slog.Record) error {
 	return q.Handler.Handle(ctx, record)
 }
 
-// WithAttrs implements [slog.Handler].
 func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return quiet{q.Handler.WithAttrs(attrs), q.circuits}
 }
 
-// WithGroup implements [slog.Handler].
 func (q quiet) WithGroup(name string) slog.Handler {
 	return quiet{q.Handler.WithGroup(name), q.circuits}
 }

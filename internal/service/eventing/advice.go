@@ -6,20 +6,18 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// The stations of a service, as a [service.Cause] names them.
+// The stations of a [service.Cause].
 const (
 	StationRelay  = "relay"
 	StationBroker = "broker" // the relay and all inboxes
-	StationInbox  = "inbox/" // and the consumer
+	StationInbox  = "inbox/"
 )
 
-// Codes that the code compares.
 const codeDown, codeAtLimit, codeBehind = "dependency_down", "relay_at_limit", "consumer_behind"
 
-// stops marks causes that let no event pass their station.
 const stops = true
 
-// advice has the texts of the causes, in the order of their harm. The empty code is that of a service's own causes.
+// advice is in the order of harm. A service's own causes have the empty code.
 var advice = []struct {
 	code            string
 	stops           bool
@@ -88,7 +86,6 @@ var advice = []struct {
 	},
 }
 
-// rankOf orders causes by their harm, the worst first.
 func rankOf(code string) int {
 	for i, known := range advice {
 		if known.code == code {
@@ -98,7 +95,6 @@ func rankOf(code string) int {
 	return rankOf("")
 }
 
-// newCause makes a cause of a code that has its advice.
 func newCause(code, station string, since time.Time, what string) service.Cause {
 	known := advice[rankOf(code)]
 	return service.Cause{

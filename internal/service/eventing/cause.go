@@ -20,29 +20,27 @@ import (
 	"example.com/twinbox/internal/service/circuit"
 )
 
-// What waits for longer than this has a cause: on a healthy service it has continued by then.
+// A healthy service has continued after these times.
 const (
 	outboxPatience = time.Second
 	outboxSilence  = 5 * time.Second
 	stuckPatience  = 2 * time.Second
 	recordPatience = 5 * time.Second
-	parkedPatience = 20 * time.Second // after an outage, until the relay has tried each parked key again
+	parkedPatience = 20 * time.Second
 )
 
-// maxDetails is how much of an error a cause quotes.
 const maxDetails = 2000
 
-// A Reason finds the causes of one kind that hold. It is asked on its own, whatever the others find.
+// A Reason finds the causes of one kind that hold.
 type Reason func(ctx context.Context) ([]service.Cause, error)
 
 // Explain adds the service's own reasons. Call it before Run.
 func (n *Node) Explain(reasons ...Reason) { n.reasons = append(n.reasons, reasons...) }
 
-// Causes are why events of the service wait or may be lost, the worst first; none: all is well.
+// Causes returns why events wait or may be lost, the worst first.
 func (n *Node) Causes(ctx context.Context) []service.Cause { return n.Admin.Causes(ctx) }
 
-// diagnose asks all reasons at the same time. They look at the database and the broker rather than at this process
-// where those know, so that followers answer the same.
+// Followers must answer the same, so diagnose asks the database and the broker.
 func (n *Node) diagnose(ctx context.Context) []service.Cause {
 	reasons := slices.Concat([]Reason{
 		n.serversDown, n.whyOutboxWaits, n.keysParked, n.partitionsStuck, n.consumersBehind, n.consumersPaused,
@@ -69,7 +67,6 @@ func (n *Node) diagnose(ctx context.Context) []service.Cause {
 	return causes
 }
 
-// withoutConsequences leaves out that events wait at a station where another cause stops them.
 func withoutConsequences(causes []service.Cause) []service.Cause {
 	return slices.DeleteFunc(slices.Clone(causes), func(c service.Cause) bool {
 		isDelay := c.Code == codeAtLimit || c.Code == codeBehind
@@ -79,14 +76,13 @@ func withoutConsequences(causes []service.Cause) []service.Cause {
 	})
 }
 
-// Concerns reports whether a cause is about a station, be it as one of several.
+// Concerns reports whether a cause affects a station, alone or with others.
 func Concerns(c service.Cause, station string) bool {
 	kind, _, _ := strings.Cut(station, "/")
 	usesBroker := kind == StationRelay || kind == "inbox" || kind == "topic"
 	return c.Station == "" || c.Station == station || c.Station == StationBroker && usesBroker
 }
 
-// serversDown is unknown while a failed call has not been answered by a probe.
 func (n *Node) serversDown(ctx context.Context) ([]service.Cause, error) {
 	database, broker := n.dependencies.database, n.dependencies.broker
 	causes := DownCause(database, codeDown, "", "Requests fail, and no event is handled. Nothing is lost.")
@@ -106,7 +102,7 @@ func (n *Node) serversDown(ctx context.Context) ([]service.Cause, error) {
 	return nil, nil
 }
 
-// DownCause is the cause while a server is down; nil: it is up.
+// DownCause returns a cause while a server is down.
 func DownCause(server *circuit.Circuit, code, station, means string) []service.Cause {
 	down, is := errors.AsType[*circuit.DownError](server.Err())
 	if !is {
@@ -150,7 +146,7 @@ func (n *Node) whyOutboxWaits(ctx context.Context) (causes []service.Cause, err 
 	if p := s.Paused; p != nil {
 		add("relay_paused", &p.Since, "%s paused publishing: %s; %s.", p.By, p.Reason, waiting(s))
 	}
-	// A second look distinguishes a backlog from an event that was just on its way.
+	// An event may be on its way at the first read.
 	if n.isOverdue(s) {
 		if s, err = relay.ReadStatus(ctx, n.Pool); err == nil && n.isOverdue(s) {
 			c := add(codeAtLimit, s.OldestWaiting, "The relay publishes less than is added: %s.", waiting(s))
@@ -162,14 +158,12 @@ func (n *Node) whyOutboxWaits(ctx context.Context) (causes []service.Cause, err 
 	return causes, err
 }
 
-// isOverdue reports whether more waits than one call takes and has waited for a second, or anything for longer than any
-// poll.
 func (n *Node) isOverdue(s relay.Status) bool {
 	batch := int64(n.setup.Config.Outbox.BatchSize)
 	return s.Waiting > batch && s.WaitingFor > outboxPatience || s.Waiting > 0 && s.WaitingFor > outboxSilence
 }
 
-// keysParked leaves out what the relay has not tried again since the broker came back.
+// After an outage keysParked ignores keys that the relay has not tried again.
 func (n *Node) keysParked(ctx context.Context) ([]service.Cause, error) {
 	parked, err := relay.Parked(ctx, n.Pool, relay.MaxWaiting)
 	if time.Since(time.Unix(n.dependencies.brokerBack.Load(), 0)) < parkedPatience {
@@ -188,7 +182,6 @@ func (n *Node) keysParked(ctx context.Context) ([]service.Cause, error) {
 	return []service.Cause{c}, nil
 }
 
-// stuck is what this instance cannot get past in a topic-partition, for longer than is usual.
 var stuck = []struct {
 	code, what string
 	patience   time.Duration
@@ -208,7 +201,6 @@ var stuck = []struct {
 	},
 }
 
-// partitionsStuck finds per consumer and kind the topic-partition where it has been so for longest.
 func (n *Node) partitionsStuck(context.Context) (causes []service.Cause, _ error) {
 	for _, c := range n.consumers {
 		for _, kind := range stuck {
@@ -232,8 +224,8 @@ func (n *Node) partitionsStuck(context.Context) (causes []service.Cause, _ error
 	return causes, nil
 }
 
-// consumersBehind finds for each consumer the partitions that no instance owns, else those where records wait. While a
-// group assigns its partitions anew, only those count in which a record waits.
+// consumersBehind reports partitions without an owner, else those where records wait. During a rebalance only
+// partitions with waiting records count.
 func (n *Node) consumersBehind(ctx context.Context) (causes []service.Cause, err error) {
 	for _, c := range n.consumers {
 		lags, notRead := kafka.ReadLag(ctx, n.setup.lagClient(), c.group, c.Topic)
@@ -295,7 +287,7 @@ from (select consumer, key, error, code, first_failed_at, code <> '` + inbox.Cod
 group by consumer having bool_or(died) order by consumer`
 
 func (n *Node) deadLetters(ctx context.Context) ([]service.Cause, error) {
-	rows, _ := n.Pool.Query(ctx, selectDead) // its error is that of the rows
+	rows, _ := n.Pool.Query(ctx, selectDead)
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (service.Cause, error) {
 		var consumer, reason, details string
 		var dead, keys, behind int64
@@ -312,8 +304,8 @@ func (n *Node) deadLetters(ctx context.Context) ([]service.Cause, error) {
 	})
 }
 
-// If the missing version has come, the event is resumed within seconds and does not count. The key of a parked event is
-// text, that of other dead letters need not be.
+// An event whose missing version has come is resumed within seconds and does not count. Only parked events have a text
+// key for certain.
 const selectGaps = `
 select d.consumer, count(distinct d.key_start), count(*), min(d.first_failed_at), coalesce(min(left(error, 1000)), '')
 from public.dead_letter d
@@ -324,7 +316,7 @@ where d.state = 'waiting' and d.class = 'parked' and d.code = '` + inbox.CodeGap
 group by d.consumer order by d.consumer`
 
 func (n *Node) gaps(ctx context.Context) ([]service.Cause, error) {
-	rows, _ := n.Pool.Query(ctx, selectGaps) // its error is that of the rows
+	rows, _ := n.Pool.Query(ctx, selectGaps)
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (service.Cause, error) {
 		var consumer, details string
 		var keys, events int64
@@ -344,7 +336,7 @@ func waiting(s relay.Status) string {
 	return Waits(s.Waiting, "event")
 }
 
-// Waits is a sentence: 1 event waits, 2 events wait.
+// Waits returns "1 event waits", "2 events wait".
 func Waits(n int64, thing string) string {
 	if n == 1 {
 		return "1 " + thing + " waits"
@@ -352,7 +344,7 @@ func Waits(n int64, thing string) string {
 	return Count(n, thing) + " wait"
 }
 
-// Count is a number with its thing: 1 event, 2 events.
+// Count returns "1 event", "2 events".
 func Count(n int64, thing string) string {
 	if n == 1 {
 		return "1 " + thing

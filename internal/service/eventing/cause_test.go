@@ -28,8 +28,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// troubled is a service in which one thing goes wrong at a time: its database, its broker, and the settings of its
-// instances.
 type troubled struct {
 	pool    *pgxpool.Pool
 	cluster *kfake.Cluster
@@ -39,7 +37,6 @@ type troubled struct {
 	handle  func(ctx context.Context, data pinged) error
 }
 
-// newTrouble gives a service with one partition, and a broker that takes scripted faults.
 func newTrouble(t *testing.T, more ...string) *troubled {
 	t.Helper()
 	s := &troubled{pool: pgtest.New(t, sets...), topic: kafkatest.Group(t)}
@@ -51,7 +48,6 @@ func newTrouble(t *testing.T, more ...string) *troubled {
 	return s
 }
 
-// instance runs one more process of the service.
 func (s *troubled) instance(t *testing.T) *bundle {
 	t.Helper()
 	b := open(t, s.cfg, s.cfg.Topics(s.topic)...)
@@ -73,7 +69,6 @@ func (s *troubled) send(t *testing.T, versions ...int64) {
 	}
 }
 
-// awaitCause waits until the instance has a cause of the code in a sentence of this form, as /readyz does.
 func (b *bundle) awaitCause(t *testing.T, code, what string) (found service.Cause) {
 	t.Helper()
 	var all []service.Cause
@@ -92,7 +87,7 @@ func (b *bundle) awaitCause(t *testing.T, code, what string) (found service.Caus
 	if !found.Since.IsZero() {
 		require.WithinDuration(t, time.Now(), found.Since, patience)
 	}
-	testkit.Until(t, func() bool { // each is as of its own moment
+	testkit.Until(t, func() bool {
 		causes := b.admin.Readiness(t.Context()).Causes
 		return slices.ContainsFunc(causes, func(c service.Cause) bool { return c.Code == code })
 	})
@@ -137,13 +132,12 @@ func TestCauseADatabaseThatTakesNothing(t *testing.T) {
 	b.awaitWell(t)
 }
 
-// A refusal is shown whole, with the command that ends it, by every instance.
 func TestCauseARelayThatRefuses(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t)
 	b := s.instance(t)
 	b.add(t, s.topic, "a")
-	kafkatest.ReadAll(t, s.brokers, s.topic, 1) // the relay has had its first look, which ends a refusal
+	kafkatest.ReadAll(t, s.brokers, s.topic, 1)
 	b.awaitWell(t)
 	execute(t, s.pool, `update outbox_cursor set refused = 'events_unknown: 3 records of users have no row here.'`)
 	c := b.awaitCause(t, "relay_refused", `Nothing is published until an operator confirms it; 0 events wait\.`)
@@ -157,7 +151,6 @@ func TestCauseARelayThatRefuses(t *testing.T) {
 	require.Equal(t, "twinbox outbox status", c.Command)
 }
 
-// A loss is a cause for an hour after it was found; then all is well.
 func TestCauseALoss(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t)
@@ -211,8 +204,6 @@ func TestCauseAKeyThatIsParked(t *testing.T) {
 	leader.awaitWell(t)
 }
 
-// After an outage the relay tries the keys again that it parked for it. Only keys that the broker refused for good
-// count.
 func TestKeysThatAnOutageParkedAreNoCause(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t)
@@ -313,7 +304,6 @@ func TestCauseAGap(t *testing.T) {
 	instances[0].awaitWell(t)
 }
 
-// A gap that has closed is no cause: the consumer resumes its events within seconds. Nor is a parked event without one.
 func TestAClosedGapIsNoCause(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t)
@@ -335,7 +325,6 @@ func TestAClosedGapIsNoCause(t *testing.T) {
 	b.awaitCause(t, "waits_for_gap", `test\.absent misses an earlier version of 2 keys; 2 events wait\.`)
 }
 
-// The instance that owns the partition says what holds it up, and another one whose it is.
 func TestCauseASlowHandler(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t, "INBOX_HANDLER_TIMEOUT=1m")
@@ -358,7 +347,7 @@ func TestCauseASlowHandler(t *testing.T) {
 	require.NoError(t, other.node.Consume(eventing.Consumer{
 		Name: repeatedConsumer, Topic: s.topic, Handlers: inbox.NewMux(), Order: inbox.Strict,
 	}))
-	defer func() { require.NoError(t, other.node.Close()) }() // it looks on, and does not join
+	defer func() { require.NoError(t, other.node.Close()) }()
 	other.awaitCause(t, "consumer_behind", `test\.repeated is behind: 1 record waits, the first in `+aTopic+
 		`/0, which test at \S+ reads\.`)
 	for _, c := range owner.node.Causes(t.Context()) {
@@ -368,7 +357,6 @@ func TestCauseASlowHandler(t *testing.T) {
 	owner.awaitWell(t)
 }
 
-// The broker takes one call after the other, slower than events come.
 func TestCauseARelayAtItsLimit(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t, "OUTBOX_BATCH=2")
@@ -411,7 +399,6 @@ func TestCauseDeadLetters(t *testing.T) {
 	instances[1].awaitWell(t)
 }
 
-// A question that is not answered is no good news.
 func TestCauseThatIsNotKnown(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t)
@@ -424,7 +411,6 @@ func TestCauseThatIsNotKnown(t *testing.T) {
 	b.awaitWell(t)
 }
 
-// An intended pause hides neither dead letters nor a question without an answer, and the order is that of the harm.
 func TestCausesHideNoOther(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t)

@@ -2,8 +2,8 @@ package eventing
 
 import "fmt"
 
-// Check is a query of a service's own tables for events without their effect. Each row is a finding: the event's id,
-// its key, a version and a sentence; the first three may be empty or 0. A verification of the service asks it.
+// Check is a query of a service's tables for events without their effect. A row has the event's id, its key, a version
+// and a sentence. The first three may be empty or 0.
 type Check struct {
 	Name, SQL string
 	Args      []any // text, numbers and booleans
@@ -20,9 +20,8 @@ where p.version is distinct from w.version
         and d.key_start = convert_to(coalesce(w.key, p.%[2]s::text), 'UTF8'))
 limit 1000`
 
-// CheckProjection finds rows of a read model that are not at the version up to which their events were applied. The
-// consumer makes a row for each key, with the key in the column and the version in the column "version". The version
-// moves with the one in inbox_key, in one transaction. A discarded dead letter moves only the latter.
+// CheckProjection finds rows whose column "version" differs from the last version applied to their key. Discarded dead
+// letters move only the inbox's version.
 func CheckProjection(name, table, keyColumn, consumer string) Check {
 	return Check{Name: name, SQL: fmt.Sprintf(selectOddVersions, table, keyColumn), Args: []any{consumer}}
 }

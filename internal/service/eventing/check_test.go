@@ -11,7 +11,7 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// A row is at the version of its key. A key that only waits, and one whose event was discarded, need no row.
+// A key that only waits, and one whose event was discarded, need no row.
 func TestProjectionsAreComparedWithTheirKeys(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t, migrations.Inbox)

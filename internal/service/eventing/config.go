@@ -17,7 +17,7 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// Config is the part of a service's configuration that is the same in all of them. Embed it.
+// Config is the configuration that all services share. Embed it.
 type Config struct {
 	LogLevel  string        `env:"LOG_LEVEL" envDefault:"info" oneof:"debug info warn error" doc:"least severe log lines to write"`
 	LogFormat string        `env:"LOG_FORMAT" envDefault:"json" oneof:"text json" doc:"form of the log lines"`
@@ -35,13 +35,13 @@ type Config struct {
 	Tracing     tracing.Config `envPrefix:"OTEL_"`
 }
 
-// PoolConfig is how a service uses its database.
+// PoolConfig configures the database.
 type PoolConfig struct {
 	MaxConns         int           `env:"MAX_CONNECTIONS" envDefault:"40" min:"4" max:"1000" doc:"connections of the pool: commits that wait for the disk at the same time share a write; the relay has one more of its own"`
 	StatementTimeout time.Duration `env:"STATEMENT_TIMEOUT" envDefault:"30s" min:"100ms" max:"1h" doc:"for one statement, enforced by the server"`
 }
 
-// KafkaConfig is where the broker is and how to treat it.
+// KafkaConfig configures the broker.
 type KafkaConfig struct {
 	Brokers           []string      `env:"BROKERS,required" format:"brokers" doc:"first brokers to ask, separated by commas"`
 	PublishTimeout    time.Duration `env:"PUBLISH_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one batch of the relay, retries included; must be shorter than OUTBOX_LEASE"`
@@ -59,7 +59,7 @@ type KafkaConfig struct {
 	Retention         time.Duration `env:"TOPIC_RETENTION" envDefault:"168h" min:"1m" max:"87600h" doc:"of a topic that the topics command creates"`
 }
 
-// OutboxConfig is how events leave.
+// OutboxConfig configures the outbox and its relay.
 type OutboxConfig struct {
 	BatchSize     int           `env:"BATCH" envDefault:"1000" min:"1" max:"100000" doc:"events per call to the broker"`
 	Poll          time.Duration `env:"POLL" envDefault:"2s" min:"5ms" max:"1m" doc:"longest pause between two looks at the table while there is nothing to publish, and never more than a third of OUTBOX_LEASE; commits wake the relay at once, the poll finds rows without a wake-up"`
@@ -71,7 +71,7 @@ type OutboxConfig struct {
 	OnConflict    string        `env:"ON_CONFLICT" envDefault:"error" oneof:"error warn" doc:"an event that is added under another event's id is refused (error) or added and logged (warn); ids that the outbox makes never conflict"`
 }
 
-// InboxConfig is how events are taken in.
+// InboxConfig configures the inbox.
 type InboxConfig struct {
 	Retention       time.Duration `env:"RETENTION" envDefault:"240h" min:"1h" max:"87600h" doc:"how long an event is remembered, counted from its own time; must exceed the topics' retention plus INBOX_REPLAY_WINDOW"`
 	ReplayWindow    time.Duration `env:"REPLAY_WINDOW" envDefault:"48h" min:"0s" max:"87600h" doc:"how long beyond its topic's retention an event may still come: retries, parked keys, replays, the broker's delay in deleting"`
@@ -84,7 +84,7 @@ type InboxConfig struct {
 	OnConflict      string        `env:"ON_CONFLICT" envDefault:"error" oneof:"error warn" doc:"an event id that comes back with another payload is dead-lettered (error) or only logged (warn)"`
 }
 
-// Rules are the cross checks that are the same in every service.
+// Rules returns the cross checks of all services.
 func (c Config) Rules() []config.Rule {
 	serving, owner, both := c.roles()
 	rules := []config.Rule{{
@@ -128,7 +128,6 @@ func (c KafkaConfig) rules() []config.Rule {
 	}}
 }
 
-// adminNames are the host names under which the admin listener at addr may be asked.
 func (c Config) adminNames(addr string) []string {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil || host == "" {
@@ -137,23 +136,21 @@ func (c Config) adminNames(addr string) []string {
 	return append([]string{host}, c.AdminHosts...)
 }
 
-// poll is OUTBOX_POLL, or as much of it as lets a leader look often enough to keep its lease.
+// poll lets a leader look often enough to keep its lease.
 func (c Config) poll() time.Duration { return min(c.Outbox.Poll, c.Outbox.Lease/3) }
 
-// maxSilence is how long unpublished events may wait without any progress before /readyz fails: a batch or a pause may
-// take its time, and is no silence.
 func (c Config) maxSilence() time.Duration { return max(c.Kafka.PublishTimeout*3/2, 2*c.poll()) }
 
-// rebalanceTimeout is how long the group waits for a consumer: within it a handler may end and, cancelled, end again.
+// rebalanceTimeout lets a handler end and, cancelled, end again.
 func (c Config) rebalanceTimeout() time.Duration { return max(5*time.Second, 3*c.Inbox.HandlerTimeout) }
 
-// Client is the configuration of a Kafka client of the service.
+// Client returns the configuration of the service's Kafka clients.
 func (c Config) Client(service string) kafka.Config {
 	client := kafka.Config{
 		Brokers: c.Kafka.Brokers, ClientID: service, PublishTimeout: c.Kafka.PublishTimeout,
 		User: c.Kafka.Username, Password: c.Kafka.Password.Reveal(), Mechanism: c.Kafka.Mechanism,
 	}
-	if c.Kafka.TLS { // that it can be made is a rule of the settings
+	if c.Kafka.TLS {
 		client.TLS, _ = kafka.TLS(c.Kafka.CA.Reveal(), c.Kafka.Certificate.Reveal(), c.Kafka.Key.Reveal())
 	}
 	return client
@@ -164,7 +161,7 @@ func isPEM(ca, certificate, key config.Secret) bool {
 	return err == nil
 }
 
-// Topics is a topic of each name, as the topics command creates them.
+// Topics returns the settings of topics, as the topics command creates them.
 func (c Config) Topics(names ...string) []kafka.Topic {
 	topics := make([]kafka.Topic, len(names))
 	for i, name := range names {
@@ -178,14 +175,13 @@ func (c Config) Topics(names ...string) []kafka.Topic {
 	return topics
 }
 
-// project begins the name of every consumer group: two projects on one broker do not share work.
+// project begins each consumer group's name: two projects on one broker share no work.
 const project = "twinbox"
 
-// group is the consumer group of a consumer.
 func (c Config) group(consumer string) string { return project + "." + c.Environment + "." + consumer }
 
-// Migrate brings the service's database to the schema of this build and prints on out the migrations that it applied.
-// They stay if a later one fails. As the owner of the tables it gives the role that serves its rights.
+// Migrate brings the database to this build's schema, grants the serving role its rights, and prints the applied
+// migrations on out. They stay if a later one fails.
 func (c Config) Migrate(ctx context.Context, out io.Writer, sets ...migrations.Set) error {
 	migration := migrations.Migration{
 		URL: cmp.Or(c.MigrateURL, c.DatabaseURL).Reveal(), Sets: sets,
@@ -208,7 +204,7 @@ func (c Config) Migrate(ctx context.Context, out io.Writer, sets ...migrations.S
 	return nil
 }
 
-// checkLogin returns an error if the database does not let the serving role in. Migrate may connect as another role.
+// Migrate may have connected as another role.
 func (c Config) checkLogin(ctx context.Context) error {
 	_, login, err := databaseConfig(c, "")
 	if err != nil {
@@ -221,8 +217,7 @@ func (c Config) checkLogin(ctx context.Context) error {
 	return conn.Close(ctx)
 }
 
-// roles are how the service and the owner of its tables connect, if that is another one. Another check reports a URL
-// that cannot be read.
+// roles ignores a URL that cannot be read: another check reports it.
 func (c Config) roles() (serving, owner *pgx.ConnConfig, both bool) {
 	if c.MigrateURL == "" {
 		return nil, nil, false

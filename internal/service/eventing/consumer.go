@@ -23,47 +23,42 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// Consumer is one reader of one topic, with a consumer group and an inbox of its own.
+// Consumer reads one topic, with its own consumer group and inbox.
 type Consumer struct {
-	// Name is the inbox's name of the consumer and, with the project and the environment before it, the name of its group.
-	// Changing it makes the consumer start over.
+	// Name identifies the inbox and the group. A new name starts over.
 	Name  string
 	Topic string
-	// Handlers are typed handlers. A consumer has Handlers, or a Handler and Types.
+	// Handlers are typed. Set either Handlers, or Handler and Types.
 	Handlers *inbox.Mux
-	// Handler is a plain Watermill handler, or a processor of Watermill's cqrs. It gets the events of the Types, and finds
-	// the transaction with [inbox.TxFromContext] and the event with [inbox.EventFromContext]. Other types are ignored.
+	// Handler is a plain Watermill handler. It finds its transaction with [inbox.TxFromContext] and the event with
+	// [inbox.EventFromContext].
 	Handler message.NoPublishHandlerFunc
 	Types   []string
-	// Middlewares run around the handler of each event, in the transaction that records its id and with each attempt at
-	// it, replays included; the first is the outermost. They see the message, with what inbox.TxFromContext and
-	// inbox.EventFromContext return in its context. An error rolls the event back and is judged like a handler's own. The
-	// inbox retries, gives up and acknowledges: a middleware that does so too (Retry, PoisonQueue, InstantAck) takes that
-	// from it.
+	// Middlewares run around the handler, in its transaction, at each attempt and replay; the first is the outermost.
+	// Their error rolls the event back. Retry, PoisonQueue and InstantAck would take the inbox's work from it.
 	Middlewares []message.HandlerMiddleware
-	// Order is the order of a key's events; see [inbox.Config]. Default: inbox.Unordered.
+	// Order of a key's events; see [inbox.Config]. Default: inbox.Unordered.
 	Order inbox.Order
-	// OnOutcome is called after each delivery; see Handled of [inbox.Host]. Optional.
+	// OnOutcome is called after each delivery. Optional.
 	OnOutcome func(event.Event, inbox.Outcome)
 }
 
-// consumer is a Consumer that has been set up. It is the [inbox.Host] of its inbox: what that knows of the process.
 type consumer struct {
 	Consumer
 	node      *Node
 	group     string
-	handle    message.HandlerFunc // inside the middlewares
-	copies    kafka.Topic         // of its dead letters
-	hasCopies atomic.Bool         // the topic exists
+	handle    message.HandlerFunc
+	copies    kafka.Topic // of its dead letters
+	hasCopies atomic.Bool
 	inbox     *inbox.Inbox
 	replays   *inbox.Replayer
 	member    *member
-	leaving   sync.WaitGroup // partitions that were lost
-	running   atomic.Bool    // the database has answered that no operator pauses the consumer
-	held      atomic.Int64   // deliveries that wait until it is running
+	leaving   sync.WaitGroup
+	running   atomic.Bool // the database has answered that no operator pauses it
+	held      atomic.Int64
 }
 
-// Accepts reports whether the consumer has a handler for the type.
+// Accepts reports whether the consumer handles the type.
 func (c Consumer) Accepts(eventType string) bool {
 	return slices.Contains(c.Types, eventType) || c.Handlers != nil && c.Handlers.Accepts(eventType)
 }
@@ -76,7 +71,7 @@ func (c Consumer) checkHandlers() error {
 	return nil
 }
 
-// checkName refuses a second consumer of one name: the two would share a group and an inbox, and so their events.
+// Consumers of one name would share their events.
 func (n *Node) checkName(name string) error {
 	if slices.Contains(n.consumerNames(), name) {
 		return errors.New("another consumer of the service has this name")
@@ -84,7 +79,6 @@ func (n *Node) checkName(name string) error {
 	return nil
 }
 
-// checkTypes compares what the consumer handles with the events that are declared.
 func (c Consumer) checkTypes(declared []event.Declaration) error {
 	if declared == nil {
 		return nil
@@ -108,7 +102,6 @@ func (c Consumer) checkTypes(declared []event.Declaration) error {
 	return errors.Join(problems...)
 }
 
-// handler returns what handles each event: the middlewares around the consumer's own.
 func (c Consumer) handler() message.HandlerFunc {
 	var handle message.HandlerFunc = func(msg *message.Message) ([]*message.Message, error) { return nil, c.Handler(msg) }
 	if c.Handlers != nil {
@@ -120,12 +113,11 @@ func (c Consumer) handler() message.HandlerFunc {
 	return handle
 }
 
-// heartbeat is how soon a member notices that another one joins and waits for it, such as one that was killed and is
-// started again.
+// heartbeat bounds how soon members notice a new one.
 const heartbeat = 500 * time.Millisecond
 
-// Consume sets a consumer up. It runs from [Node.StartConsumers] on. The topic for the copies of its dead letters, dlq.
-// and then its group and its topic, becomes one of the node's.
+// Consume sets a consumer up; [Node.StartConsumers] runs it. The node also writes to dlq.GROUP.TOPIC, for copies of its
+// dead letters.
 func (n *Node) Consume(c Consumer) error {
 	if err := errors.Join(n.checkName(c.Name), cmp.Or(c.checkHandlers(), c.checkTypes(n.setup.Declared))); err != nil {
 		return fmt.Errorf("open consumer %s: %w", c.Name, err)
@@ -165,8 +157,7 @@ func (n *Node) Consume(c Consumer) error {
 	return nil
 }
 
-// StartConsumers starts every consumer and what tidies their inbox. Stopping one lets the delivery under way end and
-// commits its offset.
+// StartConsumers starts every consumer and the janitor. A stop lets the delivery under way end and commits its offset.
 func (n *Node) StartConsumers(g *service.Group) {
 	if len(n.consumers) > 0 {
 		g.Go("consumer pauses", n.followPauses)
@@ -177,8 +168,7 @@ func (n *Node) StartConsumers(g *service.Group) {
 			if err := n.await(ctx, "topic "+c.copies.Name, c.ensureCopies); err != nil {
 				return err
 			}
-			// The check finds out whether an event of the topic could come again after the inbox has forgotten it. The consumer
-			// need not wait for it: the janitor forgets nothing before it has the same answer.
+			// Check that no record outlives the inbox. The consumer need not wait for the answer: the janitor does.
 			err := n.runWhileAsking(ctx, "requirements of "+c.Name, n.setup.requirements(c).Check,
 				c.member.Run, c.replays.ResumeParked)
 			c.leave(ctx)
@@ -187,8 +177,7 @@ func (n *Node) StartConsumers(g *service.Group) {
 	}
 }
 
-// ensureCopies creates the topic for the copies of dead letters if it is missing. The consumer starts after that, so no
-// dead letter finds it missing. A topic that exists is not changed, so the service needs no right to create it.
+// ensureCopies needs no right to create a topic that exists.
 func (c *consumer) ensureCopies(ctx context.Context) error {
 	client := c.node.setup.client
 	found, err := kafka.DescribeTopics(ctx, client, c.copies.Name)
@@ -208,8 +197,7 @@ func (c *consumer) healthy(ctx context.Context) error {
 
 const leaveTimeout = 2 * time.Second
 
-// recordLoss stores that a partition went in good order, so that its next owner suspects no event. The member does not
-// wait for it.
+// recordLoss stores a clean end: the next owner of the partition suspects no event.
 func (c *consumer) recordLoss(topic string, partition int32) {
 	record := c.inbox.Leave(topic, partition)
 	c.leaving.Go(func() {
@@ -221,8 +209,7 @@ func (c *consumer) recordLoss(topic string, partition int32) {
 	})
 }
 
-// leave stores the same for every partition when the consumer has stopped. If it fails the next owner is slower at
-// first, which is no reason to end with an error.
+// If leave fails, the next owner is slower at first.
 func (c *consumer) leave(ctx context.Context) {
 	c.leaving.Wait()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
@@ -232,11 +219,10 @@ func (c *consumer) leave(ctx context.Context) {
 	}
 }
 
-// Attempted implements [inbox.Host].
 func (c *consumer) Attempted(ctx context.Context, failure error) { kafka.Pausing(ctx, failure)() }
 
-// Wait implements [inbox.Host]. It returns when the database comes back, and not before. A pause is no stall of the
-// partition, however long it lasts. An event of a paused consumer is not tried again either.
+// Wait returns when the database comes back. A pause does not stall the partition. An event of a paused consumer is not
+// tried again.
 func (c *consumer) Wait(ctx context.Context, failure error, d time.Duration) error {
 	defer kafka.Pausing(ctx, failure)()
 	database := c.node.dependencies.database
@@ -250,7 +236,6 @@ func (c *consumer) Wait(ctx context.Context, failure error, d time.Duration) err
 	return c.awaitResume(ctx)
 }
 
-// awaitResume waits while the consumer is paused. That is no stall of the partition, and nothing fails.
 func (c *consumer) awaitResume(ctx context.Context) error {
 	if c.running.Load() {
 		return nil
@@ -266,10 +251,8 @@ func (c *consumer) awaitResume(ctx context.Context) error {
 	return nil
 }
 
-// pausesEvery is how often an instance asks which consumers are paused.
 const pausesEvery = time.Second
 
-// followPauses stops and resumes the consumers as operators ask for it, until ctx ends.
 func (n *Node) followPauses(ctx context.Context) error {
 	for ctx.Err() == nil {
 		n.lookForPauses(ctx)
@@ -278,7 +261,7 @@ func (n *Node) followPauses(ctx context.Context) error {
 	return nil
 }
 
-// lookForPauses asks the database once. Without an answer each consumer stays as it is.
+// Without an answer each consumer keeps its state.
 func (n *Node) lookForPauses(ctx context.Context) {
 	paused, err := inbox.ReadPaused(ctx, n.Pool)
 	if err != nil {
@@ -291,16 +274,14 @@ func (n *Node) lookForPauses(ctx context.Context) {
 	}
 }
 
-// Handled implements [inbox.Host].
 func (c *consumer) Handled(e event.Event, outcome inbox.Outcome) {
 	if c.OnOutcome != nil {
 		c.OnOutcome(e, outcome)
 	}
 }
 
-// CopyDeadLetter implements [inbox.Host]: the copy goes through the outbox, in the transaction that stores the dead
-// letter. A record that the outbox does not take, say because it is too large, has no copy: the database's errors alone
-// keep the dead letter from being stored.
+// CopyDeadLetter publishes through the outbox, in the dead letter's transaction. A copy that the outbox refuses is left
+// out. Only database errors prevent the dead letter.
 func (c *consumer) CopyDeadLetter(ctx context.Context, tx pgx.Tx, l deadletter.Letter) error {
 	if l.Group == "" || l.Topic == "" {
 		c.node.copies.WithLabelValues(l.Consumer, "no_origin").Inc()
@@ -319,7 +300,7 @@ func (c *consumer) CopyDeadLetter(ctx context.Context, tx pgx.Tx, l deadletter.L
 	return nil
 }
 
-// validateUnlessCopy lets copies of dead letters pass: their payloads are those of other events.
+// A copy has the payload of another event.
 func validateUnlessCopy(validate func(event.Event) error) func(event.Event) error {
 	return func(e event.Event) error {
 		if e.Type == deadletter.CopyType {
@@ -329,7 +310,6 @@ func validateUnlessCopy(validate func(event.Event) error) func(event.Event) erro
 	}
 }
 
-// requirements are what the inbox's promise rests on, for the consumers given.
 func (s Setup) requirements(consumers ...*consumer) retention.Requirements {
 	r := retention.Requirements{
 		Retention:      s.Config.Inbox.Retention,
@@ -342,7 +322,6 @@ func (s Setup) requirements(consumers ...*consumer) retention.Requirements {
 	return r
 }
 
-// topicRetention asks the broker how long it keeps the records of one topic.
 func (s Setup) topicRetention(ctx context.Context, topic string) (time.Duration, error) {
 	found, err := kafka.DescribeTopics(ctx, s.client, topic)
 	if _, exists := found[topic]; !exists && err == nil {
@@ -351,7 +330,6 @@ func (s Setup) topicRetention(ctx context.Context, topic string) (time.Duration,
 	return found[topic].Retention, err
 }
 
-// forget tidies the inbox that all consumers of the service share.
 func (n *Node) forget(ctx context.Context) error {
 	janitor, err := retention.New(retention.Config{
 		Pool:       n.Pool,

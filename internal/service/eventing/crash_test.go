@@ -24,16 +24,12 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// points are the crash points between a record's arrival and the commit of its offset, in the order in which it meets
-// them; those of the inbox carry its consumer's name.
 var points = []string{
 	"kafka.taken",
 	"inbox.handling", "inbox.handled", "inbox.committed",
 	"kafka.before_mark", "kafka.after_mark",
 }
 
-// A member is killed at each point of its way and its successor goes on: each event has one effect, in the order of its
-// key, the one that breaks the contract is dead-lettered once, and every offset is committed in the end.
 func TestAMemberThatDiesAtEachPoint(t *testing.T) {
 	t.Parallel()
 	pool := newLedger(t)
@@ -48,7 +44,7 @@ func TestAMemberThatDiesAtEachPoint(t *testing.T) {
 func dieAt(t *testing.T, pool *pgxpool.Pool, point string) {
 	t.Helper()
 	s := newStage(t, pool, kafkatest.Brokers(t), named("one"), "KAFKA_TOPIC_PARTITIONS=3",
-		"KAFKA_SESSION_TIMEOUT=6s") // without a name, the successor waits as long
+		"KAFKA_SESSION_TIMEOUT=6s")
 	s.story(t, func() {
 		armed := s.member
 		armed.At, armed.Nth = strings.Replace(point, "inbox.", "inbox."+armed.Consumer+".", 1), 2
@@ -56,7 +52,7 @@ func dieAt(t *testing.T, pool *pgxpool.Pool, point string) {
 	})
 }
 
-// The same around the offset commit, which is the client library's: the broker tells when to kill.
+// The client library commits the offset, so the broker decides when to kill.
 func TestAMemberThatDiesAroundTheOffsetCommit(t *testing.T) {
 	t.Parallel()
 	pool := newLedger(t)
@@ -78,9 +74,8 @@ func TestAMemberThatDiesAroundTheOffsetCommit(t *testing.T) {
 	}
 }
 
-// atOffsetCommit closes reached when a member commits an offset: instead of taking it or, after it was taken and
-// answered, with the member's next heartbeat. What is not taken is not taken either when it comes again, until goOn is
-// called: the member tries for as long as it lives.
+// atOffsetCommit closes reached instead of accepting an offset or, if taken, with the next heartbeat. The broker
+// accepts no offset until goOn.
 func atOffsetCommit(cluster *kfake.Cluster, taken bool) (reached <-chan struct{}, goOn func()) {
 	var asked, over atomic.Bool
 	there := make(chan struct{})
@@ -104,7 +99,6 @@ func atOffsetCommit(cluster *kfake.Cluster, taken bool) (reached <-chan struct{}
 	return there, func() { over.Store(true) }
 }
 
-// story is what the topic holds, a member that dies over it, what comes meanwhile, and a member that does not die.
 func (s *stage) story(t *testing.T, die func()) {
 	t.Helper()
 	const effects = 20 + 5
@@ -123,7 +117,6 @@ func (s *stage) story(t *testing.T, die func()) {
 	require.Equal(t, 1, s.count(t, `select count(*) from dead_letter where consumer = $1`))
 }
 
-// A crash point that is in the code and not in the list is never tried.
 func TestEveryCrashPointOfConsumingIsInTheList(t *testing.T) {
 	t.Parallel()
 	in := regexp.MustCompile(`(?:fault\.Here\("(kafka\.[a-z_]+)"|in\.crash\("([a-z_]+)")\)`)
@@ -139,7 +132,7 @@ func TestEveryCrashPointOfConsumingIsInTheList(t *testing.T) {
 					match[1] = "inbox." + match[2]
 				}
 				if !strings.HasSuffix(match[1], "_send") {
-					found = append(found, match[1]) // what is left out belongs to the publisher
+					found = append(found, match[1])
 				}
 			}
 		}

@@ -28,7 +28,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// A server that has no connection left is down, although the connections of the pool go on.
 func TestADatabaseWithoutAFreeConnectionIsNotReady(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t, sets...)
@@ -49,7 +48,6 @@ func TestADatabaseWithoutAFreeConnectionIsNotReady(t *testing.T) {
 	b.awaitReady(t)
 }
 
-// behindTLS is a way to a database that is encrypted as PostgreSQL does it: asked for, granted, and TLS from then on.
 func behindTLS(t *testing.T, dsn string, server *testkit.TLSServer) string {
 	t.Helper()
 	at, err := url.Parse(dsn)
@@ -76,7 +74,6 @@ func behindTLS(t *testing.T, dsn string, server *testkit.TLSServer) string {
 	return at.String()
 }
 
-// requestTLS is what a client of PostgreSQL says first.
 const requestTLS = 80877103
 
 func encrypt(conn net.Conn, cfg *tls.Config, socket string) {
@@ -104,7 +101,6 @@ func encrypt(conn net.Conn, cfg *tls.Config, socket string) {
 	_, _ = io.Copy(secured, plain)
 }
 
-// A database whose certificate is no longer good is down for a client that checks it.
 func TestADatabaseWithABadCertificateIsNotReady(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewTLSServer(t)
@@ -120,13 +116,11 @@ func TestADatabaseWithABadCertificateIsNotReady(t *testing.T) {
 	}
 }
 
-// trusted is the one authority that clients of this process trust which are not told of another one.
 var trusted = struct {
 	sync.Once
 	*testkit.TLSServer
 }{}
 
-// encrypted is a broker behind TLS and a login that each may use, with rights for the user app to be given.
 func encrypted(t *testing.T, opts ...kfake.Opt) (*testkit.TLSServer, string) {
 	t.Helper()
 	trusted.Do(func() {
@@ -153,8 +147,6 @@ func TestABrokerWithABadCertificateIsNotReady(t *testing.T) {
 	}
 }
 
-// A right at the broker that was taken away is named where it is missed, and that it is there again is seen without an
-// event that would try.
 func TestARightAtTheBrokerThatWasTakenAwayIsNotReady(t *testing.T) {
 	t.Parallel()
 	const topic, secret = "guarded", "hunter22"
@@ -214,7 +206,7 @@ func TestARightAtTheBrokerThatWasTakenAwayIsNotReady(t *testing.T) {
 
 	take(sarama.AclResourceTopic, topic, sarama.AclOperationWrite)
 	b.add(t, topic, "k")
-	b.awaitSaid(t, "held events", "not authorized to access this topic") // the relay has nothing else to publish
+	b.awaitSaid(t, "held events", "not authorized to access this topic")
 	give(sarama.AclResourceTopic, topic, sarama.AclOperationWrite)
 	b.awaitReady(t)
 
@@ -229,8 +221,6 @@ func TestARightAtTheBrokerThatWasTakenAwayIsNotReady(t *testing.T) {
 	b.awaitReady(t)
 }
 
-// awaitSaid waits until the check gives the reason, beside any other failing ones. A membership takes half a minute to
-// be missed.
 func (b *bundle) awaitSaid(t *testing.T, check, reason string) {
 	t.Helper()
 	var last map[string]string

@@ -11,15 +11,11 @@ import (
 )
 
 const (
-	// connectTimeout is for opening a connection.
 	connectTimeout = 5 * time.Second
-	// idleTimeout is how long a transaction may do nothing before the server ends it.
-	idleTimeout = time.Minute
+	idleTimeout    = time.Minute
 )
 
-// databaseConfig reads how to connect: for the pool, and for the relay's own connection, which makes the settings of
-// its session itself. The URL may hold parameters that are the pool's own, and a server refuses what it does not know.
-// It connects to nothing.
+// databaseConfig connects to nothing. The server must not get the pool's parameters.
 func databaseConfig(cfg Config, service string) (pool *pgxpool.Config, relay *pgx.ConnConfig, err error) {
 	pool, err = pgxpool.ParseConfig(string(cfg.DatabaseURL))
 	if err != nil {
@@ -32,54 +28,44 @@ func databaseConfig(cfg Config, service string) (pool *pgxpool.Config, relay *pg
 	params["application_name"] = service
 	params["statement_timeout"] = fmt.Sprint(cfg.Pool.StatementTimeout.Milliseconds())
 	params["idle_in_transaction_session_timeout"] = fmt.Sprint(idleTimeout.Milliseconds())
-	// The promises rest on it: the inbox waits for a twin's commit, which REPEATABLE READ turns into an error.
+	// The inbox waits for a duplicate's commit, which REPEATABLE READ turns into an error.
 	params["default_transaction_isolation"] = "read committed"
 	return pool, relay, nil
 }
 
-// openPool prepares a pool. A database that is down keeps a service waiting, not crashing.
-//
-// While the circuit knows that the database is down, the pool refuses to open a connection: a request is answered 503
-// in a moment and not after its timeout. An attempt that fails is reported to the circuit.
+// While the circuit is open the pool refuses new connections: a request gets its 503 immediately.
 func (n *Node) openPool(ctx context.Context, cfg *pgxpool.Config) (*pgxpool.Pool, error) {
 	cfg.BeforeConnect = func(context.Context, *pgx.ConnConfig) error { return n.dependencies.database.Err() }
 	cfg.ConnConfig.Tracer = connectTracer{n.dependencies.database.Report}
 	return pgxpool.NewWithConfig(ctx, cfg)
 }
 
-// connectTracer reports every connection that could not be made and every statement that failed.
 type connectTracer struct{ report func(error) }
 
-// TraceConnectStart implements [pgx.ConnectTracer].
 func (connectTracer) TraceConnectStart(ctx context.Context, _ pgx.TraceConnectStartData) context.Context {
 	return ctx
 }
 
-// TraceConnectEnd implements [pgx.ConnectTracer].
 func (c connectTracer) TraceConnectEnd(_ context.Context, data pgx.TraceConnectEndData) {
 	c.report(data.Err)
 }
 
-// TraceQueryStart implements [pgx.QueryTracer], without which pgx takes no tracer.
+// pgx takes no tracer without the query methods.
 func (connectTracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
 	return ctx
 }
 
-// TraceQueryEnd implements [pgx.QueryTracer]: a statement that failed is reported too. It may have lost its connection,
-// or the server has no room left; what is the statement's own fault the circuit leaves alone.
 func (c connectTracer) TraceQueryEnd(_ context.Context, _ *pgx.Conn, data pgx.TraceQueryEndData) {
 	if data.Err != nil {
 		c.report(data.Err)
 	}
 }
 
-// probeSQL does what a commit of the service needs done, and leaves nothing behind:
+// probeSQL needs what a commit needs, and leaves nothing behind:
 //
-//   - A database that is read-only, such as a standby after a failover, refuses commits and answers questions.
-//   - The message goes to the write-ahead log, and the commit waits until it is on disk there, and on the standbys that
-//     synchronous_commit waits for. It has no reader.
-//   - The rows do not fit into work_mem, so they ask the disk for a quarter of a megabyte, as a table does that grows.
-//     On a full disk old pages can still be written: an update of a row that is there would find nothing wrong.
+//   - A read-only database, such as a standby, refuses commits.
+//   - The message waits for the disk, and for standbys as synchronous_commit demands.
+//   - The rows exceed work_mem: on a full disk old pages can be written, but no new file.
 const probeSQL = `
 begin;
 do $$ begin
@@ -92,7 +78,6 @@ select count(*) from generate_series(1, 10000);
 select pg_logical_emit_message(true, 'twinbox.probe', '');
 commit`
 
-// probeDatabase opens a connection of its own and commits.
 func probeDatabase(cfg *pgx.ConnConfig) func(context.Context) error {
 	cfg = cfg.Copy()
 	cfg.Tracer = nil
@@ -109,8 +94,7 @@ func probeDatabase(cfg *pgx.ConnConfig) func(context.Context) error {
 	}
 }
 
-// checkTables finds out, on a connection of the pool, whether rows may be added to the tables of outbox and inbox: the
-// right is there, no lock keeps writers out, and the pool has a connection to give. It adds no row.
+// checkTables finds a missing right, a lock that keeps writers out, and a pool without a connection. It adds no row.
 func (n *Node) checkTables(ctx context.Context) error {
 	return pgx.BeginFunc(ctx, n.Pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `set local lock_timeout = '1s'`); err != nil {

@@ -26,8 +26,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// A record that no decoder takes is copied to the group's own topic, and so is one that only its handler refuses. A
-// copy is an event, with the payload that came.
 func TestDeadLettersAreCopied(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
@@ -61,7 +59,7 @@ func TestDeadLettersAreCopied(t *testing.T) {
 	b.serve(t)
 	copied := kafkatest.ReadAll(t, brokers, copies, 3)
 	require.Len(t, copied, 3)
-	slices.SortFunc(copied, func(a, b *sarama.ConsumerMessage) int { // of different keys, they come in any order
+	slices.SortFunc(copied, func(a, b *sarama.ConsumerMessage) int {
 		return strings.Compare(headerOf(a, "__dlq.errors.offset"), headerOf(b, "__dlq.errors.offset"))
 	})
 	for i, want := range [][2]string{
@@ -94,8 +92,6 @@ func TestDeadLettersAreCopied(t *testing.T) {
 	require.Empty(t, letters[2].Payload)
 }
 
-// A consumer has a topic for the copies of its dead letters without a line for it. Its first dead letter finds the
-// topic, and the service stays ready.
 func TestTheFirstDeadLetterFindsItsTopic(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
@@ -130,7 +126,6 @@ func headerOf(record *sarama.ConsumerMessage, name string) (value string) {
 	return value
 }
 
-// A record too large for the outbox has its row and no copy.
 func TestALetterTooLargeForTheOutboxHasNoCopy(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)

@@ -11,11 +11,10 @@ import (
 	"example.com/twinbox/internal/service/circuit"
 )
 
-// dependencies are the servers without which the node is not ready, one circuit each. All tasks of the node wait on
-// them, so an outage of any length is two log lines, and all tasks go on at its end.
+// The node is ready only with both servers.
 type dependencies struct {
 	database, broker *circuit.Circuit
-	brokerBack       *atomic.Int64 // in Unix seconds; 0: the broker has not been away
+	brokerBack       *atomic.Int64 // in Unix seconds; 0: no outage yet
 }
 
 func newDependencies(setup Setup, probeDatabase func(context.Context) error, resetPool func()) dependencies {
@@ -33,13 +32,13 @@ func newDependencies(setup Setup, probeDatabase func(context.Context) error, res
 	}
 }
 
-// report asks both servers: a lost connection does not show which one it led to.
+// report asks both servers: a lost connection does not show where it led.
 func (d dependencies) report(err error) {
 	d.database.Report(err)
 	d.broker.Report(err)
 }
 
-// requireUp returns a check that only waits while one of the servers is down: the report names an outage once.
+// During an outage requireUp only waits: the report names it once.
 func requireUp(check func(context.Context) error, servers ...*circuit.Circuit) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for _, server := range servers {

@@ -25,7 +25,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// instances are the names of the members of the group of consumer "test.pings"; "" is one without.
 func instances(t *testing.T, cfg eventing.Config) []string {
 	t.Helper()
 	settings := sarama.NewConfig()
@@ -47,7 +46,6 @@ func instances(t *testing.T, cfg eventing.Config) []string {
 	return names
 }
 
-// instance is a node with one consumer.
 type instance struct {
 	*bundle
 	at      service.Listening
@@ -56,7 +54,6 @@ type instance struct {
 	log     *lines
 }
 
-// lines is a log that may be read while it is written.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -100,8 +97,6 @@ func (i *instance) end(t *testing.T) {
 	require.NoError(t, <-i.ended)
 }
 
-// Without a word from an operator each process has a name of its own in its groups, and the same one after a restart in
-// its place: the machine's, and the port that no other process on it can listen on.
 func TestEachProcessHasAnInstanceIDOfItsOwn(t *testing.T) {
 	t.Parallel()
 	dsn, broker := pgtest.DSN(pgtest.New(t, sets...)), kafkatest.Brokers(t)[0]
@@ -130,8 +125,7 @@ func TestEachProcessHasAnInstanceIDOfItsOwn(t *testing.T) {
 	nameless.end(t)
 }
 
-// Two processes with one name: the later has it. The earlier says so, once, and goes on consuming without one; it does
-// not end, to be started again and take the name back, for ever.
+// If the earlier process ended, a supervisor would restart it to take the name back.
 func TestOfTwoProcessesWithOneNameBothGoOn(t *testing.T) {
 	t.Parallel()
 	dsn, broker := pgtest.DSN(pgtest.New(t, sets...)), kafkatest.Brokers(t)[0]

@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// member is this process in the consumer's group: what it reads goes to the inbox, many records at a time.
 type member struct {
 	consumer *consumer
 	config   kafka.ConsumerConfig
@@ -30,7 +29,7 @@ func newMember(c *consumer) (*member, error) {
 		SessionTimeout:    cfg.Kafka.SessionTimeout,
 		HeartbeatInterval: min(heartbeat, cfg.Kafka.SessionTimeout/3),
 		RebalanceTimeout:  cfg.rebalanceTimeout(),
-		DrainTimeout:      cfg.Inbox.HandlerTimeout, // so a delivery under way ends by itself when a partition moves
+		DrainTimeout:      cfg.Inbox.HandlerTimeout,
 		Batch:             cfg.Inbox.Batch,
 		Points:            c.inbox,
 		Lost:              c.recordLoss,
@@ -39,7 +38,6 @@ func newMember(c *consumer) (*member, error) {
 	return m, m.open("")
 }
 
-// open makes the member, under a name or without one.
 func (m *member) open(instanceID string) error {
 	cfg, handle := m.config, m.consumer.inbox.BatchMiddleware(m.consumer.handle)
 	cfg.InstanceID = instanceID
@@ -55,8 +53,7 @@ func (m *member) open(instanceID string) error {
 	return err
 }
 
-// Run consumes under the process's name for as long as no other process takes it, and then without one: if it ended, or
-// took the name back, the two would throw each other out for ever.
+// Run continues without the name when another process takes it: else the two would evict each other for ever.
 func (m *member) Run(ctx context.Context) error {
 	node := m.consumer.node
 	instanceID := node.setup.Config.Kafka.instanceID(node.bound)
@@ -75,19 +72,17 @@ func (m *member) Run(ctx context.Context) error {
 	return m.records.Load().Run(ctx, m.consumer.Topic)
 }
 
-// Standings are those of the membership that there is now.
+// Standings are those of the current membership.
 func (m *member) Standings() []kafka.Standing { return m.records.Load().Standings() }
 
-// Healthy is the readiness of the membership that there is now.
 func (m *member) Healthy(ctx context.Context) error { return m.records.Load().Healthy(ctx) }
 
-// Values of KAFKA_INSTANCE_ID that are no names.
 const (
 	instanceAuto = "auto"
 	instanceNone = "none"
 )
 
-// What a broker takes; it refuses anything else when a member joins.
+// A broker refuses other names when a member joins.
 var (
 	instanceName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,200}$`)
 	notInName    = regexp.MustCompile(`[^A-Za-z0-9._-]`)
@@ -97,10 +92,8 @@ func (c KafkaConfig) validInstance() bool {
 	return instanceName.MatchString(c.InstanceID) && strings.Trim(c.InstanceID, ".") != ""
 }
 
-// instanceID is the name of this process in its consumer groups; "" is none. With auto it is the machine's name and the
-// port of the admin listener: a process that is started again in its place has the same ones, two that run at the same
-// time on one machine cannot have the same port, and a container has a machine's name of its own. A node without an
-// admin listener has none.
+// instanceID returns this process's name in its groups, "" for none. With auto it is the machine and the admin port:
+// only a successor has the same.
 func (c KafkaConfig) instanceID(bound service.Listening) string {
 	switch c.InstanceID {
 	case instanceNone:

@@ -30,15 +30,14 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// member is a process that consumes as a service does: a node with one consumer, whose handler writes to the ledger.
 type member struct {
 	Environ  []string
 	Topic    string
 	Consumer string
-	At       string // crash point
+	At       string
 	Nth      int
 	Freeze   bool   // instead of dying there
-	Poison   string // id of the event over which it dies
+	Poison   string // the event over which it dies
 }
 
 func init() { crashtest.Child(member.play) }
@@ -94,8 +93,7 @@ func (m member) play() error {
 	return err
 }
 
-// stage is what members of one group share: a broker, a topic of up to three partitions, a database with the ledger.
-// The ledger has no unique constraint: what counts effects must not be able to prevent one.
+// The ledger has no unique constraint: it must not prevent a second effect.
 type stage struct {
 	pool   *pgxpool.Pool
 	cfg    eventing.Config
@@ -115,7 +113,7 @@ func newLedger(t *testing.T) *pgxpool.Pool {
 		Pool: pool, Retention: 240 * time.Hour, Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
-	_, err = janitor.Tidy(t.Context()) // so that no member is killed or frozen over the partitions
+	_, err = janitor.Tidy(t.Context()) // no member waits for the partitions
 	require.NoError(t, err)
 	return pool
 }
@@ -147,7 +145,6 @@ func newStage(t *testing.T, pool *pgxpool.Pool, brokers []string, more ...string
 	return s
 }
 
-// counted are n events from the version on, of five keys in turn.
 func counted(version, n int) []event.Event {
 	events := make([]event.Event, n)
 	for i := range events {
@@ -165,7 +162,6 @@ func (s *stage) start(t *testing.T) *crashtest.Process {
 	return crashtest.Start(t, s.member)
 }
 
-// end stops a member as a supervisor does.
 func end(t *testing.T, p *crashtest.Process) {
 	t.Helper()
 	p.Await(t, 1, "started")
@@ -191,7 +187,6 @@ func (s *stage) await(t *testing.T, effects int) {
 	testkit.Until(t, func() bool { return s.effects(t) >= effects })
 }
 
-// requireOnceInOrder also asks for the offsets: after a clean end everything sent is committed.
 func (s *stage) requireOnceInOrder(t *testing.T, effects int) {
 	t.Helper()
 	require.Equal(t, effects, s.effects(t))
@@ -202,7 +197,6 @@ func (s *stage) requireOnceInOrder(t *testing.T, effects int) {
 	require.Equal(t, s.sent, s.committed(t))
 }
 
-// committed is how many records the group is behind, over all partitions.
 func (s *stage) committed(t *testing.T) (n int) {
 	t.Helper()
 	offsets, err := s.admin.ListConsumerGroupOffsets(s.group(), map[string][]int32{s.member.Topic: {0, 1, 2}})

@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/internal/outbox/relay"
 )
 
-// measure adds the metrics of the node, and those that the database, the pool and the broker are asked for.
 func (n *Node) measure() {
 	admin, metrics := n.Admin, promauto.With(n.Admin.Registry())
 	n.copies = metrics.NewCounterVec(prometheus.CounterOpts{
@@ -51,10 +50,6 @@ var (
 		[]string{"consumer", "topic", "partition"}, nil)
 )
 
-// measureLag asks the broker how far the consumers' groups are behind, in every partition of their topics:
-//
-//	kafka_consumer_lag_records{consumer,topic,partition}   offsets between the committed one and the end of the log
-//	kafka_consumer_lag_seconds{consumer,topic,partition}   since when the first of these records has been on the log
 func (n *Node) measureLag(ctx context.Context) (metrics []prometheus.Metric, err error) {
 	if err := n.dependencies.broker.Err(); err != nil {
 		return nil, err
@@ -71,7 +66,7 @@ func (n *Node) measureLag(ctx context.Context) (metrics []prometheus.Metric, err
 	return metrics, err
 }
 
-// Lags reads how much waits on the log for each consumer, by its name. With an error it returns the part that it read.
+// Lags reads the records that wait for each consumer. With an error it returns those that it read.
 type Lags func(ctx context.Context) (map[string][]kafka.Lag, error)
 
 func (n *Node) readLags(ctx context.Context) (map[string][]kafka.Lag, error) {
@@ -87,16 +82,13 @@ func (n *Node) readLags(ctx context.Context) (map[string][]kafka.Lag, error) {
 	return found, errors.Join(problems...)
 }
 
-// poolMetrics are the connections of the service's pool.
 type poolMetrics struct{ *pgxpool.Pool }
 
 var poolConnectionsDesc = prometheus.NewDesc("database_pool_connections",
 	"Connections: acquired, idle or being opened.", []string{"state"}, nil)
 
-// Describe implements [prometheus.Collector].
 func (poolMetrics) Describe(chan<- *prometheus.Desc) {}
 
-// Collect implements [prometheus.Collector].
 func (p poolMetrics) Collect(out chan<- prometheus.Metric) {
 	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
 	s := p.Stat()

@@ -22,7 +22,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// scrape is what the instance says, each sum over the series whose name and labels begin like that.
 func (b *bundle) scrape(t *testing.T) func(series string) (sum float64, found bool) {
 	t.Helper()
 	answer := httptest.NewRecorder()
@@ -43,7 +42,6 @@ func (b *bundle) scrape(t *testing.T) func(series string) (sum float64, found bo
 	}
 }
 
-// serve runs the node with its consumers until the end of the test.
 func (b *bundle) serve(t *testing.T) {
 	t.Helper()
 	listening, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(group *service.Group, _ net.Listener) {
@@ -67,8 +65,6 @@ func (b *bundle) add(t *testing.T, topic, key string) {
 	b.node.Outbox.Committed()
 }
 
-// Two instances, of which one leads and each owns what the group gave it. What waits, in the outbox, on the log and
-// among the dead letters, is the same at both, and told while the consumer stands.
 func TestEveryInstanceTellsWhatWaits(t *testing.T) {
 	t.Parallel()
 	cfg := environ(t, pgtest.DSN(pgtest.New(t, sets...)), kafkatest.Brokers(t)[0], "KAFKA_TOPIC_PARTITIONS=1",
@@ -112,7 +108,7 @@ func TestEveryInstanceTellsWhatWaits(t *testing.T) {
 	}
 	<-handling
 	everywhere(records, is(3))
-	everywhere(seconds, func(age float64) bool { return age > 1 }) // and grows while it stands
+	everywhere(seconds, func(age float64) bool { return age > 1 })
 	everywhere("outbox_relay_lag_events", is(0))
 	close(hold)
 	everywhere(records, is(0))
@@ -124,7 +120,6 @@ func TestEveryInstanceTellsWhatWaits(t *testing.T) {
 	everywhere(`database_pool_max_connections`, is(40))
 }
 
-// Without database and broker the metrics are there, soon, without those that need a server.
 func TestMetricsWithoutServers(t *testing.T) {
 	t.Parallel()
 	cfg := environ(t, "postgres://u@"+testkit.ReservePort(t)+"/d", testkit.ReservePort(t))

@@ -18,7 +18,6 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// The middlewares of a consumer run around each event, the first outermost, in its transaction and with each attempt.
 func TestMiddlewaresRunAroundEachEvent(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)

@@ -24,42 +24,41 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// Setup is what a node needs to know. All fields are required.
+// Setup configures a [Node]. Only Declared is optional.
 type Setup struct {
-	Service    string // names the service towards database and broker
+	Service    string
 	Source     string // of its events
 	Config     Config
 	Migrations []migrations.Set
-	Topics     []kafka.Topic           // that it writes to; those for copies of dead letters come with the consumers
+	Topics     []kafka.Topic           // that it writes to, without those for copies of dead letters
 	Validate   func(event.Event) error // the contract, on both sides
-	Declared   []event.Declaration     // its events, which the consumers are compared with; nil: they are not
-	Admin      *service.Admin          // receives checks and metrics
+	Declared   []event.Declaration     // optional: consumers are compared with them
+	Admin      *service.Admin
 	Log        *slog.Logger
 
-	client kafka.Config // of the service's Kafka clients; set by Open
+	client kafka.Config // set by Open
 }
 
-// Node is one service's events: what it writes and what it consumes.
+// Node is the events of one service: written and consumed.
 type Node struct {
 	Pool   *pgxpool.Pool
 	Outbox *outbox.Outbox
 	Admin  *service.Admin
-	// Log is the service's logger. It leaves out errors of an outage, which the node's circuits log.
+	// Log leaves out the errors of outages, which the circuits log.
 	Log *slog.Logger
-	// Traces gives the service's requests their spans: with or without a place to send them to, an event carries its
-	// request's trace on.
+	// Traces gives requests their spans, also without a collector: events carry their traces.
 	Traces trace.TracerProvider
 
 	Spans         *event.Spans // nil: spans go nowhere
 	traces        *sdktrace.TracerProvider
 	setup         Setup
-	reasons       []Reason // the service's own
+	reasons       []Reason
 	dependencies  dependencies
 	publisher     *kafka.Publisher
 	relay         *relay.Relay
 	relayDatabase *pgx.ConnConfig
 	consumers     []*consumer
-	topics        []kafka.Topic // that it writes to
+	topics        []kafka.Topic
 	written       *prometheus.GaugeVec
 	copies        *prometheus.CounterVec
 	bound         service.Listening // from Run on
@@ -118,9 +117,8 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	return n, nil
 }
 
-// addChecks adds the checks to the readiness report. Events are held that the broker has not taken for longer than a
-// relay may be silent, while it takes others: the topic is gone, a right is missing, a partition has no leader. Events
-// that it refuses for good concern their own keys only.
+// addChecks keeps the service unready while the broker takes no events of a topic or partition. Refused events concern
+// their own keys only.
 func (n *Node) addChecks() {
 	database, broker := n.dependencies.database, n.dependencies.broker
 	n.Admin.Explain(n.diagnose)
@@ -133,8 +131,7 @@ func (n *Node) addChecks() {
 	}, database, broker))
 }
 
-// retryFor is how long the publisher insists on a partition by itself. It is short because the relay, too, tries again,
-// and in the meantime publishes what goes to the other partitions.
+// retryFor is short: the relay tries again too, and publishes elsewhere.
 const retryFor = 500 * time.Millisecond
 
 func (n *Node) relayConfig() relay.Config {
@@ -144,7 +141,7 @@ func (n *Node) relayConfig() relay.Config {
 		Connect:        n.connectRelay,
 		Publisher:      n.publisher,
 		Topics:         namesOf(setup.Topics),
-		HealWithin:     max(cfg.HealWithin, time.Nanosecond), // the relay takes 0 for its default
+		HealWithin:     max(cfg.HealWithin, time.Nanosecond), // 0 would be the relay's default
 		GroupTimeout:   setup.Config.Kafka.SessionTimeout,
 		Destination:    n.dependencies.broker,
 		Wake:           n.Outbox.Wake(),
@@ -163,12 +160,12 @@ func (n *Node) relayConfig() relay.Config {
 	}
 }
 
-// Check adds a check to the readiness report that needs the database: while that is down the check only waits.
+// Check adds a readiness check that needs the database.
 func (n *Node) Check(name string, check func(context.Context) error) {
 	n.Admin.Check(name, requireUp(check, n.dependencies.database))
 }
 
-// connectRelay waits until the database is there, so that the relay is back with it and not when its own pause ends.
+// connectRelay waits for the database, not for the relay's own pause.
 func (n *Node) connectRelay(ctx context.Context) (*pgx.Conn, error) {
 	if err := n.dependencies.database.Await(ctx); err != nil {
 		return nil, err
@@ -176,11 +173,9 @@ func (n *Node) connectRelay(ctx context.Context) (*pgx.Conn, error) {
 	return pgx.ConnectConfig(ctx, n.relayDatabase)
 }
 
-// flushTimeout is for spans that wait at the end.
 const flushTimeout = 2 * time.Second
 
-// Close sends the waiting spans and closes the pool and the connections to the broker. [Node.Run] does it; call it when
-// Run is not reached.
+// Close sends the waiting spans and closes all connections. [Node.Run] calls it.
 func (n *Node) Close() error {
 	if n.Pool != nil {
 		n.Pool.Close()
@@ -188,7 +183,7 @@ func (n *Node) Close() error {
 	if n.traces != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 		defer cancel()
-		_ = n.traces.Shutdown(ctx) // a collector that is away keeps no service from its end
+		_ = n.traces.Shutdown(ctx) // a missing collector delays no stop
 	}
 	if n.publisher == nil {
 		return nil

@@ -36,7 +36,6 @@ type pinged struct {
 	N int `json:"n"`
 }
 
-// One node that hears itself: what a transaction adds comes back to a handler, once.
 func TestWhatIsAddedComesBackOnce(t *testing.T) {
 	t.Parallel()
 	cfg := environ(t, pgtest.DSN(pgtest.New(t, sets...)), kafkatest.Brokers(t)[0])
@@ -111,7 +110,6 @@ func TestASchemaThatDoesNotFitIsSaidAtOnce(t *testing.T) {
 	require.ErrorAs(t, err, &wrong)
 }
 
-// next is a set with one more migration.
 func next(t *testing.T, set migrations.Set, content string) migrations.Set {
 	t.Helper()
 	files := fstest.MapFS{"9999_next.sql": {Data: []byte(content)}}
@@ -125,7 +123,6 @@ func next(t *testing.T, set migrations.Set, content string) migrations.Set {
 	return migrations.Set{Name: set.Name, FS: files}
 }
 
-// An instance of the release before starts again after migrate, unless a migration does not allow it.
 func TestAnOlderInstanceStartsOnANewerDatabase(t *testing.T) {
 	t.Parallel()
 	const allowed, breaking = "-- +goose Up\nselect 1;\n", "-- +goose Up\n-- Older binaries may not go on.\nselect 1;\n"
@@ -218,8 +215,6 @@ func TestTheDatabasesPasswordIsInNoError(t *testing.T) {
 	require.Error(t, cfg.EnsureTopics(t.Context(), &out, "test", cfg.Topics("t")))
 }
 
-// A topic that keeps its records for longer than the inbox remembers them ends the service: a record from its far end
-// would be applied again.
 func TestATopicThatOutlivesTheInboxIsRefused(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
@@ -239,7 +234,6 @@ func TestATopicThatOutlivesTheInboxIsRefused(t *testing.T) {
 	requireExitCode(t, service.ExitUsage, err)
 }
 
-// requireExitCode asks as a service's program does.
 func requireExitCode(t *testing.T, want int, err error) {
 	t.Helper()
 	var coded interface{ ExitCode() int }

@@ -18,7 +18,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// With OUTBOX_NOTIFY an instance whose relay follows notifies the leader of its commits.
 func TestAnInstanceThatFollowsWakesTheOneThatLeads(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
@@ -55,7 +54,6 @@ func TestAnInstanceThatFollowsWakesTheOneThatLeads(t *testing.T) {
 	require.Len(t, kafkatest.ReadAll(t, brokers, topic, 1), 1)
 }
 
-// awaitLed waits until a relay leads, which is the first one's.
 func awaitLed(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
 	testkit.Until(t, func() bool {

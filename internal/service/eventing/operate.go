@@ -8,24 +8,23 @@ import (
 	"example.com/twinbox/internal/outbox/relay"
 )
 
-// Operable is a node as its operations see it: what [Service.Operations] makes them of.
+// Operable is a node for its operations.
 type Operable struct{ *Node }
 
-// Setup is what the node was opened with.
+// Setup returns the node's setup.
 func (n Operable) Setup() Setup { return n.setup }
 
-// Publisher is where republished events go.
+// Publisher publishes republished events.
 func (n Operable) Publisher() relay.ContextPublisher { return n.publisher }
 
-// EachConsumer names the consumers, with their topics and what replays their dead letters.
+// EachConsumer calls do with each consumer and its replayer of dead letters.
 func (n Operable) EachConsumer(do func(name, topic string, replays *inbox.Replayer)) {
 	for _, c := range n.consumers {
 		do(c.Name, c.Topic, c.replays)
 	}
 }
 
-// Partitions returns how many partitions the topics have that the service writes to. A topic that does not exist is
-// missing.
+// Partitions counts the partitions of each topic that the service writes to, without missing topics.
 func (n Operable) Partitions(ctx context.Context) (map[string]int32, error) {
 	found, err := kafka.DescribeTopics(ctx, n.setup.client, namesOf(n.topics)...)
 	counts := make(map[string]int32, len(found))
@@ -35,7 +34,7 @@ func (n Operable) Partitions(ctx context.Context) (map[string]int32, error) {
 	return counts, err
 }
 
-// Behind are the consumer groups that have not read a topic to its end, with the number of records before each.
+// Behind returns the groups that have not read a topic to its end, and how many records each lacks.
 func (n Operable) Behind(ctx context.Context, topic string) (map[string]int64, error) {
 	return kafka.GroupsBehind(ctx, n.setup.client, topic)
 }

@@ -25,21 +25,19 @@ import (
 
 var churn = flag.Duration("eventing.churn", 0, "how long members come and go in TestMembersChurn; 0: six of them")
 
-// A member is frozen with records in its hands for longer than its session, so that another one gets its partitions and
-// the same records. Then it goes on with them, before the coordinator tells it that another member owns them.
 func TestAZombieGoesOnWithItsBatch(t *testing.T) {
 	t.Parallel()
 	pool := newLedger(t)
 	for point, says := range map[string]string{
-		"kafka.taken":     "duplicate", // the other one has applied everything meanwhile
-		"inbox.handled":   "applied",   // the other one waits for the transaction
-		"inbox.committed": "applied",   // the other one gets what is committed already
+		"kafka.taken":     "duplicate", // the heir has applied everything
+		"inbox.handled":   "applied",   // the heir waits for the transaction
+		"inbox.committed": "applied",   // the heir gets the committed effects
 	} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			cluster, brokers := kafkatest.Fake(t)
 			s := newStage(t, pool, brokers, "KAFKA_SESSION_TIMEOUT=3s", "KAFKA_TOPIC_PARTITIONS=1",
-				"INBOX_HANDLER_TIMEOUT=30s") // a handler frozen for long is not late
+				"INBOX_HANDLER_TIMEOUT=30s") // a member that is frozen for long is not late
 			s.send(counted(1, 20)...)
 			doomed := s.member
 			doomed.At, doomed.Nth, doomed.Freeze = strings.Replace(point, "inbox.", "inbox."+doomed.Consumer+".", 1), 1, true
@@ -69,7 +67,6 @@ func TestAZombieGoesOnWithItsBatch(t *testing.T) {
 	}
 }
 
-// awaitOverlap returns when the heir has done all there is to do, or waits for what the zombie's transaction holds.
 func (s *stage) awaitOverlap(t *testing.T, point string) {
 	t.Helper()
 	if point != "inbox.handled" {
@@ -85,7 +82,7 @@ func (s *stage) awaitOverlap(t *testing.T, point string) {
 	})
 }
 
-// lastJoined gives the id of the member that has joined last. Asking for a frozen one's in the group may be too late.
+// A frozen member may have left the group.
 func lastJoined(cluster *kfake.Cluster) (id func() string) {
 	var last atomic.Value
 	cluster.ControlKey(int16(kmsg.SyncGroup), func(request kmsg.Request) (kmsg.Response, error, bool) {
@@ -96,12 +93,11 @@ func lastJoined(cluster *kfake.Cluster) (id func() string) {
 	return func() string { return last.Load().(string) }
 }
 
-// holdHeartbeats keeps the broker's answers from one member until the function is called.
 func holdHeartbeats(t *testing.T, cluster *kfake.Cluster, member string) (release func()) {
 	t.Helper()
 	released := make(chan struct{})
 	release = sync.OnceFunc(func() { close(released) })
-	t.Cleanup(release) // of a test that has failed, or the cluster would not end
+	t.Cleanup(release) // after a failed test the cluster would not end
 	cluster.ControlKey(int16(kmsg.Heartbeat), func(request kmsg.Request) (kmsg.Response, error, bool) {
 		cluster.KeepControl()
 		if request.(*kmsg.HeartbeatRequest).MemberID == member {
@@ -112,7 +108,6 @@ func holdHeartbeats(t *testing.T, cluster *kfake.Cluster, member string) (releas
 	return release
 }
 
-// refuseOffsets makes the broker end the connection on which offsets are committed, until the function is called.
 func refuseOffsets(cluster *kfake.Cluster) (take func()) {
 	var taken atomic.Bool
 	cluster.ControlKey(int16(kmsg.OffsetCommit), func(kmsg.Request) (kmsg.Response, error, bool) {
@@ -125,7 +120,6 @@ func refuseOffsets(cluster *kfake.Cluster) (take func()) {
 	return func() { taken.Store(true) }
 }
 
-// members are the ids of the group's members.
 func (s *stage) members(t *testing.T) (ids []string) {
 	t.Helper()
 	groups, err := s.admin.DescribeConsumerGroups([]string{s.group()})
@@ -136,16 +130,13 @@ func (s *stage) members(t *testing.T) (ids []string) {
 	return ids
 }
 
-// Members join, leave and are killed while events flow. In make test six of them; -eventing.churn makes it long.
-//
-// No result here depends on which member is faster. The first one's offsets are not taken while it lives, so that its
-// events come again; of the first six the oldest goes each time, with work left for the others, so that three or more
-// have a share.
+// The broker refuses the first member's offsets, so its events come again. No result may depend on which member is
+// faster.
 func TestMembersChurn(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
 	s := newStage(t, newLedger(t), brokers, "KAFKA_SESSION_TIMEOUT=1s", "KAFKA_TOPIC_PARTITIONS=3",
-		"INBOX_HANDLER_TIMEOUT=2s") // the group waits so long for one that was killed
+		"INBOX_HANDLER_TIMEOUT=2s") // the group waits this long for a killed member
 	takeOffsets := refuseOffsets(cluster)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -161,7 +152,7 @@ func TestMembersChurn(t *testing.T) {
 		if round >= 6 {
 			i = random.IntN(len(crowd))
 		}
-		s.await(t, (version-1)*5-40) // so most of the round's events come while the next member joins
+		s.await(t, (version-1)*5-40) // most of the events come while the next member joins
 		if p := crowd[i]; round%2 == 0 {
 			p.Signal(syscall.SIGKILL)
 			_ = p.Wait(t)

@@ -17,8 +17,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// A consumer that was paused before its service started handles nothing, says so and is well otherwise; then it goes on
-// where it stopped. Paused while it runs, it stops again, and so does an instance without a notification.
 func TestCauseAConsumerThatIsPaused(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t)
@@ -42,7 +40,7 @@ func TestCauseAConsumerThatIsPaused(t *testing.T) {
 	testkit.Until(t, func() bool { return handled.Load() == 2 })
 	b.awaitWell(t)
 
-	change(pauseIt) // without a notification to the instance
+	change(pauseIt) // without a notification
 	testkit.Until(t, func() bool { return b.node.Paused(repeatedConsumer) })
 	s.send(t, 3)
 	b.awaitCause(t, "consumer_paused", sentence)
@@ -53,8 +51,6 @@ func TestCauseAConsumerThatIsPaused(t *testing.T) {
 	b.awaitWell(t)
 }
 
-// A consumer handles nothing before its instance knows that it is not paused, and stays as it was while the database
-// does not answer.
 func TestAConsumerWaitsForTheFirstAnswerAboutPauses(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
@@ -78,8 +74,6 @@ func TestAConsumerWaitsForTheFirstAnswerAboutPauses(t *testing.T) {
 	require.True(t, b.node.Paused("c"))
 }
 
-// A relay that was paused before its service started publishes nothing, is ready all the same, and hides no other
-// cause. Resumed, it publishes the events that have waited.
 func TestCauseARelayThatIsPaused(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t)

@@ -22,8 +22,6 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// Three consumers of one topic in one service: a typed handler, a plain one and a processor of Watermill's cqrs. Each
-// has an inbox of its own, and each event has its effect once in each.
 func TestConsumersOfOneTopicEachHandleEveryEvent(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
@@ -89,8 +87,6 @@ func TestConsumersOfOneTopicEachHandleEveryEvent(t *testing.T) {
 	require.Equal(t, []string{"test.cqrs of 1", "test.plain", "test.typed"}, seen)
 }
 
-// processor is a handler of Watermill's cqrs as a consumer takes it: the Router that it is registered with does not
-// run.
 func processor(t *testing.T, handle func(context.Context, *pinged) error) message.NoPublishHandlerFunc {
 	t.Helper()
 	router := message.NewDefaultRouter(watermill.NopLogger{})
@@ -112,7 +108,6 @@ func processor(t *testing.T, handle func(context.Context, *pinged) error) messag
 	}
 }
 
-// byType finds an event's handler by its ce_type.
 type byType struct{ cqrs.JSONMarshaler }
 
 func (byType) NameFromMessage(msg *message.Message) string {

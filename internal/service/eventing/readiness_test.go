@@ -22,7 +22,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// report is what /readyz says: the checks that fail, with their reasons.
 func (b *bundle) report(t *testing.T) (code int, failing map[string]string) {
 	t.Helper()
 	answer := httptest.NewRecorder()
@@ -48,7 +47,6 @@ func (b *bundle) awaitReady(t *testing.T) {
 	}, "never ready: %v", &last)
 }
 
-// awaitFailing waits until the check says why it fails, and requires that no other one fails.
 func (b *bundle) awaitFailing(t *testing.T, check, reason string) {
 	t.Helper()
 	var last map[string]string
@@ -59,7 +57,6 @@ func (b *bundle) awaitFailing(t *testing.T, check, reason string) {
 	}, "want %s for %q: %v", check, reason, &last)
 }
 
-// ready is a node that runs on the pool's database, and nothing happens in it.
 func ready(t *testing.T, pool *pgxpool.Pool, brokers []string, more ...string) *bundle {
 	t.Helper()
 	b := open(t, environ(t, pgtest.DSN(pool), brokers[0], more...))
@@ -74,7 +71,6 @@ func execute(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) {
 	require.NoError(t, err, sql)
 }
 
-// A rolling deployment that asks early must not continue over an instance that reaches nothing.
 func TestAServiceIsNotReadyBeforeItWasWell(t *testing.T) {
 	t.Parallel()
 	b := open(t, environ(t, pgtest.DSN(pgtest.New(t, sets...)), "127.0.0.1:1"))
@@ -85,8 +81,6 @@ func TestAServiceIsNotReadyBeforeItWasWell(t *testing.T) {
 	require.Equal(t, "not reached yet", failing["broker"])
 }
 
-// A database that answers and takes no commit is no database. Each cause is named, and its end is seen without a
-// request or an event that would try.
 func TestADatabaseThatTakesNoCommitIsNotReady(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
@@ -150,7 +144,6 @@ func TestARightThatWasTakenAwayIsNotReady(t *testing.T) {
 	b.awaitReady(t)
 }
 
-// A full disk refuses the page that a growing table needs, and still answers questions. The server plays it.
 func TestAFullDiskIsNotReady(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t, sets...)
@@ -162,8 +155,6 @@ func TestAFullDiskIsNotReady(t *testing.T) {
 	b.awaitReady(t)
 }
 
-// The broker answers, knows its topics and acknowledges nothing: it is cut off from its peers. What waits for it makes
-// the service unready within twice OUTBOX_POLL, and ready again when it has been acknowledged.
 func TestABrokerThatAcknowledgesNothingIsNotReady(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
@@ -179,7 +170,6 @@ func TestABrokerThatAcknowledgesNothingIsNotReady(t *testing.T) {
 	require.NotEmpty(t, kafkatest.ReadAll(t, brokers, topic, 1))
 }
 
-// A topic that is gone holds up its own events. That others are published does not hide it.
 func TestATopicThatIsGoneIsNotReady(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
@@ -189,7 +179,7 @@ func TestATopicThatIsGoneIsNotReady(t *testing.T) {
 	cfg := environ(t, pgtest.DSN(pool), brokers[0])
 	ensureTopic(t, cfg, there)
 	b.add(t, gone, "k")
-	testkit.Until(t, func() bool { // others go on all the time
+	testkit.Until(t, func() bool {
 		b.add(t, there, "k")
 		code, failing := b.report(t)
 		return code == http.StatusServiceUnavailable && strings.Contains(failing["held events"], gone) && len(failing) == 1
@@ -198,7 +188,6 @@ func TestATopicThatIsGoneIsNotReady(t *testing.T) {
 	b.awaitReady(t)
 }
 
-// swallow keeps the broker from answering requests of a kind until the function is called.
 func swallow(cluster *kfake.Cluster, key kmsg.Key) (back func()) {
 	away := make(chan struct{})
 	back = sync.OnceFunc(func() { close(away) })

@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// timedTopic makes a topic whose records carry the time that the setting says.
 func timedTopic(t *testing.T, brokers []string, setting string) string {
 	t.Helper()
 	name, endless := kafkatest.Group(t), "9223372036854775807"
@@ -32,8 +31,6 @@ func timedTopic(t *testing.T, brokers []string, setting string) string {
 	return name
 }
 
-// The producer or the broker sets a record's time. An event's place in the inbox does not
-// depend on it: an event sent again at another time is the same event.
 func TestTheTimeOfARecordDecidesNothing(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

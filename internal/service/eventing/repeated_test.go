@@ -33,8 +33,6 @@ func newAdmin(t *testing.T, brokers []string) sarama.ClusterAdmin {
 	return cluster
 }
 
-// outcomesOf runs a node that consumes the topic until it has dealt with n records, and stops it in good order. Its
-// handler refuses an n of 13.
 func outcomesOf(t *testing.T, cfg eventing.Config, topic string, n int) map[inbox.Outcome]int {
 	t.Helper()
 	b := open(t, cfg)
@@ -68,8 +66,6 @@ func outcomesOf(t *testing.T, cfg eventing.Config, topic string, n int) map[inbo
 	return seen
 }
 
-// waitForCommit waits until the group has committed all of the topic's one partition. A stop before
-// that brings the last record once more.
 func waitForCommit(t *testing.T, cfg eventing.Config, topic string) {
 	t.Helper()
 	client, err := sarama.NewClient(cfg.Kafka.Brokers, nil)
@@ -88,9 +84,7 @@ func groupOf(cfg eventing.Config) string {
 	return "twinbox." + cfg.Environment + "." + repeatedConsumer
 }
 
-// A batch that lies on the log twice, because its producer did not hear of the first time and has forgotten its number,
-// has one effect and one dead letter for each event. A record without an id is another record at another place. And
-// when the group has lost its offsets, everything comes again from the same places and nothing happens.
+// The producer has forgotten the batch's number.
 func TestABatchThatComesAgain(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
@@ -105,7 +99,7 @@ func TestABatchThatComesAgain(t *testing.T) {
 		{"a/1", "a", `{"n":1}`, 1},
 		{"b/1", "b", `{"n":1}`, 1},
 		{"a/2", "a", `{"n":2}`, 2},
-		{"b/2", "b", `{"n":13}`, 2}, // refused, and the next one of its key waits behind it
+		{"b/2", "b", `{"n":13}`, 2}, // refused, and the next one of its key waits
 		{"b/3", "b", `{"n":3}`, 3},
 	} {
 		record, err := kafka.Marshaler{}.Marshal(topic, event.Event{
@@ -135,8 +129,7 @@ func TestABatchThatComesAgain(t *testing.T) {
 	require.Equal(t, 4, letters())
 }
 
-// Two environments on one broker: each has groups of its own, so neither takes records away from the other. But a
-// record does not say which environment it is from: on a topic that both use, each applies what the other wrote.
+// Records name no environment: on a shared topic each applies the other's events.
 func TestEnvironmentsShareTopicsButNoGroups(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

@@ -14,9 +14,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// Two replicas read a topic in which one record ends every process that handles it. The replica that gets the
-// partition goes on with the count: there are no more deaths than with one replica, and no other record is
-// given up. They are started again in their place, or no sooner than the partition has gone to the other one.
+// The other replica continues the count.
 func TestAPoisonRecordIsFoundByTwoReplicas(t *testing.T) {
 	t.Parallel()
 	pool := newLedger(t)

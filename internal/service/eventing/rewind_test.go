@@ -33,17 +33,15 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// backward is a strict consumer whose effects are rows of its database, which can go back.
 type backward struct {
 	pool    *pgxpool.Pool
 	brokers []string
 	cfg     eventing.Config
 	topic   string
 	said    *said
-	sent    map[string]int64 // the highest version of each key
+	sent    map[string]int64
 }
 
-// said collects the log of the nodes.
 type said struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -72,7 +70,6 @@ func newBackward(t *testing.T, brokers []string) *backward {
 	return s
 }
 
-// start runs a node until stop is called.
 func (s *backward) start(t *testing.T) (stop func()) {
 	t.Helper()
 	b := openWith(t, slog.New(slog.NewTextHandler(s.said, nil)), s.cfg)
@@ -96,7 +93,6 @@ func (s *backward) start(t *testing.T) (stop func()) {
 	return stop
 }
 
-// send writes the next n versions of six keys, in the order of their versions.
 func (s *backward) send(t *testing.T, n int) (sent []event.Event) {
 	t.Helper()
 	for range n {
@@ -113,7 +109,7 @@ func (s *backward) send(t *testing.T, n int) (sent []event.Event) {
 	return sent
 }
 
-// write writes records that have different times, as a broker that appends one after the other gives them.
+// A broker gives records different times.
 func (s *backward) write(t *testing.T, events []event.Event) {
 	t.Helper()
 	now := time.Now()
@@ -127,10 +123,9 @@ func (s *backward) write(t *testing.T, events []event.Event) {
 	sendRaw(t, s.brokers, records...)
 }
 
-// rewoundTables are in the order in which the inbox locks them. There are no dead letters.
+// rewoundTables are in the order in which the inbox locks them.
 var rewoundTables = []string{"inbox_point", "inbox_key", "inbox", "ledger", "inbox_attempt", "inbox_owner"}
 
-// save notes the state to which goBack takes the database.
 func (s *backward) save(t *testing.T) {
 	t.Helper()
 	require.NoError(t, pgx.BeginTxFunc(t.Context(), s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead},
@@ -143,7 +138,7 @@ func (s *backward) save(t *testing.T) {
 		}))
 }
 
-// goBack tries again where the consumer has its locks in another order.
+// The consumer may hold its locks in another order.
 func (s *backward) goBack(t *testing.T) {
 	t.Helper()
 	testkit.Until(t, func() bool {
@@ -179,7 +174,6 @@ func (s *backward) count(t *testing.T, sql string) (n int) {
 	return n
 }
 
-// requireOnceInOrder waits for all effects and requires that each is there once, in the order of its key.
 func (s *backward) requireOnceInOrder(t *testing.T) {
 	t.Helper()
 	s.awaitEffects(t)
@@ -267,8 +261,6 @@ func TestEffectsComeAgainAfterTheDatabaseWentBack(t *testing.T) {
 	}
 }
 
-// The broker loses the last records of its log, and its relay writes them again in another order of the keys, with
-// others between them. The consumer had handled and committed some of them, or its database went back too.
 func TestEffectsComeOnceAfterTheBrokerWentBack(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ more, databaseToo bool }{
@@ -350,7 +342,6 @@ func freePort(t *testing.T) int {
 	return number
 }
 
-// A group of the first edition has offsets, and its database no points: nothing is read again.
 func TestADatabaseWithoutPointsIsNotReadAgain(t *testing.T) {
 	t.Parallel()
 	s := newBackward(t, kafkatest.Brokers(t))

@@ -27,7 +27,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// as is the URL for another role.
 func as(t *testing.T, role, dsn string) string {
 	t.Helper()
 	address, err := url.Parse(dsn)
@@ -36,8 +35,6 @@ func as(t *testing.T, role, dsn string) string {
 	return address.String()
 }
 
-// A service serves as a role that owns nothing: everything works, partitions are made and dropped, and the tables, the
-// events and the audit trail are safe from it.
 func TestTheServingRoleOwnsNothing(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -55,17 +52,17 @@ func TestTheServingRoleOwnsNothing(t *testing.T) {
 		"MIGRATE_DATABASE_URL="+as(t, owner, pgtest.DSN(pool)), "KAFKA_TOPIC_RETENTION=1m", "INBOX_REPLAY_WINDOW=0s",
 		"INBOX_RETENTION=1h")
 	var out bytes.Buffer
-	for range 2 { // the second time it finds its own grants
+	for range 2 {
 		require.NoError(t, cfg.Migrate(t.Context(), &out, sets...))
 	}
 	again := "0 migrations applied, the schema is up to date\n" + serving + " may serve\n"
 	require.True(t, strings.HasSuffix(out.String(), again), out.String())
-	run(`drop table public.outbox_3000001`) // so that there is something to make; inbox_past is there to be dropped
+	run(`drop table public.outbox_3000001`) // one to make; inbox_past is one to drop
 	var tomorrow string
 	require.NoError(t, pool.QueryRow(t.Context(), `select 'public.inbox_' || to_char(now() at time zone 'UTC'
 		+ interval '1 day', 'YYYYMMDD')`).Scan(&tomorrow))
 	run(`drop table ` + tomorrow)
-	run(`drop table public.inbox_past`) // it ends today, which is not yet forgotten in the day's first hour
+	run(`drop table public.inbox_past`) // it ends today: not yet forgotten in the day's first hour
 	run(`create table public.inbox_past partition of public.inbox for values from ('2000-01-01') to ('2001-01-01')`)
 	run(`alter table public.inbox_past owner to ` + owner)
 
@@ -131,7 +128,7 @@ func TestTheServingRoleOwnsNothing(t *testing.T) {
 	}
 	b.stop()
 	require.NoError(t, <-ended)
-	_, err := migrations.Apply(t.Context(), pgtest.DSN(pool), migrations.Lease) // by hand, as the superuser
+	_, err := migrations.Apply(t.Context(), pgtest.DSN(pool), migrations.Lease)
 	require.NoError(t, err)
 	_, err = migrations.Migration{URL: as(t, serving, pgtest.DSN(pool)), Role: serving}.Run(t.Context())
 	require.Error(t, err, "it grants itself nothing")

@@ -16,15 +16,12 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// Listeners are the addresses a service listens on. API is empty for a service without one.
+// Listeners are listen addresses. API may be empty.
 type Listeners struct{ Admin, API string }
 
-// Run is the life of a service around its node. It opens the admin listener, waits for the database, starts the relay,
-// opens the API's listener, calls start for the parts that write and consume, announces its addresses, and returns when
-// the group has stopped. The group stops in reverse, so the relay is still there for the last events. An error that
-// only a different setting can cure, of the service, a server or a topic, has the exit code of a wrong configuration.
-//
-// While it waits, /livez answers, /readyz names what is missing, and the API accepts no connection.
+// Run runs a service around its node until the group stops. An error that only another setting can cure has the exit
+// code of a wrong configuration. While Run waits for a server, /livez answers, /readyz names the missing one, and the
+// API accepts no connection.
 func (n *Node) Run(
 	group *service.Group, at Listeners, host service.Host, start func(group *service.Group, api net.Listener),
 ) error {
@@ -59,7 +56,7 @@ func (n *Node) open(
 	if err := n.await(ctx, "database", n.checkSchema); err != nil {
 		return bound, err
 	}
-	group.Go("relay", func(ctx context.Context) error { // which does not wait for the answer: there may be no broker yet
+	group.Go("relay", func(ctx context.Context) error { // there may be no broker yet
 		return n.runWhileAsking(ctx, "settings of topics", n.checkTopics, n.relay.Run)
 	})
 	var api net.Listener
@@ -73,8 +70,7 @@ func (n *Node) open(
 	return bound, nil
 }
 
-// checkSchema returns an error if the database does not fit this build. A database that is newer and fits is logged: it
-// is that of a rolling upgrade.
+// checkSchema accepts a newer database that fits: a rolling upgrade has one.
 func (n *Node) checkSchema(ctx context.Context) error {
 	newer, err := migrations.Check(ctx, n.Pool, n.setup.Migrations...)
 	for _, set := range newer {
@@ -84,8 +80,7 @@ func (n *Node) checkSchema(ctx context.Context) error {
 	return err
 }
 
-// runWhileAsking runs tasks and repeats a check until it passes. They all end with an error of the check that waiting
-// does not change.
+// runWhileAsking ends with an error that waiting does not change.
 func (n *Node) runWhileAsking(
 	ctx context.Context, what string, check func(context.Context) error, tasks ...func(context.Context) error,
 ) error {
@@ -102,8 +97,6 @@ func (n *Node) runWhileAsking(
 	return together.Wait()
 }
 
-// await repeats a check until it passes, and logs the reason to wait once a minute. An error that waiting does not
-// change ends it.
 func (n *Node) await(ctx context.Context, what string, check func(context.Context) error) error {
 	var logged time.Time
 	for pauses := (failure.Backoff{Min: 100 * time.Millisecond, Max: time.Second}); ; {
@@ -125,14 +118,12 @@ func (n *Node) await(ctx context.Context, what string, check func(context.Contex
 	}
 }
 
-// isFatal reports that waiting does not cure a check's error: a schema that does not fit, or a refusal.
 func isFatal(err error) bool {
 	_, ofSchema := errors.AsType[*migrations.SchemaError](err)
 	return ofSchema || isRefusal(err)
 }
 
-// isRefusal reports an error that comes again until an operator changes a setting: synchronous_commit, or a retention
-// that is too short. Outbox and inbox refuse to work then, since events would be lost or repeated.
+// With these settings events would be lost or repeated.
 func isRefusal(err error) bool {
 	_, ofOutbox := errors.AsType[*relay.CheckError](err)
 	_, ofInbox := errors.AsType[*retention.Violation](err)

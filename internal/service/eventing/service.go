@@ -1,9 +1,6 @@
-// Package eventing runs the common part of every service: one database with an outbox and its relay, one
-// broker with consumers and their inbox. A service declares its consumers ([Node.Consume]) and writes its
-// events through [Node.Outbox]; the rest is the same for all services, and so are its settings
-// ([Config]).
-//
-// It joins the parts and adds no promise: those are in outbox, inbox and kafka.
+// Package eventing is the common part of every service: one database with an outbox and its relay, one broker with
+// consumers and their inbox. A service declares consumers ([Node.Consume]), writes events through [Node.Outbox] and
+// embeds [Config].
 package eventing
 
 import (
@@ -22,25 +19,23 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// A Service declares one service once: its program, its life and its description for others are made of this. All
-// fields but API, Operations and Checks are required; they are those of [Setup].
+// Service declares one service. All fields but API, Operations and Checks are required.
 type Service[C Settings] struct {
 	Name       string
 	Source     string
 	Contract   func() (*event.Checker, error)
-	API        []byte           // the OpenAPI document of its API, as JSON; the admin listener shows it
-	Migrations []migrations.Set // of its database, in the order of application
-	// Operations makes what operates the service, for the admin listener below the prefix. It is called after SetUp.
+	API        []byte           // the OpenAPI document, as JSON
+	Migrations []migrations.Set // in the order of application
+	// Operations makes the operations' API below the prefix, after SetUp.
 	Operations func(node *Node, cfg C) (prefix string, handler http.Handler, err error)
 	Checks     func(cfg C) []Check // of its own tables
 
-	// SetUp builds the service's own parts around its node, and returns the function that starts them. The group stops
-	// them in the reverse order, and then the relay. SetUp itself starts nothing and connects to nothing: the topics
-	// command calls it, too, to find the consumers.
+	// SetUp builds the service's parts around its node, and returns the function that starts them. It connects to nothing:
+	// the topics command calls it, too.
 	SetUp func(node *Node, cfg C) (start func(group *service.Group, api net.Listener), err error)
 }
 
-// Settings is the interface of every service's configuration. Embedding [Config] implements most of it.
+// Settings is a service's configuration. An embedded [Config] implements most of it.
 type Settings interface {
 	Shared() Config
 	Listeners() Listeners
@@ -49,15 +44,14 @@ type Settings interface {
 	Rules() []config.Rule
 }
 
-// Shared is the part of a configuration that is the same in all services.
+// Shared returns c.
 func (c Config) Shared() Config { return c }
 
-// Run is the service, from its configuration to the end of ctx and the drain after it.
+// Run runs the service until ctx ends and it has drained.
 func (s Service[C]) Run(ctx context.Context, cfg C, host service.Host) error {
 	return s.run(ctx, cfg, host, nil)
 }
 
-// run gives opened, if there is one, what reads the consumers' lags, before anything runs.
 func (s Service[C]) run(ctx context.Context, cfg C, host service.Host, opened func(Lags)) error {
 	group := service.NewGroup(ctx, host.Log, cfg.Shared().DrainFor)
 	node, start, err := s.open(ctx, cfg, host.Log, group.Draining())
@@ -70,7 +64,7 @@ func (s Service[C]) run(ctx context.Context, cfg C, host service.Host, opened fu
 	return node.Run(group, cfg.Listeners(), host, start)
 }
 
-// open sets the service up and connects to nothing.
+// open connects to nothing.
 func (s Service[C]) open(ctx context.Context, cfg C, log *slog.Logger, draining <-chan struct{}) (
 	node *Node, start func(*service.Group, net.Listener), err error,
 ) {
@@ -109,12 +103,12 @@ func (s Service[C]) open(ctx context.Context, cfg C, log *slog.Logger, draining 
 type Declared struct {
 	Service, Source string
 	Consumers       []Consumer
-	Events          []event.Declaration // of its contract
-	Topics          []kafka.Topic       // that it writes to, with those for copies of dead letters
+	Events          []event.Declaration
+	Topics          []kafka.Topic // with those for copies of dead letters
 	Checks          []Check
 }
 
-// declared sets the service up and closes it again. It needs no server.
+// declared needs no server.
 func (s Service[C]) declared(ctx context.Context, cfg C) (found Declared, err error) {
 	node, _, err := s.open(ctx, cfg, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
@@ -130,12 +124,10 @@ func (s Service[C]) declared(ctx context.Context, cfg C) (found Declared, err er
 	return found, node.Close()
 }
 
-// migrate is the migrate command.
 func (s Service[C]) migrate(ctx context.Context, cfg C, out io.Writer) error {
 	return cfg.Shared().Migrate(ctx, out, s.Migrations...)
 }
 
-// ensureTopics is the topics command.
 func (s Service[C]) ensureTopics(ctx context.Context, cfg C, out io.Writer) error {
 	found, err := s.declared(ctx, cfg)
 	if err != nil {
@@ -144,7 +136,7 @@ func (s Service[C]) ensureTopics(ctx context.Context, cfg C, out io.Writer) erro
 	return cfg.Shared().EnsureTopics(ctx, out, s.Name, found.Topics)
 }
 
-// Main is the whole program: a main function adds the process around it.
+// Main runs the program and returns its exit code.
 func (s Service[C]) Main(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
 	program := service.Program[C]{
 		Name: s.Name,
@@ -170,17 +162,17 @@ func (s Service[C]) Main(ctx context.Context, args, environ []string, stdout, st
 	return program.Run(ctx, args, environ, stdout, stderr)
 }
 
-// Described is a service without the type of its configuration, for code that runs, operates or documents all services.
+// Described is a service without its configuration's type.
 type Described struct {
 	Name       string
 	Migrations []migrations.Set
-	API        []byte // the OpenAPI document of its API; empty: it has none
+	API        []byte // optional
 
-	// Load reads the service's configuration as its program would. Beside an error it returns what could be read.
+	// Load reads the configuration. With an error it returns what it could read.
 	Load func(environ []string) (*Instance, error)
 }
 
-// Describe is the service without the type of its configuration.
+// Describe returns the service without its configuration's type.
 func (s Service[C]) Describe() Described {
 	return Described{Name: s.Name, Migrations: s.Migrations, API: s.API, Load: func(environ []string) (*Instance, error) {
 		cfg, i := new(C), &Instance{}
@@ -193,13 +185,13 @@ func (s Service[C]) Describe() Described {
 	}}
 }
 
-// Unset is the service with the defaults alone, which do not suffice to run it.
+// Unset returns an instance with the defaults alone. It cannot run.
 func (d Described) Unset() *Instance {
-	instance, _ := d.Load(nil) // what is required is missing
+	instance, _ := d.Load(nil) // required settings are missing
 	return instance
 }
 
-// Declare returns what the service reads and writes where nothing is configured. It needs no server.
+// Declare returns what the service reads and writes, without a configuration or a server.
 func (d Described) Declare(ctx context.Context) (Declared, error) {
 	instance, _ := d.Load([]string{"DATABASE_URL=postgres://127.0.0.1:1/none", "KAFKA_BROKERS=127.0.0.1:1"})
 	return instance.Declared(ctx)
@@ -209,20 +201,20 @@ func (d Described) Declare(ctx context.Context) (Declared, error) {
 type Instance struct {
 	Settings
 
-	// Variables are those that the service reads, with the values in effect.
+	// Variables returns the service's variables, with the values in effect.
 	Variables func() []config.Setting
-	// Declared returns what the service reads and writes. It needs a complete configuration and no server.
+	// Declared needs a complete configuration and no server.
 	Declared func(ctx context.Context) (Declared, error)
 	// Run runs the service until ctx ends, and drains it.
 	Run func(ctx context.Context, host service.Host) error
-	// Opened gets what reads how far the consumers are, before anything runs. Optional.
+	// Opened gets the reader of the lags before the service runs. Optional.
 	Opened func(Lags)
 }
 
 // Reads reports whether the service knows the variable.
 func (i *Instance) Reads(variable string) bool { return i.variable(variable).Variable != "" }
 
-// Value is a variable's value in effect, "" where the service does not know it.
+// Value returns a variable's value in effect, "" for an unknown one.
 func (i *Instance) Value(variable string) string { return i.variable(variable).Value }
 
 func (i *Instance) variable(name string) config.Setting {

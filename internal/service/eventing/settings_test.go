@@ -16,8 +16,6 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// What the configuration accepts, the parts accept: a setting that only outbox, inbox or kafka refuse would be found by
-// no "config" command, and be one more start that fails without saying that starting again will not help.
 func TestSettingsThatLoadAreSettingsThatWork(t *testing.T) {
 	t.Parallel()
 	settings := config.Describe(eventing.Config{})
@@ -28,7 +26,7 @@ func TestSettingsThatLoadAreSettingsThatWork(t *testing.T) {
 			if s.Type != "duration" && s.Type != "integer" || !bounded {
 				continue
 			}
-			value := s.Default // most of the time, since many together would be refused by each other's rules
+			value := s.Default // many values together break each other's rules
 			if rapid.IntRange(0, 4).Draw(t, "change") == 4 {
 				value = rapid.SampledFrom([]string{lowest, highest}).Draw(t, s.Variable)
 			}

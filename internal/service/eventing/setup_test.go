@@ -27,7 +27,6 @@ func TestMain(m *testing.M) { kafkatest.Main(m) }
 
 var sets = []migrations.Set{migrations.Audit, migrations.Outbox, migrations.Inbox}
 
-// load reads a config from its variables, as a service does.
 func load(t *testing.T, environ ...string) (eventing.Config, error) {
 	t.Helper()
 	var cfg struct{ eventing.Config }
@@ -35,9 +34,6 @@ func load(t *testing.T, environ ...string) (eventing.Config, error) {
 	return cfg.Config, err
 }
 
-// environ is a complete environment on addresses that answer. Nothing in it runs out while the machine stands still for
-// some seconds: a member that the group has given up gets its records again, and what was published in vain lies on the
-// topic twice. Nor does anything here wait for one of these times to pass.
 func environ(t *testing.T, dsn, broker string, more ...string) eventing.Config {
 	t.Helper()
 	cfg, err := load(t, append([]string{
@@ -48,14 +44,12 @@ func environ(t *testing.T, dsn, broker string, more ...string) eventing.Config {
 	return cfg
 }
 
-// kafkaSafe names the test's consumer groups.
 func kafkaSafe(t *testing.T) string {
 	t.Helper()
 	name := kafkatest.Group(t)
 	return name[len(name)-8:]
 }
 
-// bundle is a node before anything runs.
 type bundle struct {
 	node  *eventing.Node
 	admin *service.Admin
@@ -83,7 +77,6 @@ func openWith(t *testing.T, log *slog.Logger, cfg eventing.Config, topics ...kaf
 	return &bundle{node: node, admin: admin, group: group, stop: stop, ctx: ctx}
 }
 
-// run runs the node in the background. listening gets the bound addresses once; ended gets Run's result.
 func (b *bundle) run(
 	at eventing.Listeners, start func(*service.Group, net.Listener),
 ) (listening chan service.Listening, ended chan error) {
@@ -101,7 +94,6 @@ func ensureTopic(t *testing.T, cfg eventing.Config, name string) {
 	require.NoError(t, kafka.EnsureTopics(t.Context(), cfg.Client("test"), cfg.Topics(name)...))
 }
 
-// named is the setting that names a member; empty where the edge knows no names.
 func named(member string) (setting string) {
 	setting = "KAFKA_INSTANCE_ID=" + member
 	return setting
@@ -118,13 +110,11 @@ func sendRaw(t *testing.T, brokers []string, records ...*sarama.ProducerMessage)
 	require.NoError(t, producer.Close())
 }
 
-// deadLetters are all of the database, in the order of their ids.
 func deadLetters(ctx context.Context, pool *pgxpool.Pool) ([]deadletter.Letter, error) {
 	rows, _ := pool.Query(ctx, `select `+deadletter.Columns+` from dead_letter order by id`)
 	return pgx.CollectRows(rows, deadletter.Scan)
 }
 
-// pingRecord is the event of one version of key a.
 func pingRecord(t *testing.T, topic string, version int64) *sarama.ProducerMessage {
 	t.Helper()
 	record, err := kafka.Marshaler{}.Marshal(topic, event.Event{

@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// A service ends with a relay that refuses its database: a different setting is needed.
 func TestAServiceEndsWithARelayThatRefuses(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t, sets...)
@@ -33,7 +32,6 @@ do $$ begin execute format('alter database %I set synchronous_commit = off', cur
 	}
 }
 
-// What pgxpool takes out of the URL for itself, the server knows nothing of: migrate and the relay leave it out, too.
 func TestThePoolsOwnParametersMayBeInTheURL(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t, sets...)

@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/internal/outbox/relay"
 )
 
-// addTopics adds topics that the node writes to.
 func (n *Node) addTopics(topics ...kafka.Topic) {
 	n.topics = append(n.topics, topics...)
 	for _, topic := range topics {
@@ -26,16 +25,14 @@ func namesOf(topics []kafka.Topic) []string {
 	return names
 }
 
-// lagClient asks the broker what waits, within less than a scrape's timeout.
+// lagClient answers within a scrape's timeout.
 func (s Setup) lagClient() kafka.Config {
 	client := s.client
 	client.RequestTimeout = min(time.Second, client.WithDefaults().PublishTimeout)
 	return client
 }
 
-// checkTopics returns an error if a topic that exists takes less than the largest event: one that the outbox accepts
-// and its topic refuses would park its key. A limit that is lowered later parks the keys that exceed it. It logs which
-// topics have the times of their producers.
+// checkTopics refuses a topic that takes less than the largest event: a refused event would park its key.
 func (n *Node) checkTopics(ctx context.Context) error {
 	names, largest := namesOf(n.topics), n.setup.Config.Outbox.MaxEventBytes
 	found, err := kafka.DescribeTopics(ctx, n.setup.client, names...)
@@ -55,8 +52,7 @@ func (n *Node) checkTopics(ctx context.Context) error {
 	return refused.Err()
 }
 
-// EnsureTopics creates missing topics and prints on out all of them as the broker has them. A topic that has another
-// number of partitions or keeps its records for another time than the settings ask for stays as it is.
+// EnsureTopics creates missing topics and prints all on out. It changes no existing topic.
 func (c Config) EnsureTopics(ctx context.Context, out io.Writer, service string, topics []kafka.Topic) error {
 	client, names := c.Client(service), namesOf(topics)
 	before, err := kafka.DescribeTopics(ctx, client, names...)

@@ -20,8 +20,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// A topic gets more partitions, and its keys other ones. A versioned consumer handles every event in its key's order:
-// it parks one that comes before its predecessor.
+// Keys move to other partitions, so an event may come before its predecessor.
 func TestAServiceOutlivesMorePartitions(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
@@ -98,7 +97,6 @@ func TestAServiceOutlivesMorePartitions(t *testing.T) {
 	}
 }
 
-// A topic that takes less than the largest event would park the key of every event in between.
 func TestATopicForSmallerEventsIsRefused(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)

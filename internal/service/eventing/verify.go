@@ -7,8 +7,8 @@ import (
 	"example.com/twinbox/internal/verify"
 )
 
-// Verified describes the service to package verify, by its registrations: it needs no server. A Pause is longer than a
-// batch takes to be sent and recorded, or an event to be handled.
+// Verified describes the service to package verify. It needs no server. A Pause exceeds the time to record a batch or
+// handle an event.
 func (i *Instance) Verified(ctx context.Context) (s verify.Service, err error) {
 	declared, err := i.Declared(ctx)
 	if err != nil {
@@ -32,7 +32,6 @@ func (i *Instance) Verified(ctx context.Context) (s verify.Service, err error) {
 	return s, nil
 }
 
-// types are those that the consumer has a handler for.
 func (c Consumer) types() []string {
 	if c.Handlers != nil {
 		return c.Handlers.Types()

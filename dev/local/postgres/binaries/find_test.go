@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// script writes programs that answer like those of the version.
 func script(t *testing.T, dir, version string) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(dir, 0o755))
@@ -40,7 +39,7 @@ func TestAClientOnlyInstallationIsIncomplete(t *testing.T) {
 	require.True(t, isIncomplete(root))
 }
 
-// dataOf returns a data directory of the version; "" is one that does not exist yet.
+// dataOf's directory for "" does not exist yet.
 func dataOf(t *testing.T, major string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -81,7 +80,6 @@ func TestEnsureByVersion(t *testing.T) {
 	require.ErrorContains(t, err, "no number")
 }
 
-// An installation that is broken does not hide the next one, installed or fetched; errors name it.
 func TestEnsurePassesABrokenInstallation(t *testing.T) {
 	broken, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
@@ -99,7 +97,6 @@ func TestEnsurePassesABrokenInstallation(t *testing.T) {
 	require.ErrorContains(t, err, broken, "it may be the one")
 }
 
-// Neither HOME nor XDG_CACHE_HOME: an installed PostgreSQL is found all the same.
 func TestWithoutHome(t *testing.T) {
 	t.Setenv("HOME", "")
 	t.Setenv("XDG_CACHE_HOME", "")

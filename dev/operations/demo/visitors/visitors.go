@@ -1,5 +1,4 @@
-// Package visitors are people who sign up for the demonstration (make demo). What the demonstration does with this
-// business is here; package demo knows none.
+// Package visitors has people who sign up for the demonstration (make demo). Only it knows this business.
 package visitors
 
 import (
@@ -20,26 +19,25 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// Visitors sign up at one address, each under an address and a key that no others have.
+// Visitors sign up, each with a unique address and key.
 type Visitors struct {
 	base, name string
 	http       *http.Client
 }
 
-// requestTimeout is how long a visitor waits for an answer before the request is repeated.
 const requestTimeout = 10 * time.Second
 
-// New makes visitors of the API at a URL.
+// New returns visitors of the API at a URL.
 func New(base string) *Visitors {
 	return &Visitors{base: base, name: uuid.NewString(), http: &http.Client{
 		Timeout: requestTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: requestTimeout},
 	}}
 }
 
-// Close closes the connections that are kept.
+// Close closes idle connections.
 func (v *Visitors) Close() { v.http.CloseIdleConnections() }
 
-// SignUp signs the nth visitor up, once however often it is called, and returns the user's id.
+// SignUp signs the nth visitor up and returns the user's id. A repetition changes nothing.
 func (v *Visitors) SignUp(ctx context.Context, n int) (id string, err error) {
 	key := fmt.Sprintf("%s-%d", v.name, n)
 	body := fmt.Sprintf(`{"email":"visitor-%s@example.org","name":"Visitor %d"}`, key, n)
@@ -55,13 +53,12 @@ func (v *Visitors) SignUp(ctx context.Context, n int) (id string, err error) {
 	return "", &demo.FinalError{Err: fmt.Errorf("sign up: %d %s", status, said.Code)}
 }
 
-// passing are the codes of answers that are others a little later.
 var passing = []web.Code{
 	web.CodeUnavailable, web.CodeShuttingDown, web.CodeTimeout, web.CodeRequestTimeout, "outcome_unknown",
 	"idempotency_key_in_flight",
 }
 
-// HasProfile says whether the user's event has come through.
+// HasProfile reports whether the user's event has arrived.
 func (v *Visitors) HasProfile(ctx context.Context, id string) (bool, error) {
 	status, said, err := v.call(ctx, http.MethodGet, "/v1/customers/"+id, "", "")
 	switch {
@@ -73,10 +70,8 @@ func (v *Visitors) HasProfile(ctx context.Context, id string) (bool, error) {
 	return false, fmt.Errorf("look for a profile: %d %s", status, said.Code)
 }
 
-// maxAnswer bounds what an answer may take.
 const maxAnswer = 1 << 20
 
-// answer is what an answer says of a user or, where it is a problem, of that.
 type answer struct {
 	UserID string   `json:"user_id"`
 	Code   web.Code `json:"code"`
@@ -102,7 +97,7 @@ func (v *Visitors) call(ctx context.Context, method, path, body, key string) (st
 	return response.StatusCode, said, nil
 }
 
-// Poison is a registration that no consumer can read: it says nothing of whom.
+// Poison returns a registration without a user.
 func Poison() (event.Event, error) {
 	id, err := uuid.NewV7()
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/internal/contract"
 )
 
-// What may be another answer a little later is repeated, with the same key; what will not be ends the demonstration.
 func TestWhatVisitorsMakeOfAnAnswer(t *testing.T) {
 	t.Parallel()
 	status, code, keys := 0, "", map[string]bool{}

@@ -1,4 +1,4 @@
-// Command counted is one of the services, named by its first argument, for a coverage build. At the nth SIGUSR1 it
+// Command counted runs one of the services, named by its first argument, in a coverage build. At the nth SIGUSR1 it
 // writes its counters to the folder n of GOCOVERDIR, and clears them.
 package main
 
@@ -35,7 +35,7 @@ func main() {
 	os.Exit(run(service.SignalContext(context.Background()), os.Args[2:], os.Environ(), os.Stdout, os.Stderr))
 }
 
-// writeCounters makes the folder when all of it is written.
+// writeCounters renames the folder when it is complete.
 func writeCounters(folder string) error {
 	part := folder + ".part"
 	return errors.Join(

@@ -141,7 +141,7 @@ func TestCountFindsWhatIsMissingAndWhatIsThereTwice(t *testing.T) {
 	}))
 }
 
-// Our line is not judged by its own counters: a signup that the services cannot verify is no result.
+// Our line is not judged by its own counters: a signup that the services cannot verify is not a result.
 func TestOurLineIsVerified(t *testing.T) {
 	t.Parallel()
 	err := onStage(t, func(ctx context.Context, st *stage) error {

@@ -43,7 +43,7 @@ func Apply(ctx context.Context, url string, sets ...Set) ([]Applied, error) {
 }
 
 // Run brings the database up to the sets, gives the serving role its rights, and returns the migrations that ran, also
-// with an error. Each file runs in one transaction unless it says otherwise; a failed one leaves those before it
+// with an error. Each file runs in one transaction unless the file asks for none; a failed one leaves those before it
 // applied. A database that is ahead of this binary is left alone: see [Check].
 //
 // Any number of processes may call it at any time: one works, the others wait until their context ends and then find

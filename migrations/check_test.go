@@ -69,7 +69,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// An older binary goes on until the breaking migration is applied: one that fails keeps nobody out.
+// An older binary continues until the breaking migration is applied: one that fails keeps nobody out.
 func TestABreakingMigrationThatFailsKeepsNobodyOut(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)

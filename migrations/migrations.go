@@ -52,7 +52,7 @@ func ForNotification() []Set { return For(Notification.Name, Lease) }
 func folder(name string) Set {
 	sub, err := fs.Sub(files, name)
 	if err != nil {
-		panic(err) // the name is no path
+		panic(err) // the name is not a path
 	}
 	return Set{Name: name, FS: sub}
 }

@@ -15,8 +15,8 @@ import (
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
-// What an operator is told to do fits what is wrong with the dead letter: one that waits for another is not replayed by
-// itself, one whose content is wrong not as it is, and one that may have been applied not without looking.
+// The advice fits what is wrong with the dead letter: one that waits for another is not replayed
+// alone, one whose content is wrong not as it is, and one that may have been applied not without looking.
 func TestTheNextStepOfALetter(t *testing.T) {
 	t.Parallel()
 	waiting := func(class, code string) adminapi.DeadLetter {

@@ -19,7 +19,7 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// Every bad command line ends with 2 before anything is asked, and says what is wrong on stderr; with --json stdout is
+// Every bad command line ends with 2 before anything is asked, and reports what is wrong on stderr; with --json stdout is
 // one JSON document all the same.
 func TestBadCommandLines(t *testing.T) {
 	t.Parallel()
@@ -205,7 +205,7 @@ func TestTheOperatorsFileIsItsOwnersAlone(t *testing.T) {
 	}
 }
 
-// What "make run" runs beside the services can be asked alone.
+// What "make run" runs next to the services can be asked alone.
 func TestAServiceThatRunsBeside(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -65,7 +65,7 @@ func noted(of turn, note string) turn {
 	return of
 }
 
-// The exit code says how much of it is done, and the lines say where and why not.
+// The exit code tells how much is done, the lines where and why not.
 func TestWhatAChangeComesTo(t *testing.T) {
 	t.Parallel()
 	broken := func(count int64) turn { return turn{adminapi.Result{Count: count}, true} }
@@ -167,7 +167,7 @@ func TestProgress(t *testing.T) {
 	})
 }
 
-// The effect in a service that "make run" runs beside the two, such as an example, is shown as well.
+// The effect in a third service of "make run", such as an example, is shown as well.
 func TestAChangeInAnotherServiceIsShown(t *testing.T) {
 	t.Parallel()
 	r := turns(t, false, map[string]turn{"order": did(2, 0), "customer": did(1, 0)})

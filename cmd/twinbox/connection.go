@@ -38,12 +38,12 @@ type Connection struct {
 
 var serviceNames = services.Names()
 
-// tokenVariable is no flag: every user of the machine can read a process's flags.
+// tokenVariable is not a flag: every user of the machine can read a process's flags.
 const tokenVariable = "TWINBOX_ADMIN_TOKEN"
 
 var errNoToken = usage("no token: give --token-file or set " + tokenVariable)
 
-// find gives the addresses also beside errNoToken.
+// find gives the addresses also with errNoToken.
 func (o *Connection) find() (at client.Operators, err error) {
 	if o.CustomerAdmin == "" && o.NotificationAdmin == "" && len(o.Admin) == 0 {
 		at, err = client.ReadOperators(o.Dir)
@@ -69,7 +69,7 @@ func (o *Connection) find() (at client.Operators, err error) {
 	return at, nil
 }
 
-// ProvideServices finds the services, also beside errNoToken. It asks none of them.
+// ProvideServices finds the services, also with errNoToken. It asks none of them.
 func (o *Connection) ProvideServices() (found []*client.Service, err error) {
 	at, err := o.find()
 	if err != nil && !errors.Is(err, errNoToken) {

@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// The folder of a system says which services run there; those that are not the project's own come last.
+// The folder of a system lists its services; those that are not the project's own come last.
 func TestWhatElseRunsInAFolderIsAsked(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

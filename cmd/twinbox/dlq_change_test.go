@@ -69,7 +69,7 @@ func TestEditWithAnEditor(t *testing.T) {
 	removeKept(t, failed)
 }
 
-// A record whose headers are wrong is no event until an operator has put them right; then it is handled like any other.
+// A record whose headers are wrong is not an event until an operator has put them right; then it is handled like any other.
 func TestEditHeaders(t *testing.T) {
 	t.Parallel()
 	h := shared(t)
@@ -101,7 +101,7 @@ func TestEditHeaders(t *testing.T) {
 }
 
 // A payload that cannot be had is the command line's fault, and the service is asked for no edit. With --json an edit
-// that has nothing to do says so in a document, too.
+// that has nothing to do reports that in a document, too.
 func TestPayloadsAsGiven(t *testing.T) {
 	t.Parallel()
 	customer := listener(t, answers(map[string]string{

@@ -121,7 +121,7 @@ func (w *world) duplicates(t *testing.T) {
 	})
 }
 
-// committed waits for the offsets, which are committed a moment after what they stand for.
+// committed waits for the offsets, which are committed a moment after the outcomes.
 func (w *world) committed(t *testing.T) {
 	t.Helper()
 	testkit.Until(t, func() bool {

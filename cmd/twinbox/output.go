@@ -163,7 +163,7 @@ func (s *streams) progress(name string) func(done, total int64) {
 	}
 }
 
-// The exit codes of the commands that operate a system, beside those of package service.
+// The exit codes of the commands that operate a system, next to those of package service.
 const (
 	exitNotFound = 3
 	exitRefused  = 4
@@ -230,7 +230,7 @@ func endingOf(err error) *ending {
 func exitCode(err error) int     { return endingOf(err).exit }
 func errorCode(err error) string { return endingOf(err).code }
 
-// A reader that is gone, as behind "| head", is no failure.
+// A reader that is gone, as behind "| head", is not a failure.
 func (s *streams) report(args []string, err error) int {
 	switch {
 	case s.broken != nil && !errors.Is(s.broken, syscall.EPIPE):

@@ -15,7 +15,7 @@ import (
 var update = flag.Bool("update", false, "write the output of the commands into the page that is tested")
 
 // page is a Markdown page whose console blocks are run, in order, together with what its comments say happens in the
-// world. Ids and times differ from run to run: an id on the page stands for the one that appeared in its place, and
+// world. Ids and times differ from run to run: an id on the page means the one that appeared in its place, and
 // commands that name it get that one.
 type page struct {
 	path  string
@@ -130,7 +130,7 @@ func (p *page) compare(t *testing.T, command string, want, got []string) {
 	}
 }
 
-// learn remembers what the page's ids stand for, where as many appeared as are on the page.
+// learn remembers what the page's ids mean, where as many appeared as are on the page.
 func (p *page) learn(want, got []string) (expected, real []string) {
 	expected = anyID.FindAllString(strings.Join(want, "\n"), -1)
 	real = anyID.FindAllString(strings.Join(got, "\n"), -1)
@@ -149,7 +149,7 @@ func mask(lines []string) string {
 	return blanks.ReplaceAllString(record.ReplaceAllString(text, "[N]@N"), " ")
 }
 
-// onPage is a command as it stands on the page that is written: with the ids of this run.
+// onPage is a command as the written page has it: with the ids of this run.
 func (p *page) onPage(command string) string {
 	return anyID.ReplaceAllStringFunc(command, func(id string) string {
 		if real, known := p.ids[id]; known {

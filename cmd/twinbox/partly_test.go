@@ -19,7 +19,7 @@ type failureDocument struct {
 	}
 }
 
-// One service that does not answer is no reason to be silent: what the other one says is a part of the answer, and
+// A service that does not answer silences no other: the other one's answer is shown, and
 // where nothing can be done without it, nothing is done.
 func TestOneOfTwoDoesNotAnswer(t *testing.T) {
 	t.Parallel()
@@ -64,7 +64,7 @@ func TestOneOfTwoDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// That one service does not have the key says nothing as long as the other one cannot be asked.
+// One service without the key proves nothing as long as the other one cannot be asked.
 func TestWhoHasIt(t *testing.T) {
 	t.Parallel()
 	other := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -117,7 +117,7 @@ func TestALetterAsADocument(t *testing.T) {
 	require.Contains(t, r.stdout, `"k<"`, "as people search for it")
 }
 
-// What a document says of a dead letter can be given to the next command as it stands.
+// The next command takes a dead letter's members as a document has them.
 func TestDocumentsNameLettersAsTheyAreTyped(t *testing.T) {
 	t.Parallel()
 	const refused = `{"result":{"dry_run":false,"count":0,"failed":1,` +

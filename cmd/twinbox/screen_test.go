@@ -103,7 +103,7 @@ func TestIdsAreWhole(t *testing.T) {
 		"org.example.customer.user-registered.v1")
 }
 
-// A list that does not show everything says so and how to go on.
+// A list that does not show everything reports that and how to continue.
 func TestAListSaysThatThereIsMore(t *testing.T) {
 	t.Parallel()
 	addr := listener(t, everything)
@@ -266,7 +266,7 @@ func TestCompletionOffersNames(t *testing.T) {
 	}
 }
 
-// The general flags stand behind a command's own.
+// The general flags come after a command's own.
 func TestHelpBeginsWithTheCommandsOwnFlags(t *testing.T) {
 	t.Parallel()
 	help := twinbox(t, "dlq", "replay", "--help").stdout
@@ -276,7 +276,7 @@ func TestHelpBeginsWithTheCommandsOwnFlags(t *testing.T) {
 	require.Contains(t, help, "Flags of every command:")
 }
 
-// A filter that picks no dead letter is no all-clear while others wait.
+// A filter that picks no dead letter is not an all-clear while others wait.
 func TestAFilterThatPicksNone(t *testing.T) {
 	t.Parallel()
 	addr := listener(t, func(w http.ResponseWriter, r *http.Request) {
@@ -358,7 +358,7 @@ func TestTailFollows(t *testing.T) {
 	require.Equal(t, 1, strings.Count(out.String(), "STATE"), "one heading")
 }
 
-// What was there before the first rows of -n is no news.
+// Rows from before the first rows of -n are not new.
 func TestTailFollowsFromItsFirstRowsOn(t *testing.T) {
 	var looks atomic.Int64
 	addr := listener(t, func(w http.ResponseWriter, r *http.Request) {
@@ -386,7 +386,7 @@ func TestTailFollowsFromItsFirstRowsOn(t *testing.T) {
 	require.Equal(t, []string{"e5", "e6", "e7"}, regexp.MustCompile(`e[0-9]`).FindAllString(out.String(), -1))
 }
 
-// One answer looks back so far: where it found too little, the next one goes on.
+// One answer looks back so far: where it found too little, the next one continues.
 func TestTailGoesBackUntilItHasEnough(t *testing.T) {
 	t.Setenv(tokenVariable, "t")
 	var asked []string

@@ -97,7 +97,7 @@ func TestTraceOfNothing(t *testing.T) {
 	require.Equal(t, 1, silent.code, "no answer is not that there is nothing")
 }
 
-// One line per cause, and one that is away is said so beside the other's.
+// One line per cause, and one for a service that is away.
 func TestStatusSaysWhyEachServiceWaits(t *testing.T) {
 	t.Parallel()
 	well := listener(t, answers(map[string]string{"stations": `{"service":"customer","environment":"","status":"ready",

@@ -45,7 +45,7 @@ func commandsWith(t *testing.T, flag string) (commands []string) {
 	return commands
 }
 
-// An address that leads to another service than its flag says changes nothing there, whether that service looks at whom
+// An address that leads to another service than its flag names changes nothing there, whether that service looks at whom
 // a request is meant for or not.
 func TestAStrangerIsChangedNothing(t *testing.T) {
 	t.Parallel()

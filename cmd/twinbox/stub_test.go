@@ -32,7 +32,7 @@ func website(t *testing.T, handler http.HandlerFunc) string {
 	return server.URL
 }
 
-// says answers everything with a text, but who it is: the service that is meant.
+// It answers everything with a text, but who it is: the service that is meant.
 func says(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		answer := text

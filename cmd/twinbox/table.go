@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// table is rows for people; --json is for programs. It cuts no value. A column of free text stands last.
+// table is rows for people; --json is for programs. It cuts no value. A column of free text is last.
 type table struct {
 	columns []string
 	wide    []string // columns that only -o wide shows

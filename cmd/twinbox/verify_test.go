@@ -58,7 +58,7 @@ func TestAVerdictsExitCode(t *testing.T) {
 	require.Contains(t, r.stderr, "or give --database and --brokers")
 }
 
-// Beside "make run" it needs no flags. Elsewhere the databases and the brokers are enough.
+// Next to "make run" it needs no flags. Elsewhere the databases and the brokers are enough.
 func TestASystemIsVerifiedFromOutside(t *testing.T) {
 	t.Parallel()
 	h := shared(t)

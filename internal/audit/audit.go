@@ -67,7 +67,7 @@ func Of(ctx context.Context, q Querier, kind, subject string) ([]Action, error) 
 	return Find(ctx, q, Filter{Kind: kind, Subject: subject})
 }
 
-// Filter selects the actions that meet all of its conditions. An empty field is no condition.
+// Filter selects the actions that meet all of its conditions. An empty field is not a condition.
 type Filter struct {
 	By, Verb, Kind, Subject string
 	Since, Until            time.Time // Until is excluded

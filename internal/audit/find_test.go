@@ -58,7 +58,7 @@ func TestFind(t *testing.T) {
 	require.Equal(t, []string{"ada", "retry"}, []string{one[0].By, one[0].Verb})
 }
 
-// A deed of many rows is one action on one page, also where others stand between its rows.
+// A deed of many rows is one action on one page, also where others lie between its rows.
 func TestADeedIsOnOnePage(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t, migrations.Audit)

@@ -178,7 +178,7 @@ func (it *item) noteFailure() {
 	}
 }
 
-// A message that is no event is given up.
+// A message that is not an event is given up.
 func (in *Inbox) read(msg *message.Message, next message.HandlerFunc) *item {
 	it := &item{ctx: msg.Context(), msg: msg, next: next, started: time.Now(), outcome: Failed}
 	it.origin, _ = event.OriginFrom(it.ctx)

@@ -123,7 +123,7 @@ on conflict (consumer, topic, partition, first_offset) do update
 set attempts = excluded.attempts, last_offset = excluded.last_offset, last_at = clock_timestamp()`
 )
 
-// countAttempt counts once for each owner: an attempt that fails in this process is no death. A batch counts for none
+// countAttempt counts once for each owner: an attempt that fails in this process is not a death. A batch counts for none
 // of its records. An event that was counted too often is given up.
 func (in *Inbox) countAttempt(ctx context.Context, p *partition, items []*item) error {
 	if p.counted != nil {
@@ -157,7 +157,7 @@ func (in *Inbox) countAttempt(ctx context.Context, p *partition, items []*item) 
 const deleteAttempts = `
 delete from public.inbox_attempt where consumer = $1 and topic = $2 and partition = $3 and first_offset <= $4`
 
-// When something new is committed behind the suspected records, the partition is no suspect any more.
+// When something new is committed behind the suspected records, the partition is not a suspect any more.
 func (in *Inbox) clearAttempts(ctx context.Context, p *partition, items []*item) {
 	p.counted = nil
 	last := items[len(items)-1].origin.Offset
@@ -204,7 +204,7 @@ const deleteOwner = `
 delete from public.inbox_owner where consumer = $1 and topic = $2 and partition = $3 and owner = $4`
 
 // A suspected partition keeps its row: its next owner must check the records that this one did not reach. An attempt
-// that was broken off is no death.
+// that was broken off is not a death.
 func (in *Inbox) recordLeave(ctx context.Context, p *partition) (err error) {
 	switch {
 	case p == nil:

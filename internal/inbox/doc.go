@@ -16,8 +16,8 @@
 //
 // Before the transaction, for each message:
 //
-//  1. It is decoded. A record that is no event is given up: dead.
-//  2. Its type has no handler: ignored. In an ordered consumer its version counts, so it goes on to 5.
+//  1. It is decoded. A record that is not an event is given up: dead.
+//  2. Its type has no handler: ignored. In an ordered consumer its version counts, so it continues at 5.
 //  3. Its payload is checked against its contract (Config.Validate). One that breaks it is given up: dead.
 //
 // In the transaction:
@@ -38,7 +38,7 @@
 // # When a handler fails
 //
 // The transaction is rolled back, and its halves run, down to one event. A permanent error ([Permanent]) gives the
-// event up at once. A transient one (database or broker away, a deadlock, a full pool) is tried again for as long as it
+// event up immediately. A transient one (database or broker away, a deadlock, a full pool) is tried again for as long as it
 // lasts. Any other error is tried 5 times (Config.MaxAttempts), with pauses of 1, 2, 4 and 8 s, each up to a fifth
 // shorter or longer. The partition waits. A handler that runs longer than 10 s (Config.HandlerTimeout) fails with
 // handler_timeout.

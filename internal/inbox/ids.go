@@ -212,7 +212,7 @@ func (in *Inbox) finishRows(tx *handlerTx, items []*item) {
 	}
 }
 
-// metadata is what the row says beside the id.
+// metadata is what the row has next to the id.
 func (it *item) metadata() []byte {
 	m := rowMetadata{ProcessingTime: time.Now().UTC()}
 	if it.msg != nil {

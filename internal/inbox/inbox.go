@@ -101,7 +101,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate reports every mistake at once.
+// validate reports all mistakes together.
 func (c Config) validate() error {
 	var errs []error
 	demand := func(holds bool, format string, args ...any) {
@@ -124,8 +124,7 @@ func (c Config) validate() error {
 
 func (c Config) backoff() *failure.Backoff { return &failure.Backoff{Min: c.RetryMin, Max: c.RetryMax} }
 
-// Host is the program around the inbox. Embed [Standalone] for what does not matter. Several goroutines call it at
-// once.
+// Host is the program around the inbox. Embed [Standalone] for what does not matter. Several goroutines call it.
 type Host interface {
 	// Wait waits before the next attempt, for about d. It returns an error only if ctx, the delivery's, has ended.
 	Wait(ctx context.Context, failure error, d time.Duration) error

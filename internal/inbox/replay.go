@@ -54,13 +54,13 @@ type Result struct {
 	Error   string
 }
 
-// The outcomes of a [Result] beside those of a delivery.
+// The outcomes of a [Result] next to those of a delivery.
 const (
 	Refused     = "refused" // it was not tried
 	WouldReplay = "would_replay"
 )
 
-// Codes of refusals, beside those of dead letters.
+// Codes of refusals, next to those of dead letters.
 const (
 	CodeBehind    = "behind_waiting" // an earlier dead letter of its key waits
 	CodeIDChanged = "id_changed"     // the edited record is another event: only its content may change

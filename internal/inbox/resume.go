@@ -13,7 +13,7 @@ import (
 )
 
 // ResumeParked runs parked events when nothing is missing before them any more, in rounds, until ctx ends, within
-// [Config.ResumeEvery]. It returns nil. Several at once do no harm.
+// [Config.ResumeEvery]. It returns nil. Several together do no harm.
 func (r *Replayer) ResumeParked(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if err := r.ResumeRound(ctx); err != nil && ctx.Err() == nil {

@@ -131,7 +131,7 @@ func (in *Inbox) handleInTx(ctx context.Context, tx *handlerTx, it *item, k *key
 	case Gap, Parked, Dead, Conflict, Expired:
 		return in.storeLetter(ctx, tx, it, k)
 	case Stale:
-		if it.comesAgain { // its row goes, so the later one is no duplicate of it
+		if it.comesAgain { // its row goes, so the later one is not a duplicate of it
 			return errComesAgain
 		}
 	}
@@ -191,7 +191,7 @@ type handlerTx struct {
 }
 
 // Queue is tx.Exec for a write whose result the handler does not need: it saves a round trip. Its error rolls the event
-// back like the handler's own. In another transaction the write runs at once.
+// back like the handler's own. In another transaction the write runs immediately.
 func Queue(ctx context.Context, tx pgx.Tx, sql string, args ...any) error {
 	return QueueRows(ctx, tx, nil, sql, args...)
 }

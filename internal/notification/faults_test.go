@@ -33,7 +33,7 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 	}
 	refused := fate{lease.Failed, 1, 0}     // permanently
 	givenUp := fate{lease.Failed, 3, 0}     // for now, three times
-	unreached := fate{lease.Pending, 0, 0}  // waits, and is no attempt
+	unreached := fate{lease.Pending, 0, 0}  // waits, and does not count as an attempt
 	unknown := fate{lease.Uncertain, 1, 0}  // not taken, and the sender cannot know
 	twofold := fate{lease.Uncertain, 1, 1}  // taken, and the sender cannot know
 	answers := map[string]map[string]fate{} // stage, answer

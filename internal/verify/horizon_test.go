@@ -110,7 +110,7 @@ func TestCopiesAreCompared(t *testing.T) {
 	require.Equal(t, []verify.Rule{"V1"}, rulesOf(run(t, cfg)))
 }
 
-// What waits, is held or was given up is not missing on the topic; what this service did not write is no ghost.
+// What waits, is held or was given up is not missing on the topic; what this service did not write is not a ghost.
 func TestWhatIsNotPublishedIsNotLost(t *testing.T) {
 	t.Parallel()
 	s := settled(t)

@@ -187,7 +187,7 @@ var mutants = []mutant{
 	},
 }
 
-// break makes the system that the mutant stands for.
+// break makes the mutant's system.
 func (m *mutant) make(t *testing.T) (s *system, id string) {
 	t.Helper()
 	s = newSystem(t)

@@ -207,7 +207,7 @@ func (s *system) commitAll(ctx context.Context, name string, next map[int32]int6
 	return s.commitWith(name, next)
 }
 
-// commitWith commits offsets as a tool of operators does, which is no member of the group.
+// commitWith commits offsets as a tool of operators does, which is not a member of the group.
 func (s *system) commitWith(name string, offsets map[int32]int64) error {
 	client, err := sarama.NewClient(s.brokers, kafka.Config{Brokers: s.brokers}.WithDefaults().Producer())
 	if err != nil {
@@ -277,7 +277,7 @@ func (s *system) exec(t *testing.T, sql string, args ...any) {
 	require.NotZero(t, tag.RowsAffected(), "nothing was changed: %s", sql)
 }
 
-// lay puts a record on the topic; a negative partition stands for the one of its key.
+// lay puts a record on the topic; a negative partition means the one of its key.
 func (s *system) lay(t *testing.T, e event.Event, partition int32) {
 	t.Helper()
 	record, err := kafka.Marshaler{}.Marshal(s.topic, e.Message())

@@ -23,7 +23,7 @@ func (s *system) layStale(t *testing.T) (id string) {
 	return id
 }
 
-// A stale event leaves neither row nor dead letter, and is no finding: another event of its key came before it.
+// A stale event leaves neither row nor dead letter, and is not a finding: another event of its key came before it.
 func TestAStaleEventIsNotLost(t *testing.T) {
 	t.Parallel()
 	s := settled(t)

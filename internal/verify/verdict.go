@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Kind says what is wrong.
+// Kind names what is wrong.
 type Kind string
 
 // The kinds of findings.
@@ -103,7 +103,7 @@ func (v *Verdict) Clean() bool { return len(v.Findings) == 0 }
 // Whole reports whether everything could be verified.
 func (v *Verdict) Whole() bool { return len(v.Unverifiable) == 0 }
 
-// Summary counts the findings: "2 lost, 1 invented". Without one it says what was verified.
+// Summary counts the findings: "2 lost, 1 invented". Without one it names what was verified.
 func (v *Verdict) Summary() string {
 	count := map[string]int{}
 	var found []string

@@ -238,7 +238,7 @@ func (c *campaign) say(format string, args ...any) {
 	fmt.Printf("%8s %9d events  %s\n", time.Since(c.began).Round(time.Second), c.events(), fmt.Sprintf(format, args...))
 }
 
-// requireKept looks for each event that a person was told of. Only what was accepted while commits were lost may be
+// requireKept looks for each event that a person heard of. Only what was accepted while commits were lost may be
 // missing.
 func (c *campaign) requireKept(t *testing.T) {
 	t.Helper()

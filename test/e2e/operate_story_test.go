@@ -60,7 +60,7 @@ func awaitStory(
 	return story
 }
 
-// told leaves out the service that reports a record: either may read it first.
+// The service that reports a record is left out: either may read it first.
 func told(s adminapi.StoryStep) string {
 	who := cmp.Or(s.Consumer, s.Service)
 	if s.Station == adminapi.StoryStepStationRecord {

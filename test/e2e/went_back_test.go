@@ -42,7 +42,7 @@ type habits struct {
 	most            int64
 }
 
-// acceptance is an event of which a person was told that it is there.
+// acceptance is an accepted event, and when a person heard of it.
 type acceptance struct {
 	said
 	at time.Time

@@ -83,7 +83,7 @@ func TestADeliveryGoesThroughTheEngine(t *testing.T) {
 	box.RequireOutcome(t, inbox.Applied, second)
 	require.Len(t, outboxtest.Added(t, pool, outboxtest.Type(counted)), 3, "the parked event is resumed")
 	unversioned := newEvent(0)
-	box.RequireOutcome(t, inbox.Dead, unversioned) // without a source it is no event
+	box.RequireOutcome(t, inbox.Dead, unversioned) // without a source it is not an event
 }
 
 func TestWhatAnOutcomeFailsWith(t *testing.T) {

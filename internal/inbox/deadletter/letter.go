@@ -20,7 +20,7 @@ type State string
 // The states. Only a waiting dead letter changes.
 const (
 	Waiting   State = "waiting"
-	Replayed  State = "replayed"  // settled by a replay; [Letter.Outcome] says how
+	Replayed  State = "replayed"  // settled by a replay, with [Letter.Outcome]
 	Discarded State = "discarded" // given up by an operator
 )
 
@@ -157,7 +157,7 @@ const CopyType = "twinbox.dead-letter.v1"
 const copiedPrefix = "dlq_"
 
 // Copy returns the dead letter as an event for other tools, written by source, with its own id and type. It keeps the
-// payload byte for byte, null for an empty one; the key, or a hash of a key that is no text of 1 to 1024 bytes; and
+// payload byte for byte, null for an empty one; the key, or a hash of a key that is not text of 1 to 1024 bytes; and
 // headers that are text, the last of two with one name, attributes with the prefix dlq_. The other headers say why the
 // copy is there, under the names of KIP-1191 where it has one. Only the row can be replayed.
 func (l Letter) Copy(source string) event.Event {

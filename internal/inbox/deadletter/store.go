@@ -60,8 +60,8 @@ func get(ctx context.Context, q audit.Querier, id int64, lock string) (Letter, e
 const (
 	CodeNotFound        = "not_found"
 	CodeNotWaiting      = "not_waiting"      // it is settled: nothing changes any more
-	CodeMissingOperator = "missing_operator" // a replay says who makes it
-	CodeMissingFilter   = "missing_filter"   // a change of everything at once is not offered
+	CodeMissingOperator = "missing_operator" // a replay names who makes it
+	CodeMissingFilter   = "missing_filter"   // a change of everything together is not offered
 	CodeInvalidFilter   = "invalid_filter"
 	CodeNothingToEdit   = "nothing_to_edit"
 	CodeInvalidHeaders  = "invalid_headers"

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// errDone says that the id had its effect.
+// errDone means that the id had its effect.
 var errDone = errors.New("done before")
 
 // claim returns the revision of its note, or errDone. Each way out goes through a write that holds only if what was

@@ -14,7 +14,7 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// OutagePolicy says what to do with an event while the store does not answer.
+// OutagePolicy is what to do with an event while the store does not answer.
 type OutagePolicy string
 
 const (
@@ -24,10 +24,10 @@ const (
 	Apply OutagePolicy = "apply"
 )
 
-// Config says how patient an inbox is. The zero value is fine.
+// Config configures an inbox. The zero value is fine.
 type Config struct {
 	// Owner names this instance among those that run at the same time, and is the same after a restart: a pod of a
-	// stateful set, a group instance id. A process takes over at once what died under its own name, else after
+	// stateful set, a group instance id. A process takes over immediately what died under its own name, else after
 	// HandlerTimeout. Default: a random name.
 	Owner string
 	// Cache is how many ids are known to be done without asking the store, about 200 bytes each. Default: 100,000.
@@ -71,7 +71,7 @@ func eventID(msg *message.Message) string {
 	return cmp.Or(msg.Metadata.Get(event.HeaderID), msg.UUID)
 }
 
-// validate reports every mistake at once.
+// validate reports all mistakes together.
 func (c Config) validate() error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf("kv inbox: "+format, args...)) }

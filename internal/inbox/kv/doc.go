@@ -3,7 +3,7 @@
 // does not carry NATS.
 //
 // The promise, per consumer and event id: an effect that was remembered is not repeated for as long as the store
-// remembers it, which is the bucket's time to live (24 hours unless told otherwise). Deliveries of one id that overlap
+// remembers it, which is the bucket's time to live (24 hours by default). Deliveries of one id that overlap
 // have one effect, in one process and in several, as long as the handler ends within [Config.HandlerTimeout]. A store
 // that does not answer stops the consumer ([Pause]), or not, if twice is better than late ([Apply]).
 //
@@ -40,7 +40,7 @@
 // data. It costs an event two round trips, as a read and a write would.
 //
 // A "began" of this process comes from a call that failed. One of the same [Config.Owner] in an earlier life is
-// one of a process that died, and is taken over at once. Any other one may belong to a process that is at work: it is
+// one of a process that died, and is taken over immediately. Any other one may belong to a process that is at work: it is
 // taken over when it has not changed for as long as a handler may take, measured here, by no other machine's clock.
 //
 //	config.go inbox.go          what is configured, one call

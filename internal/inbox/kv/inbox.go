@@ -58,11 +58,11 @@ type call struct {
 }
 
 // Process runs fn unless the consumer has processed the id: [Applied], or [Duplicate] without fn. When fn fails the
-// outcome is [Failed], its error says why, and calling again runs it again. A call waits for another one's end that is
+// outcome is [Failed], its error has the reason, and calling again runs it again. A call waits for another one's end that is
 // at work on the id.
 //
 // Without an answer from the store the outcome is Failed, and the error is an [ErrUnavailable]; if fn had its effect,
-// the call goes on trying to remember that until ctx ends. With [Apply], fn runs, and the outcome is Applied.
+// the call tries to remember that until ctx ends. With [Apply], fn runs, and the outcome is Applied.
 //
 // Consumers' names have no NUL; an id has 1 to 255 characters, no control character; another one is an
 // [*event.ContractError].
@@ -128,7 +128,7 @@ func (c *call) run(ctx context.Context, fn func(context.Context) error) error {
 	return fn(ctx)
 }
 
-// An outage may end meanwhile, so the store is asked once more.
+// An outage may have ended, so the store is asked once more.
 func (c *call) applyUnasked(ctx context.Context, fn func(context.Context) error) (Outcome, error) {
 	if err := c.run(ctx, fn); err != nil {
 		return Failed, err

@@ -63,5 +63,5 @@ func (c *call) markOnce(ctx context.Context, revision uint64) (Outcome, error) {
 	return Failed, errReplica
 }
 
-// errReplica says that what is read is not what a write finds.
+// errReplica means that what is read is not what a write finds.
 var errReplica = failure.AsTransient(fmt.Errorf("mark: %w: its reads are behind its writes", ErrUnavailable))

@@ -41,7 +41,7 @@ var (
 // the event.
 var ErrUnavailable = errors.New("the inbox's store does not answer")
 
-// digest stands for a consumer's id in the cache.
+// digest is a consumer's id in the cache.
 type digest [sha256.Size]byte
 
 // A consumer's name has no NUL, so no other pair reads the same.

@@ -28,7 +28,7 @@ const Prefix = "/admin/v1/"
 
 // Config is one service as its operators see it.
 type Config struct {
-	// Service names it, and Environment says where it runs.
+	// Service names it, Environment the place where it runs.
 	Service, Environment string
 	// Token is what a caller must know. Empty: the operations are off.
 	Token string
@@ -48,13 +48,13 @@ type Config struct {
 	Mails Mails
 	// Readiness is the report of /readyz, with the causes.
 	Readiness func(context.Context) service.Readiness
-	// Tell tells what the service's own tables know of an id; nil: nothing beside its events.
+	// Tell tells what the service's own tables know of an id; nil: nothing but its events.
 	Tell Teller
 	Log  *slog.Logger
 }
 
 const (
-	shortTimeout = 10 * time.Second // for an operation that answers at once
+	shortTimeout = 10 * time.Second // for an operation that answers soon
 	longTimeout  = time.Hour        // for one that streams
 	maxBodyBytes = 2 << 20          // an event of the largest size, as base64 in JSON
 )
@@ -105,14 +105,13 @@ func guard(token string) func(http.Handler) http.Handler {
 	}
 }
 
-// The headers in which a request says whom it is meant for, and every answer who gave it.
+// The headers in which a request names its service, and every answer its sender.
 const (
 	HeaderService     = "Twinbox-Service"
 	HeaderEnvironment = "Twinbox-Environment"
 )
 
-// The check is part of the request that changes something: to ask first would leave a moment in which the address comes
-// to lead elsewhere.
+// The check is part of the request that changes something: the address may lead elsewhere a moment later.
 func addressed(service, environment string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -19,7 +19,7 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// document is api/admin.yaml as a check of requests: one null, empty or zero member never comes to mean "no condition".
+// document is api/admin.yaml as a check of requests: one null, empty or zero member never means "no condition".
 type document struct {
 	text       []byte
 	operations map[string]operation // by method and path
@@ -163,7 +163,7 @@ func (o operation) readQuery(raw string) (given map[string]any, err error) {
 	}
 }
 
-// What is no value of the schema stays a text.
+// A text that does not fit the schema stays a text.
 func typed(schema *jsonschema.Schema, text string) any {
 	for schema.Ref != nil {
 		schema = schema.Ref

@@ -46,7 +46,7 @@ func TestManyLargeLetters(t *testing.T) {
 	require.Less(t, allocated()-before, uint64(30*megabyte), "of the service and of its caller, who are one process here")
 }
 
-// allocated is what was taken in all: what was given back meanwhile counts as well.
+// allocated is what was taken in all: what was given back since counts as well.
 func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

@@ -39,7 +39,7 @@ func (b *bundle) file(t *testing.T, letters ...filed) {
 	}
 }
 
-// The table of each consumer says how many of its deliveries ended how, and how many dead letters of it wait: those
+// The table of each consumer counts how its deliveries ended, and how many dead letters of it wait: those
 // that failed and those that only wait for them.
 func TestInboxStatsOfEachConsumer(t *testing.T) {
 	t.Parallel()
@@ -82,7 +82,7 @@ func TestInboxStatsOfEachConsumer(t *testing.T) {
 	}, stats.Items)
 }
 
-// An event that the inbox does not remember may be a dead letter: the look-up says what became of it.
+// An event that the inbox does not remember may be a dead letter: the look-up returns its outcome.
 func TestLookupOfADeadLetter(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) { cfg.Consumers = []admin.Consumer{{Name: "a"}} })
@@ -143,7 +143,7 @@ func TestTheHistoryOfAType(t *testing.T) {
 // After an outage there may be very many dead letters. To look one event up is to read its own.
 func TestALookupReadsItsOwnLetters(t *testing.T) {
 	t.Parallel()
-	var session *pgxpool.Pool // of one connection, whose statistics are told when it is asked to
+	var session *pgxpool.Pool // of one connection, whose statistics are reported when it is asked to
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
 		one := cfg.Pool.Config()
 		one.MaxConns = 1

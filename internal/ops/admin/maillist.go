@@ -68,7 +68,7 @@ func orNull(t time.Time) *time.Time {
 	return &t
 }
 
-// Retry puts uncertain, failed and skipped mails back, due at once, with a fresh count of attempts and the same
+// Retry puts uncertain, failed and skipped mails back, due immediately, with a fresh count of attempts and the same
 // Message-ID. An uncertain mail may arrive twice.
 func (l *MailList) Retry(ctx context.Context, ids []string, c audit.Change) (audit.Result, error) {
 	return l.settle(ctx, ids, c, settlement{
@@ -111,7 +111,7 @@ type lockedMail struct {
 	State   adminapi.MailState
 }
 
-// settle does one thing to all mails that are in a state for it, in one transaction, and says why others stay.
+// settle does one thing to all mails that are in a state for it, in one transaction, and reports why others stay.
 func (l *MailList) settle(
 	ctx context.Context, ids []string, c audit.Change, s settlement,
 ) (result audit.Result, err error) {

@@ -49,7 +49,7 @@ func setupMails(t *testing.T) (*bundle, *mails) {
 
 const mailID = "01980a5c-52d4-7c3b-9a44-0d6f3f1f2a10"
 
-// Every parameter of the list picks what it says; no address is asked for unless the caller does.
+// Every parameter of the list picks what it names; no address is asked for unless the caller does.
 func TestListOfMails(t *testing.T) {
 	t.Parallel()
 	b, m := setupMails(t)

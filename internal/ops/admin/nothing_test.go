@@ -30,7 +30,7 @@ type operation struct {
 	required     []string // of the query
 }
 
-// changes says whether the operation changes something: then it asks who does it.
+// An operation that changes something asks who does it.
 func (o operation) changes() bool {
 	_, inQuery := o.query["by"]
 	return o.method == http.MethodPost && (inQuery || o.members["by"] != nil)
@@ -92,7 +92,7 @@ func describedOperations(t *testing.T) (operations []operation) {
 	return operations
 }
 
-// nothings are the ways to say nothing in a member. False is not among them: it says no. In a text the zero of times is
+// nothings are the ways to say nothing in a member. False is not among them: it means no. In a text the zero of times is
 // a text like any other.
 func nothings(schema any) []any {
 	all := []any{nil, "", " ", "\t", 0, 0.0, []any{}, []any{nil}, []any{""}, []any{0}, object{}}

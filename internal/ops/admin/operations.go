@@ -161,7 +161,7 @@ const (
 	maxLimit     = 1000
 )
 
-// page finds one more than is asked for, which says whether there is more.
+// page finds one more than is asked for, which shows whether there is more.
 func page[T any](limit int, find func(limit int) ([]T, error)) (items []T, more bool, err error) {
 	limit = cmp.Or(limit, defaultLimit)
 	found, err := find(limit + 1)

@@ -63,7 +63,7 @@ func (s outboxHandlers) resume(ctx context.Context, tx pgx.Tx, _ adminapi.RelayR
 	return audit.Action{Verb: "resume", Kind: kindOutbox, Before: "paused by " + ended.By, After: "running"}, err
 }
 
-// notesOfRefusals tell an operator what follows from a confirmation, beside the text of the refusal.
+// notesOfRefusals tell an operator what follows from a confirmation, next to the text of the refusal.
 var notesOfRefusals = map[string]string{
 	relay.RefusedEventsUnknown: noteMails, relay.RefusedVersionsMissing: noteMails,
 }
@@ -122,7 +122,7 @@ func (s outboxHandlers) cancelScheduled(
 	}, nil
 }
 
-// The broker knows no transaction, so one audit row says that it began and one how it ended.
+// The broker knows no transaction, so one audit row has its begin and one its end.
 func (s outboxHandlers) republish(
 	ctx context.Context, change audit.Change, asked adminapi.RepublishRequest,
 ) (audit.Result, error) {

@@ -111,7 +111,7 @@ func TestAReplayThatEndsEarlySaysSo(t *testing.T) {
 	requireProblem(t, status, content, http.StatusUnprocessableEntity, "invalid_value")
 }
 
-// A replay whose handler says nothing for long is heard of all the same: no client takes the service for dead.
+// A replay whose handler is silent for long is heard of all the same: no client takes the service for dead.
 func TestALongReplayIsHeardOf(t *testing.T) {
 	t.Parallel()
 	heard := make(chan struct{})
@@ -140,7 +140,7 @@ func TestALongReplayIsHeardOf(t *testing.T) {
 	require.EqualValues(t, 1, result.Count)
 }
 
-// The first hundred failures are listed, and the count says how many there are.
+// The first hundred failures are listed, and the count has the number of all.
 func TestMoreFailuresThanAreListed(t *testing.T) {
 	t.Parallel()
 	var calls []asked

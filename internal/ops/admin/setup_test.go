@@ -64,7 +64,7 @@ func setup(t *testing.T, change ...func(*admin.Config, *http.Server)) *bundle {
 	return b
 }
 
-// publisher takes everything, or does as do says.
+// publisher takes everything, or does what do does.
 type publisher struct {
 	do func(msgs []*message.Message) error
 	n  int
@@ -87,7 +87,7 @@ func (b *bundle) call(t *testing.T, method, path, body string) (int, []byte) {
 }
 
 // operate is call for what may be an operation that tells how far it is, with one line or with many, by how long it
-// takes. It returns the last one; a problem in it stands for a status, as it does where nothing was told before.
+// takes. It returns the last one; a problem in it has its status, as it does in the first line.
 func (b *bundle) operate(t *testing.T, method, path, body string) (int, []byte) {
 	t.Helper()
 	status, content := b.call(t, method, path, body)

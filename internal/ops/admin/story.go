@@ -22,7 +22,7 @@ import (
 	"example.com/twinbox/internal/ops/trail"
 )
 
-// Told is what a service's own tables know of an id.
+// Told has what a service's own tables know of an id.
 type Told struct {
 	Kind  adminapi.StoryKind // empty: nothing
 	Steps []adminapi.StoryStep
@@ -30,7 +30,7 @@ type Told struct {
 	Related []string
 }
 
-// Teller tells what a service's own tables know of an id, which may be a mistyped text. It reads by indexes, and says
+// Teller tells what a service's own tables know of an id, which may be a mistyped text. It reads by indexes, and returns
 // ids, states and times: no address, no name, no payload. The steps need not name the service.
 type Teller func(ctx context.Context, id string) (Told, error)
 
@@ -288,7 +288,7 @@ func (t *story) addAudit(ctx context.Context, of adminapi.StoryStep, kind, subje
 	return err
 }
 
-// told is the story in the order of time.
+// It returns the story in the order of time.
 func (t *story) told() adminapi.Story {
 	for i := range t.Steps {
 		t.Steps[i].Service = t.Service

@@ -56,7 +56,7 @@ func (s *system) watched(name string) *watched {
 	panic(name)
 }
 
-// says adds an answer of now.
+// It adds an answer of now.
 func (s *system) says(name string, stations ...adminapi.Station) {
 	s.keep(s.watched(name), sample{
 		at: s.now, Stations: adminapi.Stations{Service: name, Status: service.StatusReady, Stations: stations},

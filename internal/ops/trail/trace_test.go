@@ -27,7 +27,7 @@ func TestAnEventIsFoundByItsIDsAndTellsItsState(t *testing.T) {
 		event.HeaderTraceParent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
 	}
 	later := commit(t, o, pool, caused)
-	copied := newEvent("a") // of a dead letter, which is no part of the key's story
+	copied := newEvent("a") // of a dead letter, which is not a part of the key's story
 	copied.Topic, copied.Extensions = "dlq.g.t", map[string]string{event.HeaderCausationID: added[0].ID}
 	commit(t, o, pool, copied)
 

@@ -41,7 +41,7 @@ select o.position, o.event_id::text, o.event_type, o.topic, o.key, o.version, o.
     coalesce(o.headers ->> '` + event.HeaderCausationID + `', ''),
     coalesce(o.headers ->> '` + event.HeaderTraceParent + `', ''), `
 
-// Tail says which entries to read: the last ones that fit. What is set must all hold.
+// Tail selects entries: the last ones that fit. What is set must all hold.
 type Tail struct {
 	Topic, Key, Type string
 	Before           int64 // of positions below this one; 0: the newest
@@ -88,7 +88,7 @@ func ReadTail(ctx context.Context, db relay.DB, t Tail) (entries []Entry, rest i
 	return entries, rest, nil
 }
 
-// Hint says more of an event whose id carries no time. Either helps.
+// Hint helps to find an event whose id carries no time. Either helps.
 type Hint struct {
 	Key string
 	At  time.Time // when it was added, give or take a minute
@@ -100,7 +100,7 @@ type Trace struct {
 	// Events are those whose id it is; more than one: it was given twice.
 	Events []Entry
 	Caused []Entry // events that follow from the event, the request or the trace of the id, at most 1000
-	// NeedsHint says that an event can only be found with a [Hint]: its id is no UUIDv7.
+	// NeedsHint means that an event can only be found with a [Hint]: its id is not a UUIDv7.
 	NeedsHint bool
 }
 

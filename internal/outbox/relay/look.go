@@ -23,7 +23,7 @@ type finding struct {
 	from, to int64 // the log's first offset, and the one behind its last
 	lastAt   int64
 
-	isSure   bool  // the cursor's point stands
+	isSure   bool  // the cursor's point is right
 	position int64 // of the newest point that does
 	unplaced bool
 	end0     int64 // of that point
@@ -181,7 +181,7 @@ func (l *leader) examine(ctx context.Context, f *finding) error {
 	return l.readLast(ctx, f)
 }
 
-// stands reports whether the record below the point's end is the one that was there.
+// It reports whether the record below the point's end is the one that was there.
 func (l *leader) stands(ctx context.Context, f *finding, p point) (bool, error) {
 	switch {
 	case p.End == 0 || p.End <= f.from && p.End <= f.to: // there was none, or it has expired
@@ -197,7 +197,7 @@ func (l *leader) stands(ctx context.Context, f *finding, p point) (bool, error) 
 	return place.Offset == p.End-1 && place.Time.UnixMilli() == p.Time, nil
 }
 
-// If a point stands, so do those below it.
+// If a point is right, so are those below it.
 func (l *leader) olderPoint(ctx context.Context, f *finding) (point, error) {
 	points, err := l.points(ctx, f)
 	if err != nil {

@@ -177,7 +177,7 @@ func (e LostEvent) place() string {
 	return fmt.Sprintf("%s/%d/%d/%d/%s", e.Topic, e.Partition, e.Offset, e.Version, e.EventID)
 }
 
-// ErrAfter means that [LostQuery.After] is no [LostPage.Next].
+// ErrAfter means that [LostQuery.After] is not a [LostPage.Next].
 var ErrAfter = errors.New("after is malformed")
 
 func parsePlace(text string) (e LostEvent, err error) {

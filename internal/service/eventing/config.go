@@ -46,7 +46,7 @@ type KafkaConfig struct {
 	Brokers           []string      `env:"BROKERS,required" format:"brokers" doc:"first brokers to ask, separated by commas"`
 	PublishTimeout    time.Duration `env:"PUBLISH_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one batch of the relay, retries included; must be shorter than OUTBOX_LEASE"`
 	SessionTimeout    time.Duration `env:"SESSION_TIMEOUT" envDefault:"10s" min:"500ms" max:"5m" doc:"silence after which the group takes a consumer for dead"`
-	InstanceID        string        `env:"INSTANCE_ID" envDefault:"auto" doc:"name that this process keeps when it is restarted in its place: after a crash the next start takes its partitions at once instead of after KAFKA_SESSION_TIMEOUT; auto: the machine's name and the port of ADMIN_ADDR, which no other process has, as long as machines (pods, containers) have different names; none: no name. Of two processes with one name the later has it, the earlier says so in an error and goes on without"`
+	InstanceID        string        `env:"INSTANCE_ID" envDefault:"auto" doc:"name that this process keeps when it is restarted in its place: after a crash the next start takes its partitions immediately instead of after KAFKA_SESSION_TIMEOUT; auto: the machine's name and the port of ADMIN_ADDR, which no other process has, as long as machines (pods, containers) have different names; none: no name. Of two processes with one name the later has it, the earlier logs an error and continues without"`
 	TLS               bool          `env:"TLS" envDefault:"false" doc:"encrypt connections to the broker"`
 	CA                config.Secret `env:"CA" max:"65536" format:"pem" doc:"certificates in PEM of the authorities that the broker's certificate is checked against; empty: those of the system"`
 	Certificate       config.Secret `env:"CERTIFICATE" max:"65536" format:"pem" doc:"this service's own certificate in PEM, for a broker that asks for one; empty: none"`
@@ -62,7 +62,7 @@ type KafkaConfig struct {
 // OutboxConfig configures the outbox and its relay.
 type OutboxConfig struct {
 	BatchSize     int           `env:"BATCH" envDefault:"1000" min:"1" max:"100000" doc:"events per call to the broker"`
-	Poll          time.Duration `env:"POLL" envDefault:"2s" min:"5ms" max:"1m" doc:"longest pause between two looks at the table while there is nothing to publish, and never more than a third of OUTBOX_LEASE; commits wake the relay at once, the poll finds rows without a wake-up"`
+	Poll          time.Duration `env:"POLL" envDefault:"2s" min:"5ms" max:"1m" doc:"longest pause between two looks at the table while there is nothing to publish, and never more than a third of OUTBOX_LEASE; commits wake the relay immediately, the poll finds rows without a wake-up"`
 	Notify        bool          `env:"NOTIFY" envDefault:"true" doc:"with several instances: those that only follow tell the one whose relay leads of their commits, at most 50 times a second, instead of leaving them to its poll"`
 	Lease         time.Duration `env:"LEASE" envDefault:"15s" min:"500ms" max:"10m" doc:"how long the leading relay may be silent towards the database: one that hangs or is cut off is replaced after that, one that was killed within a second"`
 	Retention     time.Duration `env:"RETENTION" envDefault:"72h" min:"1m" max:"87600h" doc:"how long published events are kept"`

@@ -62,7 +62,7 @@ func InOrder(all []StoryStep) []StoryStep {
 	return kept
 }
 
-// joined leaves out what is told twice.
+// joined leaves out repetitions.
 func joined(all []StoryStep) []StoryStep {
 	kept := make([]StoryStep, 0, len(all))
 	for _, step := range all {
@@ -70,7 +70,7 @@ func joined(all []StoryStep) []StoryStep {
 		switch {
 		case i < 0:
 			kept = append(kept, step)
-		case kept[i].EventID == "" && step.EventID != "": // told by a table of the service: the event says more
+		case kept[i].EventID == "" && step.EventID != "": // from a table of the service: the event has more
 			step.Outcome = cmp.Or(step.Outcome, kept[i].Outcome)
 			kept[i] = step
 		case step.Station == StoryStepStationRecord && step.At.Before(kept[i].At), // who read it first

@@ -39,7 +39,7 @@ func TestARecordIsReadWhenItsFirstConsumerReadsIt(t *testing.T) {
 	}
 }
 
-// The answers about two ids lead to the same mail, and it went on between them: it is told of once, as it is now.
+// The answers about two ids lead to the same mail, and it moved between them: it is shown once, as it is now.
 func TestAMailThatGoesOnIsToldOfOnce(t *testing.T) {
 	at := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	mail := func(after time.Duration, outcome string) adminapi.StoryStep {

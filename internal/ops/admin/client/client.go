@@ -71,7 +71,7 @@ func (e *ProblemError) Error() string {
 	return fmt.Sprintf("%s: %s (%s)", e.Service, e.Problem.Detail, e.Problem.Code)
 }
 
-// An UnreachableError says that the service did not answer.
+// An UnreachableError means that the service did not answer.
 type UnreachableError struct {
 	Service string
 	Err     error
@@ -115,7 +115,7 @@ type Answer[T any] struct {
 	Err     error
 }
 
-// Ask asks all services at once and returns the answers in their order.
+// Ask asks all services together and returns the answers in their order.
 func Ask[T any](services []*Service, call func(*Service) (T, error)) []Answer[T] {
 	answers := make([]Answer[T], len(services))
 	var all sync.WaitGroup
@@ -230,7 +230,7 @@ func Get(path string, params any) Request {
 	return Request{method: http.MethodGet, path: path, params: params}
 }
 
-// Post does what the path says with the body, which is sent as JSON.
+// Post calls the path with the body, which is sent as JSON.
 func Post(path string, body any) Request {
 	return Request{method: http.MethodPost, path: path, body: body}
 }
@@ -278,7 +278,7 @@ func queryOf(params any) (url.Values, error) {
 	return query, nil
 }
 
-// OperatorsFile is where a dev stack says how to operate it while it runs. It holds the token, so it is its owner's
+// OperatorsFile has how to operate a dev stack while it runs. It holds the token, so it is its owner's
 // alone.
 const OperatorsFile = "operators.json"
 

@@ -17,11 +17,11 @@ const (
 	askedAtOnce = 8
 )
 
-// noteCut is the note of a story that goes on.
+// noteCut is the note of a story that continues.
 const noteCut = "There is more than is shown: ask for one of the related ids."
 
 // Story asks the services what they know of an id, and of the ids that they name, and joins the answers in the order of
-// time. Without steps none of them knows the id. Services that did not answer are an error beside what the others know.
+// time. Without steps none of them knows the id. Services that did not answer are an error next to what the others know.
 // Related are the ids that were not followed.
 func Story(
 	ctx context.Context, services []*Service, id string, params adminapi.GetStoryParams,
@@ -33,7 +33,7 @@ func Story(
 		asked = append(asked, next...)
 		for _, answer := range askAll(ctx, services, next, params, failed) {
 			if answer.ID == id {
-				if told.Kind == "" || told.Kind == adminapi.StoryKindKey { // another service may know what the key stands for
+				if told.Kind == "" || told.Kind == adminapi.StoryKindKey { // another service may know the key
 					told.Kind = cmp.Or(answer.Kind, told.Kind)
 				}
 				told.Note = cmp.Or(told.Note, answer.Note)

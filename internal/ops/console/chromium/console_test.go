@@ -229,7 +229,7 @@ func (p *tab) visit(url string) {
 	p.do(chromedp.Navigate(url))
 }
 
-// eval gives what a script says.
+// eval returns a script's value.
 func eval[T any](p *tab, script string) T {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
@@ -240,14 +240,14 @@ func eval[T any](p *tab, script string) T {
 }
 
 // await waits until the page shows a text in the first element of the selector. A page that is left for another one
-// meanwhile cannot be asked: that is no answer yet.
+// then cannot be asked: that is not an answer yet.
 func (p *tab) await(selector, text string) {
 	p.t.Helper()
 	p.until(fmt.Sprintf(`(document.querySelector(%s)?.textContent ?? "").includes(%s)`,
 		strconv.Quote(selector), strconv.Quote(text)))
 }
 
-// until waits until a script says true.
+// until waits until a script returns true.
 func (p *tab) until(script string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)

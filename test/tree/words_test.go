@@ -16,7 +16,7 @@ import (
 var unclear = map[*regexp.Regexp]string{
 	regexp.MustCompile(`\b([Ss]ays|told)\b`):          "returns, reports, means",
 	regexp.MustCompile(`\b[Cc]omes? to\b`):            "becomes",
-	regexp.MustCompile(`\b[Tt]akes? up (an?|the)\b`):            "replays, resumes",
+	regexp.MustCompile(`\b[Tt]akes? up (an?|the)\b`):  "replays, resumes",
 	regexp.MustCompile(`\bsurroundings\b`):            "name the thing",
 	regexp.MustCompile(`\b[Ii]n vain\b`):              "without an effect",
 	regexp.MustCompile(`\b[Mm]eanwhile\b`):            "until then, during",

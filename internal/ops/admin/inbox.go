@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
-// consumerHandlers answer what is about the consumers: the inbox, and the dead letters.
 type consumerHandlers struct {
 	Config
 	letters *deadletter.Store
@@ -52,8 +51,7 @@ func (s consumerHandlers) stats(ctx context.Context, _ nothing) (out adminapi.In
 	return adminapi.InboxStats{StartedAt: s.started, Items: items}, err
 }
 
-// figures are what the metrics say of the consumers: the deliveries to this process, and what waits on the log. To
-// count outcomes in the table would be to read all of it, and duplicates leave nothing there.
+// figures come from the metrics: counting outcomes in the table would read all of it, and duplicates leave no row.
 func (s consumerHandlers) figures() ([]adminapi.ConsumerStats, error) {
 	families, err := s.Metrics.Gather()
 	if err != nil {
@@ -87,7 +85,6 @@ func (s consumerHandlers) figures() ([]adminapi.ConsumerStats, error) {
 	return stats, nil
 }
 
-// known is a figure that may not be known: then it is nothing so far.
 func known[T any](figure *T) T {
 	if figure == nil {
 		var none T
@@ -143,7 +140,7 @@ func inboxEvents(found []inbox.Remembered) []adminapi.InboxEvent {
 	return items
 }
 
-// whatBecame joins the inbox rows with the dead letters. Where there are both, the dead letter knows more.
+// A dead letter knows more than the event's inbox row.
 func whatBecame(found []inbox.Remembered, letters []deadletter.Known) []adminapi.InboxEvent {
 	items := inboxEvents(found)
 	for _, l := range letters {
@@ -160,13 +157,12 @@ func whatBecame(found []inbox.Remembered, letters []deadletter.Known) []adminapi
 	return items
 }
 
-// sameRecord tells the dead letter of an event from one of another record that came under its id: the inbox remembers
-// what came, or what an operator put in its place.
+// sameRecord separates the event's dead letter from one of a different record with the same id. The inbox stores the
+// hash of the received content, or of an operator's edit.
 func sameRecord(f inbox.Remembered, l deadletter.Known) bool {
 	return f.Consumer == l.Consumer && (bytes.Equal(f.PayloadHash, l.Came) || bytes.Equal(f.PayloadHash, l.Current))
 }
 
-// letterOutcome is what became of an event that is a dead letter.
 func letterOutcome(l deadletter.Letter) string {
 	switch {
 	case l.State != deadletter.Waiting && l.Outcome != "":

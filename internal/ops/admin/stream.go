@@ -13,17 +13,15 @@ import (
 )
 
 const (
-	// stallTimeout is how long a client may take no line.
+	// stallTimeout is how long a client may not read a line.
 	stallTimeout = 30 * time.Second
 	// progressEvery keeps an operation of a million steps from writing a million lines.
 	progressEvery = 200 * time.Millisecond
-	// aliveEvery is when an operation is heard of that has nothing to say: one that counts a large table or waits for
-	// a slow handler must not look like a service that does not answer.
+	// aliveEvery shows that a silent operation runs: one that counts a large table or waits for a slow handler.
 	aliveEvery = time.Second
 )
 
-// lines is an answer that is written while the operation runs. The first line makes it a 200; an operation that fails
-// before that is answered like any other.
+// The first line makes the answer a 200. An operation that fails before it gets its own status.
 type lines struct {
 	call
 	control *http.ResponseController
@@ -34,8 +32,6 @@ type lines struct {
 	begun bool
 }
 
-// answerLines runs a long operation, and answers with what it tells and, in the last line, with what it returns. An
-// error ends the answer as a problem.
 func answerLines[R any](
 	c call, operation func(ctx context.Context, l *lines, asked R) (last any, err error),
 ) {
@@ -59,7 +55,6 @@ func answerLines[R any](
 	}
 }
 
-// keepTelling says how much is done when that has changed, and from time to time, until stop is called.
 func (l *lines) keepTelling() (stop func()) {
 	ctx, cancel := context.WithCancel(l.r.Context())
 	var beats sync.WaitGroup
@@ -85,7 +80,7 @@ func (l *lines) keepTelling() (stop func()) {
 	}
 }
 
-// write sends one line. A client that is gone ends the request's context, which ends the operation.
+// A lost client ends the request's context, which ends the operation.
 func (l *lines) write(line any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,14 +88,13 @@ func (l *lines) write(line any) {
 	_ = l.control.Flush()
 }
 
-// Write passes on what is written, for as long as the client reads it.
+// Write sends the bytes; it fails where the client does not read for stallTimeout.
 func (l *lines) Write(p []byte) (int, error) {
 	l.begin()
 	_ = l.control.SetWriteDeadline(time.Now().Add(stallTimeout))
 	return l.w.Write(p)
 }
 
-// progress remembers how much is done, of how much.
 func (l *lines) progress(done, total int64) {
 	l.total.Store(total)
 	l.done.Store(done)

@@ -33,14 +33,12 @@ const (
 	stateUnknown = "unknown"
 )
 
-// sample is one answer of a service, or why there is none.
 type sample struct {
 	adminapi.Stations
 	at  time.Time
 	err error
 }
 
-// find is the station of the kind and the name; zero: there is none.
 func (s sample) find(kind, name string) (found adminapi.Station) {
 	for _, one := range s.Stations.Stations {
 		if one.Kind == kind && one.Name == name {
@@ -50,7 +48,6 @@ func (s sample) find(kind, name string) (found adminapi.Station) {
 	return found
 }
 
-// watched is the recent past of a service.
 type watched struct {
 	*client.Service
 	known  []adminapi.Station // as it named them last: one that is away keeps its stations
@@ -58,7 +55,6 @@ type watched struct {
 	past   []sample           // oldest first, one for each step of a chart
 }
 
-// flow is the system's recent past: one poller per service for any number of viewers.
 type flow struct {
 	cfg Config
 
@@ -68,7 +64,6 @@ type flow struct {
 	viewed   time.Time // when a viewer asked last
 }
 
-// ended is a cause that holds no more.
 type ended struct {
 	Service string
 	service.Cause
@@ -85,7 +80,6 @@ func newFlow(cfg Config) *flow {
 	return f
 }
 
-// run asks each service at each interval. Without viewers it leaves most of them out.
 func (f *flow) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, w := range f.services {
@@ -118,7 +112,7 @@ func take(ctx context.Context, s *client.Service) (taken sample) {
 	return taken
 }
 
-// keep remembers a sample. In a step of a chart that has one without an answer that one stays: it is a gap.
+// keep does not replace a sample without an answer in the same step: the chart shows a gap.
 func (f *flow) keep(w *watched, taken sample) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -142,7 +136,6 @@ func (f *flow) keep(w *watched, taken sample) {
 	}
 }
 
-// end notes the causes that hold no more.
 func (f *flow) end(w *watched, now sample) {
 	before := w.last()
 	for _, was := range before.Causes {
@@ -165,7 +158,7 @@ func (w *watched) answers(now time.Time) bool {
 	return last.err == nil && now.Sub(last.at) < answerAge
 }
 
-// growth is how much a counter grew per second. One that fell began anew.
+// growth is per second. A counter that fell began anew.
 func growth(old, cur *float64, seconds float64) *float64 {
 	switch {
 	case old == nil || cur == nil || seconds <= 0:
@@ -176,7 +169,7 @@ func growth(old, cur *float64, seconds float64) *float64 {
 	return new((*cur - *old) / seconds)
 }
 
-// station is a station as the page shows it. A figure that is not known is nil.
+// Nil figures are unknown.
 type station struct {
 	adminapi.Station
 	ID            string
@@ -184,13 +177,11 @@ type station struct {
 	Spark         string   // the path of its rate
 }
 
-// topic is a station with the inboxes that read it.
 type topic struct {
 	station
 	Inboxes []station
 }
 
-// lane is the way from a service's edge to the consumers of its topics.
 type lane struct {
 	Service, State, Verified    string
 	Metrics, API, OperationsAPI string // addresses
@@ -212,7 +203,7 @@ func (f *flow) station(w *watched, s adminapi.Station, now time.Time) station {
 	return shown
 }
 
-// lanes draws a topic in the lane of its writer, or of its first reader while no service has named it.
+// A topic is in the lane of its writer, or of its first reader while no service has named it.
 func (f *flow) lanes(now time.Time) (all []lane) {
 	homes := map[string]string{}
 	for _, kind := range []string{"topic", "inbox"} {
@@ -256,7 +247,7 @@ func (f *flow) lanes(now time.Time) (all []lane) {
 	return all
 }
 
-// topic is a topic with its consumers in all services. The records that its slowest reader has not read wait on it.
+// The records that its slowest reader has not read wait on the topic.
 func (f *flow) topic(home *watched, name string, now time.Time) topic {
 	written := home.last().find("topic", name)
 	written.Kind, written.Name = "topic", name
@@ -285,7 +276,6 @@ func (l *lane) join(above lane) {
 	l.Back = l.Joined && !above.Back
 }
 
-// cause is a cause as the page shows it: once for all services that have it.
 type cause struct {
 	service.Cause
 	Services []string
@@ -296,18 +286,15 @@ type cause struct {
 	Page     string // of this console, that shows more
 }
 
-// effect is what a cause means for one service.
 type effect struct{ Service, Means string }
 
-// remedies are the buttons and the pages of causes by their codes.
 var remedies = map[string]struct{ verb, page string }{
 	"consumer_paused": {"resume-consumer", ""}, "relay_paused": {"resume-relay", ""}, "keys_parked": {"release", ""},
 	"dead_letters": {"replay", "/dead-letters"}, "waits_for_gap": {"", "/dead-letters"},
 	"mail_uncertain": {"", "/mails?state=uncertain"}, "database_went_back": {"", "/lost"},
 }
 
-// causes are those of all services, in the order of the services and each with the worst first. A server that several
-// services miss is one cause.
+// The worst is first in each service. A server that several services miss is one cause.
 func (f *flow) causes(now time.Time, found verify.Report) (all []cause) {
 	add := func(name, state string, c service.Cause) {
 		i := slices.IndexFunc(all, func(of cause) bool {
@@ -366,23 +353,22 @@ func stateOf(c service.Cause) string {
 	return stateWatch
 }
 
-// rank orders states by their harm. What is not known may be anything.
+// rank treats an unknown state as bad: it may be anything.
 func rank(state string) int {
 	return slices.Index([]string{stateStopped, stateUnknown, stateWatch, stateWell}, state)
 }
 
-// frame is the whole flow at one time.
 type frame struct {
 	Causes []cause
 	Lanes  []lane
 	Charts []chart
 	Ended  []ended
 	Now    time.Time
-	// Operate adds what the viewer may do.
+	// Operate adds the viewer's actions.
 	Operate bool
 }
 
-// Headline is the text for those who listen to the page. It changes only when a cause begins or ends.
+// Headline is for screen readers. It changes only when a cause begins or ends.
 func (f frame) Headline() string {
 	var all []string
 	for _, c := range f.Causes {
@@ -394,7 +380,6 @@ func (f frame) Headline() string {
 // ChartsEnd is the Unix time of the charts' last step.
 func (f frame) ChartsEnd() int64 { return int64(stepOf(f.Now)) * int64(chartStep.Seconds()) }
 
-// view makes the frame of now for a viewer.
 func (f *flow) view(now time.Time) frame {
 	found, _ := verify.ReadReport(f.cfg.Dir) // without one the lanes have no verdict
 	f.mu.Lock()

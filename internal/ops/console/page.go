@@ -31,7 +31,6 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"ageOf":  func(at, now time.Time) string { return age(new(now.Sub(at).Seconds())) },
 }).ParseFS(templateFiles, "templates/*.html"))
 
-// placed is a cause with its place on the page: the first has the page's heading.
 type placed struct {
 	Place   int
 	Cause   cause
@@ -39,7 +38,7 @@ type placed struct {
 	Operate bool
 }
 
-// serveAsset serves the page's own files. Their addresses hold what is in them, so a browser keeps them for ever.
+// The addresses contain a hash, so a browser caches the files for ever.
 func serveAsset(w http.ResponseWriter, r *http.Request) {
 	if r.URL.RawQuery != "" {
 		w.Header().Set("Cache-Control", "max-age=31536000, immutable")
@@ -47,7 +46,6 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 	http.FileServerFS(assetFiles).ServeHTTP(w, r)
 }
 
-// asset is the address of a file of assets.
 func asset(name string) (string, error) {
 	content, err := assetFiles.ReadFile("assets/" + name)
 	if err != nil {
@@ -61,7 +59,6 @@ func hashOf(content []byte) string {
 	return hex.EncodeToString(hash[:8])
 }
 
-// page is what every page's template is given.
 type page struct {
 	Title    string
 	Body     template.HTML // what the page's own template made
@@ -72,18 +69,15 @@ type page struct {
 	Tag      string // of the body: a page that has one looks whether it has changed
 }
 
-// content is what is on a page, within the frame that all pages have.
 type content struct {
 	name, title string // of its template, and of the page
 	data        any
 }
 
-// missing is why an address has no page.
 type missing string
 
 func (m missing) Error() string { return string(m) }
 
-// shows answers with a page, or with the error that kept it from being made.
 func (c *Console) shows(of func(r *http.Request) (content, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		shown, err := of(r)
@@ -118,7 +112,6 @@ func (c *Console) page(w http.ResponseWriter, r *http.Request, status int, shown
 	c.answer(w, r, status, "page", whole)
 }
 
-// answer answers with what a template makes: a page, or a part of one, which the script puts in its place.
 func (c *Console) answer(w http.ResponseWriter, r *http.Request, status int, name string, data any) {
 	content, err := render(name, data)
 	if err != nil {
@@ -135,7 +128,7 @@ func (c *Console) broken(w http.ResponseWriter, r *http.Request, name string, er
 	http.Error(w, "The page could not be made; the log of the console says why.", http.StatusInternalServerError)
 }
 
-// render executes a template, whose escaping is what makes the result safe to be part of another one.
+// The template's escaping makes the result safe as part of another template.
 func render(name string, data any) (template.HTML, error) {
 	var out bytes.Buffer
 	if err := templates.ExecuteTemplate(&out, name, data); err != nil {
@@ -146,7 +139,6 @@ func render(name string, data any) (template.HTML, error) {
 
 const unknownText = "–"
 
-// number writes a count as people read it: 7, 1,204, 12.4k.
 func number(n *float64) string {
 	switch {
 	case n == nil:
@@ -161,7 +153,6 @@ func number(n *float64) string {
 	return strconv.Itoa(int(*n))
 }
 
-// rate writes a number per second, with what is below ten in tenths.
 func rate(n *float64) string {
 	if n == nil || *n >= 9.95 {
 		return number(n)
@@ -169,7 +160,6 @@ func rate(n *float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(*n, 'f', 1, 64), ".0")
 }
 
-// age writes seconds; a dash where no event waits.
 func age(seconds *float64) string {
 	switch {
 	case seconds == nil || *seconds <= 0:
@@ -186,7 +176,6 @@ func age(seconds *float64) string {
 	return strconv.Itoa(int(*seconds/86400)) + " d"
 }
 
-// after writes how long a step came after the first.
 func after(d time.Duration) string {
 	if d < time.Second {
 		return "+" + strconv.FormatInt(d.Milliseconds(), 10) + " ms"
@@ -194,7 +183,6 @@ func after(d time.Duration) string {
 	return "+" + age(new(d.Seconds()))
 }
 
-// plural is a count with its thing: 1 mail, 2 mails.
 func plural(n int64, things string) string {
 	if n == 1 {
 		things = strings.TrimSuffix(things, "s")
@@ -202,7 +190,6 @@ func plural(n int64, things string) string {
 	return strconv.FormatInt(n, 10) + " " + things
 }
 
-// short is the end of an event's type, without what all types begin with.
 func short(eventType string) string {
 	parts := strings.Split(eventType, ".")
 	if len(parts) < 3 {
@@ -211,5 +198,4 @@ func short(eventType string) string {
 	return strings.Join(parts[len(parts)-2:], ".")
 }
 
-// clock is the one clock of the page: the same as that of the command and of the logs.
 func clock(t time.Time) string { return t.UTC().Format("2 Jan 15:04:05 UTC") }

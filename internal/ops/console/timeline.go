@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
-// step is a step of a story, with how long it came after the first.
 type step struct {
 	adminapi.StoryStep
 	After time.Duration
@@ -33,7 +32,6 @@ const (
 	pictureTop  = 28
 )
 
-// picture is the way of a story through the system, from left to right.
 type picture struct {
 	Width, Height int
 	Rows          []row
@@ -53,7 +51,7 @@ type dot struct {
 	State        string
 }
 
-// pictureOf draws a story; nil: it has no step.
+// Nil: the story has no step.
 func pictureOf(told []adminapi.StoryStep) *picture {
 	steps := stepsOf(told[:min(len(told), maxDots)])
 	if len(steps) == 0 {
@@ -84,12 +82,10 @@ func pictureOf(told []adminapi.StoryStep) *picture {
 	return p
 }
 
-// placeOf is where a step happened, as its row is called.
 func placeOf(s step) string {
 	return cmp.Or(s.Consumer, s.Service) + " " + strings.ReplaceAll(string(s.Station), "_", " ")
 }
 
-// badOutcomes are those after which an event, or its effect, waits or is given up.
 var badOutcomes = map[string]string{
 	"waiting": stateWatch, "held": stateWatch, "gap": stateWatch, "parked": stateWatch, "uncertain": stateWatch,
 	"stale": stateWatch, "expired": stateStopped, "conflict": stateStopped, "dead": stateStopped, "failed": stateStopped,

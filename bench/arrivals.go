@@ -13,7 +13,6 @@ import (
 	"example.com/twinbox/internal/outbox/relay"
 )
 
-// arrivals has the time at which each event of a run arrived first.
 type arrivals[K comparable] struct {
 	mu   sync.Mutex
 	at   map[K]time.Time
@@ -46,7 +45,7 @@ func (a *arrivals[K]) of(event K) time.Time {
 	return a.at[event]
 }
 
-// await returns when n events have arrived. It has one caller at a time.
+// await has one caller at a time.
 func (a *arrivals[K]) await(ctx context.Context, n int) error {
 	a.mu.Lock()
 	if len(a.at) >= n {
@@ -66,7 +65,7 @@ func (a *arrivals[K]) await(ctx context.Context, n int) error {
 	}
 }
 
-// noteTaken notes the messages of a publisher's call that its result does not name as failed, by their numbers.
+// The result names failed messages by their numbers.
 func noteTaken(events *arrivals[string], msgs []*message.Message, err error) {
 	partial, isPartial := errors.AsType[relay.FailedIndexes](err)
 	if err != nil && !isPartial {

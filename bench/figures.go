@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// figure is one measured quantity with all its rounds.
 type figure struct {
 	ID    string `json:"id"`
 	Label string `json:"label"`
@@ -18,14 +17,13 @@ type figure struct {
 	Loads  []number `json:"load_averages"` // of the machine when each round began
 }
 
-// group is one block of the table and one panel of the picture.
 type group struct {
 	Title   string    `json:"title"`
 	Note    string    `json:"note,omitempty"`
 	Figures []*figure `json:"figures"`
 }
 
-// sheet collects the figures. It is laid out before anything runs, so the order of measurements does not matter.
+// The sheet is laid out before any measurement, so their order does not matter.
 type sheet struct {
 	groups []*group
 	byID   map[string]*figure
@@ -45,8 +43,7 @@ func newSheet(groups ...*group) *sheet {
 	return s
 }
 
-// add notes one round's value. The figure must be laid out: a misspelt id is a mistake in this program. It leaves out
-// NaN, which means a value that the system cannot measure.
+// add panics for an id that is not laid out. It leaves out NaN: the system cannot measure the value.
 func (s *sheet) add(id string, value float64) {
 	f := s.byID[id]
 	if f == nil {
@@ -62,8 +59,7 @@ func (s *sheet) add(id string, value float64) {
 // quotient is a figure, or with over the ratio of two.
 type quotient struct{ of, over string }
 
-// rounds returns the values of each round, none for a figure without any. It divides round by round: two variants of
-// one round ran within seconds of each other, so other work on the machine affects both.
+// rounds divides round by round: two variants of one round ran within seconds, so other work affects both.
 func (s *sheet) rounds(q quotient) []number {
 	of := s.byID[q.of].Rounds
 	if q.over == "" {
@@ -79,7 +75,6 @@ func (s *sheet) rounds(q quotient) []number {
 	return ratios
 }
 
-// highestLoad returns the highest load average at the start of a round.
 func (f *figure) highestLoad() number {
 	if len(f.Loads) == 0 {
 		return number(math.NaN())
@@ -87,7 +82,6 @@ func (f *figure) highestLoad() number {
 	return slices.Max(f.Loads)
 }
 
-// measured returns the groups with the figures that have a value.
 func (s *sheet) measured() []*group {
 	var out []*group
 	for _, g := range s.groups {
@@ -104,14 +98,13 @@ func (s *sheet) measured() []*group {
 	return out
 }
 
-// summary describes a figure's rounds.
 type summary struct {
 	Median number `json:"median"`
 	Min    number `json:"min"`
 	Max    number `json:"max"`
 }
 
-// summarise returns NaN three times for no values: "not measured" must not look like zero.
+// Without values summarise returns NaN: "not measured" must not look like zero.
 func summarise(values []number) summary {
 	if len(values) == 0 {
 		nan := number(math.NaN())
@@ -138,7 +131,7 @@ func percentile(sorted []time.Duration, p float64) float64 {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// number is a float that JSON can hold: a value that is missing is null.
+// JSON has no NaN: a missing value is null.
 type number float64
 
 // MarshalJSON rounds to six significant digits: the rest is noise.

@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// machine has the facts on which the figures depend. It names no host and no folder.
+// It names no host and no folder.
 type machine struct {
 	Cores      int               `json:"cores"`
 	Load       number            `json:"load_average"` // of the last minute, before the run
@@ -24,7 +24,6 @@ type machine struct {
 	Settings   map[string]string `json:"postgresql_settings"`
 }
 
-// machineSQL reads the server's version and the settings that move the figures most.
 const machineSQL = `
 select split_part(version(), ' ', 2), jsonb_object_agg(name, current_setting(name))
 from unnest(array['fsync', 'synchronous_commit', 'full_page_writes', 'wal_level', 'shared_buffers', 'max_wal_size',
@@ -47,7 +46,7 @@ func (s *stage) machine(ctx context.Context, load float64) (machine, error) {
 // isLoaded reports whether other programs kept at least half of the cores busy before the run.
 func (m machine) isLoaded() bool { return float64(m.Load) >= float64(m.Cores)/2 }
 
-// loadAverage is the load average of the last minute; NaN where the system has no /proc.
+// loadAverage is NaN where the system has no /proc.
 func loadAverage() float64 {
 	proc, err := procfs.NewDefaultFS()
 	if err != nil {
@@ -60,7 +59,6 @@ func loadAverage() float64 {
 	return load.Load1
 }
 
-// cpuOf returns the CPU seconds of a process; NaN where the system has no /proc.
 func cpuOf(pid int) (float64, error) {
 	proc, err := procfs.NewDefaultFS()
 	if err != nil {
@@ -77,8 +75,7 @@ func cpuOf(pid int) (float64, error) {
 	return stat.CPUTime(), nil
 }
 
-// serverCPU returns the CPU seconds of all processes of the server, ended ones included; NaN where the system has no
-// /proc.
+// Ended processes count, too.
 func (s *stage) serverCPU() (float64, error) {
 	content, err := os.ReadFile(filepath.Join(s.dir, "postgres", "postmaster.pid"))
 	if err != nil {
@@ -92,10 +89,10 @@ func (s *stage) serverCPU() (float64, error) {
 	return cpuOfTree(server)
 }
 
-// ticksPerSecond is the unit of CPU time in /proc, on every platform of Go.
+// The unit of CPU time in /proc is the same on every platform of Go.
 const ticksPerSecond = 100
 
-// cpuOfTree returns the CPU seconds of a process, its children, and its ended children.
+// The children count, ended ones included.
 func cpuOfTree(pid int) (float64, error) {
 	total, err := cpuOf(pid)
 	if err != nil || math.IsNaN(total) {

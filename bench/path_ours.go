@@ -21,9 +21,8 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// ourLine is the two services with their default settings, without the parts that do not lie between a signup and the
-// inbox: the HTTP API, Customer's own consumers and the mail sender. Each has its admin listener, its metrics and its
-// log, which goes nowhere.
+// ourLine is the two services with their default settings, but without the HTTP API, Customer's own consumers and the
+// mail sender. Each has its admin listener, its metrics and a log that is discarded.
 type ourLine struct {
 	site
 	arrived func(user string)
@@ -49,7 +48,6 @@ func (l *ourLine) run(ctx context.Context) error {
 
 const benchSecret = "a secret of a benchmark, which is public"
 
-// environ is the environment of a service; all else is its own default.
 func (s site) environ(db *database, more ...string) []string {
 	return append([]string{
 		"DATABASE_URL=" + db.dsn, "KAFKA_BROKERS=" + strings.Join(s.brokers, ","), "ENVIRONMENT=" + s.environment,
@@ -57,10 +55,9 @@ func (s site) environ(db *database, more ...string) []string {
 	}, more...)
 }
 
-// starter starts a service's own parts.
 type starter = func(*service.Group, net.Listener)
 
-// serve runs a service with other parts of its own.
+// serve replaces the service's own parts.
 func serve[C eventing.Settings](
 	ctx context.Context, s eventing.Service[C], environ []string, setUp func(*eventing.Node, C) (starter, error),
 ) error {

@@ -14,8 +14,7 @@ import (
 	"example.com/twinbox/internal/verify"
 )
 
-// verify verifies both services: no signup is lost, doubled, altered, invented or
-// reordered between the outbox of the one and the inbox of the other, and all of them could be verified.
+// A clean verdict proves that no signup is lost, doubled, altered, invented or reordered between the two services.
 func (l *ourLine) verify(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, arriveLimit, errors.New("offsets are not committed"))
 	defer cancel()
@@ -53,7 +52,7 @@ func (l *ourLine) verify(ctx context.Context) error {
 	return nil
 }
 
-// ofCustomer is what the bench runs of Customer: it has no consumers here.
+// The bench runs no consumers of Customer.
 func (l *ourLine) ofCustomer(ctx context.Context) (verify.Config, error) {
 	cfg, err := l.verified(ctx, customer.Service.Describe(), l.customer)
 	cfg.Consumers = nil
@@ -77,7 +76,7 @@ func (l *ourLine) verified(
 	return cfg, err
 }
 
-// verdictOf is about all there is: nothing waits for a relay, and what was handled is committed.
+// Nothing waits for a relay, and each handled record is committed, so the verdict must be whole.
 func verdictOf(ctx context.Context, cfg verify.Config) (*verify.Verdict, error) {
 	for {
 		verdict, err := verify.Run(ctx, cfg)

@@ -54,7 +54,6 @@ func (c *CallCommand) Run(ctx context.Context, to *streams, services []*client.S
 	return whoHasIt(ctx, to, services, what, request)
 }
 
-// readOperations are those of api/admin.yaml, which the binary carries.
 func readOperations() (operations []item, err error) {
 	var document item
 	text, err := api.Files.ReadFile("admin.gen.json")
@@ -78,7 +77,6 @@ func readOperations() (operations []item, err error) {
 	return operations, nil
 }
 
-// read makes a request of the values, and puts those into the path that belong there.
 func (c *CallCommand) read(place string) (asked item, filled string, err error) {
 	asked = item{}
 	for _, text := range c.Values {

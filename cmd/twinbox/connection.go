@@ -17,7 +17,7 @@ import (
 	"example.com/twinbox/internal/services"
 )
 
-// Operator is what every command that operates a running system takes: where it is, and how to answer.
+// Operator has the flags of every command that operates a running system.
 type Operator struct {
 	Connection `group:"Flags of every command:"`
 	Answer     `group:"Flags of every command:"`
@@ -36,16 +36,15 @@ type Connection struct {
 	Service     string `help:"Ask this service alone." default:"" env:"-" placeholder:"NAME"`
 }
 
-// serviceNames are the services there are, in the order of every output.
+// serviceNames have the order of every output.
 var serviceNames = services.Names()
 
-// tokenVariable holds the token. It is no flag: every user of the machine can read a process's flags.
+// The token is no flag: every user of the machine can read a process's flags.
 const tokenVariable = "TWINBOX_ADMIN_TOKEN"
 
-// errNoToken says that the services are known, and nothing that opens their operations is.
 var errNoToken = usage("no token: give --token-file or set " + tokenVariable)
 
-// find gives the addresses also beside errNoToken.
+// find returns the addresses also with errNoToken.
 func (o *Connection) find() (at client.Operators, err error) {
 	if o.CustomerAdmin == "" && o.NotificationAdmin == "" && len(o.Admin) == 0 {
 		at, err = client.ReadOperators(o.Dir)
@@ -71,7 +70,7 @@ func (o *Connection) find() (at client.Operators, err error) {
 	return at, nil
 }
 
-// ProvideServices finds the services for the commands that take them, also beside errNoToken. It asks none of them yet.
+// ProvideServices finds the services, also with errNoToken. It does not ask them yet.
 func (o *Connection) ProvideServices() (found []*client.Service, err error) {
 	at, err := o.find()
 	if err != nil && !errors.Is(err, errNoToken) {
@@ -98,7 +97,7 @@ func (o *Connection) ProvideServices() (found []*client.Service, err error) {
 	return found, err
 }
 
-// inOrder are the services of a map: those that there are always, then the others by name.
+// The project's own services come first, then the others by name.
 func inOrder[T any](of map[string]T) []string {
 	place := func(name string) int { return slices.Index(append(slices.Clip(serviceNames), name), name) }
 	names := slices.Sorted(maps.Keys(of))
@@ -106,12 +105,11 @@ func inOrder[T any](of map[string]T) []string {
 	return names
 }
 
-// call asks a service a question whose answer is one document.
 func call[T any](ctx context.Context, question client.Request) func(*client.Service) (T, error) {
 	return func(s *client.Service) (T, error) { return client.Call[T](ctx, s, question) }
 }
 
-// missing has the errors of services that did not answer, by their names. Their part of an answer is unknown.
+// missing has errors by services. Their part of an answer is unknown.
 type missing map[string]error
 
 func (m missing) err() error {
@@ -122,7 +120,6 @@ func (m missing) err() error {
 	return errors.Join(errs...)
 }
 
-// partial is the error of an answer that is shown all the same.
 func (m missing) partial() error {
 	if len(m) == 0 {
 		return nil
@@ -130,7 +127,6 @@ func (m missing) partial() error {
 	return partial(m.err())
 }
 
-// in adds the errors to a document.
 func (m missing) in(document item) item {
 	if len(m) > 0 {
 		reasons := item{}
@@ -142,8 +138,8 @@ func (m missing) in(document item) item {
 	return document
 }
 
-// ask asks all services together and returns the answers in their order. Without any the error tells why. A service
-// that sends no mails, or does not have the consumer, has no part in the answer.
+// ask asks all services concurrently and keeps their order. It fails only if no service answers. A service that sends
+// no mails, or does not have the consumer, has no part in the answer.
 func ask[T any](
 	services []*client.Service, call func(*client.Service) (T, error),
 ) (answers []client.Answer[T], unknown missing, err error) {
@@ -167,9 +163,8 @@ func ask[T any](
 	return answers, unknown, err
 }
 
-// askWho asks all services for their names before anything is changed. It refuses where one is not the service that its
-// address is given for, and where they are of different environments. From then on each request names the environment,
-// too. A service that does not answer is no refusal.
+// askWho runs before a change. It refuses a service with the wrong name, and services of different environments. Later
+// requests name the environment. A service that does not answer is no refusal.
 func askWho(ctx context.Context, services []*client.Service) error {
 	question := call[adminapi.Service](ctx, client.Get("/admin/v1/service", nil))
 	answers, unknown, _ := ask(services, func(s *client.Service) (adminapi.Service, error) {
@@ -200,10 +195,10 @@ func askWho(ctx context.Context, services []*client.Service) error {
 	return nil
 }
 
-// instant is a moment as people write it: RFC 3339, or how long ago it was, such as 90s, 30m, 1h or 2d.
+// instant is RFC 3339, or a duration ago, such as 90s, 30m, 1h or 2d.
 type instant struct{ time.Time }
 
-// UnmarshalText reads it.
+// UnmarshalText parses an instant.
 func (i *instant) UnmarshalText(text []byte) (err error) {
 	if i.Time, err = time.Parse(time.RFC3339, string(text)); err == nil && i.Year() >= 1000 { // not the zero of programs
 		return nil
@@ -221,7 +216,6 @@ func (i *instant) UnmarshalText(text []byte) (err error) {
 	return nil
 }
 
-// given is the moment as a parameter that is sent only where it is given.
 func (i *instant) given() *time.Time {
 	if i.IsZero() {
 		return nil
@@ -229,13 +223,13 @@ func (i *instant) given() *time.Time {
 	return &i.Time
 }
 
-// Window is a stretch of time.
+// Window is a span of time.
 type Window struct {
 	Since instant `json:"since,omitzero" help:"At this time or later, a dead letter by its last failure: RFC 3339, or how long ago, such as 1h or 2d." env:"-" placeholder:"TIME"`
 	Until instant `json:"until,omitzero" help:"Before this time." env:"-" placeholder:"TIME"`
 }
 
-// AfterApply refuses one that ends before it begins.
+// AfterApply refuses a window that ends before it begins.
 func (w *Window) AfterApply() error {
 	if !w.Until.IsZero() && !w.Since.Before(w.Until.Time) {
 		return usage("--until " + moment(w.Until.Time) + " is not after --since " + moment(w.Since.Time))

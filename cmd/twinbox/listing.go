@@ -37,7 +37,6 @@ func (c *Listing) Run(ctx context.Context, command *kong.Context, to *streams) e
 	})
 }
 
-// A listing is a question to every service, and how its answers are shown: as tables, or as one document.
 type listing struct {
 	question string // method and path
 	views    []view
@@ -51,7 +50,6 @@ type listing struct {
 	example  item              // what completion asks
 }
 
-// A view shows one part of the answers as a table.
 type view struct {
 	of   string // the member with the rows; empty: the answer is the row
 	with string // only rows in which this member is set
@@ -60,7 +58,7 @@ type view struct {
 	columns string
 }
 
-// show asks, and returns how many rows it wrote.
+// show returns the number of rows.
 func (l listing) show(ctx context.Context, to *streams, services []*client.Service, asked item) (rows int, err error) {
 	answers, unknown, err := ask(services, func(s *client.Service) (item, error) { return l.read(ctx, s, asked) })
 	if err != nil {
@@ -98,7 +96,6 @@ func (l listing) show(ctx context.Context, to *streams, services []*client.Servi
 	return rows, unknown.partial()
 }
 
-// read asks a service for one page, or for all of them.
 func (l listing) read(ctx context.Context, s *client.Service, asked item) (answer item, err error) {
 	method, path, _ := strings.Cut(l.question, " ")
 	var items []any
@@ -125,7 +122,6 @@ func (l listing) read(ctx context.Context, s *client.Service, asked item) (answe
 	return answer, err
 }
 
-// itemsOf are the items of all services, each with its service and the names of its dead letters.
 func (l listing) itemsOf(answers []client.Answer[item]) []item {
 	all := []item{}
 	for _, a := range answers {
@@ -149,7 +145,7 @@ func (l listing) itemsOf(answers []client.Answer[item]) []item {
 	return all
 }
 
-// nameLetters names dead letters as other commands take them: each service numbers its own.
+// nameLetters adds the service: each one numbers its own dead letters.
 func nameLetters(service string, i item) {
 	for from, to := range map[string]string{"example": "example", "dead_letter": "dead_letter", "id": "ref"} {
 		if id, is := i[from].(json.Number); is {
@@ -186,7 +182,7 @@ func (l listing) document(answers []client.Answer[item], items []item, unknown m
 	return unknown.in(document)
 }
 
-// lastOf names the last item of an answer, as --after takes it.
+// --after takes this name.
 func lastOf(answer item) string {
 	name := ""
 	for _, i := range answer.items("items") {
@@ -207,7 +203,6 @@ func (l listing) warnOfMore(to *streams, a client.Answer[item]) {
 	}
 }
 
-// rows are the answers themselves, or their parts.
 func (v view) rows(answers []client.Answer[item], items []item) (rows []item) {
 	for _, a := range answers {
 		switch v.of {

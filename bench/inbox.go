@@ -114,7 +114,7 @@ type place struct {
 func (c *consumption) begin() { c.once.Do(func() { c.began = time.Now() }) }
 
 // The domain's table has no unique constraint: it could prevent an effect that the check must count. Its position has
-// the order of the effects. ids is for the variants by hand.
+// the order of the effects. by_hand_inbox is for the variants by hand.
 const domainSQL = `
 create table effect (
     position bigint generated always as identity, event_id text not null, number bigint not null, email text not null);

@@ -121,7 +121,7 @@ type OutboxTail struct {
 	Payload bool   `json:"payload,omitempty" help:"Show payloads, which hold personal data: the newest ones, up to 8 MiB." env:"-"`
 }
 
-// AfterApply refuses a limit below one.
+// AfterApply refuses a limit below 1 or above maxLimit.
 func (c *OutboxTail) AfterApply() error {
 	if c.Limit < 1 || c.Limit > maxLimit {
 		return usage(fmt.Sprintf("--limit is from 1 to %d", maxLimit))

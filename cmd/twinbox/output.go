@@ -100,7 +100,7 @@ type Watch struct {
 	Every time.Duration `help:"How often." default:"2s" env:"-" placeholder:"DURATION"`
 }
 
-// AfterApply refuses an interval of zero.
+// AfterApply refuses an interval below 100 ms.
 func (w *Watch) AfterApply() error {
 	if w.Watch && w.Every < 100*time.Millisecond {
 		return usage("--every is below 100ms")

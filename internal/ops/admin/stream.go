@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// stallTimeout is how long a client may not read a line.
+	// stallTimeout is how long a client may take to read a line.
 	stallTimeout = 30 * time.Second
 	// progressEvery keeps an operation of a million steps from writing a million lines.
 	progressEvery = 200 * time.Millisecond

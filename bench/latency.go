@@ -17,7 +17,7 @@ const (
 	// keepUpLimit is how long after the last due time every event must have arrived. A slower variant did not keep up:
 	// the percentiles of a growing queue only depend on the duration of the run.
 	keepUpLimit = 2 * time.Second
-	// keenPoll is the poll interval of stock, the shortest of ours. With its default of 1 s stock waits half of that.
+	// keenPoll is stock's poll interval, the shortest of ours.
 	keenPoll = 5 * time.Millisecond
 )
 

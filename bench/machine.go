@@ -43,7 +43,7 @@ func (s *stage) machine(ctx context.Context, load float64) (machine, error) {
 	return m, nil
 }
 
-// isLoaded reports whether other programs kept at least half of the cores busy before the run.
+// Other programs kept at least half of the cores busy.
 func (m machine) isLoaded() bool { return float64(m.Load) >= float64(m.Cores)/2 }
 
 // loadAverage is NaN where the system has no /proc.

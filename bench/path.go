@@ -118,7 +118,7 @@ func (b *pathBench) goals() []goal {
 
 // line is the way from a signup in one service to the inbox of the other: relay, broker and consumer included.
 type line interface {
-	// signUp runs signup n to the return of its commit and returns the user.
+	// signUp returns the user at the return of its commit.
 	signUp(ctx context.Context, n int) (user string, err error)
 	// run relays and consumes until ctx ends, then closes the line and returns nil.
 	run(ctx context.Context) error

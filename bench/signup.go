@@ -51,7 +51,6 @@ func (s signup) store(ctx context.Context, pool *pgxpool.Pool, v variant) error 
 	return err
 }
 
-// The answer that is stored for retries has the size of a real one.
 var (
 	anyFingerprint = make([]byte, 32)
 	anyAnswer      = []byte(`{"user_id":"019b0000-0000-7000-8000-000000000001","email":"member-1@example.org",` +

@@ -22,7 +22,6 @@ type CallCommand struct {
 	Values    []string `arg:"" optional:"" name:"name=value" help:"Parameters, and members of the body, as JSON or as text; filter.code=x is a member of a member."`
 }
 
-// Run calls the operation of every service. A change is a dry run without --yes.
 func (c *CallCommand) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	operations, err := readOperations()
 	if err != nil {

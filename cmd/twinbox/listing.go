@@ -20,7 +20,6 @@ type Listing struct {
 	Watch    `json:"-" group:"Flags of every command:"`
 }
 
-// Run asks with the command's flags, which have the names of the question's parameters.
 func (c *Listing) Run(ctx context.Context, command *kong.Context, to *streams) error {
 	node := command.Selected()
 	asked, err := values(node.Target.Addr().Interface())

@@ -63,7 +63,6 @@ type OutboxRelease struct {
 	Drop  *int64 `json:"drop,omitempty" help:"First give up the held event at this position, one that the broker refuses for good: it is never published." env:"-" placeholder:"POSITION"`
 }
 
-// Run finds the service that has parked the key and asks it.
 func (c *OutboxRelease) Run(ctx context.Context, to *streams, services []*client.Service, what effect) error {
 	if c.Drop != nil {
 		what.done, what.would, what.thing = "Dropped", "drop", "event"

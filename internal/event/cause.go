@@ -17,11 +17,10 @@ const (
 // legacyCorrelationID is what Watermill's own middleware writes.
 const legacyCorrelationID = "correlation_id"
 
-// Cause is the request or the event that an event follows from. It travels in the context of a handler into the events
-// that the handler adds.
+// Cause is the request or the event that an event follows from. It travels in a handler's context into the events that
+// it adds.
 type Cause struct {
-	// CorrelationID is the same in all events that follow from one request. An event without one is a first event: its
-	// own id is the correlation id of the events that follow.
+	// CorrelationID is the same in all events of one request. A first event's own id is that of those that follow.
 	CorrelationID string
 	// CausationID is the id of the event before this one; empty for a first event.
 	CausationID string
@@ -29,8 +28,8 @@ type Cause struct {
 	TraceParent, TraceState string
 }
 
-// Cause returns the cause of the events that follow from the event. It leaves out invalid values: they are of other
-// systems, and an event that a handler adds must not fail for them.
+// Cause returns the cause of the events that follow. It leaves out invalid values: an added event must not fail for
+// other systems' ones.
 func (e *Event) Cause() Cause {
 	c := Cause{CorrelationID: e.CorrelationID(), CausationID: e.ID}
 	if e.span().IsValid() {
@@ -83,7 +82,7 @@ func (c Cause) Extend(extensions map[string]string) map[string]string {
 	return extended
 }
 
-// CauseKey is the key of a context's [*Cause]. A context type that holds an event may answer it without [WithCause].
+// CauseKey is the key of a context's [*Cause].
 type CauseKey struct{}
 
 // WithCause returns a context in which added events follow from the cause.
@@ -91,8 +90,8 @@ func WithCause(ctx context.Context, c Cause) context.Context {
 	return context.WithValue(ctx, CauseKey{}, &c)
 }
 
-// CauseFrom returns the cause of the events that are added in the context, or the zero value. The context's own span is
-// the parent if it has one, else the trace of the event that is being handled.
+// CauseFrom returns the cause of the events that are added in the context. The context's own span is the parent if it
+// has one, else the trace of the event that is being handled.
 func CauseFrom(ctx context.Context) Cause {
 	var c Cause
 	if found, ok := ctx.Value(CauseKey{}).(*Cause); ok {

@@ -20,8 +20,8 @@ import (
 
 // Ruled is a payload with rules of its own. Any other payload must only fit its schema.
 type Ruled interface {
-	// Check returns an error for a payload that no producer may write. Its text names members and rules, not values.
-	// A method ErrorCode() string of the error gives the rule its own code; the default is [CodeSchemaViolation].
+	// Check returns an error for a payload that no producer may write. Its text names members and rules, not values. Its
+	// method ErrorCode() string gives the rule a code; the default is [CodeSchemaViolation].
 	Check() error
 	// About returns the id of the aggregate, which is the event's key, and the business time of the payload.
 	About() (key string, at time.Time)
@@ -47,8 +47,8 @@ type checked struct {
 }
 
 // LoadSchemas compiles the schemas of the declared events: the files events/*.json, whose $id is the declaration's
-// DataSchema. Its error names everything that is wrong: a schema that is invalid or missing, two events of one type, a
-// topic of two sources.
+// DataSchema. Its error names everything that is wrong: an invalid or missing schema, two events of one type, a topic
+// of two sources.
 func LoadSchemas(files fs.FS, declared ...Declaration) (*Checker, error) {
 	return new(Checker).With(files, declared...)
 }
@@ -116,8 +116,7 @@ func addSchemas(compiler *jsonschema.Compiler, files fs.FS) (ids map[string]bool
 	return ids, err
 }
 
-// checkTime accepts exactly the times that decode. JSON Schema also allows a leap second and a lower-case z, and
-// package time a comma and an hour of one digit.
+// JSON Schema also allows a leap second and a lower-case z, and package time a comma and an hour of one digit.
 func checkTime(value any) error {
 	text, ok := value.(string)
 	if !ok {
@@ -130,10 +129,9 @@ func checkTime(value any) error {
 	return json.Unmarshal(quoted, new(time.Time))
 }
 
-// Validate returns an error if the event breaks the contract: its type is unknown, its payload is not JSON (UTF-8, each
-// member once), does not fit its schema, is about another aggregate than the envelope, or breaks a rule of its own; see
-// [Ruled]. It allows members that the schema does not name, any source and any ce_dataschema: newer producers and
-// imports have others. The error is always a [*ContractError].
+// Validate returns a [*ContractError] if the event breaks the contract: its type is unknown, its payload is not JSON
+// (UTF-8, each member once), does not fit its schema, is about another aggregate than the envelope, or breaks a rule of
+// [Ruled]. It allows members that the schema does not name, any source and any ce_dataschema.
 func (c *Checker) Validate(e Event) error {
 	known, ok := c.events[e.Type]
 	if !ok {
@@ -179,7 +177,7 @@ func codeOf(err error) Code {
 	return CodeSchemaViolation
 }
 
-// describe lists the broken rules and their places, which are members that the schema names: no value of the payload.
+// The places are members that the schema names: no value of the payload.
 func describe(err error) string {
 	invalid, is := errors.AsType[*jsonschema.ValidationError](err)
 	if !is {

@@ -32,8 +32,8 @@ const (
 	CodeEmptyValue      Code = "empty_value"
 )
 
-// A ContractError is why a record is not an event, or how an event breaks the contract. It is permanent: the same bytes
-// always break it. Its text names places and rules, never values of the payload, which may be personal.
+// A ContractError is why a record is not an event, or how an event breaks the contract. It is permanent. Its text never
+// holds values of the payload, which may be personal.
 type ContractError struct {
 	Code   Code
 	Detail string
@@ -47,22 +47,19 @@ func (e *ContractError) Permanent() bool { return true }
 // ErrorCode returns the code of the dead letter.
 func (e *ContractError) ErrorCode() string { return string(e.Code) }
 
-// The business time of an event is at or after Earliest and before Latest. A producer whose clock is outside has a
-// defect, and PostgreSQL cannot partition by such a time.
+// The business time of an event is at or after Earliest and before Latest: PostgreSQL cannot partition by others.
 var (
 	Earliest = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	Latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// FromMessage reads the envelope of a Watermill message. It does not look into the payload; a [Checker] does. A
-// message without [Origin], from a subscriber with a marshaler of its own, has its id in [HeaderID] and its key in
-// [HeaderSubject].
+// FromMessage reads the envelope of a Watermill message; a [Checker] looks into the payload. A message without
+// [Origin], from a subscriber with a marshaler of its own, has its id in [HeaderID] and its key in [HeaderSubject].
 //
-// Headers that are not attributes become extensions, byte for byte: their names and values need not be text. A trace
-// header that is not text is left out. An event without ce_time gets the time at which its record was appended, or the
-// current time if that is unknown.
+// Headers that are not attributes become extensions, byte for byte. A trace header that is not text is left out. An
+// event without ce_time gets the time at which its record was appended, or the current time.
 //
-// The error is always a [*ContractError]. The event has what could be read even then, for its dead letter.
+// The error is always a [*ContractError]. The event then has what could be read, for its dead letter.
 func FromMessage(m *message.Message) (Event, error) {
 	e := Event{
 		ID:         cmp.Or(m.Metadata[HeaderID], m.UUID),
@@ -153,8 +150,8 @@ func (e *Event) check(m *message.Message) error {
 	return nil
 }
 
-// IsAttribute reports whether a name of metadata is for a field of the [Event], or for transport state. The others
-// are extensions.
+// IsAttribute reports whether a name of metadata is for a field of the [Event], or for transport state. The others are
+// extensions.
 func IsAttribute(name string) bool {
 	switch name {
 	case HeaderID, HeaderSource, HeaderType, HeaderSpecVersion, HeaderTime, HeaderSubject, HeaderVersion,
@@ -164,8 +161,8 @@ func IsAttribute(name string) bool {
 	return false
 }
 
-// ValidID returns an error unless an inbox can store the id: 1 to [MaxIDLength] characters of UTF-8, none of them a
-// control character. Its error is a [*ContractError].
+// ValidID returns a [*ContractError] unless an inbox can store the id: 1 to [MaxIDLength] characters of UTF-8, no
+// control character.
 func ValidID(id string) error {
 	isControl := func(r rune) bool { return r < 0x20 || r == 0x7f }
 	switch n := utf8.RuneCountInString(id); {

@@ -94,7 +94,7 @@ func (e Event) Message() *message.Message {
 }
 
 // Definition declares one version of one event: its envelope and, as T, the struct of its payload. Writers and handlers
-// use the same Definition, so neither can join the type of one event to the struct of another.
+// use the same Definition.
 type Definition[T any] struct{ Declaration }
 
 // Declaration is a [Definition] without its type, for lists of them.
@@ -104,8 +104,8 @@ type Declaration struct {
 	Source     string // ce_source of its producer
 	DataSchema string // ce_dataschema: the $id of its payload's schema
 
-	// Name is the name of the payload's type. Payload is [Definition.Decode] and Make is [Definition.New], for code that
-	// knows the event only as one of a list; Make fails for a payload of another type. [Define] sets all three.
+	// Name is the name of the payload's type. Payload is [Definition.Decode] and Make is [Definition.New], for code
+	// without the type; Make fails for a payload of another type. [Define] sets all three.
 	Name    string
 	Payload func(Event) (any, error)
 	Make    func(key string, version int64, at time.Time, payload any) (Event, error)
@@ -138,9 +138,9 @@ func (d Definition[T]) New(key string, version int64, at time.Time, payload T) (
 	}, nil
 }
 
-// Decode reads the payload of an event. It ignores unknown members, which a newer producer may add, and compares names
-// letter by letter, as schemas do: encoding/json lets an unchecked "NAME" overwrite a checked "name". Missing members
-// are zero values. The error does not repeat the payload.
+// Decode reads the payload of an event. It ignores unknown members and compares names letter by letter: encoding/json
+// lets an unchecked "NAME" overwrite a checked "name". Missing members are zero values. The error does not repeat the
+// payload.
 func (d Definition[T]) Decode(e Event) (T, error) {
 	var payload T
 	if err := json.Unmarshal(e.Data, &payload); err != nil {

@@ -61,14 +61,13 @@ func Mark(err error, verdict Verdict) error {
 // Classify returns the class of [Examine].
 func Classify(err error) Class { return Examine(err).Class }
 
-// Examine returns what is known of err. An error that it does not know is [Unknown]. Do not pass nil.
+// Examine returns what is known of err. An unknown error is [Unknown]. Do not pass nil.
 //
-// The outermost known error or mark decides, so a caller that marks an error overrides its cause. Examine sorts each of
-// several joined errors, and returns the first of: cancelled, transient, permanent, unknown. A refused row whose
-// rollback lost its connection is tried again, and is refused again then. So an outage never makes a dead letter.
+// The outermost known error or mark decides. Of joined errors it returns the first of: cancelled, transient, permanent,
+// unknown. So an outage never makes a dead letter.
 //
-// A deadline is not a cancellation: it is Unknown, because an event whose handler always runs out of time must become a
-// dead letter. A deadline that ends an attempt to connect is Transient.
+// A deadline is Unknown: an event whose handler always runs out of time must become a dead letter. A deadline that ends
+// an attempt to connect is Transient.
 func Examine(err error) Verdict {
 	for at := err; at != nil; {
 		if verdict, known := examineOne(at); known {

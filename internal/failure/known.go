@@ -47,8 +47,8 @@ var systemErrors = map[syscall.Errno]string{
 }
 
 // answers sorts the answers of PostgreSQL (appendix A) and of mail servers (RFC 5321, RFC 3463) by the beginnings of
-// their codes. The first match decides. The others are unknown on purpose: a missing table (42) may be a migration that
-// has not yet run.
+// their codes. The first match decides. Others are unknown: a missing table (42) may be a migration that has not yet
+// run.
 var answers = []struct {
 	class    Class
 	prefixes []string
@@ -146,8 +146,8 @@ func examineOne(err error) (verdict Verdict, known bool) {
 // poolClosed is the text of the error of a pool that is closed, because the process stops. pgxpool has no error for it.
 const poolClosed = "closed pool"
 
-// examineConnection sorts an error that only a connection causes. It is transient unless the caller cancelled it. A
-// transient cause has the better code.
+// An error that only a connection causes is transient unless the caller cancelled it. A transient cause has the better
+// code.
 func examineConnection(code string, cause error) Verdict {
 	if errors.Is(cause, context.Canceled) { // package net has a cancellation of its own
 		return Verdict{Cancelled, "context_canceled"}
@@ -167,6 +167,5 @@ func isUnsent(err error) bool {
 	return is && unsent.SafeToRetry() && unsent.Error() != connBusy
 }
 
-// connBusy is pgx's text for a connection that another goroutine uses. pgx calls it safe to retry, but its cause is a
-// handler that shares its transaction between goroutines, which fails each time.
+// pgx calls connBusy safe to retry, but a handler that shares its transaction between goroutines fails each time.
 const connBusy = "conn busy"

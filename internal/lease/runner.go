@@ -43,8 +43,7 @@ const (
 	probePause     = 2 * time.Second // the longest pause before a transient failure is tried again
 )
 
-// Healthy is for a readiness check. It fails when every claim has failed for 30 s, and until a claim succeeds. The
-// runner tries with each poll.
+// Healthy fails when every claim has failed for 30 s, until a claim succeeds.
 func (r *Runner) Healthy(context.Context) error { return r.failingFor(longestFailure) }
 
 func (r *Runner) failingFor(limit time.Duration) error {
@@ -68,7 +67,6 @@ func (r *Runner) Run(ctx context.Context) error {
 	return nil
 }
 
-// repeat does a chore now, and again after each pause until ctx ends.
 func (r *Runner) repeat(ctx context.Context, pause time.Duration, chore func(context.Context) error) {
 	for ctx.Err() == nil {
 		r.warn(ctx, chore(ctx))
@@ -92,7 +90,7 @@ func (r *Runner) work(ctx context.Context) {
 
 func (r *Runner) probePause() time.Duration { return min(r.cfg.Settings.RetryMin, probePause) }
 
-// next waits for a row and claims it. It returns nil when ctx ends. One worker at a time looks for rows.
+// One worker at a time looks for rows.
 func (r *Runner) next(ctx context.Context) *Claim {
 	r.turn.Lock()
 	defer r.turn.Unlock()
@@ -117,7 +115,7 @@ func (r *Runner) next(ctx context.Context) *Claim {
 	return nil
 }
 
-// carryOut makes an attempt at the effect, records how it ended, and returns the result. It renews the lease all along.
+// carryOut renews the lease all along.
 func (r *Runner) carryOut(ctx context.Context, c *Claim) (result string) {
 	ctx, finished := context.WithCancel(ctx)
 	attempting, lose := context.WithCancelCause(ctx)
@@ -140,7 +138,7 @@ func (r *Runner) carryOut(ctx context.Context, c *Claim) (result string) {
 	return o.result
 }
 
-// keep renews the lease until ctx ends. When the lease is lost, it ends the attempt.
+// A lost lease ends the attempt.
 func (c *Claim) keep(ctx context.Context, lose context.CancelCauseFunc) {
 	pause := c.runner.cfg.Settings.Heartbeat
 	for failure.Sleep(ctx, pause) == nil {
@@ -170,7 +168,6 @@ func (r *Runner) attempt(ctx context.Context, c *Claim) (err error) {
 	return err
 }
 
-// judge returns what an attempt that ended with err means for its row.
 func (r *Runner) judge(c *Claim, err error) outcome {
 	if err == nil {
 		return outcome{result: "done", state: Done}
@@ -197,8 +194,7 @@ func (r *Runner) judge(c *Claim, err error) outcome {
 	return outcome{result: "failed", state: Failed, reason: reason}
 }
 
-// insist records an outcome and tries for as long as a lease lasts. An effect that happened and is not recorded becomes
-// an uncertain one.
+// An effect that happened and is not recorded becomes an uncertain one: insist tries for as long as a lease lasts.
 func (c *Claim) insist(ctx context.Context, o outcome) error {
 	ctx, cancel := context.WithTimeout(ctx, c.runner.cfg.Settings.Lease)
 	defer cancel()

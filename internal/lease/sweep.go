@@ -29,9 +29,8 @@ returning event_id, state, error`
 // page is the most rows of one sweep, and of one transaction of a purge.
 const page = 1000
 
-// Sweep ends up to a thousand leases of claimants that vanished. A row in claimed becomes pending, or failed if its
-// attempts are used up. A row in submitting becomes uncertain; under [Resend] it becomes pending while attempts are
-// left.
+// Sweep ends up to a thousand leases of claimants that vanished. A row in claimed becomes pending, or failed without
+// attempts left. A row in submitting becomes uncertain; under [Resend] pending while attempts are left.
 func (r *Runner) Sweep(ctx context.Context) error {
 	s := r.cfg.Settings
 	rows, _ := r.cfg.Pool.Query(ctx, sweepRows, r.cfg.Handler, page, s.OnUncertain == Resend, s.MaxAttempts)
@@ -64,9 +63,8 @@ with ended as (
 delete from lease where handler = $1 and event_id = any (array(select event_id from ended))
 returning event_id`
 
-// Purge removes the rows that have been done or skipped for longer than the retention, a thousand per transaction, and
-// calls [Effect].Purged in each. Failed and uncertain rows stay. Several processes may purge at the same time. Without
-// a retention Purge removes no rows.
+// Purge removes rows that have been done or skipped for longer than the retention, a thousand per transaction, and
+// calls [Effect].Purged in each. Several processes may purge. Without a retention it removes none.
 func (r *Runner) Purge(ctx context.Context) (err error) {
 	for n := page; n == page && r.cfg.Settings.Retention > 0; {
 		if n, err = r.purgePage(ctx); err != nil {

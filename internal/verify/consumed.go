@@ -341,8 +341,7 @@ func (c *consumed) judgeMissing(ctx context.Context) error {
 	return nil
 }
 
-// selectOddlyParked is V7: the key of a dead letter that holds it parks later events from its version on, and no other
-// key does.
+// V7. The key of a dead letter that holds it parks later events, and no other key does.
 const selectOddlyParked = `
 select case when is_gone then 'lost' else 'reordered' end, '', key, case when is_gone then parked_from else version end,
     case when is_gone then 'the key waits for a dead letter of this version, and there is none'

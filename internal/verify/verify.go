@@ -37,8 +37,8 @@ type Consumer struct {
 	OnlyWarns bool     `json:"only_warns"` // it only logs an id that comes back with a different payload
 }
 
-// Check is a query of the service's own tables for events without their effect. Each row is a finding: the event's id,
-// its key, a version and a sentence; the first three may be empty or 0.
+// Check is a query of the service's own tables. Each row is a finding: the event's id, its key, a version and a
+// sentence; the first three may be empty or 0.
 type Check struct {
 	Name string `json:"name"`
 	SQL  string `json:"sql"`
@@ -55,7 +55,7 @@ type Config struct {
 	Window int64
 	// Progress, if set, is called after every thousand rows and records, with the estimated total.
 	Progress func(read, total int64)
-	// Suspected, if set, is called before each further look, with the number of suspects.
+	// Suspected, if set, gets the number of suspects before each further look.
 	Suspected func(suspects int)
 
 	off Rule

@@ -11,7 +11,7 @@ import (
 	"example.com/twinbox/internal/audit"
 )
 
-// Edit is what an operator wants to be replayed instead of what came. A nil field leaves that part as it is.
+// Edit is what is replayed instead of what came. A nil field leaves its part as it is.
 type Edit struct {
 	Set     []Header // each replaces those headers of its name, or comes last
 	Payload []byte
@@ -22,9 +22,8 @@ update public.dead_letter
 set edited_headers = $2, edited_payload = $3, edited_by = $4, edited_at = clock_timestamp()
 where id = $1`
 
-// Edit replaces parts of the record for the next replay. The record that came stays readable. Edit checks only that the
-// dead letter waits: a replay decodes and checks the new content. A later edit adds to an earlier one; the audit names
-// both authors.
+// Edit replaces parts of the record for the next replay, which decodes and checks them. The record that came stays
+// readable. A later edit adds to an earlier one.
 func (s *Store) Edit(ctx context.Context, id int64, e Edit, c audit.Change) (l Letter, err error) {
 	if len(e.Set) == 0 && e.Payload == nil {
 		return l, &Error{CodeNothingToEdit, "neither headers nor payload are given"}
@@ -93,11 +92,11 @@ func (s *Store) Count(ctx context.Context, f Filter) (n int64, err error) {
 	return n, nil
 }
 
-// Discard settles waiting dead letters without handling them. A discarded dead letter does not hold its key any more.
-// Its version counts as applied as soon as it is the key's next, and the parked events behind it are resumed.
+// Discard settles waiting dead letters without handling them. A discarded one does not hold its key any more: its
+// version counts as applied when it is the key's next.
 //
-// Discard works in chunks. After an error or a kill the counted ones are discarded, and another call continues. It
-// refuses a filter that picks everything with [CodeMissingFilter].
+// Discard works in chunks. After an error the counted ones are discarded, and another call continues. It refuses a
+// filter that picks everything with [CodeMissingFilter].
 func (s *Store) Discard(ctx context.Context, f Filter, c audit.Change) (audit.Result, error) {
 	result := audit.Result{DryRun: c.DryRun}
 	if err := f.check(); err != nil {

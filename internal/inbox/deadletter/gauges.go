@@ -32,8 +32,7 @@ cross join lateral (
     ) x
 ) w`
 
-// Measure reads the dead letters of the consumers that wait, by state: dead (given up) or parked (behind one of their
-// key). The figures come from the table, so a restart does not reset them and every instance has the same:
+// Measure reads how many dead letters wait, by state: dead (given up) or parked (behind one of their key):
 //
 //	dead_letters_waiting{consumer,state}          how many; counted up to 100,000
 //	dead_letters_oldest_seconds{consumer,state}   since the oldest of them first failed; 0 if there is none

@@ -24,17 +24,17 @@ const (
 	Discarded State = "discarded" // given up by an operator
 )
 
-// ClassParked is the class of a dead letter that has not failed itself: it waits for an earlier record of its key.
+// ClassParked is the class of a dead letter that waits for an earlier record of its key.
 const ClassParked = "parked"
 
-// Kind is what the audit trail calls a dead letter; the subject is its ID in decimal.
+// Kind is the dead letters' kind in the audit; the subject is the ID in decimal.
 const Kind = "dead_letter"
 
 // Header is one record header.
 type Header = event.Header
 
 // Letter is one record that a consumer gave up or parked. A list has at most 1,024 bytes of its key and 1,000 letters
-// of its error. It leaves out the headers and the payload: their size is their sender's choice.
+// of its error, and neither headers nor payload.
 type Letter struct {
 	ID        int64  `json:"id"`
 	Consumer  string `json:"consumer"`
@@ -66,8 +66,8 @@ type Letter struct {
 	Outcome    string    `json:"outcome,omitempty"`
 	SettledAt  time.Time `json:"settled_at,omitzero"` // zero while it waits
 
-	// The record as it came, byte for byte, and what a replay takes instead. A key or a payload that was null is empty.
-	// [Store.Get] sets ShownHeaders.
+	// The record as it came, byte for byte, and what a replay takes instead. A null key or payload is empty. [Store.Get]
+	// sets ShownHeaders.
 	Payload       []byte        `json:"payload,omitzero"`
 	EditedPayload []byte        `json:"edited_payload,omitzero"`
 	Headers       []Header      `json:"-"`
@@ -89,8 +89,7 @@ func (k *Key) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// ShownHeader is a header as it is shown and edited. Its name need not be text, and a value that is null is shown as an
-// empty one.
+// ShownHeader is a header as it is shown and edited. A null value is shown as empty.
 type ShownHeader struct {
 	Name       string `json:"name"`
 	NameBase64 []byte `json:"name_base64,omitempty"` // of a name that is not text
@@ -141,8 +140,8 @@ func (l Letter) CorrelationID() string {
 // Parked reports whether the dead letter waits without having failed.
 func (l Letter) Parked() bool { return l.Class == ClassParked }
 
-// KeyStart is what the column key_start holds of a key, and what dead letters are ordered by: an index does not take
-// any length. The key of an event is all there.
+// KeyStart is what the column key_start holds of a key: an index does not take any length. The key of an event is all
+// there.
 func KeyStart(key []byte) []byte { return key[:min(len(key), event.MaxKeyBytes)] }
 
 // CopyPrefix begins the names of the topics for copies.
@@ -154,14 +153,13 @@ func CopyTopic(group, topic string) string { return CopyPrefix + group + "." + t
 // CopyType is the event type of a copy.
 const CopyType = "twinbox.dead-letter.v1"
 
-// copiedPrefix begins the header of a copy that has an attribute of the dead record, such as dlq_ce_type.
+// copiedPrefix begins the copy's header of an attribute of the dead record, such as dlq_ce_type.
 const copiedPrefix = "dlq_"
 
-// Copy returns the dead letter as an event for other tools, written by source. The event has an id and a type of its
-// own and follows from the dead event. It keeps the record's payload byte for byte; null stands for a payload that is
-// empty or missing. It keeps the record's key, or a hash of a key that is no text of 1 to 1024 bytes. It keeps headers
-// that are text, the last of two with one name; attributes of an event get the prefix dlq_. The other headers say why
-// the copy is there, under the names of KIP-1191 where it has one. Only the row in the database can be replayed.
+// Copy returns the dead letter as an event for other tools, written by source, with its own id and type. It keeps the
+// payload byte for byte, null for an empty one; the key, or a hash of a key that is no text of 1 to 1024 bytes; and
+// headers that are text, the last of two with one name, attributes with the prefix dlq_. The other headers say why the
+// copy is there, under the names of KIP-1191 where it has one. Only the row can be replayed.
 func (l Letter) Copy(source string) event.Event {
 	headers := map[string]string{}
 	for _, h := range l.Headers {
@@ -201,7 +199,7 @@ func (l Letter) Copy(source string) event.Event {
 
 const maxMessage = 950 // bytes of the error in the copy, with how much is missing 1000; the row has failure.MaxText
 
-// copyKey returns a key that an event may have. Records of one key have one copy key.
+// Records of one key have one copy key.
 func (l Letter) copyKey() string {
 	key := string(l.Key)
 	if key != "" && len(key) <= event.MaxKeyBytes && Text(key) == key {

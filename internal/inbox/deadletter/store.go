@@ -18,7 +18,6 @@ type Store struct{ pool *pgxpool.Pool }
 // NewStore opens nothing: the tables must be there (migrations/inbox, migrations/audit).
 func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
 
-// list is a page of what the filter picks, by a statement that it completes with a condition and a limit.
 func list[T any](ctx context.Context, s *Store, f Filter, sql string, row pgx.RowToFunc[T]) ([]T, error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -52,7 +51,6 @@ func (s *Store) Get(ctx context.Context, id int64, content bool) (Letter, []audi
 	return l, history, err
 }
 
-// get reads a dead letter, and locks it if the suffix says so.
 func get(ctx context.Context, q audit.Querier, id int64, lock string) (Letter, error) {
 	rows, _ := q.Query(ctx, `select `+Columns+` from public.dead_letter where id = $1 `+lock, id)
 	return readOne(rows, &Error{CodeNotFound, fmt.Sprintf("no dead letter %d", id)})
@@ -69,7 +67,7 @@ const (
 	CodeInvalidHeaders  = "invalid_headers"
 )
 
-// An Error is a refusal: the caller asked for what cannot be done, and nothing was changed.
+// An Error is a refusal: nothing was changed.
 type Error struct {
 	Code   string
 	Detail string

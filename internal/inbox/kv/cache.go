@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// cache holds ids that are done, as the store has said, and until when it remembers them. Its expiry is its own: the
-// library's expiring variant starts a goroutine that nothing ends.
+// cache holds done ids, and until when the store remembers them. The library's expiring variant starts a goroutine that
+// nothing ends.
 type cache struct {
 	ids       *lru.Cache[digest, time.Duration]
 	began     time.Time // the times in it count from here, so that a clock that is set changes nothing
@@ -24,7 +24,7 @@ func newCache(size int, ttl time.Duration, evictions prometheus.Counter) (*cache
 	return &cache{ids: ids, began: time.Now(), ttl: ttl, evictions: evictions}, nil
 }
 
-// has says whether the id is done. One whose time has passed is gone: the store may have forgotten it too.
+// The store may have forgotten an id whose time has passed.
 func (c *cache) has(id digest) bool {
 	until, known := c.ids.Get(id)
 	if known && c.ttl > 0 && time.Since(c.began) >= until {
@@ -34,7 +34,6 @@ func (c *cache) has(id digest) bool {
 	return known
 }
 
-// add notes an id that the store has since the given time, or since later.
 func (c *cache) add(id digest, since time.Time) {
 	if c.ids.Add(id, since.Sub(c.began)+c.ttl) {
 		c.evictions.Inc()

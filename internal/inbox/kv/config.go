@@ -18,8 +18,7 @@ import (
 type OutagePolicy string
 
 const (
-	// Pause handles no event that the store has not been asked about: the middleware waits, and so does the partition.
-	// The default.
+	// Pause handles no event that the store has not been asked about: the partition waits. The default.
 	Pause OutagePolicy = "pause"
 	// Apply handles the event without asking: better twice than late.
 	Apply OutagePolicy = "apply"
@@ -28,26 +27,25 @@ const (
 // Config says how patient an inbox is. The zero value is fine.
 type Config struct {
 	// Owner names this instance among those that run at the same time, and is the same after a restart: a pod of a
-	// stateful set, a group instance id. A process takes over at once what died under its own name; what died under
-	// another name it takes over after HandlerTimeout. Default: a random name.
+	// stateful set, a group instance id. A process takes over at once what died under its own name, else after
+	// HandlerTimeout. Default: a random name.
 	Owner string
-	// Cache is how many ids are known to be done without asking the store; the one that was used longest ago goes first.
-	// One takes about 200 bytes. Default: 100,000.
+	// Cache is how many ids are known to be done without asking the store, about 200 bytes each. Default: 100,000.
 	Cache int
-	// HandlerTimeout bounds the handler: its context ends then. An id that another process began is left alone for this
-	// long plus three times StoreTimeout. Default: 10 s.
+	// HandlerTimeout bounds the handler. An id that another process began is left alone for this long plus three times
+	// StoreTimeout. Default: 10 s.
 	HandlerTimeout time.Duration
 	// StoreTimeout bounds each question to the store. Default: 2 s.
 	StoreTimeout time.Duration
-	// RetryMin and RetryMax bound the pauses between questions to a store that does not answer, or in which the id is
-	// another process's: they start at RetryMin, double, and carry jitter. Default: 50 ms and 5 s.
+	// RetryMin and RetryMax bound the pauses between questions to the store: they double, with jitter. Default: 50 ms and
+	// 5 s.
 	RetryMin, RetryMax time.Duration
 	// OnOutage is what becomes of events while the store does not answer. Default: Pause.
 	OnOutage OutagePolicy
-	// ID is the id of a message, for the middleware. Default: the CloudEvents id, or else the message's UUID.
+	// ID is the id of a message. Default: the CloudEvents id, or else the message's UUID.
 	ID func(*message.Message) string
-	// Log receives a line when the store is lost, one when it is back, and one for each effect that may be a second one;
-	// never a payload. Default: slog.Default().
+	// Log receives a line when the store is lost, one when it is back, and one for each possible second effect; no
+	// payload. Default: slog.Default().
 	Log *slog.Logger
 	// Registerer receives the metrics. Default: none.
 	Registerer prometheus.Registerer
@@ -92,6 +90,5 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// patience is for how long the claim of another process is left alone: its handler's time, and that of its questions
-// before and after.
+// patience is for the handler of another process, and its questions before and after.
 func (c Config) patience() time.Duration { return c.HandlerTimeout + 3*c.StoreTimeout }

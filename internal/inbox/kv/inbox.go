@@ -24,7 +24,7 @@ const (
 	Failed    Outcome = "failed"    // the id is not remembered; the delivery is to be repeated
 )
 
-// Inbox remembers for any number of consumers. It is safe for concurrent use and starts no goroutine.
+// Inbox remembers for any number of consumers. Safe for concurrent use; it starts no goroutine.
 type Inbox struct {
 	cfg     Config
 	store   Store
@@ -57,17 +57,15 @@ type call struct {
 	key          string
 }
 
-// Process runs fn unless the consumer has processed the id, and reports what became of it: [Applied], or [Duplicate]
-// when the id was processed before, in which case fn does not run and the error is nil. When fn fails the outcome is
-// [Failed], its error says why, and calling again runs it again. A call for an id that another one is at work on waits
-// for that one's end.
+// Process runs fn unless the consumer has processed the id: [Applied], or [Duplicate] without fn. When fn fails the
+// outcome is [Failed], its error says why, and calling again runs it again. A call waits for another one's end that is
+// at work on the id.
 //
-// Without an answer from the store the outcome is Failed as well, and the error is an [ErrUnavailable]; if fn had its
-// effect by then, the call goes on trying to remember that until ctx ends. With [Apply], fn runs, and the outcome is
-// Applied though nothing is remembered.
+// Without an answer from the store the outcome is Failed, and the error is an [ErrUnavailable]; if fn had its effect,
+// the call goes on trying to remember that until ctx ends. With [Apply], fn runs, and the outcome is Applied.
 //
-// Consumers see each event once each. Their names have no NUL; ids are any text of 1 to 255 characters, none of them a
-// control character; another one is an [*event.ContractError], and permanent.
+// Consumers' names have no NUL; an id has 1 to 255 characters, no control character; another one is an
+// [*event.ContractError].
 func (in *Inbox) Process(
 	ctx context.Context, consumer, id string, fn func(context.Context) error,
 ) (outcome Outcome, err error) {
@@ -130,8 +128,7 @@ func (c *call) run(ctx context.Context, fn func(context.Context) error) error {
 	return fn(ctx)
 }
 
-// applyUnasked runs the handler though the store does not answer, and asks it once more afterwards: an outage may end
-// meanwhile.
+// An outage may end meanwhile, so the store is asked once more.
 func (c *call) applyUnasked(ctx context.Context, fn func(context.Context) error) (Outcome, error) {
 	if err := c.run(ctx, fn); err != nil {
 		return Failed, err
@@ -149,7 +146,7 @@ func (c *call) possible(cause string) {
 	c.cfg.Log.Warn("second effect possible", "consumer", c.consumer, "event_id", c.id, "cause", cause)
 }
 
-// ask puts one question to the store, within its time. Its error is one of the store's answers, or transient.
+// The error of ask is one of the store's answers, or transient.
 func (c *call) ask(ctx context.Context, question string, of func(context.Context) error) error {
 	asking, cancel := context.WithTimeout(ctx, c.cfg.StoreTimeout)
 	defer cancel()

@@ -10,21 +10,20 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// BucketConfig says which bucket of JetStream an inbox remembers in. Name is required; consumers may share one.
+// BucketConfig names the bucket of JetStream that an inbox remembers in. Name is required; consumers may share one.
 type BucketConfig struct {
 	// Name has letters, digits, "-" and "_".
 	Name string
-	// TTL is for how long an id is remembered. It should be longer than the longest time after which the broker may
-	// deliver an event again. Default: 24 hours.
+	// TTL is how long an id is remembered: longer than the broker may deliver an event again. Default: 24 hours.
 	TTL time.Duration
-	// Replicas is how many servers of a cluster have a copy; a power cut of one of three takes nothing. Default: 1.
+	// Replicas is how many servers have a copy. Default: 1.
 	Replicas int
 }
 
-// Bucket makes the bucket, or gives the one that is there this configuration, and returns it as a store.
+// Bucket makes the bucket, or gives an existing one this configuration.
 //
-// Connect with nats.ReconnectBufSize(-1) and nats.MaxReconnects(-1): with a buffer, a write that was given up during an
-// outage is carried out after it, and without the second a connection that was lost for two minutes is closed for good.
+// Connect with nats.ReconnectBufSize(-1) and nats.MaxReconnects(-1): a buffer carries out given-up writes after an
+// outage, and a connection that was lost for two minutes would be closed for good.
 func Bucket(ctx context.Context, js jetstream.JetStream, cfg BucketConfig) (*JetStream, error) {
 	ttl := cmp.Or(cfg.TTL, 24*time.Hour)
 	bucket, err := js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
@@ -51,8 +50,7 @@ type JetStream struct {
 	ttl    time.Duration
 }
 
-// NewJetStream is a bucket that was made elsewhere. ttl must be the bucket's: a cache that remembers for longer than
-// its store hides that the store forgets.
+// NewJetStream takes a bucket with its ttl: a cache must not remember for longer.
 func NewJetStream(bucket KeyValue, ttl time.Duration) *JetStream { return &JetStream{bucket, ttl} }
 
 // TTL implements [Store].
@@ -70,8 +68,7 @@ func (s *JetStream) Get(ctx context.Context, key string) (Entry, error) {
 	return Entry{Value: entry.Value(), Revision: entry.Revision(), Created: entry.Created()}, nil
 }
 
-// Put implements [Store]. A key that was deleted is not there: Create, unlike Update, looks through the marker of the
-// deletion.
+// Put implements [Store]. Create, unlike Update, looks through the marker of a deletion.
 func (s *JetStream) Put(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
 	var written uint64
 	var err error
@@ -88,7 +85,7 @@ func (s *JetStream) Delete(ctx context.Context, key string, revision uint64) err
 	return answer(s.bucket.Delete(ctx, key, jetstream.LastRevision(revision)))
 }
 
-// answer tells a refusal from a failure. A server that is one of several has a code of its own for the same thing.
+// A server that is one of several has a code of its own for the same refusal.
 func answer(err error) error {
 	var refusal *jetstream.APIError
 	switch {

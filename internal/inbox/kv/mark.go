@@ -9,9 +9,8 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// mark remembers that the id had its effect. It tries for as long as ctx lasts: without a mark the effect happens
-// again. The first attempt is made even if ctx has ended, so that a process which stops between the effect and the
-// mark leaves no work to be repeated.
+// mark tries for as long as ctx lasts: without a mark the effect happens again. The first attempt is made even if ctx
+// has ended.
 func (c *call) mark(ctx context.Context, revision uint64) (Outcome, error) {
 	backoff := c.backoff()
 	for {
@@ -31,8 +30,8 @@ func (c *call) mark(ctx context.Context, revision uint64) (Outcome, error) {
 	}
 }
 
-// markOnce writes the mark over the claim with that revision, 0 for none. A claim that is not there any more was taken
-// over, or its mark was written and the answer to that lost, or the store has forgotten it: what is there now says.
+// markOnce writes over the claim with that revision, 0 for none. A claim that is gone was taken over, or marked with a
+// lost answer, or forgotten: what is there now tells.
 func (c *call) markOnce(ctx context.Context, revision uint64) (Outcome, error) {
 	ctx = context.WithoutCancel(ctx)
 	for range 3 {

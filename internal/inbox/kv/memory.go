@@ -7,7 +7,7 @@ import (
 )
 
 // Memory is a [Store] in this process, for tests and for programs that may forget at each start. What has expired is
-// removed when it is asked for, so a program that runs for long wants a real one. Nothing is kept on disk.
+// removed when it is asked for.
 type Memory struct {
 	ttl time.Duration
 

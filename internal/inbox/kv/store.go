@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Store remembers values by key. Keys have the characters of URL-safe base64. It is safe for concurrent use, and its
-// Put decides: two with one revision must not both succeed, also from different processes.
+// Store remembers values by key, in characters of URL-safe base64. Safe for concurrent use. Two Puts with one revision
+// must not both succeed.
 type Store interface {
 	// Get returns what is under the key, or [ErrNotFound]. It may be what was there a moment ago.
 	Get(ctx context.Context, key string) (Entry, error)
@@ -44,10 +44,10 @@ var ErrUnavailable = errors.New("the inbox's store does not answer")
 // digest stands for a consumer's id in the cache.
 type digest [sha256.Size]byte
 
-// digestOf tells apart what differs in any byte. A consumer's name has no NUL, so no other pair reads the same.
+// A consumer's name has no NUL, so no other pair reads the same.
 func digestOf(consumer, id string) digest { return sha256.Sum256([]byte(consumer + "\x00" + id)) }
 
-// key is the digest as NATS takes keys: an id itself may have any character and 255 of them.
+// An id itself may have any character.
 func (d digest) key() string { return base64.RawURLEncoding.EncodeToString(d[:]) }
 
 // state is how far an id has come.

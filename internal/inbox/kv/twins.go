@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// twins has the calls for one id run one after the other in this process: the second finds what the first has left.
+// twins has the calls for one id run one after the other in this process.
 type twins struct {
 	mu      sync.Mutex
 	running map[digest]chan struct{} // closed when the call has ended
 	// unmarked are ids whose effect is done and whose mark is not, with the revision to mark. A call leaves one when its
-	// context ends during an outage, so there are no more than calls under way when it began.
+	// context ends during an outage.
 	unmarked map[digest]uint64
 }
 

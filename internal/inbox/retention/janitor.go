@@ -19,8 +19,8 @@ import (
 // Config configures the janitor of a database's inbox. Pool and Retention are required.
 type Config struct {
 	Pool *pgxpool.Pool
-	// Retention is how long an event is remembered, counted from its own time. The inbox forgets whole days, so it is up
-	// to a day more, and longer on days without newer events.
+	// Retention is how long an event is remembered, from its own time. The inbox forgets whole days: up to a day later,
+	// and later still on days without newer events.
 	Retention time.Duration
 	// Check reports whether the topics may deliver a forgotten event; see [Requirements.Check]. The inbox forgets nothing
 	// while it returns an error. Default: Retention is trusted.
@@ -35,8 +35,7 @@ type Config struct {
 	Registerer prometheus.Registerer
 }
 
-// Janitor makes and drops the inbox's days. Any number of instances may run: an advisory lock lets one change the inbox
-// at a time. The work of a round is bounded, and the next round does the rest.
+// Janitor makes and drops the inbox's days. Any number may run: an advisory lock lets one change the inbox at a time.
 type Janitor struct {
 	cfg                        Config
 	bytes, partitions, refused prometheus.Gauge
@@ -76,7 +75,7 @@ func newGauge(name, help string) prometheus.Gauge {
 	return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 }
 
-// Run tidies the inbox until ctx ends. It repeats a failed round after a tenth of Every.
+// Run tidies the inbox until ctx ends. A failed round is repeated after a tenth of Every.
 func (j *Janitor) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		pause := j.cfg.Every
@@ -126,8 +125,8 @@ func (j *Janitor) readClocks(ctx context.Context) (clocks, error) {
 const lockJanitor = `
 select pg_try_advisory_xact_lock(hashtextextended('inbox/janitor', 0)), set_config('lock_timeout', '500ms', true)`
 
-// change runs one statement and reads its result, unless another janitor is at work: then done is false. It gives way
-// to transactions that use the inbox, since other writers queue up behind a janitor that waits.
+// done is false if another janitor is at work. It gives way to transactions that use the inbox: other writers would
+// queue up behind it.
 func (j *Janitor) change(ctx context.Context, what string, result any, sql string, args ...any) (done bool, err error) {
 	err = pgx.BeginFunc(ctx, j.cfg.Pool, func(tx pgx.Tx) error {
 		err := tx.QueryRow(ctx, lockJanitor).Scan(&done, nil)

@@ -12,22 +12,21 @@ import (
 type Requirements struct {
 	// Retention is how long the inbox remembers; see [Config].
 	Retention time.Duration
-	// Slack is how long beyond its topic's retention an event may still come: retries and parking, the replay window,
-	// and the broker's own delay in deleting expired records (segment.ms).
+	// Slack is how long beyond its topic's retention an event may still come: retries and parking, the replay window, and
+	// the broker's delay in deleting records (segment.ms).
 	Slack time.Duration
-	// Topics are the topics consumed. TopicRetention asks the broker how long it keeps the records of one. Negative
-	// means without a limit.
+	// TopicRetention asks the broker how long it keeps the records of one topic. Negative means without a limit.
 	Topics         []string
 	TopicRetention func(ctx context.Context, topic string) (time.Duration, error)
 }
 
-// A Violation is a topic that can deliver an event again after the inbox has forgotten it. Asking again does not help.
+// A Violation is a topic that can deliver an event after the inbox has forgotten it.
 type Violation struct{ Detail string }
 
 func (v *Violation) Error() string { return "inbox requirement retention_too_short: " + v.Detail }
 
 // Check returns a [*Violation] for each topic that can deliver an event for as long as the inbox remembers it or
-// longer. It joins the errors of a broker that did not answer: asking again may help then.
+// longer. It joins the errors of a broker that did not answer: asking again may help.
 func (r Requirements) Check(ctx context.Context) error {
 	var errs []error
 	for _, topic := range r.Topics {

@@ -78,7 +78,6 @@ func noted(result audit.Result, dryRun string) audit.Result {
 	return result
 }
 
-// A Consumer is one of the service's consumers, as far as its dead letters need it.
 type Consumer struct {
 	Name, Topic string
 	// Replay handles this consumer's dead letters again that the filter picks.

@@ -53,7 +53,6 @@ where ($2 = '' or lease.state = case $2 when 'sent' then 'done' else $2 end
   and mail.id > coalesce(nullif($8, '')::uuid, '00000000-0000-0000-0000-000000000000')
 order by mail.id limit $9`
 
-// List returns a page, in the order in which the mails were listed.
 func (l *MailList) List(ctx context.Context, q adminapi.ListMailsParams) ([]adminapi.Mail, error) {
 	rows, _ := l.Pool.Query(ctx, listColumns+l.from()+listConditions, l.Handler, q.State, q.UserID, q.EventID,
 		orNull(q.Since), orNull(q.Until), q.Recipient, q.After, q.Limit)

@@ -179,7 +179,7 @@ func (c *counting) PublishContext(ctx context.Context, topic string, msgs ...*me
 type Topics interface {
 	// Partitions returns the number of partitions of each existing topic.
 	Partitions(ctx context.Context) (map[string]int32, error)
-	// Behind returns the consumer groups that have not read a topic to its end, with the number of records before each.
+	// Behind returns the groups that have not read a topic to its end, with the number of records before each.
 	Behind(ctx context.Context, topic string) (map[string]int64, error)
 }
 

@@ -23,7 +23,6 @@ func stepsOf(told []adminapi.StoryStep) []step {
 	return steps
 }
 
-// The picture of a story has a row for each place and a column for each step.
 const (
 	maxDots     = 24 // of the steps; the list below the picture has all
 	columnWidth = 96

@@ -87,8 +87,8 @@ func (c *CompleteCommand) Run(ctx context.Context, command *kong.Context, to *st
 // A person waits for the tab.
 const completionTimeout = time.Second
 
-// wordsOf returns the values of an enum, and the members that the tag names in a listing, such as "outbox status:
-// refused.code".
+// wordsOf returns the values of an enum, and the members that the tag names in a listing, such as
+// "outbox status: refused.code".
 func (c *CompleteCommand) wordsOf(ctx context.Context, value *kong.Value) []string {
 	words := value.EnumSlice()
 	if value.Name == "service" {

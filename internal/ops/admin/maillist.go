@@ -83,7 +83,7 @@ func (l *MailList) Retry(ctx context.Context, ids []string, c audit.Change) (aud
 	})
 }
 
-// MarkSent marks uncertain mails as sent, with all that follows. The operator knows that the server took them.
+// MarkSent marks uncertain mails as sent, with all that follows. The operator must know that the server took them.
 func (l *MailList) MarkSent(ctx context.Context, ids []string, c audit.Change) (audit.Result, error) {
 	if l.Committed != nil {
 		defer l.Committed()

@@ -84,7 +84,7 @@ type Consumer struct {
 	Replay func(ctx context.Context, f deadletters.Filter, o inbox.Options) error
 }
 
-// checkAll refuses an empty filter without all: the caller may have forgotten to fill it.
+// checkAll requires a condition or all, not both: a caller may have forgotten to fill the filter.
 func checkAll(filter deadletters.Filter, all bool) error {
 	switch {
 	case all && filter.Selective():

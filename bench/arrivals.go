@@ -45,7 +45,7 @@ func (a *arrivals[K]) of(event K) time.Time {
 	return a.at[event]
 }
 
-// await returns when n events have arrived. It has one caller at a time.
+// await has one caller at a time.
 func (a *arrivals[K]) await(ctx context.Context, n int) error {
 	a.mu.Lock()
 	if len(a.at) >= n {
@@ -65,6 +65,7 @@ func (a *arrivals[K]) await(ctx context.Context, n int) error {
 	}
 }
 
+// The result names failed messages by their numbers.
 func noteTaken(events *arrivals[string], msgs []*message.Message, err error) {
 	partial, isPartial := errors.AsType[relay.FailedIndexes](err)
 	if err != nil && !isPartial {

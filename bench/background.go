@@ -11,7 +11,8 @@ import (
 
 var errEndedEarly = errors.New("a program of the measurement ended early")
 
-// If run ends first, alongside cuts do short. A program that does not stop is an error.
+// alongside ends run when do ends; if run ends first, it cancels do. A run that does not stop is an error: the
+// benchmark must not hang.
 func alongside(ctx context.Context, run, do func(context.Context) error) error {
 	runCtx, end := context.WithCancel(ctx)
 	defer end()
@@ -38,7 +39,6 @@ func alongside(ctx context.Context, run, do func(context.Context) error) error {
 	}
 }
 
-// together runs all until one fails or ctx ends.
 func together(runs ...func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		group, ctx := errgroup.WithContext(ctx)
@@ -49,7 +49,7 @@ func together(runs ...func(context.Context) error) func(context.Context) error {
 	}
 }
 
-// Close after its start is a router's only way to stop that does not race with the start.
+// Close after its start is the router's only way to stop without a race, so it gets a context without an end.
 func runRouter(
 	ctx context.Context, run func(context.Context) error, running <-chan struct{}, closeIt func() error,
 ) error {

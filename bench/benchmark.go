@@ -12,7 +12,6 @@ import (
 	"time"
 )
 
-// benchmark is one command's measurements on its stage.
 type benchmark struct {
 	name, title string
 	plan        any // how much is measured
@@ -22,20 +21,18 @@ type benchmark struct {
 	parts       []part // in the order in which they run
 }
 
-// part is a set of measurements that --only can name.
+// --only names a part.
 type part struct {
 	name  string
 	once  bool // in one round alone
 	steps []step
 }
 
-// step is one measurement.
 type step struct {
 	name string
 	run  func(context.Context) error
 }
 
-// perform measures, prints the table and writes the result.
 func (o options) perform(
 	ctx context.Context, to streams, only []string, whole bool, on func(*stage) *benchmark,
 ) error {
@@ -76,7 +73,7 @@ func measure(
 	return b.report(m, o.Quick, rounds, time.Since(began)), nil
 }
 
-// steps returns every step in the order in which they run. The variants of a part take turns in being first.
+// The variants of a part take turns in being first.
 func (b *benchmark) steps(only []string, rounds int) []step {
 	var all []step
 	for _, p := range b.parts {
@@ -98,9 +95,10 @@ func (b *benchmark) steps(only []string, rounds int) []step {
 	return all
 }
 
-// stepTimeout bounds each step: a benchmark that hangs names the step.
+// A benchmark that hangs names the step.
 const stepTimeout = 10 * time.Minute
 
+// Each figure gets the load average at the start of its step.
 func (b *benchmark) run(ctx context.Context, to streams, steps []step, profiles string) error {
 	began := time.Now()
 	for i, s := range steps {

@@ -71,7 +71,6 @@ func TestVariantsTakeTurnsInBeingFirst(t *testing.T) {
 	require.Equal(t, []string{"y 1/1: c"}, names("y"))
 }
 
-// The parts that --only offers are the parts that there are.
 func TestEachPartCanBeAskedFor(t *testing.T) {
 	t.Parallel()
 	for name, on := range smokePlans {
@@ -83,7 +82,6 @@ func TestEachPartCanBeAskedFor(t *testing.T) {
 	}
 }
 
-// With a Kafka that runs elsewhere the default leaves out what does not reach it.
 func TestPartsOfAKafkaElsewhere(t *testing.T) {
 	t.Parallel()
 	require.Empty(t, (&RelayCommand{}).parts(), "all")
@@ -92,7 +90,6 @@ func TestPartsOfAKafkaElsewhere(t *testing.T) {
 	require.Equal(t, []string{"signups"}, asked.parts())
 }
 
-// A result of a part or of a quick run replaces a full one only where --out names a folder.
 func TestWhereResultsAreWritten(t *testing.T) {
 	for name, c := range map[string]struct {
 		options options

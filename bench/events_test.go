@@ -80,8 +80,7 @@ func TestArrivalsAreAwaited(t *testing.T) {
 	require.EqualError(t, a.await(ctx, 3), "2 of 3 events arrived: enough")
 }
 
-// A tally counts events, and by the order in which those of a key came first: a duplicate is neither more nor out of
-// order, with any events in between.
+// A duplicate is neither an additional event nor out of order.
 func TestTallyOfATopic(t *testing.T) {
 	t.Parallel()
 	record := func(n int) *sarama.ConsumerMessage {

@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// figure is one measured quantity with all its rounds.
 type figure struct {
 	ID    string `json:"id"`
 	Label string `json:"label"`
@@ -24,7 +23,7 @@ type group struct {
 	Figures []*figure `json:"figures"`
 }
 
-// sheet is laid out before anything runs, so the order of measurements does not matter.
+// The sheet is laid out before any measurement, so their order does not matter.
 type sheet struct {
 	groups []*group
 	byID   map[string]*figure
@@ -44,7 +43,7 @@ func newSheet(groups ...*group) *sheet {
 	return s
 }
 
-// A misspelt id is a mistake in this program. NaN means that the system cannot measure the value.
+// add panics for an id that is not laid out. It leaves out NaN: the system cannot measure the value.
 func (s *sheet) add(id string, value float64) {
 	f := s.byID[id]
 	if f == nil {
@@ -60,6 +59,7 @@ func (s *sheet) add(id string, value float64) {
 // quotient is a figure, or with over the ratio of two.
 type quotient struct{ of, over string }
 
+// rounds divides round by round: two variants of one round ran within seconds, so other work affects both.
 func (s *sheet) rounds(q quotient) []number {
 	of := s.byID[q.of].Rounds
 	if q.over == "" {
@@ -82,7 +82,6 @@ func (f *figure) highestLoad() number {
 	return slices.Max(f.Loads)
 }
 
-// measured returns the groups with the figures that have a value.
 func (s *sheet) measured() []*group {
 	var out []*group
 	for _, g := range s.groups {
@@ -99,14 +98,13 @@ func (s *sheet) measured() []*group {
 	return out
 }
 
-// summary describes a figure's rounds.
 type summary struct {
 	Median number `json:"median"`
 	Min    number `json:"min"`
 	Max    number `json:"max"`
 }
 
-// summarise returns NaN three times for no values: "not measured" must not look like zero.
+// Without values summarise returns NaN: "not measured" must not look like zero.
 func summarise(values []number) summary {
 	if len(values) == 0 {
 		nan := number(math.NaN())
@@ -133,7 +131,7 @@ func percentile(sorted []time.Duration, p float64) float64 {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// number is a float that JSON can hold: a value that is missing is null.
+// JSON has no NaN: a missing value is null.
 type number float64
 
 // MarshalJSON rounds to six significant digits: the rest is noise.

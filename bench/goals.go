@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// goal compares a figure with its bar.
 type goal struct {
 	ID      string `json:"id"`
 	Label   string `json:"label"`
@@ -26,6 +25,7 @@ const (
 	atMost  = "at most"
 )
 
+// Stock that did not keep up has no figure, and any figure of ours reaches the goal.
 func (g goal) judge(s *sheet) goal {
 	g.summary = summarise(s.rounds(g.value))
 	g.Load = s.byID[g.value.of].highestLoad()
@@ -46,7 +46,6 @@ func (g goal) judge(s *sheet) goal {
 	return g
 }
 
-// judged is the figure that the limit is for.
 func (g goal) judged() number {
 	if g.worst {
 		return g.Max

@@ -26,7 +26,6 @@ func (c *InboxCommand) Run(ctx context.Context, to streams) error {
 	return c.perform(ctx, to, c.Only, len(c.Only) == 0, func(st *stage) *benchmark { return newInbox(st, plan) })
 }
 
-// inboxPlan has the sizes of a run.
 type inboxPlan struct {
 	Slow, Fast int // records: for one event per transaction, and for batches
 	Keys       int // a multiple of the partitions
@@ -43,14 +42,12 @@ const (
 	inboxTemplate   = "bench_inbox"
 )
 
-// inboxBench measures how fast a topic becomes rows.
 type inboxBench struct {
 	*stage
 	plan  inboxPlan
 	sheet *sheet
 }
 
-// inboxVariant is one way to consume a topic into a database.
 type inboxVariant struct {
 	part, name, label string
 	fast              bool   // in batches
@@ -98,7 +95,6 @@ func newInbox(st *stage, plan inboxPlan) *benchmark {
 	}
 }
 
-// consumption is what a consumer works with.
 type consumption struct {
 	brokers      []string
 	topic, group string
@@ -109,17 +105,16 @@ type consumption struct {
 	began time.Time // the first call of a handler: joining the group does not count
 }
 
-// place is a record's.
 type place struct {
 	partition int32
 	offset    int64
 }
 
-// begin is called when a handler is.
+// Each handler calls begin.
 func (c *consumption) begin() { c.once.Do(func() { c.began = time.Now() }) }
 
-// domainSQL makes the domain's table of every variant and the ids of the one by hand. The domain's has no unique
-// constraint, which could prevent an effect that the check must count. Its position has the order of the effects.
+// The domain's table has no unique constraint: it could prevent an effect that the check must count. Its position has
+// the order of the effects. by_hand_inbox is for the variants by hand.
 const domainSQL = `
 create table effect (
     position bigint generated always as identity, event_id text not null, number bigint not null, email text not null);

@@ -13,8 +13,7 @@ import (
 	"example.com/twinbox/internal/kafka"
 )
 
-// records are the topic of a run. Record i has a new event of key i % keys, the next version of it, or it is a
-// redelivery of the key's newest one.
+// Record i is a new event of key i % keys with its next version, or a redelivery of the key's newest event.
 type records struct {
 	keys     []string
 	base     time.Time // of the events
@@ -23,7 +22,7 @@ type records struct {
 	events   int // different ones
 }
 
-// redelivered is prime, so redeliveries are of all keys.
+// One record in this many is a redelivery. The number is prime, so redeliveries cover all keys.
 const redelivered = 101
 
 func newRecords(count, keys int, base time.Time) *records {
@@ -50,6 +49,7 @@ func newRecords(count, keys int, base time.Time) *records {
 	return r
 }
 
+// Every partition gets as many keys.
 func keyIn(partition int32, n int) string {
 	for try := 0; ; try++ {
 		key := fmt.Sprintf("member-%06d-%d", n, try)
@@ -59,7 +59,6 @@ func keyIn(partition int32, n int) string {
 	}
 }
 
-// event is the one of record i.
 func (r *records) event(i int) event.Event {
 	n := r.numbers[i]
 	return event.Event{
@@ -68,10 +67,8 @@ func (r *records) event(i int) event.Event {
 	}
 }
 
-// produceChunk is how many records one call gets.
 const produceChunk = 5_000
 
-// produce writes the topic.
 func (r *records) produce(ctx context.Context, brokers []string, topic string) (err error) {
 	publisher, err := kafka.NewPublisher(kafka.Config{Brokers: brokers}, nil)
 	if err != nil {
@@ -90,7 +87,8 @@ func (r *records) produce(ctx context.Context, brokers []string, topic string) (
 	return nil
 }
 
-// The tables must have exactly the rows of the run's events, so no variant gains from work that it left out.
+// The check fails unless the tables have exactly the rows of the run's events: each effect once and in the order of its
+// key, each id, each key at its newest version, and no dead letter. So no variant gains from omitted work.
 const (
 	checkEffects = `
 select count(*), count(distinct event_id), coalesce(sum(number), 0)::bigint, count(*) filter (where number <= before)
@@ -101,12 +99,10 @@ from (
 select (select count(*) from dead_letter) + (select count(*) from inbox_owner) + (select count(*) from inbox_attempt)`
 )
 
-// querier is a pool or a transaction.
 type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// check compares the tables with the records.
 func (r *records) check(ctx context.Context, db querier, v inboxVariant) error {
 	var effects, different, sum, inversions, ids, left int64
 	err := db.QueryRow(ctx, checkEffects, len(r.keys)).Scan(&effects, &different, &sum, &inversions)

@@ -20,7 +20,6 @@ import (
 	"example.com/twinbox/internal/kafka"
 )
 
-// member is the part of the payload that the domain keeps.
 type member struct {
 	Number int64  `json:"number"`
 	Email  string `json:"email"`
@@ -28,12 +27,12 @@ type member struct {
 
 const insertEffectSQL = `insert into effect (event_id, number, email) values ($1, $2, $3)`
 
-// registered is the typed handler of ours: one write whose answer it does not need.
 func registered(ctx context.Context, tx pgx.Tx, e event.Event, m member) error {
 	return inbox.Queue(ctx, tx, insertEffectSQL, e.ID, m.Number, m.Email)
 }
 
-// ourInbox is wired as package eventing does it; its log's text goes nowhere, and there is no contract.
+// ourInbox has the defaults of package eventing: metrics, log format and level. The log's text is discarded. No
+// contract is validated.
 func ourInbox(batch int, versioned bool) func(context.Context, *consumption) error {
 	return func(ctx context.Context, c *consumption) error {
 		mux, order := inbox.NewMux(), inbox.Unordered
@@ -69,15 +68,15 @@ func ourInbox(batch int, versioned bool) func(context.Context, *consumption) err
 	}
 }
 
-// consumeIDs is by hand with the id alone.
+// consumeIDs checks only the id: insert on conflict, domain insert, commit.
 func consumeIDs(ctx context.Context, c *consumption) error { return c.byHand(ctx, c.rememberID) }
 
-// consumeChecked adds what a strict consumer of ours checks, in the same tables.
+// consumeChecked checks by hand the same as a strict consumer of ours: the payload's hash, the record's place, and that
+// the version is the next one of its key, in the same tables.
 func consumeChecked(ctx context.Context, c *consumption) error {
 	return c.byHand(ctx, c.rememberChecked)
 }
 
-// byHand reads the records with the Marshaler of ours, and prepares its statements with pgx.
 func (c *consumption) byHand(
 	ctx context.Context, remember func(context.Context, pgx.Tx, *message.Message) (isNew bool, err error),
 ) error {

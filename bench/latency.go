@@ -14,23 +14,21 @@ import (
 const (
 	// arriveLimit is how long the last events may take to arrive.
 	arriveLimit = 2 * time.Minute
-	// A variant that needs longer than keepUpLimit did not keep up: the percentiles of a queue that grows only tell how
-	// long it was watched.
+	// keepUpLimit is how long after the last due time every event must have arrived. A slower variant did not keep up:
+	// the percentiles of a growing queue only depend on the duration of the run.
 	keepUpLimit = 2 * time.Second
 	// keenPoll is stock's poll interval, the shortest of ours.
 	keenPoll = 5 * time.Millisecond
 )
 
-// loopRate is the rate of the open loops, in events/s.
+// events/s
 const loopRate = 1000
 
-// latencyPlan has the rate and the length of an open loop.
 type latencyPlan struct {
 	For    time.Duration // per variant
 	Warmup int           // events before anything is measured
 }
 
-// latencyGroups lays out the figures of an open loop.
 func latencyGroups(title string) []*group {
 	note := "1,000/s, open loop, Poisson arrivals"
 	variants := func(title, note, suffix, unit string) *group {
@@ -47,7 +45,6 @@ func latencyGroups(title string) []*group {
 	}
 }
 
-// latencyGoals compares ours with stock.
 func latencyGoals(what string) []goal {
 	of := func(id, percentile string) goal {
 		return goal{
@@ -59,7 +56,7 @@ func latencyGoals(what string) []goal {
 	return []goal{of("p50_ms", "p50"), of("p99_ms", "p99")}
 }
 
-// openLoop does something at times fixed before the run: a system that falls behind gets no fewer events for it.
+// The times are fixed before the run: a system that falls behind gets no fewer events.
 type openLoop struct {
 	clients int
 	// do makes event n and returns its name among the arrivals, when its transaction is committed.
@@ -68,7 +65,6 @@ type openLoop struct {
 	done     int // events so far
 }
 
-// passage is one run of an open loop.
 type passage struct {
 	began     time.Time
 	due       []time.Duration // since began
@@ -76,7 +72,6 @@ type passage struct {
 	committed []time.Time
 }
 
-// measure warms the loop up, runs a schedule and adds the figures of the variant.
 func (l *openLoop) measure(ctx context.Context, st *stage, sheet *sheet, variant string, plan latencyPlan) error {
 	if _, err := l.run(ctx, make([]time.Duration, plan.Warmup)); err != nil {
 		return fmt.Errorf("warm up: %w", err)
@@ -109,6 +104,7 @@ func (l *openLoop) measure(ctx context.Context, st *stage, sheet *sheet, variant
 	return nil
 }
 
+// run does each event when it is due, or as soon after as a client is free.
 func (l *openLoop) run(ctx context.Context, due []time.Duration) (*passage, error) {
 	p := &passage{
 		began: time.Now(), due: due, events: make([]string, len(due)), committed: make([]time.Time, len(due)),
@@ -139,7 +135,7 @@ func (l *openLoop) run(ctx context.Context, due []time.Duration) (*passage, erro
 	return p, l.arrivals.await(ctx, l.done)
 }
 
-// waits returns how long after its commit's return each event arrived, sorted. An event may arrive before that: zero.
+// An event may arrive before its commit returns: zero. The result is sorted.
 func (p *passage) waits(a *arrivals[string]) []time.Duration {
 	waits := make([]time.Duration, len(p.events))
 	for n, event := range p.events {
@@ -149,6 +145,7 @@ func (p *passage) waits(a *arrivals[string]) []time.Duration {
 	return waits
 }
 
+// The schedule is a Poisson process, the same in every run.
 func schedule(rate float64, length time.Duration) []time.Duration {
 	source := rand.New(rand.NewPCG(1, 0)) // a schedule needs repetition, not secrecy
 	var due []time.Duration

@@ -84,7 +84,6 @@ func TestAnOpenLoopMakesEachEventOnce(t *testing.T) {
 	require.ErrorIs(t, err, broken)
 }
 
-// CPU seconds are those of /proc, and a tree has those of its children.
 func TestCPUOfProcesses(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {

@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// machine has the facts on which the figures depend. It names no host and no folder.
+// It names no host and no folder.
 type machine struct {
 	Cores      int               `json:"cores"`
 	Load       number            `json:"load_average"` // of the last minute, before the run
@@ -46,6 +46,7 @@ func (s *stage) machine(ctx context.Context, load float64) (machine, error) {
 // Other programs kept at least half of the cores busy.
 func (m machine) isLoaded() bool { return float64(m.Load) >= float64(m.Cores)/2 }
 
+// loadAverage is NaN where the system has no /proc.
 func loadAverage() float64 {
 	proc, err := procfs.NewDefaultFS()
 	if err != nil {
@@ -88,10 +89,10 @@ func (s *stage) serverCPU() (float64, error) {
 	return cpuOfTree(server)
 }
 
-// ticksPerSecond is the unit of CPU time in /proc, on every platform of Go.
+// The unit of CPU time in /proc is the same on every platform of Go.
 const ticksPerSecond = 100
 
-// cpuOfTree returns the CPU seconds of a process, its children, and its ended children.
+// The children count, ended ones included.
 func cpuOfTree(pid int) (float64, error) {
 	total, err := cpuOf(pid)
 	if err != nil || math.IsNaN(total) {

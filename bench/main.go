@@ -1,4 +1,4 @@
-// Command bench measures the system against stock Watermill and against code written by hand: "go run ./bench relay".
+// Command bench compares the system with stock Watermill and with code written by hand: "go run ./bench relay".
 // docs/benchmarks.md explains each figure.
 package main
 
@@ -28,9 +28,9 @@ func main() {
 	os.Exit(code)
 }
 
+// Figures go to out, progress to err.
 type streams struct{ out, err io.Writer }
 
-// run runs one benchmark and returns the exit code.
 func run(ctx context.Context, args []string, to streams) int {
 	exit := -1
 	parser, err := kong.New(&Commands{},

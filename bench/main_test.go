@@ -17,7 +17,7 @@ import (
 	"example.com/twinbox/test/kafkatest"
 )
 
-// update rewrites the golden files: go test ./bench -update.
+// go test ./bench -update.
 var update = flag.Bool("update", false, "rewrite golden files")
 
 func TestMain(m *testing.M) { kafkatest.Main(m) }
@@ -40,7 +40,7 @@ var (
 	}
 )
 
-// maybe are the goals that a busy machine may leave without a figure, or a system without /proc.
+// A busy machine, or a system without /proc, may have no figure for these goals.
 var maybe = map[string]bool{
 	"p50_ms": true, "p99_ms": true, "postgresql_cpu_over_stock": true, "idle_cpu_percent.customer": true,
 	"idle_cpu_percent.notification": true,

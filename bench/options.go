@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// options are the flags of every benchmark.
 type options struct {
 	Quick   bool          `help:"One round of a smaller version. Too short to quote."`
 	Brokers string        `help:"Use a Kafka that runs elsewhere: its brokers, separated by commas. Default: a broker in this process." placeholder:"HOST:PORT,..."`
@@ -23,7 +22,6 @@ type options struct {
 
 const defaultOut = "bench/results"
 
-// rounds returns the flag, or else the default.
 func (o options) rounds() (int, error) {
 	switch {
 	case o.Rounds < 0:

@@ -12,7 +12,6 @@ import (
 	"example.com/twinbox/internal/outbox/relay"
 )
 
-// ours is this project's outbox with its defaults.
 type ours struct {
 	db     *database
 	outbox *outbox.Outbox
@@ -62,7 +61,6 @@ func (*ours) table() string { return "public.outbox" }
 
 func (*ours) close() error { return nil }
 
-// ourPublisher is kafka.Publisher, whose log the relay reads.
 type ourPublisher struct {
 	*kafka.Publisher
 	events *arrivals[string]

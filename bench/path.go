@@ -27,7 +27,6 @@ func (c *PathCommand) Run(ctx context.Context, to streams) error {
 	return c.perform(ctx, to, c.Only, len(c.Only) == 0, func(st *stage) *benchmark { return newPath(st, plan) })
 }
 
-// pathPlan has the sizes of a run.
 type pathPlan struct {
 	Latency latencyPlan
 	Lease   time.Duration // OUTBOX_LEASE
@@ -117,22 +116,23 @@ func (b *pathBench) goals() []goal {
 	}
 }
 
+// line is the way from a signup in one service to the inbox of the other: relay, broker and consumer included.
 type line interface {
 	// signUp returns the user at the return of its commit.
 	signUp(ctx context.Context, n int) (user string, err error)
 	// run relays and consumes until ctx ends, then closes the line and returns nil.
 	run(ctx context.Context) error
-	// verify proves what only this line can, while it still runs.
+	// verify proves what only this line can prove. All signups have arrived, and the line still runs.
 	verify(ctx context.Context) error
 }
 
+// Each database has its service's schema and no rows; the topic is empty.
 type site struct {
 	customer, notification *database
 	brokers                []string
 	environment            string // keeps the consumer groups apart from other runs'
 }
 
-// withSite runs do on a new site.
 func (b *pathBench) withSite(ctx context.Context, do func(site) error) error {
 	topics := []kafka.Topic{{Name: contract.TopicUsers}, {Name: contract.TopicMails}}
 	return b.kafka.claimed(ctx, topics, func() error {
@@ -144,6 +144,7 @@ func (b *pathBench) withSite(ctx context.Context, do func(site) error) error {
 	})
 }
 
+// latencyStep measures from commit to committed inbox under an open loop, then counts the effects.
 func (b *pathBench) latencyStep(name string, open func(context.Context, site, func(user string)) (line, error)) step {
 	return step{name, func(ctx context.Context) error {
 		return b.withSite(ctx, func(at site) error {
@@ -166,11 +167,10 @@ func (b *pathBench) latencyStep(name string, open func(context.Context, site, fu
 	}}
 }
 
-// fingerprintSQL describes a column of ids: how many there are, how many different ones, and which.
+// fingerprintSQL returns the number of ids, of different ids, and a hash of them.
 const fingerprintSQL = `
 select count(*), count(distinct %[1]s), coalesce(sum(hashtextextended(%[1]s::text, 0)::numeric), 0)::text from %[2]s`
 
-// ids is the answer to fingerprintSQL.
 type ids struct {
 	rows, different int
 	sum             string
@@ -184,7 +184,8 @@ func (d *database) fingerprint(ctx context.Context, column, table string) (f ids
 	return f, nil
 }
 
-// countEffects fails unless exactly the users of the one database have a contact and a mail in the other, one each.
+// countEffects fails unless each user of the one database has one contact and one mail in the other, and each mail
+// belongs to a different event.
 func (s site) countEffects(ctx context.Context) error {
 	users, err := s.customer.fingerprint(ctx, "id", "users")
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// ourLine is the two services with their default settings, without the HTTP API, Customer's own consumers and the mail
-// sender. Its log goes nowhere.
+// ourLine is the two services with their default settings, but without the HTTP API, Customer's own consumers and the
+// mail sender. Each has its admin listener, its metrics and a log that is discarded.
 type ourLine struct {
 	site
 	arrived func(user string)
@@ -55,10 +55,9 @@ func (s site) environ(db *database, more ...string) []string {
 	}, more...)
 }
 
-// starter starts a service's own parts.
 type starter = func(*service.Group, net.Listener)
 
-// serve runs a service with other parts of its own.
+// serve replaces the service's own parts.
 func serve[C eventing.Settings](
 	ctx context.Context, s eventing.Service[C], environ []string, setUp func(*eventing.Node, C) (starter, error),
 ) error {

@@ -13,7 +13,6 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// process is one process of a service.
 type process struct {
 	program    string
 	environ    []string
@@ -23,7 +22,6 @@ type process struct {
 	ended chan struct{} // closed when the process is gone
 }
 
-// start starts the process and does not wait for it.
 func (p *process) start() error {
 	// Not CommandContext: withServices ends the processes itself, and a fault is not an end.
 	p.cmd = exec.Command(p.program, "serve")       //nolint:noctx // see above
@@ -51,10 +49,8 @@ func (p *process) kill() {
 	<-p.ended
 }
 
-// readyLimit is how long a process may take to be ready.
 const readyLimit = time.Minute
 
-// awaitReady returns when the process is ready.
 func (p *process) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyLimit, fmt.Errorf("not ready within %s", readyLimit))
 	defer cancel()
@@ -80,7 +76,7 @@ func (p *process) isReady(ctx context.Context) bool {
 	return response.StatusCode == http.StatusOK
 }
 
-// freeAddresses returns addresses of ports that were free a moment ago.
+// Another program may take a port before the service does.
 func freeAddresses(ctx context.Context, n int) (addresses []string, err error) {
 	for range n {
 		listener, listenErr := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")

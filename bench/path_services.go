@@ -20,6 +20,7 @@ import (
 	"example.com/twinbox/internal/outbox/relay"
 )
 
+// Two processes of each service, with a mail server in this process.
 type services struct {
 	site
 	customers, notifiers [2]*process
@@ -74,7 +75,6 @@ func (s *services) processes() []*process {
 	return []*process{s.customers[0], s.customers[1], s.notifiers[0], s.notifiers[1]}
 }
 
-// buildPrograms builds the services once.
 func (b *pathBench) buildPrograms(ctx context.Context) error {
 	if b.programs != "" {
 		return nil
@@ -106,12 +106,10 @@ func (s *services) leader(ctx context.Context) (leads, follows *process, err err
 	}
 }
 
-// signupsBefore is how many signups are through when a fault begins.
 const signupsBefore = 100
 
-// faultStep measures from a fault of the leading process to the effect of a signup at the other one that began after
-// it: one alone, because many notifications to a frozen session keep it alive (ADR 3). Then every signup must have its
-// effects.
+// faultStep measures from a fault of the leading process to the effect of a later signup at the other one. One signup
+// only: the server is behind a unix socket, where many notifications keep a frozen session alive (ADR 3).
 func (b *pathBench) faultStep(name, figure string, fault syscall.Signal) step {
 	return step{name, func(ctx context.Context) error {
 		return b.withServices(ctx, func(s *services) error {
@@ -144,7 +142,6 @@ func (b *pathBench) faultStep(name, figure string, fault syscall.Signal) step {
 	}}
 }
 
-// awaitContact returns when Notification knows the user.
 func (s *services) awaitContact(ctx context.Context, user string) error {
 	const contactSQL = "select exists (select from contact where user_id = $1)"
 	for arrived := false; !arrived; {
@@ -158,7 +155,6 @@ func (s *services) awaitContact(ctx context.Context, user string) error {
 	return nil
 }
 
-// awaitEffects returns when every signup has its effects.
 func (s *services) awaitEffects(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, arriveLimit)
 	defer cancel()
@@ -173,7 +169,6 @@ func (s *services) awaitEffects(ctx context.Context) error {
 	}
 }
 
-// signUp makes one signup over HTTP.
 func (p *process) signUp(ctx context.Context, n int) (user string, err error) {
 	body := fmt.Sprintf(`{"email":%q,"name":"Ada Lovelace"}`, email(n))
 	header := http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {fmt.Sprintf(`"signup-%d"`, n)}}
@@ -205,7 +200,6 @@ func request(ctx context.Context, method, url string, header http.Header, body i
 	return client.Do(r)
 }
 
-// idle measures the services without requests.
 func (b *pathBench) idle(ctx context.Context) error {
 	return b.withServices(ctx, func(s *services) error {
 		if err := failure.Sleep(ctx, b.plan.Settle); err != nil {
@@ -230,11 +224,11 @@ func (b *pathBench) idle(ctx context.Context) error {
 	})
 }
 
-// At rest each statement is a transaction of its own.
+// The transactions that began the sessions do not count. At rest each statement is a transaction.
 const transactionsSQL = `
 select xact_commit + xact_rollback - sessions from pg_stat_database where datname = $1`
 
-// used is in percent of a core, and statements.
+// used has percent of a core, and statements.
 func (b *pathBench) used(ctx context.Context, s *services) (map[string]float64, error) {
 	used := map[string]float64{}
 	count := func(service string, db *database, processes [2]*process) error {

@@ -19,8 +19,9 @@ import (
 	"example.com/twinbox/internal/notification"
 )
 
-// stockLine is the same for its users with Watermill's parts. Its consumer has one transaction per message, checks no
-// payload and no version, and gives up no message.
+// stockLine uses Watermill's parts: the Forwarder's publisher in the signup's transaction, the Forwarder, and a Router.
+// Its consumer stores the id and runs the service's handler in one transaction per message. It checks no payload and no
+// version, and gives up no message.
 type stockLine struct {
 	site
 	outbox    variant
@@ -52,7 +53,6 @@ func openStockLine(ctx context.Context, at site, arrived func(user string)) (lin
 	return &stockLine{at, outbox, publisher, notification.UserEvents(), arrived}, nil
 }
 
-// signUp stores the rows of Customer's signup.
 func (l *stockLine) signUp(ctx context.Context, n int) (user string, err error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -83,7 +83,6 @@ func (l *stockLine) run(ctx context.Context) error {
 
 const handInboxSQL = `insert into hand_inbox (consumer, event_id) values ($1, $2) on conflict do nothing`
 
-// handle acknowledges the message when its transaction is committed.
 func (l *stockLine) handle(msg *message.Message) error {
 	e, err := event.FromMessage(msg)
 	if err != nil {
@@ -104,10 +103,10 @@ func (l *stockLine) handle(msg *message.Message) error {
 	return err
 }
 
-// verify has no more to ask: the rows of both services are all that stock has.
+// Stock has only the rows that countEffects counts.
 func (*stockLine) verify(context.Context) error { return nil }
 
-// person is who signs up, checked as the API does.
+// The person is checked as by the API.
 func person(n int) (address domain.Email, name domain.Name, err error) {
 	if address, err = domain.ParseEmail(email(n)); err != nil {
 		return "", "", err

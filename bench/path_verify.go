@@ -14,7 +14,7 @@ import (
 	"example.com/twinbox/internal/verify"
 )
 
-// Nothing may be lost, doubled, altered, invented or reordered, and all could be verified.
+// A clean verdict proves that no signup is lost, doubled, altered, invented or reordered between the two services.
 func (l *ourLine) verify(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, arriveLimit, errors.New("offsets are not committed"))
 	defer cancel()
@@ -52,7 +52,7 @@ func (l *ourLine) verify(ctx context.Context) error {
 	return nil
 }
 
-// ofCustomer is what the bench runs of Customer: it has no consumers here.
+// The bench runs no consumers of Customer.
 func (l *ourLine) ofCustomer(ctx context.Context) (verify.Config, error) {
 	cfg, err := l.verified(ctx, customer.Service.Describe(), l.customer)
 	cfg.Consumers = nil
@@ -76,6 +76,7 @@ func (l *ourLine) verified(
 	return cfg, err
 }
 
+// Nothing waits for a relay, and each handled record is committed, so the verdict must be whole.
 func verdictOf(ctx context.Context, cfg verify.Config) (*verify.Verdict, error) {
 	for {
 		verdict, err := verify.Run(ctx, cfg)

@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/internal/verify"
 )
 
-// onStage runs a test on a stage of its own.
 func onStage(t *testing.T, do func(ctx context.Context, st *stage) error) error {
 	t.Helper()
 	st, err := openStage(t.Context(), options{Dir: t.TempDir(), NoSync: true}, new(bytes.Buffer))
@@ -141,7 +140,6 @@ func TestCountFindsWhatIsMissingAndWhatIsThereTwice(t *testing.T) {
 	}))
 }
 
-// Our line is not judged by its own counters: a signup that the services cannot verify is not a result.
 func TestOurLineIsVerified(t *testing.T) {
 	t.Parallel()
 	err := onStage(t, func(ctx context.Context, st *stage) error {

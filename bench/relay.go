@@ -30,6 +30,7 @@ func (c *RelayCommand) Run(ctx context.Context, to streams) error {
 	return c.perform(ctx, to, c.parts(), len(c.Only) == 0, func(st *stage) *benchmark { return newRelay(st, plan) })
 }
 
+// With --brokers the default leaves out the signups, which do not reach a broker.
 func (c *RelayCommand) parts() []string {
 	if len(c.Only) == 0 && c.Brokers != "" {
 		return []string{"drain", "latency"}
@@ -37,7 +38,6 @@ func (c *RelayCommand) parts() []string {
 	return c.Only
 }
 
-// relayPlan has the sizes of a run.
 type relayPlan struct {
 	Backlog      int           // events to drain
 	SmallBacklog int           // a smaller one, which stock drains faster
@@ -54,7 +54,6 @@ var (
 	}
 )
 
-// relayBench measures an outbox with its relay.
 type relayBench struct {
 	*stage
 	plan      relayPlan
@@ -110,14 +109,14 @@ func newRelay(st *stage, plan relayPlan) *benchmark {
 	}
 }
 
-// opener makes a variant in a database.
 type opener func(*database) (variant, error)
 
-// stockPolling is stock with a poll interval; 0 is its default.
+// 0 is stock's default.
 func stockPolling(every time.Duration) opener {
 	return func(db *database) (variant, error) { return newStock(db, every) }
 }
 
+// Without open the variant is nil.
 func (b *relayBench) with(ctx context.Context, open opener, do func(*database, variant) error) error {
 	return b.withCopy(ctx, outboxTemplate, func(db *database) (err error) {
 		if open == nil {
@@ -153,6 +152,8 @@ func (b *relayBench) relaying(
 	return alongside(ctx, func(ctx context.Context) error { return v.relay(ctx, noting) }, do)
 }
 
+// Stock sorts the rest of the backlog for each batch, so its rate depends on the size: it drains the same backlog, and
+// a smaller one that suits it.
 func (b *relayBench) drainSteps() []step {
 	drain := func(name, figure string, open opener, events, keys int) step {
 		return step{name, func(ctx context.Context) error { return b.drain(ctx, figure, open, events, keys) }}
@@ -165,7 +166,6 @@ func (b *relayBench) drainSteps() []step {
 	}
 }
 
-// drain reads the topic back.
 func (b *relayBench) drain(ctx context.Context, figure string, open opener, events, keys int) error {
 	return b.with(ctx, open, func(db *database, v variant) error {
 		topic, err := b.kafka.topic(ctx, partitions)
@@ -189,10 +189,9 @@ func (b *relayBench) drain(ctx context.Context, figure string, open opener, even
 	})
 }
 
-// fillBatch is how many events of a backlog share a transaction.
+// Events in one transaction of the backlog.
 const fillBatch = 100
 
-// fill writes events 0 to n-1, in order, on one connection.
 func fill(ctx context.Context, db *database, v variant, c corpus, n int) error {
 	for from := 0; from < n; from += fillBatch {
 		var events []event.Event
@@ -210,6 +209,7 @@ func fill(ctx context.Context, db *database, v variant, c corpus, n int) error {
 	return nil
 }
 
+// No relay runs: this is the cost of the write itself.
 func (b *relayBench) signupSteps() []step {
 	signups := func(name string, open opener) step {
 		return step{name, func(ctx context.Context) error {
@@ -226,7 +226,8 @@ func (b *relayBench) signupSteps() []step {
 	return []step{signups("bare", nil), signups("ours", newOurs), signups("stock", stockPolling(0))}
 }
 
-// A tenth of the time before it connects and does not count.
+// Eight clients sign up, each as fast as it can and at least once. The first tenth of the time connects and does not
+// count.
 func signUpInAClosedLoop(
 	ctx context.Context, db *database, v variant, length time.Duration,
 ) (rate float64, signups int, err error) {

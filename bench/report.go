@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// report is the result of a benchmark, as bench/results has it.
+// bench/results holds reports.
 type report struct {
 	Benchmark string   `json:"benchmark"`
 	Quick     bool     `json:"quick"`
@@ -47,7 +47,6 @@ func (r *report) warnings() (list []string) {
 	return list
 }
 
-// picture draws the report as an SVG.
 func (r *report) picture() []byte {
 	lines := append(r.warnings(), fmt.Sprintf(
 		"median of %d rounds, lines from minimum to maximum; %d cores, PostgreSQL %s, broker %s",
@@ -60,7 +59,6 @@ func (r *report) picture() []byte {
 	return chart{r.title, lines, r.Groups}.svg()
 }
 
-// write puts name.json and name.svg into the folder.
 func (r *report) write(dir, name string, out io.Writer) error {
 	doc, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -75,6 +73,7 @@ func (r *report) write(dir, name string, out io.Writer) error {
 	return err
 }
 
+// A quick run has no full result.
 func isFullResult(dir, name string) bool {
 	content, err := os.ReadFile(filepath.Join(dir, name+".json"))
 	if err != nil {

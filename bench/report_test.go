@@ -19,7 +19,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// sampleReport is made up. Stock did not keep up, and the path was not measured.
+// Stock did not keep up, and the path was not measured.
 func sampleReport(quick bool) *report {
 	b := newRelay(&stage{}, fullRelayPlan)
 	for _, g := range b.sheet.groups {
@@ -57,7 +57,6 @@ func TestTableFitsAHundredColumns(t *testing.T) {
 	golden(t, "table.txt", out.Bytes())
 }
 
-// Every label has room in the table, and every figure that a goal compares is laid out.
 func TestGoalsAreOfFiguresThatFit(t *testing.T) {
 	t.Parallel()
 	for name, on := range smokePlans {
@@ -195,7 +194,6 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// A shown number has three digits, also where it is rounded up to one more, and is within half of the last one.
 func TestNumbersHaveThreeDigits(t *testing.T) {
 	t.Parallel()
 	check := func(t require.TestingT, v float64) {
@@ -213,7 +211,6 @@ func TestNumbersHaveThreeDigits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { check(t, rapid.Float64Range(1, 1e9).Draw(t, "v")) })
 }
 
-// golden compares with a file of testdata.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)

@@ -15,13 +15,12 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// signup is what a signup in the Customer service stores.
 type signup struct {
 	key, user, email string
 	event            event.Event
 }
 
-// insertUserSQL is the statement of the Customer service.
+// The Customer service has the same statement.
 const insertUserSQL = `
 insert into users (id, email, email_key, name, status, registered_at)
 values ($1, $2, $3, $4, $5, $6)
@@ -29,8 +28,8 @@ on conflict (email_key) do nothing`
 
 const signupTimeout = 10 * time.Second
 
-// store takes the three round trips of the Customer service, and one more for an outbox whose write cannot travel with
-// other statements.
+// store has the three round trips of the Customer service: begin and claim the idempotency key; insert the user, add
+// the event, store the answer; commit. A variant without queue takes one more. Without a variant it adds no event.
 func (s signup) store(ctx context.Context, pool *pgxpool.Pool, v variant) error {
 	whole := command.Transaction{Pool: pool, Timeout: signupTimeout}
 	claim := command.Claim{Scope: "signup", Key: s.key, Fingerprint: anyFingerprint}
@@ -58,7 +57,6 @@ var (
 		`"status":"pending_verification","version":1}`)
 )
 
-// signup is the one of the event with the number.
 func (c corpus) signup(n int) signup {
 	e := c.event(n)
 	return signup{key: strconv.Itoa(n), user: e.Key, email: email(n), event: e}

@@ -18,12 +18,11 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// settings are the differences to the server's own defaults.
+// settings differ from the server's defaults.
 var settings = map[string]string{
 	"wal_level": "replica", // the default; the package's own is "logical"
 }
 
-// stage is the database server and the broker of one run.
 type stage struct {
 	dir     string
 	server  *postgres.Server
@@ -36,7 +35,7 @@ type stage struct {
 
 const stopTimeout = 30 * time.Second
 
-// openStage starts database and broker. Call close, unless it fails.
+// The caller must call close.
 func openStage(ctx context.Context, o options, notes io.Writer) (s *stage, err error) {
 	s = &stage{brokers: o.brokers()}
 	defer func() {
@@ -71,7 +70,6 @@ func openStage(ctx context.Context, o options, notes io.Writer) (s *stage, err e
 	return s, err
 }
 
-// close stops everything and removes the files.
 func (s *stage) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
@@ -94,7 +92,6 @@ func (s *stage) close() error {
 	return errors.Join(problems...)
 }
 
-// migrate makes a database with the tables of the sets.
 func (s *stage) migrate(ctx context.Context, name string, sets ...migrations.Set) error {
 	if _, err := s.admin.Exec(ctx, "create database "+name); err != nil {
 		return fmt.Errorf("create template: %w", err)
@@ -103,17 +100,16 @@ func (s *stage) migrate(ctx context.Context, name string, sets ...migrations.Set
 	return err
 }
 
-// database is one migrated database with a pool on it.
 type database struct {
 	*pgxpool.Pool
 	name string
 	dsn  string
 }
 
-// maxConns is the default of DATABASE_MAX_CONNECTIONS.
+// The default of DATABASE_MAX_CONNECTIONS.
 const maxConns = 40
 
-// withCopy runs do on a new copy of a database, so that no measurement inherits another's dead rows.
+// A new copy keeps a measurement from inheriting dead rows.
 func (s *stage) withCopy(ctx context.Context, of string, do func(*database) error) (err error) {
 	s.made++
 	d := &database{name: fmt.Sprintf("bench_%d", s.made)}
@@ -137,8 +133,7 @@ func (s *stage) withCopy(ctx context.Context, of string, do func(*database) erro
 	return do(d)
 }
 
-// settle brings the machine to the same state before each timed part. The checkpoint writes the dirty pages of earlier
-// steps.
+// The checkpoint writes the dirty pages of earlier steps.
 func (s *stage) settle(ctx context.Context) error {
 	runtime.GC()
 	if _, err := s.admin.Exec(ctx, "checkpoint"); err != nil {

@@ -20,9 +20,9 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// stock is Watermill's outbox as its documentation puts it together: the Forwarder's publisher around watermill-sql's
-// inside the caller's transaction, and a Forwarder that publishes with watermill-kafka's. It gets a better setting
-// where a default promises less than ours or is slower:
+// stock is Watermill's documented outbox: the Forwarder's publisher around watermill-sql's inside the caller's
+// transaction, and a Forwarder that reads with watermill-sql's subscriber and publishes with watermill-kafka's. Schema,
+// offsets and the batch of 100 are defaults. It gets a better setting where a default is weaker or slower than ours:
 //
 //   - the writer's statement uses the same pgx connection as ours, not database/sql, which is slower;
 //   - the Kafka producer waits for all replicas and is idempotent, with one request at a time, and sets a key;
@@ -134,7 +134,7 @@ func (p stockPublisher) Publish(topic string, msgs ...*message.Message) error {
 	return err
 }
 
-// pgxExecutor lets watermill-sql's publisher, which knows database/sql, write through a pgx transaction.
+// watermill-sql's publisher knows database/sql only.
 type pgxExecutor struct {
 	wsql.ContextExecutor                 // nil: the publisher calls ExecContext alone
 	ctx                  context.Context // the publisher passes Background

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// chart is horizontal bars in panels, drawn as an SVG that needs no other file and reads on light and dark pages.
+// The SVG needs no other file and reads on light and dark pages.
 type chart struct {
 	title  string
 	lines  []string // below the title
@@ -38,7 +38,7 @@ text{font:13px system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fil
 </style>
 `
 
-// svg draws the chart. The same chart gives the same bytes.
+// The same chart gives the same bytes.
 func (c chart) svg() []byte {
 	var body bytes.Buffer
 	y := margin

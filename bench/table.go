@@ -18,7 +18,6 @@ const (
 	loadWidth  = 8
 )
 
-// print writes goals and figures for a person.
 func (r *report) print(w io.Writer) error {
 	var t bytes.Buffer
 	for _, warning := range r.warnings() {
@@ -67,8 +66,7 @@ func (g *group) print(t *bytes.Buffer) {
 	}
 }
 
-// format shows three significant digits, and thousands in groups. The limits are where a value is rounded up to one
-// digit more.
+// The limits are where a value is rounded up to one digit more.
 func format(n number) string {
 	v := float64(n)
 	switch abs := math.Abs(v); {

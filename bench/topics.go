@@ -18,7 +18,6 @@ import (
 
 const partitions = 6
 
-// kafkaAdmin makes, reads and removes topics.
 type kafkaAdmin struct {
 	cfg    kafka.Config
 	client sarama.Client
@@ -48,7 +47,6 @@ func newKafkaAdmin(brokers []string) (*kafkaAdmin, error) {
 
 func randomText() string { return strings.ToLower(rand.Text()[:8]) }
 
-// topic makes a new one.
 func (k *kafkaAdmin) topic(ctx context.Context, partitions int32) (string, error) {
 	name := fmt.Sprintf("%s-%d", k.prefix, len(k.made))
 	return name, k.make(ctx, kafka.Topic{Name: name, Partitions: partitions})
@@ -94,7 +92,7 @@ func (k *kafkaAdmin) awaitRemoved(ctx context.Context, topic string) error {
 	}
 }
 
-// remove frees the memory that the in-process broker keeps the topic in.
+// The in-process broker keeps topics in memory.
 func (k *kafkaAdmin) remove(topic string) error {
 	if err := k.admin.DeleteTopic(topic); err != nil && !errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
 		return fmt.Errorf("delete topic: %w", err)
@@ -102,7 +100,6 @@ func (k *kafkaAdmin) remove(topic string) error {
 	return nil
 }
 
-// close removes the topics of the run.
 func (k *kafkaAdmin) close() error {
 	var problems []error
 	for _, name := range k.made {
@@ -111,7 +108,8 @@ func (k *kafkaAdmin) close() error {
 	return errors.Join(append(problems, k.admin.Close())...)
 }
 
-// A relay may send an event twice.
+// verify fails unless the topic has every event of the run, and each key's events arrived first in order. Duplicates
+// are allowed.
 func (k *kafkaAdmin) verify(ctx context.Context, topic string, events int) error {
 	consumer, err := sarama.NewConsumerFromClient(k.client)
 	if err != nil {
@@ -156,7 +154,6 @@ func (k *kafkaAdmin) countPartition(
 	}
 }
 
-// tally counts the records of all partitions.
 type tally struct {
 	mu         sync.Mutex
 	seen       []bool

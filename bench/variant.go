@@ -9,7 +9,7 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// variant is an outbox with its relay, in one database. Every variant runs through the same code.
+// Every variant is an outbox with its relay, in one database, and runs through the same code.
 type variant interface {
 	// write adds events to the caller's transaction.
 	write(ctx context.Context, tx pgx.Tx, events ...event.Event) error
@@ -19,6 +19,7 @@ type variant interface {
 	relay(ctx context.Context, p message.Publisher) error
 	// publisher makes a publisher as this variant uses Kafka.
 	publisher(brokers []string) (message.Publisher, error)
+	// noting returns a publisher that notes the messages that the broker has acknowledged.
 	noting(p message.Publisher, events *arrivals[string]) message.Publisher
 	// table has a row for each event that was written.
 	table() string
@@ -27,6 +28,5 @@ type variant interface {
 
 // queuer is a variant whose write can travel with other statements.
 type queuer interface {
-	// queue adds an event to statements that the caller sends in its transaction.
 	queue(ctx context.Context, b *pgx.Batch, e event.Event) error
 }

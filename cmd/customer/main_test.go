@@ -21,7 +21,6 @@ func TestMain(m *testing.M) { kafkatest.Main(m) }
 
 var program servicetest.Run = customer.Service.Main
 
-// environment is what the service needs, on free ports, and more on top.
 func environment(t *testing.T, more ...string) []string {
 	t.Helper()
 	return append([]string{
@@ -43,7 +42,7 @@ func TestMigrateTopicsServe(t *testing.T) {
 	})
 }
 
-// migrate does not use the serving role. setup does, so a wrong password is an error before the service starts.
+// migrate does not use the serving role, so only setup can notice its wrong password before the service starts.
 func TestSetupFindsARoleThatCannotLogIn(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)

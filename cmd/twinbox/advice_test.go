@@ -15,8 +15,6 @@ import (
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
-// The advice fits what is wrong with the dead letter: one that waits for another is not replayed
-// alone, one whose content is wrong not as it is, and one that may have been applied not without looking.
 func TestTheNextStepOfALetter(t *testing.T) {
 	t.Parallel()
 	waiting := func(class, code string) adminapi.DeadLetter {
@@ -86,7 +84,6 @@ func TestALetterAsPeopleReadIt(t *testing.T) {
 	require.NotContains(t, shown(`{"id":7,"replays":0}`), "replays")
 }
 
-// The forms of columns that are made of several members.
 func TestForms(t *testing.T) {
 	t.Parallel()
 	of := func(text string) (i item) {
@@ -120,7 +117,6 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// A row has the waiting records, dead letters and parked events of a consumer, and the deliveries to the process.
 func TestInboxStatsAddUp(t *testing.T) {
 	t.Parallel()
 	var s adminapi.InboxStats

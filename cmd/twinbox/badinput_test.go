@@ -19,8 +19,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// Every bad command line ends with 2 before anything is asked, and reports what is wrong on stderr; with --json stdout is
-// one JSON document all the same.
 func TestBadCommandLines(t *testing.T) {
 	t.Parallel()
 	h := shared(t)
@@ -135,7 +133,6 @@ func TestNothingFound(t *testing.T) {
 	}
 }
 
-// failing fails like a closed pipe or a full disk.
 type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
@@ -205,7 +202,6 @@ func TestTheOperatorsFileIsItsOwnersAlone(t *testing.T) {
 	}
 }
 
-// What "make run" runs next to the services can be asked alone.
 func TestAServiceThatRunsBeside(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

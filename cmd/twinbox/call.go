@@ -53,7 +53,6 @@ func (c *CallCommand) Run(ctx context.Context, to *streams, services []*client.S
 	return whoHasIt(ctx, to, services, what, request)
 }
 
-// readOperations are those of api/admin.yaml, which the binary carries.
 func readOperations() (operations []item, err error) {
 	var document item
 	text, err := api.Files.ReadFile("admin.gen.json")

@@ -15,7 +15,8 @@ import (
 	"example.com/twinbox/internal/ops/admin/client"
 )
 
-// Change is what every command takes that changes something. Its json tags name the members of the request's body.
+// Change has the flags of every command that changes something. It is the body of the request, too: its json tags name
+// the members.
 type Change struct {
 	Operator `json:"-"`
 
@@ -39,7 +40,7 @@ func (c *Change) AfterApply() error {
 	return nil
 }
 
-// A service that does not answer is left for its turn.
+// ProvideServices finds the services and asks for their names. One that does not answer fails in its turn.
 func (c *Change) ProvideServices(ctx context.Context) ([]*client.Service, error) {
 	services, err := c.Connection.ProvideServices()
 	if err != nil {
@@ -65,7 +66,6 @@ func (c *Change) Run(
 	return whoHasIt(ctx, to, services, what, client.Post(what.post, node.Target.Addr().Interface()))
 }
 
-// effect names what a change does.
 type effect struct {
 	post        string // the path of its operation
 	done, would string // "Released"; "release"
@@ -73,7 +73,6 @@ type effect struct {
 	after       string // of the service's name: " as sent"
 }
 
-// line is the effect in one service.
 func (e effect) line(dryRun bool, count int64, service string) string {
 	verb, plural := e.done, "s"
 	if dryRun {
@@ -85,7 +84,6 @@ func (e effect) line(dryRun bool, count int64, service string) string {
 	return fmt.Sprintf("%s %d %s%s of %s%s.", verb, count, e.thing, plural, service, e.after)
 }
 
-// effects is the sum over the services.
 type effects struct {
 	DryRun   bool                       `json:"dry_run"`
 	Count    int64                      `json:"count"`
@@ -110,7 +108,7 @@ func (e *effects) add(name string, r adminapi.Result) {
 	e.Errors = append(e.Errors, r.Errors...)
 }
 
-// The first service that fails ends the change; if something was done by then, the whole is partly done.
+// The first service that fails ends the change; if something was done before, the result is partial.
 func (c *Change) inTurn(
 	ctx context.Context, to *streams, services []*client.Service, what effect,
 	request func(*client.Service) client.Request,
@@ -133,7 +131,6 @@ func (c *Change) inTurn(
 	return sum.write(to, what)
 }
 
-// whoHasIt makes a change in the one service that knows the thing.
 func whoHasIt(
 	ctx context.Context, to *streams, services []*client.Service, what effect, change client.Request,
 ) error {
@@ -153,7 +150,7 @@ func whoHasIt(
 	return err
 }
 
-// The exit code is 5 if something was tried and is not done, 4 if nothing is done.
+// The exit code is 5 if a part was tried and is not done, 4 if the change did nothing.
 func (e *effects) write(to *streams, what effect) error {
 	if to.json() {
 		to.document(e)

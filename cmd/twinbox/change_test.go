@@ -17,7 +17,7 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// turn is how a service answers a change: with its result, or with a failure behind what is done.
+// turn is a service's answer to a change: its result, or a failure after the done part.
 type turn struct {
 	result adminapi.Result
 	broken bool
@@ -39,7 +39,6 @@ func (u turn) answer(dryRun bool) http.HandlerFunc {
 	}
 }
 
-// turns runs a change in services that answer in that way.
 func turns(t *testing.T, dryRun bool, of map[string]turn, args ...string) result {
 	t.Helper()
 	args = append([]string{"outbox", "republish", "--key", "k"}, args...)
@@ -65,7 +64,6 @@ func noted(of turn, note string) turn {
 	return of
 }
 
-// The exit code tells how much is done, the lines where and why not.
 func TestWhatAChangeComesTo(t *testing.T) {
 	t.Parallel()
 	broken := func(count int64) turn { return turn{adminapi.Result{Count: count}, true} }
@@ -128,7 +126,6 @@ func TestWhatAChangeComesTo(t *testing.T) {
 	}
 }
 
-// A change that is stopped tells what it has done.
 func TestAStoppedChangeIsNotDone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Setenv(tokenVariable, "t")
@@ -151,7 +148,6 @@ func TestAStoppedChangeIsNotDone(t *testing.T) {
 	require.Contains(t, out.String(), "Republished 1 event")
 }
 
-// How much is done is shown now and then, and of how much where that is known.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -167,7 +163,6 @@ func TestProgress(t *testing.T) {
 	})
 }
 
-// The effect in a third service of "make run", such as an example, is shown as well.
 func TestAChangeInAnotherServiceIsShown(t *testing.T) {
 	t.Parallel()
 	r := turns(t, false, map[string]turn{"order": did(2, 0), "customer": did(1, 0)})

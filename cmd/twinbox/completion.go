@@ -16,13 +16,14 @@ type CompletionCommand struct {
 	Shell string `arg:"" help:"Of this shell: bash, zsh or fish." enum:"bash,zsh,fish"`
 }
 
-// Help is shown behind the command's own line.
+// Help returns the text after the command's own line.
 func (CompletionCommand) Help() string {
 	return "For this shell alone: source <(twinbox completion bash). For every new one, put that line into ~/.bashrc; " +
 		"zsh takes it in ~/.zshrc, and fish takes twinbox completion fish | source.\n\n"
 }
 
-// They pass the words of the line, and take a line for each possible word. Without one, bash and zsh offer files.
+// The scripts pass the words of the line, the incomplete one last, and take one candidate per line. Without a
+// candidate, bash and zsh offer files.
 var completions = map[string]string{
 	"bash": `_twinbox() {
 	local IFS=$'\n'
@@ -45,14 +46,15 @@ func (c *CompletionCommand) Run(to *streams) error {
 	return to.broken
 }
 
-// CompleteCommand is "twinbox complete", which the scripts call.
+// CompleteCommand is "twinbox complete", which the shells' scripts call. It finds the services by the variables and in
+// the folder .twinbox.
 type CompleteCommand struct {
 	Connection
 
 	Words []string `arg:"" optional:"" passthrough:""`
 }
 
-// Run writes commands, flags, values of the flag before, or names that the services know.
+// Run writes candidates for the last word: commands, flags, values of the flag before it, or names from the services.
 func (c *CompleteCommand) Run(ctx context.Context, command *kong.Context, to *streams) error {
 	line := append([]string{"", ""}, c.Words...)
 	before, begun := line[len(line)-2], line[len(line)-1]
@@ -82,10 +84,11 @@ func (c *CompleteCommand) Run(ctx context.Context, command *kong.Context, to *st
 	return to.broken
 }
 
-// completionTimeout is how long a person waits behind a tab.
+// A person waits for the tab.
 const completionTimeout = time.Second
 
-// A tag names the members of a listing, such as "outbox status: refused.code".
+// wordsOf returns the values of an enum, and the members that the tag names in a listing, such as
+// "outbox status: refused.code".
 func (c *CompleteCommand) wordsOf(ctx context.Context, value *kong.Value) []string {
 	words := value.EnumSlice()
 	if value.Name == "service" {

@@ -17,7 +17,7 @@ import (
 	"example.com/twinbox/internal/services"
 )
 
-// Operator is what every command that operates a running system takes: where it is, and how to answer.
+// Operator has the flags of every command that operates a running system.
 type Operator struct {
 	Connection `group:"Flags of every command:"`
 	Answer     `group:"Flags of every command:"`
@@ -36,14 +36,15 @@ type Connection struct {
 	Service     string `help:"Ask this service alone." default:"" env:"-" placeholder:"NAME"`
 }
 
+// serviceNames have the order of every output.
 var serviceNames = services.Names()
 
-// tokenVariable is not a flag: every user of the machine can read a process's flags.
+// The token is no flag: every user of the machine can read a process's flags.
 const tokenVariable = "TWINBOX_ADMIN_TOKEN"
 
 var errNoToken = usage("no token: give --token-file or set " + tokenVariable)
 
-// find gives the addresses also with errNoToken.
+// find returns the addresses also with errNoToken.
 func (o *Connection) find() (at client.Operators, err error) {
 	if o.CustomerAdmin == "" && o.NotificationAdmin == "" && len(o.Admin) == 0 {
 		at, err = client.ReadOperators(o.Dir)
@@ -69,7 +70,7 @@ func (o *Connection) find() (at client.Operators, err error) {
 	return at, nil
 }
 
-// ProvideServices finds the services, also with errNoToken. It asks none of them.
+// ProvideServices finds the services, also with errNoToken. It does not ask them yet.
 func (o *Connection) ProvideServices() (found []*client.Service, err error) {
 	at, err := o.find()
 	if err != nil && !errors.Is(err, errNoToken) {
@@ -96,6 +97,7 @@ func (o *Connection) ProvideServices() (found []*client.Service, err error) {
 	return found, err
 }
 
+// The project's own services come first, then the others by name.
 func inOrder[T any](of map[string]T) []string {
 	place := func(name string) int { return slices.Index(append(slices.Clip(serviceNames), name), name) }
 	names := slices.Sorted(maps.Keys(of))
@@ -103,12 +105,11 @@ func inOrder[T any](of map[string]T) []string {
 	return names
 }
 
-// call asks a service a question whose answer is one document.
 func call[T any](ctx context.Context, question client.Request) func(*client.Service) (T, error) {
 	return func(s *client.Service) (T, error) { return client.Call[T](ctx, s, question) }
 }
 
-// missing has the services that did not answer: their part of an answer is unknown.
+// missing has errors by services. Their part of an answer is unknown.
 type missing map[string]error
 
 func (m missing) err() error {
@@ -126,7 +127,6 @@ func (m missing) partial() error {
 	return partial(m.err())
 }
 
-// in adds the errors to a document.
 func (m missing) in(document item) item {
 	if len(m) > 0 {
 		reasons := item{}
@@ -138,7 +138,8 @@ func (m missing) in(document item) item {
 	return document
 }
 
-// Without any answer the error tells why. A service without mails, or without the consumer, has no part in the answer.
+// ask asks all services concurrently and keeps their order. It fails only if no service answers. A service that sends
+// no mails, or does not have the consumer, has no part in the answer.
 func ask[T any](
 	services []*client.Service, call func(*client.Service) (T, error),
 ) (answers []client.Answer[T], unknown missing, err error) {
@@ -162,8 +163,8 @@ func ask[T any](
 	return answers, unknown, err
 }
 
-// askWho refuses an address of another service, and services of different environments. From then on each request names
-// the environment, too.
+// askWho runs before a change. It refuses a service with the wrong name, and services of different environments. Later
+// requests name the environment. A service that does not answer is no refusal.
 func askWho(ctx context.Context, services []*client.Service) error {
 	question := call[adminapi.Service](ctx, client.Get("/admin/v1/service", nil))
 	answers, unknown, _ := ask(services, func(s *client.Service) (adminapi.Service, error) {
@@ -194,10 +195,10 @@ func askWho(ctx context.Context, services []*client.Service) error {
 	return nil
 }
 
-// instant is a moment as people write it: RFC 3339, or how long ago it was, such as 90s, 30m, 1h or 2d.
+// instant is RFC 3339, or a duration ago, such as 90s, 30m, 1h or 2d.
 type instant struct{ time.Time }
 
-// UnmarshalText reads it.
+// UnmarshalText parses an instant.
 func (i *instant) UnmarshalText(text []byte) (err error) {
 	if i.Time, err = time.Parse(time.RFC3339, string(text)); err == nil && i.Year() >= 1000 { // not the zero of programs
 		return nil
@@ -222,13 +223,13 @@ func (i *instant) given() *time.Time {
 	return &i.Time
 }
 
-// Window is a stretch of time.
+// Window is a span of time.
 type Window struct {
 	Since instant `json:"since,omitzero" help:"At this time or later, a dead letter by its last failure: RFC 3339, or how long ago, such as 1h or 2d." env:"-" placeholder:"TIME"`
 	Until instant `json:"until,omitzero" help:"Before this time." env:"-" placeholder:"TIME"`
 }
 
-// AfterApply refuses one that ends before it begins.
+// AfterApply refuses a window that ends before it begins.
 func (w *Window) AfterApply() error {
 	if !w.Until.IsZero() && !w.Since.Before(w.Until.Time) {
 		return usage("--until " + moment(w.Until.Time) + " is not after --since " + moment(w.Since.Time))

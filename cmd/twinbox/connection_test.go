@@ -13,7 +13,6 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// The folder of a system lists its services; those that are not the project's own come last.
 func TestWhatElseRunsInAFolderIsAsked(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -34,7 +33,6 @@ func TestWhatElseRunsInAFolderIsAsked(t *testing.T) {
 	require.Equal(t, running, asked)
 }
 
-// Whose address is not known is asked for; a token is needed and never guessed.
 func TestWhereTheServicesAre(t *testing.T) {
 	for name, c := range map[string]struct {
 		operator Connection

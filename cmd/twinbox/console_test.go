@@ -15,8 +15,6 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// The console prints where it is, serves until it is stopped, and has nothing to operate with where there is no
-// token.
 func TestConsole(t *testing.T) {
 	customer := listener(t, answers(map[string]string{"stations": `{"status":"ready"}`}))
 	tokenFile := filepath.Join(t.TempDir(), "token")

@@ -23,7 +23,7 @@ type DLQCommands struct {
 	Discard DLQDiscard `cmd:"" post:"/admin/v1/dead-letters/discard" done:"Discarded" would:"discard" thing:"dead letter" help:"Settle dead letters without handling them; events parked behind them are resumed."`
 }
 
-// LetterFilter picks dead letters. The time is that of the last failure.
+// LetterFilter picks dead letters; all set conditions must hold. The time is that of the last failure.
 type LetterFilter struct {
 	Consumer string `json:"consumer,omitempty" help:"Of this consumer." env:"-" names:"inbox stats: consumer"`
 	Type     string `json:"type,omitempty" help:"Events of this type." env:"-" names:"dlq list: type"`
@@ -36,7 +36,8 @@ type LetterFilter struct {
 
 func (f *LetterFilter) isSet() bool { return *f != LetterFilter{} }
 
-// parseIDs reads ids such as customer/17. A bare number is enough where one service is asked.
+// parseIDs reads ids such as customer/17 and returns their services; without ids, all. A bare number is enough where
+// one service is asked.
 func parseIDs(
 	texts []string, services []*client.Service,
 ) (ids map[string][]int64, of []*client.Service, err error) {
@@ -130,7 +131,7 @@ func (c *DLQList) Run(ctx context.Context, to *streams, services []*client.Servi
 	})
 }
 
-// warnOfOthers tells a mistyped filter from no dead letters.
+// warnOfOthers distinguishes a mistyped filter from an empty list.
 func (c *DLQList) warnOfOthers(ctx context.Context, to *streams, services []*client.Service) {
 	l := listings["dlq list"]
 	answers, _, _ := ask(services, func(s *client.Service) (item, error) { return l.read(ctx, s, l.example) })
@@ -215,6 +216,7 @@ func stateOf(l item, state string) string {
 	return state
 }
 
+// nextStep is the advice for a dead letter that waits.
 func nextStep(l item, ref string) string {
 	code := l.text("code")
 	switch {

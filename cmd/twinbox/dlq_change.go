@@ -16,7 +16,7 @@ import (
 	"example.com/twinbox/internal/ops/admin/client"
 )
 
-// LetterChange is what changes many dead letters.
+// LetterChange changes many dead letters.
 type LetterChange struct {
 	Change
 
@@ -24,7 +24,7 @@ type LetterChange struct {
 	IDs    []string     `arg:"" optional:"" name:"id" json:"-" help:"Dead letters, such as customer/17." names:"dlq list --each: ref"`
 }
 
-// All dead letters are meant only with --all.
+// Without a filter, apply requires --all.
 func (c *LetterChange) apply(ctx context.Context, to *streams, what effect, all bool, body any) error {
 	switch some := len(c.IDs) > 0 || c.Filter.isSet(); {
 	case all && some:
@@ -75,7 +75,7 @@ func (c *DLQReplay) Run(ctx context.Context, to *streams, what effect) error {
 	return c.apply(ctx, to, what, c.All, c)
 }
 
-// DLQDiscard is "twinbox dlq discard". There is no --all.
+// DLQDiscard is "twinbox dlq discard". It has no --all: you name the events that you give up.
 type DLQDiscard struct{ LetterChange }
 
 // Run discards in one service after the other.
@@ -151,6 +151,7 @@ func (c *DLQEdit) send(
 	return sum.write(to, what)
 }
 
+// - is standard input.
 func readPayload(name string, to *streams) (text []byte, err error) {
 	if name == "-" {
 		text, err = io.ReadAll(to.in)
@@ -166,7 +167,7 @@ func readPayload(name string, to *streams) (text []byte, err error) {
 	return text, nil
 }
 
-// openEditor opens the operator's editor on a payload. The file stays.
+// The file stays, so that an operator's text is not lost.
 func (c *DLQEdit) openEditor(ctx context.Context, to *streams, before []byte) (text []byte, name string, err error) {
 	editor := strings.Fields(c.Editor)
 	if len(editor) == 0 {

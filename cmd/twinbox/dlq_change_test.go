@@ -19,7 +19,6 @@ insert into public.dead_letter (consumer, event_id, event_type, key, headers, pa
 values ('customer.profile', $1, 't.v1', $2, '[]', '{"name":17}', 'customer.users.v1', 0, 0, 'permanent', 'a_test', 'e',
     1, clock_timestamp())`
 
-// deadLetter files a dead letter of a key of its own and returns how people name it.
 func (h *stack) deadLetter(t *testing.T) (ref, key string) {
 	t.Helper()
 	key = uuid.NewString()
@@ -33,7 +32,6 @@ func (h *stack) deadLetter(t *testing.T) (ref, key string) {
 	return document.Items[0].Ref, key
 }
 
-// editor makes a program that writes text into the file that it is given.
 func editor(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "editor")
@@ -69,7 +67,6 @@ func TestEditWithAnEditor(t *testing.T) {
 	removeKept(t, failed)
 }
 
-// A record whose headers are wrong is not an event until an operator has put them right; then it is handled like any other.
 func TestEditHeaders(t *testing.T) {
 	t.Parallel()
 	h := shared(t)
@@ -100,8 +97,6 @@ func TestEditHeaders(t *testing.T) {
 	require.Contains(t, h.twinbox(t, "inbox", "lookup", id).stdout, "customer.profile")
 }
 
-// A payload that cannot be had is the command line's fault, and the service is asked for no edit. With --json an edit
-// that has nothing to do reports that in a document, too.
 func TestPayloadsAsGiven(t *testing.T) {
 	t.Parallel()
 	customer := listener(t, answers(map[string]string{
@@ -131,7 +126,6 @@ func TestPayloadsAsGiven(t *testing.T) {
 	require.False(t, sum.DryRun)
 }
 
-// removeKept removes the text that an edit that came to nothing has kept.
 func removeKept(t *testing.T, r result) (text string) {
 	t.Helper()
 	_, file, found := strings.Cut(r.stderr, "kept in ")
@@ -143,7 +137,6 @@ func removeKept(t *testing.T, r result) (text string) {
 	return string(content)
 }
 
-// Every change of a settled dead letter is refused; one that fails again waits as before.
 func TestSettledAndFailingLetters(t *testing.T) {
 	t.Parallel()
 	h := shared(t)

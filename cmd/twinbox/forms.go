@@ -64,7 +64,6 @@ func show(of item, path, form string, wide bool) string {
 	return text
 }
 
-// composed are forms of several members.
 var composed = map[string]func(of item, text string) string{
 	"relay":   relayOf,
 	"state":   stateOf,

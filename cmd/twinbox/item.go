@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// item is an object of an answer. Its numbers stay as they came.
+// Numbers stay as they came.
 type item map[string]any
 
-// UnmarshalJSON reads it.
+// UnmarshalJSON keeps numbers as text.
 func (i *item) UnmarshalJSON(data []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	return decoder.Decode((*map[string]any)(i))
 }
 
-// The state "all" is not a condition.
+// values uses the json tags. The state "all" is no condition.
 func values(of any) (members item, err error) {
 	encoded, err := json.Marshal(of)
 	if err == nil {
@@ -34,13 +34,11 @@ func values(of any) (members item, err error) {
 	return members, nil
 }
 
-// object is empty where there is none.
 func (i item) object(name string) item {
 	object, _ := i[name].(map[string]any)
 	return object
 }
 
-// items are the objects of a list.
 func (i item) items(name string) (items []item) {
 	all, _ := i[name].([]any)
 	for _, one := range all {

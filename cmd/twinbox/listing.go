@@ -36,7 +36,6 @@ func (c *Listing) Run(ctx context.Context, command *kong.Context, to *streams) e
 	})
 }
 
-// A listing is a question to every service, and how its answers are shown: as tables, or as one document.
 type listing struct {
 	question string // method and path
 	views    []view
@@ -50,7 +49,6 @@ type listing struct {
 	example  item              // what completion asks
 }
 
-// A view shows one part of the answers as a table.
 type view struct {
 	of   string // the member with the rows; empty: the answer is the row
 	with string // only rows in which this member is set
@@ -59,7 +57,7 @@ type view struct {
 	columns string
 }
 
-// show asks, and returns how many rows it wrote.
+// show returns the number of rows.
 func (l listing) show(ctx context.Context, to *streams, services []*client.Service, asked item) (rows int, err error) {
 	answers, unknown, err := ask(services, func(s *client.Service) (item, error) { return l.read(ctx, s, asked) })
 	if err != nil {
@@ -146,7 +144,7 @@ func (l listing) itemsOf(answers []client.Answer[item]) []item {
 	return all
 }
 
-// Each service numbers its own dead letters.
+// nameLetters adds the service: each one numbers its own dead letters.
 func nameLetters(service string, i item) {
 	for from, to := range map[string]string{"example": "example", "dead_letter": "dead_letter", "id": "ref"} {
 		if id, is := i[from].(json.Number); is {
@@ -183,7 +181,7 @@ func (l listing) document(answers []client.Answer[item], items []item, unknown m
 	return unknown.in(document)
 }
 
-// lastOf names the last item of an answer, as --after takes it.
+// --after takes this name.
 func lastOf(answer item) string {
 	name := ""
 	for _, i := range answer.items("items") {
@@ -204,7 +202,6 @@ func (l listing) warnOfMore(to *streams, a client.Answer[item]) {
 	}
 }
 
-// rows are the answers themselves, or their parts.
 func (v view) rows(answers []client.Answer[item], items []item) (rows []item) {
 	for _, a := range answers {
 		switch v.of {

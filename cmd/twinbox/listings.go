@@ -16,7 +16,6 @@ const (
 		"EVENT event_id, WHERE where where, DETAIL detail detail"
 )
 
-// listings are the commands that ask every service one question, by their names.
 var listings = map[string]listing{
 	"status": {
 		question: "GET /admin/v1/stations",

@@ -11,7 +11,6 @@ import (
 	"example.com/twinbox/api"
 )
 
-// Each column shows a member that its question's answer has in api/admin.yaml, or one that the command adds.
 func TestColumnsNameMembersOfTheDocument(t *testing.T) {
 	t.Parallel()
 	text, err := api.Files.ReadFile("admin.gen.json")

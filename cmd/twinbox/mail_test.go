@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Several services send mails: each one is shown with the service that has it, in the table and in JSON.
 func TestMailsSayWhoSendsThem(t *testing.T) {
 	t.Parallel()
 	of := func(service, mail string) string {
@@ -28,7 +27,6 @@ func TestMailsSayWhoSendsThem(t *testing.T) {
 	require.Equal(t, []struct{ Service, ID string }{{"notification", "2"}, {"order", "1"}}, page.Items)
 }
 
-// Addresses are personal data: they are shown only on request.
 func TestAddressesOfMails(t *testing.T) {
 	t.Parallel()
 	notification := listener(t, answers(map[string]string{

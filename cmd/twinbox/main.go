@@ -1,4 +1,4 @@
-// Command twinbox operates a running system: dead letters, mails, inboxes, outboxes, and what operators did.
+// Command twinbox operates a running system: dead letters, mails, inboxes, outboxes and the audit.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// Commands are the subcommands. The file listings.go has what the lists show.
+// Commands are the subcommands; listings.go has the columns of the lists.
 type Commands struct {
 	Status   Listing          `cmd:"" help:"Why each service waits, or that all is well."`
 	Verify   VerifyCommand    `cmd:"" help:"Whether anything is lost, doubled, altered, invented or reordered between outbox, Kafka and inbox."`
@@ -50,7 +50,6 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run runs one command and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	exit := -1
 	to := &streams{in: os.Stdin, out: stdout, err: stderr}
@@ -78,7 +77,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return to.report(args, err)
 }
 
-// An empty value may be that of a script's variable that is not set. A flag that is also a variable may be emptied.
+// checkFlags refuses a repeated flag with one value, and empty values, as from a script's unset variable. A flag that
+// is also a variable may be empty.
 func checkFlags(command *kong.Context) error {
 	seen := map[*kong.Flag]bool{}
 	for _, element := range command.Path {
@@ -97,7 +97,7 @@ func checkFlags(command *kong.Context) error {
 	return nil
 }
 
-// exampleLines are command lines, each an example of the command that it runs. A test parses them.
+// A test parses these command lines.
 //
 //go:embed examples.txt
 var exampleLines string
@@ -107,7 +107,6 @@ const (
 	exitCodes      = "Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 refused, 5 partly done."
 )
 
-// withExamples ends the help of each command with its examples.
 func withExamples(parser *kong.Kong) error {
 	for line := range strings.Lines(exampleLines) {
 		command := commandOf(parser.Model.Node, strings.Fields(line)[1:])
@@ -141,7 +140,6 @@ func nameOf(node *kong.Node) string {
 	return strings.TrimSpace(nameOf(node.Parent) + " " + node.Name)
 }
 
-// version names the build, with the commit where that is known, and its Go.
 func version() string {
 	build := "(unknown build)"
 	if info, known := debug.ReadBuildInfo(); known {

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// documented is a row of the section "Metrics" of docs/operations.md.
 type documented struct {
 	kind string
 	late bool // the metric appears with its first event
@@ -41,7 +40,6 @@ func documentedMetrics(t *testing.T) map[string]documented {
 	return rows
 }
 
-// exported is what the services say of themselves: kinds by name, and help texts.
 func exported(t *testing.T, h *stack) (kinds, helps map[string]string) {
 	t.Helper()
 	kinds, helps = map[string]string{}, map[string]string{}
@@ -66,10 +64,9 @@ func exported(t *testing.T, h *stack) (kinds, helps map[string]string) {
 	return kinds, helps
 }
 
-// runtimeMetrics are the Go runtime's and the process's, which client_golang documents.
+// client_golang documents these.
 var runtimeMetrics = regexp.MustCompile(`^(go|process|promhttp)_`)
 
-// The section lists every metric that the services export, with its kind, and no other metric.
 func TestMetricsPage(t *testing.T) {
 	t.Parallel()
 	h := shared(t)
@@ -98,7 +95,6 @@ func TestMetricsPage(t *testing.T) {
 	}
 }
 
-// goSource is where metrics are defined, in one text.
 func goSource(t *testing.T) string {
 	t.Helper()
 	var text strings.Builder

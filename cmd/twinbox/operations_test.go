@@ -48,7 +48,6 @@ func TestOperationsPage(t *testing.T) {
 	p.run(t)
 }
 
-// world is a stack with a broker that can be stopped.
 type world struct {
 	stack  *stack
 	cfg    broker.Config
@@ -121,7 +120,7 @@ func (w *world) duplicates(t *testing.T) {
 	})
 }
 
-// committed waits for the offsets, which are committed a moment after the outcomes.
+// Offsets are committed a moment after their effects.
 func (w *world) committed(t *testing.T) {
 	t.Helper()
 	testkit.Until(t, func() bool {
@@ -137,7 +136,7 @@ func (w *world) committed(t *testing.T) {
 	})
 }
 
-// produce writes events to the topic as any producer could, past the outbox and its checks.
+// produce bypasses the outbox and its checks.
 func (w *world) produce(t *testing.T, events ...event.Event) {
 	t.Helper()
 	publisher := kafkatest.NewSender(t, []string{w.broker.Addr()})
@@ -172,10 +171,8 @@ func (w *world) parked(t *testing.T, p *page) {
 	require.NoError(t, os.WriteFile(filepath.Join(p.dir, "mended.json"), []byte(mended), 0o600))
 }
 
-// followed waits for the parked events, which follow in the next round.
 func (w *world) followed(t *testing.T) { w.awaitLetters(t, 0) }
 
-// gap is a life in which an event was dropped.
 func (w *world) gap(t *testing.T) {
 	user := uuid.Must(uuid.NewV7()).String()
 	renamed := `{"user_id":"` + user + `","name":"Caroline","renamed_at":"2026-11-20T09:31:00Z"}`
@@ -194,7 +191,7 @@ func (w *world) awaitLetters(t *testing.T, n int) {
 	w.await(t, w.stack.at.Databases["notification"], fmt.Sprintf(waitingLetters, n))
 }
 
-// uncertain leaves behind what a sender does that dies with a mail on the wire, and waits until another one finds it.
+// uncertain leaves the state of a sender that died with a mail on the wire, and waits until another sender finds it.
 func (w *world) uncertain(t *testing.T) {
 	w.stack.exec(t, w.stack.at.Databases["notification"], `update lease set state = 'submitting', ended_at = null,
 		token = gen_random_uuid(), due_at = clock_timestamp() - interval '1 second'
@@ -209,7 +206,6 @@ func (w *world) scheduled(t *testing.T) {
 		'/customer', 'customer.reminders.v1', '17', '', '{}')`)
 }
 
-// morePartitions lets somebody sign up while the relay is paused.
 func (w *world) morePartitions(t *testing.T) {
 	settings := sarama.NewConfig()
 	settings.Version = sarama.V3_6_0_0
@@ -220,7 +216,6 @@ func (w *world) morePartitions(t *testing.T) {
 	w.users = append(w.users, w.stack.signUp(t, "zoe@example.org"))
 }
 
-// handled returns when who signed up last has a profile and the service is ready.
 func (w *world) handled(t *testing.T) {
 	w.await(t, w.stack.at.Databases["customer"], fmt.Sprintf(`select exists (select from profile where user_id = '%s')`,
 		w.users[len(w.users)-1]))

@@ -36,7 +36,7 @@ type OutboxRepublish struct {
 	Key   string   `json:"key,omitempty" help:"Of this key." env:"-"`
 }
 
-// AfterApply wants to know which events.
+// AfterApply requires a selection of events.
 func (c *OutboxRepublish) AfterApply() error {
 	if c.From == nil && c.To == nil && c.Window == (Window{}) && len(c.ID) == 0 && c.Topic == "" && c.Key == "" {
 		return usage("nothing selected: give --from, --to, --since, --until, --id, --topic or --key")
@@ -120,7 +120,7 @@ type OutboxTail struct {
 	Payload bool   `json:"payload,omitempty" help:"Show payloads, which hold personal data: the newest ones, up to 8 MiB." env:"-"`
 }
 
-// AfterApply refuses to show no event.
+// AfterApply refuses a limit below 1 or above maxLimit.
 func (c *OutboxTail) AfterApply() error {
 	if c.Limit < 1 || c.Limit > maxLimit {
 		return usage(fmt.Sprintf("--limit is from 1 to %d", maxLimit))
@@ -130,6 +130,7 @@ func (c *OutboxTail) AfterApply() error {
 
 const followEvery = time.Second
 
+// Run asks every service and sorts the events by time.
 func (c *OutboxTail) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	if c.Follow {
 		return c.follow(ctx, to, services)
@@ -142,7 +143,8 @@ func (c *OutboxTail) Run(ctx context.Context, to *streams, services []*client.Se
 	return err
 }
 
-// An answer covers a limited stretch of positions: without --follow read asks on.
+// An answer covers a limited number of positions: without --follow read asks again until the limit is reached, or no
+// older event is kept.
 func (c *OutboxTail) read(
 	ctx context.Context, services []*client.Service, limit int,
 ) (events []item, unknown missing, err error) {
@@ -172,7 +174,8 @@ func (c *OutboxTail) read(
 	return events, unknown, err
 }
 
-// follow compares events and not positions: a transaction that commits late puts its events below ones that were seen.
+// follow compares events, not positions: a transaction that commits late puts its events below ones that were seen.
+// Each look reaches equally far back, so that an event older than the first rows does not look new.
 func (c *OutboxTail) follow(ctx context.Context, to *streams, services []*client.Service) error {
 	seen, begin, trouble := map[string]bool{}, time.Time{}, ""
 	return to.again(ctx, followEvery, func() error {
@@ -206,7 +209,6 @@ func (c *OutboxTail) follow(ctx context.Context, to *streams, services []*client
 
 func place(e item) string { return e.text("service") + "/" + e.text("position") }
 
-// newest keeps the last events of each service.
 func newest(events []item, limit int) (kept []item) {
 	count := map[string]int{}
 	for _, e := range slices.Backward(events) {
@@ -218,7 +220,6 @@ func newest(events []item, limit int) (kept []item) {
 	return kept
 }
 
-// write shows events; bare leaves the heading out.
 func (c *OutboxTail) write(to *streams, events []item, unknown missing, bare bool) {
 	if to.json() {
 		to.document(unknown.in(item{"items": events}))

@@ -16,7 +16,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// tailed is an event of a tail.
 type tailed struct {
 	Service string
 	adminapi.OutboxEvent
@@ -26,7 +25,6 @@ type tailDocument struct {
 	Items []tailed `json:"items"`
 }
 
-// tail waits until the key has so many published events.
 func (h *stack) tail(t *testing.T, key string, want int) []tailed {
 	t.Helper()
 	var document tailDocument
@@ -71,7 +69,6 @@ func TestOutboxStatusAndTail(t *testing.T) {
 	require.NotContains(t, one.stdout, "notification")
 }
 
-// People find a story by what they have: the address, the request, the trace or the place of a record.
 func TestTraceByWhatPeopleHave(t *testing.T) {
 	t.Parallel()
 	h := shared(t)
@@ -99,7 +96,6 @@ func TestTraceByWhatPeopleHave(t *testing.T) {
 	require.Equal(t, exitNotFound, h.twinbox(t, "trace", "nothing[0]@0").code)
 }
 
-// What is scheduled is shown where there is any, and for how long it is overdue.
 func TestOutboxStatusShowsWhatIsScheduled(t *testing.T) {
 	t.Parallel()
 	status := func(text string) string { return listener(t, answers(map[string]string{"outbox/status": text})) }
@@ -116,7 +112,6 @@ func TestOutboxStatusShowsAPause(t *testing.T) {
 	require.Regexp(t, `(?m)^SERVICE +PAUSED +BY +REASON\ncustomer +\d+d +ada +moving$`, r.stdout)
 }
 
-// A refusal and a loss are shown where there is one.
 func TestOutboxStatusShowsRefusalsAndLosses(t *testing.T) {
 	t.Parallel()
 	customer := listener(t, answers(map[string]string{"outbox/status": `{"leading":true,"database_back_at":
@@ -132,7 +127,6 @@ func TestOutboxStatusShowsRefusalsAndLosses(t *testing.T) {
 		`customer +\d+d +12 +2\n$`, r.stdout)
 }
 
-// The service that refuses is found. The command shows what a confirmation means before and after it.
 func TestOutboxConfirm(t *testing.T) {
 	t.Parallel()
 	none := listener(t, refuses(http.StatusNotFound, "relay_not_refused"))
@@ -166,7 +160,6 @@ func TestOutboxConfirm(t *testing.T) {
 	require.Contains(t, r.stderr, "other_refusal")
 }
 
-// refuses answers every change with a problem.
 func refuses(status int, code string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
@@ -178,7 +171,6 @@ func refuses(status int, code string) http.HandlerFunc {
 	}
 }
 
-// All lost events of all services are listed, with their payloads where they are asked for.
 func TestOutboxLost(t *testing.T) {
 	t.Parallel()
 	const event = `{"topic":"users","partition":2,"offset":%d,"event_id":"e%[1]d","type":"renamed","key":"k",
@@ -215,7 +207,7 @@ func TestOutboxLost(t *testing.T) {
 	require.Equal(t, "No lost events.\n", at(t, notification, "", "outbox", "lost").stdout)
 }
 
-// Each service has a relay of its own, so one must be named.
+// Each service has its own relay.
 func TestOutboxPauseNamesOneService(t *testing.T) {
 	t.Parallel()
 	r := at(t, listener(t, says(aCustomer)), listener(t, says(aNotification)), "outbox", "pause")
@@ -265,7 +257,6 @@ func TestOutboxRelease(t *testing.T) {
 	require.Equal(t, "Released 1 key of customer.\n", done.stdout)
 }
 
-// exec changes a database of the stack behind its back.
 func (h *stack) exec(t *testing.T, dsn, sql string, args ...any) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), dsn)

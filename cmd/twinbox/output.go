@@ -18,19 +18,20 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// Answer is how a command answers.
+// Answer has the flags of every command's output.
 type Answer struct {
 	JSON      bool   `help:"Answer with one JSON document, errors included; the same as -o json." name:"json" env:"-"`
 	Output    string `help:"Form of the answer: table, wide (all columns, and times instead of ages) or json." short:"o" enum:"table,wide,json" default:"table" env:"-"`
 	NoHeaders bool   `help:"Tables without their headings." env:"-"`
 }
 
-// AfterApply tells the streams.
+// AfterApply passes the flags to the streams.
 func (a *Answer) AfterApply(to *streams) error { //nolint:unparam // kong's hooks have one
 	to.Answer = *a
 	return nil
 }
 
+// Writes to streams are the result; stderr is for people.
 type streams struct {
 	Answer
 	in       io.Reader
@@ -38,7 +39,7 @@ type streams struct {
 	broken   error // why the result is not taken any more
 }
 
-// A command ends with the error of what it cannot write.
+// Write writes a part of the result. The command ends with its error; only long loops must check it.
 func (s *streams) Write(p []byte) (int, error) {
 	if s.broken != nil {
 		return 0, s.broken
@@ -50,10 +51,8 @@ func (s *streams) Write(p []byte) (int, error) {
 	return n, s.broken
 }
 
-// say writes a line of the result.
 func (s *streams) say(format string, args ...any) { _, _ = fmt.Fprintf(s, format+"\n", args...) }
 
-// warn tells people what the result does not say.
 func (s *streams) warn(format string, args ...any) {
 	_, _ = fmt.Fprintf(s.err, "twinbox: "+format+"\n", args...)
 }
@@ -67,7 +66,6 @@ func (s *streams) document(document any) {
 	_ = encoder.Encode(document) // see Write
 }
 
-// show writes tables with an empty line between them.
 func (s *streams) show(tables ...*table) {
 	var texts []string
 	for _, t := range tables {
@@ -78,7 +76,7 @@ func (s *streams) show(tables ...*table) {
 	_, _ = io.WriteString(s, strings.Join(texts, "\n"))
 }
 
-// No answer is not that all is well.
+// An unknown state must not look like a good one.
 func (s *streams) sayUnknown(unknown missing) {
 	for _, name := range inOrder(unknown) {
 		s.say("%s: unknown, it did not answer", name)
@@ -102,7 +100,7 @@ type Watch struct {
 	Every time.Duration `help:"How often." default:"2s" env:"-" placeholder:"DURATION"`
 }
 
-// AfterApply refuses to ask without a pause.
+// AfterApply refuses an interval below 100 ms.
 func (w *Watch) AfterApply() error {
 	if w.Watch && w.Every < 100*time.Millisecond {
 		return usage("--every is below 100ms")
@@ -110,7 +108,7 @@ func (w *Watch) AfterApply() error {
 	return nil
 }
 
-// repeat shows it once, or with --watch until the context ends.
+// On a terminal each answer replaces the one before.
 func (w *Watch) repeat(ctx context.Context, to *streams, show func() error) error {
 	if !w.Watch {
 		return show()
@@ -123,7 +121,7 @@ func (w *Watch) repeat(ctx context.Context, to *streams, show func() error) erro
 	})
 }
 
-// A service that is away for a while does not end it.
+// again ends with the context or when the result cannot be written. It reports a service that is away, and tries again.
 func (s *streams) again(ctx context.Context, every time.Duration, do func() error) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -147,7 +145,7 @@ func (s *streams) again(ctx context.Context, every time.Duration, do func() erro
 
 const progressEvery = 5 * time.Second
 
-// progress shows people every few seconds how much is done. A total of 0 is not known.
+// A total of 0 is unknown.
 func (s *streams) progress(name string) func(done, total int64) {
 	last := time.Now()
 	return func(done, total int64) {
@@ -170,7 +168,7 @@ const (
 	exitPartial  = 5
 )
 
-// ending has an exit code and the stable name of what went wrong.
+// ending is an error with the exit code and a stable name.
 type ending struct {
 	error
 	exit     int
@@ -180,17 +178,14 @@ type ending struct {
 
 func (e *ending) Unwrap() error { return e.error }
 
-// usage is a command line that makes no sense.
 func usage(text string) error {
 	return &ending{error: errors.New(text), exit: service.ExitUsage, code: "usage"}
 }
 
-// notFound is about what no service knows.
 func notFound(text string) error {
 	return &ending{error: errors.New(text), exit: exitNotFound, code: "not_found"}
 }
 
-// refused is what is not done, for good reason.
 func refused(code, format string, args ...any) error {
 	return &ending{error: fmt.Errorf(format, args...), exit: exitRefused, code: code}
 }
@@ -199,6 +194,7 @@ func partial(err error) error {
 	return &ending{error: err, exit: exitPartial, code: "partial", answered: true}
 }
 
+// exitOf has a service's statuses that are no failures of the service.
 var exitOf = map[int]int{
 	http.StatusNotFound: exitNotFound, http.StatusBadRequest: service.ExitUsage,
 	http.StatusUnprocessableEntity: service.ExitUsage, http.StatusUnauthorized: exitRefused,
@@ -206,7 +202,6 @@ var exitOf = map[int]int{
 	http.StatusMisdirectedRequest: exitRefused,
 }
 
-// endingOf is what a command ends with, whatever the error.
 func endingOf(err error) *ending {
 	if ended, is := errors.AsType[*ending](err); is {
 		return ended
@@ -226,11 +221,10 @@ func endingOf(err error) *ending {
 	return end
 }
 
-// exitCode is what a command ends with, and errorCode the stable name of what went wrong.
 func exitCode(err error) int     { return endingOf(err).exit }
 func errorCode(err error) string { return endingOf(err).code }
 
-// A reader that is gone, as behind "| head", is not a failure.
+// A program that asked for JSON gets a document if it has none yet. A closed pipe, as with "| head", is no failure.
 func (s *streams) report(args []string, err error) int {
 	switch {
 	case s.broken != nil && !errors.Is(s.broken, syscall.EPIPE):
@@ -249,6 +243,7 @@ func (s *streams) report(args []string, err error) int {
 	return end.exit
 }
 
+// wantsJSON works for a command line that cannot be parsed, too.
 func wantsJSON(args []string) bool { return askedForJSON.MatchString(strings.Join(args, "\n")) }
 
 var askedForJSON = regexp.MustCompile(`(?m)^(--json|(-o|--output)[=\n]?json)$`)

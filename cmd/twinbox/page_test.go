@@ -14,9 +14,8 @@ import (
 
 var update = flag.Bool("update", false, "write the output of the commands into the page that is tested")
 
-// page is a Markdown page whose console blocks are run, in order, together with what its comments say happens in the
-// world. Ids and times differ from run to run: an id on the page means the one that appeared in its place, and
-// commands that name it get that one.
+// page is a Markdown page whose console blocks are run in order; its comments name actions in the world. An id on the
+// page represents the one of this run in the same place, also in later commands.
 type page struct {
 	path  string
 	stack *stack
@@ -29,7 +28,6 @@ type page struct {
 
 var worldComment = regexp.MustCompile(`^<!-- world: (.+) -->$`)
 
-// run runs the page and compares, or rewrites it.
 func (p *page) run(t *testing.T) {
 	t.Helper()
 	content, err := os.ReadFile(p.path)
@@ -60,7 +58,6 @@ func (p *page) run(t *testing.T) {
 	}
 }
 
-// block runs the commands of a block and returns it with what they wrote.
 func (p *page) block(t *testing.T, lines []string) (written []string) {
 	t.Helper()
 	for len(lines) > 0 {
@@ -83,7 +80,6 @@ func (p *page) block(t *testing.T, lines []string) (written []string) {
 	return written
 }
 
-// command runs one line and returns what a terminal would show.
 func (p *page) command(t *testing.T, line string) []string {
 	t.Helper()
 	if line == "echo $?" {
@@ -120,7 +116,6 @@ var (
 	blanks  = regexp.MustCompile(` {2,}`)
 )
 
-// compare learns the ids of this run and compares what is left.
 func (p *page) compare(t *testing.T, command string, want, got []string) {
 	t.Helper()
 	require.Equal(t, mask(want), mask(got), "%s: if this is right, run the test with -update", command)
@@ -130,7 +125,7 @@ func (p *page) compare(t *testing.T, command string, want, got []string) {
 	}
 }
 
-// learn remembers what the page's ids mean, where as many appeared as are on the page.
+// learn needs as many ids in the output as on the page.
 func (p *page) learn(want, got []string) (expected, real []string) {
 	expected = anyID.FindAllString(strings.Join(want, "\n"), -1)
 	real = anyID.FindAllString(strings.Join(got, "\n"), -1)
@@ -149,7 +144,6 @@ func mask(lines []string) string {
 	return blanks.ReplaceAllString(record.ReplaceAllString(text, "[N]@N"), " ")
 }
 
-// onPage is a command as the written page has it: with the ids of this run.
 func (p *page) onPage(command string) string {
 	return anyID.ReplaceAllStringFunc(command, func(id string) string {
 		if real, known := p.ids[id]; known {
@@ -159,7 +153,6 @@ func (p *page) onPage(command string) string {
 	})
 }
 
-// split cuts a command line into words as a shell does, as far as the page needs it.
 func split(line string) []string {
 	var words []string
 	for i, part := range strings.Split(line, `"`) {

@@ -11,7 +11,6 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// failureDocument is the document of a command that has nothing to show.
 type failureDocument struct {
 	Error struct {
 		Code string
@@ -19,8 +18,6 @@ type failureDocument struct {
 	}
 }
 
-// A service that does not answer silences no other: the other one's answer is shown, and
-// where nothing can be done without it, nothing is done.
 func TestOneOfTwoDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	customer := listener(t, answers(map[string]string{
@@ -64,7 +61,6 @@ func TestOneOfTwoDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// One service without the key proves nothing as long as the other one cannot be asked.
 func TestWhoHasIt(t *testing.T) {
 	t.Parallel()
 	other := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -117,7 +113,6 @@ func TestALetterAsADocument(t *testing.T) {
 	require.Contains(t, r.stdout, `"k<"`, "as people search for it")
 }
 
-// The next command takes a dead letter's members as a document has them.
 func TestDocumentsNameLettersAsTheyAreTyped(t *testing.T) {
 	t.Parallel()
 	const refused = `{"result":{"dry_run":false,"count":0,"failed":1,` +

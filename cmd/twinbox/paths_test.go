@@ -18,8 +18,6 @@ import (
 var calls = regexp.MustCompile(
 	`(?s)\b(Get|Post)\(\s*(?:fmt\.Sprintf\()?\s*"(/admin[^"]+)"|(post|GET|POST)(?::"| )(/admin[^"]+)"`)
 
-// The requests of the commands, and of the client that they share with the console, name their operations by method and
-// path. Each is one of the document's, and each of the document's has a command.
 func TestTheCommandsCallTheOperationsOfTheDocument(t *testing.T) {
 	t.Parallel()
 	data, err := api.Files.ReadFile("admin.yaml")

@@ -9,10 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// recorded are the requests that a listener was sent, but for who it is: path, query and body as they came.
 type recorded struct{ path, query, body string }
 
-// recorder is a listener that takes everything for done, and what it was asked.
 func recorder(t *testing.T) (addr string, requests func() []recorded) {
 	t.Helper()
 	var all []recorded
@@ -40,7 +38,6 @@ const (
 	anID  = "01980a5c-52d4-7c3b-9a44-0d6f3f1f2a10"
 )
 
-// Every flag of a command reaches the service under the name it has there, and none of them another's.
 func TestWhatTheServiceIsAsked(t *testing.T) {
 	t.Parallel()
 	filter := []string{

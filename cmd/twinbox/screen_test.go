@@ -24,7 +24,7 @@ import (
 
 const aKey = "01980a5c-5f10-7b1e-8c55-2f0a6b7c8d9e"
 
-// everything answers each question with one thing of every sort. Its types are foreign: a rename would change widths.
+// The types are foreign: a rename of the project would change widths.
 var everything = answers(map[string]string{
 	"service": aNotification,
 	"dead-letters/query": `{"more":true,"items":[{"id":1234567,"consumer":"notification.users","event_id":"` + anID + `",
@@ -67,7 +67,6 @@ var everything = answers(map[string]string{
 		"detail":{"outcome":"refused","code":"behind_waiting"}}]}`,
 })
 
-// What has to be typed into the next command is never cut, and -o wide has every column.
 func TestIdsAreWhole(t *testing.T) {
 	t.Setenv(tokenVariable, "t")
 	addr := listener(t, everything)
@@ -103,7 +102,6 @@ func TestIdsAreWhole(t *testing.T) {
 		"org.example.customer.user-registered.v1")
 }
 
-// A list that does not show everything reports that and how to continue.
 func TestAListSaysThatThereIsMore(t *testing.T) {
 	t.Parallel()
 	addr := listener(t, everything)
@@ -161,7 +159,6 @@ func TestNumbersThatAreNone(t *testing.T) {
 	}
 }
 
-// People say how long ago.
 func TestSinceAnHour(t *testing.T) {
 	t.Parallel()
 	for text, ago := range map[string]time.Duration{"1h": time.Hour, "90s": 90 * time.Second, "2d": 48 * time.Hour} {
@@ -174,7 +171,6 @@ func TestSinceAnHour(t *testing.T) {
 	require.Equal(t, since, moment(at.Time))
 }
 
-// Every command has examples in its help, and each of them can be parsed.
 func TestHelpHasExamples(t *testing.T) {
 	t.Parallel()
 	parser, err := kong.New(&Commands{}, kong.Vars{"version": ""}, kong.Name("twinbox"), kong.PostBuild(withExamples),
@@ -238,7 +234,6 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// Names that the services know are offered: those that the next command takes.
 func TestCompletionOffersNames(t *testing.T) {
 	addr := listener(t, answers(map[string]string{
 		"inbox/stats": `{"items":[{"consumer":"notification.users"}]}`,
@@ -266,7 +261,6 @@ func TestCompletionOffersNames(t *testing.T) {
 	}
 }
 
-// The general flags come after a command's own.
 func TestHelpBeginsWithTheCommandsOwnFlags(t *testing.T) {
 	t.Parallel()
 	help := twinbox(t, "dlq", "replay", "--help").stdout
@@ -276,7 +270,6 @@ func TestHelpBeginsWithTheCommandsOwnFlags(t *testing.T) {
 	require.Contains(t, help, "Flags of every command:")
 }
 
-// A filter that picks no dead letter is not an all-clear while others wait.
 func TestAFilterThatPicksNone(t *testing.T) {
 	t.Parallel()
 	addr := listener(t, func(w http.ResponseWriter, r *http.Request) {
@@ -293,7 +286,6 @@ func TestAFilterThatPicksNone(t *testing.T) {
 	require.Contains(t, r.stderr, "13 dead letters wait that the filter does not pick")
 }
 
-// Any operation of the document can be called by its name.
 func TestCall(t *testing.T) {
 	t.Parallel()
 	addr, requests := recorder(t)
@@ -330,7 +322,6 @@ func TestCall(t *testing.T) {
 	require.Regexp(t, `(?m)^pauseRelay +POST /admin/v1/outbox/pause +Pause the relay$`, at(t, "", addr, "call").stdout)
 }
 
-// An event that comes later is shown once, at any position.
 func TestTailFollows(t *testing.T) {
 	var polls atomic.Int64
 	event := func(position int) string {
@@ -358,7 +349,6 @@ func TestTailFollows(t *testing.T) {
 	require.Equal(t, 1, strings.Count(out.String(), "STATE"), "one heading")
 }
 
-// Rows from before the first rows of -n are not new.
 func TestTailFollowsFromItsFirstRowsOn(t *testing.T) {
 	var looks atomic.Int64
 	addr := listener(t, func(w http.ResponseWriter, r *http.Request) {
@@ -386,7 +376,6 @@ func TestTailFollowsFromItsFirstRowsOn(t *testing.T) {
 	require.Equal(t, []string{"e5", "e6", "e7"}, regexp.MustCompile(`e[0-9]`).FindAllString(out.String(), -1))
 }
 
-// One answer looks back so far: where it found too little, the next one continues.
 func TestTailGoesBackUntilItHasEnough(t *testing.T) {
 	t.Setenv(tokenVariable, "t")
 	var asked []string
@@ -404,7 +393,6 @@ func TestTailGoesBackUntilItHasEnough(t *testing.T) {
 	require.Equal(t, []string{"e7", "e9"}, regexp.MustCompile(`e[0-9]`).FindAllString(r.stdout, -1))
 }
 
-// A service that is away for a moment does not end what watches it.
 func TestWatchGoesOn(t *testing.T) {
 	t.Setenv(tokenVariable, "t")
 	var asked atomic.Int64
@@ -424,7 +412,6 @@ func TestWatchGoesOn(t *testing.T) {
 	require.Contains(t, stderr.String(), "unavailable")
 }
 
-// awaited stops what writes when a text has come.
 type awaited struct {
 	seen bytes.Buffer
 	text string

@@ -22,7 +22,6 @@ import (
 
 const patience = 30 * time.Second
 
-// TestMain stops the stack that tests share, if one of them started it.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if err := sharedStack.stop(); err != nil {
@@ -32,10 +31,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// shownServices are those of which the pages tell, and all that these tests run: a service more changes neither.
+// The pages mention only these, so a new service does not change them.
 var shownServices = []string{"customer", "notification"}
 
-// stack is a system in this process, as "make run" starts it.
 type stack struct {
 	start  func() error
 	parent string
@@ -85,14 +83,13 @@ func (h *stack) stop() error {
 	return errors.Join(<-h.ended, os.RemoveAll(h.parent))
 }
 
-// shared is the stack that tests share. They sign up people of their own and look at nothing else.
+// Tests sign up their own people and look only at those.
 func shared(t *testing.T) *stack {
 	t.Helper()
 	require.NoError(t, sharedStack.start())
 	return sharedStack
 }
 
-// result is what a command line came to.
 type result struct {
 	code           int
 	stdout, stderr string
@@ -110,7 +107,6 @@ func twinbox(t *testing.T, args ...string) result {
 	return result{code, stdout.String(), stderr.String()}
 }
 
-// json decodes the one document on stdout.
 func (r result) json(t *testing.T, into any) {
 	t.Helper()
 	decoder := json.NewDecoder(strings.NewReader(r.stdout))
@@ -118,7 +114,6 @@ func (r result) json(t *testing.T, into any) {
 	require.False(t, decoder.More(), "one document: %s", r.stdout)
 }
 
-// signUp signs a person up and returns their id.
 func (h *stack) signUp(t *testing.T, email string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+h.at.API()+"/v1/signups",

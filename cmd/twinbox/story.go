@@ -18,7 +18,7 @@ type TraceCommand struct {
 	At  instant `help:"About when it was added, instead of its key: RFC 3339, or how long ago, such as 1h or 2d." env:"-" placeholder:"TIME"`
 }
 
-// Run asks every service, and about the ids that they name.
+// Run asks every service about the id, and about the ids that they name.
 func (c *TraceCommand) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	story, err := client.Story(ctx, services, c.ID, adminapi.GetStoryParams{Key: c.Key, At: c.At.Time})
 	switch {

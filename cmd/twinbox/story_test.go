@@ -11,9 +11,6 @@ import (
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
-// Two services know a part each. What one of them names is asked of both, once, and the
-// answers are one story in the order of time, with any clocks: nothing is read before it
-// was added.
 func TestTraceJoinsWhatTheServicesKnow(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -97,7 +94,6 @@ func TestTraceOfNothing(t *testing.T) {
 	require.Equal(t, 1, silent.code, "no answer is not that there is nothing")
 }
 
-// One line per cause, and one for a service that is away.
 func TestStatusSaysWhyEachServiceWaits(t *testing.T) {
 	t.Parallel()
 	well := listener(t, answers(map[string]string{"stations": `{"service":"customer","environment":"","status":"ready",

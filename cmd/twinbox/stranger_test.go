@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// changing are the arguments of every command that changes something, each with what it takes to be run.
 var changing = map[string][]string{
 	"dlq replay":              {"--consumer", "c"},
 	"dlq edit":                {"1", "--header", "a=b"},
@@ -30,7 +29,7 @@ var changing = map[string][]string{
 	"call":                    {"pauseRelay"},
 }
 
-// commandsWith are the commands that have the flag, so that one that is added is found.
+// commandsWith finds commands that are added later.
 func commandsWith(t *testing.T, flag string) (commands []string) {
 	t.Helper()
 	parser, err := kong.New(&Commands{}, kong.BindTo(context.Background(), (*context.Context)(nil)))
@@ -45,8 +44,6 @@ func commandsWith(t *testing.T, flag string) (commands []string) {
 	return commands
 }
 
-// An address that leads to another service than its flag names changes nothing there, whether that service looks at whom
-// a request is meant for or not.
 func TestAStrangerIsChangedNothing(t *testing.T) {
 	t.Parallel()
 	commands := commandsWith(t, "yes")
@@ -73,8 +70,6 @@ func TestAStrangerIsChangedNothing(t *testing.T) {
 	}
 }
 
-// Two services of different environments are not changed by one command, and neither is one of an environment that is
-// not meant.
 func TestTheEnvironmentThatIsMeant(t *testing.T) {
 	t.Parallel()
 	in := func(service, environment string) (addr string, changes func() int) {

@@ -15,7 +15,7 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// listener is the address of an admin listener that answers as a test wants it to, for the service that it is asked as.
+// listener answers in the name of the service that the request means.
 func listener(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
 	return website(t, func(w http.ResponseWriter, r *http.Request) {
@@ -24,7 +24,6 @@ func listener(t *testing.T, handler http.HandlerFunc) string {
 	})
 }
 
-// website is the address of any other program that speaks HTTP.
 func website(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -32,7 +31,6 @@ func website(t *testing.T, handler http.HandlerFunc) string {
 	return server.URL
 }
 
-// It answers everything with a text, but who it is: the service that is meant.
 func says(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		answer := text
@@ -43,7 +41,7 @@ func says(text string) http.HandlerFunc {
 	}
 }
 
-// answers answers each path with a text, and with 503 where none is given.
+// A path without a text gets 503.
 func answers(texts map[string]string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		text, known := texts[strings.TrimPrefix(r.URL.Path, "/admin/v1/")]
@@ -60,7 +58,6 @@ const (
 	aNotification = `{"name":"notification","consumers":["notification.mail"],"mails":true}`
 )
 
-// at runs a command line against listeners; "" is none.
 func at(t *testing.T, customer, notification string, args ...string) result {
 	t.Helper()
 	tokenFile := filepath.Join(t.TempDir(), "token")
@@ -69,7 +66,6 @@ func at(t *testing.T, customer, notification string, args ...string) result {
 		"--notification-admin", notification)...)
 }
 
-// Another program's page at the address is not taken for an answer, and an answer that ends early not for a whole one.
 func TestAnswersThatAreNone(t *testing.T) {
 	t.Parallel()
 	for name, page := range map[string]http.HandlerFunc{

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// table is rows for people; --json is for programs. It cuts no value. A column of free text is last.
+// table cuts no value and uses no colours. A column of free text comes last.
 type table struct {
 	columns []string
 	wide    []string // columns that only -o wide shows
@@ -28,7 +28,6 @@ func (t *table) add(values ...any) {
 	t.rows = append(t.rows, row)
 }
 
-// text returns "" for a table without rows.
 func (t *table) text(isWide, headings bool) string {
 	if len(t.rows) == 0 {
 		return ""
@@ -52,7 +51,7 @@ func (t *table) text(isWide, headings bool) string {
 	return text.String()
 }
 
-// printable keeps what foreign records hold from steering the terminal.
+// printable keeps foreign records from controlling the terminal.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || !unicode.IsPrint(r) {
@@ -62,7 +61,7 @@ func printable(s string) string {
 	}, s)
 }
 
-// moment writes a time in UTC, to the second, as logs have it. The zero time is empty.
+// UTC, as in the logs. The zero time is empty.
 func moment(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -70,7 +69,6 @@ func moment(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// age writes a duration in one unit.
 func age(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch d = max(d, 0); {

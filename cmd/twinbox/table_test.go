@@ -22,7 +22,6 @@ func TestTables(t *testing.T) {
 	require.Empty(t, (&table{columns: []string{"ID"}}).text(true, true))
 }
 
-// Following events with all of their columns fits a terminal of 100 columns.
 func TestATailFitsAScreen(t *testing.T) {
 	t.Setenv(tokenVariable, "t")
 	addr := listener(t, says(`{"items":[{"position":1234567,"event_id":"`+anID+`","key":"`+aKey+`","version":12,

@@ -35,7 +35,7 @@ type VerifyCommand struct {
 	Every  time.Duration `help:"With --follow: how often." default:"1m" env:"-" placeholder:"DURATION"`
 }
 
-// Help is shown behind the command's own line.
+// Help returns the text after the command's own line.
 func (VerifyCommand) Help() string {
 	return "Compares what each service wrote with its topics, and those with what each consumer remembers. It reads the " +
 		"databases and Kafka, and asks no service. " +
@@ -54,7 +54,7 @@ func (c *VerifyCommand) AfterApply() error {
 	return nil
 }
 
-// What --follow ends with is the worst that was found.
+// Run verifies one service after the other. --follow ends with the worst result.
 func (c *VerifyCommand) Run(ctx context.Context, to *streams) error {
 	system, err := c.find(ctx)
 	if err != nil {
@@ -94,7 +94,7 @@ func (c *VerifyCommand) Run(ctx context.Context, to *streams) error {
 	return cmp.Or(err, worst)
 }
 
-// find returns the services that have a --database; without one those of the system in the folder.
+// find uses --database; without one, the system in the folder.
 func (c *VerifyCommand) find(ctx context.Context) (system verify.System, err error) {
 	if len(c.Database) > 0 {
 		system, err = c.given(ctx)
@@ -113,7 +113,8 @@ func (c *VerifyCommand) find(ctx context.Context) (system verify.System, err err
 	return system, err
 }
 
-// Variables that a service requires for other purposes, such as secrets, are not needed.
+// given reads the services' variables. Those that a service requires for other purposes, such as secrets, are not
+// needed.
 func (c *VerifyCommand) given(ctx context.Context) (verify.System, error) {
 	system := verify.System{Brokers: c.Brokers}
 	for _, d := range services.All() {
@@ -141,7 +142,6 @@ func environ(brokers []string) []string {
 	return append(os.Environ(), "KAFKA_BROKERS="+strings.Join(brokers, ","), "DATABASE_URL=postgres://given/given")
 }
 
-// started is the system that runs in the folder.
 func (c *VerifyCommand) started() (verify.System, error) {
 	var operators struct {
 		Verify verify.System `json:"verify"`
@@ -156,7 +156,6 @@ func (c *VerifyCommand) started() (verify.System, error) {
 	return operators.Verify, err
 }
 
-// errorOf is what the command ends with.
 func errorOf(report verify.Report) error {
 	switch all := report.All(); {
 	case !all.Clean():
@@ -202,7 +201,6 @@ func writeVerdicts(report verify.Report, to *streams) {
 	to.say("\nverdict: %s, as of %s.", all.Summary(), moment(all.At))
 }
 
-// writeVerdictLine writes one line, or one JSON document in a line.
 func writeVerdictLine(report verify.Report, to *streams) {
 	if to.json() {
 		_ = json.NewEncoder(to).Encode(report) // see streams.Write

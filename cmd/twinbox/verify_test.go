@@ -12,7 +12,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// A script sees the exit code: right, wrong, or not all of it known.
 func TestAVerdictsExitCode(t *testing.T) {
 	t.Parallel()
 	finding := verify.Finding{
@@ -58,7 +57,6 @@ func TestAVerdictsExitCode(t *testing.T) {
 	require.Contains(t, r.stderr, "or give --database and --brokers")
 }
 
-// Next to "make run" it needs no flags. Elsewhere the databases and the brokers are enough.
 func TestASystemIsVerifiedFromOutside(t *testing.T) {
 	t.Parallel()
 	h := shared(t)

@@ -16,7 +16,7 @@ type Own struct {
 	Tell  admin.Teller // finds what its own tables hold under an id
 }
 
-// Offer makes the operations of a service, for its [eventing.Service.Operations].
+// Offer makes the operations for [eventing.Service.Operations].
 func Offer(node *eventing.Node, own Own) (prefix string, handler http.Handler, err error) {
 	inside := eventing.Operable{Node: node}
 	setup := inside.Setup()

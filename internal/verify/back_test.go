@@ -10,7 +10,7 @@ import (
 	"example.com/twinbox/internal/verify"
 )
 
-// The middle one of three events of a key is one that the database lost and knows to be on the log.
+// The lost event is the middle one of its key's three.
 func TestALostEventCountsAsARow(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
@@ -47,7 +47,6 @@ func TestALogThatWasSentAgainIsInOrder(t *testing.T) {
 	requireClean(t, s.verify(t))
 }
 
-// record is the one of the event.
 func (s *system) record(t *testing.T, id string) (found *message.Message) {
 	t.Helper()
 	for p := range int32(partitions) {

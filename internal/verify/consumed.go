@@ -16,7 +16,6 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// consumed compares a consumer's topic with its inbox.
 type consumed struct {
 	half
 	Consumer
@@ -41,7 +40,7 @@ func newConsumed(l *look, of Consumer, counts *Consumed) *consumed {
 	}}
 }
 
-// compare reads the two sides, in this order, and compares them.
+// The order is fixed: offsets before the inbox, the topic last (see the package comment).
 func (c *consumed) compare(ctx context.Context) error {
 	err := c.eachPass(ctx, c.readOffsets, c.readInbox, c.readLetters, c.readKeys, c.readHorizon, c.readTopic,
 		func(context.Context) error {
@@ -60,7 +59,7 @@ func (c *consumed) compare(ctx context.Context) error {
 
 const selectPoints = `select partition, next_offset from public.inbox_point where consumer = $1 and topic = $2`
 
-// Where the group has committed nothing, the position in the consumer's database counts.
+// readOffsets uses the position in the consumer's database for a topic-partition without a committed offset.
 func (c *consumed) readOffsets(ctx context.Context) error {
 	points := map[int]int64{}
 	var partition int
@@ -82,7 +81,7 @@ func (c *consumed) readOffsets(ctx context.Context) error {
 	return err
 }
 
-// The pages follow the ids: a row that comes while they are read belongs to a record above the committed offset.
+// The pages follow the ids: a row that is added during the read belongs to a record above the committed offset.
 const selectRemembered = `
 select event_id, event_time, event_type, substring(payload_hash from 1 for 8), coalesce(metadata->>'topic', ''),
     coalesce((metadata->>'partition')::int, -1), coalesce((metadata->>'offset')::bigint, -1), processed_at
@@ -90,7 +89,6 @@ from public.inbox
 where consumer = $1 and (event_id, event_time) > ($2, $3)
 order by event_id, event_time limit $4`
 
-// readInbox reads the rows of the consumer.
 func (c *consumed) readInbox(ctx context.Context) error {
 	var id, eventType, topic string
 	var eventTime, processed time.Time
@@ -120,6 +118,7 @@ from public.dead_letter
 where consumer = $1 and id > $2
 order by id limit $3`
 
+// readLetters reads every state: no dead letter is ever deleted.
 func (c *consumed) readLetters(ctx context.Context) error {
 	var after int64
 	var id, topic string
@@ -158,7 +157,7 @@ func letterOf(about any) uint64 { return maphash.Comparable(seed, about) }
 const selectKeys = `
 select key, version from public.inbox_key where consumer = $1 and key > $2 and version > 0 order by key limit $3`
 
-// Keys are read after the inbox: a row and its key's version are one transaction, so no row is above it.
+// The versions are read after the inbox: a row and its key's version are one transaction, so no row is above it.
 func (c *consumed) readKeys(ctx context.Context) error {
 	c.keys = map[string]*keyInTurn{}
 	if !c.Versioned {
@@ -175,7 +174,7 @@ func (c *consumed) readKeys(ctx context.Context) error {
 	})
 }
 
-// It is asked after the inbox: the horizon moves before anything is forgotten.
+// The horizon is read after the inbox: it moves before the inbox deletes a row.
 func (c *consumed) readHorizon(ctx context.Context) error {
 	var from time.Time
 	if err := c.db.QueryRow(ctx, `select remembers_from from public.inbox_horizon`).Scan(&from); err != nil {
@@ -231,7 +230,7 @@ func (c *consumed) judgeEvent(rows, records []fact) {
 	}
 }
 
-// The record is below the committed offset.
+// isKnown judges a record below the committed offset.
 func (c *consumed) isKnown(r fact, rows []fact) bool {
 	switch {
 	case len(rows) > 0 && (rows[0].content == r.content || c.OnlyWarns),
@@ -268,7 +267,7 @@ func (c *consumed) judgeGhost(r fact) {
 	}
 }
 
-// A dead letter, or a record whose id belongs to a different event, has not moved the version of its key.
+// A record among the dead letters, or whose id belongs to a different event, has not moved the version of its key.
 func (c *consumed) follow(r fact) {
 	if !c.Versioned || r.version == 0 || !c.takes(r.key) {
 		return
@@ -285,7 +284,8 @@ func (c *consumed) follow(r fact) {
 	}
 }
 
-// V6. A version above all of its topic is asked of keys whose first version is there.
+// judgeVersions is V6. It compares with the highest version of the topic only for keys whose first version is there:
+// retention may have removed the highest one, or the log was made anew.
 func (c *consumed) judgeVersions() {
 	isWhole := !slices.ContainsFunc(c.parts, func(p part) bool { return p.isCut() || p.isOpen })
 	for key, k := range c.keys {
@@ -299,8 +299,9 @@ func (c *consumed) judgeVersions() {
 	}
 }
 
-// V4. A stale record has another event of its key before it, with its version or a higher one. The topic is read once
-// more, for the keys of these records alone.
+// judgeMissing is V4 of an ordered consumer's records without row and dead letter: they are stale or lost. A stale one
+// has a different event of its key before it, with the same or a higher version. It reads the topic again for their
+// keys.
 func (c *consumed) judgeMissing(ctx context.Context) error {
 	if len(c.missing) == 0 {
 		return nil

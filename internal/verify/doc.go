@@ -1,6 +1,6 @@
-// Package verify finds out whether anything was lost, doubled, altered, invented or reordered between a service's
-// outbox, its topics and its inbox. It reads both sides with connections of its own, to the service's database and to
-// Kafka, and needs no running service. The comparisons of all services together cover the whole way of an event.
+// Package verify finds out whether an event was lost, doubled, altered, invented or reordered between a service's
+// outbox, its topics and its inbox. It reads the service's database and Kafka with its own connections and needs no
+// running service. The comparisons of all services together cover the whole way of an event.
 //
 //	rule  holds                                                                          kinds
 //	V1    a published row has its record, and each of its records equals the row          lost, altered
@@ -16,38 +16,34 @@
 //	      not above all versions of its topic
 //	V7    a key parks later events from the version of its first waiting dead letter on  lost, reordered
 //
-// Without a committed offset the position in the consumer's own database counts (inbox_point).
-//
-// An event that the database lost when it went back, and that it knows to be on the log (outbox_lost), counts as a row.
-// A [Check] of the service has a name of its own in the place of the rule.
+// Without a committed offset the position in the consumer's database counts (inbox_point). An event that the database
+// lost when it went back, and that it knows to be on the log (outbox_lost), counts as a row. A finding of a [Check] has
+// the check's name as its rule.
 //
 // # Reading while events move
 //
-// It locks no row and keeps no transaction open. Each comparison reads in an order in which events that come in between
-// cannot look like a finding:
+// It locks no row and keeps no transaction open. Each comparison reads in an order in which new events cannot look like
+// a finding:
 //
 //	produced   1 ends of the topic        2 rows of the outbox                   3 ends again, records up to those
 //	consumed   1 committed offsets, ends  2 inbox, dead letters, then keys       3 ends, records up to those
 //
-// "Lost" compares the earlier reading with the later one: a row that was published by 2 lies below the ends of 3, and a
-// record below the offset of 1 has its inbox row by 2. "Ghost" compares them the other way round: a record below the
-// ends of 1 was committed as a row before 2. A difference is a suspect. It becomes a finding if two more looks, each
-// after a pause, find the same.
+// "Lost": a row that was published by 2 is below the ends of 3, and a record below the offset of 1 has its inbox row by
+// 2. "Ghost": a record below the ends of 1 was committed as a row before 2. A difference is a suspect. It becomes a
+// finding if two more looks, each after a pause, find the same.
 //
 // # Events that cannot be verified
 //
 // Outbox, topic and inbox each forget after a time of their own. Events that one side no longer has count as not
-// verifiable, with the [Reason], and never as right. A time that decides between forgotten and lost is believed to
-// five minutes; events whose business time lies further in the future than that and whose id carries no time are
-// judged by that business time.
+// verifiable, with the [Reason], never as right. Clocks may differ by five minutes; an event whose business time is
+// further in the future and whose id carries no time is judged by that business time.
 //
-// It does not find the loss of a key's last row together with its record, an effect that differs from its event unless
-// a check looks for it, and changed trace headers.
+// It does not find the loss of a key's last row together with its record, changed trace headers, or a wrong effect
+// without a check that looks for it.
 //
 // # Cost
 //
-// Both sides are read from the beginning, or from [Config].Since. In memory there are at most [Config].Window rows and
-// about as many records, 170 bytes each, and 50 for each dead letter. Larger sides are read several times, a part of
-// the keys and ids each time. A topic with stale events is read once more, and the records of their keys are in memory
-// together.
+// Both sides are read from the beginning, or from [Config].Since. Memory holds at most [Config].Window rows and about
+// as many records, 170 bytes each, and 50 for each dead letter. Larger sides are read several times, a part of the keys
+// and ids each time. A topic with stale events is read once more, with the records of their keys in memory together.
 package verify

@@ -15,6 +15,7 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
+// fact is one side's knowledge of an event: a row of the outbox, a record of the topic, or a row of the inbox.
 type fact struct {
 	id, key, eventType string // of a row of the inbox: without its key
 	content            uint64 // a hash of what must not change
@@ -40,13 +41,12 @@ const (
 	record
 )
 
-// place is where a record lies.
 type place struct {
 	offset int64
 	part   int32 // of a row of the inbox: -1, not known
 }
 
-// group calls judge for each id, or each key: rows by version, records by topic-partition and offset.
+// group passes the rows by version, and the records by topic-partition and offset.
 func group(facts []fact, of func(fact) string, judge func(rows, records []fact)) {
 	slices.SortFunc(facts, func(a, b fact) int {
 		return cmp.Or(cmp.Compare(of(a), of(b)), cmp.Compare(a.side, b.side), cmp.Compare(a.part, b.part),
@@ -63,7 +63,6 @@ func group(facts []fact, of func(fact) string, judge func(rows, records []fact))
 func byID(f fact) string  { return f.id }
 func byKey(f fact) string { return f.key }
 
-// countWhile returns how many facts at the beginning have the property.
 func countWhile(facts []fact, has func(fact) bool) (n int) {
 	for n < len(facts) && has(facts[n]) {
 		n++
@@ -71,7 +70,7 @@ func countWhile(facts []fact, has func(fact) bool) (n int) {
 	return n
 }
 
-// seed keeps a writer from choosing two that hash alike.
+// A random seed keeps a writer from choosing two values with the same hash.
 var seed = maphash.MakeSeed()
 
 // hashOf keeps "ab", "c" and "a", "bc" apart.
@@ -82,7 +81,7 @@ func hashOf(parts ...string) (hash uint64) {
 	return hash
 }
 
-// Trace headers may differ.
+// contentOf covers everything but the trace headers.
 func contentOf(e event.Event, recordKey string) uint64 {
 	parts := []string{
 		recordKey, e.ID, e.Source, e.Type, e.Key, e.DataSchema, strconv.FormatInt(e.Version, 10),
@@ -96,6 +95,7 @@ func contentOf(e event.Event, recordKey string) uint64 {
 	return hashOf(parts...)
 }
 
+// 0: the id was marked without its event.
 func shortHash(hash []byte) uint64 {
 	if len(hash) < 8 {
 		return 0
@@ -106,7 +106,7 @@ func shortHash(hash []byte) uint64 {
 // never is later than any record.
 const never = math.MaxInt64 / 2
 
-// A caller sets the business time, which may lie in the future.
+// earliest uses the time in a UUIDv7, too: a caller sets the business time, which may be in the future.
 func earliest(id string, times ...time.Time) int64 {
 	at := int64(never)
 	for _, t := range times {
@@ -121,5 +121,5 @@ func earliest(id string, times ...time.Time) int64 {
 	return at
 }
 
-// clocks is how far two machines' clocks may be apart.
+// clocks is the allowed difference of two machines' clocks where a time decides between forgotten and lost.
 const clocks = 300 // seconds

@@ -15,8 +15,8 @@ import (
 	"example.com/twinbox/internal/kafka"
 )
 
-// half compares rows with the records of a topic. Where they do not fit into the window, both are read several times,
-// with a part of the ids and keys in each pass.
+// half is one comparison of a look: rows with the records of a topic. Where they exceed the window, both are read
+// several times, with a part of the ids and keys in each pass.
 type half struct {
 	*look
 	subject string // the topic, or the consumer
@@ -30,7 +30,7 @@ type half struct {
 	facts        []fact
 }
 
-// part is what of a topic-partition's log was read, and what it no longer holds.
+// part is a topic-partition: how much of its log was read, and how much that log no longer holds.
 type part struct {
 	oldest    int64 // the first offset that the log has
 	from      int64 // the first one that was read
@@ -82,7 +82,8 @@ func (h *half) suspect(rule Rule, kind Kind, f fact) {
 
 func (h *half) cannot(why Reason) { h.look.cannot(h.subject, why, 1) }
 
-// An hour before the time that is judged is read, too: a record may repeat an event that lies a little before it.
+// A topic that does not exist has no partitions. The hour before Since is read, too: a record may repeat an event that
+// is a little older.
 func (h *half) begin(ctx context.Context) error {
 	return kafka.Ask(ctx, h.Kafka, "find the ends of "+h.topic, func(c kafka.Cluster) error {
 		partitions, err := c.Partitions(h.topic)
@@ -120,7 +121,6 @@ func (h *half) begin(ctx context.Context) error {
 	})
 }
 
-// readRecords reads the topic up to its present ends.
 func (h *half) readRecords(ctx context.Context, each func(*message.Message, event.Origin)) error {
 	if len(h.parts) == 0 {
 		return nil
@@ -158,14 +158,14 @@ func (h *half) readRecords(ctx context.Context, each func(*message.Message, even
 	})
 }
 
-// placeOf is where [kafka.Publisher] puts the key.
+// placeOf is the partition of a key in a topic with so many of them, as in [kafka.Publisher].
 func placeOf(key string, partitions int) int32 {
 	keyed := &sarama.ProducerMessage{Key: sarama.StringEncoder(key)}
 	place, _ := sarama.NewMurmur2Partitioner("").Partition(keyed, int32(partitions)) // only a key can fail to encode
 	return place
 }
 
-// The topic may have had fewer partitions.
+// hasMoved reports whether a partition was the key's when the topic had fewer partitions.
 func (h *half) hasMoved(key string, partition int32) bool {
 	for n := len(h.parts) - 1; n > int(partition); n-- {
 		if placeOf(key, n) == partition {
@@ -175,11 +175,10 @@ func (h *half) hasMoved(key string, partition int32) bool {
 	return false
 }
 
-// pageRows is how many rows are read by one statement.
 const pageRows = 5000
 
-// A transaction that stays open would keep a table partition from being dropped. The last argument is the size of a
-// page; the others are asked for anew for each page, and have the last row before it.
+// readPages reads a page at a time: an open transaction would keep a table partition from being dropped. The last
+// argument is the size of a page. The others are computed for each page, from the last row before it.
 func (l *look) readPages(
 	ctx context.Context, what, sql string, args func() []any, scan []any, each func() error,
 ) error {
@@ -197,7 +196,7 @@ func (l *look) readPages(
 	return nil
 }
 
-// A record without a valid id has its place.
+// A record without a valid id has its place instead.
 func idOf(e event.Event, o event.Origin) string {
 	if event.ValidID(e.ID) != nil {
 		return fmt.Sprintf("%s/%d/%d", o.Topic, o.Partition, o.Offset)

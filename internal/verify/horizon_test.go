@@ -21,7 +21,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// settled is a system through which some events went.
 func settled(t *testing.T) *system {
 	t.Helper()
 	s := newSystem(t)
@@ -49,7 +48,6 @@ func TestNothingIsWrong(t *testing.T) {
 	require.EqualValues(t, 1, verdict.Consumed[0].Pending)
 }
 
-// The verdict is the same for every bound of memory.
 func TestWindowsComeToTheSame(t *testing.T) {
 	t.Parallel()
 	s := settled(t)
@@ -80,7 +78,6 @@ func TestWhatIsSentAgainIsNoFinding(t *testing.T) {
 	require.EqualValues(t, sent, verdict.Consumed[0].Again)
 }
 
-// Copies of dead letters are compared like other events; those that an earlier release wrote are left alone.
 func TestCopiesAreCompared(t *testing.T) {
 	t.Parallel()
 	s := settled(t)
@@ -110,7 +107,6 @@ func TestCopiesAreCompared(t *testing.T) {
 	require.Equal(t, []verify.Rule{"V1"}, rulesOf(run(t, cfg)))
 }
 
-// What waits, is held or was given up is not missing on the topic; what this service did not write is not a ghost.
 func TestWhatIsNotPublishedIsNotLost(t *testing.T) {
 	t.Parallel()
 	s := settled(t)
@@ -132,7 +128,6 @@ func TestWhatIsNotPublishedIsNotLost(t *testing.T) {
 	}, verdict.Produced[0])
 }
 
-// reasonOf is how much a verdict could not verify for a reason.
 func reasonOf(v *verify.Verdict, why verify.Reason) (n int64) {
 	for _, u := range v.Unverifiable {
 		if u.Reason == why {
@@ -191,7 +186,6 @@ func TestWhatTheOutboxDroppedIsNotVerifiable(t *testing.T) {
 	require.Equal(t, []verify.Kind{verify.Ghost}, kindsOf(s.verify(t)), "rows of earlier versions are kept")
 }
 
-// A key's earlier records lie where it belonged when the topic had fewer partitions.
 func TestATopicWithMorePartitions(t *testing.T) {
 	t.Parallel()
 	s := settled(t)
@@ -224,7 +218,6 @@ func TestWhatTheInboxForgotIsNotVerifiable(t *testing.T) {
 	require.EqualValues(t, 8, reasonOf(verdict, verify.InboxForgot))
 }
 
-// A topic that was made anew has the old one's name, and offsets that begin again.
 func TestATopicThatWasMadeAnew(t *testing.T) {
 	t.Parallel()
 	s := settled(t)
@@ -245,7 +238,6 @@ func TestATopicThatWasMadeAnew(t *testing.T) {
 	require.EqualValues(t, 8+8, reasonOf(verdict, verify.TopicForgot), "rows of the inboxes")
 }
 
-// awaitEmpty waits until every broker knows that the topic has so many partitions, and no record.
 func (s *system) awaitEmpty(t *testing.T, partitions int) {
 	t.Helper()
 	testkit.Until(t, func() bool {
@@ -254,7 +246,6 @@ func (s *system) awaitEmpty(t *testing.T, partitions int) {
 	})
 }
 
-// Records of a transaction that was given up are no records; what lies behind an open one cannot be read.
 func TestTransactionsOfOthers(t *testing.T) {
 	t.Parallel()
 	s := settled(t)
@@ -282,7 +273,6 @@ func TestTransactionsOfOthers(t *testing.T) {
 	requireWhole(t, s.verify(t))
 }
 
-// What the outbox and the inbox remember for longer, or for less long, than is asked about is left out.
 func TestSince(t *testing.T) {
 	t.Parallel()
 	s := settled(t)
@@ -304,7 +294,6 @@ func kindsOf(v *verify.Verdict) (kinds []verify.Kind) {
 	return kinds
 }
 
-// A suspect that the next look does not confirm is none.
 func TestWhatHealsMeanwhileIsNoFinding(t *testing.T) {
 	t.Parallel()
 	s := settled(t)

@@ -15,9 +15,6 @@ import (
 	"example.com/twinbox/test/inboxtest"
 )
 
-// What was given up is among the dead letters: an event that its handler refuses, a record that names no event, an id
-// of another producer that came with two payloads. An operator edits some, in their payload and in their id, and
-// replays them: what is remembered then is not what lies on the topic, and that is not a finding.
 func TestWhatWasGivenUpAndEdited(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)

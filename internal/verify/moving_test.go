@@ -24,12 +24,10 @@ import (
 
 var runs = flag.Int("verify.runs", 5, "verifications of a system that moves")
 
-// perSystem bounds how long one system moves: each verification reads all that was written until then.
+// Each verification reads everything since the start, so the run of one system is bounded.
 const perSystem = 20
 
-// People write, relays are replaced in the middle of a batch, what was published is published again, consumers go back
-// to earlier offsets and give events up, rows of the outbox are dropped: whenever it is asked, nothing is found. What
-// is left when all have stopped is whole.
+// Producers, relays, consumers, retention and operators work during every verification.
 func TestNoFindingWhileEverythingMoves(t *testing.T) {
 	t.Parallel()
 	for left := *runs; left > 0; left -= perSystem {
@@ -105,7 +103,7 @@ func (s *system) write(ctx context.Context) error {
 	return err
 }
 
-// relayInTurns runs a relay for a moment and ends it at any point. Its successor sends again what it did not record.
+// relayInTurns ends the relay at any point: its successor sends again what it did not record.
 func (s *system) relayInTurns(ctx context.Context, t *testing.T, publisher *kafkatest.Sender) error {
 	r, err := relay.New(relay.Config{
 		Connect: outboxtest.Dial(t, s.pool), Publisher: tampered{publisher, s}, PollMax: 10 * time.Millisecond,
@@ -119,7 +117,6 @@ func (s *system) relayInTurns(ctx context.Context, t *testing.T, publisher *kafk
 	return r.Run(ctx)
 }
 
-// republish also lets the retention of the outbox pass.
 func (s *system) republish(ctx context.Context, publisher *kafkatest.Sender) error {
 	pause(ctx, 300*time.Millisecond)
 	_, err := s.pool.Exec(ctx, `update outbox_partition set published_at = published_at - interval '2 hours'`)
@@ -130,8 +127,6 @@ func (s *system) republish(ctx context.Context, publisher *kafkatest.Sender) err
 	return err
 }
 
-// consumeInLeaps delivers some records of each partition, sometimes from earlier ones on, as after a crash, and commits
-// what was delivered.
 func (s *system) consumeInLeaps(ctx context.Context, t *testing.T, name string) error {
 	handle := s.inboxes[name].Middleware(s.mux.HandleMessage)
 	next := map[int32]int64{}

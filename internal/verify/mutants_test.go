@@ -11,11 +11,10 @@ import (
 	"example.com/twinbox/internal/verify"
 )
 
-// mutant is a system in which one thing is wrong.
 type mutant struct {
 	name string
-	// before tampers with what is published, later with the system that has consumed it. The events are the second and
-	// last of "key-0".
+	// before changes the publisher's messages, later the system after consumption. The events are the second and last of
+	// "key-0".
 	before, later func(t *testing.T, s *system, id *string)
 	rule          verify.Rule
 	kind          verify.Kind
@@ -187,7 +186,6 @@ var mutants = []mutant{
 	},
 }
 
-// break makes the mutant's system.
 func (m *mutant) make(t *testing.T) (s *system, id string) {
 	t.Helper()
 	s = newSystem(t)
@@ -204,8 +202,7 @@ func (m *mutant) make(t *testing.T) (s *system, id string) {
 	return s, id
 }
 
-// Each fault is found, after two more looks, with its rule, its kind and its event. A checker without the rule lets it
-// through: so the rule is what finds it, and a checker that had become blind to it would be noticed here.
+// A checker without the rule must not find the fault: this proves that the rule finds it.
 func TestEachMutantIsFound(t *testing.T) {
 	t.Parallel()
 	seen := map[verify.Rule]bool{}

@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/internal/outbox/relay"
 )
 
-// produced compares the outbox with one of its topics.
 type produced struct {
 	half
 	counts   *Produced
@@ -38,8 +37,8 @@ func (p *produced) compare(ctx context.Context) error {
 	})
 }
 
-// selectRows reads each row with its state, in one statement: it is published if the cursor has passed it and it is
-// neither held nor discarded.
+// One statement reads a row with its state: it is published if the cursor has passed it and it is neither held nor
+// discarded.
 const selectRows = `
 select o.position, o.event_id::text, o.event_type, o.source, o.key, o.version, coalesce(o.data_schema, ''),
     o.occurred_at, o.headers, o.payload,
@@ -48,7 +47,6 @@ from public.outbox o cross join public.outbox_cursor c
 where o.position > $1 and o.topic = $2 and ($3::timestamptz is null or o.occurred_at >= $3)
 order by o.position limit $4`
 
-// readOutbox reads the rows in the order of their positions.
 func (p *produced) readOutbox(ctx context.Context) error {
 	var position int64
 	var e event.Event
@@ -68,7 +66,7 @@ const selectLost = `
 select event_id, version, payload, headers from public.outbox_lost
 where (event_id, version) > ($1, $2) and topic = $3 order by event_id, version limit $4`
 
-// They count as rows that are published.
+// Lost events count as rows that are published.
 func (p *produced) readLost(ctx context.Context) error {
 	var id string
 	var version int64
@@ -110,7 +108,7 @@ func (p *produced) add(e event.Event, recordKey string, f fact) {
 	p.facts = append(p.facts, f)
 }
 
-// It is asked after the rows: a partition that is dropped between the two must count as dropped.
+// selectHorizon runs after the rows: a table partition that is dropped between the two must count as dropped.
 const selectHorizon = `
 select coalesce((select min(lower) from (` + relay.Partitions + `) p), 1) > 1,
     coalesce((select o.event_id::text from public.outbox o order by o.position limit 1), ''),
@@ -126,9 +124,10 @@ func (p *produced) readHorizon(ctx context.Context) error {
 	return nil
 }
 
+// A published row must have its record.
 const published, waiting, held, discarded = 'p', 'w', 'h', 'd'
 
-// V1, and V3 and V5 as far as they are about one event.
+// judgeEvent is V1, and V3 and V5 for one event.
 func (p *produced) judgeEvent(rows, records []fact) {
 	for i := range records {
 		r := &records[i]
@@ -168,7 +167,6 @@ func (p *produced) count(rows, records []fact) {
 	}
 }
 
-// judgeMissing judges a row without a record.
 func (p *produced) judgeMissing(r fact) {
 	if r.state != published {
 		return
@@ -190,7 +188,6 @@ func (p *produced) judgeMissing(r fact) {
 	p.suspect("V1", Lost, r)
 }
 
-// judgeSame judges a row and its records.
 func (p *produced) judgeSame(r fact, records []fact) {
 	if slices.ContainsFunc(records, func(record fact) bool { return record.content != r.content }) {
 		p.suspect("V1", Altered, r)
@@ -206,7 +203,7 @@ func (p *produced) judgeSame(r fact, records []fact) {
 	}
 }
 
-// V2, and V3 and V5 as far as they are about a key.
+// judgeKey is V2, and V3 and V5 for a key.
 func (p *produced) judgeKey(rows, records []fact) {
 	for _, r := range records {
 		if r.isRowless && r.isOurs && !r.isOld && r.offset < p.parts[r.part].firstEnd {
@@ -228,7 +225,8 @@ func (p *produced) judgeKey(rows, records []fact) {
 	}
 }
 
-// Positions ascend with versions: where a row of an earlier version is kept, its own would be kept, too.
+// Positions ascend with versions: where a row of an earlier version is kept, the record's own would be kept, too. A row
+// of its own version belongs to a different event.
 func (p *produced) judgeGhost(r fact, rows []fact) {
 	isKept := slices.ContainsFunc(rows, func(row fact) bool { return row.version <= r.version })
 	if p.dropped && !isKept && r.at < p.rowsFrom+clocks {
@@ -238,9 +236,9 @@ func (p *produced) judgeGhost(r fact, rows []fact) {
 	p.suspect("V2", Ghost, r)
 }
 
-// An event may come behind a higher version of its key if all versions come one after the other when repetitions count:
-// after a loss the log may have a later event, and then all of them again. Where the beginning of a log is gone, the
-// first record may be a repetition.
+// judgeOrder looks for events that first come after a higher version of their key, unless all versions come in order
+// when repetitions count: after a loss the log may have a later event, and then all of them again. Where the beginning
+// of a log is gone, the first record may be a repetition.
 func (p *produced) judgeOrder(records []fact) {
 	records = slices.DeleteFunc(records, func(r fact) bool { return !r.isOurs || r.isOld || r.version == 0 })
 	var missing []int64

@@ -10,13 +10,13 @@ import (
 	"slices"
 )
 
-// System is where the events of all services are.
+// System has the services and their broker.
 type System struct {
 	Brokers  []string  `json:"brokers"`
 	Services []Service `json:"services"`
 }
 
-// Verify verifies one service after the other, each as its configuration asks for.
+// Verify verifies one service after the other, each with its configuration.
 func (s System) Verify(ctx context.Context, configure func(Service) Config) (Report, error) {
 	report := Report{}
 	for _, service := range s.Services {
@@ -32,7 +32,7 @@ func (s System) Verify(ctx context.Context, configure func(Service) Config) (Rep
 // Report has the verdicts of one verification by the services' names.
 type Report map[string]*Verdict
 
-// All is a verdict on all services.
+// All joins the verdicts of all services.
 func (r Report) All() *Verdict {
 	all := &Verdict{}
 	for _, v := range r {
@@ -45,11 +45,11 @@ func (r Report) All() *Verdict {
 	return all
 }
 
-// ReportFile is the file with the last report. It names events and keys, so it is its owner's alone.
+// ReportFile is the name of the file with the last report. It names events and keys, so only its owner may read it.
 const ReportFile = "verify.json"
 
-// WriteReport puts the verdicts in the place of the services' last ones in the folder. A reader gets all of the old
-// file or all of the new one.
+// WriteReport replaces the services' last verdicts in the folder, which it makes if necessary. The file is replaced
+// atomically.
 func WriteReport(dir string, r Report) error {
 	all, _ := ReadReport(dir)
 	if all == nil {

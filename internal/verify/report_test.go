@@ -11,7 +11,6 @@ import (
 	"example.com/twinbox/internal/verify"
 )
 
-// A service that is verified alone leaves the other ones' verdicts in the report.
 func TestTheLastReportIsStored(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new")

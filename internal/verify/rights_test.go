@@ -41,7 +41,6 @@ func TestAnAddressThatIsNoneIsNotRepeated(t *testing.T) {
 	require.NotContains(t, err.Error(), "secret")
 }
 
-// A record in the service's name that its outbox does not know is shown with its type.
 func TestAnInventedEventIsReportedWithItsType(t *testing.T) {
 	t.Parallel()
 	s := settled(t)
@@ -57,7 +56,6 @@ func TestAnInventedEventIsReportedWithItsType(t *testing.T) {
 	require.Equal(t, []string{"invented", "com.example.unknown.v1", "stranger"}, []string{f.EventID, f.Type, f.Key})
 }
 
-// Where a group has committed nothing, the consumer's own database tells how far it is.
 func TestAGroupWithoutOffsets(t *testing.T) {
 	t.Parallel()
 	s := settled(t)
@@ -79,7 +77,6 @@ func TestAGroupWithoutOffsets(t *testing.T) {
 	require.Zero(t, verdict.Consumed[0].Pending)
 }
 
-// A topic that the service wrote to before is compared, too, as long as it exists.
 func TestATopicOfEarlierIsCompared(t *testing.T) {
 	t.Parallel()
 	s := settled(t)
@@ -91,7 +88,6 @@ func TestATopicOfEarlierIsCompared(t *testing.T) {
 	require.EqualValues(t, 3, reasonOf(verdict, verify.NoTopic), "%+v", verdict)
 }
 
-// What was read, and of how much, is said while it is read.
 func TestProgressHasATotal(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)

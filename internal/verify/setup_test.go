@@ -37,7 +37,6 @@ const (
 	partitions = 3
 )
 
-// system is a service that consumes its own events, with two consumers: what verify is to find fault with.
 type system struct {
 	pool    *pgxpool.Pool
 	brokers []string
@@ -81,7 +80,6 @@ func newSystem(t *testing.T, more ...migrations.Set) *system {
 	return s
 }
 
-// add commits events, one for each of the keys.
 func (s *system) add(t *testing.T, keys ...string) (ids []string) {
 	t.Helper()
 	for _, key := range keys {
@@ -93,7 +91,6 @@ func (s *system) add(t *testing.T, keys ...string) (ids []string) {
 	return ids
 }
 
-// publish runs a relay until nothing waits.
 func (s *system) publish(t *testing.T) {
 	t.Helper()
 	publisher := kafkatest.NewSender(t, s.brokers)
@@ -113,7 +110,6 @@ func (s *system) publish(t *testing.T) {
 	require.NoError(t, publisher.Close())
 }
 
-// tampered is a broker that acknowledges records and may lose or change them.
 type tampered struct {
 	to     *kafkatest.Sender
 	system *system
@@ -137,7 +133,6 @@ func (p tampered) PublishContext(ctx context.Context, topic string, msgs ...*mes
 	return nil
 }
 
-// records are all records of the topic, as a subscriber would hand them over.
 func (s *system) records(t *testing.T, partition int32, from int64) (all []*message.Message) {
 	t.Helper()
 	ends, err := s.ends(t.Context())
@@ -147,7 +142,6 @@ func (s *system) records(t *testing.T, partition int32, from int64) (all []*mess
 	return all
 }
 
-// ends are the offsets behind the last records of the topic, of each partition.
 func (s *system) ends(ctx context.Context) (ends []int64, err error) {
 	err = kafka.Ask(ctx, kafka.Config{Brokers: s.brokers}, "find the ends", func(c kafka.Cluster) error {
 		all, err := c.Partitions(s.topic)
@@ -173,7 +167,6 @@ func (s *system) scan(ctx context.Context, partition int32, from, to int64) (all
 	return all, err
 }
 
-// consume delivers what is on the topic to both consumers, and commits the offsets.
 func (s *system) consume(t *testing.T, skip ...string) {
 	t.Helper()
 	for name, in := range s.inboxes {
@@ -207,7 +200,7 @@ func (s *system) commitAll(ctx context.Context, name string, next map[int32]int6
 	return s.commitWith(name, next)
 }
 
-// commitWith commits offsets as a tool of operators does, which is not a member of the group.
+// commitWith is not a member of the group, like an operator's tool.
 func (s *system) commitWith(name string, offsets map[int32]int64) error {
 	client, err := sarama.NewClient(s.brokers, kafka.Config{Brokers: s.brokers}.WithDefaults().Producer())
 	if err != nil {
@@ -269,7 +262,6 @@ func run(t *testing.T, cfg verify.Config) *verify.Verdict {
 	return verdict
 }
 
-// exec changes the database behind the services' backs.
 func (s *system) exec(t *testing.T, sql string, args ...any) {
 	t.Helper()
 	tag, err := s.pool.Exec(t.Context(), sql, args...)
@@ -277,7 +269,7 @@ func (s *system) exec(t *testing.T, sql string, args ...any) {
 	require.NotZero(t, tag.RowsAffected(), "nothing was changed: %s", sql)
 }
 
-// lay puts a record on the topic; a negative partition means the one of its key.
+// A negative partition selects the key's own.
 func (s *system) lay(t *testing.T, e event.Event, partition int32) {
 	t.Helper()
 	record, err := kafka.Marshaler{}.Marshal(s.topic, e.Message())
@@ -296,7 +288,6 @@ func (s *system) lay(t *testing.T, e event.Event, partition int32) {
 	require.NoError(t, producer.Close())
 }
 
-// place is the partition of a key.
 func (s *system) place(t *testing.T, key string) int32 {
 	t.Helper()
 	return s.placeOf(t, key, partitions)
@@ -310,7 +301,7 @@ func (s *system) placeOf(t *testing.T, key string, partitions int32) int32 {
 	return p
 }
 
-// otherPlace is a partition that is not the key's, whatever number of partitions the topic had.
+// otherPlace is never the key's, whatever number of partitions the topic had.
 func (s *system) otherPlace(t *testing.T, key string) int32 {
 	t.Helper()
 	for other := int32(partitions) - 1; other > 0; other-- {
@@ -322,7 +313,6 @@ func (s *system) otherPlace(t *testing.T, key string) int32 {
 	return 0
 }
 
-// event is the event with that id, as the outbox has it.
 func (s *system) event(t *testing.T, id string) event.Event {
 	t.Helper()
 	e := event.Event{ID: id, Source: source, Type: inboxtest.Type, Topic: s.topic}
@@ -331,7 +321,6 @@ func (s *system) event(t *testing.T, id string) event.Event {
 	return e
 }
 
-// keysOf are n keys.
 func keysOf(n int) []string {
 	keys := make([]string, n)
 	for i := range keys {
@@ -353,7 +342,6 @@ func requireWhole(t *testing.T, v *verify.Verdict) {
 	require.True(t, v.Whole())
 }
 
-// each changes one message on its way to the broker.
 func each(id *string, change func(*message.Message) []*message.Message) func([]*message.Message) []*message.Message {
 	return func(msgs []*message.Message) (out []*message.Message) {
 		for _, m := range msgs {

@@ -23,7 +23,6 @@ func (s *system) layStale(t *testing.T) (id string) {
 	return id
 }
 
-// A stale event leaves neither row nor dead letter, and is not a finding: another event of its key came before it.
 func TestAStaleEventIsNotLost(t *testing.T) {
 	t.Parallel()
 	s := settled(t)
@@ -42,7 +41,6 @@ func TestAStaleEventIsNotLost(t *testing.T) {
 	require.Zero(t, s.pauses)
 }
 
-// An event is not stale only because its key went on without it.
 func TestALostEventIsNotTakenForStale(t *testing.T) {
 	t.Parallel()
 	s := settled(t)
@@ -55,7 +53,6 @@ func TestALostEventIsNotTakenForStale(t *testing.T) {
 	require.Equal(t, "key-0", verdict.Findings[0].Key)
 }
 
-// Where the beginning of the log is gone nobody can tell a stale event from a lost one.
 func TestWhatMadeAnEventStaleIsGone(t *testing.T) {
 	t.Parallel()
 	s := settled(t)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Kind names what is wrong.
+// Kind names the fault.
 type Kind string
 
 // The kinds of findings.
@@ -21,7 +21,6 @@ const (
 	Broken    Kind = "broken"    // a check of the service found it
 )
 
-// words put the kinds into a sentence.
 var words = map[Kind]string{
 	Lost: "lost", Ghost: "invented", Altered: "altered", Twice: "doubled", Gap: "missing before a later version",
 	Reordered: "reordered", Misplaced: "misplaced", Broken: "without the right effect",
@@ -30,7 +29,7 @@ var words = map[Kind]string{
 // Rule is V1 to V7, or the name of a check.
 type Rule string
 
-// Finding is one thing that is wrong. It holds nothing that people wrote.
+// Finding is one fault. It names events and keys, and no text that people wrote.
 type Finding struct {
 	Kind    Kind   `json:"kind"`
 	Rule    Rule   `json:"rule"`
@@ -42,7 +41,7 @@ type Finding struct {
 	Detail  string `json:"detail"`
 }
 
-// Reason is why something could not be verified.
+// Reason names why events could not be verified.
 type Reason string
 
 // The reasons.
@@ -56,14 +55,14 @@ const (
 	NotLookedAt     Reason = "suspects beyond the first thousand were not looked at again"
 )
 
-// Unverifiable is how much could not be verified, in events or in the subject's own unit.
+// Unverifiable counts events, or the subject's own unit, that could not be verified for a reason.
 type Unverifiable struct {
 	Subject string `json:"subject"`
 	Reason  Reason `json:"reason"`
 	Events  int64  `json:"events"`
 }
 
-// Produced is what was counted of one topic of the service.
+// Produced counts one topic of the service.
 type Produced struct {
 	Topic     string `json:"topic"`
 	Published int64  `json:"published"` // rows
@@ -75,7 +74,7 @@ type Produced struct {
 	Discarded int64  `json:"discarded"` // rows that an operator gave up
 }
 
-// Consumed is what was counted of one consumer.
+// Consumed counts one consumer.
 type Consumed struct {
 	Consumer string `json:"consumer"`
 	Topic    string `json:"topic"`
@@ -86,7 +85,7 @@ type Consumed struct {
 	Dead     int64  `json:"dead"`    // dead letters that wait
 }
 
-// Verdict is what one verification found, as of a moment.
+// Verdict is the result of one verification, as of a moment.
 type Verdict struct {
 	At           time.Time      `json:"at"`              // when it was begun
 	Since        *time.Time     `json:"since,omitempty"` // events before it were not judged
@@ -97,13 +96,13 @@ type Verdict struct {
 	Unverifiable []Unverifiable `json:"unverifiable"`
 }
 
-// Clean reports whether nothing is wrong, as far as could be seen.
+// Clean reports whether there is no finding; see [Verdict.Whole] for what could not be verified.
 func (v *Verdict) Clean() bool { return len(v.Findings) == 0 }
 
 // Whole reports whether everything could be verified.
 func (v *Verdict) Whole() bool { return len(v.Unverifiable) == 0 }
 
-// Summary counts the findings: "2 lost, 1 invented". Without one it names what was verified.
+// Summary counts the findings: "2 lost, 1 invented". Without one it describes what was verified.
 func (v *Verdict) Summary() string {
 	count := map[string]int{}
 	var found []string
@@ -124,7 +123,6 @@ func (v *Verdict) Summary() string {
 	return "nothing is lost, doubled, altered, invented or reordered"
 }
 
-// details put findings into words.
 var details = map[Rule]map[Kind]string{
 	"V1": {
 		Lost:    "the outbox has it as published, and the topic does not hold it",

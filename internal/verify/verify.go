@@ -13,17 +13,17 @@ import (
 	"example.com/twinbox/internal/kafka"
 )
 
-// Service is what one service writes and reads. It is plain data, so a program may store it for another one.
+// Service describes one service's topics and consumers. It is plain data, so a program can store it.
 type Service struct {
 	Name string `json:"name"`
-	// Source is the source of the service's events. Empty: no record is taken for an invented one.
+	// Source is the source of the service's events. Empty: no record counts as invented.
 	Source string `json:"source"`
-	// Database is a URL or DSN of the primary. A role that may read all tables is enough.
+	// Database is a URL or DSN of a primary: a standby may lack events. A role that may read all tables is enough.
 	Database  string     `json:"database"`
 	Topics    []string   `json:"topics"` // that the service writes to
 	Consumers []Consumer `json:"consumers"`
 	Checks    []Check    `json:"checks"`
-	// Pause is the time between two looks at a suspect, longer than an event may be under way.
+	// Pause is the time between two looks at a suspect. It must exceed the longest way of an event: a lease and a batch.
 	Pause time.Duration `json:"pause"`
 }
 
@@ -45,7 +45,7 @@ type Check struct {
 	Args []any  `json:"args"` // text, numbers and booleans
 }
 
-// Config is what [Run] verifies, and how.
+// Config configures [Run].
 type Config struct {
 	Service
 	Kafka kafka.Config
@@ -53,7 +53,7 @@ type Config struct {
 	Since *time.Time
 	// Window is about how many rows, and records, are in memory at a time. Default 250,000: 80 MB of both.
 	Window int64
-	// Progress, if set, gets how many rows and records were read, of about how many.
+	// Progress, if set, is called after every thousand rows and records, with the estimated total.
 	Progress func(read, total int64)
 	// Suspected, if set, gets the number of suspects before each further look.
 	Suspected func(suspects int)
@@ -67,7 +67,8 @@ const (
 	maxSuspects   = 1000
 )
 
-// Run verifies one service, with its own connections, and writes nothing. An error means that there is no verdict.
+// Run verifies one service. It opens its own connections and writes nothing. An error means that there is no verdict:
+// one of the two sides could not be read.
 func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 	if cfg.Window <= 0 {
 		cfg.Window = defaultWindow
@@ -98,7 +99,6 @@ func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 	return verdict, nil
 }
 
-// lookAgain returns the suspects that are still there after a pause.
 func lookAgain(ctx context.Context, cfg Config, db *pgx.Conn, suspects []Finding) ([]Finding, error) {
 	if cfg.Suspected != nil {
 		cfg.Suspected(len(suspects))
@@ -116,7 +116,7 @@ func lookAgain(ctx context.Context, cfg Config, db *pgx.Conn, suspects []Finding
 
 const selectStandby = `select pg_is_in_recovery() from set_config('default_transaction_read_only', 'on', false)`
 
-// connect opens a connection that cannot write.
+// The connection is read-only.
 func connect(ctx context.Context, dsn string) (*pgx.Conn, error) {
 	cfg, err := pgx.ParseConfig(dsn)
 	if err != nil {
@@ -138,7 +138,6 @@ func connect(ctx context.Context, dsn string) (*pgx.Conn, error) {
 	return db, nil
 }
 
-// look reads everything once.
 type look struct {
 	Config
 	db       *pgx.Conn
@@ -195,7 +194,7 @@ func (l *look) run(ctx context.Context) error {
 	return nil
 }
 
-// query suspects each row that a statement finds.
+// Each row is a suspect.
 func (l *look) query(ctx context.Context, rule Rule, subject, sql string, args ...any) error {
 	rows, _ := l.db.Query(ctx, sql, args...)
 	f := Finding{Rule: rule, Subject: subject}
@@ -209,7 +208,6 @@ func (l *look) query(ctx context.Context, rule Rule, subject, sql string, args .
 	return nil
 }
 
-// step counts a row or a record that was read.
 func (l *look) step() {
 	if l.read++; l.read%1000 == 0 && l.Progress != nil {
 		l.Progress(l.read, max(l.read, l.total))
@@ -228,7 +226,6 @@ func (l *look) suspect(f Finding) {
 	}
 }
 
-// cannot counts events that cannot be verified.
 func (l *look) cannot(subject string, why Reason, n int64) {
 	if n == 0 {
 		return

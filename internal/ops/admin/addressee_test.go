@@ -11,7 +11,6 @@ import (
 	"example.com/twinbox/internal/ops/admin"
 )
 
-// What is meant for another service, or for this one elsewhere, is refused by every operation, and changes nothing.
 func TestWhatIsMeantForAnotherServiceIsRefused(t *testing.T) {
 	t.Parallel()
 	b, state := world(t)

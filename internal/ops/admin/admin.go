@@ -1,6 +1,7 @@
-// Package admin is a small JSON API on a service's admin listener: outbox, inbox, dead letters and mails.
-// api/admin.yaml describes it; package client is its other end. It runs in the service's process, because a replay
-// needs its handlers.
+// Package admin offers a service's operations as a JSON API on its admin listener: outbox, inbox, dead letters, mails.
+// api/admin.yaml describes it; package client calls it.
+//
+// The operations run in the service's own process, because a replay needs its handlers.
 package admin
 
 import (
@@ -30,25 +31,23 @@ const Prefix = "/admin/v1/"
 type Config struct {
 	// Service names it, Environment the place where it runs.
 	Service, Environment string
-	// Token is what a caller must know. Empty: the operations are off.
+	// Token authorizes callers. Empty: the operations are off, and every call is refused.
 	Token string
-	// Pool is the service's database.
-	Pool *pgxpool.Pool
-	// Publisher is where republished events go.
+	Pool  *pgxpool.Pool
+	// Publisher sends republished events.
 	Publisher relay.ContextPublisher
 	// Topics are those that the service writes to.
 	Topics Topics
-	// Records reads the records of these topics; nil: they cannot be asked for.
-	Records Records
-	// Consumers are the service's consumers.
+	// Records reads the records of these topics. Default: nil, records cannot be read.
+	Records   Records
 	Consumers []Consumer
 	// Metrics hold the consumers' counts.
 	Metrics prometheus.Gatherer
-	// Mails is the list of mails; nil where the service sends none.
+	// Mails is nil where the service sends none.
 	Mails Mails
 	// Readiness is the report of /readyz, with the causes.
 	Readiness func(context.Context) service.Readiness
-	// Tell tells what the service's own tables know of an id; nil: nothing but its events.
+	// Tell returns what the service's own tables know of an id. Default: nil, only its events.
 	Tell Teller
 	Log  *slog.Logger
 }
@@ -79,8 +78,8 @@ func New(cfg Config) (http.Handler, error) {
 	return mux, nil
 }
 
-// guard lets questions about the stations through, which /metrics and /readyz answer as well. It compares hashes: their
-// length reveals nothing about the token's.
+// guard lets the stations through without a token: /metrics and /readyz show the same. It compares hashes, so the
+// duration reveals nothing about the token's length.
 func guard(token string) func(http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(token))
 	return func(next http.Handler) http.Handler {
@@ -111,7 +110,8 @@ const (
 	HeaderEnvironment = "Twinbox-Environment"
 )
 
-// The check is part of the request that changes something: the address may lead elsewhere a moment later.
+// addressed checks the address within the changing request. A separate check before it would leave a moment in which
+// the address can begin to lead elsewhere.
 func addressed(service, environment string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

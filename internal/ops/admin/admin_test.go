@@ -48,7 +48,6 @@ func TestWithoutTheTokenAllIsRefused(t *testing.T) {
 	}
 }
 
-// The document holds no secret: a client need not know the token to read it.
 func TestTheDocumentIsShown(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) { cfg.Token = "" })
@@ -206,7 +205,6 @@ func TestRepublishStreamsAndIsAudited(t *testing.T) {
 	require.Equal(t, "failed", rows[1].After)
 }
 
-// The listener reads a request within seconds; what it answers may take longer.
 func TestALongOperationOutlivesTheReadTimeout(t *testing.T) {
 	t.Parallel()
 	const readTimeout = time.Second // the request has to be there by then
@@ -276,7 +274,6 @@ func TestADatabaseThatIsDownIsSaidSo(t *testing.T) {
 	requireProblem(t, status, body, http.StatusServiceUnavailable, "shutting_down")
 }
 
-// A problem behind the first line cannot be a status any more: it is a line, and what was done before it is said.
 func TestAFailureInTheMiddleIsALine(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

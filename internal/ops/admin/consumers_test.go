@@ -12,7 +12,6 @@ import (
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
-// A consumer is paused once, under a name and for a reason; a dry run changes nothing.
 func TestAConsumerIsPausedAndResumed(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) {

@@ -19,7 +19,8 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// document is api/admin.yaml as a check of requests: one null, empty or zero member never means "no condition".
+// document checks requests against api/admin.yaml. So a null, empty or zero member never means "no condition", in any
+// operation.
 type document struct {
 	text       []byte
 	operations map[string]operation // by method and path
@@ -33,7 +34,6 @@ type operation struct {
 
 const documentURL = "https://example.com/admin.yaml"
 
-// loadDocument reads the document that the binary carries.
 func loadDocument() (*document, error) {
 	text, err := api.Files.ReadFile("admin.gen.json")
 	if err != nil {
@@ -101,7 +101,6 @@ func compileOperation(
 	return op, err
 }
 
-// mount makes the router answer every operation of the document.
 func (d *document) mount(router chi.Router, handlers map[string]handler) error {
 	for place, op := range d.operations {
 		method, path, _ := strings.Cut(place, " ")
@@ -121,7 +120,7 @@ func (d *document) mount(router chi.Router, handlers map[string]handler) error {
 	return nil
 }
 
-// The router takes parameters from the path as it was sent where that has another form.
+// unescape is needed where the router takes parameters from the raw path.
 func unescape(r *http.Request) (err error) {
 	if r.URL.RawPath == "" {
 		return nil
@@ -163,7 +162,6 @@ func (o operation) readQuery(raw string) (given map[string]any, err error) {
 	}
 }
 
-// A text that does not fit the schema stays a text.
 func typed(schema *jsonschema.Schema, text string) any {
 	for schema.Ref != nil {
 		schema = schema.Ref
@@ -176,7 +174,6 @@ func typed(schema *jsonschema.Schema, text string) any {
 	return text
 }
 
-// checkBody is [web.Config.CheckBody].
 func (d *document) checkBody(r *http.Request, body []byte) error {
 	schema := d.operations[r.Method+" "+chi.RouteContext(r.Context()).RoutePattern()].body
 	if schema == nil {
@@ -205,6 +202,7 @@ func check(schema *jsonschema.Schema, value any) (member string, broken jsonsche
 	return strings.Join(place, "/"), cause.ErrorKind
 }
 
+// firstCause picks by place, so that the same request always gets the same answer.
 func firstCause(wrong *jsonschema.ValidationError) *jsonschema.ValidationError {
 	if len(wrong.Causes) == 0 {
 		return wrong
@@ -218,6 +216,7 @@ func firstCause(wrong *jsonschema.ValidationError) *jsonschema.ValidationError {
 	})
 }
 
+// rules are texts without the value, by the checker's kinds.
 var rules = map[string]string{
 	"Required": "is missing", "UniqueItems": "holds the same one twice", "Format": "is malformed",
 	"MinLength": "is empty or too short", "MinItems": "is empty or too short",

@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
-// consumerHandlers answer what is about the consumers: the inbox, and the dead letters.
 type consumerHandlers struct {
 	Config
 	letters *deadletter.Store
@@ -52,7 +51,7 @@ func (s consumerHandlers) stats(ctx context.Context, _ nothing) (out adminapi.In
 	return adminapi.InboxStats{StartedAt: s.started, Items: items}, err
 }
 
-// To count outcomes in the table would be to read all of it, and duplicates leave nothing there.
+// figures come from the metrics: counting outcomes in the table would read all of it, and duplicates leave no row.
 func (s consumerHandlers) figures() ([]adminapi.ConsumerStats, error) {
 	families, err := s.Metrics.Gather()
 	if err != nil {
@@ -141,7 +140,7 @@ func inboxEvents(found []inbox.Remembered) []adminapi.InboxEvent {
 	return items
 }
 
-// Of inbox row and dead letter the latter knows more.
+// A dead letter knows more than the event's inbox row.
 func whatBecame(found []inbox.Remembered, letters []deadletter.Known) []adminapi.InboxEvent {
 	items := inboxEvents(found)
 	for _, l := range letters {
@@ -158,7 +157,8 @@ func whatBecame(found []inbox.Remembered, letters []deadletter.Known) []adminapi
 	return items
 }
 
-// Another record may have come under the event's id.
+// sameRecord separates the event's dead letter from one of a different record with the same id. The inbox stores the
+// hash of the received content, or of an operator's edit.
 func sameRecord(f inbox.Remembered, l deadletter.Known) bool {
 	return f.Consumer == l.Consumer && (bytes.Equal(f.PayloadHash, l.Came) || bytes.Equal(f.PayloadHash, l.Current))
 }

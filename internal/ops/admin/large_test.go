@@ -15,9 +15,7 @@ import (
 
 const megabyte = 1 << 20
 
-// Dead letters are as large as their senders liked. A look at them reads no payload, and a page of whole ones is small.
-//
-// It runs alone: what other tests take would be counted with it.
+// It is not parallel: it measures the allocations of the whole process.
 func TestManyLargeLetters(t *testing.T) {
 	const letters = 300
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) { cfg.Consumers = []admin.Consumer{{Name: "a"}} })
@@ -46,14 +44,12 @@ func TestManyLargeLetters(t *testing.T) {
 	require.Less(t, allocated()-before, uint64(30*megabyte), "of the service and of its caller, who are one process here")
 }
 
-// allocated is what was taken in all: what was given back since counts as well.
 func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.TotalAlloc
 }
 
-// The newest payloads of an outbox are shown as far as they fit into one answer.
 func TestTheTailOfLargeEvents(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

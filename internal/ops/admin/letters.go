@@ -80,11 +80,11 @@ func noted(result audit.Result, dryRun string) audit.Result {
 
 type Consumer struct {
 	Name, Topic string
-	// Replay handles the dead letters again that the filter picks of this consumer's.
+	// Replay handles this consumer's dead letters again that the filter picks.
 	Replay func(ctx context.Context, f deadletters.Filter, o inbox.Options) error
 }
 
-// checkAll: a filter that a caller forgot to fill picks nothing.
+// checkAll requires a condition or all, not both: a caller may have forgotten to fill the filter.
 func checkAll(filter deadletters.Filter, all bool) error {
 	switch {
 	case all && filter.Selective():
@@ -95,7 +95,7 @@ func checkAll(filter deadletters.Filter, all bool) error {
 	return nil
 }
 
-// The rate, and a limit, are those of all consumers together.
+// replay runs one consumer after the other: rate and limit are for all of them together.
 func (s consumerHandlers) replay(
 	ctx context.Context, change audit.Change, asked adminapi.ReplayRequest,
 ) (audit.Result, error) {

@@ -25,7 +25,6 @@ select $1, coalesce(nullif($2, ''), $4 || n), 't.v1', 'k', '[]', convert_to(n::t
     $4, 'e', 1, clock_timestamp(), $5, $6, case $5 when 'waiting' then null else clock_timestamp() end
 from generate_series(1, $7) n`
 
-// filed is dead letters of one kind.
 type filed struct {
 	consumer, event, class, code, state, outcome string
 	n                                            int
@@ -39,8 +38,6 @@ func (b *bundle) file(t *testing.T, letters ...filed) {
 	}
 }
 
-// The table of each consumer counts how its deliveries ended, and how many dead letters of it wait: those
-// that failed and those that only wait for them.
 func TestInboxStatsOfEachConsumer(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()
@@ -82,7 +79,6 @@ func TestInboxStatsOfEachConsumer(t *testing.T) {
 	}, stats.Items)
 }
 
-// An event that the inbox does not remember may be a dead letter: the look-up returns its outcome.
 func TestLookupOfADeadLetter(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) { cfg.Consumers = []admin.Consumer{{Name: "a"}} })
@@ -109,7 +105,6 @@ func TestLookupOfADeadLetter(t *testing.T) {
 	}
 }
 
-// The history of a type has what the inbox rows say, page by page; it does not have dead letters.
 func TestTheHistoryOfAType(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) { cfg.Consumers = []admin.Consumer{{Name: "a"}, {Name: "b"}} })
@@ -140,7 +135,6 @@ func TestTheHistoryOfAType(t *testing.T) {
 	require.True(t, out.More)
 }
 
-// After an outage there may be very many dead letters. To look one event up is to read its own.
 func TestALookupReadsItsOwnLetters(t *testing.T) {
 	t.Parallel()
 	var session *pgxpool.Pool // of one connection, whose statistics are reported when it is asked to
@@ -170,8 +164,6 @@ func TestALookupReadsItsOwnLetters(t *testing.T) {
 	require.Less(t, read()-before, 100)
 }
 
-// Another record came under the id of an event that was applied: it is a dead letter, and the event is applied all the
-// same. A dead letter of the event itself is what became of it.
 func TestLookupTellsRecordsOfOneIDApart(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) { cfg.Consumers = []admin.Consumer{{Name: "a"}} })
@@ -197,8 +189,6 @@ func TestLookupTellsRecordsOfOneIDApart(t *testing.T) {
 	require.Equal(t, []string{`replayed, applied true {"mail":"m"}`}, outcomes("e2", "1"))
 }
 
-// A condition that is set to nothing is a caller's mistake: ignored, it would pick dead letters that the caller did
-// not mean.
 func TestAnEmptyConditionPicksNothing(t *testing.T) {
 	t.Parallel()
 	var calls []asked
@@ -235,7 +225,6 @@ func TestAnEmptyConditionPicksNothing(t *testing.T) {
 	require.Equal(t, 3, waiting)
 }
 
-// Names and values of headers come through as they are, text or not, null or empty.
 func TestHeadersKeepTheirBytes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

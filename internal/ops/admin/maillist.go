@@ -17,16 +17,17 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// MailList is a list of mails, each the effect of a lease of one handler. Every change leaves an action of kind mail in
-// the audit, in its own transaction.
+// MailList is a list of mails, each the effect of a lease of one handler (package lease). Every change stores an action
+// of kind mail in the audit, in its own transaction.
 type MailList struct {
 	Pool    *pgxpool.Pool
 	Handler string // of their leases
-	// Query selects the service's mails: id (uuid), event_id, template, user_id (uuid, of what the mail is about),
-	// recipient, correlation_id, created_at. The first four should have indexes.
+	// Query selects the service's mails: id (uuid), event_id, template, user_id (uuid of the subject: a user, an order),
+	// recipient, correlation_id, created_at. Conditions are added on the first four, so its tables should have indexes
+	// for them.
 	Query string
-	// Sent writes what else follows from mails that an operator marks as sent, in that transaction; Committed is called
-	// behind it. Default: nothing.
+	// Sent stores what else follows from mails that an operator reports as sent, in that transaction. Committed runs
+	// after it. Default: neither.
 	Sent      func(ctx context.Context, tx pgx.Tx, sent ...lease.Settled) error
 	Committed func()
 }
@@ -34,6 +35,7 @@ type MailList struct {
 // A mail is sent when its lease is done.
 const stateOf = `case lease.state when 'done' then 'sent' else lease.state end`
 
+// $1 is the handler.
 func (l *MailList) from() string {
 	return ` from (` + l.Query + `) mail join lease on lease.event_id = mail.event_id and lease.handler = $1 `
 }
@@ -68,8 +70,9 @@ func orNull(t time.Time) *time.Time {
 	return &t
 }
 
-// Retry puts uncertain, failed and skipped mails back, due immediately, with a fresh count of attempts and the same
-// Message-ID. An uncertain mail may arrive twice.
+// Retry makes uncertain, failed and skipped mails pending, due immediately, with zero attempts. The next attempt
+// carries the same Message-ID. An uncertain mail may arrive twice: the operator accepts that. A repetition changes
+// nothing.
 func (l *MailList) Retry(ctx context.Context, ids []string, c audit.Change) (audit.Result, error) {
 	return l.settle(ctx, ids, c, settlement{
 		verb: "retry", from: []adminapi.MailState{adminapi.Uncertain, adminapi.Failed, adminapi.Skipped},
@@ -80,7 +83,7 @@ func (l *MailList) Retry(ctx context.Context, ids []string, c audit.Change) (aud
 	})
 }
 
-// MarkSent settles uncertain mails of which the operator knows that the server took them.
+// MarkSent marks uncertain mails as sent, with all that follows. The operator must know that the server took them.
 func (l *MailList) MarkSent(ctx context.Context, ids []string, c audit.Change) (audit.Result, error) {
 	if l.Committed != nil {
 		defer l.Committed()
@@ -97,7 +100,6 @@ func (l *MailList) MarkSent(ctx context.Context, ids []string, c audit.Change) (
 	})
 }
 
-// settlement is something an operator does to mails.
 type settlement struct {
 	verb   string
 	from   []adminapi.MailState // the states in which it means something
@@ -111,7 +113,7 @@ type lockedMail struct {
 	State   adminapi.MailState
 }
 
-// settle does one thing to all mails that are in a state for it, in one transaction, and reports why others stay.
+// settle changes all mails in a fitting state in one transaction with their audit rows.
 func (l *MailList) settle(
 	ctx context.Context, ids []string, c audit.Change, s settlement,
 ) (result audit.Result, err error) {
@@ -160,7 +162,6 @@ var errNoMail = &web.Error{
 	Status: http.StatusNotFound, Code: "mail_not_found", Detail: "There is no such mail.",
 }
 
-// mail is a row of the story's statement.
 type mail struct {
 	ID, EventID, Key, Correlation string
 	State                         adminapi.MailState
@@ -170,7 +171,7 @@ type mail struct {
 	Now                           time.Time
 }
 
-// A mail under way has been so since its claim, which only its lease knows.
+// Only the lease knows when a mail was claimed.
 const storyColumns = `
 select mail.id::text, mail.event_id, mail.user_id::text, mail.correlation_id, ` + stateOf + `, lease.attempts,
     mail.created_at, lease.ended_at, clock_timestamp()`
@@ -179,7 +180,7 @@ const storyConditions = `
 where mail.id = $2 or mail.user_id = $2 or mail.event_id = $3
 order by mail.id limit 1000`
 
-// Tell tells of the mails of an id, of what they are about or of their event.
+// Tell returns the steps of the mails with an id, of their subject or of their event, with the operators' actions.
 func (l *MailList) Tell(ctx context.Context, id string) (told Told, err error) {
 	var parsed *uuid.UUID
 	if u, err := uuid.Parse(id); err == nil {
@@ -210,7 +211,6 @@ func (l *MailList) Tell(ctx context.Context, id string) (told Told, err error) {
 	return told, nil
 }
 
-// owed is the step at which the mail became due.
 func (m mail) owed() adminapi.StoryStep {
 	return adminapi.StoryStep{
 		At: m.CreatedAt, Station: adminapi.StoryStepStationMail, Outcome: adminapi.Owed, EventID: m.EventID,
@@ -218,7 +218,6 @@ func (m mail) owed() adminapi.StoryStep {
 	}
 }
 
-// steps are when the mail became due, and how far it is.
 func (m mail) steps() []adminapi.StoryStep {
 	told := []adminapi.StoryStep{m.owed()}
 	if m.State != adminapi.Pending || m.Attempts > 0 {

@@ -9,9 +9,9 @@ import (
 
 // Mails is the list of mails of a service that sends them.
 type Mails interface {
-	// List returns mails in the order in which they were listed; empty members of the query pick all.
+	// List returns mails in the order in which they were listed; an empty condition picks all.
 	List(ctx context.Context, q adminapi.ListMailsParams) ([]adminapi.Mail, error)
-	// Retry and MarkSent say how many mails they settled, and why not the others. A dry run changes nothing.
+	// Retry and MarkSent return how many mails they settled, and why not the others. A dry run changes nothing.
 	Retry(ctx context.Context, ids []string, c audit.Change) (audit.Result, error)
 	MarkSent(ctx context.Context, ids []string, c audit.Change) (audit.Result, error)
 }
@@ -27,7 +27,6 @@ func (s serviceHandlers) mails(ctx context.Context, asked adminapi.ListMailsPara
 	return out, err
 }
 
-// settle settles mails in one of the ways there are.
 func (s serviceHandlers) settle(
 	how func(Mails, context.Context, []string, audit.Change) (audit.Result, error),
 ) changing[adminapi.MailRequest] {

@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
-// mails remembers what it was asked and settles everything.
 type mails struct {
 	query  adminapi.ListMailsParams
 	verb   string
@@ -49,7 +48,6 @@ func setupMails(t *testing.T) (*bundle, *mails) {
 
 const mailID = "01980a5c-52d4-7c3b-9a44-0d6f3f1f2a10"
 
-// Every parameter of the list picks what it names; no address is asked for unless the caller does.
 func TestListOfMails(t *testing.T) {
 	t.Parallel()
 	b, m := setupMails(t)
@@ -78,7 +76,6 @@ func TestListOfMails(t *testing.T) {
 	}
 }
 
-// Mails are settled as asked, by whom and for what reason; what is refused is settled not at all.
 func TestSettlingMails(t *testing.T) {
 	t.Parallel()
 	b, m := setupMails(t)

@@ -12,8 +12,6 @@ import (
 	"example.com/twinbox/internal/lease"
 )
 
-// The states of a mail are those of its lease, of which done has a name of its own: the document of the operations has
-// the same ones.
 func TestTheDocumentNamesTheStatesOfAMail(t *testing.T) {
 	t.Parallel()
 	data, err := api.Files.ReadFile("admin.yaml")

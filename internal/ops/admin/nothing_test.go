@@ -21,7 +21,6 @@ import (
 
 type object = map[string]any
 
-// operation is one method of one path of admin.yaml, with its references followed.
 type operation struct {
 	method, path string
 	example      object // of the body
@@ -30,7 +29,6 @@ type operation struct {
 	required     []string // of the query
 }
 
-// An operation that changes something asks who does it.
 func (o operation) changes() bool {
 	_, inQuery := o.query["by"]
 	return o.method == http.MethodPost && (inQuery || o.members["by"] != nil)
@@ -92,8 +90,7 @@ func describedOperations(t *testing.T) (operations []operation) {
 	return operations
 }
 
-// nothings are the ways to say nothing in a member. False is not among them: it means no. In a text the zero of times is
-// a text like any other.
+// nothings leaves out false, which means no. The zero time in a text is a text like any other.
 func nothings(schema any) []any {
 	all := []any{nil, "", " ", "\t", 0, 0.0, []any{}, []any{nil}, []any{""}, []any{0}, object{}}
 	if described := schema.(object); described["type"] == "string" && described["format"] == nil {
@@ -102,7 +99,6 @@ func nothings(schema any) []any {
 	return append(all, "0001-01-01T00:00:00Z", "0001-01-01T14:00:00+14:00", "0000-12-31T23:00:00-01:00")
 }
 
-// bodies are requests of the operation that say nothing in one place each.
 func (o operation) bodies(t *testing.T) (bodies []string) {
 	t.Helper()
 	clone := func(with object) object {
@@ -142,7 +138,6 @@ func text(t *testing.T, value any) string {
 	return string(encoded)
 }
 
-// queries are queries of the operation that say nothing in one place each, or something that it does not know.
 func (o operation) queries() (queries []string) {
 	good := url.Values{}
 	for name, example := range o.query {
@@ -170,7 +165,7 @@ func (o operation) queries() (queries []string) {
 	return append(queries, with("unknown", "1"), with("unknown", ""), good.Encode()+"&%zz")
 }
 
-// world is a database in which every change would find something to change.
+// world has something to change for every operation.
 func world(t *testing.T) (b *bundle, touched func() []any) {
 	t.Helper()
 	var calls []asked
@@ -219,8 +214,8 @@ func world(t *testing.T) (b *bundle, touched func() []any) {
 	}
 }
 
-// pauseFor pauses the relay if the operation resumes it, and resumes it for any other. It has the relay refuse what the
-// operation confirms.
+// pauseFor pauses the relay if the operation resumes it, and resumes it for any other. It makes the relay refuse for
+// the operation that confirms.
 func (b *bundle) pauseFor(t *testing.T, op operation) {
 	t.Helper()
 	_, err := b.pool.Exec(t.Context(), `update public.outbox_cursor set paused_by = 'grace', paused_for = 'r',
@@ -229,8 +224,7 @@ func (b *bundle) pauseFor(t *testing.T, op operation) {
 	require.NoError(t, err)
 }
 
-// The document is walked, so that an operation that is added tomorrow is tried as well: a request with an empty member,
-// or one in the wrong place, changes nothing and is refused.
+// The test walks the document, so it covers operations that are added later.
 func TestARequestThatSaysNothingChangesNothing(t *testing.T) {
 	t.Parallel()
 	b, state := world(t)
@@ -266,7 +260,6 @@ func TestARequestThatSaysNothingChangesNothing(t *testing.T) {
 	}
 }
 
-// What only reads refuses the same: a question that was not understood must not be answered with everything.
 func TestAQuestionThatSaysNothingIsRefused(t *testing.T) {
 	t.Parallel()
 	b, _ := world(t)
@@ -303,7 +296,6 @@ func TestAQuestionThatSaysNothingIsRefused(t *testing.T) {
 	}
 }
 
-// A condition of null is refused with a stable code and its name.
 func TestNullIsNoCondition(t *testing.T) {
 	t.Parallel()
 	b, state := world(t)
@@ -321,7 +313,6 @@ func TestNullIsNoCondition(t *testing.T) {
 	require.Equal(t, before, state())
 }
 
-// Also a parameter that fits the document, and of which no value can be made, is refused by its name.
 func TestAParameterOfWhichThereIsNoValueIsNamed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -22,6 +22,7 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
+// handlersOf has the ids of api/admin.yaml as keys.
 func handlersOf(cfg Config) map[string]handler {
 	consumers := consumerHandlers{cfg, deadletters.NewStore(cfg.Pool), time.Now().UTC()}
 	outbox, service := outboxHandlers{cfg}, serviceHandlers{cfg}
@@ -62,10 +63,8 @@ func handlersOf(cfg Config) map[string]handler {
 	}
 }
 
-// handler answers an operation.
 type handler func(c call)
 
-// call is a request whose parameters fit the document.
 type call struct {
 	w       http.ResponseWriter
 	r       *http.Request
@@ -73,9 +72,9 @@ type call struct {
 	hasBody bool // as JSON
 }
 
-// nothing is the request of an operation that takes nothing.
 type nothing = struct{}
 
+// decode reads the body or, where the operation has none, its parameters.
 func decode[R any](c call) (asked R, err error) {
 	if c.hasBody {
 		return web.Decode[R](c.w, c.r)
@@ -89,7 +88,6 @@ func decode[R any](c call) (asked R, err error) {
 	return asked, nil
 }
 
-// idOf is the number in the operation's path.
 func idOf(ctx context.Context) (int64, error) {
 	id, err := strconv.ParseInt(chi.URLParamFromCtx(ctx, "id"), 10, 64)
 	if err != nil {
@@ -115,6 +113,7 @@ func answer[R, T any](operation func(ctx context.Context, asked R) (T, error)) h
 	}
 }
 
+// Every request of a change has these members.
 func changeOf(asked any) audit.Change {
 	members := reflect.ValueOf(asked)
 	return audit.Change{
@@ -123,16 +122,15 @@ func changeOf(asked any) audit.Change {
 	}
 }
 
-// changing is an operation that changes something.
 type changing[R any] func(ctx context.Context, change audit.Change, asked R) (audit.Result, error)
 
-// change runs a change that ends soon.
 func change[R any](operation changing[R]) handler {
 	return answer(func(ctx context.Context, asked R) (audit.Result, error) {
 		return operation(ctx, changeOf(asked), asked)
 	})
 }
 
+// changeOne runs in the transaction of the audit row that it returns.
 func changeOne[R any](
 	db audit.Beginner, what func(ctx context.Context, tx pgx.Tx, asked R) (audit.Action, error),
 ) handler {
@@ -161,7 +159,7 @@ const (
 	maxLimit     = 1000
 )
 
-// page finds one more than is asked for, which shows whether there is more.
+// page asks for one more item, which shows whether there are more.
 func page[T any](limit int, find func(limit int) ([]T, error)) (items []T, more bool, err error) {
 	limit = cmp.Or(limit, defaultLimit)
 	found, err := find(limit + 1)

@@ -20,7 +20,6 @@ import (
 	"example.com/twinbox/internal/outbox/relay"
 )
 
-// outboxHandlers answer what is about the outbox and its topics.
 type outboxHandlers struct{ Config }
 
 // What the audit trail calls the things of an outbox.
@@ -63,7 +62,6 @@ func (s outboxHandlers) resume(ctx context.Context, tx pgx.Tx, _ adminapi.RelayR
 	return audit.Action{Verb: "resume", Kind: kindOutbox, Before: "paused by " + ended.By, After: "running"}, err
 }
 
-// notesOfRefusals tell an operator what follows from a confirmation, next to the text of the refusal.
 var notesOfRefusals = map[string]string{
 	relay.RefusedEventsUnknown: noteMails, relay.RefusedVersionsMissing: noteMails,
 }
@@ -122,7 +120,7 @@ func (s outboxHandlers) cancelScheduled(
 	}, nil
 }
 
-// The broker knows no transaction, so one audit row has its begin and one its end.
+// republish stores two audit rows, one for its beginning and one for its end: the broker knows no transaction.
 func (s outboxHandlers) republish(
 	ctx context.Context, change audit.Change, asked adminapi.RepublishRequest,
 ) (audit.Result, error) {
@@ -179,7 +177,7 @@ func (c *counting) PublishContext(ctx context.Context, topic string, msgs ...*me
 
 // Topics answers questions about the topics that a service writes to.
 type Topics interface {
-	// Partitions returns how many partitions the existing topics have.
+	// Partitions returns the number of partitions of each existing topic.
 	Partitions(ctx context.Context) (map[string]int32, error)
 	// Behind returns the groups that have not read a topic to its end, with the number of records before each.
 	Behind(ctx context.Context, topic string) (map[string]int64, error)
@@ -190,7 +188,6 @@ type Records interface {
 	ReadLog(ctx context.Context, topic string, partition int32, from, to int64) ([]*message.Message, error)
 }
 
-// topics lists the topics of events, then those for copies of dead letters.
 func (s outboxHandlers) topics(ctx context.Context, _ nothing) (out adminapi.Topics, err error) {
 	found, err := s.Topics.Partitions(ctx)
 	if err != nil {
@@ -207,6 +204,7 @@ func (s outboxHandlers) topics(ctx context.Context, _ nothing) (out adminapi.Top
 	return out, nil
 }
 
+// Topics of events come before those for copies, whatever the project's name.
 func compareTopics(a, b string) int {
 	aCopies, bCopies := strings.HasPrefix(a, deadletter.CopyPrefix), strings.HasPrefix(b, deadletter.CopyPrefix)
 	switch {

@@ -18,7 +18,6 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// codeInvalid is used in several places; api/admin.yaml lists all codes.
 const codeInvalid web.Code = "invalid_value"
 
 var (
@@ -32,6 +31,7 @@ var (
 	errNotScheduled = problem(http.StatusNotFound, "not_scheduled", "No event is scheduled under this name (any more).")
 )
 
+// sentinels are errors of the packages below, with the caller's answer.
 var sentinels = []struct {
 	err    error
 	status int
@@ -54,10 +54,10 @@ var sentinels = []struct {
 	},
 }
 
-// badText is how the database refuses a text, which is the caller's.
+// badText is the database's code for a text that it cannot compare. All such text is the caller's.
 const badText = "22021"
 
-// closed are the codes of a request that outlived the drain: what it works with closed under it.
+// closed are the codes of a request that outlived the drain.
 var closed = []string{"postgres_pool_closed", "kafka_client_closed"}
 
 // mapError returns nil for a defect.
@@ -107,6 +107,7 @@ func invalid(member, detail string) error {
 	}
 }
 
+// refusals without an entry are 422.
 var refusals = map[string]int{
 	deadletters.CodeNotFound:   http.StatusNotFound,
 	deadletters.CodeNotWaiting: http.StatusConflict,
@@ -121,7 +122,7 @@ func letterError(service string, refused *deadletters.Error) *web.Error {
 
 var letterID = regexp.MustCompile(`\bdead letter (\d+)\b`)
 
-// Each service numbers its own dead letters.
+// withService adds the service to the ids of dead letters: each service numbers its own.
 func withService(service, text string) string {
 	return letterID.ReplaceAllString(text, "dead letter "+service+"/$1")
 }

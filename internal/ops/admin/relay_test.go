@@ -11,7 +11,6 @@ import (
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
-// The relay is paused once, under a name and for a reason; a dry run changes nothing.
 func TestTheRelayIsPausedAndResumed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -51,7 +50,6 @@ func TestTheRelayIsPausedAndResumed(t *testing.T) {
 	require.Equal(t, "resume: paused by ada", actions.Items[1].Verb+": "+actions.Items[1].Before)
 }
 
-// A refusal is confirmed by its code, once its text was read; the audit has the text that was confirmed.
 func TestARefusalIsConfirmed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -93,7 +91,6 @@ func TestARefusalIsConfirmed(t *testing.T) {
 		[]string{done.By, done.Verb, done.Reason, done.Before, done.After})
 }
 
-// The events that the database lost come page by page, their payloads where they are asked for.
 func TestLostEventsArePaged(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -18,13 +18,11 @@ import (
 	"example.com/twinbox/internal/ops/admin/client"
 )
 
-// asked is what a consumer was asked to replay.
 type asked struct {
 	filter  deadletters.Filter
 	options inbox.Options
 }
 
-// consumer answers every replay with the results, and remembers what it was asked.
 func consumer(name string, results []inbox.Result, err error, calls *[]asked) admin.Consumer {
 	return admin.Consumer{
 		Name: name,
@@ -111,7 +109,6 @@ func TestAReplayThatEndsEarlySaysSo(t *testing.T) {
 	requireProblem(t, status, content, http.StatusUnprocessableEntity, "invalid_value")
 }
 
-// A replay whose handler is silent for long is heard of all the same: no client takes the service for dead.
 func TestALongReplayIsHeardOf(t *testing.T) {
 	t.Parallel()
 	heard := make(chan struct{})
@@ -140,7 +137,6 @@ func TestALongReplayIsHeardOf(t *testing.T) {
 	require.EqualValues(t, 1, result.Count)
 }
 
-// The first hundred failures are listed, and the count has the number of all.
 func TestMoreFailuresThanAreListed(t *testing.T) {
 	t.Parallel()
 	var calls []asked

@@ -15,7 +15,6 @@ const scheduleRowSQL = `
 insert into public.outbox_scheduled (name, due_at, event_type, source, topic, key, data_schema, payload)
 values ($1, clock_timestamp() + $2::interval, 'com.example.reminded.v1', '/test', 'reminders', 'k', '', '{}')`
 
-// A scheduled event is taken back once, by an operator and for a reason; a dry run changes nothing.
 func TestAScheduledEventIsTakenBack(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(*admin.Config, *http.Server) {})

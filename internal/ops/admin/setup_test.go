@@ -29,7 +29,6 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// bundle is one service's operations behind a listener.
 type bundle struct {
 	pool      *pgxpool.Pool
 	publisher *publisher
@@ -37,7 +36,6 @@ type bundle struct {
 	client    *http.Client
 }
 
-// setup starts the listener. A change may be made to the configuration, and to the server before it starts.
 func setup(t *testing.T, change ...func(*admin.Config, *http.Server)) *bundle {
 	t.Helper()
 	b := &bundle{
@@ -64,7 +62,6 @@ func setup(t *testing.T, change ...func(*admin.Config, *http.Server)) *bundle {
 	return b
 }
 
-// publisher takes everything, or does what do does.
 type publisher struct {
 	do func(msgs []*message.Message) error
 	n  int
@@ -80,14 +77,12 @@ func (p *publisher) PublishContext(_ context.Context, _ string, msgs ...*message
 	return nil
 }
 
-// call makes a call with the token and returns status and body.
 func (b *bundle) call(t *testing.T, method, path, body string) (int, []byte) {
 	t.Helper()
 	return b.callAs(t, "Bearer "+token, method, path, body)
 }
 
-// operate is call for what may be an operation that tells how far it is, with one line or with many, by how long it
-// takes. It returns the last one; a problem in it has its status, as it does in the first line.
+// operate returns the last line. A problem in it replaces the status, as where no line came before it.
 func (b *bundle) operate(t *testing.T, method, path, body string) (int, []byte) {
 	t.Helper()
 	status, content := b.call(t, method, path, body)
@@ -128,7 +123,7 @@ func requireProblem(t *testing.T, status int, body []byte, wantStatus int, code 
 	require.Equal(t, code, string(problem.Code))
 }
 
-// add writes events and lets no relay publish them: it moves the cursor as one would.
+// add moves the cursor as a relay would, without publishing.
 func (b *bundle) add(t *testing.T, n int) {
 	t.Helper()
 	o, err := outbox.New(outbox.Config{Source: "/test"})

@@ -23,7 +23,7 @@ const (
 	stateUnknown = "unknown"
 )
 
-// A figure whose source did not answer is missing.
+// A figure is missing where its source did not answer.
 func (s serviceHandlers) stations(ctx context.Context, _ nothing) (out adminapi.Stations, err error) {
 	found, err := gather(s.Metrics)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s serviceHandlers) stationsOf(found figures) (all []adminapi.Station) {
 	return all
 }
 
-// A station whose figure is missing is unknown, never well.
+// A station with a missing figure is unknown, never well.
 func judge(s *adminapi.Station, causes []service.Cause) {
 	id := s.Kind
 	if s.Kind != "relay" {
@@ -106,7 +106,6 @@ func judge(s *adminapi.Station, causes []service.Cause) {
 	}
 }
 
-// These are the checks that fail without another cause.
 func failingChecks(report service.Readiness) (causes []service.Cause) {
 	for _, check := range report.Checks {
 		station := "check/" + check.Name
@@ -132,7 +131,6 @@ func failingChecks(report service.Readiness) (causes []service.Cause) {
 	return causes
 }
 
-// figures are the values of metrics by their names.
 type figures map[string][]figure
 
 type figure struct {
@@ -170,6 +168,7 @@ func (f figures) having(label string, values ...string) figures {
 	return picked
 }
 
+// Nil: the metric has no figures.
 func (f figures) sum(name string, label ...string) (sum *float64) {
 	for _, one := range f[name] {
 		if len(label) == 0 || slices.Contains(label[1:], one.labels[label[0]]) {
@@ -186,7 +185,6 @@ func (f figures) highest(name string) (highest *float64) {
 	return highest
 }
 
-// values are those of a label, each once.
 func (f figures) values(name, label string) (found []string) {
 	for _, one := range f[name] {
 		if v := one.labels[label]; !slices.Contains(found, v) {
@@ -196,5 +194,5 @@ func (f figures) values(name, label string) (found []string) {
 	return found
 }
 
-// Counters are missing until the first of what they count.
+// orZero is for counters, which are missing until their first count.
 func orZero(counted *float64) *float64 { return new(known(counted)) }

@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// measured makes a registry of gauges; labels are given as name, value.
 func measured(t *testing.T, set func(gauge func(name string, value float64, labels ...string))) *prometheus.Registry {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -31,7 +30,6 @@ func measured(t *testing.T, set func(gauge func(name string, value float64, labe
 	return registry
 }
 
-// stationsOf asks for the stations without a token, and returns each as one line by its kind and name.
 func stationsOf(
 	t *testing.T, metrics prometheus.Gatherer, ready service.Readiness,
 ) (adminapi.Stations, map[string]string) {
@@ -83,8 +81,6 @@ func aSystem(gauge func(name string, value float64, labels ...string)) {
 	gauge("dead_letters_waiting", 13, "consumer", "profile")
 }
 
-// The stations are those of the way of an event, each with its figures and with the worst cause that concerns it. The
-// answer needs no token, also where the operations are off.
 func TestTheStationsOfAService(t *testing.T) {
 	t.Parallel()
 	found, lines := stationsOf(t, measured(t, aSystem), service.Readiness{Status: service.StatusReady})
@@ -121,7 +117,6 @@ func TestTheStationsOfAService(t *testing.T) {
 	}
 }
 
-// A figure without an answer is unknown, and so is its station.
 func TestAStationWithoutAnAnswerIsUnknown(t *testing.T) {
 	t.Parallel()
 	_, lines := stationsOf(t, prometheus.NewRegistry(), service.Readiness{Status: service.StatusReady})
@@ -131,7 +126,6 @@ func TestAStationWithoutAnAnswerIsUnknown(t *testing.T) {
 	}, lines)
 }
 
-// A check that fails without a cause is one, so that a service that is not ready is never well.
 func TestAFailingCheckIsACause(t *testing.T) {
 	t.Parallel()
 	failing := func(name string) service.CheckResult {

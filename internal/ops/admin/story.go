@@ -30,8 +30,9 @@ type Told struct {
 	Related []string
 }
 
-// Teller tells what a service's own tables know of an id, which may be a mistyped text. It reads by indexes, and returns
-// ids, states and times: no address, no name, no payload. The steps need not name the service.
+// Teller returns what a service's own tables know of an id, which may be a user's, an event's, a mail's, or a mistyped
+// text. It reads by indexes, and returns ids, states and times: no address, no name, no payload. The steps need not
+// name the service.
 type Teller func(ctx context.Context, id string) (Told, error)
 
 func (s consumerHandlers) story(ctx context.Context, asked adminapi.GetStoryParams) (adminapi.Story, error) {
@@ -47,7 +48,6 @@ func (s consumerHandlers) story(ctx context.Context, asked adminapi.GetStoryPara
 	return t.told(), nil
 }
 
-// story is one being put together.
 type story struct {
 	consumerHandlers
 	adminapi.Story
@@ -70,7 +70,7 @@ func (t *story) askService(ctx context.Context) error {
 	return err
 }
 
-// The id may be a key, such as a user's, or an event's. Operators may have released or given up the key since.
+// askOutbox finds an event, or the events of a key, and what operators did to the keys since then.
 func (t *story) askOutbox(ctx context.Context) error {
 	found, err := trail.ReadTrace(ctx, t.Pool, t.ID, t.hint)
 	if err != nil {
@@ -120,7 +120,8 @@ func (t *story) addEvent(e trail.Entry) {
 	t.add(step)
 }
 
-// The business time of an event that was given may be any. An id has whole milliseconds.
+// addedAt prefers the time in the id: a caller sets the business time. An id has whole milliseconds, so a business time
+// in the same millisecond is more exact.
 func addedAt(e trail.Entry) time.Time {
 	id, err := uuid.Parse(e.EventID)
 	if err != nil || id.Version() != 7 {
@@ -140,7 +141,7 @@ func traceID(parent string) string {
 	return ""
 }
 
-// The record is a step of its own, because several consumers read it.
+// The record is a step of its own: several consumers read it.
 func (t *story) askInbox(ctx context.Context) error {
 	found, err := inbox.Lookup(ctx, t.Pool, t.consumerNames(), t.ID)
 	for _, f := range found {
@@ -172,7 +173,7 @@ func recordOf(step adminapi.StoryStep, at time.Time) adminapi.StoryStep {
 	}
 }
 
-// The events of a key may be in another service's outbox.
+// A key whose events another service's outbox holds may have dead letters here.
 func (t *story) askLetters(ctx context.Context) error {
 	letters, err := t.letters.OfEvent(ctx, t.consumerNames(), t.ID)
 	if err != nil {
@@ -217,7 +218,6 @@ func (t *story) askLetterID(ctx context.Context) error {
 	return err
 }
 
-// recordPlace is a record as it is shown: topic[partition]@offset.
 var recordPlace = regexp.MustCompile(`^(.+)\[(\d{1,9})\]@(\d{1,18})$`)
 
 // codeOffsetOutOfRange is Kafka's error OFFSET_OUT_OF_RANGE, as package kafka names it.
@@ -288,7 +288,6 @@ func (t *story) addAudit(ctx context.Context, of adminapi.StoryStep, kind, subje
 	return err
 }
 
-// It returns the story in the order of time.
 func (t *story) told() adminapi.Story {
 	for i := range t.Steps {
 		t.Steps[i].Service = t.Service

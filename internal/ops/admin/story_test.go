@@ -29,7 +29,6 @@ func (b *bundle) story(t *testing.T, path string) (story adminapi.Story) {
 	return story
 }
 
-// oneRecord is a log that holds one record, at offset 41 of each partition.
 type oneRecord struct{ id string }
 
 func (r *oneRecord) ReadLog(_ context.Context, _ string, _ int32, from, _ int64) ([]*message.Message, error) {
@@ -47,8 +46,6 @@ func stepsOf(story adminapi.Story) (steps []string) {
 	return steps
 }
 
-// An event that a consumer gave up, with what operators did: to its key in the outbox before it was published, and to
-// its dead letter. Nothing of what people wrote is among it.
 func TestTheStoryOfAnEventThatWasGivenUp(t *testing.T) {
 	t.Parallel()
 	var calls []asked
@@ -139,7 +136,6 @@ returning id::text`).Scan(&letter))
 	require.Equal(t, adminapi.StoryKindKey, ofKey.Kind, "what has the key may be no user")
 }
 
-// Each state of a dead letter has the time at which it became true, not the last one the time of the failure.
 func TestTheStoryOfAReplayedEvent(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) { cfg.Consumers = []admin.Consumer{{Name: "a"}} })
@@ -159,7 +155,6 @@ func TestTheStoryOfAReplayedEvent(t *testing.T) {
 	require.Equal(t, time.Hour, story.Steps[3].At.Sub(story.Steps[1].At))
 }
 
-// What a service's own tables know goes before what its events say, and a key's dead letters lead to their events.
 func TestTheStoryThatAServiceTells(t *testing.T) {
 	t.Parallel()
 	var calls []asked

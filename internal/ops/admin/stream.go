@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// stallTimeout is how long a client may take no line.
-	stallTimeout  = 30 * time.Second
+	// stallTimeout is how long a client may take to read a line.
+	stallTimeout = 30 * time.Second
+	// progressEvery keeps an operation of a million steps from writing a million lines.
 	progressEvery = 200 * time.Millisecond
-	// An operation that counts a large table or waits for a slow handler must not look like a service that does not
-	// answer.
+	// aliveEvery shows that a silent operation runs: one that counts a large table or waits for a slow handler.
 	aliveEvery = time.Second
 )
 
-// The first line makes the answer a 200; an operation that fails before is answered like any other.
+// The first line makes the answer a 200. An operation that fails before it gets its own status.
 type lines struct {
 	call
 	control *http.ResponseController
@@ -80,7 +80,7 @@ func (l *lines) keepTelling() (stop func()) {
 	}
 }
 
-// A client that is gone ends the request's context, which ends the operation.
+// A lost client ends the request's context, which ends the operation.
 func (l *lines) write(line any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,14 +88,13 @@ func (l *lines) write(line any) {
 	_ = l.control.Flush()
 }
 
-// Write passes on what is written, for as long as the client reads it.
+// Write sends the bytes; it fails where the client does not read for stallTimeout.
 func (l *lines) Write(p []byte) (int, error) {
 	l.begin()
 	_ = l.control.SetWriteDeadline(time.Now().Add(stallTimeout))
 	return l.w.Write(p)
 }
 
-// progress remembers how much is done, of how much.
 func (l *lines) progress(done, total int64) {
 	l.total.Store(total)
 	l.done.Store(done)

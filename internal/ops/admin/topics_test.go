@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/internal/ops/admin"
 )
 
-// brokerTopics is a broker's answers.
 type brokerTopics struct {
 	partitions map[string]int32
 	behind     map[string]int64

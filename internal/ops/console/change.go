@@ -13,7 +13,6 @@ import (
 	"example.com/twinbox/internal/ops/admin/client"
 )
 
-// verb is what an operator can do here. The command does the rest.
 type verb struct {
 	Do, Doing, Done, Things string // Replay, Replaying, Replayed; dead letters
 	Note                    string // what to know before
@@ -40,7 +39,6 @@ var verbs = map[string]verb{
 	},
 }
 
-// change is what a form asks for.
 type change struct {
 	verb
 	Form url.Values // its fields, for the form that repeats them
@@ -51,9 +49,9 @@ type change struct {
 	by, reason string
 }
 
-// Service is where it is done.
 func (c *change) Service() string { return c.service.Name }
 
+// Back is the console's page to show afterwards.
 func (c *change) Back() string {
 	if back := c.Form.Get("back"); strings.HasPrefix(back, "/") && !strings.HasPrefix(back, "//") {
 		return back
@@ -61,9 +59,9 @@ func (c *change) Back() string {
 	return "/"
 }
 
+// Total is the dry run's count; "": unknown.
 func (c *change) Total() string { return c.Form.Get("total") }
 
-// A dry run needs no name and no reason.
 func (c *changes) read(r *http.Request, dryRun bool) (*change, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, errors.New("the form cannot be read")
@@ -93,6 +91,7 @@ func (c *changes) read(r *http.Request, dryRun bool) (*change, error) {
 	return asked, nil
 }
 
+// filterOf picks waiting dead letters only, as every change does.
 func filterOf(from url.Values) (filter adminapi.DeadLetterFilter, err error) {
 	for _, text := range from["id"] {
 		id, err := strconv.ParseInt(text, 10, 64)
@@ -115,7 +114,6 @@ func replay(ctx context.Context, c *change, progress func(int64)) (adminapi.Resu
 		client.Post("/admin/v1/dead-letters/replay", asked))
 }
 
-// release releases every key that is parked.
 func release(ctx context.Context, c *change, progress func(int64)) (sum adminapi.Result, err error) {
 	status, err := client.Call[adminapi.OutboxStatus](ctx, c.service, client.Get("/admin/v1/outbox/status", nil))
 	sum.DryRun = c.dryRun
@@ -148,7 +146,6 @@ func resumeRelay(ctx context.Context, c *change, _ func(int64)) (adminapi.Result
 		adminapi.RelayRequest{By: c.by, Reason: c.reason, DryRun: c.dryRun}))
 }
 
-// outcome is what a change did, or would do.
 type outcome struct {
 	*change
 	ID       int // of the operation
@@ -160,7 +157,6 @@ type outcome struct {
 	stop context.CancelFunc
 }
 
-// Tried reports whether it was a dry run.
 func (o outcome) Tried() bool { return o.change != nil && o.dryRun }
 
 func (c *changes) try(w http.ResponseWriter, r *http.Request) {
@@ -192,7 +188,6 @@ func (c *changes) follow(w http.ResponseWriter, r *http.Request) {
 	c.answer(w, r, http.StatusOK, "progress", state)
 }
 
-// stop ends a change where it is.
 func (c *changes) stop(w http.ResponseWriter, r *http.Request) {
 	id, _ := strconv.Atoi(r.PathValue("id"))
 	if state, known := c.get(id); known {
@@ -201,7 +196,6 @@ func (c *changes) stop(w http.ResponseWriter, r *http.Request) {
 	c.follow(w, r)
 }
 
-// keptOperations is how many are remembered, the newest.
 const keptOperations = 50
 
 type changes struct {
@@ -222,7 +216,7 @@ func (c *changes) get(id int) (state outcome, known bool) {
 	return state, known
 }
 
-// The console's end ends a change early: the service stops where it is.
+// The change ends early when the console does: the service then stops where it is.
 func (c *changes) start(ctx context.Context, asked *change) outcome {
 	ctx, cancel := context.WithCancel(ctx)
 	c.mu.Lock()

@@ -18,7 +18,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// post sends a form as the page does.
 func (b *bundle) post(t *testing.T, path string, form url.Values) string {
 	t.Helper()
 	status, body := b.do(t, http.MethodPost, path, form.Encode(), http.Header{
@@ -28,7 +27,6 @@ func (b *bundle) post(t *testing.T, path string, form url.Values) string {
 	return body
 }
 
-// ended asks how far an operation is, as the page does, and gives what it ends with.
 func (b *bundle) ended(t *testing.T, id int) (last string) {
 	t.Helper()
 	path := "/operations/" + strconv.Itoa(id)
@@ -74,7 +72,6 @@ func TestAChangeIsADryRunFirst(t *testing.T) {
 		b.stub.operations()[1])
 }
 
-// A service's refusal, or an answer that is cut off, is said with what was done.
 func TestARefusalIsShown(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil).signIn(t)
@@ -95,7 +92,6 @@ func TestARefusalIsShown(t *testing.T) {
 	}
 }
 
-// What the headline advises has a button: to resume, and to release each key that is parked.
 func TestWhatElseIsChanged(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil).signIn(t)
@@ -130,7 +126,6 @@ func TestWhatElseIsChanged(t *testing.T) {
 	require.Contains(t, b.ended(t, b.console.changes.last), "Released 0 keys")
 }
 
-// A change that takes long shows how far it is of how much, and can be stopped.
 func TestAChangeCanBeStopped(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil).signIn(t)
@@ -153,7 +148,6 @@ func TestAChangeCanBeStopped(t *testing.T) {
 	require.Contains(t, b.ended(t, begun.ID), "Replayed 4 dead letters of customer")
 }
 
-// Without the session, and without a token, nothing is shown that needs it, and nothing done.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	paths := []string{
@@ -182,7 +176,6 @@ func TestReadOnly(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, status)
 }
 
-// A hostile service's answer, in every member, is text on every page.
 func TestPagesShowTextAsText(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil).signIn(t)
@@ -234,7 +227,6 @@ func TestPagesShowTextAsText(t *testing.T) {
 	requireHarmless(t, body)
 }
 
-// An answer that was not given is unknown, never an all-clear.
 func TestNoAnswerIsNoAllClear(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil).signIn(t)

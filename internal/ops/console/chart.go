@@ -18,6 +18,7 @@ const (
 
 func stepOf(at time.Time) int { return int(at.Unix()) / int(chartStep.Seconds()) }
 
+// Zero: the service did not answer.
 func (w *watched) atStep(step int) (found sample) {
 	i, is := slices.BinarySearchFunc(w.past, step, func(s sample, step int) int { return stepOf(s.at) - step })
 	if is && w.past[i].err == nil {
@@ -26,7 +27,6 @@ func (w *watched) atStep(step int) (found sample) {
 	return found
 }
 
-// figure is what a chart shows of a station: its growth since the step before, or what there is.
 type figure func(old, cur adminapi.Station, seconds float64) *float64
 
 func rateOf(old, cur adminapi.Station, seconds float64) *float64 {
@@ -35,7 +35,6 @@ func rateOf(old, cur adminapi.Station, seconds float64) *float64 {
 func waitingAt(_, cur adminapi.Station, _ float64) *float64 { return cur.Waiting }
 func ageAt(_, cur adminapi.Station, _ float64) *float64     { return cur.AgeSeconds }
 
-// values are the figure of a station in each step.
 func (w *watched) values(s adminapi.Station, now time.Time, of figure) []*float64 {
 	values := make([]*float64, chartSteps)
 	old := w.atStep(stepOf(now) - chartSteps)
@@ -47,13 +46,13 @@ func (w *watched) values(s adminapi.Station, now time.Time, of figure) []*float6
 	return values
 }
 
-// chart is one picture with its lines.
 type chart struct {
 	Title, Unit string
 	Top         float64
 	Lines       []line
 }
 
+// A step in which a service did not answer is a gap.
 type line struct {
 	Name, Path string
 	Latest     *float64
@@ -76,7 +75,7 @@ func (f *flow) charts(now time.Time) []chart {
 	}
 }
 
-// What one station does not know is not known of all.
+// The sum is unknown where one value is.
 func (f *flow) line(name, kind string, now time.Time, of figure, join func(a, b float64) float64) line {
 	l := line{Name: name}
 	for _, w := range f.services {
@@ -101,7 +100,6 @@ func (f *flow) line(name, kind string, now time.Time, of figure, join func(a, b 
 	return l
 }
 
-// newChart scales all lines by the highest value.
 func newChart(title, unit string, lines ...line) chart {
 	c := chart{Title: title, Unit: unit, Top: 1, Lines: lines}
 	for _, l := range lines {

@@ -1,8 +1,9 @@
 // Package console is the operators' page: where events are, why they wait, and what to do about dead letters. It is a
 // client of the services' admin listeners and serves any number of viewers from one poll per service.
 //
-// The services' token stays in the process. A browser without a session sees the flow. Everything else needs the
-// session that the one-time link of [Console.SignIn] begins. A change needs a dry run, a reason and a name.
+// The services' token stays in the process. A browser without a session sees the flow, which needs no token. Everything
+// else needs the session that the one-time link of [Console.SignIn] begins. A change needs a dry run, a reason and a
+// name. Memory holds 15 minutes of history.
 package console
 
 import (
@@ -25,21 +26,22 @@ import (
 // Config configures a [Console].
 type Config struct {
 	Services []*client.Service // in the order of the page
-	// ReadOnly means that there is no token: then the flow is all there is.
+	// ReadOnly means that there is no token: the console shows only the flow.
 	ReadOnly bool
 	Links    []Link   // other pages of the system
 	Hosts    []string // names under which the console may be asked, besides localhost and IP addresses
-	// Dir is the folder with the report of "twinbox verify"; empty: there is none.
+	// Dir is the folder with the report of "twinbox verify". Default: none.
 	Dir string
 	Log *slog.Logger
-	// Interval is how often each service is asked while there are viewers, else five times as long. Default: 1 s.
+	// Interval is the time between polls of a service while there are viewers. Default: 1 s. Without viewers it is five
+	// times as long.
 	Interval time.Duration
 }
 
 // Link leads to another page.
 type Link struct{ Title, URL string }
 
-// Console is a console. Its methods may be called from any goroutine.
+// Console is safe for concurrent use.
 type Console struct {
 	cfg     Config
 	flow    *flow
@@ -49,7 +51,7 @@ type Console struct {
 	end     context.CancelFunc
 }
 
-// New makes a console that has not asked a service yet.
+// New makes a console. It does not ask a service yet.
 func New(cfg Config) *Console {
 	if cfg.Interval <= 0 {
 		cfg.Interval = time.Second
@@ -62,7 +64,7 @@ func New(cfg Config) *Console {
 	return c
 }
 
-// Run asks the services and answers on the listener, which it owns, until ctx ends. Call it once.
+// Run polls the services and serves the listener, which it owns, until ctx ends. Call it once.
 func (c *Console) Run(ctx context.Context, ln net.Listener) error {
 	group, ctx := errgroup.WithContext(ctx)
 	context.AfterFunc(ctx, c.end)
@@ -74,11 +76,11 @@ func (c *Console) Run(ctx context.Context, ln net.Listener) error {
 	return group.Wait()
 }
 
-// pagePolicy lets a page load only what this program serves.
+// pagePolicy lets a page load only this program's files.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// A page elsewhere can neither read through a name of its own nor post through a visitor's browser.
+// handler refuses other host names and posts from other sites: a foreign page must not use a visitor's browser.
 func (c *Console) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /assets/", serveAsset)
@@ -111,7 +113,7 @@ func (c *Console) handler() http.Handler {
 // The console's end ends its session, too.
 const sessionLife = 12 * time.Hour
 
-// session is that of the first browser that opens the link.
+// The session belongs to the first browser that opens the link.
 type session struct {
 	mu   sync.Mutex
 	key  string // of the link; "" once it was used
@@ -119,14 +121,13 @@ type session struct {
 	ends time.Time
 }
 
-// SignIn is the path that begins a session for the first browser that opens it.
+// SignIn returns the path that begins a session for the first browser that opens it.
 func (c *Console) SignIn() string {
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()
 	return "/session/" + c.session.key
 }
 
-// begin gives the session's id for the key of the link, once.
 func (s *session) begin(key string) (id string, begun bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,7 +150,7 @@ func (s *session) has(r *http.Request) bool {
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// Cookies do not differ by port, and two consoles would sign each other out.
+// cookieName contains the port: cookies ignore it, and two consoles on one machine would sign each other out.
 func cookieName(r *http.Request) string {
 	return "twinbox_console_" + r.Host[strings.LastIndexByte(r.Host, ':')+1:]
 }
@@ -171,7 +172,6 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 
 func (c *Console) mayOperate(r *http.Request) bool { return !c.cfg.ReadOnly && c.session.has(r) }
 
-// operator passes on requests with a session.
 func (c *Console) operator(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !c.mayOperate(r) {

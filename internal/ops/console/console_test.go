@@ -29,7 +29,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const token = "the-services-token"
 
-// stub is an admin listener that answers what a test wants. It refuses operations without the token, as a service does.
 type stub struct {
 	mu      sync.Mutex
 	answers map[string]string // by path
@@ -72,7 +71,6 @@ func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, answer)
 }
 
-// theStations are those of a service that is well. What waits in its outbox is put in.
 const theStations = `{"service":"customer","environment":"here","at":"2026-01-02T03:04:05Z","status":"ready",
 	"causes":[],"stations":[
 	{"kind":"http","name":"customer","passed":7,"refused":0,"waiting":0,"state":"well"},
@@ -82,7 +80,6 @@ const theStations = `{"service":"customer","environment":"here","at":"2026-01-02
 	{"kind":"inbox","name":"customer.profile","topic":"customer.users.v1","passed":7,"waiting":5,"age_seconds":1,
 		"state":"well"}]}`
 
-// bundle is a console between a stubbed service and a browser.
 type bundle struct {
 	stub    *stub
 	console *Console
@@ -128,7 +125,6 @@ func setup(t *testing.T, change func(*Config)) *bundle {
 	return b
 }
 
-// signIn opens the link.
 func (b *bundle) signIn(t *testing.T) *bundle {
 	t.Helper()
 	status, _ := b.get(t, b.console.SignIn())
@@ -190,7 +186,6 @@ func TestTheFlowIsLive(t *testing.T) {
 	testkit.Until(t, shows("All is well"))
 }
 
-// Many viewers cost the service no more than one.
 func TestViewersShareOnePoll(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *Config) { c.Interval = 50 * time.Millisecond })
@@ -228,7 +223,6 @@ func TestASessionBeginsOnce(t *testing.T) {
 	}
 }
 
-// Requests from elsewhere, by another host name or from another site's page, are refused.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *Config) { c.Hosts = []string{"ops.example.org"} }).signIn(t)

@@ -48,7 +48,6 @@ func (s sample) find(kind, name string) (found adminapi.Station) {
 	return found
 }
 
-// watched is the recent past of a service.
 type watched struct {
 	*client.Service
 	known  []adminapi.Station // as it named them last: one that is away keeps its stations
@@ -56,7 +55,6 @@ type watched struct {
 	past   []sample           // oldest first, one for each step of a chart
 }
 
-// flow is the recent past: one poller per service for any number of viewers.
 type flow struct {
 	cfg Config
 
@@ -66,7 +64,6 @@ type flow struct {
 	viewed   time.Time // when a viewer asked last
 }
 
-// ended is a cause that holds no more.
 type ended struct {
 	Service string
 	service.Cause
@@ -83,7 +80,6 @@ func newFlow(cfg Config) *flow {
 	return f
 }
 
-// Without viewers run leaves most services out.
 func (f *flow) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, w := range f.services {
@@ -116,7 +112,7 @@ func take(ctx context.Context, s *client.Service) (taken sample) {
 	return taken
 }
 
-// A sample without an answer stays in its step: it is a gap.
+// keep does not replace a sample without an answer in the same step: the chart shows a gap.
 func (f *flow) keep(w *watched, taken sample) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -140,7 +136,6 @@ func (f *flow) keep(w *watched, taken sample) {
 	}
 }
 
-// end notes the causes that hold no more.
 func (f *flow) end(w *watched, now sample) {
 	before := w.last()
 	for _, was := range before.Causes {
@@ -163,7 +158,7 @@ func (w *watched) answers(now time.Time) bool {
 	return last.err == nil && now.Sub(last.at) < answerAge
 }
 
-// A counter that fell began anew.
+// growth is per second. A counter that fell began anew.
 func growth(old, cur *float64, seconds float64) *float64 {
 	switch {
 	case old == nil || cur == nil || seconds <= 0:
@@ -174,6 +169,7 @@ func growth(old, cur *float64, seconds float64) *float64 {
 	return new((*cur - *old) / seconds)
 }
 
+// Nil figures are unknown.
 type station struct {
 	adminapi.Station
 	ID            string
@@ -181,7 +177,6 @@ type station struct {
 	Spark         string   // the path of its rate
 }
 
-// topic is a station with the inboxes that read it.
 type topic struct {
 	station
 	Inboxes []station
@@ -252,7 +247,7 @@ func (f *flow) lanes(now time.Time) (all []lane) {
 	return all
 }
 
-// The records that its slowest reader has not read wait on a topic.
+// The records that its slowest reader has not read wait on the topic.
 func (f *flow) topic(home *watched, name string, now time.Time) topic {
 	written := home.last().find("topic", name)
 	written.Kind, written.Name = "topic", name
@@ -291,7 +286,6 @@ type cause struct {
 	Page     string // of this console, that shows more
 }
 
-// effect is what a cause means for one service.
 type effect struct{ Service, Means string }
 
 var remedies = map[string]struct{ verb, page string }{
@@ -300,7 +294,7 @@ var remedies = map[string]struct{ verb, page string }{
 	"mail_uncertain": {"", "/mails?state=uncertain"}, "database_went_back": {"", "/lost"},
 }
 
-// A server that several services miss is one cause.
+// The worst is first in each service. A server that several services miss is one cause.
 func (f *flow) causes(now time.Time, found verify.Report) (all []cause) {
 	add := func(name, state string, c service.Cause) {
 		i := slices.IndexFunc(all, func(of cause) bool {
@@ -359,22 +353,22 @@ func stateOf(c service.Cause) string {
 	return stateWatch
 }
 
+// rank treats an unknown state as bad: it may be anything.
 func rank(state string) int {
 	return slices.Index([]string{stateStopped, stateUnknown, stateWatch, stateWell}, state)
 }
 
-// frame is the whole flow at one time.
 type frame struct {
 	Causes []cause
 	Lanes  []lane
 	Charts []chart
 	Ended  []ended
 	Now    time.Time
-	// Operate adds what the viewer may do.
+	// Operate adds the viewer's actions.
 	Operate bool
 }
 
-// Headline is for those who listen to the page: it changes only when a cause begins or ends.
+// Headline is for screen readers. It changes only when a cause begins or ends.
 func (f frame) Headline() string {
 	var all []string
 	for _, c := range f.Causes {
@@ -386,7 +380,6 @@ func (f frame) Headline() string {
 // ChartsEnd is the Unix time of the charts' last step.
 func (f frame) ChartsEnd() int64 { return int64(stepOf(f.Now)) * int64(chartStep.Seconds()) }
 
-// view makes the frame of now for a viewer.
 func (f *flow) view(now time.Time) frame {
 	found, _ := verify.ReadReport(f.cfg.Dir) // without one the lanes have no verdict
 	f.mu.Lock()

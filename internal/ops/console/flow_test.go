@@ -16,7 +16,6 @@ import (
 	"example.com/twinbox/internal/verify"
 )
 
-// system is a flow of two services at a time that the test moves.
 type system struct {
 	*flow
 	now time.Time
@@ -40,7 +39,6 @@ func newSystem(t *testing.T, more ...string) *system {
 	return s
 }
 
-// one is a station that is well.
 func one(kind, name, topic string) adminapi.Station {
 	return adminapi.Station{
 		Kind: kind, Name: name, Topic: topic, Passed: new(10.0), Waiting: new(0.0), AgeSeconds: new(0.0), State: stateWell,
@@ -56,14 +54,12 @@ func (s *system) watched(name string) *watched {
 	panic(name)
 }
 
-// It adds an answer of now.
 func (s *system) says(name string, stations ...adminapi.Station) {
 	s.keep(s.watched(name), sample{
 		at: s.now, Stations: adminapi.Stations{Service: name, Status: service.StatusReady, Stations: stations},
 	})
 }
 
-// has adds an answer of now with the stations that are known and with causes.
 func (s *system) has(name string, causes ...service.Cause) {
 	s.keep(s.watched(name), sample{at: s.now, Stations: adminapi.Stations{
 		Service: name, Status: service.StatusReady, Causes: causes, Stations: s.watched(name).known,
@@ -103,7 +99,6 @@ func (s *system) station(t *testing.T, id string) station {
 	return station{}
 }
 
-// The way of an event is there before the first event, and stays while a service is away.
 func TestTheStationsAreInTheirLanes(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
@@ -123,7 +118,6 @@ func TestTheStationsAreInTheirLanes(t *testing.T) {
 	require.Equal(t, stateUnknown, s.station(t, "notification/relay/notification").State, "an old answer is none")
 }
 
-// A topic whose writer has not answered yet is in the lane of its first reader.
 func TestATopicIsWithItsWriter(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
@@ -133,7 +127,6 @@ func TestATopicIsWithItsWriter(t *testing.T) {
 	require.Contains(t, s.layout(), "customer/topic/people notification/inbox/notification.people")
 }
 
-// What the slowest reader has not read waits on the topic.
 func TestATopicWaitsForItsSlowestReader(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
@@ -160,7 +153,6 @@ func TestRatesAreGrowthPerSecond(t *testing.T) {
 	require.InDelta(t, 1.0, *s.station(t, "customer/http/customer").Rate, 0, "a new process counts from 0")
 }
 
-// A chart has a point for each step that was answered, and a gap for each that was not.
 func TestAChartHasGaps(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
@@ -194,7 +186,6 @@ func TestAChartHasGaps(t *testing.T) {
 	require.LessOrEqual(t, len(s.watched("customer").past), chartSteps)
 }
 
-// The worst is first, whichever service has it; a server that is down is one cause; each has what helps.
 func TestTheCausesOfAllServices(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
@@ -232,7 +223,6 @@ func TestTheCausesOfAllServices(t *testing.T) {
 	require.Equal(t, "customer no_answer unknown  ", shown()[1])
 }
 
-// A cause that holds no more is remembered, with its time.
 func TestEndedCausesAreRemembered(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
@@ -250,7 +240,6 @@ func TestEndedCausesAreRemembered(t *testing.T) {
 	require.Equal(t, s.now, found[0].Until)
 }
 
-// What the last verification found is in the lane, and above an all-clear if it is bad.
 func TestTheLastVerification(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
@@ -270,7 +259,6 @@ func TestTheLastVerification(t *testing.T) {
 
 const hostile = `"><script>alert(1)</script><img src=x onerror=alert(1)>{{.}}' javascript:alert(1)`
 
-// A service's answer is text on the page.
 func TestTheFlowShowsTextAsText(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
@@ -285,7 +273,6 @@ func TestTheFlowShowsTextAsText(t *testing.T) {
 	require.Contains(t, html.UnescapeString(string(body)), hostile)
 }
 
-// requireHarmless fails where a hostile text has become a tag or an address.
 func requireHarmless(t *testing.T, body string) {
 	t.Helper()
 	for _, bad := range []string{"<script>", "<img src=x", `href="javascript:`, `action="javascript:`} {
@@ -293,7 +280,6 @@ func requireHarmless(t *testing.T, body string) {
 	}
 }
 
-// An arrow between two lanes is a way that events go.
 func TestALaneIsJoinedToTheOneThatItReads(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, "order", "payments")
@@ -315,7 +301,6 @@ func TestALaneIsJoinedToTheOneThatItReads(t *testing.T) {
 	}, joined())
 }
 
-// The picture of a story has a row for each place and a dot for each step, as many as fit.
 func TestThePictureOfAStory(t *testing.T) {
 	t.Parallel()
 	require.Nil(t, pictureOf(nil))

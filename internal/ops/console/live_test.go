@@ -18,7 +18,6 @@ func groups(count int) string {
 		`,"keys":1,"oldest":"2026-01-02T03:04:05Z","error":"e"}]}`
 }
 
-// look asks for a list as a page does that shows the one of the tag.
 func (b *bundle) look(t *testing.T, path, tag string) (status int, newer, body string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+path, http.NoBody)
@@ -34,7 +33,6 @@ func (b *bundle) look(t *testing.T, path, tag string) (status int, newer, body s
 	return response.StatusCode, response.Header.Get("ETag"), string(text)
 }
 
-// A page that looks again gets nothing while its list is the same, and the new one when it is not.
 func TestAListIsSentWhenItHasChanged(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil).signIn(t)

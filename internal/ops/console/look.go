@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/internal/ops/admin/client"
 )
 
-// answers are those of all services. What one of them did not answer is not known.
 type answers[T any] []client.Answer[T]
 
 // Unknown reports whether an answer is missing: then an empty list proves nothing.
@@ -23,7 +22,6 @@ func (a answers[T]) Unknown() bool {
 	return slices.ContainsFunc(a, func(one client.Answer[T]) bool { return one.Err != nil })
 }
 
-// call asks all services for the same.
 func call[T any](c *Console, r *http.Request, asked client.Request) answers[T] {
 	return client.Ask(c.cfg.Services, func(s *client.Service) (T, error) { return client.Call[T](r.Context(), s, asked) })
 }
@@ -42,6 +40,7 @@ func (c *Console) showGroups(r *http.Request) (content, error) {
 	return content{"groups", "Dead letters", groups}, nil
 }
 
+// The order is that of a replay.
 func (c *Console) showDeadLetters(r *http.Request) (content, error) {
 	query := r.URL.Query()
 	filter, err := filterOf(query)
@@ -103,6 +102,7 @@ func (c *Console) showMails(r *http.Request) (content, error) {
 	}}, nil
 }
 
+// showLost lists at most a hundred per service.
 func (c *Console) showLost(r *http.Request) (content, error) {
 	found := call[adminapi.LostEvents](c, r, client.Get("/admin/v1/outbox/lost", adminapi.ListLostParams{}))
 	return content{"lost", "Lost events", found}, nil
@@ -113,7 +113,6 @@ type deed struct {
 	adminapi.Action
 }
 
-// showAudit lists what was done by hand, the newest first.
 func (c *Console) showAudit(r *http.Request) (content, error) {
 	until, _ := time.Parse(time.RFC3339Nano, r.URL.Query().Get("until"))
 	params := adminapi.ListAuditParams{Newest: true, Until: until}

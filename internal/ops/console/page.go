@@ -38,7 +38,7 @@ type placed struct {
 	Operate bool
 }
 
-// serveAsset serves the page's own files. Their addresses hold what is in them, so a browser keeps them for ever.
+// The addresses contain a hash, so a browser caches the files for ever.
 func serveAsset(w http.ResponseWriter, r *http.Request) {
 	if r.URL.RawQuery != "" {
 		w.Header().Set("Cache-Control", "max-age=31536000, immutable")
@@ -46,7 +46,6 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 	http.FileServerFS(assetFiles).ServeHTTP(w, r)
 }
 
-// asset is the address of a file of assets.
 func asset(name string) (string, error) {
 	content, err := assetFiles.ReadFile("assets/" + name)
 	if err != nil {
@@ -60,7 +59,6 @@ func hashOf(content []byte) string {
 	return hex.EncodeToString(hash[:8])
 }
 
-// page is what every page's template is given.
 type page struct {
 	Title    string
 	Body     template.HTML // what the page's own template made
@@ -76,7 +74,6 @@ type content struct {
 	data        any
 }
 
-// missing is why an address has no page.
 type missing string
 
 func (m missing) Error() string { return string(m) }
@@ -131,7 +128,7 @@ func (c *Console) broken(w http.ResponseWriter, r *http.Request, name string, er
 	http.Error(w, "The page could not be made; the log of the console says why.", http.StatusInternalServerError)
 }
 
-// render executes a template, whose escaping is what makes the result safe to be part of another one.
+// The template's escaping makes the result safe as part of another template.
 func render(name string, data any) (template.HTML, error) {
 	var out bytes.Buffer
 	if err := templates.ExecuteTemplate(&out, name, data); err != nil {
@@ -142,7 +139,6 @@ func render(name string, data any) (template.HTML, error) {
 
 const unknownText = "–"
 
-// number writes a count as people read it: 7, 1,204, 12.4k.
 func number(n *float64) string {
 	switch {
 	case n == nil:
@@ -164,7 +160,6 @@ func rate(n *float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(*n, 'f', 1, 64), ".0")
 }
 
-// age writes seconds; a dash where no event waits.
 func age(seconds *float64) string {
 	switch {
 	case seconds == nil || *seconds <= 0:
@@ -181,7 +176,6 @@ func age(seconds *float64) string {
 	return strconv.Itoa(int(*seconds/86400)) + " d"
 }
 
-// after writes how long a step came after the first.
 func after(d time.Duration) string {
 	if d < time.Second {
 		return "+" + strconv.FormatInt(d.Milliseconds(), 10) + " ms"
@@ -189,7 +183,6 @@ func after(d time.Duration) string {
 	return "+" + age(new(d.Seconds()))
 }
 
-// plural is a count with its thing: 1 mail, 2 mails.
 func plural(n int64, things string) string {
 	if n == 1 {
 		things = strings.TrimSuffix(things, "s")
@@ -205,5 +198,4 @@ func short(eventType string) string {
 	return strings.Join(parts[len(parts)-2:], ".")
 }
 
-// clock is the one clock of the page: the same as that of the command and of the logs.
 func clock(t time.Time) string { return t.UTC().Format("2 Jan 15:04:05 UTC") }

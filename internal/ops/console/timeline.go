@@ -50,7 +50,7 @@ type dot struct {
 	State        string
 }
 
-// pictureOf draws a story; nil: it has no step.
+// Nil: the story has no step.
 func pictureOf(told []adminapi.StoryStep) *picture {
 	steps := stepsOf(told[:min(len(told), maxDots)])
 	if len(steps) == 0 {
@@ -81,12 +81,10 @@ func pictureOf(told []adminapi.StoryStep) *picture {
 	return p
 }
 
-// placeOf is where a step happened, as its row is called.
 func placeOf(s step) string {
 	return cmp.Or(s.Consumer, s.Service) + " " + strings.ReplaceAll(string(s.Station), "_", " ")
 }
 
-// badOutcomes are those after which an event, or its effect, waits or is given up.
 var badOutcomes = map[string]string{
 	"waiting": stateWatch, "held": stateWatch, "gap": stateWatch, "parked": stateWatch, "uncertain": stateWatch,
 	"stale": stateWatch, "expired": stateStopped, "conflict": stateStopped, "dead": stateStopped, "failed": stateStopped,

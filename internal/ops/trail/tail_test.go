@@ -35,7 +35,6 @@ func TestTailSaysWhatBecameOfAnEvent(t *testing.T) {
 	require.Nil(t, entries[1].Payload)
 }
 
-// A call looks at a bounded number of positions, found or not; the next one continues below.
 func TestTailReadsBackwardsInSteps(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)

@@ -61,8 +61,6 @@ func TestAnEventIsFoundByItsIDsAndTellsItsState(t *testing.T) {
 	}
 }
 
-// An id that carries no time is found as long as it is known when it was given; then by the event's key, or about when
-// it was added.
 func TestAnEventOfAForeignID(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -88,7 +86,7 @@ func TestAnEventOfAForeignID(t *testing.T) {
 	require.Equal(t, 0, find(Hint{At: time.Now().Add(-time.Hour)}))
 }
 
-// Each question to a large outbox, never analysed, reads only a few of its blocks.
+// The table is never analysed.
 func TestNothingIsFoundByReadingTheTable(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)
@@ -133,7 +131,6 @@ from generate_series(1, $1) n`, rows)
 	require.Len(t, found.OfKey, 3)
 }
 
-// plan is what the server did for a question.
 type plan struct {
 	scans        []string // tables of more than some blocks that were read from end to end
 	rows, blocks int

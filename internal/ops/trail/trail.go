@@ -1,4 +1,4 @@
-// Package trail reads an outbox for operators: its newest events, and those that belong to an id. It disturbs no relay.
+// Package trail reads an outbox for operators: its newest events, and the events of an id. It needs no relay.
 package trail
 
 import (
@@ -17,7 +17,7 @@ import (
 	"example.com/twinbox/internal/outbox/relay"
 )
 
-// Entry is an event as it lies in the outbox.
+// Entry is an event as stored in the outbox.
 type Entry struct {
 	Position    int64     `json:"position"`
 	EventID     string    `json:"event_id"`
@@ -41,7 +41,7 @@ select o.position, o.event_id::text, o.event_type, o.topic, o.key, o.version, o.
     coalesce(o.headers ->> '` + event.HeaderCausationID + `', ''),
     coalesce(o.headers ->> '` + event.HeaderTraceParent + `', ''), `
 
-// Tail selects entries: the last ones that fit. What is set must all hold.
+// Tail selects entries. All set conditions must hold.
 type Tail struct {
 	Topic, Key, Type string
 	Before           int64 // of positions below this one; 0: the newest
@@ -60,12 +60,12 @@ limit $4`
 
 const keptSQL = `select coalesce(min(position), 0), coalesce(max(position), 0) from public.outbox`
 
-// tailPositions are looked at by one call: 0.2 s, at a microsecond each.
+// 200,000 positions take 0.2 s, at a microsecond each.
 const tailPositions = 200_000
 
 // ReadTail returns the newest entries in the order of their positions. A transaction that commits late puts its entries
-// below ones that were read. One call looks at 200,000 positions: if it found fewer entries than asked for and older
-// rows are kept, rest is the Before to go on with; else 0.
+// below ones that were read before. One call reads at most 200,000 positions. If it found fewer than requested and
+// older rows are kept, rest is the Before of the next call; else 0.
 func ReadTail(ctx context.Context, db relay.DB, t Tail) (entries []Entry, rest int64, err error) {
 	var oldest, newest int64
 	if err := db.QueryRow(ctx, keptSQL).Scan(&oldest, &newest); err != nil {
@@ -88,7 +88,7 @@ func ReadTail(ctx context.Context, db relay.DB, t Tail) (entries []Entry, rest i
 	return entries, rest, nil
 }
 
-// Hint helps to find an event whose id carries no time. Either helps.
+// Hint describes an event whose id carries no time. Either field is enough.
 type Hint struct {
 	Key string
 	At  time.Time // when it was added, give or take a minute
@@ -97,10 +97,11 @@ type Hint struct {
 // Trace is what an outbox knows of an id.
 type Trace struct {
 	OfKey []Entry // the newest events whose key it is, at most 1000, in the order of their positions
-	// Events are those whose id it is; more than one: it was given twice.
+	// Events are those with the id, two if it was given twice. Empty: none was added here, or its partition is dropped.
 	Events []Entry
 	Caused []Entry // events that follow from the event, the request or the trace of the id, at most 1000
-	// NeedsHint means that an event can only be found with a [Hint]: its id is not a UUIDv7.
+	// NeedsHint reports that only a [Hint] can find the event: its id is no UUIDv7, and the outbox no longer knows when
+	// it was given.
 	NeedsHint bool
 }
 
@@ -124,11 +125,12 @@ where event_id between $1::text::uuid and $2::text::uuid`
 	givenAt = `select added_at from public.outbox_given_id where event_id = $1::text::uuid`
 )
 
-// noScans leaves the planner nothing but the summaries: it misjudges a partition that was never analysed.
+// noScans forces the summaries. The planner expects them to be useless for a partition that was never analysed, and
+// would read the whole table, or all of it by the index of positions.
 const noScans = `set local enable_seqscan = off; set local enable_indexscan = off; set local enable_indexonlyscan = off;
 set local max_parallel_workers_per_gather = 0; set local jit = off`
 
-// ReadTrace looks for an id in the blocks where it may lie, and does not read the table.
+// ReadTrace reads only the blocks where the id may be, never the whole table.
 func ReadTrace(
 	ctx context.Context, db interface {
 		Begin(ctx context.Context) (pgx.Tx, error)
@@ -158,13 +160,13 @@ func ReadTrace(
 	return t, err
 }
 
-// aroundGiven is how far the clocks of process and database may be apart; aroundHint is how well people remember.
+// aroundGiven allows for different clocks of a process and its database; aroundHint for people's memory.
 const (
 	aroundGiven = 10 * time.Second
 	aroundHint  = time.Minute
 )
 
-// The neighbours have ids with a time.
+// findForeign searches near the events whose ids carry about that time.
 func (t *Trace) findForeign(ctx context.Context, tx pgx.Tx, id string, at time.Time) error {
 	around := aroundHint
 	if at.IsZero() {
@@ -186,12 +188,14 @@ func (t *Trace) findForeign(ctx context.Context, tx pgx.Tx, id string, at time.T
 	case last < first:
 		return nil // nothing was added then
 	}
+	// The row may be next to the first or the last of them.
 	t.Events, err = traced(ctx, tx, tracedNearID, first-neighbours, last+neighbours, id)
 	return err
 }
 
 const neighbours = 10_000
 
+// digit fills the id: 0 gives the lowest UUIDv7 of a millisecond, f the highest.
 func idAt(at time.Time, digit string) string {
 	ms := max(at.UnixMilli(), 0)
 	b := [6]byte{byte(ms >> 40), byte(ms >> 32), byte(ms >> 24), byte(ms >> 16), byte(ms >> 8), byte(ms)}

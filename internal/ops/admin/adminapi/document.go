@@ -1,7 +1,7 @@
 package adminapi
 
-// DocumentPath is where a service's admin listener has api/admin.yaml, as JSON, without the token.
+// DocumentPath serves api/admin.yaml as JSON, without a token.
 const DocumentPath = "/admin/v1/openapi.json"
 
-// StationsPath is the one operation that needs no token: it tells what /metrics and /readyz tell.
+// StationsPath is the only operation that needs no token: it shows the same as /metrics and /readyz.
 const StationsPath = "/admin/v1/stations"

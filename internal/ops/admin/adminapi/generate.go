@@ -1,6 +1,6 @@
 // Package adminapi holds the types of the operations, generated from api/admin.yaml.
 //
-// Bodies of requests are left to [web.Decode], which is stricter than any generated decoder.
+// [web.Decode] reads the bodies of requests: it is stricter than any generated decoder.
 package adminapi
 
 //go:generate env CGO_ENABLED=0 go run ../../../../dev/tools/apijson ../../../../api/admin.yaml ../../../../api/admin.gen.json

@@ -13,11 +13,12 @@ var stations = []StoryStepStation{
 	StoryStepStationAudit,
 }
 
-// Owed is the outcome of the step that tells when a mail became due.
+// Owed is the outcome of the step at which a mail became due.
 const Owed = "owed"
 
 func station(s StoryStep) int { return slices.Index(stations, s.Station) }
 
+// clock returns the first station with this step's clock. Inbox and dead letters share one.
 func clock(s StoryStep) int {
 	if s.Station == StoryStepStationDeadLetter {
 		return slices.Index(stations, StoryStepStationInbox)
@@ -25,8 +26,8 @@ func clock(s StoryStep) int {
 	return station(s)
 }
 
-// InOrder sorts steps by time and joins those that tell of the same. Their times are of several clocks: an event never
-// seems to be read before it was added, nor handled before it was read.
+// InOrder sorts steps by time and joins duplicates. Their clocks may differ: it never puts the read of an event before
+// its addition, nor its handling before its read.
 func InOrder(all []StoryStep) []StoryStep {
 	type told struct {
 		StoryStep
@@ -62,7 +63,6 @@ func InOrder(all []StoryStep) []StoryStep {
 	return kept
 }
 
-// joined leaves out repetitions.
 func joined(all []StoryStep) []StoryStep {
 	kept := make([]StoryStep, 0, len(all))
 	for _, step := range all {
@@ -83,7 +83,8 @@ func joined(all []StoryStep) []StoryStep {
 	return kept
 }
 
-// Two steps tell of one request, one record, or one row.
+// same joins a request that a table and an event know, a record that several consumers read, and a row found by two
+// ids.
 func same(a, b StoryStep) bool {
 	if a.Station != b.Station {
 		return false

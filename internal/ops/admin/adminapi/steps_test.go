@@ -10,8 +10,7 @@ import (
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
-// One consumer reads a record long after another has handled it, and after what that caused was added. The record was
-// read when the first of them read it: what followed stays behind it, and before its own consequences.
+// One consumer reads the record long after another has handled it.
 func TestARecordIsReadWhenItsFirstConsumerReadsIt(t *testing.T) {
 	start := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	partition, offset := int32(3), int64(7)
@@ -39,7 +38,6 @@ func TestARecordIsReadWhenItsFirstConsumerReadsIt(t *testing.T) {
 	}
 }
 
-// The answers about two ids lead to the same mail, and it moved between them: it is shown once, as it is now.
 func TestAMailThatGoesOnIsToldOfOnce(t *testing.T) {
 	at := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	mail := func(after time.Duration, outcome string) adminapi.StoryStep {

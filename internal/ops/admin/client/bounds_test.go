@@ -11,7 +11,6 @@ import (
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
-// What answers at an admin address may be anything, and may not stop: the call ends all the same.
 func TestAnAnswerWithoutAnEndIsCutOff(t *testing.T) {
 	t.Parallel()
 	endless := strings.Repeat("x", 1<<20)

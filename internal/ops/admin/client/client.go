@@ -22,21 +22,21 @@ import (
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
-// Service is one service's operations, for any number of goroutines. Every request names the service that it is meant
-// for.
+// Service calls one service's operations. It is safe for concurrent use. Every request names the service, so that a
+// different one at the address refuses it.
 type Service struct {
 	Name, Addr string
-	// Environment, if set before the first call, is the one that is meant: a service of another one refuses.
+	// Environment, if set before the first call, is the required one: a service of a different environment refuses.
 	Environment string
 
 	base, token string
 	http        *http.Client
 }
 
-// connectTimeout is how long an address may take to be reached, and then to begin its answer.
+// connectTimeout limits the connection, and then the wait for the answer's beginning.
 const connectTimeout = 15 * time.Second
 
-// New makes a client of the admin listener at addr, host:port or a URL. It connects to nothing.
+// New makes a client of the admin listener at addr, host:port or a URL. It does not connect yet.
 func New(name, addr, token string) (*Service, error) {
 	base := strings.TrimSuffix(addr, "/")
 	why := config.FormatURL.Check(base)
@@ -53,7 +53,8 @@ func New(name, addr, token string) (*Service, error) {
 	}, nil
 }
 
-// A proxy must not hear of the token. Left to the system, an address behind a firewall would take minutes.
+// newTransport uses no proxy: a proxy must not see the token. Without its own limit, an address behind a firewall would
+// take minutes.
 func newTransport(limit time.Duration) *http.Transport {
 	return &http.Transport{
 		DisableKeepAlives: true, DialContext: (&net.Dialer{Timeout: limit}).DialContext, TLSHandshakeTimeout: limit,
@@ -61,7 +62,7 @@ func newTransport(limit time.Duration) *http.Transport {
 	}
 }
 
-// A ProblemError is a service's answer that it did not do what it was asked.
+// A ProblemError is a service's refusal.
 type ProblemError struct {
 	Service string
 	Problem adminapi.Problem
@@ -71,7 +72,7 @@ func (e *ProblemError) Error() string {
 	return fmt.Sprintf("%s: %s (%s)", e.Service, e.Problem.Detail, e.Problem.Code)
 }
 
-// An UnreachableError means that the service did not answer.
+// An UnreachableError reports that the service did not answer.
 type UnreachableError struct {
 	Service string
 	Err     error
@@ -84,15 +85,15 @@ func (s *Service) noAnswer(err error) error {
 	return &UnreachableError{s.Name, fmt.Errorf("no answer from %s: %w", s.Addr, err)}
 }
 
-// otherProgram is an answer that no operation of the service gives.
 func (s *Service) otherProgram(status string) error {
 	err := fmt.Errorf("%s is not its admin listener: another program answers (%s)", s.Addr, status)
 	return &UnreachableError{s.Name, err}
 }
 
+// ErrCutOff reports that a long operation's answer ended before its result. Finished changes stay.
 var ErrCutOff = errors.New("the answer was cut off; what was done until then stays done")
 
-// maxAnswerBytes bounds what one answer, or one line of a long one, may take in memory.
+// maxAnswerBytes bounds one answer, or one line of a long one, in memory.
 const maxAnswerBytes = 64 << 20
 
 // Call makes a call whose answer is one JSON document.
@@ -108,14 +109,14 @@ func Call[T any](ctx context.Context, s *Service, r Request) (value T, err error
 	return value, nil
 }
 
-// An Answer is what one service said, or why it did not.
+// An Answer is one service's value or its error.
 type Answer[T any] struct {
 	Service string
 	Value   T
 	Err     error
 }
 
-// Ask asks all services together and returns the answers in their order.
+// Ask asks all services concurrently and returns the answers in their order.
 func Ask[T any](services []*Service, call func(*Service) (T, error)) []Answer[T] {
 	answers := make([]Answer[T], len(services))
 	var all sync.WaitGroup
@@ -129,8 +130,8 @@ func Ask[T any](services []*Service, call func(*Service) (T, error)) []Answer[T]
 	return answers
 }
 
-// Stream makes a call whose answer is JSON lines. progress gets how much is done, of how much; a total of 0 is not
-// known. With an error, the result counts the changes before it, as far as they are known.
+// Stream makes a call whose answer is JSON lines, and calls progress with the done and total counts; a total of 0 is
+// unknown. With an error, the result counts the changes before it, as far as they are known.
 func Stream(
 	ctx context.Context, s *Service, progress func(done, total int64), r Request,
 ) (result adminapi.Result, err error) {
@@ -171,7 +172,6 @@ func readLines(
 	return last, fmt.Errorf("%s: %w", s.Name, ErrCutOff)
 }
 
-// open makes a call and returns the body of its answer.
 func (s *Service) open(ctx context.Context, r Request) (io.ReadCloser, error) {
 	request, err := r.build(ctx, s.base)
 	if err != nil {
@@ -186,7 +186,7 @@ func (s *Service) open(ctx context.Context, r Request) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Without the name a 200 is the page of any web server, and a 404 may be that of the service's own API.
+	// Without the header, a 200 is the page of any web server, and a 404 may mean that the service lacks the operation.
 	own := response.Header.Get("Twinbox-Service") == s.Name
 	if response.StatusCode == http.StatusOK && own {
 		return response.Body, nil
@@ -216,7 +216,7 @@ func (s *Service) send(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// URL is where a path of the listener is.
+// URL returns the URL of a path of the listener.
 func (s *Service) URL(path string) string { return s.base + path }
 
 // Request is a call of one operation of api/admin.yaml, with the types of package adminapi.
@@ -225,12 +225,12 @@ type Request struct {
 	params, body any
 }
 
-// Get asks for what is at the path. Params is the operation's struct of parameters; nil: it has none.
+// Get requests the path. Params is the operation's struct of parameters; nil: none.
 func Get(path string, params any) Request {
 	return Request{method: http.MethodGet, path: path, params: params}
 }
 
-// Post calls the path with the body, which is sent as JSON.
+// Post sends the body as JSON.
 func Post(path string, body any) Request {
 	return Request{method: http.MethodPost, path: path, body: body}
 }
@@ -259,7 +259,7 @@ func (r Request) build(ctx context.Context, base string) (*http.Request, error) 
 	return request, nil
 }
 
-// The document names the parameters as JSON does.
+// queryOf uses the JSON names: the document has the same.
 func queryOf(params any) (url.Values, error) {
 	encoded, err := json.Marshal(params)
 	if err != nil {
@@ -278,17 +278,17 @@ func queryOf(params any) (url.Values, error) {
 	return query, nil
 }
 
-// OperatorsFile has how to operate a dev stack while it runs. It holds the token, so it is its owner's
-// alone.
+// OperatorsFile is where a dev stack stores its [Operators]. It holds the token, so only its owner may read it. It
+// exists while the stack runs, and after a kill.
 const OperatorsFile = "operators.json"
 
-// Operators is what is in that file.
+// Operators is the content of [OperatorsFile].
 type Operators struct {
 	Services map[string]string `json:"services"` // admin listeners by the service's name
 	Token    string            `json:"token"`
 }
 
-// ReadOperators reads how to operate the dev stack in the folder. Where none runs the error is [os.ErrNotExist].
+// ReadOperators reads the file in the folder. Where none runs the error is [os.ErrNotExist].
 func ReadOperators(dir string) (o Operators, err error) {
 	content, err := os.ReadFile(filepath.Join(dir, OperatorsFile))
 	if err == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// deaf is an address that answers no connection, as one behind a firewall: no process accepts, and the queue is full.
+// deaf fills the queue of a listener that no process accepts from, like an address behind a firewall.
 func deaf(t *testing.T) string {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)

@@ -13,16 +13,16 @@ import (
 )
 
 const (
+	// A user may have thousands of events.
 	maxFollowed = 200
 	askedAtOnce = 8
 )
 
-// noteCut is the note of a story that continues.
 const noteCut = "There is more than is shown: ask for one of the related ids."
 
-// Story asks the services what they know of an id, and of the ids that they name, and joins the answers in the order of
-// time. Without steps none of them knows the id. Services that did not answer are an error next to what the others know.
-// Related are the ids that were not followed.
+// Story asks the services about an id and about the ids that they name, and joins the answers in the order of time. A
+// story without steps: no service knows the id. The error names services that did not answer; the story has the others'
+// steps. Related are the ids that it did not follow.
 func Story(
 	ctx context.Context, services []*Service, id string, params adminapi.GetStoryParams,
 ) (adminapi.Story, error) {
@@ -56,7 +56,7 @@ func Story(
 	return told, errors.Join(failed...)
 }
 
-// A service that has failed once is not asked again.
+// askAll does not ask a service again that has failed once.
 func askAll(
 	ctx context.Context, services []*Service, ids []string, params adminapi.GetStoryParams, failed []error,
 ) []adminapi.Story {

@@ -42,13 +42,12 @@ const (
 	patience   = time.Minute
 )
 
-// browsers are the programs that will do, the fastest to start first.
+// browsers are in the order of their start time.
 var browsers = []string{
 	"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable",
 	"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome", "/Applications/Chromium.app/Contents/MacOS/Chromium",
 }
 
-// one is the browser of this test program.
 var one context.Context
 
 func TestMain(m *testing.M) {
@@ -82,7 +81,6 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// system is what `make run` starts, with a broker that can be stopped.
 type system struct {
 	at     local.Addresses
 	cfg    broker.Config
@@ -117,7 +115,6 @@ func start(t *testing.T) *system {
 	return s
 }
 
-// link is that of the console.
 func (s *system) link() string { return s.at.Programs["console"] }
 
 func (s *system) startKafka(t *testing.T) {
@@ -144,7 +141,6 @@ func (s *system) signUp(t *testing.T, email string) (user string) {
 	return answer.ID
 }
 
-// produce writes the registration of a user whose payload is as given to the topic of the users.
 func (s *system) produce(t *testing.T, user, payload string) {
 	t.Helper()
 	settings := sarama.NewConfig()
@@ -168,15 +164,13 @@ func (s *system) produce(t *testing.T, user, payload string) {
 	require.NoError(t, err)
 }
 
-// tab is a page of the browser.
 type tab struct {
 	t        *testing.T
 	ctx      context.Context
 	expected string // what the browser's console may say of it
 }
 
-// open opens a tab, which fails the test for each complaint of its page: an error of a script, a breach of the content
-// policy.
+// open fails the test for an error of a script and for a breach of the content policy.
 func open(t *testing.T, width, height int64, scheme string) *tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(one)
@@ -206,7 +200,6 @@ func open(t *testing.T, width, height int64, scheme string) *tab {
 	return p
 }
 
-// prefer sets the colours that the person at the screen prefers.
 func (p *tab) prefer(scheme string) {
 	p.t.Helper()
 	p.do(chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
@@ -229,7 +222,6 @@ func (p *tab) visit(url string) {
 	p.do(chromedp.Navigate(url))
 }
 
-// eval returns a script's value.
 func eval[T any](p *tab, script string) T {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
@@ -239,15 +231,13 @@ func eval[T any](p *tab, script string) T {
 	return value
 }
 
-// await waits until the page shows a text in the first element of the selector. A page that is left for another one
-// then cannot be asked: that is not an answer yet.
+// A page that navigates cannot be asked: await tries again.
 func (p *tab) await(selector, text string) {
 	p.t.Helper()
 	p.until(fmt.Sprintf(`(document.querySelector(%s)?.textContent ?? "").includes(%s)`,
 		strconv.Quote(selector), strconv.Quote(text)))
 }
 
-// until waits until a script returns true.
 func (p *tab) until(script string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
@@ -276,7 +266,6 @@ func (p *tab) fill(selector, text string) {
 	p.do(chromedp.SetValue(chromedp.CSS(selector), text))
 }
 
-// confirm gives the reason and the name that a dry run asks for, and does it.
 func (p *tab) confirm(within, reason string) {
 	p.t.Helper()
 	p.await(within, "Dry run")
@@ -285,7 +274,6 @@ func (p *tab) confirm(within, reason string) {
 	p.click(within + " form.confirm button")
 }
 
-// The story that the console is for: a sign-up passes, Kafka stops, an event is poison, is mended and replayed.
 func TestTheStoryOnThePage(t *testing.T) {
 	s := start(t)
 	p := open(t, 1440, 900, "light")
@@ -351,8 +339,6 @@ func TestTheStoryOnThePage(t *testing.T) {
 //go:embed check.js
 var check string
 
-// Every page fits its screen, has enough contrast in both colour schemes and names for screen readers; lists update
-// themselves; and the keyboard alone is enough.
 func TestThePages(t *testing.T) {
 	s := start(t)
 	base, _, _ := strings.Cut(s.link(), "/session/")
@@ -372,20 +358,18 @@ func TestThePages(t *testing.T) {
 	t.Run("gone", func(t *testing.T) { loseTheConsole(t, base) })
 }
 
-// registration is that of a user with a name. poison is one whose name is a number.
+// poison has a number as the name.
 const (
 	registration = `{"user_id":"%s","email":"carol@example.org","name":%s,"registered_at":"2026-11-20T09:30:00Z"}`
 	poison       = `{"user_id":"%s","email":"carol@example.org","name":17,"registered_at":"2026-11-20T09:30:00Z"}`
 )
 
-// edit puts another payload in the place of that of Customer's first dead letter.
 func (s *system) edit(t *testing.T, payload, reason string) {
 	t.Helper()
 	s.operate(t, "dead-letters/1/edit", fmt.Sprintf(`{"by":"ada","reason":%q,"dry_run":false,"payload":%q}`, reason,
 		base64.StdEncoding.EncodeToString([]byte(payload))))
 }
 
-// operate asks Customer's admin listener for an operation.
 func (s *system) operate(t *testing.T, path, body string) {
 	t.Helper()
 	s.request(t, http.MethodPost, "http://"+s.at.Services["customer"].Admin+"/admin/v1/"+path, body)
@@ -404,7 +388,6 @@ func (s *system) request(t *testing.T, method, url, body string) {
 	require.Equal(t, http.StatusOK, response.StatusCode, string(said))
 }
 
-// inspect tells all that is wrong with the page as it is shown.
 func (p *tab) inspect(what string) {
 	p.t.Helper()
 	for _, wrong := range eval[[]string](p, check) {
@@ -439,7 +422,6 @@ func fit(t *testing.T, base, user string) {
 	}
 }
 
-// follow looks at lists while others change what is in them. What this operator has in hand stays where it is.
 func (s *system) follow(t *testing.T, base, user string) {
 	const profiles = "/dead-letters/customer?consumer=customer.profile"
 	lists := map[string]*tab{}
@@ -495,7 +477,6 @@ func workByKeyboard(t *testing.T, base string) {
 	p.await("main", "No service knows this id.")
 }
 
-// loseTheConsole looks at a page whose console does not answer any more, as the browser sees it.
 func loseTheConsole(t *testing.T, base string) {
 	p := open(t, 1440, 900, "light")
 	p.visit(base)
@@ -509,7 +490,7 @@ func loseTheConsole(t *testing.T, base string) {
 	p.until(`!document.querySelector("#sentence h1").textContent.includes("Unknown")`)
 }
 
-// picture writes what the README shows: the flow while people sign up.
+// picture writes the README's picture.
 func (s *system) picture(t *testing.T, p *tab, base string) {
 	t.Helper()
 	p.visit(base)

@@ -19,7 +19,7 @@ func (i *item) UnmarshalJSON(data []byte) error {
 	return decoder.Decode((*map[string]any)(i))
 }
 
-// values uses the json tags. The state "all" is no condition.
+// values uses the json tags. The state "all" is not a condition.
 func values(of any) (members item, err error) {
 	encoded, err := json.Marshal(of)
 	if err == nil {

@@ -123,8 +123,8 @@ on conflict (consumer, topic, partition, first_offset) do update
 set attempts = excluded.attempts, last_offset = excluded.last_offset, last_at = clock_timestamp()`
 )
 
-// countAttempt counts once for each owner: an attempt that fails in this process is not a death. A batch counts for none
-// of its records. An event that was counted too often is given up.
+// countAttempt counts once for each owner: an attempt that fails in this process is not a death. A batch counts for
+// none of its records. An event that was counted too often is given up.
 func (in *Inbox) countAttempt(ctx context.Context, p *partition, items []*item) error {
 	if p.counted != nil {
 		return nil

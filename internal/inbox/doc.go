@@ -38,8 +38,8 @@
 // # When a handler fails
 //
 // The transaction is rolled back, and its halves run, down to one event. A permanent error ([Permanent]) gives the
-// event up immediately. A transient one (database or broker away, a deadlock, a full pool) is tried again for as long as it
-// lasts. Any other error is tried 5 times (Config.MaxAttempts), with pauses of 1, 2, 4 and 8 s, each up to a fifth
+// event up immediately. A transient one (database or broker away, a deadlock, a full pool) is tried again for as long as
+// it lasts. Any other error is tried 5 times (Config.MaxAttempts), with pauses of 1, 2, 4 and 8 s, each up to a fifth
 // shorter or longer. The partition waits. A handler that runs longer than 10 s (Config.HandlerTimeout) fails with
 // handler_timeout.
 //

@@ -40,8 +40,8 @@
 // data. It costs an event two round trips, as a read and a write would.
 //
 // A "began" of this process comes from a call that failed. One of the same [Config.Owner] in an earlier life is
-// one of a process that died, and is taken over immediately. Any other one may belong to a process that is at work: it is
-// taken over when it has not changed for as long as a handler may take, measured here, by no other machine's clock.
+// one of a process that died, and is taken over immediately. Any other one may belong to a process that is at work: it
+// is taken over when it has not changed for as long as a handler may take, measured here, by no other machine's clock.
 //
 //	config.go inbox.go          what is configured, one call
 //	claim.go mark.go            the two writes around the handler

@@ -17,20 +17,19 @@ const (
 // legacyCorrelationID is what Watermill's own middleware writes.
 const legacyCorrelationID = "correlation_id"
 
-// Cause is the request or the event that an event follows from. It travels in the context of a handler into the events
-// that the handler adds.
+// Cause is the request or the event that an event follows from. A handler's context has it.
 type Cause struct {
-	// CorrelationID is the same in all events that follow from one request. An event without one is a first event: its
-	// own id is the correlation id of the events that follow.
+	// CorrelationID is the same in all events that follow from one request. A first event has none: its own id is the
+	// correlation id of the events that follow.
 	CorrelationID string
-	// CausationID is the id of the event before this one; empty for a first event.
+	// CausationID is the id of the event before; empty for a first event.
 	CausationID string
-	// TraceParent and TraceState are the trace, as in W3C Trace Context.
+	// TraceParent and TraceState are W3C Trace Context.
 	TraceParent, TraceState string
 }
 
-// Cause returns the cause of the events that follow from the event. It leaves out invalid values: they are of other
-// systems, and an event that a handler adds must not fail for them.
+// Cause returns the cause of the events that follow from the event. It leaves out invalid values, so that a handler's
+// own event does not fail for them.
 func (e *Event) Cause() Cause {
 	c := Cause{CorrelationID: e.CorrelationID(), CausationID: e.ID}
 	if e.span().IsValid() {
@@ -42,12 +41,10 @@ func (e *Event) Cause() Cause {
 	return c
 }
 
-// traced returns a context in the event's trace.
 func (e *Event) traced() context.Context {
 	return propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier(e.Extensions))
 }
 
-// span returns the span in the event's traceparent; an invalid one if there is none.
 func (e *Event) span() trace.SpanContext { return trace.SpanContextFromContext(e.traced()) }
 
 // CorrelationID returns the event's correlation id, or its own id if it has none.
@@ -62,7 +59,7 @@ func (e *Event) CorrelationID() string {
 
 const maxTraceState = 512 // what W3C Trace Context asks every hop to pass on
 
-// Extend returns the extensions of an event that follows from the cause. Extensions that are set stay.
+// Extend returns the extensions of an event that follows from the cause. It keeps extensions that are set.
 func (c Cause) Extend(extensions map[string]string) map[string]string {
 	if c == (Cause{}) {
 		return extensions
@@ -83,7 +80,7 @@ func (c Cause) Extend(extensions map[string]string) map[string]string {
 	return extended
 }
 
-// CauseKey is the key of a context's [*Cause]. A context type that holds an event may answer it without [WithCause].
+// CauseKey is the key of a context's [*Cause]. A context type may answer it without [WithCause].
 type CauseKey struct{}
 
 // WithCause returns a context in which added events follow from the cause.
@@ -91,8 +88,8 @@ func WithCause(ctx context.Context, c Cause) context.Context {
 	return context.WithValue(ctx, CauseKey{}, &c)
 }
 
-// CauseFrom returns the cause of the events that are added in the context, or the zero value. The context's own span is
-// the parent if it has one, else the trace of the event that is being handled.
+// CauseFrom returns the context's cause, or the zero value. The parent is the context's own span, else the trace of the
+// handled event.
 func CauseFrom(ctx context.Context) Cause {
 	var c Cause
 	if found, ok := ctx.Value(CauseKey{}).(*Cause); ok {

@@ -11,8 +11,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 )
 
-// Code is why a record is not an event, or why an event breaks the contract. The codes are stable: dead letters are
-// grouped by them.
+// Code is the reason of a [ContractError]. The codes are stable: dead letters are grouped by them.
 type Code string
 
 // The codes of a record that is not an event.
@@ -32,8 +31,8 @@ const (
 	CodeEmptyValue      Code = "empty_value"
 )
 
-// A ContractError is why a record is not an event, or how an event breaks the contract. It is permanent: the same bytes
-// always break it. Its text names places and rules, never values of the payload, which may be personal.
+// A ContractError is why a record is not an event, or how an event breaks the contract. It is permanent. Its text has
+// no values of the payload, which may be personal.
 type ContractError struct {
 	Code   Code
 	Detail string
@@ -41,28 +40,25 @@ type ContractError struct {
 
 func (e *ContractError) Error() string { return fmt.Sprintf("check event: %s: %s", e.Code, e.Detail) }
 
-// Permanent returns true: another attempt cannot help.
+// Permanent returns true.
 func (e *ContractError) Permanent() bool { return true }
 
 // ErrorCode returns the code of the dead letter.
 func (e *ContractError) ErrorCode() string { return string(e.Code) }
 
-// The business time of an event is at or after Earliest and before Latest. A producer whose clock is outside has a
-// defect, and PostgreSQL cannot partition by such a time.
+// The business time of an event is at or after Earliest and before Latest. PostgreSQL cannot partition by other times.
 var (
 	Earliest = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	Latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// FromMessage reads the envelope of a Watermill message. It does not look into the payload; a [Checker] does. A
-// message without [Origin], from a subscriber with a marshaler of its own, has its id in [HeaderID] and its key in
-// [HeaderSubject].
+// FromMessage reads the envelope of a Watermill message. A [Checker] checks the payload. Without [Origin] the id is in
+// [HeaderID] and the key in [HeaderSubject].
 //
-// Headers that are not attributes become extensions, byte for byte: their names and values need not be text. A trace
-// header that is not text is left out. An event without ce_time gets the time at which its record was appended, or the
-// current time if that is unknown.
+// Other headers become extensions, byte for byte. FromMessage leaves out a trace header that is not text. An event
+// without ce_time gets the time at which its record was appended, else the current time.
 //
-// The error is always a [*ContractError]. The event has what could be read even then, for its dead letter.
+// The error is always a [*ContractError]. The event then has the readable parts, for its dead letter.
 func FromMessage(m *message.Message) (Event, error) {
 	e := Event{
 		ID:         cmp.Or(m.Metadata[HeaderID], m.UUID),
@@ -89,7 +85,7 @@ func FromMessage(m *message.Message) (Event, error) {
 	return e, e.check(m)
 }
 
-// timeOf returns the time of the message's event; zero if its ce_time is invalid.
+// timeOf returns the event's time; zero if its ce_time is invalid.
 func timeOf(m *message.Message) time.Time {
 	text := m.Metadata[HeaderTime]
 	if text == "" {
@@ -107,10 +103,9 @@ func timeOf(m *message.Message) time.Time {
 
 func isValidTime(at time.Time) bool { return !at.Before(Earliest) && at.Before(Latest) }
 
-// isText reports whether a text column of PostgreSQL takes the value: UTF-8 without NUL.
+// isText reports whether a text column of PostgreSQL can store the value.
 func isText(value string) bool { return utf8.ValidString(value) && strings.IndexByte(value, 0) < 0 }
 
-// structuredMode begins the media types of events whose attributes are in the payload.
 const structuredMode = "application/cloudevents"
 
 // check returns the event's first error.
@@ -153,8 +148,8 @@ func (e *Event) check(m *message.Message) error {
 	return nil
 }
 
-// IsAttribute reports whether a name of metadata is for a field of the [Event], or for transport state. The others
-// are extensions.
+// IsAttribute reports whether a metadata name is for a field of the [Event] or for transport state. The others are
+// extensions.
 func IsAttribute(name string) bool {
 	switch name {
 	case HeaderID, HeaderSource, HeaderType, HeaderSpecVersion, HeaderTime, HeaderSubject, HeaderVersion,
@@ -164,8 +159,8 @@ func IsAttribute(name string) bool {
 	return false
 }
 
-// ValidID returns an error unless an inbox can store the id: 1 to [MaxIDLength] characters of UTF-8, none of them a
-// control character. Its error is a [*ContractError].
+// ValidID returns a [*ContractError] unless an inbox can store the id: 1 to [MaxIDLength] characters of UTF-8, without
+// control characters.
 func ValidID(id string) error {
 	isControl := func(r rune) bool { return r < 0x20 || r == 0x7f }
 	switch n := utf8.RuneCountInString(id); {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Origin is the place of a message's record, with the record byte for byte. A dead letter keeps it.
+// Origin is the place of a message's record, with the record byte for byte, for its dead letter.
 type Origin struct {
 	Group     string
 	Topic     string
@@ -14,8 +14,8 @@ type Origin struct {
 	Time      time.Time // the record's own timestamp
 	Key       []byte
 	Headers   []Header // in their order, duplicates included
-	// From is the position of the topic-partition's owner at this record: the offset behind the record before it, or the
-	// offset at which the owner began to read. Nil: the subscriber does not know it.
+	// From is the owner's position at this record: the offset behind the record before, or the offset at which the owner
+	// began to read. Nil is unknown.
 	From *int64
 }
 
@@ -25,8 +25,7 @@ type Point struct {
 	Time int64 // when the broker appended the record below Next, in milliseconds since 1970; 0: not known
 }
 
-// Header is one record header, byte for byte. A record may have a name twice, and a name need not be text. A nil value
-// is null, not empty.
+// Header is one record header, byte for byte. Names may repeat and need not be text. A nil value is null, not empty.
 type Header struct {
 	Name  string
 	Value []byte
@@ -34,12 +33,12 @@ type Header struct {
 
 type originKey struct{}
 
-// WithOrigin returns a context with the origin of its message. A subscriber calls it.
+// WithOrigin returns a context with the message's origin. A subscriber calls it.
 func WithOrigin(ctx context.Context, o Origin) context.Context {
 	return context.WithValue(ctx, originKey{}, o)
 }
 
-// OriginFrom returns the context's [Origin]. ok is false for a message that no broker delivered.
+// OriginFrom returns the context's [Origin]; ok is false if no broker delivered the message.
 func OriginFrom(ctx context.Context) (o Origin, ok bool) {
 	o, ok = ctx.Value(originKey{}).(Origin)
 	return o, ok

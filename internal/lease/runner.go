@@ -11,7 +11,7 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Runner carries out the effects of one handler. Any number of runners may run, in one process or in many.
+// Runner carries out the effects of one handler. Any number of runners may run.
 type Runner struct {
 	cfg     Config
 	metrics *metrics
@@ -20,13 +20,12 @@ type Runner struct {
 	failing atomic.Pointer[claimFailure]
 }
 
-// claimFailure is the first of the claims that fail; nil while they succeed.
 type claimFailure struct {
 	since time.Time
 	err   error
 }
 
-// Wake tells the runner that a row may be due. It never blocks. Polling finds the rows of lost wake-ups.
+// Wake reports that a row may be due. It never blocks. Polling finds the rows of lost calls.
 func (r *Runner) Wake() {
 	select {
 	case r.wake <- struct{}{}:
@@ -43,8 +42,7 @@ const (
 	probePause     = 2 * time.Second // the longest pause before a transient failure is tried again
 )
 
-// Healthy is for a readiness check. It fails when every claim has failed for 30 s, and until a claim succeeds. The
-// runner tries with each poll.
+// Healthy fails when every claim has failed for 30 s, and until a claim succeeds. The runner tries with each poll.
 func (r *Runner) Healthy(context.Context) error { return r.failingFor(longestFailure) }
 
 func (r *Runner) failingFor(limit time.Duration) error {
@@ -55,7 +53,7 @@ func (r *Runner) failingFor(limit time.Duration) error {
 	return fmt.Errorf("no row can be claimed for %s: %w", time.Since(f.since).Round(time.Second), f.err)
 }
 
-// Run works until ctx ends, then lets the attempts under way end. It returns nil.
+// Run works until ctx ends, then lets running attempts end. It returns nil.
 func (r *Runner) Run(ctx context.Context) error {
 	s := r.cfg.Settings
 	var group sync.WaitGroup
@@ -68,7 +66,6 @@ func (r *Runner) Run(ctx context.Context) error {
 	return nil
 }
 
-// repeat does a chore now, and again after each pause until ctx ends.
 func (r *Runner) repeat(ctx context.Context, pause time.Duration, chore func(context.Context) error) {
 	for ctx.Err() == nil {
 		r.warn(ctx, chore(ctx))
@@ -92,7 +89,6 @@ func (r *Runner) work(ctx context.Context) {
 
 func (r *Runner) probePause() time.Duration { return min(r.cfg.Settings.RetryMin, probePause) }
 
-// next waits for a row and claims it. It returns nil when ctx ends. One worker at a time looks for rows.
 func (r *Runner) next(ctx context.Context) *Claim {
 	r.turn.Lock()
 	defer r.turn.Unlock()
@@ -117,7 +113,6 @@ func (r *Runner) next(ctx context.Context) *Claim {
 	return nil
 }
 
-// carryOut makes an attempt at the effect, records how it ended, and returns the result. It renews the lease all along.
 func (r *Runner) carryOut(ctx context.Context, c *Claim) (result string) {
 	ctx, finished := context.WithCancel(ctx)
 	attempting, lose := context.WithCancelCause(ctx)
@@ -140,7 +135,6 @@ func (r *Runner) carryOut(ctx context.Context, c *Claim) (result string) {
 	return o.result
 }
 
-// keep renews the lease until ctx ends. When the lease is lost, it ends the attempt.
 func (c *Claim) keep(ctx context.Context, lose context.CancelCauseFunc) {
 	pause := c.runner.cfg.Settings.Heartbeat
 	for failure.Sleep(ctx, pause) == nil {
@@ -170,7 +164,6 @@ func (r *Runner) attempt(ctx context.Context, c *Claim) (err error) {
 	return err
 }
 
-// judge returns what an attempt that ended with err means for its row.
 func (r *Runner) judge(c *Claim, err error) outcome {
 	if err == nil {
 		return outcome{result: "done", state: Done}
@@ -197,8 +190,7 @@ func (r *Runner) judge(c *Claim, err error) outcome {
 	return outcome{result: "failed", state: Failed, reason: reason}
 }
 
-// insist records an outcome and tries for as long as a lease lasts. An effect that happened and is not recorded becomes
-// an uncertain one.
+// insist records an outcome and tries for as long as a lease lasts. An effect that is not recorded becomes uncertain.
 func (c *Claim) insist(ctx context.Context, o outcome) error {
 	ctx, cancel := context.WithTimeout(ctx, c.runner.cfg.Settings.Lease)
 	defer cancel()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Filter picks dead letters. What is empty picks all; what is given must hold together.
+// Filter selects the dead letters that meet all its conditions. An empty field is no condition.
 type Filter struct {
 	IDs      []int64   `json:"ids,omitempty"`
 	Consumer string    `json:"consumer,omitempty"`
@@ -19,14 +19,13 @@ type Filter struct {
 	State    State     `json:"state,omitempty"`
 	Since    time.Time `json:"since,omitzero"` // of the last failure, inclusive
 	Until    time.Time `json:"until,omitzero"` // exclusive
-	// Limit bounds how many dead letters are listed or changed. Default of a list: 100; of a change: no limit.
+	// Limit bounds a list or a change. Default of a list: 100; of a change: no limit.
 	Limit int `json:"limit,omitempty"`
 	// After is the last ID of the page before.
 	After int64 `json:"-"`
 }
 
-// Selective reports whether the filter picks something less than everything. A time that every dead letter is after, or
-// before, picks everything.
+// Selective reports whether the filter excludes any dead letter. A time that all of them meet excludes none.
 func (f Filter) Selective() bool {
 	return len(f.IDs) > 0 || f.Consumer != "" || f.Type != "" || f.Key != "" || f.EventID != "" || f.Code != "" ||
 		f.Error != "" || f.Since.Year() >= 2000 || !f.Until.IsZero() && f.Until.Before(time.Now())
@@ -42,8 +41,8 @@ func (f Filter) check() error {
 	return nil
 }
 
-// Where is the filter as an SQL condition on public.dead_letter, without Limit, and its arguments. They are numbered
-// from first on.
+// Where returns the filter as an SQL condition on public.dead_letter, without Limit, and its arguments, numbered from
+// first.
 func (f Filter) Where(first int) (condition string, args []any) {
 	parts := []string{"true"}
 	add := func(holds bool, format string, arg any) {

@@ -24,17 +24,17 @@ const (
 	Discarded State = "discarded" // given up by an operator
 )
 
-// ClassParked is the class of a dead letter that has not failed itself: it waits for an earlier record of its key.
+// ClassParked is the class of a dead letter that has not failed: it waits for an earlier record of its key.
 const ClassParked = "parked"
 
-// Kind is what the audit trail calls a dead letter; the subject is its ID in decimal.
+// Kind is the dead letters' kind in the audit; the subject is the decimal ID.
 const Kind = "dead_letter"
 
 // Header is one record header.
 type Header = event.Header
 
-// Letter is one record that a consumer gave up or parked. A list has at most 1,024 bytes of its key and 1,000 letters
-// of its error. It leaves out the headers and the payload: their size is their sender's choice.
+// Letter is a record that a consumer gave up or parked. A list has at most 1,024 bytes of its key and 1,000 characters
+// of its error, without headers and payload.
 type Letter struct {
 	ID        int64  `json:"id"`
 	Consumer  string `json:"consumer"`
@@ -66,8 +66,8 @@ type Letter struct {
 	Outcome    string    `json:"outcome,omitempty"`
 	SettledAt  time.Time `json:"settled_at,omitzero"` // zero while it waits
 
-	// The record as it came, byte for byte, and what a replay takes instead. A key or a payload that was null is empty.
-	// [Store.Get] sets ShownHeaders.
+	// The original record, byte for byte, and its edited parts. A null key or payload is empty. [Store.Get] sets
+	// ShownHeaders.
 	Payload       []byte        `json:"payload,omitzero"`
 	EditedPayload []byte        `json:"edited_payload,omitzero"`
 	Headers       []Header      `json:"-"`
@@ -75,7 +75,7 @@ type Letter struct {
 	ShownHeaders  []ShownHeader `json:"headers,omitzero"`
 }
 
-// Key is a record key. Its text replaces bytes that are no text.
+// Key is a record key. Its text replaces invalid bytes.
 type Key []byte
 
 func (k Key) String() string { return strings.ToValidUTF8(string(k), "\uFFFD") }
@@ -89,8 +89,7 @@ func (k *Key) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// ShownHeader is a header as it is shown and edited. Its name need not be text, and a value that is null is shown as an
-// empty one.
+// ShownHeader is a header for display and edits. Its name need not be text. A null value is shown as empty.
 type ShownHeader struct {
 	Name       string `json:"name"`
 	NameBase64 []byte `json:"name_base64,omitempty"` // of a name that is not text
@@ -106,7 +105,7 @@ func show(h Header) ShownHeader {
 	return shown
 }
 
-// Record is the header of the record that is meant.
+// Record returns the record's header.
 func (h ShownHeader) Record() Header {
 	in := Header{Name: h.Name, Value: h.Value}
 	if h.NameBase64 != nil {
@@ -118,10 +117,10 @@ func (h ShownHeader) Record() Header {
 	return in
 }
 
-// IsEdited reports whether an operator put another record in the place of the one that came.
+// IsEdited reports whether an operator has edited the record.
 func (l Letter) IsEdited() bool { return !l.EditedAt.IsZero() }
 
-// Current is the record to replay: the edited one where there is one.
+// Current returns the record to replay, with its edits.
 func (l Letter) Current() (headers []Header, payload []byte) {
 	if l.IsEdited() {
 		return l.EditedHeaders, l.EditedPayload
@@ -129,7 +128,7 @@ func (l Letter) Current() (headers []Header, payload []byte) {
 	return l.Headers, l.Payload
 }
 
-// CorrelationID is what the record carries, or the event's id.
+// CorrelationID returns the record's correlation id, or the event's id.
 func (l Letter) CorrelationID() string {
 	e := event.Event{ID: l.EventID, Extensions: make(map[string]string, len(l.Headers))}
 	for _, h := range l.Headers {
@@ -141,27 +140,27 @@ func (l Letter) CorrelationID() string {
 // Parked reports whether the dead letter waits without having failed.
 func (l Letter) Parked() bool { return l.Class == ClassParked }
 
-// KeyStart is what the column key_start holds of a key, and what dead letters are ordered by: an index does not take
-// any length. The key of an event is all there.
+// KeyStart returns the key's part in the column key_start, which orders dead letters: an index has a limit. It has all
+// of an event's key.
 func KeyStart(key []byte) []byte { return key[:min(len(key), event.MaxKeyBytes)] }
 
 // CopyPrefix begins the names of the topics for copies.
 const CopyPrefix = event.CopyPrefix
 
-// CopyTopic returns the topic for the copies of a group's dead letters of a topic.
+// CopyTopic returns the topic for copies of a group's dead letters of a topic.
 func CopyTopic(group, topic string) string { return CopyPrefix + group + "." + topic }
 
 // CopyType is the event type of a copy.
 const CopyType = "twinbox.dead-letter.v1"
 
-// copiedPrefix begins the header of a copy that has an attribute of the dead record, such as dlq_ce_type.
+// copiedPrefix begins the headers that repeat the record's attributes, such as dlq_ce_type.
 const copiedPrefix = "dlq_"
 
-// Copy returns the dead letter as an event for other tools, written by source. The event has an id and a type of its
-// own and follows from the dead event. It keeps the record's payload byte for byte; null stands for a payload that is
-// empty or missing. It keeps the record's key, or a hash of a key that is no text of 1 to 1024 bytes. It keeps headers
-// that are text, the last of two with one name; attributes of an event get the prefix dlq_. The other headers say why
-// the copy is there, under the names of KIP-1191 where it has one. Only the row in the database can be replayed.
+// Copy returns the dead letter as an event for other tools, written by source. The event has its own id and type and
+// follows from the dead event. It has the record's payload byte for byte, or null for an empty one. It has the record's
+// key, or a hash of a key that is not text of 1 to 1024 bytes. It keeps headers that are text, the last of two with one
+// name; attributes get the prefix dlq_. The other headers give the reason, under KIP-1191's names where it has one.
+// Only the row can be replayed.
 func (l Letter) Copy(source string) event.Event {
 	headers := map[string]string{}
 	for _, h := range l.Headers {
@@ -201,7 +200,7 @@ func (l Letter) Copy(source string) event.Event {
 
 const maxMessage = 950 // bytes of the error in the copy, with how much is missing 1000; the row has failure.MaxText
 
-// copyKey returns a key that an event may have. Records of one key have one copy key.
+// copyKey returns a valid event key. Records of one key have one copy key.
 func (l Letter) copyKey() string {
 	key := string(l.Key)
 	if key != "" && len(key) <= event.MaxKeyBytes && Text(key) == key {

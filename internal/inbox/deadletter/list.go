@@ -10,14 +10,13 @@ import (
 
 const selectSummaries = `select ` + briefColumns + ` from public.dead_letter where %[1]s order by id limit %[2]d`
 
-// Summaries returns a page of the dead letters that the filter picks, by ID, without their records. [Filter.After] is
-// the last ID of the page before. So each page costs the same, and new dead letters shift nothing.
+// Summaries returns a page of the selected dead letters, by ID, without their records. The page starts behind
+// [Filter.After].
 func (s *Store) Summaries(ctx context.Context, f Filter) ([]Letter, error) {
 	return list(ctx, s, f, selectSummaries, Scan)
 }
 
-// Known is a dead letter with what tells its record from another one of the same event: the SHA-256 of the payload that
-// came and of the one that a replay takes.
+// Known is a dead letter with the SHA-256 of its original payload and of the one to replay.
 type Known struct {
 	Letter
 	Came, Current []byte
@@ -28,8 +27,8 @@ const selectOfEvent = `
 select ` + briefColumns + `, sha256(payload), sha256(coalesce(edited_payload, payload))
 from public.dead_letter where consumer = any($1) and event_id = $2 order by consumer, id limit 100`
 
-// OfEvent are the dead letters of one event without their records, at most 100 of them. A consumer has several where
-// records with different payloads came under one id.
+// OfEvent returns the dead letters of one event without their records, at most 100. A consumer has several if records
+// with different payloads had one id.
 func (s *Store) OfEvent(ctx context.Context, consumers []string, eventID string) ([]Known, error) {
 	rows, _ := s.pool.Query(ctx, selectOfEvent, consumers, eventID)
 	known, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (k Known, err error) {
@@ -42,7 +41,7 @@ func (s *Store) OfEvent(ctx context.Context, consumers []string, eventID string)
 	return known, nil
 }
 
-// Group is the dead letters of one consumer that have the same reason and the same type of event.
+// Group is the dead letters of one consumer, one reason and one event type.
 type Group struct {
 	Consumer string    `json:"consumer"`
 	Code     string    `json:"code"`
@@ -66,8 +65,7 @@ from (
 join public.dead_letter l on l.id = g.example
 order by g.letters desc, g.consumer, g.code, g.event_type`
 
-// Groups counts the dead letters that the filter picks, the largest group first. The example is each group's latest
-// dead letter.
+// Groups counts the selected dead letters, the largest group first. The example is the group's latest dead letter.
 func (s *Store) Groups(ctx context.Context, f Filter) ([]Group, error) {
 	return list(ctx, s, f, selectGroups, pgx.RowToStructByPos[Group])
 }

@@ -12,13 +12,13 @@ import (
 	"example.com/twinbox/internal/audit"
 )
 
-// Store reads and changes the dead letters of all consumers of one database.
+// Store reads and changes the dead letters of one database.
 type Store struct{ pool *pgxpool.Pool }
 
-// NewStore opens nothing: the tables must be there (migrations/inbox, migrations/audit).
+// NewStore needs the tables of migrations/inbox and migrations/audit.
 func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
 
-// list is a page of what the filter picks, by a statement that it completes with a condition and a limit.
+// list completes the statement with the filter's condition and limit.
 func list[T any](ctx context.Context, s *Store, f Filter, sql string, row pgx.RowToFunc[T]) ([]T, error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -52,7 +52,6 @@ func (s *Store) Get(ctx context.Context, id int64, content bool) (Letter, []audi
 	return l, history, err
 }
 
-// get reads a dead letter, and locks it if the suffix says so.
 func get(ctx context.Context, q audit.Querier, id int64, lock string) (Letter, error) {
 	rows, _ := q.Query(ctx, `select `+Columns+` from public.dead_letter where id = $1 `+lock, id)
 	return readOne(rows, &Error{CodeNotFound, fmt.Sprintf("no dead letter %d", id)})
@@ -69,7 +68,7 @@ const (
 	CodeInvalidHeaders  = "invalid_headers"
 )
 
-// An Error is a refusal: the caller asked for what cannot be done, and nothing was changed.
+// An Error is a refusal. No row was changed.
 type Error struct {
 	Code   string
 	Detail string

@@ -7,8 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// cache holds ids that are done, as the store has said, and until when it remembers them. Its expiry is its own: the
-// library's expiring variant starts a goroutine that nothing ends.
+// cache holds ids that are done. It has its own expiry: the library's variant starts a goroutine that never ends.
 type cache struct {
 	ids       *lru.Cache[digest, time.Duration]
 	began     time.Time // the times in it count from here, so that a clock that is set changes nothing
@@ -24,7 +23,7 @@ func newCache(size int, ttl time.Duration, evictions prometheus.Counter) (*cache
 	return &cache{ids: ids, began: time.Now(), ttl: ttl, evictions: evictions}, nil
 }
 
-// has says whether the id is done. One whose time has passed is gone: the store may have forgotten it too.
+// has returns false for an expired id: the store may have forgotten it.
 func (c *cache) has(id digest) bool {
 	until, known := c.ids.Get(id)
 	if known && c.ttl > 0 && time.Since(c.began) >= until {
@@ -34,7 +33,7 @@ func (c *cache) has(id digest) bool {
 	return known
 }
 
-// add notes an id that the store has since the given time, or since later.
+// add adds an id that the store has since that time or later.
 func (c *cache) add(id digest, since time.Time) {
 	if c.ids.Add(id, since.Sub(c.began)+c.ttl) {
 		c.evictions.Inc()

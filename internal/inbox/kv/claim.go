@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// errDone says that the id had its effect.
+// errDone means that the id had its effect before.
 var errDone = errors.New("done before")
 
-// claim notes that this process begins with the id and returns the revision of that note, or errDone.
+// claim stores that this process begins with the id and returns the claim's revision, or errDone.
 //
-// Nothing is decided by what is read: each way out goes through a write that holds only if what was read is still so.
+// Each decision is a conditional write: a read may return old data.
 func (c *call) claim(ctx context.Context) (uint64, error) {
 	backoff := c.backoff()
 	var other uint64 // the revision of another process's claim
@@ -48,13 +48,12 @@ func (c *call) claim(ctx context.Context) (uint64, error) {
 	}
 }
 
-// inAge is when the entry was written. A store's clock that is ahead of this one makes it no younger than it is.
+// inAge returns when the entry was written. A store's clock that is ahead makes no entry younger.
 func (c *call) inAge(entry Entry) time.Time {
 	return time.Now().Add(-max(0, time.Since(entry.Created)))
 }
 
-// release takes the claim back after a failure, so that the next attempt, in any process, need not wait. What stays
-// because the store is away is this process's own, or another one's to wait for.
+// release removes the claim after a failure, so that the next attempt need not wait.
 func (c *call) release(ctx context.Context, revision uint64) {
 	_ = c.ask(context.WithoutCancel(ctx), "release", func(ctx context.Context) error {
 		return c.store.Delete(ctx, c.key, revision)

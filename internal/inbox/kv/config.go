@@ -14,40 +14,38 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// OutagePolicy says what to do with an event while the store does not answer.
+// OutagePolicy is the treatment of events while the store does not answer.
 type OutagePolicy string
 
 const (
-	// Pause handles no event that the store has not been asked about: the middleware waits, and so does the partition.
-	// The default.
+	// Pause makes the middleware, and so the partition, wait. The default.
 	Pause OutagePolicy = "pause"
-	// Apply handles the event without asking: better twice than late.
+	// Apply handles the event without asking the store, perhaps a second time.
 	Apply OutagePolicy = "apply"
 )
 
-// Config says how patient an inbox is. The zero value is fine.
+// Config configures an inbox. The zero value is valid.
 type Config struct {
-	// Owner names this instance among those that run at the same time, and is the same after a restart: a pod of a
-	// stateful set, a group instance id. A process takes over at once what died under its own name; what died under
-	// another name it takes over after HandlerTimeout. Default: a random name.
+	// Owner names this instance, uniquely, and is the same after a restart. A process takes over its own name's claims
+	// immediately, and others after HandlerTimeout. Default: a random name.
 	Owner string
-	// Cache is how many ids are known to be done without asking the store; the one that was used longest ago goes first.
-	// One takes about 200 bytes. Default: 100,000.
+	// Cache is the number of done ids in memory; the least recently used is removed first. One takes about 200 bytes.
+	// Default: 100,000.
 	Cache int
-	// HandlerTimeout bounds the handler: its context ends then. An id that another process began is left alone for this
-	// long plus three times StoreTimeout. Default: 10 s.
+	// HandlerTimeout bounds the handler's context. Another process's claim is respected for this long plus three times
+	// StoreTimeout. Default: 10 s.
 	HandlerTimeout time.Duration
-	// StoreTimeout bounds each question to the store. Default: 2 s.
+	// StoreTimeout bounds each call of the store. Default: 2 s.
 	StoreTimeout time.Duration
-	// RetryMin and RetryMax bound the pauses between questions to a store that does not answer, or in which the id is
-	// another process's: they start at RetryMin, double, and carry jitter. Default: 50 ms and 5 s.
+	// RetryMin and RetryMax bound the pauses between calls of a store that does not answer, or that has another process's
+	// claim. Pauses double and have jitter. Default: 50 ms and 5 s.
 	RetryMin, RetryMax time.Duration
-	// OnOutage is what becomes of events while the store does not answer. Default: Pause.
+	// OnOutage is the policy while the store does not answer. Default: Pause.
 	OnOutage OutagePolicy
-	// ID is the id of a message, for the middleware. Default: the CloudEvents id, or else the message's UUID.
+	// ID returns a message's id. Default: the CloudEvents id, else the message's UUID.
 	ID func(*message.Message) string
-	// Log receives a line when the store is lost, one when it is back, and one for each effect that may be a second one;
-	// never a payload. Default: slog.Default().
+	// Log receives the store's loss and return, and each possible second effect; never a payload. Default:
+	// slog.Default().
 	Log *slog.Logger
 	// Registerer receives the metrics. Default: none.
 	Registerer prometheus.Registerer
@@ -68,7 +66,6 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// eventID is the CloudEvents id, which a relay of this project writes, or Watermill's own.
 func eventID(msg *message.Message) string {
 	return cmp.Or(msg.Metadata.Get(event.HeaderID), msg.UUID)
 }
@@ -92,6 +89,5 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// patience is for how long the claim of another process is left alone: its handler's time, and that of its questions
-// before and after.
+// patience is how long the claim of another process is respected.
 func (c Config) patience() time.Duration { return c.HandlerTimeout + 3*c.StoreTimeout }

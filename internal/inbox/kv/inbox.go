@@ -14,7 +14,7 @@ import (
 	"example.com/twinbox/internal/fault"
 )
 
-// Outcome is what became of one delivery of one event. The names are those of the SQL inbox.
+// Outcome is the result of one delivery. The names are those of the SQL inbox.
 type Outcome string
 
 // The outcomes. Each is counted in inbox_kv_messages_total.
@@ -57,17 +57,14 @@ type call struct {
 	key          string
 }
 
-// Process runs fn unless the consumer has processed the id, and reports what became of it: [Applied], or [Duplicate]
-// when the id was processed before, in which case fn does not run and the error is nil. When fn fails the outcome is
-// [Failed], its error says why, and calling again runs it again. A call for an id that another one is at work on waits
-// for that one's end.
+// Process runs fn unless the consumer has processed the id. It returns [Applied], or [Duplicate] without running fn.
+// When fn fails it returns [Failed] and fn's error; calling again runs fn again. Calls for one id wait for each other.
 //
-// Without an answer from the store the outcome is Failed as well, and the error is an [ErrUnavailable]; if fn had its
-// effect by then, the call goes on trying to remember that until ctx ends. With [Apply], fn runs, and the outcome is
-// Applied though nothing is remembered.
+// Without an answer from the store it returns Failed and an [ErrUnavailable]; if fn had its effect, the call first
+// tries to store the mark until ctx ends. With [Apply], fn runs and the outcome is Applied.
 //
-// Consumers see each event once each. Their names have no NUL; ids are any text of 1 to 255 characters, none of them a
-// control character; another one is an [*event.ContractError], and permanent.
+// A consumer's name has no NUL. Ids have 1 to 255 characters without control characters; another id is a permanent
+// [*event.ContractError].
 func (in *Inbox) Process(
 	ctx context.Context, consumer, id string, fn func(context.Context) error,
 ) (outcome Outcome, err error) {
@@ -123,15 +120,13 @@ func (in *Inbox) process(
 	return outcome, err
 }
 
-// run runs the handler for as long as it may take.
 func (c *call) run(ctx context.Context, fn func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.HandlerTimeout)
 	defer cancel()
 	return fn(ctx)
 }
 
-// applyUnasked runs the handler though the store does not answer, and asks it once more afterwards: an outage may end
-// meanwhile.
+// applyUnasked asks the store once more after the handler: the outage may have ended.
 func (c *call) applyUnasked(ctx context.Context, fn func(context.Context) error) (Outcome, error) {
 	if err := c.run(ctx, fn); err != nil {
 		return Failed, err
@@ -143,13 +138,13 @@ func (c *call) applyUnasked(ctx context.Context, fn func(context.Context) error)
 
 func (c *call) found(where string) { c.metrics.lookups.WithLabelValues(c.consumer, where).Inc() }
 
-// possible counts an effect that may be a second one.
+// possible counts a possible second effect.
 func (c *call) possible(cause string) {
 	c.metrics.seconds.WithLabelValues(c.consumer, cause).Inc()
 	c.cfg.Log.Warn("second effect possible", "consumer", c.consumer, "event_id", c.id, "cause", cause)
 }
 
-// ask puts one question to the store, within its time. Its error is one of the store's answers, or transient.
+// ask calls the store once, within StoreTimeout. Its error is one of the store's answers, or transient.
 func (c *call) ask(ctx context.Context, question string, of func(context.Context) error) error {
 	asking, cancel := context.WithTimeout(ctx, c.cfg.StoreTimeout)
 	defer cancel()
@@ -174,7 +169,6 @@ func (in *Inbox) backoff() *failure.Backoff {
 	return &failure.Backoff{Min: in.cfg.RetryMin, Max: in.cfg.RetryMax}
 }
 
-// pause waits, and returns an error when ctx ends before.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -10,21 +10,21 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// BucketConfig says which bucket of JetStream an inbox remembers in. Name is required; consumers may share one.
+// BucketConfig configures an inbox's bucket of JetStream. Name is required; consumers may share one.
 type BucketConfig struct {
 	// Name has letters, digits, "-" and "_".
 	Name string
-	// TTL is for how long an id is remembered. It should be longer than the longest time after which the broker may
-	// deliver an event again. Default: 24 hours.
+	// TTL is how long an id is remembered. It should exceed the longest time after which the broker may redeliver an
+	// event. Default: 24 hours.
 	TTL time.Duration
-	// Replicas is how many servers of a cluster have a copy; a power cut of one of three takes nothing. Default: 1.
+	// Replicas is the number of servers with a copy. Default: 1.
 	Replicas int
 }
 
-// Bucket makes the bucket, or gives the one that is there this configuration, and returns it as a store.
+// Bucket creates or reconfigures the bucket and returns it as a store.
 //
-// Connect with nats.ReconnectBufSize(-1) and nats.MaxReconnects(-1): with a buffer, a write that was given up during an
-// outage is carried out after it, and without the second a connection that was lost for two minutes is closed for good.
+// Connect with nats.ReconnectBufSize(-1) and nats.MaxReconnects(-1). A buffer carries out a given-up write after an
+// outage. Without the second, a connection that was lost for two minutes is closed for good.
 func Bucket(ctx context.Context, js jetstream.JetStream, cfg BucketConfig) (*JetStream, error) {
 	ttl := cmp.Or(cfg.TTL, 24*time.Hour)
 	bucket, err := js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
@@ -37,7 +37,7 @@ func Bucket(ctx context.Context, js jetstream.JetStream, cfg BucketConfig) (*Jet
 	return &JetStream{bucket: bucket, ttl: ttl}, nil
 }
 
-// KeyValue is what an inbox needs of [jetstream.KeyValue].
+// KeyValue is the part of [jetstream.KeyValue] that an inbox needs.
 type KeyValue interface {
 	Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error)
 	Create(ctx context.Context, key string, value []byte, opts ...jetstream.KVCreateOpt) (uint64, error)
@@ -51,8 +51,8 @@ type JetStream struct {
 	ttl    time.Duration
 }
 
-// NewJetStream is a bucket that was made elsewhere. ttl must be the bucket's: a cache that remembers for longer than
-// its store hides that the store forgets.
+// NewJetStream returns an existing bucket as a store. ttl must be the bucket's: else the cache hides that the store
+// forgets.
 func NewJetStream(bucket KeyValue, ttl time.Duration) *JetStream { return &JetStream{bucket, ttl} }
 
 // TTL implements [Store].
@@ -70,8 +70,7 @@ func (s *JetStream) Get(ctx context.Context, key string) (Entry, error) {
 	return Entry{Value: entry.Value(), Revision: entry.Revision(), Created: entry.Created()}, nil
 }
 
-// Put implements [Store]. A key that was deleted is not there: Create, unlike Update, looks through the marker of the
-// deletion.
+// Put implements [Store]. Create, unlike Update, ignores the marker of a deleted key.
 func (s *JetStream) Put(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
 	var written uint64
 	var err error
@@ -88,7 +87,7 @@ func (s *JetStream) Delete(ctx context.Context, key string, revision uint64) err
 	return answer(s.bucket.Delete(ctx, key, jetstream.LastRevision(revision)))
 }
 
-// answer tells a refusal from a failure. A server that is one of several has a code of its own for the same thing.
+// answer separates a refusal from a failure. A cluster has its own code for it.
 func answer(err error) error {
 	var refusal *jetstream.APIError
 	switch {

@@ -9,9 +9,8 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// mark remembers that the id had its effect. It tries for as long as ctx lasts: without a mark the effect happens
-// again. The first attempt is made even if ctx has ended, so that a process which stops between the effect and the
-// mark leaves no work to be repeated.
+// mark stores that the id had its effect. It tries until ctx ends. The first attempt ignores ctx: without a mark the
+// effect happens again.
 func (c *call) mark(ctx context.Context, revision uint64) (Outcome, error) {
 	backoff := c.backoff()
 	for {
@@ -31,8 +30,8 @@ func (c *call) mark(ctx context.Context, revision uint64) (Outcome, error) {
 	}
 }
 
-// markOnce writes the mark over the claim with that revision, 0 for none. A claim that is not there any more was taken
-// over, or its mark was written and the answer to that lost, or the store has forgotten it: what is there now says.
+// markOnce writes the mark over the claim with that revision, 0 for none. A missing claim was taken over, was marked by
+// an unanswered write, or is forgotten: the current entry decides.
 func (c *call) markOnce(ctx context.Context, revision uint64) (Outcome, error) {
 	ctx = context.WithoutCancel(ctx)
 	for range 3 {
@@ -64,5 +63,5 @@ func (c *call) markOnce(ctx context.Context, revision uint64) (Outcome, error) {
 	return Failed, errReplica
 }
 
-// errReplica says that what is read is not what a write finds.
+// errReplica means that a read and a write disagree.
 var errReplica = failure.AsTransient(fmt.Errorf("mark: %w: its reads are behind its writes", ErrUnavailable))

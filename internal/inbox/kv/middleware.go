@@ -11,15 +11,14 @@ import (
 
 var errPublishes = errors.New("handler returned messages to publish: they would be lost by a crash after the mark")
 
-// Middleware makes a handler run unless the consumer has processed the message's id; [Config.ID] says what that is. A
-// duplicate is acknowledged. A handler's error is returned, and its event is not remembered.
+// Middleware runs a handler unless the consumer has processed the message's id ([Config.ID]). It acknowledges a
+// duplicate. It returns a handler's error, and the event is not remembered.
 //
 // While the store does not answer it waits, until the message's context ends; then it returns an error that
-// failure.Classify knows as cancelled or transient. Install Watermill's Retry and PoisonQueue around it, not inside: an
-// event that was given up is not remembered then, so that it can be handled when it comes back from the poison queue.
-// Give the queue a filter that keeps those two classes out.
+// failure.Classify knows as cancelled or transient. Install Watermill's Retry and PoisonQueue around it, not inside,
+// and give the queue a filter that keeps those two classes out.
 //
-// Messages that the handler returns for publishing are refused: publish in the handler.
+// It refuses messages that the handler returns: publish in the handler.
 func (in *Inbox) Middleware(consumer string) message.HandlerMiddleware {
 	return func(next message.HandlerFunc) message.HandlerFunc {
 		return func(msg *message.Message) ([]*message.Message, error) {

@@ -12,7 +12,6 @@ import (
 
 const day = 24 * time.Hour
 
-// listDays lists the partitions with two bounds: the days, and the past before the first of them.
 const listDays = `(
     select p.relname::text as name, (bound[1])::timestamptz as lower, (bound[2])::timestamptz as upper
     from pg_inherits i
@@ -21,7 +20,6 @@ const listDays = `(
         'FROM \(''([^'']+)''\) TO \(''([^'']+)''\)') as bound
     where i.inhparent = 'public.inbox'::regclass and bound is not null) d`
 
-// selectMissing lists the days from today on, by each of the clocks given, that no partition covers.
 const selectMissing = `
 select distinct day
 from (select date_trunc('day', clock at time zone 'UTC') as today from unnest($1::timestamptz[]) clock) c
@@ -31,10 +29,9 @@ where day >= (select remembers_from from public.inbox_horizon)
     and not exists (select from ` + listDays + ` where d.lower <= day and day < d.upper)
 order by day`
 
-// A day whose events are more than this many rows of inbox_future stays there.
+// A day with more than this many rows in inbox_future stays there.
 const createDay = `select public.inbox_create_day($1, 10000)`
 
-// createDays makes the partitions of today and the seven days after it, by both clocks.
 func (j *Janitor) createDays(ctx context.Context, now clocks, round *Round) error {
 	rows, _ := j.cfg.Pool.Query(ctx, selectMissing, now)
 	missing, err := pgx.CollectRows(rows, pgx.RowTo[time.Time])
@@ -58,8 +55,7 @@ func (j *Janitor) createDays(ctx context.Context, now clocks, round *Round) erro
 	return nil
 }
 
-// The days that hold events are counted back from the newest one. An id without a time counts for the day of its
-// processing.
+// The days with events are counted back from the newest. An id without a time counts for the day of its processing.
 const moveHorizon = `
 update public.inbox_horizon
 set remembers_from = greatest(remembers_from, least($1, coalesce((
@@ -69,8 +65,7 @@ set remembers_from = greatest(remembers_from, least($1, coalesce((
     order by d.lower desc offset $2 limit 1), remembers_from)))
 returning remembers_from`
 
-// forget moves the horizon and removes the rows before it, unless their events might come again. The move commits
-// before a day is dropped: an event that passes the old horizon finds its partition.
+// forget commits the new horizon before it drops a day: an event that passes the old horizon finds its partition.
 func (j *Janitor) forget(ctx context.Context, now clocks, round *Round) error {
 	if mayForget, err := j.mayForget(ctx); err != nil || !mayForget {
 		round.Refused = true
@@ -86,7 +81,6 @@ func (j *Janitor) forget(ctx context.Context, now clocks, round *Round) error {
 	return errors.Join(j.dropDays(ctx, horizon, forgotten, round), j.deleteRows(ctx, horizon, round))
 }
 
-// mayForget reports whether no topic can deliver an event that the inbox forgets.
 func (j *Janitor) mayForget(ctx context.Context) (bool, error) {
 	err := j.cfg.Check(ctx)
 	if err == nil {
@@ -109,8 +103,7 @@ order by d.upper limit 8`
 
 const dropDay = `select public.inbox_drop_day($1)`
 
-// dropDays drops the days before the horizon, and empty ones that both clocks call forgotten, oldest first. A drop
-// waits for transactions that write to the inbox.
+// dropDays drops the days before the horizon, and empty ones that both clocks call forgotten, oldest first.
 func (j *Janitor) dropDays(ctx context.Context, horizon, forgotten time.Time, round *Round) error {
 	rows, _ := j.cfg.Pool.Query(ctx, selectDroppable, horizon, forgotten)
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -143,7 +136,7 @@ delete from public.inbox_future where ctid = any (array(
 
 const deleteAttempts = `delete from public.inbox_attempt where last_at < $1`
 
-// deleteRows forgets the rows that no dropped partition takes along, a bounded number in each round.
+// deleteRows deletes rows without a day of their own, a bounded number in each round.
 func (j *Janitor) deleteRows(ctx context.Context, horizon time.Time, round *Round) error {
 	for _, sql := range []string{deleteForeign, deleteMisplaced, deleteAttempts} {
 		tag, err := j.cfg.Pool.Exec(ctx, sql, horizon)

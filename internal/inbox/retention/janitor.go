@@ -22,27 +22,27 @@ type Config struct {
 	// Retention is how long an event is remembered, counted from its own time. The inbox forgets whole days, so it is up
 	// to a day more, and longer on days without newer events.
 	Retention time.Duration
-	// Check reports whether the topics may deliver a forgotten event; see [Requirements.Check]. The inbox forgets nothing
-	// while it returns an error. Default: Retention is trusted.
+	// Check returns an error while a topic may deliver a forgotten event; see [Requirements.Check]. The inbox then
+	// forgets nothing. Default: Retention is trusted.
 	Check func(context.Context) error
-	// Every is the time between two rounds of an instance. Default: 1 h.
+	// Every is the time between two rounds. Default: 1 h.
 	Every time.Duration
 	// Now is the process's clock. Default: time.Now.
 	Now func() time.Time
-	// Log receives the days that were made and dropped. Default: slog.Default().
+	// Log receives created and dropped days. Default: slog.Default().
 	Log *slog.Logger
 	// Registerer receives the metrics. Default: none.
 	Registerer prometheus.Registerer
 }
 
-// Janitor makes and drops the inbox's days. Any number of instances may run: an advisory lock lets one change the inbox
-// at a time. The work of a round is bounded, and the next round does the rest.
+// Janitor creates and drops the inbox's days. Any number of instances may run: an advisory lock allows one at a time. A
+// round is bounded.
 type Janitor struct {
 	cfg                        Config
 	bytes, partitions, refused prometheus.Gauge
 }
 
-// New checks the configuration and connects to nothing.
+// New checks the configuration. It does not connect.
 func New(cfg Config) (*Janitor, error) {
 	cfg.Every = cmp.Or(cfg.Every, time.Hour)
 	cfg.Log = cmp.Or(cfg.Log, slog.Default())
@@ -76,7 +76,7 @@ func newGauge(name, help string) prometheus.Gauge {
 	return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 }
 
-// Run tidies the inbox until ctx ends. It repeats a failed round after a tenth of Every.
+// Run works until ctx ends. It repeats a failed round after a tenth of Every.
 func (j *Janitor) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		pause := j.cfg.Every
@@ -107,7 +107,6 @@ func (j *Janitor) Tidy(ctx context.Context) (round Round, err error) {
 	return round, err
 }
 
-// clocks are the times of the database and of this process.
 type clocks []time.Time
 
 func (j *Janitor) readClocks(ctx context.Context) (clocks, error) {
@@ -126,8 +125,8 @@ func (j *Janitor) readClocks(ctx context.Context) (clocks, error) {
 const lockJanitor = `
 select pg_try_advisory_xact_lock(hashtextextended('inbox/janitor', 0)), set_config('lock_timeout', '500ms', true)`
 
-// change runs one statement and reads its result, unless another janitor is at work: then done is false. It gives way
-// to transactions that use the inbox, since other writers queue up behind a janitor that waits.
+// change runs one statement, unless another janitor works: then done is false. It gives way to transactions that use
+// the inbox, because other writers wait behind it.
 func (j *Janitor) change(ctx context.Context, what string, result any, sql string, args ...any) (done bool, err error) {
 	err = pgx.BeginFunc(ctx, j.cfg.Pool, func(tx pgx.Tx) error {
 		err := tx.QueryRow(ctx, lockJanitor).Scan(&done, nil)

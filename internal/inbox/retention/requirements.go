@@ -8,26 +8,25 @@ import (
 	"time"
 )
 
-// Requirements are the settings of the topics that the inbox's memory rests on.
+// Requirements are the settings of the topics that the inbox depends on.
 type Requirements struct {
 	// Retention is how long the inbox remembers; see [Config].
 	Retention time.Duration
-	// Slack is how long beyond its topic's retention an event may still come: retries and parking, the replay window,
-	// and the broker's own delay in deleting expired records (segment.ms).
+	// Slack is how long beyond its topic's retention an event may still come: retries, parking, replays, and the broker's
+	// delay in deleting records (segment.ms).
 	Slack time.Duration
-	// Topics are the topics consumed. TopicRetention asks the broker how long it keeps the records of one. Negative
-	// means without a limit.
+	// Topics are the consumed topics. TopicRetention returns a topic's retention; negative is unlimited.
 	Topics         []string
 	TopicRetention func(ctx context.Context, topic string) (time.Duration, error)
 }
 
-// A Violation is a topic that can deliver an event again after the inbox has forgotten it. Asking again does not help.
+// A Violation is a topic that can deliver a forgotten event again. It is permanent.
 type Violation struct{ Detail string }
 
 func (v *Violation) Error() string { return "inbox requirement retention_too_short: " + v.Detail }
 
 // Check returns a [*Violation] for each topic that can deliver an event for as long as the inbox remembers it or
-// longer. It joins the errors of a broker that did not answer: asking again may help then.
+// longer. It joins the broker's errors, after which another call may succeed.
 func (r Requirements) Check(ctx context.Context) error {
 	var errs []error
 	for _, topic := range r.Topics {

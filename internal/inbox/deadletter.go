@@ -37,7 +37,7 @@ func (it *item) reason(version int64) error {
 	return cmp.Or(it.refused, it.giveUp)
 }
 
-// storeLetter stores a dead letter in the transaction that decides so. In a replay there is one: then that is refused.
+// storeLetter stores a dead letter in the deciding transaction. A replay has one: it is refused.
 func (in *Inbox) storeLetter(ctx context.Context, tx *handlerTx, it *item, k *key) error {
 	var version int64
 	if k != nil {
@@ -92,7 +92,7 @@ func (it *item) newLetter(reason error) deadletter.Letter {
 	return l
 }
 
-// A record without an id is known by its place: it lies there when it comes again.
+// A record without an id is identified by its place.
 func (it *item) letterEventID() string {
 	if event.ValidID(it.event.ID) == nil {
 		return it.event.ID

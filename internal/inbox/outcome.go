@@ -9,7 +9,7 @@ import (
 // Outcome is what became of one delivery.
 type Outcome string
 
-// The outcomes, as in inbox_messages_total. All but Failed are final: the message is acknowledged.
+// The outcomes, as in inbox_messages_total. All but Failed are final.
 const (
 	Applied   Outcome = "applied"   // the handler ran and its writes are committed
 	Duplicate Outcome = "duplicate" // the same id and payload: applied before, or a dead letter already
@@ -26,7 +26,7 @@ const (
 // ErrExpired means that the id is older than the inbox remembers: it may have been processed.
 var ErrExpired = errors.New("the event is older than the inbox remembers")
 
-// Codes of the dead letters of this package. They are stable. An error with a method ErrorCode() string has its own.
+// Codes of this package's dead letters. They are stable. An error with a method ErrorCode() string has its own.
 const (
 	CodeConflict       = "id_conflict"
 	CodePayload        = "payload_mismatch" // the payload fits its schema but not the handler's type
@@ -42,13 +42,12 @@ const (
 	CodeProcessDied    = "process_died"    // the process ended at each attempt
 )
 
-// Permanent marks an error as final: the event is given up without another attempt.
+// Permanent marks an error as final: no further attempt.
 func Permanent(err error) error { return failure.AsPermanent(err) }
 
-// PermanentAs is [Permanent] with a code of its own for the dead letter.
+// PermanentAs is [Permanent] with its own code for the dead letter.
 func PermanentAs(code string, err error) error { return &codedError{code, Permanent(err)} }
 
-// codedError gives an error the code of its dead letter.
 type codedError struct {
 	code string
 	err  error

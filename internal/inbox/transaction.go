@@ -18,7 +18,7 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// A statement that waited for another owner's transaction sees what that one has committed.
+// A statement that waited for another owner's transaction must see its rows.
 var readCommitted = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 
 // apply commits nothing with an error.
@@ -140,7 +140,7 @@ func (in *Inbox) handleInTx(ctx context.Context, tx *handlerTx, it *item, k *key
 
 var errComesAgain = errors.New("the id of a stale event comes again in its batch")
 
-// asTimeout tells a slow handler from a transaction that waited for a connection, a lock or the server.
+// asTimeout separates a slow handler from a wait for a connection, a lock or the server.
 func (in *Inbox) asTimeout(err error, handling bool) error {
 	if handling { // pgx may say that it closed the connection, so its error does not count
 		return &codedError{CodeHandlerTimeout, fmt.Errorf("handler ran longer than %s: %w: %s", in.cfg.HandlerTimeout,
@@ -179,8 +179,7 @@ func (in *Inbox) crash(point string) {
 	}
 }
 
-// handlerTx is the transaction that handlers get. It sends queued writes before the next statement that needs an
-// answer, or before the commit.
+// handlerTx sends queued writes before the next statement that needs an answer, or before the commit.
 type handlerTx struct {
 	pgx.Tx
 	consumer, eventID string // of the handler that runs
@@ -191,7 +190,7 @@ type handlerTx struct {
 }
 
 // Queue is tx.Exec for a write whose result the handler does not need: it saves a round trip. Its error rolls the event
-// back like the handler's own. In another transaction the write runs at once.
+// back. In another transaction the write runs immediately.
 func Queue(ctx context.Context, tx pgx.Tx, sql string, args ...any) error {
 	return QueueRows(ctx, tx, nil, sql, args...)
 }
@@ -226,8 +225,8 @@ const updateMetadata = `
 update public.inbox set metadata = metadata || jsonb_build_object('caller', $4::jsonb)
 where consumer = $1 and event_id = $2 and event_time = $3`
 
-// PutMetadata stores data of the handler in the event's inbox row, together with the effect. A second call replaces the
-// first. [Lookup] and [History] show it, so it holds nothing that people wrote. Its errors are permanent.
+// PutMetadata stores the handler's data in the event's inbox row. A second call replaces the first. [Lookup] and
+// [History] show it, so it must not contain people's texts. Its errors are permanent.
 func PutMetadata(ctx context.Context, tx pgx.Tx, metadata map[string]any) error {
 	encoded, err := json.Marshal(metadata)
 	handler, is := tx.(*handlerTx)
@@ -238,8 +237,8 @@ func PutMetadata(ctx context.Context, tx pgx.Tx, metadata map[string]any) error 
 	return Queue(ctx, tx, updateMetadata, handler.consumer, id, place(id), string(encoded))
 }
 
-// The last writes travel with the commit, unless one of them may prevent it, or the last attempt was late: then they
-// are sent before it, to tell a slow write from a slow commit. So are those of a replay.
+// The last writes travel with the commit, unless one of them may prevent it, or the last attempt timed out: then they
+// are sent before it, to separate a slow write from a slow commit. So are those of a replay.
 func (q *handlerTx) endHandling(ctx context.Context, first *item) error {
 	err := ctx.Err()
 	if q.mustChange || first.wasLate || first.replay != nil {

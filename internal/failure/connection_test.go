@@ -21,7 +21,6 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// Errors as pgx makes them, of a server that is there.
 func TestOnARealConnection(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -69,7 +68,6 @@ func TestOnARealConnection(t *testing.T) {
 	require.Equal(t, "postgres_pool_closed", verdict(closed.Ping(t.Context())).Code)
 }
 
-// And of one that is not, or refuses every login.
 func TestNoConnection(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "twinbox-failure-") // a socket's path must be short

@@ -47,7 +47,7 @@ func TestRowsThatMakeNoSenseAreRefused(t *testing.T) {
 	}
 }
 
-// Every statement that adds or moves a lease parses each check constraint anew, so there is one.
+// Every statement that adds or moves a lease parses each check constraint anew.
 func TestALeaseIsCheckedInOneCall(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Settings{})

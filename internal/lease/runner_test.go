@@ -110,7 +110,7 @@ func TestAnUnreachableOtherSideUsesUpNoAttempt(t *testing.T) {
 	require.Equal(t, 2, b.count(t, `select count(*) from lease where attempts = 1`))
 }
 
-// Heartbeats keep the lease of a long effect. Time passes only in the row, so a slow machine loses no lease.
+// Time passes only in the row, so a slow machine loses no lease.
 func TestAnEffectMayOutliveItsLease(t *testing.T) {
 	t.Parallel()
 	settings := quick

@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/test/natsserver"
 )
 
-// subject is an inbox on the opened store, with a cache that is too small for the suite.
+// The cache is too small for the suite.
 func subject(open func(t *testing.T) Store) *inboxtest.Subject {
 	registry, done := prometheus.NewRegistry(), &effects{}
 	effectOf := func(consumer, id string) string { return consumer + "\x00" + id }
@@ -62,7 +62,6 @@ func TestConformanceOnMemory(t *testing.T) {
 	})
 }
 
-// Each process has its own connection, and the server can be stopped.
 func TestConformanceOnJetStream(t *testing.T) {
 	t.Parallel()
 	inboxtest.Conform(t, func(t *testing.T) *inboxtest.Subject {

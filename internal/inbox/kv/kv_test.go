@@ -52,7 +52,6 @@ func TestAClaimOfAnotherOwnerIsLeftAloneForAHandlersTime(t *testing.T) {
 	})
 }
 
-// A handler ignores its deadline. Its event is taken over, and it learns that at its end.
 func TestAHandlerThatOverranIsFoundLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -266,7 +265,6 @@ func TestAStoreThatForgotTheClaimTakesTheMark(t *testing.T) {
 	require.Equal(t, Duplicate, outcome)
 }
 
-// In another program's bucket, no event is handled or skipped because of a foreign value.
 func TestAForeignValueStopsTheConsumer(t *testing.T) {
 	t.Parallel()
 	store := NewMemory(0)
@@ -290,7 +288,7 @@ func TestAPanicLeavesTheIDToTheNextCall(t *testing.T) {
 	require.Zero(t, counter(t, registry, secondEffects))
 }
 
-// Processes fail, die and lose requests and answers. Every id has its effect, as often as counted at most.
+// Processes fail, die and lose requests and answers.
 func TestEffectsAreNeverMoreThanCounted(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {

@@ -8,8 +8,7 @@ import (
 
 var errAway = errors.New("away")
 
-// troubled is a store whose requests may fail before or after they are carried out, and whose reads may be old. Zero
-// hooks do nothing.
+// troubled fails requests before or after they are carried out, and may read old data. Nil hooks do nothing.
 type troubled struct {
 	Store
 	before, after func(question string, value []byte) error

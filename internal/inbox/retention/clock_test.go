@@ -15,8 +15,7 @@ import (
 
 const month = 30 * day
 
-// One clock is wrong by 30 days. The janitor forgets no event early and today's events are not too old, then and
-// later.
+// One clock is wrong by 30 days.
 func TestNoSingleClockMovesTheHorizon(t *testing.T) {
 	t.Parallel()
 	for name, wrong := range map[string]struct{ database, process time.Duration }{
@@ -56,7 +55,7 @@ func TestNoSingleClockMovesTheHorizon(t *testing.T) {
 	}
 }
 
-// Both clocks jump, as when one host has everything. The days with events keep the horizon.
+// Both clocks jump, as on a single host.
 func TestTwoWrongClocksForgetNoMoreDaysThanWereSeen(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -92,8 +91,6 @@ func TestEventsFromTheFutureMoveNoHorizon(t *testing.T) {
 	require.Equal(t, -10, b.horizon(t))
 }
 
-// The database's clock is wrong at the installation. The inbox forgets no event for that reason, also when the clock
-// is corrected.
 func TestAWrongClockAtTheInstallation(t *testing.T) {
 	t.Parallel()
 	for name, ahead := range map[string]time.Duration{"ahead": month, "behind": -month} {
@@ -162,7 +159,6 @@ func TestIDsWithoutATimeThatAWrongClockDated(t *testing.T) {
 	require.Equal(t, 1, b.tidy(t, j).Forgotten, "both clocks call it old")
 }
 
-// Without a time in the id, the day of processing counts.
 func TestIDsWithoutATimeCountTheirDays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -13,8 +13,6 @@ import (
 	"example.com/twinbox/test/inboxtest"
 )
 
-// Making and dropping partitions locks out writers. While a transaction that wrote to the inbox is open, both are
-// postponed: others write after a moment.
 func TestTheJanitorGivesWay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -57,7 +55,6 @@ func TestTheJanitorGivesWay(t *testing.T) {
 	}, limits())
 }
 
-// watchLimits records each table change's lock timeout.
 func (b *bundle) watchLimits(t *testing.T) func() []string {
 	t.Helper()
 	b.Exec(t, `

@@ -121,7 +121,6 @@ func TestOneJanitorWorksAtATime(t *testing.T) {
 	require.Equal(t, 1+8+2, b.partitions(t))
 }
 
-// The rows of a day without a partition move when it gets one.
 func TestEventsFromTheFutureMoveToTheirDay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -143,7 +142,6 @@ func TestEventsFromTheFutureMoveToTheirDay(t *testing.T) {
 	require.Equal(t, []inbox.Outcome{inbox.Duplicate, inbox.Duplicate}, in())
 }
 
-// An event is being inserted while its partition is dropped. It must not be applied unremembered.
 func TestDroppingWaitsForEventsOnTheirWay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

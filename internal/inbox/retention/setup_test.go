@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 const day = 24 * time.Hour
 
-// bundle is an inbox with a janitor. The database's clock and the process's clock can be moved.
+// bundle is an inbox with a janitor and two movable clocks.
 type bundle struct {
 	*inboxtest.Bundle
 	today   time.Time     // at midnight

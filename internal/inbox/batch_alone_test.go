@@ -14,7 +14,6 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-// Batches of any size give random events the same results as one by one.
 func TestABatchComesToWhatItsEventsComeToAlone(t *testing.T) {
 	t.Parallel()
 	shared := setup(t)
@@ -27,8 +26,7 @@ func TestABatchComesToWhatItsEventsComeToAlone(t *testing.T) {
 	})
 }
 
-// drawEvent draws from few ids, keys and versions, so that they meet. Some ids carry a time that the inbox may have
-// forgotten.
+// Few ids, keys and versions, so that they meet. The inbox may have forgotten some ids' times.
 func drawEvent(t *rapid.T) event.Event {
 	n := rapid.IntRange(0, 9).Draw(t, "id")
 	e := named(fmt.Sprintf("order-%d", n), rapid.SampledFrom([]string{"a", "b"}).Draw(t, "key"))
@@ -51,7 +49,6 @@ func drawConfig(t *rapid.T) func(*inbox.Config) {
 	return func(c *inbox.Config) { c.Order, c.OnConflict, c.MaxAttempts = order, onConflict, 1 }
 }
 
-// play delivers the events in batches of a size, 0 for one by one.
 func (b *bundle) play(
 	t *testing.T, batch int, configure func(*inbox.Config), events []event.Event,
 ) (told []string) {

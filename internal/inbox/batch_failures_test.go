@@ -121,7 +121,6 @@ func TestTheHostLearnsOfEachAttempt(t *testing.T) {
 	require.Equal(t, []string{"handling", "committed", "applied"}, host.noted)
 }
 
-// The handler changes its message before the batch fails. The event then runs alone, unchanged.
 func TestAMessageThatIsChangedInABatchThatFails(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

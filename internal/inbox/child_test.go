@@ -23,7 +23,6 @@ import (
 	"example.com/twinbox/test/inboxtest"
 )
 
-// job is the work of a child process, which runs this test binary.
 type job struct {
 	DSN        string
 	Consumers  []string

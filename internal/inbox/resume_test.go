@@ -108,7 +108,6 @@ func TestAParkedEventThatCanNeverBeHandled(t *testing.T) {
 	}
 }
 
-// An attempt is counted and committed before it begins, so a killing event becomes a dead letter.
 func TestAParkedEventThatEndsItsProcess(t *testing.T) {
 	t.Parallel()
 	c, _ := newParked(t, func(cfg *inbox.Config) { cfg.MaxAttempts = 3 })
@@ -140,7 +139,6 @@ func TestAParkedEventThatEndsItsProcess(t *testing.T) {
 	require.Equal(t, []string{"process_died 3", "parked_behind 4"}, c.waiting(t))
 }
 
-// An event that runs alone may end the process. A parked event must not be blamed.
 func TestNoParkedEventIsCountedWhileAnotherEventRunsAlone(t *testing.T) { //nolint:paralleltest // it stops all others
 	c, a := newParked(t, nil)
 	c.Exec(t, `update inbox_owner set owner = 'a dead process'`)

@@ -15,15 +15,15 @@ import (
 // Action is what an operator did to one thing or to many.
 type Action struct {
 	ID      int64             `json:"id"`   // set by the database
-	At      time.Time         `json:"at"`   // set by the database, on its clock
+	At      time.Time         `json:"at"`   // set by the database
 	By      string            `json:"by"`   // who; required
 	Verb    string            `json:"verb"` // such as replay; required
 	Kind    string            `json:"kind"` // of the thing, such as dead_letter; required
 	Subject string            `json:"subject"`
 	Reason  string            `json:"reason"`
-	Before  string            `json:"before"` // the state
+	Before  string            `json:"before"`
 	After   string            `json:"after"`
-	Count   int64             `json:"count"`            // how many things; 0 means 1; of many, Subject is empty
+	Count   int64             `json:"count"`            // 0 means 1; of many things, Subject is empty
 	Detail  map[string]string `json:"detail,omitempty"` // no payload, no address
 }
 
@@ -71,7 +71,7 @@ type Filter struct {
 	By, Verb, Kind, Subject string
 	Since, Until            time.Time // Until is excluded
 	Newest                  bool      // the last matches instead of the first
-	After                   int64     // the last id of the page before
+	After                   int64     // last id of the page before
 	Limit                   int       // 0: all
 }
 

@@ -10,7 +10,7 @@ import (
 // Change is who changes something and why.
 type Change struct {
 	By, Reason string // By is required
-	DryRun     bool   // count, and change nothing
+	DryRun     bool
 	// Deed, if set, is an id that the actions of one change share: [Find] returns them as one.
 	Deed string
 	// Progress, if set, gets the number of changed things and the total; 0 is unknown. The change's goroutine calls it.
@@ -62,10 +62,10 @@ func (c Change) Make(ctx context.Context, db Beginner, change func(tx pgx.Tx) (A
 // Result is the result of a change or of a dry run.
 type Result struct {
 	DryRun bool      `json:"dry_run"`
-	Count  int64     `json:"count"`            // how many things were changed, or would be
-	Failed int64     `json:"failed"`           // how many were tried and are not done
-	Errors []Failure `json:"errors,omitempty"` // why, for the first hundred of these
-	Note   string    `json:"note,omitempty"`   // what follows, or what a dry run did not try
+	Count  int64     `json:"count"`            // changed things
+	Failed int64     `json:"failed"`           // failed things
+	Errors []Failure `json:"errors,omitempty"` // of the first hundred
+	Note   string    `json:"note,omitempty"`
 }
 
 // Failure is why one thing is not done.

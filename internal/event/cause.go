@@ -57,7 +57,7 @@ func (e *Event) CorrelationID() string {
 	return e.ID
 }
 
-const maxTraceState = 512 // what W3C Trace Context asks every hop to pass on
+const maxTraceState = 512 // W3C Trace Context's minimum
 
 // Extend returns the extensions of an event that follows from the cause. It keeps extensions that are set.
 func (c Cause) Extend(extensions map[string]string) map[string]string {

@@ -32,7 +32,7 @@ const (
 	CodeUnknownType     Code = "unknown_type"
 	CodeInvalidJSON     Code = "invalid_json"
 	CodeSchemaViolation Code = "schema_violation"
-	CodeSubjectMismatch Code = "subject_mismatch" // the payload is about another aggregate than the envelope
+	CodeSubjectMismatch Code = "subject_mismatch"
 )
 
 // Checker checks events. It is safe for concurrent use.

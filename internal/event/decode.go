@@ -21,9 +21,9 @@ const (
 	CodeMissingType     Code = "missing_type"
 	CodeMissingSource   Code = "missing_source"
 	CodeMissingKey      Code = "missing_key"
-	CodeInvalidKey      Code = "invalid_key"    // too long
-	CodeKeyMismatch     Code = "key_mismatch"   // the record key is not the subject
-	CodeInvalidHeader   Code = "invalid_header" // an attribute is not text
+	CodeInvalidKey      Code = "invalid_key"
+	CodeKeyMismatch     Code = "key_mismatch" // the record key is not the subject
+	CodeInvalidHeader   Code = "invalid_header"
 	CodeInvalidTime     Code = "invalid_time"
 	CodeInvalidVersion  Code = "invalid_version"
 	CodeUnsupportedSpec Code = "unsupported_spec_version"
@@ -94,7 +94,7 @@ func timeOf(m *message.Message) time.Time {
 		}
 		return time.Now().UTC()
 	}
-	at, err := time.Parse(time.RFC3339Nano, strings.ToUpper(text)) // t and z are as good as T and Z
+	at, err := time.Parse(time.RFC3339Nano, strings.ToUpper(text))
 	if err != nil || !isValidTime(at) {
 		return time.Time{}
 	}

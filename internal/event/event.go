@@ -33,7 +33,7 @@ const (
 	HeaderSubject     = "ce_subject"
 	HeaderVersion     = "ce_aggregateversion"
 	HeaderDataSchema  = "ce_dataschema"
-	HeaderPosition    = "ce_outboxposition" // where the event lies in its producer's outbox; for its relay alone
+	HeaderPosition    = "ce_outboxposition" // position in the outbox; for the relay
 	HeaderContentType = "content-type"
 	HeaderTraceParent = "traceparent"
 	HeaderTraceState  = "tracestate"
@@ -59,22 +59,22 @@ const (
 
 // Event is one CloudEvent about one aggregate. An optional field that is zero is absent.
 type Event struct {
-	ID         string            // ce_id: the inbox's key; UUIDv7 from our producers, any text from others
-	Source     string            // ce_source: who wrote it, a URI reference such as "/twinbox/customer"
+	ID         string            // ce_id; UUIDv7 from our producers, any text from others
+	Source     string            // ce_source, such as "/twinbox/customer"
 	Type       string            // ce_type: reverse DNS name with its version
-	Topic      string            // where an outbox publishes it; no attribute, so an event that was read has none
+	Topic      string            // empty in an event that was read
 	Key        string            // the aggregate's id: ce_subject and the record key
-	Version    int64             // ce_aggregateversion: 1, 2, 3 ... per aggregate; 0 when the producer does not count
-	DataSchema string            // ce_dataschema: URI of the payload's schema; optional
+	Version    int64             // ce_aggregateversion: 1, 2, 3 ... per aggregate; 0: none
+	DataSchema string            // ce_dataschema; optional
 	Time       time.Time         // ce_time: business time, not relay time; UTC
-	Data       []byte            // the payload, JSON
-	Extensions map[string]string // every other header, such as traceparent, byte for byte; optional
+	Data       []byte            // JSON
+	Extensions map[string]string // other headers, byte for byte; optional
 }
 
 // Message returns the event as a Watermill message with its record key.
 func (e Event) Message() *message.Message {
 	m := message.NewMessage(e.ID, e.Data)
-	m.Metadata = make(message.Metadata, 10+len(e.Extensions)) // a relay makes millions: the map must not grow
+	m.Metadata = make(message.Metadata, 10+len(e.Extensions)) // the map must not grow
 	maps.Copy(m.Metadata, e.Extensions)
 	m.Metadata[HeaderSource] = e.Source
 	m.Metadata[HeaderType] = e.Type
@@ -98,9 +98,9 @@ type Definition[T any] struct{ Declaration }
 // Declaration is a [Definition] without its type, for lists of them.
 type Declaration struct {
 	Type       string // ce_type: reverse DNS name with its version
-	Topic      string // where it is published
-	Source     string // ce_source of its producer
-	DataSchema string // ce_dataschema: the $id of its payload's schema
+	Topic      string
+	Source     string // ce_source
+	DataSchema string // ce_dataschema: the schema's $id
 
 	// Name is the payload type's name. Payload and Make are [Definition.Decode] and [Definition.New], for untyped code.
 	// Make fails for another type. [Define] sets all three.

@@ -13,7 +13,7 @@ type Origin struct {
 	Offset    int64
 	Time      time.Time // the record's own timestamp
 	Key       []byte
-	Headers   []Header // in their order, duplicates included
+	Headers   []Header
 	// From is the owner's position at this record: the offset behind the record before, or the offset at which the owner
 	// began to read. Nil is unknown.
 	From *int64
@@ -21,8 +21,8 @@ type Origin struct {
 
 // Point is how far a database has the outcomes of a topic-partition's records.
 type Point struct {
-	Next int64 // the offset behind the last of them
-	Time int64 // when the broker appended the record below Next, in milliseconds since 1970; 0: not known
+	Next int64 // offset behind the last record
+	Time int64 // append time of the record below Next, in ms since 1970; 0: unknown
 }
 
 // Header is one record header, byte for byte. Names may repeat and need not be text. A nil value is null, not empty.

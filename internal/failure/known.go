@@ -104,7 +104,7 @@ func examineOne(err error) (verdict Verdict, known bool) {
 		return e.verdict, true
 	case interface{ Permanent() bool }:
 		return Verdict{Permanent, "says_permanent"}, e.Permanent()
-	case interface{ OutcomeUnknown() bool }: // a caller repeats it under the same id
+	case interface{ OutcomeUnknown() bool }:
 		return Verdict{Transient, "outcome_unknown"}, e.OutcomeUnknown()
 	case *pgconn.PgError:
 		return examineAnswer("sql_" + e.Code)
@@ -118,7 +118,7 @@ func examineOne(err error) (verdict Verdict, known bool) {
 	case syscall.Errno:
 		name, known := systemErrors[e]
 		return Verdict{Transient, "net_" + name}, known
-	case *net.DNSError: // names return with their servers
+	case *net.DNSError:
 		switch {
 		case e.IsNotFound:
 			return Verdict{Transient, "dns_not_found"}, true
@@ -145,7 +145,7 @@ const poolClosed = "closed pool"
 
 // examineConnection returns Transient unless the caller cancelled. A transient cause has the better code.
 func examineConnection(code string, cause error) Verdict {
-	if errors.Is(cause, context.Canceled) { // package net has a cancellation of its own
+	if errors.Is(cause, context.Canceled) { // package net has its own cancellation
 		return Verdict{Cancelled, "context_canceled"}
 	}
 	if verdict := Examine(cause); verdict.Class == Transient {

@@ -33,7 +33,7 @@ func drawEvent(t *rapid.T) event.Event {
 	if n > 5 {
 		e.ID = fmt.Sprintf("01940000-%04d-7000-8000-000000000000", 2000*(n-6)) // from January 2025 on
 	}
-	if n%4 == 3 { // an event has one time in all deliveries
+	if n%4 == 3 {
 		e.Time = e.Time.AddDate(-3, 0, 0)
 	}
 	e.Version = rapid.SampledFrom([]int64{0, 1, 2, 3, 4, 2000}).Draw(t, "version")

@@ -183,7 +183,7 @@ func TestBatchesShrinkWithTheTime(t *testing.T) {
 	slow := true
 	var last pgx.Tx
 	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
-		if slow && tx == last { // the second event of a transaction uses up its time
+		if slow && tx == last {
 			<-ctx.Done()
 			return ctx.Err()
 		}

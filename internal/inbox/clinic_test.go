@@ -28,7 +28,7 @@ type clinic struct {
 	in       *inbox.Inbox
 	replayer *inbox.Replayer
 	handler  message.HandlerFunc
-	at       int64 // offset of the next record
+	at       int64
 	sick     atomic.Pointer[map[string]error]
 
 	mu   sync.Mutex // a delivery and a replay may end together

@@ -129,7 +129,7 @@ func (in *Inbox) tryUntilHandled(p *partition, it *item) error {
 				unknown++
 			}
 			if class == failure.Permanent || unknown >= in.cfg.MaxAttempts {
-				it.giveUp = err // the next attempt stores the dead letter
+				it.giveUp = err
 				continue
 			}
 		}
@@ -151,16 +151,16 @@ type item struct {
 	event      event.Event
 	origin     event.Origin
 	hash       []byte
-	isEvent    bool               // it was decoded
-	ignored    bool               // its type has no handler
-	giveUp     error              // why it becomes a dead letter instead of running its handler
-	replay     *replayed          // the dead letter that it was, in a replay
-	wasLate    bool               // the last attempt ran out of time
-	outcome    Outcome            // in the transaction under way, at last the final one
-	comesAgain bool               // a later one of the transaction has its id
-	refused    error              // why that transaction finds no place for it in the order of its key
-	took       time.Duration      // of its handler
-	stored     *deadletter.Letter // what the transaction stored of it
+	isEvent    bool  // decoded
+	ignored    bool  // without a handler
+	giveUp     error // why it becomes a dead letter
+	replay     *replayed
+	wasLate    bool // the last attempt ran out of time
+	outcome    Outcome
+	comesAgain bool          // a later item of the transaction has its id
+	refused    error         // why its key's order has no place for it
+	took       time.Duration // handler's time
+	stored     *deadletter.Letter
 
 	attempts      int
 	firstFailedAt time.Time

@@ -33,9 +33,9 @@ type topicPartition struct {
 type partition struct {
 	topicPartition
 	owner     string // a name for this assignment
-	isSuspect bool   // its last owner did not leave it: attempts count until something new is committed
-	countedTo int64  // records up to this offset run one by one: a process died in a counted attempt at them
-	counted   *int64 // first offset of the counted attempt under way
+	isSuspect bool   // attempts count until a new record is committed
+	countedTo int64  // records up to this offset run one by one
+	counted   *int64 // first offset of the counted attempt
 }
 
 const takePartition = `

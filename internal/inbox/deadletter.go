@@ -46,7 +46,7 @@ func (in *Inbox) storeLetter(ctx context.Context, tx *handlerTx, it *item, k *ke
 	reason := it.reason(version)
 	switch {
 	case it.replay != nil && it.outcome == Dead:
-		return reason // the attempt failed
+		return reason
 	case it.replay != nil:
 		return refuse(codeOf(reason), reason)
 	case it.outcome == Conflict && in.cfg.OnConflict == ConflictWarn:
@@ -101,7 +101,7 @@ func (it *item) letterEventID() string {
 		return digest(it.event.Data)
 	}
 	id := fmt.Sprintf("%s/%d/%d", it.origin.Topic, it.origin.Partition, it.origin.Offset)
-	if len(id) > event.MaxIDLength { // the name of a topic may have nearly as much alone
+	if len(id) > event.MaxIDLength {
 		return digest([]byte(id))
 	}
 	return id

@@ -19,7 +19,7 @@ type Remembered struct {
 	// Outcome is applied; in old rows it may be stale.
 	Outcome     Outcome
 	ProcessedAt time.Time
-	PayloadHash []byte // SHA-256; empty for an id without a payload, see [Inbox.Process]
+	PayloadHash []byte // SHA-256; empty after [Inbox.Process]
 	Topic       string
 	Partition   int32
 	Offset      int64

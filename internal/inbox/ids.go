@@ -45,9 +45,9 @@ var errDied = errors.New("another transaction has made the event a dead letter")
 // idSet is the ids of a transaction.
 type idSet struct {
 	consumer         string
-	letter           int64 // the dead letter of a replay, 0: none
+	letter           int64
 	items            []*item
-	first            map[string]*item // the first one of an id that comes twice
+	first            map[string]*item // of an id that comes twice
 	ids, types       []string
 	places, times    []time.Time
 	hashes, metadata [][]byte
@@ -125,7 +125,7 @@ func (s *idSet) compare(ctx context.Context, tx pgx.Tx) error {
 	if len(s.inserted) == len(s.items) || len(s.ids) == 0 {
 		return nil
 	}
-	known := make(map[string][][]byte, len(s.ids)) // payload hashes of an id
+	known := make(map[string][][]byte, len(s.ids)) // payload hashes by id
 	for _, id := range s.inserted {
 		known[id] = [][]byte{s.first[id].hash}
 	}
@@ -222,7 +222,7 @@ func (it *item) metadata() []byte {
 type rowMetadata struct {
 	*recordPlace
 	CorrelationID    string    `json:"correlation_id,omitempty"`
-	ProcessingTime   time.Time `json:"processing_time"` // by the clock of the process
+	ProcessingTime   time.Time `json:"processing_time"` // by the process's clock
 	ProcessingTimeMS int64     `json:"processing_time_ms"`
 }
 

@@ -161,7 +161,7 @@ type Inbox struct {
 	log        *slog.Logger
 	metrics    *metrics
 	partitions *partitions
-	limit      atomic.Int64 // events per transaction; below cfg.Batch after a batch that ran out of time
+	limit      atomic.Int64 // events per transaction; reduced after a late batch
 }
 
 // New checks the configuration and does not connect. It needs the tables of migrations/inbox.

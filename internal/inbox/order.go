@@ -17,9 +17,9 @@ const maxJump = 1000
 
 type key struct {
 	name       string
-	version    int64  // that the key has reached
-	parkedFrom *int64 // lowest version that waits as a dead letter and holds the key; nil: none
-	exists     bool   // it has a row, which this transaction has locked
+	version    int64
+	parkedFrom *int64 // lowest version of a dead letter that holds the key; nil: none
+	exists     bool   // it has a row, which is locked
 	changed    bool
 }
 
@@ -98,7 +98,7 @@ func (in *Inbox) decide(it *item, k *key) Outcome {
 	case k == nil, version == 0 && it.ignored:
 	case version > 0 && version <= k.version:
 		return in.skip(it, Stale)
-	case it.giveUp != nil: // it is a dead letter with its own reason, also behind another
+	case it.giveUp != nil:
 	case it.replay == nil && in.cfg.Order == Strict && k.isHeldBefore(version):
 		return Parked
 	case version == 0 && k.version > 0:

@@ -49,20 +49,20 @@ type Result struct {
 	// Outcome is applied, duplicate, stale or ignored, which settle the dead letter; failed or refused, after which it
 	// waits; or would_replay.
 	Outcome string
-	Code    string // of a failure or refusal
+	Code    string
 	Error   string
 }
 
 // Further outcomes of a [Result].
 const (
-	Refused     = "refused" // it was not tried
+	Refused     = "refused" // not tried
 	WouldReplay = "would_replay"
 )
 
 // Codes of refusals, beside those of dead letters.
 const (
-	CodeBehind    = "behind_waiting" // an earlier dead letter of its key waits
-	CodeIDChanged = "id_changed"     // the edited record is another event: only its content may change
+	CodeBehind    = "behind_waiting"
+	CodeIDChanged = "id_changed" // an edit may only change the content
 )
 
 type refusal struct{ codedError }

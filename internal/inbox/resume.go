@@ -75,8 +75,8 @@ func (r *Replayer) ResumeRound(ctx context.Context) error {
 
 type parkedEvent struct {
 	id             int64
-	attempts       int  // the first one was the parking
-	afterDiscarded bool // versions before it were discarded
+	attempts       int // the first one was the parking
+	afterDiscarded bool
 }
 
 const (
@@ -110,7 +110,7 @@ func (r *Replayer) resumeOne(ctx context.Context, p parkedEvent) (continues bool
 	}
 	result, class, err := r.try(ctx, l, o)
 	switch {
-	case err != nil || result.Code == CodeBehind || result.Code == CodeGap: // not an attempt
+	case err != nil || result.Code == CodeBehind || result.Code == CodeGap:
 		_, notUncounted := pool.Exec(context.WithoutCancel(ctx), uncountResume, p.id)
 		return false, errors.Join(err, notUncounted)
 	case result.Code == "":

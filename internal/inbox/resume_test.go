@@ -119,7 +119,7 @@ func TestAParkedEventThatEndsItsProcess(t *testing.T) {
 		require.Equal(t, 1+deaths, c.Count(t, `select attempts from dead_letter where version = 3`))
 		return handler(m)
 	}
-	for range 3 { // the handler's transaction ends with its process
+	for range 3 {
 		c.open(t)
 		ctx, die := context.WithCancel(t.Context())
 		c.sick.Store(&map[string]error{"bad": errSick})
@@ -130,7 +130,7 @@ func TestAParkedEventThatEndsItsProcess(t *testing.T) {
 		})
 		before := c.Count(t, `select attempts from dead_letter where version = 3`)
 		require.Error(t, c.replayer.ResumeRound(ctx))
-		c.Exec(t, `update dead_letter set attempts = $1 where version = 3`, before+1) // a dead process takes nothing back
+		c.Exec(t, `update dead_letter set attempts = $1 where version = 3`, before+1)
 	}
 	c.open(t)
 	c.resume(t)

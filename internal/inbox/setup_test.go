@@ -15,7 +15,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	_ = flag.Set("rapid.checks", "30") // each is dozens of transactions; make test-long has more
+	_ = flag.Set("rapid.checks", "30") // make test-long has more
 	kafkatest.Main(m)
 }
 

@@ -19,7 +19,7 @@ type scenario struct {
 	events    func() []event.Event
 	spoil     func(i int, m *message.Message)
 	outcomes  []inbox.Outcome
-	effects   []int // indexes of the events, in the order of their effects
+	effects   []int // indexes of the events
 	letters   []string
 	parked    []string
 	watermark int64 // of key-1

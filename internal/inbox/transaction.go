@@ -64,7 +64,7 @@ func (in *Inbox) transact(ctx context.Context, tx *handlerTx, items []*item) err
 	if err != nil {
 		return fmt.Errorf("acquire connection: %w", err)
 	}
-	defer conn.Release() // it closes a connection that is still in a transaction
+	defer conn.Release() // closes a connection in a transaction
 	keys, err := in.begin(ctx, conn.Conn(), tx, items)
 	if err == nil {
 		err = in.handleItemsInTx(ctx, tx, items, keys)
@@ -131,7 +131,7 @@ func (in *Inbox) handleInTx(ctx context.Context, tx *handlerTx, it *item, k *key
 	case Gap, Parked, Dead, Conflict, Expired:
 		return in.storeLetter(ctx, tx, it, k)
 	case Stale:
-		if it.comesAgain { // its row goes, so the later one is no duplicate of it
+		if it.comesAgain { // the later one must not be its duplicate
 			return errComesAgain
 		}
 	}
@@ -142,7 +142,7 @@ var errComesAgain = errors.New("the id of a stale event comes again in its batch
 
 // asTimeout separates a slow handler from a wait for a connection, a lock or the server.
 func (in *Inbox) asTimeout(err error, handling bool) error {
-	if handling { // pgx may say that it closed the connection, so its error does not count
+	if handling { // pgx may report a closed connection
 		return &codedError{CodeHandlerTimeout, fmt.Errorf("handler ran longer than %s: %w: %s", in.cfg.HandlerTimeout,
 			context.DeadlineExceeded, err.Error())}
 	}
@@ -182,11 +182,11 @@ func (in *Inbox) crash(point string) {
 // handlerTx sends queued writes before the next statement that needs an answer, or before the commit.
 type handlerTx struct {
 	pgx.Tx
-	consumer, eventID string // of the handler that runs
-	handling          bool   // handlers run, or their queued writes
+	consumer, eventID string // of the current handler
+	handling          bool
 	queue             pgx.Batch
-	mustChange        bool  // a queued write must change a row, which is known before the commit
-	err               error // of a queued write: nothing may be committed after it
+	mustChange        bool  // a queued write must change a row
+	err               error // of a queued write
 }
 
 // Queue is tx.Exec for a write whose result the handler does not need: it saves a round trip. Its error rolls the event
@@ -265,7 +265,7 @@ const rollbackTimeout = 5 * time.Second
 func (q *handlerTx) rollback(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
 	defer cancel()
-	_ = q.Tx.Rollback(ctx) // if it fails, the connection is closed, which does the same
+	_ = q.Tx.Rollback(ctx) // if it fails, the connection is closed
 }
 
 func (q *handlerTx) flush(ctx context.Context) error {

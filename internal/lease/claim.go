@@ -65,7 +65,7 @@ func Skip(reason string) error { return &skipError{reason} }
 type Claim struct {
 	EventID string
 	Attempt int       // counted from 1
-	At      time.Time // of the claim, on the database's clock
+	At      time.Time // on the database's clock
 
 	// CorrelationID may be set by the effect, for the log.
 	CorrelationID string
@@ -149,12 +149,12 @@ func (c *Claim) extend(ctx context.Context, step, sql string) error {
 }
 
 type outcome struct {
-	result    string // for the metric and the log
+	result    string
 	state     State
-	reason    string        // must not contain personal data
-	pause     time.Duration // before the next attempt
-	uncounted int           // 1: the attempt does not count
-	doubts    int           // 1: the effect may have happened
+	reason    string // must not contain personal data
+	pause     time.Duration
+	uncounted int // 1: the attempt does not count
+	doubts    int // 1: the effect may have happened
 }
 
 // An effect that has not begun can be neither done nor uncertain.

@@ -203,7 +203,7 @@ func TestDoneIsRecordedOnceWithItsEvent(t *testing.T) {
 		return err
 	}
 	b.leases.cfg.Effect.Done = say
-	requireStale(t, c.record(t.Context(), done)) // not begun
+	requireStale(t, c.record(t.Context(), done))
 	require.NoError(t, c.Begin(t.Context()))
 	refused := errors.New("no room in the outbox")
 	b.leases.cfg.Effect.Done = func(context.Context, pgx.Tx, *Claim, time.Time) error { return refused }

@@ -100,7 +100,7 @@ func (b *bundle) step(t *testing.T, rt *rapid.T, actors []*actor) (stale int) {
 	if len(a.claims) == 0 {
 		return 0
 	}
-	c := rapid.SampledFrom(a.claims).Draw(rt, "claim") // an old one as likely as the last
+	c := rapid.SampledFrom(a.claims).Draw(rt, "claim")
 	var err error
 	switch what {
 	case "begin":
@@ -147,7 +147,7 @@ func (b *bundle) requireFenced(t *testing.T, rt *rapid.T, policy string) {
 		move := fmt.Sprintf("%s moves %s from %s to %s", who, event, was, now)
 		mine := holder[event] == who
 		switch {
-		case now == Claimed && was == Claimed && !newToken: // a heartbeat
+		case now == Claimed && was == Claimed && !newToken:
 			require.True(rt, mine, move)
 		case now == Claimed:
 			require.True(rt, ended && was == Pending, move)

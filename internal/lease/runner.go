@@ -16,7 +16,7 @@ type Runner struct {
 	cfg     Config
 	metrics *metrics
 	wake    chan struct{}
-	turn    sync.Mutex // of the worker that looks for a row
+	turn    sync.Mutex
 	failing atomic.Pointer[claimFailure]
 }
 
@@ -36,10 +36,10 @@ func (r *Runner) Wake() {
 const (
 	longestFailure = 30 * time.Second // of claims, while the runner is healthy
 	claimTimeout   = 5 * time.Second
-	restPolls      = 10 // the longest pause between two claims while no row is due, in polls
+	restPolls      = 10 // in polls, while no row is due
 	purgePause     = 10 * time.Minute
 	recordPause    = 100 * time.Millisecond
-	probePause     = 2 * time.Second // the longest pause before a transient failure is tried again
+	probePause     = 2 * time.Second
 )
 
 // Healthy fails when every claim has failed for 30 s, and until a claim succeeds. The runner tries with each poll.
@@ -69,7 +69,7 @@ func (r *Runner) Run(ctx context.Context) error {
 func (r *Runner) repeat(ctx context.Context, pause time.Duration, chore func(context.Context) error) {
 	for ctx.Err() == nil {
 		r.warn(ctx, chore(ctx))
-		_ = failure.Sleep(ctx, pause) // it fails when ctx ends
+		_ = failure.Sleep(ctx, pause)
 	}
 }
 
@@ -82,7 +82,7 @@ func (r *Runner) warn(ctx context.Context, err error) {
 func (r *Runner) work(ctx context.Context) {
 	for c := r.next(ctx); c != nil; c = r.next(ctx) {
 		if r.carryOut(context.WithoutCancel(ctx), c) == "unavailable" {
-			_ = failure.Sleep(ctx, r.probePause()) // it fails when ctx ends
+			_ = failure.Sleep(ctx, r.probePause())
 		}
 	}
 }
@@ -100,7 +100,7 @@ func (r *Runner) next(ctx context.Context) *Claim {
 			return c
 		case err != nil:
 			r.warn(ctx, err)
-			pause = poll // a row may be due
+			pause = poll
 		}
 		select {
 		case <-ctx.Done():

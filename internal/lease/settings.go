@@ -74,11 +74,11 @@ type Effect struct {
 
 // Config configures a runner. Handler and Pool are required, and Effect for [Runner.Run].
 type Config struct {
-	Handler    string        // names the effect; one row per handler and event
-	Pool       *pgxpool.Pool // of the database that has the table
+	Handler    string
+	Pool       *pgxpool.Pool
 	Settings   Settings
 	Effect     Effect
-	Timeout    time.Duration         // the longest that the effect may take after Begin. Default: half of the lease
+	Timeout    time.Duration         // bounds the effect after Begin. Default: half of the lease
 	Log        *slog.Logger          // default: none
 	Registerer prometheus.Registerer // default: none
 }

@@ -41,7 +41,7 @@ func (r *Runner) Sweep(ctx context.Context) error {
 		if state == Pending {
 			level = slog.LevelWarn
 		}
-		r.Wake() // the row may be pending
+		r.Wake()
 		r.metrics.takeovers.Inc()
 		r.metrics.attempts.WithLabelValues("vanished").Inc()
 		r.cfg.Log.Log(ctx, level, "claimant of an effect vanished", "event_id", id, "state", state, "error", reason)

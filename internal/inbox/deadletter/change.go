@@ -13,7 +13,7 @@ import (
 
 // Edit is the replacement for parts of a record. A nil field leaves its part unchanged.
 type Edit struct {
-	Set     []Header // each replaces those headers of its name, or comes last
+	Set     []Header // replaces the headers of its name
 	Payload []byte
 }
 

@@ -15,7 +15,7 @@ type Filter struct {
 	Key      string    `json:"key,omitempty"`
 	EventID  string    `json:"event_id,omitempty"`
 	Code     string    `json:"code,omitempty"`
-	Error    string    `json:"error,omitempty"` // in any case
+	Error    string    `json:"error,omitempty"` // case-insensitive
 	State    State     `json:"state,omitempty"`
 	Since    time.Time `json:"since,omitzero"` // of the last failure, inclusive
 	Until    time.Time `json:"until,omitzero"` // exclusive
@@ -63,7 +63,7 @@ func (f Filter) Where(first int) (condition string, args []any) {
 	add(!f.Since.IsZero(), "failed_at >= $%d", f.Since)
 	add(!f.Until.IsZero(), "failed_at < $%d", f.Until)
 	add(f.After > 0, "id > $%d", f.After)
-	if f.State == Waiting { // in the text, so that the planner sees that a partial index fits
+	if f.State == Waiting { // as text: the planner must see that a partial index fits
 		parts = append(parts, "state = 'waiting'")
 	}
 	return strings.Join(parts, " and "), args

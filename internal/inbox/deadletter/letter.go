@@ -20,8 +20,8 @@ type State string
 // The states. Only a waiting dead letter changes.
 const (
 	Waiting   State = "waiting"
-	Replayed  State = "replayed"  // settled by a replay; [Letter.Outcome] says how
-	Discarded State = "discarded" // given up by an operator
+	Replayed  State = "replayed" // see [Letter.Outcome]
+	Discarded State = "discarded"
 )
 
 // ClassParked is the class of a dead letter that has not failed: it waits for an earlier record of its key.
@@ -38,31 +38,31 @@ type Header = event.Header
 type Letter struct {
 	ID        int64  `json:"id"`
 	Consumer  string `json:"consumer"`
-	EventID   string `json:"event_id"` // topic/partition/offset where the record carries none
-	Type      string `json:"type"`     // of the event
-	Version   int64  `json:"version"`  // of the event; 0: none
+	EventID   string `json:"event_id"` // else topic/partition/offset
+	Type      string `json:"type"`
+	Version   int64  `json:"version"` // 0: none
 	Key       Key    `json:"key"`
 	Bytes     int    `json:"bytes"` // of the payload
-	Group     string `json:"-"`     // that consumed it
+	Group     string `json:"-"`
 	Topic     string `json:"topic"`
 	Partition int32  `json:"partition"`
 	Offset    int64  `json:"offset"`
 
 	RecordTime time.Time `json:"-"`
-	EditedBy   string    `json:"edited_by,omitempty"` // empty without an edit
+	EditedBy   string    `json:"edited_by,omitempty"`
 	EditedAt   time.Time `json:"edited_at,omitzero"`
 
 	Class         string    `json:"class"`
-	Code          string    `json:"code"` // stable: group by this, never by the error
+	Code          string    `json:"code"` // stable
 	Error         string    `json:"error"`
 	Attempts      int       `json:"attempts"`
 	FirstFailedAt time.Time `json:"first_failed_at"`
 	FailedAt      time.Time `json:"failed_at"`
 
 	State      State     `json:"state"`
-	Holds      bool      `json:"holds"`   // while it waits, later events of its key park behind it
-	Remembered bool      `json:"-"`       // its event was new when it was stored
-	Replays    int       `json:"replays"` // that failed
+	Holds      bool      `json:"holds"`   // later events of its key park
+	Remembered bool      `json:"-"`       // its event was new
+	Replays    int       `json:"replays"` // failed ones
 	Outcome    string    `json:"outcome,omitempty"`
 	SettledAt  time.Time `json:"settled_at,omitzero"` // zero while it waits
 
@@ -198,7 +198,7 @@ func (l Letter) Copy(source string) event.Event {
 	return e
 }
 
-const maxMessage = 950 // bytes of the error in the copy, with how much is missing 1000; the row has failure.MaxText
+const maxMessage = 950 // bytes of the copy's error, 1000 with the note; the row has failure.MaxText
 
 // copyKey returns a valid event key. Records of one key have one copy key.
 func (l Letter) copyKey() string {

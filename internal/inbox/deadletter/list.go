@@ -48,9 +48,9 @@ type Group struct {
 	Type     string    `json:"type"`
 	Count    int64     `json:"count"`
 	Keys     int64     `json:"keys"`
-	Oldest   time.Time `json:"oldest"` // first failure of any
-	Newest   time.Time `json:"newest"` // last failure of any
-	Error    string    `json:"error"`  // the first 1000 characters of its error
+	Oldest   time.Time `json:"oldest"` // first failure
+	Newest   time.Time `json:"newest"` // last failure
+	Error    string    `json:"error"`  // its first 1000 characters
 	Example  int64     `json:"example"`
 }
 

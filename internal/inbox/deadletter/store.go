@@ -60,9 +60,9 @@ func get(ctx context.Context, q audit.Querier, id int64, lock string) (Letter, e
 // The stable codes of an [Error].
 const (
 	CodeNotFound        = "not_found"
-	CodeNotWaiting      = "not_waiting"      // it is settled: nothing changes any more
-	CodeMissingOperator = "missing_operator" // a replay says who makes it
-	CodeMissingFilter   = "missing_filter"   // a change of everything at once is not offered
+	CodeNotWaiting      = "not_waiting"
+	CodeMissingOperator = "missing_operator"
+	CodeMissingFilter   = "missing_filter"
 	CodeInvalidFilter   = "invalid_filter"
 	CodeNothingToEdit   = "nothing_to_edit"
 	CodeInvalidHeaders  = "invalid_headers"

@@ -10,7 +10,7 @@ import (
 // cache holds ids that are done. It has its own expiry: the library's variant starts a goroutine that never ends.
 type cache struct {
 	ids       *lru.Cache[digest, time.Duration]
-	began     time.Time // the times in it count from here, so that a clock that is set changes nothing
+	began     time.Time // monotonic: setting the clock has no effect
 	ttl       time.Duration
 	evictions prometheus.Counter
 }

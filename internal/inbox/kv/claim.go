@@ -23,19 +23,19 @@ func (c *call) claim(ctx context.Context) (uint64, error) {
 		}
 		entry, note, err := c.get(ctx)
 		switch {
-		case errors.Is(err, ErrNotFound): // it was given up in between, or a replica does not know it yet
+		case errors.Is(err, ErrNotFound): // released, or a replica does not know it yet
 		case err != nil:
 			return 0, err
 		case note.state == done:
 			c.cache.add(c.digest, c.inAge(entry))
 			return 0, errDone
-		case note.life == c.life, // of a call that failed here: no other one runs, see twins
+		case note.life == c.life, // of a failed call in this process, see twins
 			note.owner == c.cfg.Owner, entry.Revision == other && time.Since(since) >= c.cfg.patience():
 			revision, err := c.put(ctx, "take over", began, entry.Revision)
 			if errors.Is(err, ErrRevision) {
 				break
 			}
-			if note.life != c.life { // also where the answer was lost: if it was written, it reads as this process's own
+			if note.life != c.life {
 				c.possible("crash")
 			}
 			return revision, err

@@ -32,7 +32,7 @@ func subject(open func(t *testing.T) Store) *inboxtest.Subject {
 		}
 	}
 	return &inboxtest.Subject{
-		Open: process("test"), Beside: process(""), // a new name each time
+		Open: process("test"), Beside: process(""),
 		Effects: func(_ *testing.T, consumer, id string) int { return done.of(effectOf(consumer, id)) },
 		Counted: func(t *testing.T) int {
 			t.Helper()

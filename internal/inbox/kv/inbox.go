@@ -19,20 +19,20 @@ type Outcome string
 
 // The outcomes. Each is counted in inbox_kv_messages_total.
 const (
-	Applied   Outcome = "applied"   // new: the handler ran, and the id is remembered
-	Duplicate Outcome = "duplicate" // the id is remembered: skipped, and no error
-	Failed    Outcome = "failed"    // the id is not remembered; the delivery is to be repeated
+	Applied   Outcome = "applied"   // the handler ran, and the id is remembered
+	Duplicate Outcome = "duplicate" // the id was remembered
+	Failed    Outcome = "failed"    // repeat the delivery
 )
 
 // Inbox remembers for any number of consumers. It is safe for concurrent use and starts no goroutine.
 type Inbox struct {
 	cfg     Config
 	store   Store
-	life    string // of this process, as its claims name it
+	life    string
 	cache   *cache
 	twins   *twins
 	metrics *metrics
-	away    atomic.Bool // the store, when it was asked last
+	away    atomic.Bool
 }
 
 // New returns an inbox that remembers in the store.
@@ -95,7 +95,7 @@ func (in *Inbox) process(
 		c.found("cache")
 		return Duplicate, nil
 	}
-	if revision, left := in.twins.takeUnmarked(digest); left { // an earlier call had the effect
+	if revision, left := in.twins.takeUnmarked(digest); left {
 		return c.mark(ctx, revision)
 	}
 	revision, err := c.claim(ctx)

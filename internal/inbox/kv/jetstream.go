@@ -62,7 +62,7 @@ func (s *JetStream) TTL() time.Duration { return s.ttl }
 func (s *JetStream) Get(ctx context.Context, key string) (Entry, error) {
 	entry, err := s.bucket.Get(ctx, key)
 	switch {
-	case errors.Is(err, jetstream.ErrKeyNotFound): // deleted ones included
+	case errors.Is(err, jetstream.ErrKeyNotFound): // also of a deleted key
 		return Entry{}, ErrNotFound
 	case err != nil:
 		return Entry{}, err

@@ -51,13 +51,13 @@ func (d digest) key() string { return base64.RawURLEncoding.EncodeToString(d[:])
 type state string
 
 const (
-	began state = "began" // a process is, or was, at work on it
-	done  state = "done"  // it had its effect
+	began state = "began"
+	done  state = "done"
 )
 
 type note struct {
 	state state
-	life  string // of the process; another one after each start
+	life  string // a new one after each start
 	owner string
 }
 

@@ -12,7 +12,7 @@ var errAway = errors.New("away")
 type troubled struct {
 	Store
 	before, after func(question string, value []byte) error
-	stale         func() bool // answer a read with what the key had first
+	stale         func() bool
 
 	mu    sync.Mutex
 	first map[string]Entry

@@ -9,7 +9,7 @@ import (
 // twins serializes the calls for one id in this process.
 type twins struct {
 	mu      sync.Mutex
-	running map[digest]chan struct{} // closed when the call has ended
+	running map[digest]chan struct{}
 	// unmarked are ids with an effect and no mark, with the revision to mark. A call adds one when its context ends
 	// during an outage.
 	unmarked map[digest]uint64

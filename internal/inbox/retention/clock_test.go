@@ -28,7 +28,7 @@ func TestNoSingleClockMovesTheHorizon(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.split(t, 12)
-			known := b.fill(t, -9, 6) // some producers' clocks are ahead: newer days exist
+			known := b.fill(t, -9, 6) // some producers' clocks are ahead
 			j := b.janitor(t, 10*day)
 			b.tidy(t, j)
 			require.Equal(t, -10, b.horizon(t))
@@ -67,7 +67,7 @@ func TestTwoWrongClocksForgetNoMoreDaysThanWereSeen(t *testing.T) {
 		b.tidy(t, j)
 	}
 	require.Equal(t, -10, b.horizon(t))
-	b.fill(t, 30, 30) // the producers' clocks jump with them
+	b.fill(t, 30, 30)
 	for range 5 {
 		b.tidy(t, j)
 	}
@@ -98,7 +98,7 @@ func TestAWrongClockAtTheInstallation(t *testing.T) {
 			t.Parallel()
 			b := install(t, ahead)
 			j := b.janitor(t, 10*day)
-			known := b.fill(t, -7, 0) // the topic's backlog
+			known := b.fill(t, -7, 0)
 			b.tidy(t, j)
 			known = append(known, b.fill(t, -7, 7)...)
 			b.moveDatabase(t, 0)

@@ -93,8 +93,8 @@ func (j *Janitor) Run(ctx context.Context) error {
 type Round struct {
 	Created   int  // partitions
 	Dropped   int  // partitions
-	Forgotten int  // rows deleted one by one: ids without a time, and days without a partition
-	Refused   bool // nothing was forgotten, because it might come again
+	Forgotten int  // rows without a day of their own
+	Refused   bool // a topic may deliver forgotten events
 }
 
 // Tidy does one round.

@@ -25,7 +25,7 @@ func TestTheJanitorGivesWay(t *testing.T) {
 
 	busy, err := b.Pool.Begin(t.Context())
 	require.NoError(t, err)
-	defer func() { _ = busy.Rollback(context.WithoutCancel(t.Context())) }() // already over, if all went well
+	defer func() { _ = busy.Rollback(context.WithoutCancel(t.Context())) }()
 	_, err = busy.Exec(t.Context(), `lock table inbox in row exclusive mode`)
 	require.NoError(t, err)
 	patient, cancel := context.WithTimeout(t.Context(), inboxtest.WaitLimit)

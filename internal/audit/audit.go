@@ -1,5 +1,4 @@
-// Package audit stores what operators do to a running system, in public.operator_action (migration set audit). An
-// action is written in the transaction of its change, so neither exists without the other.
+// Package audit stores what operators do to a running system, in public.operator_action (migration set audit).
 package audit
 
 import (
@@ -12,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Action is what an operator did to one thing or to many.
+// Action is what an operator did.
 type Action struct {
 	ID      int64             `json:"id"`   // set by the database
 	At      time.Time         `json:"at"`   // set by the database
@@ -66,7 +65,7 @@ func Of(ctx context.Context, q Querier, kind, subject string) ([]Action, error) 
 	return Find(ctx, q, Filter{Kind: kind, Subject: subject})
 }
 
-// Filter selects the actions that meet all its conditions. An empty field is no condition.
+// Filter selects the actions that meet all its conditions.
 type Filter struct {
 	By, Verb, Kind, Subject string
 	Since, Until            time.Time // Until is excluded
@@ -85,8 +84,7 @@ group by coalesce(detail ->> '` + DetailDeed + `', id::text), operator, verb, ki
 having max(id) > $7
 order by id %s limit nullif($8, 0)`
 
-// Find returns the selected actions, oldest first. Actions of one [Change.Deed] that ended alike are one, with their
-// number.
+// Find returns the selected actions, oldest first. Actions of one [Change.Deed] that ended alike are one.
 func Find(ctx context.Context, q Querier, f Filter) ([]Action, error) {
 	order := "asc"
 	if f.Newest {

@@ -11,9 +11,9 @@ import (
 type Change struct {
 	By, Reason string // By is required
 	DryRun     bool
-	// Deed, if set, is an id that the actions of one change share: [Find] returns them as one.
+	// Deed, if set, is an id that the actions of one change share.
 	Deed string
-	// Progress, if set, gets the number of changed things and the total; 0 is unknown. The change's goroutine calls it.
+	// Progress, if set, gets the number of changed things and the total; 0 is unknown.
 	Progress func(done, total int64)
 }
 
@@ -40,7 +40,7 @@ type Beginner interface {
 
 var errDryRun = errors.New("dry run")
 
-// Make runs a change in a transaction and stores the action that it returns. A dry run rolls both back.
+// Make runs a change in a transaction and stores the action that it returns. A dry run rolls back.
 func (c Change) Make(ctx context.Context, db Beginner, change func(tx pgx.Tx) (Action, error)) error {
 	err := pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
 		action, err := change(tx)
@@ -59,7 +59,7 @@ func (c Change) Make(ctx context.Context, db Beginner, change func(tx pgx.Tx) (A
 	return err
 }
 
-// Result is the result of a change or of a dry run.
+// Result is the result of a change or a dry run.
 type Result struct {
 	DryRun bool      `json:"dry_run"`
 	Count  int64     `json:"count"`            // changed things

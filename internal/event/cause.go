@@ -17,10 +17,10 @@ const (
 // legacyCorrelationID is what Watermill's own middleware writes.
 const legacyCorrelationID = "correlation_id"
 
-// Cause is the request or the event that an event follows from. A handler's context has it.
+// Cause is the request or event that an event follows from.
 type Cause struct {
-	// CorrelationID is the same in all events that follow from one request. A first event has none: its own id is the
-	// correlation id of the events that follow.
+	// CorrelationID is the same in all events that follow from one request. A first event has none:
+	// its own id is the correlation id of the events that follow.
 	CorrelationID string
 	// CausationID is the id of the event before; empty for a first event.
 	CausationID string
@@ -28,8 +28,7 @@ type Cause struct {
 	TraceParent, TraceState string
 }
 
-// Cause returns the cause of the events that follow from the event. It leaves out invalid values, so that a handler's
-// own event does not fail for them.
+// Cause returns the cause of the events that follow. It leaves out invalid values: a handler's event must not fail.
 func (e *Event) Cause() Cause {
 	c := Cause{CorrelationID: e.CorrelationID(), CausationID: e.ID}
 	if e.span().IsValid() {
@@ -47,7 +46,7 @@ func (e *Event) traced() context.Context {
 
 func (e *Event) span() trace.SpanContext { return trace.SpanContextFromContext(e.traced()) }
 
-// CorrelationID returns the event's correlation id, or its own id if it has none.
+// CorrelationID returns the event's correlation id, or its id.
 func (e *Event) CorrelationID() string {
 	for _, name := range [...]string{HeaderCorrelationID, legacyCorrelationID} {
 		if id := e.Extensions[name]; id != "" && ValidID(id) == nil {
@@ -59,7 +58,7 @@ func (e *Event) CorrelationID() string {
 
 const maxTraceState = 512 // W3C Trace Context's minimum
 
-// Extend returns the extensions of an event that follows from the cause. It keeps extensions that are set.
+// Extend returns the extensions of an event that follows. It keeps extensions that are set.
 func (c Cause) Extend(extensions map[string]string) map[string]string {
 	if c == (Cause{}) {
 		return extensions
@@ -83,13 +82,12 @@ func (c Cause) Extend(extensions map[string]string) map[string]string {
 // CauseKey is the key of a context's [*Cause]. A context type may answer it without [WithCause].
 type CauseKey struct{}
 
-// WithCause returns a context in which added events follow from the cause.
+// WithCause returns a context whose events follow from the cause.
 func WithCause(ctx context.Context, c Cause) context.Context {
 	return context.WithValue(ctx, CauseKey{}, &c)
 }
 
-// CauseFrom returns the context's cause, or the zero value. The parent is the context's own span, else the trace of the
-// handled event.
+// CauseFrom returns the context's cause, or the zero value. The context's own span is preferred as the parent.
 func CauseFrom(ctx context.Context) Cause {
 	var c Cause
 	if found, ok := ctx.Value(CauseKey{}).(*Cause); ok {

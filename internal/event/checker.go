@@ -18,12 +18,12 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// Ruled is a payload with its own rules. Any other payload must only fit its schema.
+// Ruled is a payload with its own rules.
 type Ruled interface {
-	// Check returns an error for a payload that no producer may write. Its text has no values. An error with a method
-	// ErrorCode() string has its own code; the default is [CodeSchemaViolation].
+	// Check returns an error for a payload that no producer may write. Its text has no values. A method ErrorCode()
+	// string replaces the code [CodeSchemaViolation].
 	Check() error
-	// About returns the aggregate's id, which is the event's key, and the payload's business time.
+	// About returns the event's key and the payload's business time.
 	About() (key string, at time.Time)
 }
 
@@ -46,8 +46,8 @@ type checked struct {
 	schema *jsonschema.Schema
 }
 
-// LoadSchemas compiles the schemas of the declared events: the files events/*.json, whose $id is the DataSchema. It
-// returns all errors: invalid or missing schemas, two events of one type, a topic of two sources.
+// LoadSchemas compiles the files events/*.json, whose $id is an event's DataSchema. It returns all errors: invalid or
+// missing schemas, two events of one type, a topic of two sources.
 func LoadSchemas(files fs.FS, declared ...Declaration) (*Checker, error) {
 	return new(Checker).With(files, declared...)
 }
@@ -114,7 +114,7 @@ func addSchemas(compiler *jsonschema.Compiler, files fs.FS) (ids map[string]bool
 	return ids, err
 }
 
-// checkTime accepts exactly the times that decode. JSON Schema and package time allow more.
+// checkTime accepts the times that decode. JSON Schema and package time allow more.
 func checkTime(value any) error {
 	text, ok := value.(string)
 	if !ok {
@@ -129,7 +129,7 @@ func checkTime(value any) error {
 
 // Validate returns a [*ContractError] for an unknown type, a payload that is not JSON (UTF-8, each member once) or does
 // not fit its schema, another aggregate than the envelope's, or a broken rule of [Ruled]. It allows unknown members,
-// any source and any ce_dataschema: newer producers and imports have others.
+// and any source and ce_dataschema.
 func (c *Checker) Validate(e Event) error {
 	known, ok := c.events[e.Type]
 	if !ok {
@@ -163,7 +163,7 @@ func (c *Checker) Validate(e Event) error {
 	return nil
 }
 
-// isFramed reports whether the payload begins with Confluent's frame: a zero and a schema id of 4 bytes.
+// Confluent's frame is a zero and a schema id of 4 bytes.
 func isFramed(payload []byte) bool { return len(payload) > 5 && payload[0] == 0 }
 
 // codeOf returns the rule's code.
@@ -175,7 +175,7 @@ func codeOf(err error) Code {
 	return CodeSchemaViolation
 }
 
-// describe lists the broken rules and their places, without values of the payload.
+// describe returns no values of the payload.
 func describe(err error) string {
 	invalid, is := errors.AsType[*jsonschema.ValidationError](err)
 	if !is {

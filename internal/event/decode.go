@@ -11,7 +11,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 )
 
-// Code is the reason of a [ContractError]. The codes are stable: dead letters are grouped by them.
+// Code is the stable reason of a [ContractError].
 type Code string
 
 // The codes of a record that is not an event.
@@ -31,8 +31,8 @@ const (
 	CodeEmptyValue      Code = "empty_value"
 )
 
-// A ContractError is why a record is not an event, or how an event breaks the contract. It is permanent. Its text has
-// no values of the payload, which may be personal.
+// A ContractError is why a record is not an event, or breaks the contract. It is permanent. Its text has no values of
+// the payload.
 type ContractError struct {
 	Code   Code
 	Detail string
@@ -46,19 +46,17 @@ func (e *ContractError) Permanent() bool { return true }
 // ErrorCode returns the code of the dead letter.
 func (e *ContractError) ErrorCode() string { return string(e.Code) }
 
-// The business time of an event is at or after Earliest and before Latest. PostgreSQL cannot partition by other times.
+// Earliest is the first business time; Latest is excluded. PostgreSQL cannot partition by other times.
 var (
 	Earliest = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	Latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// FromMessage reads the envelope of a Watermill message. A [Checker] checks the payload. Without [Origin] the id is in
-// [HeaderID] and the key in [HeaderSubject].
+// FromMessage reads the envelope of a message, not its payload. Without [Origin] the id is in [HeaderID] and the key in
+// [HeaderSubject]. Other headers become extensions, byte for byte, except a trace header that is not text. An event
+// without ce_time gets its record's append time, else the current time.
 //
-// Other headers become extensions, byte for byte. FromMessage leaves out a trace header that is not text. An event
-// without ce_time gets the time at which its record was appended, else the current time.
-//
-// The error is always a [*ContractError]. The event then has the readable parts, for its dead letter.
+// The error is a [*ContractError]. The event then has the readable parts, for its dead letter.
 func FromMessage(m *message.Message) (Event, error) {
 	e := Event{
 		ID:         cmp.Or(m.Metadata[HeaderID], m.UUID),
@@ -103,7 +101,6 @@ func timeOf(m *message.Message) time.Time {
 
 func isValidTime(at time.Time) bool { return !at.Before(Earliest) && at.Before(Latest) }
 
-// isText reports whether a text column of PostgreSQL can store the value.
 func isText(value string) bool { return utf8.ValidString(value) && strings.IndexByte(value, 0) < 0 }
 
 const structuredMode = "application/cloudevents"
@@ -148,8 +145,7 @@ func (e *Event) check(m *message.Message) error {
 	return nil
 }
 
-// IsAttribute reports whether a metadata name is for a field of the [Event] or for transport state. The others are
-// extensions.
+// IsAttribute reports whether a metadata name is for a field of the [Event] or for transport state.
 func IsAttribute(name string) bool {
 	switch name {
 	case HeaderID, HeaderSource, HeaderType, HeaderSpecVersion, HeaderTime, HeaderSubject, HeaderVersion,
@@ -159,8 +155,7 @@ func IsAttribute(name string) bool {
 	return false
 }
 
-// ValidID returns a [*ContractError] unless an inbox can store the id: 1 to [MaxIDLength] characters of UTF-8, without
-// control characters.
+// ValidID returns a [*ContractError] unless the id has 1 to [MaxIDLength] characters of UTF-8, no control characters.
 func ValidID(id string) error {
 	isControl := func(r rune) bool { return r < 0x20 || r == 0x7f }
 	switch n := utf8.RuneCountInString(id); {

@@ -6,8 +6,8 @@
 //	message payload   <-> record value, the JSON document itself
 //	[KeyMetadata]     <-> record key; never a header
 //
-// A [Checker] checks an event's schema and rules. The outbox checks before it commits an event, the inbox before it
-// applies one. A valid payload decodes into the struct of its [Definition].
+// A [Checker] checks an event's schema and rules, in the outbox and in the inbox. A valid payload decodes into the
+// struct of its [Definition].
 package event
 
 import (
@@ -22,8 +22,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Header names of the binary mode. ce_aggregateversion is this project's extension: the standard "sequence" is compared
-// as a string, in which 10 sorts before 9.
+// Header names of the binary mode. ce_aggregateversion is this project's extension: in the standard "sequence", a
+// string, 10 sorts before 9.
 const (
 	HeaderID          = "ce_id"
 	HeaderSource      = "ce_source"
@@ -39,7 +39,7 @@ const (
 	HeaderTraceState  = "tracestate"
 )
 
-// HeaderWatermillID is watermill-kafka's header for a message's UUID. It is written, but not read.
+// HeaderWatermillID is watermill-kafka's header for a message's UUID. It is not read.
 const HeaderWatermillID = "_watermill_message_uuid"
 
 const (
@@ -47,7 +47,7 @@ const (
 	SpecVersion = "1.0"
 	// ContentTypeJSON is the media type of all payloads.
 	ContentTypeJSON = "application/json"
-	// MaxIDLength is the longest event id that an inbox can store, in characters.
+	// MaxIDLength is the longest event id, in characters.
 	MaxIDLength = 255
 	// MaxKeyBytes is the longest key. PostgreSQL's indexes have a limit.
 	MaxKeyBytes = 1024
@@ -57,7 +57,7 @@ const (
 	CopyPrefix = "dlq."
 )
 
-// Event is one CloudEvent about one aggregate. An optional field that is zero is absent.
+// Event is one CloudEvent. An optional field that is zero is absent.
 type Event struct {
 	ID         string            // ce_id; UUIDv7 from our producers, any text from others
 	Source     string            // ce_source, such as "/twinbox/customer"
@@ -71,7 +71,7 @@ type Event struct {
 	Extensions map[string]string // other headers, byte for byte; optional
 }
 
-// Message returns the event as a Watermill message with its record key.
+// Message returns the event as a Watermill message.
 func (e Event) Message() *message.Message {
 	m := message.NewMessage(e.ID, e.Data)
 	m.Metadata = make(message.Metadata, 10+len(e.Extensions)) // the map must not grow
@@ -92,7 +92,7 @@ func (e Event) Message() *message.Message {
 	return m
 }
 
-// Definition declares one version of one event: its envelope and, as T, its payload. Writers and handlers share it.
+// Definition declares one version of one event: its envelope and, as T, its payload.
 type Definition[T any] struct{ Declaration }
 
 // Declaration is a [Definition] without its type, for lists of them.
@@ -102,8 +102,8 @@ type Declaration struct {
 	Source     string // ce_source
 	DataSchema string // ce_dataschema: the schema's $id
 
-	// Name is the payload type's name. Payload and Make are [Definition.Decode] and [Definition.New], for untyped code.
-	// Make fails for another type. [Define] sets all three.
+	// Name is the payload type's name. Payload and Make are [Definition.Decode] and [Definition.New] for untyped code.
+	// Make fails for another type. [Define] sets them.
 	Name    string
 	Payload func(Event) (any, error)
 	Make    func(key string, version int64, at time.Time, payload any) (Event, error)
@@ -124,7 +124,7 @@ func Define[T any](d Declaration) Definition[T] {
 }
 
 // New makes an event about the aggregate key, at its version (0: the key's next) and business time. The outbox adds id
-// and cause, and checks the schema. New fails for strings that are not UTF-8.
+// and cause. New fails for strings that are not UTF-8.
 func (d Definition[T]) New(key string, version int64, at time.Time, payload T) (Event, error) {
 	data, err := json.Marshal(payload)
 	if err != nil {
@@ -136,8 +136,8 @@ func (d Definition[T]) New(key string, version int64, at time.Time, payload T) (
 	}, nil
 }
 
-// Decode reads the payload of an event. It ignores unknown members and compares names letter by letter, as schemas do:
-// encoding/json lets an unchecked "NAME" overwrite a checked "name". Missing members are zero. The error has no values.
+// Decode reads the payload of an event. It ignores unknown members and compares names letter by letter: encoding/json
+// lets an unchecked "NAME" overwrite a checked "name". Missing members are zero. The error has no values.
 func (d Definition[T]) Decode(e Event) (T, error) {
 	var payload T
 	if err := json.Unmarshal(e.Data, &payload); err != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Origin is the place of a message's record, with the record byte for byte, for its dead letter.
+// Origin is a message's record, byte for byte, and its place.
 type Origin struct {
 	Group     string
 	Topic     string
@@ -14,18 +14,17 @@ type Origin struct {
 	Time      time.Time // the record's own timestamp
 	Key       []byte
 	Headers   []Header
-	// From is the owner's position at this record: the offset behind the record before, or the offset at which the owner
-	// began to read. Nil is unknown.
+	// From is the offset behind the owner's record before, or at which the owner began to read. Nil is unknown.
 	From *int64
 }
 
-// Point is how far a database has the outcomes of a topic-partition's records.
+// Point is how far a database has the outcomes of a topic-partition.
 type Point struct {
 	Next int64 // offset behind the last record
 	Time int64 // append time of the record below Next, in ms since 1970; 0: unknown
 }
 
-// Header is one record header, byte for byte. Names may repeat and need not be text. A nil value is null, not empty.
+// Header is one record header. Names may repeat and need not be text. A nil value is null, not empty.
 type Header struct {
 	Name  string
 	Value []byte
@@ -33,7 +32,7 @@ type Header struct {
 
 type originKey struct{}
 
-// WithOrigin returns a context with the message's origin. A subscriber calls it.
+// WithOrigin returns a context with the message's origin.
 func WithOrigin(ctx context.Context, o Origin) context.Context {
 	return context.WithValue(ctx, originKey{}, o)
 }

@@ -15,7 +15,7 @@ var Attributes = []string{
 // Causes are the attributes among an event's extensions.
 var Causes = Attributes[len(Attributes)-4:]
 
-// EachHeader calls write for each header of the record: the id, the [Attributes], the others by name.
+// EachHeader calls write for each header: the id, the [Attributes], the others by name.
 func EachHeader(msg *message.Message, write func(name, value string)) {
 	if msg.UUID != "" {
 		write(HeaderID, msg.UUID)
@@ -42,8 +42,8 @@ func MessageHeaders(msg *message.Message) []Header {
 	return headers
 }
 
-// RecordMessage returns the message of a record; it never fails. The id is from [HeaderID], the record key is under
-// [KeyMetadata], and the last of repeated headers counts.
+// RecordMessage returns the message of a record. The last of repeated headers counts. The id is from [HeaderID], the
+// key under [KeyMetadata].
 func RecordMessage(key []byte, headers []Header, value []byte) *message.Message {
 	msg := message.NewMessage("", value)
 	msg.Metadata = make(message.Metadata, len(headers)+1)

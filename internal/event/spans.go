@@ -29,7 +29,7 @@ func NewSpans(provider trace.TracerProvider) *Spans {
 	return &Spans{provider.Tracer("example.com/twinbox/engine")}
 }
 
-// Create begins and ends a span in the event's trace. The event then carries that span.
+// Create gives the event a span in its trace.
 func (s *Spans) Create(e *Event) {
 	if s == nil || !e.span().IsSampled() {
 		return
@@ -42,7 +42,7 @@ func (s *Spans) Create(e *Event) {
 	span.End()
 }
 
-// Send begins the span of a relay's call. Call end with the call's error.
+// Send begins the span of a relay's call. Call end with its error.
 func (s *Spans) Send(topic string, events []*Event) (end func(error)) {
 	links := s.linksTo(len(events), func(i int) *Event { return events[i] })
 	if len(links) == 0 {
@@ -69,7 +69,7 @@ func (s *Spans) Process(consumer string, n int, event func(int) *Event) (end fun
 			attribute.String("messaging.consumer.group.name", consumer))...))
 }
 
-// Call begins the span of a call of another server, in the trace of its cause.
+// Call begins the span of a call of another server.
 func (s *Spans) Call(name string, cause Cause) (end func(error)) {
 	follows := Event{Extensions: map[string]string{
 		HeaderTraceParent: cause.TraceParent, HeaderTraceState: cause.TraceState,

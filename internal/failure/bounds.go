@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Backoff returns the pauses between attempts: Min, then twice the last one, up to Max. Each varies by up to a fifth,
-// so that callers that failed together do not retry together.
+// Backoff returns pauses: Min, then twice the last one, up to Max. Each varies by up to a fifth, so that callers do not
+// retry together.
 type Backoff struct {
 	Min, Max time.Duration
 
@@ -39,7 +39,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// MaxText is the longest text of an error, in bytes, that is logged or stored.
+// MaxText bounds an error's text in logs and tables, in bytes.
 const MaxText = 2048
 
 // Brief shortens a text to [MaxText] bytes and appends the number of missing bytes.

@@ -1,6 +1,5 @@
 // Package failure sorts errors by what to do about them: give up, wait for an outage to end, or try a few times. It
-// knows the errors of contexts, the network, TLS, mail servers and PostgreSQL. Packages with other clients mark their
-// errors; see [Mark].
+// knows the errors of contexts, the network, TLS, mail servers and PostgreSQL. For other clients see [Mark].
 package failure
 
 import "slices"
@@ -11,16 +10,15 @@ type Class string
 const (
 	// Permanent errors return with every attempt: bad bytes, a broken rule, a refused row.
 	Permanent Class = "permanent"
-	// Transient errors end with an outage: try again, for as long as it takes. They never make a dead letter.
+	// Transient errors end with an outage: try again without limit. They never make a dead letter.
 	Transient Class = "transient"
 	// Unknown errors may be either: try a bounded number of times.
 	Unknown Class = "unknown"
-	// Cancelled errors are not about the event: the process stops, or lost the topic-partition.
+	// Cancelled errors mean that the process stops, or lost the topic-partition.
 	Cancelled Class = "cancelled"
 )
 
-// Verdict is a class, with a stable code for logs and metrics: sql_40001, kafka_6, smtp_550, net_ECONNREFUSED,
-// marked_permanent, or [CodeUnknown].
+// Verdict is a class, with a stable code for logs and metrics, such as sql_40001, smtp_550 or [CodeUnknown].
 type Verdict struct {
 	Class Class
 	Code  string
@@ -42,13 +40,13 @@ func (m *mark) Unwrap() error { return m.err }
 // Permanent is for callers that do not know this package.
 func (m *mark) Permanent() bool { return m.verdict.Class == Permanent }
 
-// AsPermanent marks err as final: callers do not try again. It returns nil for nil.
+// AsPermanent marks err as final. It returns nil for nil.
 func AsPermanent(err error) error { return Mark(err, Verdict{Permanent, "marked_permanent"}) }
 
-// AsTransient marks err as an outage: callers try again until it ends. It returns nil for nil.
+// AsTransient marks err as an outage. It returns nil for nil.
 func AsTransient(err error) error { return Mark(err, Verdict{Transient, "marked_transient"}) }
 
-// Mark gives err a verdict, for the errors of an unknown client. It returns nil for nil.
+// Mark gives err a verdict. It returns nil for nil.
 func Mark(err error, verdict Verdict) error {
 	if err == nil {
 		return nil
@@ -64,8 +62,8 @@ func Classify(err error) Class { return Examine(err).Class }
 // The outermost known error or mark decides. Of joined errors Examine returns the first of: cancelled, transient,
 // permanent, unknown. So an outage never makes a dead letter.
 //
-// A deadline is Unknown: an event whose handler always runs out of time must become a dead letter. A deadline that ends
-// an attempt to connect is Transient.
+// A deadline is Unknown: an event whose handler is always late must become a dead letter. A deadline of a connection
+// attempt is Transient.
 func Examine(err error) Verdict {
 	for at := err; at != nil; {
 		if verdict, known := examineOne(at); known {
@@ -89,7 +87,7 @@ func Examine(err error) Verdict {
 // A class that lets the event return comes first.
 var precedence = []Class{Cancelled, Transient, Permanent, Unknown}
 
-// examineAll returns the first by precedence; of unknown errors, one that has a code.
+// Of unknown errors it returns one that has a code.
 func examineAll(joined []error) Verdict {
 	best := unknownError
 	for _, err := range joined {

@@ -35,7 +35,7 @@ var sentinels = []struct {
 	{pgx.ErrTxCommitRollback, Verdict{Unknown, "postgres_commit_rolled_back"}},
 }
 
-// systemErrors end with an outage: of a connection or a route, or of a machine short of ports, files, memory or disk.
+// systemErrors end with an outage of a connection or route, or a shortage on the machine.
 var systemErrors = map[syscall.Errno]string{
 	syscall.ECONNREFUSED: "ECONNREFUSED", syscall.ECONNRESET: "ECONNRESET", syscall.ECONNABORTED: "ECONNABORTED",
 	syscall.EPIPE: "EPIPE", syscall.ENOTCONN: "ENOTCONN", syscall.ETIMEDOUT: "ETIMEDOUT",
@@ -143,7 +143,7 @@ func examineOne(err error) (verdict Verdict, known bool) {
 // poolClosed is the text of pgxpool's error of a closed pool. It has no error value.
 const poolClosed = "closed pool"
 
-// examineConnection returns Transient unless the caller cancelled. A transient cause has the better code.
+// A transient cause has the better code.
 func examineConnection(code string, cause error) Verdict {
 	if errors.Is(cause, context.Canceled) { // package net has its own cancellation
 		return Verdict{Cancelled, "context_canceled"}
@@ -154,7 +154,6 @@ func examineConnection(code string, cause error) Verdict {
 	return Verdict{Transient, code}
 }
 
-// isUnsent reports whether pgx knows that the server has not received the statement.
 func isUnsent(err error) bool {
 	unsent, is := errors.AsType[interface {
 		error

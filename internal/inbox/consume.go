@@ -21,8 +21,8 @@ import (
 // nothing is committed, and the event comes again.
 //
 // Install no Retry or PoisonQueue around it: each attempt is a transaction. Plain handlers get the transaction from
-// [TxFromContext]. An event's id is ce_id and its key ce_subject. Messages that next returns are refused: a crash after
-// the commit would lose them. Write them to the outbox.
+// [TxFromContext]. An event's id is ce_id and its key ce_subject. Messages that next returns are refused: write them to
+// the outbox.
 func (in *Inbox) Middleware(next message.HandlerFunc) message.HandlerFunc {
 	handle := in.BatchMiddleware(next)
 	return func(msg *message.Message) ([]*message.Message, error) {
@@ -37,8 +37,8 @@ type BatchFunc func(ctx context.Context, msgs []*message.Message) (handled int, 
 // BatchMiddleware is [Inbox.Middleware] for many messages: up to Config.Batch events share one transaction. When it
 // fails its halves run, down to one event. So each event has the outcome that it would have alone.
 //
-// The messages are consecutive ones of one partition, with one call at a time. Their contexts end with ctx. err is nil
-// exactly when all messages are handled; else a context has ended, or it is [ErrWentBack].
+// The messages are consecutive ones of one partition, with one call at a time. err is nil exactly when all messages are
+// handled; else a context has ended, or it is [ErrWentBack].
 func (in *Inbox) BatchMiddleware(next message.HandlerFunc) BatchFunc {
 	return func(ctx context.Context, msgs []*message.Message) (handled int, err error) {
 		for handled < len(msgs) {

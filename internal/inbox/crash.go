@@ -122,8 +122,7 @@ on conflict (consumer, topic, partition, first_offset) do update
 set attempts = excluded.attempts, last_offset = excluded.last_offset, last_at = clock_timestamp()`
 )
 
-// countAttempt counts once for each owner: an attempt that fails in this process is no death. An event that was counted
-// too often is given up.
+// An attempt that fails in this process is no death.
 func (in *Inbox) countAttempt(ctx context.Context, p *partition, items []*item) error {
 	if p.counted != nil {
 		return nil
@@ -170,8 +169,7 @@ func (in *Inbox) clearAttempts(ctx context.Context, p *partition, items []*item)
 	}
 }
 
-// Leave means that the process has lost the partition and handles no event of it. It returns how to record that. Until
-// then the next owner counts its first attempts.
+// Leave means that the process has lost the partition and handles no event of it. It returns how to record that.
 func (in *Inbox) Leave(topic string, number int32) (record func(context.Context) error) {
 	in.partitions.mu.Lock()
 	defer in.partitions.mu.Unlock()

@@ -37,7 +37,7 @@ func (it *item) reason(version int64) error {
 	return cmp.Or(it.refused, it.giveUp)
 }
 
-// storeLetter stores a dead letter in the deciding transaction. A replay has one: it is refused.
+// A replay has a dead letter: storeLetter then refuses it.
 func (in *Inbox) storeLetter(ctx context.Context, tx *handlerTx, it *item, k *key) error {
 	var version int64
 	if k != nil {

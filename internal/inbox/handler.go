@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// Mux sends each event type to its typed handler. Call [Handle] for all before the first message.
+// Mux sends each event type to its handler. Call [Handle] before the first message.
 type Mux struct {
 	handlers map[string]func(context.Context, pgx.Tx, event.Event) error
 }
@@ -23,8 +23,8 @@ func NewMux() *Mux {
 	return &Mux{handlers: make(map[string]func(context.Context, pgx.Tx, event.Event) error)}
 }
 
-// Handle registers fn for an event. Its writes with tx are committed together with the event's id. fn must not commit,
-// roll back or keep tx. Handle panics when the type has a handler already.
+// Handle registers fn for an event. fn's writes with tx are committed together with the event's id. fn must not commit,
+// roll back or keep tx. Handle panics when the type has a handler.
 func Handle[T any](
 	m *Mux, d event.Definition[T],
 	fn func(ctx context.Context, tx pgx.Tx, e event.Event, data T) error,
@@ -56,8 +56,7 @@ func (m *Mux) Apply(ctx context.Context, tx pgx.Tx, e event.Event) error {
 	return m.handlers[e.Type](ctx, tx, e)
 }
 
-// HandleMessage is the Mux's Watermill handler, under [Inbox.Middleware] or [Inbox.BatchMiddleware]. It returns no
-// messages.
+// HandleMessage is the Mux's Watermill handler, under the inbox's middleware. It returns no messages.
 func (m *Mux) HandleMessage(msg *message.Message) ([]*message.Message, error) {
 	d, ok := msg.Context().Value(deliveryKey{}).(*delivery)
 	if !ok {
@@ -72,7 +71,6 @@ func (m *Mux) HandleNoPublish(msg *message.Message) error {
 	return err
 }
 
-// delivery is the context of a handler: a Watermill handler sees nothing but the message.
 type delivery struct {
 	context.Context
 	message context.Context
@@ -82,8 +80,8 @@ type delivery struct {
 
 type deliveryKey struct{}
 
-// TxFromContext returns the current event's transaction, for plain handlers, middlewares and Watermill's cqrs. It must
-// not be committed, rolled back or kept. ok is false elsewhere.
+// TxFromContext returns the current event's transaction. It must not be committed, rolled back or kept. ok is false
+// outside of a handler.
 func TxFromContext(ctx context.Context) (tx pgx.Tx, ok bool) {
 	if d, ok := ctx.Value(deliveryKey{}).(*delivery); ok {
 		return d.tx, true

@@ -42,8 +42,7 @@ select consumer, event_id, event_type, coalesce(nullif(metadata->>'outcome', '')
 
 const lookup = selectRemembered + `from public.inbox where consumer = any($1) and event_id = $2 order by consumer`
 
-// Lookup returns the consumers' rows of an event. No row means that it never came, was forgotten, has no handler, or is
-// a dead letter.
+// Lookup returns the consumers' rows of an event.
 func Lookup(ctx context.Context, q audit.Querier, consumers []string, eventID string) ([]Remembered, error) {
 	rows, _ := q.Query(ctx, lookup, consumers, eventID)
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Remembered])
@@ -66,7 +65,7 @@ type HistoryFilter struct {
 // historyRows bounds the rows read of each consumer, twice if there are ids without a time.
 const historyRows = "200000"
 
-// The primary key orders ids by their times. Ids without a time share a table partition, with an index on processed_at.
+// Ids without a time share a table partition, with an index on processed_at.
 const (
 	newestDays = `select i.*, i.event_time as at from public.inbox i
     where i.consumer = c.name and i.event_time >= greatest($2::timestamptz, '2000-01-01 00:00:00+00')
@@ -101,8 +100,8 @@ cross join lateral (
 // fewer than Limit events were found in them, unread is the time of the newest row that is left; to continue, set Until
 // to the next millisecond. Otherwise unread is nil.
 //
-// An index would cost each insert 22 % more WAL. Without it, 100 events of a common type take 1 ms, and a type without
-// rows takes 0.2 s for each consumer (PostgreSQL 15, 1,000,000 rows).
+// An index would cost each insert 22 % more WAL. Without it, a type without rows takes 0.2 s for each consumer
+// (PostgreSQL 15, 1,000,000 rows).
 func History(
 	ctx context.Context, q audit.Querier, f HistoryFilter,
 ) (found []Remembered, unread *time.Time, err error) {

@@ -120,7 +120,7 @@ cross join lateral (
     where d.consumer = asked.consumer and d.event_id = e.id and d.remembered and d.id <> $4 offset 0)
 ) as h (hash)`
 
-// The insert's snapshot misses the rows of a transaction that it waited for.
+// A new statement: the insert's snapshot misses the rows of a transaction that it waited for.
 func (s *idSet) compare(ctx context.Context, tx pgx.Tx) error {
 	if len(s.inserted) == len(s.items) || len(s.ids) == 0 {
 		return nil
@@ -182,7 +182,7 @@ from unnest($2::text[], $3::timestamptz[], $4::bigint[]) as e (id, place, ms)
 where i.consumer = $1 and i.event_id = e.id and i.event_time = e.place`
 )
 
-// finishRows removes the rows of new events whose handler did not run, and stores handler times from a millisecond on.
+// Rows of new events go if their handler did not run. Handler times are stored from a millisecond on.
 func (in *Inbox) finishRows(tx *handlerTx, items []*item) {
 	var skipped, slow []string
 	var skippedAt, slowAt []time.Time
@@ -253,8 +253,7 @@ func place(id string) time.Time {
 	return foreign
 }
 
-// at is compared with the horizon, except for a forced replay, or of an event that was new when its dead letter was
-// stored.
+// at is not compared in a forced replay, or of an event that was new when its dead letter was stored.
 func (it *item) at() time.Time {
 	if it.replay != nil && (it.replay.Remembered || it.replay.Force) {
 		return time.Now()
@@ -293,8 +292,8 @@ func (in *Inbox) Process(
 	return outcome, err
 }
 
-// MarkProcessed records the id in the caller's transaction: [Applied] if it is new, [Duplicate] if not, [Expired] with
-// [ErrExpired] if it may be forgotten. It waits for another transaction that records the id.
+// MarkProcessed records the id in the caller's transaction. It returns the outcomes of [Inbox.Process] and waits for
+// another transaction that records the id.
 func (in *Inbox) MarkProcessed(ctx context.Context, tx pgx.Tx, id string) (Outcome, error) {
 	if err := event.ValidID(id); err != nil {
 		return Failed, err
@@ -322,8 +321,7 @@ func (in *Inbox) MarkProcessed(ctx context.Context, tx pgx.Tx, id string) (Outco
 const selectProcessed = `
 select exists (select from public.inbox where consumer = $1 and event_id = $2 and event_time = $3)`
 
-// IsProcessed reports whether the id is recorded. To decide, use [Inbox.Process]: another transaction may commit before
-// the caller acts.
+// IsProcessed reports whether the id is recorded. To decide, use [Inbox.Process]: another transaction may commit first.
 func (in *Inbox) IsProcessed(ctx context.Context, tx pgx.Tx, id string) (processed bool, err error) {
 	err = tx.QueryRow(ctx, selectProcessed, in.cfg.Consumer, id, place(id)).Scan(&processed)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// maxJump is how far above its key an event of the order Latest may be.
+// maxJump bounds an event's version above its key's, in the order Latest.
 const maxJump = 1000
 
 type key struct {
@@ -85,7 +85,7 @@ var (
 	errJump = &codedError{CodeJump, Permanent(fmt.Errorf("the version is more than %d above its key's", maxJump))}
 )
 
-// decide advances the key if the event counts. Applied means that its handler is to run.
+// Applied means that the handler is to run.
 func (in *Inbox) decide(it *item, k *key) Outcome {
 	if it.outcome != isNew {
 		if it.outcome == Duplicate && in.cfg.Order == Strict {

@@ -26,7 +26,7 @@ const (
 // ErrExpired means that the id is older than the inbox remembers: it may have been processed.
 var ErrExpired = errors.New("the event is older than the inbox remembers")
 
-// Codes of this package's dead letters. They are stable. An error with a method ErrorCode() string has its own.
+// The stable codes of dead letters. An error with a method ErrorCode() string has its own.
 const (
 	CodeConflict       = "id_conflict"
 	CodePayload        = "payload_mismatch"

@@ -11,8 +11,7 @@ import (
 	"example.com/twinbox/internal/audit"
 )
 
-// Paused is an operator's pause of a consumer: a database row for all instances. Each process reads it with
-// [ReadPaused] and holds its deliveries.
+// Paused is an operator's pause of a consumer, for all instances. Each process reads it with [ReadPaused].
 type Paused struct {
 	By     string    `json:"by"`
 	Reason string    `json:"reason"`

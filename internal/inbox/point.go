@@ -12,8 +12,8 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// ErrWentBack means that the database lost outcomes of handled records: it was restored, or a standby took over.
-// Nothing is committed. The owner reads again from the point.
+// ErrWentBack means that the database lost outcomes: it was restored, or a standby took over. Nothing is committed. The
+// owner reads again from the point.
 var ErrWentBack = failure.AsTransient(errors.New("the database went back: it lost outcomes of earlier records"))
 
 // The point keeps its place while records below it come again.
@@ -86,7 +86,7 @@ select exists (select from public.inbox where consumer = $1 and event_id = $2 an
     or exists (select from public.dead_letter where consumer = $1 and event_id = $2)
     or exists (select from public.inbox_key where consumer = $1 and key = $4 and version >= $5 and $5 > 0)`
 
-// Knows reports whether the database has the outcome of the last of these records that leaves one there.
+// Knows reports whether the database has the outcome of the last record that leaves one there.
 func (in *Inbox) Knows(ctx context.Context, records []*message.Message) (known bool, err error) {
 	var last *item
 	for _, record := range records {

@@ -17,7 +17,7 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// Replayer runs one consumer's dead letters and parked events. It is safe for concurrent use.
+// Replayer runs one consumer's dead letters. It is safe for concurrent use.
 type Replayer struct {
 	in      *Inbox
 	handler message.HandlerFunc
@@ -33,7 +33,7 @@ type Options struct {
 	Deed string
 	// DryRun only decodes each dead letter and checks its contract.
 	DryRun bool
-	// Force also replays events that may have been processed and forgotten (too_old).
+	// Force also replays events that may have been forgotten (too_old).
 	Force bool
 	// AcceptGap also replays events whose version is too high (version_gap, version_jump). Skipped versions become stale.
 	AcceptGap bool
@@ -46,8 +46,7 @@ type Options struct {
 // Result is what became of one dead letter.
 type Result struct {
 	ID int64
-	// Outcome is applied, duplicate, stale or ignored, which settle the dead letter; failed or refused, after which it
-	// waits; or would_replay.
+	// Outcome is applied, duplicate, stale or ignored, which settle the dead letter; failed, refused or would_replay.
 	Outcome string
 	Code    string
 	Error   string
@@ -143,7 +142,7 @@ func (it *item) letterID() int64 {
 	return it.replay.ID
 }
 
-// replayOne repeats a failure of the database, MaxAttempts times. An error means that nothing is decided.
+// An error means that nothing is decided.
 func (r *Replayer) replayOne(ctx context.Context, l deadletter.Letter, o Options) (Result, error) {
 	backoff := r.in.cfg.backoff()
 	for attempt := 1; ; attempt++ {
@@ -236,7 +235,7 @@ type editedError struct{ letter deadletter.Letter }
 
 func (*editedError) Error() string { return "the dead letter was edited" }
 
-// claimLetter locks the dead letter after its key. A strict consumer refuses it while an earlier one of the key waits.
+// claimLetter locks the key, then the dead letter. A strict consumer refuses it while an earlier one of the key waits.
 func (in *Inbox) claimLetter(ctx context.Context, tx pgx.Tx, it *item) error {
 	if it.replay == nil {
 		return nil
@@ -301,7 +300,7 @@ update public.dead_letter
 set attempts = attempts + 1, replays = replays + 1, class = $2, code = $3, error = $4, failed_at = clock_timestamp()
 where id = $1 and state = 'waiting'`
 
-// A refusal only leaves an audit row. A parked event that can never be handled is given up here, and gets its copy.
+// A refusal only leaves an audit row. A parked event that can never be handled is given up here.
 func (r *Replayer) recordFailure(ctx context.Context, l *replayed, result Result, class failure.Class) error {
 	r.in.metrics.replays.WithLabelValues(result.Outcome).Inc()
 	r.in.log.WarnContext(ctx, "replay failed", "id", l.ID, "event_id", l.EventID, "correlation_id",

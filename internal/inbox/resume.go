@@ -46,8 +46,7 @@ where d.consumer = $1 and (d.key_start > convert_to($2, 'UTF8') or d.key_start =
 order by d.key_start, d.version, d.id limit 1`
 )
 
-// ResumeRound is one round of [Replayer.ResumeParked]. The error is the database's, or that of an event that could not
-// be tried; other keys have continued.
+// ResumeRound is one round of [Replayer.ResumeParked]. It returns the first error; other keys have continued.
 func (r *Replayer) ResumeRound(ctx context.Context) error {
 	next := selectParked
 	if r.in.cfg.Order == Strict {
@@ -89,7 +88,7 @@ update public.dead_letter set attempts = attempts - 1 where id = $1 and state = 
 )
 
 // resumeOne counts the attempt before it begins, because the event may end the process, but not while another event
-// runs alone, which may end it too. An event with an unknown error has MaxAttempts, one in each round.
+// runs alone, which may end it too.
 func (r *Replayer) resumeOne(ctx context.Context, p parkedEvent) (continues bool, err error) {
 	alone.RLock()
 	defer alone.RUnlock()

@@ -57,8 +57,7 @@ func (in *Inbox) needsTransaction(it *item) bool {
 	return !it.ignored || in.cfg.Order != Unordered && it.event.Version > 0 || it.origin.From != nil
 }
 
-// transact takes two round trips and those of the handlers: begin travels with the first statements, commit with the
-// last.
+// Begin travels with the first statements, commit with the last.
 func (in *Inbox) transact(ctx context.Context, tx *handlerTx, items []*item) error {
 	conn, err := in.cfg.Pool.Acquire(ctx)
 	if err != nil {
@@ -140,7 +139,7 @@ func (in *Inbox) handleInTx(ctx context.Context, tx *handlerTx, it *item, k *key
 
 var errComesAgain = errors.New("the id of a stale event comes again in its batch")
 
-// asTimeout separates a slow handler from a wait for a connection, a lock or the server.
+// asTimeout separates a slow handler from a wait for the database.
 func (in *Inbox) asTimeout(err error, handling bool) error {
 	if handling { // pgx may report a closed connection
 		return &codedError{CodeHandlerTimeout, fmt.Errorf("handler ran longer than %s: %w: %s", in.cfg.HandlerTimeout,
@@ -225,8 +224,8 @@ const updateMetadata = `
 update public.inbox set metadata = metadata || jsonb_build_object('caller', $4::jsonb)
 where consumer = $1 and event_id = $2 and event_time = $3`
 
-// PutMetadata stores the handler's data in the event's inbox row. A second call replaces the first. [Lookup] and
-// [History] show it, so it must not contain people's texts. Its errors are permanent.
+// PutMetadata stores the handler's data in the event's inbox row. A second call replaces the first. It must not contain
+// people's texts: [Lookup] and [History] show it. Its errors are permanent.
 func PutMetadata(ctx context.Context, tx pgx.Tx, metadata map[string]any) error {
 	encoded, err := json.Marshal(metadata)
 	handler, is := tx.(*handlerTx)
@@ -237,8 +236,8 @@ func PutMetadata(ctx context.Context, tx pgx.Tx, metadata map[string]any) error 
 	return Queue(ctx, tx, updateMetadata, handler.consumer, id, place(id), string(encoded))
 }
 
-// The last writes travel with the commit, unless one of them may prevent it, or the last attempt timed out: then they
-// are sent before it, to separate a slow write from a slow commit. So are those of a replay.
+// The last writes travel with the commit, unless one of them may prevent it, or the last attempt timed out. They are
+// then sent before it, to separate a slow write from a slow commit. So are those of a replay.
 func (q *handlerTx) endHandling(ctx context.Context, first *item) error {
 	err := ctx.Err()
 	if q.mustChange || first.wasLate || first.replay != nil {

@@ -27,8 +27,8 @@ const (
 // Intent is the SQL of [Add]: $1 is the handler, $2 the event's id.
 const Intent = `insert into lease (handler, event_id) values ($1, $2)`
 
-// Add adds the intent to carry out the handler's effect of an event. Call it in the transaction that records the event.
-// It fails if the handler has an intent for the event.
+// Add adds the handler's intent for an event. Call it in the transaction that records the event. It fails if the intent
+// exists.
 func Add(ctx context.Context, tx pgx.Tx, handler, eventID string) error {
 	if _, err := tx.Exec(ctx, Intent, handler, eventID); err != nil {
 		return fmt.Errorf("insert intent: %w", err)
@@ -36,16 +36,16 @@ func Add(ctx context.Context, tx pgx.Tx, handler, eventID string) error {
 	return nil
 }
 
-// ErrStale is returned by a step of a claim that has lost its lease. The step changed no row. It is also the cause of
-// the attempt's cancelled context.
+// ErrStale is returned by a step of a claim that has lost its lease: no row changed. It is also the cause of the
+// attempt's cancelled context.
 var ErrStale = errors.New("stale_lease")
 
 type undoneError struct{ error }
 
 func (e *undoneError) Unwrap() error { return e.error }
 
-// Undone marks an error after [Claim.Begin]: the effect has certainly not happened. Without the mark the outcome is
-// uncertain. Undone returns nil for nil.
+// Undone marks an error after [Claim.Begin]: the effect has certainly not happened. Otherwise the outcome is uncertain.
+// Undone returns nil for nil.
 func Undone(err error) error {
 	if err == nil {
 		return nil
@@ -57,8 +57,8 @@ type skipError struct{ reason string }
 
 func (e *skipError) Error() string { return e.reason }
 
-// Skip returns the error of an effect that must not be carried out. The row becomes skipped with the reason, which must
-// not contain personal data. After [Claim.Begin] the error needs [Undone].
+// Skip returns the error of an effect that must not be carried out. The reason must not contain personal data. After
+// [Claim.Begin] the error needs [Undone].
 func Skip(reason string) error { return &skipError{reason} }
 
 // Claim is a lease on one row. Only one goroutine may use it at a time.
@@ -85,8 +85,8 @@ where handler = $1 and event_id = (
     order by due_at limit 1 for update skip locked)
 returning event_id, attempts, clock_timestamp()`
 
-// Claim claims the row that has been due the longest; nil if no row is due. The end of ctx does not cancel it: the
-// server may still carry out a cancelled claim.
+// Claim claims the row that has been due the longest; nil if no row is due. ctx does not cancel it: the server may
+// still carry out a cancelled claim.
 func (r *Runner) Claim(ctx context.Context) (*Claim, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
 	defer cancel()
@@ -110,7 +110,7 @@ const renewRow = `
 update lease set due_at = clock_timestamp() + make_interval(secs => $4)
 where handler = $1 and event_id = $2 and token = $3 and state in ('claimed', 'submitting')`
 
-// Renew is a heartbeat: the lease lasts for its full time again. It returns [ErrStale] when the lease is lost.
+// Renew gives the lease its full time again, or returns [ErrStale].
 func (c *Claim) Renew(ctx context.Context) error { return c.extend(ctx, "renew", renewRow) }
 
 const beginRow = `
@@ -118,8 +118,7 @@ update lease set state = 'submitting', due_at = clock_timestamp() + make_interva
 where handler = $1 and event_id = $2 and token = $3 and state = 'claimed' and due_at > clock_timestamp()`
 
 // Begin is the point of no return. Call it right before the step that cannot be taken back, and take the step only if
-// it returns nil. It renews the lease, which then outlasts the effect's timeout. It returns [ErrStale] when the lease
-// has ended.
+// it returns nil. It renews the lease, which then outlasts the effect's timeout, or returns [ErrStale].
 //
 // The lease's time counts from before the statement, on the local monotonic clock. A process that is stopped between
 // commit and answer gets an error.
@@ -170,8 +169,7 @@ returning coalesce(ended_at, due_at)`
 const selectRecorded = `
 select exists (select from lease where handler = $1 and event_id = $2 and token = $3 and state = $4)`
 
-// record stores an outcome. It may be called again after a lost connection: a row with this state and token got them
-// from an earlier call.
+// record may be called again after a lost connection: a row with this state and token got them from an earlier call.
 func (c *Claim) record(ctx context.Context, o outcome) error {
 	cfg := c.runner.cfg
 	return pgx.BeginFunc(ctx, cfg.Pool, func(tx pgx.Tx) error {

@@ -11,7 +11,7 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Runner carries out the effects of one handler. Any number of runners may run.
+// Runner carries out the effects of one handler. Any number may run.
 type Runner struct {
 	cfg     Config
 	metrics *metrics
@@ -25,7 +25,7 @@ type claimFailure struct {
 	err   error
 }
 
-// Wake reports that a row may be due. It never blocks. Polling finds the rows of lost calls.
+// Wake reports that a row may be due. It never blocks. Polling covers lost calls.
 func (r *Runner) Wake() {
 	select {
 	case r.wake <- struct{}{}:
@@ -42,7 +42,7 @@ const (
 	probePause     = 2 * time.Second
 )
 
-// Healthy fails when every claim has failed for 30 s, and until a claim succeeds. The runner tries with each poll.
+// Healthy fails when every claim has failed for 30 s, until a claim succeeds.
 func (r *Runner) Healthy(context.Context) error { return r.failingFor(longestFailure) }
 
 func (r *Runner) failingFor(limit time.Duration) error {
@@ -190,7 +190,7 @@ func (r *Runner) judge(c *Claim, err error) outcome {
 	return outcome{result: "failed", state: Failed, reason: reason}
 }
 
-// insist records an outcome and tries for as long as a lease lasts. An effect that is not recorded becomes uncertain.
+// insist tries for as long as a lease lasts. An effect that is not recorded becomes uncertain.
 func (c *Claim) insist(ctx context.Context, o outcome) error {
 	ctx, cancel := context.WithTimeout(ctx, c.runner.cfg.Settings.Lease)
 	defer cancel()

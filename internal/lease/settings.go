@@ -20,8 +20,7 @@ const (
 	Resend = "resend" // try again: at least once
 )
 
-// Settings are the settings of one handler. internal/config reads the tags. A zero field is its default; a zero
-// Retention is forever.
+// Settings are the settings of one handler. internal/config reads the tags. A zero field is its default; a zero Retention is forever.
 type Settings struct {
 	Workers     int           `env:"WORKERS" envDefault:"4" min:"1" max:"100" doc:"effects carried out side by side"`
 	Lease       time.Duration `env:"LEASE" envDefault:"1m" min:"100ms" max:"1h" doc:"how long a claimed row is its claimant's without a heartbeat"`
@@ -83,7 +82,7 @@ type Config struct {
 	Registerer prometheus.Registerer // default: none
 }
 
-// New returns a runner, or an error if the configuration is wrong. It does not connect.
+// New checks the configuration. It does not connect.
 func New(cfg Config) (*Runner, error) {
 	cfg.Settings = cfg.Settings.withDefaults()
 	cfg.Timeout = cmp.Or(cfg.Timeout, cfg.Settings.Lease/2)

@@ -26,7 +26,7 @@ set token = null, due_at = clock_timestamp(), doubts = doubts + (state = 'submit
 where handler = $1 and event_id = any (array(select event_id from ended))
 returning event_id, state, error`
 
-// page bounds the rows of one sweep, and of one transaction of a purge.
+// page bounds a sweep, and a transaction of a purge.
 const page = 1000
 
 // Sweep ends up to 1,000 leases of workers that vanished. A row in claimed becomes pending, or failed without attempts
@@ -63,8 +63,8 @@ with ended as (
 delete from lease where handler = $1 and event_id = any (array(select event_id from ended))
 returning event_id`
 
-// Purge removes the rows done or skipped for longer than the retention, 1,000 per transaction, and calls
-// [Effect].Purged in each. Several processes may purge at the same time. Without a retention it removes no rows.
+// Purge removes the rows done or skipped for longer than the retention, 1,000 per transaction. Without a retention it
+// removes no rows. Several processes may purge at the same time.
 func (r *Runner) Purge(ctx context.Context) (err error) {
 	for n := page; n == page && r.cfg.Settings.Retention > 0; {
 		if n, err = r.purgePage(ctx); err != nil {

@@ -11,7 +11,7 @@ import (
 	"example.com/twinbox/internal/audit"
 )
 
-// Edit is the replacement for parts of a record. A nil field leaves its part unchanged.
+// Edit replaces parts of a record. A nil field leaves its part unchanged.
 type Edit struct {
 	Set     []Header // replaces the headers of its name
 	Payload []byte
@@ -22,8 +22,8 @@ update public.dead_letter
 set edited_headers = $2, edited_payload = $3, edited_by = $4, edited_at = clock_timestamp()
 where id = $1`
 
-// Edit replaces parts of a waiting dead letter's record for the next replay. The original stays readable. A replay
-// decodes and checks the new content, Edit does not. A later edit adds to an earlier one.
+// Edit replaces parts of a waiting dead letter's record for the next replay, which checks them. The original stays
+// readable. A later edit adds to an earlier one.
 func (s *Store) Edit(ctx context.Context, id int64, e Edit, c audit.Change) (l Letter, err error) {
 	if len(e.Set) == 0 && e.Payload == nil {
 		return l, &Error{CodeNothingToEdit, "neither headers nor payload are given"}
@@ -92,10 +92,11 @@ func (s *Store) Count(ctx context.Context, f Filter) (n int64, err error) {
 	return n, nil
 }
 
-// Discard settles waiting dead letters without handling them. A discarded dead letter stops holding its key. Its
-// version counts as applied when it is the key's next, and the key's parked events are resumed.
+// Discard settles waiting dead letters without handling them. They stop holding their keys. A version counts as applied
+// when it is the key's next, and the key's parked events are resumed.
 //
-// Discard works in chunks; after an error, another call continues. It refuses an empty filter with [CodeMissingFilter].
+// Discard works in chunks; after an error, another call continues. It refuses a filter that selects everything with
+// [CodeMissingFilter].
 func (s *Store) Discard(ctx context.Context, f Filter, c audit.Change) (audit.Result, error) {
 	result := audit.Result{DryRun: c.DryRun}
 	if err := f.check(); err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Filter selects the dead letters that meet all its conditions. An empty field is no condition.
+// Filter selects the dead letters that meet all its conditions.
 type Filter struct {
 	IDs      []int64   `json:"ids,omitempty"`
 	Consumer string    `json:"consumer,omitempty"`
@@ -19,7 +19,7 @@ type Filter struct {
 	State    State     `json:"state,omitempty"`
 	Since    time.Time `json:"since,omitzero"` // of the last failure, inclusive
 	Until    time.Time `json:"until,omitzero"` // exclusive
-	// Limit bounds a list or a change. Default of a list: 100; of a change: no limit.
+	// Limit bounds a list (default 100) or a change (default: no limit).
 	Limit int `json:"limit,omitempty"`
 	// After is the last ID of the page before.
 	After int64 `json:"-"`
@@ -41,8 +41,7 @@ func (f Filter) check() error {
 	return nil
 }
 
-// Where returns the filter as an SQL condition on public.dead_letter, without Limit, and its arguments, numbered from
-// first.
+// Where returns the filter without Limit as an SQL condition on public.dead_letter. Its arguments count from first.
 func (f Filter) Where(first int) (condition string, args []any) {
 	parts := []string{"true"}
 	add := func(holds bool, format string, arg any) {

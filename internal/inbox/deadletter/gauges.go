@@ -32,8 +32,7 @@ cross join lateral (
     ) x
 ) w`
 
-// Measure counts the consumers' waiting dead letters, by state: dead (given up) or parked (for an earlier record of the
-// key). The table has the figures, so all instances return the same:
+// Measure counts the consumers' waiting dead letters, by state: dead (given up) or parked, from the table:
 //
 //	dead_letters_waiting{consumer,state}          how many; counted up to 100,000
 //	dead_letters_oldest_seconds{consumer,state}   since the oldest of them first failed; 0 if there is none

@@ -27,7 +27,7 @@ const (
 // ClassParked is the class of a dead letter that has not failed: it waits for an earlier record of its key.
 const ClassParked = "parked"
 
-// Kind is the dead letters' kind in the audit; the subject is the decimal ID.
+// Kind is the audit's kind of a dead letter; the subject is the decimal ID.
 const Kind = "dead_letter"
 
 // Header is one record header.
@@ -66,8 +66,7 @@ type Letter struct {
 	Outcome    string    `json:"outcome,omitempty"`
 	SettledAt  time.Time `json:"settled_at,omitzero"` // zero while it waits
 
-	// The original record, byte for byte, and its edited parts. A null key or payload is empty. [Store.Get] sets
-	// ShownHeaders.
+	// The original record and its edited parts. A null key or payload is empty. [Store.Get] sets ShownHeaders.
 	Payload       []byte        `json:"payload,omitzero"`
 	EditedPayload []byte        `json:"edited_payload,omitzero"`
 	Headers       []Header      `json:"-"`
@@ -89,7 +88,7 @@ func (k *Key) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// ShownHeader is a header for display and edits. Its name need not be text. A null value is shown as empty.
+// ShownHeader is a header for display. Its name need not be text. A null value is shown as empty.
 type ShownHeader struct {
 	Name       string `json:"name"`
 	NameBase64 []byte `json:"name_base64,omitempty"` // of a name that is not text
@@ -140,27 +139,25 @@ func (l Letter) CorrelationID() string {
 // Parked reports whether the dead letter waits without having failed.
 func (l Letter) Parked() bool { return l.Class == ClassParked }
 
-// KeyStart returns the key's part in the column key_start, which orders dead letters: an index has a limit. It has all
-// of an event's key.
+// KeyStart returns the key's part in the column key_start, which orders dead letters: an index has a limit.
 func KeyStart(key []byte) []byte { return key[:min(len(key), event.MaxKeyBytes)] }
 
 // CopyPrefix begins the names of the topics for copies.
 const CopyPrefix = event.CopyPrefix
 
-// CopyTopic returns the topic for copies of a group's dead letters of a topic.
+// CopyTopic returns the topic for copies.
 func CopyTopic(group, topic string) string { return CopyPrefix + group + "." + topic }
 
 // CopyType is the event type of a copy.
 const CopyType = "twinbox.dead-letter.v1"
 
-// copiedPrefix begins the headers that repeat the record's attributes, such as dlq_ce_type.
+// copiedPrefix begins the record's attributes in a copy, such as dlq_ce_type.
 const copiedPrefix = "dlq_"
 
 // Copy returns the dead letter as an event for other tools, written by source. The event has its own id and type and
 // follows from the dead event. It has the record's payload byte for byte, or null for an empty one. It has the record's
 // key, or a hash of a key that is not text of 1 to 1024 bytes. It keeps headers that are text, the last of two with one
-// name; attributes get the prefix dlq_. The other headers give the reason, under KIP-1191's names where it has one.
-// Only the row can be replayed.
+// name; attributes get the prefix dlq_. The reason has KIP-1191's header names where there are any.
 func (l Letter) Copy(source string) event.Event {
 	headers := map[string]string{}
 	for _, h := range l.Headers {
@@ -200,7 +197,6 @@ func (l Letter) Copy(source string) event.Event {
 
 const maxMessage = 950 // bytes of the copy's error, 1000 with the note; the row has failure.MaxText
 
-// copyKey returns a valid event key. Records of one key have one copy key.
 func (l Letter) copyKey() string {
 	key := string(l.Key)
 	if key != "" && len(key) <= event.MaxKeyBytes && Text(key) == key {

@@ -10,8 +10,7 @@ import (
 
 const selectSummaries = `select ` + briefColumns + ` from public.dead_letter where %[1]s order by id limit %[2]d`
 
-// Summaries returns a page of the selected dead letters, by ID, without their records. The page starts behind
-// [Filter.After].
+// Summaries returns a page of the selected dead letters, by ID, without their records, from [Filter.After] on.
 func (s *Store) Summaries(ctx context.Context, f Filter) ([]Letter, error) {
 	return list(ctx, s, f, selectSummaries, Scan)
 }
@@ -27,8 +26,8 @@ const selectOfEvent = `
 select ` + briefColumns + `, sha256(payload), sha256(coalesce(edited_payload, payload))
 from public.dead_letter where consumer = any($1) and event_id = $2 order by consumer, id limit 100`
 
-// OfEvent returns the dead letters of one event without their records, at most 100. A consumer has several if records
-// with different payloads had one id.
+// OfEvent returns an event's dead letters without their records, at most 100. A consumer has several if payloads
+// differ.
 func (s *Store) OfEvent(ctx context.Context, consumers []string, eventID string) ([]Known, error) {
 	rows, _ := s.pool.Query(ctx, selectOfEvent, consumers, eventID)
 	known, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (k Known, err error) {
@@ -41,7 +40,7 @@ func (s *Store) OfEvent(ctx context.Context, consumers []string, eventID string)
 	return known, nil
 }
 
-// Group is the dead letters of one consumer, one reason and one event type.
+// Group is the dead letters of one consumer, reason and event type.
 type Group struct {
 	Consumer string    `json:"consumer"`
 	Code     string    `json:"code"`
@@ -65,7 +64,7 @@ from (
 join public.dead_letter l on l.id = g.example
 order by g.letters desc, g.consumer, g.code, g.event_type`
 
-// Groups counts the selected dead letters, the largest group first. The example is the group's latest dead letter.
+// Groups counts the selected dead letters, the largest group first. The example is the latest one.
 func (s *Store) Groups(ctx context.Context, f Filter) ([]Group, error) {
 	return list(ctx, s, f, selectGroups, pgx.RowToStructByPos[Group])
 }

@@ -75,8 +75,7 @@ func Text(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// The target of the conflict is the same record again, after a crash between commit and offset. Any other conflict is
-// an error.
+// The target is the same record again, after a crash between commit and offset. Other conflicts are errors.
 const insertLetter = `
 insert into public.dead_letter (consumer, event_id, event_type, version, key, headers, payload, consumer_group, topic,
     partition, record_offset, record_time, class, code, error, attempts, first_failed_at, holds, remembered)
@@ -101,8 +100,7 @@ func Insert(ctx context.Context, tx pgx.Tx, l Letter) (isNew bool, err error) {
 const repairSequence = `
 select setval('public.dead_letter_id_seq', (select max(id) from public.dead_letter))`
 
-// RepairSequence makes the next id greater than all ids, if err is an id that exists: the sequence was set back. It
-// reports whether it did so.
+// RepairSequence makes the next id greater than all ids, if err is an id that exists. It reports whether it did so.
 func RepairSequence(ctx context.Context, pool *pgxpool.Pool, err error) (bool, error) {
 	taken, is := errors.AsType[*pgconn.PgError](err)
 	if !is || taken.ConstraintName != "dead_letter_pkey" {
@@ -135,8 +133,8 @@ func LockKeys(ctx context.Context, tx pgx.Tx, ids ...int64) error {
 	return nil
 }
 
-// Lock reads a waiting dead letter. It locks first its key and then the dead letter, until the transaction ends. The
-// error is [ErrNotWaiting] if there is none.
+// Lock reads a waiting dead letter and locks first its key and then the dead letter. The error is [ErrNotWaiting] if
+// there is none.
 func Lock(ctx context.Context, tx pgx.Tx, id int64) (Letter, error) {
 	if err := LockKeys(ctx, tx, id); err != nil {
 		return Letter{}, err
@@ -150,8 +148,8 @@ select ` + Columns + ` from public.dead_letter
 where consumer = $1 and state = 'waiting' and (key_start, version, id) > ($2, $3, $4) and %s
 order by key_start, version, id limit 1`
 
-// Next returns the consumer's first selected dead letter behind a position, in replay order: by key, version and id.
-// The error is [ErrNotWaiting] if there is none.
+// Next returns the consumer's first selected dead letter behind a position, by key, version and id. The error is
+// [ErrNotWaiting] if there is none.
 func Next(ctx context.Context, db audit.Querier, behind Letter, f Filter) (Letter, error) {
 	condition, args := f.Where(5)
 	position := []any{behind.Consumer, KeyStart(notNull(behind.Key)), behind.Version, behind.ID}
@@ -170,7 +168,7 @@ func readOne(rows pgx.Rows, none error) (Letter, error) {
 	return l, nil
 }
 
-// The key waits for its next dead letter now, or for none. A discarded event counts as applied if it is the key's next.
+// A discarded event counts as applied if it is the key's next.
 const releaseKey = `
 update public.inbox_key k
 set parked_from = (select min(d.version) from public.dead_letter d
@@ -178,8 +176,8 @@ set parked_from = (select min(d.version) from public.dead_letter d
     version = case when $4 and k.version + 1 = $5 then $5 else k.version end
 where k.consumer = $1 and k.key = $3`
 
-// ReleaseKeys updates the keys of settled dead letters, in the transaction that settles them. Letters of a key are in
-// version order. passed means that the versions count, although the events were not applied.
+// ReleaseKeys updates the keys of settled dead letters, in the transaction that settles them. Dead letters of a key are
+// in version order. passed means that the versions count, although the events were not applied.
 func ReleaseKeys(ctx context.Context, tx pgx.Tx, passed bool, letters ...Letter) error {
 	batch := &pgx.Batch{}
 	for _, l := range letters {

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// cache holds ids that are done. It has its own expiry: the library's variant starts a goroutine that never ends.
+// The library's expiry starts a goroutine that never ends.
 type cache struct {
 	ids       *lru.Cache[digest, time.Duration]
 	began     time.Time // monotonic: setting the clock has no effect
@@ -23,7 +23,7 @@ func newCache(size int, ttl time.Duration, evictions prometheus.Counter) (*cache
 	return &cache{ids: ids, began: time.Now(), ttl: ttl, evictions: evictions}, nil
 }
 
-// has returns false for an expired id: the store may have forgotten it.
+// The store may have forgotten an expired id.
 func (c *cache) has(id digest) bool {
 	until, known := c.ids.Get(id)
 	if known && c.ttl > 0 && time.Since(c.began) >= until {
@@ -33,7 +33,6 @@ func (c *cache) has(id digest) bool {
 	return known
 }
 
-// add adds an id that the store has since that time or later.
 func (c *cache) add(id digest, since time.Time) {
 	if c.ids.Add(id, since.Sub(c.began)+c.ttl) {
 		c.evictions.Inc()

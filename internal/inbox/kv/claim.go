@@ -9,9 +9,7 @@ import (
 // errDone means that the id had its effect before.
 var errDone = errors.New("done before")
 
-// claim stores that this process begins with the id and returns the claim's revision, or errDone.
-//
-// Each decision is a conditional write: a read may return old data.
+// claim returns the claim's revision, or errDone. Each decision is a conditional write: a read may return old data.
 func (c *call) claim(ctx context.Context) (uint64, error) {
 	backoff := c.backoff()
 	var other uint64 // the revision of another process's claim
@@ -48,12 +46,11 @@ func (c *call) claim(ctx context.Context) (uint64, error) {
 	}
 }
 
-// inAge returns when the entry was written. A store's clock that is ahead makes no entry younger.
+// A store's clock that is ahead makes no entry younger.
 func (c *call) inAge(entry Entry) time.Time {
 	return time.Now().Add(-max(0, time.Since(entry.Created)))
 }
 
-// release removes the claim after a failure, so that the next attempt need not wait.
 func (c *call) release(ctx context.Context, revision uint64) {
 	_ = c.ask(context.WithoutCancel(ctx), "release", func(ctx context.Context) error {
 		return c.store.Delete(ctx, c.key, revision)

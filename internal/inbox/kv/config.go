@@ -20,7 +20,7 @@ type OutagePolicy string
 const (
 	// Pause makes the middleware, and so the partition, wait. The default.
 	Pause OutagePolicy = "pause"
-	// Apply handles the event without asking the store, perhaps a second time.
+	// Apply handles the event, perhaps a second time.
 	Apply OutagePolicy = "apply"
 )
 
@@ -29,23 +29,21 @@ type Config struct {
 	// Owner names this instance, uniquely, and is the same after a restart. A process takes over its own name's claims
 	// immediately, and others after HandlerTimeout. Default: a random name.
 	Owner string
-	// Cache is the number of done ids in memory; the least recently used is removed first. One takes about 200 bytes.
-	// Default: 100,000.
+	// Cache is the number of done ids in memory, of about 200 bytes each. Default: 100,000.
 	Cache int
 	// HandlerTimeout bounds the handler's context. Another process's claim is respected for this long plus three times
 	// StoreTimeout. Default: 10 s.
 	HandlerTimeout time.Duration
 	// StoreTimeout bounds each call of the store. Default: 2 s.
 	StoreTimeout time.Duration
-	// RetryMin and RetryMax bound the pauses between calls of a store that does not answer, or that has another process's
-	// claim. Pauses double and have jitter. Default: 50 ms and 5 s.
+	// RetryMin and RetryMax bound the pauses for a store that does not answer, or has another process's claim. Default:
+	// 50 ms and 5 s.
 	RetryMin, RetryMax time.Duration
-	// OnOutage is the policy while the store does not answer. Default: Pause.
+	// OnOutage defaults to Pause.
 	OnOutage OutagePolicy
 	// ID returns a message's id. Default: the CloudEvents id, else the message's UUID.
 	ID func(*message.Message) string
-	// Log receives the store's loss and return, and each possible second effect; never a payload. Default:
-	// slog.Default().
+	// Log receives the store's loss and return, and possible second effects. Default: slog.Default().
 	Log *slog.Logger
 	// Registerer receives the metrics. Default: none.
 	Registerer prometheus.Registerer

@@ -14,7 +14,7 @@ import (
 	"example.com/twinbox/internal/fault"
 )
 
-// Outcome is the result of one delivery. The names are those of the SQL inbox.
+// Outcome is the result of one delivery.
 type Outcome string
 
 // The outcomes. Each is counted in inbox_kv_messages_total.
@@ -58,7 +58,7 @@ type call struct {
 }
 
 // Process runs fn unless the consumer has processed the id. It returns [Applied], or [Duplicate] without running fn.
-// When fn fails it returns [Failed] and fn's error; calling again runs fn again. Calls for one id wait for each other.
+// When fn fails it returns [Failed] and fn's error; call again. Calls for one id wait for each other.
 //
 // Without an answer from the store it returns Failed and an [ErrUnavailable]; if fn had its effect, the call first
 // tries to store the mark until ctx ends. With [Apply], fn runs and the outcome is Applied.
@@ -144,7 +144,7 @@ func (c *call) possible(cause string) {
 	c.cfg.Log.Warn("second effect possible", "consumer", c.consumer, "event_id", c.id, "cause", cause)
 }
 
-// ask calls the store once, within StoreTimeout. Its error is one of the store's answers, or transient.
+// The error is one of the store's answers, or transient.
 func (c *call) ask(ctx context.Context, question string, of func(context.Context) error) error {
 	asking, cancel := context.WithTimeout(ctx, c.cfg.StoreTimeout)
 	defer cancel()

@@ -10,12 +10,11 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// BucketConfig configures an inbox's bucket of JetStream. Name is required; consumers may share one.
+// BucketConfig configures a bucket. Name is required; consumers may share one.
 type BucketConfig struct {
 	// Name has letters, digits, "-" and "_".
 	Name string
-	// TTL is how long an id is remembered. It should exceed the longest time after which the broker may redeliver an
-	// event. Default: 24 hours.
+	// TTL is how long an id is remembered, longer than the broker may redeliver an event. Default: 24 hours.
 	TTL time.Duration
 	// Replicas is the number of servers with a copy. Default: 1.
 	Replicas int
@@ -51,8 +50,7 @@ type JetStream struct {
 	ttl    time.Duration
 }
 
-// NewJetStream returns an existing bucket as a store. ttl must be the bucket's: else the cache hides that the store
-// forgets.
+// NewJetStream returns an existing bucket as a store. ttl must be the bucket's.
 func NewJetStream(bucket KeyValue, ttl time.Duration) *JetStream { return &JetStream{bucket, ttl} }
 
 // TTL implements [Store].

@@ -9,8 +9,7 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// mark stores that the id had its effect. It tries until ctx ends. The first attempt ignores ctx: without a mark the
-// effect happens again.
+// mark tries until ctx ends. The first attempt ignores ctx: without a mark the effect happens again.
 func (c *call) mark(ctx context.Context, revision uint64) (Outcome, error) {
 	backoff := c.backoff()
 	for {
@@ -30,8 +29,7 @@ func (c *call) mark(ctx context.Context, revision uint64) (Outcome, error) {
 	}
 }
 
-// markOnce writes the mark over the claim with that revision, 0 for none. A missing claim was taken over, was marked by
-// an unanswered write, or is forgotten: the current entry decides.
+// Revision 0 is no claim. A missing claim was taken over, was marked by an unanswered write, or is forgotten.
 func (c *call) markOnce(ctx context.Context, revision uint64) (Outcome, error) {
 	ctx = context.WithoutCancel(ctx)
 	for range 3 {

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Memory is a [Store] in this process, for tests and for programs that may forget at each start. It removes an expired
-// value only when asked for it.
+// Memory is a [Store] in this process, for tests. It removes an expired value only when asked for it.
 type Memory struct {
 	ttl time.Duration
 

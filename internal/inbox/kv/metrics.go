@@ -39,7 +39,6 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 	}
 }
 
-// register returns the new collector, or the registered one of the same name.
 func register[C prometheus.Collector](registerer prometheus.Registerer, collector C) C {
 	if registerer == nil {
 		return collector

@@ -16,9 +16,7 @@ var errPublishes = errors.New("handler returned messages to publish: they would 
 //
 // While the store does not answer it waits, until the message's context ends; then it returns an error that
 // failure.Classify knows as cancelled or transient. Install Watermill's Retry and PoisonQueue around it, not inside,
-// and give the queue a filter that keeps those two classes out.
-//
-// It refuses messages that the handler returns: publish in the handler.
+// and give the queue a filter that keeps those two classes out. It refuses messages that the handler returns.
 func (in *Inbox) Middleware(consumer string) message.HandlerMiddleware {
 	return func(next message.HandlerFunc) message.HandlerFunc {
 		return func(msg *message.Message) ([]*message.Message, error) {

@@ -10,13 +10,12 @@ import (
 	"time"
 )
 
-// Store remembers values by key. Keys have the characters of URL-safe base64. It is safe for concurrent use. Two Puts
-// with one revision must not both succeed, also from different processes.
+// Store remembers values by key, of URL-safe base64. It is safe for concurrent use. Two Puts with one revision must not
+// both succeed, also from different processes.
 type Store interface {
-	// Get returns the key's entry, or [ErrNotFound]. The entry may be out of date.
+	// Get returns the key's entry, which may be out of date, or [ErrNotFound].
 	Get(ctx context.Context, key string) (Entry, error)
-	// Put writes the value if the key's revision is the given one (0: no key) and returns the new one. Otherwise it
-	// returns [ErrRevision].
+	// Put writes the value if the key's revision is the given one (0: no key) and returns the new one, or [ErrRevision].
 	Put(ctx context.Context, key string, value []byte, revision uint64) (uint64, error)
 	// Delete removes the key if its revision is the given one; otherwise it returns [ErrRevision].
 	Delete(ctx context.Context, key string, revision uint64) error
@@ -37,7 +36,7 @@ var (
 	ErrRevision = errors.New("the key has another revision")
 )
 
-// ErrUnavailable is in the errors of calls that had no answer from the store. They are transient.
+// ErrUnavailable is in the errors of calls without the store's answer. They are transient.
 var ErrUnavailable = errors.New("the inbox's store does not answer")
 
 type digest [sha256.Size]byte
@@ -45,7 +44,7 @@ type digest [sha256.Size]byte
 // A consumer's name has no NUL, so no two pairs have the same digest.
 func digestOf(consumer, id string) digest { return sha256.Sum256([]byte(consumer + "\x00" + id)) }
 
-// key encodes the digest for NATS, which does not allow all characters of an id.
+// NATS does not allow all characters of an id.
 func (d digest) key() string { return base64.RawURLEncoding.EncodeToString(d[:]) }
 
 type state string

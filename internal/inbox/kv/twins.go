@@ -10,8 +10,7 @@ import (
 type twins struct {
 	mu      sync.Mutex
 	running map[digest]chan struct{}
-	// unmarked are ids with an effect and no mark, with the revision to mark. A call adds one when its context ends
-	// during an outage.
+	// unmarked are ids with an effect and no mark, with the revision to mark, after an outage.
 	unmarked map[digest]uint64
 }
 

@@ -65,7 +65,7 @@ set remembers_from = greatest(remembers_from, least($1, coalesce((
     order by d.lower desc offset $2 limit 1), remembers_from)))
 returning remembers_from`
 
-// forget commits the new horizon before it drops a day: an event that passes the old horizon finds its partition.
+// The new horizon commits before a day is dropped: an event that passes the old one finds its partition.
 func (j *Janitor) forget(ctx context.Context, now clocks, round *Round) error {
 	if mayForget, err := j.mayForget(ctx); err != nil || !mayForget {
 		round.Refused = true
@@ -103,7 +103,7 @@ order by d.upper limit 8`
 
 const dropDay = `select public.inbox_drop_day($1)`
 
-// dropDays drops the days before the horizon, and empty ones that both clocks call forgotten, oldest first.
+// dropDays drops the days before the horizon, and empty ones that both clocks call forgotten.
 func (j *Janitor) dropDays(ctx context.Context, horizon, forgotten time.Time, round *Round) error {
 	rows, _ := j.cfg.Pool.Query(ctx, selectDroppable, horizon, forgotten)
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -136,7 +136,6 @@ delete from public.inbox_future where ctid = any (array(
 
 const deleteAttempts = `delete from public.inbox_attempt where last_at < $1`
 
-// deleteRows deletes rows without a day of their own, a bounded number in each round.
 func (j *Janitor) deleteRows(ctx context.Context, horizon time.Time, round *Round) error {
 	for _, sql := range []string{deleteForeign, deleteMisplaced, deleteAttempts} {
 		tag, err := j.cfg.Pool.Exec(ctx, sql, horizon)

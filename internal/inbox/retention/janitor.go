@@ -16,14 +16,14 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Config configures the janitor of a database's inbox. Pool and Retention are required.
+// Config configures a janitor. Pool and Retention are required.
 type Config struct {
 	Pool *pgxpool.Pool
-	// Retention is how long an event is remembered, counted from its own time. The inbox forgets whole days, so it is up
-	// to a day more, and longer on days without newer events.
+	// Retention is how long an event is remembered, from its own time. The inbox forgets whole days, so it is up to a day
+	// more, and longer on days without newer events.
 	Retention time.Duration
-	// Check returns an error while a topic may deliver a forgotten event; see [Requirements.Check]. The inbox then
-	// forgets nothing. Default: Retention is trusted.
+	// Check returns an error while a topic may deliver a forgotten event: then the inbox forgets nothing. Default:
+	// Retention is trusted.
 	Check func(context.Context) error
 	// Every is the time between two rounds. Default: 1 h.
 	Every time.Duration
@@ -35,8 +35,7 @@ type Config struct {
 	Registerer prometheus.Registerer
 }
 
-// Janitor creates and drops the inbox's days. Any number of instances may run: an advisory lock allows one at a time. A
-// round is bounded.
+// Janitor creates and drops the inbox's days. Any number may run: an advisory lock allows one at a time.
 type Janitor struct {
 	cfg                        Config
 	bytes, partitions, refused prometheus.Gauge
@@ -125,8 +124,7 @@ func (j *Janitor) readClocks(ctx context.Context) (clocks, error) {
 const lockJanitor = `
 select pg_try_advisory_xact_lock(hashtextextended('inbox/janitor', 0)), set_config('lock_timeout', '500ms', true)`
 
-// change runs one statement, unless another janitor works: then done is false. It gives way to transactions that use
-// the inbox, because other writers wait behind it.
+// done is false if another janitor works. change gives way to other transactions: writers would wait behind it.
 func (j *Janitor) change(ctx context.Context, what string, result any, sql string, args ...any) (done bool, err error) {
 	err = pgx.BeginFunc(ctx, j.cfg.Pool, func(tx pgx.Tx) error {
 		err := tx.QueryRow(ctx, lockJanitor).Scan(&done, nil)

@@ -8,14 +8,13 @@ import (
 	"time"
 )
 
-// Requirements are the settings of the topics that the inbox depends on.
+// Requirements are the topic settings that the inbox depends on.
 type Requirements struct {
 	// Retention is how long the inbox remembers; see [Config].
 	Retention time.Duration
-	// Slack is how long beyond its topic's retention an event may still come: retries, parking, replays, and the broker's
-	// delay in deleting records (segment.ms).
+	// Slack is how long after its topic's retention an event may still come: retries, parking, replays, segment.ms.
 	Slack time.Duration
-	// Topics are the consumed topics. TopicRetention returns a topic's retention; negative is unlimited.
+	// TopicRetention returns a topic's retention; negative is unlimited.
 	Topics         []string
 	TopicRetention func(ctx context.Context, topic string) (time.Duration, error)
 }

@@ -51,7 +51,7 @@ const (
 	MaxIDLength = 255
 	// MaxKeyBytes is the longest key. PostgreSQL's indexes have a limit.
 	MaxKeyBytes = 1024
-	// KeyMetadata is the metadata entry with the record key. It is no header.
+	// KeyMetadata is the metadata entry with the record key. It is not a header.
 	KeyMetadata = "record_key"
 	// CopyPrefix begins the topics for copies of dead letters.
 	CopyPrefix = "dlq."

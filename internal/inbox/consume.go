@@ -31,7 +31,8 @@ func (in *Inbox) Middleware(next message.HandlerFunc) message.HandlerFunc {
 	}
 }
 
-// BatchFunc handles messages of one partition, in order. It returns the length of the prefix with a final outcome.
+// BatchFunc handles messages of one partition, in order. It returns how many, from the first on, have a final
+// outcome. The messages' contexts end with ctx.
 type BatchFunc func(ctx context.Context, msgs []*message.Message) (handled int, err error)
 
 // BatchMiddleware is [Inbox.Middleware] for many messages: up to Config.Batch events share one transaction. When it

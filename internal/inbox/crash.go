@@ -169,7 +169,8 @@ func (in *Inbox) clearAttempts(ctx context.Context, p *partition, items []*item)
 	}
 }
 
-// Leave means that the process has lost the partition and handles no event of it. It returns how to record that.
+// Leave means that the process has lost the partition and handles no event of it. It returns how to record that. Until
+// then the next owner counts its first attempts.
 func (in *Inbox) Leave(topic string, number int32) (record func(context.Context) error) {
 	in.partitions.mu.Lock()
 	defer in.partitions.mu.Unlock()

@@ -16,7 +16,7 @@
 // Before the transaction, for each message:
 //
 //  1. It is decoded. A record that is no event is given up: dead.
-//  2. Its type has no handler: ignored. In an ordered consumer its version counts, so it goes on to 5.
+//  2. Its type has no handler: ignored. In an ordered consumer its version counts, so it continues with 5.
 //  3. Its payload is checked against its contract (Config.Validate). One that breaks it is given up: dead.
 //
 // In the transaction:
@@ -61,7 +61,7 @@
 //	transaction.go   the transaction, and what a handler sees of it
 //	ids.go           the rows of ids
 //	order.go         the rows of keys
-//	deadletter.go    what is stored of an event that is not applied
+//	deadletter.go    the dead letters of events that are not applied
 //	replay.go        a dead letter is delivered again
 //	resume.go        parked events are resumed
 //	crash.go         a record that ends its process

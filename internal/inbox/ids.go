@@ -20,7 +20,8 @@ import (
 const isNew Outcome = ""
 
 // The insert waits for a transaction that has inserted the id. It inserts no event from before the horizon, nor one
-// with a dead letter, unless that is a conflict. For "materialized" and "offset 0" see selectKeys.
+// with a dead letter, unless the inbox did not remember that, such as a conflict. For "materialized" and
+// "offset 0" see selectKeys.
 const insertIDs = `
 with asked as materialized (select $1::text as consumer, $2::text[] as ids, $3::timestamptz[] as places)
 insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash, metadata)
@@ -182,7 +183,7 @@ from unnest($2::text[], $3::timestamptz[], $4::bigint[]) as e (id, place, ms)
 where i.consumer = $1 and i.event_id = e.id and i.event_time = e.place`
 )
 
-// Rows of new events go if their handler did not run. Handler times are stored from a millisecond on.
+// finishRows deletes the rows of new events whose handler did not run. It stores handler times from a millisecond on.
 func (in *Inbox) finishRows(tx *handlerTx, items []*item) {
 	var skipped, slow []string
 	var skippedAt, slowAt []time.Time
@@ -292,8 +293,8 @@ func (in *Inbox) Process(
 	return outcome, err
 }
 
-// MarkProcessed records the id in the caller's transaction. It returns the outcomes of [Inbox.Process] and waits for
-// another transaction that records the id.
+// MarkProcessed records the id in the caller's transaction. It returns [Applied], [Duplicate], or [Expired]
+// with [ErrExpired]. It waits for another transaction that records the id.
 func (in *Inbox) MarkProcessed(ctx context.Context, tx pgx.Tx, id string) (Outcome, error) {
 	if err := event.ValidID(id); err != nil {
 		return Failed, err

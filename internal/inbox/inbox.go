@@ -24,11 +24,12 @@ type Order string
 const (
 	// Unordered applies events as they come. The default.
 	Unordered Order = "unordered"
-	// Latest skips an event whose version the key has reached. A version more than 1000 above the key's is a dead letter.
+	// Latest skips an event whose version the key has reached: for events with the whole state. A version more than 1000
+	// above the key's is a dead letter.
 	Latest Order = "latest"
-	// Strict applies versions 1, 2, 3 ... An event whose predecessor is missing, or is a dead letter, is parked. Events
-	// of types without a handler count too. A consumer that becomes strict later, or starts in the middle of its topic,
-	// parks every key: see AcceptGap of [Options].
+	// Strict applies versions 1, 2, 3 ... An event whose predecessor is missing, or is a dead letter, is parked until
+	// then. Events of types without a handler count too. A consumer that becomes strict later, or starts in the middle
+	// of its topic, parks every key: see AcceptGap of [Options].
 	Strict Order = "strict"
 )
 
@@ -98,7 +99,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate reports every mistake at once.
+// validate returns all mistakes.
 func (c Config) validate() error {
 	var errs []error
 	demand := func(holds bool, format string, args ...any) {

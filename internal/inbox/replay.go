@@ -58,7 +58,7 @@ const (
 	WouldReplay = "would_replay"
 )
 
-// Codes of refusals, beside those of dead letters.
+// Further codes of refusals.
 const (
 	CodeBehind    = "behind_waiting"
 	CodeIDChanged = "id_changed" // an edit may only change the content

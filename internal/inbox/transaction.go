@@ -247,7 +247,7 @@ func (q *handlerTx) endHandling(ctx context.Context, first *item) error {
 	return err
 }
 
-// commit sends what is queued and commits.
+// commit sends the queued writes and commits.
 func (q *handlerTx) commit(ctx context.Context) error {
 	q.queue.Queue("commit").Exec(func(tag pgconn.CommandTag) error {
 		if tag.String() == "ROLLBACK" { // a handler hid an error

@@ -43,7 +43,7 @@ type Config struct {
 	OnOutage OutagePolicy
 	// ID returns a message's id. Default: the CloudEvents id, else the message's UUID.
 	ID func(*message.Message) string
-	// Log receives the store's loss and return, and possible second effects. Default: slog.Default().
+	// Log receives the store's loss and return, and possible second effects; never a payload. Default: slog.Default().
 	Log *slog.Logger
 	// Registerer receives the metrics. Default: none.
 	Registerer prometheus.Registerer
@@ -68,7 +68,7 @@ func eventID(msg *message.Message) string {
 	return cmp.Or(msg.Metadata.Get(event.HeaderID), msg.UUID)
 }
 
-// validate reports every mistake at once.
+// validate returns all mistakes.
 func (c Config) validate() error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf("kv inbox: "+format, args...)) }

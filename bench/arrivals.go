@@ -13,7 +13,6 @@ import (
 	"example.com/twinbox/internal/outbox/relay"
 )
 
-// arrivals has the time at which each event of a run arrived first.
 type arrivals[K comparable] struct {
 	mu   sync.Mutex
 	at   map[K]time.Time
@@ -66,7 +65,6 @@ func (a *arrivals[K]) await(ctx context.Context, n int) error {
 	}
 }
 
-// noteTaken notes the messages of a publisher's call that its result does not name as failed, by their numbers.
 func noteTaken(events *arrivals[string], msgs []*message.Message, err error) {
 	partial, isPartial := errors.AsType[relay.FailedIndexes](err)
 	if err != nil && !isPartial {

@@ -11,8 +11,7 @@ import (
 
 var errEndedEarly = errors.New("a program of the measurement ended early")
 
-// alongside runs do while run runs, then ends run and waits for it. If run ends first, it cuts do short. A program that
-// does not stop is an error, not a benchmark that hangs.
+// If run ends first, alongside cuts do short. A program that does not stop is an error.
 func alongside(ctx context.Context, run, do func(context.Context) error) error {
 	runCtx, end := context.WithCancel(ctx)
 	defer end()
@@ -50,8 +49,7 @@ func together(runs ...func(context.Context) error) func(context.Context) error {
 	}
 }
 
-// runRouter runs one of Watermill's routers until ctx ends. Close after its start is its only way to stop that does not
-// race with the start, so the router gets a context without an end.
+// Close after its start is a router's only way to stop that does not race with the start.
 func runRouter(
 	ctx context.Context, run func(context.Context) error, running <-chan struct{}, closeIt func() error,
 ) error {

@@ -48,8 +48,7 @@ func (o options) perform(
 	return errors.Join(err, o.show(r, whole, to))
 }
 
-// measure runs the benchmark on a stage of its own. It returns a report and an error when it measured everything and
-// could not clean up.
+// measure returns a report and an error when it measured everything and could not clean up.
 func measure(
 	ctx context.Context, o options, to streams, only []string, on func(*stage) *benchmark,
 ) (r *report, err error) {
@@ -102,7 +101,6 @@ func (b *benchmark) steps(only []string, rounds int) []step {
 // stepTimeout bounds each step: a benchmark that hangs names the step.
 const stepTimeout = 10 * time.Minute
 
-// run runs the steps until one fails. Each figure gets the load average at the start of its step.
 func (b *benchmark) run(ctx context.Context, to streams, steps []step, profiles string) error {
 	began := time.Now()
 	for i, s := range steps {
@@ -121,7 +119,6 @@ func (b *benchmark) run(ctx context.Context, to streams, steps []step, profiles 
 
 var noFileName = regexp.MustCompile(`[^a-zA-Z0-9]+`)
 
-// runProfiled runs the step and writes its CPU profile into the folder, if there is one.
 func (s step) runProfiled(ctx context.Context, dir string) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, stepTimeout, fmt.Errorf("took longer than %s", stepTimeout))
 	defer cancel()

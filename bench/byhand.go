@@ -9,9 +9,8 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 )
 
-// consumeByHand is what a careful user writes on Watermill: its Router on watermill-kafka's subscriber, which passes on
-// one message of a partition at a time. A new group begins with the oldest record: with the newest, the default, it
-// would lose events. It logs nothing.
+// consumeByHand is what a careful user writes on Watermill's Router. A new group begins with the oldest record: with
+// the newest, the default, it would lose events. It logs nothing.
 func consumeByHand(
 	ctx context.Context, brokers []string, group, topic string, unmarshaler wkafka.Unmarshaler,
 	handle message.NoPublishHandlerFunc,

@@ -23,7 +23,6 @@ const (
 // occurredAt is the business time of every event, so that reading the clock is not measured.
 var occurredAt = time.Date(2026, 1, 2, 3, 4, 5, 678_901_000, time.UTC)
 
-// corpus makes the events of a run, the same ones for every variant.
 type corpus struct {
 	topic string
 	keys  int // 0: each event has its own key, like a signup
@@ -42,7 +41,6 @@ func (c corpus) event(n int) event.Event {
 
 const numberIntro = `{"number":`
 
-// payload is a JSON document of payloadBytes bytes that begins with the event's number.
 func payload(n int) []byte {
 	doc := fmt.Sprintf(`%s%d,"email":"%s","name":"Ada Lovelace","note":"`, numberIntro, n, email(n))
 	return []byte(doc + strings.Repeat("x", payloadBytes-len(doc)-2) + `"}`)
@@ -50,7 +48,6 @@ func payload(n int) []byte {
 
 func email(n int) string { return fmt.Sprintf("member-%d@example.org", n) }
 
-// idAt is a UUIDv7 of the time that ends in the number.
 func idAt(at time.Time, n int) string {
 	var id uuid.UUID
 	binary.BigEndian.PutUint64(id[:], uint64(at.UnixMilli())<<16|0x7000)

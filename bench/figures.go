@@ -18,14 +18,13 @@ type figure struct {
 	Loads  []number `json:"load_averages"` // of the machine when each round began
 }
 
-// group is one block of the table and one panel of the picture.
 type group struct {
 	Title   string    `json:"title"`
 	Note    string    `json:"note,omitempty"`
 	Figures []*figure `json:"figures"`
 }
 
-// sheet collects the figures. It is laid out before anything runs, so the order of measurements does not matter.
+// sheet is laid out before anything runs, so the order of measurements does not matter.
 type sheet struct {
 	groups []*group
 	byID   map[string]*figure
@@ -45,8 +44,7 @@ func newSheet(groups ...*group) *sheet {
 	return s
 }
 
-// add notes one round's value. The figure must be laid out: a misspelt id is a mistake in this program. It leaves out
-// NaN, which means a value that the system cannot measure.
+// A misspelt id is a mistake in this program. NaN means that the system cannot measure the value.
 func (s *sheet) add(id string, value float64) {
 	f := s.byID[id]
 	if f == nil {
@@ -62,8 +60,6 @@ func (s *sheet) add(id string, value float64) {
 // quotient is a figure, or with over the ratio of two.
 type quotient struct{ of, over string }
 
-// rounds returns the values of each round, none for a figure without any. It divides round by round: two variants of
-// one round ran within seconds of each other, so other work on the machine affects both.
 func (s *sheet) rounds(q quotient) []number {
 	of := s.byID[q.of].Rounds
 	if q.over == "" {
@@ -79,7 +75,6 @@ func (s *sheet) rounds(q quotient) []number {
 	return ratios
 }
 
-// highestLoad returns the highest load average at the start of a round.
 func (f *figure) highestLoad() number {
 	if len(f.Loads) == 0 {
 		return number(math.NaN())

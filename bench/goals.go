@@ -26,8 +26,6 @@ const (
 	atMost  = "at most"
 )
 
-// judge fills in the result of the measurements. Stock that did not keep up has no figure, and any figure of ours
-// reaches the goal.
 func (g goal) judge(s *sheet) goal {
 	g.summary = summarise(s.rounds(g.value))
 	g.Load = s.byID[g.value.of].highestLoad()

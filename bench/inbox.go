@@ -127,7 +127,6 @@ create table by_hand_inbox (
     consumer text not null, event_id text not null, event_time timestamptz not null default now(),
     primary key (consumer, event_id))`
 
-// measure fills a topic, has the variant consume it into a new database, and checks the rows.
 func (b *inboxBench) measure(ctx context.Context, v inboxVariant) error {
 	return b.withCopy(ctx, inboxTemplate, func(db *database) error {
 		if _, err := db.Exec(ctx, domainSQL); err != nil {

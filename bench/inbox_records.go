@@ -23,7 +23,7 @@ type records struct {
 	events   int // different ones
 }
 
-// redelivered is how many records there are to a redelivery. It is prime, so redeliveries are of all keys.
+// redelivered is prime, so redeliveries are of all keys.
 const redelivered = 101
 
 func newRecords(count, keys int, base time.Time) *records {
@@ -50,7 +50,6 @@ func newRecords(count, keys int, base time.Time) *records {
 	return r
 }
 
-// keyIn returns a key of a partition: every partition gets as many.
 func keyIn(partition int32, n int) string {
 	for try := 0; ; try++ {
 		key := fmt.Sprintf("member-%06d-%d", n, try)
@@ -91,8 +90,7 @@ func (r *records) produce(ctx context.Context, brokers []string, topic string) (
 	return nil
 }
 
-// The check fails unless the tables have exactly the rows of the run's events: each effect once and in the order of its
-// key, each id, each key at its newest version, and no dead letter. So no variant gains from work that it left out.
+// The tables must have exactly the rows of the run's events, so no variant gains from work that it left out.
 const (
 	checkEffects = `
 select count(*), count(distinct event_id), coalesce(sum(number), 0)::bigint, count(*) filter (where number <= before)

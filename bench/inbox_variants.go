@@ -33,8 +33,7 @@ func registered(ctx context.Context, tx pgx.Tx, e event.Event, m member) error {
 	return inbox.Queue(ctx, tx, insertEffectSQL, e.ID, m.Number, m.Email)
 }
 
-// ourInbox is kafka.Consumer with inbox.BatchMiddleware, as package eventing wires them: defaults, metrics, and the
-// services' log format and level, whose text goes nowhere. There is no contract to validate against here.
+// ourInbox is wired as package eventing does it; its log's text goes nowhere, and there is no contract.
 func ourInbox(batch int, versioned bool) func(context.Context, *consumption) error {
 	return func(ctx context.Context, c *consumption) error {
 		mux, order := inbox.NewMux(), inbox.Unordered
@@ -70,11 +69,10 @@ func ourInbox(batch int, versioned bool) func(context.Context, *consumption) err
 	}
 }
 
-// consumeIDs is by hand with the id alone: insert on conflict, domain insert, commit.
+// consumeIDs is by hand with the id alone.
 func consumeIDs(ctx context.Context, c *consumption) error { return c.byHand(ctx, c.rememberID) }
 
-// consumeChecked adds by hand what a strict consumer of ours checks: the payload's hash, the record's place, and that
-// the version is the next one of its key, in the same tables as ours.
+// consumeChecked adds what a strict consumer of ours checks, in the same tables.
 func consumeChecked(ctx context.Context, c *consumption) error {
 	return c.byHand(ctx, c.rememberChecked)
 }

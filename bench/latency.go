@@ -14,10 +14,10 @@ import (
 const (
 	// arriveLimit is how long the last events may take to arrive.
 	arriveLimit = 2 * time.Minute
-	// keepUpLimit is how long after the last one was due every event must have arrived. A variant that needs longer did
-	// not keep up: the percentiles of a queue that grows only tell how long it was watched.
+	// A variant that needs longer than keepUpLimit did not keep up: the percentiles of a queue that grows only tell how
+	// long it was watched.
 	keepUpLimit = 2 * time.Second
-	// keenPoll is the poll interval of stock, the shortest of ours. With its default of 1 s stock waits half of that.
+	// keenPoll is stock's poll interval, the shortest of ours.
 	keenPoll = 5 * time.Millisecond
 )
 
@@ -109,7 +109,6 @@ func (l *openLoop) measure(ctx context.Context, st *stage, sheet *sheet, variant
 	return nil
 }
 
-// run does each event when it is due, or as soon after as a client is free, and returns when all have arrived.
 func (l *openLoop) run(ctx context.Context, due []time.Duration) (*passage, error) {
 	p := &passage{
 		began: time.Now(), due: due, events: make([]string, len(due)), committed: make([]time.Time, len(due)),
@@ -150,7 +149,6 @@ func (p *passage) waits(a *arrivals[string]) []time.Duration {
 	return waits
 }
 
-// schedule returns when each event is due, from the start of the run: a Poisson process, the same in every run.
 func schedule(rate float64, length time.Duration) []time.Duration {
 	source := rand.New(rand.NewPCG(1, 0)) // a schedule needs repetition, not secrecy
 	var due []time.Duration

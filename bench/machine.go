@@ -24,7 +24,6 @@ type machine struct {
 	Settings   map[string]string `json:"postgresql_settings"`
 }
 
-// machineSQL reads the server's version and the settings that move the figures most.
 const machineSQL = `
 select split_part(version(), ' ', 2), jsonb_object_agg(name, current_setting(name))
 from unnest(array['fsync', 'synchronous_commit', 'full_page_writes', 'wal_level', 'shared_buffers', 'max_wal_size',
@@ -44,10 +43,9 @@ func (s *stage) machine(ctx context.Context, load float64) (machine, error) {
 	return m, nil
 }
 
-// isLoaded reports whether other programs kept at least half of the cores busy before the run.
+// Other programs kept at least half of the cores busy.
 func (m machine) isLoaded() bool { return float64(m.Load) >= float64(m.Cores)/2 }
 
-// loadAverage is the load average of the last minute; NaN where the system has no /proc.
 func loadAverage() float64 {
 	proc, err := procfs.NewDefaultFS()
 	if err != nil {
@@ -60,7 +58,6 @@ func loadAverage() float64 {
 	return load.Load1
 }
 
-// cpuOf returns the CPU seconds of a process; NaN where the system has no /proc.
 func cpuOf(pid int) (float64, error) {
 	proc, err := procfs.NewDefaultFS()
 	if err != nil {
@@ -77,8 +74,7 @@ func cpuOf(pid int) (float64, error) {
 	return stat.CPUTime(), nil
 }
 
-// serverCPU returns the CPU seconds of all processes of the server, ended ones included; NaN where the system has no
-// /proc.
+// Ended processes count, too.
 func (s *stage) serverCPU() (float64, error) {
 	content, err := os.ReadFile(filepath.Join(s.dir, "postgres", "postmaster.pid"))
 	if err != nil {

@@ -28,7 +28,6 @@ func main() {
 	os.Exit(code)
 }
 
-// streams are the outputs of a command: figures to out, progress to err.
 type streams struct{ out, err io.Writer }
 
 // run runs one benchmark and returns the exit code.

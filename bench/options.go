@@ -43,8 +43,7 @@ func (o options) brokers() []string {
 	return strings.Split(o.Brokers, ",")
 }
 
-// show prints the table and writes JSON and picture. Only --out writes the result of a part. Without --out a quick run
-// never replaces a full result.
+// Only --out writes the result of a part. Without --out a quick run never replaces a full result.
 func (o options) show(r *report, whole bool, to streams) error {
 	if err := r.print(to.out); err != nil {
 		return err

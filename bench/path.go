@@ -46,7 +46,6 @@ var (
 	}
 )
 
-// pathBench measures from a signup in Customer to the inbox of Notification.
 type pathBench struct {
 	*stage
 	plan     pathPlan
@@ -118,18 +117,15 @@ func (b *pathBench) goals() []goal {
 	}
 }
 
-// line is the way from a signup in one service to the inbox of the other: relay, broker and consumer included. Both
-// implementations run under the same load.
 type line interface {
-	// signUp runs signup n to the return of its commit and returns the user.
+	// signUp returns the user at the return of its commit.
 	signUp(ctx context.Context, n int) (user string, err error)
 	// run relays and consumes until ctx ends, then closes the line and returns nil.
 	run(ctx context.Context) error
-	// verify proves what only this line can prove, when all signups have arrived and it still runs.
+	// verify proves what only this line can, while it still runs.
 	verify(ctx context.Context) error
 }
 
-// site is what a line or the services run on: empty databases, each with its service's schema, and an empty topic.
 type site struct {
 	customer, notification *database
 	brokers                []string
@@ -148,7 +144,6 @@ func (b *pathBench) withSite(ctx context.Context, do func(site) error) error {
 	})
 }
 
-// latencyStep measures from commit to committed inbox under an open loop. Afterwards it counts.
 func (b *pathBench) latencyStep(name string, open func(context.Context, site, func(user string)) (line, error)) step {
 	return step{name, func(ctx context.Context) error {
 		return b.withSite(ctx, func(at site) error {
@@ -189,8 +184,7 @@ func (d *database) fingerprint(ctx context.Context, column, table string) (f ids
 	return f, nil
 }
 
-// countEffects fails unless exactly the users of the one database have a contact and a mail in the other, one each, and
-// each mail belongs to a different event.
+// countEffects fails unless exactly the users of the one database have a contact and a mail in the other, one each.
 func (s site) countEffects(ctx context.Context) error {
 	users, err := s.customer.fingerprint(ctx, "id", "users")
 	if err != nil {

@@ -21,9 +21,8 @@ import (
 	"example.com/twinbox/internal/service/eventing"
 )
 
-// ourLine is the two services with their default settings, without the parts that do not lie between a signup and the
-// inbox: the HTTP API, Customer's own consumers and the mail sender. Each has its admin listener, its metrics and its
-// log, which goes nowhere.
+// ourLine is the two services with their default settings, without the HTTP API, Customer's own consumers and the mail
+// sender. Its log goes nowhere.
 type ourLine struct {
 	site
 	arrived func(user string)
@@ -49,7 +48,6 @@ func (l *ourLine) run(ctx context.Context) error {
 
 const benchSecret = "a secret of a benchmark, which is public"
 
-// environ is the environment of a service; all else is its own default.
 func (s site) environ(db *database, more ...string) []string {
 	return append([]string{
 		"DATABASE_URL=" + db.dsn, "KAFKA_BROKERS=" + strings.Join(s.brokers, ","), "ENVIRONMENT=" + s.environment,

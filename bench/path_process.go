@@ -46,7 +46,6 @@ func (p *process) signal(signal os.Signal) error {
 	return nil
 }
 
-// kill ends the process, if it still runs, and waits for its end.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.ended

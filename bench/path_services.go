@@ -20,13 +20,11 @@ import (
 	"example.com/twinbox/internal/outbox/relay"
 )
 
-// services are two processes of each service on a site, with a mail server in this process.
 type services struct {
 	site
 	customers, notifiers [2]*process
 }
 
-// withServices runs do when all processes are ready. It kills them afterwards.
 func (b *pathBench) withServices(ctx context.Context, do func(*services) error) error {
 	if err := b.buildPrograms(ctx); err != nil {
 		return err
@@ -91,7 +89,6 @@ func (b *pathBench) buildPrograms(ctx context.Context) error {
 	return nil
 }
 
-// leader returns the process of Customer whose relay leads, and the other one.
 func (s *services) leader(ctx context.Context) (leads, follows *process, err error) {
 	for {
 		status, err := relay.ReadStatus(ctx, s.customer)
@@ -112,9 +109,9 @@ func (s *services) leader(ctx context.Context) (leads, follows *process, err err
 // signupsBefore is how many signups are through when a fault begins.
 const signupsBefore = 100
 
-// faultStep measures from a fault of the leading process to the effect of a signup that began after it, at the other
-// one. It makes one signup alone: the benchmark's server is behind a unix socket, where many notifications to a frozen
-// session keep it alive (ADR 3). Afterwards every signup must have its effects.
+// faultStep measures from a fault of the leading process to the effect of a signup at the other one that began after
+// it: one alone, because many notifications to a frozen session keep it alive (ADR 3). Then every signup must have its
+// effects.
 func (b *pathBench) faultStep(name, figure string, fault syscall.Signal) step {
 	return step{name, func(ctx context.Context) error {
 		return b.withServices(ctx, func(s *services) error {
@@ -233,12 +230,11 @@ func (b *pathBench) idle(ctx context.Context) error {
 	})
 }
 
-// transactionsSQL counts the transactions of a database except those that began its sessions. At rest each statement
-// is one of its own.
+// At rest each statement is a transaction of its own.
 const transactionsSQL = `
 select xact_commit + xact_rollback - sessions from pg_stat_database where datname = $1`
 
-// used returns per figure of a service at rest what was used so far: percent of a core, and statements.
+// used is in percent of a core, and statements.
 func (b *pathBench) used(ctx context.Context, s *services) (map[string]float64, error) {
 	used := map[string]float64{}
 	count := func(service string, db *database, processes [2]*process) error {

@@ -19,9 +19,8 @@ import (
 	"example.com/twinbox/internal/notification"
 )
 
-// stockLine does the same for its users with Watermill's parts: the signup's transaction with the Forwarder's publisher
-// in it, the Forwarder, and a Router. Per message its consumer has one transaction with the id and the service's own
-// handler. It checks no payload and no version, and gives up no message.
+// stockLine is the same for its users with Watermill's parts. Its consumer has one transaction per message, checks no
+// payload and no version, and gives up no message.
 type stockLine struct {
 	site
 	outbox    variant

@@ -14,8 +14,7 @@ import (
 	"example.com/twinbox/internal/verify"
 )
 
-// verify verifies both services: no signup is lost, doubled, altered, invented or
-// reordered between the outbox of the one and the inbox of the other, and all of them could be verified.
+// Nothing may be lost, doubled, altered, invented or reordered, and all could be verified.
 func (l *ourLine) verify(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, arriveLimit, errors.New("offsets are not committed"))
 	defer cancel()
@@ -77,7 +76,6 @@ func (l *ourLine) verified(
 	return cfg, err
 }
 
-// verdictOf is about all there is: nothing waits for a relay, and what was handled is committed.
 func verdictOf(ctx context.Context, cfg verify.Config) (*verify.Verdict, error) {
 	for {
 		verdict, err := verify.Run(ctx, cfg)

@@ -30,7 +30,6 @@ func (c *RelayCommand) Run(ctx context.Context, to streams) error {
 	return c.perform(ctx, to, c.parts(), len(c.Only) == 0, func(st *stage) *benchmark { return newRelay(st, plan) })
 }
 
-// parts are the parts asked for. With --brokers the default leaves out the signups, which reach no broker.
 func (c *RelayCommand) parts() []string {
 	if len(c.Only) == 0 && c.Brokers != "" {
 		return []string{"drain", "latency"}
@@ -119,7 +118,6 @@ func stockPolling(every time.Duration) opener {
 	return func(db *database) (variant, error) { return newStock(db, every) }
 }
 
-// with runs do on a new database with a variant in it; without one the variant is nil.
 func (b *relayBench) with(ctx context.Context, open opener, do func(*database, variant) error) error {
 	return b.withCopy(ctx, outboxTemplate, func(db *database) (err error) {
 		if open == nil {
@@ -134,7 +132,7 @@ func (b *relayBench) with(ctx context.Context, open opener, do func(*database, v
 	})
 }
 
-// relaying runs do while the variant publishes to Kafka. Connecting the publisher is not part of do.
+// Connecting the publisher is not part of do.
 func (b *relayBench) relaying(
 	ctx context.Context, v variant, events *arrivals[string], do func(context.Context) error,
 ) (err error) {
@@ -155,8 +153,6 @@ func (b *relayBench) relaying(
 	return alongside(ctx, func(ctx context.Context) error { return v.relay(ctx, noting) }, do)
 }
 
-// drainSteps empty a backlog. Stock sorts the rest of the backlog for each batch, so its rate depends on the size: it
-// drains the same backlog, and a smaller one that suits it.
 func (b *relayBench) drainSteps() []step {
 	drain := func(name, figure string, open opener, events, keys int) step {
 		return step{name, func(ctx context.Context) error { return b.drain(ctx, figure, open, events, keys) }}
@@ -169,8 +165,7 @@ func (b *relayBench) drainSteps() []step {
 	}
 }
 
-// drain writes a backlog, then starts the relay and waits until the broker has everything. Then it reads the topic
-// back.
+// drain reads the topic back.
 func (b *relayBench) drain(ctx context.Context, figure string, open opener, events, keys int) error {
 	return b.with(ctx, open, func(db *database, v variant) error {
 		topic, err := b.kafka.topic(ctx, partitions)
@@ -215,7 +210,6 @@ func fill(ctx context.Context, db *database, v variant, c corpus, n int) error {
 	return nil
 }
 
-// signupSteps measure transactions per second. No relay runs: this is the cost of the write itself.
 func (b *relayBench) signupSteps() []step {
 	signups := func(name string, open opener) step {
 		return step{name, func(ctx context.Context) error {
@@ -232,8 +226,7 @@ func (b *relayBench) signupSteps() []step {
 	return []step{signups("bare", nil), signups("ours", newOurs), signups("stock", stockPolling(0))}
 }
 
-// signUpInAClosedLoop signs up with eight clients, each as fast as it can and at least once. A tenth of the time before
-// it connects and does not count.
+// A tenth of the time before it connects and does not count.
 func signUpInAClosedLoop(
 	ctx context.Context, db *database, v variant, length time.Duration,
 ) (rate float64, signups int, err error) {
@@ -261,7 +254,6 @@ func signUpInAClosedLoop(
 	return float64(next.Load()-before) / time.Since(began).Seconds(), int(next.Load()), err
 }
 
-// latencySteps measure from commit to acknowledgement under an open loop of signups.
 func (b *relayBench) latencySteps() []step {
 	return []step{
 		{"ours", func(ctx context.Context) error { return b.latency(ctx, "ours", newOurs) }},

@@ -75,7 +75,6 @@ func (r *report) write(dir, name string, out io.Writer) error {
 	return err
 }
 
-// isFullResult reports whether the folder holds the result of a run that was not quick.
 func isFullResult(dir, name string) bool {
 	content, err := os.ReadFile(filepath.Join(dir, name+".json"))
 	if err != nil {

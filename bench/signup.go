@@ -29,9 +29,8 @@ on conflict (email_key) do nothing`
 
 const signupTimeout = 10 * time.Second
 
-// store runs the transaction of the Customer service in its three round trips: begin and claim the idempotency key;
-// insert the user, add the event, store the answer; commit. An outbox whose write cannot travel with other statements
-// takes one more. Without a variant it adds no event.
+// store takes the three round trips of the Customer service, and one more for an outbox whose write cannot travel with
+// other statements.
 func (s signup) store(ctx context.Context, pool *pgxpool.Pool, v variant) error {
 	whole := command.Transaction{Pool: pool, Timeout: signupTimeout}
 	claim := command.Claim{Scope: "signup", Key: s.key, Fingerprint: anyFingerprint}
@@ -53,7 +52,6 @@ func (s signup) store(ctx context.Context, pool *pgxpool.Pool, v variant) error 
 	return err
 }
 
-// The answer that is stored for retries has the size of a real one.
 var (
 	anyFingerprint = make([]byte, 32)
 	anyAnswer      = []byte(`{"user_id":"019b0000-0000-7000-8000-000000000001","email":"member-1@example.org",` +
@@ -66,7 +64,6 @@ func (c corpus) signup(n int) signup {
 	return signup{key: strconv.Itoa(n), user: e.Key, email: email(n), event: e}
 }
 
-// checkStored fails unless the database has as many users, and with a variant as many events, as signups were made.
 func checkStored(ctx context.Context, db *database, v variant, signups int) error {
 	tables := []string{"users"}
 	if v != nil {

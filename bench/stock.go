@@ -21,9 +21,8 @@ import (
 )
 
 // stock is Watermill's outbox as its documentation puts it together: the Forwarder's publisher around watermill-sql's
-// inside the caller's transaction, and a Forwarder that reads with watermill-sql's subscriber and publishes with
-// watermill-kafka's. Default schema, default offsets, default batch of 100. It gets a better setting where a default
-// promises less than ours or is slower:
+// inside the caller's transaction, and a Forwarder that publishes with watermill-kafka's. It gets a better setting
+// where a default promises less than ours or is slower:
 //
 //   - the writer's statement uses the same pgx connection as ours, not database/sql, which is slower;
 //   - the Kafka producer waits for all replicas and is idempotent, with one request at a time, and sets a key;

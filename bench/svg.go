@@ -60,7 +60,6 @@ func (c chart) svg() []byte {
 	return out.Bytes()
 }
 
-// draw draws the group as bars on one scale, from zero, and returns where the panel ends.
 func (g *group) draw(w *bytes.Buffer, y int) int {
 	text(w, margin, y+16, "t", "start", g.Title)
 	text(w, margin, y+34, "n", "start", g.Note)
@@ -95,7 +94,6 @@ func (f *figure) draw(w *bytes.Buffer, y int, longest number) {
 	text(w, int(at(f.Max))+8, middle+5, "v", "start", format(f.Median)+" "+f.Unit)
 }
 
-// colourOf returns the class of the variant that the figure's id names.
 func colourOf(id string) string {
 	switch {
 	case strings.Contains(id, "stock"), strings.Contains(id, "hand"):

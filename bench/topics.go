@@ -59,7 +59,7 @@ func (k *kafkaAdmin) make(ctx context.Context, topic kafka.Topic) error {
 	return kafka.EnsureTopics(ctx, k.cfg, topic)
 }
 
-// claimed runs do with new topics that must have their own names. It refuses existing ones: a service uses them.
+// claimed refuses existing topics: a service uses them.
 func (k *kafkaAdmin) claimed(ctx context.Context, topics []kafka.Topic, do func() error) (err error) {
 	for _, topic := range topics {
 		taken, err := kafka.DescribeTopics(ctx, k.cfg, topic.Name)
@@ -111,8 +111,7 @@ func (k *kafkaAdmin) close() error {
 	return errors.Join(append(problems, k.admin.Close())...)
 }
 
-// verify reads the whole topic and fails unless every event of the run is there and each key's events arrived first in
-// order. A relay may send an event twice.
+// A relay may send an event twice.
 func (k *kafkaAdmin) verify(ctx context.Context, topic string, events int) error {
 	consumer, err := sarama.NewConsumerFromClient(k.client)
 	if err != nil {

@@ -19,7 +19,6 @@ type variant interface {
 	relay(ctx context.Context, p message.Publisher) error
 	// publisher makes a publisher as this variant uses Kafka.
 	publisher(brokers []string) (message.Publisher, error)
-	// noting returns a publisher of this variant that notes the messages that the broker has acknowledged.
 	noting(p message.Publisher, events *arrivals[string]) message.Publisher
 	// table has a row for each event that was written.
 	table() string

@@ -22,7 +22,6 @@ type CallCommand struct {
 	Values    []string `arg:"" optional:"" name:"name=value" help:"Parameters, and members of the body, as JSON or as text; filter.code=x is a member of a member."`
 }
 
-// Run calls the operation of every service. A change is a dry run without --yes.
 func (c *CallCommand) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	operations, err := readOperations()
 	if err != nil {
@@ -78,7 +77,6 @@ func readOperations() (operations []item, err error) {
 	return operations, nil
 }
 
-// read makes a request of the values, and puts those into the path that belong there.
 func (c *CallCommand) read(place string) (asked item, filled string, err error) {
 	asked = item{}
 	for _, text := range c.Values {

@@ -15,8 +15,7 @@ import (
 	"example.com/twinbox/internal/ops/admin/client"
 )
 
-// Change is what every command takes that changes something. The command is the body of its request, too: its json
-// tags name the members.
+// Change is what every command takes that changes something. Its json tags name the members of the request's body.
 type Change struct {
 	Operator `json:"-"`
 
@@ -40,7 +39,7 @@ func (c *Change) AfterApply() error {
 	return nil
 }
 
-// ProvideServices finds the services and asks for their names. One that does not answer is left for its turn.
+// A service that does not answer is left for its turn.
 func (c *Change) ProvideServices(ctx context.Context) ([]*client.Service, error) {
 	services, err := c.Connection.ProvideServices()
 	if err != nil {
@@ -111,8 +110,7 @@ func (e *effects) add(name string, r adminapi.Result) {
 	e.Errors = append(e.Errors, r.Errors...)
 }
 
-// inTurn makes a long change in one service after the other and shows its progress. The first service that fails ends
-// it; if something was done by then, the whole is partly done.
+// The first service that fails ends the change; if something was done by then, the whole is partly done.
 func (c *Change) inTurn(
 	ctx context.Context, to *streams, services []*client.Service, what effect,
 	request func(*client.Service) client.Request,
@@ -155,7 +153,7 @@ func whoHasIt(
 	return err
 }
 
-// write shows the effect. The exit code is 5 if something was tried and is not done, 4 if nothing is done.
+// The exit code is 5 if something was tried and is not done, 4 if nothing is done.
 func (e *effects) write(to *streams, what effect) error {
 	if to.json() {
 		to.document(e)

@@ -22,8 +22,7 @@ func (CompletionCommand) Help() string {
 		"zsh takes it in ~/.zshrc, and fish takes twinbox completion fish | source.\n\n"
 }
 
-// A shell runs these at each tab. They pass the words of the line, the one that is begun last, and take a line for each
-// word that may stand there. Without one, bash and zsh offer files.
+// They pass the words of the line, and take a line for each possible word. Without one, bash and zsh offer files.
 var completions = map[string]string{
 	"bash": `_twinbox() {
 	local IFS=$'\n'
@@ -46,16 +45,14 @@ func (c *CompletionCommand) Run(to *streams) error {
 	return to.broken
 }
 
-// CompleteCommand is "twinbox complete", which the scripts of the shells call. It finds the services by the variables
-// and in the folder .twinbox.
+// CompleteCommand is "twinbox complete", which the scripts call.
 type CompleteCommand struct {
 	Connection
 
 	Words []string `arg:"" optional:"" passthrough:""`
 }
 
-// Run writes the words that may stand in the place of the last one: commands, flags, values of the flag before it, or
-// names that the services know.
+// Run writes commands, flags, values of the flag before, or names that the services know.
 func (c *CompleteCommand) Run(ctx context.Context, command *kong.Context, to *streams) error {
 	line := append([]string{"", ""}, c.Words...)
 	before, begun := line[len(line)-2], line[len(line)-1]
@@ -88,8 +85,7 @@ func (c *CompleteCommand) Run(ctx context.Context, command *kong.Context, to *st
 // completionTimeout is how long a person waits behind a tab.
 const completionTimeout = time.Second
 
-// wordsOf are the values of a flag or an argument: those of its enum, and the members that its tag names in a listing,
-// such as "outbox status: refused.code".
+// A tag names the members of a listing, such as "outbox status: refused.code".
 func (c *CompleteCommand) wordsOf(ctx context.Context, value *kong.Value) []string {
 	words := value.EnumSlice()
 	if value.Name == "service" {

@@ -36,13 +36,11 @@ type Connection struct {
 	Service     string `help:"Ask this service alone." default:"" env:"-" placeholder:"NAME"`
 }
 
-// serviceNames are the services there are, in the order of every output.
 var serviceNames = services.Names()
 
-// tokenVariable holds the token. It is no flag: every user of the machine can read a process's flags.
+// tokenVariable is no flag: every user of the machine can read a process's flags.
 const tokenVariable = "TWINBOX_ADMIN_TOKEN"
 
-// errNoToken says that the services are known, and nothing that opens their operations is.
 var errNoToken = usage("no token: give --token-file or set " + tokenVariable)
 
 // find gives the addresses also beside errNoToken.
@@ -71,7 +69,7 @@ func (o *Connection) find() (at client.Operators, err error) {
 	return at, nil
 }
 
-// ProvideServices finds the services for the commands that take them, also beside errNoToken. It asks none of them yet.
+// ProvideServices finds the services, also beside errNoToken. It asks none of them.
 func (o *Connection) ProvideServices() (found []*client.Service, err error) {
 	at, err := o.find()
 	if err != nil && !errors.Is(err, errNoToken) {
@@ -98,7 +96,6 @@ func (o *Connection) ProvideServices() (found []*client.Service, err error) {
 	return found, err
 }
 
-// inOrder are the services of a map: those that there are always, then the others by name.
 func inOrder[T any](of map[string]T) []string {
 	place := func(name string) int { return slices.Index(append(slices.Clip(serviceNames), name), name) }
 	names := slices.Sorted(maps.Keys(of))
@@ -111,7 +108,7 @@ func call[T any](ctx context.Context, question client.Request) func(*client.Serv
 	return func(s *client.Service) (T, error) { return client.Call[T](ctx, s, question) }
 }
 
-// missing has the errors of services that did not answer, by their names. Their part of an answer is unknown.
+// missing has the services that did not answer: their part of an answer is unknown.
 type missing map[string]error
 
 func (m missing) err() error {
@@ -122,7 +119,6 @@ func (m missing) err() error {
 	return errors.Join(errs...)
 }
 
-// partial is the error of an answer that is shown all the same.
 func (m missing) partial() error {
 	if len(m) == 0 {
 		return nil
@@ -142,8 +138,7 @@ func (m missing) in(document item) item {
 	return document
 }
 
-// ask asks all services together and returns the answers in their order. Without any the error tells why. A service
-// that sends no mails, or does not have the consumer, has no part in the answer.
+// Without any answer the error tells why. A service without mails, or without the consumer, has no part in the answer.
 func ask[T any](
 	services []*client.Service, call func(*client.Service) (T, error),
 ) (answers []client.Answer[T], unknown missing, err error) {
@@ -167,9 +162,8 @@ func ask[T any](
 	return answers, unknown, err
 }
 
-// askWho asks all services for their names before anything is changed. It refuses where one is not the service that its
-// address is given for, and where they are of different environments. From then on each request names the environment,
-// too. A service that does not answer is no refusal.
+// askWho refuses an address of another service, and services of different environments. From then on each request names
+// the environment, too.
 func askWho(ctx context.Context, services []*client.Service) error {
 	question := call[adminapi.Service](ctx, client.Get("/admin/v1/service", nil))
 	answers, unknown, _ := ask(services, func(s *client.Service) (adminapi.Service, error) {
@@ -221,7 +215,6 @@ func (i *instant) UnmarshalText(text []byte) (err error) {
 	return nil
 }
 
-// given is the moment as a parameter that is sent only where it is given.
 func (i *instant) given() *time.Time {
 	if i.IsZero() {
 		return nil

@@ -23,7 +23,7 @@ type DLQCommands struct {
 	Discard DLQDiscard `cmd:"" post:"/admin/v1/dead-letters/discard" done:"Discarded" would:"discard" thing:"dead letter" help:"Settle dead letters without handling them; events parked behind them are resumed."`
 }
 
-// LetterFilter picks dead letters; all that is set must hold. The time is that of the last failure.
+// LetterFilter picks dead letters. The time is that of the last failure.
 type LetterFilter struct {
 	Consumer string `json:"consumer,omitempty" help:"Of this consumer." env:"-" names:"inbox stats: consumer"`
 	Type     string `json:"type,omitempty" help:"Events of this type." env:"-" names:"dlq list: type"`
@@ -36,8 +36,7 @@ type LetterFilter struct {
 
 func (f *LetterFilter) isSet() bool { return *f != LetterFilter{} }
 
-// parseIDs reads ids such as customer/17 and returns the services that they name; without ids, all. A bare number is
-// enough where one service is asked.
+// parseIDs reads ids such as customer/17. A bare number is enough where one service is asked.
 func parseIDs(
 	texts []string, services []*client.Service,
 ) (ids map[string][]int64, of []*client.Service, err error) {
@@ -155,7 +154,6 @@ type DLQShow struct {
 	Payload bool   `help:"Show the payload too, which holds personal data." env:"-"`
 }
 
-// letterLines are what is shown of a dead letter, as far as it is set.
 const letterLines = "id ref, consumer consumer, event event_id, type type, key key, version version, " +
 	"record topic record, state state state, reason code, class class, error error, attempts attempts, " +
 	"first first_failed_at time, failed failed_at time, replays replays, edited edited_at time, editor edited_by, " +
@@ -205,7 +203,6 @@ func getLetter(
 	return of[0], detail, err
 }
 
-// stateOf tells the state of a dead letter, and what it does to its key.
 func stateOf(l item, state string) string {
 	switch settled := moment(l.time("settled_at")); {
 	case state == "waiting" && l.isSet("holds"):
@@ -218,7 +215,6 @@ func stateOf(l item, state string) string {
 	return state
 }
 
-// nextStep is what an operator does about a dead letter that waits.
 func nextStep(l item, ref string) string {
 	code := l.text("code")
 	switch {

@@ -24,8 +24,7 @@ type LetterChange struct {
 	IDs    []string     `arg:"" optional:"" name:"id" json:"-" help:"Dead letters, such as customer/17." names:"dlq list --each: ref"`
 }
 
-// apply makes the change in one service after the other. It wants to know which dead letters are meant: all of them
-// only with --all.
+// All dead letters are meant only with --all.
 func (c *LetterChange) apply(ctx context.Context, to *streams, what effect, all bool, body any) error {
 	switch some := len(c.IDs) > 0 || c.Filter.isSet(); {
 	case all && some:
@@ -76,7 +75,7 @@ func (c *DLQReplay) Run(ctx context.Context, to *streams, what effect) error {
 	return c.apply(ctx, to, what, c.All, c)
 }
 
-// DLQDiscard is "twinbox dlq discard". There is no --all: you name the events that you give up.
+// DLQDiscard is "twinbox dlq discard". There is no --all.
 type DLQDiscard struct{ LetterChange }
 
 // Run discards in one service after the other.
@@ -131,7 +130,6 @@ func (c *DLQEdit) Run(ctx context.Context, to *streams, services []*client.Servi
 	return err
 }
 
-// send asks the service for the edit, unless there is nothing to do.
 func (c *DLQEdit) send(
 	ctx context.Context, to *streams, s *client.Service, id int64, before []byte, edit adminapi.EditRequest, what effect,
 ) (err error) {
@@ -153,7 +151,6 @@ func (c *DLQEdit) send(
 	return sum.write(to, what)
 }
 
-// readPayload reads a file that is named on the command line; - is standard input.
 func readPayload(name string, to *streams) (text []byte, err error) {
 	if name == "-" {
 		text, err = io.ReadAll(to.in)

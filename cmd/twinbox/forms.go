@@ -13,7 +13,6 @@ import (
 
 const milliseconds = "2006-01-02T15:04:05.000Z"
 
-// show is a member in a form, as people read it; wide is for -o wide.
 func show(of item, path, form string, wide bool) string {
 	text, at := of.text(path), of.time(path)
 	switch form {
@@ -80,7 +79,7 @@ var composed = map[string]func(of item, text string) string{
 	"detail":  detailOf,
 }
 
-// recordOf is the place of a record; an event that came without a broker has none.
+// An event that came without a broker has no record.
 func recordOf(of item) string {
 	if of.text("topic") == "" || of["offset"] == nil {
 		return ""
@@ -107,7 +106,6 @@ func waitingOf(of item, text string) string {
 	return text
 }
 
-// deedOf names an operator's action, with its outcome where the verb does not tell it.
 func deedOf(of item, text string) string {
 	if code := of.text("detail.code"); code != "" {
 		return fmt.Sprintf("%s (%s: %s)", text, of.text("detail.outcome"), code)
@@ -115,7 +113,6 @@ func deedOf(of item, text string) string {
 	return text
 }
 
-// whereOf is the place of a step's row or record, or its dead letter or mail.
 func whereOf(of item, _ string) string {
 	switch of.text("station") {
 	case "outbox":

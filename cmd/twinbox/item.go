@@ -19,7 +19,7 @@ func (i *item) UnmarshalJSON(data []byte) error {
 	return decoder.Decode((*map[string]any)(i))
 }
 
-// values are a struct's members under the names of their json tags. The state "all" is no condition.
+// The state "all" is no condition.
 func values(of any) (members item, err error) {
 	encoded, err := json.Marshal(of)
 	if err == nil {
@@ -34,7 +34,7 @@ func values(of any) (members item, err error) {
 	return members, nil
 }
 
-// object is the object at a name, an empty one where there is none.
+// object is empty where there is none.
 func (i item) object(name string) item {
 	object, _ := i[name].(map[string]any)
 	return object
@@ -51,7 +51,6 @@ func (i item) items(name string) (items []item) {
 	return items
 }
 
-// member is at a path of names; nil where there is none.
 func (i item) member(path string) any {
 	name, rest, deeper := strings.Cut(path, ".")
 	if deeper {
@@ -77,7 +76,6 @@ func (i item) bytes(path string) []byte {
 	return decoded
 }
 
-// isSet reports whether a member is there and neither false, zero nor empty.
 func (i item) isSet(path string) bool {
 	value := i.member(path)
 	return value != nil && value != false && value != "" && value != json.Number("0")

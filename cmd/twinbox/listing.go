@@ -20,7 +20,6 @@ type Listing struct {
 	Watch    `json:"-" group:"Flags of every command:"`
 }
 
-// Run asks with the command's flags, which have the names of the question's parameters.
 func (c *Listing) Run(ctx context.Context, command *kong.Context, to *streams) error {
 	node := command.Selected()
 	asked, err := values(node.Target.Addr().Interface())
@@ -98,7 +97,6 @@ func (l listing) show(ctx context.Context, to *streams, services []*client.Servi
 	return rows, unknown.partial()
 }
 
-// read asks a service for one page, or for all of them.
 func (l listing) read(ctx context.Context, s *client.Service, asked item) (answer item, err error) {
 	method, path, _ := strings.Cut(l.question, " ")
 	var items []any
@@ -125,7 +123,6 @@ func (l listing) read(ctx context.Context, s *client.Service, asked item) (answe
 	return answer, err
 }
 
-// itemsOf are the items of all services, each with its service and the names of its dead letters.
 func (l listing) itemsOf(answers []client.Answer[item]) []item {
 	all := []item{}
 	for _, a := range answers {
@@ -149,7 +146,7 @@ func (l listing) itemsOf(answers []client.Answer[item]) []item {
 	return all
 }
 
-// nameLetters names dead letters as other commands take them: each service numbers its own.
+// Each service numbers its own dead letters.
 func nameLetters(service string, i item) {
 	for from, to := range map[string]string{"example": "example", "dead_letter": "dead_letter", "id": "ref"} {
 		if id, is := i[from].(json.Number); is {

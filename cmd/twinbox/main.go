@@ -78,8 +78,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return to.report(args, err)
 }
 
-// checkFlags refuses a flag that is given twice and takes one value, and values that are empty, as of a script's
-// variable that is not set. A flag that is also a variable may be emptied.
+// An empty value may be that of a script's variable that is not set. A flag that is also a variable may be emptied.
 func checkFlags(command *kong.Context) error {
 	seen := map[*kong.Flag]bool{}
 	for _, element := range command.Path {
@@ -123,7 +122,6 @@ func withExamples(parser *kong.Kong) error {
 	return nil
 }
 
-// commandOf finds the command that the first words of a line name.
 func commandOf(node *kong.Node, words []string) *kong.Node {
 	for _, word := range words {
 		for _, child := range node.Children {
@@ -136,7 +134,6 @@ func commandOf(node *kong.Node, words []string) *kong.Node {
 	return node
 }
 
-// nameOf is a command as it is typed after the program's name.
 func nameOf(node *kong.Node) string {
 	if node.Parent == nil {
 		return ""

@@ -63,7 +63,6 @@ type OutboxRelease struct {
 	Drop  *int64 `json:"drop,omitempty" help:"First give up the held event at this position, one that the broker refuses for good: it is never published." env:"-" placeholder:"POSITION"`
 }
 
-// Run finds the service that has parked the key and asks it.
 func (c *OutboxRelease) Run(ctx context.Context, to *streams, services []*client.Service, what effect) error {
 	if c.Drop != nil {
 		what.done, what.would, what.thing = "Dropped", "drop", "event"
@@ -131,7 +130,6 @@ func (c *OutboxTail) AfterApply() error {
 
 const followEvery = time.Second
 
-// Run asks every service and puts the events in the order of their time.
 func (c *OutboxTail) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	if c.Follow {
 		return c.follow(ctx, to, services)
@@ -144,8 +142,7 @@ func (c *OutboxTail) Run(ctx context.Context, to *streams, services []*client.Se
 	return err
 }
 
-// read returns the newest events of each service, up to the limit, in the order of their time. An answer covers a
-// limited stretch of positions: without --follow it asks on until the limit is reached, or no older event is kept.
+// An answer covers a limited stretch of positions: without --follow read asks on.
 func (c *OutboxTail) read(
 	ctx context.Context, services []*client.Service, limit int,
 ) (events []item, unknown missing, err error) {
@@ -175,9 +172,7 @@ func (c *OutboxTail) read(
 	return events, unknown, err
 }
 
-// follow shows the events that were not there at the last look. It compares the events and not their positions: a
-// transaction that commits late puts its events below ones that were seen. Each look goes as far back, so that an event
-// older than the first rows is not taken for a new one.
+// follow compares events and not positions: a transaction that commits late puts its events below ones that were seen.
 func (c *OutboxTail) follow(ctx context.Context, to *streams, services []*client.Service) error {
 	seen, begin, trouble := map[string]bool{}, time.Time{}, ""
 	return to.again(ctx, followEvery, func() error {

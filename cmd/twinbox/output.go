@@ -31,7 +31,6 @@ func (a *Answer) AfterApply(to *streams) error { //nolint:unparam // kong's hook
 	return nil
 }
 
-// streams are where a command reads and writes: what it writes to them is the result, stderr is for people.
 type streams struct {
 	Answer
 	in       io.Reader
@@ -39,8 +38,7 @@ type streams struct {
 	broken   error // why the result is not taken any more
 }
 
-// Write writes a part of the result. That it cannot be written is what the command ends with; only what goes on for
-// long has to look.
+// A command ends with the error of what it cannot write.
 func (s *streams) Write(p []byte) (int, error) {
 	if s.broken != nil {
 		return 0, s.broken
@@ -80,7 +78,7 @@ func (s *streams) show(tables ...*table) {
 	_, _ = io.WriteString(s, strings.Join(texts, "\n"))
 }
 
-// sayUnknown names the services that did not answer: no answer is not that all is well.
+// No answer is not that all is well.
 func (s *streams) sayUnknown(unknown missing) {
 	for _, name := range inOrder(unknown) {
 		s.say("%s: unknown, it did not answer", name)
@@ -89,7 +87,6 @@ func (s *streams) sayUnknown(unknown missing) {
 
 func (s *streams) wide() bool { return s.Output == "wide" }
 
-// isTerminal reports whether a person looks at the output on a screen.
 func isTerminal(out io.Writer) bool {
 	file, is := out.(*os.File)
 	if !is {
@@ -113,7 +110,7 @@ func (w *Watch) AfterApply() error {
 	return nil
 }
 
-// repeat shows it once, or with --watch until the context ends: on a terminal in the place of the one before.
+// repeat shows it once, or with --watch until the context ends.
 func (w *Watch) repeat(ctx context.Context, to *streams, show func() error) error {
 	if !w.Watch {
 		return show()
@@ -126,8 +123,7 @@ func (w *Watch) repeat(ctx context.Context, to *streams, show func() error) erro
 	})
 }
 
-// again does something every so often until the context ends or the result is not taken any more. A service that is
-// away for a while is said so, and does not end it.
+// A service that is away for a while does not end it.
 func (s *streams) again(ctx context.Context, every time.Duration, do func() error) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -174,7 +170,7 @@ const (
 	exitPartial  = 5
 )
 
-// ending is an error that says what the command ends with: its exit code, and the stable name of what went wrong.
+// ending has an exit code and the stable name of what went wrong.
 type ending struct {
 	error
 	exit     int
@@ -199,12 +195,10 @@ func refused(code, format string, args ...any) error {
 	return &ending{error: fmt.Errorf(format, args...), exit: exitRefused, code: code}
 }
 
-// partial is about a part of what was asked for; the rest is done, or shown.
 func partial(err error) error {
 	return &ending{error: err, exit: exitPartial, code: "partial", answered: true}
 }
 
-// exitOf has the exit codes of a service's answers that are no failures of the service.
 var exitOf = map[int]int{
 	http.StatusNotFound: exitNotFound, http.StatusBadRequest: service.ExitUsage,
 	http.StatusUnprocessableEntity: service.ExitUsage, http.StatusUnauthorized: exitRefused,
@@ -236,8 +230,7 @@ func endingOf(err error) *ending {
 func exitCode(err error) int     { return endingOf(err).exit }
 func errorCode(err error) string { return endingOf(err).code }
 
-// report ends a command: it says an error to people, and to a program that asked for JSON and has got none yet. That
-// the reader of the output is gone, as behind "| head", is no failure.
+// A reader that is gone, as behind "| head", is no failure.
 func (s *streams) report(args []string, err error) int {
 	switch {
 	case s.broken != nil && !errors.Is(s.broken, syscall.EPIPE):
@@ -256,7 +249,6 @@ func (s *streams) report(args []string, err error) int {
 	return end.exit
 }
 
-// wantsJSON says whether a command line asked for JSON, also one that cannot be parsed.
 func wantsJSON(args []string) bool { return askedForJSON.MatchString(strings.Join(args, "\n")) }
 
 var askedForJSON = regexp.MustCompile(`(?m)^(--json|(-o|--output)[=\n]?json)$`)

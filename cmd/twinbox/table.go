@@ -11,8 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// table is rows under a heading, for people; --json is for programs. It cuts no value and uses no colours. A column of
-// free text stands last.
+// table is rows for people; --json is for programs. It cuts no value. A column of free text stands last.
 type table struct {
 	columns []string
 	wide    []string // columns that only -o wide shows
@@ -21,7 +20,6 @@ type table struct {
 	rows [][]string
 }
 
-// add adds a row. Values without a column are not shown, and an empty one is a dash.
 func (t *table) add(values ...any) {
 	row := make([]string, len(t.columns))
 	for c := range row {

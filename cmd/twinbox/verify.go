@@ -54,7 +54,7 @@ func (c *VerifyCommand) AfterApply() error {
 	return nil
 }
 
-// Run verifies one service after the other. What --follow ends with is the worst that was found.
+// What --follow ends with is the worst that was found.
 func (c *VerifyCommand) Run(ctx context.Context, to *streams) error {
 	system, err := c.find(ctx)
 	if err != nil {
@@ -113,8 +113,7 @@ func (c *VerifyCommand) find(ctx context.Context) (system verify.System, err err
 	return system, err
 }
 
-// given has the services by their registrations. Their settings are variables, as for the services; those that a
-// service requires for other purposes, such as secrets, are not needed.
+// Variables that a service requires for other purposes, such as secrets, are not needed.
 func (c *VerifyCommand) given(ctx context.Context) (verify.System, error) {
 	system := verify.System{Brokers: c.Brokers}
 	for _, d := range services.All() {
@@ -138,7 +137,6 @@ func (c *VerifyCommand) given(ctx context.Context) (verify.System, error) {
 	return system, nil
 }
 
-// environ has the variables of the services. The databases are given elsewhere.
 func environ(brokers []string) []string {
 	return append(os.Environ(), "KAFKA_BROKERS="+strings.Join(brokers, ","), "DATABASE_URL=postgres://given/given")
 }

@@ -1,5 +1,5 @@
-// Package ops offers the operations of a service's node on its admin listener; package admin describes them. A service
-// names them in one line, its [eventing.Service.Operations].
+// Package ops offers the operations of a service's node on its admin listener; a service names them in its
+// [eventing.Service.Operations].
 package ops
 
 import (

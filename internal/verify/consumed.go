@@ -27,7 +27,6 @@ type consumed struct {
 	missing []fact                // records of all passes that have neither row nor dead letter and may be stale
 }
 
-// keyInTurn is the version that a key has reached, and its versions on the topic.
 type keyInTurn struct {
 	version     int64
 	first, last int64
@@ -61,8 +60,7 @@ func (c *consumed) compare(ctx context.Context) error {
 
 const selectPoints = `select partition, next_offset from public.inbox_point where consumer = $1 and topic = $2`
 
-// readOffsets reads how far the consumer is. For a topic-partition of which its group has committed nothing, the
-// position in the consumer's database counts.
+// Where the group has committed nothing, the position in the consumer's database counts.
 func (c *consumed) readOffsets(ctx context.Context) error {
 	points := map[int]int64{}
 	var partition int
@@ -122,7 +120,6 @@ from public.dead_letter
 where consumer = $1 and id > $2
 order by id limit $3`
 
-// readLetters reads the dead letters of the consumer, in every state: none is ever deleted.
 func (c *consumed) readLetters(ctx context.Context) error {
 	var after int64
 	var id, topic string
@@ -156,14 +153,12 @@ type (
 	editedKey struct{ key string }
 )
 
-// letterOf is a hash of an id, a [content], a [place] or an [editedKey] of a dead letter.
 func letterOf(about any) uint64 { return maphash.Comparable(seed, about) }
 
 const selectKeys = `
 select key, version from public.inbox_key where consumer = $1 and key > $2 and version > 0 order by key limit $3`
 
-// readKeys reads the versions of keys after the inbox: a row and its key's version are one transaction, so no row is
-// above it.
+// Keys are read after the inbox: a row and its key's version are one transaction, so no row is above it.
 func (c *consumed) readKeys(ctx context.Context) error {
 	c.keys = map[string]*keyInTurn{}
 	if !c.Versioned {
@@ -180,7 +175,7 @@ func (c *consumed) readKeys(ctx context.Context) error {
 	})
 }
 
-// readHorizon is asked after the inbox: the horizon moves before anything is forgotten.
+// It is asked after the inbox: the horizon moves before anything is forgotten.
 func (c *consumed) readHorizon(ctx context.Context) error {
 	var from time.Time
 	if err := c.db.QueryRow(ctx, `select remembers_from from public.inbox_horizon`).Scan(&from); err != nil {
@@ -190,7 +185,7 @@ func (c *consumed) readHorizon(ctx context.Context) error {
 	return nil
 }
 
-// readTopic reads the records. Each is counted, and its version compared, as it passes.
+// Each record is counted, and its version compared, as it passes.
 func (c *consumed) readTopic(ctx context.Context) error {
 	return c.readRecords(ctx, func(m *message.Message, o event.Origin) {
 		r := c.factOf(m, o)
@@ -236,7 +231,7 @@ func (c *consumed) judgeEvent(rows, records []fact) {
 	}
 }
 
-// isKnown judges a record below the committed offset, and reports whether the inbox or a dead letter has it.
+// The record is below the committed offset.
 func (c *consumed) isKnown(r fact, rows []fact) bool {
 	switch {
 	case len(rows) > 0 && (rows[0].content == r.content || c.OnlyWarns),
@@ -254,7 +249,7 @@ func (c *consumed) isKnown(r fact, rows []fact) bool {
 	return false
 }
 
-// judgeGhost judges a row of the inbox without a record. A dead letter may have had a different id until it was edited.
+// A dead letter may have had a different id until it was edited.
 func (c *consumed) judgeGhost(r fact) {
 	if r.part < 0 || c.isOld(time.Unix(r.at, 0)) || c.letters[letterOf(r.place)] {
 		return
@@ -273,8 +268,7 @@ func (c *consumed) judgeGhost(r fact) {
 	}
 }
 
-// follow notes the version of a record that passes. A record that waits among the dead letters, or whose id belongs to
-// a different event, has not moved the version of its key.
+// A dead letter, or a record whose id belongs to a different event, has not moved the version of its key.
 func (c *consumed) follow(r fact) {
 	if !c.Versioned || r.version == 0 || !c.takes(r.key) {
 		return
@@ -291,8 +285,7 @@ func (c *consumed) follow(r fact) {
 	}
 }
 
-// judgeVersions is V6. A version above all of its topic is asked of keys whose first version is there: the highest one
-// may be gone where the beginning of the log is, or the log before this one.
+// V6. A version above all of its topic is asked of keys whose first version is there.
 func (c *consumed) judgeVersions() {
 	isWhole := !slices.ContainsFunc(c.parts, func(p part) bool { return p.isCut() || p.isOpen })
 	for key, k := range c.keys {
@@ -306,9 +299,8 @@ func (c *consumed) judgeVersions() {
 	}
 }
 
-// judgeMissing is V4 of an ordered consumer's records that have neither row nor dead letter: they are stale or lost. A
-// stale one has another event of its key before it, with its version or a higher one. It reads the topic once more, for
-// the keys of these records alone.
+// V4. A stale record has another event of its key before it, with its version or a higher one. The topic is read once
+// more, for the keys of these records alone.
 func (c *consumed) judgeMissing(ctx context.Context) error {
 	if len(c.missing) == 0 {
 		return nil
@@ -348,8 +340,7 @@ func (c *consumed) judgeMissing(ctx context.Context) error {
 	return nil
 }
 
-// selectOddlyParked is V7: the key of a dead letter that holds it parks later events from its version on, and no other
-// key does.
+// V7. The key of a dead letter that holds it parks later events, and no other key does.
 const selectOddlyParked = `
 select case when is_gone then 'lost' else 'reordered' end, '', key, case when is_gone then parked_from else version end,
     case when is_gone then 'the key waits for a dead letter of this version, and there is none'

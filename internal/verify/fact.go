@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// fact is what one side has of an event: a row of the outbox, a record of the topic, or a row of the inbox.
 type fact struct {
 	id, key, eventType string // of a row of the inbox: without its key
 	content            uint64 // a hash of what must not change
@@ -47,8 +46,7 @@ type place struct {
 	part   int32 // of a row of the inbox: -1, not known
 }
 
-// group sorts the facts and calls judge for each id, or each key: with the rows by version, and with the records by
-// topic-partition and offset.
+// group calls judge for each id, or each key: rows by version, records by topic-partition and offset.
 func group(facts []fact, of func(fact) string, judge func(rows, records []fact)) {
 	slices.SortFunc(facts, func(a, b fact) int {
 		return cmp.Or(cmp.Compare(of(a), of(b)), cmp.Compare(a.side, b.side), cmp.Compare(a.part, b.part),
@@ -73,7 +71,7 @@ func countWhile(facts []fact, has func(fact) bool) (n int) {
 	return n
 }
 
-// seed makes the hashes of one process comparable, and keeps a writer from choosing two alike.
+// seed keeps a writer from choosing two that hash alike.
 var seed = maphash.MakeSeed()
 
 // hashOf keeps "ab", "c" and "a", "bc" apart.
@@ -84,7 +82,7 @@ func hashOf(parts ...string) (hash uint64) {
 	return hash
 }
 
-// contentOf is what must be the same in the row and in each record of an event: everything but its trace headers.
+// Trace headers may differ.
 func contentOf(e event.Event, recordKey string) uint64 {
 	parts := []string{
 		recordKey, e.ID, e.Source, e.Type, e.Key, e.DataSchema, strconv.FormatInt(e.Version, 10),
@@ -98,7 +96,6 @@ func contentOf(e event.Event, recordKey string) uint64 {
 	return hashOf(parts...)
 }
 
-// shortHash is the beginning of the hash of a payload that an inbox stores; 0: the id was marked without its event.
 func shortHash(hash []byte) uint64 {
 	if len(hash) < 8 {
 		return 0
@@ -109,8 +106,7 @@ func shortHash(hash []byte) uint64 {
 // never is later than any record.
 const never = math.MaxInt64 / 2
 
-// earliest is the earliest of the times, and of the one inside the id if it is a UUIDv7: a caller sets the business
-// time, which may lie in the future.
+// A caller sets the business time, which may lie in the future.
 func earliest(id string, times ...time.Time) int64 {
 	at := int64(never)
 	for _, t := range times {
@@ -125,5 +121,5 @@ func earliest(id string, times ...time.Time) int64 {
 	return at
 }
 
-// clocks is how far the clocks of two machines may be apart where a time decides between forgotten and lost.
+// clocks is how far two machines' clocks may be apart.
 const clocks = 300 // seconds

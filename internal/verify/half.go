@@ -15,8 +15,8 @@ import (
 	"example.com/twinbox/internal/kafka"
 )
 
-// half is one comparison of a look: of rows with the records of a topic. Where they do not fit into the window, both
-// are read several times, with a part of the ids and keys in each pass.
+// half compares rows with the records of a topic. Where they do not fit into the window, both are read several times,
+// with a part of the ids and keys in each pass.
 type half struct {
 	*look
 	subject string // the topic, or the consumer
@@ -30,7 +30,7 @@ type half struct {
 	facts        []fact
 }
 
-// part is a topic-partition: what of its log was read, and what that log no longer holds.
+// part is what of a topic-partition's log was read, and what it no longer holds.
 type part struct {
 	oldest    int64 // the first offset that the log has
 	from      int64 // the first one that was read
@@ -41,10 +41,8 @@ type part struct {
 	committed int64 // of a consumer: records below it must be in the inbox; -1: not known
 }
 
-// isCut reports whether records lay before the first one that was read.
 func (p part) isCut() bool { return p.from > 0 }
 
-// measure finds out how much is to be read of so many rows and of the records.
 func (h *half) measure(ctx context.Context) error {
 	if err := h.begin(ctx); err != nil {
 		return err
@@ -61,7 +59,6 @@ func (h *half) measure(ctx context.Context) error {
 	return nil
 }
 
-// eachPass runs the steps in their order, as often as the window asks for.
 func (h *half) eachPass(ctx context.Context, steps ...func(context.Context) error) error {
 	for h.pass = 0; h.pass < h.passes; h.pass++ {
 		h.facts = nil
@@ -74,7 +71,6 @@ func (h *half) eachPass(ctx context.Context, steps ...func(context.Context) erro
 	return nil
 }
 
-// takes reports whether an id or a key is compared in this pass.
 func (h *half) takes(text string) bool { return maphash.String(seed, text)%h.passes == h.pass }
 
 func (h *half) suspect(rule Rule, kind Kind, f fact) {
@@ -86,9 +82,7 @@ func (h *half) suspect(rule Rule, kind Kind, f fact) {
 
 func (h *half) cannot(why Reason) { h.look.cannot(h.subject, why, 1) }
 
-// begin asks for the offsets of the topic: what its group has committed, and then where it begins and ends. A topic
-// that does not exist has no partitions. An hour before the time that is judged is read, too: a record may repeat an
-// event that lies a little before it.
+// An hour before the time that is judged is read, too: a record may repeat an event that lies a little before it.
 func (h *half) begin(ctx context.Context) error {
 	return kafka.Ask(ctx, h.Kafka, "find the ends of "+h.topic, func(c kafka.Cluster) error {
 		partitions, err := c.Partitions(h.topic)
@@ -164,14 +158,14 @@ func (h *half) readRecords(ctx context.Context, each func(*message.Message, even
 	})
 }
 
-// placeOf is the partition of a key in a topic with so many of them: where [kafka.Publisher] puts it.
+// placeOf is where [kafka.Publisher] puts the key.
 func placeOf(key string, partitions int) int32 {
 	keyed := &sarama.ProducerMessage{Key: sarama.StringEncoder(key)}
 	place, _ := sarama.NewMurmur2Partitioner("").Partition(keyed, int32(partitions)) // only a key can fail to encode
 	return place
 }
 
-// hasMoved reports whether a partition was the key's if the topic had fewer partitions.
+// The topic may have had fewer partitions.
 func (h *half) hasMoved(key string, partition int32) bool {
 	for n := len(h.parts) - 1; n > int(partition); n-- {
 		if placeOf(key, n) == partition {
@@ -184,9 +178,8 @@ func (h *half) hasMoved(key string, partition int32) bool {
 // pageRows is how many rows are read by one statement.
 const pageRows = 5000
 
-// readPages reads all rows that a statement selects, a page at a time: no transaction stays open that would keep a
-// table partition from being dropped. The last of the statement's arguments is the size of a page; the others are
-// asked for anew for each page, and have the last row before it.
+// A transaction that stays open would keep a table partition from being dropped. The last argument is the size of a
+// page; the others are asked for anew for each page, and have the last row before it.
 func (l *look) readPages(
 	ctx context.Context, what, sql string, args func() []any, scan []any, each func() error,
 ) error {
@@ -204,7 +197,7 @@ func (l *look) readPages(
 	return nil
 }
 
-// idOf is the id of an event; of a record without a valid one, its place.
+// A record without a valid id has its place.
 func idOf(e event.Event, o event.Origin) string {
 	if event.ValidID(e.ID) != nil {
 		return fmt.Sprintf("%s/%d/%d", o.Topic, o.Partition, o.Offset)

@@ -68,7 +68,7 @@ const selectLost = `
 select event_id, version, payload, headers from public.outbox_lost
 where (event_id, version) > ($1, $2) and topic = $3 order by event_id, version limit $4`
 
-// readLost reads the events that the database lost when it went back. They count as rows that are published.
+// They count as rows that are published.
 func (p *produced) readLost(ctx context.Context) error {
 	var id string
 	var version int64
@@ -98,7 +98,6 @@ func (p *produced) readTopic(ctx context.Context) error {
 	})
 }
 
-// add stores the fact of an event and its record's key, unless it belongs to a different pass.
 func (p *produced) add(e event.Event, recordKey string, f fact) {
 	if strings.HasPrefix(p.topic, deadletter.CopyPrefix) && e.Type != deadletter.CopyType {
 		return // an earlier release wrote this copy of a dead letter: a record that is no event
@@ -111,7 +110,7 @@ func (p *produced) add(e event.Event, recordKey string, f fact) {
 	p.facts = append(p.facts, f)
 }
 
-// selectHorizon is asked after the rows: a table partition that is dropped between the two must count as dropped.
+// It is asked after the rows: a partition that is dropped between the two must count as dropped.
 const selectHorizon = `
 select coalesce((select min(lower) from (` + relay.Partitions + `) p), 1) > 1,
     coalesce((select o.event_id::text from public.outbox o order by o.position limit 1), ''),
@@ -127,10 +126,9 @@ func (p *produced) readHorizon(ctx context.Context) error {
 	return nil
 }
 
-// The states of a row. A published one must have its record.
 const published, waiting, held, discarded = 'p', 'w', 'h', 'd'
 
-// judgeEvent is V1, and V3 and V5 as far as they are about one event.
+// V1, and V3 and V5 as far as they are about one event.
 func (p *produced) judgeEvent(rows, records []fact) {
 	for i := range records {
 		r := &records[i]
@@ -208,7 +206,7 @@ func (p *produced) judgeSame(r fact, records []fact) {
 	}
 }
 
-// judgeKey is V2, and V3 and V5 as far as they are about a key.
+// V2, and V3 and V5 as far as they are about a key.
 func (p *produced) judgeKey(rows, records []fact) {
 	for _, r := range records {
 		if r.isRowless && r.isOurs && !r.isOld && r.offset < p.parts[r.part].firstEnd {
@@ -230,8 +228,7 @@ func (p *produced) judgeKey(rows, records []fact) {
 	}
 }
 
-// judgeGhost judges a record without a row. Positions ascend with versions: where a row of an earlier version is kept,
-// its own would be kept, too. One of its own version belongs to a different event.
+// Positions ascend with versions: where a row of an earlier version is kept, its own would be kept, too.
 func (p *produced) judgeGhost(r fact, rows []fact) {
 	isKept := slices.ContainsFunc(rows, func(row fact) bool { return row.version <= r.version })
 	if p.dropped && !isKept && r.at < p.rowsFrom+clocks {
@@ -241,9 +238,9 @@ func (p *produced) judgeGhost(r fact, rows []fact) {
 	p.suspect("V2", Ghost, r)
 }
 
-// judgeOrder looks for events that first come behind a higher version of their key, unless all versions come one after
-// the other when repetitions count: after a loss the log may have a later event, and then all of them again. Where the
-// beginning of a log is gone, the first record may be a repetition.
+// An event may come behind a higher version of its key if all versions come one after the other when repetitions count:
+// after a loss the log may have a later event, and then all of them again. Where the beginning of a log is gone, the
+// first record may be a repetition.
 func (p *produced) judgeOrder(records []fact) {
 	records = slices.DeleteFunc(records, func(r fact) bool { return !r.isOurs || r.isOld || r.version == 0 })
 	var missing []int64

@@ -45,11 +45,11 @@ func (r Report) All() *Verdict {
 	return all
 }
 
-// ReportFile is the name of the file with the last report. It names events and keys, so it is its owner's alone.
+// ReportFile is the file with the last report. It names events and keys, so it is its owner's alone.
 const ReportFile = "verify.json"
 
-// WriteReport puts the verdicts in the place of the services' last ones in the folder, which it makes if need be. A
-// reader gets all of the old file or all of the new one.
+// WriteReport puts the verdicts in the place of the services' last ones in the folder. A reader gets all of the old
+// file or all of the new one.
 func WriteReport(dir string, r Report) error {
 	all, _ := ReadReport(dir)
 	if all == nil {

@@ -30,7 +30,7 @@ var words = map[Kind]string{
 // Rule is V1 to V7, or the name of a check.
 type Rule string
 
-// Finding is one thing that is wrong. It names events and keys, and nothing that people wrote.
+// Finding is one thing that is wrong. It holds nothing that people wrote.
 type Finding struct {
 	Kind    Kind   `json:"kind"`
 	Rule    Rule   `json:"rule"`
@@ -56,7 +56,7 @@ const (
 	NotLookedAt     Reason = "suspects beyond the first thousand were not looked at again"
 )
 
-// Unverifiable is how much could not be verified for a reason, in events or in the subject's own unit.
+// Unverifiable is how much could not be verified, in events or in the subject's own unit.
 type Unverifiable struct {
 	Subject string `json:"subject"`
 	Reason  Reason `json:"reason"`
@@ -103,7 +103,7 @@ func (v *Verdict) Clean() bool { return len(v.Findings) == 0 }
 // Whole reports whether everything could be verified.
 func (v *Verdict) Whole() bool { return len(v.Unverifiable) == 0 }
 
-// Summary counts the findings: "2 lost, 1 invented". Without one it is a sentence about what was verified.
+// Summary counts the findings: "2 lost, 1 invented". Without one it says what was verified.
 func (v *Verdict) Summary() string {
 	count := map[string]int{}
 	var found []string

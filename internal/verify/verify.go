@@ -18,12 +18,12 @@ type Service struct {
 	Name string `json:"name"`
 	// Source is the source of the service's events. Empty: no record is taken for an invented one.
 	Source string `json:"source"`
-	// Database is a URL or DSN. A role that may read all tables is enough. It is a primary: a standby may lack events.
+	// Database is a URL or DSN of the primary. A role that may read all tables is enough.
 	Database  string     `json:"database"`
 	Topics    []string   `json:"topics"` // that the service writes to
 	Consumers []Consumer `json:"consumers"`
 	Checks    []Check    `json:"checks"`
-	// Pause is the time between two looks at a suspect. It is longer than an event may be under way: a lease and a batch.
+	// Pause is the time between two looks at a suspect, longer than an event may be under way.
 	Pause time.Duration `json:"pause"`
 }
 
@@ -37,8 +37,8 @@ type Consumer struct {
 	OnlyWarns bool     `json:"only_warns"` // it only logs an id that comes back with a different payload
 }
 
-// Check is a query of the service's own tables for events without their effect. Each row is a finding: the event's id,
-// its key, a version and a sentence; the first three may be empty or 0.
+// Check is a query of the service's own tables. Each row is a finding: the event's id, its key, a version and a
+// sentence; the first three may be empty or 0.
 type Check struct {
 	Name string `json:"name"`
 	SQL  string `json:"sql"`
@@ -53,9 +53,9 @@ type Config struct {
 	Since *time.Time
 	// Window is about how many rows, and records, are in memory at a time. Default 250,000: 80 MB of both.
 	Window int64
-	// Progress, if set, is called after every thousand rows and records that were read, with about how many there are.
+	// Progress, if set, gets how many rows and records were read, of about how many.
 	Progress func(read, total int64)
-	// Suspected, if set, is called before each further look, with the number of suspects.
+	// Suspected, if set, gets the number of suspects before each further look.
 	Suspected func(suspects int)
 
 	off Rule
@@ -67,8 +67,7 @@ const (
 	maxSuspects   = 1000
 )
 
-// Run verifies one service. It opens connections of its own and writes nothing. An error means that there is no
-// verdict: one of the two sides could not be read.
+// Run verifies one service, with its own connections, and writes nothing. An error means that there is no verdict.
 func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 	if cfg.Window <= 0 {
 		cfg.Window = defaultWindow
@@ -151,7 +150,6 @@ type look struct {
 	read, total int64
 }
 
-// comparison is of an outbox with a topic, or of a topic with an inbox.
 type comparison interface {
 	// measure finds out how much is to be read.
 	measure(ctx context.Context) error

@@ -1,7 +1,6 @@
-// Package admin offers what operates a service as a small JSON API on its admin listener: the outbox, the inbox, the
-// dead letters and the mails of that one service. api/admin.yaml describes it; package client is its other end.
-//
-// The operations run in the service's own process, because a replay needs its handlers.
+// Package admin is a small JSON API on a service's admin listener: outbox, inbox, dead letters and mails.
+// api/admin.yaml describes it; package client is its other end. It runs in the service's process, because a replay
+// needs its handlers.
 package admin
 
 import (
@@ -31,7 +30,7 @@ const Prefix = "/admin/v1/"
 type Config struct {
 	// Service names it, and Environment says where it runs.
 	Service, Environment string
-	// Token is what a caller must know. Empty: the operations are off, and every call is told so.
+	// Token is what a caller must know. Empty: the operations are off.
 	Token string
 	// Pool is the service's database.
 	Pool *pgxpool.Pool
@@ -80,8 +79,8 @@ func New(cfg Config) (http.Handler, error) {
 	return mux, nil
 }
 
-// guard lets through who knows the token, and questions about the stations, which /metrics and /readyz answer as well.
-// It compares hashes: their length reveals nothing about the token's.
+// guard lets questions about the stations through, which /metrics and /readyz answer as well. It compares hashes: their
+// length reveals nothing about the token's.
 func guard(token string) func(http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(token))
 	return func(next http.Handler) http.Handler {
@@ -112,8 +111,8 @@ const (
 	HeaderEnvironment = "Twinbox-Environment"
 )
 
-// addressed refuses what is meant for another service or another environment. The check is part of the request that
-// changes something: to ask first and then to change would leave a moment in which the address comes to lead elsewhere.
+// The check is part of the request that changes something: to ask first would leave a moment in which the address comes
+// to lead elsewhere.
 func addressed(service, environment string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -136,7 +135,6 @@ func addressed(service, environment string) func(http.Handler) http.Handler {
 	}
 }
 
-// serviceHandlers answer what is about the service as a whole, and its mails.
 type serviceHandlers struct{ Config }
 
 func (s serviceHandlers) service(context.Context, nothing) (adminapi.Service, error) {

@@ -19,14 +19,12 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// document is api/admin.yaml, converted to JSON, as a check of requests. What it says of a member or of a parameter
-// holds for every operation, without a line of Go: one that is null, empty or zero never comes to mean "no condition".
+// document is api/admin.yaml as a check of requests: one null, empty or zero member never comes to mean "no condition".
 type document struct {
 	text       []byte
 	operations map[string]operation // by method and path
 }
 
-// operation is what the document says of one method of one path.
 type operation struct {
 	id    string
 	query *jsonschema.Schema // of its parameters, as the members of one object
@@ -67,7 +65,6 @@ func loadDocument() (*document, error) {
 	return d, nil
 }
 
-// members are those of the object that stands in another one under the names.
 func members(of any, names ...string) map[string]any {
 	object, _ := of.(map[string]any)
 	for _, name := range names {
@@ -104,7 +101,7 @@ func compileOperation(
 	return op, err
 }
 
-// mount makes the router answer every operation of the document, with a query that it allows.
+// mount makes the router answer every operation of the document.
 func (d *document) mount(router chi.Router, handlers map[string]handler) error {
 	for place, op := range d.operations {
 		method, path, _ := strings.Cut(place, " ")
@@ -124,8 +121,7 @@ func (d *document) mount(router chi.Router, handlers map[string]handler) error {
 	return nil
 }
 
-// unescape leaves the parameters of a path as they are meant. The router takes them from the path as it was sent where
-// that has another form.
+// The router takes parameters from the path as it was sent where that has another form.
 func unescape(r *http.Request) (err error) {
 	if r.URL.RawPath == "" {
 		return nil
@@ -139,7 +135,6 @@ func unescape(r *http.Request) (err error) {
 	return nil
 }
 
-// readQuery reads the parameters of a query. It refuses what says something else than the document allows.
 func (o operation) readQuery(raw string) (given map[string]any, err error) {
 	query, err := url.ParseQuery(raw)
 	if err != nil {
@@ -168,7 +163,7 @@ func (o operation) readQuery(raw string) (given map[string]any, err error) {
 	}
 }
 
-// typed is the text of a parameter as the JSON value that its schema is about. What is no such value stays a text.
+// What is no value of the schema stays a text.
 func typed(schema *jsonschema.Schema, text string) any {
 	for schema.Ref != nil {
 		schema = schema.Ref
@@ -197,7 +192,6 @@ func (d *document) checkBody(r *http.Request, body []byte) error {
 	return nil
 }
 
-// check finds the rule that a value breaks, and the member in question.
 func check(schema *jsonschema.Schema, value any) (member string, broken jsonschema.ErrorKind) {
 	wrong, is := errors.AsType[*jsonschema.ValidationError](schema.Validate(value))
 	if !is {
@@ -211,7 +205,6 @@ func check(schema *jsonschema.Schema, value any) (member string, broken jsonsche
 	return strings.Join(place, "/"), cause.ErrorKind
 }
 
-// firstCause is the one that stands first among the places, so that the same request always gets the same answer.
 func firstCause(wrong *jsonschema.ValidationError) *jsonschema.ValidationError {
 	if len(wrong.Causes) == 0 {
 		return wrong
@@ -225,7 +218,6 @@ func firstCause(wrong *jsonschema.ValidationError) *jsonschema.ValidationError {
 	})
 }
 
-// rules are the texts of broken rules, without the value, by the kinds of the checker.
 var rules = map[string]string{
 	"Required": "is missing", "UniqueItems": "holds the same one twice", "Format": "is malformed",
 	"MinLength": "is empty or too short", "MinItems": "is empty or too short",

@@ -52,8 +52,7 @@ func (s consumerHandlers) stats(ctx context.Context, _ nothing) (out adminapi.In
 	return adminapi.InboxStats{StartedAt: s.started, Items: items}, err
 }
 
-// figures are what the metrics say of the consumers: the deliveries to this process, and what waits on the log. To
-// count outcomes in the table would be to read all of it, and duplicates leave nothing there.
+// To count outcomes in the table would be to read all of it, and duplicates leave nothing there.
 func (s consumerHandlers) figures() ([]adminapi.ConsumerStats, error) {
 	families, err := s.Metrics.Gather()
 	if err != nil {
@@ -87,7 +86,6 @@ func (s consumerHandlers) figures() ([]adminapi.ConsumerStats, error) {
 	return stats, nil
 }
 
-// known is a figure that may not be known: then it is nothing so far.
 func known[T any](figure *T) T {
 	if figure == nil {
 		var none T
@@ -143,7 +141,7 @@ func inboxEvents(found []inbox.Remembered) []adminapi.InboxEvent {
 	return items
 }
 
-// whatBecame joins the inbox rows with the dead letters. Where there are both, the dead letter knows more.
+// Of inbox row and dead letter the latter knows more.
 func whatBecame(found []inbox.Remembered, letters []deadletter.Known) []adminapi.InboxEvent {
 	items := inboxEvents(found)
 	for _, l := range letters {
@@ -160,13 +158,11 @@ func whatBecame(found []inbox.Remembered, letters []deadletter.Known) []adminapi
 	return items
 }
 
-// sameRecord tells the dead letter of an event from one of another record that came under its id: the inbox remembers
-// what came, or what an operator put in its place.
+// Another record may have come under the event's id.
 func sameRecord(f inbox.Remembered, l deadletter.Known) bool {
 	return f.Consumer == l.Consumer && (bytes.Equal(f.PayloadHash, l.Came) || bytes.Equal(f.PayloadHash, l.Current))
 }
 
-// letterOutcome is what became of an event that is a dead letter.
 func letterOutcome(l deadletter.Letter) string {
 	switch {
 	case l.State != deadletter.Waiting && l.Outcome != "":

@@ -67,7 +67,6 @@ const (
 	noteFollow = "Events parked behind them follow automatically within 5 seconds."
 )
 
-// noted adds what follows from a change that settled dead letters, or the note of its dry run.
 func noted(result audit.Result, dryRun string) audit.Result {
 	switch {
 	case result.Count == 0:
@@ -79,14 +78,13 @@ func noted(result audit.Result, dryRun string) audit.Result {
 	return result
 }
 
-// A Consumer is one of the service's consumers, as far as its dead letters need it.
 type Consumer struct {
 	Name, Topic string
 	// Replay handles the dead letters again that the filter picks of this consumer's.
 	Replay func(ctx context.Context, f deadletters.Filter, o inbox.Options) error
 }
 
-// checkAll wants everything to be asked for by its name: a filter that a caller forgot to fill picks nothing.
+// checkAll: a filter that a caller forgot to fill picks nothing.
 func checkAll(filter deadletters.Filter, all bool) error {
 	switch {
 	case all && filter.Selective():
@@ -97,7 +95,7 @@ func checkAll(filter deadletters.Filter, all bool) error {
 	return nil
 }
 
-// replay goes through the consumers one after the other, so that the rate is the whole's and a limit is, too.
+// The rate, and a limit, are those of all consumers together.
 func (s consumerHandlers) replay(
 	ctx context.Context, change audit.Change, asked adminapi.ReplayRequest,
 ) (audit.Result, error) {

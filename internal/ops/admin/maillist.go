@@ -17,17 +17,16 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// MailList is a list of mails, each the effect of a lease of one handler (package lease). Every change leaves an action
-// of kind mail in the audit, in its own transaction.
+// MailList is a list of mails, each the effect of a lease of one handler. Every change leaves an action of kind mail in
+// the audit, in its own transaction.
 type MailList struct {
 	Pool    *pgxpool.Pool
 	Handler string // of their leases
-	// Query selects the service's mails: id (uuid), event_id, template, user_id (uuid, of what the mail is about: a user,
-	// an order), recipient, correlation_id, created_at. Conditions on the first four are put on it from outside, so its
-	// tables should have indexes for them.
+	// Query selects the service's mails: id (uuid), event_id, template, user_id (uuid, of what the mail is about),
+	// recipient, correlation_id, created_at. The first four should have indexes.
 	Query string
-	// Sent writes what else follows from mails that an operator says were sent, in that transaction, and Committed is
-	// called behind it. Default: nothing.
+	// Sent writes what else follows from mails that an operator marks as sent, in that transaction; Committed is called
+	// behind it. Default: nothing.
 	Sent      func(ctx context.Context, tx pgx.Tx, sent ...lease.Settled) error
 	Committed func()
 }
@@ -35,7 +34,6 @@ type MailList struct {
 // A mail is sent when its lease is done.
 const stateOf = `case lease.state when 'done' then 'sent' else lease.state end`
 
-// from is the part of every statement that finds the mails with their leases; $1 is the handler.
 func (l *MailList) from() string {
 	return ` from (` + l.Query + `) mail join lease on lease.event_id = mail.event_id and lease.handler = $1 `
 }
@@ -53,7 +51,6 @@ where ($2 = '' or lease.state = case $2 when 'sent' then 'done' else $2 end
   and mail.id > coalesce(nullif($8, '')::uuid, '00000000-0000-0000-0000-000000000000')
 order by mail.id limit $9`
 
-// List returns a page, in the order in which the mails were listed.
 func (l *MailList) List(ctx context.Context, q adminapi.ListMailsParams) ([]adminapi.Mail, error) {
 	rows, _ := l.Pool.Query(ctx, listColumns+l.from()+listConditions, l.Handler, q.State, q.UserID, q.EventID,
 		orNull(q.Since), orNull(q.Until), q.Recipient, q.After, q.Limit)
@@ -71,9 +68,8 @@ func orNull(t time.Time) *time.Time {
 	return &t
 }
 
-// Retry puts uncertain, failed and skipped mails back: pending, due at once, with a fresh count of attempts. The next
-// attempt carries the same Message-ID. For an uncertain mail it is the operator who accepts that it may arrive twice.
-// Calling it again changes nothing.
+// Retry puts uncertain, failed and skipped mails back, due at once, with a fresh count of attempts and the same
+// Message-ID. An uncertain mail may arrive twice.
 func (l *MailList) Retry(ctx context.Context, ids []string, c audit.Change) (audit.Result, error) {
 	return l.settle(ctx, ids, c, settlement{
 		verb: "retry", from: []adminapi.MailState{adminapi.Uncertain, adminapi.Failed, adminapi.Skipped},
@@ -84,8 +80,7 @@ func (l *MailList) Retry(ctx context.Context, ids []string, c audit.Change) (aud
 	})
 }
 
-// MarkSent settles uncertain mails of which the operator knows that the server took them: sent, with all that follows
-// from it.
+// MarkSent settles uncertain mails of which the operator knows that the server took them.
 func (l *MailList) MarkSent(ctx context.Context, ids []string, c audit.Change) (audit.Result, error) {
 	if l.Committed != nil {
 		defer l.Committed()
@@ -116,8 +111,7 @@ type lockedMail struct {
 	State   adminapi.MailState
 }
 
-// settle does one thing to all mails that are in a state for it, in one transaction with the rows that say so, and says
-// of each that stays as it is why.
+// settle does one thing to all mails that are in a state for it, in one transaction, and says why others stay.
 func (l *MailList) settle(
 	ctx context.Context, ids []string, c audit.Change, s settlement,
 ) (result audit.Result, err error) {
@@ -185,8 +179,7 @@ const storyConditions = `
 where mail.id = $2 or mail.user_id = $2 or mail.event_id = $3
 order by mail.id limit 1000`
 
-// Tell tells of the mails with an id, of what they are about or of their event: when each was added, how far it is, and
-// what operators did to it.
+// Tell tells of the mails of an id, of what they are about or of their event.
 func (l *MailList) Tell(ctx context.Context, id string) (told Told, err error) {
 	var parsed *uuid.UUID
 	if u, err := uuid.Parse(id); err == nil {

@@ -9,7 +9,7 @@ import (
 
 // Mails is the list of mails of a service that sends them.
 type Mails interface {
-	// List returns mails in the order in which they were listed; what is empty in the query picks all.
+	// List returns mails in the order in which they were listed; empty members of the query pick all.
 	List(ctx context.Context, q adminapi.ListMailsParams) ([]adminapi.Mail, error)
 	// Retry and MarkSent say how many mails they settled, and why not the others. A dry run changes nothing.
 	Retry(ctx context.Context, ids []string, c audit.Change) (audit.Result, error)

@@ -22,7 +22,6 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-// handlersOf are what answers the operations, by the ids that they have in api/admin.yaml.
 func handlersOf(cfg Config) map[string]handler {
 	consumers := consumerHandlers{cfg, deadletters.NewStore(cfg.Pool), time.Now().UTC()}
 	outbox, service := outboxHandlers{cfg}, serviceHandlers{cfg}
@@ -77,7 +76,6 @@ type call struct {
 // nothing is the request of an operation that takes nothing.
 type nothing = struct{}
 
-// decode is what an operation is asked: its body or, where it has none, its parameters.
 func decode[R any](c call) (asked R, err error) {
 	if c.hasBody {
 		return web.Decode[R](c.w, c.r)
@@ -100,7 +98,6 @@ func idOf(ctx context.Context) (int64, error) {
 	return id, nil
 }
 
-// answer runs an operation that ends soon and answers with what it returns.
 func answer[R, T any](operation func(ctx context.Context, asked R) (T, error)) handler {
 	return func(c call) {
 		ctx, cancel := context.WithTimeout(c.r.Context(), shortTimeout)
@@ -118,7 +115,6 @@ func answer[R, T any](operation func(ctx context.Context, asked R) (T, error)) h
 	}
 }
 
-// changeOf is who changes something, why, and whether it is a dry run: every request of a change has these members.
 func changeOf(asked any) audit.Change {
 	members := reflect.ValueOf(asked)
 	return audit.Change{
@@ -137,7 +133,6 @@ func change[R any](operation changing[R]) handler {
 	})
 }
 
-// changeOne runs a change of one thing, in the transaction of the audit row that it returns.
 func changeOne[R any](
 	db audit.Beginner, what func(ctx context.Context, tx pgx.Tx, asked R) (audit.Action, error),
 ) handler {
@@ -147,7 +142,6 @@ func changeOne[R any](
 	})
 }
 
-// longChange runs a change that takes long, and tells how much is done.
 func longChange[R any](operation changing[R]) handler {
 	return func(c call) {
 		answerLines(c, func(ctx context.Context, l *lines, asked R) (any, error) {
@@ -167,7 +161,7 @@ const (
 	maxLimit     = 1000
 )
 
-// page finds as much as is asked for, and one more, which says whether there is more.
+// page finds one more than is asked for, which says whether there is more.
 func page[T any](limit int, find func(limit int) ([]T, error)) (items []T, more bool, err error) {
 	limit = cmp.Or(limit, defaultLimit)
 	found, err := find(limit + 1)

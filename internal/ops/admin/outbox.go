@@ -122,7 +122,7 @@ func (s outboxHandlers) cancelScheduled(
 	}, nil
 }
 
-// republish leaves two audit rows: the broker knows no transaction, so one says that it began and one how it ended.
+// The broker knows no transaction, so one audit row says that it began and one how it ended.
 func (s outboxHandlers) republish(
 	ctx context.Context, change audit.Change, asked adminapi.RepublishRequest,
 ) (audit.Result, error) {
@@ -159,7 +159,6 @@ func (s outboxHandlers) record(ctx context.Context, row audit.Action) error {
 	return pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error { return audit.Record(ctx, tx, row) })
 }
 
-// counting tells how much it hands on. In a dry run it only counts.
 type counting struct {
 	relay.ContextPublisher
 
@@ -180,9 +179,9 @@ func (c *counting) PublishContext(ctx context.Context, topic string, msgs ...*me
 
 // Topics answers questions about the topics that a service writes to.
 type Topics interface {
-	// Partitions returns how many partitions the topics have; those that do not exist are missing.
+	// Partitions returns how many partitions the existing topics have.
 	Partitions(ctx context.Context) (map[string]int32, error)
-	// Behind returns the consumer groups that have not read a topic to its end, with the number of records before each.
+	// Behind returns the groups that have not read a topic to its end, with the number of records before each.
 	Behind(ctx context.Context, topic string) (map[string]int64, error)
 }
 
@@ -208,7 +207,6 @@ func (s outboxHandlers) topics(ctx context.Context, _ nothing) (out adminapi.Top
 	return out, nil
 }
 
-// compareTopics orders by name, with the topics of events before those for copies, whatever the project is called.
 func compareTopics(a, b string) int {
 	aCopies, bCopies := strings.HasPrefix(a, deadletter.CopyPrefix), strings.HasPrefix(b, deadletter.CopyPrefix)
 	switch {

@@ -32,7 +32,6 @@ var (
 	errNotScheduled = problem(http.StatusNotFound, "not_scheduled", "No event is scheduled under this name (any more).")
 )
 
-// sentinels are errors of the packages below, and what a caller is told.
 var sentinels = []struct {
 	err    error
 	status int
@@ -55,14 +54,13 @@ var sentinels = []struct {
 	},
 }
 
-// badText is how the database refuses a text that it cannot even compare with its own. All text that it gets from here
-// is the caller's.
+// badText is how the database refuses a text, which is the caller's.
 const badText = "22021"
 
 // closed are the codes of a request that outlived the drain: what it works with closed under it.
 var closed = []string{"postgres_pool_closed", "kafka_client_closed"}
 
-// mapError says what an error of the packages below is to a caller of the service. nil means a defect.
+// mapError returns nil for a defect.
 func mapError(service string, err error) *web.Error {
 	for _, s := range sentinels {
 		if errors.Is(err, s.err) {
@@ -102,7 +100,6 @@ func problem(status int, code web.Code, detail string) *web.Error {
 	return &web.Error{Status: status, Code: code, Detail: detail}
 }
 
-// invalid says that a member of the body has a value that cannot be used.
 func invalid(member, detail string) error {
 	return &web.Error{
 		Status: http.StatusUnprocessableEntity, Code: codeInvalid, Detail: "The member " + member + " " + detail + ".",
@@ -110,7 +107,6 @@ func invalid(member, detail string) error {
 	}
 }
 
-// refusals are the statuses of deadletter's stable codes; what is not among them is 422.
 var refusals = map[string]int{
 	deadletters.CodeNotFound:   http.StatusNotFound,
 	deadletters.CodeNotWaiting: http.StatusConflict,
@@ -125,7 +121,7 @@ func letterError(service string, refused *deadletters.Error) *web.Error {
 
 var letterID = regexp.MustCompile(`\bdead letter (\d+)\b`)
 
-// withService writes the ids of dead letters in a text as people type them: each service numbers its own.
+// Each service numbers its own dead letters.
 func withService(service, text string) string {
 	return letterID.ReplaceAllString(text, "dead letter "+service+"/$1")
 }

@@ -23,7 +23,7 @@ const (
 	stateUnknown = "unknown"
 )
 
-// stations answers where events are and why they wait. A figure whose source did not answer is missing.
+// A figure whose source did not answer is missing.
 func (s serviceHandlers) stations(ctx context.Context, _ nothing) (out adminapi.Stations, err error) {
 	found, err := gather(s.Metrics)
 	if err != nil {
@@ -43,7 +43,6 @@ func (s serviceHandlers) stations(ctx context.Context, _ nothing) (out adminapi.
 	return out, nil
 }
 
-// stationsOf lists the stations in the order in which an event of this service meets them.
 func (s serviceHandlers) stationsOf(found figures) (all []adminapi.Station) {
 	if len(found["http_server_requests_in_flight"]) > 0 {
 		all = append(all, adminapi.Station{
@@ -86,7 +85,7 @@ func (s serviceHandlers) stationsOf(found figures) (all []adminapi.Station) {
 	return all
 }
 
-// judge sets the state that follows from the causes. One whose figure is missing is unknown, never well.
+// A station whose figure is missing is unknown, never well.
 func judge(s *adminapi.Station, causes []service.Cause) {
 	id := s.Kind
 	if s.Kind != "relay" {
@@ -107,7 +106,7 @@ func judge(s *adminapi.Station, causes []service.Cause) {
 	}
 }
 
-// failingChecks are causes for the checks of a report that fail without another cause.
+// These are the checks that fail without another cause.
 func failingChecks(report service.Readiness) (causes []service.Cause) {
 	for _, check := range report.Checks {
 		station := "check/" + check.Name
@@ -159,7 +158,6 @@ func gather(from prometheus.Gatherer) (figures, error) {
 	return found, nil
 }
 
-// having picks the figures that have a label with one of the values.
 func (f figures) having(label string, values ...string) figures {
 	picked := figures{}
 	for name, all := range f {
@@ -172,7 +170,6 @@ func (f figures) having(label string, values ...string) figures {
 	return picked
 }
 
-// sum adds a metric up, or its figures that have a label with one of the values. Nil: there are none.
 func (f figures) sum(name string, label ...string) (sum *float64) {
 	for _, one := range f[name] {
 		if len(label) == 0 || slices.Contains(label[1:], one.labels[label[0]]) {
@@ -199,5 +196,5 @@ func (f figures) values(name, label string) (found []string) {
 	return found
 }
 
-// orZero is for counters, which are missing until the first of what they count.
+// Counters are missing until the first of what they count.
 func orZero(counted *float64) *float64 { return new(known(counted)) }

@@ -30,12 +30,10 @@ type Told struct {
 	Related []string
 }
 
-// Teller tells what a service's own tables know of an id, which may be anything: a user's, an event's, a mail's, or
-// a mistyped text. It reads by indexes, and says ids, states and times: no address, no name, no payload.
-// The steps need not name the service.
+// Teller tells what a service's own tables know of an id, which may be a mistyped text. It reads by indexes, and says
+// ids, states and times: no address, no name, no payload. The steps need not name the service.
 type Teller func(ctx context.Context, id string) (Told, error)
 
-// story is what the service knows of the id in the operation's path.
 func (s consumerHandlers) story(ctx context.Context, asked adminapi.GetStoryParams) (adminapi.Story, error) {
 	told := adminapi.Story{ID: chi.URLParamFromCtx(ctx, "id"), Related: []string{}}
 	t := &story{consumerHandlers: s, Story: told, hint: trail.Hint(asked)}
@@ -72,8 +70,7 @@ func (t *story) askService(ctx context.Context) error {
 	return err
 }
 
-// askOutbox is for an id that is the key of events, such as a user's, or an event's: the event, and what follows from
-// it. It also tells what operators did to the events' keys since they were added: released them, or gave one up.
+// The id may be a key, such as a user's, or an event's. Operators may have released or given up the key since.
 func (t *story) askOutbox(ctx context.Context) error {
 	found, err := trail.ReadTrace(ctx, t.Pool, t.ID, t.hint)
 	if err != nil {
@@ -108,7 +105,6 @@ func (t *story) askOutbox(ctx context.Context) error {
 	return nil
 }
 
-// addEvent adds an event's row, and the request that led to it where no event did.
 func (t *story) addEvent(e trail.Entry) {
 	step := adminapi.StoryStep{
 		At: addedAt(e), Station: adminapi.StoryStepStationOutbox, Outcome: e.State, EventID: e.EventID,
@@ -124,8 +120,7 @@ func (t *story) addEvent(e trail.Entry) {
 	t.add(step)
 }
 
-// addedAt is the time in the event's id: of an event that was given, the business time may be any. An id has whole
-// milliseconds, so a business time in the same one is more exact.
+// The business time of an event that was given may be any. An id has whole milliseconds.
 func addedAt(e trail.Entry) time.Time {
 	id, err := uuid.Parse(e.EventID)
 	if err != nil || id.Version() != 7 {
@@ -145,8 +140,7 @@ func traceID(parent string) string {
 	return ""
 }
 
-// askInbox tells what the consumers remember of an event, and where its record lay: a step of its own, because several
-// consumers read the same one.
+// The record is a step of its own, because several consumers read it.
 func (t *story) askInbox(ctx context.Context) error {
 	found, err := inbox.Lookup(ctx, t.Pool, t.consumerNames(), t.ID)
 	for _, f := range found {
@@ -171,7 +165,6 @@ func (t *story) askInbox(ctx context.Context) error {
 	return err
 }
 
-// recordOf is the record that led to a step. It was read at that time or before.
 func recordOf(step adminapi.StoryStep, at time.Time) adminapi.StoryStep {
 	return adminapi.StoryStep{
 		At: at, Station: adminapi.StoryStepStationRecord, Outcome: "read", EventID: step.EventID, EventType: step.EventType,
@@ -179,8 +172,7 @@ func recordOf(step adminapi.StoryStep, at time.Time) adminapi.StoryStep {
 	}
 }
 
-// askLetters tells of the dead letters of an event, and what operators did to them. Of a key whose events another
-// service's outbox holds it finds what waits here.
+// The events of a key may be in another service's outbox.
 func (t *story) askLetters(ctx context.Context) error {
 	letters, err := t.letters.OfEvent(ctx, t.consumerNames(), t.ID)
 	if err != nil {
@@ -207,7 +199,6 @@ func (t *story) askLetters(ctx context.Context) error {
 	return nil
 }
 
-// askLetterID is for a dead letter of this service, as operators name it.
 func (t *story) askLetterID(ctx context.Context) error {
 	number, isOwn := strings.CutPrefix(t.ID, t.Service+"/")
 	id, err := strconv.ParseInt(number, 10, 64)
@@ -232,7 +223,6 @@ var recordPlace = regexp.MustCompile(`^(.+)\[(\d{1,9})\]@(\d{1,18})$`)
 // codeOffsetOutOfRange is Kafka's error OFFSET_OUT_OF_RANGE, as package kafka names it.
 const codeOffsetOutOfRange = "kafka_1"
 
-// askPlace is for the place of a record in one of the service's topics: it leads to the record's event.
 func (t *story) askPlace(ctx context.Context) error {
 	parts := recordPlace.FindStringSubmatch(t.ID)
 	if parts == nil || t.Records == nil {
@@ -260,7 +250,6 @@ func (t *story) askPlace(ctx context.Context) error {
 	return nil
 }
 
-// addLetter adds the state that the dead letter had when it failed last, and the one that settled it.
 func (t *story) addLetter(ctx context.Context, l deadletter.Letter) error {
 	step := adminapi.StoryStep{
 		At: l.FailedAt, Station: adminapi.StoryStepStationDeadLetter, Consumer: l.Consumer,
@@ -284,7 +273,6 @@ func (t *story) addLetter(ctx context.Context, l deadletter.Letter) error {
 	return t.addAudit(ctx, step, deadletter.Kind, step.Subject)
 }
 
-// addAudit adds what operators did to the subject of a step, since that.
 func (t *story) addAudit(ctx context.Context, of adminapi.StoryStep, kind, subject string) error {
 	actions, err := audit.Of(ctx, t.Pool, kind, subject)
 	for _, a := range actions {

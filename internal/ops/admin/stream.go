@@ -14,16 +14,14 @@ import (
 
 const (
 	// stallTimeout is how long a client may take no line.
-	stallTimeout = 30 * time.Second
-	// progressEvery keeps an operation of a million steps from writing a million lines.
+	stallTimeout  = 30 * time.Second
 	progressEvery = 200 * time.Millisecond
-	// aliveEvery is when an operation is heard of that has nothing to say: one that counts a large table or waits for
-	// a slow handler must not look like a service that does not answer.
+	// An operation that counts a large table or waits for a slow handler must not look like a service that does not
+	// answer.
 	aliveEvery = time.Second
 )
 
-// lines is an answer that is written while the operation runs. The first line makes it a 200; an operation that fails
-// before that is answered like any other.
+// The first line makes the answer a 200; an operation that fails before is answered like any other.
 type lines struct {
 	call
 	control *http.ResponseController
@@ -34,8 +32,6 @@ type lines struct {
 	begun bool
 }
 
-// answerLines runs a long operation, and answers with what it tells and, in the last line, with what it returns. An
-// error ends the answer as a problem.
 func answerLines[R any](
 	c call, operation func(ctx context.Context, l *lines, asked R) (last any, err error),
 ) {
@@ -59,7 +55,6 @@ func answerLines[R any](
 	}
 }
 
-// keepTelling says how much is done when that has changed, and from time to time, until stop is called.
 func (l *lines) keepTelling() (stop func()) {
 	ctx, cancel := context.WithCancel(l.r.Context())
 	var beats sync.WaitGroup
@@ -85,7 +80,7 @@ func (l *lines) keepTelling() (stop func()) {
 	}
 }
 
-// write sends one line. A client that is gone ends the request's context, which ends the operation.
+// A client that is gone ends the request's context, which ends the operation.
 func (l *lines) write(line any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

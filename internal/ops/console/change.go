@@ -54,7 +54,6 @@ type change struct {
 // Service is where it is done.
 func (c *change) Service() string { return c.service.Name }
 
-// Back is the page of this console to look at again afterwards.
 func (c *change) Back() string {
 	if back := c.Form.Get("back"); strings.HasPrefix(back, "/") && !strings.HasPrefix(back, "//") {
 		return back
@@ -62,10 +61,9 @@ func (c *change) Back() string {
 	return "/"
 }
 
-// Total is how many things the dry run counted; "": it is not known.
 func (c *change) Total() string { return c.Form.Get("total") }
 
-// read reads a form. A dry run needs no name and no reason, everything else does.
+// A dry run needs no name and no reason.
 func (c *changes) read(r *http.Request, dryRun bool) (*change, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, errors.New("the form cannot be read")
@@ -95,7 +93,6 @@ func (c *changes) read(r *http.Request, dryRun bool) (*change, error) {
 	return asked, nil
 }
 
-// filterOf reads the conditions of a form or of an address. It picks those that wait, as every change does.
 func filterOf(from url.Values) (filter adminapi.DeadLetterFilter, err error) {
 	for _, text := range from["id"] {
 		id, err := strconv.ParseInt(text, 10, 64)
@@ -166,7 +163,6 @@ type outcome struct {
 // Tried reports whether it was a dry run.
 func (o outcome) Tried() bool { return o.change != nil && o.dryRun }
 
-// try answers with what the change would do, and with the form that does it.
 func (c *changes) try(w http.ResponseWriter, r *http.Request) {
 	asked, err := c.read(r, true)
 	tried := outcome{change: asked, Err: err}
@@ -176,7 +172,7 @@ func (c *changes) try(w http.ResponseWriter, r *http.Request) {
 	c.answer(w, r, http.StatusOK, "plan", tried)
 }
 
-// begin begins the change, which continues without a viewer, and answers with what follows it.
+// The change continues without a viewer.
 func (c *changes) begin(w http.ResponseWriter, r *http.Request) {
 	asked, err := c.read(r, false)
 	if err != nil {
@@ -186,7 +182,6 @@ func (c *changes) begin(w http.ResponseWriter, r *http.Request) {
 	c.answer(w, r, http.StatusOK, "progress", c.start(context.WithoutCancel(r.Context()), asked))
 }
 
-// follow answers the page that asks again how far a change is.
 func (c *changes) follow(w http.ResponseWriter, r *http.Request) {
 	id, _ := strconv.Atoi(r.PathValue("id"))
 	state, known := c.get(id)
@@ -209,7 +204,6 @@ func (c *changes) stop(w http.ResponseWriter, r *http.Request) {
 // keptOperations is how many are remembered, the newest.
 const keptOperations = 50
 
-// changes are those that operators have begun on the console's pages, and how far each is.
 type changes struct {
 	*Console
 
@@ -228,7 +222,7 @@ func (c *changes) get(id int) (state outcome, known bool) {
 	return state, known
 }
 
-// start begins a change, which ends early when the console does: the service then stops where it is.
+// The console's end ends a change early: the service stops where it is.
 func (c *changes) start(ctx context.Context, asked *change) outcome {
 	ctx, cancel := context.WithCancel(ctx)
 	c.mu.Lock()

@@ -18,7 +18,6 @@ const (
 
 func stepOf(at time.Time) int { return int(at.Unix()) / int(chartStep.Seconds()) }
 
-// atStep is the sample of a step; zero: the service did not answer.
 func (w *watched) atStep(step int) (found sample) {
 	i, is := slices.BinarySearchFunc(w.past, step, func(s sample, step int) int { return stepOf(s.at) - step })
 	if is && w.past[i].err == nil {
@@ -55,7 +54,6 @@ type chart struct {
 	Lines       []line
 }
 
-// line is a figure over time. A step in which a service did not answer is a gap.
 type line struct {
 	Name, Path string
 	Latest     *float64
@@ -78,7 +76,7 @@ func (f *flow) charts(now time.Time) []chart {
 	}
 }
 
-// line joins the values of all stations of a kind. What one of them does not know is not known of all.
+// What one station does not know is not known of all.
 func (f *flow) line(name, kind string, now time.Time, of figure, join func(a, b float64) float64) line {
 	l := line{Name: name}
 	for _, w := range f.services {
@@ -124,7 +122,6 @@ func top(values []*float64) (highest float64) {
 	return highest
 }
 
-// drawPath draws values from the left to the right, scaled by the highest of them.
 func drawPath(values []*float64) string { return scaledPath(values, max(1, top(values))) }
 
 func scaledPath(values []*float64, top float64) string {

@@ -1,10 +1,8 @@
-// Package console is the operators' page: where the system's events are, why they wait, and what to do about dead
-// letters. It is a client of the services' admin listeners, as the command line is, and serves any number of viewers
-// from one poll per service.
+// Package console is the operators' page: where events are, why they wait, and what to do about dead letters. It is a
+// client of the services' admin listeners and serves any number of viewers from one poll per service.
 //
-// The services' token stays in the process. A browser that has no session sees the flow, which the listeners show
-// without the token. Everything else needs the session that the one-time link of [Console.SignIn] begins. A change
-// needs a dry run, a reason and a name. Memory holds 15 minutes of history.
+// The services' token stays in the process. A browser without a session sees the flow. Everything else needs the
+// session that the one-time link of [Console.SignIn] begins. A change needs a dry run, a reason and a name.
 package console
 
 import (
@@ -34,8 +32,7 @@ type Config struct {
 	// Dir is the folder with the report of "twinbox verify"; empty: there is none.
 	Dir string
 	Log *slog.Logger
-	// Interval is how often each service is asked while there are viewers. Default: 1 s. Without viewers it is five times
-	// as long.
+	// Interval is how often each service is asked while there are viewers, else five times as long. Default: 1 s.
 	Interval time.Duration
 }
 
@@ -65,7 +62,7 @@ func New(cfg Config) *Console {
 	return c
 }
 
-// Run asks the services and answers on the listener, which it owns, until ctx ends. It is called once.
+// Run asks the services and answers on the listener, which it owns, until ctx ends. Call it once.
 func (c *Console) Run(ctx context.Context, ln net.Listener) error {
 	group, ctx := errgroup.WithContext(ctx)
 	context.AfterFunc(ctx, c.end)
@@ -81,8 +78,7 @@ func (c *Console) Run(ctx context.Context, ln net.Listener) error {
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// handler answers every request. A page elsewhere can neither read through a name of its own nor post through a
-// visitor's browser.
+// A page elsewhere can neither read through a name of its own nor post through a visitor's browser.
 func (c *Console) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /assets/", serveAsset)
@@ -112,10 +108,10 @@ func (c *Console) handler() http.Handler {
 	return web.ForHosts(c.cfg.Hosts, "with --host of twinbox console", http.NewCrossOriginProtection().Handler(page))
 }
 
-// sessionLife is how long a browser stays signed in; the console's end ends its session.
+// The console's end ends its session, too.
 const sessionLife = 12 * time.Hour
 
-// session is that of the one browser that may operate the system: the first that opens the link.
+// session is that of the first browser that opens the link.
 type session struct {
 	mu   sync.Mutex
 	key  string // of the link; "" once it was used
@@ -153,7 +149,7 @@ func (s *session) has(r *http.Request) bool {
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// cookieName differs from port to port: cookies do not, and two consoles on one machine would sign each other out.
+// Cookies do not differ by port, and two consoles would sign each other out.
 func cookieName(r *http.Request) string {
 	return "twinbox_console_" + r.Host[strings.LastIndexByte(r.Host, ':')+1:]
 }
@@ -173,7 +169,6 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
-// mayOperate reports whether this browser may see and do what needs the services' token.
 func (c *Console) mayOperate(r *http.Request) bool { return !c.cfg.ReadOnly && c.session.has(r) }
 
 // operator passes on requests with a session.

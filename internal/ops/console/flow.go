@@ -33,14 +33,12 @@ const (
 	stateUnknown = "unknown"
 )
 
-// sample is one answer of a service, or why there is none.
 type sample struct {
 	adminapi.Stations
 	at  time.Time
 	err error
 }
 
-// find is the station of the kind and the name; zero: there is none.
 func (s sample) find(kind, name string) (found adminapi.Station) {
 	for _, one := range s.Stations.Stations {
 		if one.Kind == kind && one.Name == name {
@@ -58,7 +56,7 @@ type watched struct {
 	past   []sample           // oldest first, one for each step of a chart
 }
 
-// flow is the system's recent past: one poller per service for any number of viewers.
+// flow is the recent past: one poller per service for any number of viewers.
 type flow struct {
 	cfg Config
 
@@ -85,7 +83,7 @@ func newFlow(cfg Config) *flow {
 	return f
 }
 
-// run asks each service at each interval. Without viewers it leaves most of them out.
+// Without viewers run leaves most services out.
 func (f *flow) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, w := range f.services {
@@ -118,7 +116,7 @@ func take(ctx context.Context, s *client.Service) (taken sample) {
 	return taken
 }
 
-// keep remembers a sample. In a step of a chart that has one without an answer that one stays: it is a gap.
+// A sample without an answer stays in its step: it is a gap.
 func (f *flow) keep(w *watched, taken sample) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -165,7 +163,7 @@ func (w *watched) answers(now time.Time) bool {
 	return last.err == nil && now.Sub(last.at) < answerAge
 }
 
-// growth is how much a counter grew per second. One that fell began anew.
+// A counter that fell began anew.
 func growth(old, cur *float64, seconds float64) *float64 {
 	switch {
 	case old == nil || cur == nil || seconds <= 0:
@@ -176,7 +174,6 @@ func growth(old, cur *float64, seconds float64) *float64 {
 	return new((*cur - *old) / seconds)
 }
 
-// station is a station as the page shows it. A figure that is not known is nil.
 type station struct {
 	adminapi.Station
 	ID            string
@@ -190,7 +187,6 @@ type topic struct {
 	Inboxes []station
 }
 
-// lane is the way from a service's edge to the consumers of its topics.
 type lane struct {
 	Service, State, Verified    string
 	Metrics, API, OperationsAPI string // addresses
@@ -212,7 +208,7 @@ func (f *flow) station(w *watched, s adminapi.Station, now time.Time) station {
 	return shown
 }
 
-// lanes draws a topic in the lane of its writer, or of its first reader while no service has named it.
+// A topic is in the lane of its writer, or of its first reader while no service has named it.
 func (f *flow) lanes(now time.Time) (all []lane) {
 	homes := map[string]string{}
 	for _, kind := range []string{"topic", "inbox"} {
@@ -256,7 +252,7 @@ func (f *flow) lanes(now time.Time) (all []lane) {
 	return all
 }
 
-// topic is a topic with its consumers in all services. The records that its slowest reader has not read wait on it.
+// The records that its slowest reader has not read wait on a topic.
 func (f *flow) topic(home *watched, name string, now time.Time) topic {
 	written := home.last().find("topic", name)
 	written.Kind, written.Name = "topic", name
@@ -285,7 +281,6 @@ func (l *lane) join(above lane) {
 	l.Back = l.Joined && !above.Back
 }
 
-// cause is a cause as the page shows it: once for all services that have it.
 type cause struct {
 	service.Cause
 	Services []string
@@ -299,15 +294,13 @@ type cause struct {
 // effect is what a cause means for one service.
 type effect struct{ Service, Means string }
 
-// remedies are the buttons and the pages of causes by their codes.
 var remedies = map[string]struct{ verb, page string }{
 	"consumer_paused": {"resume-consumer", ""}, "relay_paused": {"resume-relay", ""}, "keys_parked": {"release", ""},
 	"dead_letters": {"replay", "/dead-letters"}, "waits_for_gap": {"", "/dead-letters"},
 	"mail_uncertain": {"", "/mails?state=uncertain"}, "database_went_back": {"", "/lost"},
 }
 
-// causes are those of all services, in the order of the services and each with the worst first. A server that several
-// services miss is one cause.
+// A server that several services miss is one cause.
 func (f *flow) causes(now time.Time, found verify.Report) (all []cause) {
 	add := func(name, state string, c service.Cause) {
 		i := slices.IndexFunc(all, func(of cause) bool {
@@ -366,7 +359,6 @@ func stateOf(c service.Cause) string {
 	return stateWatch
 }
 
-// rank orders states by their harm. What is not known may be anything.
 func rank(state string) int {
 	return slices.Index([]string{stateStopped, stateUnknown, stateWatch, stateWell}, state)
 }
@@ -382,7 +374,7 @@ type frame struct {
 	Operate bool
 }
 
-// Headline is the text for those who listen to the page. It changes only when a cause begins or ends.
+// Headline is for those who listen to the page: it changes only when a cause begins or ends.
 func (f frame) Headline() string {
 	var all []string
 	for _, c := range f.Causes {

@@ -42,7 +42,6 @@ func (c *Console) showGroups(r *http.Request) (content, error) {
 	return content{"groups", "Dead letters", groups}, nil
 }
 
-// showDeadLetters lists the dead letters that the address's conditions pick, in the order in which a replay takes them.
 func (c *Console) showDeadLetters(r *http.Request) (content, error) {
 	query := r.URL.Query()
 	filter, err := filterOf(query)
@@ -65,7 +64,6 @@ func (c *Console) showDeadLetters(r *http.Request) (content, error) {
 	}}, err
 }
 
-// showDeadLetter shows one, and what was done to it. The payload is shown when it is asked for.
 func (c *Console) showDeadLetter(r *http.Request) (content, error) {
 	s, err := c.serviceOf(r.PathValue("service"))
 	if err != nil {
@@ -83,7 +81,6 @@ func (c *Console) showDeadLetter(r *http.Request) (content, error) {
 	return content{"dead-letter", "Dead letter " + s.Name + "/" + r.PathValue("id"), data}, err
 }
 
-// pretty is a payload as text, JSON with a member a line.
 func pretty(payload []byte) string {
 	var indented bytes.Buffer
 	if json.Indent(&indented, payload, "", "  ") == nil {
@@ -92,7 +89,6 @@ func pretty(payload []byte) string {
 	return string(bytes.ToValidUTF8(payload, []byte("�")))
 }
 
-// showMails lists the mails in a state. A service that sends none is left out.
 func (c *Console) showMails(r *http.Request) (content, error) {
 	state := adminapi.MailState(r.URL.Query().Get("state"))
 	params := adminapi.ListMailsParams{State: state, After: r.URL.Query().Get("after")}
@@ -107,13 +103,11 @@ func (c *Console) showMails(r *http.Request) (content, error) {
 	}}, nil
 }
 
-// showLost lists the events that the databases lost and their topics hold: of each service a hundred.
 func (c *Console) showLost(r *http.Request) (content, error) {
 	found := call[adminapi.LostEvents](c, r, client.Get("/admin/v1/outbox/lost", adminapi.ListLostParams{}))
 	return content{"lost", "Lost events", found}, nil
 }
 
-// deed is an action with the service that it was done in.
 type deed struct {
 	Service string
 	adminapi.Action
@@ -143,7 +137,6 @@ func (c *Console) showAudit(r *http.Request) (content, error) {
 	return content{"audit", "Audit", data}, nil
 }
 
-// showStory shows what all services know of an id, and of the ids that they name.
 func (c *Console) showStory(r *http.Request) (content, error) {
 	id := r.PathValue("id")
 	told, err := client.Story(r.Context(), c.cfg.Services, id, adminapi.GetStoryParams{})
@@ -153,10 +146,8 @@ func (c *Console) showStory(r *http.Request) (content, error) {
 	}}, nil
 }
 
-// letterID is a dead letter as the command and the pages write it.
 var letterID = regexp.MustCompile(`^([\w-]+)/(\d+)$`)
 
-// find leads from the search box to a dead letter or to a story.
 func find(w http.ResponseWriter, r *http.Request) {
 	id := r.URL.Query().Get("id")
 	page := "/events/" + url.PathEscape(id)

@@ -31,7 +31,6 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"ageOf":  func(at, now time.Time) string { return age(new(now.Sub(at).Seconds())) },
 }).ParseFS(templateFiles, "templates/*.html"))
 
-// placed is a cause with its place on the page: the first has the page's heading.
 type placed struct {
 	Place   int
 	Cause   cause
@@ -72,7 +71,6 @@ type page struct {
 	Tag      string // of the body: a page that has one looks whether it has changed
 }
 
-// content is what is on a page, within the frame that all pages have.
 type content struct {
 	name, title string // of its template, and of the page
 	data        any
@@ -83,7 +81,6 @@ type missing string
 
 func (m missing) Error() string { return string(m) }
 
-// shows answers with a page, or with the error that kept it from being made.
 func (c *Console) shows(of func(r *http.Request) (content, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		shown, err := of(r)
@@ -118,7 +115,6 @@ func (c *Console) page(w http.ResponseWriter, r *http.Request, status int, shown
 	c.answer(w, r, status, "page", whole)
 }
 
-// answer answers with what a template makes: a page, or a part of one, which the script puts in its place.
 func (c *Console) answer(w http.ResponseWriter, r *http.Request, status int, name string, data any) {
 	content, err := render(name, data)
 	if err != nil {
@@ -161,7 +157,6 @@ func number(n *float64) string {
 	return strconv.Itoa(int(*n))
 }
 
-// rate writes a number per second, with what is below ten in tenths.
 func rate(n *float64) string {
 	if n == nil || *n >= 9.95 {
 		return number(n)
@@ -202,7 +197,6 @@ func plural(n int64, things string) string {
 	return strconv.FormatInt(n, 10) + " " + things
 }
 
-// short is the end of an event's type, without what all types begin with.
 func short(eventType string) string {
 	parts := strings.Split(eventType, ".")
 	if len(parts) < 3 {

@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
-// step is a step of a story, with how long it came after the first.
 type step struct {
 	adminapi.StoryStep
 	After time.Duration
@@ -24,7 +23,6 @@ func stepsOf(told []adminapi.StoryStep) []step {
 	return steps
 }
 
-// The picture of a story has a row for each place and a column for each step.
 const (
 	maxDots     = 24 // of the steps; the list below the picture has all
 	columnWidth = 96
@@ -33,7 +31,6 @@ const (
 	pictureTop  = 28
 )
 
-// picture is the way of a story through the system, from left to right.
 type picture struct {
 	Width, Height int
 	Rows          []row

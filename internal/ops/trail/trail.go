@@ -1,5 +1,4 @@
-// Package trail reads an outbox for operators: its newest events, and the events that belong to an id. It needs no
-// relay and disturbs none.
+// Package trail reads an outbox for operators: its newest events, and those that belong to an id. It disturbs no relay.
 package trail
 
 import (
@@ -50,7 +49,7 @@ type Tail struct {
 	Limit            int   // how many; below 1 counts as 1
 }
 
-// The length of a payload is known without reading it, so that what is left out is not read.
+// The length of a payload is known without reading it.
 const tailSQL = entryColumns + `
     case when $5 and sum(length(o.payload)) over (order by o.position desc) <= 8388608 then o.payload end
 from public.outbox o cross join public.outbox_cursor c
@@ -64,9 +63,9 @@ const keptSQL = `select coalesce(min(position), 0), coalesce(max(position), 0) f
 // tailPositions are looked at by one call: 0.2 s, at a microsecond each.
 const tailPositions = 200_000
 
-// ReadTail returns the newest entries in the order of their positions. A transaction that commits late puts its
-// entries below ones that were read before. One call looks at 200,000 positions at most, however rare a condition is:
-// if it found fewer than asked for and older rows are kept, rest is the Before to go on with; else 0.
+// ReadTail returns the newest entries in the order of their positions. A transaction that commits late puts its entries
+// below ones that were read. One call looks at 200,000 positions: if it found fewer entries than asked for and older
+// rows are kept, rest is the Before to go on with; else 0.
 func ReadTail(ctx context.Context, db relay.DB, t Tail) (entries []Entry, rest int64, err error) {
 	var oldest, newest int64
 	if err := db.QueryRow(ctx, keptSQL).Scan(&oldest, &newest); err != nil {
@@ -98,12 +97,10 @@ type Hint struct {
 // Trace is what an outbox knows of an id.
 type Trace struct {
 	OfKey []Entry // the newest events whose key it is, at most 1000, in the order of their positions
-	// Events are those whose id it is. More than one: it was given twice. Nothing: none was added here, or its partition
-	// is dropped.
+	// Events are those whose id it is; more than one: it was given twice.
 	Events []Entry
 	Caused []Entry // events that follow from the event, the request or the trace of the id, at most 1000
-	// NeedsHint says that an event can only be found with a [Hint]: its id is no UUIDv7, and the outbox does not know any
-	// more when it was given.
+	// NeedsHint says that an event can only be found with a [Hint]: its id is no UUIDv7.
 	NeedsHint bool
 }
 
@@ -127,8 +124,7 @@ where event_id between $1::text::uuid and $2::text::uuid`
 	givenAt = `select added_at from public.outbox_given_id where event_id = $1::text::uuid`
 )
 
-// noScans leaves the planner nothing but the summaries. Of a partition that was never analysed it takes them to tell
-// nothing, and reads all of the table, or all of it by the index of its positions, in whose order the rows are wanted.
+// noScans leaves the planner nothing but the summaries: it misjudges a partition that was never analysed.
 const noScans = `set local enable_seqscan = off; set local enable_indexscan = off; set local enable_indexonlyscan = off;
 set local max_parallel_workers_per_gather = 0; set local jit = off`
 
@@ -162,14 +158,13 @@ func ReadTrace(
 	return t, err
 }
 
-// aroundGiven is how far the clocks of a process and of its database may be apart; aroundHint is how well people
-// remember.
+// aroundGiven is how far the clocks of process and database may be apart; aroundHint is how well people remember.
 const (
 	aroundGiven = 10 * time.Second
 	aroundHint  = time.Minute
 )
 
-// findForeign looks among the neighbours: events that got their ids, which carry a time, at about that time.
+// The neighbours have ids with a time.
 func (t *Trace) findForeign(ctx context.Context, tx pgx.Tx, id string, at time.Time) error {
 	around := aroundHint
 	if at.IsZero() {
@@ -191,14 +186,12 @@ func (t *Trace) findForeign(ctx context.Context, tx pgx.Tx, id string, at time.T
 	case last < first:
 		return nil // nothing was added then
 	}
-	// The row may lie beside the first or the last of them.
 	t.Events, err = traced(ctx, tx, tracedNearID, first-neighbours, last+neighbours, id)
 	return err
 }
 
 const neighbours = 10_000
 
-// idAt is the lowest or the highest UUIDv7 of a millisecond, by the digit that fills it up.
 func idAt(at time.Time, digit string) string {
 	ms := max(at.UnixMilli(), 0)
 	b := [6]byte{byte(ms >> 40), byte(ms >> 32), byte(ms >> 24), byte(ms >> 16), byte(ms >> 8), byte(ms)}

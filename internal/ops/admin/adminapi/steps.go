@@ -13,12 +13,11 @@ var stations = []StoryStepStation{
 	StoryStepStationAudit,
 }
 
-// Owed is the outcome of the step that tells when a mail became due. What has become of it since is a step of its own.
+// Owed is the outcome of the step that tells when a mail became due.
 const Owed = "owed"
 
 func station(s StoryStep) int { return slices.Index(stations, s.Station) }
 
-// clock is the first station that has the clock of this one. Inbox and dead letters share one.
 func clock(s StoryStep) int {
 	if s.Station == StoryStepStationDeadLetter {
 		return slices.Index(stations, StoryStepStationInbox)
@@ -27,7 +26,7 @@ func clock(s StoryStep) int {
 }
 
 // InOrder sorts steps by time and joins those that tell of the same. Their times are of several clocks: an event never
-// seems to be read before it was added, nor handled before it was read, however far apart these are.
+// seems to be read before it was added, nor handled before it was read.
 func InOrder(all []StoryStep) []StoryStep {
 	type told struct {
 		StoryStep
@@ -84,8 +83,7 @@ func joined(all []StoryStep) []StoryStep {
 	return kept
 }
 
-// same: one request that a table of the service and an event tell of, a record that several consumers have read, or the
-// same row, which two ids led to.
+// Two steps tell of one request, one record, or one row.
 func same(a, b StoryStep) bool {
 	if a.Station != b.Station {
 		return false

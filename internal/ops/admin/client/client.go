@@ -22,8 +22,8 @@ import (
 	"example.com/twinbox/internal/ops/admin/adminapi"
 )
 
-// Service is one service's operations. It may be used by any number of goroutines. Every request says that it is meant
-// for the service of this name, so that another one at the address refuses it.
+// Service is one service's operations, for any number of goroutines. Every request names the service that it is meant
+// for.
 type Service struct {
 	Name, Addr string
 	// Environment, if set before the first call, is the one that is meant: a service of another one refuses.
@@ -36,7 +36,7 @@ type Service struct {
 // connectTimeout is how long an address may take to be reached, and then to begin its answer.
 const connectTimeout = 15 * time.Second
 
-// New makes a client of the admin listener at addr, host:port or a URL. It connects to nothing yet.
+// New makes a client of the admin listener at addr, host:port or a URL. It connects to nothing.
 func New(name, addr, token string) (*Service, error) {
 	base := strings.TrimSuffix(addr, "/")
 	why := config.FormatURL.Check(base)
@@ -53,8 +53,7 @@ func New(name, addr, token string) (*Service, error) {
 	}, nil
 }
 
-// newTransport has no proxy: it must not hear of the token. The limit is for each step until an answer begins; left to
-// the system, an address behind a firewall would take minutes.
+// A proxy must not hear of the token. Left to the system, an address behind a firewall would take minutes.
 func newTransport(limit time.Duration) *http.Transport {
 	return &http.Transport{
 		DisableKeepAlives: true, DialContext: (&net.Dialer{Timeout: limit}).DialContext, TLSHandshakeTimeout: limit,
@@ -91,7 +90,6 @@ func (s *Service) otherProgram(status string) error {
 	return &UnreachableError{s.Name, err}
 }
 
-// ErrCutOff says that a long operation's answer ended before its result. What was done until then stays done.
 var ErrCutOff = errors.New("the answer was cut off; what was done until then stays done")
 
 // maxAnswerBytes bounds what one answer, or one line of a long one, may take in memory.
@@ -131,8 +129,8 @@ func Ask[T any](services []*Service, call func(*Service) (T, error)) []Answer[T]
 	return answers
 }
 
-// Stream makes a call whose answer is JSON lines, and calls progress with how much is done, of how much; a total of 0
-// is not known. With an error, the result counts the changes before it, as far as they are known.
+// Stream makes a call whose answer is JSON lines. progress gets how much is done, of how much; a total of 0 is not
+// known. With an error, the result counts the changes before it, as far as they are known.
 func Stream(
 	ctx context.Context, s *Service, progress func(done, total int64), r Request,
 ) (result adminapi.Result, err error) {
@@ -148,7 +146,6 @@ func Stream(
 	return result, err
 }
 
-// readLines reads an answer of JSON lines up to its last one, or to a problem, and tells what is in those before.
 func readLines(
 	ctx context.Context, s *Service, r Request, tell func(adminapi.Line),
 ) (last adminapi.Line, err error) {
@@ -189,8 +186,7 @@ func (s *Service) open(ctx context.Context, r Request) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Each operation says whose it is. Without that, a 200 is the page of any web server, and a 404 may be that of the
-	// service's own API, where the operation and not what it names is missing.
+	// Without the name a 200 is the page of any web server, and a 404 may be that of the service's own API.
 	own := response.Header.Get("Twinbox-Service") == s.Name
 	if response.StatusCode == http.StatusOK && own {
 		return response.Body, nil
@@ -223,8 +219,7 @@ func (s *Service) send(request *http.Request) (*http.Response, error) {
 // URL is where a path of the listener is.
 func (s *Service) URL(path string) string { return s.base + path }
 
-// Request is a call of one operation. The operations, and what each takes and gives, are in api/admin.yaml; the types
-// of parameters and bodies are those of package adminapi.
+// Request is a call of one operation of api/admin.yaml, with the types of package adminapi.
 type Request struct {
 	method, path string
 	params, body any
@@ -264,7 +259,7 @@ func (r Request) build(ctx context.Context, base string) (*http.Request, error) 
 	return request, nil
 }
 
-// queryOf takes the parameters' names and values from their JSON form, which is the one that the document gives them.
+// The document names the parameters as JSON does.
 func queryOf(params any) (url.Values, error) {
 	encoded, err := json.Marshal(params)
 	if err != nil {
@@ -283,8 +278,8 @@ func queryOf(params any) (url.Values, error) {
 	return query, nil
 }
 
-// OperatorsFile is where a dev stack says how to operate it. It holds the token, so it is its owner's alone, and it is
-// there only while the stack runs, unless that was killed.
+// OperatorsFile is where a dev stack says how to operate it while it runs. It holds the token, so it is its owner's
+// alone.
 const OperatorsFile = "operators.json"
 
 // Operators is what is in that file.
@@ -293,7 +288,7 @@ type Operators struct {
 	Token    string            `json:"token"`
 }
 
-// ReadOperators finds out how to operate the dev stack in the folder. Where none runs the error is [os.ErrNotExist].
+// ReadOperators reads how to operate the dev stack in the folder. Where none runs the error is [os.ErrNotExist].
 func ReadOperators(dir string) (o Operators, err error) {
 	content, err := os.ReadFile(filepath.Join(dir, OperatorsFile))
 	if err == nil {

@@ -13,7 +13,6 @@ import (
 )
 
 const (
-	// maxFollowed is how many ids a story follows: a user may have thousands of events.
 	maxFollowed = 200
 	askedAtOnce = 8
 )
@@ -22,8 +21,8 @@ const (
 const noteCut = "There is more than is shown: ask for one of the related ids."
 
 // Story asks the services what they know of an id, and of the ids that they name, and joins the answers in the order of
-// time. A story without steps: none of them knows the id. Services that did not answer are an error beside what the
-// others know. Related are the ids that were not followed.
+// time. Without steps none of them knows the id. Services that did not answer are an error beside what the others know.
+// Related are the ids that were not followed.
 func Story(
 	ctx context.Context, services []*Service, id string, params adminapi.GetStoryParams,
 ) (adminapi.Story, error) {
@@ -57,7 +56,7 @@ func Story(
 	return told, errors.Join(failed...)
 }
 
-// askAll asks every service about every id. One that has failed once is not asked again.
+// A service that has failed once is not asked again.
 func askAll(
 	ctx context.Context, services []*Service, ids []string, params adminapi.GetStoryParams, failed []error,
 ) []adminapi.Story {

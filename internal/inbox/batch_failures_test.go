@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-// Some of the events had succeeded in the transaction that was rolled back.
 func TestABatchInWhichManyEventsFail(t *testing.T) {
 	t.Parallel()
 	shared := setup(t)

@@ -12,7 +12,6 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-// Other users hold all connections for longer than an event's attempts may take.
 func TestAnEventThatWaitsForAConnection(t *testing.T) {
 	t.Parallel()
 	for name, events := range map[string]int{"alone": 1, "in a batch": 2} {

@@ -195,7 +195,6 @@ func (g *gate) let() {
 	}
 }
 
-// It fails if the statement's sender has ended.
 func (g *gate) awaitReached(t *testing.T, ended <-chan error) {
 	t.Helper()
 	select {

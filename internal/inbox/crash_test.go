@@ -38,7 +38,6 @@ func (b *bundle) job(events ...[]event.Event) job {
 	}
 }
 
-// The ledger has no constraint that could help.
 func (b *bundle) requireOnceInOrder(t *testing.T, effects int) {
 	t.Helper()
 	require.Equal(t, effects, b.Count(t, `select count(*) from ledger`))

@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// An operator settles version 1 while version 2 comes. Version 2 must have its effect, whoever commits first.
+// Version 2 comes while an operator settles version 1.
 func TestNoEventParksBehindASettledDeadLetter(t *testing.T) {
 	t.Parallel()
 	for name, settle := range map[string]action{"replay": replayingDead, "discard": discardingDead} {
@@ -69,7 +69,7 @@ func TestTheFirstDeadLetterOfAKeyBesideItsOtherEvents(t *testing.T) {
 	}
 }
 
-// One process of the consumer is still strict and parks an event. Another one is not, and replays its predecessor.
+// One process of the consumer is still strict and parks an event. Another one is not.
 func TestAReplayOfAnUnorderedConsumerLocksTheKeyToo(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)

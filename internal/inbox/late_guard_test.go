@@ -11,7 +11,6 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-// Another transaction holds the key's row for longer than an event's attempts may take.
 func TestAnEventThatWaitsForItsKey(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

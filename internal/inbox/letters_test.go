@@ -88,7 +88,6 @@ func TestARedeliveryOfAParkedEvent(t *testing.T) {
 	require.Equal(t, 2, b.Count(t, `select count(*) from dead_letter`))
 }
 
-// The sequence was set back, as by a restore.
 func TestASequenceOfDeadLettersThatWasSetBack(t *testing.T) {
 	t.Parallel()
 	for name, bad := range map[string]event.Event{

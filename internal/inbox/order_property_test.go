@@ -12,7 +12,6 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// Some events come twice, have no handler, or fail and are replayed or discarded.
 func TestAnyOrderComesToTheSame(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"late", "replays", "discards"} {

@@ -254,7 +254,6 @@ func TestADeadLetterThatComesAgainRaisesNoKey(t *testing.T) {
 	}
 }
 
-// It means that a version was used twice.
 func TestAStaleEventOfAStrictConsumerIsAWarning(t *testing.T) {
 	t.Parallel()
 	shared := setup(t)

@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// Both owners get the whole partition, while handlers fail and connections are lost.
 func TestReplaysBesideTwoOwners(t *testing.T) { //nolint:paralleltest // it stops all others
 	shared := setup(t)
 	rapid.Check(t, func(rt *rapid.T) {

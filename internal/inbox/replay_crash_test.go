@@ -44,7 +44,6 @@ func TestAReplayThatDiesAtEachPoint(t *testing.T) {
 	}
 }
 
-// A replay is frozen with a dead letter.
 func TestTwoReplaysAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"handling", "handled"} {

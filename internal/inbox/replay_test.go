@@ -71,7 +71,6 @@ func TestAKeyStopsAtItsFirstFailureAndOthersGoOn(t *testing.T) {
 	c.requireNothingWaits(t)
 }
 
-// The consumer needs only the latest state: event 2 is applied.
 func TestAReplayIsNeverOverNewerState(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, ordered(inbox.Latest))

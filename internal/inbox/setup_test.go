@@ -28,7 +28,6 @@ func setup(t *testing.T) *bundle {
 
 func newBundle(pool *pgxpool.Pool) *bundle { return &bundle{inboxtest.On(pool)} }
 
-// again empties the tables of the bundle for the next test.
 func (b *bundle) again(t *testing.T) *bundle {
 	t.Helper()
 	for _, table := range []string{

@@ -213,7 +213,6 @@ func TestCountsThatAreLeftGoWithTheNextSuspect(t *testing.T) {
 	require.Equal(t, []string{"2/3", "7/1"}, b.List(t, selectCounts))
 }
 
-// The next owner still runs the suspects one by one.
 func TestSuspicionOutlivesAnOwnerThatDidNotReachIt(t *testing.T) {
 	b := setup(t)
 	b.Exec(t, ownerDied)

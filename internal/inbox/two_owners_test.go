@@ -20,7 +20,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// Events come in any order, some twice. Some fail until healed, some are discarded.
 func TestTwoOwnersGetEverything(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(6) {

@@ -215,7 +215,6 @@ func TestDoneIsRecordedOnceWithItsEvent(t *testing.T) {
 	require.Equal(t, 1, b.count(t, `select count(*) from said join lease on ended_at = at and state = 'done'`))
 }
 
-// A claim, a sweep and a purge read few of ten thousand rows that are not due.
 func TestFreshRowsDoNotHideOneThatIsDue(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Settings{})

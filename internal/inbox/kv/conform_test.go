@@ -13,7 +13,6 @@ import (
 	"example.com/twinbox/test/natsserver"
 )
 
-// The cache is too small for the suite.
 func subject(open func(t *testing.T) Store) *inboxtest.Subject {
 	registry, done := prometheus.NewRegistry(), &effects{}
 	effectOf := func(consumer, id string) string { return consumer + "\x00" + id }

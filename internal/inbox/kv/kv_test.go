@@ -288,7 +288,6 @@ func TestAPanicLeavesTheIDToTheNextCall(t *testing.T) {
 	require.Zero(t, counter(t, registry, secondEffects))
 }
 
-// Processes fail, die and lose requests and answers.
 func TestEffectsAreNeverMoreThanCounted(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {

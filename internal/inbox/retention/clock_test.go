@@ -15,7 +15,6 @@ import (
 
 const month = 30 * day
 
-// One clock is wrong by 30 days.
 func TestNoSingleClockMovesTheHorizon(t *testing.T) {
 	t.Parallel()
 	for name, wrong := range map[string]struct{ database, process time.Duration }{

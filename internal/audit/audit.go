@@ -1,6 +1,4 @@
-// Package audit keeps a record of what operators do to a running system: who changed what, when, why, and from which
-// state to which. An action is written in the transaction of its change, so neither exists without the other. The table
-// is public.operator_action, of the migration set audit.
+// Package audit stores what operators do to a running system, in public.operator_action (migration set audit).
 package audit
 
 import (
@@ -13,32 +11,32 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Action is what an operator did to one thing, or to many together.
+// Action is what an operator did.
 type Action struct {
 	ID      int64             `json:"id"`   // set by the database
-	At      time.Time         `json:"at"`   // set by the database, on its clock
+	At      time.Time         `json:"at"`   // set by the database
 	By      string            `json:"by"`   // who; required
 	Verb    string            `json:"verb"` // such as replay; required
 	Kind    string            `json:"kind"` // of the thing, such as dead_letter; required
 	Subject string            `json:"subject"`
 	Reason  string            `json:"reason"`
-	Before  string            `json:"before"` // the state
+	Before  string            `json:"before"`
 	After   string            `json:"after"`
-	Count   int64             `json:"count"`            // how many things; 0 means 1; of many, Subject is empty
+	Count   int64             `json:"count"`            // 0 means 1; of many things, Subject is empty
 	Detail  map[string]string `json:"detail,omitempty"` // no payload, no address
 }
 
-// DetailDeed is the member of an action's detail that has the [Change.Deed].
+// DetailDeed is the detail's member with the [Change.Deed].
 const DetailDeed = "deed"
 
-// ErrIncomplete means that an action does not name who did what to which kind of thing.
+// ErrIncomplete means that an action lacks By, Verb or Kind.
 var ErrIncomplete = errors.New("audit: an action needs By, Verb and Kind")
 
 const insertAction = `
 insert into public.operator_action (operator, verb, kind, subject, reason, before, after, affected, detail)
 values ($1, $2, $3, $4, $5, $6, $7, $8, coalesce($9::jsonb, '{}'))`
 
-// Record writes the actions in the caller's transaction, in one round trip.
+// Record writes the actions in the caller's transaction.
 func Record(ctx context.Context, tx pgx.Tx, actions ...Action) error {
 	if len(actions) == 0 {
 		return nil
@@ -67,16 +65,15 @@ func Of(ctx context.Context, q Querier, kind, subject string) ([]Action, error) 
 	return Find(ctx, q, Filter{Kind: kind, Subject: subject})
 }
 
-// Filter selects the actions that meet all of its conditions. An empty field is not a condition.
+// Filter selects the actions that meet all its conditions.
 type Filter struct {
 	By, Verb, Kind, Subject string
 	Since, Until            time.Time // Until is excluded
 	Newest                  bool      // the last matches instead of the first
-	After                   int64     // the last id of the page before
+	After                   int64     // last id of the page before
 	Limit                   int       // 0: all
 }
 
-// The actions of one deed that ended alike are one row.
 const selectActions = `
 select max(id) as id, max(at), operator, verb, kind, case count(*) when 1 then min(subject) else '' end, reason, before,
     after, sum(affected)::bigint, detail - '` + DetailDeed + `'
@@ -87,8 +84,7 @@ group by coalesce(detail ->> '` + DetailDeed + `', id::text), operator, verb, ki
 having max(id) > $7
 order by id %s limit nullif($8, 0)`
 
-// Find returns the actions that the filter selects, oldest first. Actions of one [Change.Deed] that ended alike are
-// one, with their number.
+// Find returns the selected actions, oldest first. Actions of one [Change.Deed] that ended alike are one.
 func Find(ctx context.Context, q Querier, f Filter) ([]Action, error) {
 	order := "asc"
 	if f.Newest {

@@ -10,15 +10,14 @@ import (
 // Change is who changes something and why.
 type Change struct {
 	By, Reason string // By is required
-	DryRun     bool   // count, and change nothing
-	// Deed, if set, is the id that the actions of one change of many things share: [Find] returns them as one.
+	DryRun     bool
+	// Deed, if set, is an id that the actions of one change share.
 	Deed string
-	// Progress, if set, gets how many things are changed, and how many there are; 0 is not known. It is called in the
-	// goroutine of the change.
+	// Progress, if set, gets the number of changed things and the total; 0 is unknown.
 	Progress func(done, total int64)
 }
 
-// Action returns what the change does to one thing.
+// Action returns the action on one thing.
 func (c Change) Action(verb, kind, subject, before, after string) Action {
 	a := Action{By: c.By, Reason: c.Reason, Verb: verb, Kind: kind, Subject: subject, Before: before, After: after}
 	if c.Deed != "" {
@@ -27,7 +26,7 @@ func (c Change) Action(verb, kind, subject, before, after string) Action {
 	return a
 }
 
-// ReportProgress reports how many are changed, of how many; a total of 0 is not known.
+// ReportProgress calls Progress, if set; a total of 0 is unknown.
 func (c Change) ReportProgress(done, total int64) {
 	if c.Progress != nil {
 		c.Progress(done, total)
@@ -39,11 +38,9 @@ type Beginner interface {
 	Begin(ctx context.Context) (pgx.Tx, error)
 }
 
-// errDryRun rolls back a change that succeeded.
 var errDryRun = errors.New("dry run")
 
-// Make runs a change in a transaction, together with the row of the action that it returns. A dry run rolls both back,
-// so it meets every error that the change would.
+// Make runs a change in a transaction and stores the action that it returns. A dry run rolls back.
 func (c Change) Make(ctx context.Context, db Beginner, change func(tx pgx.Tx) (Action, error)) error {
 	err := pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
 		action, err := change(tx)
@@ -62,13 +59,13 @@ func (c Change) Make(ctx context.Context, db Beginner, change func(tx pgx.Tx) (A
 	return err
 }
 
-// Result is what a change did, or would do in a dry run.
+// Result is the result of a change or a dry run.
 type Result struct {
 	DryRun bool      `json:"dry_run"`
-	Count  int64     `json:"count"`            // how many things were changed, or would be
-	Failed int64     `json:"failed"`           // how many were tried and are not done
-	Errors []Failure `json:"errors,omitempty"` // why, for the first hundred of these
-	Note   string    `json:"note,omitempty"`   // what follows, or what a dry run did not try
+	Count  int64     `json:"count"`            // changed things
+	Failed int64     `json:"failed"`           // failed things
+	Errors []Failure `json:"errors,omitempty"` // of the first hundred
+	Note   string    `json:"note,omitempty"`
 }
 
 // Failure is why one thing is not done.
@@ -80,7 +77,7 @@ type Failure struct {
 
 const maxFailures = 100
 
-// Fail counts a thing that is not done, and adds why.
+// Fail counts a failure and adds why.
 func (r *Result) Fail(subject, code, detail string) {
 	r.Failed++
 	if len(r.Errors) < maxFailures {

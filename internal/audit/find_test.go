@@ -13,7 +13,6 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// Each condition selects its matches, and the answer is in the order of time.
 func TestFind(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t, migrations.Audit)
@@ -58,7 +57,6 @@ func TestFind(t *testing.T) {
 	require.Equal(t, []string{"ada", "retry"}, []string{one[0].By, one[0].Verb})
 }
 
-// A deed of many rows is one action on one page, also where others lie between its rows.
 func TestADeedIsOnOnePage(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t, migrations.Audit)

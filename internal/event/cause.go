@@ -17,19 +17,18 @@ const (
 // legacyCorrelationID is what Watermill's own middleware writes.
 const legacyCorrelationID = "correlation_id"
 
-// Cause is the request or the event that an event follows from. It travels in a handler's context into the events that
-// it adds.
+// Cause is the request or event that an event follows from.
 type Cause struct {
-	// CorrelationID is the same in all events of one request. A first event's own id is that of those that follow.
+	// CorrelationID is the same in all events that follow from one request. A first event has none:
+	// its own id is the correlation id of the events that follow.
 	CorrelationID string
-	// CausationID is the id of the event before this one; empty for a first event.
+	// CausationID is the id of the event before; empty for a first event.
 	CausationID string
-	// TraceParent and TraceState are the trace, as in W3C Trace Context.
+	// TraceParent and TraceState are W3C Trace Context.
 	TraceParent, TraceState string
 }
 
-// Cause returns the cause of the events that follow. It leaves out invalid values: an added event must not fail for
-// other systems' ones.
+// Cause returns the cause of the events that follow. It leaves out invalid values: a handler's event must not fail.
 func (e *Event) Cause() Cause {
 	c := Cause{CorrelationID: e.CorrelationID(), CausationID: e.ID}
 	if e.span().IsValid() {
@@ -41,15 +40,13 @@ func (e *Event) Cause() Cause {
 	return c
 }
 
-// traced returns a context in the event's trace.
 func (e *Event) traced() context.Context {
 	return propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier(e.Extensions))
 }
 
-// span returns the span in the event's traceparent; an invalid one if there is none.
 func (e *Event) span() trace.SpanContext { return trace.SpanContextFromContext(e.traced()) }
 
-// CorrelationID returns the event's correlation id, or its own id if it has none.
+// CorrelationID returns the event's correlation id, or its id.
 func (e *Event) CorrelationID() string {
 	for _, name := range [...]string{HeaderCorrelationID, legacyCorrelationID} {
 		if id := e.Extensions[name]; id != "" && ValidID(id) == nil {
@@ -59,9 +56,9 @@ func (e *Event) CorrelationID() string {
 	return e.ID
 }
 
-const maxTraceState = 512 // what W3C Trace Context asks every hop to pass on
+const maxTraceState = 512 // W3C Trace Context's minimum
 
-// Extend returns the extensions of an event that follows from the cause. Extensions that are set stay.
+// Extend returns the extensions of an event that follows. It keeps extensions that are set.
 func (c Cause) Extend(extensions map[string]string) map[string]string {
 	if c == (Cause{}) {
 		return extensions
@@ -82,16 +79,15 @@ func (c Cause) Extend(extensions map[string]string) map[string]string {
 	return extended
 }
 
-// CauseKey is the key of a context's [*Cause].
+// CauseKey is the key of a context's [*Cause]. A context type may answer it without [WithCause].
 type CauseKey struct{}
 
-// WithCause returns a context in which added events follow from the cause.
+// WithCause returns a context whose events follow from the cause.
 func WithCause(ctx context.Context, c Cause) context.Context {
 	return context.WithValue(ctx, CauseKey{}, &c)
 }
 
-// CauseFrom returns the cause of the events that are added in the context. The context's own span is the parent if it
-// has one, else the trace of the event that is being handled.
+// CauseFrom returns the context's cause, or the zero value. The context's own span is preferred as the parent.
 func CauseFrom(ctx context.Context) Cause {
 	var c Cause
 	if found, ok := ctx.Value(CauseKey{}).(*Cause); ok {

@@ -18,21 +18,21 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// Ruled is a payload with rules of its own. Any other payload must only fit its schema.
+// Ruled is a payload with its own rules.
 type Ruled interface {
-	// Check returns an error for a payload that no producer may write. Its text names members and rules, not values. Its
-	// method ErrorCode() string gives the rule a code; the default is [CodeSchemaViolation].
+	// Check returns an error for a payload that no producer may write. Its text has no values. A method ErrorCode()
+	// string replaces the code [CodeSchemaViolation].
 	Check() error
-	// About returns the id of the aggregate, which is the event's key, and the business time of the payload.
+	// About returns the event's key and the payload's business time.
 	About() (key string, at time.Time)
 }
 
-// The codes of an event that breaks the contract, apart from those of a [Ruled] payload.
+// The codes of an event that breaks the contract. A [Ruled] payload may have others.
 const (
 	CodeUnknownType     Code = "unknown_type"
 	CodeInvalidJSON     Code = "invalid_json"
 	CodeSchemaViolation Code = "schema_violation"
-	CodeSubjectMismatch Code = "subject_mismatch" // the payload is about another aggregate than the envelope
+	CodeSubjectMismatch Code = "subject_mismatch"
 )
 
 // Checker checks events. It is safe for concurrent use.
@@ -46,14 +46,13 @@ type checked struct {
 	schema *jsonschema.Schema
 }
 
-// LoadSchemas compiles the schemas of the declared events: the files events/*.json, whose $id is the declaration's
-// DataSchema. Its error names everything that is wrong: an invalid or missing schema, two events of one type, a topic
-// of two sources.
+// LoadSchemas compiles the files events/*.json, whose $id is an event's DataSchema. It returns all errors: invalid or
+// missing schemas, two events of one type, a topic of two sources.
 func LoadSchemas(files fs.FS, declared ...Declaration) (*Checker, error) {
 	return new(Checker).With(files, declared...)
 }
 
-// With returns a checker of c's events and of these. Its error is that of [LoadSchemas].
+// With returns a checker of c's events and of these. It fails like [LoadSchemas].
 func (c *Checker) With(files fs.FS, declared ...Declaration) (*Checker, error) {
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
@@ -94,7 +93,6 @@ func (c *Checker) With(files fs.FS, declared ...Declaration) (*Checker, error) {
 // Declared returns what LoadSchemas was given.
 func (c *Checker) Declared() []Declaration { return c.declared }
 
-// addSchemas returns the $ids of the files.
 func addSchemas(compiler *jsonschema.Compiler, files fs.FS) (ids map[string]bool, err error) {
 	ids = map[string]bool{}
 	names, _ := fs.Glob(files, "events/*.json") // its error would be the pattern's
@@ -116,7 +114,7 @@ func addSchemas(compiler *jsonschema.Compiler, files fs.FS) (ids map[string]bool
 	return ids, err
 }
 
-// JSON Schema also allows a leap second and a lower-case z, and package time a comma and an hour of one digit.
+// checkTime accepts the times that decode. JSON Schema and package time allow more.
 func checkTime(value any) error {
 	text, ok := value.(string)
 	if !ok {
@@ -129,9 +127,9 @@ func checkTime(value any) error {
 	return json.Unmarshal(quoted, new(time.Time))
 }
 
-// Validate returns a [*ContractError] if the event breaks the contract: its type is unknown, its payload is not JSON
-// (UTF-8, each member once), does not fit its schema, is about another aggregate than the envelope, or breaks a rule of
-// [Ruled]. It allows members that the schema does not name, any source and any ce_dataschema.
+// Validate returns a [*ContractError] for an unknown type, a payload that is not JSON (UTF-8, each member once) or does
+// not fit its schema, another aggregate than the envelope's, or a broken rule of [Ruled]. It allows unknown members,
+// and any source and ce_dataschema.
 func (c *Checker) Validate(e Event) error {
 	known, ok := c.events[e.Type]
 	if !ok {
@@ -165,7 +163,7 @@ func (c *Checker) Validate(e Event) error {
 	return nil
 }
 
-// isFramed reports whether the payload begins as Confluent's serializers write it: a zero and a schema id of 4 bytes.
+// Confluent's frame is a zero and a schema id of 4 bytes.
 func isFramed(payload []byte) bool { return len(payload) > 5 && payload[0] == 0 }
 
 // codeOf returns the rule's code.
@@ -177,7 +175,7 @@ func codeOf(err error) Code {
 	return CodeSchemaViolation
 }
 
-// The places are members that the schema names: no value of the payload.
+// describe returns no values of the payload.
 func describe(err error) string {
 	invalid, is := errors.AsType[*jsonschema.ValidationError](err)
 	if !is {

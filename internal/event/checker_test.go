@@ -34,7 +34,6 @@ func (o order) Check() error {
 	return nil
 }
 
-// errDebt is a rule with its own code.
 var errDebt = fmt.Errorf("total: %w", codedError("debt"))
 
 type codedError string

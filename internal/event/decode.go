@@ -11,8 +11,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 )
 
-// Code is why a record is not an event, or why an event breaks the contract. The codes are stable: dead letters are
-// grouped by them.
+// Code is the stable reason of a [ContractError].
 type Code string
 
 // The codes of a record that is not an event.
@@ -22,9 +21,9 @@ const (
 	CodeMissingType     Code = "missing_type"
 	CodeMissingSource   Code = "missing_source"
 	CodeMissingKey      Code = "missing_key"
-	CodeInvalidKey      Code = "invalid_key"    // too long
-	CodeKeyMismatch     Code = "key_mismatch"   // the record key is not the subject
-	CodeInvalidHeader   Code = "invalid_header" // an attribute is not text
+	CodeInvalidKey      Code = "invalid_key"
+	CodeKeyMismatch     Code = "key_mismatch" // the record key is not the subject
+	CodeInvalidHeader   Code = "invalid_header"
 	CodeInvalidTime     Code = "invalid_time"
 	CodeInvalidVersion  Code = "invalid_version"
 	CodeUnsupportedSpec Code = "unsupported_spec_version"
@@ -32,8 +31,8 @@ const (
 	CodeEmptyValue      Code = "empty_value"
 )
 
-// A ContractError is why a record is not an event, or how an event breaks the contract. It is permanent. Its text never
-// holds values of the payload, which may be personal.
+// A ContractError is why a record is not an event, or breaks the contract. It is permanent. Its text has no values of
+// the payload.
 type ContractError struct {
 	Code   Code
 	Detail string
@@ -41,25 +40,23 @@ type ContractError struct {
 
 func (e *ContractError) Error() string { return fmt.Sprintf("check event: %s: %s", e.Code, e.Detail) }
 
-// Permanent returns true: another attempt cannot help.
+// Permanent returns true.
 func (e *ContractError) Permanent() bool { return true }
 
 // ErrorCode returns the code of the dead letter.
 func (e *ContractError) ErrorCode() string { return string(e.Code) }
 
-// The business time of an event is at or after Earliest and before Latest: PostgreSQL cannot partition by others.
+// Earliest is the first business time; Latest is excluded. PostgreSQL cannot partition by other times.
 var (
 	Earliest = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	Latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// FromMessage reads the envelope of a Watermill message; a [Checker] looks into the payload. A message without
-// [Origin], from a subscriber with a marshaler of its own, has its id in [HeaderID] and its key in [HeaderSubject].
+// FromMessage reads the envelope of a message, not its payload. Without [Origin] the id is in [HeaderID] and the key in
+// [HeaderSubject]. Other headers become extensions, byte for byte, except a trace header that is not text. An event
+// without ce_time gets its record's append time, else the current time.
 //
-// Headers that are not attributes become extensions, byte for byte. A trace header that is not text is left out. An
-// event without ce_time gets the time at which its record was appended, or the current time.
-//
-// The error is always a [*ContractError]. The event then has what could be read, for its dead letter.
+// The error is a [*ContractError]. The event then has the readable parts, for its dead letter.
 func FromMessage(m *message.Message) (Event, error) {
 	e := Event{
 		ID:         cmp.Or(m.Metadata[HeaderID], m.UUID),
@@ -86,7 +83,7 @@ func FromMessage(m *message.Message) (Event, error) {
 	return e, e.check(m)
 }
 
-// timeOf returns the time of the message's event; zero if its ce_time is invalid.
+// timeOf returns the event's time; zero if its ce_time is invalid.
 func timeOf(m *message.Message) time.Time {
 	text := m.Metadata[HeaderTime]
 	if text == "" {
@@ -95,7 +92,7 @@ func timeOf(m *message.Message) time.Time {
 		}
 		return time.Now().UTC()
 	}
-	at, err := time.Parse(time.RFC3339Nano, strings.ToUpper(text)) // t and z are as good as T and Z
+	at, err := time.Parse(time.RFC3339Nano, strings.ToUpper(text))
 	if err != nil || !isValidTime(at) {
 		return time.Time{}
 	}
@@ -104,10 +101,8 @@ func timeOf(m *message.Message) time.Time {
 
 func isValidTime(at time.Time) bool { return !at.Before(Earliest) && at.Before(Latest) }
 
-// isText reports whether a text column of PostgreSQL takes the value: UTF-8 without NUL.
 func isText(value string) bool { return utf8.ValidString(value) && strings.IndexByte(value, 0) < 0 }
 
-// structuredMode begins the media types of events whose attributes are in the payload.
 const structuredMode = "application/cloudevents"
 
 // check returns the event's first error.
@@ -150,8 +145,7 @@ func (e *Event) check(m *message.Message) error {
 	return nil
 }
 
-// IsAttribute reports whether a name of metadata is for a field of the [Event], or for transport state. The others are
-// extensions.
+// IsAttribute reports whether a metadata name is for a field of the [Event] or for transport state.
 func IsAttribute(name string) bool {
 	switch name {
 	case HeaderID, HeaderSource, HeaderType, HeaderSpecVersion, HeaderTime, HeaderSubject, HeaderVersion,
@@ -161,8 +155,7 @@ func IsAttribute(name string) bool {
 	return false
 }
 
-// ValidID returns a [*ContractError] unless an inbox can store the id: 1 to [MaxIDLength] characters of UTF-8, no
-// control character.
+// ValidID returns a [*ContractError] unless the id has 1 to [MaxIDLength] characters of UTF-8, no control characters.
 func ValidID(id string) error {
 	isControl := func(r rune) bool { return r < 0x20 || r == 0x7f }
 	switch n := utf8.RuneCountInString(id); {

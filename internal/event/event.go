@@ -1,14 +1,13 @@
 // Package event has the events that outbox, inbox and kafka share. An [Event] is a CloudEvents 1.0 event in binary
-// mode. It travels in a Watermill [message.Message], by the same mapping from the outbox row to the handler:
+// mode. It travels in a Watermill [message.Message]:
 //
 //	message UUID      <-> ce_id; also written as [HeaderWatermillID]
 //	message metadata  <-> Kafka headers (ce_source, ce_type, content-type, traceparent ...)
 //	message payload   <-> record value, the JSON document itself
 //	[KeyMetadata]     <-> record key; never a header
 //
-// A [Checker] checks an event against the JSON Schema of its type, and against the rules of its payload. The outbox
-// asks before it commits an event, the inbox before it applies one. A payload that passes decodes into the struct of
-// its [Definition].
+// A [Checker] checks an event's schema and rules, in the outbox and in the inbox. A valid payload decodes into the
+// struct of its [Definition].
 package event
 
 import (
@@ -23,8 +22,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Header names of the binary content mode. ce_aggregateversion is this project's extension: the standard "sequence"
-// is compared as a string, in which 10 sorts before 9.
+// Header names of the binary mode. ce_aggregateversion is this project's extension: in the standard "sequence", a
+// string, 10 sorts before 9.
 const (
 	HeaderID          = "ce_id"
 	HeaderSource      = "ce_source"
@@ -34,48 +33,48 @@ const (
 	HeaderSubject     = "ce_subject"
 	HeaderVersion     = "ce_aggregateversion"
 	HeaderDataSchema  = "ce_dataschema"
-	HeaderPosition    = "ce_outboxposition" // where the event lies in its producer's outbox; for its relay alone
+	HeaderPosition    = "ce_outboxposition" // position in the outbox; for the relay
 	HeaderContentType = "content-type"
 	HeaderTraceParent = "traceparent"
 	HeaderTraceState  = "tracestate"
 )
 
-// HeaderWatermillID is watermill-kafka's header for a message's UUID. It is written for its subscribers, and not read.
+// HeaderWatermillID is watermill-kafka's header for a message's UUID. It is not read.
 const HeaderWatermillID = "_watermill_message_uuid"
 
 const (
-	// SpecVersion is the only CloudEvents version this package writes and accepts.
+	// SpecVersion is the only supported CloudEvents version.
 	SpecVersion = "1.0"
-	// ContentTypeJSON is the media type of every payload this project writes.
+	// ContentTypeJSON is the media type of all payloads.
 	ContentTypeJSON = "application/json"
-	// MaxIDLength is the longest event id, in characters, that an inbox can remember.
+	// MaxIDLength is the longest event id, in characters.
 	MaxIDLength = 255
-	// MaxKeyBytes is the longest key of an event. PostgreSQL's indexes have a limit.
+	// MaxKeyBytes is the longest key. PostgreSQL's indexes have a limit.
 	MaxKeyBytes = 1024
-	// KeyMetadata is the metadata entry with the record key. It is not written as a header.
+	// KeyMetadata is the metadata entry with the record key. It is not a header.
 	KeyMetadata = "record_key"
-	// CopyPrefix begins the names of the topics for copies of dead letters.
+	// CopyPrefix begins the topics for copies of dead letters.
 	CopyPrefix = "dlq."
 )
 
-// Event is one CloudEvent about one aggregate. The zero value of an optional field means that the attribute is absent.
+// Event is one CloudEvent. An optional field that is zero is absent.
 type Event struct {
-	ID         string            // ce_id: the inbox's key; UUIDv7 from our producers, any text from others
-	Source     string            // ce_source: who wrote it, a URI reference such as "/twinbox/customer"
+	ID         string            // ce_id; UUIDv7 from our producers, any text from others
+	Source     string            // ce_source, such as "/twinbox/customer"
 	Type       string            // ce_type: reverse DNS name with its version
-	Topic      string            // where an outbox publishes it; no attribute, so an event that was read has none
+	Topic      string            // empty in an event that was read
 	Key        string            // the aggregate's id: ce_subject and the record key
-	Version    int64             // ce_aggregateversion: 1, 2, 3 ... per aggregate; 0 when the producer does not count
-	DataSchema string            // ce_dataschema: URI of the payload's schema; optional
+	Version    int64             // ce_aggregateversion: 1, 2, 3 ... per aggregate; 0: none
+	DataSchema string            // ce_dataschema; optional
 	Time       time.Time         // ce_time: business time, not relay time; UTC
-	Data       []byte            // the payload, JSON
-	Extensions map[string]string // every other header, such as traceparent, byte for byte; optional
+	Data       []byte            // JSON
+	Extensions map[string]string // other headers, byte for byte; optional
 }
 
-// Message returns the event as a Watermill message with the event's record key.
+// Message returns the event as a Watermill message.
 func (e Event) Message() *message.Message {
 	m := message.NewMessage(e.ID, e.Data)
-	m.Metadata = make(message.Metadata, 10+len(e.Extensions)) // a relay makes millions: the map must not grow
+	m.Metadata = make(message.Metadata, 10+len(e.Extensions)) // the map must not grow
 	maps.Copy(m.Metadata, e.Extensions)
 	m.Metadata[HeaderSource] = e.Source
 	m.Metadata[HeaderType] = e.Type
@@ -93,19 +92,18 @@ func (e Event) Message() *message.Message {
 	return m
 }
 
-// Definition declares one version of one event: its envelope and, as T, the struct of its payload. Writers and handlers
-// use the same Definition.
+// Definition declares one version of one event: its envelope and, as T, its payload.
 type Definition[T any] struct{ Declaration }
 
 // Declaration is a [Definition] without its type, for lists of them.
 type Declaration struct {
 	Type       string // ce_type: reverse DNS name with its version
-	Topic      string // where it is published
-	Source     string // ce_source of its producer
-	DataSchema string // ce_dataschema: the $id of its payload's schema
+	Topic      string
+	Source     string // ce_source
+	DataSchema string // ce_dataschema: the schema's $id
 
-	// Name is the name of the payload's type. Payload is [Definition.Decode] and Make is [Definition.New], for code
-	// without the type; Make fails for a payload of another type. [Define] sets all three.
+	// Name is the payload type's name. Payload and Make are [Definition.Decode] and [Definition.New] for untyped code.
+	// Make fails for another type. [Define] sets them.
 	Name    string
 	Payload func(Event) (any, error)
 	Make    func(key string, version int64, at time.Time, payload any) (Event, error)
@@ -125,8 +123,8 @@ func Define[T any](d Declaration) Definition[T] {
 	return Definition[T]{d}
 }
 
-// New makes the event of a payload, about the aggregate key, at its version (0: the next one of the key) and business
-// time. The outbox adds id and cause, and checks the schema. New fails for strings that are not UTF-8.
+// New makes an event about the aggregate key, at its version (0: the key's next) and business time. The outbox adds id
+// and cause. New fails for strings that are not UTF-8.
 func (d Definition[T]) New(key string, version int64, at time.Time, payload T) (Event, error) {
 	data, err := json.Marshal(payload)
 	if err != nil {
@@ -139,8 +137,7 @@ func (d Definition[T]) New(key string, version int64, at time.Time, payload T) (
 }
 
 // Decode reads the payload of an event. It ignores unknown members and compares names letter by letter: encoding/json
-// lets an unchecked "NAME" overwrite a checked "name". Missing members are zero values. The error does not repeat the
-// payload.
+// lets an unchecked "NAME" overwrite a checked "name". Missing members are zero. The error has no values.
 func (d Definition[T]) Decode(e Event) (T, error) {
 	var payload T
 	if err := json.Unmarshal(e.Data, &payload); err != nil {

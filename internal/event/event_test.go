@@ -120,7 +120,6 @@ func TestFromMessageNamesWhatIsWrong(t *testing.T) {
 	}
 }
 
-// These records come from other systems' clients. Each is an event.
 func TestForeignRecordsAreEvents(t *testing.T) {
 	t.Parallel()
 	appended := time.Date(2026, 1, 2, 4, 0, 0, 0, time.UTC)

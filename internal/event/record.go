@@ -6,16 +6,16 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 )
 
-// Attributes are the headers that every event of this project may have, in the order in which they are written.
+// Attributes are the headers of this project's events, in writing order.
 var Attributes = []string{
 	HeaderSource, HeaderType, HeaderSpecVersion, HeaderTime, HeaderSubject, HeaderVersion, HeaderDataSchema,
 	HeaderPosition, HeaderContentType, HeaderTraceParent, HeaderTraceState, HeaderCorrelationID, HeaderCausationID,
 }
 
-// Causes are the attributes that an event has among its extensions.
+// Causes are the attributes among an event's extensions.
 var Causes = Attributes[len(Attributes)-4:]
 
-// EachHeader calls write for each header of the message's record: the id, the [Attributes], the others by name.
+// EachHeader calls write for each header: the id, the [Attributes], the others by name.
 func EachHeader(msg *message.Message, write func(name, value string)) {
 	if msg.UUID != "" {
 		write(HeaderID, msg.UUID)
@@ -35,15 +35,15 @@ func EachHeader(msg *message.Message, write func(name, value string)) {
 	}
 }
 
-// MessageHeaders returns the headers of the record that the message would be written as.
+// MessageHeaders returns the headers of the message's record.
 func MessageHeaders(msg *message.Message) []Header {
 	headers := make([]Header, 0, len(msg.Metadata)+2)
 	EachHeader(msg, func(name, value string) { headers = append(headers, Header{name, []byte(value)}) })
 	return headers
 }
 
-// RecordMessage returns the message of a record. It never fails; [FromMessage] decides whether the message is an event.
-// The id is from [HeaderID], the record key is under [KeyMetadata], and the last of repeated headers counts.
+// RecordMessage returns the message of a record. The last of repeated headers counts. The id is from [HeaderID], the
+// key under [KeyMetadata].
 func RecordMessage(key []byte, headers []Header, value []byte) *message.Message {
 	msg := message.NewMessage("", value)
 	msg.Metadata = make(message.Metadata, len(headers)+1)

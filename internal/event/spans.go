@@ -16,12 +16,12 @@ import (
 //	send     CLIENT    a call of the relay, linked to its events, in a trace of its own
 //	process  CONSUMER  an attempt of a consumer, linked to its events; in the trace of the event if it is the only one
 //
-// Only events of sampled traces get a span or a link. A span has at most 128 links.
+// Only sampled traces get a span or a link. A span has at most 128 links.
 type Spans struct{ tracer trace.Tracer }
 
 const maxLinks = 128
 
-// NewSpans makes spans with the provider's tracer. It returns nil for a nil provider.
+// NewSpans makes spans with the provider; it returns nil for nil.
 func NewSpans(provider trace.TracerProvider) *Spans {
 	if provider == nil {
 		return nil
@@ -29,7 +29,7 @@ func NewSpans(provider trace.TracerProvider) *Spans {
 	return &Spans{provider.Tracer("example.com/twinbox/engine")}
 }
 
-// Create gives the event a span in the trace that it carries, and makes it carry that span.
+// Create gives the event a span in its trace.
 func (s *Spans) Create(e *Event) {
 	if s == nil || !e.span().IsSampled() {
 		return
@@ -42,7 +42,7 @@ func (s *Spans) Create(e *Event) {
 	span.End()
 }
 
-// Send begins the span of a relay's call. Call end with the call's error.
+// Send begins the span of a relay's call. Call end with its error.
 func (s *Spans) Send(topic string, events []*Event) (end func(error)) {
 	links := s.linksTo(len(events), func(i int) *Event { return events[i] })
 	if len(links) == 0 {
@@ -69,7 +69,7 @@ func (s *Spans) Process(consumer string, n int, event func(int) *Event) (end fun
 			attribute.String("messaging.consumer.group.name", consumer))...))
 }
 
-// Call begins the span of a call of another server, such as the mail server, in the trace of its cause.
+// Call begins the span of a call of another server.
 func (s *Spans) Call(name string, cause Cause) (end func(error)) {
 	follows := Event{Extensions: map[string]string{
 		HeaderTraceParent: cause.TraceParent, HeaderTraceState: cause.TraceState,
@@ -82,7 +82,7 @@ func (s *Spans) Call(name string, cause Cause) (end func(error)) {
 
 func noSpan(error) {}
 
-// start begins a span. Its end leaves out the text of an error: it may hold personal data.
+// start leaves out an error's text: it may hold personal data.
 func (s *Spans) start(
 	parent context.Context, name string, kind trace.SpanKind, options ...trace.SpanStartOption,
 ) (end func(error)) {

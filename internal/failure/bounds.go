@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Backoff returns the pauses between attempts: Min, then twice the last one, up to Max. Each is up to a fifth shorter
-// or longer, so that callers that failed together do not retry together.
+// Backoff returns pauses: Min, then twice the last one, up to Max. Each varies by up to a fifth, so that callers do not
+// retry together.
 type Backoff struct {
 	Min, Max time.Duration
 
@@ -29,7 +29,7 @@ func (b *Backoff) Next() time.Duration {
 	return time.Duration(float64(b.pause) * (0.8 + 0.4*rand.Float64()))
 }
 
-// Sleep waits for d, or until ctx ends: then it returns the cause.
+// Sleep waits for d. If ctx ends first, it returns the cause.
 func Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -39,11 +39,10 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// MaxText is the longest text of an error, in bytes, that is logged or stored. Errors quote answers of servers and
-// contents of records, which have no limit.
+// MaxText bounds an error's text in logs and tables, in bytes.
 const MaxText = 2048
 
-// Brief shortens a text to [MaxText] bytes, and appends how many are missing.
+// Brief shortens a text to [MaxText] bytes and appends the number of missing bytes.
 func Brief(text string) string { return Cut(text, MaxText) }
 
 // Cut is [Brief] with another limit. The appended note is not counted.

@@ -21,14 +21,12 @@ type unknownOutcome struct{ error }
 
 func (unknownOutcome) OutcomeUnknown() bool { return true }
 
-// notSent is pgx's error for a statement that did not reach the server.
 type notSent struct{ error }
 
 func (notSent) SafeToRetry() bool { return true }
 
 func sqlState(code string) error { return &pgconn.PgError{Code: code} }
 
-// refused is a row that is refused for good, shutdown an answer that passes, and so on, for the tests of precedence.
 var (
 	refused    = sqlState("23514")
 	shutdown   = sqlState("57P01")
@@ -36,7 +34,6 @@ var (
 	errUnknown = errors.New("unknown")
 )
 
-// The outermost word about an error decides.
 func TestMarks(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -70,7 +67,6 @@ func TestMarks(t *testing.T) {
 	require.ErrorIs(t, failure.AsPermanent(errUnknown), errUnknown)
 }
 
-// Of several errors the one that lets the event come again decides, in any order of joining.
 func TestJoinedErrors(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {

@@ -21,7 +21,6 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// Errors as pgx makes them, of a server that is there.
 func TestOnARealConnection(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -47,7 +46,7 @@ func TestOnARealConnection(t *testing.T) {
 	require.True(t, pgconn.SafeToRetry(err), "the case that looks like a lost connection and is a handler out of time")
 	require.Equal(t, "context_deadline", verdict(err).Code)
 
-	short, cancel := context.WithTimeout(t.Context(), time.Second) // which ends in the statement, not before it
+	short, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	_, err = conn.Exec(short, `select pg_sleep(60)`)
 	require.True(t, pgconn.Timeout(err))
@@ -69,19 +68,18 @@ func TestOnARealConnection(t *testing.T) {
 	require.Equal(t, "postgres_pool_closed", verdict(closed.Ping(t.Context())).Code)
 }
 
-// And of one that is not, or refuses every login.
 func TestNoConnection(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "twinbox-failure-") // a socket's path must be short
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	server := "postgres://u@/d?host=" + dir // another process may take a closed TCP port immediately
+	server := "postgres://u@/d?host=" + dir // another process may take a closed TCP port
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: filepath.Join(dir, ".s.PGSQL.5432")})
 	require.NoError(t, err)
 	listener.SetUnlinkOnClose(false)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err = pgx.Connect(ctx, server) // it takes the connection and is silent
+	_, err = pgx.Connect(ctx, server)
 	require.Equal(t, failure.Transient, failure.Classify(err), "%v", err)
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()

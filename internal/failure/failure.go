@@ -1,6 +1,5 @@
-// Package failure sorts errors by what to do about them: give up, wait for an outage to end, or try a few times.
-// Consumers, relay, API and mail sender ask it the same question. It knows the errors of contexts, the network, TLS,
-// mail servers and PostgreSQL. Packages with other clients mark their errors; see [Mark].
+// Package failure sorts errors by what to do about them: give up, wait for an outage to end, or try a few times. It
+// knows the errors of contexts, the network, TLS, mail servers and PostgreSQL. For other clients see [Mark].
 package failure
 
 import "slices"
@@ -11,27 +10,25 @@ type Class string
 const (
 	// Permanent errors return with every attempt: bad bytes, a broken rule, a refused row.
 	Permanent Class = "permanent"
-	// Transient errors end with an outage: wait and try again, for as long as it takes. They never make a dead letter.
+	// Transient errors end with an outage: try again without limit. They never make a dead letter.
 	Transient Class = "transient"
-	// Unknown errors may be either: try a bounded number of times, then give up on the event.
+	// Unknown errors may be either: try a bounded number of times.
 	Unknown Class = "unknown"
-	// Cancelled errors are not about the event: the process stops, or has lost the topic-partition.
+	// Cancelled errors mean that the process stops, or lost the topic-partition.
 	Cancelled Class = "cancelled"
 )
 
-// Verdict is a class, with a code for logs and metrics. Codes stay the same from release to release: sql_40001,
-// kafka_6, smtp_550, net_ECONNREFUSED, marked_permanent, or [CodeUnknown].
+// Verdict is a class, with a stable code for logs and metrics, such as sql_40001, smtp_550 or [CodeUnknown].
 type Verdict struct {
 	Class Class
 	Code  string
 }
 
-// CodeUnknown is the code of an error that this package does not know.
+// CodeUnknown is the code of an unknown error.
 const CodeUnknown = "unknown"
 
 var unknownError = Verdict{Unknown, CodeUnknown}
 
-// mark is a caller's verdict on an error.
 type mark struct {
 	err     error
 	verdict Verdict
@@ -40,17 +37,16 @@ type mark struct {
 func (m *mark) Error() string { return m.err.Error() }
 func (m *mark) Unwrap() error { return m.err }
 
-// Permanent is for callers that do not know this package, such as a relay.
+// Permanent is for callers that do not know this package.
 func (m *mark) Permanent() bool { return m.verdict.Class == Permanent }
 
-// AsPermanent marks err as final: consumer, relay and sender do not try again. It returns nil for nil.
+// AsPermanent marks err as final. It returns nil for nil.
 func AsPermanent(err error) error { return Mark(err, Verdict{Permanent, "marked_permanent"}) }
 
-// AsTransient marks err as an outage: consumer, relay and sender try again until it ends. It returns nil for nil.
+// AsTransient marks err as an outage. It returns nil for nil.
 func AsTransient(err error) error { return Mark(err, Verdict{Transient, "marked_transient"}) }
 
-// Mark gives err a verdict. A package uses it for the errors of a client that this package does not know. It returns
-// nil for nil.
+// Mark gives err a verdict. It returns nil for nil.
 func Mark(err error, verdict Verdict) error {
 	if err == nil {
 		return nil
@@ -61,13 +57,13 @@ func Mark(err error, verdict Verdict) error {
 // Classify returns the class of [Examine].
 func Classify(err error) Class { return Examine(err).Class }
 
-// Examine returns what is known of err. An unknown error is [Unknown]. Do not pass nil.
+// Examine returns the verdict on err; [Unknown] by default. Do not pass nil.
 //
-// The outermost known error or mark decides. Of joined errors it returns the first of: cancelled, transient, permanent,
-// unknown. So an outage never makes a dead letter.
+// The outermost known error or mark decides. Of joined errors Examine returns the first of: cancelled, transient,
+// permanent, unknown. So an outage never makes a dead letter.
 //
-// A deadline is Unknown: an event whose handler always runs out of time must become a dead letter. A deadline that ends
-// an attempt to connect is Transient.
+// A deadline is Unknown: an event whose handler is always late must become a dead letter. A deadline of a connection
+// attempt is Transient.
 func Examine(err error) Verdict {
 	for at := err; at != nil; {
 		if verdict, known := examineOne(at); known {
@@ -88,10 +84,10 @@ func Examine(err error) Verdict {
 	return unknownError
 }
 
-// precedence orders the classes of joined errors: a class that lets the event return comes first.
+// A class that lets the event return comes first.
 var precedence = []Class{Cancelled, Transient, Permanent, Unknown}
 
-// examineAll returns the first verdict by precedence; of unknown errors, one that has a code.
+// Of unknown errors it returns one that has a code.
 func examineAll(joined []error) Verdict {
 	best := unknownError
 	for _, err := range joined {

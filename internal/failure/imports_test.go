@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The inbox needs no Kafka client for the sake of its errors.
 func TestNoKafkaClientIsNeeded(t *testing.T) {
 	t.Parallel()
 	packages, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()

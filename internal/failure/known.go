@@ -35,8 +35,7 @@ var sentinels = []struct {
 	{pgx.ErrTxCommitRollback, Verdict{Unknown, "postgres_commit_rolled_back"}},
 }
 
-// systemErrors are the operating system's errors that end with an outage: of a connection, of the route to a server, or
-// of a machine that is short of ports, files, memory or disk.
+// systemErrors end with an outage of a connection or route, or a shortage on the machine.
 var systemErrors = map[syscall.Errno]string{
 	syscall.ECONNREFUSED: "ECONNREFUSED", syscall.ECONNRESET: "ECONNRESET", syscall.ECONNABORTED: "ECONNABORTED",
 	syscall.EPIPE: "EPIPE", syscall.ENOTCONN: "ENOTCONN", syscall.ETIMEDOUT: "ETIMEDOUT",
@@ -46,9 +45,8 @@ var systemErrors = map[syscall.Errno]string{
 	syscall.ENOSPC: "ENOSPC", syscall.EAGAIN: "EAGAIN", syscall.EINTR: "EINTR",
 }
 
-// answers sorts the answers of PostgreSQL (appendix A) and of mail servers (RFC 5321, RFC 3463) by the beginnings of
-// their codes. The first match decides. Others are unknown: a missing table (42) may be a migration that has not yet
-// run.
+// answers sorts PostgreSQL's codes (appendix A) and mail servers' (RFC 5321, RFC 3463) by prefix. The first match
+// decides. Others stay unknown: a missing table (42) may be a migration that has not yet run.
 var answers = []struct {
 	class    Class
 	prefixes []string
@@ -57,13 +55,13 @@ var answers = []struct {
 	{Unknown, []string{"sql_57014", "sql_25P02", "sql_25P03", "sql_25P04", "sql_08P01"}},
 	// A full mailbox; a mail server and a client that do not understand each other.
 	{Unknown, []string{"smtp_5.2.2", "smtp_5.5.", "smtp_500", "smtp_501", "smtp_502", "smtp_503", "smtp_504"}},
-	// A value that does not fit its type, a constraint, a limit of the server; a mail that is too large.
+	// A wrong value, a constraint, a limit of the server; a mail that is too large.
 	{Permanent, []string{"sql_22", "sql_23", "sql_40002", "sql_44", "sql_54", "smtp_5.3.4"}},
 	// Connections, conflicts of transactions, resources, an operator, the server's files and settings.
 	{Transient, []string{"sql_08", "sql_40", "sql_53", "sql_57", "sql_58", "sql_F0"}},
 	// Locks, a standby, a prepared statement or a snapshot that is gone.
 	{Transient, []string{"sql_55P03", "sql_55006", "sql_25006", "sql_26", "sql_72"}},
-	// An operator cures accounts, passwords and missing databases. No event and no mail is at fault.
+	// An operator corrects accounts, passwords and missing databases.
 	{Transient, []string{"sql_28", "sql_3D", "smtp_530", "smtp_534", "smtp_535", "smtp_538"}},
 	{Transient, []string{"smtp_5.7.8", "smtp_5.7.9", "smtp_5.7.11", "smtp_5.7.14"}},
 	// Too many recipients for now: 552, unless an enhanced code above decides.
@@ -71,7 +69,6 @@ var answers = []struct {
 	{Permanent, []string{"smtp_5"}},
 }
 
-// examineAnswer sorts an answer by any of its codes, under the first of them.
 func examineAnswer(codes ...string) (verdict Verdict, known bool) {
 	for _, row := range answers {
 		for _, prefix := range row.prefixes {
@@ -95,7 +92,7 @@ func examineMailAnswer(answer *textproto.Error) (verdict Verdict, known bool) {
 	return examineAnswer(digits)
 }
 
-// examineOne looks at one error of a chain, and not at the errors that it wraps.
+// examineOne does not look at the errors that err wraps.
 func examineOne(err error) (verdict Verdict, known bool) {
 	for _, s := range sentinels {
 		if err == s.err { //nolint:errorlint // Examine unwraps
@@ -107,7 +104,7 @@ func examineOne(err error) (verdict Verdict, known bool) {
 		return e.verdict, true
 	case interface{ Permanent() bool }:
 		return Verdict{Permanent, "says_permanent"}, e.Permanent()
-	case interface{ OutcomeUnknown() bool }: // a caller repeats it under the same id
+	case interface{ OutcomeUnknown() bool }:
 		return Verdict{Transient, "outcome_unknown"}, e.OutcomeUnknown()
 	case *pgconn.PgError:
 		return examineAnswer("sql_" + e.Code)
@@ -121,7 +118,7 @@ func examineOne(err error) (verdict Verdict, known bool) {
 	case syscall.Errno:
 		name, known := systemErrors[e]
 		return Verdict{Transient, "net_" + name}, known
-	case *net.DNSError: // names return with their servers
+	case *net.DNSError:
 		switch {
 		case e.IsNotFound:
 			return Verdict{Transient, "dns_not_found"}, true
@@ -143,13 +140,12 @@ func examineOne(err error) (verdict Verdict, known bool) {
 	return Verdict{Cancelled, "postgres_pool_closed"}, err.Error() == poolClosed
 }
 
-// poolClosed is the text of the error of a pool that is closed, because the process stops. pgxpool has no error for it.
+// poolClosed is the text of pgxpool's error of a closed pool. It has no error value.
 const poolClosed = "closed pool"
 
-// An error that only a connection causes is transient unless the caller cancelled it. A transient cause has the better
-// code.
+// A transient cause has the better code.
 func examineConnection(code string, cause error) Verdict {
-	if errors.Is(cause, context.Canceled) { // package net has a cancellation of its own
+	if errors.Is(cause, context.Canceled) { // package net has its own cancellation
 		return Verdict{Cancelled, "context_canceled"}
 	}
 	if verdict := Examine(cause); verdict.Class == Transient {
@@ -158,7 +154,6 @@ func examineConnection(code string, cause error) Verdict {
 	return Verdict{Transient, code}
 }
 
-// isUnsent reports whether pgx knows that the server has not received the statement.
 func isUnsent(err error) bool {
 	unsent, is := errors.AsType[interface {
 		error
@@ -167,5 +162,6 @@ func isUnsent(err error) bool {
 	return is && unsent.SafeToRetry() && unsent.Error() != connBusy
 }
 
-// pgx calls connBusy safe to retry, but a handler that shares its transaction between goroutines fails each time.
+// connBusy is pgx's text for a connection that another goroutine uses. pgx calls it safe to retry, but its cause, a
+// shared transaction, fails each time.
 const connBusy = "conn busy"

@@ -30,7 +30,7 @@ const (
 	c = failure.Cancelled
 )
 
-// sample is an error as it really comes, the code it must get and its class.
+// sample is a real error with its code and class.
 type sample struct {
 	code string
 	want failure.Class
@@ -113,7 +113,6 @@ func samples(t *testing.T) []sample {
 	}...)
 }
 
-// Each error gets its code and its class.
 func TestKnownErrors(t *testing.T) {
 	t.Parallel()
 	for _, one := range samples(t) {

@@ -14,7 +14,6 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-// Batches of any size give random events the same results as one by one.
 func TestABatchComesToWhatItsEventsComeToAlone(t *testing.T) {
 	t.Parallel()
 	shared := setup(t)
@@ -27,15 +26,14 @@ func TestABatchComesToWhatItsEventsComeToAlone(t *testing.T) {
 	})
 }
 
-// drawEvent draws from few ids, keys and versions, so that they meet. Some ids carry a time that the inbox may have
-// forgotten.
+// Few ids, keys and versions, so that they meet. The inbox may have forgotten some ids' times.
 func drawEvent(t *rapid.T) event.Event {
 	n := rapid.IntRange(0, 9).Draw(t, "id")
 	e := named(fmt.Sprintf("order-%d", n), rapid.SampledFrom([]string{"a", "b"}).Draw(t, "key"))
 	if n > 5 {
 		e.ID = fmt.Sprintf("01940000-%04d-7000-8000-000000000000", 2000*(n-6)) // from January 2025 on
 	}
-	if n%4 == 3 { // an event has one time in all deliveries
+	if n%4 == 3 {
 		e.Time = e.Time.AddDate(-3, 0, 0)
 	}
 	e.Version = rapid.SampledFrom([]int64{0, 1, 2, 3, 4, 2000}).Draw(t, "version")
@@ -51,7 +49,6 @@ func drawConfig(t *rapid.T) func(*inbox.Config) {
 	return func(c *inbox.Config) { c.Order, c.OnConflict, c.MaxAttempts = order, onConflict, 1 }
 }
 
-// play delivers the events in batches of a size, 0 for one by one.
 func (b *bundle) play(
 	t *testing.T, batch int, configure func(*inbox.Config), events []event.Event,
 ) (told []string) {

@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-// Some of the events had succeeded in the transaction that was rolled back.
 func TestABatchInWhichManyEventsFail(t *testing.T) {
 	t.Parallel()
 	shared := setup(t)
@@ -121,7 +120,6 @@ func TestTheHostLearnsOfEachAttempt(t *testing.T) {
 	require.Equal(t, []string{"handling", "committed", "applied"}, host.noted)
 }
 
-// The handler changes its message before the batch fails. The event then runs alone, unchanged.
 func TestAMessageThatIsChangedInABatchThatFails(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -109,7 +109,7 @@ func ignore(err error, text string) error {
 	return err
 }
 
-// A handler continues after an earlier handler's write failed. The fault stays with the earlier event.
+// A handler continues after an earlier handler's write failed.
 func TestAFailedQueuedWriteIsItsOwnEvents(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -183,7 +183,7 @@ func TestBatchesShrinkWithTheTime(t *testing.T) {
 	slow := true
 	var last pgx.Tx
 	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
-		if slow && tx == last { // the second event of a transaction uses up its time
+		if slow && tx == last {
 			<-ctx.Done()
 			return ctx.Err()
 		}
@@ -202,7 +202,6 @@ func TestBatchesShrinkWithTheTime(t *testing.T) {
 	require.InDelta(t, 3, testutil.ToFloat64(counter(t, b, "inbox_split_batches_total", "test")), 0)
 }
 
-// A late batch of two leaves batches of one. They must grow again.
 func TestBatchesOfOneGrowAgain(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -225,7 +224,6 @@ func TestBatchesOfOneGrowAgain(t *testing.T) {
 	require.Less(t, b.Count(t, `select count(distinct event_id) from ledger`), 6, "some share a transaction")
 }
 
-// Another process applies the key's first event while this one handles the second.
 func TestAKeyThatAnotherTransactionInserts(t *testing.T) {
 	t.Parallel()
 	for _, batch := range []int{1, 2} {

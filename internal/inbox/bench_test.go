@@ -38,14 +38,12 @@ func BenchmarkInbox(b *testing.B) {
 	}
 }
 
-// load is one benchmark's input. One of failEvery events fails for good; 0: none.
 type load struct {
 	batch                 int
 	order                 inbox.Order
 	duplicates, failEvery int
 }
 
-// stream makes events of 1,000 keys in order; a redelivery is the event from 1,000 before.
 type stream struct {
 	redeliver int // percent
 	n         int

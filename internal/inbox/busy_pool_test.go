@@ -12,8 +12,6 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-// Other users hold all connections for longer than an event's attempts may take. The handler has not run, so no event
-// becomes a dead letter.
 func TestAnEventThatWaitsForAConnection(t *testing.T) {
 	t.Parallel()
 	for name, events := range map[string]int{"alone": 1, "in a batch": 2} {
@@ -40,7 +38,6 @@ func TestAnEventThatWaitsForAConnection(t *testing.T) {
 	}
 }
 
-// fromNowhere returns messages without a partition.
 func fromNowhere(ctx context.Context, n int) []*message.Message {
 	msgs := make([]*message.Message, n)
 	for i := range msgs {

@@ -23,19 +23,18 @@ import (
 	"example.com/twinbox/test/inboxtest"
 )
 
-// job is the work of a child process, which runs this test binary.
 type job struct {
 	DSN        string
 	Consumers  []string
-	Partitions [][]event.Event // each consumer gets each of them
+	Partitions [][]event.Event
 	Batch      int
 	Attempts   int
 	Timeout    time.Duration
-	CrashAt    string // crash point
-	CrashHit   int    // at which hit
+	CrashAt    string
+	CrashHit   int
 	Stop       bool   // SIGSTOP there instead of SIGKILL
-	KillFor    string // event id that ends its process, in the first consumer
-	Slow       bool   // slow handlers: the batches of all partitions overlap
+	KillFor    string // event id
+	Slow       bool
 	Replay     bool
 	AwaitStart bool // print "ready" and begin when stdin ends
 }

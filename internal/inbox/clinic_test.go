@@ -28,7 +28,7 @@ type clinic struct {
 	in       *inbox.Inbox
 	replayer *inbox.Replayer
 	handler  message.HandlerFunc
-	at       int64 // offset of the next record
+	at       int64
 	sick     atomic.Pointer[map[string]error]
 
 	mu   sync.Mutex // a delivery and a replay may end together
@@ -112,7 +112,6 @@ func (c *clinic) resume(t *testing.T) {
 	require.NoError(t, c.replayer.ResumeRound(t.Context()))
 }
 
-// replay returns each dead letter's outcome and error code, in order.
 func (c *clinic) replay(t *testing.T, f deadletter.Filter, options ...func(*inbox.Options)) []string {
 	t.Helper()
 	results := []string{}
@@ -149,7 +148,6 @@ func (c *clinic) edit(t *testing.T, eventID string, e deadletter.Edit) {
 	require.NoError(t, err)
 }
 
-// sick returns an event that the handler fails for after fall(value).
 func sick(key string, version int64, value string) event.Event {
 	return payload(v(key, version), fmt.Sprintf(`{"value":%q}`, value))
 }
@@ -167,7 +165,6 @@ func (c *clinic) requireEffects(t *testing.T, events ...event.Event) {
 	require.Equal(t, ids(events...), c.List(t, `select event_id from ledger order by n`))
 }
 
-// waiting returns code and version of the waiting dead letters, by version.
 func (b *bundle) waiting(t *testing.T) []string {
 	t.Helper()
 	return b.List(t, `select code || ' ' || version from dead_letter where state = 'waiting' order by version, id`)
@@ -198,7 +195,6 @@ func (g *gate) let() {
 	}
 }
 
-// awaitReached waits for the statement. It fails if its sender has ended.
 func (g *gate) awaitReached(t *testing.T, ended <-chan error) {
 	t.Helper()
 	select {
@@ -240,7 +236,6 @@ type party struct {
 	store    *deadletter.Store
 }
 
-// stopping returns a party of the same consumer whose statements pass the gate.
 func (c *clinic) stopping(t *testing.T, g *gate) party {
 	t.Helper()
 	cfg := c.Pool.Config()
@@ -278,8 +273,8 @@ func discardingDead(ctx context.Context, p party) error {
 	return err
 }
 
-// interleave stops the first action before the statement with the text, until the second action waits for its locks
-// or has ended.
+// interleave stops the first action before the statement with the text, until the second action waits for its locks or
+// has ended.
 func (c *clinic) interleave(t *testing.T, text string, first, second action) {
 	t.Helper()
 	g := newGate(text)

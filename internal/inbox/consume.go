@@ -20,10 +20,9 @@ import (
 // for every final outcome, dead letters included. It returns an error only when the message's context has ended:
 // nothing is committed, and the event comes again.
 //
-// Install no Retry or PoisonQueue around it: each attempt is a transaction. Middlewares between it and the handler run
-// in the transaction, which plain handlers find with [TxFromContext]. With any marshaler an event's id is ce_id and its
-// key ce_subject. Messages that next returns are refused: a crash behind the commit would lose them. Write them to the
-// outbox.
+// Install no Retry or PoisonQueue around it: each attempt is a transaction. Plain handlers get the transaction from
+// [TxFromContext]. An event's id is ce_id and its key ce_subject. Messages that next returns are refused: write them to
+// the outbox.
 func (in *Inbox) Middleware(next message.HandlerFunc) message.HandlerFunc {
 	handle := in.BatchMiddleware(next)
 	return func(msg *message.Message) ([]*message.Message, error) {
@@ -32,16 +31,15 @@ func (in *Inbox) Middleware(next message.HandlerFunc) message.HandlerFunc {
 	}
 }
 
-// BatchFunc handles messages of one partition, in order, and returns how many of them, from the first on, have a final
-// outcome.
+// BatchFunc handles messages of one partition, in order. It returns how many, from the first on, have a final
+// outcome. The messages' contexts end with ctx.
 type BatchFunc func(ctx context.Context, msgs []*message.Message) (handled int, err error)
 
 // BatchMiddleware is [Inbox.Middleware] for many messages: up to Config.Batch events share one transaction. When it
 // fails its halves run, down to one event. So each event has the outcome that it would have alone.
 //
-// The messages are consecutive ones of one partition, and a partition has one call at a time. The context of each
-// message ends with ctx. err is nil exactly when all messages are handled; else a context has ended, or it is
-// [ErrWentBack].
+// The messages are consecutive ones of one partition, with one call at a time. err is nil exactly when all messages are
+// handled; else a context has ended, or it is [ErrWentBack].
 func (in *Inbox) BatchMiddleware(next message.HandlerFunc) BatchFunc {
 	return func(ctx context.Context, msgs []*message.Message) (handled int, err error) {
 		for handled < len(msgs) {
@@ -69,7 +67,6 @@ func (in *Inbox) handleBatch(ctx context.Context, msgs []*message.Message, next 
 	return n, err
 }
 
-// handleItems handles events in one transaction, and its halves if that fails.
 func (in *Inbox) handleItems(ctx context.Context, p *partition, items []*item) (handled int, err error) {
 	if len(items) == 1 {
 		return in.handleOne(p, items[0])
@@ -101,7 +98,6 @@ func (in *Inbox) handleItems(ctx context.Context, p *partition, items []*item) (
 	return half + n, err
 }
 
-// handleOne tries one event until it has an outcome.
 func (in *Inbox) handleOne(p *partition, it *item) (handled int, err error) {
 	err = in.tryUntilHandled(p, it)
 	if !errors.Is(err, ErrWentBack) {
@@ -134,7 +130,7 @@ func (in *Inbox) tryUntilHandled(p *partition, it *item) error {
 				unknown++
 			}
 			if class == failure.Permanent || unknown >= in.cfg.MaxAttempts {
-				it.giveUp = err // the next attempt stores the dead letter
+				it.giveUp = err
 				continue
 			}
 		}
@@ -148,7 +144,6 @@ func (in *Inbox) tryUntilHandled(p *partition, it *item) error {
 	}
 }
 
-// item is one delivery on its way through a transaction.
 type item struct {
 	ctx        context.Context
 	msg        *message.Message
@@ -157,16 +152,16 @@ type item struct {
 	event      event.Event
 	origin     event.Origin
 	hash       []byte
-	isEvent    bool               // it was decoded
-	ignored    bool               // its type has no handler
-	giveUp     error              // why it becomes a dead letter instead of running its handler
-	replay     *replayed          // the dead letter that it was, in a replay
-	wasLate    bool               // the last attempt ran out of time
-	outcome    Outcome            // in the transaction under way, at last the final one
-	comesAgain bool               // a later one of the transaction has its id
-	refused    error              // why that transaction finds no place for it in the order of its key
-	took       time.Duration      // of its handler
-	stored     *deadletter.Letter // what the transaction stored of it
+	isEvent    bool  // decoded
+	ignored    bool  // without a handler
+	giveUp     error // why it becomes a dead letter
+	replay     *replayed
+	wasLate    bool // the last attempt ran out of time
+	outcome    Outcome
+	comesAgain bool          // a later item of the transaction has its id
+	refused    error         // why its key's order has no place for it
+	took       time.Duration // handler's time
+	stored     *deadletter.Letter
 
 	attempts      int
 	firstFailedAt time.Time
@@ -202,7 +197,6 @@ func (in *Inbox) read(msg *message.Message, next message.HandlerFunc) *item {
 	return it
 }
 
-// report tells metrics, log and host what became of the deliveries.
 func (in *Inbox) report(items ...*item) {
 	for _, it := range items {
 		in.metrics.messages.WithLabelValues(string(it.outcome)).Inc()

@@ -33,9 +33,9 @@ type topicPartition struct {
 type partition struct {
 	topicPartition
 	owner     string // a name for this assignment
-	isSuspect bool   // its last owner did not leave it: attempts count until something new is committed
-	countedTo int64  // records up to this offset run one by one: a process died in a counted attempt at them
-	counted   *int64 // first offset of the counted attempt under way
+	isSuspect bool   // attempts count until a new record is committed
+	countedTo int64  // records up to this offset run one by one
+	counted   *int64 // first offset of the counted attempt
 }
 
 const takePartition = `
@@ -89,7 +89,6 @@ var errProcessDied = &codedError{
 	CodeProcessDied, Permanent(errors.New("the process ended each time it handled the event")),
 }
 
-// attempt applies the items, counted if their partition's last owner died.
 func (in *Inbox) attempt(ctx context.Context, p *partition, items []*item) (err error) {
 	defer func() { in.cfg.Host.Attempted(ctx, err) }()
 	turn := alone.RLocker()
@@ -123,8 +122,7 @@ on conflict (consumer, topic, partition, first_offset) do update
 set attempts = excluded.attempts, last_offset = excluded.last_offset, last_at = clock_timestamp()`
 )
 
-// countAttempt counts once for each owner: an attempt that fails in this process is not a death. A batch counts for
-// none of its records. An event that was counted too often is given up.
+// An attempt that fails in this process is no death.
 func (in *Inbox) countAttempt(ctx context.Context, p *partition, items []*item) error {
 	if p.counted != nil {
 		return nil
@@ -157,7 +155,7 @@ func (in *Inbox) countAttempt(ctx context.Context, p *partition, items []*item) 
 const deleteAttempts = `
 delete from public.inbox_attempt where consumer = $1 and topic = $2 and partition = $3 and first_offset <= $4`
 
-// When something new is committed behind the suspected records, the partition is not a suspect any more.
+// After a commit behind the suspected records, the partition is not suspected any more.
 func (in *Inbox) clearAttempts(ctx context.Context, p *partition, items []*item) {
 	p.counted = nil
 	last := items[len(items)-1].origin.Offset
@@ -171,8 +169,8 @@ func (in *Inbox) clearAttempts(ctx context.Context, p *partition, items []*item)
 	}
 }
 
-// Leave means that a partition does not belong to this process any more and no event of it is under way. It returns how
-// to record that. Until then the next owner counts its first attempts.
+// Leave means that the process has lost the partition and handles no event of it. It returns how to record that. Until
+// then the next owner counts its first attempts.
 func (in *Inbox) Leave(topic string, number int32) (record func(context.Context) error) {
 	in.partitions.mu.Lock()
 	defer in.partitions.mu.Unlock()
@@ -182,7 +180,7 @@ func (in *Inbox) Leave(topic string, number int32) (record func(context.Context)
 	return func(ctx context.Context) error { return in.recordLeave(ctx, p) }
 }
 
-// Close leaves every partition. Call it when the last delivery has ended.
+// Close leaves every partition. Call it after the last delivery.
 func (in *Inbox) Close(ctx context.Context) error {
 	in.partitions.mu.Lock()
 	defer in.partitions.mu.Unlock()
@@ -203,8 +201,7 @@ where (consumer, topic, partition, first_offset) = ($1, $2, $3, $4) and attempts
 const deleteOwner = `
 delete from public.inbox_owner where consumer = $1 and topic = $2 and partition = $3 and owner = $4`
 
-// A suspected partition keeps its row: its next owner must check the records that this one did not reach. An attempt
-// that was broken off is not a death.
+// A suspected partition keeps its row: the next owner must check the records that this one did not reach.
 func (in *Inbox) recordLeave(ctx context.Context, p *partition) (err error) {
 	switch {
 	case p == nil:
@@ -219,7 +216,6 @@ func (in *Inbox) recordLeave(ctx context.Context, p *partition) (err error) {
 	return nil
 }
 
-// insist repeats a statement until it works or ctx ends.
 func (in *Inbox) insist(ctx context.Context, what string, do func(context.Context) error) error {
 	backoff := in.cfg.backoff()
 	for {

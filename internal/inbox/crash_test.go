@@ -16,7 +16,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// traffic returns events of keys in turn, an id with another payload, and a redelivery.
 func traffic(n int) []event.Event {
 	var events []event.Event
 	for i := range n {
@@ -39,7 +38,6 @@ func (b *bundle) job(events ...[]event.Event) job {
 	}
 }
 
-// requireOnceInOrder checks the ledger, which has no constraint that could help.
 func (b *bundle) requireOnceInOrder(t *testing.T, effects int) {
 	t.Helper()
 	require.Equal(t, effects, b.Count(t, `select count(*) from ledger`))
@@ -49,7 +47,6 @@ func (b *bundle) requireOnceInOrder(t *testing.T, effects int) {
 		where before >= version`), "in order per key")
 }
 
-// requireCleanEnd checks that the last owner left no suspects.
 func (b *bundle) requireCleanEnd(t *testing.T) {
 	t.Helper()
 	require.Zero(t, b.Count(t, `select count(*) from inbox_attempt`))
@@ -112,8 +109,7 @@ func TestTenProcessesWithTheSameEvents(t *testing.T) {
 	require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter`))
 }
 
-// An owner is stopped in a transaction for longer than its successor waits. It continues while the successor handles
-// the same events.
+// The owner is stopped in a transaction, and continues while its successor handles the same events.
 func TestAnOwnerThatWasStopped(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"handling", "handled", "committed"} {
@@ -156,7 +152,6 @@ func (b *bundle) deaths(t *testing.T, job job) (deaths int) {
 	return deaths
 }
 
-// A record that kills the process becomes a dead letter. The records around it are applied.
 func TestARecordThatKillsTheProcess(t *testing.T) {
 	t.Parallel()
 	for batch, deaths := range map[int]int{1: 1 + 3, 5: 2 + 3} {
@@ -186,7 +181,6 @@ func TestARecordThatKillsTheProcess(t *testing.T) {
 	}
 }
 
-// Several partitions are in progress whenever the process dies. Only the killing record becomes a dead letter.
 func TestAPoisonRecordIsFoundAmongManyPartitions(t *testing.T) {
 	t.Parallel()
 	for batch, deaths := range map[int]int{1: 1 + 2, 10: 2 + 2} {

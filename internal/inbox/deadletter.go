@@ -37,7 +37,7 @@ func (it *item) reason(version int64) error {
 	return cmp.Or(it.refused, it.giveUp)
 }
 
-// storeLetter stores a dead letter in the transaction that decides so. In a replay there is one: then that is refused.
+// A replay has a dead letter: storeLetter then refuses it.
 func (in *Inbox) storeLetter(ctx context.Context, tx *handlerTx, it *item, k *key) error {
 	var version int64
 	if k != nil {
@@ -46,7 +46,7 @@ func (in *Inbox) storeLetter(ctx context.Context, tx *handlerTx, it *item, k *ke
 	reason := it.reason(version)
 	switch {
 	case it.replay != nil && it.outcome == Dead:
-		return reason // the attempt failed
+		return reason
 	case it.replay != nil:
 		return refuse(codeOf(reason), reason)
 	case it.outcome == Conflict && in.cfg.OnConflict == ConflictWarn:
@@ -92,7 +92,7 @@ func (it *item) newLetter(reason error) deadletter.Letter {
 	return l
 }
 
-// A record without an id is known by its place: it lies there when it comes again.
+// A record without an id is identified by its place.
 func (it *item) letterEventID() string {
 	if event.ValidID(it.event.ID) == nil {
 		return it.event.ID
@@ -101,7 +101,7 @@ func (it *item) letterEventID() string {
 		return digest(it.event.Data)
 	}
 	id := fmt.Sprintf("%s/%d/%d", it.origin.Topic, it.origin.Partition, it.origin.Offset)
-	if len(id) > event.MaxIDLength { // the name of a topic may have nearly as much alone
+	if len(id) > event.MaxIDLength {
 		return digest([]byte(id))
 	}
 	return id

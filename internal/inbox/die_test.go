@@ -43,10 +43,9 @@ func (k *killer) hit(after bool) {
 	}
 }
 
-// Deaths that TestAProcessThatDiesAroundAnyStatement tries per story. `make test-long` sets more.
+// `make test-long` sets more.
 var statements = flag.Int("inbox.statements", 8, "deaths per story, around random statements; 0: around every one")
 
-// A life has deliveries, a dead letter, parked events, a replay and a resume. The next process gets all events again.
 func TestAProcessThatDiesAroundAnyStatement(t *testing.T) {
 	shared := setup(t)
 	for _, order := range []inbox.Order{inbox.Unordered, inbox.Strict} {
@@ -69,8 +68,7 @@ func TestAProcessThatDiesAroundAnyStatement(t *testing.T) {
 	}
 }
 
-// dieAt runs a life that dies around its nth statement, and a whole one. It returns the first one's number of
-// statements.
+// dieAt runs a life that dies around its nth statement, and a whole one. It returns the first one's statements.
 func (b *bundle) dieAt(t *testing.T, n int64, after bool) (sent int) {
 	t.Helper()
 	fresh := b.again(t)

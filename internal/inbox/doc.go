@@ -1,9 +1,8 @@
 // Package inbox makes the effect of an event happen once, however often the event is delivered.
 //
 // The promise, per consumer and event id: the handler's SQL writes are committed exactly once, in the same transaction
-// as a row with the id. The primary key of that row decides whether the event is new. So the promise holds with two
-// consumers on one partition, with a consumer that has lost its partition unaware, and with a process that dies at any
-// point. Kafka's offset is committed after the transaction: a death in between costs a duplicate.
+// as a row with the id. That row's primary key decides whether the event is new. So the promise holds with two owners
+// of one partition, and with a process that dies at any point.
 //
 // There are four ways in, and one transaction behind them:
 //
@@ -16,8 +15,8 @@
 //
 // Before the transaction, for each message:
 //
-//  1. It is decoded. A record that is not an event is given up: dead.
-//  2. Its type has no handler: ignored. In an ordered consumer its version counts, so it continues at 5.
+//  1. It is decoded. A record that is no event is given up: dead.
+//  2. Its type has no handler: ignored. In an ordered consumer its version counts, so it continues with 5.
 //  3. Its payload is checked against its contract (Config.Validate). One that breaks it is given up: dead.
 //
 // In the transaction:
@@ -32,23 +31,22 @@
 //  9. It has no version, and earlier events of its key had one: dead (latest and strict).
 //  10. Its version skips one: gap, which parks it (strict). It skips more than 1000: dead (latest).
 //  11. Its handler runs: applied.
-//  12. Dead letters are stored where the outcome is decided. An event that is skipped loses its row, because a row
-//     means applied. The keys are written. All of it is committed.
+//  12. Dead letters are stored. A skipped event loses its row, because a row means applied. The keys are written, and
+//     everything is committed.
 //
 // # When a handler fails
 //
 // The transaction is rolled back, and its halves run, down to one event. A permanent error ([Permanent]) gives the
-// event up immediately. A transient one (database or broker away, a deadlock, a full pool) is tried again for as long as
-// it lasts. Any other error is tried 5 times (Config.MaxAttempts), with pauses of 1, 2, 4 and 8 s, each up to a fifth
-// shorter or longer. The partition waits. A handler that runs longer than 10 s (Config.HandlerTimeout) fails with
-// handler_timeout.
+// event up immediately. A transient one (database or broker away, a deadlock, a full pool) is tried again for as long
+// as it lasts. Any other error is tried 5 times (Config.MaxAttempts), with pauses of 1, 2, 4 and 8 s, each up to a
+// fifth shorter or longer. A handler that runs longer than 10 s (Config.HandlerTimeout) fails with handler_timeout.
 //
 // # Order
 //
-// Handlers run in the order of the partition. For [Latest] and [Strict] the row of the key makes transactions on it
-// take turns, also with a second owner, a replay and an operator. The rows are never purged. A dead letter of a strict
-// consumer keeps the later events of its key back until it is replayed or discarded; a gap until the missing version is
-// applied. Then [Replayer.ResumeParked] runs them, within 5 s.
+// Handlers run in the order of the partition. For [Latest] and [Strict] the key's row serializes transactions, also of
+// a second owner, a replay and an operator. A dead letter of a strict consumer parks the later events of its key until
+// it is replayed or discarded; a gap until the missing version is applied. Then [Replayer.ResumeParked] runs them,
+// within 5 s.
 //
 // # A database that went back
 //
@@ -63,23 +61,19 @@
 //	transaction.go   the transaction, and what a handler sees of it
 //	ids.go           the rows of ids
 //	order.go         the rows of keys
-//	deadletter.go    what is stored of an event that is not applied
+//	deadletter.go    the dead letters of events that are not applied
 //	replay.go        a dead letter is delivered again
-//	resume.go        parked events go on
+//	resume.go        parked events are resumed
 //	crash.go         a record that ends its process
 //	point.go         how far the database has the outcomes of a topic-partition
 //	handler.go       typed handlers, and what a handler finds in its context
 //	history.go       what operators can ask
 //	pause.go         consumers that an operator has paused
 //
-// Package deadletter lists, edits and discards dead letters; package retention decides when the inbox forgets. kv is
-// the inbox for handlers without SQL.
-//
-// # What it does not do
+// # Not guaranteed
 //
 // Effects outside the transaction may repeat. Write an intent and let package lease make the call. There is no order
 // across keys, and none in an unordered consumer while two owners overlap.
 //
-// The inbox holds the messages of the calls under way in memory (package kafka: 200 and 4 MB for each partition), and
-// what their handlers queue.
+// Memory holds the messages of current calls (package kafka: 200 and 4 MB for each partition) and their queued writes.
 package inbox

@@ -80,7 +80,7 @@ func ExampleTxFromContext() {
 	ended := make(chan error)
 	go func() { ended <- router.Run(context.Background()) }()
 	<-router.Running()
-	for range 2 { // the same event, delivered twice
+	for range 2 {
 		if err := topic.Publish("orders", orderEvent().Message()); err != nil {
 			panic(err)
 		}

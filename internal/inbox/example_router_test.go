@@ -18,8 +18,7 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// A stock Router and Subscriber with the inbox as middleware. The handler writes in the inbox's transaction, so an
-// event that is on the log twice has one effect.
+// A stock Router and Subscriber with the inbox as middleware.
 func ExampleInbox_Middleware() {
 	pool, drop := pgtest.Open(migrations.Inbox)
 	defer drop()

@@ -35,7 +35,7 @@ func ExampleInbox_Process() {
 	// duplicate <nil>
 }
 
-// A typed handler under the Watermill middleware, as a service installs it.
+// A typed handler under the Watermill middleware.
 func ExampleHandle() {
 	pool, drop := pgtest.Open(migrations.Inbox)
 	defer drop()

@@ -123,7 +123,6 @@ func TestADiscardedEventLeavesNoGap(t *testing.T) {
 	c.requireNothingWaits(t)
 }
 
-// The discarded event follows a missing one. It leaves no gap once that one has come.
 func TestADiscardedEventThatIsNotTheNext(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 200, nil)

@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// Mux sends each event type to its typed handler. Register all with [Handle] before the first message.
+// Mux sends each event type to its handler. Call [Handle] before the first message.
 type Mux struct {
 	handlers map[string]func(context.Context, pgx.Tx, event.Event) error
 }
@@ -23,8 +23,8 @@ func NewMux() *Mux {
 	return &Mux{handlers: make(map[string]func(context.Context, pgx.Tx, event.Event) error)}
 }
 
-// Handle registers fn for an event. What fn writes with tx is committed together with the event's id, or not at all. fn
-// must not commit, roll back or keep tx. Handle panics when the type has a handler already.
+// Handle registers fn for an event. fn's writes with tx are committed together with the event's id. fn must not commit,
+// roll back or keep tx. Handle panics when the type has a handler.
 func Handle[T any](
 	m *Mux, d event.Definition[T],
 	fn func(ctx context.Context, tx pgx.Tx, e event.Event, data T) error,
@@ -41,14 +41,14 @@ func Handle[T any](
 	}
 }
 
-// Accepts reports whether there is a handler for the type.
+// Accepts reports whether the type has a handler.
 func (m *Mux) Accepts(eventType string) bool { return m.handlers[eventType] != nil }
 
-// Types returns the types that have a handler, sorted.
+// Types returns the types with a handler, sorted.
 func (m *Mux) Types() []string { return slices.Sorted(maps.Keys(m.handlers)) }
 
-// Apply runs the handler of the event's type in a transaction of the caller, who has recorded the event. An event that
-// the Mux does not accept is a permanent error.
+// Apply runs the event's handler in the transaction of a caller who has recorded the event. An unknown type is a
+// permanent error.
 func (m *Mux) Apply(ctx context.Context, tx pgx.Tx, e event.Event) error {
 	if !m.Accepts(e.Type) {
 		return Permanent(fmt.Errorf("no handler for %s", e.Type))
@@ -56,8 +56,7 @@ func (m *Mux) Apply(ctx context.Context, tx pgx.Tx, e event.Event) error {
 	return m.handlers[e.Type](ctx, tx, e)
 }
 
-// HandleMessage is the Watermill handler of the Mux, under [Inbox.Middleware] or [Inbox.BatchMiddleware]. It returns no
-// messages.
+// HandleMessage is the Mux's Watermill handler, under the inbox's middleware. It returns no messages.
 func (m *Mux) HandleMessage(msg *message.Message) ([]*message.Message, error) {
 	d, ok := msg.Context().Value(deliveryKey{}).(*delivery)
 	if !ok {
@@ -66,13 +65,12 @@ func (m *Mux) HandleMessage(msg *message.Message) ([]*message.Message, error) {
 	return nil, m.handlers[d.event.Type](msg.Context(), d.tx, *d.event)
 }
 
-// HandleNoPublish is [Mux.HandleMessage] as a Router wants it of a consumer.
+// HandleNoPublish is [Mux.HandleMessage] for a Router's consumer.
 func (m *Mux) HandleNoPublish(msg *message.Message) error {
 	_, err := m.HandleMessage(msg)
 	return err
 }
 
-// delivery is the context of a handler: a Watermill handler sees nothing but the message.
 type delivery struct {
 	context.Context
 	message context.Context
@@ -82,8 +80,8 @@ type delivery struct {
 
 type deliveryKey struct{}
 
-// TxFromContext returns the transaction of the event under way: for plain handlers, middlewares and processors of
-// Watermill's cqrs. It must not be committed, rolled back or kept. ok is false elsewhere.
+// TxFromContext returns the current event's transaction. It must not be committed, rolled back or kept. ok is false
+// outside of a handler.
 func TxFromContext(ctx context.Context) (tx pgx.Tx, ok bool) {
 	if d, ok := ctx.Value(deliveryKey{}).(*delivery); ok {
 		return d.tx, true
@@ -91,7 +89,7 @@ func TxFromContext(ctx context.Context) (tx pgx.Tx, ok bool) {
 	return nil, false
 }
 
-// EventFromContext returns the event under way, as [TxFromContext] returns its transaction.
+// EventFromContext returns the current event.
 func EventFromContext(ctx context.Context) (e event.Event, ok bool) {
 	if d, ok := ctx.Value(deliveryKey{}).(*delivery); ok {
 		return *d.event, true
@@ -99,7 +97,7 @@ func EventFromContext(ctx context.Context) (e event.Event, ok bool) {
 	return event.Event{}, false
 }
 
-// Value implements [context.Context]. What a handler adds to the outbox follows from the event.
+// Value implements [context.Context]. A handler's outbox events follow from the event.
 func (d *delivery) Value(key any) any {
 	switch key {
 	case deliveryKey{}:

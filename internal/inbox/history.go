@@ -16,20 +16,20 @@ import (
 // Remembered is an event that a consumer has processed.
 type Remembered struct {
 	Consumer, EventID, EventType string
-	// Outcome is applied; in rows of the first edition it may also be stale.
+	// Outcome is applied; in old rows it may be stale.
 	Outcome     Outcome
 	ProcessedAt time.Time
-	PayloadHash []byte // SHA-256; empty for an id without a payload, see [Inbox.Process]
+	PayloadHash []byte // SHA-256; empty after [Inbox.Process]
 	Topic       string
 	Partition   int32
 	Offset      int64
-	// Correlation is the correlation id; the event's own for a first event.
+	// Correlation is the correlation id; a first event's own id.
 	Correlation string
-	// TakenAt is when its transaction began, by the process' clock; nil in old rows.
+	// TakenAt is when its transaction began, by the process's clock; nil in old rows.
 	TakenAt *time.Time
-	// Took is how long its handler ran, in milliseconds, without queued writes; nil in old rows.
+	// Took is the handler's time in milliseconds, without queued writes; nil in old rows.
 	Took *int64
-	// Metadata is a JSON object of the handler, or nil. See [PutMetadata].
+	// Metadata is the handler's JSON object, or nil. See [PutMetadata].
 	Metadata json.RawMessage
 }
 
@@ -42,8 +42,7 @@ select consumer, event_id, event_type, coalesce(nullif(metadata->>'outcome', '')
 
 const lookup = selectRemembered + `from public.inbox where consumer = any($1) and event_id = $2 order by consumer`
 
-// Lookup returns what the consumers remember of an event. No row means that it never came, was forgotten, has no
-// handler there, or is a dead letter.
+// Lookup returns the consumers' rows of an event.
 func Lookup(ctx context.Context, q audit.Querier, consumers []string, eventID string) ([]Remembered, error) {
 	rows, _ := q.Query(ctx, lookup, consumers, eventID)
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Remembered])
@@ -57,18 +56,16 @@ func Lookup(ctx context.Context, q audit.Querier, consumers []string, eventID st
 type HistoryFilter struct {
 	Consumers []string
 	EventType string
-	// Since, inclusive, and Until, exclusive, bound the time inside the event's id, or the time at which it was
-	// processed. Default: no bound.
+	// Since, inclusive, and Until, exclusive, bound the time in the event's id, else its processing. Default: no bound.
 	Since, Until time.Time
-	// Limit bounds how many events are returned. Default: 100.
+	// Limit bounds the returned events. Default: 100.
 	Limit int
 }
 
-// historyRows is read of each consumer, twice if there are ids without a time.
+// historyRows bounds the rows read of each consumer, twice if there are ids without a time.
 const historyRows = "200000"
 
-// The primary key has the ids in the order of their times. Ids without a time share a table partition, which has an
-// index on processed_at.
+// Ids without a time share a table partition, with an index on processed_at.
 const (
 	newestDays = `select i.*, i.event_time as at from public.inbox i
     where i.consumer = c.name and i.event_time >= greatest($2::timestamptz, '2000-01-01 00:00:00+00')
@@ -88,7 +85,6 @@ cross join lateral (
 ) as applied
 order by at desc, event_id desc, consumer limit $5`
 
-	// The newest row that was not read, of any consumer.
 	selectUnread = `
 select max(at) from unnest($1::text[]) as c (name)
 cross join lateral (
@@ -98,15 +94,14 @@ cross join lateral (
 ) as unread`
 )
 
-// History returns the events of a type that consumers have applied, the newest first. Package deadletter lists dead
-// ones.
+// History returns the applied events of a type, newest first.
 //
 // It reads at most the newest 200,000 rows of each consumer between Since and Until, because no index has the type. If
 // fewer than Limit events were found in them, unread is the time of the newest row that is left; to continue, set Until
 // to the next millisecond. Otherwise unread is nil.
 //
-// An index would cost each insert 22 % more WAL. Without it, 100 events of a common type take 1 ms, and a type without
-// rows takes 0.2 s for each consumer (PostgreSQL 15, 1,000,000 rows).
+// An index would cost each insert 22 % more WAL. Without it, a type without rows takes 0.2 s for each consumer
+// (PostgreSQL 15, 1,000,000 rows).
 func History(
 	ctx context.Context, q audit.Querier, f HistoryFilter,
 ) (found []Remembered, unread *time.Time, err error) {

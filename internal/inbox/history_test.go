@@ -17,7 +17,7 @@ const insertApplied = `
 insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash, processed_at, metadata)
 select $1, $3, coalesce($4::timestamptz, '1970-01-01Z'), $2, '\x01', $5, '{"processing_time_ms":7}'`
 
-// apply inserts the row of an event. With a nil at it has no time.
+// With a nil at the row has no time.
 func apply(t *testing.T, pool *pgxpool.Pool, consumer, eventType, id string, at *time.Time, processed time.Time) {
 	t.Helper()
 	_, err := pool.Exec(t.Context(), insertApplied, consumer, eventType, id, at, processed)
@@ -74,7 +74,6 @@ func TestHistoryIsNewestFirst(t *testing.T) {
 	require.Empty(t, of(inbox.HistoryFilter{Consumers: []string{"b"}, Since: *ago(time.Hour)}))
 }
 
-// The type is rare in a large inbox.
 func TestHistorySaysWhereItStopped(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t, migrations.Inbox, migrations.Audit)

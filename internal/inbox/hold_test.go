@@ -13,8 +13,7 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// Version 1 is a dead letter. An operator discards or replays it while version 2 comes. Version 2 must have its
-// effect, whoever commits first.
+// Version 2 comes while an operator settles version 1.
 func TestNoEventParksBehindASettledDeadLetter(t *testing.T) {
 	t.Parallel()
 	for name, settle := range map[string]action{"replay": replayingDead, "discard": discardingDead} {
@@ -46,8 +45,7 @@ func TestNoEventParksBehindASettledDeadLetter(t *testing.T) {
 	}
 }
 
-// A key without a row cannot be locked. Two owners bring its first events, one becomes a dead letter: the second to
-// commit must decide again.
+// A key without a row cannot be locked: the second owner to commit must decide again.
 func TestTheFirstDeadLetterOfAKeyBesideItsOtherEvents(t *testing.T) {
 	t.Parallel()
 	dead, second := sick("a", 1, "bad"), v("a", 2)
@@ -71,8 +69,7 @@ func TestTheFirstDeadLetterOfAKeyBesideItsOtherEvents(t *testing.T) {
 	}
 }
 
-// One process of the consumer is still strict and parks an event. Another one is not, and replays the event's
-// predecessor.
+// One process of the consumer is still strict and parks an event. Another one is not.
 func TestAReplayOfAnUnorderedConsumerLocksTheKeyToo(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)
@@ -117,7 +114,7 @@ func TestAReplayTakesTheLatestEdit(t *testing.T) {
 	c.requireEffects(t, dead)
 }
 
-// The discard comes before the replay can record its failure. A parked event has no copy then.
+// The discard comes before the replay can record its failure.
 func TestADeadLetterThatIsDiscardedWhileItsReplayFails(t *testing.T) {
 	t.Parallel()
 	resuming := func(ctx context.Context, p party) error { return p.replayer.ResumeRound(ctx) }
@@ -147,8 +144,7 @@ func TestADeadLetterThatIsDiscardedWhileItsReplayFails(t *testing.T) {
 	}
 }
 
-// Two owners have one event. The first makes it a dead letter. The second looked for one earlier and waits for the
-// id: it must not apply the event, or a replay could apply it again.
+// The second owner looked for a dead letter earlier and waits for the id.
 func TestNoOwnerAppliesAnEventThatBecomesADeadLetter(t *testing.T) {
 	t.Parallel()
 	for _, order := range []inbox.Order{inbox.Unordered, inbox.Latest, inbox.Strict} {

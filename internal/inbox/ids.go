@@ -17,13 +17,11 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// isNew is the outcome of an inserted id until it is decided.
 const isNew Outcome = ""
 
-// The insert waits for the end of a transaction that has inserted the id. An event older than the horizon may have been
-// processed and forgotten, and a dead letter is handled by a replay alone: neither is inserted. Dead letters that are
-// not remembered, such as a conflict, are not of the event that has the id. For "materialized" and "offset 0" see
-// selectKeys.
+// The insert waits for a transaction that has inserted the id. It inserts no event from before the horizon, nor one
+// with a dead letter, unless the inbox did not remember that, such as a conflict. For "materialized" and
+// "offset 0" see selectKeys.
 const insertIDs = `
 with asked as materialized (select $1::text as consumer, $2::text[] as ids, $3::timestamptz[] as places)
 insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash, metadata)
@@ -36,7 +34,7 @@ where e.at >= (select remembers_from from public.inbox_horizon)
 on conflict do nothing
 returning event_id`
 
-// The insert may have waited for a transaction that has stored a dead letter, which its snapshot does not show.
+// The insert's snapshot misses a dead letter of a transaction that it waited for.
 const selectDead = `
 with asked as materialized (select $1::text as consumer, $2::text[] as ids)
 select e.id from asked cross join unnest(asked.ids) as e (id)
@@ -48,9 +46,9 @@ var errDied = errors.New("another transaction has made the event a dead letter")
 // idSet is the ids of a transaction.
 type idSet struct {
 	consumer         string
-	letter           int64 // the dead letter of a replay, 0: none
+	letter           int64
 	items            []*item
-	first            map[string]*item // the first one of an id that comes twice
+	first            map[string]*item // of an id that comes twice
 	ids, types       []string
 	places, times    []time.Time
 	hashes, metadata [][]byte
@@ -108,10 +106,9 @@ func readIDs(results pgx.BatchResults) ([]string, error) {
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// hasRow reports whether the inbox has rows for events like this.
 func (it *item) hasRow() bool { return it.isEvent && !it.ignored }
 
-// The inbox row has an operator's payload, the dead letter the one that came.
+// The inbox row has an operator's payload, the dead letter the original.
 const selectHashes = `
 with asked as materialized (select $1::text as consumer, $2::text[] as ids, $3::timestamptz[] as places)
 select e.id, h.hash
@@ -124,12 +121,12 @@ cross join lateral (
     where d.consumer = asked.consumer and d.event_id = e.id and d.remembered and d.id <> $4 offset 0)
 ) as h (hash)`
 
-// The insert's snapshot does not show what a transaction that it waited for has committed: hence another statement.
+// A new statement: the insert's snapshot misses the rows of a transaction that it waited for.
 func (s *idSet) compare(ctx context.Context, tx pgx.Tx) error {
 	if len(s.inserted) == len(s.items) || len(s.ids) == 0 {
 		return nil
 	}
-	known := make(map[string][][]byte, len(s.ids)) // payload hashes of an id
+	known := make(map[string][][]byte, len(s.ids)) // payload hashes by id
 	for _, id := range s.inserted {
 		known[id] = [][]byte{s.first[id].hash}
 	}
@@ -164,7 +161,7 @@ func (s *idSet) compare(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// In a replay the payload that came counts too.
+// In a replay the original payload counts too.
 func (it *item) hasPayload(hash []byte) bool {
 	if it.replay != nil {
 		came := sha256.Sum256(it.replay.Payload)
@@ -186,8 +183,7 @@ from unnest($2::text[], $3::timestamptz[], $4::bigint[]) as e (id, place, ms)
 where i.consumer = $1 and i.event_id = e.id and i.event_time = e.place`
 )
 
-// finishRows removes the rows of new events whose handler did not run. It notes how long a handler ran, from a
-// millisecond on.
+// finishRows deletes the rows of new events whose handler did not run. It stores handler times from a millisecond on.
 func (in *Inbox) finishRows(tx *handlerTx, items []*item) {
 	var skipped, slow []string
 	var skippedAt, slowAt []time.Time
@@ -212,7 +208,6 @@ func (in *Inbox) finishRows(tx *handlerTx, items []*item) {
 	}
 }
 
-// metadata is what the row has next to the id.
 func (it *item) metadata() []byte {
 	m := rowMetadata{ProcessingTime: time.Now().UTC()}
 	if it.msg != nil {
@@ -228,7 +223,7 @@ func (it *item) metadata() []byte {
 type rowMetadata struct {
 	*recordPlace
 	CorrelationID    string    `json:"correlation_id,omitempty"`
-	ProcessingTime   time.Time `json:"processing_time"` // by the clock of the process
+	ProcessingTime   time.Time `json:"processing_time"` // by the process's clock
 	ProcessingTimeMS int64     `json:"processing_time_ms"`
 }
 
@@ -239,14 +234,14 @@ type recordPlace struct {
 	Offset    int64  `json:"offset"`
 }
 
-// foreign is the place of all ids that carry no time. With ce_time an id that comes back with another one would be
-// applied twice.
+// foreign is the place of all ids without a time. By ce_time, an id that comes back with another one would be applied
+// twice.
 var foreign = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Days begin here in migrations/inbox.
 var firstDay = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// place decides in which table partition an id lies, by the id alone: a unique index holds within one partition.
+// place returns an id's table partition, from the id alone: a unique index holds within one partition.
 func place(id string) time.Time {
 	u, err := uuid.Parse(id)
 	if err != nil || u.Version() != 7 {
@@ -259,8 +254,7 @@ func place(id string) time.Time {
 	return foreign
 }
 
-// at is compared with the horizon, but not for a replay that an operator forces, or of an event that was new when its
-// dead letter was stored.
+// at is not compared in a forced replay, or of an event that was new when its dead letter was stored.
 func (it *item) at() time.Time {
 	if it.replay != nil && (it.replay.Remembered || it.replay.Force) {
 		return time.Now()
@@ -271,12 +265,12 @@ func (it *item) at() time.Time {
 	return it.event.Time
 }
 
-// Process runs fn in one transaction with the id. It returns [Duplicate] without fn when the id was processed before,
-// and [Expired] with [ErrExpired] when that is not known any more. When fn or the commit fails, nothing is written and
-// the outcome is [Failed]; call again.
+// Process runs fn in one transaction with the id. It returns [Duplicate] without fn for a processed id, and [Expired]
+// with [ErrExpired] for one that may be forgotten. When fn or the commit fails, nothing is written and the outcome is
+// [Failed]; call again.
 //
-// It compares no payload and no version, does not try again, and writes no dead letter. An id has 1 to 255 characters,
-// no control character; another one is an [*event.ContractError].
+// It compares no payload and no version, does not retry, and writes no dead letter. An id has 1 to 255 characters, no
+// control character; another one is an [*event.ContractError].
 func (in *Inbox) Process(
 	ctx context.Context, id string, fn func(context.Context, pgx.Tx) error,
 ) (outcome Outcome, err error) {
@@ -299,8 +293,8 @@ func (in *Inbox) Process(
 	return outcome, err
 }
 
-// MarkProcessed records the id in the caller's transaction: [Applied] if it is new, [Duplicate] if not, [Expired] with
-// [ErrExpired] if that is not known any more. It waits for another transaction that records the id.
+// MarkProcessed records the id in the caller's transaction. It returns [Applied], [Duplicate], or [Expired]
+// with [ErrExpired]. It waits for another transaction that records the id.
 func (in *Inbox) MarkProcessed(ctx context.Context, tx pgx.Tx, id string) (Outcome, error) {
 	if err := event.ValidID(id); err != nil {
 		return Failed, err
@@ -328,8 +322,7 @@ func (in *Inbox) MarkProcessed(ctx context.Context, tx pgx.Tx, id string) (Outco
 const selectProcessed = `
 select exists (select from public.inbox where consumer = $1 and event_id = $2 and event_time = $3)`
 
-// IsProcessed reports whether the id is recorded. Another transaction may commit before the caller acts: to decide, use
-// [Inbox.Process].
+// IsProcessed reports whether the id is recorded. To decide, use [Inbox.Process]: another transaction may commit first.
 func (in *Inbox) IsProcessed(ctx context.Context, tx pgx.Tx, id string) (processed bool, err error) {
 	err = tx.QueryRow(ctx, selectProcessed, in.cfg.Consumer, id, place(id)).Scan(&processed)
 	if err != nil {

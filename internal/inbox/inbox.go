@@ -18,22 +18,22 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// Order is what a consumer guarantees about the events of one key. Versions count from 1.
+// Order is the order of a key's events. Versions count from 1.
 type Order string
 
 const (
-	// Unordered applies events as they come. A dead letter keeps no other event back. The default.
+	// Unordered applies events as they come. The default.
 	Unordered Order = "unordered"
-	// Latest skips an event whose version the key has reached: for events that carry the whole state. A version more than
-	// 1000 above the key's is a dead letter.
+	// Latest skips an event whose version the key has reached: for events with the whole state. A version more than 1000
+	// above the key's is a dead letter.
 	Latest Order = "latest"
-	// Strict applies versions 1, 2, 3 ... An event whose predecessor is missing, or is a dead letter, is parked and
-	// applied after it. Events of types without a handler count too. A consumer that becomes strict later, or starts in
-	// the middle of its topic, parks every key: see AcceptGap of [Options].
+	// Strict applies versions 1, 2, 3 ... An event whose predecessor is missing, or is a dead letter, is parked until
+	// then. Events of types without a handler count too. A consumer that becomes strict later, or starts in the middle
+	// of its topic, parks every key: see AcceptGap of [Options].
 	Strict Order = "strict"
 )
 
-// ConflictMode is what happens to an event whose id was processed with another payload.
+// ConflictMode is the treatment of a processed id with another payload.
 type ConflictMode string
 
 const (
@@ -45,39 +45,37 @@ const (
 
 // Config configures a consumer's inbox. Consumer and Pool are required.
 type Config struct {
-	// Consumer is the name under which the inbox remembers. Two consumers of one database each see every event once. A
-	// renamed consumer has forgotten all events.
+	// Consumer is the inbox's name in the database. A renamed consumer has forgotten all events.
 	Consumer string
-	// Group is the consumer group of records whose subscriber does not name it. Default: none.
+	// Group is the consumer group, if the subscriber does not name it. Default: none.
 	Group string
 	// Pool is the database of the handlers' writes.
 	Pool *pgxpool.Pool
-	// Accepts reports whether there is a handler for a type. Other events are acknowledged as ignored. Default: every
-	// type is accepted.
+	// Accepts reports whether a type has a handler. Other events are ignored. Default: every type.
 	Accepts func(eventType string) bool
-	// Validate checks an event against its contract. Its errors are permanent. Default: no check.
+	// Validate checks an event. Its errors are permanent. Default: no check.
 	Validate func(event.Event) error
 	// Order is the order of a key's events. Default: Unordered.
 	Order Order
-	// OnConflict is what happens to an id that comes back with another payload. Default: ConflictError.
+	// OnConflict is the treatment of a processed id with another payload. Default: ConflictError.
 	OnConflict ConflictMode
-	// Batch is how many events of a partition may share a transaction. Default: 200.
+	// Batch bounds the events of a transaction. Default: 200.
 	Batch int
-	// MaxAttempts bounds the attempts that fail for an unknown reason, and those that end the process. Default: 5.
+	// MaxAttempts bounds attempts with an unknown error, and those that end the process. Default: 5.
 	MaxAttempts int
 	// HandlerTimeout bounds one transaction. It must be shorter than the group's rebalance timeout. Default: 10 s.
 	HandlerTimeout time.Duration
-	// RetryMin and RetryMax bound the pause between attempts, which doubles, with jitter. Default: 1 s and 30 s.
+	// RetryMin and RetryMax bound the pause between attempts, which doubles. Default: 1 s and 30 s.
 	RetryMin, RetryMax time.Duration
 	// ResumeEvery is the time between two rounds of [Replayer.ResumeParked]. Default: 5 s.
 	ResumeEvery time.Duration
 	// Host is the program around the inbox. Default: [Standalone].
 	Host Host
-	// Log receives a line per failed attempt and per outcome other than applied; no payload. Default: slog.Default.
+	// Log receives failed attempts and outcomes other than applied; no payload. Default: slog.Default.
 	Log *slog.Logger
 	// Registerer receives the metrics. Default: none.
 	Registerer prometheus.Registerer
-	// Spans records each attempt with an event of a sampled request. Default: none.
+	// Spans records attempts at events of sampled traces. Default: none.
 	Spans *event.Spans
 }
 
@@ -101,7 +99,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate reports all mistakes together.
+// validate returns all mistakes.
 func (c Config) validate() error {
 	var errs []error
 	demand := func(holds bool, format string, args ...any) {
@@ -124,20 +122,20 @@ func (c Config) validate() error {
 
 func (c Config) backoff() *failure.Backoff { return &failure.Backoff{Min: c.RetryMin, Max: c.RetryMax} }
 
-// Host is the program around the inbox. Embed [Standalone] for what does not matter. Several goroutines call it.
+// Host is the program around the inbox. Embed [Standalone]. Several goroutines call it.
 type Host interface {
-	// Wait waits before the next attempt, for about d. It returns an error only if ctx, the delivery's, has ended.
+	// Wait waits about d before the next attempt. It returns an error only if ctx, the delivery's, has ended.
 	Wait(ctx context.Context, failure error, d time.Duration) error
 	// Attempted gets the result of each transaction. It must not block.
 	Attempted(ctx context.Context, failure error)
 	// Handled gets the outcome of each delivery after its transaction. It must not block.
 	Handled(e event.Event, outcome Outcome)
-	// CopyDeadLetter runs in the transaction that stores a dead letter, for example to publish a copy. Its error rolls
-	// that back, and it is tried again. Parked events have no copy.
+	// CopyDeadLetter runs in the transaction that stores a dead letter. Its error rolls that back, and the attempt is
+	// repeated. Parked events have no copy.
 	CopyDeadLetter(ctx context.Context, tx pgx.Tx, letter deadletter.Letter) error
 }
 
-// Standalone is a [Host] that waits with a timer and does nothing else.
+// Standalone is a [Host] that only waits.
 type Standalone struct{}
 
 // Wait implements [Host].
@@ -163,11 +161,10 @@ type Inbox struct {
 	log        *slog.Logger
 	metrics    *metrics
 	partitions *partitions
-	limit      atomic.Int64 // events per transaction; below cfg.Batch after a batch that ran out of time
+	limit      atomic.Int64 // events per transaction; reduced after a late batch
 }
 
-// New checks the configuration and opens nothing. The tables must be there (migrations/inbox), the database need not be
-// up.
+// New checks the configuration and does not connect.
 func New(cfg Config) (*Inbox, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {

@@ -11,8 +11,6 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-// A different transaction, such as a frozen replay, holds the key's row for longer than an event's attempts may take.
-// No attempt counts.
 func TestAnEventThatWaitsForItsKey(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -64,8 +64,7 @@ func lateHandlers(t *testing.T) map[string]handlerFunc {
 	}
 }
 
-// healthy is a handler next to a late one. A machine that is frozen for as long makes this one late too, so it is
-// retried.
+// A machine that is frozen for as long makes this handler late too, so it is retried.
 func healthy(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error {
 	err := effect(ctx, tx, e, data)
 	if err != nil && ctx.Err() != nil {
@@ -74,7 +73,6 @@ func healthy(ctx context.Context, tx pgx.Tx, e event.Event, data testData) error
 	return err
 }
 
-// A handler that never ends in time uses up its attempts. The other events of its batch are handled.
 func TestAHandlerThatIsAlwaysLateIsGivenUp(t *testing.T) {
 	t.Parallel()
 	for name, late := range lateHandlers(t) {

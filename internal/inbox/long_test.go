@@ -9,7 +9,6 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// A record without an id is named by its topic-partition and offset, however long its topic's name is.
 func TestALongTopic(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -23,7 +23,6 @@ func (b *bundle) metadata(t *testing.T, id string) string {
 	return string(found[0].Metadata)
 }
 
-// The last call counts.
 func TestAHandlerPutsMetadataBesideItsID(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -183,7 +183,6 @@ func TestUnknownFailuresAreBounded(t *testing.T) {
 	}
 }
 
-// A dead letter is the original record, even if its handler changed the message.
 func TestAHandlerThatChangesItsMessageChangesNoDeadLetter(t *testing.T) {
 	t.Parallel()
 	e := newEvent()

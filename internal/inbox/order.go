@@ -12,15 +12,14 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// maxJump is how far above its key an event of the order Latest may be.
+// maxJump bounds an event's version above its key's, in the order Latest.
 const maxJump = 1000
 
-// key is the state of one key, as the transaction finds and leaves it.
 type key struct {
 	name       string
-	version    int64  // that the key has reached
-	parkedFrom *int64 // lowest version that waits as a dead letter and holds the key; nil: none
-	exists     bool   // it has a row, which this transaction has locked
+	version    int64
+	parkedFrom *int64 // lowest version of a dead letter that holds the key; nil: none
+	exists     bool   // it has a row, which is locked
 	changed    bool
 }
 
@@ -55,7 +54,7 @@ func (in *Inbox) collectKeys(items []*item) keys {
 	return ks
 }
 
-// queueLock makes transactions on one key take turns. A key without a row has nothing to lock: see saveKeys.
+// A key without a row has nothing to lock: see saveKeys.
 func (ks keys) queueLock(consumer string, batch *pgx.Batch) {
 	if len(ks) > 0 {
 		batch.Queue(selectKeys, consumer, slices.Sorted(maps.Keys(ks)))
@@ -86,7 +85,7 @@ var (
 	errJump = &codedError{CodeJump, Permanent(fmt.Errorf("the version is more than %d above its key's", maxJump))}
 )
 
-// decide moves the key on if the event counts. Applied means that its handler is to run.
+// Applied means that the handler is to run.
 func (in *Inbox) decide(it *item, k *key) Outcome {
 	if it.outcome != isNew {
 		if it.outcome == Duplicate && in.cfg.Order == Strict {
@@ -99,7 +98,7 @@ func (in *Inbox) decide(it *item, k *key) Outcome {
 	case k == nil, version == 0 && it.ignored:
 	case version > 0 && version <= k.version:
 		return in.skip(it, Stale)
-	case it.giveUp != nil: // it is a dead letter with its own reason, also behind another
+	case it.giveUp != nil:
 	case it.replay == nil && in.cfg.Order == Strict && k.isHeldBefore(version):
 		return Parked
 	case version == 0 && k.version > 0:
@@ -118,7 +117,6 @@ func (in *Inbox) decide(it *item, k *key) Outcome {
 	return in.skip(it, Applied)
 }
 
-// skip makes an event without a handler an ignored one.
 func (in *Inbox) skip(it *item, outcome Outcome) Outcome {
 	if it.ignored {
 		return Ignored

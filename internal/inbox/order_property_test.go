@@ -12,8 +12,6 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// Many keys' events come in random order, some twice, some without a handler. Some fail, and are replayed or
-// discarded. Each event that was not discarded has its effect once, in order.
 func TestAnyOrderComesToTheSame(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"late", "replays", "discards"} {

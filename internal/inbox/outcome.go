@@ -9,46 +9,45 @@ import (
 // Outcome is what became of one delivery.
 type Outcome string
 
-// The outcomes, as in inbox_messages_total. All but Failed are final: the message is acknowledged.
+// The outcomes, as in inbox_messages_total. All but Failed are final.
 const (
 	Applied   Outcome = "applied"   // the handler ran and its writes are committed
-	Duplicate Outcome = "duplicate" // the same id and payload: applied before, or a dead letter already
+	Duplicate Outcome = "duplicate" // applied before, or a dead letter
 	Conflict  Outcome = "conflict"  // the same id with another payload: dead letter, or a warning
-	Stale     Outcome = "stale"     // the key has reached this version: skipped
+	Stale     Outcome = "stale"     // the key has reached this version
 	Gap       Outcome = "gap"       // an earlier version of the key is missing: parked
 	Parked    Outcome = "parked"    // an earlier event of the key is a dead letter: parked behind it
 	Expired   Outcome = "expired"   // older than the inbox remembers: dead letter
 	Ignored   Outcome = "ignored"   // no handler for its type: only its version counts
 	Dead      Outcome = "dead"      // given up: dead letter
-	Failed    Outcome = "failed"    // nothing is committed: the event is delivered again
+	Failed    Outcome = "failed"    // nothing is committed
 )
 
 // ErrExpired means that the id is older than the inbox remembers: it may have been processed.
 var ErrExpired = errors.New("the event is older than the inbox remembers")
 
-// Codes of the dead letters of this package. They are stable. An error with a method ErrorCode() string has its own.
+// The stable codes of dead letters. An error with a method ErrorCode() string has its own.
 const (
 	CodeConflict       = "id_conflict"
-	CodePayload        = "payload_mismatch" // the payload fits its schema but not the handler's type
+	CodePayload        = "payload_mismatch"
 	CodeHandlerFailed  = "handler_failed"
 	CodeHandlerTimeout = "handler_timeout"
 	CodeHandlerPanic   = "handler_panic"
 	CodePublishes      = "handler_publishes"
 	CodeTooOld         = "too_old"
-	CodeGap            = "version_gap"     // an earlier version of its key is missing
-	CodeJump           = "version_jump"    // its version is too far above its key's; see [Latest]
-	CodeNoVersion      = "missing_version" // it has no version, and earlier events of its key had one
-	CodeParked         = "parked_behind"   // an earlier event of its key is a dead letter
-	CodeProcessDied    = "process_died"    // the process ended at each attempt
+	CodeGap            = "version_gap"
+	CodeJump           = "version_jump" // see [Latest]
+	CodeNoVersion      = "missing_version"
+	CodeParked         = "parked_behind"
+	CodeProcessDied    = "process_died" // the process ended at each attempt
 )
 
-// Permanent marks an error as final: the event is given up without another attempt.
+// Permanent marks an error as final: no further attempt.
 func Permanent(err error) error { return failure.AsPermanent(err) }
 
-// PermanentAs is [Permanent] with a code of its own for the dead letter.
+// PermanentAs is [Permanent] with its own code for the dead letter.
 func PermanentAs(code string, err error) error { return &codedError{code, Permanent(err)} }
 
-// codedError gives an error the code of its dead letter.
 type codedError struct {
 	code string
 	err  error

@@ -20,7 +20,7 @@ var everyOutcome = []inbox.Outcome{
 	inbox.Dead, inbox.Failed,
 }
 
-// Failed is the exception: it ends no delivery.
+// Failed ends no delivery.
 func TestEveryOutcomeHasAScenario(t *testing.T) {
 	t.Parallel()
 	for _, outcome := range everyOutcome[:len(everyOutcome)-1] {
@@ -70,7 +70,6 @@ func (*told) Enabled(context.Context, slog.Level) bool { return true }
 
 func (t *told) WithAttrs([]slog.Attr) slog.Handler { return t }
 
-// Handle keeps the outcomes of the lines that name one.
 func (t *told) Handle(_ context.Context, line slog.Record) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

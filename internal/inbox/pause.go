@@ -11,8 +11,7 @@ import (
 	"example.com/twinbox/internal/audit"
 )
 
-// Paused is an operator's pause of a consumer: a row of its database that holds for all instances. Each process asks
-// with [ReadPaused] and keeps its deliveries back.
+// Paused is an operator's pause of a consumer, for all instances. Each process reads it with [ReadPaused].
 type Paused struct {
 	By     string    `json:"by"`
 	Reason string    `json:"reason"`
@@ -57,7 +56,7 @@ func ResumeConsumer(ctx context.Context, tx pgx.Tx, consumer string) (ended Paus
 
 const selectPauses = `select consumer, paused_by, reason, since from public.inbox_pause`
 
-// ReadPaused returns the paused consumers of a database by name.
+// ReadPaused returns the paused consumers by name.
 func ReadPaused(ctx context.Context, db audit.Querier) (map[string]Paused, error) {
 	paused := map[string]Paused{}
 	var consumer string

@@ -12,8 +12,7 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-// An outage can leave many dead letters before the table has statistics. A batch must not read them all, even with
-// old plans.
+// An outage can leave many dead letters before the table has statistics.
 func TestABatchReadsOnlyItsOwnDeadLetters(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -61,7 +60,7 @@ from pg_stat_user_tables where relname in ('dead_letter', 'inbox_key')`)
 	require.Equal(t, map[inbox.Outcome]int{inbox.Applied: 100, inbox.Parked: 50}, outcomes)
 }
 
-// letters stores dead letters that hold their keys and have no version. The key may name its n.
+// letters stores dead letters without a version that hold their keys. The key may name its n.
 func letters(t *testing.T, session *pgxpool.Pool, key string, from, to int) {
 	t.Helper()
 	_, err := session.Exec(t.Context(), fmt.Sprintf(`

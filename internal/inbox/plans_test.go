@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-// onOneConnection gives all statements one session, which knows their plans.
+// One session knows the plans of all statements.
 func (b *bundle) onOneConnection(t *testing.T) *pgxpool.Pool {
 	t.Helper()
 	cfg := b.Pool.Config()
@@ -51,7 +51,7 @@ func handledBatches(t *testing.T, b *bundle, batches int) {
 	}
 }
 
-// Planning a statement at each execution reads every partition: this can cost more than the rest of a batch.
+// Planning a statement at each execution reads every partition.
 func TestABatchPlansNothingAnew(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -73,7 +73,7 @@ select statement, generic_plans, custom_plans from pg_prepared_statements where 
 	}
 }
 
-// A partition has no statistics in its first minutes, when it can hold a million rows.
+// A partition has no statistics in its first minutes.
 func TestABatchReadsOnlyItsOwnRows(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -12,8 +12,8 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// ErrWentBack means that the database lost outcomes of records that the owner has handled: it was restored, or a
-// standby took over. Nothing is committed. The owner reads again from the point.
+// ErrWentBack means that the database lost outcomes: it was restored, or a standby took over. Nothing is committed. The
+// owner reads again from the point.
 var ErrWentBack = failure.AsTransient(errors.New("the database went back: it lost outcomes of earlier records"))
 
 // The point keeps its place while records below it come again.
@@ -22,7 +22,7 @@ update public.inbox_point
 set time = case when $5 >= next_offset then $6 else time end, next_offset = greatest(next_offset, $5)
 where consumer = $1 and topic = $2 and partition = $3 and next_offset >= $4`
 
-// Deliveries whose subscriber does not know its position, and replays, move no point.
+// Replays, and deliveries whose subscriber does not know its position, move no point.
 func (in *Inbox) queueMove(items []*item, batch *pgx.Batch) {
 	first, last := items[0].origin, items[len(items)-1].origin
 	if first.From != nil {
@@ -48,7 +48,7 @@ func readMove(items []*item, results pgx.BatchResults) error {
 const selectPoints = `
 select partition, next_offset, time from public.inbox_point where consumer = $1 and topic = $2`
 
-// ReadPoints returns how far the database has the outcomes of each partition's records.
+// ReadPoints returns the point of each partition.
 func (in *Inbox) ReadPoints(ctx context.Context, topic string) (map[int32]event.Point, error) {
 	points := map[int32]event.Point{}
 	var partition int32
@@ -69,7 +69,7 @@ insert into public.inbox_point as p (consumer, topic, partition, next_offset, ti
 on conflict (consumer, topic, partition) do update set next_offset = p.next_offset
 returning next_offset, time`
 
-// BeginPoint stores the first point of a topic-partition, or returns the one that is there.
+// BeginPoint stores a topic-partition's first point, or returns the existing one.
 func (in *Inbox) BeginPoint(
 	ctx context.Context, topic string, partition int32, first event.Point,
 ) (point event.Point, err error) {
@@ -86,7 +86,7 @@ select exists (select from public.inbox where consumer = $1 and event_id = $2 an
     or exists (select from public.dead_letter where consumer = $1 and event_id = $2)
     or exists (select from public.inbox_key where consumer = $1 and key = $4 and version >= $5 and $5 > 0)`
 
-// Knows reports whether the database has the outcome of the last of these records that leaves one there.
+// Knows reports whether the database has the outcome of the last record that leaves one there.
 func (in *Inbox) Knows(ctx context.Context, records []*message.Message) (known bool, err error) {
 	var last *item
 	for _, record := range records {

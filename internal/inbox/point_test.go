@@ -120,7 +120,6 @@ func TestThePointNeverMovesBack(t *testing.T) {
 	require.Equal(t, 3, b.Count(t, `select count(*) from ledger`))
 }
 
-// The owner must read again first. This is not a handler's failure.
 func TestADatabaseThatWentBackTakesNoOutcome(t *testing.T) {
 	t.Parallel()
 	shared := setup(t)
@@ -193,7 +192,6 @@ func TestWithoutAPositionNoPointMoves(t *testing.T) {
 	require.Zero(t, b.Count(t, `select count(*) from inbox_point`))
 }
 
-// The point costs no round trip.
 func TestThePointTravelsWithTheOthers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -208,7 +206,7 @@ func TestThePointTravelsWithTheOthers(t *testing.T) {
 	require.Equal(t, 2, trips.n)
 }
 
-// After a restore of its producer's database, an event can come again with another version.
+// The event comes again with another version after its producer's restore.
 func TestAKnownEventWithTheNextVersionRaisesItsKey(t *testing.T) {
 	t.Parallel()
 	for _, batch := range []int{1, 200} {
@@ -256,7 +254,6 @@ func TestADeadLetterThatComesAgainRaisesNoKey(t *testing.T) {
 	}
 }
 
-// A stale event of a strict consumer means that a version was used twice.
 func TestAStaleEventOfAStrictConsumerIsAWarning(t *testing.T) {
 	t.Parallel()
 	shared := setup(t)

@@ -33,7 +33,6 @@ func TestProcessRollsBackBothOrNeither(t *testing.T) {
 	require.Equal(t, 1, b.Effects(t, "id-1"))
 }
 
-// The answer to the commit is lost, so the caller calls again.
 func TestProcessAfterALostCommit(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -49,7 +48,7 @@ func TestProcessAfterALostCommit(t *testing.T) {
 	require.Equal(t, 1, b.Effects(t, "id-1"))
 }
 
-// A duplicate waits for the first delivery. If that rolls back, the duplicate runs.
+// If the first delivery rolls back, the duplicate runs.
 func TestATwinWaitsForTheFirstToEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

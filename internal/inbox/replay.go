@@ -17,66 +17,62 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// Replayer runs the dead letters and parked events of one consumer. Safe for concurrent use.
+// Replayer runs one consumer's dead letters. It is safe for concurrent use.
 type Replayer struct {
 	in      *Inbox
 	handler message.HandlerFunc
 }
 
-// NewReplayer gets the handler that the inbox's middleware wraps.
+// NewReplayer gets the handler under the inbox's middleware.
 func NewReplayer(in *Inbox, handler message.HandlerFunc) *Replayer { return &Replayer{in, handler} }
 
-// Options say who replays, and how. By is required.
+// Options are a replay's operator and settings. By is required.
 type Options struct {
 	By, Reason string
 	// Deed is the [audit.Change.Deed] of the replay. Optional.
 	Deed string
-	// DryRun decodes each dead letter and checks its contract, no more.
+	// DryRun only decodes each dead letter and checks its contract.
 	DryRun bool
-	// Force also replays events that may have been processed and forgotten (too_old).
+	// Force also replays events that may have been forgotten (too_old).
 	Force bool
-	// AcceptGap also replays events whose version is too high (version_gap, version_jump). Skipped versions are stale if
-	// they come.
+	// AcceptGap also replays events whose version is too high (version_gap, version_jump). Skipped versions become stale.
 	AcceptGap bool
 	// PerSecond bounds the dead letters per second. Default: no bound.
 	PerSecond float64
-	// OnResult is called after each dead letter. Default: nothing.
+	// OnResult is called after each dead letter.
 	OnResult func(Result)
 }
 
 // Result is what became of one dead letter.
 type Result struct {
 	ID int64
-	// Outcome is applied, duplicate, stale or ignored, which settle the dead letter; failed or refused, after which it
-	// waits; or would_replay.
+	// Outcome is applied, duplicate, stale or ignored, which settle the dead letter; failed, refused or would_replay.
 	Outcome string
-	Code    string // of a failure or refusal
+	Code    string
 	Error   string
 }
 
-// The outcomes of a [Result] next to those of a delivery.
+// Further outcomes of a [Result].
 const (
-	Refused     = "refused" // it was not tried
+	Refused     = "refused" // not tried
 	WouldReplay = "would_replay"
 )
 
-// Codes of refusals, next to those of dead letters.
+// Further codes of refusals.
 const (
-	CodeBehind    = "behind_waiting" // an earlier dead letter of its key waits
-	CodeIDChanged = "id_changed"     // the edited record is another event: only its content may change
+	CodeBehind    = "behind_waiting"
+	CodeIDChanged = "id_changed" // an edit may only change the content
 )
 
-// refusal is why a dead letter was not tried.
 type refusal struct{ codedError }
 
 func refuse(code string, err error) error { return &refusal{codedError{code, err}} }
 
-// Replay runs the waiting dead letters that the filter picks, key by key in the order of their versions. Each is a
-// delivery that carries its dead letter: one transaction handles the event, settles the dead letter and writes the
-// audit row. So an event has its effect at most once and never over newer state. [Replayer.ResumeParked] runs what is
-// parked behind it.
+// Replay runs the selected waiting dead letters, key by key in version order. One transaction handles the event,
+// settles the dead letter and writes the audit row. So an event has its effect at most once and never over newer state.
+// [Replayer.ResumeParked] runs the events parked behind it.
 //
-// A key stops at its first failure or refusal, other keys go on. An error of the database ends the replay; call it
+// A key stops at its first failure or refusal, other keys continue. An error of the database ends the replay; call it
 // again.
 func (r *Replayer) Replay(ctx context.Context, f deadletter.Filter, o Options) error {
 	if err := r.checkRequest(f, o); err != nil {
@@ -146,7 +142,7 @@ func (it *item) letterID() int64 {
 	return it.replay.ID
 }
 
-// replayOne tries again while the database fails, MaxAttempts times. An error means that nothing is decided.
+// An error means that nothing is decided.
 func (r *Replayer) replayOne(ctx context.Context, l deadletter.Letter, o Options) (Result, error) {
 	backoff := r.in.cfg.backoff()
 	for attempt := 1; ; attempt++ {
@@ -163,7 +159,6 @@ func (r *Replayer) replayOne(ctx context.Context, l deadletter.Letter, o Options
 	}
 }
 
-// tryShared is try while other attempts of the process may run.
 func (r *Replayer) tryShared(ctx context.Context, l deadletter.Letter, o Options) (Result, failure.Class, error) {
 	alone.RLock()
 	defer alone.RUnlock()
@@ -209,7 +204,6 @@ func (r *Replayer) reportSettled(it *item) {
 	r.in.cfg.Host.Handled(it.event, it.outcome)
 }
 
-// item has the record that came, or what an operator put in its place.
 func (r *Replayer) item(ctx context.Context, l deadletter.Letter, o Options) (*item, error) {
 	headers, payload := l.Current()
 	msg := event.RecordMessage(l.Key, headers, payload)
@@ -237,12 +231,11 @@ const selectEarlier = `
 select coalesce(min(id), 0) from public.dead_letter
 where consumer = $1 and key_start = $2 and state = 'waiting' and holds and (version, id) < ($3, $4)`
 
-// editedError means that the dead letter was edited since it was read.
 type editedError struct{ letter deadletter.Letter }
 
 func (*editedError) Error() string { return "the dead letter was edited" }
 
-// claimLetter locks the dead letter after its key. A strict consumer refuses it while an earlier one of the key waits.
+// claimLetter locks the key, then the dead letter. A strict consumer refuses it while an earlier one of the key waits.
 func (in *Inbox) claimLetter(ctx context.Context, tx pgx.Tx, it *item) error {
 	if it.replay == nil {
 		return nil
@@ -307,7 +300,7 @@ update public.dead_letter
 set attempts = attempts + 1, replays = replays + 1, class = $2, code = $3, error = $4, failed_at = clock_timestamp()
 where id = $1 and state = 'waiting'`
 
-// A refusal leaves an audit row alone. A parked event that can never be handled is given up here, and gets its copy.
+// A refusal only leaves an audit row. A parked event that can never be handled is given up here.
 func (r *Replayer) recordFailure(ctx context.Context, l *replayed, result Result, class failure.Class) error {
 	r.in.metrics.replays.WithLabelValues(result.Outcome).Inc()
 	r.in.log.WarnContext(ctx, "replay failed", "id", l.ID, "event_id", l.EventID, "correlation_id",

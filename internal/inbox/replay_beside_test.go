@@ -17,8 +17,6 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// Replays run next to two owners who both get the whole partition, while handlers fail and connections are lost. In
-// the end each event has had its effect once, a strict consumer's in order.
 func TestReplaysBesideTwoOwners(t *testing.T) { //nolint:paralleltest // it stops all others
 	shared := setup(t)
 	rapid.Check(t, func(rt *rapid.T) {

@@ -44,7 +44,6 @@ func TestAReplayThatDiesAtEachPoint(t *testing.T) {
 	}
 }
 
-// A replay is frozen with a dead letter. A second replay waits for it, and neither repeats the other's.
 func TestTwoReplaysAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"handling", "handled"} {

@@ -11,7 +11,7 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// A replay of a dead event must not apply another event that came under its id.
+// The other event came under the dead event's id.
 func TestAnotherEventDoesNotTakeTheIDOfADeadOne(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, ordered(inbox.Unordered))

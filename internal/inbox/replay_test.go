@@ -13,7 +13,6 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// Later events of the key park, other keys continue. After the replay the parked events follow in order.
 func TestADeadLetterHoldsItsKeyUntilItIsReplayed(t *testing.T) {
 	t.Parallel()
 	for _, batch := range []int{1, 200} {
@@ -72,7 +71,6 @@ func TestAKeyStopsAtItsFirstFailureAndOthersGoOn(t *testing.T) {
 	c.requireNothingWaits(t)
 }
 
-// The consumer needs only the latest state: event 2 is applied, so a replay of 1 must not overwrite it.
 func TestAReplayIsNeverOverNewerState(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, ordered(inbox.Latest))
@@ -122,7 +120,6 @@ func TestAForcedReplayAppliesAnExpiredEvent(t *testing.T) {
 	c.requireEffects(t, e)
 }
 
-// The dead letter knows that its event was new when it came.
 func TestADeadLetterOutlivesTheMemoryOfTheInbox(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)

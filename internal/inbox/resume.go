@@ -12,8 +12,8 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// ResumeParked runs parked events when nothing is missing before them any more, in rounds, until ctx ends, within
-// [Config.ResumeEvery]. It returns nil. Several together do no harm.
+// ResumeParked runs parked events when no earlier event is missing, within [Config.ResumeEvery], until ctx ends. It
+// returns nil. Several may run.
 func (r *Replayer) ResumeParked(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if err := r.ResumeRound(ctx); err != nil && ctx.Err() == nil {
@@ -25,7 +25,7 @@ func (r *Replayer) ResumeParked(ctx context.Context) error {
 }
 
 const (
-	// The first dead letter of a key, if it is parked and every version that is missing before it was discarded.
+	// The first dead letter of a key, if it is parked and every missing version was discarded.
 	selectResumable = `
 select k.key, d.id, d.attempts, d.version > k.version + 1 from public.inbox_key k
 cross join lateral (select id, class, version, attempts from public.dead_letter
@@ -73,11 +73,10 @@ func (r *Replayer) ResumeRound(ctx context.Context) error {
 	}
 }
 
-// parkedEvent is a parked event whose turn has come.
 type parkedEvent struct {
 	id             int64
-	attempts       int  // the first one was the parking
-	afterDiscarded bool // versions before it were discarded
+	attempts       int // the first one was the parking
+	afterDiscarded bool
 }
 
 const (
@@ -90,7 +89,7 @@ update public.dead_letter set attempts = attempts - 1 where id = $1 and state = 
 )
 
 // resumeOne counts the attempt before it begins, because the event may end the process, but not while another event
-// runs alone, which may end it too. An event that fails for an unknown reason has MaxAttempts, one in each round.
+// runs alone, which may end it too.
 func (r *Replayer) resumeOne(ctx context.Context, p parkedEvent) (continues bool, err error) {
 	alone.RLock()
 	defer alone.RUnlock()
@@ -111,7 +110,7 @@ func (r *Replayer) resumeOne(ctx context.Context, p parkedEvent) (continues bool
 	}
 	result, class, err := r.try(ctx, l, o)
 	switch {
-	case err != nil || result.Code == CodeBehind || result.Code == CodeGap: // not an attempt
+	case err != nil || result.Code == CodeBehind || result.Code == CodeGap:
 		_, notUncounted := pool.Exec(context.WithoutCancel(ctx), uncountResume, p.id)
 		return false, errors.Join(err, notUncounted)
 	case result.Code == "":

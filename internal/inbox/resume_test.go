@@ -108,7 +108,6 @@ func TestAParkedEventThatCanNeverBeHandled(t *testing.T) {
 	}
 }
 
-// An attempt is counted and committed before it begins, so a killing event becomes a dead letter.
 func TestAParkedEventThatEndsItsProcess(t *testing.T) {
 	t.Parallel()
 	c, _ := newParked(t, func(cfg *inbox.Config) { cfg.MaxAttempts = 3 })
@@ -120,7 +119,7 @@ func TestAParkedEventThatEndsItsProcess(t *testing.T) {
 		require.Equal(t, 1+deaths, c.Count(t, `select attempts from dead_letter where version = 3`))
 		return handler(m)
 	}
-	for range 3 { // the handler's transaction ends with its process
+	for range 3 {
 		c.open(t)
 		ctx, die := context.WithCancel(t.Context())
 		c.sick.Store(&map[string]error{"bad": errSick})
@@ -131,7 +130,7 @@ func TestAParkedEventThatEndsItsProcess(t *testing.T) {
 		})
 		before := c.Count(t, `select attempts from dead_letter where version = 3`)
 		require.Error(t, c.replayer.ResumeRound(ctx))
-		c.Exec(t, `update dead_letter set attempts = $1 where version = 3`, before+1) // a dead process takes nothing back
+		c.Exec(t, `update dead_letter set attempts = $1 where version = 3`, before+1)
 	}
 	c.open(t)
 	c.resume(t)
@@ -140,7 +139,6 @@ func TestAParkedEventThatEndsItsProcess(t *testing.T) {
 	require.Equal(t, []string{"process_died 3", "parked_behind 4"}, c.waiting(t))
 }
 
-// An event that runs alone may end the process. A parked event must not be blamed.
 func TestNoParkedEventIsCountedWhileAnotherEventRunsAlone(t *testing.T) { //nolint:paralleltest // it stops all others
 	c, a := newParked(t, nil)
 	c.Exec(t, `update inbox_owner set owner = 'a dead process'`)

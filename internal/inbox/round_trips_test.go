@@ -31,8 +31,7 @@ func (b *bundle) counting(t *testing.T) *roundTrips {
 	return trips
 }
 
-// A batch takes two round trips: begin with keys and ids, and the writes with the commit. Duplicates take a third,
-// for the comparison.
+// Begin travels with keys and ids, the writes with the commit. Duplicates take a third, for the comparison.
 func TestRoundTrips(t *testing.T) {
 	t.Parallel()
 	const want = 2

@@ -14,7 +14,6 @@ import (
 	"example.com/twinbox/test/inboxtest"
 )
 
-// v returns an event under a new id.
 func v(key string, version int64) event.Event {
 	e := newEvent()
 	e.Key, e.Version = key, version

@@ -15,7 +15,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	_ = flag.Set("rapid.checks", "30") // each is dozens of transactions; make test-long has more
+	_ = flag.Set("rapid.checks", "30") // make test-long has more
 	kafkatest.Main(m)
 }
 
@@ -28,7 +28,6 @@ func setup(t *testing.T) *bundle {
 
 func newBundle(pool *pgxpool.Pool) *bundle { return &bundle{inboxtest.On(pool)} }
 
-// again empties the tables of the bundle for the next test.
 func (b *bundle) again(t *testing.T) *bundle {
 	t.Helper()
 	for _, table := range []string{

@@ -15,8 +15,7 @@ import (
 	"example.com/twinbox/test/inboxtest"
 )
 
-// A lost connection must not change the outcomes. Only an event whose commit was not answered is reported as its
-// redelivery is.
+// Only an event whose commit was not answered is reported as its redelivery is.
 func TestLostConnectionsChangeNothing(t *testing.T) {
 	t.Parallel()
 	shared := setup(t)
@@ -58,7 +57,7 @@ var repeated = []string{string(inbox.Duplicate), string(inbox.Stale)}
 
 var attemptsOfLetter = regexp.MustCompile(`^(letter .*) \d+ ([tf] [tf] )`)
 
-// withoutAttempts removes the counts of attempts: a lost connection adds one.
+// A lost connection adds an attempt.
 func withoutAttempts(told []string) []string {
 	for i, line := range told {
 		told[i] = attemptsOfLetter.ReplaceAllString(line, "$1 $2")

@@ -19,7 +19,7 @@ type scenario struct {
 	events    func() []event.Event
 	spoil     func(i int, m *message.Message)
 	outcomes  []inbox.Outcome
-	effects   []int // indexes of the events, in the order of their effects
+	effects   []int // indexes of the events
 	letters   []string
 	parked    []string
 	watermark int64 // of key-1
@@ -95,7 +95,6 @@ func (s scenario) play(t *testing.T, b *bundle, batch int) {
 	require.Equal(t, len(s.letters)+len(s.parked), b.Count(t, `select count(*) from dead_letter`))
 }
 
-// run passes the messages to the interface for the batch size.
 func (b *bundle) run(t *testing.T, batch int, handler handlerFunc, msgs []*message.Message) {
 	t.Helper()
 	mux := inbox.NewMux()

@@ -19,8 +19,7 @@ import (
 // ownerDied is the row of a process that did not leave its partition.
 const ownerDied = `insert into inbox_owner values ('test', 'topic-1', 2, 'a dead process')`
 
-// A killing record becomes a dead letter after 7 deaths at most. Suspects run alone in the process, so the tests from
-// here on are not parallel.
+// Suspects run alone in the process, so the tests from here on are not parallel.
 func TestACrashLoopEndsInADeadLetter(t *testing.T) {
 	b := setup(t)
 	for _, bad := range []int{0, 1, 99, 199} {
@@ -45,8 +44,8 @@ func TestACrashLoopEndsInADeadLetter(t *testing.T) {
 	}
 }
 
-// crashLoop delivers the events to successive processes and returns the number of deaths. A process ends as its
-// goroutine does: deferred calls roll back, as the server would.
+// A process ends as its goroutine does: deferred calls roll back, as the server would. crashLoop returns the number of
+// deaths.
 func (b *bundle) crashLoop(t *testing.T, events []event.Event, deadly string) (deaths int) {
 	t.Helper()
 	msgs := records(t, t.Context(), events...)
@@ -103,7 +102,6 @@ func TestSuspicionLastsUntilSomethingNewIsCommitted(t *testing.T) {
 	require.Equal(t, 6, b.Count(t, `select count(*) from ledger`))
 }
 
-// A partition may return before its leave is stored: then it is not left.
 func TestAPartitionThatCameBackIsNotLeftLate(t *testing.T) {
 	b := setup(t)
 	in, handle := b.handle(t, effect)
@@ -150,8 +148,7 @@ func TestAnAttemptThatIsBrokenOffIsNoDeath(t *testing.T) {
 	}
 }
 
-// Records without an inbox row are final again: types without a handler, no id, old, stale, conflicts. They must not
-// end the suspicion.
+// Records without an inbox row are final again: types without a handler, no id, old, stale, conflicts.
 func TestARedeliveryEndsNoSuspicion(t *testing.T) {
 	b := setup(t)
 	b.Exec(t, `update inbox_horizon set remembers_from = '2025-01-01'`)
@@ -199,7 +196,7 @@ func TestASuspectThatWasAppliedElsewhere(t *testing.T) {
 	require.Zero(t, b.Count(t, `select (select count(*) from dead_letter) + (select count(*) from inbox_attempt)`))
 }
 
-// Counts before a handled record are deleted. Later records' and other partitions' stay.
+// Later records' and other partitions' counts stay.
 func TestCountsThatAreLeftGoWithTheNextSuspect(t *testing.T) {
 	b := setup(t)
 	mux := inbox.NewMux()
@@ -216,7 +213,6 @@ func TestCountsThatAreLeftGoWithTheNextSuspect(t *testing.T) {
 	require.Equal(t, []string{"2/3", "7/1"}, b.List(t, selectCounts))
 }
 
-// The next owner still runs the suspects one by one and counts them.
 func TestSuspicionOutlivesAnOwnerThatDidNotReachIt(t *testing.T) {
 	b := setup(t)
 	b.Exec(t, ownerDied)
@@ -243,7 +239,6 @@ func TestSuspicionOutlivesAnOwnerThatDidNotReachIt(t *testing.T) {
 	require.Equal(t, [][]string{{"1 1", "2 1"}, {"2 2"}, {"3 1"}, {}}, counts)
 }
 
-// With one connection, other users of the pool are not starved.
 func TestSuspectsNeedOneConnection(t *testing.T) {
 	b := setup(t)
 	b.Exec(t, ownerDied)
@@ -265,7 +260,6 @@ func (h waitHost) Wait(ctx context.Context, failure error, d time.Duration) erro
 	return h.Host.Wait(ctx, failure, d)
 }
 
-// A delivery that ends before its attempt could be counted has failed.
 func TestADeliveryThatEndsBeforeItsAttempt(t *testing.T) {
 	b := setup(t)
 	b.Exec(t, ownerDied)

@@ -18,7 +18,7 @@ import (
 	"example.com/twinbox/internal/inbox/deadletter"
 )
 
-// A statement that waited for another owner's transaction sees what that one has committed.
+// A statement that waited for another owner's transaction must see its rows.
 var readCommitted = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 
 // apply commits nothing with an error.
@@ -57,14 +57,13 @@ func (in *Inbox) needsTransaction(it *item) bool {
 	return !it.ignored || in.cfg.Order != Unordered && it.event.Version > 0 || it.origin.From != nil
 }
 
-// transact takes two round trips and those of the handlers: begin travels with the first statements, commit with the
-// last.
+// Begin travels with the first statements, commit with the last.
 func (in *Inbox) transact(ctx context.Context, tx *handlerTx, items []*item) error {
 	conn, err := in.cfg.Pool.Acquire(ctx)
 	if err != nil {
 		return fmt.Errorf("acquire connection: %w", err)
 	}
-	defer conn.Release() // it closes a connection that is still in a transaction
+	defer conn.Release() // closes a connection in a transaction
 	keys, err := in.begin(ctx, conn.Conn(), tx, items)
 	if err == nil {
 		err = in.handleItemsInTx(ctx, tx, items, keys)
@@ -131,7 +130,7 @@ func (in *Inbox) handleInTx(ctx context.Context, tx *handlerTx, it *item, k *key
 	case Gap, Parked, Dead, Conflict, Expired:
 		return in.storeLetter(ctx, tx, it, k)
 	case Stale:
-		if it.comesAgain { // its row goes, so the later one is not a duplicate of it
+		if it.comesAgain { // the later one must not be its duplicate
 			return errComesAgain
 		}
 	}
@@ -140,9 +139,9 @@ func (in *Inbox) handleInTx(ctx context.Context, tx *handlerTx, it *item, k *key
 
 var errComesAgain = errors.New("the id of a stale event comes again in its batch")
 
-// asTimeout tells a slow handler from a transaction that waited for a connection, a lock or the server.
+// asTimeout separates a slow handler from a wait for the database.
 func (in *Inbox) asTimeout(err error, handling bool) error {
-	if handling { // pgx may say that it closed the connection, so its error does not count
+	if handling { // pgx may report a closed connection
 		return &codedError{CodeHandlerTimeout, fmt.Errorf("handler ran longer than %s: %w: %s", in.cfg.HandlerTimeout,
 			context.DeadlineExceeded, err.Error())}
 	}
@@ -179,19 +178,18 @@ func (in *Inbox) crash(point string) {
 	}
 }
 
-// handlerTx is the transaction that handlers get. It sends queued writes before the next statement that needs an
-// answer, or before the commit.
+// handlerTx sends queued writes before the next statement that needs an answer, or before the commit.
 type handlerTx struct {
 	pgx.Tx
-	consumer, eventID string // of the handler that runs
-	handling          bool   // handlers run, or their queued writes
+	consumer, eventID string // of the current handler
+	handling          bool
 	queue             pgx.Batch
-	mustChange        bool  // a queued write must change a row, which is known before the commit
-	err               error // of a queued write: nothing may be committed after it
+	mustChange        bool  // a queued write must change a row
+	err               error // of a queued write
 }
 
 // Queue is tx.Exec for a write whose result the handler does not need: it saves a round trip. Its error rolls the event
-// back like the handler's own. In another transaction the write runs immediately.
+// back. In another transaction the write runs immediately.
 func Queue(ctx context.Context, tx pgx.Tx, sql string, args ...any) error {
 	return QueueRows(ctx, tx, nil, sql, args...)
 }
@@ -226,8 +224,8 @@ const updateMetadata = `
 update public.inbox set metadata = metadata || jsonb_build_object('caller', $4::jsonb)
 where consumer = $1 and event_id = $2 and event_time = $3`
 
-// PutMetadata stores data of the handler in the event's inbox row, together with the effect. A second call replaces the
-// first. [Lookup] and [History] show it, so it holds nothing that people wrote. Its errors are permanent.
+// PutMetadata stores the handler's data in the event's inbox row. A second call replaces the first. It must not contain
+// people's texts: [Lookup] and [History] show it. Its errors are permanent.
 func PutMetadata(ctx context.Context, tx pgx.Tx, metadata map[string]any) error {
 	encoded, err := json.Marshal(metadata)
 	handler, is := tx.(*handlerTx)
@@ -238,8 +236,8 @@ func PutMetadata(ctx context.Context, tx pgx.Tx, metadata map[string]any) error 
 	return Queue(ctx, tx, updateMetadata, handler.consumer, id, place(id), string(encoded))
 }
 
-// The last writes travel with the commit, unless one of them may prevent it, or the last attempt was late: then they
-// are sent before it, to tell a slow write from a slow commit. So are those of a replay.
+// The last writes travel with the commit, unless one of them may prevent it, or the last attempt timed out. They are
+// then sent before it, to separate a slow write from a slow commit. So are those of a replay.
 func (q *handlerTx) endHandling(ctx context.Context, first *item) error {
 	err := ctx.Err()
 	if q.mustChange || first.wasLate || first.replay != nil {
@@ -249,7 +247,7 @@ func (q *handlerTx) endHandling(ctx context.Context, first *item) error {
 	return err
 }
 
-// commit sends what is queued and commits.
+// commit sends the queued writes and commits.
 func (q *handlerTx) commit(ctx context.Context) error {
 	q.queue.Queue("commit").Exec(func(tag pgconn.CommandTag) error {
 		if tag.String() == "ROLLBACK" { // a handler hid an error
@@ -266,7 +264,7 @@ const rollbackTimeout = 5 * time.Second
 func (q *handlerTx) rollback(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
 	defer cancel()
-	_ = q.Tx.Rollback(ctx) // if it fails, the connection is closed, which does the same
+	_ = q.Tx.Rollback(ctx) // if it fails, the connection is closed
 }
 
 func (q *handlerTx) flush(ctx context.Context) error {

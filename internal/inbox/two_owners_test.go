@@ -20,8 +20,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// Two owners both get all events in any order, some twice. Some fail until healed, some are discarded. Each remaining
-// event has its effect once, in order.
 func TestTwoOwnersGetEverything(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(6) {

@@ -24,11 +24,11 @@ const (
 	Uncertain  State = "uncertain"
 )
 
-// Intent is the statement of [Add], for a batch of statements: $1 is the handler, $2 the event's id.
+// Intent is the SQL of [Add]: $1 is the handler, $2 the event's id.
 const Intent = `insert into lease (handler, event_id) values ($1, $2)`
 
-// Add adds the intent to carry out the handler's effect of an event, in the transaction that records the event. It
-// fails if there is one already.
+// Add adds the handler's intent for an event. Call it in the transaction that records the event. It fails if the intent
+// exists.
 func Add(ctx context.Context, tx pgx.Tx, handler, eventID string) error {
 	if _, err := tx.Exec(ctx, Intent, handler, eventID); err != nil {
 		return fmt.Errorf("insert intent: %w", err)
@@ -36,17 +36,16 @@ func Add(ctx context.Context, tx pgx.Tx, handler, eventID string) error {
 	return nil
 }
 
-// ErrStale is returned by a step of a claim that has lost its lease, and changed no row. It is also the cause with
-// which an attempt's context ends then.
+// ErrStale is returned by a step of a claim that has lost its lease: no row changed. It is also the cause of the
+// attempt's cancelled context.
 var ErrStale = errors.New("stale_lease")
 
-// undoneError marks an error after which the effect has certainly not happened.
 type undoneError struct{ error }
 
 func (e *undoneError) Unwrap() error { return e.error }
 
-// Undone marks an error after [Claim.Begin] after which the effect has certainly not happened. Without the mark the
-// outcome is uncertain. Undone returns nil for nil.
+// Undone marks an error after [Claim.Begin]: the effect has certainly not happened. Otherwise the outcome is uncertain.
+// Undone returns nil for nil.
 func Undone(err error) error {
 	if err == nil {
 		return nil
@@ -54,22 +53,21 @@ func Undone(err error) error {
 	return &undoneError{err}
 }
 
-// skipError is the error of an effect that must not be carried out.
 type skipError struct{ reason string }
 
 func (e *skipError) Error() string { return e.reason }
 
-// Skip returns the error of an effect that must not be carried out, such as a mail to a blocked recipient. The row
-// keeps the reason, which must not contain personal data. After [Claim.Begin] the error needs [Undone].
+// Skip returns the error of an effect that must not be carried out. The reason must not contain personal data. After
+// [Claim.Begin] the error needs [Undone].
 func Skip(reason string) error { return &skipError{reason} }
 
-// Claim is a lease on one row. One goroutine at a time may use it.
+// Claim is a lease on one row. Only one goroutine may use it at a time.
 type Claim struct {
 	EventID string
 	Attempt int       // counted from 1
-	At      time.Time // of the claim, on the database's clock
+	At      time.Time // on the database's clock
 
-	// CorrelationID may be set by the effect. The log has it next to the event's id.
+	// CorrelationID may be set by the effect, for the log.
 	CorrelationID string
 
 	runner *Runner
@@ -77,7 +75,7 @@ type Claim struct {
 	begun  bool
 }
 
-// The clock is in a subquery because an index can be searched for its result, but not for a volatile function.
+// The clock is in a subquery: an index search takes its result, but not a volatile function.
 const claimRow = `
 update lease
 set state = 'claimed', token = $2, attempts = attempts + 1, due_at = clock_timestamp() + make_interval(secs => $3)
@@ -87,8 +85,8 @@ where handler = $1 and event_id = (
     order by due_at limit 1 for update skip locked)
 returning event_id, attempts, clock_timestamp()`
 
-// Claim claims the row that has been due for the longest time, or returns nil. The end of ctx does not cancel it: the
-// server may carry out a cancelled claim, and its row would wait for the lease to end.
+// Claim claims the row that has been due the longest; nil if no row is due. ctx does not cancel it: the server may
+// still carry out a cancelled claim.
 func (r *Runner) Claim(ctx context.Context) (*Claim, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
 	defer cancel()
@@ -112,7 +110,7 @@ const renewRow = `
 update lease set due_at = clock_timestamp() + make_interval(secs => $4)
 where handler = $1 and event_id = $2 and token = $3 and state in ('claimed', 'submitting')`
 
-// Renew is a heartbeat: the lease lasts for its full time again. It returns [ErrStale] when the lease is lost.
+// Renew gives the lease its full time again, or returns [ErrStale].
 func (c *Claim) Renew(ctx context.Context) error { return c.extend(ctx, "renew", renewRow) }
 
 const beginRow = `
@@ -120,8 +118,10 @@ update lease set state = 'submitting', due_at = clock_timestamp() + make_interva
 where handler = $1 and event_id = $2 and token = $3 and state = 'claimed' and due_at > clock_timestamp()`
 
 // Begin is the point of no return. Call it right before the step that cannot be taken back, and take the step only if
-// it returns nil. It renews the lease, which then outlasts the effect's timeout. It returns [ErrStale] when the lease
-// has ended. The lease's time counts from before the statement is sent, on the local monotonic clock.
+// it returns nil. It renews the lease, which then outlasts the effect's timeout, or returns [ErrStale].
+//
+// The lease's time counts from before the statement, on the local monotonic clock. A process that is stopped between
+// commit and answer gets an error.
 func (c *Claim) Begin(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.runner.cfg.Settings.Lease-c.runner.cfg.Timeout)
 	defer cancel()
@@ -135,7 +135,6 @@ func (c *Claim) Begin(ctx context.Context) error {
 	return nil
 }
 
-// extend runs a statement that gives the lease its full time again.
 func (c *Claim) extend(ctx context.Context, step, sql string) error {
 	cfg := c.runner.cfg
 	tag, err := cfg.Pool.Exec(ctx, sql, cfg.Handler, c.EventID, c.token, cfg.Settings.Lease.Seconds())
@@ -148,17 +147,16 @@ func (c *Claim) extend(ctx context.Context, step, sql string) error {
 	return nil
 }
 
-// outcome is how an attempt ended, and what that changes in its row.
 type outcome struct {
-	result    string // for the metric and the log
+	result    string
 	state     State
-	reason    string        // must not contain personal data
-	pause     time.Duration // before the next attempt
-	uncounted int           // 1: the attempt does not count
-	doubts    int           // 1: the effect may have happened
+	reason    string // must not contain personal data
+	pause     time.Duration
+	uncounted int // 1: the attempt does not count
+	doubts    int // 1: the effect may have happened
 }
 
-// An effect that has not begun can be neither done nor in doubt.
+// An effect that has not begun can be neither done nor uncertain.
 const recordOutcome = `
 update lease
 set state = $4, error = nullif($5, ''), due_at = clock_timestamp() + make_interval(secs => $6),
@@ -171,8 +169,7 @@ returning coalesce(ended_at, due_at)`
 const selectRecorded = `
 select exists (select from lease where handler = $1 and event_id = $2 and token = $3 and state = $4)`
 
-// record may be called again after a lost connection: a row that has the state and the token got them from an earlier
-// call.
+// record may be called again after a lost connection: a row with this state and token got them from an earlier call.
 func (c *Claim) record(ctx context.Context, o outcome) error {
 	cfg := c.runner.cfg
 	return pgx.BeginFunc(ctx, cfg.Pool, func(tx pgx.Tx) error {

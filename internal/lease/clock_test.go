@@ -12,7 +12,7 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// The clock in the bubble begins in the year 2000.
+// The bubble's clock begins in the year 2000.
 func TestAWrongClockChangesNothing(t *testing.T) {
 	t.Parallel()
 	for name, ahead := range map[string]time.Duration{"behind": 0, "ahead": 60 * 365 * 24 * time.Hour} {

@@ -12,8 +12,8 @@ const reopenRows = `
 update lease set state = 'pending', attempts = 0, due_at = clock_timestamp(), token = null, ended_at = null
 where handler = $1 and event_id = any($2) and state in ('failed', 'skipped', 'uncertain')`
 
-// Reopen puts failed, skipped and uncertain rows back, due now and with all their attempts. The effect of an uncertain
-// row may then happen twice.
+// Reopen makes failed, skipped and uncertain rows due now, with all attempts. The effect of an uncertain row may happen
+// twice.
 func Reopen(ctx context.Context, tx pgx.Tx, handler string, eventIDs []string) error {
 	if _, err := tx.Exec(ctx, reopenRows, handler, eventIDs); err != nil {
 		return fmt.Errorf("reopen leases: %w", err)
@@ -32,7 +32,7 @@ update lease set state = 'done', ended_at = clock_timestamp(), token = null, err
 where handler = $1 and event_id = any($2) and state = 'uncertain'
 returning event_id, ended_at`
 
-// Settle marks uncertain rows as done and returns them: an operator knows that their effects have happened.
+// Settle marks uncertain rows as done and returns them.
 func Settle(ctx context.Context, tx pgx.Tx, handler string, eventIDs []string) ([]Settled, error) {
 	rows, _ := tx.Query(ctx, settleRows, handler, eventIDs)
 	settled, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Settled])

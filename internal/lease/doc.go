@@ -14,23 +14,21 @@
 //
 // # Guarantees
 //
-// One worker at a time holds the lease of a row. Each claim has a new token, and each later statement repeats it: an
-// old one changes no row and returns [ErrStale]. All times are the database's clock_timestamp.
+// One worker at a time holds the lease of a row. Each claim has a new token. A statement with an old token changes no
+// row and returns [ErrStale]. All times are the database's clock_timestamp. The local clock measures only how long its
+// own call of Begin took.
 //
-// A worker renews its lease with heartbeats. [Runner.Sweep] ends the leases of workers that vanished:
+// Heartbeats renew a lease. [Runner.Sweep] ends the leases of workers that vanished:
 //
-//   - A row in claimed becomes pending, or fails when its attempts are used up: its effect has not begun.
-//   - A row in submitting is in doubt. Under [Park], the default, it becomes uncertain and waits for an operator: the
-//     effect happens at most once per intent. Under [Resend] it becomes pending while attempts are left: the effect
-//     happens at least once unless it is refused for good, and at most once more than the row's number of doubts.
-//
-// Begin fails when less of the lease is left than the effect may take. A process that was stopped for longer than its
-// lease therefore begins no effect.
+//   - A row in claimed becomes pending: its effect has not begun. It fails when its attempts are used up.
+//   - A row in submitting is in doubt. Under [Park], the default, it becomes uncertain: the effect happens at most once
+//     per intent. Under [Resend] it becomes pending while attempts are left: the effect happens at least once unless it
+//     is refused for good, and at most once more than the row's number of doubts.
 //
 // # Not guaranteed
 //
-// A process that is stopped between Begin and the effect for longer than its lease has its effect when it wakes up.
-// Give the effect a deadline on the connection, shorter than the lease. Effects have no order.
+// A row cannot stop an effect outside. A process that is stopped between Begin and the effect for longer than its lease
+// has its effect when it wakes up. Give the effect a deadline on the connection, shorter than the lease.
 //
-// Rows that are done or skipped stay for [Settings].Retention; without a retention they stay forever.
+// Effects have no order. Rows that are done or skipped stay for [Settings].Retention; without one, forever.
 package lease

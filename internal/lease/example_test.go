@@ -12,14 +12,13 @@ import (
 	"example.com/twinbox/test/pgtest"
 )
 
-// A carrier's API knows no transaction. The intent is written with the event, the effect follows, and its result is
-// written with the record.
+// A carrier's API has no transaction.
 func Example() {
 	ctx, stop := context.WithCancel(context.Background())
 	pool, drop := pgtest.Open(migrations.Lease)
 	defer drop()
 
-	// In the handler of an event, in the transaction of its inbox row.
+	// In an event's handler, in the transaction of its inbox row.
 	err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error { return lease.Add(ctx, tx, "parcel", "order-42-paid") })
 	fmt.Println("intent:", err)
 

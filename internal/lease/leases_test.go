@@ -87,7 +87,6 @@ func TestALeaseThatEndedBeginsNothing(t *testing.T) {
 	require.Equal(t, Claimed, b.state(t, "e1"))
 }
 
-// Without the heartbeat, another process could claim the row.
 func TestAHeartbeatKeepsALease(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Settings{})
@@ -143,7 +142,6 @@ func TestResendingEndsWithTheAttempts(t *testing.T) {
 	require.Equal(t, 2, b.count(t, `select doubts from lease`))
 }
 
-// A row that kills its claimants comes after the other due rows, and fails when its attempts are used up.
 func TestARowThatEndsItsClaimantsIsGivenUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Settings{MaxAttempts: 2})
@@ -166,7 +164,7 @@ func TestARowThatEndsItsClaimantsIsGivenUp(t *testing.T) {
 		where error = 'given up after 2 attempts: its claimant vanished before it had begun'`))
 }
 
-// The answer to a commit may be lost. The same outcome again changes no row and returns no error.
+// The answer to a commit may be lost.
 func TestAnOutcomeIsRecordedOnceHoweverOftenItIsSaid(t *testing.T) {
 	t.Parallel()
 	later := outcome{state: Pending, pause: time.Hour, uncounted: 1}
@@ -205,7 +203,7 @@ func TestDoneIsRecordedOnceWithItsEvent(t *testing.T) {
 		return err
 	}
 	b.leases.cfg.Effect.Done = say
-	requireStale(t, c.record(t.Context(), done)) // not begun
+	requireStale(t, c.record(t.Context(), done))
 	require.NoError(t, c.Begin(t.Context()))
 	refused := errors.New("no room in the outbox")
 	b.leases.cfg.Effect.Done = func(context.Context, pgx.Tx, *Claim, time.Time) error { return refused }
@@ -217,7 +215,6 @@ func TestDoneIsRecordedOnceWithItsEvent(t *testing.T) {
 	require.Equal(t, 1, b.count(t, `select count(*) from said join lease on ended_at = at and state = 'done'`))
 }
 
-// A claim, a sweep and a purge read few of ten thousand rows that are not due.
 func TestFreshRowsDoNotHideOneThatIsDue(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Settings{})
@@ -242,7 +239,7 @@ func TestFreshRowsDoNotHideOneThatIsDue(t *testing.T) {
 	require.Equal(t, Uncertain, b.state(t, "e2"))
 }
 
-// rowsRead returns how many rows the plan's nodes read. It rolls back.
+// rowsRead sums the rows of the plan's nodes. It rolls back.
 func (b *bundle) rowsRead(t *testing.T, sql string, args ...any) (read float64) {
 	t.Helper()
 	tx, err := b.pool.Begin(t.Context())

@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// metrics has the counters of this process, and describes the gauges of [Runner.Measure].
 type metrics struct {
 	attempts                 *prometheus.CounterVec
 	takeovers, stale, purged prometheus.Counter
@@ -44,7 +43,7 @@ from unnest(array['pending', 'claimed', 'submitting', 'failed', 'skipped', 'unce
 left join lease l on l.handler = $1 and l.state = states.state and l.state <> 'done'
 group by states.state`
 
-// Measure counts the handler's rows that are not done. It reads the table, so every instance returns the same:
+// Measure counts the handler's rows that are not done, from the table:
 //
 //	lease_rows{handler,state}             number of rows
 //	lease_oldest_seconds{handler,state}   time since the oldest row was added; 0 without one

@@ -27,7 +27,7 @@ create function watch() returns trigger language plpgsql as $$ begin
 end $$;
 create trigger watch after update on lease for each row execute function watch()`
 
-// actor is a process: a connection with its own name, and the claims that it believes it has.
+// actor is a connection with its own name, and the claims that it believes it has.
 type actor struct {
 	name   string
 	leases *Runner
@@ -49,8 +49,7 @@ func newActor(t *testing.T, b *bundle, name, policy string) *actor {
 	return &actor{name: name, leases: leases}
 }
 
-// Processes take random steps, some late. Only the last claimant moves a row, or a sweep after its lease. Refused
-// steps return ErrStale.
+// Only the last claimant moves a row, or a sweep after its lease. Refused steps return ErrStale.
 func TestRandomSchedulesAreFenced(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []string{Park, Resend} {
@@ -101,7 +100,7 @@ func (b *bundle) step(t *testing.T, rt *rapid.T, actors []*actor) (stale int) {
 	if len(a.claims) == 0 {
 		return 0
 	}
-	c := rapid.SampledFrom(a.claims).Draw(rt, "claim") // an old one as likely as the last
+	c := rapid.SampledFrom(a.claims).Draw(rt, "claim")
 	var err error
 	switch what {
 	case "begin":
@@ -135,7 +134,6 @@ func (b *bundle) step(t *testing.T, rt *rapid.T, actors []*actor) (stale int) {
 const readWatched = `
 select actor, event_id, was, is_now, was_due <= at, renamed from watched where actor like 'a_' order by n`
 
-// requireFenced checks the log against its own copy of the rules.
 func (b *bundle) requireFenced(t *testing.T, rt *rapid.T, policy string) {
 	rows, err := b.pool.Query(t.Context(), readWatched)
 	require.NoError(t, err)
@@ -149,7 +147,7 @@ func (b *bundle) requireFenced(t *testing.T, rt *rapid.T, policy string) {
 		move := fmt.Sprintf("%s moves %s from %s to %s", who, event, was, now)
 		mine := holder[event] == who
 		switch {
-		case now == Claimed && was == Claimed && !newToken: // a heartbeat
+		case now == Claimed && was == Claimed && !newToken:
 			require.True(rt, mine, move)
 		case now == Claimed:
 			require.True(rt, ended && was == Pending, move)

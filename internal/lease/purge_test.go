@@ -12,7 +12,6 @@ import (
 	"example.com/twinbox/test/testkit"
 )
 
-// Old rows that were done or skipped go, with their children. Rows that an operator must decide stay.
 func TestOldRowsArePurged(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Settings{Retention: time.Hour})

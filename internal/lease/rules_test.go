@@ -14,7 +14,7 @@ func TestRowsThatMakeNoSenseAreRefused(t *testing.T) {
 	b.add(t, "e1")
 	for change, allowed := range map[string]bool{
 		`state = 'pending'`:                                              true,
-		`state = 'pending', token = gen_random_uuid()`:                   true, // of the last claim
+		`state = 'pending', token = gen_random_uuid()`:                   true,
 		`state = 'claimed', token = gen_random_uuid()`:                   true,
 		`state = 'submitting', token = gen_random_uuid()`:                true,
 		`state = 'done', ended_at = now()`:                               true,
@@ -47,7 +47,7 @@ func TestRowsThatMakeNoSenseAreRefused(t *testing.T) {
 	}
 }
 
-// Every statement that adds or moves a lease parses each check constraint anew, so there is one.
+// Every statement that adds or moves a lease parses each check constraint anew.
 func TestALeaseIsCheckedInOneCall(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Settings{})

@@ -11,22 +11,21 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Runner carries out the effects of one handler. Any number of runners may run, in one process or in many.
+// Runner carries out the effects of one handler. Any number may run.
 type Runner struct {
 	cfg     Config
 	metrics *metrics
 	wake    chan struct{}
-	turn    sync.Mutex // of the worker that looks for a row
+	turn    sync.Mutex
 	failing atomic.Pointer[claimFailure]
 }
 
-// claimFailure is the first of the claims that fail; nil while they succeed.
 type claimFailure struct {
 	since time.Time
 	err   error
 }
 
-// Wake tells the runner that a row may be due. It never blocks. Polling finds the rows of lost wake-ups.
+// Wake reports that a row may be due. It never blocks. Polling covers lost calls.
 func (r *Runner) Wake() {
 	select {
 	case r.wake <- struct{}{}:
@@ -37,10 +36,10 @@ func (r *Runner) Wake() {
 const (
 	longestFailure = 30 * time.Second // of claims, while the runner is healthy
 	claimTimeout   = 5 * time.Second
-	restPolls      = 10 // the longest pause between two claims while no row is due, in polls
+	restPolls      = 10 // in polls, while no row is due
 	purgePause     = 10 * time.Minute
 	recordPause    = 100 * time.Millisecond
-	probePause     = 2 * time.Second // the longest pause before a transient failure is tried again
+	probePause     = 2 * time.Second
 )
 
 // Healthy fails when every claim has failed for 30 s, until a claim succeeds.
@@ -54,7 +53,7 @@ func (r *Runner) failingFor(limit time.Duration) error {
 	return fmt.Errorf("no row can be claimed for %s: %w", time.Since(f.since).Round(time.Second), f.err)
 }
 
-// Run works until ctx ends, then lets the attempts under way end. It returns nil.
+// Run works until ctx ends, then lets running attempts end. It returns nil.
 func (r *Runner) Run(ctx context.Context) error {
 	s := r.cfg.Settings
 	var group sync.WaitGroup
@@ -70,7 +69,7 @@ func (r *Runner) Run(ctx context.Context) error {
 func (r *Runner) repeat(ctx context.Context, pause time.Duration, chore func(context.Context) error) {
 	for ctx.Err() == nil {
 		r.warn(ctx, chore(ctx))
-		_ = failure.Sleep(ctx, pause) // it fails when ctx ends
+		_ = failure.Sleep(ctx, pause)
 	}
 }
 
@@ -83,14 +82,13 @@ func (r *Runner) warn(ctx context.Context, err error) {
 func (r *Runner) work(ctx context.Context) {
 	for c := r.next(ctx); c != nil; c = r.next(ctx) {
 		if r.carryOut(context.WithoutCancel(ctx), c) == "unavailable" {
-			_ = failure.Sleep(ctx, r.probePause()) // it fails when ctx ends
+			_ = failure.Sleep(ctx, r.probePause())
 		}
 	}
 }
 
 func (r *Runner) probePause() time.Duration { return min(r.cfg.Settings.RetryMin, probePause) }
 
-// One worker at a time looks for rows.
 func (r *Runner) next(ctx context.Context) *Claim {
 	r.turn.Lock()
 	defer r.turn.Unlock()
@@ -102,7 +100,7 @@ func (r *Runner) next(ctx context.Context) *Claim {
 			return c
 		case err != nil:
 			r.warn(ctx, err)
-			pause = poll // a row may be due
+			pause = poll
 		}
 		select {
 		case <-ctx.Done():
@@ -115,7 +113,6 @@ func (r *Runner) next(ctx context.Context) *Claim {
 	return nil
 }
 
-// carryOut renews the lease all along.
 func (r *Runner) carryOut(ctx context.Context, c *Claim) (result string) {
 	ctx, finished := context.WithCancel(ctx)
 	attempting, lose := context.WithCancelCause(ctx)
@@ -138,7 +135,6 @@ func (r *Runner) carryOut(ctx context.Context, c *Claim) (result string) {
 	return o.result
 }
 
-// A lost lease ends the attempt.
 func (c *Claim) keep(ctx context.Context, lose context.CancelCauseFunc) {
 	pause := c.runner.cfg.Settings.Heartbeat
 	for failure.Sleep(ctx, pause) == nil {
@@ -194,7 +190,7 @@ func (r *Runner) judge(c *Claim, err error) outcome {
 	return outcome{result: "failed", state: Failed, reason: reason}
 }
 
-// An effect that happened and is not recorded becomes an uncertain one: insist tries for as long as a lease lasts.
+// insist tries for as long as a lease lasts. An effect that is not recorded becomes uncertain.
 func (c *Claim) insist(ctx context.Context, o outcome) error {
 	ctx, cancel := context.WithTimeout(ctx, c.runner.cfg.Settings.Lease)
 	defer cancel()

@@ -24,7 +24,7 @@ var quick = Settings{
 
 func TestTheEffectsErrorDecides(t *testing.T) {
 	t.Parallel()
-	no := errors.New("no " + strings.Repeat("and no ", 150_000)) // the other side may be wordy
+	no := errors.New("no " + strings.Repeat("and no ", 150_000))
 	for name, row := range map[string]struct {
 		before, after error // Begin
 		panics        bool
@@ -101,7 +101,7 @@ func TestAnUnreachableOtherSideUsesUpNoAttempt(t *testing.T) {
 			return failure.AsTransient(errors.New("connection refused"))
 		}
 	}})
-	for range 6 { // more often than there are attempts
+	for range 6 {
 		<-asked
 	}
 	close(back)
@@ -110,7 +110,7 @@ func TestAnUnreachableOtherSideUsesUpNoAttempt(t *testing.T) {
 	require.Equal(t, 2, b.count(t, `select count(*) from lease where attempts = 1`))
 }
 
-// Heartbeats keep the lease of a long effect. Time passes only in the row, so a slow machine loses no lease.
+// Time passes only in the row, so a slow machine loses no lease.
 func TestAnEffectMayOutliveItsLease(t *testing.T) {
 	t.Parallel()
 	settings := quick
@@ -128,7 +128,7 @@ func TestAnEffectMayOutliveItsLease(t *testing.T) {
 	}}
 	b.run(t, b.leases, effect)
 	<-started
-	b.run(t, b.open(t, settings), effect) // another process, watching
+	b.run(t, b.open(t, settings), effect)
 	for range 3 {
 		b.exec(t, `update lease set due_at = due_at - interval '9 min'`)
 		aged := b.due(t)

@@ -20,8 +20,8 @@ const (
 	Resend = "resend" // try again: at least once
 )
 
-// Settings are the settings of one handler. internal/config reads the tags. The zero value of a field is its default;
-// the zero value of Retention is forever.
+// Settings are the settings of one handler. internal/config reads the tags. A zero field is its default; a zero
+// Retention is forever.
 type Settings struct {
 	Workers     int           `env:"WORKERS" envDefault:"4" min:"1" max:"100" doc:"effects carried out side by side"`
 	Lease       time.Duration `env:"LEASE" envDefault:"1m" min:"100ms" max:"1h" doc:"how long a claimed row is its claimant's without a heartbeat"`
@@ -44,7 +44,6 @@ func (s Settings) withDefaults() Settings {
 	return s
 }
 
-// pause returns the pause after an attempt: RetryMin, doubled for each further attempt, at most RetryMax.
 func (s Settings) pause(attempt int) time.Duration {
 	pause := float64(s.RetryMin) * math.Exp2(float64(attempt-1))
 	return time.Duration(min(pause, float64(s.RetryMax)))
@@ -52,7 +51,7 @@ func (s Settings) pause(attempt int) time.Duration {
 
 // Effect is the work of a row.
 type Effect struct {
-	// Do carries the effect out: it prepares, calls [Claim.Begin], and takes the step. Its error decides:
+	// Do prepares the effect, calls [Claim.Begin], and takes the step. Its error decides:
 	//
 	//	nil                                  done
 	//	[Skip]                               skipped
@@ -61,30 +60,30 @@ type Effect struct {
 	//	any other                            tried again after a growing pause, until the attempts are used up
 	//
 	// After Begin the table holds for errors marked with [Undone]. Any other error, and a panic, leaves the outcome
-	// uncertain. ctx ends with Timeout or when the lease is lost, and not with the process's shutdown.
+	// uncertain. ctx ends with Timeout or when the lease is lost, not with the process's shutdown.
 	Do func(ctx context.Context, c *Claim) error
 	// Done, if set, runs in the transaction that records the effect. at is the database's clock.
 	Done func(ctx context.Context, tx pgx.Tx, c *Claim, at time.Time) error
 	// Committed, if set, is called after that transaction.
 	Committed func(c *Claim)
-	// Purged, if set, runs in the transaction that removes old rows: remove what belongs to their events.
+	// Purged, if set, runs in the transaction that removes old rows.
 	Purged func(ctx context.Context, tx pgx.Tx, eventIDs []string) error
-	// Timeout is the longest that one call of Do may take. Default: the lease.
+	// Timeout bounds one call of Do. Default: the lease.
 	Timeout time.Duration
 }
 
 // Config configures a runner. Handler and Pool are required, and Effect for [Runner.Run].
 type Config struct {
-	Handler    string        // names the effect; one row per handler and event
-	Pool       *pgxpool.Pool // of the database that has the table
+	Handler    string
+	Pool       *pgxpool.Pool
 	Settings   Settings
 	Effect     Effect
-	Timeout    time.Duration         // the longest that the effect may take after Begin. Default: half of the lease
+	Timeout    time.Duration         // bounds the effect after Begin. Default: half of the lease
 	Log        *slog.Logger          // default: none
 	Registerer prometheus.Registerer // default: none
 }
 
-// New returns a runner, or an error if the configuration is wrong. It connects to no database.
+// New checks the configuration. It does not connect.
 func New(cfg Config) (*Runner, error) {
 	cfg.Settings = cfg.Settings.withDefaults()
 	cfg.Timeout = cmp.Or(cfg.Timeout, cfg.Settings.Lease/2)

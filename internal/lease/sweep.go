@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// The array makes the update use the primary key, whatever number of rows the planner expects.
+// The array makes the update use the primary key, however many rows the planner expects.
 const sweepRows = `
 with ended as (
     select event_id from lease
@@ -26,11 +26,11 @@ set token = null, due_at = clock_timestamp(), doubts = doubts + (state = 'submit
 where handler = $1 and event_id = any (array(select event_id from ended))
 returning event_id, state, error`
 
-// page is the most rows of one sweep, and of one transaction of a purge.
+// page bounds a sweep, and a transaction of a purge.
 const page = 1000
 
-// Sweep ends up to a thousand leases of claimants that vanished. A row in claimed becomes pending, or failed without
-// attempts left. A row in submitting becomes uncertain; under [Resend] pending while attempts are left.
+// Sweep ends up to 1,000 leases of workers that vanished. A row in claimed becomes pending, or failed without attempts
+// left. A row in submitting becomes uncertain; under [Resend], pending while attempts are left.
 func (r *Runner) Sweep(ctx context.Context) error {
 	s := r.cfg.Settings
 	rows, _ := r.cfg.Pool.Query(ctx, sweepRows, r.cfg.Handler, page, s.OnUncertain == Resend, s.MaxAttempts)
@@ -41,7 +41,7 @@ func (r *Runner) Sweep(ctx context.Context) error {
 		if state == Pending {
 			level = slog.LevelWarn
 		}
-		r.Wake() // the row may be pending
+		r.Wake()
 		r.metrics.takeovers.Inc()
 		r.metrics.attempts.WithLabelValues("vanished").Inc()
 		r.cfg.Log.Log(ctx, level, "claimant of an effect vanished", "event_id", id, "state", state, "error", reason)
@@ -63,8 +63,8 @@ with ended as (
 delete from lease where handler = $1 and event_id = any (array(select event_id from ended))
 returning event_id`
 
-// Purge removes rows that have been done or skipped for longer than the retention, a thousand per transaction, and
-// calls [Effect].Purged in each. Several processes may purge. Without a retention it removes none.
+// Purge removes the rows done or skipped for longer than the retention, 1,000 per transaction. Without a retention it
+// removes no rows. Several processes may purge at the same time.
 func (r *Runner) Purge(ctx context.Context) (err error) {
 	for n := page; n == page && r.cfg.Settings.Retention > 0; {
 		if n, err = r.purgePage(ctx); err != nil {
@@ -75,7 +75,6 @@ func (r *Runner) Purge(ctx context.Context) (err error) {
 	return nil
 }
 
-// purgePage returns the number of rows that it removed.
 func (r *Runner) purgePage(ctx context.Context) (n int, err error) {
 	return n, pgx.BeginFunc(ctx, r.cfg.Pool, func(tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, purgeRows, r.cfg.Handler, r.cfg.Settings.Retention.Seconds(), page)

@@ -11,9 +11,9 @@ import (
 	"example.com/twinbox/internal/audit"
 )
 
-// Edit is what is replayed instead of what came. A nil field leaves its part as it is.
+// Edit replaces parts of a record. A nil field leaves its part unchanged.
 type Edit struct {
-	Set     []Header // each replaces those headers of its name, or comes last
+	Set     []Header // replaces the headers of its name
 	Payload []byte
 }
 
@@ -22,7 +22,7 @@ update public.dead_letter
 set edited_headers = $2, edited_payload = $3, edited_by = $4, edited_at = clock_timestamp()
 where id = $1`
 
-// Edit replaces parts of the record for the next replay, which decodes and checks them. The record that came stays
+// Edit replaces parts of a waiting dead letter's record for the next replay, which checks them. The original stays
 // readable. A later edit adds to an earlier one.
 func (s *Store) Edit(ctx context.Context, id int64, e Edit, c audit.Change) (l Letter, err error) {
 	if len(e.Set) == 0 && e.Payload == nil {
@@ -66,7 +66,7 @@ func action(c audit.Change, verb string, id int64, before, after State) audit.Ac
 	return c.Action(verb, Kind, strconv.FormatInt(id, 10), string(before), string(after))
 }
 
-// discardChunk bounds one transaction, for which the consumers of its keys wait.
+// discardChunk bounds one transaction, because the keys' consumers wait for it.
 const discardChunk = 500
 
 const (
@@ -82,7 +82,7 @@ select ` + briefColumns + ` from discarded order by version, id`
 
 const countLetters = `select count(*) from (select from public.dead_letter where %s limit nullif(%d, 0)) l`
 
-// Count returns how many dead letters the filter picks, up to its limit.
+// Count returns the number of selected dead letters, up to the filter's limit.
 func (s *Store) Count(ctx context.Context, f Filter) (n int64, err error) {
 	condition, args := f.Where(1)
 	err = s.pool.QueryRow(ctx, fmt.Sprintf(countLetters, condition, f.Limit), args...).Scan(&n)
@@ -92,11 +92,11 @@ func (s *Store) Count(ctx context.Context, f Filter) (n int64, err error) {
 	return n, nil
 }
 
-// Discard settles waiting dead letters without handling them. A discarded one does not hold its key any more: its
-// version counts as applied when it is the key's next.
+// Discard settles waiting dead letters without handling them. They stop holding their keys. A version counts as applied
+// when it is the key's next, and the key's parked events are resumed.
 //
-// Discard works in chunks. After an error the counted ones are discarded, and another call continues. It refuses a
-// filter that picks everything with [CodeMissingFilter].
+// Discard works in chunks; after an error, another call continues. It refuses a filter that selects everything with
+// [CodeMissingFilter].
 func (s *Store) Discard(ctx context.Context, f Filter, c audit.Change) (audit.Result, error) {
 	result := audit.Result{DryRun: c.DryRun}
 	if err := f.check(); err != nil {

@@ -90,7 +90,7 @@ func TestADiscardReleasesItsKeys(t *testing.T) {
 	for name, c := range map[string]struct {
 		version  int64
 		waiting  []int64
-		discard  []int64 // ids, which count from 1
+		discard  []int64
 		want     int64
 		wantFrom *int64
 	}{
@@ -163,7 +163,7 @@ func TestTwoDiscardsAtOnce(t *testing.T) {
 	}
 	require.NoError(t, both.Wait())
 	require.LessOrEqual(t, counts[0]+counts[1], int64(1500))
-	for range 3 { // a loop whose chunk the other has discarded ends early
+	for range 3 {
 		_, err := s.Discard(t.Context(), deadletter.Filter{Consumer: "test"}, by)
 		require.NoError(t, err)
 	}

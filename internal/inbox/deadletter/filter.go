@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Filter picks dead letters that meet all of its conditions. An empty field is none.
+// Filter selects the dead letters that meet all its conditions.
 type Filter struct {
 	IDs      []int64   `json:"ids,omitempty"`
 	Consumer string    `json:"consumer,omitempty"`
@@ -15,17 +15,17 @@ type Filter struct {
 	Key      string    `json:"key,omitempty"`
 	EventID  string    `json:"event_id,omitempty"`
 	Code     string    `json:"code,omitempty"`
-	Error    string    `json:"error,omitempty"` // in any case
+	Error    string    `json:"error,omitempty"` // case-insensitive
 	State    State     `json:"state,omitempty"`
 	Since    time.Time `json:"since,omitzero"` // of the last failure, inclusive
 	Until    time.Time `json:"until,omitzero"` // exclusive
-	// Limit bounds how many are listed or changed. Default of a list: 100; of a change: no limit.
+	// Limit bounds a list (default 100) or a change (default: no limit).
 	Limit int `json:"limit,omitempty"`
 	// After is the last ID of the page before.
 	After int64 `json:"-"`
 }
 
-// Selective reports whether the filter picks less than everything.
+// Selective reports whether the filter excludes any dead letter. A time that all of them meet excludes none.
 func (f Filter) Selective() bool {
 	return len(f.IDs) > 0 || f.Consumer != "" || f.Type != "" || f.Key != "" || f.EventID != "" || f.Code != "" ||
 		f.Error != "" || f.Since.Year() >= 2000 || !f.Until.IsZero() && f.Until.Before(time.Now())
@@ -41,8 +41,7 @@ func (f Filter) check() error {
 	return nil
 }
 
-// Where is the filter as an SQL condition on public.dead_letter, without Limit. Its arguments are numbered from first
-// on.
+// Where returns the filter without Limit as an SQL condition on public.dead_letter. Its arguments count from first.
 func (f Filter) Where(first int) (condition string, args []any) {
 	parts := []string{"true"}
 	add := func(holds bool, format string, arg any) {
@@ -63,7 +62,7 @@ func (f Filter) Where(first int) (condition string, args []any) {
 	add(!f.Since.IsZero(), "failed_at >= $%d", f.Since)
 	add(!f.Until.IsZero(), "failed_at < $%d", f.Until)
 	add(f.After > 0, "id > $%d", f.After)
-	if f.State == Waiting { // in the text, so that the planner sees that a partial index fits
+	if f.State == Waiting { // as text: the planner must see that a partial index fits
 		parts = append(parts, "state = 'waiting'")
 	}
 	return strings.Join(parts, " and "), args

@@ -32,7 +32,7 @@ cross join lateral (
     ) x
 ) w`
 
-// Measure reads how many dead letters wait, by state: dead (given up) or parked (behind one of their key):
+// Measure counts the consumers' waiting dead letters, by state: dead (given up) or parked, from the table:
 //
 //	dead_letters_waiting{consumer,state}          how many; counted up to 100,000
 //	dead_letters_oldest_seconds{consumer,state}   since the oldest of them first failed; 0 if there is none

@@ -20,54 +20,53 @@ type State string
 // The states. Only a waiting dead letter changes.
 const (
 	Waiting   State = "waiting"
-	Replayed  State = "replayed"  // settled by a replay, with [Letter.Outcome]
-	Discarded State = "discarded" // given up by an operator
+	Replayed  State = "replayed" // see [Letter.Outcome]
+	Discarded State = "discarded"
 )
 
-// ClassParked is the class of a dead letter that waits for an earlier record of its key.
+// ClassParked is the class of a dead letter that has not failed: it waits for an earlier record of its key.
 const ClassParked = "parked"
 
-// Kind is the dead letters' kind in the audit; the subject is the ID in decimal.
+// Kind is the audit's kind of a dead letter; the subject is the decimal ID.
 const Kind = "dead_letter"
 
 // Header is one record header.
 type Header = event.Header
 
-// Letter is one record that a consumer gave up or parked. A list has at most 1,024 bytes of its key and 1,000 letters
-// of its error, and neither headers nor payload.
+// Letter is a record that a consumer gave up or parked. A list has at most 1,024 bytes of its key and 1,000 characters
+// of its error, without headers and payload.
 type Letter struct {
 	ID        int64  `json:"id"`
 	Consumer  string `json:"consumer"`
-	EventID   string `json:"event_id"` // topic/partition/offset where the record carries none
-	Type      string `json:"type"`     // of the event
-	Version   int64  `json:"version"`  // of the event; 0: none
+	EventID   string `json:"event_id"` // else topic/partition/offset
+	Type      string `json:"type"`
+	Version   int64  `json:"version"` // 0: none
 	Key       Key    `json:"key"`
 	Bytes     int    `json:"bytes"` // of the payload
-	Group     string `json:"-"`     // that consumed it
+	Group     string `json:"-"`
 	Topic     string `json:"topic"`
 	Partition int32  `json:"partition"`
 	Offset    int64  `json:"offset"`
 
 	RecordTime time.Time `json:"-"`
-	EditedBy   string    `json:"edited_by,omitempty"` // empty without an edit
+	EditedBy   string    `json:"edited_by,omitempty"`
 	EditedAt   time.Time `json:"edited_at,omitzero"`
 
 	Class         string    `json:"class"`
-	Code          string    `json:"code"` // stable: group by this, never by the error
+	Code          string    `json:"code"` // stable
 	Error         string    `json:"error"`
 	Attempts      int       `json:"attempts"`
 	FirstFailedAt time.Time `json:"first_failed_at"`
 	FailedAt      time.Time `json:"failed_at"`
 
 	State      State     `json:"state"`
-	Holds      bool      `json:"holds"`   // while it waits, later events of its key park behind it
-	Remembered bool      `json:"-"`       // its event was new when it was stored
-	Replays    int       `json:"replays"` // that failed
+	Holds      bool      `json:"holds"`   // later events of its key park
+	Remembered bool      `json:"-"`       // its event was new
+	Replays    int       `json:"replays"` // failed ones
 	Outcome    string    `json:"outcome,omitempty"`
 	SettledAt  time.Time `json:"settled_at,omitzero"` // zero while it waits
 
-	// The record as it came, byte for byte, and what a replay takes instead. A null key or payload is empty. [Store.Get]
-	// sets ShownHeaders.
+	// The original record and its edited parts. A null key or payload is empty. [Store.Get] sets ShownHeaders.
 	Payload       []byte        `json:"payload,omitzero"`
 	EditedPayload []byte        `json:"edited_payload,omitzero"`
 	Headers       []Header      `json:"-"`
@@ -75,7 +74,7 @@ type Letter struct {
 	ShownHeaders  []ShownHeader `json:"headers,omitzero"`
 }
 
-// Key is a record key. Its text replaces bytes that are no text.
+// Key is a record key. Its text replaces invalid bytes.
 type Key []byte
 
 func (k Key) String() string { return strings.ToValidUTF8(string(k), "\uFFFD") }
@@ -89,7 +88,7 @@ func (k *Key) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// ShownHeader is a header as it is shown and edited. A null value is shown as empty.
+// ShownHeader is a header for display. Its name need not be text. A null value is shown as empty.
 type ShownHeader struct {
 	Name       string `json:"name"`
 	NameBase64 []byte `json:"name_base64,omitempty"` // of a name that is not text
@@ -105,7 +104,7 @@ func show(h Header) ShownHeader {
 	return shown
 }
 
-// Record is the header of the record that is meant.
+// Record returns the record's header.
 func (h ShownHeader) Record() Header {
 	in := Header{Name: h.Name, Value: h.Value}
 	if h.NameBase64 != nil {
@@ -117,10 +116,10 @@ func (h ShownHeader) Record() Header {
 	return in
 }
 
-// IsEdited reports whether an operator put another record in the place of the one that came.
+// IsEdited reports whether an operator has edited the record.
 func (l Letter) IsEdited() bool { return !l.EditedAt.IsZero() }
 
-// Current is the record to replay: the edited one where there is one.
+// Current returns the record to replay, with its edits.
 func (l Letter) Current() (headers []Header, payload []byte) {
 	if l.IsEdited() {
 		return l.EditedHeaders, l.EditedPayload
@@ -128,7 +127,7 @@ func (l Letter) Current() (headers []Header, payload []byte) {
 	return l.Headers, l.Payload
 }
 
-// CorrelationID is what the record carries, or the event's id.
+// CorrelationID returns the record's correlation id, or the event's id.
 func (l Letter) CorrelationID() string {
 	e := event.Event{ID: l.EventID, Extensions: make(map[string]string, len(l.Headers))}
 	for _, h := range l.Headers {
@@ -140,26 +139,25 @@ func (l Letter) CorrelationID() string {
 // Parked reports whether the dead letter waits without having failed.
 func (l Letter) Parked() bool { return l.Class == ClassParked }
 
-// KeyStart is what the column key_start holds of a key: an index does not take any length. The key of an event is all
-// there.
+// KeyStart returns the key's part in the column key_start, which orders dead letters: an index has a limit.
 func KeyStart(key []byte) []byte { return key[:min(len(key), event.MaxKeyBytes)] }
 
 // CopyPrefix begins the names of the topics for copies.
 const CopyPrefix = event.CopyPrefix
 
-// CopyTopic returns the topic for the copies of a group's dead letters of a topic.
+// CopyTopic returns the topic for copies.
 func CopyTopic(group, topic string) string { return CopyPrefix + group + "." + topic }
 
 // CopyType is the event type of a copy.
 const CopyType = "twinbox.dead-letter.v1"
 
-// copiedPrefix begins the copy's header of an attribute of the dead record, such as dlq_ce_type.
+// copiedPrefix begins the record's attributes in a copy, such as dlq_ce_type.
 const copiedPrefix = "dlq_"
 
-// Copy returns the dead letter as an event for other tools, written by source, with its own id and type. It keeps the
-// payload byte for byte, null for an empty one; the key, or a hash of a key that is not text of 1 to 1024 bytes; and
-// headers that are text, the last of two with one name, attributes with the prefix dlq_. The other headers say why the
-// copy is there, under the names of KIP-1191 where it has one. Only the row can be replayed.
+// Copy returns the dead letter as an event for other tools, written by source. The event has its own id and type and
+// follows from the dead event. It has the record's payload byte for byte, or null for an empty one. It has the record's
+// key, or a hash of a key that is not text of 1 to 1024 bytes. It keeps headers that are text, the last of two with one
+// name; attributes get the prefix dlq_. The reason has KIP-1191's header names where there are any.
 func (l Letter) Copy(source string) event.Event {
 	headers := map[string]string{}
 	for _, h := range l.Headers {
@@ -197,9 +195,8 @@ func (l Letter) Copy(source string) event.Event {
 	return e
 }
 
-const maxMessage = 950 // bytes of the error in the copy, with how much is missing 1000; the row has failure.MaxText
+const maxMessage = 950 // bytes of the copy's error, 1000 with the note; the row has failure.MaxText
 
-// Records of one key have one copy key.
 func (l Letter) copyKey() string {
 	key := string(l.Key)
 	if key != "" && len(key) <= event.MaxKeyBytes && Text(key) == key {

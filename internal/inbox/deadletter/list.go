@@ -10,13 +10,12 @@ import (
 
 const selectSummaries = `select ` + briefColumns + ` from public.dead_letter where %[1]s order by id limit %[2]d`
 
-// Summaries returns a page of the dead letters, by ID, without their records. [Filter.After] is the last ID of the page
-// before, so new dead letters shift nothing.
+// Summaries returns a page of the selected dead letters, by ID, without their records, from [Filter.After] on.
 func (s *Store) Summaries(ctx context.Context, f Filter) ([]Letter, error) {
 	return list(ctx, s, f, selectSummaries, Scan)
 }
 
-// Known is a dead letter with the SHA-256 of the payload that came, and of the one that a replay takes.
+// Known is a dead letter with the SHA-256 of its original payload and of the one to replay.
 type Known struct {
 	Letter
 	Came, Current []byte
@@ -27,8 +26,8 @@ const selectOfEvent = `
 select ` + briefColumns + `, sha256(payload), sha256(coalesce(edited_payload, payload))
 from public.dead_letter where consumer = any($1) and event_id = $2 order by consumer, id limit 100`
 
-// OfEvent returns the dead letters of one event without their records, at most 100. A consumer has several where
-// records with different payloads came under one id.
+// OfEvent returns an event's dead letters without their records, at most 100. A consumer has several if payloads
+// differ.
 func (s *Store) OfEvent(ctx context.Context, consumers []string, eventID string) ([]Known, error) {
 	rows, _ := s.pool.Query(ctx, selectOfEvent, consumers, eventID)
 	known, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (k Known, err error) {
@@ -41,16 +40,16 @@ func (s *Store) OfEvent(ctx context.Context, consumers []string, eventID string)
 	return known, nil
 }
 
-// Group is the dead letters of one consumer with one reason and one type of event.
+// Group is the dead letters of one consumer, reason and event type.
 type Group struct {
 	Consumer string    `json:"consumer"`
 	Code     string    `json:"code"`
 	Type     string    `json:"type"`
 	Count    int64     `json:"count"`
 	Keys     int64     `json:"keys"`
-	Oldest   time.Time `json:"oldest"` // first failure of any
-	Newest   time.Time `json:"newest"` // last failure of any
-	Error    string    `json:"error"`  // the first 1000 characters of its error
+	Oldest   time.Time `json:"oldest"` // first failure
+	Newest   time.Time `json:"newest"` // last failure
+	Error    string    `json:"error"`  // its first 1000 characters
 	Example  int64     `json:"example"`
 }
 
@@ -65,7 +64,7 @@ from (
 join public.dead_letter l on l.id = g.example
 order by g.letters desc, g.consumer, g.code, g.event_type`
 
-// Groups counts the dead letters, the largest group first. The example is each group's latest.
+// Groups counts the selected dead letters, the largest group first. The example is the latest one.
 func (s *Store) Groups(ctx context.Context, f Filter) ([]Group, error) {
 	return list(ctx, s, f, selectGroups, pgx.RowToStructByPos[Group])
 }

@@ -71,7 +71,6 @@ func TestTheErrorIsBounded(t *testing.T) {
 	require.Less(t, len(stored), 4*failure.MaxText)
 }
 
-// A copy has the original payload, the text headers and the reason.
 func TestCopiesForOtherTools(t *testing.T) {
 	t.Parallel()
 	l := letter(7)
@@ -142,7 +141,6 @@ func drawRecord(t *rapid.T, n int) deadletter.Letter {
 
 func isText(s string) bool { return deadletter.Text(s) == s }
 
-// A record keeps its bytes in the table and after an edit. An outbox accepts its copy.
 func TestARecordKeepsItsBytes(t *testing.T) {
 	t.Parallel()
 	operator, pool := open(t)
@@ -176,7 +174,7 @@ func recordOf(l deadletter.Letter) string {
 	return fmt.Sprintf("%q %q %#v %s", []byte(l.Key), l.Payload, l.Headers, l.RecordTime.UTC())
 }
 
-// A record's time is any 64 bits. PostgreSQL cannot store them all.
+// PostgreSQL cannot store every 64-bit time.
 func TestTheTimeOfARecordThatNoTableHolds(t *testing.T) {
 	t.Parallel()
 	for i, ms := range []int64{1 << 62, -1 << 62, 253402300800000} {

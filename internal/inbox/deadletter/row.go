@@ -22,17 +22,17 @@ const listed = `id, consumer, event_id, event_type, version, octet_length(payloa
     remembered, replays, outcome, settled_at, `
 
 const (
-	// Columns is what [Scan] reads, in its order.
+	// Columns are the columns of [Scan].
 	Columns = listed + `key, error, payload, edited_payload, headers, edited_headers`
 
-	// briefColumns are [Columns] of a list. The length of a payload is known without reading it.
+	// briefColumns are [Columns] of a list.
 	briefColumns = listed + `key_start, left(error, 1000), null::bytea, null::bytea, null::jsonb, null::jsonb`
 )
 
 // Scan reads a row of [Columns].
 func Scan(row pgx.CollectableRow) (Letter, error) { return scan(row) }
 
-// scan reads a row of [Columns], and what is behind them.
+// scan reads a row of [Columns] and further columns.
 func scan(row pgx.CollectableRow, more ...any) (l Letter, err error) {
 	var headers, editedHeaders []byte
 	orZero := func(at *time.Time) *zeronull.Timestamptz { return (*zeronull.Timestamptz)(at) }
@@ -54,7 +54,7 @@ func scan(row pgx.CollectableRow, more ...any) (l Letter, err error) {
 	return l, err
 }
 
-// A producer may write any 64 bits as a time.
+// orNull returns null for a time that PostgreSQL or JSON cannot hold.
 func orNull(t time.Time) *time.Time {
 	if t.IsZero() || t.Year() < 1 || t.Year() > 9999 {
 		return nil
@@ -70,13 +70,12 @@ func notNull(b []byte) []byte {
 	return b
 }
 
-// Text makes foreign bytes storable as text: PostgreSQL refuses NUL and invalid UTF-8.
+// Text makes a text storable: PostgreSQL refuses NUL and invalid UTF-8.
 func Text(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// The conflict is the same record that comes again, after a crash between commit and offset. A conflict of anything
-// else is an error.
+// The target is the same record again, after a crash between commit and offset. Other conflicts are errors.
 const insertLetter = `
 insert into public.dead_letter (consumer, event_id, event_type, version, key, headers, payload, consumer_group, topic,
     partition, record_offset, record_time, class, code, error, attempts, first_failed_at, holds, remembered)
@@ -101,8 +100,7 @@ func Insert(ctx context.Context, tx pgx.Tx, l Letter) (isNew bool, err error) {
 const repairSequence = `
 select setval('public.dead_letter_id_seq', (select max(id) from public.dead_letter))`
 
-// RepairSequence makes the next id greater than every id in the table, when err is that an id was taken. It reports
-// whether it did so.
+// RepairSequence makes the next id greater than all ids, if err is an id that exists. It reports whether it did so.
 func RepairSequence(ctx context.Context, pool *pgxpool.Pool, err error) (bool, error) {
 	taken, is := errors.AsType[*pgconn.PgError](err)
 	if !is || taken.ConstraintName != "dead_letter_pkey" {
@@ -120,14 +118,14 @@ var ErrNotWaiting = errors.New("the dead letter is not waiting")
 
 const lockWaiting = `select ` + Columns + ` from public.dead_letter where id = $1 and state = 'waiting' for update`
 
-// Every transaction locks a key before it touches its dead letters.
+// Every transaction locks a key before its dead letters.
 const lockKeys = `
 select from public.inbox_key k
 join (select distinct d.consumer, convert_from(d.key_start, 'UTF8') as key
     from public.dead_letter d where d.id = any($1) and d.holds) as held using (consumer, key)
 order by k.consumer, k.key for update of k`
 
-// LockKeys locks the keys that the dead letters hold until the transaction ends.
+// LockKeys locks the keys that the dead letters hold.
 func LockKeys(ctx context.Context, tx pgx.Tx, ids ...int64) error {
 	if _, err := tx.Exec(ctx, lockKeys, ids); err != nil {
 		return fmt.Errorf("lock keys of dead letters: %w", err)
@@ -135,8 +133,8 @@ func LockKeys(ctx context.Context, tx pgx.Tx, ids ...int64) error {
 	return nil
 }
 
-// Lock reads a waiting dead letter and locks first its key and then it, until the transaction ends. The error is
-// [ErrNotWaiting] if there is none.
+// Lock reads a waiting dead letter and locks first its key and then the dead letter. The error is [ErrNotWaiting] if
+// there is none.
 func Lock(ctx context.Context, tx pgx.Tx, id int64) (Letter, error) {
 	if err := LockKeys(ctx, tx, id); err != nil {
 		return Letter{}, err
@@ -150,8 +148,8 @@ select ` + Columns + ` from public.dead_letter
 where consumer = $1 and state = 'waiting' and (key_start, version, id) > ($2, $3, $4) and %s
 order by key_start, version, id limit 1`
 
-// Next returns the consumer's first waiting dead letter behind a position that the filter picks, by key, version and
-// id. The error is [ErrNotWaiting] if there is none.
+// Next returns the consumer's first selected dead letter behind a position, by key, version and id. The error is
+// [ErrNotWaiting] if there is none.
 func Next(ctx context.Context, db audit.Querier, behind Letter, f Filter) (Letter, error) {
 	condition, args := f.Where(5)
 	position := []any{behind.Consumer, KeyStart(notNull(behind.Key)), behind.Version, behind.ID}
@@ -178,8 +176,8 @@ set parked_from = (select min(d.version) from public.dead_letter d
     version = case when $4 and k.version + 1 = $5 then $5 else k.version end
 where k.consumer = $1 and k.key = $3`
 
-// ReleaseKeys updates the keys of settled dead letters, in the order of their versions, in the transaction that settles
-// them. passed means that the events were not applied, but their versions count.
+// ReleaseKeys updates the keys of settled dead letters, in the transaction that settles them. Dead letters of a key are
+// in version order. passed means that the versions count, although the events were not applied.
 func ReleaseKeys(ctx context.Context, tx pgx.Tx, passed bool, letters ...Letter) error {
 	batch := &pgx.Batch{}
 	for _, l := range letters {
@@ -193,8 +191,8 @@ func ReleaseKeys(ctx context.Context, tx pgx.Tx, passed bool, letters ...Letter)
 	return nil
 }
 
-// encodeHeaders writes an array of [name, base64 of the value], with the base64 of the name behind it where that is not
-// text.
+// encodeHeaders keeps order, duplicates and bytes: an array of [name, base64 of the value], with the base64 of a name
+// that is not text.
 func encodeHeaders(headers []Header) ([]byte, error) {
 	list := make([][]any, len(headers))
 	for i, h := range headers {

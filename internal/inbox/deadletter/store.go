@@ -12,12 +12,13 @@ import (
 	"example.com/twinbox/internal/audit"
 )
 
-// Store reads and changes the dead letters of all consumers of one database.
+// Store reads and changes the dead letters of one database.
 type Store struct{ pool *pgxpool.Pool }
 
-// NewStore opens nothing: the tables must be there (migrations/inbox, migrations/audit).
+// NewStore needs the tables of migrations/inbox and migrations/audit.
 func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
 
+// list completes the statement with the filter's condition and limit.
 func list[T any](ctx context.Context, s *Store, f Filter, sql string, row pgx.RowToFunc[T]) ([]T, error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -59,15 +60,15 @@ func get(ctx context.Context, q audit.Querier, id int64, lock string) (Letter, e
 // The stable codes of an [Error].
 const (
 	CodeNotFound        = "not_found"
-	CodeNotWaiting      = "not_waiting"      // it is settled: nothing changes any more
-	CodeMissingOperator = "missing_operator" // a replay names who makes it
-	CodeMissingFilter   = "missing_filter"   // a change of everything together is not offered
+	CodeNotWaiting      = "not_waiting"
+	CodeMissingOperator = "missing_operator"
+	CodeMissingFilter   = "missing_filter"
 	CodeInvalidFilter   = "invalid_filter"
 	CodeNothingToEdit   = "nothing_to_edit"
 	CodeInvalidHeaders  = "invalid_headers"
 )
 
-// An Error is a refusal: nothing was changed.
+// An Error is a refusal. No row was changed.
 type Error struct {
 	Code   string
 	Detail string

@@ -14,8 +14,7 @@ import (
 	"example.com/twinbox/test/natsserver"
 )
 
-// BenchmarkProcess measures a new id, one that the store knows and one in the cache, over loopback. "synced" writes
-// each message to disk before the answer.
+// Over loopback. "synced" writes each message to disk before the answer.
 func BenchmarkProcess(b *testing.B) {
 	for _, durable := range []bool{false, true} {
 		name := "as NATS comes"

@@ -7,11 +7,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// cache holds done ids, and until when the store remembers them. The library's expiring variant starts a goroutine that
-// nothing ends.
+// The library's expiry starts a goroutine that never ends.
 type cache struct {
 	ids       *lru.Cache[digest, time.Duration]
-	began     time.Time // the times in it count from here, so that a clock that is set changes nothing
+	began     time.Time // monotonic: setting the clock has no effect
 	ttl       time.Duration
 	evictions prometheus.Counter
 }
@@ -24,7 +23,7 @@ func newCache(size int, ttl time.Duration, evictions prometheus.Counter) (*cache
 	return &cache{ids: ids, began: time.Now(), ttl: ttl, evictions: evictions}, nil
 }
 
-// The store may have forgotten an id whose time has passed.
+// The store may have forgotten an expired id.
 func (c *cache) has(id digest) bool {
 	until, known := c.ids.Get(id)
 	if known && c.ttl > 0 && time.Since(c.began) >= until {

@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// errDone means that the id had its effect.
+// errDone means that the id had its effect before.
 var errDone = errors.New("done before")
 
-// claim returns the revision of its note, or errDone. Each way out goes through a write that holds only if what was
-// read is still so.
+// claim returns the claim's revision, or errDone. Each decision is a conditional write: a read may return old data.
 func (c *call) claim(ctx context.Context) (uint64, error) {
 	backoff := c.backoff()
 	var other uint64 // the revision of another process's claim
@@ -22,19 +21,19 @@ func (c *call) claim(ctx context.Context) (uint64, error) {
 		}
 		entry, note, err := c.get(ctx)
 		switch {
-		case errors.Is(err, ErrNotFound): // it was given up in between, or a replica does not know it yet
+		case errors.Is(err, ErrNotFound): // released, or a replica does not know it yet
 		case err != nil:
 			return 0, err
 		case note.state == done:
 			c.cache.add(c.digest, c.inAge(entry))
 			return 0, errDone
-		case note.life == c.life, // of a call that failed here: no other one runs, see twins
+		case note.life == c.life, // of a failed call in this process, see twins
 			note.owner == c.cfg.Owner, entry.Revision == other && time.Since(since) >= c.cfg.patience():
 			revision, err := c.put(ctx, "take over", began, entry.Revision)
 			if errors.Is(err, ErrRevision) {
 				break
 			}
-			if note.life != c.life { // also where the answer was lost: if it was written, it reads as this process's own
+			if note.life != c.life {
 				c.possible("crash")
 			}
 			return revision, err
@@ -47,12 +46,11 @@ func (c *call) claim(ctx context.Context) (uint64, error) {
 	}
 }
 
-// A store's clock that is ahead of this one makes an entry no younger.
+// A store's clock that is ahead makes no entry younger.
 func (c *call) inAge(entry Entry) time.Time {
 	return time.Now().Add(-max(0, time.Since(entry.Created)))
 }
 
-// release lets the next attempt, in any process, not wait.
 func (c *call) release(ctx context.Context, revision uint64) {
 	_ = c.ask(context.WithoutCancel(ctx), "release", func(ctx context.Context) error {
 		return c.store.Delete(ctx, c.key, revision)

@@ -14,38 +14,36 @@ import (
 	"example.com/twinbox/internal/event"
 )
 
-// OutagePolicy is what to do with an event while the store does not answer.
+// OutagePolicy is the treatment of events while the store does not answer.
 type OutagePolicy string
 
 const (
-	// Pause handles no event that the store has not been asked about: the partition waits. The default.
+	// Pause makes the middleware, and so the partition, wait. The default.
 	Pause OutagePolicy = "pause"
-	// Apply handles the event without asking: better twice than late.
+	// Apply handles the event, perhaps a second time.
 	Apply OutagePolicy = "apply"
 )
 
-// Config configures an inbox. The zero value is fine.
+// Config configures an inbox. The zero value is valid.
 type Config struct {
-	// Owner names this instance among those that run at the same time, and is the same after a restart: a pod of a
-	// stateful set, a group instance id. A process takes over immediately what died under its own name, else after
-	// HandlerTimeout. Default: a random name.
+	// Owner names this instance, uniquely, and is the same after a restart. A process takes over its own name's claims
+	// immediately, and others after HandlerTimeout. Default: a random name.
 	Owner string
-	// Cache is how many ids are known to be done without asking the store, about 200 bytes each. Default: 100,000.
+	// Cache is the number of done ids in memory, of about 200 bytes each. Default: 100,000.
 	Cache int
-	// HandlerTimeout bounds the handler. An id that another process began is left alone for this long plus three times
+	// HandlerTimeout bounds the handler's context. Another process's claim is respected for this long plus three times
 	// StoreTimeout. Default: 10 s.
 	HandlerTimeout time.Duration
-	// StoreTimeout bounds each question to the store. Default: 2 s.
+	// StoreTimeout bounds each call of the store. Default: 2 s.
 	StoreTimeout time.Duration
-	// RetryMin and RetryMax bound the pauses between questions to the store: they double, with jitter. Default: 50 ms and
-	// 5 s.
+	// RetryMin and RetryMax bound the pauses for a store that does not answer, or has another process's claim. Default:
+	// 50 ms and 5 s.
 	RetryMin, RetryMax time.Duration
-	// OnOutage is what becomes of events while the store does not answer. Default: Pause.
+	// OnOutage defaults to Pause.
 	OnOutage OutagePolicy
-	// ID is the id of a message. Default: the CloudEvents id, or else the message's UUID.
+	// ID returns a message's id. Default: the CloudEvents id, else the message's UUID.
 	ID func(*message.Message) string
-	// Log receives a line when the store is lost, one when it is back, and one for each possible second effect; no
-	// payload. Default: slog.Default().
+	// Log receives the store's loss and return, and possible second effects; never a payload. Default: slog.Default().
 	Log *slog.Logger
 	// Registerer receives the metrics. Default: none.
 	Registerer prometheus.Registerer
@@ -66,12 +64,11 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// eventID is the CloudEvents id, which a relay of this project writes, or Watermill's own.
 func eventID(msg *message.Message) string {
 	return cmp.Or(msg.Metadata.Get(event.HeaderID), msg.UUID)
 }
 
-// validate reports all mistakes together.
+// validate returns all mistakes.
 func (c Config) validate() error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf("kv inbox: "+format, args...)) }
@@ -90,5 +87,5 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// patience is for the handler of another process, and its questions before and after.
+// patience is how long the claim of another process is respected.
 func (c Config) patience() time.Duration { return c.HandlerTimeout + 3*c.StoreTimeout }

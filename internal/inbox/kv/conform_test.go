@@ -13,7 +13,6 @@ import (
 	"example.com/twinbox/test/natsserver"
 )
 
-// subject is an inbox on the opened store, with a cache that is too small for the suite.
 func subject(open func(t *testing.T) Store) *inboxtest.Subject {
 	registry, done := prometheus.NewRegistry(), &effects{}
 	effectOf := func(consumer, id string) string { return consumer + "\x00" + id }
@@ -32,7 +31,7 @@ func subject(open func(t *testing.T) Store) *inboxtest.Subject {
 		}
 	}
 	return &inboxtest.Subject{
-		Open: process("test"), Beside: process(""), // a new name each time
+		Open: process("test"), Beside: process(""),
 		Effects: func(_ *testing.T, consumer, id string) int { return done.of(effectOf(consumer, id)) },
 		Counted: func(t *testing.T) int {
 			t.Helper()
@@ -62,7 +61,6 @@ func TestConformanceOnMemory(t *testing.T) {
 	})
 }
 
-// Each process has its own connection, and the server can be stopped.
 func TestConformanceOnJetStream(t *testing.T) {
 	t.Parallel()
 	inboxtest.Conform(t, func(t *testing.T) *inboxtest.Subject {

@@ -21,7 +21,7 @@ import (
 	"example.com/twinbox/test/natsserver"
 )
 
-// delivery is the work of a child process: handle one event. Its effect is a line in a file.
+// delivery is a child process's work: one event, whose effect is a line in a file.
 type delivery struct {
 	URL, File string
 	CrashAt   string
@@ -65,8 +65,6 @@ func handleOne(d delivery) error {
 	return err
 }
 
-// An effect is repeated only after a crash between effect and mark. That costs one repeat, and the successor counts
-// it.
 func TestAProcessThatDiesBesideItsEffect(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -14,25 +14,25 @@ import (
 	"example.com/twinbox/internal/fault"
 )
 
-// Outcome is what became of one delivery of one event. The names are those of the SQL inbox.
+// Outcome is the result of one delivery.
 type Outcome string
 
 // The outcomes. Each is counted in inbox_kv_messages_total.
 const (
-	Applied   Outcome = "applied"   // new: the handler ran, and the id is remembered
-	Duplicate Outcome = "duplicate" // the id is remembered: skipped, and no error
-	Failed    Outcome = "failed"    // the id is not remembered; the delivery is to be repeated
+	Applied   Outcome = "applied"   // the handler ran, and the id is remembered
+	Duplicate Outcome = "duplicate" // the id was remembered
+	Failed    Outcome = "failed"    // repeat the delivery
 )
 
-// Inbox remembers for any number of consumers. Safe for concurrent use; it starts no goroutine.
+// Inbox remembers for any number of consumers. It is safe for concurrent use and starts no goroutine.
 type Inbox struct {
 	cfg     Config
 	store   Store
-	life    string // of this process, as its claims name it
+	life    string
 	cache   *cache
 	twins   *twins
 	metrics *metrics
-	away    atomic.Bool // the store, when it was asked last
+	away    atomic.Bool
 }
 
 // New returns an inbox that remembers in the store.
@@ -57,14 +57,13 @@ type call struct {
 	key          string
 }
 
-// Process runs fn unless the consumer has processed the id: [Applied], or [Duplicate] without fn. When fn fails the
-// outcome is [Failed], its error has the reason, and calling again runs it again. A call waits for another one's end that is
-// at work on the id.
+// Process runs fn unless the consumer has processed the id. It returns [Applied], or [Duplicate] without running fn.
+// When fn fails it returns [Failed] and fn's error; call again. Calls for one id wait for each other.
 //
-// Without an answer from the store the outcome is Failed, and the error is an [ErrUnavailable]; if fn had its effect,
-// the call tries to remember that until ctx ends. With [Apply], fn runs, and the outcome is Applied.
+// Without an answer from the store it returns Failed and an [ErrUnavailable]; if fn had its effect, the call first
+// tries to store the mark until ctx ends. With [Apply], fn runs and the outcome is Applied.
 //
-// Consumers' names have no NUL; an id has 1 to 255 characters, no control character; another one is an
+// A consumer's name has no NUL. Ids have 1 to 255 characters without control characters; another id is a permanent
 // [*event.ContractError].
 func (in *Inbox) Process(
 	ctx context.Context, consumer, id string, fn func(context.Context) error,
@@ -96,7 +95,7 @@ func (in *Inbox) process(
 		c.found("cache")
 		return Duplicate, nil
 	}
-	if revision, left := in.twins.takeUnmarked(digest); left { // an earlier call had the effect
+	if revision, left := in.twins.takeUnmarked(digest); left {
 		return c.mark(ctx, revision)
 	}
 	revision, err := c.claim(ctx)
@@ -121,14 +120,13 @@ func (in *Inbox) process(
 	return outcome, err
 }
 
-// run runs the handler for as long as it may take.
 func (c *call) run(ctx context.Context, fn func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.HandlerTimeout)
 	defer cancel()
 	return fn(ctx)
 }
 
-// An outage may have ended, so the store is asked once more.
+// applyUnasked asks the store once more after the handler: the outage may have ended.
 func (c *call) applyUnasked(ctx context.Context, fn func(context.Context) error) (Outcome, error) {
 	if err := c.run(ctx, fn); err != nil {
 		return Failed, err
@@ -140,13 +138,13 @@ func (c *call) applyUnasked(ctx context.Context, fn func(context.Context) error)
 
 func (c *call) found(where string) { c.metrics.lookups.WithLabelValues(c.consumer, where).Inc() }
 
-// possible counts an effect that may be a second one.
+// possible counts a possible second effect.
 func (c *call) possible(cause string) {
 	c.metrics.seconds.WithLabelValues(c.consumer, cause).Inc()
 	c.cfg.Log.Warn("second effect possible", "consumer", c.consumer, "event_id", c.id, "cause", cause)
 }
 
-// The error of ask is one of the store's answers, or transient.
+// The error is one of the store's answers, or transient.
 func (c *call) ask(ctx context.Context, question string, of func(context.Context) error) error {
 	asking, cancel := context.WithTimeout(ctx, c.cfg.StoreTimeout)
 	defer cancel()
@@ -171,7 +169,6 @@ func (in *Inbox) backoff() *failure.Backoff {
 	return &failure.Backoff{Min: in.cfg.RetryMin, Max: in.cfg.RetryMax}
 }
 
-// pause waits, and returns an error when ctx ends before.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -10,20 +10,20 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// BucketConfig names the bucket of JetStream that an inbox remembers in. Name is required; consumers may share one.
+// BucketConfig configures a bucket. Name is required; consumers may share one.
 type BucketConfig struct {
 	// Name has letters, digits, "-" and "_".
 	Name string
-	// TTL is how long an id is remembered: longer than the broker may deliver an event again. Default: 24 hours.
+	// TTL is how long an id is remembered, longer than the broker may redeliver an event. Default: 24 hours.
 	TTL time.Duration
-	// Replicas is how many servers have a copy. Default: 1.
+	// Replicas is the number of servers with a copy. Default: 1.
 	Replicas int
 }
 
-// Bucket makes the bucket, or gives an existing one this configuration.
+// Bucket creates or reconfigures the bucket and returns it as a store.
 //
-// Connect with nats.ReconnectBufSize(-1) and nats.MaxReconnects(-1): a buffer carries out given-up writes after an
-// outage, and a connection that was lost for two minutes would be closed for good.
+// Connect with nats.ReconnectBufSize(-1) and nats.MaxReconnects(-1). A buffer carries out a given-up write after an
+// outage. Without the second, a connection that was lost for two minutes is closed for good.
 func Bucket(ctx context.Context, js jetstream.JetStream, cfg BucketConfig) (*JetStream, error) {
 	ttl := cmp.Or(cfg.TTL, 24*time.Hour)
 	bucket, err := js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
@@ -36,7 +36,7 @@ func Bucket(ctx context.Context, js jetstream.JetStream, cfg BucketConfig) (*Jet
 	return &JetStream{bucket: bucket, ttl: ttl}, nil
 }
 
-// KeyValue is what an inbox needs of [jetstream.KeyValue].
+// KeyValue is the part of [jetstream.KeyValue] that an inbox needs.
 type KeyValue interface {
 	Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error)
 	Create(ctx context.Context, key string, value []byte, opts ...jetstream.KVCreateOpt) (uint64, error)
@@ -50,7 +50,7 @@ type JetStream struct {
 	ttl    time.Duration
 }
 
-// NewJetStream takes a bucket with its ttl: a cache must not remember for longer.
+// NewJetStream returns an existing bucket as a store. ttl must be the bucket's.
 func NewJetStream(bucket KeyValue, ttl time.Duration) *JetStream { return &JetStream{bucket, ttl} }
 
 // TTL implements [Store].
@@ -60,7 +60,7 @@ func (s *JetStream) TTL() time.Duration { return s.ttl }
 func (s *JetStream) Get(ctx context.Context, key string) (Entry, error) {
 	entry, err := s.bucket.Get(ctx, key)
 	switch {
-	case errors.Is(err, jetstream.ErrKeyNotFound): // deleted ones included
+	case errors.Is(err, jetstream.ErrKeyNotFound): // also of a deleted key
 		return Entry{}, ErrNotFound
 	case err != nil:
 		return Entry{}, err
@@ -68,7 +68,7 @@ func (s *JetStream) Get(ctx context.Context, key string) (Entry, error) {
 	return Entry{Value: entry.Value(), Revision: entry.Revision(), Created: entry.Created()}, nil
 }
 
-// Put implements [Store]. Create, unlike Update, looks through the marker of a deletion.
+// Put implements [Store]. Create, unlike Update, ignores the marker of a deleted key.
 func (s *JetStream) Put(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
 	var written uint64
 	var err error
@@ -85,7 +85,7 @@ func (s *JetStream) Delete(ctx context.Context, key string, revision uint64) err
 	return answer(s.bucket.Delete(ctx, key, jetstream.LastRevision(revision)))
 }
 
-// A server that is one of several has a code of its own for the same refusal.
+// answer separates a refusal from a failure. A cluster has its own code for it.
 func answer(err error) error {
 	var refusal *jetstream.APIError
 	switch {

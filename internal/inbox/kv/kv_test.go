@@ -40,7 +40,7 @@ func TestAClaimOfAnotherOwnerIsLeftAloneForAHandlersTime(t *testing.T) {
 		cfg.HandlerTimeout, cfg.StoreTimeout = time.Minute, time.Second
 		dies(newInbox(t, store, cfg), "id-1", done.note("id-1"))
 
-		cfg.Owner = "" // a new name
+		cfg.Owner = ""
 		began := time.Now()
 		outcome, err := newInbox(t, store, cfg).Process(t.Context(), "test", "id-1", done.note("id-1"))
 		require.NoError(t, err)
@@ -52,7 +52,6 @@ func TestAClaimOfAnotherOwnerIsLeftAloneForAHandlersTime(t *testing.T) {
 	})
 }
 
-// A handler ignores its deadline. Its event is taken over, and it learns that at its end.
 func TestAHandlerThatOverranIsFoundLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -72,7 +71,7 @@ func TestAHandlerThatOverranIsFoundLate(t *testing.T) {
 				return done.note("id-1")(ctx)
 			})
 		})
-		synctest.Wait() // it is in its handler
+		synctest.Wait()
 		second, secondErr := quick.Process(t.Context(), "test", "id-1", done.note("id-1"))
 		require.NoError(t, secondErr)
 		require.Equal(t, Applied, second)
@@ -266,7 +265,6 @@ func TestAStoreThatForgotTheClaimTakesTheMark(t *testing.T) {
 	require.Equal(t, Duplicate, outcome)
 }
 
-// In another program's bucket, no event is handled or skipped because of a foreign value.
 func TestAForeignValueStopsTheConsumer(t *testing.T) {
 	t.Parallel()
 	store := NewMemory(0)
@@ -290,7 +288,6 @@ func TestAPanicLeavesTheIDToTheNextCall(t *testing.T) {
 	require.Zero(t, counter(t, registry, secondEffects))
 }
 
-// Processes fail, die and lose requests and answers. Every id has its effect, as often as counted at most.
 func TestEffectsAreNeverMoreThanCounted(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {
@@ -325,7 +322,7 @@ func randomSchedule(t *testing.T, seed uint64) {
 			in := newInbox(t, store, cfg)
 			for delivery := range 30 {
 				if chance(10) {
-					in = newInbox(t, store, cfg) // a restart
+					in = newInbox(t, store, cfg)
 				}
 				id := fmt.Sprint("id-", delivery%5)
 				if chance(10) {
@@ -338,7 +335,7 @@ func randomSchedule(t *testing.T, seed uint64) {
 						return errors.New("broken")
 					}
 					if chance(10) {
-						_ = pause(context.WithoutCancel(ctx), 10*time.Second) // longer than it may
+						_ = pause(context.WithoutCancel(ctx), 10*time.Second)
 					}
 					return done.note(id)(ctx)
 				})
@@ -382,7 +379,7 @@ func bytesPerID(tb testing.TB, ids int) float64 {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	now := time.Now()
-	for i := range ids + ids/2 { // half as many again, which are evicted
+	for i := range ids + ids/2 { // a third is evicted
 		known.add(digestOf("consumer", fmt.Sprint(i)), now)
 	}
 	runtime.GC()

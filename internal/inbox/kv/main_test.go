@@ -17,7 +17,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// waitLimit is the longest wait of a test.
 const waitLimit = 30 * time.Second
 
 type effects struct {
@@ -43,7 +42,6 @@ func (e *effects) of(name string) int {
 	return e.count[name]
 }
 
-// quiet is a test configuration: it gives handlers long and retries quickly.
 func quiet(registry *prometheus.Registry) Config {
 	return Config{
 		Owner: "test", HandlerTimeout: waitLimit, StoreTimeout: waitLimit,

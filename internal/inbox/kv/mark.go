@@ -9,8 +9,7 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// mark tries for as long as ctx lasts: without a mark the effect happens again. The first attempt is made even if ctx
-// has ended.
+// mark tries until ctx ends. The first attempt ignores ctx: without a mark the effect happens again.
 func (c *call) mark(ctx context.Context, revision uint64) (Outcome, error) {
 	backoff := c.backoff()
 	for {
@@ -30,8 +29,7 @@ func (c *call) mark(ctx context.Context, revision uint64) (Outcome, error) {
 	}
 }
 
-// markOnce writes over the claim with that revision, 0 for none. A claim that is gone was taken over, or marked with a
-// lost answer, or forgotten: what is there now tells.
+// Revision 0 is no claim. A missing claim was taken over, was marked by an unanswered write, or is forgotten.
 func (c *call) markOnce(ctx context.Context, revision uint64) (Outcome, error) {
 	ctx = context.WithoutCancel(ctx)
 	for range 3 {
@@ -63,5 +61,5 @@ func (c *call) markOnce(ctx context.Context, revision uint64) (Outcome, error) {
 	return Failed, errReplica
 }
 
-// errReplica means that what is read is not what a write finds.
+// errReplica means that a read and a write disagree.
 var errReplica = failure.AsTransient(fmt.Errorf("mark: %w: its reads are behind its writes", ErrUnavailable))

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Memory is a [Store] in this process, for tests and for programs that may forget at each start. What has expired is
-// removed when it is asked for.
+// Memory is a [Store] in this process, for tests. It removes an expired value only when asked for it.
 type Memory struct {
 	ttl time.Duration
 
@@ -16,7 +15,7 @@ type Memory struct {
 	revision uint64
 }
 
-// NewMemory returns a store that keeps values for so long; 0 is for ever.
+// NewMemory returns a store that keeps values for ttl; 0 is forever.
 func NewMemory(ttl time.Duration) *Memory { return &Memory{ttl: ttl, entries: map[string]Entry{}} }
 
 // TTL implements [Store].
@@ -56,7 +55,6 @@ func (m *Memory) Delete(_ context.Context, key string, revision uint64) error {
 	return nil
 }
 
-// look is what the key has; the zero value is nothing.
 func (m *Memory) look(key string) Entry {
 	entry := m.entries[key]
 	if entry.Revision != 0 && m.ttl > 0 && time.Since(entry.Created) >= m.ttl {

@@ -14,7 +14,6 @@ type metrics struct {
 	evictions prometheus.Counter
 }
 
-// newMetrics registers the metrics, or takes the ones that another inbox of this process registered before.
 func newMetrics(registerer prometheus.Registerer) *metrics {
 	return &metrics{
 		messages: register(registerer, prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -40,7 +39,6 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 	}
 }
 
-// register returns the collector that serves: the new one, or the one that already has its name.
 func register[C prometheus.Collector](registerer prometheus.Registerer, collector C) C {
 	if registerer == nil {
 		return collector

@@ -11,13 +11,12 @@ import (
 
 var errPublishes = errors.New("handler returned messages to publish: they would be lost by a crash after the mark")
 
-// Middleware makes a handler run unless the consumer has processed the message's id ([Config.ID]). A duplicate is
-// acknowledged. A handler's error is returned, and its event is not remembered.
+// Middleware runs a handler unless the consumer has processed the message's id ([Config.ID]). It acknowledges a
+// duplicate. It returns a handler's error, and the event is not remembered.
 //
-// While the store does not answer it waits, until the message's context ends; then its error is cancelled or transient.
-// Install Watermill's Retry and PoisonQueue around it: an event that was given up is then not remembered. Give the
-// queue a filter that keeps those two classes out. Messages that the handler returns are refused: publish in the
-// handler.
+// While the store does not answer it waits, until the message's context ends; then it returns an error that
+// failure.Classify knows as cancelled or transient. Install Watermill's Retry and PoisonQueue around it, not inside,
+// and give the queue a filter that keeps those two classes out. It refuses messages that the handler returns.
 func (in *Inbox) Middleware(consumer string) message.HandlerMiddleware {
 	return func(next message.HandlerFunc) message.HandlerFunc {
 		return func(msg *message.Message) ([]*message.Message, error) {

@@ -35,7 +35,6 @@ func TestTheMiddlewareAcknowledgesADuplicate(t *testing.T) {
 	require.Equal(t, 2, counter(t, registry, messages, "test", "duplicate"))
 }
 
-// The event's id has priority over Watermill's.
 func TestTheMiddlewareKnowsAMessageByItsEvent(t *testing.T) {
 	t.Parallel()
 	done := &effects{}
@@ -93,7 +92,6 @@ func TestAHandlerUnderTheMiddlewareMustNotPublish(t *testing.T) {
 	require.Empty(t, produced)
 }
 
-// An outage of the store delays the message, whatever middlewares are around.
 func TestTheMiddlewareWaitsForTheStore(t *testing.T) {
 	t.Parallel()
 	registry, done, questions := prometheus.NewRegistry(), &effects{}, 0
@@ -110,7 +108,6 @@ func TestTheMiddlewareWaitsForTheStore(t *testing.T) {
 	require.Equal(t, 1, counter(t, registry, messages, "test"), "one delivery, one outcome")
 }
 
-// The process stops during an outage. No middleware may take the message for broken.
 func TestTheMiddlewareStopsWithItsMessage(t *testing.T) {
 	t.Parallel()
 	registry, done := prometheus.NewRegistry(), &effects{}

@@ -10,58 +10,53 @@ import (
 	"time"
 )
 
-// Store remembers values by key, in characters of URL-safe base64. Safe for concurrent use. Two Puts with one revision
-// must not both succeed.
+// Store remembers values by key, of URL-safe base64. It is safe for concurrent use. Two Puts with one revision must not
+// both succeed, also from different processes.
 type Store interface {
-	// Get returns what is under the key, or [ErrNotFound]. It may be what was there a moment ago.
+	// Get returns the key's entry, which may be out of date, or [ErrNotFound].
 	Get(ctx context.Context, key string) (Entry, error)
-	// Put writes the value if the key's revision is the given one, with 0 for a key that is not there, and returns the
-	// new one. Otherwise it returns [ErrRevision].
+	// Put writes the value if the key's revision is the given one (0: no key) and returns the new one, or [ErrRevision].
 	Put(ctx context.Context, key string, value []byte, revision uint64) (uint64, error)
 	// Delete removes the key if its revision is the given one; otherwise it returns [ErrRevision].
 	Delete(ctx context.Context, key string, revision uint64) error
-	// TTL is for how long a value is kept after it was written; 0 is for ever.
+	// TTL is how long a value is kept; 0 is forever.
 	TTL() time.Duration
 }
 
-// Entry is what a store has under a key.
+// Entry is a store's value of a key.
 type Entry struct {
 	Value    []byte
 	Revision uint64    // never 0
 	Created  time.Time // by the store's clock
 }
 
-// Answers of a [Store]. Any other error means that it cannot be asked.
+// Answers of a [Store]. Any other error is an outage.
 var (
 	ErrNotFound = errors.New("no such key")
 	ErrRevision = errors.New("the key has another revision")
 )
 
-// ErrUnavailable is in the errors of calls that had no answer from the store. They are transient: nothing is wrong with
-// the event.
+// ErrUnavailable is in the errors of calls without the store's answer. They are transient.
 var ErrUnavailable = errors.New("the inbox's store does not answer")
 
-// digest is a consumer's id in the cache.
 type digest [sha256.Size]byte
 
-// A consumer's name has no NUL, so no other pair reads the same.
+// A consumer's name has no NUL, so no two pairs have the same digest.
 func digestOf(consumer, id string) digest { return sha256.Sum256([]byte(consumer + "\x00" + id)) }
 
-// An id itself may have any character.
+// NATS does not allow all characters of an id.
 func (d digest) key() string { return base64.RawURLEncoding.EncodeToString(d[:]) }
 
-// state is how far an id has come.
 type state string
 
 const (
-	began state = "began" // a process is, or was, at work on it
-	done  state = "done"  // it had its effect
+	began state = "began"
+	done  state = "done"
 )
 
-// note is the value of a key: who brought the id how far.
 type note struct {
 	state state
-	life  string // of the process; another one after each start
+	life  string // a new one after each start
 	owner string
 }
 

@@ -8,12 +8,11 @@ import (
 
 var errAway = errors.New("away")
 
-// troubled is a store whose requests may fail before or after they are carried out, and whose reads may be old. Zero
-// hooks do nothing.
+// troubled fails requests before or after they are carried out, and may read old data. Nil hooks do nothing.
 type troubled struct {
 	Store
 	before, after func(question string, value []byte) error
-	stale         func() bool // answer a read with what the key had first
+	stale         func() bool
 
 	mu    sync.Mutex
 	first map[string]Entry

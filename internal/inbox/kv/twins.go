@@ -6,12 +6,11 @@ import (
 	"sync"
 )
 
-// twins has the calls for one id run one after the other in this process.
+// twins serializes the calls for one id in this process.
 type twins struct {
 	mu      sync.Mutex
-	running map[digest]chan struct{} // closed when the call has ended
-	// unmarked are ids whose effect is done and whose mark is not, with the revision to mark. A call leaves one when its
-	// context ends during an outage.
+	running map[digest]chan struct{}
+	// unmarked are ids with an effect and no mark, with the revision to mark, after an outage.
 	unmarked map[digest]uint64
 }
 
@@ -19,7 +18,6 @@ func newTwins() *twins {
 	return &twins{running: map[digest]chan struct{}{}, unmarked: map[digest]uint64{}}
 }
 
-// enter waits until no other call for the id runs. The caller leaves.
 func (t *twins) enter(ctx context.Context, id digest) (leave func(), err error) {
 	for {
 		t.mu.Lock()

@@ -15,8 +15,6 @@ import (
 
 const month = 30 * day
 
-// One clock is wrong by 30 days. The janitor forgets no event early and today's events are not too old, then and
-// later.
 func TestNoSingleClockMovesTheHorizon(t *testing.T) {
 	t.Parallel()
 	for name, wrong := range map[string]struct{ database, process time.Duration }{
@@ -29,7 +27,7 @@ func TestNoSingleClockMovesTheHorizon(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.split(t, 12)
-			known := b.fill(t, -9, 6) // some producers' clocks are ahead: newer days exist
+			known := b.fill(t, -9, 6) // some producers' clocks are ahead
 			j := b.janitor(t, 10*day)
 			b.tidy(t, j)
 			require.Equal(t, -10, b.horizon(t))
@@ -56,7 +54,7 @@ func TestNoSingleClockMovesTheHorizon(t *testing.T) {
 	}
 }
 
-// Both clocks jump, as when one host has everything. The days with events keep the horizon.
+// Both clocks jump, as on a single host.
 func TestTwoWrongClocksForgetNoMoreDaysThanWereSeen(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -68,7 +66,7 @@ func TestTwoWrongClocksForgetNoMoreDaysThanWereSeen(t *testing.T) {
 		b.tidy(t, j)
 	}
 	require.Equal(t, -10, b.horizon(t))
-	b.fill(t, 30, 30) // the producers' clocks jump with them
+	b.fill(t, 30, 30)
 	for range 5 {
 		b.tidy(t, j)
 	}
@@ -92,8 +90,6 @@ func TestEventsFromTheFutureMoveNoHorizon(t *testing.T) {
 	require.Equal(t, -10, b.horizon(t))
 }
 
-// The database's clock is wrong at the installation. The inbox forgets no event for that reason, also when the clock
-// is corrected.
 func TestAWrongClockAtTheInstallation(t *testing.T) {
 	t.Parallel()
 	for name, ahead := range map[string]time.Duration{"ahead": month, "behind": -month} {
@@ -101,7 +97,7 @@ func TestAWrongClockAtTheInstallation(t *testing.T) {
 			t.Parallel()
 			b := install(t, ahead)
 			j := b.janitor(t, 10*day)
-			known := b.fill(t, -7, 0) // the topic's backlog
+			known := b.fill(t, -7, 0)
 			b.tidy(t, j)
 			known = append(known, b.fill(t, -7, 7)...)
 			b.moveDatabase(t, 0)
@@ -162,7 +158,6 @@ func TestIDsWithoutATimeThatAWrongClockDated(t *testing.T) {
 	require.Equal(t, 1, b.tidy(t, j).Forgotten, "both clocks call it old")
 }
 
-// Without a time in the id, the day of processing counts.
 func TestIDsWithoutATimeCountTheirDays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

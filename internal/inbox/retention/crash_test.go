@@ -19,7 +19,7 @@ import (
 type job struct {
 	DSN       string
 	Noon      time.Duration
-	Statement *crashtest.Statement // at which the process dies
+	Statement *crashtest.Statement
 }
 
 func init() { crashtest.Child(tidy) }
@@ -48,7 +48,7 @@ func tidy(j job) error {
 
 func TestAJanitorThatDies(t *testing.T) {
 	t.Parallel()
-	const deaths, statements = 8, 26 // of a round, with begin and commit
+	const deaths, statements = 8, 26
 	seed := uint64(rand.Uint32())
 	t.Logf("seed %d", seed)
 	for _, n := range rand.New(rand.NewPCG(seed, 0)).Perm(2 * statements)[:deaths] {
@@ -67,7 +67,7 @@ func TestAJanitorThatDies(t *testing.T) {
 			require.Equal(t, crashtest.Killed, crashtest.Start(t, job).Wait(t).Error())
 			require.NotContains(t, b.outcomes(t, ids...), "applied")
 			next := b.janitor(t, day)
-			testkit.Until(t, func() bool { // the server may notice late that the process is gone
+			testkit.Until(t, func() bool { // the server may notice the death late
 				b.tidy(t, next)
 				return b.partitions(t) == 1+8+2
 			})

@@ -12,7 +12,6 @@ import (
 
 const day = 24 * time.Hour
 
-// listDays lists two bounds of each partition.
 const listDays = `(
     select p.relname::text as name, (bound[1])::timestamptz as lower, (bound[2])::timestamptz as upper
     from pg_inherits i
@@ -21,7 +20,6 @@ const listDays = `(
         'FROM \(''([^'']+)''\) TO \(''([^'']+)''\)') as bound
     where i.inhparent = 'public.inbox'::regclass and bound is not null) d`
 
-// selectMissing lists the days from today on, by each clock, that no partition covers.
 const selectMissing = `
 select distinct day
 from (select date_trunc('day', clock at time zone 'UTC') as today from unnest($1::timestamptz[]) clock) c
@@ -31,7 +29,7 @@ where day >= (select remembers_from from public.inbox_horizon)
     and not exists (select from ` + listDays + ` where d.lower <= day and day < d.upper)
 order by day`
 
-// A day whose events are more than this many rows of inbox_future stays there.
+// A day with more than this many rows in inbox_future stays there.
 const createDay = `select public.inbox_create_day($1, 10000)`
 
 func (j *Janitor) createDays(ctx context.Context, now clocks, round *Round) error {
@@ -57,8 +55,7 @@ func (j *Janitor) createDays(ctx context.Context, now clocks, round *Round) erro
 	return nil
 }
 
-// The days that hold events are counted back from the newest one. An id without a time counts for the day of its
-// processing.
+// The days with events are counted back from the newest. An id without a time counts for the day of its processing.
 const moveHorizon = `
 update public.inbox_horizon
 set remembers_from = greatest(remembers_from, least($1, coalesce((
@@ -68,7 +65,7 @@ set remembers_from = greatest(remembers_from, least($1, coalesce((
     order by d.lower desc offset $2 limit 1), remembers_from)))
 returning remembers_from`
 
-// The move of the horizon commits before a day is dropped: an event that passes the old horizon finds its partition.
+// The new horizon commits before a day is dropped: an event that passes the old one finds its partition.
 func (j *Janitor) forget(ctx context.Context, now clocks, round *Round) error {
 	if mayForget, err := j.mayForget(ctx); err != nil || !mayForget {
 		round.Refused = true
@@ -106,7 +103,7 @@ order by d.upper limit 8`
 
 const dropDay = `select public.inbox_drop_day($1)`
 
-// A drop waits for transactions that write to the inbox. Empty days go when both clocks call them forgotten.
+// dropDays drops the days before the horizon, and empty ones that both clocks call forgotten.
 func (j *Janitor) dropDays(ctx context.Context, horizon, forgotten time.Time, round *Round) error {
 	rows, _ := j.cfg.Pool.Query(ctx, selectDroppable, horizon, forgotten)
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -139,7 +136,6 @@ delete from public.inbox_future where ctid = any (array(
 
 const deleteAttempts = `delete from public.inbox_attempt where last_at < $1`
 
-// These are the rows that no dropped partition takes along.
 func (j *Janitor) deleteRows(ctx context.Context, horizon time.Time, round *Round) error {
 	for _, sql := range []string{deleteForeign, deleteMisplaced, deleteAttempts} {
 		tag, err := j.cfg.Pool.Exec(ctx, sql, horizon)

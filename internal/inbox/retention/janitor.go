@@ -16,32 +16,32 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// Config configures the janitor of a database's inbox. Pool and Retention are required.
+// Config configures a janitor. Pool and Retention are required.
 type Config struct {
 	Pool *pgxpool.Pool
-	// Retention is how long an event is remembered, from its own time. The inbox forgets whole days: up to a day later,
-	// and later still on days without newer events.
+	// Retention is how long an event is remembered, from its own time. The inbox forgets whole days, so it is up to a day
+	// more, and longer on days without newer events.
 	Retention time.Duration
-	// Check reports whether the topics may deliver a forgotten event; see [Requirements.Check]. The inbox forgets nothing
-	// while it returns an error. Default: Retention is trusted.
+	// Check returns an error while a topic may deliver a forgotten event: then the inbox forgets nothing. Default:
+	// Retention is trusted.
 	Check func(context.Context) error
-	// Every is the time between two rounds of an instance. Default: 1 h.
+	// Every is the time between two rounds. Default: 1 h.
 	Every time.Duration
 	// Now is the process's clock. Default: time.Now.
 	Now func() time.Time
-	// Log receives the days that were made and dropped. Default: slog.Default().
+	// Log receives created and dropped days. Default: slog.Default().
 	Log *slog.Logger
 	// Registerer receives the metrics. Default: none.
 	Registerer prometheus.Registerer
 }
 
-// Janitor makes and drops the inbox's days. Any number may run: an advisory lock lets one change the inbox at a time.
+// Janitor creates and drops the inbox's days. Any number may run: an advisory lock allows one at a time.
 type Janitor struct {
 	cfg                        Config
 	bytes, partitions, refused prometheus.Gauge
 }
 
-// New checks the configuration and connects to nothing.
+// New checks the configuration. It does not connect.
 func New(cfg Config) (*Janitor, error) {
 	cfg.Every = cmp.Or(cfg.Every, time.Hour)
 	cfg.Log = cmp.Or(cfg.Log, slog.Default())
@@ -75,7 +75,7 @@ func newGauge(name, help string) prometheus.Gauge {
 	return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 }
 
-// Run tidies the inbox until ctx ends. A failed round is repeated after a tenth of Every.
+// Run works until ctx ends. It repeats a failed round after a tenth of Every.
 func (j *Janitor) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		pause := j.cfg.Every
@@ -92,8 +92,8 @@ func (j *Janitor) Run(ctx context.Context) error {
 type Round struct {
 	Created   int  // partitions
 	Dropped   int  // partitions
-	Forgotten int  // rows deleted one by one: ids without a time, and days without a partition
-	Refused   bool // nothing was forgotten, because it might come again
+	Forgotten int  // rows without a day of their own
+	Refused   bool // a topic may deliver forgotten events
 }
 
 // Tidy does one round.
@@ -106,7 +106,6 @@ func (j *Janitor) Tidy(ctx context.Context) (round Round, err error) {
 	return round, err
 }
 
-// clocks are the times of the database and of this process.
 type clocks []time.Time
 
 func (j *Janitor) readClocks(ctx context.Context) (clocks, error) {
@@ -125,8 +124,7 @@ func (j *Janitor) readClocks(ctx context.Context) (clocks, error) {
 const lockJanitor = `
 select pg_try_advisory_xact_lock(hashtextextended('inbox/janitor', 0)), set_config('lock_timeout', '500ms', true)`
 
-// done is false if another janitor is at work. It gives way to transactions that use the inbox: other writers would
-// queue up behind it.
+// done is false if another janitor works. change gives way to other transactions: writers would wait behind it.
 func (j *Janitor) change(ctx context.Context, what string, result any, sql string, args ...any) (done bool, err error) {
 	err = pgx.BeginFunc(ctx, j.cfg.Pool, func(tx pgx.Tx) error {
 		err := tx.QueryRow(ctx, lockJanitor).Scan(&done, nil)

@@ -13,8 +13,6 @@ import (
 	"example.com/twinbox/test/inboxtest"
 )
 
-// Making and dropping partitions locks out writers. While a transaction that wrote to the inbox is open, both are
-// postponed: others write after a moment.
 func TestTheJanitorGivesWay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -27,7 +25,7 @@ func TestTheJanitorGivesWay(t *testing.T) {
 
 	busy, err := b.Pool.Begin(t.Context())
 	require.NoError(t, err)
-	defer func() { _ = busy.Rollback(context.WithoutCancel(t.Context())) }() // already over, if all went well
+	defer func() { _ = busy.Rollback(context.WithoutCancel(t.Context())) }()
 	_, err = busy.Exec(t.Context(), `lock table inbox in row exclusive mode`)
 	require.NoError(t, err)
 	patient, cancel := context.WithTimeout(t.Context(), inboxtest.WaitLimit)
@@ -57,7 +55,6 @@ func TestTheJanitorGivesWay(t *testing.T) {
 	}, limits())
 }
 
-// watchLimits records each table change's lock timeout.
 func (b *bundle) watchLimits(t *testing.T) func() []string {
 	t.Helper()
 	b.Exec(t, `

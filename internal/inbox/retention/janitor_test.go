@@ -115,13 +115,12 @@ func TestOneJanitorWorksAtATime(t *testing.T) {
 		round := <-rounds
 		total.Created, total.Dropped = total.Created+round.Created, total.Dropped+round.Dropped
 	}
-	round := b.tidy(t, j) // the rest, if they blocked each other
+	round := b.tidy(t, j)
 	total.Created, total.Dropped = total.Created+round.Created, total.Dropped+round.Dropped
 	require.Equal(t, retention.Round{Created: 1, Dropped: 3}, total)
 	require.Equal(t, 1+8+2, b.partitions(t))
 }
 
-// The rows of a day without a partition move when it gets one.
 func TestEventsFromTheFutureMoveToTheirDay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -143,7 +142,6 @@ func TestEventsFromTheFutureMoveToTheirDay(t *testing.T) {
 	require.Equal(t, []inbox.Outcome{inbox.Duplicate, inbox.Duplicate}, in())
 }
 
-// An event is being inserted while its partition is dropped. It must not be applied unremembered.
 func TestDroppingWaitsForEventsOnTheirWay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -203,7 +201,7 @@ func TestWhatOutlivesThePartitions(t *testing.T) {
 	require.Equal(t, 1, b.Count(t, `select version from inbox_key where key = 'key-1'`))
 	require.Zero(t, b.Count(t, `select count(*) from inbox_attempt`))
 
-	late := inboxtest.NewEvent() // a new id for a version that the key has passed
+	late := inboxtest.NewEvent()
 	late.Version = 1
 	var last inbox.Outcome
 	b.Host.OnOutcome = func(_ event.Event, o inbox.Outcome) { last = o }
@@ -221,7 +219,7 @@ func TestTheJanitorRunsByItself(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- j.Run(ctx) }()
 	testkit.Until(t, func() bool { return gauges(t, b.Registry)["inbox_partitions"] == 8+3 })
-	for range 2 { // more rounds
+	for range 2 {
 		b.Exec(t, `insert into inbox (consumer, event_id, event_time, event_type, payload_hash, processed_at)
 			values ('test', 'id', 'epoch', 't', '', '1999-01-01')`)
 		testkit.Until(t, func() bool { return b.Count(t, `select count(*) from inbox`) == 0 })

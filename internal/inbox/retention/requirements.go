@@ -8,25 +8,24 @@ import (
 	"time"
 )
 
-// Requirements are the settings of the topics that the inbox's memory rests on.
+// Requirements are the topic settings that the inbox depends on.
 type Requirements struct {
 	// Retention is how long the inbox remembers; see [Config].
 	Retention time.Duration
-	// Slack is how long beyond its topic's retention an event may still come: retries and parking, the replay window, and
-	// the broker's delay in deleting records (segment.ms).
+	// Slack is how long after its topic's retention an event may still come: retries, parking, replays, segment.ms.
 	Slack time.Duration
-	// TopicRetention asks the broker how long it keeps the records of one topic. Negative means without a limit.
+	// TopicRetention returns a topic's retention; negative is unlimited.
 	Topics         []string
 	TopicRetention func(ctx context.Context, topic string) (time.Duration, error)
 }
 
-// A Violation is a topic that can deliver an event after the inbox has forgotten it.
+// A Violation is a topic that can deliver a forgotten event again. It is permanent.
 type Violation struct{ Detail string }
 
 func (v *Violation) Error() string { return "inbox requirement retention_too_short: " + v.Detail }
 
 // Check returns a [*Violation] for each topic that can deliver an event for as long as the inbox remembers it or
-// longer. It joins the errors of a broker that did not answer: asking again may help.
+// longer. It joins the broker's errors, after which another call may succeed.
 func (r Requirements) Check(ctx context.Context) error {
 	var errs []error
 	for _, topic := range r.Topics {

@@ -19,7 +19,6 @@ func keeps(kept time.Duration, err error) func(context.Context, string) (time.Du
 	return func(context.Context, string) (time.Duration, error) { return kept, err }
 }
 
-// A topic with retention.ms=-1 can repeat any event. The refusal names the topic and the setting.
 func TestATopicWithoutALimitIsRefusedInPlainWords(t *testing.T) {
 	t.Parallel()
 	err := retention.Requirements{

@@ -19,12 +19,12 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 const day = 24 * time.Hour
 
-// bundle is an inbox with a janitor. The database's clock and the process's clock can be moved.
+// bundle is an inbox with a janitor and two movable clocks.
 type bundle struct {
 	*inboxtest.Bundle
-	today   time.Time     // at midnight
-	noon    time.Duration // from the machine's clock to noon: no test runs into the next day
-	process time.Duration // the process's clock error
+	today   time.Time
+	noon    time.Duration // to noon: no test runs into the next day
+	process time.Duration // clock error
 }
 
 // movableClock replaces the server's clock for all objects created later, migrations too.
@@ -88,7 +88,7 @@ func (b *bundle) tidy(t *testing.T, j *retention.Janitor) retention.Round {
 
 func (b *bundle) split(t *testing.T, days int) {
 	t.Helper()
-	b.tidy(t, b.janitor(t, 3000*day)) // the days ahead
+	b.tidy(t, b.janitor(t, 3000*day))
 	b.Exec(t, `drop table inbox_past`)
 	for n := 1; n <= days; n++ {
 		from := b.today.AddDate(0, 0, -n)

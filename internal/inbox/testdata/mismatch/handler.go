@@ -1,4 +1,4 @@
-// Package mismatch handles one event with the struct of another. It must not compile; a test sees to it.
+// Package mismatch handles one event with the struct of another. It must not compile.
 package mismatch
 
 import (

@@ -15,7 +15,7 @@
 //
 // Before the transaction, for each message:
 //
-//  1. It is decoded. A record that is no event is given up: dead.
+//  1. It is decoded. A record that is not an event is given up: dead.
 //  2. Its type has no handler: ignored. In an ordered consumer its version counts, so it continues with 5.
 //  3. Its payload is checked against its contract (Config.Validate). One that breaks it is given up: dead.
 //

@@ -33,8 +33,8 @@ func throttle(t *testing.T, brokers []string, client string, bytesPerSecond floa
 	}
 }
 
-// Clients that a quota holds back are slow: nothing fails. A member keeps its partitions as long as its session is longer
-// than the broker holds a connection back, heartbeats included: 11 s, quota.window.num times quota.window.size.seconds.
+// Clients that a quota holds back are slow: nothing fails. A member keeps its partitions if its session is longer than
+// the broker holds a connection back, heartbeats included: 11 s, quota.window.num times quota.window.size.seconds.
 func TestThrottledClientsAreSlow(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

@@ -129,8 +129,8 @@ func placeTopic(t *testing.T, admin sarama.ClusterAdmin, topic string, nodes ...
 	require.NoError(t, admin.CreateTopic(topic, detail, false))
 }
 
-// awaitLeader waits for any leader if node is 0. It opens a new connection for each look: the last one may have gone to a
-// broker that was killed.
+// awaitLeader waits for any leader if node is 0. It opens a new connection for each look: the last one may have gone to
+// a broker that was killed.
 func awaitLeader(t *testing.T, of *ownBroker, topic string, node int32, inSync int) {
 	t.Helper()
 	cfg := sarama.NewConfig()

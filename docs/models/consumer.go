@@ -1,6 +1,9 @@
 package main
 
 func (s *state) addReads(l *steps) {
+	if s.isAway {
+		return
+	}
 	for p := range s.run.parts {
 		if s.run.everyRead && s.position[p] < s.log[p].end {
 			n := *s
@@ -10,18 +13,27 @@ func (s *state) addReads(l *steps) {
 		}
 		if s.position[p] > s.log[p].end {
 			n := *s
-			n.position[p] = 0
+			n.readAgain(p)
 			l.addFault(n, "consumer is beyond the end and reads partition %d again from 0", p)
 		}
 	}
 }
 
 func (s *state) resetPositions() {
+	if s.isAway {
+		return
+	}
 	for p := range s.run.parts {
 		if s.position[p] > s.log[p].end {
-			s.position[p] = 0
+			s.readAgain(p)
 		}
 	}
+}
+
+// readAgain puts the point back, too: who follows continues there.
+func (s *state) readAgain(p int8) {
+	s.position[p] = 0
+	s.inbox.point[p] = mark{}
 }
 
 func (s *state) read(p int8) {
@@ -68,11 +80,12 @@ func (b *inbox) decide(event, version int8, key *[maxRows]int8) {
 
 // restart begins at the point or at Kafka's offset, whichever is lower. An invalid point means from the start.
 func (s *state) restart() {
+	s.isAway = false
 	for p := range s.run.parts {
 		x := s.inbox.point[p]
 		s.position[p] = min(x.end, s.committed[p])
 		if x.lost && !s.run.omit.consumerTime {
-			s.position[p] = 0
+			s.readAgain(p)
 		}
 	}
 }

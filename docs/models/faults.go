@@ -15,9 +15,9 @@ func (s *state) addFaults(l *steps) {
 			}
 		}
 	}
-	if s.left.restarts > 0 {
+	if s.left.restarts > 0 || s.isAway {
 		n := *s
-		n.left.restarts--
+		n.left.restarts = max(n.left.restarts-1, 0)
 		n.restart()
 		l.addFault(n, "CONSUMER restarts at %v", n.position[:s.run.parts])
 	}
@@ -111,7 +111,7 @@ func (s *state) addLosses(l *steps, p, end int8) {
 
 func (s *state) addCuts(l *steps, n state, p, end int8) {
 	highest := max(n.position[p], n.committed[p])
-	if s.run.restarts == 0 && s.run.inboxRestores == 0 {
+	if s.run.restarts == 0 && s.run.inboxRestores == 0 && !s.run.away {
 		highest = n.committed[p] // no consumer asks for it
 	}
 	for offset := n.committed[p]; offset <= highest; offset++ {
@@ -133,6 +133,7 @@ func (s *state) cut(p, end int8) {
 	}
 	s.relay.part[p].known.cutTo(end)
 	s.relay.part[p].found.cutTo(end)
+	s.isAway = s.run.away
 	s.inbox.point[p].cutTo(end)
 	if s.hasInboxBackup {
 		s.inboxBackup.point[p].cutTo(end)

@@ -71,6 +71,9 @@ func (s *state) checkEnd() string {
 		return ""
 	}
 	n := *s
+	if n.isAway {
+		n.restart()
+	}
 	n.resetPositions()
 	for p := range s.run.parts {
 		n.readAll(p)
@@ -121,7 +124,7 @@ func (s *state) checkEvent(event int8) string {
 }
 
 func (s *state) simplify() {
-	if s.run.everyRead {
+	if s.run.everyRead || s.isAway {
 		return
 	}
 	left := s.left

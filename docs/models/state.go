@@ -136,6 +136,7 @@ type state struct {
 	hasInboxBackup bool
 	position       [maxParts]int8 // of the running consumer
 	committed      [maxParts]int8 // its offsets in Kafka
+	isAway         bool           // the consumer
 
 	events    int8 // committed so far
 	key       [maxRows]int8

@@ -21,8 +21,11 @@ type Origin struct {
 // Point is how far a database has the outcomes of a topic-partition.
 type Point struct {
 	Next int64 // offset behind the last record
-	Time int64 // append time of the record below Next, in ms since 1970; 0: unknown
+	Time int64 // append time of the record below Next, in ms since 1970; 0: unknown; or ReadAgain
 }
+
+// ReadAgain is the time of a point that was put back to the start of a log whose records were lost.
+const ReadAgain = -1
 
 // Header is one record header. Names may repeat and need not be text. A nil value is null, not empty.
 type Header struct {

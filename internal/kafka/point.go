@@ -22,6 +22,9 @@ type Points interface {
 	BeginPoint(ctx context.Context, topic string, partition int32, first event.Point) (event.Point, error)
 	// Knows reports whether the database has the outcome of the last of these records that leaves one there.
 	Knows(ctx context.Context, records []*message.Message) (bool, error)
+	// RewindPoint replaces the point from by a lower one, because all of the log is read again: its records are not those
+	// of the point. It reports whether from was the stored one.
+	RewindPoint(ctx context.Context, topic string, partition int32, from, to event.Point) (bool, error)
 	// Rewound is called when records are read again because the database or the broker went back.
 	Rewound(cause string)
 }
@@ -200,8 +203,11 @@ func (c *Consumer) decideStart(
 		return s, at.gone(at.committed)
 	case !matches:
 		s.cause = CauseBroker
+		err = c.rewindPoint(ctx, partition, point, at.oldest)
 	case at.committed < 0:
 	case at.committed > at.newest:
+		s.offset, s.cause = point.Next, CauseBroker
+	case at.committed > point.Next && point.Time == event.ReadAgain:
 		s.offset, s.cause = point.Next, CauseBroker
 	case at.committed > point.Next:
 		s.offset, s.cause = point.Next, CauseDatabase
@@ -211,8 +217,20 @@ func (c *Consumer) decideStart(
 	if at.committed >= 0 && at.committed <= s.offset {
 		s.cause = "" // an earlier owner rewound it
 	}
-	return s, nil
+	return s, err
 }
+
+// rewindPoint lets an owner that follows continue where this one ends, and not at the start of the log.
+func (c *Consumer) rewindPoint(ctx context.Context, partition int32, from event.Point, oldest int64) error {
+	to := event.Point{Next: oldest, Time: event.ReadAgain}
+	isRewound, err := c.cfg.Points.RewindPoint(ctx, c.topic, partition, from, to)
+	if err == nil && !isRewound {
+		err = errMoved
+	}
+	return err
+}
+
+var errMoved = failure.AsTransient(errors.New("another owner has moved the point"))
 
 // beginPoint: if the database has the outcome below the committed offset, it has all earlier ones. Otherwise all of the
 // log is read.
@@ -257,7 +275,7 @@ func (c Cluster) matches(topic string, partition int32, p event.Point, at groupO
 			return false, err
 		}
 	}
-	if p.Next <= at.oldest || p.Time == 0 {
+	if p.Next <= at.oldest || p.Time <= 0 {
 		return true, nil
 	}
 	found, err := c.recordTime(topic, partition, p.Next-1)

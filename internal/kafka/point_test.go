@@ -47,6 +47,16 @@ func (d *database) BeginPoint(_ context.Context, _ string, partition int32, firs
 	return first, nil
 }
 
+func (d *database) RewindPoint(_ context.Context, _ string, partition int32, from, to event.Point) (bool, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	isStored := d.points[partition] == from
+	if isStored {
+		d.points[partition] = to
+	}
+	return isStored, nil
+}
+
 func (d *database) Knows(context.Context, []*message.Message) (bool, error) { return d.knows, nil }
 
 func (d *database) Rewound(cause string) {
@@ -261,12 +271,53 @@ func TestAMemberReadsAllOfALogThatLostRecords(t *testing.T) {
 			require.Equal(t, offsets(0, 4), r.taken(t, 4))
 			require.Equal(t, []string{kafka.CauseBroker}, r.causes())
 			r.requireWarnings(t, "the broker went back")
-			if name == "the end is below the point" {
-				require.Equal(t, lost, r.point(0), "it stays until the log is as long again")
-			}
 			r.end(t, member, 4)
+			r.start(t)
+			r.publish(t, 1)
+			require.Equal(t, offsets(4, 5), r.taken(t, 1), "nothing is read a third time")
 		})
 	}
+}
+
+// A member that ends while it reads a log again has a successor that continues there.
+func TestALogIsReadAgainOnce(t *testing.T) {
+	t.Parallel()
+	r := newRewinding(t, 4)
+	r.end(t, r.start(t), 4)
+	r.taken(t, 4)
+	lost := r.point(0)
+	lost.Time--
+	r.set(0, lost)
+	r.cfg.Batch = 1
+	reached, stop := make(chan struct{}), make(chan struct{})
+	member := consumeWith(t, r.cfg, r.topic, func(ctx context.Context, batch []*message.Message) (int, error) {
+		if origin, _ := event.OriginFrom(batch[0].Context()); origin.Offset == 2 {
+			close(reached)
+			<-stop
+			return 0, ctx.Err()
+		}
+		return r.handle(ctx, batch)
+	}, slog.New(r.log))
+	<-reached
+	member.stop()
+	close(stop)
+	<-member.done
+	require.Equal(t, offsets(0, 2), r.taken(t, 2))
+	r.start(t)
+	require.Equal(t, offsets(2, 4), r.taken(t, 2))
+	require.Equal(t, []string{kafka.CauseBroker}, r.causes())
+}
+
+// A member that dies before its group knows where it reads again leaves the point to its successor.
+func TestAPointThatWasPutBackIsOfTheBroker(t *testing.T) {
+	t.Parallel()
+	r := newRewinding(t, 4)
+	r.end(t, r.start(t), 4)
+	r.taken(t, 4)
+	r.set(0, event.Point{Time: event.ReadAgain})
+	r.start(t)
+	require.Equal(t, offsets(0, 4), r.taken(t, 4))
+	require.Equal(t, []string{kafka.CauseBroker}, r.causes())
 }
 
 // The database went back too, or had no point yet: only the committed offset shows the loss.

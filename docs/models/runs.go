@@ -296,7 +296,7 @@ func protocol() []run { //nolint:funlen // a table
 			bounds{},
 			faults{losses: 2, crashes: 1},
 			omitted{},
-			7_569_010, "",
+			7_363_359, "",
 		},
 		{"final-crash", "two events: a loss, a restore, a crash", two, crash, omitted{}, 807_597, ""},
 		{
@@ -341,7 +341,7 @@ func protocol() []run { //nolint:funlen // a table
 			omitted{},
 			642_525, "",
 		},
-		{"final-restart", "the consumer restarts", bounds{}, restart, omitted{}, 5_320_114, ""},
+		{"final-restart", "the consumer restarts", bounds{}, restart, omitted{}, 4_768_492, ""},
 		{"final-away", "two events: the consumer is down after a loss", bounds{events: 2, away: true}, both, omitted{}, 598_903, ""},
 		{
 			"final-groups", "two events; a group's committed offsets instead of the consumer's time",
@@ -363,14 +363,14 @@ func protocol() []run { //nolint:funlen // a table
 			two,
 			faults{losses: 1, crashes: 1, inboxRestores: 1},
 			omitted{},
-			2_336_122, "",
+			1_987_832, "",
 		},
 		{
 			"final-con-both", "two events: both databases go back, a loss",
 			two,
 			faults{losses: 1, restores: 1, inboxRestores: 1},
 			omitted{},
-			2_848_715, "",
+			2_527_405, "",
 		},
 	}
 }

@@ -342,7 +342,13 @@ func protocol() []run { //nolint:funlen // a table
 			642_525, "",
 		},
 		{"final-restart", "the consumer restarts", bounds{}, restart, omitted{}, 4_768_492, ""},
-		{"final-away", "two events: the consumer is down after a loss", bounds{events: 2, away: true}, both, omitted{}, 598_903, ""},
+		{
+			"final-away", "two events: the consumer is down after a loss",
+			bounds{events: 2, away: true},
+			both,
+			omitted{},
+			598_903, "",
+		},
 		{
 			"final-groups", "two events; a group's committed offsets instead of the consumer's time",
 			bounds{events: 2, groups: true},

@@ -85,12 +85,13 @@ const rewindPoint = `
 update public.inbox_point set next_offset = $6, time = $7
 where consumer = $1 and topic = $2 and partition = $3 and next_offset = $4 and time = $5`
 
-// RewindPoint replaces the point from by a lower one, before all of a log is read again. It reports whether from was the
-// stored one.
+// RewindPoint replaces the point from by a lower one, before all of a log is read again. It reports whether from was
+// stored.
 func (in *Inbox) RewindPoint(
 	ctx context.Context, topic string, partition int32, from, to event.Point,
 ) (isRewound bool, err error) {
-	tag, err := in.cfg.Pool.Exec(ctx, rewindPoint, in.cfg.Consumer, topic, partition, from.Next, from.Time, to.Next, to.Time)
+	tag, err := in.cfg.Pool.Exec(ctx, rewindPoint, in.cfg.Consumer, topic, partition,
+		from.Next, from.Time, to.Next, to.Time)
 	if err != nil {
 		return false, fmt.Errorf("rewind point: %w", err)
 	}

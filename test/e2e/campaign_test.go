@@ -55,7 +55,7 @@ type campaign struct {
 	*stack
 	services map[string][]*replica
 	clusters map[string]*cluster
-	brokers  [3]*ownBroker
+	nodes    [3]*ownBroker
 	random   *rand.Rand
 	began    time.Time
 
@@ -106,16 +106,16 @@ func newCampaign(t *testing.T) *campaign {
 	t.Helper()
 	began := time.Now()
 	c := &campaign{
-		brokers: startThree(t), services: map[string][]*replica{}, done: map[string]int{}, began: began,
+		nodes: startThree(t), services: map[string][]*replica{}, done: map[string]int{}, began: began,
 		random: rand.New(rand.NewPCG(*campaignSeed, 0)),
 		clusters: map[string]*cluster{
 			customerService:     newCluster(t, migrations.ForCustomer()...),
 			notificationService: newCluster(t, migrations.ForNotification()...),
 		},
 	}
-	first := []string{c.brokers[0].addr()}
+	first := []string{c.nodes[0].addr()}
 	c.stack = newStackOn(t, first, c.clusters[customerService].pool,
-		append(slices.Clone(campaignSettings), "KAFKA_BROKERS="+addressesOf(c.brokers))...)
+		append(slices.Clone(campaignSettings), "KAFKA_BROKERS="+addressesOf(c.nodes))...)
 	c.notificationDB = c.clusters[notificationService].pool
 	c.notificationEnv = append(c.notificationEnv, "DATABASE_URL="+c.clusters[notificationService].address.dsn())
 	dropTopics(t, first, contract.TopicUsers, contract.TopicMails)
@@ -148,6 +148,7 @@ func (c *campaign) playRound(t *testing.T, round int) {
 	}
 	c.random.Shuffle(len(faults), func(i, j int) { faults[i], faults[j] = faults[j], faults[i] })
 	for _, f := range faults {
+		c.requireReplicas(t)
 		if waiting, err := c.backlog(t.Context()); err != nil || waiting > maxWaiting {
 			c.sendHome(t)
 		}
@@ -163,6 +164,20 @@ func (c *campaign) playRound(t *testing.T, round int) {
 			c.sendHome(t)
 		}
 		c.say("%-47s %s", f.name, time.Since(began).Round(100*time.Millisecond))
+	}
+}
+
+// requireReplicas finds a process that has ended although nobody killed it.
+func (c *campaign) requireReplicas(t *testing.T) {
+	t.Helper()
+	for _, replicas := range c.services {
+		for _, r := range replicas {
+			select {
+			case <-r.process.Ended():
+				require.FailNow(t, r.name+" has ended: "+fmt.Sprint(r.process.Wait(t)))
+			default:
+			}
+		}
 	}
 }
 
@@ -202,7 +217,7 @@ func (c *campaign) backlog(ctx context.Context) (waiting int64, err error) {
 	for _, topic := range []string{contract.TopicUsers, contract.TopicMails} {
 		if err == nil {
 			var behind map[string]int64
-			behind, err = kafka.GroupsBehind(ctx, kafka.Config{Brokers: c.stack.brokers}, topic)
+			behind, err = kafka.GroupsBehind(ctx, kafka.Config{Brokers: c.brokers}, topic)
 			for _, records := range behind {
 				waiting += records
 			}
@@ -232,7 +247,7 @@ func (c *campaign) settle(t *testing.T) {
 
 const unsentMails = `select count(*) from lease where state not in ('done', 'uncertain')`
 
-// sendHome sends all people home and waits until what they did is published, and healed.
+// sendHome sends all people home and waits until their events are handled, and the log is healed.
 func (c *campaign) sendHome(t *testing.T) {
 	t.Helper()
 	for _, crowd := range c.crowds {
@@ -277,7 +292,7 @@ func (c *campaign) requireKept(t *testing.T) {
 	unexcused := slices.DeleteFunc(slices.Clone(gone), func(a acceptance) bool {
 		return slices.ContainsFunc(c.lost, func(s span) bool { return !a.at.Before(s.from) && !a.at.After(s.to) })
 	})
-	require.Empty(t, unexcused[:min(len(unexcused), 10)], "%d changes that people were told of are lost", len(unexcused))
+	require.Empty(t, unexcused[:min(len(unexcused), 10)], "%d changes that people heard of are lost", len(unexcused))
 	c.say("%d changes of %d people were accepted; %d went with a database before they were published; all others have "+
 		"come through", len(c.accepted), count(t, c.customerDB, `select count(*) from profile`), len(gone))
 }

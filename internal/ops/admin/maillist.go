@@ -85,10 +85,7 @@ func (l *MailList) Retry(ctx context.Context, ids []string, c audit.Change) (aud
 
 // MarkSent marks uncertain mails as sent, with all that follows. The operator must know that the server took them.
 func (l *MailList) MarkSent(ctx context.Context, ids []string, c audit.Change) (audit.Result, error) {
-	if l.Committed != nil {
-		defer l.Committed()
-	}
-	return l.settle(ctx, ids, c, settlement{
+	result, err := l.settle(ctx, ids, c, settlement{
 		verb: "mark_sent", from: []adminapi.MailState{adminapi.Uncertain}, to: adminapi.Sent,
 		change: func(ctx context.Context, tx pgx.Tx, events []string) error {
 			settled, err := lease.Settle(ctx, tx, l.Handler, events)
@@ -98,6 +95,10 @@ func (l *MailList) MarkSent(ctx context.Context, ids []string, c audit.Change) (
 			return l.Sent(ctx, tx, settled...)
 		},
 	})
+	if err == nil && l.Committed != nil {
+		l.Committed()
+	}
+	return result, err
 }
 
 type settlement struct {

@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/inbox"
@@ -53,33 +51,22 @@ func (s consumerHandlers) stats(ctx context.Context, _ nothing) (out adminapi.In
 
 // figures come from the metrics: counting outcomes in the table would read all of it, and duplicates leave no row.
 func (s consumerHandlers) figures() ([]adminapi.ConsumerStats, error) {
-	families, err := s.Metrics.Gather()
+	found, err := gather(s.Metrics)
 	if err != nil {
-		return nil, fmt.Errorf("gather metrics: %w", err)
+		return nil, err
 	}
 	names := s.consumerNames()
 	stats := make([]adminapi.ConsumerStats, len(names))
 	for i, name := range names {
-		stats[i] = adminapi.ConsumerStats{Consumer: name, Outcomes: map[string]int64{}}
-	}
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			labels := prometheus.Labels{}
-			for _, label := range metric.GetLabel() {
-				labels[label.GetName()] = label.GetValue()
-			}
-			at := slices.Index(names, labels["consumer"])
-			if at < 0 {
-				continue
-			}
-			switch of := &stats[at]; family.GetName() {
-			case "inbox_messages_total":
-				of.Outcomes[labels["outcome"]] = int64(metric.GetCounter().GetValue())
-			case "kafka_consumer_lag_records": // of one partition
-				of.LagRecords = new(known(of.LagRecords) + int64(metric.GetGauge().GetValue()))
-			case "kafka_consumer_lag_seconds":
-				of.LagSeconds = new(max(known(of.LagSeconds), metric.GetGauge().GetValue()))
-			}
+		of := found.having("consumer", name)
+		stats[i] = adminapi.ConsumerStats{
+			Consumer: name, Outcomes: map[string]int64{}, LagSeconds: of.highest("kafka_consumer_lag_seconds"),
+		}
+		if records := of.sum("kafka_consumer_lag_records"); records != nil {
+			stats[i].LagRecords = new(int64(*records))
+		}
+		for _, outcome := range of.values("inbox_messages_total", "outcome") {
+			stats[i].Outcomes[outcome] = int64(known(of.sum("inbox_messages_total", "outcome", outcome)))
 		}
 	}
 	return stats, nil

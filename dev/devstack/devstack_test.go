@@ -107,13 +107,14 @@ func TestDefaults(t *testing.T) {
 func TestVariables(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	for name, value := range map[string]string{
-		"TWINBOX_DIR": dir, "TWINBOX_SET": "OUTBOX_POLL=often", "TWINBOX_CUSTOMER_ADDR": "127.0.0.1:0",
+		"TWINBOX_DIR": dir, "TWINBOX_SET": "OUTBOX_POLL=often", "TWINBOX_CUSTOMER_ADDR": "127.0.0.1:0", "INBOX_BATCH": "7",
 	} {
 		t.Setenv(name, value)
 	}
 	code, _, stderr := invoke(t, "run")
 	require.Equal(t, 2, code)
 	require.Contains(t, stderr, "OUTBOX_POLL")
+	require.Contains(t, stderr, "Not used from your shell: INBOX_BATCH. ")
 }
 
 func newExtension() local.Extension {

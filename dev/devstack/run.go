@@ -3,8 +3,11 @@ package devstack
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -43,6 +46,10 @@ func (c *RunCommand) Run(ctx context.Context, to *kong.Context) error {
 		}
 	}
 	cfg.Services = c.listen(cfg.Extra)
+	if names := unused(os.Environ(), append(services.All(), cfg.Extra...)); len(names) > 0 {
+		_, _ = fmt.Fprintf(to.Stderr, "Not used from your shell: %s. To set a variable of the services, give --set NAME=VALUE.\n",
+			strings.Join(names, ", "))
+	}
 	cfg.Out, cfg.Err, cfg.Colour = to.Stdout, to.Stderr, isTerminal(to.Stdout)
 	return local.Run(ctx, cfg)
 }
@@ -59,6 +66,18 @@ func (c *RunCommand) listen(extra []eventing.Described) map[string]local.Listen 
 	listen["customer"] = local.Listen{API: c.CustomerAddr, Admin: c.CustomerAdminAddr}
 	listen["notification"] = local.Listen{Admin: c.NotificationAdminAddr}
 	return listen
+}
+
+// unused returns the variables that services would read if they ran alone. OTEL_ ones are set for all programs.
+func unused(environ []string, all []eventing.Described) (names []string) {
+	for _, variable := range environ {
+		name, _, _ := strings.Cut(variable, "=")
+		isRead := func(s eventing.Described) bool { return s.Unset().Reads(name) }
+		if !strings.HasPrefix(name, "OTEL_") && slices.ContainsFunc(all, isRead) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func isTerminal(out io.Writer) bool {

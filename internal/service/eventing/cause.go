@@ -163,23 +163,27 @@ func (n *Node) isOverdue(s relay.Status) bool {
 	return s.Waiting > batch && s.WaitingFor > outboxPatience || s.Waiting > 0 && s.WaitingFor > outboxSilence
 }
 
+const selectParked = `
+select count(*), sum(h.held)::bigint, min(k.parked_at), (array_agg(k.topic order by k.parked_at))[1],
+    (array_agg(k.reason order by k.parked_at))[1]
+from public.outbox_parked k
+cross join lateral (select count(*) as held from public.outbox_held h where h.topic = k.topic and h.key = k.key) h
+where k.permanent or $1 having count(*) > 0`
+
 // After an outage keysParked ignores keys that the relay has not tried again.
 func (n *Node) keysParked(ctx context.Context) ([]service.Cause, error) {
-	parked, err := relay.Parked(ctx, n.Pool, relay.MaxWaiting)
-	if time.Since(time.Unix(n.dependencies.brokerBack.Load(), 0)) < parkedPatience {
-		parked = slices.DeleteFunc(parked, func(k relay.ParkedKey) bool { return !k.Permanent })
-	}
-	if len(parked) == 0 {
-		return nil, err
-	}
-	first, held := parked[0], int64(0)
-	for _, k := range parked {
-		held += k.Held
-	}
-	c := newCause("keys_parked", StationRelay, first.ParkedAt, fmt.Sprintf(
-		"%s parked with %s; the first is for %s.", Count(int64(len(parked)), "key"), Count(held, "event"), first.Topic))
-	c.Details = first.Reason
-	return []service.Cause{c}, nil
+	areTriedAgain := time.Since(time.Unix(n.dependencies.brokerBack.Load(), 0)) >= parkedPatience
+	rows, _ := n.Pool.Query(ctx, selectParked, areTriedAgain)
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (service.Cause, error) {
+		var keys, held int64
+		var since time.Time
+		var topic, reason string
+		err := row.Scan(&keys, &held, &since, &topic, &reason)
+		c := newCause("keys_parked", StationRelay, since, fmt.Sprintf(
+			"%s parked with %s; the first is for %s.", Count(keys, "key"), Count(held, "event"), topic))
+		c.Details = reason
+		return c, err
+	})
 }
 
 var stuck = []struct {

@@ -48,7 +48,7 @@ type Admin struct {
 
 	mu     sync.Mutex
 	checks []*check
-	causes *shared[[]Cause]
+	causes *Shared[[]Cause]
 }
 
 // NewAdmin returns an admin listener without checks. Its registry has Go, process and build metrics.
@@ -74,9 +74,9 @@ func (a *Admin) Registry() *prometheus.Registry { return a.registry }
 func (a *Admin) Check(name string, run func(ctx context.Context) error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.checks = append(a.checks, &check{name, shared[struct{}]{
-		timeout: a.cfg.CheckTimeout,
-		ask:     func(ctx context.Context) (none struct{}, err error) { return none, run(ctx) },
+	a.checks = append(a.checks, &check{name, Shared[struct{}]{
+		Timeout: a.cfg.CheckTimeout,
+		Ask:     func(ctx context.Context) (none struct{}, err error) { return none, run(ctx) },
 	}})
 }
 

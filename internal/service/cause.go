@@ -29,9 +29,9 @@ const (
 // Explain adds the causes to the readiness report and to [Admin.Causes]. find returns the worst first, soon after its
 // context has ended. Call Explain before Serve.
 func (a *Admin) Explain(find func(ctx context.Context) []Cause) {
-	a.causes = &shared[[]Cause]{
-		age: causeAge, timeout: causeTimeout + time.Second, // find ends with the causes that it has
-		ask: func(ctx context.Context) ([]Cause, error) {
+	a.causes = &Shared[[]Cause]{
+		Age: causeAge, Timeout: causeTimeout + time.Second, // find ends with the causes that it has
+		Ask: func(ctx context.Context) ([]Cause, error) {
 			ctx, cancel := context.WithTimeout(ctx, causeTimeout)
 			defer cancel()
 			return find(ctx), nil
@@ -41,7 +41,7 @@ func (a *Admin) Explain(find func(ctx context.Context) []Cause) {
 
 // Causes returns the causes that hold, the worst first, at most half a second old. None: all is well.
 func (a *Admin) Causes(context.Context) []Cause {
-	found, err := a.causes.get()
+	found, err := a.causes.Get()
 	if err != nil {
 		return []Cause{Unknown(err)}
 	}

@@ -46,7 +46,7 @@ type CheckResult struct {
 
 type check struct {
 	name string
-	run  shared[struct{}]
+	run  Shared[struct{}]
 }
 
 func (a *Admin) ready(w http.ResponseWriter, req *http.Request) {
@@ -116,7 +116,7 @@ func (a *Admin) chosen(names []string) (chosen []*check, err error) {
 
 func (c *check) result() CheckResult {
 	began := time.Now()
-	_, err := c.run.get()
+	_, err := c.run.Get()
 	result := CheckResult{Name: c.name, Status: StatusOK, Millis: time.Since(began).Milliseconds()}
 	if err != nil {
 		result.Status, result.Reason = StatusFailing, oneLine(err.Error())

@@ -9,12 +9,11 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// shared asks a server one question at a time for all callers. Each waits up to the timeout. A late answer is the next
-// caller's.
-type shared[T any] struct {
-	ask     func(ctx context.Context) (T, error)
-	timeout time.Duration
-	age     time.Duration // maximum age of a reused answer
+// Shared asks a server one question at a time for all callers. The zero value of Age asks for each.
+type Shared[T any] struct {
+	Ask     func(ctx context.Context) (T, error)
+	Timeout time.Duration
+	Age     time.Duration // maximum age of a reused answer; an error is not reused
 
 	asking singleflight.Group
 	last   answer[T] // once runs once at a time
@@ -26,28 +25,28 @@ type answer[T any] struct {
 	at    time.Time
 }
 
-// With an error get returns the part that ask knows.
-func (s *shared[T]) get() (value T, err error) {
+// Get waits up to the timeout. A late answer is the next caller's. With an error it returns the part that Ask knows.
+func (s *Shared[T]) Get() (value T, err error) {
 	select {
 	case asked := <-s.asking.DoChan("", s.once):
 		given := asked.Val.(answer[T])
 		return given.value, given.err
-	case <-time.After(s.timeout):
+	case <-time.After(s.Timeout):
 		return value, s.late()
 	}
 }
 
-func (s *shared[T]) late() error { return fmt.Errorf("no answer within %s", s.timeout) }
+func (s *Shared[T]) late() error { return fmt.Errorf("no answer within %s", s.Timeout) }
 
-func (s *shared[T]) once() (any, error) {
-	if time.Since(s.last.at) < s.age {
+func (s *Shared[T]) once() (any, error) {
+	if s.last.err == nil && time.Since(s.last.at) < s.Age {
 		return s.last, nil
 	}
-	ctx, cancel := context.WithTimeoutCause(context.Background(), s.timeout, s.late())
+	ctx, cancel := context.WithTimeoutCause(context.Background(), s.Timeout, s.late())
 	defer cancel()
 	var given answer[T]
 	given.err = runProtected(ctx, func(ctx context.Context) (err error) {
-		given.value, err = s.ask(ctx)
+		given.value, err = s.Ask(ctx)
 		return err
 	})
 	given.at = time.Now()
@@ -66,9 +65,9 @@ func (a *Admin) Measure(name string, measure func(ctx context.Context) ([]promet
 	up := prometheus.NewDesc("metrics_source_up",
 		"1 when all gauges of this source are in the answer, 0 when its server did not give them in time.",
 		nil, prometheus.Labels{"source": name})
-	values := shared[[]prometheus.Metric]{ask: measure, timeout: measureTimeout, age: measureAge}
+	values := Shared[[]prometheus.Metric]{Ask: measure, Timeout: measureTimeout, Age: measureAge}
 	a.registry.MustRegister(collector(func(out chan<- prometheus.Metric) {
-		metrics, err := values.get()
+		metrics, err := values.Get()
 		for _, metric := range metrics {
 			out <- metric
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
@@ -54,7 +55,6 @@ type consumer struct {
 	replays   *inbox.Replayer
 	member    *member
 	leaving   sync.WaitGroup
-	running   atomic.Bool // the database has answered that no operator pauses it
 	held      atomic.Int64
 }
 
@@ -160,7 +160,6 @@ func (n *Node) Consume(c Consumer) error {
 // StartConsumers starts every consumer and the janitor. A stop lets the delivery under way end and commits its offset.
 func (n *Node) StartConsumers(g *service.Group) {
 	if len(n.consumers) > 0 {
-		g.Go("consumer pauses", n.followPauses)
 		g.Go("inbox janitor", n.forget)
 	}
 	for _, c := range n.consumers {
@@ -236,41 +235,34 @@ func (c *consumer) Wait(ctx context.Context, failure error, d time.Duration) err
 	return c.awaitResume(ctx)
 }
 
+// awaitResume also waits while it is not known whether the consumer is paused.
 func (c *consumer) awaitResume(ctx context.Context) error {
-	if c.running.Load() {
-		return nil
-	}
-	defer kafka.Pausing(ctx, nil)()
-	c.held.Add(1)
-	defer c.held.Add(-1)
-	for !c.running.Load() {
-		if err := failure.Sleep(ctx, 50*time.Millisecond); err != nil {
+	for {
+		paused, err := c.node.pauses.Get()
+		if _, isPaused := paused[c.Name]; !isPaused && err == nil {
+			return nil
+		}
+		c.node.dependencies.database.Report(err)
+		if err := c.hold(ctx, err); err != nil {
 			return fmt.Errorf("wait while the consumer is paused: %w", err)
 		}
 	}
-	return nil
 }
 
-const pausesEvery = time.Second
-
-func (n *Node) followPauses(ctx context.Context) error {
-	for ctx.Err() == nil {
-		n.lookForPauses(ctx)
-		_ = failure.Sleep(ctx, pausesEvery)
-	}
-	return nil
+func (c *consumer) hold(ctx context.Context, why error) error {
+	defer kafka.Pausing(ctx, why)()
+	c.held.Add(1)
+	defer c.held.Add(-1)
+	return failure.Sleep(ctx, 50*time.Millisecond)
 }
 
-// Without an answer each consumer keeps its state.
-func (n *Node) lookForPauses(ctx context.Context) {
-	paused, err := inbox.ReadPaused(ctx, n.Pool)
-	if err != nil {
-		n.dependencies.database.Report(err)
-		return
-	}
-	for _, c := range n.consumers {
-		_, isPaused := paused[c.Name]
-		c.running.Store(!isPaused)
+// pausesAge is how long a pause that was read holds. A node at rest reads none.
+const pausesAge = time.Second
+
+func newPauses(pool *pgxpool.Pool) *service.Shared[map[string]inbox.Paused] {
+	return &service.Shared[map[string]inbox.Paused]{
+		Timeout: pausesAge, Age: pausesAge,
+		Ask: func(ctx context.Context) (map[string]inbox.Paused, error) { return inbox.ReadPaused(ctx, pool) },
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"example.com/twinbox/internal/event"
+	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/outbox/relay"
@@ -58,6 +59,7 @@ type Node struct {
 	relay         *relay.Relay
 	relayDatabase *pgx.ConnConfig
 	consumers     []*consumer
+	pauses        *service.Shared[map[string]inbox.Paused]
 	topics        []kafka.Topic
 	written       *prometheus.GaugeVec
 	copies        *prometheus.CounterVec
@@ -86,6 +88,7 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	if n.Pool, err = n.openPool(ctx, pool); err != nil {
 		return nil, fmt.Errorf("open pool: %w", err)
 	}
+	n.pauses = newPauses(n.Pool)
 	n.traces, err = tracing.New(ctx, setup.Config.Tracing, setup.Service, setup.Config.Environment, setup.Log, registry)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,8 @@ package notification
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -139,6 +141,24 @@ func TestMarkSentSaysSoLikeASender(t *testing.T) {
 	_, err = b.box.Await(t.Context(), 1)
 	require.NoError(t, err)
 	require.Len(t, b.box.Messages(), 1, "a mail marked as sent is not sent")
+}
+
+func TestNothingIsAnnouncedAfterARollback(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	mails := newMailList(b.pool, b.outbox)
+	refused, committed := errors.New("refused"), 0
+	mails.Committed = func() { committed++ }
+	announce := mails.Sent
+	mails.Sent = func(context.Context, pgx.Tx, ...lease.Settled) error { return refused }
+	ids, ada := texts(b.put(t, adminapi.Uncertain, 1)...), audit.Change{By: "ada", Reason: "a test"}
+	_, err := mails.MarkSent(t.Context(), ids, ada)
+	require.ErrorIs(t, err, refused)
+	require.Zero(t, committed)
+	mails.Sent = announce
+	_, err = mails.MarkSent(t.Context(), ids, ada)
+	require.NoError(t, err)
+	require.Equal(t, 1, committed)
 }
 
 func TestMailsAreAnnouncedInTheOrderOfKeys(t *testing.T) {

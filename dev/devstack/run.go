@@ -47,7 +47,7 @@ func (c *RunCommand) Run(ctx context.Context, to *kong.Context) error {
 	}
 	cfg.Services = c.listen(cfg.Extra)
 	if names := unused(os.Environ(), append(services.All(), cfg.Extra...)); len(names) > 0 {
-		_, _ = fmt.Fprintf(to.Stderr, "Not used from your shell: %s. To set a variable of the services, give --set NAME=VALUE.\n",
+		_, _ = fmt.Fprintf(to.Stderr, "Not used from your shell: %s. To set a service's variable, give --set NAME=VALUE.\n",
 			strings.Join(names, ", "))
 	}
 	cfg.Out, cfg.Err, cfg.Colour = to.Stdout, to.Stderr, isTerminal(to.Stdout)

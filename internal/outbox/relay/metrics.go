@@ -31,7 +31,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 		epoch:     gauge("outbox_relay_epoch", "Epoch of the last leadership."),
 		sessions:  counter("outbox_relay_sessions_ended_total", "Sessions ended by an error.").WithLabelValues(),
 		parkings:  counter("outbox_relay_parkings_total", "Keys parked, or parked again.").WithLabelValues(),
-		neglected: counter("outbox_relay_neglects_total", "Rounds of maintenance that failed: table partitions, old ids.").WithLabelValues(),
+		neglected: counter("outbox_relay_neglects_total", "Rounds of maintenance that failed.").WithLabelValues(),
 		scheduled: counter("outbox_relay_scheduled_added_total", "Scheduled events that were added.").WithLabelValues(),
 		published: counter("outbox_relay_published_total", "Events taken by the publisher, duplicates included.", "topic"),
 		failures:  counter("outbox_relay_failures_total", "Events not taken by the publisher.", "topic", "class"),

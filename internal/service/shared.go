@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// Shared asks a server one question at a time for all callers. The zero value of Age asks for each.
+// Shared asks a server one question at a time for all callers. With an Age of 0 it reuses no answer.
 type Shared[T any] struct {
 	Ask     func(ctx context.Context) (T, error)
 	Timeout time.Duration

@@ -119,7 +119,9 @@ func (s *Server) launch(ctx context.Context, classes string) (err error) {
 	if err := os.WriteFile(settings, []byte(s.settings()), 0o644); err != nil {
 		return fmt.Errorf("write settings: %w", err)
 	}
-	java := []string{"-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", classes}
+	java := []string{
+		"-XX:+UseSerialGC", "-Djava.io.tmpdir=" + s.dir, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", classes,
+	}
 	if _, err := os.Stat(filepath.Join(s.dir, "data", "meta.properties")); err != nil {
 		s.cfg.Progress("preparing the data folder of Apache Kafka")
 		format := append(slices.Clone(java), "kafka.tools.StorageTool", "format", "-t", clusterID, "-c", settings)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -149,7 +150,7 @@ func (c *campaign) playRound(t *testing.T, round int) {
 	c.random.Shuffle(len(faults), func(i, j int) { faults[i], faults[j] = faults[j], faults[i] })
 	for _, f := range faults {
 		c.requireReplicas(t)
-		if waiting, err := c.backlog(t.Context()); err != nil || waiting > maxWaiting {
+		if waiting, err := c.readBacklog(t.Context()); err != nil || waiting.all() > maxWaiting {
 			c.sendHome(t)
 		}
 		c.populate(t)
@@ -210,38 +211,55 @@ func (c *campaign) await(t *testing.T, more int64) {
 	}
 }
 
-// backlog is how much waits behind the load: in the outbox, on the log for each consumer, for a mail.
-func (c *campaign) backlog(ctx context.Context) (waiting int64, err error) {
+// backlog is what waits behind the load: in the outbox, on the log for each consumer, for a mail.
+type backlog struct {
+	outbox, mails int64
+	groups        map[string]int64
+}
+
+func (b *backlog) all() (waiting int64) {
+	waiting = b.outbox + b.mails
+	for _, records := range b.groups {
+		waiting += records
+	}
+	return waiting
+}
+
+func (b *backlog) String() string {
+	return fmt.Sprintf("%d in the outbox, %d mails, records: %v", b.outbox, b.mails, b.groups)
+}
+
+func (c *campaign) readBacklog(ctx context.Context) (b backlog, err error) {
 	outbox, err := relay.ReadStatus(ctx, c.customerDB)
-	waiting += outbox.Waiting
+	b.outbox, b.groups = outbox.Waiting, map[string]int64{}
 	for _, topic := range []string{contract.TopicUsers, contract.TopicMails} {
 		if err == nil {
 			var behind map[string]int64
 			behind, err = kafka.GroupsBehind(ctx, kafka.Config{Brokers: c.brokers}, topic)
-			for _, records := range behind {
-				waiting += records
-			}
+			maps.Copy(b.groups, behind)
 		}
 	}
-	var mails int64
 	if err == nil {
-		err = c.notificationDB.QueryRow(ctx, unsentMails).Scan(&mails)
+		err = c.notificationDB.QueryRow(ctx, unsentMails).Scan(&b.mails)
 	}
-	return waiting + mails, err
+	return b, err
 }
 
 // settle waits for as long as the backlog becomes smaller: a log that lost records is read again as a whole.
 func (c *campaign) settle(t *testing.T) {
 	t.Helper()
+	var now backlog
 	for least := int64(math.MaxInt64); least > 0; {
-		testkit.Until(t, func() bool {
-			waiting, err := c.backlog(t.Context())
-			isSmaller := err == nil && waiting < least
+		testkit.Until(t, func() (isSmaller bool) {
+			read, err := c.readBacklog(t.Context())
+			if err == nil {
+				now, isSmaller = read, read.all() < least
+			}
 			if isSmaller {
-				least = waiting
+				least = read.all()
 			}
 			return isSmaller
-		}, "%d events are not handled", &least)
+		}, "not handled: %s", &now)
 	}
 }
 

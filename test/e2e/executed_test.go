@@ -34,7 +34,7 @@ var executed = []string{
 
 // A signup ends when the consumers have handled the events of it and of its mail. A walk is one event from its
 // committed row to Kafka's acknowledgement. A function counts if each of two signups runs it: a chore of the background
-// runs beside one of them.
+// comes with one of them.
 const (
 	maxSignupFunctions = 282
 	maxSignupFiles     = 62

@@ -164,11 +164,11 @@ func (n *Node) isOverdue(s relay.Status) bool {
 }
 
 const selectParked = `
-select count(*), sum(h.held)::bigint, min(k.parked_at), (array_agg(k.topic order by k.parked_at))[1],
-    (array_agg(k.reason order by k.parked_at))[1]
+select count(*) over (), (sum(h.held) over ())::bigint, k.parked_at, k.topic, k.reason
 from public.outbox_parked k
 cross join lateral (select count(*) as held from public.outbox_held h where h.topic = k.topic and h.key = k.key) h
-where k.permanent or $1 having count(*) > 0`
+where k.permanent or $1
+order by k.parked_at, k.topic, k.key limit 1`
 
 // After an outage keysParked ignores keys that the relay has not tried again.
 func (n *Node) keysParked(ctx context.Context) ([]service.Cause, error) {

@@ -47,8 +47,8 @@ func (c *RunCommand) Run(ctx context.Context, to *kong.Context) error {
 	}
 	cfg.Services = c.listen(cfg.Extra)
 	if names := unused(os.Environ(), append(services.All(), cfg.Extra...)); len(names) > 0 {
-		_, _ = fmt.Fprintf(to.Stderr, "Not used from your shell: %s. To set a service's variable, give --set NAME=VALUE.\n",
-			strings.Join(names, ", "))
+		_, _ = fmt.Fprintf(to.Stderr, "Not used from your shell: %s. To set a service's variable: %s\n",
+			strings.Join(names, ", "), `make run ARGS="--set NAME=VALUE"`)
 	}
 	cfg.Out, cfg.Err, cfg.Colour = to.Stdout, to.Stderr, isTerminal(to.Stdout)
 	return local.Run(ctx, cfg)

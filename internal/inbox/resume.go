@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -14,17 +13,13 @@ import (
 )
 
 // ResumeParked runs parked events when no earlier event is missing, within [Config.ResumeEvery], until ctx ends. It
-// returns nil. Several may run. A consumer that is not strict parks none: it looks for those of before every minute.
+// returns nil. Several may run.
 func (r *Replayer) ResumeParked(ctx context.Context) error {
-	every := r.in.cfg.ResumeEvery
-	if r.in.cfg.Order != Strict {
-		every = max(every, time.Minute)
-	}
 	for ctx.Err() == nil {
 		if err := r.ResumeRound(ctx); err != nil && ctx.Err() == nil {
 			r.in.log.WarnContext(ctx, "parked events not resumed", "error", err)
 		}
-		_ = failure.Sleep(ctx, every)
+		_ = failure.Sleep(ctx, r.in.cfg.ResumeEvery)
 	}
 	return nil
 }

@@ -96,7 +96,7 @@ type consumerStats struct {
 	Lag      *int64           `json:"lag_records"`
 }
 
-// A lag is up to a second old: it shows what is committed only from then on.
+// A lag is up to a second old, so the offsets must be committed before it is asked for.
 func (w *world) duplicates(t *testing.T) {
 	t.Helper()
 	w.awaitStats(t, func(items []consumerStats) bool {

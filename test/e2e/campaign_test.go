@@ -168,7 +168,7 @@ func (c *campaign) playRound(t *testing.T, round int) {
 	}
 }
 
-// requireReplicas finds a process that has ended although nobody killed it.
+// requireReplicas fails when a process has ended that the campaign did not kill.
 func (c *campaign) requireReplicas(t *testing.T) {
 	t.Helper()
 	for _, replicas := range c.services {
@@ -211,7 +211,7 @@ func (c *campaign) await(t *testing.T, more int64) {
 	}
 }
 
-// backlog is what waits behind the load: in the outbox, on the log for each consumer, for a mail.
+// backlog counts the events behind the load: in the outbox, on the log for each group, and mails to send.
 type backlog struct {
 	outbox, mails int64
 	groups        map[string]int64

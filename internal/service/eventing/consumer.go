@@ -256,7 +256,7 @@ func (c *consumer) hold(ctx context.Context, why error) error {
 	return failure.Sleep(ctx, 50*time.Millisecond)
 }
 
-// pausesAge is how long a pause that was read holds. A node at rest reads none.
+// pausesAge is how long an answer about pauses holds. A node at rest does not ask.
 const pausesAge = time.Second
 
 func newPauses(pool *pgxpool.Pool) *service.Shared[map[string]inbox.Paused] {

@@ -40,7 +40,7 @@ func TestCauseAConsumerThatIsPaused(t *testing.T) {
 
 	change(pauseIt)
 	sent := int64(2)
-	testkit.Until(t, func() bool { // what was read a moment ago still holds
+	testkit.Until(t, func() bool { // the answer of a moment ago still holds
 		sent++
 		s.send(t, sent)
 		return b.node.Held() == 1

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -70,13 +71,9 @@ func TestOnARealConnection(t *testing.T) {
 
 func TestNoConnection(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "twinbox-failure-") // a socket's path must be short
+	server, socket := localServer(t) // another process may take a closed TCP port
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: socket})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	server := "postgres://u@/d?host=" + dir // another process may take a closed TCP port
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: filepath.Join(dir, ".s.PGSQL.5432")})
-	require.NoError(t, err)
-	listener.SetUnlinkOnClose(false)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, err = pgx.Connect(ctx, server)
@@ -86,6 +83,13 @@ func TestNoConnection(t *testing.T) {
 	_, err = pgx.Connect(cancelled, server)
 	require.Equal(t, failure.Cancelled, failure.Classify(err), "%v", err)
 	require.NoError(t, listener.Close())
+
+	// A socket of its own, for a closed one stays open for a moment in a process that another test starts.
+	server, socket = localServer(t)
+	bound, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, syscall.Close(bound)) })
+	require.NoError(t, syscall.Bind(bound, &syscall.SockaddrUnix{Name: socket}))
 	_, err = pgx.Connect(t.Context(), server)
 	require.Equal(t, "net_ECONNREFUSED", failure.Examine(err).Code)
 
@@ -93,4 +97,13 @@ func TestNoConnection(t *testing.T) {
 	var refusal *pgconn.PgError
 	require.True(t, errors.As(err, &refusal))
 	require.Equal(t, failure.Verdict{Class: failure.Transient, Code: "sql_3D000"}, failure.Examine(err))
+}
+
+// localServer returns the DSN of a server that would listen on socket.
+func localServer(t *testing.T) (dsn, socket string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "twinbox-failure-") // a socket's path must be short
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	return "postgres://u@/d?host=" + dir, filepath.Join(dir, ".s.PGSQL.5432")
 }

@@ -224,6 +224,7 @@ const (
 //	Rebalance.Timeout     if shorter than a handler's drain, the member is removed
 //	ChannelBufferSize     batches are split; with small ones, partitions wait for each other
 //	Net.ReadTimeout       joining a group, which may take Rebalance.Timeout, fails
+//	Net.Proxy             a broker that vanished is waited for as long as for joining
 //	Return.Errors         errors go to sarama's logger, which discards them
 //	Fetch.Default         1 MiB of each partition: twice the memory, no faster
 //	Fetch.MaxBytes        one answer holds up to 50 MiB
@@ -233,6 +234,8 @@ func (c ConsumerConfig) Consumer() *sarama.Config {
 	cfg := c.Client()
 	cfg.ChannelBufferSize = max(c.Batch, readAhead)
 	cfg.Net.ReadTimeout = c.RebalanceTimeout + c.RequestTimeout
+	cfg.Net.Proxy.Enable, cfg.Net.Proxy.Dialer = true, groupDialer{c.RequestTimeout + cfg.Consumer.MaxWaitTime, c.TLS}
+	cfg.Net.TLS.Enable = false // the dialer does it
 	cfg.Consumer.Offsets.Initial = sarama.OffsetOldest
 	cfg.Consumer.Offsets.AutoCommit.Interval = c.CommitInterval
 	cfg.Consumer.IsolationLevel = sarama.ReadCommitted

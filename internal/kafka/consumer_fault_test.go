@@ -231,3 +231,22 @@ func TestCommitsThatFailAreTriedAgain(t *testing.T) {
 	require.NoError(t, l.Close())
 	require.EqualValues(t, 3, committed(t, brokers, cfg.Group, topic))
 }
+
+// A broker that takes a request and never answers is asked again, although joining a group may take longer.
+func TestABrokerThatGivesNoRecordsIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	cfg := fast(brokers, kafkatest.Group(t))
+	cfg.RebalanceTimeout, cfg.RequestTimeout = time.Hour, time.Second
+	l := listen(t, cfg, topic)
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
+	require.NoError(t, publisher.Publish(topic, newEvent("a", 1)))
+	require.Equal(t, []string{"a-1"}, read(t, l, 1))
+
+	cluster.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+		return nil, nil, true // once: handled, without an answer
+	})
+	require.NoError(t, publisher.Publish(topic, newEvent("a", 2)))
+	require.Equal(t, []string{"a-2"}, read(t, l, 1))
+}

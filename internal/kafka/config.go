@@ -155,7 +155,8 @@ type ConsumerConfig struct {
 	// Points stores which records have outcomes in the handler's database. With it, records are read again after the
 	// database or the broker went back. Default: none.
 	Points Points
-	// LookEvery is how often points and positions are compared, also without new records. Default 5 s.
+	// LookEvery is how often points and positions are compared, also without new records, and how soon a member with an
+	// InstanceID looks for partitions without an owner. Default 5 s.
 	LookEvery time.Duration
 	// Lost is called after the last call for a partition that moved. Optional.
 	Lost func(topic string, partition int32)

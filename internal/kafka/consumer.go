@@ -98,6 +98,7 @@ func (c *Consumer) Run(ctx context.Context, topic string) error {
 		return fmt.Errorf("make subscriber: %w", err)
 	}
 	watching.Go(func() { c.watchPoints(ctx) })
+	watching.Go(func() { c.watchOwners(ctx) })
 	left := make(chan error, 1)
 	go func() { left <- c.consume(ctx, subscriber) }()
 	err = c.awaitLeft(ctx, left)
@@ -181,11 +182,11 @@ type joinPauses struct {
 	began  time.Time // the last attempt
 }
 
-// stable is the length of an attempt after which the pauses begin anew.
-const stable = 5 * time.Second
+// goodAttempt is the length of an attempt after which the pauses begin anew.
+const goodAttempt = 5 * time.Second
 
 func (j *joinPauses) wait(ctx context.Context) {
-	if time.Since(j.began) > stable {
+	if time.Since(j.began) > goodAttempt {
 		j.pauses.Reset()
 	} else {
 		_ = failure.Sleep(ctx, j.pauses.Next())
@@ -277,6 +278,16 @@ func (c *Consumer) become(member bool) {
 		c.last = nil
 		c.log.Info("consuming")
 	}
+}
+
+// memberSince returns when the present membership began; zero: there is none.
+func (c *Consumer) memberSince() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.member {
+		return time.Time{}
+	}
+	return c.since
 }
 
 type troubleLog struct {

@@ -15,6 +15,7 @@ import (
 
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/kafkatest"
+	"example.com/twinbox/test/testkit"
 )
 
 const (
@@ -23,6 +24,7 @@ const (
 	childGroup    = "TWINBOX_TEST_CHILD_GROUP"
 	childInstance = "TWINBOX_TEST_CHILD_INSTANCE"
 	childSession  = "TWINBOX_TEST_CHILD_SESSION"
+	childHolds    = "TWINBOX_TEST_CHILD_HOLDS"
 )
 
 func beAMember() {
@@ -32,6 +34,9 @@ func beAMember() {
 	consumer, err := kafka.NewConsumer(cfg, func(_ context.Context, batch []*message.Message) (int, error) {
 		for _, msg := range batch {
 			_, _ = os.Stdout.WriteString(msg.UUID + "\n")
+		}
+		if os.Getenv(childHolds) != "" {
+			select {} // until it is killed
 		}
 		return len(batch), nil
 	}, nil)
@@ -43,20 +48,38 @@ func beAMember() {
 
 func killedMember(t testing.TB, cfg kafka.ConsumerConfig, topic string) {
 	t.Helper()
+	process, lines := startMember(t, cfg, topic)
+	require.Equal(t, "a-1", receive(t, lines))
+	killMember(t, process)
+}
+
+// startMember starts a member in a process, which prints the ids that it gets.
+func startMember(
+	t testing.TB, cfg kafka.ConsumerConfig, topic string, environ ...string,
+) (process *exec.Cmd, lines <-chan string) {
+	t.Helper()
 	path, err := os.Executable()
 	require.NoError(t, err)
-	cmd := exec.CommandContext(t.Context(), path, "-test.run=^$")
-	cmd.Env = append(os.Environ(), childBrokers+"="+strings.Join(cfg.Brokers, ","), childTopic+"="+topic,
-		childGroup+"="+cfg.Group, childInstance+"="+cfg.InstanceID, childSession+"="+cfg.SessionTimeout.String())
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
+	process = exec.CommandContext(t.Context(), path, "-test.run=^$")
+	process.Env = append(append(os.Environ(), childBrokers+"="+strings.Join(cfg.Brokers, ","), childTopic+"="+topic,
+		childGroup+"="+cfg.Group, childInstance+"="+cfg.InstanceID, childSession+"="+cfg.SessionTimeout.String()), environ...)
+	process.Stderr = os.Stderr
+	out, err := process.StdoutPipe()
 	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	line, err := bufio.NewReader(out).ReadString('\n')
-	require.NoError(t, err)
-	require.Equal(t, "a-1\n", line)
-	require.NoError(t, cmd.Process.Kill())
-	require.Error(t, cmd.Wait(), "killed")
+	require.NoError(t, process.Start())
+	printed := make(chan string, 10)
+	go func() {
+		for scanner := bufio.NewScanner(out); scanner.Scan(); {
+			printed <- scanner.Text()
+		}
+	}()
+	return process, printed
+}
+
+func killMember(t testing.TB, process *exec.Cmd) {
+	t.Helper()
+	require.NoError(t, process.Process.Kill())
+	require.Error(t, process.Wait(), "killed")
 }
 
 func takeover(t testing.TB, brokers []string, instance string, session time.Duration) time.Duration {
@@ -123,4 +146,46 @@ func TestAMemberWithAnInstanceIDLeavesWhenItCloses(t *testing.T) {
 	}
 	leave("one")
 	leave("another")
+}
+
+// Two members are killed in the middle of a rebalance: the first has given a partition back, and has not yet begun the
+// next rebalance, which would give it to the other. The broker in process begins one when they come back.
+func TestAPartitionBetweenTwoOwnersIsNotForgotten(t *testing.T) {
+	t.Parallel()
+	if !kafkatest.IsReal() {
+		t.Skip("needs a real coordinator: make test-kafka runs it")
+	}
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 2)
+	toPartition(t, brokers, topic, 0, "x")
+	toPartition(t, brokers, topic, 1, "x")
+	first := batches(brokers, kafkatest.Group(t))
+	first.SessionTimeout, first.LookEvery = 4*kafkatest.Patience, 100*time.Millisecond
+	second := first
+	first.InstanceID, second.InstanceID = "first", "second"
+
+	working, got := startMember(t, first, topic, childHolds+"=yes")
+	receive(t, got)
+	receive(t, got)
+	idle, _ := startMember(t, second, topic)
+	testkit.Until(t, func() bool {
+		owners, err := kafka.ReadOwners(t.Context(), first.Config, first.Group, topic)
+		return err == nil && owners.State == kafka.Stable && len(owners.By) == 1
+	})
+	killMember(t, working)
+	killMember(t, idle)
+
+	handled := make(chan int32)
+	handle := func(ctx context.Context, batch []*message.Message) (int, error) {
+		select {
+		case handled <- partitionOf(t, batch[0]):
+		case <-ctx.Done():
+		}
+		return len(batch), nil
+	}
+	consume(t, first, topic, handle)
+	consume(t, second, topic, handle)
+	for of := map[int32]bool{}; len(of) < 2; {
+		of[receive(t, handled)] = true
+	}
 }

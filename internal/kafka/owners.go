@@ -2,43 +2,100 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"strings"
+	"time"
 
 	"github.com/IBM/sarama"
+
+	"example.com/twinbox/internal/failure"
 )
 
 // Owners is a coordinator's view of a group and a topic.
 type Owners struct {
-	// State is the group's: Stable, Empty, PreparingRebalance ...
+	// State is the group's: [Stable], Empty, PreparingRebalance ...
 	State string
 	// By is each partition's owner: client id and address. A partition without an owner is missing.
 	By map[int32]string
 }
 
+// Stable is the state of a group that is not rebalancing.
+const Stable = "Stable"
+
 // ReadOwners asks the group's coordinator: the answer is the same on every instance.
-func ReadOwners(ctx context.Context, cfg Config, group, topic string) (Owners, error) {
-	owners := Owners{By: make(map[int32]string)}
-	err := Ask(ctx, cfg, "describe group "+group, func(c Cluster) error {
-		found, err := c.admin.DescribeConsumerGroups([]string{group})
-		switch {
-		case err != nil:
-			return err
-		case len(found) != 1:
-			return sarama.ErrIncompleteResponse
-		case found[0].Err != sarama.ErrNoError:
-			return found[0].Err
-		}
-		owners.State = found[0].State
-		for _, member := range found[0].Members {
-			assignment, err := member.GetMemberAssignment()
-			if err != nil || assignment == nil {
-				continue // it has none yet
-			}
-			for _, partition := range assignment.Topics[topic] {
-				owners.By[partition] = member.ClientId + " at " + strings.TrimPrefix(member.ClientHost, "/")
-			}
-		}
-		return nil
+func ReadOwners(ctx context.Context, cfg Config, group, topic string) (owners Owners, err error) {
+	err = Ask(ctx, cfg, "describe group "+group, func(c Cluster) error {
+		owners, err = c.owners(group, topic)
+		return err
 	})
 	return owners, err
+}
+
+func (c Cluster) owners(group, topic string) (owners Owners, err error) {
+	found, err := c.admin.DescribeConsumerGroups([]string{group})
+	switch {
+	case err != nil:
+		return owners, err
+	case len(found) != 1:
+		return owners, sarama.ErrIncompleteResponse
+	case found[0].Err != sarama.ErrNoError:
+		return owners, found[0].Err
+	}
+	owners.State, owners.By = found[0].State, map[int32]string{}
+	for _, member := range found[0].Members {
+		assignment, err := member.GetMemberAssignment()
+		if err != nil || assignment == nil {
+			continue // it has none yet
+		}
+		for _, partition := range assignment.Topics[topic] {
+			owners.By[partition] = member.ClientId + " at " + strings.TrimPrefix(member.ClientHost, "/")
+		}
+	}
+	return owners, nil
+}
+
+// watchOwners joins the group anew if partitions have no owner. A member gives partitions back in one rebalance, and
+// begins the next one, which gives them to another. If it is killed in between, its successor with the same instance id
+// begins none: the coordinator returns the assignment of the one before.
+func (c *Consumer) watchOwners(ctx context.Context) {
+	var whole, lacking time.Time // the last membership in which each partition had an owner, or some had none
+	for c.cfg.InstanceID != "" && failure.Sleep(ctx, c.cfg.LookEvery) == nil {
+		joined := c.memberSince()
+		if joined.IsZero() || joined.Equal(whole) {
+			continue
+		}
+		unowned, err := c.countUnowned(ctx)
+		switch {
+		case err != nil || !joined.Equal(c.memberSince()):
+		case unowned == 0:
+			whole = joined
+		case !joined.Equal(lacking): // the next rebalance may be about to begin
+			lacking = joined
+		default:
+			c.log.Warn("partitions have no owner, joining the group anew", "partitions", unowned)
+			if err := c.leaveGroup(); err != nil {
+				c.log.Warn("leave the group", "error", err)
+			}
+		}
+	}
+}
+
+var errRebalancing = errors.New("the group is rebalancing")
+
+func (c *Consumer) countUnowned(ctx context.Context) (n int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.RequestTimeout)
+	defer cancel()
+	err = Ask(ctx, c.cfg.Config, "look for owners", func(cluster Cluster) error {
+		partitions, err := cluster.Partitions(c.topic)
+		if err != nil {
+			return err
+		}
+		owners, err := cluster.owners(c.cfg.Group, c.topic)
+		if err == nil && owners.State != Stable {
+			err = errRebalancing
+		}
+		n = len(partitions) - len(owners.By)
+		return err
+	})
+	return n, err
 }

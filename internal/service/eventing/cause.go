@@ -242,7 +242,7 @@ func (n *Node) consumersBehind(ctx context.Context) (causes []service.Cause, err
 		var oldest kafka.Lag
 		for _, l := range lags {
 			records += l.Records
-			if _, owned := owners.By[l.Partition]; !owned && (l.Records > 0 || owners.State == "Stable") {
+			if _, owned := owners.By[l.Partition]; !owned && (l.Records > 0 || owners.State == kafka.Stable) {
 				free++
 			}
 			if l.Age >= recordPatience {

@@ -53,7 +53,7 @@ func newRecords(count, keys int, base time.Time) *records {
 func keyIn(partition int32, n int) string {
 	for try := 0; ; try++ {
 		key := fmt.Sprintf("member-%06d-%d", n, try)
-		if new(kafka.Publisher).PartitionOf(key, inboxPartitions) == partition {
+		if kafka.PartitionOf(key, inboxPartitions) == partition {
 			return key
 		}
 	}

@@ -64,11 +64,16 @@ func (p placingProducer) SendMessage(msg *sarama.ProducerMessage) (partition int
 // murmur2 serves all calls: a new partitioner takes 10 us for its random source.
 var murmur2 = sarama.NewMurmur2Partitioner("")
 
-// PartitionOf returns a key's partition of so many.
-func (p *Publisher) PartitionOf(key string, partitions int32) int32 {
+// PartitionOf returns a key's partition of so many, as Java clients have it.
+func PartitionOf(key string, partitions int32) int32 {
 	msg := &sarama.ProducerMessage{Key: sarama.StringEncoder(key)}
 	partition, _ := murmur2.Partition(msg, partitions) // a string always encodes
 	return partition
+}
+
+// PartitionOf is [PartitionOf], for a relay.
+func (*Publisher) PartitionOf(key string, partitions int32) int32 {
+	return PartitionOf(key, partitions)
 }
 
 // EachEnd calls each with a partition's first offset and the one after its last, or with an error: partition -1 for a

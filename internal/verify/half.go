@@ -158,17 +158,10 @@ func (h *half) readRecords(ctx context.Context, each func(*message.Message, even
 	})
 }
 
-// placeOf is the partition of a key in a topic with so many of them, as in [kafka.Publisher].
-func placeOf(key string, partitions int) int32 {
-	keyed := &sarama.ProducerMessage{Key: sarama.StringEncoder(key)}
-	place, _ := sarama.NewMurmur2Partitioner("").Partition(keyed, int32(partitions)) // only a key can fail to encode
-	return place
-}
-
 // hasMoved reports whether a partition was the key's when the topic had fewer partitions.
 func (h *half) hasMoved(key string, partition int32) bool {
-	for n := len(h.parts) - 1; n > int(partition); n-- {
-		if placeOf(key, n) == partition {
+	for n := int32(len(h.parts)) - 1; n > partition; n-- {
+		if kafka.PartitionOf(key, n) == partition {
 			return true
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox/deadletter"
+	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/outbox/relay"
 )
 
@@ -192,7 +193,7 @@ func (p *produced) judgeSame(r fact, records []fact) {
 	if slices.ContainsFunc(records, func(record fact) bool { return record.content != r.content }) {
 		p.suspect("V1", Altered, r)
 	}
-	place := placeOf(r.key, len(p.parts))
+	place := kafka.PartitionOf(r.key, int32(len(p.parts)))
 	i := slices.IndexFunc(records, func(record fact) bool { return record.part != place })
 	switch {
 	case i < 0:

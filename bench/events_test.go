@@ -4,13 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
-	"github.com/IBM/sarama"
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/event"
 )
 
 func TestPayloadIsJSONOfItsSizeWithItsNumber(t *testing.T) {
@@ -83,8 +85,10 @@ func TestArrivalsAreAwaited(t *testing.T) {
 // A duplicate is neither an additional event nor out of order.
 func TestTallyOfATopic(t *testing.T) {
 	t.Parallel()
-	record := func(n int) *sarama.ConsumerMessage {
-		return &sarama.ConsumerMessage{Key: []byte{byte(n % 2)}, Value: payload(n)}
+	record := func(n int) *message.Message {
+		m := message.NewMessage("", payload(n))
+		m.Metadata[event.KeyMetadata] = strconv.Itoa(n % 2)
+		return m
 	}
 	for name, c := range map[string]struct {
 		numbers              []int // of two keys, the even ones and the odd ones
@@ -106,7 +110,7 @@ func TestTallyOfATopic(t *testing.T) {
 	}
 	tally := tally{seen: make([]bool, 5), newest: map[string]int{}}
 	require.ErrorIs(t, tally.count(record(5)), errForeign, "of another run")
-	require.ErrorIs(t, tally.count(&sarama.ConsumerMessage{}), errForeign, "of another program")
+	require.ErrorIs(t, tally.count(message.NewMessage("", nil)), errForeign, "of another program")
 }
 
 func TestRecordsAreLaidOutEvenly(t *testing.T) {

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/IBM/sarama"
-	"golang.org/x/sync/errgroup"
+	"github.com/ThreeDotsLabs/watermill/message"
 
+	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/kafka"
 )
@@ -20,29 +20,20 @@ const partitions = 6
 
 type kafkaAdmin struct {
 	cfg    kafka.Config
-	client sarama.Client
 	admin  sarama.ClusterAdmin
 	prefix string // keeps this run's topics apart from those of another one on the same broker
 	made   []string
 }
 
 func newKafkaAdmin(brokers []string) (*kafkaAdmin, error) {
-	cfg := sarama.NewConfig()
-	cfg.Version = sarama.V3_6_0_0
-	cfg.Consumer.Fetch.Default = 4 << 20
-	cfg.Consumer.MaxWaitTime = 20 * time.Millisecond // closing a reader waits for its last fetch
-	cfg.ChannelBufferSize = 4096
-	client, err := sarama.NewClient(brokers, cfg)
+	cfg := kafka.Config{Brokers: brokers}
+	settings := cfg.Client()
+	settings.Metadata.Full = true
+	admin, err := sarama.NewClusterAdmin(brokers, settings)
 	if err != nil {
 		return nil, fmt.Errorf("connect to brokers: %w", err)
 	}
-	admin, err := sarama.NewClusterAdminFromClient(client)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("connect to brokers: %w", err), client.Close())
-	}
-	return &kafkaAdmin{
-		cfg: kafka.Config{Brokers: brokers}, client: client, admin: admin, prefix: "bench-" + randomText(),
-	}, nil
+	return &kafkaAdmin{cfg: cfg, admin: admin, prefix: "bench-" + randomText()}, nil
 }
 
 func randomText() string { return strings.ToLower(rand.Text()[:8]) }
@@ -111,18 +102,25 @@ func (k *kafkaAdmin) close() error {
 // verify fails unless the topic has every event of the run, and each key's events arrived first in order. Duplicates
 // are allowed.
 func (k *kafkaAdmin) verify(ctx context.Context, topic string, events int) error {
-	consumer, err := sarama.NewConsumerFromClient(k.client)
-	if err != nil {
-		return fmt.Errorf("make consumer: %w", err)
-	}
-	defer func() { _ = consumer.Close() }()
 	t := tally{seen: make([]bool, events), newest: map[string]int{}}
-	group, ctx := errgroup.WithContext(ctx) // together: each partition takes a tenth of a second to begin
-	for p := range int32(partitions) {
-		group.Go(func() error { return k.countPartition(ctx, consumer, topic, p, &t) })
-	}
-	if err := group.Wait(); err != nil {
-		return fmt.Errorf("read topic: %w", err)
+	err := kafka.Ask(ctx, k.cfg, "read "+topic, func(c kafka.Cluster) error {
+		numbers, err := c.Partitions(topic)
+		if err != nil {
+			return err
+		}
+		ends, err := c.Offsets(topic, numbers, sarama.OffsetNewest)
+		if err != nil {
+			return err
+		}
+		for i, end := range ends {
+			if _, err := c.Scan(topic, numbers[i], 0, end, t.count); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if t.distinct != events || t.inversions > 0 {
 		return fmt.Errorf("of %d events %d arrived, %d out of order", events, t.distinct, t.inversions)
@@ -130,53 +128,27 @@ func (k *kafkaAdmin) verify(ctx context.Context, topic string, events int) error
 	return nil
 }
 
-func (k *kafkaAdmin) countPartition(
-	ctx context.Context, consumer sarama.Consumer, topic string, p int32, t *tally,
-) error {
-	end, err := k.client.GetOffset(topic, p, sarama.OffsetNewest)
-	if err != nil || end == 0 {
-		return err
-	}
-	reader, err := consumer.ConsumePartition(topic, p, sarama.OffsetOldest)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = reader.Close() }()
-	for {
-		select {
-		case r := <-reader.Messages():
-			if err := t.count(r); err != nil || r.Offset == end-1 {
-				return err
-			}
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
 type tally struct {
-	mu         sync.Mutex
 	seen       []bool
 	newest     map[string]int // per key
 	distinct   int            // events of the run
 	inversions int            // first occurrences of a key out of order
 }
 
-func (t *tally) count(r *sarama.ConsumerMessage) error {
-	n, err := numberOf(r.Value)
+func (t *tally) count(m *message.Message) error {
+	n, err := numberOf(m.Payload)
 	if err != nil || n >= len(t.seen) {
-		return fmt.Errorf("record at offset %d: %w", r.Offset, errForeign)
+		return fmt.Errorf("record %s: %w", m.UUID, errForeign)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if t.seen[n] {
 		return nil
 	}
 	t.seen[n] = true
 	t.distinct++
-	if last, known := t.newest[string(r.Key)]; known && last > n {
+	key := m.Metadata[event.KeyMetadata]
+	if last, known := t.newest[key]; known && last > n {
 		t.inversions++
 	}
-	t.newest[string(r.Key)] = n
+	t.newest[key] = n
 	return nil
 }

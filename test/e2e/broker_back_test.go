@@ -1,9 +1,9 @@
 package e2e
 
 import (
-	"maps"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/local/realkafka"
@@ -32,11 +32,22 @@ func requireHealedBroker(t *testing.T, h *stack, customer *watched) {
 		`select count(*) from outbox_cursor where broker_back_at is not null and refused is null`))
 }
 
+// awaitHandled waits until so many events are handled that are written from now on. The relay knows then that all but
+// those of its last page are on the log.
 func (h *stack) awaitHandled(t *testing.T, more int) {
 	t.Helper()
-	handled := func() int { return count(t, h.notificationDB, `select count(*) from inbox`) }
-	want := handled() + more
-	testkit.Until(t, func() bool { return handled() >= want }, "no event is handled")
+	const written = `select event_id::text from outbox where position > $1`
+	from := count(t, h.customerDB, `select coalesce(max(position), 0) from outbox`)
+	testkit.Until(t, func() bool {
+		rows, err := h.customerDB.Query(t.Context(), written, from)
+		require.NoError(t, err)
+		ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		require.NoError(t, err)
+		var handled int
+		require.NoError(t, h.notificationDB.QueryRow(t.Context(),
+			`select count(*) from inbox where event_id = any ($1)`, ids).Scan(&handled))
+		return handled >= more
+	}, "no new event is handled")
 }
 
 // The broker loses records that it had acknowledged and not flushed. One service had read them.
@@ -69,7 +80,6 @@ func TestABrokerLosesPowerUnderLoad(t *testing.T) {
 	crowd := h.populate(t, "a")
 	crowd.await(t, 60)
 	flushed := b.flushed(t, contract.TopicUsers)
-	testkit.Until(t, func() bool { return !maps.Equal(flushed, b.flushed(t, contract.TopicUsers)) }, "nothing is appended")
 	h.awaitHandled(t, 10)
 	b.losePower(t, flushed)
 	crowd.await(t, 60)
@@ -128,6 +138,7 @@ func TestATopicIsDeletedAndMadeAnew(t *testing.T) {
 func TestTheDatabaseGoesBackAndThenTheBroker(t *testing.T) {
 	for name, isHealed := range map[string]bool{"in the heal": false, "behind the heal": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // each has a broker of its own
 			broker := startBroker(t, realkafka.Config{})
 			b := newBackStack(t, customerService, []string{broker.addr()})
 			ada := b.signUpWitness(t)

@@ -41,11 +41,10 @@ func (r *Relay) lead(ctx context.Context, conn *pgx.Conn) (*leader, error) {
 	if err := l.cursor.lead(ctx, r.cfg.Name); err != nil {
 		return nil, err
 	}
-	if err := l.loadParked(ctx); err != nil {
-		return nil, err
-	}
-	if err := l.loadEnds(ctx); err != nil {
-		return nil, err
+	for _, begin := range []func(context.Context) error{l.listen, l.loadParked, l.loadEnds} {
+		if err := begin(ctx); err != nil {
+			return nil, err
+		}
 	}
 	r.health.lead()
 	r.metrics.leader.Set(1)
@@ -123,6 +122,7 @@ func (l *leader) round(ctx context.Context) (outcome, error) {
 	if err := l.maintain(ctx); err != nil {
 		return resting, err
 	}
+	l.forgetNotifications()
 	n, err := l.poll(ctx)
 	if err != nil {
 		return resting, err

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/test/testkit"
@@ -103,6 +104,8 @@ func TestALeaderThatFreezesUnderNotificationsIsReplaced(t *testing.T) {
 	leads, err := tryLock(t.Context(), frozen)
 	require.NoError(t, err)
 	require.True(t, leads)
+	_, err = frozen.Exec(t.Context(), listenSQL)
+	require.NoError(t, err)
 	cfg.Wake = o.Wake()
 	follower := startRelay(t, cfg)
 	testkit.Until(t, follower.follows)
@@ -114,4 +117,31 @@ func TestALeaderThatFreezesUnderNotificationsIsReplaced(t *testing.T) {
 	}()
 	testkit.Until(t, follower.leads)
 	l.AwaitDistinct(t, 1)
+}
+
+func TestNotificationsAreNotKept(t *testing.T) {
+	t.Parallel()
+	pool := newDatabase(t)
+	l := newLeader(t, pool, testRelayConfig(t, pool, newLedger()))
+	follower, err := l.connect(t.Context())
+	require.NoError(t, err)
+	defer closeSession(t.Context(), follower)
+	keeps := func(conn *pgx.Conn) bool {
+		for range 3 {
+			_, err := pool.Exec(t.Context(), `select pg_notify('outbox', '')`)
+			require.NoError(t, err)
+		}
+		require.NoError(t, conn.Ping(t.Context()))
+		ended, end := context.WithCancel(t.Context())
+		end()
+		_, err := conn.WaitForNotification(ended)
+		return err == nil
+	}
+	require.False(t, keeps(follower))
+	require.True(t, keeps(l.conn), "two are left")
+	_, err = l.round(t.Context())
+	require.NoError(t, err)
+	woken, err := l.awaitCommit(t.Context(), l.conn, time.Millisecond)
+	require.NoError(t, err)
+	require.False(t, woken)
 }

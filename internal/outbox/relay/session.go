@@ -33,8 +33,7 @@ set enable_seqscan = off; set enable_bitmapscan = off; set enable_sort = off; se
 set plan_cache_mode = force_generic_plan;
 set default_transaction_isolation = 'read committed'; set default_transaction_read_only = off;
 set lock_timeout = '5s'; set statement_timeout = '30s';
-set idle_in_transaction_session_timeout = %[1]d; set idle_session_timeout = %[1]d; set tcp_user_timeout = %[1]d;
-listen outbox`
+set idle_in_transaction_session_timeout = %[1]d; set idle_session_timeout = %[1]d; set tcp_user_timeout = %[1]d`
 
 func (r *Relay) connect(ctx context.Context) (*pgx.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
@@ -106,6 +105,29 @@ func (r *Relay) notifyLeader(ctx context.Context, conn *pgx.Conn) error {
 		r.told = notification{cursor: version, at: time.Now()}
 	}
 	return nil
+}
+
+const listenSQL = `listen outbox`
+
+// listen is for the leader alone: a session keeps each notification until somebody takes it.
+func (l *leader) listen(ctx context.Context) error {
+	ctx, cancel := withStatementTimeout(ctx)
+	defer cancel()
+	if _, err := l.conn.Exec(ctx, listenSQL); err != nil {
+		return fmt.Errorf("listen to commits: %w", err)
+	}
+	return nil
+}
+
+// forgetNotifications drops those that came with the answers to other statements: the next poll sees their commits.
+func (l *leader) forgetNotifications() {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	for {
+		if _, err := l.conn.WaitForNotification(ended); err != nil { // there is none
+			return
+		}
+	}
 }
 
 // A session that ends during the wait is an error.

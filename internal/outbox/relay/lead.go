@@ -129,13 +129,18 @@ func (l *leader) round(ctx context.Context) (outcome, error) {
 	}
 	if n.paused {
 		l.health.well()
+		l.dueAt = time.Time{} // nothing is added before it resumes
 		return resting, l.finish(ctx)
 	}
 	if err := l.addDue(ctx, n.nextDue); err != nil {
 		return resting, err
 	}
-	if ready, err := l.watchLog(ctx); !ready || err != nil {
+	ready, err := l.watchLog(ctx)
+	if err != nil {
 		return resting, err
+	}
+	if !ready {
+		return resting, l.finishAtRest(ctx)
 	}
 	result, err := l.publishDue(ctx, n)
 	if errors.Is(err, errRefused) {

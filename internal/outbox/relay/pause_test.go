@@ -2,6 +2,7 @@ package relay
 
 import (
 	"testing"
+	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
@@ -74,4 +75,29 @@ func TestAPauseTakesEffectBetweenPages(t *testing.T) {
 	wire, _ := broker.Snapshot()
 	requireAll(t, pool, wire)
 	require.Len(t, wire, 30)
+}
+
+func TestALeaderThatWaitsForAPersonRests(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.lead()
+	w.add("a")
+	w.settle()
+	w.exec(`update outbox_cursor set paused_at = now()`)
+	w.dueAt = time.Now().Add(-time.Hour) // seen before the pause
+	w.settle()
+	require.Equal(t, time.Hour, w.restFor(time.Hour))
+
+	w.exec(`update outbox_cursor set paused_at = null`)
+	w.add("a")
+	_, err := w.round(t.Context())
+	require.NoError(t, err)
+	require.True(t, w.open.complete)
+	w.exec(`delete from outbox_point`)
+	w.log.cut(0, 0)
+	w.ends.lookAt, w.storedAt = time.Time{}, time.Time{}
+	_, err = w.round(t.Context())
+	require.NoError(t, err)
+	require.True(t, w.ends.isRefused)
+	require.Equal(t, time.Hour, w.restFor(time.Hour))
 }

@@ -23,7 +23,7 @@ func (l *leader) publish(ctx context.Context, page []record) (settled settlement
 			return settled, err
 		}
 		if countFailed(results) == 0 {
-			unsent = rest
+			unsent, attempt, began = rest, 0, time.Now()
 			continue
 		}
 		unsent = append(l.settle(part, results, &settled, l.mayPark(results, attempt, time.Since(began))), rest...)

@@ -78,13 +78,13 @@ type ends struct {
 	lookAt     time.Time
 	askAt      time.Time
 	pointAt    time.Time
-	isRefused  bool
+	isRefused  bool // the cursor row has a refusal
 	confirmed  map[string]bool
 	renumbered int
 }
 
 const loadEndsSQL = `
-select c.ends::text, c.up_to, c.looked_at,
+select c.ends::text, c.up_to, c.looked_at, c.refused is not null,
     s.system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
 from public.outbox_cursor c cross join pg_control_system() s`
 
@@ -101,7 +101,7 @@ func (l *leader) loadEnds(ctx context.Context) error {
 		confirmed: map[string]bool{}, askAt: time.Now().Add(l.cfg.askEvery),
 	}
 	var text *string
-	err := l.conn.QueryRow(ctx, loadEndsSQL).Scan(&text, &l.upTo, &e.lookedAt, &e.server)
+	err := l.conn.QueryRow(ctx, loadEndsSQL).Scan(&text, &l.upTo, &e.lookedAt, &e.isRefused, &e.server)
 	stored := map[string]storedEnd{}
 	if err == nil && text != nil {
 		err = json.Unmarshal([]byte(*text), &stored)
@@ -187,11 +187,13 @@ func (l *leader) watchLog(ctx context.Context) (ready bool, err error) {
 	if time.Now().After(e.lookAt) {
 		err = l.makeReady(ctx, topics)
 	}
+	if err != nil && !errors.Is(err, errRefused) {
+		return false, err
+	}
 	if e.isRefused {
 		l.health.well()
-		return false, nil
 	}
-	return true, err
+	return !e.isRefused, nil
 }
 
 func (e *ends) unready(always []string) (topics []string) {

@@ -114,6 +114,7 @@ func (l *leader) check(ctx context.Context, looked []*finding) (ill []*finding, 
 		e.renumbered++
 	}
 	clear(e.confirmed)
+	e.isRefused = false
 	l.report(looked, keys, plan)
 	e.apply(plan)
 	e.lookedAt = &e.server
@@ -130,7 +131,7 @@ func (l *leader) check(ctx context.Context, looked []*finding) (ill []*finding, 
 
 func (l *leader) isNews(plan map[topicPartition]storedEnd) bool {
 	e := l.ends
-	if e.lookedAt == nil || *e.lookedAt != e.server || len(e.confirmed) > 0 {
+	if e.lookedAt == nil || *e.lookedAt != e.server || e.isRefused {
 		return true
 	}
 	for p, next := range plan {

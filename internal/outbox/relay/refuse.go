@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -24,15 +25,13 @@ func (l *leader) refuse(ctx context.Context, looked []*finding) error {
 	if err != nil {
 		return err
 	}
-	e.isRefused = false
 	for _, refusal := range refusals {
 		if e.confirmed[refusal] {
 			continue
 		}
-		var isConfirmed bool
-		var refused string
-		if err := l.conn.QueryRow(ctx, confirmedSQL).Scan(&isConfirmed, &refused); err != nil {
-			return fmt.Errorf("read confirmation: %w", err)
+		isConfirmed, refused, err := l.readConfirmation(ctx)
+		if err != nil {
+			return err
 		}
 		if isConfirmed && refused == refusal {
 			e.confirmed[refusal] = true
@@ -48,7 +47,32 @@ func (l *leader) refuse(ctx context.Context, looked []*finding) error {
 		}
 		return errRefused
 	}
-	return nil
+	if !e.isRefused || len(refusals) > 0 || e.hasAllOf(looked) {
+		return nil
+	}
+	isConfirmed, _, err := l.readConfirmation(ctx)
+	if err == nil && !isConfirmed {
+		err = errRefused // a partition without an answer may be the refused one
+	}
+	return err
+}
+
+func (l *leader) readConfirmation(ctx context.Context) (isConfirmed bool, refused string, err error) {
+	ctx, cancel := withStatementTimeout(ctx)
+	defer cancel()
+	if err := l.conn.QueryRow(ctx, confirmedSQL).Scan(&isConfirmed, &refused); err != nil {
+		return false, "", fmt.Errorf("read confirmation: %w", err)
+	}
+	return isConfirmed, refused, nil
+}
+
+func (e *ends) hasAllOf(looked []*finding) bool {
+	for _, p := range e.of {
+		if !p.ready && !slices.ContainsFunc(looked, func(f *finding) bool { return f.end == p }) {
+			return false
+		}
+	}
+	return len(e.failed) == 0
 }
 
 const keyVersionsSQL = `

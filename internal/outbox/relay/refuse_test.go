@@ -330,3 +330,55 @@ func TestATablePartitionIsDroppedBehindAPoint(t *testing.T) {
 	})
 	require.Zero(t, w.count(`select count(*) from outbox_point where position < 8`))
 }
+
+func TestASilentPartitionEndsNoRefusal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	w.cfg.HealWithin = time.Nanosecond
+	w.lead()
+	w.settle()
+	w.backUp("backup")
+	w.add("a")
+	w.settle()
+	w.goBack("backup")
+	w.lead()
+	w.settle()
+	const refused = `select count(*) from outbox_cursor where refused like 'events_unknown:%'`
+	require.Equal(t, int64(1), w.count(refused))
+
+	w.log.asked = func(p int32) error {
+		if p == 0 {
+			return errNotSent
+		}
+		return nil
+	}
+	w.add("b")
+	w.settle()
+	w.lead()
+	w.settle()
+	require.Equal(t, int64(1), w.count(refused))
+	require.Zero(t, w.log.end(1), "nothing is published")
+
+	w.log.asked = nil
+	w.requireRefused("events_unknown")
+	w.requireWhole()
+}
+
+func TestARefusalEndsWithItsCause(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.lead()
+	w.add("a", "b")
+	w.settle()
+	w.exec(`delete from outbox_point`)
+	records := w.log.records[0]
+	w.log.cut(0, 0)
+	w.lead()
+	w.settle()
+	require.Equal(t, int64(1), w.count(`select count(*) from outbox_cursor where refused is not null`))
+	w.log.records[0] = records // the volume is back
+	w.lead()
+	w.settle()
+	require.Zero(t, w.count(`select count(*) from outbox_cursor where refused is not null`))
+	w.requireWhole()
+}

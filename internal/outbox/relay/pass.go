@@ -69,6 +69,9 @@ func (l *leader) pass(ctx context.Context, ill []*finding) (clean bool, err erro
 			page = append(page, lost.rest()...)
 		}
 		for len(page) > 0 {
+			if ends, err := l.endsPass(ctx); ends || err != nil {
+				return false, err
+			}
 			var part []record
 			part, page = l.cutCall(page)
 			if clean, err := l.resend(ctx, part); err != nil || !clean {
@@ -81,6 +84,24 @@ func (l *leader) pass(ctx context.Context, ill []*finding) (clean bool, err erro
 	}
 	fault.Here("relay.pass.after")
 	return l.endPass(ctx, of, isLast, sent)
+}
+
+const isPausedSQL = `select paused_at is not null from public.outbox_cursor`
+
+// endsPass reports whether the pass must end early. It can send all rows that are kept, and that takes long.
+func (l *leader) endsPass(ctx context.Context) (ends bool, err error) {
+	if ctx.Err() != nil {
+		return true, ctx.Err()
+	}
+	if err := l.maintain(ctx); err != nil {
+		return true, err
+	}
+	ctx, cancel := withStatementTimeout(ctx)
+	defer cancel()
+	if err := l.conn.QueryRow(ctx, isPausedSQL).Scan(&ends); err != nil {
+		return true, fmt.Errorf("ask whether the relay is paused: %w", err)
+	}
+	return ends, nil
 }
 
 func (l *leader) resend(ctx context.Context, records []record) (clean bool, err error) {

@@ -1,7 +1,9 @@
 package relay
 
 import (
+	"context"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -384,4 +386,70 @@ func (w *world) await(is func() bool) {
 		_, err := w.round(w.Context())
 		require.NoError(w, err)
 	}
+}
+
+func TestARefusedLostEventParksItsKey(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.cfg.parkedRetryMax = time.Millisecond
+	w.lead()
+	w.add("a")
+	w.settle()
+	w.backUp("backup")
+	w.add("a")
+	w.settle()
+	w.goBack("backup")
+	w.lead()
+	w.settle()
+	w.add("a", "b")
+	w.settle()
+	require.Equal(t, int64(1), w.count(`select count(*) from outbox_lost where version = 2`))
+	w.log.before = func(m *message.Message) error {
+		if m.Metadata[event.HeaderVersion] == "2" {
+			return &permanentError{Reason: "too large"}
+		}
+		return nil
+	}
+	w.log.cut(0, 0)
+	w.lead()
+	w.settle()
+	require.Positive(t, testutil.ToFloat64(w.metrics.parkings), "in each pass")
+	w.await(func() bool { return w.count(`select count(*) from outbox_parked`) == 0 })
+	require.Zero(t, w.count(`select count(*) from outbox_held`))
+	require.True(t, slices.ContainsFunc(w.log.records[0], func(m *message.Message) bool {
+		return m.Metadata[event.HeaderVersion] == "3"
+	}))
+}
+
+func TestAHealStopsForAPauseAndAStop(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.lead()
+	for range 15 {
+		w.add("a", "b")
+	}
+	w.settle()
+	w.log.cut(0, 0)
+	w.log.before = func(*message.Message) error {
+		w.exec(`update outbox_cursor set paused_at = now()`)
+		w.log.before = nil
+		return nil
+	}
+	w.lead()
+	w.settle()
+	require.Equal(t, int64(10), w.log.end(0), "one call")
+	stopped, stop := context.WithCancel(t.Context())
+	w.log.before = func(*message.Message) error {
+		stop()
+		return nil
+	}
+	w.exec(`update outbox_cursor set paused_at = null`)
+	w.ends.lookAt = time.Time{}
+	_, err := w.round(stopped)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, int64(20), w.log.end(0), "one call")
+	w.log.before = nil
+	w.lead()
+	w.settle()
+	w.requireWhole()
 }

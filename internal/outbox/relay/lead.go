@@ -174,8 +174,11 @@ func (l *leader) publishNext(ctx context.Context, n now) (outcome, error) {
 		return l.passEmpty(ctx, w)
 	}
 	settled, renumbered, err := l.prepare(ctx, page)
-	if renumbered || err != nil {
-		return draining, err
+	if err != nil {
+		return resting, err
+	}
+	if renumbered {
+		return draining, l.loadParked(ctx) // keys that prepare has parked are not stored
 	}
 	paused, err := l.storeSettled(ctx, w, page, settled)
 	if paused || err != nil {
@@ -186,7 +189,7 @@ func (l *leader) publishNext(ctx context.Context, n now) (outcome, error) {
 		return resting, err
 	}
 	w.position, w.complete = page[len(page)-1].Position, !more
-	if len(settled.held) > 0 {
+	if !settled.isEmpty() {
 		if _, err := l.storeSettled(ctx, w, nil, settled); err != nil {
 			return resting, err
 		}
@@ -245,7 +248,7 @@ func (l *leader) storeAt(
 
 func (l *leader) storeSettled(ctx context.Context, w *window, page []record, s settlement) (paused bool, err error) {
 	var write func(context.Context, pgx.Tx) error
-	if len(s.held) > 0 {
+	if !s.isEmpty() {
 		write = s.write
 	}
 	paused, err = l.storeAt(ctx, w, page, write)

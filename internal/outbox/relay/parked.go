@@ -30,6 +30,8 @@ type parking struct {
 	wait      time.Duration
 }
 
+func (s settlement) isEmpty() bool { return len(s.parked)+len(s.held) == 0 }
+
 func (l *leader) holdParked(page []record, settled *settlement) (unsent []record) {
 	if len(l.parked) == 0 {
 		return page

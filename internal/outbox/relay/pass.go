@@ -2,7 +2,6 @@ package relay
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -110,23 +109,26 @@ func (l *leader) resend(ctx context.Context, records []record) (clean bool, err 
 		return false, err
 	}
 	l.note(records, results)
+	if slices.ContainsFunc(results, isTransient) {
+		return false, nil
+	}
 	var settled settlement
 	for i, why := range results {
-		switch r := &records[i]; {
+		r := &records[i]
+		switch {
 		case why == nil:
 			l.metrics.resent.Inc()
-		case isPermanent(why) && r.lost:
-			l.cfg.Log.Error("a lost event cannot be sent again", "event_id", r.ID, "topic", r.Topic, "error", why)
+			continue
 		case isPermanent(why):
 			l.park(r, why, &settled)
-			settled.held = append(settled.held, *r)
-		case !errors.Is(why, errBehind):
-			return false, nil
-		case !r.lost:
+		}
+		if r.lost {
+			l.cfg.Log.Error("a lost event cannot be sent again", "event_id", r.ID, "topic", r.Topic, "error", why)
+		} else {
 			settled.held = append(settled.held, *r)
 		}
 	}
-	if settled.held == nil {
+	if settled.isEmpty() {
 		return true, nil
 	}
 	settled.log(ctx, l.cfg.Log)

@@ -213,6 +213,7 @@ from public.outbox o
 where o.position > $1
     and not pg_visible_in_snapshot(o.xid, $2::pg_snapshot)
     and pg_visible_in_snapshot(o.xid, $3::pg_snapshot)
+    and not exists (select from public.outbox_discarded d where d.position = o.position)
 order by o.position
 limit $4`
 

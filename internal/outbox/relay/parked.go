@@ -106,7 +106,9 @@ set reason = excluded.reason, permanent = excluded.permanent, attempts = exclude
     retry_at = excluded.retry_at`
 
 const holdSQL = `
-insert into public.outbox_held (topic, key, position) select * from unnest($1::text[], $2::text[], $3::bigint[])
+insert into public.outbox_held (topic, key, position)
+select r.* from unnest($1::text[], $2::text[], $3::bigint[]) as r (topic, key, position)
+where not exists (select from public.outbox_discarded d where d.position = r.position)
 on conflict (topic, key, position) do nothing`
 
 func (s settlement) write(ctx context.Context, tx pgx.Tx) error {

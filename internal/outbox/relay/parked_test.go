@@ -398,3 +398,63 @@ func TestReasonsAreText(t *testing.T) {
 	require.Equal(t, "a\ufffdb", reasonOf(errors.New("a\x00b")), "the column takes no NUL")
 	require.LessOrEqual(t, len([]rune(reasonOf(errors.New(string(make([]byte, 10_000)))))), maxReasonBytes)
 }
+
+// A page has several calls. The first attempts of the later ones are no repetitions.
+func TestEachCallOfAPageHasItsAttempts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.cfg.patience = time.Nanosecond
+	w.lead()
+	w.settle()
+	w.add("a", "b", "c", "d", "e")
+	w.callLimit = 1
+	w.log.before = func(m *message.Message) error {
+		if m.Metadata[event.KeyMetadata] != "e" {
+			return nil
+		}
+		w.log.before = nil
+		return errNotSent
+	}
+	w.settle()
+	require.Zero(t, testutil.ToFloat64(w.metrics.parkings))
+	w.requireWhole()
+}
+
+func TestADiscardedEventIsNotSent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.lead()
+	w.add("a", "b")
+	w.exec(`insert into outbox_discarded (position) select position from outbox where key = 'a'`)
+	page, _, err := w.read(t.Context(), `select `+columns+` from public.outbox o where o.key = 'a' limit $1`)
+	require.NoError(t, err)
+	require.NoError(t, w.guarded(t.Context(), settlement{held: page}.write))
+	require.Zero(t, w.count(`select count(*) from outbox_held`), "another page with the event is under way")
+	w.settle()
+	require.Equal(t, int64(1), w.log.end(0))
+}
+
+func TestTheLeaderLocksAKeyBeforeItsRows(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.add("a")
+	w.exec(`insert into outbox_held select topic, key, position from outbox`)
+	w.exec(`insert into outbox_parked (topic, key, reason, permanent, retry_at)
+		select topic, key, 'down', false, now() from outbox`)
+	w.lead()
+	due, _, err := w.read(t.Context(), dueSQL)
+	require.NoError(t, err)
+	operator := begin(t, w.pool)
+	_, err = operator.Exec(t.Context(), `select from outbox_parked for update`)
+	require.NoError(t, err)
+	var group errgroup.Group
+	group.Go(func() error { return w.releaseTaken(t.Context(), due, settlement{}) })
+	testkit.Until(t, func() bool {
+		return w.count(`select count(*) from pg_stat_activity
+			where datname = current_database() and wait_event_type = 'Lock'`) == 1
+	})
+	_, err = operator.Exec(t.Context(), `set local lock_timeout = 1; delete from outbox_held`)
+	require.NoError(t, err)
+	require.NoError(t, operator.Commit(t.Context()))
+	require.NoError(t, group.Wait())
+}

@@ -190,6 +190,12 @@ delete from public.outbox_held h
 using unnest($1::text[], $2::text[], $3::bigint[]) as x (topic, key, position)
 where h.topic = x.topic and h.key = x.key and h.position = x.position`
 
+// Operators lock a key before its rows.
+const lockParkedSQL = `
+select from public.outbox_parked k
+where exists (select from unnest($1::text[], $2::text[]) as r (topic, key) where r.topic = k.topic and r.key = k.key)
+order by k.topic, k.key for update`
+
 // Only the leader holds rows.
 const freeSQL = `
 delete from public.outbox_parked k
@@ -205,7 +211,14 @@ func (l *leader) releaseTaken(ctx context.Context, due []record, settled settlem
 	taken := slices.DeleteFunc(due, func(r record) bool { return failed[r.Position] })
 	var freed []key
 	plan := l.ends.plan(nil)
+	topics, keys := make([]string, len(due)), make([]string, len(due))
+	for i, r := range due {
+		topics[i], keys[i] = r.Topic, r.Key
+	}
 	_, _, err := l.change(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, lockParkedSQL, topics, keys); err != nil {
+			return fmt.Errorf("lock parked keys: %w", err)
+		}
 		if err := writeParked(ctx, tx, settled.parked, unholdSQL, taken); err != nil {
 			return err
 		}

@@ -45,9 +45,9 @@ func (l *leader) takeBaseline(ctx context.Context) (ready bool, err error) {
 		}
 	}
 	_, _, err = l.change(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, baselinePointSQL, l.publishedTo(), planText(point))
+		_, err := tx.Exec(ctx, baselinePointSQL, l.publishedTo(), point)
 		return err
-	}, checkedSQL, l.epoch, planText(plan), e.server, false, false)
+	}, checkedSQL, l.epoch, plan, e.server, false, false)
 	if err != nil {
 		return false, fmt.Errorf("store the first look at the log: %w", err)
 	}

@@ -76,22 +76,17 @@ func (c *cursor) lead(ctx context.Context, name string) error {
 	}
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
-	var done string
-	var open *string
-	var w window
+	var open *snapshot
+	var position int64
 	fault.Here("relay.lead.before")
 	err := c.conn.QueryRow(ctx, leadSQL, name).
-		Scan(&c.epoch, &done, &c.marks.xids, &c.marks.heads, &c.head, &open, &w.position)
+		Scan(&c.epoch, &c.done, &c.marks.xids, &c.marks.heads, &c.head, &open, &position)
 	fault.Here("relay.lead.after")
-	if err == nil {
-		c.done, err = parseSnapshot(done)
-	}
-	if err == nil && open != nil {
-		w.snapshot, err = parseSnapshot(*open)
-		w.after, c.open, c.stored = c.done, &w, w.position
-	}
 	if err != nil {
 		return fmt.Errorf("load cursor: %w", err)
+	}
+	if open != nil {
+		c.open, c.stored = &window{snapshot: *open, after: c.done, position: position}, position
 	}
 	return nil
 }
@@ -138,13 +133,9 @@ func (c *cursor) poll(ctx context.Context) (n now, err error) {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
 	fault.Here("relay.poll.before")
-	var text string
 	var pid uint32
-	err = c.conn.QueryRow(ctx, pollSQL).Scan(&text, &n.head, &pid, &n.paused, &n.nextDue)
+	err = c.conn.QueryRow(ctx, pollSQL).Scan(&n.snapshot, &n.head, &pid, &n.paused, &n.nextDue)
 	fault.Here("relay.poll.after")
-	if err == nil {
-		n.snapshot, err = parseSnapshot(text)
-	}
 	if err == nil && pid != c.conn.PgConn().PID() {
 		err = errPooler
 	}
@@ -290,7 +281,7 @@ func (c *cursor) storePage(
 		next.marks = c.marks.kept(next.done)
 	}
 	args := []any{
-		c.epoch, next.done.text, nil, nil, next.marks.xids, next.marks.heads, makesMark, c.head, next.upTo, planText(plan),
+		c.epoch, next.done.text, nil, nil, next.marks.xids, next.marks.heads, makesMark, c.head, next.upTo, plan,
 	}
 	if w != nil {
 		args[2], args[3] = w.text, w.position

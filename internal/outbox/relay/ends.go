@@ -1,14 +1,13 @@
 package relay
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -43,6 +42,16 @@ type topicPartition struct {
 }
 
 func (p topicPartition) String() string { return p.topic + "/" + strconv.Itoa(int(p.number)) }
+
+// MarshalText and UnmarshalText make it a name in the cursor row.
+func (p topicPartition) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+func (p *topicPartition) UnmarshalText(text []byte) error {
+	slash := bytes.LastIndexByte(text, '/')
+	number, err := strconv.ParseInt(string(text[slash+1:]), 10, 32)
+	p.topic, p.number = string(text[:max(slash, 0)]), int32(number)
+	return err
+}
 
 // storedEnd is a partition in the cursor row; see migrations/outbox/0010_ends.sql.
 type storedEnd struct {
@@ -84,7 +93,7 @@ type ends struct {
 }
 
 const loadEndsSQL = `
-select c.ends::text, c.up_to, c.looked_at, c.refused is not null,
+select c.ends, c.up_to, c.looked_at, c.refused is not null,
     s.system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
 from public.outbox_cursor c cross join pg_control_system() s`
 
@@ -100,25 +109,16 @@ func (l *leader) loadEnds(ctx context.Context) error {
 		log: log, counts: map[string]int32{}, of: map[topicPartition]*end{}, failed: map[string]error{},
 		confirmed: map[string]bool{}, askAt: time.Now().Add(l.cfg.askEvery),
 	}
-	var text *string
-	err := l.conn.QueryRow(ctx, loadEndsSQL).Scan(&text, &l.upTo, &e.lookedAt, &e.isRefused, &e.server)
-	stored := map[string]storedEnd{}
-	if err == nil && text != nil {
-		err = json.Unmarshal([]byte(*text), &stored)
-	}
+	var stored map[topicPartition]storedEnd // nil: no leader has looked
+	err := l.conn.QueryRow(ctx, loadEndsSQL).Scan(&stored, &l.upTo, &e.lookedAt, &e.isRefused, &e.server)
 	if err != nil {
 		return fmt.Errorf("load ends of the log: %w", err)
 	}
 	for name, known := range stored {
-		slash := strings.LastIndexByte(name, '/')
-		number, err := strconv.ParseInt(name[slash+1:], 10, 32)
-		if err != nil {
-			return fmt.Errorf("load ends of the log: %w", err)
-		}
-		p := e.add(topicPartition{name[:slash], int32(number)})
+		p := e.add(name)
 		p.stored, p.need = known, known.Expected
 	}
-	e.isBaseline = text == nil
+	e.isBaseline = stored == nil
 	if e.isBaseline || e.lookedAt != nil && *e.lookedAt != e.server {
 		e.landed = time.Now().Add(l.cfg.landWithin)
 		l.cfg.Log.Info("relay waits for records that a former leader may have under way", "for", l.cfg.landWithin)
@@ -320,21 +320,6 @@ func (e *end) planned(n int64) storedEnd {
 	return next
 }
 
-func planText(plan map[topicPartition]storedEnd) *string {
-	if plan == nil {
-		return nil
-	}
-	named := make(map[string]storedEnd, len(plan))
-	for p, end := range plan {
-		named[p.String()] = end
-	}
-	text, err := json.Marshal(named)
-	if err != nil {
-		panic(err) // numbers have a form
-	}
-	return new(string(text))
-}
-
 func (e *ends) apply(plan map[topicPartition]storedEnd) {
 	for p, stored := range plan {
 		e.add(p).stored = stored
@@ -358,7 +343,7 @@ func (l *leader) expect(ctx context.Context, records []record) error {
 		return nil
 	}
 	fault.Here("relay.expect.before")
-	if _, _, err := l.change(ctx, nil, expectSQL, l.epoch, planText(plan)); err != nil {
+	if _, _, err := l.change(ctx, nil, expectSQL, l.epoch, plan); err != nil {
 		return fmt.Errorf("store expected ends: %w", err)
 	}
 	fault.Here("relay.expect.after")
@@ -469,7 +454,7 @@ func (l *leader) storePoint(ctx context.Context) error {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
 	fault.Here("relay.point.before")
-	if _, err := l.conn.Exec(ctx, pointSQL, l.publishedTo(), planText(point), l.epoch); err != nil {
+	if _, err := l.conn.Exec(ctx, pointSQL, l.publishedTo(), point, l.epoch); err != nil {
 		return fmt.Errorf("store point: %w", err)
 	}
 	fault.Here("relay.point.after")

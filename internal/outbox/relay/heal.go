@@ -186,7 +186,7 @@ func (l *leader) storeCheck(
 		}
 		return tx.SendBatch(ctx, batch).Close()
 	}
-	args := []any{l.epoch, planText(plan), l.ends.server, len(keys) > 0, isLoss}
+	args := []any{l.epoch, plan, l.ends.server, len(keys) > 0, isLoss}
 	if len(keys) == 0 && lowest < 0 {
 		first = nil
 	}

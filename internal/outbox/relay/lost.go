@@ -21,7 +21,9 @@ type Losses struct {
 	Healing int64 `json:"healing"`
 	Lost    int64 `json:"lost"` // counted up to MaxLost
 
-	databaseBack, brokerBack bool // within the last hour, by the database's clock
+	// While it is healed, and for an hour after the loss was found, by the database's clock.
+	DatabaseWentBack bool `json:"-"`
+	BrokerWentBack   bool `json:"-"`
 }
 
 // The codes of refusals.
@@ -48,25 +50,13 @@ const lossColumns = `case when c.refused is not null
             'text', ltrim(substr(c.refused, strpos(c.refused, ':') + 1)),
             'confirmed', c.confirmed is not distinct from c.refused) end,
     c.database_back_at, c.broker_back_at,
-    (select count(*) from jsonb_each(c.ends) as partition (name, ends) where ends ? 'from'),
-    (select count(*) from (select from public.outbox_lost limit $2) x),
-    coalesce(c.database_back_at > clock_timestamp() - interval '1 hour', false),
-    coalesce(c.broker_back_at > clock_timestamp() - interval '1 hour', false)`
+    h.healing, (select count(*) from (select from public.outbox_lost limit $2) x),
+    coalesce(c.database_back_at > clock_timestamp() - interval '1 hour'
+        or h.healing > 0 and c.database_back_at >= coalesce(c.broker_back_at, '-infinity'), false),
+    coalesce(c.broker_back_at > clock_timestamp() - interval '1 hour'
+        or h.healing > 0 and c.broker_back_at >= coalesce(c.database_back_at, '-infinity'), false)`
 
-// DatabaseWentBack reports that the database lost published events: while they are healed, and for an hour after the
-// loss was found.
-func (l Losses) DatabaseWentBack() bool {
-	return l.databaseBack || l.Healing > 0 && isLater(l.DatabaseBackAt, l.BrokerBackAt)
-}
-
-// BrokerWentBack reports the same of the log's records.
-func (l Losses) BrokerWentBack() bool {
-	return l.brokerBack || l.Healing > 0 && isLater(l.BrokerBackAt, l.DatabaseBackAt)
-}
-
-func isLater(at, other *time.Time) bool {
-	return at != nil && (other == nil || !at.Before(*other))
-}
+const countHealing = `(select count(*) as healing from jsonb_each(c.ends) as partition (name, ends) where ends ? 'from')`
 
 var (
 	// ErrNotRefused means that the relay refuses nothing.

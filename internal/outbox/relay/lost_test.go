@@ -89,7 +89,7 @@ func TestStatusShowsALossWhileItLasts(t *testing.T) {
 			database_back_at = now() - nullif($1, '')::interval, broker_back_at = now() - nullif($2, '')::interval`,
 			row.database, row.broker, row.ends)
 		s := readStatus(t, pool)
-		require.Equal(t, row.want, [2]bool{s.DatabaseWentBack(), s.BrokerWentBack()}, name)
+		require.Equal(t, row.want, [2]bool{s.DatabaseWentBack, s.BrokerWentBack}, name)
 		require.Equal(t, row.database != "", s.DatabaseBackAt != nil, name)
 		require.Equal(t, strings.Contains(row.ends, "from"), s.Healing == 1, name)
 	}

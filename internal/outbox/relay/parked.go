@@ -229,7 +229,7 @@ func (l *leader) releaseTaken(ctx context.Context, due []record, settled settlem
 		var err error
 		freed, err = pgx.CollectRows(rows, pgx.RowToStructByPos[key])
 		return err
-	}, expectSQL, l.epoch, planText(plan))
+	}, expectSQL, l.epoch, plan)
 	if len(taken) > 0 {
 		fault.Here("relay.flush.after")
 	}

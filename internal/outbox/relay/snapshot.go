@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 type snapshot struct {
@@ -13,23 +15,23 @@ type snapshot struct {
 	running    []uint64 // between xmin and xmax, ascending
 }
 
-// parseSnapshot reads PostgreSQL's text form, xmin:xmax:running,...
-func parseSnapshot(text string) (snapshot, error) {
-	s := snapshot{text: text}
-	parts := strings.Split(text, ":")
+// ScanText reads PostgreSQL's text form, xmin:xmax:running,...
+func (s *snapshot) ScanText(v pgtype.Text) error {
+	*s = snapshot{text: v.String}
+	parts := strings.Split(s.text, ":")
 	if len(parts) != 3 {
-		return s, fmt.Errorf("parse snapshot: %q has not three parts", text)
+		return fmt.Errorf("parse snapshot: %q has not three parts", s.text)
 	}
 	ids := append(parts[:2], strings.FieldsFunc(parts[2], func(r rune) bool { return r == ',' })...)
 	for _, id := range ids {
 		xid, err := strconv.ParseUint(id, 10, 64)
 		if err != nil {
-			return s, fmt.Errorf("parse snapshot: %w", err)
+			return fmt.Errorf("parse snapshot: %w", err)
 		}
 		s.running = append(s.running, xid)
 	}
 	s.xmin, s.xmax, s.running = s.running[0], s.running[1], s.running[2:]
-	return s, nil
+	return nil
 }
 
 // sees is pg_visible_in_snapshot.

@@ -6,12 +6,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgtype"
+
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
 func mustParse(t require.TestingT, text string) snapshot {
-	s, err := parseSnapshot(text)
+	var s snapshot
+	err := s.ScanText(pgtype.Text{String: text, Valid: true})
 	require.NoError(t, err)
 	return s
 }
@@ -26,7 +29,7 @@ func TestSnapshotSees(t *testing.T) {
 	}
 	require.True(t, mustParse(t, "3:3:").sees(2))
 	for _, bad := range []string{"", "3:3", "3:3:3:", "a:3:", "3:b:", "3:5:x", "::"} {
-		_, err := parseSnapshot(bad)
+		err := new(snapshot).ScanText(pgtype.Text{String: bad, Valid: true})
 		require.Error(t, err, bad)
 	}
 }

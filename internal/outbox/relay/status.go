@@ -65,7 +65,8 @@ select c.leader, c.epoch, ` + leaderLock + `,
         0)::float8,
     ` + lossColumns + `
 from public.outbox_cursor c
-cross join (select coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0) as head) s`
+cross join (select coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0) as head) s
+cross join lateral ` + countHealing + ` h`
 
 const waitingSQL = `
 select count(*), case count(*) when 0 then 0 else greatest(1, $3 - min(position) + 1) end,
@@ -85,35 +86,19 @@ from (
 func ReadStatus(ctx context.Context, db DB) (Status, error) { return readStatus(ctx, db, MaxWaiting) }
 
 func readStatus(ctx context.Context, db DB, limit int) (s Status, err error) {
-	var done, now string
+	var done, now snapshot
 	var marks landmarks
 	err = db.QueryRow(ctx, statusSQL, lockClass, MaxScheduled).Scan(&s.Leader, &s.Epoch, &s.Leading, &s.Paused, &done,
 		&marks.xids, &marks.heads, &now, &s.Head, &s.Room, &s.ParkedKeys, &s.HeldEvents, &s.Scheduled, &s.OverdueSeconds,
-		&s.Refused, &s.DatabaseBackAt, &s.BrokerBackAt, &s.Healing, &s.Lost, &s.databaseBack, &s.brokerBack)
+		&s.Refused, &s.DatabaseBackAt, &s.BrokerBackAt, &s.Healing, &s.Lost, &s.DatabaseWentBack, &s.BrokerWentBack)
 	if err != nil {
 		return Status{}, fmt.Errorf("read outbox status: %w", err)
 	}
-	start, err := marks.startOf(done, now)
-	if err != nil {
-		return Status{}, err
-	}
-	err = db.QueryRow(ctx, waitingSQL, start, limit, s.Head).Scan(&s.Waiting, &s.Lag, &s.OldestWaiting, &s.WaitingFor)
+	err = db.QueryRow(ctx, waitingSQL, marks.start(done, now), limit, s.Head).Scan(&s.Waiting, &s.Lag, &s.OldestWaiting, &s.WaitingFor)
 	if err != nil {
 		return Status{}, fmt.Errorf("count waiting events: %w", err)
 	}
 	return s, nil
-}
-
-func (m landmarks) startOf(done, now string) (int64, error) {
-	from, err := parseSnapshot(done)
-	if err != nil {
-		return 0, err
-	}
-	to, err := parseSnapshot(now)
-	if err != nil {
-		return 0, err
-	}
-	return m.start(from, to), nil
 }
 
 var gauges = []*prometheus.Desc{
@@ -144,8 +129,8 @@ func Measure(ctx context.Context, db DB) ([]prometheus.Metric, error) {
 	metrics := make([]prometheus.Metric, len(gauges))
 	for i, value := range []float64{
 		oneIf(s.Leading), float64(s.Lag), s.WaitingFor.Seconds(), float64(s.ParkedKeys), float64(s.HeldEvents),
-		float64(s.Room), float64(s.Scheduled), s.OverdueSeconds, oneIf(s.Refused != nil), oneIf(s.DatabaseWentBack()),
-		oneIf(s.BrokerWentBack()),
+		float64(s.Room), float64(s.Scheduled), s.OverdueSeconds, oneIf(s.Refused != nil), oneIf(s.DatabaseWentBack),
+		oneIf(s.BrokerWentBack),
 	} {
 		metrics[i] = prometheus.MustNewConstMetric(gauges[i], prometheus.GaugeValue, value)
 	}

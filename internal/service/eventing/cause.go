@@ -136,11 +136,11 @@ func (n *Node) whyOutboxWaits(ctx context.Context) (causes []service.Cause, err 
 	if s.Healing > 0 {
 		repair = fmt.Sprintf("the relay repairs %s", Count(s.Healing, "topic-partition"))
 	}
-	if s.DatabaseWentBack() {
+	if s.DatabaseWentBack {
 		add("database_went_back", s.DatabaseBackAt, "The database went back to an earlier state and lost %s; %s.",
 			Count(s.Lost, "published event"), repair)
 	}
-	if s.BrokerWentBack() {
+	if s.BrokerWentBack {
 		add("broker_went_back", s.BrokerBackAt, "The broker lost records that it had acknowledged; %s.", repair)
 	}
 	if p := s.Paused; p != nil {

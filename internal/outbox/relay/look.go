@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sort"
 	"strconv"
-	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
@@ -42,23 +42,18 @@ type lostEvent struct {
 
 // pinging keeps the session while it asks the log.
 func (l *leader) pinging(ctx context.Context, ask func(context.Context) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, l.cfg.PublishTimeout, errPublishTimeout)
+	asking, cancel := context.WithTimeoutCause(ctx, l.cfg.PublishTimeout, errPublishTimeout)
 	defer cancel()
-	answer := make(chan error, 1)
-	go func() { answer <- ask(ctx) }()
-	pings := time.NewTicker(l.cfg.Lease / 3)
-	defer pings.Stop()
-	for {
-		select {
-		case err := <-answer:
-			return err
-		case <-pings.C:
-			if err := l.ping(ctx); err != nil {
-				cancel()
-				return errors.Join(err, <-answer)
-			}
-		}
-	}
+	var answer error
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		answer = ask(asking)
+	}()
+	err := l.pingUntil(ctx, answered, math.MaxInt64) // ask ends with its context
+	cancel()
+	<-answered
+	return errors.Join(err, answer)
 }
 
 // askEnds returns the partitions that have an answer. The others keep their error.

@@ -113,7 +113,19 @@ func (l *leader) transmit(ctx context.Context, records []record) ([]error, error
 		return nil, err
 	}
 	call := l.start(ctx, records, l.singly)
-	lost := time.After(l.cfg.PublishTimeout + (l.cfg.Lease-l.cfg.PublishTimeout)/2)
+	if err := l.pingUntil(ctx, call.ended, l.cfg.PublishTimeout+(l.cfg.Lease-l.cfg.PublishTimeout)/2); err != nil {
+		return nil, err
+	}
+	l.singly = slices.ContainsFunc(call.results, isWholeCall) || l.singly && slices.ContainsFunc(call.results, hasFailed)
+	l.account(records, call)
+	l.shortenCalls(call.results)
+	l.logTaken(ctx, records, call.results)
+	return call.results, nil
+}
+
+// pingUntil keeps the session until something is done, for as long as the limit.
+func (l *leader) pingUntil(ctx context.Context, done <-chan struct{}, limit time.Duration) error {
+	late := time.After(limit)
 	pings := time.NewTicker(l.cfg.Lease / 3)
 	defer pings.Stop()
 	for {

@@ -230,20 +230,8 @@ func (l *leader) finish(ctx context.Context) error {
 	case w.position == l.stored:
 		return nil
 	}
-	_, err := l.storeAt(ctx, w, nil, nil)
+	_, err := l.storeSettled(ctx, w, nil, settlement{})
 	return err
-}
-
-func (l *leader) storeAt(
-	ctx context.Context, w *window, page []record, also func(context.Context, pgx.Tx) error,
-) (paused bool, err error) {
-	closes := l.open != nil && w != l.open
-	paused, err = l.storePage(ctx, w, page, also)
-	l.storedAt = time.Now()
-	if err == nil && closes {
-		err = l.storePoint(ctx)
-	}
-	return paused, err
 }
 
 func (l *leader) storeSettled(ctx context.Context, w *window, page []record, s settlement) (paused bool, err error) {
@@ -251,9 +239,15 @@ func (l *leader) storeSettled(ctx context.Context, w *window, page []record, s s
 	if !s.isEmpty() {
 		write = s.write
 	}
-	paused, err = l.storeAt(ctx, w, page, write)
-	if err == nil {
-		s.log(ctx, l.cfg.Log)
+	closes := l.open != nil && w != l.open
+	paused, err = l.storePage(ctx, w, page, write)
+	l.storedAt = time.Now()
+	if err != nil {
+		return false, err
+	}
+	s.log(ctx, l.cfg.Log)
+	if closes {
+		err = l.storePoint(ctx)
 	}
 	return paused, err
 }

@@ -114,11 +114,11 @@ func (l *leader) loadEnds(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("load ends of the log: %w", err)
 	}
+	e.isBaseline = stored == nil
 	for name, known := range stored {
 		p := e.add(name)
 		p.stored, p.need = known, known.Expected
 	}
-	e.isBaseline = stored == nil
 	if e.isBaseline || e.lookedAt != nil && *e.lookedAt != e.server {
 		e.landed = time.Now().Add(l.cfg.landWithin)
 		l.cfg.Log.Info("relay waits for records that a former leader may have under way", "for", l.cfg.landWithin)
@@ -130,7 +130,7 @@ func (l *leader) loadEnds(ctx context.Context) error {
 func (e *ends) add(p topicPartition) *end {
 	found := e.of[p]
 	if found == nil {
-		found = &end{topicPartition: p, unread: true, err: errNotLooked}
+		found = &end{topicPartition: p, unread: !e.isBaseline, err: errNotLooked}
 		e.of[p] = found
 	}
 	return found

@@ -107,7 +107,6 @@ func (l *leader) send(ctx context.Context, records []record) ([]error, error) {
 	return results, nil
 }
 
-// transmit pings the session while the calls run.
 func (l *leader) transmit(ctx context.Context, records []record) ([]error, error) {
 	if err := l.expect(ctx, records); err != nil {
 		return nil, err
@@ -130,18 +129,14 @@ func (l *leader) pingUntil(ctx context.Context, done <-chan struct{}, limit time
 	defer pings.Stop()
 	for {
 		select {
-		case <-call.ended:
-			l.singly = slices.ContainsFunc(call.results, isWholeCall) || l.singly && slices.ContainsFunc(call.results, hasFailed)
-			l.account(records, call)
-			l.shortenCalls(call.results)
-			l.logTaken(ctx, records, call.results)
-			return call.results, nil
+		case <-done:
+			return nil
 		case <-pings.C:
 			if err := l.ping(ctx); err != nil {
-				return nil, err
+				return err
 			}
-		case <-lost:
-			return nil, errPublishTimeout
+		case <-late:
+			return errPublishTimeout
 		}
 	}
 }

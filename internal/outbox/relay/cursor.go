@@ -265,7 +265,7 @@ returning pg_current_xact_id(), paused_at is not null`
 // storePage makes w the open window, published up to its position; nil: none is open. It comes before the page is sent:
 // see the package's documentation. A former leader gets errDeposed and sends nothing.
 func (c *cursor) storePage(
-	ctx context.Context, w *window, page []record, also func(context.Context, pgx.Tx) error,
+	ctx context.Context, w *window, page []record, also *pgx.Batch,
 ) (paused bool, err error) {
 	next := *c
 	if len(page) > 0 {
@@ -305,24 +305,25 @@ const guardSQL = `
 update public.outbox_cursor set epoch = epoch where epoch = $1 returning pg_current_xact_id(), paused_at is not null`
 
 // guarded runs a transaction if this relay leads, and keeps a successor out until its end.
-func (c *cursor) guarded(ctx context.Context, statements func(context.Context, pgx.Tx) error) error {
+func (c *cursor) guarded(ctx context.Context, statements *pgx.Batch) error {
 	_, _, err := c.change(ctx, statements, guardSQL, c.epoch)
 	return err
 }
 
+// change updates the cursor row, with other statements in one transaction, if there are any.
 func (c *cursor) change(
-	ctx context.Context, also func(context.Context, pgx.Tx) error, sql string, args ...any,
+	ctx context.Context, also *pgx.Batch, sql string, args ...any,
 ) (xid uint64, paused bool, err error) {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
-	if also == nil {
+	if also == nil || also.Len() == 0 {
 		err = c.conn.QueryRow(ctx, sql, args...).Scan(&xid, &paused)
 	} else {
 		err = pgx.BeginFunc(ctx, c.conn, func(tx pgx.Tx) error {
 			if err := tx.QueryRow(ctx, sql, args...).Scan(&xid, &paused); err != nil {
 				return err
 			}
-			err := also(ctx, tx)
+			err := tx.SendBatch(ctx, also).Close()
 			fault.Here("relay.change.in_tx")
 			return err
 		})

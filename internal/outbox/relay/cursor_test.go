@@ -204,10 +204,8 @@ func TestAStaleReaderChangesNothing(t *testing.T) {
 	require.NoError(t, err)
 	heir := newReader(t, pool, 2)
 	require.ErrorIs(t, advancing.finish(t.Context()), errDeposed)
-	written := func(ctx context.Context, tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `insert into public.outbox_held values ('t', 'k', 1)`)
-		return err
-	}
+	written := &pgx.Batch{}
+	written.Queue(`insert into public.outbox_held values ('t', 'k', 1)`)
 	_, err = advancing.store(t.Context(), advancing.open, written)
 	require.ErrorIs(t, err, errDeposed)
 	require.ErrorIs(t, advancing.guarded(t.Context(), written), errDeposed)
@@ -222,9 +220,10 @@ func TestAFailedWriteMovesNoCursor(t *testing.T) {
 	r := newReader(t, pool, 2)
 	_, err := r.step(t.Context(), func(record) {})
 	require.NoError(t, err)
-	broken := errors.New("broken")
-	_, err = r.store(t.Context(), nil, func(context.Context, pgx.Tx) error { return broken })
-	require.ErrorIs(t, err, broken)
+	broken := &pgx.Batch{}
+	broken.Queue(`select 1 / 0`)
+	_, err = r.store(t.Context(), nil, broken)
+	require.ErrorContains(t, err, "division by zero")
 	require.NotNil(t, r.open)
 	require.Equal(t, []int64{1}, read(t, newReader(t, pool, 2)))
 }

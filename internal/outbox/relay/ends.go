@@ -463,14 +463,12 @@ func (l *leader) storePoint(ctx context.Context) error {
 
 const forgetPointsSQL = `delete from public.outbox_point where position >= $1`
 
-// forgetPoints deletes the points above held rows that are published now: they are above their ends.
-func forgetPoints(ctx context.Context, tx pgx.Tx, released []record) error {
-	if len(released) == 0 {
-		return nil
+// queueForget deletes the points above held rows that are published now: they are above their ends.
+func queueForget(batch *pgx.Batch, released []record) {
+	if len(released) > 0 {
+		first := slices.MinFunc(released, func(a, b record) int { return cmp.Compare(a.Position, b.Position) })
+		batch.Queue(forgetPointsSQL, first.Position)
 	}
-	first := slices.MinFunc(released, func(a, b record) int { return cmp.Compare(a.Position, b.Position) })
-	_, err := tx.Exec(ctx, forgetPointsSQL, first.Position)
-	return err
 }
 
 const thinPointsSQL = `

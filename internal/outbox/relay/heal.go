@@ -165,32 +165,25 @@ func (f *finding) diagnose() (next storedEnd, isLoss bool) {
 func (l *leader) storeCheck(
 	ctx context.Context, plan map[topicPartition]storedEnd, looked []*finding, keys []*lostKey, isLoss bool, lowest int64,
 ) error {
-	first := func(ctx context.Context, tx pgx.Tx) error {
-		batch := &pgx.Batch{}
-		for _, f := range looked {
-			for _, e := range f.unknown {
-				batch.Queue(insertLostSQL, e.Topic, e.origin.Partition, e.origin.Offset, e.ID, e.Type, e.Key, e.Version,
-					e.headers, e.Data, e.origin.Time)
-			}
+	batch := &pgx.Batch{}
+	for _, f := range looked {
+		for _, e := range f.unknown {
+			batch.Queue(insertLostSQL, e.Topic, e.origin.Partition, e.origin.Offset, e.ID, e.Type, e.Key, e.Version,
+				e.headers, e.Data, e.origin.Time)
 		}
-		if len(keys) > 0 {
-			topics, names := make([]string, len(keys)), make([]string, len(keys))
-			lows, highs := make([]int64, len(keys)), make([]int64, len(keys))
-			for i, k := range keys {
-				topics[i], names[i], lows[i], highs[i] = k.Topic, k.Key, k.low, k.high
-			}
-			batch.Queue(renumberSQL, topics, names, lows, highs, l.publishedTo())
-		}
-		if lowest >= 0 {
-			batch.Queue(forgetPointsAboveSQL, lowest)
-		}
-		return tx.SendBatch(ctx, batch).Close()
 	}
-	args := []any{l.epoch, plan, l.ends.server, len(keys) > 0, isLoss}
-	if len(keys) == 0 && lowest < 0 {
-		first = nil
+	if len(keys) > 0 {
+		topics, names := make([]string, len(keys)), make([]string, len(keys))
+		lows, highs := make([]int64, len(keys)), make([]int64, len(keys))
+		for i, k := range keys {
+			topics[i], names[i], lows[i], highs[i] = k.Topic, k.Key, k.low, k.high
+		}
+		batch.Queue(renumberSQL, topics, names, lows, highs, l.publishedTo())
 	}
-	_, _, err := l.change(ctx, first, checkedSQL, args...)
+	if lowest >= 0 {
+		batch.Queue(forgetPointsAboveSQL, lowest)
+	}
+	_, _, err := l.change(ctx, batch, checkedSQL, l.epoch, plan, l.ends.server, len(keys) > 0, isLoss)
 	return err
 }
 

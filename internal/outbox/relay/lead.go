@@ -189,7 +189,7 @@ func (l *leader) publishNext(ctx context.Context, n now) (outcome, error) {
 		return resting, err
 	}
 	w.position, w.complete = page[len(page)-1].Position, !more
-	if !settled.isEmpty() {
+	if settled.batch().Len() > 0 {
 		if _, err := l.storeSettled(ctx, w, nil, settled); err != nil {
 			return resting, err
 		}
@@ -235,12 +235,8 @@ func (l *leader) finish(ctx context.Context) error {
 }
 
 func (l *leader) storeSettled(ctx context.Context, w *window, page []record, s settlement) (paused bool, err error) {
-	var write func(context.Context, pgx.Tx) error
-	if !s.isEmpty() {
-		write = s.write
-	}
 	closes := l.open != nil && w != l.open
-	paused, err = l.storePage(ctx, w, page, write)
+	paused, err = l.storePage(ctx, w, page, s.batch())
 	l.storedAt = time.Now()
 	if err != nil {
 		return false, err

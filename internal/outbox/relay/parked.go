@@ -30,8 +30,6 @@ type parking struct {
 	wait      time.Duration
 }
 
-func (s settlement) isEmpty() bool { return len(s.parked)+len(s.held) == 0 }
-
 func (l *leader) holdParked(page []record, settled *settlement) (unsent []record) {
 	if len(l.parked) == 0 {
 		return page
@@ -111,24 +109,27 @@ select r.* from unnest($1::text[], $2::text[], $3::bigint[]) as r (topic, key, p
 where not exists (select from public.outbox_discarded d where d.position = r.position)
 on conflict (topic, key, position) do nothing`
 
-func (s settlement) write(ctx context.Context, tx pgx.Tx) error {
-	return writeParked(ctx, tx, s.parked, holdSQL, s.held)
+func (s settlement) batch() *pgx.Batch {
+	batch := &pgx.Batch{}
+	queueParked(batch, s.parked)
+	if len(s.held) > 0 {
+		queueRows(batch, holdSQL, s.held)
+	}
+	return batch
 }
 
-func writeParked(ctx context.Context, tx pgx.Tx, parked []parking, rowsSQL string, rows []record) error {
-	batch := &pgx.Batch{}
+func queueParked(batch *pgx.Batch, parked []parking) {
 	for _, p := range parked {
 		batch.Queue(parkSQL, p.Topic, p.Key, p.reason, p.permanent, min(p.attempts, 1<<30), p.wait.Microseconds())
 	}
+}
+
+func queueRows(batch *pgx.Batch, sql string, rows []record) {
 	topics, keys, positions := make([]string, len(rows)), make([]string, len(rows)), make([]int64, len(rows))
 	for i, r := range rows {
 		topics[i], keys[i], positions[i] = r.Topic, r.Key, r.Position
 	}
-	batch.Queue(rowsSQL, topics, keys, positions)
-	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
-		return fmt.Errorf("write parked keys: %w", err)
-	}
-	return nil
+	batch.Queue(sql, topics, keys, positions)
 }
 
 // A key that fails again is due after all others.
@@ -193,7 +194,8 @@ where h.topic = x.topic and h.key = x.key and h.position = x.position`
 // Operators lock a key before its rows.
 const lockParkedSQL = `
 select from public.outbox_parked k
-where exists (select from unnest($1::text[], $2::text[]) as r (topic, key) where r.topic = k.topic and r.key = k.key)
+where exists (select from unnest($1::text[], $2::text[], $3::bigint[]) as r (topic, key, position)
+    where r.topic = k.topic and r.key = k.key)
 order by k.topic, k.key for update`
 
 // Only the leader holds rows.
@@ -209,27 +211,18 @@ func (l *leader) releaseTaken(ctx context.Context, due []record, settled settlem
 		failed[r.Position] = true
 	}
 	taken := slices.DeleteFunc(due, func(r record) bool { return failed[r.Position] })
+	batch := &pgx.Batch{}
+	queueRows(batch, lockParkedSQL, taken)
+	queueParked(batch, settled.parked)
+	queueRows(batch, unholdSQL, taken)
+	queueForget(batch, taken)
 	var freed []key
-	plan := l.ends.plan(nil)
-	topics, keys := make([]string, len(due)), make([]string, len(due))
-	for i, r := range due {
-		topics[i], keys[i] = r.Topic, r.Key
-	}
-	_, _, err := l.change(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, lockParkedSQL, topics, keys); err != nil {
-			return fmt.Errorf("lock parked keys: %w", err)
-		}
-		if err := writeParked(ctx, tx, settled.parked, unholdSQL, taken); err != nil {
-			return err
-		}
-		if err := forgetPoints(ctx, tx, taken); err != nil {
-			return err
-		}
-		rows, _ := tx.Query(ctx, freeSQL)
-		var err error
+	batch.Queue(freeSQL).Query(func(rows pgx.Rows) (err error) {
 		freed, err = pgx.CollectRows(rows, pgx.RowToStructByPos[key])
 		return err
-	}, expectSQL, l.epoch, plan)
+	})
+	plan := l.ends.plan(nil)
+	_, _, err := l.change(ctx, batch, expectSQL, l.epoch, plan)
 	if len(taken) > 0 {
 		fault.Here("relay.flush.after")
 	}

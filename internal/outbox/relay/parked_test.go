@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
@@ -129,7 +130,9 @@ func TestDiscardBesideTheLeader(t *testing.T) {
 	leader := begin(t, pool) // the first is out, the second failed; see leader.releaseTaken
 	parkedKey := key{Topic: testTopic, Key: "k"}
 	failed := []parking{{key: parkedKey, reason: "down", attempts: 2}}
-	require.NoError(t, writeParked(t.Context(), leader, failed, unholdSQL, nil))
+	batch := &pgx.Batch{}
+	queueParked(batch, failed)
+	require.NoError(t, leader.SendBatch(t.Context(), batch).Close())
 	var group errgroup.Group
 	group.Go(func() error { return Discard(deadline(t), pool, testTopic, "k", added[0].Position) })
 	testkit.Until(t, func() bool {
@@ -138,7 +141,9 @@ func TestDiscardBesideTheLeader(t *testing.T) {
 	})
 	taken := records("k")
 	taken[0].Topic, taken[0].Position = testTopic, added[0].Position
-	require.NoError(t, writeParked(t.Context(), leader, nil, unholdSQL, taken))
+	batch = &pgx.Batch{}
+	queueRows(batch, unholdSQL, taken)
+	require.NoError(t, leader.SendBatch(t.Context(), batch).Close())
 	require.NoError(t, leader.Commit(t.Context()))
 	require.ErrorIs(t, group.Wait(), ErrNotParked, "it is published")
 	require.NoError(t, Discard(t.Context(), pool, testTopic, "k", added[1].Position))
@@ -429,7 +434,7 @@ func TestADiscardedEventIsNotSent(t *testing.T) {
 	w.exec(`insert into outbox_discarded (position) select position from outbox where key = 'a'`)
 	page, _, err := w.read(t.Context(), `select `+columns+` from public.outbox o where o.key = 'a' limit $1`)
 	require.NoError(t, err)
-	require.NoError(t, w.guarded(t.Context(), settlement{held: page}.write))
+	require.NoError(t, w.guarded(t.Context(), settlement{held: page}.batch()))
 	require.Zero(t, w.count(`select count(*) from outbox_held`), "another page with the event is under way")
 	w.settle()
 	require.Equal(t, int64(1), w.log.end(0))

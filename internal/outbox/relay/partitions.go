@@ -111,7 +111,9 @@ select public.outbox_create_partition($1, $2) from set_config('lock_timeout', '1
 func (l *leader) createPartition(ctx context.Context, lower int64) error {
 	upper := lower + l.cfg.PartitionSize
 	fault.Here("relay.partition.before_create")
-	if err := l.execGuarded(ctx, createPartitionSQL, lower, upper); err != nil {
+	create := &pgx.Batch{}
+	create.Queue(createPartitionSQL, lower, upper)
+	if err := l.guarded(ctx, create); err != nil {
 		return fmt.Errorf("create partition from %d: %w", lower, err)
 	}
 	l.cfg.Log.Info("partition created", "from", lower, "to", upper)
@@ -127,23 +129,12 @@ select public.outbox_drop_partition($1) from set_config('lock_timeout', '200ms',
 // dropPartition waits for writers only briefly: it locks the whole outbox, and other writers wait behind it.
 func (l *leader) dropPartition(ctx context.Context, name string) error {
 	fault.Here("relay.partition.before_drop")
-	err := l.guarded(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, forgetPointsBelowSQL, name)
-		if err == nil {
-			_, err = tx.Exec(ctx, dropPartitionSQL, name)
-		}
-		return err
-	})
-	if err != nil {
+	drop := &pgx.Batch{}
+	drop.Queue(forgetPointsBelowSQL, name)
+	drop.Queue(dropPartitionSQL, name)
+	if err := l.guarded(ctx, drop); err != nil {
 		return fmt.Errorf("drop partition %s: %w", name, err)
 	}
 	l.cfg.Log.Info("partition dropped", "name", name)
 	return nil
-}
-
-func (l *leader) execGuarded(ctx context.Context, sql string, args ...any) error {
-	return l.guarded(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, sql, args...)
-		return err
-	})
 }

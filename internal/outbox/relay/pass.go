@@ -128,11 +128,12 @@ func (l *leader) resend(ctx context.Context, records []record) (clean bool, err 
 			settled.held = append(settled.held, *r)
 		}
 	}
-	if settled.isEmpty() {
+	batch := settled.batch()
+	if batch.Len() == 0 {
 		return true, nil
 	}
 	settled.log(ctx, l.cfg.Log)
-	return true, l.guarded(ctx, settled.write)
+	return true, l.guarded(ctx, batch)
 }
 
 func (l *leader) endPass(ctx context.Context, of, isLast map[*end]bool, sent map[*end]int) (more bool, err error) {

@@ -119,7 +119,7 @@ func (l *leader) drain(t testing.TB) int {
 func sleep(ctx context.Context, d time.Duration) bool { return failure.Sleep(ctx, d) == nil }
 
 func (c *cursor) store(
-	ctx context.Context, w *window, also func(context.Context, pgx.Tx) error,
+	ctx context.Context, w *window, also *pgx.Batch,
 ) (paused bool, err error) {
 	return c.storePage(ctx, w, nil, also)
 }

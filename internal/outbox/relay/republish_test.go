@@ -115,3 +115,20 @@ func TestRepublishErrors(t *testing.T) {
 	require.ErrorIs(t, err, down)
 	require.Zero(t, n)
 }
+
+func TestRepublishLeavesTimeToTheRelay(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), takesAll()
+	addMany(t, o, pool, 3, 2)
+	markPublished(t, pool)
+	const took = 20 * time.Millisecond
+	l.Follow(func(int, string, []*message.Message) error {
+		sleep(t.Context(), took)
+		return nil
+	})
+	began := time.Now()
+	n, err := Republish(t.Context(), pool, l, Selection{From: 1})
+	require.NoError(t, err)
+	require.Equal(t, 3, n)
+	require.GreaterOrEqual(t, time.Since(began), 10*took)
+}

@@ -23,7 +23,7 @@ import (
 //	id        the message's UUID, as an id given by the caller: see [Outbox.Add]. A text that is not a UUID
 //	          always becomes the same UUID; [HeaderMessageID] carries the text. An empty one becomes a new id
 //	type      ce_type, else the name that Watermill's cqrs gives the message, else the topic
-//	key       the record key or ce_subject, else the id. Each key leaves a row in outbox_key
+//	key       the record key or ce_subject, else the UUID, or a new one. Each key leaves a row in outbox_key
 //	version   ce_aggregateversion, else the key's next number
 //	source    ce_source, else [Config.Source], else a slash and the topic
 //	others    ce_time and ce_dataschema. The other metadata become extensions

@@ -14,8 +14,8 @@ import (
 	"example.com/twinbox/internal/fault"
 )
 
-// cursor is the row of outbox_cursor, loaded once per session. All its statements run in autocommit: a snapshot taken
-// inside a transaction with an id shows that very transaction as ended.
+// cursor is the row of outbox_cursor, loaded once per session. It is polled in autocommit: a snapshot taken inside a
+// transaction with an id shows that very transaction as ended.
 type cursor struct {
 	conn            *pgx.Conn
 	epoch           int64

@@ -51,7 +51,8 @@
 // # What went back
 //
 // With a publisher that is a [Log], the relay finds events that the database lost, and records that the log lost
-// (docs/adr/0021-what-went-back-is-healed.md). A round has three more calls and no more statements:
+// (docs/adr/0021-what-went-back-is-healed.md). A round has three more calls, and no more statements while
+// all is well, but one for a point each second:
 //
 //  1. watchLog, at the start: it looks at partitions of the log whose end is not sure (look.go), and sends the rows and
 //     lost events of an ill one again (heal.go).

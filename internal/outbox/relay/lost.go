@@ -56,7 +56,8 @@ const lossColumns = `case when c.refused is not null
     coalesce(c.broker_back_at > clock_timestamp() - interval '1 hour'
         or h.healing > 0 and c.broker_back_at >= coalesce(c.database_back_at, '-infinity'), false)`
 
-const countHealing = `(select count(*) as healing from jsonb_each(c.ends) as partition (name, ends) where ends ? 'from')`
+const countHealing = `
+(select count(*) as healing from jsonb_each(c.ends) as partition (name, ends) where ends ? 'from')`
 
 var (
 	// ErrNotRefused means that the relay refuses nothing.

@@ -53,8 +53,8 @@ const republishPage = 500
 // Republish sends published events that are still kept again: same ids, same versions, in the order of their positions.
 // It returns how many were sent, also with an error; of a topic's call that failed in part, none are counted.
 //
-// It needs no relay. A leader looks at the log when it meets these records, and sends its page again. So between its own
-// pages Republish rests for nine tenths of the time.
+// It needs no relay. A leader looks at the log when it meets these records, and sends its page again. So Republish
+// rests for nine tenths of the time.
 func Republish(ctx context.Context, db DB, publisher ContextPublisher, s Selection) (sent int, err error) {
 	if s.isEmpty() {
 		return 0, ErrEmptySelection

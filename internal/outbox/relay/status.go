@@ -94,7 +94,8 @@ func readStatus(ctx context.Context, db DB, limit int) (s Status, err error) {
 	if err != nil {
 		return Status{}, fmt.Errorf("read outbox status: %w", err)
 	}
-	err = db.QueryRow(ctx, waitingSQL, marks.start(done, now), limit, s.Head).Scan(&s.Waiting, &s.Lag, &s.OldestWaiting, &s.WaitingFor)
+	err = db.QueryRow(ctx, waitingSQL, marks.start(done, now), limit, s.Head).
+		Scan(&s.Waiting, &s.Lag, &s.OldestWaiting, &s.WaitingFor)
 	if err != nil {
 		return Status{}, fmt.Errorf("count waiting events: %w", err)
 	}

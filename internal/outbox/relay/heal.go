@@ -40,27 +40,32 @@ type lostKey struct {
 	key
 	low, high int64 // their versions
 	count     int64
-	first     *lostEvent
 }
 
-func keysOf(looked []*finding) (keys []*lostKey) {
+// unknownOf returns the events that the database lost, the oldest first.
+func unknownOf(looked []*finding) (lost []lostEvent) {
+	for _, f := range looked {
+		lost = append(lost, f.unknown...)
+	}
+	slices.SortStableFunc(lost, func(a, b lostEvent) int { return a.origin.Time.Compare(b.origin.Time) })
+	return lost
+}
+
+func keysOf(lost []lostEvent) (keys []*lostKey) {
 	of := map[key]*lostKey{}
 	seen := map[key]map[int64]bool{}
-	for _, f := range looked {
-		for i := range f.unknown {
-			e := &f.unknown[i]
-			name := key{e.Topic, e.Key}
-			k := of[name]
-			if k == nil {
-				k = &lostKey{key: name, low: e.Version, first: e}
-				of[name], seen[name] = k, map[int64]bool{}
-				keys = append(keys, k)
-			}
-			k.low, k.high = min(k.low, e.Version), max(k.high, e.Version)
-			if !seen[name][e.Version] {
-				seen[name][e.Version] = true
-				k.count++
-			}
+	for _, e := range lost {
+		name := key{e.Topic, e.Key}
+		k := of[name]
+		if k == nil {
+			k = &lostKey{key: name, low: e.Version}
+			of[name], seen[name] = k, map[int64]bool{}
+			keys = append(keys, k)
+		}
+		k.low, k.high = min(k.low, e.Version), max(k.high, e.Version)
+		if !seen[name][e.Version] {
+			seen[name][e.Version] = true
+			k.count++
 		}
 	}
 	slices.SortFunc(keys, func(a, b *lostKey) int {
@@ -88,7 +93,8 @@ const forgetPointsAboveSQL = `delete from public.outbox_point where position > $
 
 func (l *leader) check(ctx context.Context, looked []*finding) (ill []*finding, err error) {
 	e := l.ends
-	keys := keysOf(looked)
+	lost := unknownOf(looked)
+	keys := keysOf(lost)
 	plan := e.plan(nil)
 	lowest, lossAny := int64(-1), false
 	for _, f := range looked {
@@ -104,7 +110,7 @@ func (l *leader) check(ctx context.Context, looked []*finding) (ill []*finding, 
 	}
 	if len(ill) > 0 || l.isNews(plan) {
 		fault.Here("relay.heal.before")
-		err = l.storeCheck(ctx, plan, looked, keys, lossAny, lowest)
+		err = l.storeCheck(ctx, plan, lost, keys, lossAny, lowest)
 		fault.Here("relay.heal.after")
 		if err != nil {
 			return nil, fmt.Errorf("store a look at the log: %w", err)
@@ -115,7 +121,7 @@ func (l *leader) check(ctx context.Context, looked []*finding) (ill []*finding, 
 	}
 	clear(e.confirmed)
 	e.isRefused = false
-	l.report(looked, keys, plan)
+	l.report(looked, lost, len(keys), plan)
 	e.apply(plan)
 	e.lookedAt = &e.server
 	for _, f := range looked {
@@ -163,14 +169,12 @@ func (f *finding) diagnose() (next storedEnd, isLoss bool) {
 
 // storeCheck is one transaction in this order: the second statement waits for writers, the third sees their rows.
 func (l *leader) storeCheck(
-	ctx context.Context, plan map[topicPartition]storedEnd, looked []*finding, keys []*lostKey, isLoss bool, lowest int64,
+	ctx context.Context, plan map[topicPartition]storedEnd, lost []lostEvent, keys []*lostKey, isLoss bool, lowest int64,
 ) error {
 	batch := &pgx.Batch{}
-	for _, f := range looked {
-		for _, e := range f.unknown {
-			batch.Queue(insertLostSQL, e.Topic, e.origin.Partition, e.origin.Offset, e.ID, e.Type, e.Key, e.Version,
-				e.headers, e.Data, e.origin.Time)
-		}
+	for _, e := range lost {
+		batch.Queue(insertLostSQL, e.Topic, e.origin.Partition, e.origin.Offset, e.ID, e.Type, e.Key, e.Version,
+			e.headers, e.Data, e.origin.Time)
 	}
 	if len(keys) > 0 {
 		topics, names := make([]string, len(keys)), make([]string, len(keys))
@@ -187,10 +191,10 @@ func (l *leader) storeCheck(
 	return err
 }
 
-func (l *leader) report(looked []*finding, keys []*lostKey, plan map[topicPartition]storedEnd) {
-	lost := 0
+func (l *leader) report(
+	looked []*finding, lost []lostEvent, keys int, plan map[topicPartition]storedEnd,
+) {
 	for _, f := range looked {
-		lost += len(f.unknown)
 		next := plan[f.topicPartition]
 		if next.From == nil {
 			continue
@@ -205,23 +209,11 @@ func (l *leader) report(looked []*finding, keys []*lostKey, plan map[topicPartit
 				"expected", f.need, "from", *next.From)
 		}
 	}
-	if lost == 0 {
+	if len(lost) == 0 {
 		return
 	}
-	first := keys[0].first
-	from, to := first.origin.Time, first.origin.Time
-	for _, f := range looked {
-		for i := range f.unknown {
-			e := &f.unknown[i]
-			if e.origin.Time.Before(from) {
-				from, first = e.origin.Time, e
-			}
-			if e.origin.Time.After(to) {
-				to = e.origin.Time
-			}
-		}
-	}
-	l.metrics.lostEvents.Add(float64(lost))
-	l.cfg.Log.Warn("the database went back", "events", lost, "keys", len(keys), "from", from, "to", to,
-		"event_id", first.ID, "topic", first.Topic, "version", first.Version)
+	first, last := lost[0], lost[len(lost)-1]
+	l.metrics.lostEvents.Add(float64(len(lost)))
+	l.cfg.Log.Warn("the database went back", "events", len(lost), "keys", keys, "from", first.origin.Time,
+		"to", last.origin.Time, "event_id", first.ID, "topic", first.Topic, "version", first.Version)
 }

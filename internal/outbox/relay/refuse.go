@@ -81,8 +81,6 @@ left join public.outbox_key k on k.topic = l.topic and k.key = l.key`
 
 // refusals are the reasons not to heal, in a fixed order. Each begins with its code.
 func (l *leader) refusals(ctx context.Context, looked []*finding) (texts []string, err error) {
-	var lost int
-	var oldest *lostEvent
 	for _, f := range looked {
 		if f.unplaced {
 			texts = append(texts, fmt.Sprintf("log_unplaceable: topic %s, partition %d ends at %d, and no point stands: "+
@@ -94,16 +92,13 @@ func (l *leader) refusals(ctx context.Context, looked []*finding) (texts []strin
 				"they were looked up; versions may have been given twice. Set outbox_key from the consumers' inbox_key, then "+
 				"confirm.", f.topic, f.number, f.end0, f.from-1))
 		}
-		for i := range f.unknown {
-			if lost++; oldest == nil || f.unknown[i].origin.Time.Before(oldest.origin.Time) {
-				oldest = &f.unknown[i]
-			}
-		}
 	}
-	if lost == 0 {
+	lost := unknownOf(looked)
+	if len(lost) == 0 {
 		return texts, nil
 	}
-	missing, err := l.missingVersion(ctx, keysOf(looked))
+	oldest := lost[0]
+	missing, err := l.missingVersion(ctx, keysOf(lost))
 	if missing != "" {
 		texts = append(texts, missing)
 	}
@@ -111,7 +106,7 @@ func (l *leader) refusals(ctx context.Context, looked []*finding) (texts []strin
 		texts = append(texts, fmt.Sprintf("events_unknown: records without a row here: %d (first: topic %s, partition %d, "+
 			"offset %d, event %s, key %s version %d, %s). Either this database went back, or it is a copy that talks to "+
 			"production's Kafka. A copy: stop it. Production: confirm; the events stay valid for consumers (outbox_lost), what "+
-			"they did here is gone.", lost, oldest.Topic, oldest.origin.Partition, oldest.origin.Offset, oldest.ID,
+			"they did here is gone.", len(lost), oldest.Topic, oldest.origin.Partition, oldest.origin.Offset, oldest.ID,
 			oldest.Key, oldest.Version, oldest.origin.Time.UTC().Format(time.RFC3339)))
 	}
 	return texts, err

@@ -28,19 +28,19 @@ func TestGreetingsAreSaidAndTold(t *testing.T) {
 		servicetest.Part{Described: customer.Service.Describe(), Environ: []string{
 			"VERIFICATION_SECRET=0123456789abcdef0123456789abcdef",
 		}},
-		servicetest.Part{Described: hello.Service.Describe()},
+		servicetest.Part{Described: hello.Service.Describe(), Environ: []string{"GREETING=good-day"}},
 	)
 	api := testkit.APIClient{URL: "http://" + system.API("customer"), Document: document(t, "../../api/openapi.yaml")}
 	require.Equal(t, http.StatusCreated,
 		api.Do(t, http.MethodPost, "/v1/signups", `{"email":"ada@example.org","name":"Ada"}`).Status)
 	system.Settle()
 	pool := system.Pool("hello")
-	require.Equal(t, "Welcome, Ada!", outboxtest.RequireAdded(t, pool, contract.HelloSaid).Text)
+	require.Equal(t, "Good-day, Ada!", outboxtest.RequireAdded(t, pool, contract.HelloSaid).Text)
 
 	api = testkit.APIClient{URL: "http://" + system.API("hello"), Document: document(t, "openapi.yaml")}
 	answer := api.Do(t, http.MethodPost, "/v1/greetings", `{"name":"Grace"}`)
 	require.Equal(t, http.StatusCreated, answer.Status)
-	require.Equal(t, "Welcome, Grace!", answer.JSON(t)["text"])
+	require.Equal(t, "Good-day, Grace!", answer.JSON(t)["text"])
 	require.Equal(t, http.StatusUnprocessableEntity, api.Do(t, http.MethodPost, "/v1/greetings", `{"name":" "}`).Status)
 	system.Settle()
 	require.Len(t, outboxtest.Added(t, pool), 2)

@@ -18,7 +18,7 @@
 //   - envDefault: the value of an unset variable.
 //   - min, max: bounds of a number, a duration, or a text's length in bytes. Without min, integers start at 0 and
 //     durations are positive.
-//   - oneof: the allowed words in lower case; any case is accepted.
+//   - oneof: the allowed words; any case is accepted, and the tag's is stored.
 //   - format: a name of [Format]; of a list, that of each entry.
 //   - doc: the purpose of the variable.
 //   - envPrefix: on a struct field, the prefix of the names inside it.

@@ -96,8 +96,9 @@ func (f *field) load(texts map[string]string) error {
 	}
 	environment := map[string]string{}
 	if set {
-		if f.tag.Get("oneof") != "" {
-			text = strings.ToLower(text)
+		words := strings.Fields(f.tag.Get("oneof"))
+		if i := slices.IndexFunc(words, func(word string) bool { return strings.EqualFold(word, text) }); i >= 0 {
+			text = words[i]
 		}
 		if err := f.checkText(text); err != nil {
 			return err

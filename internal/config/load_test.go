@@ -203,6 +203,13 @@ func TestLoad_WordsInAnyCase(t *testing.T) {
 		require.Empty(t, load(t, valid("INBOX_CONFLICT="+text), &cfg), text)
 		require.Equal(t, policy("warn"), cfg.Inbox.Conflict, "stored as the tag has it")
 	}
+	var cfg struct {
+		Word string `env:"GREETING" oneof:"Welcome Good-day" doc:"d"`
+	}
+	for _, text := range []string{"Good-day", "good-day", "GOOD-DAY"} {
+		require.NoError(t, config.Load([]string{"GREETING=" + text}, &cfg), text)
+		require.Equal(t, "Good-day", cfg.Word, "stored as the tag has it")
+	}
 }
 
 func TestLoad_OptionalSecretMayBeEmpty(t *testing.T) {

@@ -130,7 +130,7 @@ func (f *field) lookUp(texts map[string]string) (text string, set bool, err erro
 	}
 	path, inFile := texts[f.Variable+"_FILE"]
 	switch {
-	case set && inFile:
+	case text != "" && inFile:
 		return "", false, errors.New("is set, and so is " + f.Variable + "_FILE")
 	case inFile:
 		if text, err = readSecret(path); err != nil {

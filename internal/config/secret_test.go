@@ -95,9 +95,11 @@ func TestLoad_SecretFile(t *testing.T) {
 	for _, good := range []string{
 		write("plain", key), write("newline", key+"\n"), write("crlf", key+"\r\n"), filepath.Join(dir, "link"),
 	} {
-		var cfg sample
-		require.Empty(t, load(t, fileEnv(good), &cfg), good)
-		require.Equal(t, key, cfg.Key.Reveal(), good)
+		for _, environ := range [][]string{fileEnv(good), append(fileEnv(good), "VERIFICATION_SECRET=")} {
+			var cfg sample
+			require.Empty(t, load(t, environ, &cfg), good)
+			require.Equal(t, key, cfg.Key.Reveal(), good)
+		}
 	}
 	for _, path := range []string{
 		"", filepath.Join(dir, "no"), filepath.Join(dir, "plain", "x"), dir, filepath.Join(dir, "fifo"), "/dev/null",

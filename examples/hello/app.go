@@ -55,7 +55,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		Registerer: node.Admin.Registry(), Traces: node.Traces,
 	}, node.Log)
 	router.Post("/v1/greetings", a.say)
-	server := web.NewServer(web.ServerConfig{DrainTimeout: cfg.DrainFor / 2}, router, node.Log)
+	server := web.NewServer(cfg.Server(cfg.RequestTimeout), router, node.Log)
 	start = func(group *service.Group, api net.Listener) {
 		node.StartConsumers(group)
 		group.Go("http", func(ctx context.Context) error { return server.Serve(ctx, api) })

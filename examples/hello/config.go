@@ -29,8 +29,5 @@ func (c Config) Topics() []kafka.Topic { return c.Config.Topics(contract.TopicHe
 
 // Rules returns the cross checks, those of all services first.
 func (c Config) Rules() []config.Rule {
-	return append(c.Config.Rules(), config.Rule{
-		Variable: "ADMIN_ADDR", Holds: !config.SameListener(c.HTTPAddr, c.AdminAddr),
-		Text: "is HTTP_ADDR, or one of the two is every interface with the other's port",
-	})
+	return c.APIRules(c.Listeners(), c.RequestTimeout)
 }

@@ -5,7 +5,6 @@ import (
 	"embed"
 	"io/fs"
 	"net"
-	"time"
 
 	"example.com/twinbox/examples/ledger/contract"
 	"example.com/twinbox/internal/command"
@@ -54,9 +53,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	}
 	edge := &api{commands: commands, balances: node.Pool}
 	handler := newHandler(edge, cfg, node.Admin.Registry(), node.Traces, node.Log)
-	bounds := web.ServerConfig{DrainTimeout: cfg.DrainFor / 2}.WithDefaults()
-	bounds.WriteTimeout = max(bounds.ReadTimeout, cfg.RequestTimeout) + 5*time.Second // the slowest request is answered
-	server := web.NewServer(bounds, handler, node.Log)
+	server := web.NewServer(cfg.Server(cfg.RequestTimeout), handler, node.Log)
 	start = func(group *service.Group, listener net.Listener) {
 		group.Go("expired rows", func(ctx context.Context) error {
 			return command.Hourly(ctx, node.Log, commands.forget)

@@ -75,7 +75,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	}
 	node.Check("mails", mails.Healthy)
 	node.Explain(mail.Why(node.Pool, handlerReceipt, nil))
-	server := web.NewServer(web.ServerConfig{DrainTimeout: cfg.DrainFor / 2}, handler, node.Log)
+	server := web.NewServer(cfg.Server(cfg.RequestTimeout), handler, node.Log)
 	handles := handlers{node.Outbox}
 	wake := func(_ event.Event, outcome inbox.Outcome) {
 		if outcome == inbox.Applied {

@@ -43,10 +43,7 @@ const margin = 5 * time.Second
 
 // Rules returns the cross checks, those of all services first.
 func (c Config) Rules() []config.Rule {
-	return append(append(c.Config.Rules(), c.SMTP.Rules()...), config.Rule{
-		Variable: "ADMIN_ADDR", Holds: !config.SameListener(c.HTTPAddr, c.AdminAddr),
-		Text: "is HTTP_ADDR, or one of the two is every interface with the other's port",
-	}, config.Rule{
+	return append(append(c.APIRules(c.Listeners(), c.RequestTimeout), c.SMTP.Rules()...), config.Rule{
 		Variable: "MAIL_LEASE", Holds: c.Mail.Lease >= c.SMTP.Timeout+margin,
 		Text: fmt.Sprintf("must outlast SMTP_TIMEOUT by %s: a mail may take that, and then it is recorded", margin),
 	}, config.Rule{
@@ -56,7 +53,7 @@ func (c Config) Rules() []config.Rule {
 		Variable: "MAIL_RETRY_MAX", Holds: c.Mail.RetryMin <= c.Mail.RetryMax,
 		Text: "must not be shorter than MAIL_RETRY_MIN",
 	}, config.Rule{
-		Variable: "SHUTDOWN_TIMEOUT", Holds: c.DrainFor >= max(c.RequestTimeout, c.SMTP.Timeout),
-		Text: "must not be shorter than REQUEST_TIMEOUT and SMTP_TIMEOUT: a request and a mail under way are finished",
+		Variable: "SHUTDOWN_TIMEOUT", Holds: c.DrainFor >= c.SMTP.Timeout,
+		Text: "must not be shorter than SMTP_TIMEOUT: a mail under way is finished",
 	})
 }

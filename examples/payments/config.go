@@ -28,11 +28,5 @@ func (c Config) Topics() []kafka.Topic { return c.Config.Topics(contract.TopicPa
 
 // Rules returns the cross checks, those of all services first.
 func (c Config) Rules() []config.Rule {
-	return append(c.Config.Rules(), config.Rule{
-		Variable: "ADMIN_ADDR", Holds: !config.SameListener(c.HTTPAddr, c.AdminAddr),
-		Text: "is HTTP_ADDR, or one of the two is every interface with the other's port",
-	}, config.Rule{
-		Variable: "SHUTDOWN_TIMEOUT", Holds: c.DrainFor >= c.RequestTimeout,
-		Text: "must not be shorter than REQUEST_TIMEOUT: a request under way is answered",
-	})
+	return c.APIRules(c.Listeners(), c.RequestTimeout)
 }

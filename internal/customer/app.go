@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"time"
 
 	contracts "example.com/twinbox/api"
 	"example.com/twinbox/internal/command"
@@ -46,7 +45,9 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	}
 	edge := &api{commands: commands, profiles: node.Pool}
 	handler := newHandler(edge, cfg, node.Admin.Registry(), node.Traces, node.Log)
-	server := web.NewServer(cfg.server(), handler, node.Log)
+	bounds := cfg.Server(cfg.RequestTimeout)
+	bounds.MaxConnections = cfg.MaxConnections
+	server := web.NewServer(bounds, handler, node.Log)
 	start = func(group *service.Group, api net.Listener) {
 		group.Go("expired rows", func(ctx context.Context) error { return command.Hourly(ctx, node.Log, commands.forget) })
 		node.StartConsumers(group)
@@ -60,11 +61,4 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 			Name: mailConsumer, Topic: contract.TopicMails, Handlers: MailEvents(),
 		}),
 	)
-}
-
-// server leaves time for an answer after the slowest body and transaction.
-func (c Config) server() web.ServerConfig {
-	return web.ServerConfig{
-		DrainTimeout: c.DrainFor / 2, MaxConnections: c.MaxConnections, WriteTimeout: c.RequestTimeout + 15*time.Second,
-	}
 }

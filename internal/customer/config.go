@@ -49,14 +49,8 @@ func (c Config) allowances() Allowances {
 
 // Rules returns all cross checks.
 func (c Config) Rules() []config.Rule {
-	return append(c.Config.Rules(), config.Rule{
-		Variable: "ADMIN_ADDR", Holds: !config.SameListener(c.HTTPAddr, c.AdminAddr),
-		Text: "is HTTP_ADDR, or one of the two is every interface with the other's port",
-	}, config.Rule{
+	return append(c.APIRules(c.Listeners(), c.RequestTimeout), config.Rule{
 		Variable: "HTTP_MAX_CONNECTIONS", Holds: c.MaxConnections <= web.Descriptors()/2,
 		Text: "is more than half of the descriptors that this process may open (ulimit -n): others need some",
-	}, config.Rule{
-		Variable: "SHUTDOWN_TIMEOUT", Holds: c.DrainFor >= c.RequestTimeout,
-		Text: "must not be shorter than REQUEST_TIMEOUT: a request under way is answered",
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/service/tracing"
+	"example.com/twinbox/internal/web"
 	"example.com/twinbox/migrations"
 )
 
@@ -126,6 +127,22 @@ func (c KafkaConfig) rules() []config.Rule {
 		Variable: "KAFKA_TLS", Holds: c.TLS || c.Password == "" || c.Mechanism != kafka.Plain,
 		Text: "must be true with KAFKA_PASSWORD and plain: a password is sent over TLS only",
 	}}
+}
+
+// APIRules returns the cross checks of a service with an API: those of all services, and two of its own.
+func (c Config) APIRules(at Listeners, request time.Duration) []config.Rule {
+	return append(c.Rules(), config.Rule{
+		Variable: "ADMIN_ADDR", Holds: !config.SameListener(at.API, at.Admin),
+		Text: "is HTTP_ADDR, or one of the two is every interface with the other's port",
+	}, config.Rule{
+		Variable: "SHUTDOWN_TIMEOUT", Holds: c.DrainFor >= request,
+		Text: "must not be shorter than REQUEST_TIMEOUT: a request under way is answered",
+	})
+}
+
+// Server returns the bounds of an API. A request that takes the longest time is answered, also during a stop.
+func (c Config) Server(request time.Duration) web.ServerConfig {
+	return web.ServerConfig{DrainTimeout: max(c.DrainFor/2, request), WriteTimeout: request + 15*time.Second}
 }
 
 func (c Config) adminNames(addr string) []string {

@@ -75,6 +75,21 @@ func TestEachCrossCheckNamesItsVariable(t *testing.T) {
 	}
 }
 
+func TestTheSlowestRequestGetsItsAnswer(t *testing.T) {
+	t.Parallel()
+	for _, timeout := range []time.Duration{100 * time.Millisecond, 10 * time.Second, 5 * time.Minute} {
+		cfg := eventing.Config{DrainFor: max(time.Second, timeout)}
+		for _, rule := range cfg.APIRules(eventing.Listeners{Admin: ":1", API: ":2"}, timeout) {
+			require.True(t, rule.Holds || rule.Variable != "SHUTDOWN_TIMEOUT", "REQUEST_TIMEOUT=%s", timeout)
+		}
+		bounds := cfg.Server(timeout).WithDefaults()
+		require.Greater(t, bounds.WriteTimeout, bounds.ReadTimeout, "a body under REQUEST_TIMEOUT=%s", timeout)
+		require.Greater(t, bounds.WriteTimeout, timeout, "a transaction under REQUEST_TIMEOUT=%s", timeout)
+		require.GreaterOrEqual(t, bounds.DrainTimeout, timeout, "a stop under REQUEST_TIMEOUT=%s", timeout)
+		require.LessOrEqual(t, bounds.DrainTimeout, cfg.DrainFor, "the group stops under REQUEST_TIMEOUT=%s", timeout)
+	}
+}
+
 func TestMissingAddressesAreNamedTogether(t *testing.T) {
 	t.Parallel()
 	_, err := load(t)

@@ -20,8 +20,8 @@ import (
 	"example.com/twinbox/internal/outbox"
 )
 
-// ErrOutcomeUnknown reports that the connection broke around the commit. It is safe to repeat under the same
-// idempotency key or expected version.
+// ErrOutcomeUnknown reports that the connection broke around the commit, or any error of the commit but a rollback that
+// PostgreSQL confirms. It is safe to repeat under the same idempotency key or expected version.
 var ErrOutcomeUnknown = errors.New("the connection was lost at the commit: the outcome is unknown")
 
 // Transaction is one command's transaction.
@@ -61,7 +61,10 @@ func (t Transaction) Run(ctx context.Context, fn func(context.Context, pgx.Tx) e
 	if err := fn(ctx, tx); err != nil {
 		return err
 	}
-	if err := tx.Commit(ctx); err != nil {
+	switch err := tx.Commit(ctx); {
+	case errors.Is(err, pgx.ErrTxCommitRollback):
+		return fmt.Errorf("commit: %w", err)
+	case err != nil:
 		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
 	}
 	return nil

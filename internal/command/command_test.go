@@ -109,6 +109,12 @@ func TestAFailedCommitIsUnknown(t *testing.T) {
 		return err
 	})
 	require.ErrorIs(t, err, command.ErrOutcomeUnknown)
+	err = twice.Run(t.Context(), func(ctx context.Context, tx pgx.Tx) error {
+		_, _ = tx.Exec(ctx, `select 1/0`)
+		return nil
+	})
+	require.ErrorIs(t, err, pgx.ErrTxCommitRollback)
+	require.NotErrorIs(t, err, command.ErrOutcomeUnknown)
 	own := errors.New("own")
 	err = twice.Run(t.Context(), func(context.Context, pgx.Tx) error { return own })
 	require.Equal(t, own, err)

@@ -54,7 +54,7 @@ func Problem(err error) *web.Error {
 	case known.Code == poolClosed:
 		return unavailable(err, web.CodeShuttingDown, "This instance is shutting down. Nothing has changed.")
 	case known.Class == failure.Transient:
-		return unavailable(err, web.CodeUnavailable, "The service cannot reach its database. Nothing has changed.")
+		return unavailable(err, web.CodeUnavailable, "The database cannot take this now. Nothing has changed.")
 	}
 	return nil
 }

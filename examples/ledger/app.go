@@ -56,7 +56,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	server := web.NewServer(cfg.Server(cfg.RequestTimeout), handler, node.Log)
 	start = func(group *service.Group, listener net.Listener) {
 		group.Go("expired rows", func(ctx context.Context) error {
-			return command.Hourly(ctx, node.Log, commands.forget)
+			return command.ForgetHourly(ctx, node.Log, node.Pool, command.DeleteExpiredAnswers)
 		})
 		node.StartConsumers(group)
 		group.Go("http", func(ctx context.Context) error { return server.Serve(ctx, listener) })

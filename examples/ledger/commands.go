@@ -42,10 +42,6 @@ func (c *Commands) once(
 	return answer, err
 }
 
-func (c *Commands) forget(ctx context.Context) error {
-	return command.Forget(ctx, c.Pool, command.DeleteExpiredAnswers)
-}
-
 const insertAccount = `insert into account (id, currency, balance, opened_at) values ($1, $2, $3, $4)`
 
 func queueInsert(batch *pgx.Batch, a account.Account, at time.Time) {

@@ -84,7 +84,9 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		}
 	}
 	start = func(group *service.Group, api net.Listener) {
-		group.Go("expired rows", func(ctx context.Context) error { return command.Hourly(ctx, node.Log, commands.forget) })
+		group.Go("expired rows", func(ctx context.Context) error {
+			return command.ForgetHourly(ctx, node.Log, node.Pool, command.DeleteExpiredAnswers)
+		})
 		group.Go("receipts", mails.Run)
 		node.StartConsumers(group)
 		group.Go("http", func(ctx context.Context) error { return server.Serve(ctx, api) })

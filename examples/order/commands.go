@@ -38,10 +38,6 @@ func (c *Commands) transaction(ctx context.Context, fn func(context.Context, pgx
 	return err
 }
 
-func (c *Commands) forget(ctx context.Context) error {
-	return command.Forget(ctx, c.Pool, command.DeleteExpiredAnswers)
-}
-
 // Placing is a request for a new order.
 type Placing struct {
 	Key   string // of the request, for its retries; empty: none

@@ -183,7 +183,7 @@ var (
 // DeleteExpiredAnswers is a statement for [Forget].
 const DeleteExpiredAnswers = `
 delete from idempotency_key where (scope, key) in (
-    select scope, key from idempotency_key where expires_at <= clock_timestamp() limit 1000 for update skip locked)`
+    select scope, key from idempotency_key where expires_at <= clock_timestamp() limit $1 for update skip locked)`
 
 // The pauses of [Retry]. The winner has committed, so a pause only separates the losers.
 const (
@@ -207,25 +207,28 @@ func Retry[T any](ctx context.Context, attempts int, do func(context.Context) (T
 	}
 }
 
-// Forget deletes expired rows. It repeats each statement, which deletes a bounded number, until no row is left.
+// forgetPage is the argument of a statement of [Forget].
+const forgetPage = 1000
+
+// Forget deletes expired rows. Each statement deletes up to $1 rows, and is repeated until it deletes fewer.
 func Forget(ctx context.Context, pool *pgxpool.Pool, statements ...string) error {
 	var problems []error
 	for _, sql := range statements {
-		tag, err := pool.Exec(ctx, sql)
-		for err == nil && tag.RowsAffected() > 0 {
-			tag, err = pool.Exec(ctx, sql)
-		}
-		if err != nil {
-			problems = append(problems, fmt.Errorf("delete expired rows: %w", err))
+		for deleted := int64(forgetPage); deleted == forgetPage; {
+			tag, err := pool.Exec(ctx, sql, forgetPage)
+			if err != nil {
+				problems = append(problems, fmt.Errorf("delete expired rows: %w", err))
+			}
+			deleted = tag.RowsAffected()
 		}
 	}
 	return errors.Join(problems...)
 }
 
-// Hourly calls forget now and every hour, until ctx ends.
-func Hourly(ctx context.Context, log *slog.Logger, forget func(context.Context) error) error {
+// ForgetHourly calls [Forget] now and every hour, until ctx ends.
+func ForgetHourly(ctx context.Context, log *slog.Logger, pool *pgxpool.Pool, statements ...string) error {
 	for {
-		if err := forget(ctx); err != nil && ctx.Err() == nil {
+		if err := Forget(ctx, pool, statements...); err != nil && ctx.Err() == nil {
 			log.WarnContext(ctx, "expired rows not deleted", "error", err)
 		}
 		if failure.Sleep(ctx, time.Hour) != nil {

@@ -136,6 +136,12 @@ func TestWhatHasExpiredIsForgotten(t *testing.T) {
 	require.Equal(t, 1, left)
 	require.ErrorContains(t, command.Forget(t.Context(), pool, `delete from nowhere`, command.DeleteExpiredAnswers),
 		"delete expired rows")
+
+	_, err = pool.Exec(t.Context(), `create table called (page bigint)`)
+	require.NoError(t, err)
+	require.NoError(t, command.Forget(t.Context(), pool, `insert into called values ($1)`))
+	require.NoError(t, pool.QueryRow(t.Context(), `select count(*) from called`).Scan(&left))
+	require.Equal(t, 1, left, "rows that expire one by one do not keep it busy")
 }
 
 func TestAnAnswerHasMetadata(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/command"
 )
 
 // Plus-addresses, dots and letter cases share one mailbox.
@@ -108,11 +110,11 @@ func TestAllowancesHoldNoAddressAndEnd(t *testing.T) {
 	require.Equal(t, 2, b.count(t, `select count(*) from signup_allowance`), "the mailbox's and the client's")
 	require.Zero(t, b.count(t, `select count(*) from signup_allowance
 where position('ada'::bytea in id) > 0 or position('127.0.0.1'::bytea in id) > 0`))
-	require.NoError(t, b.commands.forget(t.Context()))
+	require.NoError(t, command.Forget(t.Context(), b.pool, deleteExpired...))
 	require.Equal(t, 2, b.count(t, `select count(*) from signup_allowance`), "still in use")
 	_, err := b.pool.Exec(t.Context(), `update signup_allowance set used_until = clock_timestamp()`)
 	require.NoError(t, err)
-	require.NoError(t, b.commands.forget(t.Context()))
+	require.NoError(t, command.Forget(t.Context(), b.pool, deleteExpired...))
 	require.Zero(t, b.count(t, `select count(*) from signup_allowance`))
 }
 

@@ -34,6 +34,8 @@ const (
 	mailConsumer    = "customer.mail"
 )
 
+var deleteExpired = []string{command.DeleteExpiredAnswers, deleteUnusedAllowances}
+
 // The API stops first, and the relay publishes what it wrote.
 func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
 	commands := &Commands{
@@ -49,7 +51,9 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	bounds.MaxConnections = cfg.MaxConnections
 	server := web.NewServer(bounds, handler, node.Log)
 	start = func(group *service.Group, api net.Listener) {
-		group.Go("expired rows", func(ctx context.Context) error { return command.Hourly(ctx, node.Log, commands.forget) })
+		group.Go("expired rows", func(ctx context.Context) error {
+			return command.ForgetHourly(ctx, node.Log, node.Pool, deleteExpired...)
+		})
 		node.StartConsumers(group)
 		group.Go("http", func(ctx context.Context) error { return server.Serve(ctx, api) })
 	}

@@ -100,7 +100,7 @@ func TestSignupsInAnyOrder(t *testing.T) {
 				}
 			},
 			"expired keys are forgotten": func(rt *rapid.T) {
-				require.NoError(rt, b.commands.forget(t.Context()))
+				require.NoError(rt, command.Forget(t.Context(), b.pool, deleteExpired...))
 			},
 		})
 		now := b.stored(t)

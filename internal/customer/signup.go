@@ -143,4 +143,4 @@ func (c *Commands) queueAllowance(batch *pgx.Batch, of, subject string, period t
 
 const deleteUnusedAllowances = `
 delete from signup_allowance where id in (
-    select id from signup_allowance where used_until <= clock_timestamp() limit 1000 for update skip locked)`
+    select id from signup_allowance where used_until <= clock_timestamp() limit $1 for update skip locked)`

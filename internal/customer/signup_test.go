@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/command"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
 )
@@ -133,7 +134,7 @@ func TestAnExpiredKeyIsForgotten(t *testing.T) {
 
 	_, err = b.pool.Exec(t.Context(), `update idempotency_key set expires_at = clock_timestamp() - interval '1 s'`)
 	require.NoError(t, err)
-	require.NoError(t, b.commands.forget(t.Context()))
+	require.NoError(t, command.Forget(t.Context(), b.pool, deleteExpired...))
 	require.Equal(t, [3]int{2, 2, 0}, b.stored(t))
 }
 

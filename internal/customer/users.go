@@ -161,7 +161,3 @@ const updateUser = `update users set name = $2, status = $3, updated_at = clock_
 func queueUpdate(batch *pgx.Batch, u domain.User) {
 	batch.Queue(updateUser, string(u.ID), u.Name, u.Status)
 }
-
-func (c *Commands) forget(ctx context.Context) error {
-	return command.Forget(ctx, c.Pool, command.DeleteExpiredAnswers, deleteUnusedAllowances)
-}

@@ -48,6 +48,7 @@ func TestTheServingRoleOwnsNothing(t *testing.T) {
 	owner, serving := database+"_owner", database+"_serving"
 	run("create role " + owner + " login; create role " + serving + " login")
 	run("alter database " + database + " owner to " + owner)
+	run("grant create on schema public to " + serving)
 	cfg := environ(t, as(t, serving, pgtest.DSN(pool)), kafkatest.Brokers(t)[0],
 		"MIGRATE_DATABASE_URL="+as(t, owner, pgtest.DSN(pool)), "KAFKA_TOPIC_RETENTION=1m", "INBOX_REPLAY_WINDOW=0s",
 		"INBOX_RETENTION=1h")

@@ -70,14 +70,12 @@ func (m Migration) Run(ctx context.Context) (applied []Applied, err error) {
 	return applied, grant(ctx, db, m.Role)
 }
 
-// ErrInvalidDSN is returned by [Migration.Run] for a database URL that cannot be read. It does not repeat the URL.
-var ErrInvalidDSN = errors.New("read database url: not a PostgreSQL URL or key=value list")
-
 // open returns a database of one session at most. Each session holds the lock, so all statements run under it.
 func (m Migration) open() (*sql.DB, error) {
 	pool, err := pgxpool.ParseConfig(m.URL) // a service's pool reads the same URL, which may hold parameters for it alone
 	if err != nil {
-		return nil, ErrInvalidDSN // its own text repeats the URL
+		// Its own text repeats the URL.
+		return nil, errors.New("read database url: not a PostgreSQL URL or key=value list")
 	}
 	db := stdlib.OpenDB(*pool.ConnConfig, stdlib.OptionAfterConnect(m.prepareSession))
 	db.SetMaxOpenConns(1)

@@ -50,11 +50,9 @@ func Check(ctx context.Context, pool *pgxpool.Pool, sets ...Set) (newer []Differ
 		if err != nil {
 			return nil, fmt.Errorf("read migrations of %s: %w", set.Name, err)
 		}
-		switch {
-		case pending:
+		if pending {
 			problems = append(problems, &SchemaError{CodeOlder, found})
-		case found.Database <= found.Binary:
-		default:
+		} else if found.Database > found.Binary {
 			breaking, err := isBreaking(ctx, db, found)
 			if err != nil {
 				return nil, fmt.Errorf("read breaking migrations of %s: %w", set.Name, err)

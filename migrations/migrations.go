@@ -25,34 +25,25 @@ var files embed.FS
 
 // The sets, each one folder.
 var (
-	Audit        = folder("audit")
-	Outbox       = folder("outbox")
-	Inbox        = folder("inbox")
-	Lease        = folder("lease")
-	Customer     = folder("customer")
-	Notification = folder("notification")
+	Audit        = Folder("audit", files, "audit")
+	Outbox       = Folder("outbox", files, "outbox")
+	Inbox        = Folder("inbox", files, "inbox")
+	Lease        = Folder("lease", files, "lease")
+	Customer     = Folder("customer", files, "customer")
+	Notification = Folder("notification", files, "notification")
 )
 
-// For lists what a service's database consists of, in the order of application: what every service has, more, and the
-// folder of the service's name, unless it has no tables of its own yet.
-func For(service string, more ...Set) []Set {
-	sets := append([]Set{Audit, Outbox, Inbox}, more...)
-	if _, err := fs.Stat(files, service); err != nil {
-		return sets
-	}
-	return append(sets, folder(service))
-}
+// ForCustomer lists the migrations of the Customer service's database, in their order.
+func ForCustomer() []Set { return []Set{Audit, Outbox, Inbox, Customer} }
 
-// ForCustomer is For the Customer service.
-func ForCustomer() []Set { return For(Customer.Name) }
+// ForNotification lists the migrations of the Notification service's database, in their order.
+func ForNotification() []Set { return []Set{Audit, Outbox, Inbox, Lease, Notification} }
 
-// ForNotification is For the Notification service.
-func ForNotification() []Set { return For(Notification.Name, Lease) }
-
-func folder(name string) Set {
-	sub, err := fs.Sub(files, name)
+// Folder returns the set of a folder's files.
+func Folder(name string, files fs.FS, path string) Set {
+	sub, err := fs.Sub(files, path)
 	if err != nil {
-		panic(err) // the name is not a path
+		panic(err) // not a path
 	}
 	return Set{Name: name, FS: sub}
 }

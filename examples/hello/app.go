@@ -6,7 +6,6 @@ import (
 	"context"
 	"embed"
 	"errors"
-	"io/fs"
 	"net"
 
 	"example.com/twinbox/examples/hello/contract"
@@ -40,11 +39,9 @@ var files embed.FS
 
 // Migrations lists the migrations of Hello's database, in their order.
 func Migrations() []migrations.Set {
-	own, err := fs.Sub(files, "migrations")
-	if err != nil {
-		panic(err) // the name is the one that the embed line has
+	return []migrations.Set{
+		migrations.Audit, migrations.Outbox, migrations.Inbox, migrations.Folder("hello", files, "migrations"),
 	}
-	return []migrations.Set{migrations.Audit, migrations.Outbox, migrations.Inbox, {Name: "hello", FS: own}}
 }
 
 func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {

@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"embed"
-	"io/fs"
 	"net"
 
 	"example.com/twinbox/examples/ledger/contract"
@@ -35,11 +34,9 @@ var files embed.FS
 
 // Migrations lists the migrations of Ledger's database, in their order.
 func Migrations() []migrations.Set {
-	own, err := fs.Sub(files, "migrations")
-	if err != nil {
-		panic(err) // the name is the one that the embed line has
+	return []migrations.Set{
+		migrations.Audit, migrations.Outbox, migrations.Inbox, migrations.Folder("ledger", files, "migrations"),
 	}
-	return []migrations.Set{migrations.Audit, migrations.Outbox, migrations.Inbox, {Name: "ledger", FS: own}}
 }
 
 const balanceConsumer = "ledger.balance"

@@ -12,7 +12,6 @@ import (
 	"context"
 	"embed"
 	"errors"
-	"io/fs"
 	"net"
 
 	"example.com/twinbox/examples/order/contract"
@@ -47,12 +46,9 @@ var files embed.FS
 
 // Migrations lists the migrations of Order's database, in their order.
 func Migrations() []migrations.Set {
-	own, err := fs.Sub(files, "migrations")
-	if err != nil {
-		panic(err) // the name is the one that the embed line has
-	}
 	return []migrations.Set{
-		migrations.Audit, migrations.Outbox, migrations.Inbox, migrations.Lease, {Name: "order", FS: own},
+		migrations.Audit, migrations.Outbox, migrations.Inbox, migrations.Lease,
+		migrations.Folder("order", files, "migrations"),
 	}
 }
 

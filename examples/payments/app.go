@@ -6,7 +6,6 @@ import (
 	"context"
 	"embed"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/http"
 	"regexp"
@@ -45,11 +44,9 @@ var files embed.FS
 
 // Migrations lists the migrations of the Payments database, in their order.
 func Migrations() []migrations.Set {
-	own, err := fs.Sub(files, "migrations")
-	if err != nil {
-		panic(err) // the name is the one that the embed line has
+	return []migrations.Set{
+		migrations.Audit, migrations.Outbox, migrations.Inbox, migrations.Folder("payments", files, "migrations"),
 	}
-	return []migrations.Set{migrations.Audit, migrations.Outbox, migrations.Inbox, {Name: "payments", FS: own}}
 }
 
 func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {

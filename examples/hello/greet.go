@@ -75,11 +75,7 @@ func (s sayRequest) check() error {
 	if s.Name != "" && s.Name == strings.TrimSpace(s.Name) && !isControl && utf8.RuneCountInString(s.Name) <= longestName {
 		return nil
 	}
-	return &web.Error{
-		Status: http.StatusUnprocessableEntity, Code: "invalid_name",
-		Detail: "The name is not a line of 1 to 200 characters.",
-		Fields: []web.Field{{Code: "invalid_name", Pointer: "#/name", Detail: "is not a line of 1 to 200 characters"}},
-	}
+	return web.MemberError(http.StatusUnprocessableEntity, "invalid_name", "name", "is not a line of 1 to 200 characters")
 }
 
 // say is POST /v1/greetings.

@@ -32,14 +32,11 @@ func mapError(err error) *web.Error {
 	if !known {
 		return nil
 	}
-	field := web.Field{Code: web.Code(broken.Code), Detail: broken.Message, Pointer: "#/" + broken.Field}
+	answer := web.MemberError(status, web.Code(broken.Code), broken.Field, broken.Message)
 	if broken.Field == "id" {
-		field.Parameter, field.Pointer = "id", ""
+		answer.Fields[0].Pointer, answer.Fields[0].Parameter = "", "id"
 	}
-	return &web.Error{
-		Status: status, Code: web.Code(broken.Code), Detail: "The " + broken.Field + " " + broken.Message + ".",
-		Fields: []web.Field{field},
-	}
+	return answer
 }
 
 func parameterError(err error) error {

@@ -118,8 +118,5 @@ func (p placeRequest) check() error {
 }
 
 func invalid(code web.Code, member, detail string) error {
-	return &web.Error{
-		Status: http.StatusUnprocessableEntity, Code: code, Detail: "The " + member + " " + detail + ".",
-		Fields: []web.Field{{Code: code, Pointer: "#/" + member, Detail: detail}},
-	}
+	return web.MemberError(http.StatusUnprocessableEntity, code, member, detail)
 }

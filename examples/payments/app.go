@@ -101,11 +101,7 @@ func (t takeRequest) check() error {
 }
 
 func invalid(member, detail string) error {
-	code := web.Code("invalid_" + member)
-	return &web.Error{
-		Status: http.StatusUnprocessableEntity, Code: code, Detail: "The " + member + " " + detail + ".",
-		Fields: []web.Field{{Code: code, Pointer: "#/" + member, Detail: detail}},
-	}
+	return web.MemberError(http.StatusUnprocessableEntity, web.Code("invalid_"+member), member, detail)
 }
 
 type taken struct {

@@ -67,16 +67,11 @@ func ruleError(broken *domain.Error) *web.Error {
 	if !known {
 		return nil
 	}
-	field := web.Field{Code: web.Code(broken.Code), Detail: broken.Message}
+	answer := web.MemberError(status, web.Code(broken.Code), broken.Field, broken.Message)
 	if broken.Field == "id" {
-		field.Parameter = broken.Field
-	} else {
-		field.Pointer = "#/" + broken.Field
+		answer.Fields[0].Pointer, answer.Fields[0].Parameter = "", "id"
 	}
-	return &web.Error{
-		Status: status, Code: field.Code, Detail: "The " + broken.Field + " " + broken.Message + ".",
-		Fields: []web.Field{field},
-	}
+	return answer
 }
 
 func parameterError(err error) error {

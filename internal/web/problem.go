@@ -118,6 +118,14 @@ func ParameterError(status int, code Code, parameter, detail string) *Error {
 	}
 }
 
+// MemberError is about a wrong value in the body.
+func MemberError(status int, code Code, member, detail string) *Error {
+	return &Error{
+		Status: status, Code: code, Detail: "The " + member + " " + detail + ".",
+		Fields: []Field{{Code: code, Pointer: "#/" + member, Detail: detail}},
+	}
+}
+
 // Problem is the body of every error answer (RFC 9457).
 type Problem struct {
 	Type      string  `json:"type"`

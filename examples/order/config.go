@@ -1,7 +1,6 @@
 package order
 
 import (
-	"fmt"
 	"time"
 
 	"example.com/twinbox/examples/order/contract"
@@ -38,22 +37,7 @@ func (c Config) Topics() []kafka.Topic {
 	return c.Config.Topics(contract.TopicOrders, contract.TopicTimers)
 }
 
-// margin is the rest of a lease after the longest submission.
-const margin = 5 * time.Second
-
 // Rules returns the cross checks, those of all services first.
 func (c Config) Rules() []config.Rule {
-	return append(append(c.APIRules(c.Listeners(), c.RequestTimeout), c.SMTP.Rules()...), config.Rule{
-		Variable: "MAIL_LEASE", Holds: c.Mail.Lease >= c.SMTP.Timeout+margin,
-		Text: fmt.Sprintf("must outlast SMTP_TIMEOUT by %s: a mail may take that, and then it is recorded", margin),
-	}, config.Rule{
-		Variable: "MAIL_HEARTBEAT", Holds: c.Mail.Heartbeat <= c.Mail.Lease/2,
-		Text: "must be at most half of MAIL_LEASE: a heartbeat that is late must not cost the lease",
-	}, config.Rule{
-		Variable: "MAIL_RETRY_MAX", Holds: c.Mail.RetryMin <= c.Mail.RetryMax,
-		Text: "must not be shorter than MAIL_RETRY_MIN",
-	}, config.Rule{
-		Variable: "SHUTDOWN_TIMEOUT", Holds: c.DrainFor >= c.SMTP.Timeout,
-		Text: "must not be shorter than SMTP_TIMEOUT: a mail under way is finished",
-	})
+	return append(c.APIRules(c.Listeners(), c.RequestTimeout), c.SMTP.Rules(c.Mail, c.DrainFor)...)
 }

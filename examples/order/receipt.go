@@ -32,7 +32,7 @@ func newReceipts(node *eventing.Node, cfg Config) (r *receipts, err error) {
 	r = &receipts{pool: node.Pool, smtp: &mail.Sender{Config: cfg.SMTP, From: cfg.MailFrom}}
 	r.Runner, err = lease.New(lease.Config{
 		Handler: handlerReceipt, Pool: node.Pool, Settings: cfg.Mail, Timeout: cfg.SMTP.Timeout,
-		Effect: lease.Effect{Do: r.send, Timeout: cfg.SMTP.Timeout + margin},
+		Effect: lease.Effect{Do: r.send, Timeout: cfg.SMTP.Timeout + mail.Margin},
 		Log:    node.Log, Registerer: node.Admin.Registry(),
 	})
 	return r, err

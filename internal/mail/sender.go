@@ -17,6 +17,7 @@ import (
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/fault"
+	"example.com/twinbox/internal/lease"
 )
 
 // Config is how to reach the mail server.
@@ -28,17 +29,30 @@ type Config struct {
 	Timeout  time.Duration `env:"TIMEOUT" envDefault:"20s" min:"100ms" max:"10m" doc:"for one mail, from dialling to the server's answer; at most a third of it for each of dialling, the greeting, TLS with login, and the addresses"`
 }
 
-func (c Config) Rules() []config.Rule {
-	return []config.Rule{
-		{
-			Variable: "SMTP_PASSWORD", Holds: (c.Username == "") == (c.Password == ""),
-			Text: "is set together with SMTP_USERNAME or not at all",
-		},
-		{
-			Variable: "SMTP_TLS", Holds: c.Password == "" || c.TLS == "starttls" || c.TLS == "tls",
-			Text: "must be starttls or tls with SMTP_PASSWORD: a password is sent over TLS only",
-		},
-	}
+// Margin is for the statements around the longest submission of a lease.
+const Margin = 5 * time.Second
+
+// Rules returns the cross checks with the leases of the mails (MAIL_) and with SHUTDOWN_TIMEOUT.
+func (c Config) Rules(leases lease.Settings, shutdown time.Duration) []config.Rule {
+	return []config.Rule{{
+		Variable: "SMTP_PASSWORD", Holds: (c.Username == "") == (c.Password == ""),
+		Text: "is set together with SMTP_USERNAME or not at all",
+	}, {
+		Variable: "SMTP_TLS", Holds: c.Password == "" || c.TLS == "starttls" || c.TLS == "tls",
+		Text: "must be starttls or tls with SMTP_PASSWORD: a password is sent over TLS only",
+	}, {
+		Variable: "MAIL_LEASE", Holds: leases.Lease >= c.Timeout+Margin,
+		Text: fmt.Sprintf("must outlast SMTP_TIMEOUT by %s: a mail may take that, and then it is recorded", Margin),
+	}, {
+		Variable: "MAIL_HEARTBEAT", Holds: leases.Heartbeat <= leases.Lease/2,
+		Text: "must be at most half of MAIL_LEASE: a heartbeat that is late must not cost the lease",
+	}, {
+		Variable: "MAIL_RETRY_MAX", Holds: leases.RetryMin <= leases.RetryMax,
+		Text: "must not be shorter than MAIL_RETRY_MIN",
+	}, {
+		Variable: "SHUTDOWN_TIMEOUT", Holds: shutdown >= c.Timeout,
+		Text: "must not be shorter than SMTP_TIMEOUT: a mail under way is finished",
+	}}
 }
 
 // Letter is a mail's text.

@@ -1,7 +1,6 @@
 package notification
 
 import (
-	"fmt"
 	netmail "net/mail"
 	"strings"
 	"time"
@@ -38,33 +37,12 @@ func (c Config) Topics() []kafka.Topic {
 	return c.Config.Topics(contract.TopicMails)
 }
 
-// margin is for the statements around the longest submission of a lease.
-const margin = 5 * time.Second
-
 // Rules returns all cross checks.
 func (c Config) Rules() []config.Rule {
-	return append(append(c.Config.Rules(), c.SMTP.Rules()...),
-		config.Rule{
-			Variable: "MAIL_LEASE", Holds: c.Mail.Lease >= c.SMTP.Timeout+margin,
-			Text: fmt.Sprintf("must outlast SMTP_TIMEOUT by %s: a mail may take that, and then it is recorded", margin),
-		},
-		config.Rule{
-			Variable: "MAIL_HEARTBEAT", Holds: c.Mail.Heartbeat <= c.Mail.Lease/2,
-			Text: "must be at most half of MAIL_LEASE: a heartbeat that is late must not cost the lease",
-		},
-		config.Rule{
-			Variable: "MAIL_RETENTION", Holds: c.Mail.Retention == 0 || c.Mail.Retention >= c.Inbox.Retention,
-			Text: "must not be shorter than INBOX_RETENTION: a sign-up that is remembered has its mail",
-		},
-		config.Rule{
-			Variable: "MAIL_RETRY_MAX", Holds: c.Mail.RetryMin <= c.Mail.RetryMax,
-			Text: "must not be shorter than MAIL_RETRY_MIN",
-		},
-		config.Rule{
-			Variable: "SHUTDOWN_TIMEOUT", Holds: c.DrainFor >= c.SMTP.Timeout,
-			Text: "must not be shorter than SMTP_TIMEOUT: a mail under way is finished",
-		},
-	)
+	return append(append(c.Config.Rules(), c.SMTP.Rules(c.Mail, c.DrainFor)...), config.Rule{
+		Variable: "MAIL_RETENTION", Holds: c.Mail.Retention == 0 || c.Mail.Retention >= c.Inbox.Retention,
+		Text: "must not be shorter than INBOX_RETENTION: a sign-up that is remembered has its mail",
+	})
 }
 
 // A name or comment in MAIL_FROM may hold another "@".

@@ -10,6 +10,7 @@ import (
 
 	"example.com/twinbox/dev/local/mailbox"
 	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/lease"
 	"example.com/twinbox/internal/mail"
 )
 
@@ -101,7 +102,7 @@ func TestSMTPCrossChecks(t *testing.T) {
 		"nothing of it is asked": {mail.Config{TLS: "opportunistic"}, nil},
 	} {
 		var variables []string
-		for _, rule := range row.cfg.Rules() {
+		for _, rule := range row.cfg.Rules(lease.Settings{Lease: time.Minute}, time.Minute) {
 			if !rule.Holds {
 				variables = append(variables, rule.Variable)
 			}

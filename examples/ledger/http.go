@@ -56,7 +56,7 @@ func (a *api) OpenAccount(w http.ResponseWriter, r *http.Request, _ openapi.Open
 	if json.Unmarshal(answer.Body, &made) == nil {
 		w.Header().Set("Location", "/v1/accounts/"+made.AccountId)
 	}
-	write(w, answer)
+	web.WriteEncoded(w, answer.Status, answer.Body)
 }
 
 func (a *api) open(w http.ResponseWriter, r *http.Request) (answer command.Answer, err error) {
@@ -107,7 +107,7 @@ func move[T any](
 		web.WriteProblem(w, r, err)
 		return
 	}
-	write(w, answer)
+	web.WriteEncoded(w, answer.Status, answer.Body)
 }
 
 func readMovement[T any](
@@ -128,13 +128,6 @@ func readMovement[T any](
 	m, err = asked(body)
 	m.Account, m.Key = of, key
 	return m, err
-}
-
-func write(w http.ResponseWriter, answer command.Answer) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(answer.Status)
-	_, _ = w.Write(answer.Body) // a client that is gone will ask again under its key
 }
 
 // GetAccount answers GET /v1/accounts/{id}.

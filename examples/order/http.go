@@ -55,9 +55,7 @@ func (a *api) place(w http.ResponseWriter, r *http.Request) {
 		web.WriteProblem(w, r, err)
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(answer.Status)
-	_, _ = w.Write(answer.Body)
+	web.WriteEncoded(w, answer.Status, answer.Body)
 }
 
 func (a *api) show(w http.ResponseWriter, r *http.Request) {

@@ -74,13 +74,11 @@ func (a *api) CreateSignup(w http.ResponseWriter, r *http.Request, _ openapi.Cre
 		web.WriteProblem(w, r, err)
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
 	var made openapi.SignupResponse // a kept answer, too, has the location
 	if err := json.Unmarshal(answer.Body, &made); err == nil {
 		w.Header().Set("Location", "/v1/customers/"+made.UserId)
 	}
-	w.WriteHeader(answer.Status)
-	_, _ = w.Write(answer.Body) // a client that is gone asks again under its key
+	web.WriteEncoded(w, answer.Status, answer.Body)
 	fault.Here("customer.signup.answered")
 }
 

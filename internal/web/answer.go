@@ -16,9 +16,14 @@ func WriteJSON(w http.ResponseWriter, r *http.Request, status int, value any) {
 		WriteProblem(w, r, fmt.Errorf("encode answer: %w", err))
 		return
 	}
+	WriteEncoded(w, status, body)
+}
+
+// WriteEncoded answers with a JSON document.
+func WriteEncoded(w http.ResponseWriter, status int, document []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // the client may be gone
+	_, _ = w.Write(document) // the client may be gone
 }
 
 // DocumentPath is where a listener serves its OpenAPI document.
@@ -26,10 +31,7 @@ const DocumentPath = "/openapi.json"
 
 // Document answers with an OpenAPI document as JSON.
 func Document(document []byte) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(document) // the client may be gone
-	}
+	return func(w http.ResponseWriter, _ *http.Request) { WriteEncoded(w, http.StatusOK, document) }
 }
 
 const pagePolicy = contentPolicy + "; form-action 'self'; base-uri 'none'"

@@ -18,7 +18,7 @@ type Config struct {
 	RetryMin    time.Duration `env:"FORWARD_RETRY_MIN" envDefault:"500ms" min:"1ms" max:"1m" doc:"pause before the second request; it doubles up to 30s"`
 	Instance    string        `env:"FORWARD_INSTANCE" doc:"name of this instance, the same after a restart, which then goes on at once with what it was at; not set: another one each time"`
 
-	KafkaBrokers []string `env:"KAFKA_BROKERS,required" format:"brokers" doc:"brokers, host:port separated by commas"`
+	KafkaBrokers []string `env:"KAFKA_BROKERS,required" format:"address" doc:"brokers, host:port separated by commas"`
 	Topic        string   `env:"FORWARD_TOPIC" envDefault:"customer.users.v1" doc:"topic whose events are forwarded"`
 	Group        string   `env:"FORWARD_GROUP" envDefault:"twinbox.forwarder" doc:"consumer group, and the consumer in whose name events are remembered"`
 	DeadTopic    string   `env:"FORWARD_DEAD_TOPIC" envDefault:"dlq.forwarder.customer.users.v1" doc:"topic for what could not be delivered; it is created with one partition"`

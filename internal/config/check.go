@@ -37,7 +37,6 @@ var formats = map[Format]struct {
 	ok func(text string) bool
 }{
 	FormatAddress: {"host:port (an IPv6 address goes in brackets)", isAddress},
-	"brokers":     {"host:port (an IPv6 address goes in brackets)", isAddress},
 	FormatListen:  {"host:port to listen on; :port is every interface", isListen},
 	FormatURL:     {"http:// or https:// with a host, without user, query and fragment", isURL},
 	"host":        {"the name of a host or an IP address", isHost},

@@ -5,7 +5,7 @@
 //
 //	type Config struct {
 //		DatabaseURL config.Secret `env:"DATABASE_URL,required" format:"postgres" doc:"where the service stores"`
-//		Brokers     []string      `env:"KAFKA_BROKERS,required" format:"brokers" doc:"first brokers to ask"`
+//		Brokers     []string      `env:"KAFKA_BROKERS,required" format:"address" doc:"first brokers to ask"`
 //		Lease       time.Duration `env:"OUTBOX_LEASE" envDefault:"10s" min:"1s" max:"5m" doc:"..."`
 //		LogLevel    string        `env:"LOG_LEVEL" envDefault:"info" oneof:"debug info warn error" doc:"..."`
 //		Inbox       InboxConfig   `envPrefix:"INBOX_"`

@@ -22,7 +22,7 @@ type inboxConfig struct {
 type sample struct {
 	Database  config.Secret  `env:"DATABASE_URL,required" format:"postgres" doc:"where it stores"`
 	Key       config.Secret  `env:"VERIFICATION_SECRET,required" min:"32" max:"64" doc:"signs links"`
-	Brokers   []string       `env:"KAFKA_BROKERS,required" format:"brokers" doc:"first brokers to ask"`
+	Brokers   []string       `env:"KAFKA_BROKERS,required" format:"address" doc:"first brokers to ask"`
 	Names     []string       `env:"KAFKA_NAMES" doc:"any list"`
 	SMTP      string         `env:"SMTP_ADDR" envDefault:"mail:25" format:"address" doc:"mail server"`
 	Listen    string         `env:"HTTP_ADDR" envDefault:":8080" format:"listen" doc:"API"`
@@ -236,7 +236,7 @@ func (Common) Rules() []config.Rule {
 
 func ExampleLoad() {
 	var cfg struct {
-		Brokers []string      `env:"KAFKA_BROKERS,required" format:"brokers" doc:"first brokers to ask"`
+		Brokers []string      `env:"KAFKA_BROKERS,required" format:"address" doc:"first brokers to ask"`
 		Lease   time.Duration `env:"OUTBOX_LEASE" envDefault:"10s" min:"1s" max:"5m" doc:"how long a leader leads"`
 	}
 	fmt.Println(config.Load([]string{"OUTBOX_LEASE=5", "KAFKA_BROKER=kafka:9092"}, &cfg))

@@ -44,7 +44,7 @@ type PoolConfig struct {
 
 // KafkaConfig configures the broker.
 type KafkaConfig struct {
-	Brokers           []string      `env:"BROKERS,required" format:"brokers" doc:"first brokers to ask, separated by commas"`
+	Brokers           []string      `env:"BROKERS,required" format:"address" doc:"first brokers to ask, separated by commas"`
 	PublishTimeout    time.Duration `env:"PUBLISH_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one batch of the relay, retries included; must be shorter than OUTBOX_LEASE"`
 	SessionTimeout    time.Duration `env:"SESSION_TIMEOUT" envDefault:"10s" min:"500ms" max:"5m" doc:"silence after which the group takes a consumer for dead"`
 	InstanceID        string        `env:"INSTANCE_ID" envDefault:"auto" doc:"name that this process keeps when it is restarted in its place: after a crash the next start takes its partitions immediately instead of after KAFKA_SESSION_TIMEOUT; auto: the machine's name and the port of ADMIN_ADDR, which no other process has, as long as machines (pods, containers) have different names; none: no name. Of two processes with one name the later has it, the earlier logs an error and continues without"`

@@ -48,8 +48,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		Pool: node.Pool, Outbox: node.Outbox, KeysFor: cfg.IdempotencyTTL, Timeout: cfg.RequestTimeout,
 		Attempts: cfg.CommandAttempts,
 	}
-	edge := &api{commands: commands, balances: node.Pool}
-	handler := newHandler(edge, cfg, node.Admin.Registry(), node.Traces, node.Log)
+	handler := newHandler(&api{commands}, cfg, node.Admin.Registry(), node.Traces, node.Log)
 	server := web.NewServer(cfg.Server(cfg.RequestTimeout), handler, node.Log)
 	start = func(group *service.Group, listener net.Listener) {
 		group.Go("expired rows", func(ctx context.Context) error {

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 
@@ -17,10 +16,7 @@ import (
 )
 
 // A handler of api reads and checks, calls one command or one query, and answers.
-type api struct {
-	commands *Commands
-	balances *pgxpool.Pool
-}
+type api struct{ commands *Commands }
 
 var _ openapi.ServerInterface = (*api)(nil)
 
@@ -137,7 +133,7 @@ func (a *api) GetAccount(w http.ResponseWriter, r *http.Request, id openapi.Acco
 		web.WriteProblem(w, r, err)
 		return
 	}
-	b, err := readBalance(r.Context(), a.balances, accountID)
+	b, err := readBalance(r.Context(), a.commands.Pool, accountID)
 	if err != nil {
 		web.WriteProblem(w, r, err)
 		return

@@ -49,7 +49,7 @@ func setupOn(t *testing.T, pool *pgxpool.Pool, cfg Config) *bundle {
 	require.NoError(t, err)
 	commands := &Commands{Pool: pool, Outbox: box, KeysFor: time.Hour, Timeout: time.Minute, Attempts: 1000}
 	cfg.RequestTimeout = time.Minute
-	handler := newHandler(&api{commands: commands, balances: pool}, cfg, nil, nil, slog.New(slog.DiscardHandler))
+	handler := newHandler(&api{commands}, cfg, nil, nil, slog.New(slog.DiscardHandler))
 	declared, err := document()
 	require.NoError(t, err)
 	return &bundle{pool, commands, handler, testkit.ServeAPI(t, handler, declared)}

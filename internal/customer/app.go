@@ -45,8 +45,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		KeysFor: cfg.IdempotencyTTL,
 		Timeout: cfg.RequestTimeout, Allowances: cfg.allowances(),
 	}
-	edge := &api{commands: commands, profiles: node.Pool}
-	handler := newHandler(edge, cfg, node.Admin.Registry(), node.Traces, node.Log)
+	handler := newHandler(&api{commands}, cfg, node.Admin.Registry(), node.Traces, node.Log)
 	bounds := cfg.Server(cfg.RequestTimeout)
 	bounds.MaxConnections = cfg.MaxConnections
 	server := web.NewServer(bounds, handler, node.Log)

@@ -128,7 +128,6 @@ func TestWhatTheGeneratedCodeFindsWrong(t *testing.T) {
 		code      web.Code
 		parameter string
 	}{
-		{&openapi.RequiredHeaderError{ParamName: "Other"}, web.CodeMissingParameter, "Other"},
 		{&openapi.RequiredParamError{ParamName: "token"}, web.CodeMissingParameter, "token"},
 		{&openapi.TooManyValuesForParamError{ParamName: key, Count: 2}, web.CodeIdempotencyKeyInvalid, key},
 		{&openapi.TooManyValuesForParamError{ParamName: "token", Count: 2}, web.CodeInvalidParameter, "token"},

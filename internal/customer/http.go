@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 
@@ -19,10 +18,7 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-type api struct {
-	commands *Commands
-	profiles *pgxpool.Pool
-}
+type api struct{ commands *Commands }
 
 var _ openapi.ServerInterface = (*api)(nil)
 
@@ -105,7 +101,7 @@ func (a *api) GetCustomer(w http.ResponseWriter, r *http.Request, id openapi.Cus
 		web.WriteProblem(w, r, err)
 		return
 	}
-	customer, err := readProfile(r.Context(), a.profiles, userID)
+	customer, err := readProfile(r.Context(), a.commands.Pool, userID)
 	if err != nil {
 		web.WriteProblem(w, r, err)
 		return

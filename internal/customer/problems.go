@@ -78,9 +78,6 @@ func parameterError(err error) error {
 	if missing, is := errors.AsType[*openapi.RequiredParamError](err); is {
 		return web.ParameterError(http.StatusBadRequest, web.CodeMissingParameter, missing.ParamName, "is missing")
 	}
-	if missing, is := errors.AsType[*openapi.RequiredHeaderError](err); is {
-		return web.ParameterError(http.StatusBadRequest, web.CodeMissingParameter, missing.ParamName, "is missing")
-	}
 	name, why := "query", "is malformed"
 	if format, is := errors.AsType[*openapi.InvalidParamFormatError](err); is {
 		name = format.ParamName

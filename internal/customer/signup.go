@@ -20,8 +20,6 @@ import (
 	"example.com/twinbox/internal/fault"
 )
 
-const signUpScope = "signup"
-
 // Signup is a person's request to sign up.
 type Signup struct {
 	Key    string // for retries; empty: none
@@ -37,7 +35,7 @@ type Signup struct {
 // mailbox or client an allowanceError. Both leave the key free and use nothing up.
 func (c *Commands) SignUp(ctx context.Context, s Signup) (command.Answer, error) {
 	fingerprint := sha256.Sum256([]byte(string(s.Email) + "\x00" + string(s.Name)))
-	claim := command.Claim{Scope: signUpScope, Key: s.Key, Fingerprint: fingerprint[:]}
+	claim := command.Claim{Scope: "signup", Key: s.Key, Fingerprint: fingerprint[:]}
 	whole := command.Transaction{Pool: c.Pool, Timeout: c.Timeout}
 	answer, err := whole.Once(ctx, claim, c.KeysFor,
 		func(ctx context.Context, _ pgx.Tx, writes *pgx.Batch) (command.Answer, error) {
@@ -124,7 +122,8 @@ on conflict (id) do update
 set used_until = greatest(a.used_until, statement_timestamp()) + make_interval(secs => $2)
 returning extract(epoch from used_until - statement_timestamp())::float8`
 
-// The table must not hold addresses: a signature identifies each.
+// The id is an HMAC of the address under VERIFICATION_SECRET, so the table holds no address. A new secret forgets all
+// allowances.
 func (c *Commands) queueAllowance(batch *pgx.Batch, of, subject string, period time.Duration, limit int) {
 	id := hmac.New(sha256.New, c.Links)
 	id.Write([]byte("twinbox signup allowance\x00" + of + "\x00" + subject))

@@ -72,10 +72,7 @@ func (k VerificationKey) Sign(id UserID, email Email, expires time.Time) (string
 	if err := checkUUID(CodeInvalidUserID, "user_id", id); err != nil {
 		return "", err
 	}
-	token, err := hex.DecodeString(strings.ReplaceAll(string(id), "-", ""))
-	if err != nil {
-		return "", err
-	}
+	token, _ := hex.DecodeString(strings.ReplaceAll(string(id), "-", "")) // a checked id is hexadecimal
 	token = binary.BigEndian.AppendUint64(token, uint64(expires.Unix()))
 	token = append(token, k.mac(token, email)...)
 	return base64.RawURLEncoding.EncodeToString(token), nil

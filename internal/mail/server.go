@@ -28,15 +28,13 @@ func NewCircuit(sender *Sender, log *slog.Logger, registerer prometheus.Register
 }
 
 // probe runs the steps of every mail. A recent refusal of a later step that concerns all mails counts too. It expires
-// after awayProbe, since another instance may have sent mails.
+// after awayProbe, since another instance may have sent mails. The circuit limits its time.
 func (s *Sender) probe(ctx context.Context) error {
 	from, err := mail.ParseAddress(s.From)
 	if err != nil {
 		return fmt.Errorf("mail from: %w", err)
 	}
 	from.Name = ""
-	ctx, cancel := context.WithTimeout(ctx, s.Config.Timeout)
-	defer cancel()
 	conn := newConnection(ctx)
 	defer conn.hangUp()
 	client, err := s.newClient(conn)

@@ -212,8 +212,8 @@ type refusal struct {
 	err error
 }
 
-// Heard records an attempt's outcome for probes, and reports whether it concerns all mails.
-func (s *Sender) Heard(err error) (concernsAll bool) {
+// RecordOutcome records an attempt's outcome for probes, and reports whether it concerns all mails.
+func (s *Sender) RecordOutcome(err error) (concernsAll bool) {
 	e, is := errors.AsType[*SubmitError](err)
 	switch {
 	case err == nil:

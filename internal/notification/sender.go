@@ -97,7 +97,7 @@ func (s *Sender) send(ctx context.Context, c *lease.Claim) error {
 	end := s.spans.Call("send mail", cause)
 	err = s.smtp.Submit(ctx, letter, c.Begin)
 	end(err)
-	if s.smtp.Heard(err) {
+	if s.smtp.RecordOutcome(err) {
 		s.suspect()
 	}
 	return err

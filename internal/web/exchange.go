@@ -67,7 +67,7 @@ const contentPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ance
 // correlationID is safe for logs and headers.
 var correlationID = regexp.MustCompile(`^[A-Za-z0-9_.:/+=-]{1,128}$`)
 
-// A handler whose time is over answers itself, through [WriteProblem].
+// wrap gives a request its id, deadline, span and log record. At the deadline the handler answers, with [WriteProblem].
 func (e *edge) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()

@@ -104,19 +104,17 @@ func (p *Publisher) send(ctx context.Context, c *call) {
 	keys := c.byKey()
 	var sending sync.WaitGroup
 	places := make(chan struct{}, maxKeys)
-	for _, indexes := range keys {
+	refused := make([][]int, len(keys))
+	for n, indexes := range keys {
 		places <- struct{}{}
 		sending.Go(func() {
 			defer func() { <-places }()
-			c.sendKey(stopped, conn, indexes)
+			refused[n] = c.sendKey(stopped, conn, indexes, false)
 		})
 	}
 	sending.Wait()
-	// The broker refuses a batch because of one record. The others succeed alone.
-	for _, indexes := range keys {
-		if n := c.firstFailed(indexes); n >= 0 && isOfOneRecord(c.results[indexes[n]]) {
-			c.sendKey(stopped, conn, indexes[n:])
-		}
+	for _, indexes := range refused {
+		c.sendKey(stopped, conn, indexes, true)
 	}
 	conn.tookNothing.Store(!slices.Contains(c.results, nil))
 }
@@ -260,20 +258,27 @@ func (c *call) use(conn *connection) {
 	c.conn, c.repeats = conn, conn.repeats.Load()
 }
 
-func (c *call) sendKey(ctx context.Context, conn *connection, indexes []int) {
+// sendKey returns what is to be sent once more, record by record: the broker refuses a batch because of one record, and
+// the others succeed alone. Until then none of it has failed.
+func (c *call) sendKey(ctx context.Context, conn *connection, indexes []int, areAlone bool) (refused []int) {
 	for n, i := range indexes {
 		if !c.begin(ctx, i) {
-			return
+			return nil
 		}
 		err := explain(conn.Publish(c.topic, c.msgs[i]))
+		if isOfOneRecord(err) && !areAlone {
+			c.note(i, errWaiting)
+			return indexes[n:]
+		}
 		c.note(i, err)
 		if err != nil {
 			for _, behind := range indexes[n+1:] {
 				c.note(behind, ErrNotSent)
 			}
-			return
+			return nil
 		}
 	}
+	return nil
 }
 
 func explain(err error) error {
@@ -299,10 +304,6 @@ func (c *call) note(i int, result error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.results[i] = result
-}
-
-func (c *call) firstFailed(indexes []int) int {
-	return slices.IndexFunc(indexes, func(i int) bool { return c.results[i] != nil })
 }
 
 func isOfOneRecord(err error) bool {

@@ -171,6 +171,24 @@ func TestAnInvalidRecordIsIsolated(t *testing.T) {
 	require.Len(t, logOf(t, brokers, topic, 49), 49)
 }
 
+// The call ends before the records that the broker refused with another one have been sent alone.
+func TestARecordOfARefusedBatchHasNotFailed(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers, PublishTimeout: time.Second})
+	cluster.Fault(kfake.Fault{Keys: produce, Topic: topic, Err: kerr.InvalidRecord, Count: 1})
+	isFirst := true
+	cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		defer func() { isFirst = false }()
+		return nil, nil, !isFirst // the others get no answer
+	})
+	for _, why := range failures(t, publisher.Publish(topic, events(50, keys(50)...)...)) {
+		require.False(t, isPermanent(why), why)
+	}
+}
+
 func TestATopicThatMayNotBeWritten(t *testing.T) {
 	t.Parallel()
 	for name, refusal := range map[string]*kerr.Error{

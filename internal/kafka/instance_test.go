@@ -115,14 +115,16 @@ func TestTwoMembersWithOneInstanceID(t *testing.T) {
 	brokers := kafkatest.Brokers(t)
 	topic, ids := published(t, brokers, 1)
 	cfg := batches(brokers, kafkatest.Group(t))
-	cfg.InstanceID, cfg.DrainTimeout = "same", 200*time.Millisecond
+	cfg.InstanceID, cfg.DrainTimeout = "same", 14*time.Second
 	handle, calls := byHand()
 	first := consume(t, cfg, topic, handle)
 	working := receive(t, calls)
 	laterHandle, laterCalls := byHand()
 	later := consume(t, cfg, topic, laterHandle)
+	began := time.Now()
 	err := receive(t, first.ended)
 	require.ErrorIs(t, err, kafka.ErrFenced)
+	require.Less(t, time.Since(began), cfg.DrainTimeout, "a lost membership has no drain")
 	require.ErrorIs(t, first.Healthy(t.Context()), err)
 	require.Error(t, working.ctx.Err())
 	require.Equal(t, ids, receive(t, laterCalls).ids())

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
-
-	"example.com/twinbox/internal/failure"
 )
 
 // Topic is a wanted topic.
@@ -23,7 +21,7 @@ type Topic struct {
 	ReplicationFactor int16
 }
 
-// EnsureTopics creates missing topics and waits for their leaders. An existing topic keeps its retention and
+// EnsureTopics creates missing topics and waits up to RequestTimeout for the leaders of each. An existing topic keeps its retention and
 // partitions, since added partitions break the order of keys. The broker sets the times of records: with a producer's
 // wrong clock, retention would delete them early. It tries every topic and returns all errors. Processes may call it
 // concurrently.
@@ -53,7 +51,7 @@ func (c Cluster) ensure(topic Topic) error {
 	err := c.admin.CreateTopic(topic.Name, detail, false)
 	exists := errors.Is(err, sarama.ErrTopicAlreadyExists)
 	if err == nil || exists {
-		err = c.awaitLeaders(topic.Name)
+		err = c.settled(topic.Name, func() error { return c.client.RefreshMetadata(topic.Name) })
 	}
 	if err == nil && exists {
 		err = c.stampByBroker(topic.Name)
@@ -74,16 +72,6 @@ func (c Cluster) stampByBroker(topic string) error {
 	}, false)
 	if err != nil {
 		return fmt.Errorf("set %s: %w", timestampSetting, err)
-	}
-	return nil
-}
-
-// awaitLeaders polls: Kafka does not report when every broker knows a new topic.
-func (c Cluster) awaitLeaders(topic string) error {
-	for c.client.RefreshMetadata(topic) != nil {
-		if failure.Sleep(c.ctx, 20*time.Millisecond) != nil {
-			return fmt.Errorf("wait for leaders: %w", c.ctx.Err())
-		}
 	}
 	return nil
 }

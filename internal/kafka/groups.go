@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -90,11 +91,11 @@ func (c Cluster) groupOffsets(group, topic string, partitions ...int32) (found [
 func GroupsBehind(ctx context.Context, cfg Config, topic string) (map[string]int64, error) {
 	behind := map[string]int64{}
 	err := Ask(ctx, cfg, "ask for groups behind", func(c Cluster) error {
-		groups, err := c.admin.ListConsumerGroups()
+		groups, err := c.groups()
 		if err != nil {
 			return fmt.Errorf("list groups: %w", err)
 		}
-		for group := range groups {
+		for _, group := range groups {
 			found, err := c.groupOffsets(group, topic)
 			if err != nil {
 				return err
@@ -111,6 +112,22 @@ func GroupsBehind(ctx context.Context, cfg Config, topic string) (map[string]int
 		return nil
 	})
 	return behind, err
+}
+
+// groups asks every broker for its groups. Sarama's own question passes over a broker that is loading them.
+func (c Cluster) groups() (names []string, err error) {
+	for _, broker := range c.client.Brokers() {
+		_ = broker.Open(c.client.Config()) // unless it is open
+		answer, err := broker.ListGroups(&sarama.ListGroupsRequest{Version: 4})
+		if err != nil {
+			return nil, err
+		}
+		if answer.Err != sarama.ErrNoError {
+			return nil, answer.Err
+		}
+		names = slices.AppendSeq(names, maps.Keys(answer.Groups))
+	}
+	return names, nil
 }
 
 // Committed returns the group's offsets, -1 where it has none.

@@ -3,7 +3,10 @@ package kafka_test
 import (
 	"testing"
 
+	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/test/kafkatest"
@@ -37,4 +40,17 @@ func TestGroupsBehind(t *testing.T) {
 	toPartition(t, brokers, topic, 1, "4", "5", "6") // the group has no offset here
 	records, _ := behind(topic)
 	require.EqualValues(t, 1+3, records)
+}
+
+func TestABrokerThatLoadsItsGroupsIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	cluster.ControlKey(int16(kmsg.ListGroups), func(asked kmsg.Request) (kmsg.Response, error, bool) {
+		answer := asked.ResponseKind().(*kmsg.ListGroupsResponse)
+		answer.ErrorCode = kerr.CoordinatorLoadInProgress.Code
+		return answer, nil, true
+	})
+	_, err := kafka.GroupsBehind(t.Context(), kafka.Config{Brokers: brokers}, topic)
+	require.ErrorIs(t, err, sarama.ErrOffsetsLoadInProgress)
 }

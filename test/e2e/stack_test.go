@@ -49,7 +49,7 @@ func newStackOn(t *testing.T, brokers []string, customerDB *pgxpool.Pool, more .
 		notificationDB: pgtest.New(t, migrations.ForNotification()...),
 	}
 	var err error
-	h.box, err = mailbox.Start(t.Context(), mailbox.Config{Keep: max(100_000, *campaignEvents)})
+	h.box, err = mailbox.Start(t.Context(), mailbox.Config{Keep: 1_000_000})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, h.box.Close()) })
 	common := []string{

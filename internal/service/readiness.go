@@ -72,10 +72,14 @@ func (a *Admin) ready(w http.ResponseWriter, req *http.Request) {
 // Readiness returns the whole report.
 func (a *Admin) Readiness(ctx context.Context) Readiness {
 	checks, _ := a.chosen(nil)
-	report := a.examine(checks)
+	var causes []Cause
+	var finding sync.WaitGroup
 	if a.causes != nil {
-		report.Causes = a.Causes(ctx)
+		finding.Go(func() { causes = a.Causes(ctx) })
 	}
+	report := a.examine(checks)
+	finding.Wait()
+	report.Causes = causes
 	return report
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -25,7 +26,7 @@ import (
 type Config struct {
 	Exporter string        `env:"TRACES_EXPORTER" envDefault:"none" oneof:"none otlp" doc:"otlp sends spans to a collector"`
 	Endpoint string        `env:"EXPORTER_OTLP_ENDPOINT" envDefault:"http://localhost:4318" format:"url" doc:"of the collector, for OTLP over HTTP; spans go to /v1/traces below it, as JSON"`
-	Headers  config.Secret `env:"EXPORTER_OTLP_HEADERS" doc:"sent along, such as a login: name=value, separated by commas"`
+	Headers  config.Secret `env:"EXPORTER_OTLP_HEADERS" doc:"sent along, such as a login: name=value, percent-encoded, separated by commas"`
 	Sampler  string        `env:"TRACES_SAMPLER" envDefault:"parentbased_always_on" oneof:"always_on always_off traceidratio parentbased_always_on parentbased_always_off parentbased_traceidratio" doc:"which requests are traced; what follows from a request goes by its decision"`
 	Ratio    string        `env:"TRACES_SAMPLER_ARG" envDefault:"1" doc:"of a sampler with traceidratio: the share of traces, from 0 to 1"`
 }
@@ -47,8 +48,9 @@ func (c Config) headers() (list map[string]string, areHeaders bool) {
 	for pair := range strings.SplitSeq(c.Headers.Reveal(), ",") {
 		name, value, isPair := strings.Cut(pair, "=")
 		name = strings.TrimSpace(name)
-		if isPair && name != "" {
-			list[name] = strings.TrimSpace(value)
+		value, err := url.PathUnescape(strings.TrimSpace(value))
+		if isPair && name != "" && err == nil {
+			list[name] = value
 		} else if isPair || name != "" {
 			areHeaders = false
 		}

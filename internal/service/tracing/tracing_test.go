@@ -20,7 +20,7 @@ import (
 func open(t *testing.T, endpoint string) (*sdktrace.TracerProvider, func(result string) float64) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
-	cfg := Config{Exporter: "otlp", Endpoint: endpoint, Headers: "x-key=k", Sampler: "always_on", Ratio: "1"}
+	cfg := Config{Exporter: "otlp", Endpoint: endpoint, Headers: "x-key=k%20y", Sampler: "always_on", Ratio: "1"}
 	provider, err := New(t.Context(), cfg, "customer", "local", slog.New(slog.DiscardHandler), registry)
 	require.NoError(t, err)
 	return provider, func(result string) (counted float64) {
@@ -70,7 +70,7 @@ func TestWaitingSpansAreSentAtTheEnd(t *testing.T) {
 	endSpans(t, provider, 3)
 	require.NoError(t, provider.Shutdown(context.Background()))
 	body := <-bodies
-	require.True(t, strings.HasPrefix(body, "/v1/tracesk{"), body)
+	require.True(t, strings.HasPrefix(body, "/v1/tracesk y{"), body)
 	require.Equal(t, 3, strings.Count(body, `"name":"span"`))
 	require.EqualValues(t, 3, counted("sent"))
 }
@@ -91,6 +91,7 @@ func TestRulesOfTheVariables(t *testing.T) {
 	}{
 		{"0.01", "x-key=a=b, y=c", nil},
 		{"2", "", []string{"OTEL_TRACES_SAMPLER_ARG"}},
+		{"1", "x=%zz", []string{"OTEL_EXPORTER_OTLP_HEADERS"}},
 		{"much", "nothing", []string{"OTEL_TRACES_SAMPLER_ARG", "OTEL_EXPORTER_OTLP_HEADERS"}},
 	} {
 		var broken []string

@@ -44,7 +44,7 @@ var advice = []struct {
 	},
 	{
 		"record_refused", stops, "twinbox inbox stats", "Its events wait on the topic.",
-		"Bring the topic back, or the service's right to read it.",
+		"Look at the details: the topic, its records, the right to read it, or the service's database.",
 	},
 	{
 		"attempt_failing", stops, "twinbox inbox stats", "Later events of the partition wait behind it. Nothing is lost.",

@@ -192,7 +192,7 @@ var stuck = []struct {
 	look       func(kafka.Standing) (since time.Time, err error)
 }{
 	{
-		"record_refused", "The broker gives %s no records of %s/%d.", stuckPatience,
+		"record_refused", "%s cannot read %s/%d.", stuckPatience,
 		func(s kafka.Standing) (time.Time, error) { return s.Refused, s.Refusal },
 	},
 	{

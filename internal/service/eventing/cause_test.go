@@ -264,7 +264,7 @@ func TestCauseABrokerThatGivesNothingToRead(t *testing.T) {
 	})
 	b := s.instance(t)
 	s.send(t, 1)
-	c := b.awaitCause(t, "record_refused", `The broker gives test\.repeated no records of `+aTopic+`/0\.`)
+	c := b.awaitCause(t, "record_refused", `test\.repeated cannot read `+aTopic+`/0\.`)
 	require.Regexp(t, `^kafka_29: `, c.Details)
 	close(refuses)
 	b.awaitWell(t)

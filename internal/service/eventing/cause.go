@@ -119,7 +119,7 @@ func (n *Node) whyOutboxWaits(ctx context.Context) (causes []service.Cause, err 
 		return nil, err
 	}
 	add := func(code string, since *time.Time, what string, args ...any) *service.Cause {
-		causes = append(causes, newCause(code, StationRelay, timeOf(since), fmt.Sprintf(what, args...)))
+		causes = append(causes, newCause(code, StationRelay, *cmp.Or(since, &time.Time{}), fmt.Sprintf(what, args...)))
 		return &causes[len(causes)-1]
 	}
 	if s.Refused != nil {
@@ -209,7 +209,7 @@ func (n *Node) partitionsStuck(context.Context) (causes []service.Cause, _ error
 	for _, c := range n.consumers {
 		for _, kind := range stuck {
 			var worst service.Cause
-			for _, s := range c.member.Standings() {
+			for _, s := range c.member.Load().Standings() {
 				since, err := kind.look(s)
 				if since.IsZero() || time.Since(since) < kind.patience || worst.Code != "" && !since.Before(worst.Since) {
 					continue
@@ -354,11 +354,4 @@ func Count(n int64, thing string) string {
 		return "1 " + thing
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
-}
-
-func timeOf(at *time.Time) (known time.Time) {
-	if at != nil {
-		known = *at
-	}
-	return known
 }

@@ -53,14 +53,14 @@ type consumer struct {
 	hasCopies atomic.Bool
 	inbox     *inbox.Inbox
 	replays   *inbox.Replayer
-	member    *member
+	member    atomic.Pointer[kafka.Consumer]
 	leaving   sync.WaitGroup
 	held      atomic.Int64
 }
 
 // Accepts reports whether the consumer handles the type.
 func (c Consumer) Accepts(eventType string) bool {
-	return slices.Contains(c.Types, eventType) || c.Handlers != nil && c.Handlers.Accepts(eventType)
+	return slices.Contains(c.types(), eventType)
 }
 
 func (c Consumer) checkHandlers() error {
@@ -83,15 +83,12 @@ func (c Consumer) checkTypes(declared []event.Declaration) error {
 	if declared == nil {
 		return nil
 	}
-	topics, types := map[string]string{}, c.Types
+	topics := map[string]string{}
 	for _, d := range declared {
 		topics[d.Type] = d.Topic
 	}
-	if c.Handlers != nil {
-		types = c.Handlers.Types()
-	}
 	var problems []error
-	for _, t := range types {
+	for _, t := range c.types() {
 		switch topic, exists := topics[t]; {
 		case !exists:
 			problems = append(problems, fmt.Errorf("it handles %s, and the contract has no such event", t))
@@ -119,13 +116,13 @@ const heartbeat = 500 * time.Millisecond
 // Consume sets a consumer up; [Node.StartConsumers] runs it. The node also writes to dlq.GROUP.TOPIC, for copies of its
 // dead letters.
 func (n *Node) Consume(c Consumer) error {
-	if err := errors.Join(n.checkName(c.Name), cmp.Or(c.checkHandlers(), c.checkTypes(n.setup.Declared))); err != nil {
+	err := errors.Join(n.checkName(c.Name), cmp.Or(c.checkHandlers(), c.checkTypes(n.setup.Declared)))
+	if err != nil {
 		return fmt.Errorf("open consumer %s: %w", c.Name, err)
 	}
 	cfg := n.setup.Config
 	kc := &consumer{Consumer: c, node: n, group: cfg.group(c.Name), handle: c.handler()}
 	kc.copies = cfg.Topics(deadletter.CopyTopic(kc.group, c.Topic))[0]
-	var err error
 	kc.inbox, err = inbox.New(inbox.Config{
 		Consumer:       c.Name,
 		Group:          kc.group,
@@ -148,7 +145,7 @@ func (n *Node) Consume(c Consumer) error {
 		return fmt.Errorf("open inbox of %s: %w", c.Name, err)
 	}
 	kc.replays = inbox.NewReplayer(kc.inbox, kc.handle)
-	if kc.member, err = newMember(kc); err != nil {
+	if err := kc.join(""); err != nil {
 		return fmt.Errorf("open consumer %s: %w", c.Name, err)
 	}
 	n.consumers = append(n.consumers, kc)
@@ -169,7 +166,7 @@ func (n *Node) StartConsumers(g *service.Group) {
 			}
 			// Check that no record outlives the inbox. The consumer need not wait for the answer: the janitor does.
 			err := n.runWhileAsking(ctx, "requirements of "+c.Name, n.setup.requirements(c).Check,
-				c.member.Run, c.replays.ResumeParked)
+				c.run, c.replays.ResumeParked)
 			c.leave(ctx)
 			return err
 		})
@@ -191,7 +188,7 @@ func (c *consumer) healthy(ctx context.Context) error {
 	if !c.hasCopies.Load() {
 		return fmt.Errorf("consume: no topic %s for copies of dead letters: run the command topics", c.copies.Name)
 	}
-	return c.member.Healthy(ctx)
+	return c.member.Load().Healthy(ctx)
 }
 
 const leaveTimeout = 2 * time.Second

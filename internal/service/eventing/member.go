@@ -7,7 +7,6 @@ import (
 	"os"
 	"regexp"
 	"strings"
-	"sync/atomic"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
@@ -15,17 +14,13 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-type member struct {
-	consumer *consumer
-	config   kafka.ConsumerConfig
-	records  atomic.Pointer[kafka.Consumer]
-}
-
-func newMember(c *consumer) (*member, error) {
-	cfg := c.node.setup.Config
-	m := &member{consumer: c, config: kafka.ConsumerConfig{
+// join makes the member of the consumer's group; it may have a name in it.
+func (c *consumer) join(instanceID string) error {
+	cfg, handle := c.node.setup.Config, c.inbox.BatchMiddleware(c.handle)
+	member, err := kafka.NewConsumer(kafka.ConsumerConfig{
 		Config:            c.node.setup.client,
 		Group:             c.group,
+		InstanceID:        instanceID,
 		SessionTimeout:    cfg.Kafka.SessionTimeout,
 		HeartbeatInterval: min(heartbeat, cfg.Kafka.SessionTimeout/3),
 		RebalanceTimeout:  cfg.rebalanceTimeout(),
@@ -34,48 +29,35 @@ func newMember(c *consumer) (*member, error) {
 		Points:            c.inbox,
 		Lost:              c.recordLoss,
 		Failed:            c.node.dependencies.broker.Report,
-	}}
-	return m, m.open("")
-}
-
-func (m *member) open(instanceID string) error {
-	cfg, handle := m.config, m.consumer.inbox.BatchMiddleware(m.consumer.handle)
-	cfg.InstanceID = instanceID
-	records, err := kafka.NewConsumer(cfg, func(ctx context.Context, msgs []*message.Message) (int, error) {
-		if err := m.consumer.awaitResume(ctx); err != nil {
+	}, func(ctx context.Context, msgs []*message.Message) (int, error) {
+		if err := c.awaitResume(ctx); err != nil {
 			return 0, err
 		}
 		return handle(ctx, msgs)
-	}, m.consumer.node.Log)
+	}, c.node.Log)
 	if err == nil {
-		m.records.Store(records)
+		c.member.Store(member)
 	}
 	return err
 }
 
-// Run continues without the name when another process takes it: else the two would evict each other for ever.
-func (m *member) Run(ctx context.Context) error {
-	node := m.consumer.node
-	instanceID := node.setup.Config.Kafka.instanceID(node.bound)
-	if err := m.open(instanceID); err != nil {
+// run continues without the name when another process takes it: else the two would evict each other for ever.
+func (c *consumer) run(ctx context.Context) error {
+	instanceID := c.node.setup.Config.Kafka.instanceID(c.node.bound)
+	if err := c.join(instanceID); err != nil {
 		return err
 	}
-	err := m.records.Load().Run(ctx, m.consumer.Topic)
+	err := c.member.Load().Run(ctx, c.Topic)
 	if !errors.Is(err, kafka.ErrFenced) {
 		return err
 	}
-	node.Log.ErrorContext(ctx, "another process has the same KAFKA_INSTANCE_ID, going on without one",
-		"consumer", m.consumer.Name, "instance_id", instanceID)
-	if err := m.open(""); err != nil {
+	c.node.Log.ErrorContext(ctx, "another process has the same KAFKA_INSTANCE_ID, going on without one",
+		"consumer", c.Name, "instance_id", instanceID)
+	if err := c.join(""); err != nil {
 		return err
 	}
-	return m.records.Load().Run(ctx, m.consumer.Topic)
+	return c.member.Load().Run(ctx, c.Topic)
 }
-
-// Standings are those of the current membership.
-func (m *member) Standings() []kafka.Standing { return m.records.Load().Standings() }
-
-func (m *member) Healthy(ctx context.Context) error { return m.records.Load().Healthy(ctx) }
 
 const (
 	instanceAuto = "auto"

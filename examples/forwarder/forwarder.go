@@ -80,7 +80,7 @@ func (f *forwarder) open(ctx context.Context, group *service.Group) (bound servi
 	if err := f.connect(); err != nil {
 		return bound, err
 	}
-	to := hook{url: url, client: &http.Client{CheckRedirect: stay}}
+	to := hook{url: url, client: &http.Client{CheckRedirect: stay, Timeout: f.cfg.Timeout}}
 	if err := f.route(inbox.Middleware(f.cfg.Group), to); err != nil {
 		return bound, err
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,6 +38,7 @@ type site struct {
 	mu   sync.Mutex
 	seen map[string][]http.Header
 	body map[string]string
+	came atomic.Int32
 }
 
 func newSite(t *testing.T, answers map[string][]int) *site {
@@ -49,6 +51,7 @@ func newSite(t *testing.T, answers map[string][]int) *site {
 
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	content, _ := io.ReadAll(r.Body)
+	s.came.Add(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := r.Header.Get("Idempotency-Key")
@@ -238,6 +241,24 @@ func TestAStopGivesNothingUp(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, offsets, h.cfg.DeadTopic)
 	require.Empty(t, kafkatest.ReadAll(t, h.brokers, h.cfg.DeadTopic, 0))
+}
+
+func TestAStopCutsNoRequestOff(t *testing.T) {
+	t.Parallel()
+	e, later := inboxtest.NewEvent(), inboxtest.NewEvent()
+	to := newSite(t, nil)
+	to.mu.Lock() // the receiver works on the request
+	h := newHouse(t, to.URL)
+	h.cfg.Timeout = time.Minute
+	h.send(t, e)
+	_, stop := h.run(t)
+	testkit.Until(t, func() bool { return to.came.Load() == 1 })
+	time.AfterFunc(500*time.Millisecond, to.mu.Unlock) // behind the beginning of the stop
+	stop()
+	h.send(t, later)
+	h.run(t)
+	to.await(t, later.ID, 1)
+	require.Equal(t, 1, to.requests(e.ID))
 }
 
 func TestHeadersTakeAnyValue(t *testing.T) {

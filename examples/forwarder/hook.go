@@ -61,9 +61,9 @@ func isWorthwhile(err error) bool {
 const answerLimit = 64 << 10
 
 // deliver posts the event in CloudEvents' binary mode. Its id is the Idempotency-Key too, so a receiver that knows such
-// keys accepts a duplicate only once.
+// keys accepts a duplicate only once. A stop does not cut the request off: its event would be posted again.
 func (h hook) deliver(msg *message.Message) error {
-	ctx := msg.Context()
+	ctx := context.WithoutCancel(msg.Context())
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url, bytes.NewReader(msg.Payload))
 	if err != nil {
 		return &DeliveryError{Err: err}
@@ -79,10 +79,7 @@ func (h hook) deliver(msg *message.Message) error {
 	}
 	request.Header.Set("Idempotency-Key", encode(eventID(msg)))
 	response, err := h.client.Do(request)
-	switch {
-	case errors.Is(err, context.Canceled):
-		return err
-	case err != nil:
+	if err != nil {
 		return &DeliveryError{Err: err}
 	}
 	defer response.Body.Close()

@@ -91,12 +91,17 @@ func TestDefaults(t *testing.T) {
 	run := commands.Run
 	require.Equal(t, []string{".twinbox", "127.0.0.1:8025", "127.0.0.1:1025", "127.0.0.1:9092"},
 		[]string{run.Config.Dir, run.Config.Mailbox, run.Config.SMTP, run.Config.Kafka})
-	require.Equal(t, local.Listen{API: "127.0.0.1:8080", Admin: "127.0.0.1:8081"}, run.listen(nil)["customer"])
+	listen, err := run.listen(nil)
+	require.NoError(t, err)
+	require.Equal(t, local.Listen{API: "127.0.0.1:8080", Admin: "127.0.0.1:8081"}, listen["customer"])
 	for _, s := range services.All() {
 		want := local.Listen{API: s.Unset().Value("HTTP_ADDR"), Admin: s.Unset().Value("ADMIN_ADDR")}
-		require.Equal(t, want, run.listen(nil)[s.Name], s.Name)
+		require.Equal(t, want, listen[s.Name], s.Name)
 	}
-	require.Len(t, run.listen(nil), len(services.All()))
+	require.Len(t, listen, len(services.All()))
+	run.ServiceAddr = map[string]string{"custmer": "127.0.0.1:0"}
+	_, err = run.listen(nil)
+	require.ErrorContains(t, err, "custmer")
 	for _, node := range parser.Model.Children {
 		for _, flag := range node.Flags {
 			require.True(t, flag.Hidden || len(flag.Envs) > 0, flag.Name)

@@ -45,7 +45,10 @@ func (c *RunCommand) Run(ctx context.Context, to *kong.Context) error {
 			e.Add(&cfg)
 		}
 	}
-	cfg.Services = c.listen(cfg.Extra)
+	var err error
+	if cfg.Services, err = c.listen(cfg.Extra); err != nil {
+		return err
+	}
 	if names := unused(os.Environ(), append(services.All(), cfg.Extra...)); len(names) > 0 {
 		_, _ = fmt.Fprintf(to.Stderr, "Not used from your shell: %s. To set a service's variable: %s\n",
 			strings.Join(names, ", "), `make run ARGS="--set NAME=VALUE"`)
@@ -54,7 +57,7 @@ func (c *RunCommand) Run(ctx context.Context, to *kong.Context) error {
 	return local.Run(ctx, cfg)
 }
 
-func (c *RunCommand) listen(extra []eventing.Described) map[string]local.Listen {
+func (c *RunCommand) listen(extra []eventing.Described) (map[string]local.Listen, error) {
 	listen := map[string]local.Listen{}
 	for _, s := range append(services.All(), extra...) {
 		unset := s.Unset()
@@ -63,9 +66,16 @@ func (c *RunCommand) listen(extra []eventing.Described) map[string]local.Listen 
 			Admin: cmp.Or(c.ServiceAdminAddr[s.Name], unset.Value("ADMIN_ADDR")),
 		}
 	}
+	for _, flag := range []map[string]string{c.ServiceAddr, c.ServiceAdminAddr} {
+		for name := range flag {
+			if _, runs := listen[name]; !runs {
+				return nil, local.UsageError("an address is given for " + name + ", which does not run")
+			}
+		}
+	}
 	listen["customer"] = local.Listen{API: c.CustomerAddr, Admin: c.CustomerAdminAddr}
 	listen["notification"] = local.Listen{Admin: c.NotificationAdminAddr}
-	return listen
+	return listen, nil
 }
 
 // unused returns the variables that services would read if they ran alone. OTEL_ ones are set for all programs.

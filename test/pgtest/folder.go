@@ -62,7 +62,8 @@ const sweepAfter = 2 * time.Hour
 func sweep(place string) {
 	folders, _ := filepath.Glob(filepath.Join(place, folderPrefix+"*")) // the pattern is well-formed
 	for _, folder := range folders {
-		if info, err := os.Stat(folder); err == nil && time.Since(info.ModTime()) > sweepAfter {
+		info, err := os.Stat(folder)
+		if err == nil && time.Since(info.ModTime()) > sweepAfter && !postgres.IsRunning(dataIn(folder)) {
 			_ = removeFolder(folder)
 		}
 	}

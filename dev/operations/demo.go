@@ -99,7 +99,7 @@ func (c *DemoCommand) run(ctx context.Context, to *kong.Context, cfg local.Confi
 }
 
 func (c *DemoCommand) play(ctx context.Context, to *kong.Context, at local.Addresses, faults *local.Faults) error {
-	cfg := demo.Config{Acted: "signed up", Rate: c.Rate, For: c.For, Out: to.Stdout}
+	cfg := demo.Config{Acted: "signed up", Rate: c.Rate, For: c.For, Settle: time.Minute + c.Outage, Out: to.Stdout}
 	for _, name := range services.Names() {
 		s, err := client.New(name, at.Services[name].Admin, at.AdminToken.Reveal())
 		if err != nil {
@@ -164,6 +164,7 @@ type ServeCommand struct {
 
 // Run runs the service until a signal or the end of its parent.
 func (c *ServeCommand) Run(ctx context.Context, to *kong.Context) error {
+	service.StartTracing()
 	ctx, stop := local.WithTool(ctx, true)
 	defer stop()
 	for _, s := range services.All() {

@@ -14,7 +14,7 @@ refuse() {
 case $name in
 '' | [!a-z]* | *[!a-z0-9]*) refuse "NAME=$name is no name: give lower-case letters and digits, a letter first." ;;
 main | break | case | chan | const | continue | default | defer | else | fallthrough | for | func | go | goto | if | import | \
-	interface | map | package | range | return | select | struct | switch | type | var) refuse "NAME=$name is a word of Go." ;;
+	interface | map | package | range | return | select | struct | switch | type | var | context | os | string) refuse "NAME=$name is a word of Go." ;;
 esac
 case $port in
 '' | 0* | *[!0-9]* | ??????*) refuse "PORT=$port is no port: give a number from 1024 to 65534." ;;

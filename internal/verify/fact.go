@@ -24,7 +24,7 @@ type fact struct {
 	place                    // of the record; of a row of the inbox: of the record that it was
 	side               side
 
-	state byte // of a row of the outbox: the first letter of its [relay.State]
+	state byte // of a row of the outbox: the first letter of its [relay.State]; or lost
 
 	// Of a record.
 	isOurs     bool // it names this service as its source, or the outbox has its row

@@ -67,7 +67,7 @@ const selectLost = `
 select event_id, version, payload, headers from public.outbox_lost
 where (event_id, version) > ($1, $2) and topic = $3 order by event_id, version limit $4`
 
-// Lost events count as rows that are published.
+// Lost events count as rows that are published, though retention never drops them.
 func (p *produced) readLost(ctx context.Context) error {
 	var id string
 	var version int64
@@ -81,7 +81,9 @@ func (p *produced) readLost(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("event %s: %w", id, err)
 		}
-		p.add(e, e.Key, fact{state: published, at: never})
+		if !p.isOld(e.Time) {
+			p.add(e, e.Key, fact{state: lost, at: never})
+		}
 		return nil
 	})
 }
@@ -125,8 +127,8 @@ func (p *produced) readHorizon(ctx context.Context) error {
 	return nil
 }
 
-// A published row must have its record.
-const published, waiting, held, discarded = 'p', 'w', 'h', 'd'
+// A published row and a lost event must have their records.
+const published, waiting, held, discarded, lost = 'p', 'w', 'h', 'd', 'l'
 
 // judgeEvent is V1, and V3 and V5 for one event.
 func (p *produced) judgeEvent(rows, records []fact) {
@@ -150,7 +152,8 @@ func (p *produced) judgeEvent(rows, records []fact) {
 
 func (p *produced) count(rows, records []fact) {
 	of := map[byte]*int64{
-		published: &p.counts.Published, waiting: &p.counts.Waiting, held: &p.counts.Held, discarded: &p.counts.Discarded,
+		published: &p.counts.Published, lost: &p.counts.Published, waiting: &p.counts.Waiting, held: &p.counts.Held,
+		discarded: &p.counts.Discarded,
 	}
 	for _, r := range rows {
 		*of[r.state]++
@@ -169,7 +172,7 @@ func (p *produced) count(rows, records []fact) {
 }
 
 func (p *produced) judgeMissing(r fact) {
-	if r.state != published {
+	if r.state != published && r.state != lost {
 		return
 	}
 	if len(p.parts) == 0 && !slices.Contains(p.Topics, p.topic) {
@@ -215,6 +218,7 @@ func (p *produced) judgeKey(rows, records []fact) {
 		switch before, r := rows[i-1], rows[i]; {
 		case before.version == r.version && before.id != r.id:
 			p.suspect("V5", Twice, fact{key: r.key, version: r.version})
+		case before.state == lost && p.dropped: // the rows between them may be dropped
 		case r.version > before.version+1:
 			p.suspect("V3", Gap, fact{key: r.key, version: before.version + 1})
 		}
@@ -229,7 +233,7 @@ func (p *produced) judgeKey(rows, records []fact) {
 // Positions ascend with versions: where a row of an earlier version is kept, the record's own would be kept, too. A row
 // of its own version belongs to a different event.
 func (p *produced) judgeGhost(r fact, rows []fact) {
-	isKept := slices.ContainsFunc(rows, func(row fact) bool { return row.version <= r.version })
+	isKept := slices.ContainsFunc(rows, func(row fact) bool { return row.state != lost && row.version <= r.version })
 	if p.dropped && !isKept && r.at < p.rowsFrom+clocks {
 		p.cannot(OutboxForgot)
 		return

@@ -34,14 +34,14 @@ type half struct {
 type part struct {
 	oldest    int64 // the first offset that the log has
 	from      int64 // the first one that was read
-	firstAt   int64 // when the first record was written; without one: never
+	firstAt   int64 // no record that was read is older; without one: never
 	firstEnd  int64 // where the log ended before the rows were read
 	end       int64 // records were read up to here
-	isOpen    bool  // or less far: an open transaction lies before the end
+	isOpen    bool  // an open transaction lies before the log's end, so records behind it were not read
 	committed int64 // of a consumer: records below it must be in the inbox; -1: not known
 }
 
-func (p part) isCut() bool { return p.from > 0 }
+func (p part) isCut() bool { return p.oldest > 0 }
 
 func (h *half) measure(ctx context.Context) error {
 	if err := h.begin(ctx); err != nil {
@@ -83,7 +83,7 @@ func (h *half) suspect(rule Rule, kind Kind, f fact) {
 func (h *half) cannot(why Reason) { h.look.cannot(h.subject, why, 1) }
 
 // A topic that does not exist has no partitions. The hour before Since is read, too: a record may repeat an event that
-// is a little older.
+// is a little older. Older records may explain a suspect: the next look reads the whole log.
 func (h *half) begin(ctx context.Context) error {
 	return kafka.Ask(ctx, h.Kafka, "find the ends of "+h.topic, func(c kafka.Cluster) error {
 		partitions, err := c.Partitions(h.topic)
@@ -111,6 +111,9 @@ func (h *half) begin(ctx context.Context) error {
 			p := part{oldest: oldest[i], from: max(oldest[i], since[i]), firstAt: never, firstEnd: newest[i], end: newest[i]}
 			if since[i] < 0 { // no record is as young
 				p.from = p.end
+			}
+			if p.from > p.oldest {
+				p.firstAt = h.Since.Add(-time.Hour).Unix()
 			}
 			if committed[i] <= p.end { // else it is of a topic that was deleted
 				p.committed = committed[i]

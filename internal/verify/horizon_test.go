@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/assert"
@@ -16,6 +17,7 @@ import (
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/verify"
+	"example.com/twinbox/test/inboxtest"
 	"example.com/twinbox/test/kafkatest"
 	"example.com/twinbox/test/outboxtest"
 	"example.com/twinbox/test/testkit"
@@ -285,6 +287,32 @@ func TestSince(t *testing.T) {
 	verdict := run(t, cfg)
 	require.Equal(t, 5, int(verdict.Produced[0].Published))
 	require.NotContains(t, kindsOf(verdict), verify.Lost)
+}
+
+// A topic-partition without a young record, and one whose young records lie behind old ones, are judged by their whole
+// logs.
+func TestSinceFindsWhatTheWindowCuts(t *testing.T) {
+	t.Parallel()
+	s := settled(t)
+	quiet := keysOf(5)[slices.IndexFunc(keysOf(5), func(key string) bool { return s.place(t, key) != s.place(t, "key-0") })]
+	since := time.Now().Add(time.Hour + time.Millisecond)
+	time.Sleep(2 * time.Millisecond)
+	s.tamper = func(msgs []*message.Message) []*message.Message {
+		return []*message.Message{msgs[1], msgs[0]} // the third, of the quiet one, is lost
+	}
+	var events []event.Event
+	for _, key := range []string{"key-0", "key-0", quiet} {
+		events = append(events, event.Event{
+			Type: inboxtest.Type, Topic: s.topic, Key: key, Time: since.Add(time.Hour), Data: []byte(`{"value":"x"}`),
+		})
+	}
+	outboxtest.Commit(t, s.outbox, s.pool, events...)
+	s.publish(t)
+	cfg := s.config()
+	cfg.Since = &since
+	verdict := run(t, cfg)
+	require.ElementsMatch(t, []verify.Kind{verify.Lost, verify.Reordered}, kindsOf(verdict))
+	require.True(t, verdict.Whole())
 }
 
 func kindsOf(v *verify.Verdict) (kinds []verify.Kind) {

@@ -207,7 +207,7 @@ func (c *consumed) factOf(m *message.Message, o event.Origin) fact {
 	payload := sha256.Sum256(m.Payload)
 	return fact{
 		side: record, id: idOf(e, o), key: e.Key, eventType: unique.Make(e.Type).Value(), content: shortHash(payload[:]),
-		version: e.Version, place: place{o.Offset, o.Partition}, at: earliest(e.ID, o.Time),
+		version: e.Version, place: place{o.Offset, o.Partition}, at: addedAt(e.ID, o.Time),
 		isHandled: err != nil || slices.Contains(c.Types, e.Type), isOld: err == nil && c.isOld(e.Time),
 	}
 }

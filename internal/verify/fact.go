@@ -20,7 +20,7 @@ type fact struct {
 	id, key, eventType string // of a row of the inbox: without its key
 	content            uint64 // a hash of what must not change
 	version            int64
-	at                 int64 // the earliest time of the event, in Unix seconds; of the inbox: when it was processed
+	at                 int64 // when the event was added, in Unix seconds; of the inbox: when it was processed
 	place                    // of the record; of a row of the inbox: of the record that it was
 	side               side
 
@@ -106,19 +106,16 @@ func shortHash(hash []byte) uint64 {
 // never is later than any record.
 const never = math.MaxInt64 / 2
 
-// earliest uses the time in a UUIDv7, too: a caller sets the business time, which may be in the future.
-func earliest(id string, times ...time.Time) int64 {
-	at := int64(never)
-	for _, t := range times {
-		if !t.IsZero() {
-			at = min(at, t.Unix())
-		}
-	}
+// addedAt prefers the time in a UUIDv7: a caller sets the business time. A record may have no time.
+func addedAt(id string, otherwise time.Time) int64 {
 	if u, err := uuid.Parse(id); err == nil && u.Version() == 7 {
 		seconds, _ := u.Time().UnixTime()
-		at = min(at, seconds)
+		return seconds
 	}
-	return at
+	if otherwise.IsZero() {
+		return never
+	}
+	return otherwise.Unix()
 }
 
 // clocks is the allowed difference of two machines' clocks where a time decides between forgotten and lost.

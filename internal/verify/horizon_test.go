@@ -315,6 +315,27 @@ func TestSinceFindsWhatTheWindowCuts(t *testing.T) {
 	require.True(t, verdict.Whole())
 }
 
+// The event's business time is before the first record that the topic has.
+func TestALossIsJudgedByTheTimeInTheID(t *testing.T) {
+	t.Parallel()
+	s := settled(t)
+	gone := map[int32]int64{}
+	for p := range int32(partitions) {
+		gone[p] = int64(len(s.records(t, p, 0)))
+		s.lay(t, event.Event{
+			ID: "of another", Source: "/other", Type: "x", Key: "x", Time: time.Now().Add(-time.Hour), Data: []byte("{}"),
+		}, p)
+	}
+	require.NoError(t, s.admin(t).DeleteRecords(s.topic, gone))
+	s.exec(t, `delete from outbox`)
+	s.tamper = func([]*message.Message) []*message.Message { return nil }
+	outboxtest.Commit(t, s.outbox, s.pool, event.Event{
+		Type: inboxtest.Type, Topic: s.topic, Key: "new", Time: time.Now().Add(-48 * time.Hour), Data: []byte("{}"),
+	})
+	s.publish(t)
+	require.Equal(t, []verify.Kind{verify.Lost}, kindsOf(s.verify(t)))
+}
+
 func kindsOf(v *verify.Verdict) (kinds []verify.Kind) {
 	for _, f := range v.Findings {
 		kinds = append(kinds, f.Kind)

@@ -94,7 +94,7 @@ func (p *produced) readTopic(ctx context.Context) error {
 		e.ID = idOf(e, o)
 		p.add(e, m.Metadata[event.KeyMetadata], fact{
 			side: record, place: place{o.Offset, o.Partition}, isOurs: e.Source == p.Source, isOld: p.isOld(e.Time),
-			at: earliest("", o.Time),
+			at: addedAt("", o.Time),
 		})
 	})
 }
@@ -107,7 +107,7 @@ func (p *produced) add(e event.Event, recordKey string, f fact) {
 		return
 	}
 	f.id, f.key, f.eventType = e.ID, e.Key, unique.Make(e.Type).Value()
-	f.content, f.version, f.at = contentOf(e, recordKey), e.Version, min(f.at, earliest(e.ID, e.Time))
+	f.content, f.version, f.at = contentOf(e, recordKey), e.Version, min(f.at, addedAt(e.ID, e.Time))
 	p.facts = append(p.facts, f)
 }
 
@@ -123,7 +123,7 @@ func (p *produced) readHorizon(ctx context.Context) error {
 	if err := p.db.QueryRow(ctx, selectHorizon).Scan(&p.dropped, &id, &at); err != nil {
 		return fmt.Errorf("read outbox horizon: %w", err)
 	}
-	p.rowsFrom = earliest(id, at)
+	p.rowsFrom = addedAt(id, at)
 	return nil
 }
 

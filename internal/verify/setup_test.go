@@ -269,12 +269,12 @@ func (s *system) exec(t *testing.T, sql string, args ...any) {
 	require.NotZero(t, tag.RowsAffected(), "nothing was changed: %s", sql)
 }
 
-// A negative partition selects the key's own.
+// A negative partition selects the key's own. The record has the event's time.
 func (s *system) lay(t *testing.T, e event.Event, partition int32) {
 	t.Helper()
 	record, err := kafka.Marshaler{}.Marshal(s.topic, e.Message())
 	require.NoError(t, err)
-	record.Key = sarama.StringEncoder(e.Key)
+	record.Key, record.Timestamp = sarama.StringEncoder(e.Key), e.Time
 	cfg := kafka.Config{Brokers: s.brokers}.WithDefaults().Producer()
 	cfg.Producer.Return.Successes = true
 	if partition >= 0 {

@@ -39,8 +39,8 @@ type VerifyCommand struct {
 func (VerifyCommand) Help() string {
 	return "Compares what each service wrote with its topics, and those with what each consumer remembers. It reads the " +
 		"databases and Kafka, and asks no service. " +
-		"Ends with 0 when nothing is wrong, with 1 when something is, and with 5 when nothing is wrong but not all of it " +
-		"could be verified; --since leaves out what outbox, topic or inbox no longer have.\n\n"
+		"Ends with 0 when nothing is wrong, with 1 when something is or a service cannot be read, and with 5 when nothing " +
+		"is wrong but not all of it could be verified; --since leaves out what outbox, topic or inbox no longer have.\n\n"
 }
 
 // AfterApply refuses to verify without a pause.
@@ -54,7 +54,7 @@ func (c *VerifyCommand) AfterApply() error {
 	return nil
 }
 
-// Run verifies one service after the other. --follow ends with the worst result.
+// Run verifies one service after the other. --follow ends with the worst result, of looks that were not interrupted.
 func (c *VerifyCommand) Run(ctx context.Context, to *streams) error {
 	system, err := c.find(ctx)
 	if err != nil {
@@ -74,24 +74,26 @@ func (c *VerifyCommand) Run(ctx context.Context, to *streams) error {
 				},
 			}
 		})
-		if err != nil {
-			return err
+		if c.Follow && ctx.Err() != nil {
+			err = nil
 		}
-		if err := verify.WriteReport(c.Dir, report); err != nil {
-			to.warn("%v", err)
+		if len(report) > 0 {
+			if err := verify.WriteReport(c.Dir, report); err != nil {
+				to.warn("%v", err)
+			}
+			write(report, to)
 		}
-		write(report, to)
-		if found := errorOf(report); worst == nil || exitCode(found) == service.ExitFailure {
+		if found := errorOf(report, err); worst == nil || exitCode(found) == service.ExitFailure {
 			worst = found
 		}
-		return nil
+		return err
 	}
 	if c.Follow {
 		err = to.again(ctx, c.Every, func() error { return look(writeVerdictLine) })
 	} else {
 		err = look(writeVerdicts)
 	}
-	return cmp.Or(err, worst)
+	return cmp.Or(worst, err)
 }
 
 // find uses --database; without one, the system in the folder.
@@ -156,10 +158,14 @@ func (c *VerifyCommand) started() (verify.System, error) {
 	return operators.Verify, err
 }
 
-func errorOf(report verify.Report) error {
+// errorOf gets the error of services without a verdict, too.
+func errorOf(report verify.Report, err error) error {
 	switch all := report.All(); {
 	case !all.Clean():
-		return &ending{error: errors.New(all.Summary()), exit: service.ExitFailure, code: "findings", answered: true}
+		err = errors.Join(errors.New(all.Summary()), err)
+		return &ending{error: err, exit: service.ExitFailure, code: "findings", answered: true}
+	case err != nil:
+		return &ending{error: err, exit: service.ExitFailure, code: "failed", answered: len(report) > 0}
 	case !all.Whole():
 		return partial(errors.New("nothing is wrong, but not all could be verified"))
 	}
@@ -198,7 +204,7 @@ func writeVerdicts(report verify.Report, to *streams) {
 	}
 	to.show(&produced, &consumed, &found, &unknown)
 	all := report.All()
-	to.say("\nverdict: %s, as of %s.", all.Summary(), moment(all.At))
+	to.say("\nverdict of %s: %s, as of %s.", strings.Join(inOrder(report), " and "), all.Summary(), moment(all.At))
 }
 
 func writeVerdictLine(report verify.Report, to *streams) {

@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"io"
 	"os"
 	"testing"
 
@@ -23,19 +26,20 @@ func TestAVerdictsExitCode(t *testing.T) {
 		code    int
 		says    []string
 	}{
-		{verify.Verdict{}, service.ExitOK, []string{"verdict: nothing is lost, doubled, altered, invented or reordered, as"}},
+		{verify.Verdict{}, service.ExitOK, []string{"verdict of customer: nothing is lost, doubled, altered, invented or reordered, as"}},
 		{verify.Verdict{Unverifiable: []verify.Unverifiable{reason}}, exitPartial, []string{
-			"verdict: nothing is wrong in what could be verified, as of",
+			"verdict of customer: nothing is wrong in what could be verified, as of",
 			"18              users  the topic does not hold it any more",
 		}},
 		{
 			verify.Verdict{Findings: []verify.Finding{finding}, Unverifiable: []verify.Unverifiable{reason}},
 			service.ExitFailure,
-			[]string{"verdict: 1 lost, as of", "lost     V1    users  e-1    t-1   k-1  2        gone"},
+			[]string{"verdict of customer: 1 lost, as of", "lost     V1    users  e-1    t-1   k-1  2        gone"},
 		},
 	} {
 		report := verify.Report{"customer": &c.verdict}
-		require.Equal(t, c.code, exitCode(errorOf(report)))
+		require.Equal(t, c.code, exitCode(errorOf(report, nil)))
+		require.Equal(t, service.ExitFailure, exitCode(errorOf(report, errors.New("the other one is down"))))
 		var out bytes.Buffer
 		writeVerdicts(report, &streams{out: &out})
 		for _, text := range c.says {
@@ -55,6 +59,15 @@ func TestAVerdictsExitCode(t *testing.T) {
 	r := twinbox(t, "verify", "--dir", t.TempDir())
 	require.Equal(t, service.ExitFailure, r.code)
 	require.Contains(t, r.stderr, "or give --database and --brokers")
+}
+
+func TestFollowingWithoutAVerdictFails(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithTimeout(t.Context(), patience)
+	stderr := &awaited{text: "connect to the database", stop: stop}
+	require.Equal(t, service.ExitFailure, run(ctx, []string{
+		"verify", "--follow", "--dir", t.TempDir(), "--database", "customer=postgres://127.0.0.1:1/x", "--brokers", "127.0.0.1:1",
+	}, io.Discard, stderr))
 }
 
 func TestASystemIsVerifiedFromOutside(t *testing.T) {

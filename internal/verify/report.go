@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -16,17 +17,19 @@ type System struct {
 	Services []Service `json:"services"`
 }
 
-// Verify verifies one service after the other, each with its configuration.
-func (s System) Verify(ctx context.Context, configure func(Service) Config) (Report, error) {
-	report := Report{}
+// Verify verifies one service after the other, each with its configuration. With an error, the report has the services
+// that have a verdict.
+func (s System) Verify(ctx context.Context, configure func(Service) Config) (report Report, err error) {
+	report = Report{}
 	for _, service := range s.Services {
-		verdict, err := Run(ctx, configure(service))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", service.Name, err)
+		verdict, failed := Run(ctx, configure(service))
+		if failed != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", service.Name, failed))
+			continue
 		}
 		report[service.Name] = verdict
 	}
-	return report, nil
+	return report, err
 }
 
 // Report has the verdicts of one verification by the services' names.

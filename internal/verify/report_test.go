@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"testing"
@@ -27,6 +28,20 @@ func TestTheLastReportIsStored(t *testing.T) {
 	all := report.All()
 	require.Equal(t, a.At, all.At)
 	require.Equal(t, "1 lost", all.Summary())
+}
+
+func TestAServiceWithoutAVerdictHidesNoOther(t *testing.T) {
+	t.Parallel()
+	s := settled(t)
+	system := verify.System{Services: []verify.Service{{Name: "a", Database: "postgres://127.0.0.1:1/a"}, {Name: "b"}}}
+	report, err := system.Verify(t.Context(), func(of verify.Service) verify.Config {
+		cfg := s.config()
+		cfg.Database = cmp.Or(of.Database, cfg.Database)
+		return cfg
+	})
+	require.ErrorContains(t, err, "a: connect to the database")
+	require.Len(t, report, 1)
+	requireWhole(t, report["b"])
 }
 
 func TestAVerdictInWords(t *testing.T) {

@@ -216,13 +216,6 @@ func (i *instant) UnmarshalText(text []byte) (err error) {
 	return nil
 }
 
-func (i *instant) given() *time.Time {
-	if i.IsZero() {
-		return nil
-	}
-	return &i.Time
-}
-
 // Window is a span of time.
 type Window struct {
 	Since instant `json:"since,omitzero" help:"At this time or later, a dead letter by its last failure: RFC 3339, or how long ago, such as 1h or 2d." env:"-" placeholder:"TIME"`

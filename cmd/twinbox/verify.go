@@ -68,7 +68,7 @@ func (c *VerifyCommand) Run(ctx context.Context, to *streams) error {
 	look := func(write func(verify.Report, *streams)) error {
 		report, err := system.Verify(ctx, func(s verify.Service) verify.Config {
 			return verify.Config{
-				Service: s, Kafka: settings.Client("twinbox"), Since: c.Since.given(), Progress: to.progress(s.Name),
+				Service: s, Kafka: settings.Client("twinbox"), Since: c.Since.Time, Progress: to.progress(s.Name),
 				Suspected: func(n int) {
 					to.warn("%s: %d things look wrong and are looked at again after a pause", s.Name, n)
 				},

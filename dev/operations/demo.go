@@ -149,7 +149,7 @@ func verifySince(ctx context.Context, at local.Addresses, since time.Time) (veri
 		return nil, err
 	}
 	return system.Verify(ctx, func(s verify.Service) verify.Config {
-		return verify.Config{Service: s, Kafka: kafka.Config{Brokers: system.Brokers}, Since: &since}
+		return verify.Config{Service: s, Kafka: kafka.Config{Brokers: system.Brokers}, Since: since}
 	})
 }
 

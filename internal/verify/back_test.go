@@ -57,7 +57,7 @@ func TestSinceLeavesOutLostEvents(t *testing.T) {
 	s.lose(t, id)
 	cfg := s.config()
 	since := time.Now().Add(2 * time.Hour)
-	cfg.Since = &since
+	cfg.Since = since
 	verdict := run(t, cfg)
 	requireWhole(t, verdict)
 	require.Zero(t, verdict.Produced[0].Published)

@@ -83,7 +83,7 @@ func (h *half) suspect(rule Rule, kind Kind, f fact) {
 func (h *half) cannot(why Reason) { h.look.cannot(h.subject, why, 1) }
 
 // A topic that does not exist has no partitions. The hour before Since is read, too: a record may repeat an event that
-// is a little older. Older records may explain a suspect: the next look reads the whole log.
+// is a little older.
 func (h *half) begin(ctx context.Context) error {
 	return kafka.Ask(ctx, h.Kafka, "find the ends of "+h.topic, func(c kafka.Cluster) error {
 		partitions, err := c.Partitions(h.topic)
@@ -101,7 +101,7 @@ func (h *half) begin(ctx context.Context) error {
 		oldest, oldestErr := c.Offsets(h.topic, partitions, sarama.OffsetOldest)
 		newest, newestErr := c.Offsets(h.topic, partitions, sarama.OffsetNewest)
 		since, sinceErr := oldest, error(nil)
-		if h.Since != nil {
+		if !h.Since.IsZero() {
 			since, sinceErr = c.Offsets(h.topic, partitions, h.Since.Add(-time.Hour).UnixMilli())
 		}
 		if err := errors.Join(oldestErr, newestErr, sinceErr); err != nil {

@@ -283,7 +283,7 @@ func TestSince(t *testing.T) {
 	require.False(t, s.verify(t).Clean())
 	cfg := s.config()
 	since := time.Now().Add(-time.Hour)
-	cfg.Since = &since
+	cfg.Since = since
 	verdict := run(t, cfg)
 	require.Equal(t, 5, int(verdict.Produced[0].Published))
 	require.NotContains(t, kindsOf(verdict), verify.Lost)
@@ -309,7 +309,7 @@ func TestSinceFindsWhatTheWindowCuts(t *testing.T) {
 	outboxtest.Commit(t, s.outbox, s.pool, events...)
 	s.publish(t)
 	cfg := s.config()
-	cfg.Since = &since
+	cfg.Since = since
 	verdict := run(t, cfg)
 	require.ElementsMatch(t, []verify.Kind{verify.Lost, verify.Reordered}, kindsOf(verdict))
 	require.True(t, verdict.Whole())

@@ -45,7 +45,7 @@ select o.position, o.event_id::text, o.event_type, o.source, o.key, o.version, c
     o.occurred_at, o.headers, o.payload,
     ` + relay.State + `
 from public.outbox o cross join public.outbox_cursor c
-where o.position > $1 and o.topic = $2 and ($3::timestamptz is null or o.occurred_at >= $3)
+where o.position > $1 and o.topic = $2 and o.occurred_at >= $3
 order by o.position limit $4`
 
 func (p *produced) readOutbox(ctx context.Context) error {

@@ -87,8 +87,8 @@ type Consumed struct {
 
 // Verdict is the result of one verification, as of a moment.
 type Verdict struct {
-	At           time.Time      `json:"at"`              // when it was begun
-	Since        *time.Time     `json:"since,omitempty"` // events before it were not judged
+	At           time.Time      `json:"at"`             // when it was begun
+	Since        time.Time      `json:"since,omitzero"` // events before it were not judged
 	Produced     []Produced     `json:"produced"`
 	Consumed     []Consumed     `json:"consumed"`
 	Checks       []string       `json:"checks"` // that were run

@@ -50,7 +50,7 @@ type Config struct {
 	Service
 	Kafka kafka.Config
 	// Since, if set, leaves out events from before that time, by their own time.
-	Since *time.Time
+	Since time.Time
 	// Window is about how many rows, and records, are in memory at a time. Default 250,000: 80 MB of both.
 	Window int64
 	// Progress, if set, is called after every thousand rows and records, with the estimated total.
@@ -107,7 +107,7 @@ func lookAgain(ctx context.Context, cfg Config, db *pgx.Conn, suspects []Finding
 		return nil, fmt.Errorf("wait before the next look: %w", err)
 	}
 	again := &look{Config: cfg, db: db, verdict: &Verdict{}, among: suspects}
-	again.Since = nil
+	again.Since = time.Time{} // older records may explain a suspect
 	if err := again.run(ctx); err != nil {
 		return nil, err
 	}
@@ -214,7 +214,7 @@ func (l *look) step() {
 	}
 }
 
-func (l *look) isOld(at time.Time) bool { return l.Since != nil && at.Before(*l.Since) }
+func (l *look) isOld(at time.Time) bool { return at.Before(l.Since) }
 
 func (l *look) suspect(f Finding) {
 	switch {

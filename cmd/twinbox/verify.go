@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -145,13 +144,7 @@ func environ(brokers []string) []string {
 }
 
 func (c *VerifyCommand) started() (verify.System, error) {
-	var operators struct {
-		Verify verify.System `json:"verify"`
-	}
-	content, err := os.ReadFile(filepath.Join(c.Dir, client.OperatorsFile))
-	if err == nil {
-		err = json.Unmarshal(content, &operators)
-	}
+	operators, err := client.ReadOperators(c.Dir)
 	if errors.Is(err, os.ErrNotExist) {
 		err = fmt.Errorf("no system runs in %s; start one with \"make run\", or give --database and --brokers", c.Dir)
 	}

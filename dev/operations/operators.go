@@ -32,10 +32,7 @@ func writeOperators(at local.Addresses) (remove func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	operators := struct {
-		client.Operators
-		Verify verify.System `json:"verify"`
-	}{client.Operators{Services: map[string]string{}, Token: at.AdminToken.Reveal()}, system}
+	operators := client.Operators{Services: map[string]string{}, Token: at.AdminToken.Reveal(), Verify: system}
 	for name, listen := range at.Services {
 		operators.Services[name] = local.Reachable(listen.Admin)
 	}

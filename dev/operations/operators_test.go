@@ -13,6 +13,7 @@ import (
 	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/admin/client"
+	"example.com/twinbox/internal/verify"
 	"example.com/twinbox/test/testkit"
 )
 
@@ -69,6 +70,7 @@ func TestOperatorsFile(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, client.Operators{
 		Services: map[string]string{"customer": "127.0.0.1:8081", "notification": "10.0.0.5:8082"}, Token: "t",
+		Verify: verify.System{Brokers: []string{""}},
 	}, o)
 	info, err := os.Stat(filepath.Join(dir, client.OperatorsFile))
 	require.NoError(t, err)

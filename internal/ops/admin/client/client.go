@@ -20,6 +20,7 @@ import (
 
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/ops/admin/adminapi"
+	"example.com/twinbox/internal/verify"
 )
 
 // Service calls one service's operations. It is safe for concurrent use. Every request names the service, so that a
@@ -286,6 +287,7 @@ const OperatorsFile = "operators.json"
 type Operators struct {
 	Services map[string]string `json:"services"` // admin listeners by the service's name
 	Token    string            `json:"token"`
+	Verify   verify.System     `json:"verify"`
 }
 
 // ReadOperators reads the file in the folder. Where none runs the error is [os.ErrNotExist].

@@ -116,7 +116,7 @@ func (s consumerHandlers) replay(
 			} else {
 				sum.Count++
 			}
-			change.ReportProgress(sum.Count+sum.Failed, total)
+			change.ReportProgress(sum.Count, total)
 		},
 	}
 	for _, c := range s.Consumers {

@@ -116,6 +116,7 @@ func TestALongReplayIsHeardOf(t *testing.T) {
 		cfg.Consumers = []admin.Consumer{{
 			Name: "a",
 			Replay: func(ctx context.Context, _ deadletters.Filter, o inbox.Options) error {
+				o.OnResult(inbox.Result{ID: 7, Outcome: "failed", Code: "handler_failed"})
 				select {
 				case <-heard:
 					o.OnResult(replayedOne)
@@ -130,7 +131,7 @@ func TestALongReplayIsHeardOf(t *testing.T) {
 	require.NoError(t, err)
 	var first sync.Once
 	result, err := client.Stream(t.Context(), service, func(done, _ int64) {
-		require.Zero(t, done)
+		require.Zero(t, done, "a failure is not done")
 		first.Do(func() { close(heard) })
 	}, client.Post("/admin/v1/dead-letters/replay", adminapi.ReplayRequest{By: "ada", Reason: "r", All: true}))
 	require.NoError(t, err)

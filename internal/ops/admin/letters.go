@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 
@@ -103,6 +104,7 @@ func (s consumerHandlers) replay(
 	if err := checkAll(asked.Filter, asked.All); err != nil {
 		return sum, err
 	}
+	asked.Filter.State = cmp.Or(asked.Filter.State, deadletters.Waiting)
 	total, err := s.letters.Count(ctx, asked.Filter)
 	if err != nil {
 		return sum, err
@@ -130,6 +132,9 @@ func (s consumerHandlers) replay(
 		if err := c.Replay(ctx, of, o); err != nil {
 			return sum, err
 		}
+	}
+	if total > 0 && sum.Count+sum.Failed == 0 {
+		return sum, errNotTried
 	}
 	return noted(sum, noteReplayDryRun), nil
 }

@@ -16,6 +16,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"example.com/twinbox/api"
+	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/ops/admin"
 )
 
@@ -171,7 +172,7 @@ func world(t *testing.T) (b *bundle, touched func() []any) {
 	var calls []asked
 	settled := &mails{}
 	b = setup(t, func(cfg *admin.Config, _ *http.Server) {
-		cfg.Mails, cfg.Consumers = settled, []admin.Consumer{consumer("a", nil, nil, &calls)}
+		cfg.Mails, cfg.Consumers = settled, []admin.Consumer{consumer("a", []inbox.Result{replayedOne}, nil, &calls)}
 		for _, name := range []string{"customer.mail", "customer.profile"} { // of examples
 			cfg.Consumers = append(cfg.Consumers, consumer(name, nil, nil, &calls))
 		}

@@ -66,7 +66,7 @@ func TestReplaySumsTheConsumersUp(t *testing.T) {
 	}, line.Result.Errors)
 	require.Contains(t, line.Result.Note, "follow automatically within 5 seconds")
 	require.Len(t, calls, 2)
-	require.Equal(t, deadletters.Filter{Consumer: "b", Key: "k"}, calls[1].filter, "each is asked for its own")
+	require.Equal(t, deadletters.Filter{Consumer: "b", Key: "k", State: deadletters.Waiting}, calls[1].filter, "each is asked for its own")
 	require.InDelta(t, 2.5, calls[1].options.PerSecond, 0)
 	require.True(t, calls[1].options.Force)
 	require.True(t, calls[1].options.AcceptGap)
@@ -107,6 +107,23 @@ func TestAReplayThatEndsEarlySaysSo(t *testing.T) {
 	status, content = b.call(t, http.MethodPost, "/admin/v1/dead-letters/replay",
 		`{"by":"ada","reason":"r","dry_run":false,"all":true,"filter":{},"rate":-1}`)
 	requireProblem(t, status, content, http.StatusUnprocessableEntity, "invalid_value")
+}
+
+func TestDeadLettersWithoutTheirConsumerAreNotReplayed(t *testing.T) {
+	t.Parallel()
+	var calls []asked
+	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
+		cfg.Consumers = []admin.Consumer{consumer("a", nil, nil, &calls)}
+	})
+	b.file(t, filed{"gone", "", "permanent", "c", "waiting", "", 1}, filed{"past", "", "permanent", "c", "discarded", "", 1})
+	for filter, want := range map[string]int{
+		`{"consumer":"gone"}`: http.StatusNotFound, `{"code":"c"}`: http.StatusNotFound,
+		`{"consumer":"past"}`: http.StatusOK, `{"consumer":"a"}`: http.StatusOK,
+	} {
+		status, content := b.operate(t, http.MethodPost, "/admin/v1/dead-letters/replay",
+			`{"by":"ada","reason":"r","dry_run":false,"filter":`+filter+`}`)
+		require.Equal(t, want, status, "%s: %s", filter, content)
+	}
 }
 
 func TestALongReplayIsHeardOf(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,13 +24,16 @@ const (
 	stateUnknown = "unknown"
 )
 
-// A figure is missing where its source did not answer.
+// A figure is missing where its source did not answer. With a silent database, metrics and readiness each take seconds.
 func (s serviceHandlers) stations(ctx context.Context, _ nothing) (out adminapi.Stations, err error) {
+	var report service.Readiness
+	var asked sync.WaitGroup
+	asked.Go(func() { report = s.Readiness(ctx) })
 	found, err := gather(s.Metrics)
+	asked.Wait()
 	if err != nil {
 		return out, err
 	}
-	report := s.Readiness(ctx)
 	out = adminapi.Stations{
 		Service: s.Service, Environment: s.Environment, At: time.Now().UTC(), Status: report.Status,
 		Causes: append(slices.Clone(report.Causes), failingChecks(report)...), Stations: s.stationsOf(found),

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/ops/admin"
@@ -54,6 +55,32 @@ func stationsOf(
 		lines[s.Kind+"/"+s.Name] = fmt.Sprint(figures, " ", s.State, " ", s.Note)
 	}
 	return found, lines
+}
+
+type gathererFunc func() ([]*dto.MetricFamily, error)
+
+func (f gathererFunc) Gather() ([]*dto.MetricFamily, error) { return f() }
+
+func TestMetricsAndReadinessAreReadConcurrently(t *testing.T) {
+	t.Parallel()
+	both := make(chan struct{})
+	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
+		cfg.Metrics = gathererFunc(func() ([]*dto.MetricFamily, error) {
+			both <- struct{}{}
+			return nil, nil
+		})
+		cfg.Readiness = func(ctx context.Context) service.Readiness {
+			select {
+			case <-both:
+				return service.Readiness{Status: service.StatusReady}
+			case <-ctx.Done():
+				return service.Readiness{}
+			}
+		}
+	})
+	status, body := b.call(t, http.MethodGet, adminapi.StationsPath, "")
+	require.Equal(t, http.StatusOK, status)
+	require.Contains(t, string(body), service.StatusReady)
 }
 
 func aSystem(gauge func(name string, value float64, labels ...string)) {

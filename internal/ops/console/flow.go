@@ -19,7 +19,7 @@ import (
 
 const (
 	rateOver    = 5 * time.Second // what a rate is the mean of
-	pollTimeout = 4 * time.Second // of one service
+	pollTimeout = 8 * time.Second // of one service; with a silent database it answers after 4 s
 	idleFactor  = 5               // how much longer the interval is without viewers
 	viewedFor   = 5 * time.Second // how long someone who asked for the flow is a viewer; a page asks each second
 	answerAge   = 20 * time.Second

@@ -247,7 +247,7 @@ func (f *flow) lanes(now time.Time) (all []lane) {
 	return all
 }
 
-// The records that its slowest reader has not read wait on the topic.
+// The records that its slowest reader has not read wait on the topic: unknown where a reader is.
 func (f *flow) topic(home *watched, name string, now time.Time) topic {
 	written := home.last().find("topic", name)
 	written.Kind, written.Name = "topic", name
@@ -259,8 +259,8 @@ func (f *flow) topic(home *watched, name string, now time.Time) topic {
 			}
 		}
 	}
-	for _, s := range t.Inboxes {
-		if s.Waiting != nil && (t.Waiting == nil || *s.Waiting > *t.Waiting) {
+	for i, s := range t.Inboxes {
+		if i == 0 || s.Waiting == nil || t.Waiting != nil && *s.Waiting > *t.Waiting {
 			t.Waiting, t.AgeSeconds = s.Waiting, s.AgeSeconds
 		}
 	}

@@ -177,27 +177,27 @@ func (c *OutboxTail) read(
 // follow compares events, not positions: a transaction that commits late puts its events below ones that were seen.
 // Each look reaches equally far back, so that an event older than the first rows does not look new.
 func (c *OutboxTail) follow(ctx context.Context, to *streams, services []*client.Service) error {
-	seen, begin, trouble := map[string]bool{}, time.Time{}, ""
+	seen := map[string]map[string]bool{} // positions of each service that has answered, as of its last answer
+	isBare, trouble := false, ""
 	return to.again(ctx, followEvery, func() error {
 		events, unknown, _ := c.read(ctx, services, maxLimit)
-		fresh := slices.DeleteFunc(slices.Clone(events), func(e item) bool {
-			return seen[place(e)] || e.time("occurred_at").Before(begin)
-		})
-		for _, e := range events {
-			seen[place(e)] = true
-		}
-		isFirst := begin.IsZero() && len(unknown) < len(services)
-		if isFirst {
-			fresh, begin = newest(fresh, c.Limit), time.Now()
-		}
-		if isFirst && len(fresh) > 0 {
-			begin = fresh[0].time("occurred_at")
-		}
-		if !isFirst && len(fresh) >= maxLimit {
+		fresh := c.cutFirst(slices.DeleteFunc(slices.Clone(events), func(e item) bool {
+			return seen[e.text("service")][e.text("position")]
+		}), seen)
+		if isBare && len(fresh) >= maxLimit {
 			to.warn("events come faster than they are shown; some are left out")
 		}
+		for _, s := range services {
+			if unknown[s.Name] == nil {
+				seen[s.Name] = map[string]bool{}
+			}
+		}
+		for _, e := range events {
+			seen[e.text("service")][e.text("position")] = true
+		}
 		if len(fresh) > 0 {
-			c.write(to, fresh, nil, !isFirst)
+			c.write(to, fresh, nil, isBare)
+			isBare = true
 		}
 		if now := fmt.Sprint(unknown.err()); now != trouble { // written once, not with every look
 			trouble = now
@@ -207,12 +207,12 @@ func (c *OutboxTail) follow(ctx context.Context, to *streams, services []*client
 	})
 }
 
-func place(e item) string { return e.text("service") + "/" + e.text("position") }
-
-func newest(events []item, limit int) (kept []item) {
+// cutFirst leaves the newest events of a service's first answer.
+func (c *OutboxTail) cutFirst(events []item, seen map[string]map[string]bool) (kept []item) {
 	count := map[string]int{}
 	for _, e := range slices.Backward(events) {
-		if count[e.text("service")]++; count[e.text("service")] <= limit {
+		service := e.text("service")
+		if count[service]++; count[service] <= c.Limit || seen[service] != nil {
 			kept = append(kept, e)
 		}
 	}

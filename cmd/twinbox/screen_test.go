@@ -376,6 +376,38 @@ func TestTailFollowsFromItsFirstRowsOn(t *testing.T) {
 	require.Equal(t, []string{"e5", "e6", "e7"}, regexp.MustCompile(`e[0-9]`).FindAllString(out.String(), -1))
 }
 
+// The clock of the operator's machine is ahead, and notification answers from the second look on.
+func TestTailFollowsServicesAsTheyAnswer(t *testing.T) {
+	event := func(id int) string {
+		return fmt.Sprintf(`{"position":%d,"event_id":"e%d","occurred_at":"2026-11-22T10:00:0%dZ"}`, id, id, id)
+	}
+	looks := map[string]*atomic.Int64{"customer": {}, "notification": {}}
+	page := func(service string, pages ...[]int) string {
+		return listener(t, func(w http.ResponseWriter, r *http.Request) {
+			look := min(looks[service].Add(1), int64(len(pages))) - 1
+			if pages[look] == nil {
+				answers(nil)(w, r)
+				return
+			}
+			var items []string
+			for _, id := range pages[look] {
+				items = append(items, event(id))
+			}
+			says(`{"items":[`+strings.Join(items, ",")+`]}`)(w, r)
+		})
+	}
+	customer := page("customer", []int{}, []int{1}, nil, []int{1, 2})
+	notification := page("notification", nil, []int{3, 4}, []int{3, 4}, []int{3, 4}, []int{3, 4, 5})
+	t.Setenv(tokenVariable, "t")
+	ctx, stop := context.WithTimeout(t.Context(), patience)
+	out := &awaited{text: "e5", stop: stop}
+	args := []string{
+		"outbox", "tail", "-f", "-o", "wide", "-n", "1", "--customer-admin", customer, "--notification-admin", notification,
+	}
+	require.Zero(t, run(ctx, args, out, io.Discard))
+	require.Equal(t, []string{"e1", "e4", "e2", "e5"}, regexp.MustCompile(`e[0-9]`).FindAllString(out.String(), -1))
+}
+
 func TestTailGoesBackUntilItHasEnough(t *testing.T) {
 	t.Setenv(tokenVariable, "t")
 	var asked []string

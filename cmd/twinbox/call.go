@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/alecthomas/kong"
+
 	"example.com/twinbox/api"
 	"example.com/twinbox/internal/ops/admin/client"
 )
@@ -22,7 +24,7 @@ type CallCommand struct {
 	Values    []string `arg:"" optional:"" name:"name=value" help:"Parameters, and members of the body, as JSON or as text; filter.code=x is a member of a member."`
 }
 
-func (c *CallCommand) Run(ctx context.Context, to *streams, services []*client.Service) error {
+func (c *CallCommand) Run(ctx context.Context, command *kong.Context, to *streams, services []*client.Service) error {
 	operations, err := readOperations()
 	if err != nil {
 		return err
@@ -43,6 +45,9 @@ func (c *CallCommand) Run(ctx context.Context, to *streams, services []*client.S
 	if !operations[i].isSet("changes") {
 		to.JSON = true
 		_, err := listing{question: method + " " + place}.show(ctx, to, services, asked)
+		return err
+	}
+	if err := checkOne(command, place, services); err != nil {
 		return err
 	}
 	asked["by"], asked["reason"], asked["dry_run"] = c.By, c.Reason, c.DryRun

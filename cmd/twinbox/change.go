@@ -59,11 +59,21 @@ func (c *Change) ProvideEffect(command *kong.Context) effect {
 func (c *Change) Run(
 	ctx context.Context, command *kong.Context, to *streams, services []*client.Service, what effect,
 ) error {
-	node := command.Selected()
-	if node.Tag.Has("one") && len(services) > 1 {
-		return usage("this is about one service's relay: give --service too")
+	if err := checkOne(command, what.post, services); err != nil {
+		return err
 	}
-	return whoHasIt(ctx, to, services, what, client.Post(what.post, node.Target.Addr().Interface()))
+	return whoHasIt(ctx, to, services, what, client.Post(what.post, command.Selected().Target.Addr().Interface()))
+}
+
+// checkOne refuses several services where each has its own thing, as the tag of the path's command states.
+func checkOne(command *kong.Context, post string, services []*client.Service) error {
+	isOne := slices.ContainsFunc(command.Model.Leaves(false), func(n *kong.Node) bool {
+		return n.Tag.Get("post") == post && n.Tag.Has("one")
+	})
+	if isOne && len(services) > 1 {
+		return usage("each service has its own: give --service too")
+	}
+	return nil
 }
 
 type effect struct {

@@ -19,7 +19,7 @@ type OutboxCommands struct {
 	Release   OutboxRelease   `cmd:"" post:"/admin/v1/outbox/release" done:"Released" would:"release" thing:"key" help:"Let the relay try a parked key's events again."`
 	Pause     Change          `cmd:"" one:"" post:"/admin/v1/outbox/pause" done:"Paused" would:"pause" thing:"relay" help:"Pause a service's relay: its events wait in the outbox."`
 	Resume    Change          `cmd:"" one:"" post:"/admin/v1/outbox/resume" done:"Resumed" would:"resume" thing:"relay" help:"Let a paused relay publish again, where it stopped."`
-	Confirm   OutboxConfirm   `cmd:"" post:"/admin/v1/outbox/confirm" done:"Confirmed" would:"confirm" thing:"refusal" help:"Let a relay publish that refuses, because its database or its topics went back."`
+	Confirm   OutboxConfirm   `cmd:"" one:"" post:"/admin/v1/outbox/confirm" done:"Confirmed" would:"confirm" thing:"refusal" help:"Let a relay publish that refuses, because its database or its topics went back."`
 	Lost      OutboxLost      `cmd:"" help:"The events that a database lost when it went back, and that its topics hold."`
 	Topics    Listing         `cmd:"" help:"How many partitions each topic has, and which consumer groups are behind."`
 }
@@ -89,7 +89,7 @@ type OutboxLost struct {
 // OutboxScheduled are "twinbox outbox scheduled ...".
 type OutboxScheduled struct {
 	List   ScheduledList   `cmd:"" aliases:"ls" help:"Events that are due later, in the order in which they are due."`
-	Cancel ScheduledCancel `cmd:"" post:"/admin/v1/outbox/scheduled/cancel" done:"Cancelled" would:"cancel" thing:"scheduled event" help:"Cancel a scheduled event: it is never added."`
+	Cancel ScheduledCancel `cmd:"" one:"" post:"/admin/v1/outbox/scheduled/cancel" done:"Cancelled" would:"cancel" thing:"scheduled event" help:"Cancel a scheduled event: it is never added."`
 }
 
 // ScheduledList is "twinbox outbox scheduled list".

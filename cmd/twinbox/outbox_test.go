@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -141,21 +142,21 @@ func TestOutboxConfirm(t *testing.T) {
 		}
 		says("")(w, r)
 	})
-	r := at(t, none, refusing, "outbox", "confirm", "log_unplaceable")
+	r := at(t, "", refusing, "outbox", "confirm", "log_unplaceable")
 	require.Zero(t, r.code, r.stderr)
 	require.Equal(t, "Would confirm 1 refusal of notification.\nlog_unplaceable: topic t ends at 7.\n"+
 		"Nothing was changed. To do it, add: --yes --reason \"why\"\n", r.stdout)
-	r = at(t, none, refusing, "outbox", "confirm", "log_unplaceable", "--yes", "--reason", "made anew", "--by", "ada")
+	r = at(t, "", refusing, "outbox", "confirm", "log_unplaceable", "--yes", "--reason", "made anew", "--by", "ada")
 	require.Zero(t, r.code, r.stderr)
 	require.Equal(t, "Confirmed 1 refusal of notification.\nlog_unplaceable: topic t ends at 7.\n", r.stdout)
 	require.Equal(t, map[string]any{
 		"by": "ada", "reason": "made anew", "dry_run": false, "code": "log_unplaceable",
 	}, asked)
 
-	r = at(t, none, none, "outbox", "confirm", "log_unplaceable")
+	r = at(t, none, "", "outbox", "confirm", "log_unplaceable")
 	require.Equal(t, exitNotFound, r.code)
 	require.Contains(t, r.stderr, "relay_not_refused")
-	r = at(t, none, listener(t, refuses(http.StatusConflict, "other_refusal")), "outbox", "confirm", "log_unplaceable")
+	r = at(t, listener(t, refuses(http.StatusConflict, "other_refusal")), "", "outbox", "confirm", "log_unplaceable")
 	require.Equal(t, exitRefused, r.code)
 	require.Contains(t, r.stderr, "other_refusal")
 }
@@ -207,12 +208,19 @@ func TestOutboxLost(t *testing.T) {
 	require.Equal(t, "No lost events.\n", at(t, notification, "", "outbox", "lost").stdout)
 }
 
-// Each service has its own relay.
-func TestOutboxPauseNamesOneService(t *testing.T) {
+// Each service has its own relay and its own names.
+func TestAChangeOfOneServiceNamesIt(t *testing.T) {
 	t.Parallel()
-	r := at(t, listener(t, says(aCustomer)), listener(t, says(aNotification)), "outbox", "pause")
-	require.Equal(t, service.ExitUsage, r.code)
-	require.Contains(t, r.stderr, "give --service too")
+	customer, notification := listener(t, says(aCustomer)), listener(t, says(aNotification))
+	for _, line := range []string{
+		"outbox pause", "outbox confirm events_unknown", "outbox scheduled cancel n", "call pauseRelay",
+		"call confirmRefusal code=events_unknown",
+	} {
+		r := at(t, customer, notification, strings.Fields(line)...)
+		require.Equal(t, service.ExitUsage, r.code, line)
+		require.Contains(t, r.stderr, "give --service too")
+		require.Zero(t, at(t, customer, notification, strings.Fields(line+" --service customer")...).code, line)
+	}
 }
 
 func TestOutboxRepublish(t *testing.T) {

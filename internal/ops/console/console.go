@@ -30,7 +30,7 @@ type Config struct {
 	ReadOnly bool
 	Links    []Link   // other pages of the system
 	Hosts    []string // names under which the console may be asked, besides localhost and IP addresses
-	// Dir is the folder with the report of "twinbox verify". Default: none.
+	// Dir is the folder with the report of "twinbox verify". Default: the working directory.
 	Dir string
 	Log *slog.Logger
 	// Interval is the time between polls of a service while there are viewers. Default: 1 s. Without viewers it is five

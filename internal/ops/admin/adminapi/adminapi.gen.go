@@ -561,7 +561,7 @@ type Stations struct {
 	// At When this was answered.
 	At time.Time `json:"at"`
 
-	// Causes Why events wait or may be lost, the worst first. Empty where all is well.
+	// Causes Why events wait or may be lost, in the order of their codes. Empty where all is well.
 	Causes      []Cause   `json:"causes"`
 	Environment string    `json:"environment"`
 	Service     string    `json:"service"`

@@ -136,24 +136,9 @@ func Ask[T any](services []*Service, call func(*Service) (T, error)) []Answer[T]
 func Stream(
 	ctx context.Context, s *Service, progress func(done, total int64), r Request,
 ) (result adminapi.Result, err error) {
-	last, err := readLines(ctx, s, r, func(line adminapi.Line) {
-		if line.Done != nil {
-			result.Count = *line.Done
-			progress(*line.Done, line.Total)
-		}
-	})
-	if last.Result != nil {
-		result = *last.Result
-	}
-	return result, err
-}
-
-func readLines(
-	ctx context.Context, s *Service, r Request, tell func(adminapi.Line),
-) (last adminapi.Line, err error) {
 	body, err := s.open(ctx, r)
 	if err != nil {
-		return last, err
+		return result, err
 	}
 	defer body.Close()
 	lines := bufio.NewScanner(body)
@@ -162,15 +147,17 @@ func readLines(
 		var line adminapi.Line
 		switch err := json.Unmarshal(lines.Bytes(), &line); {
 		case err != nil:
-			return last, fmt.Errorf("%s: %w", s.Name, ErrCutOff)
+			return result, fmt.Errorf("%s: %w", s.Name, ErrCutOff)
 		case line.Problem != nil:
-			return last, &ProblemError{Service: s.Name, Problem: *line.Problem}
+			return result, &ProblemError{Service: s.Name, Problem: *line.Problem}
 		case line.Result != nil:
-			return line, nil
+			return *line.Result, nil
+		case line.Done != nil:
+			result.Count = *line.Done
+			progress(*line.Done, line.Total)
 		}
-		tell(line)
 	}
-	return last, fmt.Errorf("%s: %w", s.Name, ErrCutOff)
+	return result, fmt.Errorf("%s: %w", s.Name, ErrCutOff)
 }
 
 func (s *Service) open(ctx context.Context, r Request) (io.ReadCloser, error) {
@@ -183,9 +170,12 @@ func (s *Service) open(ctx context.Context, r Request) (io.ReadCloser, error) {
 	if s.Environment != "" {
 		request.Header.Set("Twinbox-Environment", s.Environment)
 	}
-	response, err := s.send(request)
+	response, err := s.http.Do(request)
 	if err != nil {
-		return nil, err
+		if inner := errors.Unwrap(err); inner != nil { // without the URL: the message has the address
+			err = inner
+		}
+		return nil, s.noAnswer(err)
 	}
 	// Without the header, a 200 is the page of any web server, and a 404 may mean that the service lacks the operation.
 	own := response.Header.Get("Twinbox-Service") == s.Name
@@ -204,17 +194,6 @@ func (s *Service) open(ctx context.Context, r Request) (io.ReadCloser, error) {
 		return nil, s.otherProgram(response.Status)
 	}
 	return nil, &ProblemError{Service: s.Name, Problem: problem}
-}
-
-func (s *Service) send(request *http.Request) (*http.Response, error) {
-	response, err := s.http.Do(request)
-	if err != nil {
-		if inner := errors.Unwrap(err); inner != nil { // without the URL: the address is said already
-			err = inner
-		}
-		return nil, s.noAnswer(err)
-	}
-	return response, nil
 }
 
 // URL returns the URL of a path of the listener.

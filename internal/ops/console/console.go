@@ -83,7 +83,7 @@ const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; con
 // handler refuses other host names and posts from other sites: a foreign page must not use a visitor's browser.
 func (c *Console) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /assets/", serveAsset)
+	mux.Handle("GET /assets/", http.FileServerFS(assetFiles))
 	mux.HandleFunc("GET /session/{key}", c.signIn)
 	mux.HandleFunc("GET /{$}", c.shows(c.showFlow))
 	mux.HandleFunc("GET /", c.shows(func(*http.Request) (content, error) {

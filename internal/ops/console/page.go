@@ -23,7 +23,7 @@ var templateFiles embed.FS
 var assetFiles embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"number": number, "rate": rate, "age": age, "clock": clock, "asset": asset, "after": after, "plural": plural,
+	"number": number, "rate": rate, "age": age, "clock": clock, "after": after, "plural": plural,
 	"short": short, "isPositive": func(n *float64) bool { return n != nil && *n > 0 },
 	"join": func(all []string) string { return strings.Join(all, ", ") }, "ref": func(n float64) *float64 { return &n },
 	"verbOf": func(name string) string { return verbs[name].Do },
@@ -36,22 +36,6 @@ type placed struct {
 	Cause   cause
 	Now     time.Time
 	Operate bool
-}
-
-// The addresses contain a hash, so a browser caches the files for ever.
-func serveAsset(w http.ResponseWriter, r *http.Request) {
-	if r.URL.RawQuery != "" {
-		w.Header().Set("Cache-Control", "max-age=31536000, immutable")
-	}
-	http.FileServerFS(assetFiles).ServeHTTP(w, r)
-}
-
-func asset(name string) (string, error) {
-	content, err := assetFiles.ReadFile("assets/" + name)
-	if err != nil {
-		return "", fmt.Errorf("find asset: %w", err)
-	}
-	return "/assets/" + name + "?" + hashOf(content), nil
 }
 
 func hashOf(content []byte) string {

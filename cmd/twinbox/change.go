@@ -13,6 +13,7 @@ import (
 
 	"example.com/twinbox/internal/ops/admin/adminapi"
 	"example.com/twinbox/internal/ops/admin/client"
+	"example.com/twinbox/internal/service/eventing"
 )
 
 // Change has the flags of every command that changes something. It is the body of the request, too: its json tags name
@@ -84,14 +85,11 @@ type effect struct {
 }
 
 func (e effect) line(dryRun bool, count int64, service string) string {
-	verb, plural := e.done, "s"
+	verb := e.done
 	if dryRun {
 		verb = "Would " + e.would
 	}
-	if count == 1 {
-		plural = ""
-	}
-	return fmt.Sprintf("%s %d %s%s of %s%s.", verb, count, e.thing, plural, service, e.after)
+	return fmt.Sprintf("%s %s of %s%s.", verb, eventing.Count(count, e.thing), service, e.after)
 }
 
 type effects struct {

@@ -14,27 +14,27 @@ import (
 )
 
 type verb struct {
-	Do, Doing, Done, Things string // Replay, Replaying, Replayed; dead letters
-	Note                    string // what to know before
-	run                     func(ctx context.Context, c *change, progress func(int64)) (adminapi.Result, error)
+	Do, Doing, Done, Thing string // Replay, Replaying, Replayed; dead letter
+	Note                   string // what to know before
+	run                    func(ctx context.Context, c *change, progress func(int64)) (adminapi.Result, error)
 }
 
 var verbs = map[string]verb{
 	"replay": {
-		Do: "Replay", Doing: "Replaying", Done: "Replayed", Things: "dead letters", run: replay,
+		Do: "Replay", Doing: "Replaying", Done: "Replayed", Thing: "dead letter", run: replay,
 		Note: "Those of a key run in their order and stop at the first that fails. Other keys continue. " +
 			"It is safe to repeat.",
 	},
 	"release": {
-		Do: "Release", Doing: "Releasing", Done: "Released", Things: "keys", run: release,
+		Do: "Release", Doing: "Releasing", Done: "Released", Thing: "key", run: release,
 		Note: "The relay tries the events of these keys again, in their order.",
 	},
 	"resume-consumer": {
-		Do: "Resume", Doing: "Resuming", Done: "Resumed", Things: "consumers", run: resumeConsumer,
+		Do: "Resume", Doing: "Resuming", Done: "Resumed", Thing: "consumer", run: resumeConsumer,
 		Note: "The consumer continues where it stopped.",
 	},
 	"resume-relay": {
-		Do: "Resume", Doing: "Resuming", Done: "Resumed", Things: "relays", run: resumeRelay,
+		Do: "Resume", Doing: "Resuming", Done: "Resumed", Thing: "relay", run: resumeRelay,
 		Note: "The relay continues where it stopped.",
 	},
 }

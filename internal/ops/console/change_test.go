@@ -130,7 +130,7 @@ func TestAChangeCanBeStopped(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil).signIn(t)
 	asked := &change{
-		verb: verb{Doing: "Replaying", Done: "Replayed", Things: "dead letters"}, service: b.console.cfg.Services[0],
+		verb: verb{Doing: "Replaying", Done: "Replayed", Thing: "dead letter"}, service: b.console.cfg.Services[0],
 		Form: url.Values{"total": {"9"}},
 	}
 	asked.run = func(ctx context.Context, _ *change, progress func(int64)) (adminapi.Result, error) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"example.com/twinbox/internal/ops/admin/client"
+	"example.com/twinbox/internal/service/eventing"
 )
 
 //go:embed templates
@@ -23,7 +24,7 @@ var templateFiles embed.FS
 var assetFiles embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"number": number, "rate": rate, "age": age, "clock": clock, "after": after, "plural": plural,
+	"number": number, "rate": rate, "age": age, "clock": clock, "after": after, "count": eventing.Count,
 	"short": short, "isPositive": func(n *float64) bool { return n != nil && *n > 0 },
 	"join": func(all []string) string { return strings.Join(all, ", ") }, "ref": func(n float64) *float64 { return &n },
 	"verbOf": func(name string) string { return verbs[name].Do },
@@ -165,13 +166,6 @@ func after(d time.Duration) string {
 		return "+" + strconv.FormatInt(d.Milliseconds(), 10) + " ms"
 	}
 	return "+" + age(new(d.Seconds()))
-}
-
-func plural(n int64, things string) string {
-	if n == 1 {
-		things = strings.TrimSuffix(things, "s")
-	}
-	return strconv.FormatInt(n, 10) + " " + things
 }
 
 func short(eventType string) string {

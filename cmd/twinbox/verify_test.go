@@ -26,7 +26,9 @@ func TestAVerdictsExitCode(t *testing.T) {
 		code    int
 		says    []string
 	}{
-		{verify.Verdict{}, service.ExitOK, []string{"verdict of customer: nothing is lost, doubled, altered, invented or reordered, as"}},
+		{verify.Verdict{}, service.ExitOK, []string{
+			"verdict of customer: nothing is lost, doubled, altered, invented or reordered, as",
+		}},
 		{verify.Verdict{Unverifiable: []verify.Unverifiable{reason}}, exitPartial, []string{
 			"verdict of customer: nothing is wrong in what could be verified, as of",
 			"18              users  the topic does not hold it any more",
@@ -66,7 +68,8 @@ func TestFollowingWithoutAVerdictFails(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), patience)
 	stderr := &awaited{text: "connect to the database", stop: stop}
 	require.Equal(t, service.ExitFailure, run(ctx, []string{
-		"verify", "--follow", "--dir", t.TempDir(), "--database", "customer=postgres://127.0.0.1:1/x", "--brokers", "127.0.0.1:1",
+		"verify", "--follow", "--dir", t.TempDir(), "--database", "customer=postgres://127.0.0.1:1/x",
+		"--brokers", "127.0.0.1:1",
 	}, io.Discard, stderr))
 }
 

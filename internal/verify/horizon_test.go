@@ -294,9 +294,10 @@ func TestSince(t *testing.T) {
 func TestSinceFindsWhatTheWindowCuts(t *testing.T) {
 	t.Parallel()
 	s := settled(t)
-	quiet := keysOf(5)[slices.IndexFunc(keysOf(5), func(key string) bool { return s.place(t, key) != s.place(t, "key-0") })]
+	isQuiet := func(key string) bool { return s.place(t, key) != s.place(t, "key-0") }
+	quiet := keysOf(5)[slices.IndexFunc(keysOf(5), isQuiet)]
 	since := time.Now().Add(time.Hour + time.Millisecond)
-	time.Sleep(2 * time.Millisecond)
+	<-time.After(2 * time.Millisecond) // records have whole milliseconds
 	s.tamper = func(msgs []*message.Message) []*message.Message {
 		return []*message.Message{msgs[1], msgs[0]} // the third, of the quiet one, is lost
 	}

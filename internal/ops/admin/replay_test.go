@@ -66,7 +66,8 @@ func TestReplaySumsTheConsumersUp(t *testing.T) {
 	}, line.Result.Errors)
 	require.Contains(t, line.Result.Note, "follow automatically within 5 seconds")
 	require.Len(t, calls, 2)
-	require.Equal(t, deadletters.Filter{Consumer: "b", Key: "k", State: deadletters.Waiting}, calls[1].filter, "each is asked for its own")
+	want := deadletters.Filter{Consumer: "b", Key: "k", State: deadletters.Waiting}
+	require.Equal(t, want, calls[1].filter, "each is asked for its own")
 	require.InDelta(t, 2.5, calls[1].options.PerSecond, 0)
 	require.True(t, calls[1].options.Force)
 	require.True(t, calls[1].options.AcceptGap)
@@ -115,7 +116,8 @@ func TestDeadLettersWithoutTheirConsumerAreNotReplayed(t *testing.T) {
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
 		cfg.Consumers = []admin.Consumer{consumer("a", nil, nil, &calls)}
 	})
-	b.file(t, filed{"gone", "", "permanent", "c", "waiting", "", 1}, filed{"past", "", "permanent", "c", "discarded", "", 1})
+	b.file(t, filed{"gone", "", "permanent", "c", "waiting", "", 1},
+		filed{"past", "", "permanent", "c", "discarded", "", 1})
 	for filter, want := range map[string]int{
 		`{"consumer":"gone"}`: http.StatusNotFound, `{"code":"c"}`: http.StatusNotFound,
 		`{"consumer":"past"}`: http.StatusOK, `{"consumer":"a"}`: http.StatusOK,

@@ -169,33 +169,25 @@ func letterOutcome(l deadletter.Letter) string {
 }
 
 func (s consumerHandlers) pause(
-	ctx context.Context, change audit.Change, asked adminapi.ConsumerRequest,
-) (audit.Result, error) {
-	return s.changeConsumer(ctx, change, asked.Consumer, func(tx pgx.Tx) (audit.Action, error) {
-		err := inbox.PauseConsumer(ctx, tx, asked.Consumer, asked.By, asked.Reason)
-		return audit.Action{Verb: "pause", Before: "running", After: "paused"}, err
-	})
+	ctx context.Context, tx pgx.Tx, asked adminapi.ConsumerRequest,
+) (audit.Action, error) {
+	if !slices.Contains(s.consumerNames(), asked.Consumer) {
+		return audit.Action{}, errNoConsumer
+	}
+	err := inbox.PauseConsumer(ctx, tx, asked.Consumer, asked.By, asked.Reason)
+	return audit.Action{
+		Verb: "pause", Kind: "consumer", Subject: asked.Consumer, Before: "running", After: "paused",
+	}, err
 }
 
 func (s consumerHandlers) resume(
-	ctx context.Context, change audit.Change, asked adminapi.ConsumerRequest,
-) (audit.Result, error) {
-	return s.changeConsumer(ctx, change, asked.Consumer, func(tx pgx.Tx) (audit.Action, error) {
-		ended, err := inbox.ResumeConsumer(ctx, tx, asked.Consumer)
-		return audit.Action{Verb: "resume", Before: "paused by " + ended.By, After: "running"}, err
-	})
-}
-
-func (s consumerHandlers) changeConsumer(
-	ctx context.Context, change audit.Change, consumer string, what func(tx pgx.Tx) (audit.Action, error),
-) (audit.Result, error) {
-	if !slices.Contains(s.consumerNames(), consumer) {
-		return audit.Result{}, errNoConsumer
+	ctx context.Context, tx pgx.Tx, asked adminapi.ConsumerRequest,
+) (audit.Action, error) {
+	if !slices.Contains(s.consumerNames(), asked.Consumer) {
+		return audit.Action{}, errNoConsumer
 	}
-	err := change.Make(ctx, s.Pool, func(tx pgx.Tx) (audit.Action, error) {
-		done, err := what(tx)
-		done.Kind, done.Subject = "consumer", consumer
-		return done, err
-	})
-	return audit.Result{DryRun: change.DryRun, Count: 1}, err
+	ended, err := inbox.ResumeConsumer(ctx, tx, asked.Consumer)
+	return audit.Action{
+		Verb: "resume", Kind: "consumer", Subject: asked.Consumer, Before: "paused by " + ended.By, After: "running",
+	}, err
 }

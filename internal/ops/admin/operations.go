@@ -51,8 +51,8 @@ func handlersOf(cfg Config) map[string]handler {
 		"getInboxStats":    answer(consumers.stats),
 		"lookupInboxEvent": answer(consumers.lookup),
 		"getInboxHistory":  answer(consumers.history),
-		"pauseConsumer":    change(consumers.pause),
-		"resumeConsumer":   change(consumers.resume),
+		"pauseConsumer":    changeOne(cfg.Pool, consumers.pause),
+		"resumeConsumer":   changeOne(cfg.Pool, consumers.resume),
 
 		"queryDeadLetters":   answer(consumers.deadLetters),
 		"groupDeadLetters":   answer(consumers.groups),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/twinbox/internal/audit"
@@ -55,19 +56,12 @@ order by mail.id limit $9`
 
 func (l *MailList) List(ctx context.Context, q adminapi.ListMailsParams) ([]adminapi.Mail, error) {
 	rows, _ := l.Pool.Query(ctx, listColumns+l.from()+listConditions, l.Handler, q.State, q.UserID, q.EventID,
-		orNull(q.Since), orNull(q.Until), q.Recipient, q.After, q.Limit)
+		zeronull.Timestamptz(q.Since), zeronull.Timestamptz(q.Until), q.Recipient, q.After, q.Limit)
 	listed, err := pgx.CollectRows(rows, pgx.RowToStructByName[adminapi.Mail])
 	if err != nil {
 		return nil, fmt.Errorf("list mails: %w", err)
 	}
 	return listed, nil
-}
-
-func orNull(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
 }
 
 // Retry makes uncertain, failed and skipped mails pending, due immediately, with zero attempts. The next attempt

@@ -150,8 +150,10 @@ func TestALongReplayIsHeardOf(t *testing.T) {
 	require.NoError(t, err)
 	var first sync.Once
 	result, err := client.Stream(t.Context(), service, func(done, _ int64) {
-		require.Zero(t, done, "a failure is not done")
-		first.Do(func() { close(heard) })
+		first.Do(func() {
+			require.Zero(t, done, "a failure is not done")
+			close(heard)
+		})
 	}, client.Post("/admin/v1/dead-letters/replay", adminapi.ReplayRequest{By: "ada", Reason: "r", All: true}))
 	require.NoError(t, err)
 	require.EqualValues(t, 1, result.Count)

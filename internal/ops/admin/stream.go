@@ -15,10 +15,8 @@ import (
 const (
 	// stallTimeout is how long a client may take to read a line.
 	stallTimeout = 30 * time.Second
-	// progressEvery keeps an operation of a million steps from writing a million lines.
+	// progressEvery keeps an operation of a million steps from writing a million lines, and shows that a silent one runs.
 	progressEvery = 200 * time.Millisecond
-	// aliveEvery shows that a silent operation runs: one that counts a large table or waits for a slow handler.
-	aliveEvery = time.Second
 )
 
 // The first line makes the answer a 200. An operation that fails before it gets its own status.
@@ -61,17 +59,13 @@ func (l *lines) keepTelling() (stop func()) {
 	beats.Go(func() {
 		tick := time.NewTicker(progressEvery)
 		defer tick.Stop()
-		said, at := int64(0), time.Now()
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
 			}
-			if done := l.done.Load(); done != said || time.Since(at) >= aliveEvery {
-				l.write(adminapi.Line{Done: &done, Total: l.total.Load()})
-				said, at = done, time.Now()
-			}
+			l.write(adminapi.Line{Done: new(l.done.Load()), Total: l.total.Load()})
 		}
 	})
 	return func() {

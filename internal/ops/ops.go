@@ -24,7 +24,6 @@ func Offer(node *eventing.Node, own Own) (prefix string, handler http.Handler, e
 	inside.EachConsumer(func(name, topic string, replays *inbox.Replayer) {
 		consumers = append(consumers, admin.Consumer{Name: name, Topic: topic, Replay: replays.Replay})
 	})
-	records, _ := inside.Publisher().(admin.Records)
 	handler, err = admin.New(admin.Config{
 		Service:     setup.Service,
 		Environment: setup.Config.Environment,
@@ -32,7 +31,7 @@ func Offer(node *eventing.Node, own Own) (prefix string, handler http.Handler, e
 		Pool:        node.Pool,
 		Publisher:   inside.Publisher(),
 		Topics:      inside,
-		Records:     records,
+		Records:     inside.Publisher(),
 		Consumers:   consumers,
 		Metrics:     node.Admin.Registry(),
 		Mails:       own.Mails,

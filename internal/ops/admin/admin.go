@@ -38,7 +38,7 @@ type Config struct {
 	Publisher relay.ContextPublisher
 	// Topics are those that the service writes to.
 	Topics Topics
-	// Records reads the records of these topics. Default: nil, records cannot be read.
+	// Records reads the records of these topics.
 	Records   Records
 	Consumers []Consumer
 	// Metrics hold the consumers' counts.

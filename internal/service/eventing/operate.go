@@ -5,7 +5,6 @@ import (
 
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/outbox/relay"
 )
 
 // Operable is a node for its operations.
@@ -14,8 +13,8 @@ type Operable struct{ *Node }
 // Setup returns the node's setup.
 func (n Operable) Setup() Setup { return n.setup }
 
-// Publisher publishes republished events.
-func (n Operable) Publisher() relay.ContextPublisher { return n.publisher }
+// Publisher publishes republished events, and reads records.
+func (n Operable) Publisher() *kafka.Publisher { return n.publisher }
 
 // EachConsumer calls do with each consumer and its replayer of dead letters.
 func (n Operable) EachConsumer(do func(name, topic string, replays *inbox.Replayer)) {

@@ -157,7 +157,7 @@ func (s serviceHandlers) audit(ctx context.Context, asked adminapi.ListAuditPara
 		found, err = audit.Find(ctx, s.Pool, audit.Filter(asked))
 		return found, err
 	})
-	if out.More && asked.Newest {
+	if out.More && asked.Newest { // the newest are in the order of time, so the extra one is the first
 		out.Items = found[1:]
 	}
 	return out, err

@@ -96,7 +96,8 @@ func judge(s *adminapi.Station, causes []service.Cause) {
 		id += "/" + s.Name
 	}
 	s.State = stateWell
-	if s.Kind != "topic" && (s.Waiting == nil || s.Kind != "http" && s.Kind != "outbox" && s.ForOperator == nil) {
+	hasWaiting, hasForOperator := s.Kind != "topic", s.Kind != "topic" && s.Kind != "http" && s.Kind != "outbox"
+	if hasWaiting && s.Waiting == nil || hasForOperator && s.ForOperator == nil {
 		s.State = stateUnknown
 	}
 	for _, c := range causes {

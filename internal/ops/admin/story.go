@@ -45,7 +45,7 @@ func (s consumerHandlers) story(ctx context.Context, asked adminapi.GetStoryPara
 			return t.Story, err
 		}
 	}
-	return t.told(), nil
+	return t.finish(), nil
 }
 
 type story struct {
@@ -55,7 +55,7 @@ type story struct {
 }
 
 func (t *story) add(steps ...adminapi.StoryStep) { t.Steps = append(t.Steps, steps...) }
-func (t *story) is(kind adminapi.StoryKind)      { t.Kind = cmp.Or(t.Kind, kind) }
+func (t *story) setKind(kind adminapi.StoryKind)      { t.Kind = cmp.Or(t.Kind, kind) }
 
 func (t *story) relate(ids ...string) { t.Related = append(t.Related, ids...) }
 
@@ -64,7 +64,7 @@ func (t *story) askService(ctx context.Context) error {
 		return nil
 	}
 	told, err := t.Tell(ctx, t.ID)
-	t.is(told.Kind)
+	t.setKind(told.Kind)
 	t.add(told.Steps...)
 	t.relate(told.Related...)
 	return err
@@ -81,10 +81,10 @@ func (t *story) askOutbox(ctx context.Context) error {
 			"or about when it was added."
 	}
 	if len(found.OfKey) > 0 {
-		t.is(adminapi.StoryKindKey)
+		t.setKind(adminapi.StoryKindKey)
 	}
 	for _, e := range slices.Concat(found.OfKey, found.Events, found.Caused) {
-		t.is(adminapi.StoryKindEvent)
+		t.setKind(adminapi.StoryKindEvent)
 		t.addEvent(e)
 		t.relate(e.EventID)
 	}
@@ -145,7 +145,7 @@ func traceID(parent string) string {
 func (t *story) askInbox(ctx context.Context) error {
 	found, err := inbox.Lookup(ctx, t.Pool, t.consumerNames(), t.ID)
 	for _, f := range found {
-		t.is(adminapi.StoryKindEvent)
+		t.setKind(adminapi.StoryKindEvent)
 		step := adminapi.StoryStep{
 			At: f.ProcessedAt, Station: adminapi.StoryStepStationInbox, Consumer: f.Consumer, Outcome: string(f.Outcome),
 			EventID: f.EventID, EventType: f.EventType, CorrelationID: f.Correlation,
@@ -180,7 +180,7 @@ func (t *story) askLetters(ctx context.Context) error {
 		return err
 	}
 	for _, l := range letters {
-		t.is(adminapi.StoryKindEvent)
+		t.setKind(adminapi.StoryKindEvent)
 		if err := t.addLetter(ctx, l.Letter); err != nil {
 			return err
 		}
@@ -193,7 +193,7 @@ func (t *story) askLetters(ctx context.Context) error {
 			return err
 		}
 		for _, l := range waiting {
-			t.is(adminapi.StoryKindKey)
+			t.setKind(adminapi.StoryKindKey)
 			t.relate(l.EventID)
 		}
 	}
@@ -211,7 +211,7 @@ func (t *story) askLetterID(ctx context.Context) error {
 		return nil
 	}
 	if err == nil {
-		t.is(adminapi.StoryKindEvent)
+		t.setKind(adminapi.StoryKindEvent)
 		t.relate(letter.EventID)
 		err = t.addLetter(ctx, letter)
 	}
@@ -243,7 +243,7 @@ func (t *story) askPlace(ctx context.Context) error {
 		return err
 	}
 	for _, r := range records {
-		t.is(adminapi.StoryKindEvent)
+		t.setKind(adminapi.StoryKindEvent)
 		// A dead letter without an id has its place in the log instead.
 		t.relate(cmp.Or(r.UUID, fmt.Sprintf("%s/%d/%d", parts[1], partition, offset)))
 	}
@@ -288,7 +288,7 @@ func (t *story) addAudit(ctx context.Context, of adminapi.StoryStep, kind, subje
 	return err
 }
 
-func (t *story) told() adminapi.Story {
+func (t *story) finish() adminapi.Story {
 	for i := range t.Steps {
 		t.Steps[i].Service = t.Service
 	}

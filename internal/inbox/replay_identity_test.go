@@ -82,3 +82,16 @@ func TestABrokenRecordTakesNoID(t *testing.T) {
 	require.Equal(t, []string{"duplicate"}, c.replay(t, deadletter.Filter{}))
 	c.requireEffects(t, right)
 }
+
+// The letter of the broken record is not the right event's.
+func TestARightEventBehindItsBrokenRecordParks(t *testing.T) {
+	t.Parallel()
+	c := newClinic(t, 1, nil)
+	first, right, third := v("a", 1), v("a", 2), v("a", 3)
+	wrong := right
+	wrong.Source = ""
+	require.Equal(t, []inbox.Outcome{inbox.Dead, inbox.Gap, inbox.Parked}, c.deliver(t, wrong, right, third))
+	require.Equal(t, []inbox.Outcome{inbox.Applied}, c.deliver(t, first))
+	c.resume(t)
+	c.requireEffects(t, first, right, third)
+}

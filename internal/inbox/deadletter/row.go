@@ -80,7 +80,7 @@ const insertLetter = `
 insert into public.dead_letter (consumer, event_id, event_type, version, key, headers, payload, consumer_group, topic,
     partition, record_offset, record_time, class, code, error, attempts, first_failed_at, holds, remembered)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
-on conflict (consumer, event_id, sha256(payload)) do nothing`
+on conflict (consumer, event_id, remembered, sha256(payload)) do nothing`
 
 // Insert stores a dead letter and reports whether it is new.
 func Insert(ctx context.Context, tx pgx.Tx, l Letter) (isNew bool, err error) {

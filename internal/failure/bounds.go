@@ -45,8 +45,10 @@ const MaxText = 2048
 // Brief shortens a text to [MaxText] bytes and appends the number of missing bytes.
 func Brief(text string) string { return Cut(text, MaxText) }
 
-// Cut is [Brief] with another limit. The appended note is not counted.
+// Cut is [Brief] with another limit. The appended note is not counted. PostgreSQL stores the result: NUL and invalid
+// UTF-8 are replaced.
 func Cut(text string, limit int) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 	if len(text) <= limit {
 		return text
 	}

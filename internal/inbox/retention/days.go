@@ -121,6 +121,9 @@ func (j *Janitor) dropDays(ctx context.Context, horizon, forgotten time.Time, ro
 	return nil
 }
 
+// chunk is the limit of the next two statements: a longer one would hold up vacuum.
+const chunk = 100_000
+
 // The database's clock wrote processed_at, the process's clock processing_time: as text, so that no row fails the
 // comparison.
 const deleteForeign = `
@@ -138,11 +141,14 @@ const deleteAttempts = `delete from public.inbox_attempt where last_at < $1`
 
 func (j *Janitor) deleteRows(ctx context.Context, horizon time.Time, round *Round) error {
 	for _, sql := range []string{deleteForeign, deleteMisplaced, deleteAttempts} {
-		tag, err := j.cfg.Pool.Exec(ctx, sql, horizon)
-		if err != nil {
-			return fmt.Errorf("forget inbox rows: %w", err)
+		for n := int64(chunk); n >= chunk; {
+			tag, err := j.cfg.Pool.Exec(ctx, sql, horizon)
+			if err != nil {
+				return fmt.Errorf("forget inbox rows: %w", err)
+			}
+			n = tag.RowsAffected()
+			round.Forgotten += int(n)
 		}
-		round.Forgotten += int(tag.RowsAffected())
 	}
 	return nil
 }

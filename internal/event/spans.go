@@ -53,8 +53,8 @@ func (s *Spans) Send(topic string, events []*Event) (end func(error)) {
 			attribute.Int("messaging.batch.message_count", len(events)))...))
 }
 
-// Process begins the span of a consumer's attempt at n events.
-func (s *Spans) Process(consumer string, n int, event func(int) *Event) (end func(error)) {
+// Process begins the span of a consumer's attempt at n events of a topic.
+func (s *Spans) Process(consumer, topic string, n int, event func(int) *Event) (end func(error)) {
 	links := s.linksTo(n, event)
 	if len(links) == 0 {
 		return noSpan
@@ -64,7 +64,7 @@ func (s *Spans) Process(consumer string, n int, event func(int) *Event) (end fun
 		parent = event(0).traced()
 	}
 	return s.start(parent, "process "+consumer, trace.SpanKindConsumer, trace.WithLinks(links...),
-		trace.WithAttributes(append(attributesOf("process", event(0).Topic),
+		trace.WithAttributes(append(attributesOf("process", topic),
 			attribute.Int("messaging.batch.message_count", n),
 			attribute.String("messaging.consumer.group.name", consumer))...))
 }

@@ -39,7 +39,7 @@ func (s consumerHandlers) stats(ctx context.Context, _ nothing) (out adminapi.In
 		for _, g := range groups {
 			switch {
 			case g.Consumer != item.Consumer:
-			case g.Code == inbox.CodeParked:
+			case g.Code == inbox.CodeParked, g.Code == inbox.CodeGap:
 				item.Parked += g.Count
 			default:
 				item.Dead += g.Count

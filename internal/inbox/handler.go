@@ -62,7 +62,7 @@ func (m *Mux) HandleMessage(msg *message.Message) ([]*message.Message, error) {
 	if !ok {
 		return nil, errors.New("inbox: no transaction in the message: is the middleware installed?")
 	}
-	return nil, m.handlers[d.event.Type](msg.Context(), d.tx, *d.event)
+	return nil, m.Apply(msg.Context(), d.tx, *d.event)
 }
 
 // HandleNoPublish is [Mux.HandleMessage] for a Router's consumer.

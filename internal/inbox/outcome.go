@@ -59,7 +59,7 @@ func (e *codedError) ErrorCode() string { return e.code }
 
 func codeOf(err error) string {
 	var coded interface{ ErrorCode() string }
-	if errors.As(err, &coded) {
+	if errors.As(err, &coded) && coded.ErrorCode() != "" {
 		return coded.ErrorCode()
 	}
 	return CodeHandlerFailed

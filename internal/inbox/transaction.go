@@ -29,7 +29,8 @@ func (in *Inbox) apply(parent context.Context, items []*item) error {
 		}
 		return nil
 	}
-	endSpan := in.cfg.Spans.Process(in.cfg.Consumer, items[0].origin.Topic, len(items), func(i int) *event.Event { return &items[i].event })
+	endSpan := in.cfg.Spans.Process(in.cfg.Consumer, items[0].origin.Topic, len(items),
+		func(i int) *event.Event { return &items[i].event })
 	ctx, cancel := context.WithTimeout(parent, in.cfg.HandlerTimeout)
 	defer cancel()
 	tx := &handlerTx{consumer: in.cfg.Consumer}

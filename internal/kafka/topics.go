@@ -21,10 +21,10 @@ type Topic struct {
 	ReplicationFactor int16
 }
 
-// EnsureTopics creates missing topics and waits up to RequestTimeout for the leaders of each. An existing topic keeps its retention and
-// partitions, since added partitions break the order of keys. The broker sets the times of records: with a producer's
-// wrong clock, retention would delete them early. It tries every topic and returns all errors. Processes may call it
-// concurrently.
+// EnsureTopics creates missing topics and waits up to RequestTimeout for the leaders of each. An existing topic keeps
+// its retention and partitions, since added partitions break the order of keys. The broker sets the times of records:
+// with a producer's wrong clock, retention would delete them early. It tries every topic and returns all errors.
+// Processes may call it concurrently.
 func EnsureTopics(ctx context.Context, cfg Config, topics ...Topic) error {
 	return Ask(ctx, cfg, "ensure topics", func(c Cluster) error {
 		var problems []error

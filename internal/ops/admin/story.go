@@ -55,7 +55,7 @@ type story struct {
 }
 
 func (t *story) add(steps ...adminapi.StoryStep) { t.Steps = append(t.Steps, steps...) }
-func (t *story) setKind(kind adminapi.StoryKind)      { t.Kind = cmp.Or(t.Kind, kind) }
+func (t *story) setKind(kind adminapi.StoryKind) { t.Kind = cmp.Or(t.Kind, kind) }
 
 func (t *story) relate(ids ...string) { t.Related = append(t.Related, ids...) }
 

@@ -101,7 +101,7 @@ func fetch(ctx context.Context, bin string, opts Options) error {
 		return fmt.Errorf("await another fetch: %w", err)
 	}
 	defer func() { _ = lock.Release() }() // the fetch's outcome does not depend on it
-	if opts.check(ctx, bin) == nil { // another process has fetched it
+	if opts.check(ctx, bin) == nil {      // another process has fetched it
 		return nil
 	}
 	opts.report("no PostgreSQL on this machine fits: fetching %s from %s (once, about 25 MB)", Version, from.registry)

@@ -38,7 +38,7 @@ var executed = []string{
 const (
 	maxSignupFunctions = 292
 	maxSignupFiles     = 65
-	maxWalkFunctions   = 82 // of them 16 compare the acknowledgements with the ends of the log
+	maxWalkFunctions   = 86 // of them 16 compare the acknowledgements with the ends of the log
 	maxBatchFunctions  = 64
 )
 

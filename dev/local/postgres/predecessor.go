@@ -40,13 +40,13 @@ func awaitPredecessor(ctx context.Context, dir string) error {
 
 func postmasterFile(dir string) string { return filepath.Join(dir, "postmaster.pid") }
 
-// readPostmaster reads a server's file: line 1 is its process id, line 8 its state. The id is 0 without a file.
 // IsRunning reports whether a server works on a data folder.
 func IsRunning(dir string) bool {
 	pid, _ := readPostmaster(dir)
 	return pid > 0 && isAlive(pid)
 }
 
+// readPostmaster reads a server's file: line 1 is its process id, line 8 its state. The id is 0 without a file.
 func readPostmaster(dir string) (pid int, isStopping bool) {
 	content, _ := os.ReadFile(postmasterFile(dir))
 	lines := strings.Split(string(content), "\n")

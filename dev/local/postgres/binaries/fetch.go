@@ -101,8 +101,8 @@ func fetch(ctx context.Context, bin string, opts Options) error {
 		return fmt.Errorf("await another fetch: %w", err)
 	}
 	defer func() { _ = lock.Release() }() // the fetch's outcome does not depend on it
-	if opts.check(ctx, bin) == nil {      // another process has fetched it
-		return nil
+	if opts.check(ctx, bin) == nil {
+		return nil // another process has fetched it
 	}
 	opts.report("no PostgreSQL on this machine fits: fetching %s from %s (once, about 25 MB)", Version, from.registry)
 	began := time.Now()

@@ -45,10 +45,14 @@ const MaxText = 2048
 // Brief shortens a text to [MaxText] bytes and appends the number of missing bytes.
 func Brief(text string) string { return Cut(text, MaxText) }
 
-// Cut is [Brief] with another limit. The appended note is not counted. PostgreSQL stores the result: NUL and invalid
-// UTF-8 are replaced.
+// Text makes a text storable: PostgreSQL refuses NUL and invalid UTF-8.
+func Text(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// Cut is [Brief] with another limit. The appended note is not counted. The result is storable: see [Text].
 func Cut(text string, limit int) string {
-	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+	text = Text(text)
 	if len(text) <= limit {
 		return text
 	}

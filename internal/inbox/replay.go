@@ -309,7 +309,7 @@ func (r *Replayer) recordFailure(ctx context.Context, l *replayed, result Result
 	isGivenUp := result.Outcome == string(Failed) || l.Parked() && !mayComeLater
 	return pgx.BeginFunc(ctx, r.in.cfg.Pool, func(tx pgx.Tx) error {
 		if isGivenUp {
-			tag, err := tx.Exec(ctx, updateFailed, l.ID, string(class), result.Code, deadletter.Text(result.Error))
+			tag, err := tx.Exec(ctx, updateFailed, l.ID, string(class), result.Code, failure.Text(result.Error))
 			if err != nil {
 				return fmt.Errorf("record failed replay: %w", err)
 			}

@@ -97,7 +97,7 @@ type ShownHeader struct {
 }
 
 func show(h Header) ShownHeader {
-	shown := ShownHeader{Name: Text(h.Name), Value: notNull(h.Value), Null: h.Value == nil}
+	shown := ShownHeader{Name: failure.Text(h.Name), Value: notNull(h.Value), Null: h.Value == nil}
 	if shown.Name != h.Name {
 		shown.NameBase64 = []byte(h.Name)
 	}
@@ -165,7 +165,7 @@ func (l Letter) Copy(source string) event.Event {
 		if event.IsAttribute(name) || name == event.HeaderCausationID {
 			name = copiedPrefix + name
 		}
-		if name != "" && Text(name) == name && Text(value) == value {
+		if name != "" && failure.Text(name) == name && failure.Text(value) == value {
 			headers[name] = value
 		}
 	}
@@ -177,7 +177,7 @@ func (l Letter) Copy(source string) event.Event {
 		"__dlq.errors.offset":         strconv.FormatInt(l.Offset, 10),
 		"__dlq.errors.group":          l.Group,
 		"__dlq.errors.delivery.count": strconv.Itoa(l.Attempts),
-		"__dlq.errors.message":        failure.Cut(Text(l.Error), maxMessage),
+		"__dlq.errors.message":        failure.Cut(l.Error, maxMessage),
 		"dlq_error_class":             l.Class,
 		"dlq_error_code":              l.Code,
 		"dlq_attempts":                strconv.Itoa(l.Attempts),
@@ -199,7 +199,7 @@ const maxMessage = 950 // bytes of the copy's error, 1000 with the note; the row
 
 func (l Letter) copyKey() string {
 	key := string(l.Key)
-	if key != "" && len(key) <= event.MaxKeyBytes && Text(key) == key {
+	if key != "" && len(key) <= event.MaxKeyBytes && failure.Text(key) == key {
 		return key
 	}
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(cmp.Or(key, string(l.Payload)))))

@@ -115,8 +115,8 @@ func TestTheErrorInACopyIsBounded(t *testing.T) {
 		require.LessOrEqual(t, len(text), 1000)
 		require.True(t, utf8.ValidString(text))
 		begins, _, cut := strings.Cut(text, "... (")
-		require.True(t, strings.HasPrefix(deadletter.Text(l.Error), begins))
-		require.True(t, cut || text == deadletter.Text(l.Error), "it says what is missing")
+		require.True(t, strings.HasPrefix(failure.Text(l.Error), begins))
+		require.True(t, cut || text == failure.Text(l.Error), "it says what is missing")
 	})
 }
 
@@ -139,7 +139,7 @@ func drawRecord(t *rapid.T, n int) deadletter.Letter {
 	return l
 }
 
-func isText(s string) bool { return deadletter.Text(s) == s }
+func isText(s string) bool { return failure.Text(s) == s }
 
 func TestARecordKeepsItsBytes(t *testing.T) {
 	t.Parallel()

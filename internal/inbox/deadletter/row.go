@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -70,11 +69,6 @@ func notNull(b []byte) []byte {
 	return b
 }
 
-// Text makes a text storable: PostgreSQL refuses NUL and invalid UTF-8.
-func Text(s string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
-}
-
 // The target is the same record again, after a crash between commit and offset. Other conflicts are errors.
 const insertLetter = `
 insert into public.dead_letter (consumer, event_id, event_type, version, key, headers, payload, consumer_group, topic,
@@ -88,9 +82,9 @@ func Insert(ctx context.Context, tx pgx.Tx, l Letter) (isNew bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	tag, err := tx.Exec(ctx, insertLetter, l.Consumer, l.EventID, Text(l.Type), l.Version, notNull(l.Key), headers,
+	tag, err := tx.Exec(ctx, insertLetter, l.Consumer, l.EventID, failure.Text(l.Type), l.Version, notNull(l.Key), headers,
 		notNull(l.Payload), l.Group, l.Topic, l.Partition, l.Offset, orNull(l.RecordTime), l.Class, l.Code,
-		Text(failure.Brief(l.Error)), l.Attempts, l.FirstFailedAt, l.Holds, l.Remembered)
+		failure.Brief(l.Error), l.Attempts, l.FirstFailedAt, l.Holds, l.Remembered)
 	if err != nil {
 		return false, fmt.Errorf("insert dead letter: %w", err)
 	}
@@ -196,7 +190,7 @@ func ReleaseKeys(ctx context.Context, tx pgx.Tx, passed bool, letters ...Letter)
 func encodeHeaders(headers []Header) ([]byte, error) {
 	list := make([][]any, len(headers))
 	for i, h := range headers {
-		name := Text(h.Name)
+		name := failure.Text(h.Name)
 		list[i] = []any{name, h.Value}
 		if name != h.Name {
 			list[i] = append(list[i], []byte(h.Name))

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/fault"
 )
 
@@ -71,17 +71,11 @@ func (l *leader) park(r *record, why error, settled *settlement) {
 		l.failedAt = time.Time{} // an answer: the publisher works
 		wait = l.cfg.parkedRetryMax
 	}
-	settled.parked = append(settled.parked, parking{r.key(), r.Position, reasonOf(why), isPermanent(why), attempts, wait})
+	settled.parked = append(settled.parked, parking{r.key(), r.Position, failure.Cut(why.Error(), maxReasonBytes), isPermanent(why), attempts, wait})
 	l.metrics.parkings.Inc()
 }
 
 const maxReasonBytes = 500
-
-func reasonOf(err error) string {
-	text := err.Error()
-	text = strings.ToValidUTF8(text[:min(len(text), maxReasonBytes)], "\uFFFD")
-	return strings.ReplaceAll(text, "\x00", "\uFFFD")
-}
 
 // log writes one line however many keys are parked.
 func (s settlement) log(ctx context.Context, log *slog.Logger) {

@@ -2,7 +2,6 @@ package relay
 
 import (
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -396,13 +395,6 @@ func TestAStaleLeaderForgetsNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, keys, 1)
 	require.Equal(t, int64(1), keys[0].Held)
-}
-
-func TestReasonsAreText(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, "a\ufffdb", reasonOf(fmt.Errorf("a\xffb")))
-	require.Equal(t, "a\ufffdb", reasonOf(errors.New("a\x00b")), "the column takes no NUL")
-	require.LessOrEqual(t, len([]rune(reasonOf(errors.New(string(make([]byte, 10_000)))))), maxReasonBytes)
 }
 
 // A page has several calls. The first attempts of the later ones are no repetitions.

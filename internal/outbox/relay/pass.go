@@ -68,7 +68,10 @@ func (l *leader) pass(ctx context.Context, ill []*finding) (clean bool, err erro
 			page = append(page, lost.rest()...)
 		}
 		for len(page) > 0 {
-			if ends, err := l.endsPass(ctx); ends || err != nil {
+			if stops, err := l.isStopped(ctx); stops || err != nil {
+				return false, err
+			}
+			if err := l.maintain(ctx); err != nil {
 				return false, err
 			}
 			var part []record
@@ -87,20 +90,17 @@ func (l *leader) pass(ctx context.Context, ill []*finding) (clean bool, err erro
 
 const isPausedSQL = `select paused_at is not null from public.outbox_cursor`
 
-// endsPass reports whether the pass must end early. It can send all rows that are kept, and that takes long.
-func (l *leader) endsPass(ctx context.Context) (ends bool, err error) {
+// isStopped is asked between the calls of a pass, which can send all rows that are kept.
+func (l *leader) isStopped(ctx context.Context) (paused bool, err error) {
 	if ctx.Err() != nil {
 		return true, ctx.Err()
 	}
-	if err := l.maintain(ctx); err != nil {
-		return true, err
-	}
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
-	if err := l.conn.QueryRow(ctx, isPausedSQL).Scan(&ends); err != nil {
+	if err := l.conn.QueryRow(ctx, isPausedSQL).Scan(&paused); err != nil {
 		return true, fmt.Errorf("ask whether the relay is paused: %w", err)
 	}
-	return ends, nil
+	return paused, nil
 }
 
 func (l *leader) resend(ctx context.Context, records []record) (clean bool, err error) {

@@ -110,10 +110,7 @@ func TestAHealIsReportedOnce(t *testing.T) {
 	require.Equal(t, int64(1), w.count(`select count(*) from outbox_cursor
 		where broker_back_at is not null and database_back_at is null`))
 	require.Positive(t, testutil.ToFloat64(w.metrics.resent))
-	w.backUp("backup")
-	w.add("a")
-	w.settle()
-	w.goBack("backup")
+	w.lose("a")
 	w.lead()
 	w.settle()
 	require.InDelta(t, 1, testutil.ToFloat64(w.metrics.lostEvents), 0)

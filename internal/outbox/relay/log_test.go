@@ -349,6 +349,15 @@ func (w *world) goBack(name string) {
 	}))
 }
 
+// lose adds events that are sent, and takes the database back to before them.
+func (w *world) lose(keys ...string) {
+	w.Helper()
+	w.backUp("backup")
+	w.add(keys...)
+	w.settle()
+	w.goBack("backup")
+}
+
 func (w *world) exec(sql string, args ...any) {
 	w.Helper()
 	_, err := w.pool.Exec(w.Context(), sql, args...)

@@ -117,10 +117,7 @@ func TestAMissingVersionIsRefused(t *testing.T) {
 	w := newWorld(t, 1)
 	w.lead()
 	w.settle()
-	w.backUp("backup")
-	w.add("a", "a")
-	w.settle()
-	w.goBack("backup")
+	w.lose("a", "a")
 	w.log.records[0] = w.log.records[0][1:] // version 1 is nowhere
 	w.log.records[0][0].SetContext(event.WithOrigin(t.Context(), event.Origin{Topic: testTopic, Time: time.Now()}))
 	w.lead()
@@ -337,10 +334,7 @@ func TestASilentPartitionEndsNoRefusal(t *testing.T) {
 	w.cfg.HealWithin = time.Nanosecond
 	w.lead()
 	w.settle()
-	w.backUp("backup")
-	w.add("a")
-	w.settle()
-	w.goBack("backup")
+	w.lose("a")
 	w.lead()
 	w.settle()
 	const refused = `select count(*) from outbox_cursor where refused like 'events_unknown:%'`
@@ -375,10 +369,11 @@ func TestARefusalEndsWithItsCause(t *testing.T) {
 	w.log.cut(0, 0)
 	w.lead()
 	w.settle()
-	require.Equal(t, int64(1), w.count(`select count(*) from outbox_cursor where refused is not null`))
+	const refused = `select count(*) from outbox_cursor where refused is not null`
+	require.Equal(t, int64(1), w.count(refused))
 	w.log.records[0] = records // the volume is back
 	w.lead()
 	w.settle()
-	require.Zero(t, w.count(`select count(*) from outbox_cursor where refused is not null`))
+	require.Zero(t, w.count(refused))
 	w.requireWhole()
 }

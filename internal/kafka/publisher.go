@@ -258,8 +258,8 @@ func (c *call) use(conn *connection) {
 	c.conn, c.repeats = conn, conn.repeats.Load()
 }
 
-// sendKey returns what is to be sent once more, record by record: the broker refuses a batch because of one record, and
-// the others succeed alone. Until then none of it has failed.
+// sendKey returns the messages to send once more, record by record: the broker refuses a batch because of one record,
+// and the others succeed alone. Until then none of them has failed.
 func (c *call) sendKey(ctx context.Context, conn *connection, indexes []int, areAlone bool) (refused []int) {
 	for n, i := range indexes {
 		if !c.begin(ctx, i) {

@@ -109,7 +109,7 @@ func (r *Relay) notifyLeader(ctx context.Context, conn *pgx.Conn) error {
 
 const listenSQL = `listen outbox`
 
-// listen is for the leader alone: a session keeps each notification until somebody takes it.
+// listen is for the leader alone: a session keeps all notifications that are not taken.
 func (l *leader) listen(ctx context.Context) error {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()

@@ -52,7 +52,8 @@ func (n *Node) checkTopics(ctx context.Context) error {
 	return refused.Err()
 }
 
-// EnsureTopics creates missing topics and prints all on out. It changes no existing topic.
+// EnsureTopics creates missing topics and prints all on out. Of an existing one it changes only who sets the times of
+// records: see [kafka.EnsureTopics].
 func (c Config) EnsureTopics(ctx context.Context, out io.Writer, service string, topics []kafka.Topic) error {
 	client, names := c.Client(service), namesOf(topics)
 	before, err := kafka.DescribeTopics(ctx, client, names...)

@@ -71,7 +71,8 @@ func (l *leader) park(r *record, why error, settled *settlement) {
 		l.failedAt = time.Time{} // an answer: the publisher works
 		wait = l.cfg.parkedRetryMax
 	}
-	settled.parked = append(settled.parked, parking{r.key(), r.Position, failure.Cut(why.Error(), maxReasonBytes), isPermanent(why), attempts, wait})
+	reason := failure.Cut(why.Error(), maxReasonBytes)
+	settled.parked = append(settled.parked, parking{r.key(), r.Position, reason, isPermanent(why), attempts, wait})
 	l.metrics.parkings.Inc()
 }
 

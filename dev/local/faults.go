@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 
@@ -66,17 +68,18 @@ func (f *Faults) interrupt(ctx context.Context, name string, pause time.Duration
 
 // pickPorts replaces free ports by known ones: a new process listens there again.
 func pickPorts(ctx context.Context, listens map[string]Listen) (map[string]Listen, error) {
+	names := slices.Collect(maps.Keys(listens))
+	var addrs []string
+	for _, name := range names {
+		addrs = append(addrs, listens[name].API, listens[name].Admin)
+	}
+	addrs, err := port.Pick(ctx, addrs...)
+	if err != nil {
+		return nil, err
+	}
 	picked := map[string]Listen{}
-	for name, listen := range listens {
-		var errs [2]error
-		listen.Admin, errs[0] = port.Pick(ctx, listen.Admin)
-		if listen.API != "" {
-			listen.API, errs[1] = port.Pick(ctx, listen.API)
-		}
-		if err := errors.Join(errs[:]...); err != nil {
-			return nil, err
-		}
-		picked[name] = listen
+	for i, name := range names {
+		picked[name] = Listen{API: addrs[2*i], Admin: addrs[2*i+1]}
 	}
 	return picked, nil
 }

@@ -17,12 +17,30 @@ const (
 	highest = 32_000
 )
 
-// Pick replaces port 0 of host:port by a free port, and refuses a taken one. Until its owner opens it, only a process
-// that names the port can take it.
-func Pick(ctx context.Context, addr string) (string, error) {
+// Pick replaces port 0 of each host:port by a free port, and refuses a taken one. An empty address stays empty. Until
+// its owner opens it, only a process that names the port can take it.
+func Pick(ctx context.Context, addrs ...string) ([]string, error) {
+	picked := make([]string, len(addrs))
+	for i, addr := range addrs {
+		if addr == "" {
+			continue
+		}
+		listener, err := listen(ctx, addr)
+		if err != nil {
+			return nil, fmt.Errorf("pick a port: %w", err)
+		}
+		defer listener.Close() // after the last pick: no port is picked twice
+		host, _, _ := net.SplitHostPort(addr)
+		_, port, _ := net.SplitHostPort(listener.Addr().String())
+		picked[i] = net.JoinHostPort(host, port)
+	}
+	return picked, nil
+}
+
+func listen(ctx context.Context, addr string) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return "", fmt.Errorf("pick a port: %w", err)
+		return nil, err
 	}
 	for {
 		picked := addr
@@ -30,11 +48,8 @@ func Pick(ctx context.Context, addr string) (string, error) {
 			picked = net.JoinHostPort(host, strconv.Itoa(lowest+rand.IntN(highest-lowest)))
 		}
 		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", picked)
-		switch {
-		case err == nil:
-			return picked, listener.Close()
-		case port != "0" || !errors.Is(err, syscall.EADDRINUSE):
-			return "", fmt.Errorf("pick a port: %w", err)
+		if err == nil || port != "0" || !errors.Is(err, syscall.EADDRINUSE) {
+			return listener, err
 		}
 	}
 }

@@ -4,6 +4,7 @@
 package realkafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,7 +80,7 @@ func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, controller: cfg.Join, output: &child.Tail{}}
+	s := &Server{cfg: cfg, output: &child.Tail{}}
 	if err := s.takeFolder(); err != nil {
 		return nil, err
 	}
@@ -106,15 +107,12 @@ func (s *Server) takeFolder() (err error) {
 	return err
 }
 
-func (s *Server) launch(ctx context.Context, classes string) (err error) {
-	if s.addr, err = port.Pick(ctx, s.cfg.Addr); err != nil {
+func (s *Server) launch(ctx context.Context, classes string) error {
+	addrs, err := port.Pick(ctx, s.cfg.Addr, "127.0.0.1:0")
+	if err != nil {
 		return err
 	}
-	if s.cfg.Join == "" {
-		if s.controller, err = port.Pick(ctx, "127.0.0.1:0"); err != nil {
-			return err
-		}
-	}
+	s.addr, s.controller = addrs[0], cmp.Or(s.cfg.Join, addrs[1])
 	settings := filepath.Join(s.dir, "server.properties")
 	if err := os.WriteFile(settings, []byte(s.settings()), 0o644); err != nil {
 		return fmt.Errorf("write settings: %w", err)

@@ -34,7 +34,16 @@ func (c *ResetCommand) Run() error {
 		}
 		defer func() { _ = lock.Release() }() // its file is gone by then
 	}
-	if err := os.RemoveAll(c.Dir); err != nil {
+	// The rename is one step: a system that starts during the removal gets a new folder.
+	removed := filepath.Clean(c.Dir) + ".removed"
+	err := os.RemoveAll(removed) // an interrupted reset left it
+	if err == nil {
+		err = os.Rename(c.Dir, removed)
+	}
+	if err == nil {
+		err = os.RemoveAll(removed)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("reset %s: %w", c.Dir, err)
 	}
 	return nil

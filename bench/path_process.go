@@ -2,51 +2,34 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
-	"net/http"
+	"io"
 	"os"
 	"os/exec"
+	"syscall"
 	"time"
 
+	"example.com/twinbox/dev/local/child"
 	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/service"
 )
 
 type process struct {
+	*child.Process
+
 	program    string
 	environ    []string
 	api, admin string // host:port; api is "" for a service without one
-
-	cmd   *exec.Cmd
-	ended chan struct{} // closed when the process is gone
 }
 
-func (p *process) start() error {
+func (p *process) start() (err error) {
 	// Not CommandContext: withServices ends the processes itself, and a fault is not an end.
-	p.cmd = exec.Command(p.program, "serve")       //nolint:noctx // see above
-	p.cmd.Env, p.cmd.Stderr = p.environ, os.Stderr // its errors
-	if err := p.cmd.Start(); err != nil {
+	command := exec.Command(p.program, "serve")        //nolint:noctx // see above
+	command.Env, command.Stderr = p.environ, os.Stderr // its errors
+	if p.Process, err = child.Start(command, syscall.SIGKILL); err != nil {
 		return fmt.Errorf("start %s: %w", p.program, err)
 	}
-	p.ended = make(chan struct{})
-	go func() {
-		defer close(p.ended)
-		_ = p.cmd.Wait() // kill ended it, or awaitReady reports it
-	}()
 	return nil
-}
-
-func (p *process) signal(signal os.Signal) error {
-	if err := p.cmd.Process.Signal(signal); err != nil {
-		return fmt.Errorf("signal %s: %w", p.program, err)
-	}
-	return nil
-}
-
-func (p *process) kill() {
-	_ = p.cmd.Process.Kill()
-	<-p.ended
 }
 
 const readyLimit = time.Minute
@@ -54,9 +37,9 @@ const readyLimit = time.Minute
 func (p *process) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyLimit, fmt.Errorf("not ready within %s", readyLimit))
 	defer cancel()
-	for !p.isReady(ctx) {
+	for service.Healthcheck(ctx, p.admin, io.Discard) != nil {
 		select {
-		case <-p.ended:
+		case <-p.Done():
 			return fmt.Errorf("%s ended", p.program)
 		default:
 		}
@@ -65,26 +48,4 @@ func (p *process) awaitReady(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func (p *process) isReady(ctx context.Context) bool {
-	response, err := request(ctx, http.MethodGet, "http://"+p.admin+"/readyz", nil, nil)
-	if err != nil {
-		return false
-	}
-	_ = response.Body.Close()
-	return response.StatusCode == http.StatusOK
-}
-
-// Another program may take a port before the service does.
-func freeAddresses(ctx context.Context, n int) (addresses []string, err error) {
-	for range n {
-		listener, listenErr := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-		if listenErr != nil {
-			return nil, errors.Join(err, fmt.Errorf("find a free port: %w", listenErr))
-		}
-		defer func() { err = errors.Join(err, listener.Close()) }()
-		addresses = append(addresses, listener.Addr().String())
-	}
-	return addresses, nil
 }

@@ -5,16 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"example.com/twinbox/dev/local/mailbox"
+	"example.com/twinbox/dev/local/port"
 	"example.com/twinbox/internal/customer/openapi"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/outbox/relay"
@@ -37,7 +38,7 @@ func (b *pathBench) withServices(ctx context.Context, do func(*services) error) 
 		}
 		defer func() { err = errors.Join(err, mails.Close()) }()
 		s := &services{site: at}
-		addresses, err := freeAddresses(ctx, 6)
+		addresses, err := port.Pick(ctx, slices.Repeat([]string{"127.0.0.1:0"}, 6)...)
 		if err != nil {
 			return err
 		}
@@ -60,7 +61,7 @@ func (b *pathBench) withServices(ctx context.Context, do func(*services) error) 
 			if err := p.start(); err != nil {
 				return err
 			}
-			defer p.kill()
+			defer func() { err = errors.Join(err, p.Kill()) }()
 		}
 		for _, p := range s.processes() {
 			if err := p.awaitReady(ctx); err != nil {
@@ -96,7 +97,7 @@ func (s *services) leader(ctx context.Context) (leads, follows *process, err err
 			return nil, nil, fmt.Errorf("read leader: %w", err)
 		}
 		for i, p := range s.customers {
-			if status.Leading && strings.HasSuffix(status.Leader, "/"+strconv.Itoa(p.cmd.Process.Pid)) {
+			if status.Leading && strings.HasSuffix(status.Leader, "/"+strconv.Itoa(p.PID())) {
 				return p, s.customers[1-i], nil
 			}
 		}
@@ -126,7 +127,7 @@ func (b *pathBench) faultStep(name, figure string, fault syscall.Signal) step {
 				return err
 			}
 			began := time.Now()
-			if err := leads.signal(fault); err != nil {
+			if err := leads.Signal(fault); err != nil {
 				return err
 			}
 			user, err := follows.signUp(ctx, signupsBefore)
@@ -172,7 +173,12 @@ func (s *services) awaitEffects(ctx context.Context) error {
 func (p *process) signUp(ctx context.Context, n int) (user string, err error) {
 	body := fmt.Sprintf(`{"email":%q,"name":"Ada Lovelace"}`, email(n))
 	header := http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {fmt.Sprintf(`"signup-%d"`, n)}}
-	response, err := request(ctx, http.MethodPost, "http://"+p.api+"/v1/signups", header, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+p.api+"/v1/signups", strings.NewReader(body))
+	if err != nil {
+		return "", fmt.Errorf("sign up: %w", err)
+	}
+	request.Header = header
+	response, err := client.Do(request)
 	if err != nil {
 		return "", fmt.Errorf("sign up: %w", err)
 	}
@@ -188,17 +194,6 @@ func (p *process) signUp(ctx context.Context, n int) (user string, err error) {
 }
 
 var client = http.Client{Timeout: signupTimeout}
-
-func request(ctx context.Context, method, url string, header http.Header, body io.Reader) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, method, url, body)
-	if err != nil {
-		return nil, err
-	}
-	if header != nil {
-		r.Header = header
-	}
-	return client.Do(r)
-}
 
 func (b *pathBench) idle(ctx context.Context) error {
 	return b.withServices(ctx, func(s *services) error {
@@ -233,7 +228,7 @@ func (b *pathBench) used(ctx context.Context, s *services) (map[string]float64, 
 	used := map[string]float64{}
 	count := func(service string, db *database, processes [2]*process) error {
 		for _, p := range processes {
-			cpu, err := cpuOf(p.cmd.Process.Pid)
+			cpu, err := cpuOf(p.PID())
 			if err != nil {
 				return err
 			}

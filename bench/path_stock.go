@@ -103,9 +103,6 @@ func (l *stockLine) handle(msg *message.Message) error {
 	return err
 }
 
-// Stock has only the rows that countEffects counts.
-func (*stockLine) verify(context.Context) error { return nil }
-
 // The person is checked as by the API.
 func person(n int) (address domain.Email, name domain.Name, err error) {
 	if address, err = domain.ParseEmail(email(n)); err != nil {

@@ -14,7 +14,6 @@ import (
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/notification"
-	"example.com/twinbox/internal/verify"
 )
 
 func onStage(t *testing.T, do func(ctx context.Context, st *stage) error) error {
@@ -138,28 +137,4 @@ func TestCountFindsWhatIsMissingAndWhatIsThereTwice(t *testing.T) {
 			return nil
 		})
 	}))
-}
-
-func TestOurLineIsVerified(t *testing.T) {
-	t.Parallel()
-	err := onStage(t, func(ctx context.Context, st *stage) error {
-		b := &pathBench{stage: st}
-		if err := newPath(st, quickPathPlan).prepare(ctx); err != nil {
-			return err
-		}
-		return b.withSite(ctx, func(at site) error {
-			loop := &openLoop{clients: 2, arrivals: newArrivals[string](0)}
-			l, err := openOurLine(ctx, at, loop.arrivals.note)
-			require.NoError(t, err)
-			loop.do = l.signUp
-			return alongside(ctx, l.run, func(ctx context.Context) error {
-				_, err := loop.run(ctx, make([]time.Duration, 5))
-				require.NoError(t, err)
-				execute(t, at.notification, `delete from inbox where event_id = (select min(event_id) from inbox)`)
-				execute(t, at.notification, `update inbox_horizon set remembers_from = clock_timestamp() + interval '1 hour'`)
-				return l.verify(ctx)
-			})
-		})
-	})
-	require.ErrorContains(t, err, "1 of notification.users not verifiable: "+string(verify.InboxForgot))
 }

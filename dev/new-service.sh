@@ -14,7 +14,7 @@ refuse() {
 case $name in
 '' | [!a-z]* | *[!a-z0-9]*) refuse "NAME=$name is no name: give lower-case letters and digits, a letter first." ;;
 main | break | case | chan | const | continue | default | defer | else | fallthrough | for | func | go | goto | if | import | \
-	interface | map | package | range | return | select | struct | switch | type | var | context | os | string) refuse "NAME=$name is a word of Go." ;;
+	interface | map | package | range | return | select | string | struct | switch | type | var) refuse "NAME=$name is a word of Go." ;;
 esac
 case $port in
 '' | 0* | *[!0-9]* | ??????*) refuse "PORT=$port is no port: give a number from 1024 to 65534." ;;
@@ -24,6 +24,8 @@ esac
 for path in "internal/$name" "cmd/$name" "examples/$name" "internal/contract/$name.go"; do
 	[ ! -e "$path" ] || refuse "NAME=$name is taken: there is $path."
 done
+! git grep -qE "\"(.+/)?$name\"\$" -- 'examples/hello/*.go' 'examples/cmd/hello/*.go' internal/services/services.go ||
+	refuse "NAME=$name is taken: a service imports a package of that name."
 ! git grep -q "^  $name:" -- '*compose.yml' || refuse "NAME=$name is taken: a container has it."
 operators=$((port + 1))
 for number in "$port" "$operators"; do

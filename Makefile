@@ -1,5 +1,6 @@
 # Every target is one command that may be pasted; bare `make` lists them.
-# Go alone: run, demo, build, test*, bench, lint, generate, new, new-service. Docker: up, down; reset with or without it.
+# Go alone: run, demo, build, test*, bench, lint, generate. Go and git: new-service, and perl too: new. Docker: up, down;
+# reset with or without it.
 
 GO      ?= go
 COMPOSE ?= docker compose

@@ -140,7 +140,7 @@ func (w *world) committed(t *testing.T) {
 // produce bypasses the outbox and its checks.
 func (w *world) produce(t *testing.T, events ...event.Event) {
 	t.Helper()
-	publisher := kafkatest.NewSender(t, []string{w.broker.Addr()})
+	publisher := kafkatest.NewPublisher(t, []string{w.broker.Addr()})
 	defer func() { require.NoError(t, publisher.Close()) }()
 	for _, e := range events {
 		require.NoError(t, publisher.Publish(contract.TopicUsers, e.Message()))

@@ -19,6 +19,7 @@ import (
 
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/event"
+	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/test/inboxtest"
 	"example.com/twinbox/test/kafkatest"
@@ -79,7 +80,7 @@ type house struct {
 	cfg     Config
 	brokers []string
 	nats    *natsserver.TestServer
-	sender  *kafkatest.Sender
+	sender  *kafka.Publisher
 }
 
 func newHouse(t *testing.T, url string) *house {
@@ -94,7 +95,7 @@ func newHouse(t *testing.T, url string) *house {
 		"KAFKA_BROKERS=" + strings.Join(h.brokers, ","), "NATS_URL=" + h.nats.URL(),
 	}, &cfg))
 	h.cfg = cfg
-	h.sender = kafkatest.NewSender(t, h.brokers)
+	h.sender = kafkatest.NewPublisher(t, h.brokers)
 	t.Cleanup(func() { require.NoError(t, h.sender.Close()) })
 	return h
 }

@@ -40,7 +40,7 @@ func TestAHandlerRunsUnderAStockRouter(t *testing.T) {
 	router.AddConsumerHandler("hello", topic, subscriber, g.welcome).AddMiddleware(kafka.Origin, box.Middleware)
 	go func() { _ = router.Run(t.Context()) }()
 
-	sender := kafkatest.NewSender(t, brokers)
+	sender := kafkatest.NewPublisher(t, brokers)
 	defer func() { require.NoError(t, sender.Close()) }()
 	signUp := contracttest.Example(t, contract.UserRegistered.Declaration, 1)
 	for range 2 {

@@ -69,7 +69,7 @@ func TestWindowsComeToTheSame(t *testing.T) {
 func TestWhatIsSentAgainIsNoFinding(t *testing.T) {
 	t.Parallel()
 	s := settled(t)
-	publisher := kafkatest.NewSender(t, s.brokers)
+	publisher := kafkatest.NewPublisher(t, s.brokers)
 	sent, err := relay.Republish(t.Context(), s.pool, publisher, relay.Selection{From: 2})
 	require.NoError(t, err)
 	require.NoError(t, publisher.Close())

@@ -16,6 +16,7 @@ import (
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/test/inboxtest"
 	"example.com/twinbox/test/kafkatest"
@@ -47,7 +48,7 @@ func verifyWhileMoving(t *testing.T, runs int) {
 	})
 	ctx, stop := context.WithCancel(t.Context())
 	movers, moving := errgroup.WithContext(ctx)
-	publisher := kafkatest.NewSender(t, s.brokers)
+	publisher := kafkatest.NewPublisher(t, s.brokers)
 	for _, move := range []func(context.Context) error{
 		s.write, s.write,
 		func(ctx context.Context) error { return s.relayInTurns(ctx, t, publisher) },
@@ -104,7 +105,7 @@ func (s *system) write(ctx context.Context) error {
 }
 
 // relayInTurns ends the relay at any point: its successor sends again what it did not record.
-func (s *system) relayInTurns(ctx context.Context, t *testing.T, publisher *kafkatest.Sender) error {
+func (s *system) relayInTurns(ctx context.Context, t *testing.T, publisher *kafka.Publisher) error {
 	r, err := relay.New(relay.Config{
 		Connect: outboxtest.Dial(t, s.pool), Publisher: tampered{publisher, s}, PollMax: 10 * time.Millisecond,
 		Retention: time.Hour, PartitionSize: 50,
@@ -117,7 +118,7 @@ func (s *system) relayInTurns(ctx context.Context, t *testing.T, publisher *kafk
 	return r.Run(ctx)
 }
 
-func (s *system) republish(ctx context.Context, publisher *kafkatest.Sender) error {
+func (s *system) republish(ctx context.Context, publisher *kafka.Publisher) error {
 	pause(ctx, 300*time.Millisecond)
 	_, err := s.pool.Exec(ctx, `update outbox_partition set published_at = published_at - interval '2 hours'`)
 	if err != nil {

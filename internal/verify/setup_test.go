@@ -93,7 +93,7 @@ func (s *system) add(t *testing.T, keys ...string) (ids []string) {
 
 func (s *system) publish(t *testing.T) {
 	t.Helper()
-	publisher := kafkatest.NewSender(t, s.brokers)
+	publisher := kafkatest.NewPublisher(t, s.brokers)
 	r, err := relay.New(relay.Config{
 		Connect: outboxtest.Dial(t, s.pool), Publisher: tampered{publisher, s}, PollMax: 10 * time.Millisecond,
 	})
@@ -111,7 +111,7 @@ func (s *system) publish(t *testing.T) {
 }
 
 type tampered struct {
-	to     *kafkatest.Sender
+	to     *kafka.Publisher
 	system *system
 }
 

@@ -41,7 +41,7 @@ func life(t *testing.T, id domain.UserID) map[int64]*message.Message {
 func TestEventsOutOfOrderThroughBothServices(t *testing.T) {
 	parallel(t)
 	h := newStack(t)
-	publisher := kafkatest.NewSender(t, h.brokers)
+	publisher := kafkatest.NewPublisher(t, h.brokers)
 	defer func() { require.NoError(t, publisher.Close()) }()
 	orders := map[string]struct {
 		come    []int64

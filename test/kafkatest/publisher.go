@@ -1,12 +1,10 @@
 package kafkatest
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
 
-	"github.com/IBM/sarama"
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
@@ -14,39 +12,13 @@ import (
 	"example.com/twinbox/internal/kafka"
 )
 
-// Sender is a [message.Publisher] that writes to topics without an outbox.
-type Sender struct{ to sarama.SyncProducer }
-
-// NewSender connects a sender. Close it.
-func NewSender(t testing.TB, brokers []string) *Sender {
+// NewPublisher returns a publisher that writes to topics without an outbox. Close it.
+func NewPublisher(t testing.TB, brokers []string) *kafka.Publisher {
 	t.Helper()
-	to, err := sarama.NewSyncProducer(brokers, kafka.Config{Brokers: brokers}.Producer())
+	publisher, err := kafka.NewPublisher(kafka.Config{Brokers: brokers}, nil)
 	require.NoError(t, err)
-	return &Sender{to}
+	return publisher
 }
-
-// Publish returns when all messages are acknowledged, or an error.
-func (s *Sender) Publish(topic string, msgs ...*message.Message) error {
-	return s.PublishContext(context.Background(), topic, msgs...)
-}
-
-// PublishContext is Publish that does not begin after the end of ctx.
-func (s *Sender) PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	records := make([]*sarama.ProducerMessage, len(msgs))
-	for i, msg := range msgs {
-		var err error
-		if records[i], err = (kafka.Marshaler{}).Marshal(topic, msg); err != nil {
-			return err
-		}
-	}
-	return s.to.SendMessages(records)
-}
-
-// Close ends the connections.
-func (s *Sender) Close() error { return s.to.Close() }
 
 // Event returns the nth message of a key, with the id key-n.
 func Event(key string, n int) *message.Message {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/IBM/sarama"
-
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/ops/admin/adminapi"
@@ -53,16 +51,11 @@ func Poison(cfg kafka.Config, brew func() (event.Event, error)) Fault {
 			if err != nil {
 				return "", err
 			}
-			record, err := kafka.Marshaler{}.Marshal(e.Topic, e.Message())
+			publisher, err := kafka.NewPublisher(cfg, nil)
 			if err != nil {
 				return "", err
 			}
-			producer, err := sarama.NewSyncProducer(cfg.Brokers, cfg.WithDefaults().Producer())
-			if err != nil {
-				return "", err
-			}
-			_, _, err = producer.SendMessage(record)
-			if err = errors.Join(err, producer.Close()); err != nil {
+			if err := errors.Join(publisher.Publish(e.Topic, e.Message()), publisher.Close()); err != nil {
 				return "", err
 			}
 			return "each consumer makes a dead letter of it: twinbox dlq list", nil

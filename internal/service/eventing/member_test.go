@@ -134,7 +134,7 @@ func newStage(t *testing.T, pool *pgxpool.Pool, brokers []string, more ...string
 	s := &stage{pool: pool, cfg: cfg, admin: admin}
 	s.member = member{Environ: variables, Topic: kafkatest.Group(t), Consumer: "c" + kafkaSafe(t)}
 	ensureTopic(t, cfg, s.member.Topic)
-	publisher := kafkatest.NewSender(t, cfg.Kafka.Brokers)
+	publisher := kafkatest.NewPublisher(t, cfg.Kafka.Brokers)
 	t.Cleanup(func() { require.NoError(t, publisher.Close()) })
 	s.send = func(events ...event.Event) {
 		for _, e := range events {

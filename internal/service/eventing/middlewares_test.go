@@ -58,7 +58,7 @@ func TestMiddlewaresRunAroundEachEvent(t *testing.T) {
 		OnOutcome:   func(_ event.Event, o inbox.Outcome) { outcomes <- o },
 	}))
 	b.serve(t)
-	publisher := kafkatest.NewSender(t, cfg.Kafka.Brokers)
+	publisher := kafkatest.NewPublisher(t, cfg.Kafka.Brokers)
 	require.NoError(t, publisher.Publish(topic, ping(`{"n":1}`)))
 	require.NoError(t, publisher.Close())
 	require.Equal(t, inbox.Applied, <-outcomes)

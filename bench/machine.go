@@ -4,11 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"runtime"
-	"strconv"
-	"strings"
 
 	"github.com/prometheus/procfs"
 )
@@ -77,16 +73,7 @@ func cpuOf(pid int) (float64, error) {
 
 // Ended processes count, too.
 func (s *stage) serverCPU() (float64, error) {
-	content, err := os.ReadFile(filepath.Join(s.dir, "postgres", "postmaster.pid"))
-	if err != nil {
-		return 0, fmt.Errorf("find server: %w", err)
-	}
-	first, _, _ := strings.Cut(string(content), "\n")
-	server, err := strconv.Atoi(first)
-	if err != nil {
-		return 0, fmt.Errorf("find server: %w", err)
-	}
-	return cpuOfTree(server)
+	return cpuOfTree(s.server.PID())
 }
 
 // The unit of CPU time in /proc is the same on every platform of Go.

@@ -4,13 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 )
 
 type options struct {
 	Quick   bool          `help:"One round of a smaller version. Too short to quote."`
-	Brokers string        `help:"Use a Kafka that runs elsewhere: its brokers, separated by commas. Default: a broker in this process." placeholder:"HOST:PORT,..."`
+	Brokers []string      `help:"Use a Kafka that runs elsewhere: its brokers, separated by commas. Default: a broker in this process." placeholder:"HOST:PORT,..."`
 	Rounds  int           `help:"Rounds of every measurement. Default: 5, with --quick 1."`
 	Out     string        `help:"Folder of the results. Default: bench/results, where --quick does not replace a full result." placeholder:"DIR"`
 	Dir     string        `help:"Folder of the database's files during the run. It should be on the disk to measure, and needs 3 GB." default:".twinbox/bench"`
@@ -34,20 +33,13 @@ func (o options) rounds() (int, error) {
 	return 5, nil
 }
 
-func (o options) brokers() []string {
-	if o.Brokers == "" {
-		return nil
-	}
-	return strings.Split(o.Brokers, ",")
-}
-
 // Only --out writes the result of a part. Without --out a quick run never replaces a full result.
 func (o options) show(r *report, whole bool, to streams) error {
 	if err := r.print(to.out); err != nil {
 		return err
 	}
 	dir, name := o.Out, r.Benchmark
-	if o.Brokers != "" {
+	if len(o.Brokers) > 0 {
 		name += "-kafka"
 	}
 	if dir == "" {

@@ -32,7 +32,7 @@ func (c *RelayCommand) Run(ctx context.Context, to streams) error {
 
 // With --brokers the default leaves out the signups, which do not reach a broker.
 func (c *RelayCommand) parts() []string {
-	if len(c.Only) == 0 && c.Brokers != "" {
+	if len(c.Only) == 0 && len(c.Brokers) > 0 {
 		return []string{"drain", "latency"}
 	}
 	return c.Only

@@ -37,7 +37,7 @@ const stopTimeout = 30 * time.Second
 
 // The caller must call close.
 func openStage(ctx context.Context, o options, notes io.Writer) (s *stage, err error) {
-	s = &stage{brokers: o.brokers()}
+	s = &stage{brokers: o.Brokers}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())

@@ -37,8 +37,8 @@ func extension() local.Extension {
 
 func arguments(dir string) []string {
 	args := []string{"run", "--examples", "--dir", filepath.Join(dir, "state")}
-	for _, name := range services.Names() {
-		args = append(args, "--service-addr", name+"=127.0.0.1:0", "--service-admin-addr", name+"=127.0.0.1:0")
+	for _, s := range services.All() {
+		args = append(args, "--service-addr", s.Name+"=127.0.0.1:0", "--service-admin-addr", s.Name+"=127.0.0.1:0")
 	}
 	parts := []string{"customer", "customer-admin", "notification-admin", "mailbox", "smtp", "kafka"}
 	for _, p := range programs {

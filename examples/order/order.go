@@ -47,11 +47,9 @@ var (
 	}
 )
 
-// refundOf returns why a payment has no use; empty: it has, or it has paid the order already.
+// refundOf returns why a payment that did not pay the order has no use; empty: it has.
 func (o Order) refundOf(p contract.Payment) (reason string) {
 	switch {
-	case o.PaymentID == p.PaymentID:
-		return ""
 	case o.Status == StatusCancelled:
 		return contract.RefundOrderCancelled
 	case o.Status == StatusPaid:

@@ -19,12 +19,3 @@ func All() []eventing.Described {
 		ledger.Service.Describe(),
 	}
 }
-
-// Names lists their names.
-func Names() []string {
-	var names []string
-	for _, s := range All() {
-		names = append(names, s.Name)
-	}
-	return names
-}

@@ -43,9 +43,7 @@ func newStack(ctx context.Context, cfg Config, f *folder, logs *logs, log *slog.
 	for _, s := range cfg.services() {
 		h.at.Names = append(h.at.Names, s.Name)
 	}
-	if h.settings, err = readSettings(cfg); err != nil {
-		return nil, err
-	}
+	h.settings, _ = readSettings(cfg) // checkSettings reported the problems
 	h.secret, err = f.secret()
 	return h, err
 }

@@ -17,7 +17,7 @@ import (
 
 func TestTheContactFollowsTheEvents(t *testing.T) {
 	t.Parallel()
-	b := setup(t, nil)
+	b := setup(t)
 	require.Equal(t, inbox.Applied, b.register(t))
 	require.Equal(t, inbox.Applied, b.consume(t,
 		domain.UserRenamed{UserID: someone, Name: "Countess", RenamedAt: time.Now().UTC()}, 2))
@@ -30,7 +30,7 @@ func TestTheContactFollowsTheEvents(t *testing.T) {
 
 func TestAChangeWaitsForItsContact(t *testing.T) {
 	t.Parallel()
-	b := setup(t, nil)
+	b := setup(t)
 	require.Equal(t, inbox.Gap, b.consume(t,
 		domain.UserRenamed{UserID: someone, Name: "Countess", RenamedAt: time.Now().UTC()}, 2))
 	require.Equal(t, inbox.Parked, b.consume(t,
@@ -42,7 +42,7 @@ func TestAChangeWaitsForItsContact(t *testing.T) {
 
 func TestAChangeOfAContactThatWasRemovedIsGivenUp(t *testing.T) {
 	t.Parallel()
-	b := setup(t, nil)
+	b := setup(t)
 	require.Equal(t, inbox.Applied, b.register(t))
 	_, err := b.pool.Exec(t.Context(), `delete from contact`)
 	require.NoError(t, err)
@@ -54,7 +54,7 @@ func TestAChangeOfAContactThatWasRemovedIsGivenUp(t *testing.T) {
 
 func TestAContactAndItsMailAreOneTransaction(t *testing.T) {
 	t.Parallel()
-	b := setup(t, nil)
+	b := setup(t)
 	_, err := b.pool.Exec(t.Context(), `
 		create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
 		create trigger refuse before insert on mail for each row execute function refuse()`)

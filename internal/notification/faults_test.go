@@ -13,7 +13,7 @@ import (
 
 func facing(t *testing.T, script testkit.MailScript, change func(*Sender)) (*bundle, *testkit.MailServer) {
 	t.Helper()
-	b := setup(t, nil)
+	b := setup(t)
 	server := testkit.StartMailServer(t, script)
 	b.sender = b.newSender(t, func(s *Sender) {
 		s.smtp.Config.Addr = server.Addr()
@@ -41,8 +41,8 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 	for _, at := range conversation {
 		answers[string(at)] = map[string]fate{
 			"421 later": givenUp, "450 4.2.0 busy": givenUp, "451 4.7.1 greylisted": givenUp, "451 later": givenUp,
-			"552 5.2.2 mailbox full": givenUp,
-			"550 5.1.1 no such user": refused, "550 no": refused, "552 5.3.4 too big": refused, "554 5.7.1 spam": refused,
+			"552 5.2.2 mailbox full":       givenUp,
+			"550 5.1.1 no ada@example.org": refused, "550 no": refused, "552 5.3.4 too big": refused, "554 5.7.1 spam": refused,
 			"cut": givenUp,
 		}
 	}

@@ -66,7 +66,7 @@ func TestALetterThatCannotBeWritten(t *testing.T) {
 
 func TestAMailGoesToTheContactAsItIsBySending(t *testing.T) {
 	t.Parallel()
-	b := setup(t, nil)
+	b := setup(t)
 	b.register(t)
 	_, err := b.pool.Exec(t.Context(), `update contact set email = 'countess@example.org'`)
 	require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestAMailGoesToTheContactAsItIsBySending(t *testing.T) {
 func TestAMailCarriesNoWordOfTheOneWhoSignedUp(t *testing.T) {
 	t.Parallel()
 	const lure = "Your parcel waits at https://evil.example/pay - call 0900 1234"
-	b := setup(t, nil)
+	b := setup(t)
 	b.consume(t, domain.UserRegistered{
 		UserID: someone, Email: "ada@example.org", Name: lure, RegisteredAt: time.Now().UTC(),
 	}, 1)
@@ -96,7 +96,7 @@ func TestAMailCarriesNoWordOfTheOneWhoSignedUp(t *testing.T) {
 
 func TestAContactThatIsGoneGetsNoMail(t *testing.T) {
 	t.Parallel()
-	b := setup(t, nil)
+	b := setup(t)
 	b.register(t)
 	_, err := b.pool.Exec(t.Context(), `delete from contact`)
 	require.NoError(t, err)
@@ -110,7 +110,7 @@ func TestAContactThatIsGoneGetsNoMail(t *testing.T) {
 
 func TestALeaseWithoutItsMailFails(t *testing.T) {
 	t.Parallel()
-	b := setup(t, nil)
+	b := setup(t)
 	b.register(t)
 	_, err := b.pool.Exec(t.Context(), `delete from mail`)
 	require.NoError(t, err)

@@ -135,7 +135,7 @@ func TestAMailServerWithABadCertificateIsDown(t *testing.T) {
 				t.Parallel()
 				certified := testkit.NewTLSServer(t)
 				server := testkit.StartSecuredMailServer(t, certified.Config(), nil)
-				b := setup(t, nil)
+				b := setup(t)
 				var mailServer *circuit.Circuit
 				b.sender = b.newSender(t, func(s *Sender) {
 					s.smtp.Config.Addr, s.smtp.Config.TLS, s.smtp.Config.Timeout = server.Addr(), policy, 3*time.Second

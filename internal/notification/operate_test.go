@@ -52,7 +52,7 @@ func texts(ids ...uuid.UUID) []string {
 
 func TestMailsAreListedByPageAndFilter(t *testing.T) {
 	t.Parallel()
-	b := setup(t, nil)
+	b := setup(t)
 	mails := newMailList(b.pool, b.outbox)
 	uncertain, failed := b.put(t, adminapi.Uncertain, 3), b.put(t, adminapi.Failed, 2)
 	list := func(q adminapi.ListMailsParams) []adminapi.Mail {
@@ -80,7 +80,7 @@ func TestMailsAreListedByPageAndFilter(t *testing.T) {
 
 func TestRetryPutsAMailBackUnderItsOldMessageID(t *testing.T) {
 	t.Parallel()
-	b := setup(t, nil)
+	b := setup(t)
 	mails := newMailList(b.pool, b.outbox)
 	uncertain, sent := b.put(t, adminapi.Uncertain, 1), b.put(t, adminapi.Sent, 1)
 	missing := uuid.Must(uuid.NewV7())
@@ -122,7 +122,7 @@ func TestRetryPutsAMailBackUnderItsOldMessageID(t *testing.T) {
 
 func TestMarkSentSaysSoLikeASender(t *testing.T) {
 	t.Parallel()
-	b := setup(t, nil)
+	b := setup(t)
 	mails := newMailList(b.pool, b.outbox)
 	uncertain := b.put(t, adminapi.Uncertain, 2)
 	result, err := mails.MarkSent(t.Context(), texts(uncertain...),
@@ -145,7 +145,7 @@ func TestMarkSentSaysSoLikeASender(t *testing.T) {
 
 func TestNothingIsAnnouncedAfterARollback(t *testing.T) {
 	t.Parallel()
-	b := setup(t, nil)
+	b := setup(t)
 	mails := newMailList(b.pool, b.outbox)
 	refused, committed := errors.New("refused"), 0
 	mails.Committed = func() { committed++ }
@@ -163,7 +163,7 @@ func TestNothingIsAnnouncedAfterARollback(t *testing.T) {
 
 func TestMailsAreAnnouncedInTheOrderOfKeys(t *testing.T) {
 	t.Parallel()
-	b := setup(t, nil)
+	b := setup(t)
 	var sent []lease.Settled
 	for i, mail := range b.put(t, adminapi.Uncertain, 3) {
 		_, err := b.pool.Exec(t.Context(), `update mail set user_id = $2 where id = $1`, mail,
@@ -182,7 +182,7 @@ func TestMailsAreAnnouncedInTheOrderOfKeys(t *testing.T) {
 
 func TestAPurgedMailIsNotMissed(t *testing.T) {
 	t.Parallel()
-	b := setup(t, nil)
+	b := setup(t)
 	b.register(t)
 	for _, sql := range []string{
 		`update inbox set consumer = '` + usersConsumer + `', processed_at = processed_at - interval '3 h'`,

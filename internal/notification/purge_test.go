@@ -11,7 +11,7 @@ import (
 
 func TestOldMailsArePurged(t *testing.T) {
 	t.Parallel()
-	b := setup(t, nil)
+	b := setup(t)
 	b.sender = b.newSender(t, func(s *Sender) { s.settings.Retention = time.Hour })
 	b.register(t)
 	b.start(t)

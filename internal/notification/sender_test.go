@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/local/mailbox"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/event"
@@ -20,7 +19,7 @@ import (
 
 func TestAMailIsSentOnceAndSaysSo(t *testing.T) {
 	t.Parallel()
-	b := setup(t, nil)
+	b := setup(t)
 	b.register(t)
 	b.start(t)
 	b.sender.Wake()
@@ -52,7 +51,7 @@ func TestAMailIsSentOnceAndSaysSo(t *testing.T) {
 // The announcement's row as 0.1.0 wrote it.
 func TestAnnouncementKeepsItsForm(t *testing.T) {
 	t.Parallel()
-	b := setup(t, nil)
+	b := setup(t)
 	b.register(t)
 	const traceParent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	_, err := b.pool.Exec(t.Context(), `update mail set id = '0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5c',
@@ -84,64 +83,25 @@ func TestAnnouncementKeepsItsForm(t *testing.T) {
 	}, row)
 }
 
-func TestTheServersAnswerDecides(t *testing.T) {
-	t.Parallel()
-	for name, row := range map[string]struct {
-		stage    string
-		answer   error
-		state    string
-		attempts int
-		mails    int
-		reason   string
-	}{
-		"mailbox unknown":        {"rcpt", mailbox.Refuse(550, "no such mailbox ada@example.org"), "failed", 1, 0, "550"},
-		"content refused":        {"data", mailbox.Refuse(554, "spam"), "failed", 1, 0, "554"},
-		"busy, again and again":  {"rcpt", mailbox.Refuse(451, "later"), "failed", 3, 0, "given up after 3 attempts"},
-		"cut before the content": {"rcpt", mailbox.ErrCut, "failed", 3, 0, "given up after 3 attempts"},
-		"cut after the content":  {"data", mailbox.ErrCut, "uncertain", 1, 0, "no answer"},
-		"cut after it was kept":  {"kept", mailbox.ErrCut, "uncertain", 1, 1, "no answer"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := setup(t, func(stage, _, _ string) error {
-				if stage == row.stage {
-					return row.answer
-				}
-				return nil
-			})
-			b.register(t)
-			b.start(t)
-			b.awaitState(t, row.state)
-			require.Equal(t, row.attempts, b.count(t, `select attempts from lease`))
-			require.Len(t, b.box.Messages(), row.mails)
-			require.Zero(t, b.count(t, `select count(*) from outbox`), "nothing is announced")
-			var reason string
-			require.NoError(t, b.pool.QueryRow(t.Context(), `select error from lease`).Scan(&reason))
-			require.Contains(t, reason, row.reason)
-			require.NotContains(t, reason, "ada@", "no address in what is stored and logged")
-		})
-	}
-}
-
 func TestATemporaryRefusalIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	var refusals atomic.Int32
-	b := setup(t, func(stage, _, _ string) error {
-		if stage == "rcpt" && refusals.Add(1) <= 2 {
-			return mailbox.Refuse(451, "later")
+	b, server := facing(t, func(at testkit.MailStage, _ string) testkit.MailAnswer {
+		if at == testkit.MailTo && refusals.Add(1) <= 2 {
+			return testkit.MailAnswer{Say: "451 4.0.0 later"}
 		}
-		return nil
-	})
+		return testkit.MailAnswer{}
+	}, nil)
 	b.register(t)
 	b.start(t)
 	b.awaitState(t, "done")
-	require.Len(t, b.box.Messages(), 1)
+	require.Len(t, server.Mails(), 1)
 	require.Equal(t, 3, b.count(t, `select attempts from lease`))
 }
 
 func TestAServerThatIsDownCostsNothing(t *testing.T) {
 	t.Parallel()
-	b := setup(t, nil)
+	b := setup(t)
 	b.register(t)
 	down := *b
 	down.sender = b.newSender(t, func(s *Sender) { s.smtp.Config.Addr = "127.0.0.1:1" })
@@ -159,13 +119,13 @@ func TestAServerThatIsDownCostsNothing(t *testing.T) {
 func TestShutdownFinishesTheMailUnderWay(t *testing.T) {
 	t.Parallel()
 	inside, release := make(chan struct{}), make(chan struct{})
-	b := setup(t, func(stage, _, _ string) error {
-		if stage == "data" {
+	b, _ := facing(t, func(at testkit.MailStage, _ string) testkit.MailAnswer {
+		if at == testkit.MailDot {
 			close(inside)
-			<-release
+			return testkit.MailAnswer{Wait: release}
 		}
-		return nil
-	})
+		return testkit.MailAnswer{}
+	}, nil)
 	b.register(t)
 	t.Run("run", func(t *testing.T) {
 		b.start(t) // stops while the server holds the mail

@@ -14,7 +14,7 @@ import (
 func TestManySendersSendEachMailOnce(t *testing.T) {
 	t.Parallel()
 	const mails = 60
-	b := setup(t, nil)
+	b := setup(t)
 	for i := range mails {
 		b.owe(t, uuid.Must(uuid.NewV7()), fmt.Sprintf("user%d@example.org", i))
 	}

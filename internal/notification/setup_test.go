@@ -43,10 +43,10 @@ type bundle struct {
 	sender *Sender
 }
 
-func setup(t *testing.T, reply func(stage, from, to string) error) *bundle {
+func setup(t *testing.T) *bundle {
 	t.Helper()
 	pool := pgtest.New(t, migrations.ForNotification()...)
-	box, err := mailbox.Start(t.Context(), mailbox.Config{Reply: reply})
+	box, err := mailbox.Start(t.Context(), mailbox.Config{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, box.Close()) })
 	out, err := newOutbox()

@@ -26,10 +26,6 @@ type Config struct {
 	SMTPAddr, HTTPAddr string
 	// Keep bounds the kept mails; the oldest go first. Default 200.
 	Keep int
-	// Reply, if set, is called before each answer, by several connections concurrently: return nil to continue, [Refuse]
-	// for an SMTP answer, [ErrCut] to hang up, or stall. Stages in their order: "mail", "rcpt", "data" (the mail is not
-	// kept yet) and "kept" (the client does not know yet). to is empty at "mail" and the first recipient from "data" on.
-	Reply func(stage, from, to string) error
 }
 
 // Mailbox is a running mailbox.
@@ -51,9 +47,6 @@ type Mailbox struct {
 func Start(ctx context.Context, cfg Config) (*Mailbox, error) {
 	if cfg.Keep <= 0 {
 		cfg.Keep = 200
-	}
-	if cfg.Reply == nil {
-		cfg.Reply = func(string, string, string) error { return nil }
 	}
 	smtpListener, err := listen(ctx, cfg.SMTPAddr)
 	if err != nil {

@@ -32,11 +32,13 @@ const Patience = 30 * time.Second
 // Known are goroutines that the tests leave behind.
 func Main(m *testing.M, known ...goleak.Option) {
 	// A Kafka client leaves these running: a ticker of its metrics, for ten seconds a timer for each partition without a
-	// leader, and a client whose connection broke while it was made.
+	// leader, and a client whose connection broke while it was made. The broker in process leaves a request that a test
+	// holds back when the broker ends.
 	pgtest.Main(tests{m}, append(known,
 		goleak.IgnoreTopFunction("github.com/rcrowley/go-metrics.(*meterArbiter).tick"),
 		goleak.IgnoreAnyFunction("github.com/eapache/go-resiliency/breaker.(*Breaker).timer"),
-		goleak.IgnoreTopFunction("github.com/IBM/sarama.(*client).backgroundMetadataUpdater"))...)
+		goleak.IgnoreTopFunction("github.com/IBM/sarama.(*client).backgroundMetadataUpdater"),
+		goleak.IgnoreAnyFunction("github.com/twmb/franz-go/pkg/kfake.(*Cluster).runControl.func1"))...)
 }
 
 type tests struct{ m *testing.M }

@@ -173,7 +173,8 @@ func (s *services) awaitEffects(ctx context.Context) error {
 func (p *process) signUp(ctx context.Context, n int) (user string, err error) {
 	body := fmt.Sprintf(`{"email":%q,"name":"Ada Lovelace"}`, email(n))
 	header := http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {fmt.Sprintf(`"signup-%d"`, n)}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+p.api+"/v1/signups", strings.NewReader(body))
+	url := "http://" + p.api + "/v1/signups"
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
 		return "", fmt.Errorf("sign up: %w", err)
 	}

@@ -81,7 +81,7 @@ var advice = []struct {
 		"Resume it when the reason is gone.",
 	},
 	{
-		"relay_paused", stops, "twinbox outbox resume", "Requests work. Events wait until it is resumed. Nothing is lost.",
+		"relay_paused", stops, "", "Requests work. Events wait until it is resumed. Nothing is lost.",
 		"Resume it when the reason is gone.",
 	},
 }

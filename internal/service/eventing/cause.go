@@ -124,7 +124,7 @@ func (n *Node) whyOutboxWaits(ctx context.Context) (causes []service.Cause, err 
 	}
 	if s.Refused != nil {
 		c := add("relay_refused", nil, "Nothing is published until an operator confirms it; %s.", waiting(s))
-		c.Means, c.Command = s.Refused.Text, "twinbox outbox confirm "+s.Refused.Code
+		c.Means, c.Command = s.Refused.Text, "twinbox outbox confirm "+s.Refused.Code+" --service "+n.setup.Service
 		if s.Refused.Confirmed {
 			c.What = fmt.Sprintf("The relay looks again since %s is confirmed; %s.", s.Refused.Code, waiting(s))
 			c.Command = "twinbox outbox status"
@@ -144,7 +144,8 @@ func (n *Node) whyOutboxWaits(ctx context.Context) (causes []service.Cause, err 
 		add("broker_went_back", s.BrokerBackAt, "The broker lost records that it had acknowledged; %s.", repair)
 	}
 	if p := s.Paused; p != nil {
-		add("relay_paused", &p.Since, "%s paused publishing: %s; %s.", p.By, p.Reason, waiting(s))
+		c := add("relay_paused", &p.Since, "%s paused publishing: %s; %s.", p.By, p.Reason, waiting(s))
+		c.Command = "twinbox outbox resume --service " + n.setup.Service
 	}
 	// An event may be on its way at the first read.
 	if n.isOverdue(s) {

@@ -142,7 +142,7 @@ func TestCauseARelayThatRefuses(t *testing.T) {
 	execute(t, s.pool, `update outbox_cursor set refused = 'events_unknown: 3 records of users have no row here.'`)
 	c := b.awaitCause(t, "relay_refused", `Nothing is published until an operator confirms it; 0 events wait\.`)
 	require.Equal(t, "3 records of users have no row here.", c.Means)
-	require.Equal(t, "twinbox outbox confirm events_unknown", c.Command)
+	require.Equal(t, "twinbox outbox confirm events_unknown --service test", c.Command)
 	execute(t, s.pool, `update outbox_cursor set refused = null`)
 	b.awaitWell(t)
 	execute(t, s.pool, `update outbox_cursor set refused = 'events_unknown: 3.', confirmed = 'events_unknown: 3.'`)

@@ -83,7 +83,7 @@ func TestCauseARelayThatIsPaused(t *testing.T) {
 	instances[1].add(t, s.topic, "k")
 	for _, b := range instances {
 		found := b.awaitCause(t, "relay_paused", `ada paused publishing: the topics are moved; 1 event waits\.`)
-		require.Equal(t, "twinbox outbox resume", found.Command)
+		require.Equal(t, "twinbox outbox resume --service test", found.Command)
 		b.awaitReady(t)
 	}
 	s.send(t, 1)

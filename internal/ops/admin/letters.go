@@ -3,7 +3,9 @@ package admin
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strconv"
+	"strings"
 
 	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/inbox"
@@ -65,7 +67,9 @@ func (s consumerHandlers) discard(
 const (
 	noteReplayDryRun = "Payloads and contracts were checked. The order of the keys and the handlers were not tried: " +
 		"a dead letter may still fail or be refused."
-	noteFollow = "Events parked behind them follow automatically within 5 seconds."
+	noteFollow   = "Events parked behind them follow automatically within 5 seconds."
+	noteNotTried = "%d more wait. They were not tried: they stand behind one that failed, came just now, or belong to a " +
+		"consumer that this service does not have."
 )
 
 func noted(result audit.Result, dryRun string) audit.Result {
@@ -136,5 +140,13 @@ func (s consumerHandlers) replay(
 	if total > 0 && sum.Count+sum.Failed == 0 {
 		return sum, errNotTried
 	}
-	return noted(sum, noteReplayDryRun), nil
+	result := noted(sum, noteReplayDryRun)
+	if result.DryRun || asked.Filter.Limit > 0 {
+		return result, nil
+	}
+	left, err := s.letters.Count(ctx, asked.Filter)
+	if left > sum.Failed {
+		result.Note = strings.TrimSpace(fmt.Sprintf(noteNotTried, left-sum.Failed) + " " + result.Note)
+	}
+	return result, err
 }

@@ -128,6 +128,21 @@ func TestDeadLettersWithoutTheirConsumerAreNotReplayed(t *testing.T) {
 	}
 }
 
+func TestAReplayReportsWhatItDidNotTry(t *testing.T) {
+	t.Parallel()
+	var calls []asked
+	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
+		cfg.Consumers = []admin.Consumer{consumer("a", []inbox.Result{{ID: 1, Code: "handler_failed"}}, nil, &calls)}
+	})
+	b.file(t, filed{"a", "", "permanent", "c", "waiting", "", 1}, filed{"gone", "", "permanent", "c", "waiting", "", 1})
+	for filter, want := range map[string]string{`{}`: "1 more wait. They were not tried", `{"limit":1}`: ""} {
+		_, line := b.replay(t, `{"by":"ada","reason":"r","dry_run":false,"all":true,"filter":`+filter+`}`)
+		require.EqualValues(t, 1, line.Result.Failed)
+		require.Contains(t, line.Result.Note, want)
+		require.Equal(t, want == "", line.Result.Note == "", filter)
+	}
+}
+
 func TestALongReplayIsHeardOf(t *testing.T) {
 	t.Parallel()
 	heard := make(chan struct{})

@@ -3,6 +3,7 @@ module example.com/twinbox
 go 1.26.0
 
 require (
+	github.com/IBM/pgxpoolprometheus v1.1.3
 	github.com/IBM/sarama v1.61.1
 	github.com/ThreeDotsLabs/watermill v1.5.2
 	github.com/ThreeDotsLabs/watermill-kafka/v3 v3.1.3

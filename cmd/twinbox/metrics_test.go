@@ -64,8 +64,8 @@ func exported(t *testing.T, h *stack) (kinds, helps map[string]string) {
 	return kinds, helps
 }
 
-// client_golang documents these.
-var runtimeMetrics = regexp.MustCompile(`^(go|process|promhttp)_`)
+// Their libraries document these.
+var foreignMetrics = regexp.MustCompile(`^(go|process|promhttp|pgxpool)_`)
 
 func TestMetricsPage(t *testing.T) {
 	t.Parallel()
@@ -75,7 +75,7 @@ func TestMetricsPage(t *testing.T) {
 	page := documentedMetrics(t)
 	kinds, helps := exported(t, h)
 	for name, kind := range kinds {
-		if runtimeMetrics.MatchString(name) {
+		if foreignMetrics.MatchString(name) {
 			continue
 		}
 		require.Contains(t, page, name, "docs/operations.md has no row for it")

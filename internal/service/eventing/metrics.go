@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/IBM/pgxpoolprometheus"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
@@ -26,7 +26,7 @@ func (n *Node) measure() {
 		Help: "1 for each topic that the service writes to, whether or not it has written to it.",
 	}, []string{"topic"})
 	n.addTopics(n.setup.Topics...)
-	admin.Registry().MustRegister(poolMetrics{n.Pool})
+	admin.Registry().MustRegister(pgxpoolprometheus.NewCollector(n.Pool, nil))
 	admin.Measure("outbox", func(ctx context.Context) ([]prometheus.Metric, error) { return relay.Measure(ctx, n.Pool) })
 	admin.Measure("dead_letters", func(ctx context.Context) ([]prometheus.Metric, error) {
 		return deadletter.Measure(ctx, n.Pool, n.consumerNames())
@@ -80,31 +80,4 @@ func (n *Node) readLags(ctx context.Context) (map[string][]kafka.Lag, error) {
 		found[c.Name] = lags
 	}
 	return found, errors.Join(problems...)
-}
-
-type poolMetrics struct{ *pgxpool.Pool }
-
-var poolConnectionsDesc = prometheus.NewDesc("database_pool_connections",
-	"Connections: acquired, idle or being opened.", []string{"state"}, nil)
-
-func (poolMetrics) Describe(chan<- *prometheus.Desc) {}
-
-func (p poolMetrics) Collect(out chan<- prometheus.Metric) {
-	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
-	s := p.Stat()
-	for state, connections := range map[string]int32{
-		"acquired": s.AcquiredConns(), "idle": s.IdleConns(), "opening": s.ConstructingConns(),
-	} {
-		out <- prometheus.MustNewConstMetric(poolConnectionsDesc, gauge, float64(connections), state)
-	}
-	send := func(kind prometheus.ValueType, name string, value float64, help string) {
-		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("database_pool_"+name, help, nil, nil), kind, value)
-	}
-	send(gauge, "max_connections", float64(s.MaxConns()), "Connections that the pool may open.")
-	send(counter, "acquires_total", float64(s.AcquireCount()), "Connections handed out.")
-	send(counter, "waits_total", float64(s.EmptyAcquireCount()),
-		"Connections handed out after waiting for one to come free or open.")
-	send(counter, "wait_seconds_total", s.EmptyAcquireWaitTime().Seconds(), "Time spent waiting for connections.")
-	send(counter, "canceled_acquires_total", float64(s.CanceledAcquireCount()),
-		"Callers who gave up waiting for a connection.")
 }

@@ -117,7 +117,7 @@ func TestEveryInstanceTellsWhatWaits(t *testing.T) {
 	for _, source := range []string{"outbox", "dead_letters", "consumer_lag"} {
 		everywhere(`metrics_source_up{source="`+source+`"}`, is(1))
 	}
-	everywhere(`database_pool_max_connections`, is(40))
+	everywhere(`pgxpool_max_conns`, is(40))
 }
 
 func TestMetricsWithoutServers(t *testing.T) {

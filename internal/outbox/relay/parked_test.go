@@ -418,6 +418,35 @@ func TestEachCallOfAPageHasItsAttempts(t *testing.T) {
 	w.requireWhole()
 }
 
+// An unsentError leaves its partition as it was: the next records of it can be sent.
+type unsentError struct{ error }
+
+func (unsentError) OutcomeUnknown() bool { return false }
+
+func TestAKeyThatACallParksIsHeldInTheLaterCalls(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.cfg.patience, w.cfg.attempts = time.Nanosecond, 1
+	w.lead()
+	w.settle()
+	w.add("a", "b", "a")
+	w.callLimit = 1
+	w.log.before = func(m *message.Message) error {
+		if m.Metadata[event.HeaderVersion] == "1" && m.Metadata[event.KeyMetadata] == "a" {
+			return unsentError{errNotSent}
+		}
+		return nil
+	}
+	w.settle()
+	require.Equal(t, int64(1), w.log.end(0), "only b is sent")
+	require.Equal(t, int64(2), w.count(`select count(*) from outbox_held`))
+	w.log.before = nil
+	w.exec(`update outbox_parked set retry_at = clock_timestamp()`)
+	w.flushAt = time.Time{}
+	w.settle()
+	w.requireWhole()
+}
+
 func TestADiscardedEventIsNotSent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)

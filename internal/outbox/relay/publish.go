@@ -26,7 +26,8 @@ func (l *leader) publish(ctx context.Context, page []record) (settled settlement
 			unsent, attempt, began = rest, 0, time.Now()
 			continue
 		}
-		unsent = append(l.settle(part, results, &settled, l.mayPark(results, attempt, time.Since(began))), rest...)
+		again := l.settle(part, results, &settled, l.mayPark(results, attempt, time.Since(began)))
+		unsent = l.holdParked(append(again, rest...), &settled)
 		if len(unsent) == 0 {
 			break
 		}

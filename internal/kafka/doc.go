@@ -4,6 +4,7 @@
 //	security.go   encryption and login
 //	marshaler.go  a message as a record: CloudEvents 1.0, binary mode
 //	publisher.go  watermill-kafka's Publisher, for many keys at a time
+//	throttling.go whether a broker holds the publisher back
 //	ends.go       where records are on the log
 //	consumer.go   watermill-kafka's Subscriber, in a group
 //	claim.go      a partition that the member owns

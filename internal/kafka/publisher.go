@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"github.com/ThreeDotsLabs/watermill"
 	wkafka "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
 	"github.com/ThreeDotsLabs/watermill/message"
-	"github.com/rcrowley/go-metrics"
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
@@ -124,7 +122,7 @@ type connection struct {
 	made        time.Time
 	inUse       sync.RWMutex  // a call reads; closing writes
 	repeats     *atomic.Int64 // how often sarama has sent a batch again
-	metrics     metrics.Registry
+	throttling  *throttling
 	tookNothing atomic.Bool // in the last call
 }
 
@@ -154,7 +152,8 @@ func (p *Publisher) connect() (*connection, error) {
 }
 
 func dial(cfg Config) (*connection, error) {
-	settings, repeats := cfg.Producer(), new(atomic.Int64)
+	settings, repeats, throttling := cfg.Producer(), new(atomic.Int64), new(throttling)
+	settings.MetricRegistry = throttlingRegistry{settings.MetricRegistry, throttling}
 	if err := askForProducerID(cfg, settings); err != nil {
 		return nil, err
 	}
@@ -169,7 +168,7 @@ func dial(cfg Config) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &connection{Publisher: publisher, made: time.Now(), repeats: repeats, metrics: settings.MetricRegistry}, nil
+	return &connection{Publisher: publisher, made: time.Now(), repeats: repeats, throttling: throttling}, nil
 }
 
 // askForProducerID uses its own client: after a failure sarama leaves the producer's client open.
@@ -184,15 +183,6 @@ func askForProducerID(cfg Config, settings *sarama.Config) (err error) {
 		return err
 	}
 	return producer.Close()
-}
-
-// isThrottled reads sarama's metrics, the only place that shows a broker's throttling.
-func (c *connection) isThrottled() (throttled bool) {
-	c.metrics.Each(func(name string, metric any) {
-		histogram, is := metric.(metrics.Histogram)
-		throttled = throttled || is && strings.HasPrefix(name, "throttle-time-in-ms") && histogram.Count() > 0
-	})
-	return throttled
 }
 
 // Close waits for running sends and closes the connections. Waiting calls return [ErrClosed]. A second call does
@@ -224,6 +214,7 @@ type call struct {
 	results []error // of each message; nil: acknowledged
 	over    bool    // nothing more is sent
 	conn    *connection
+	began   time.Time
 	repeats int64 // of the connection, when the call began
 }
 
@@ -255,7 +246,7 @@ func (c *call) byKey() (keys [][]int) {
 func (c *call) use(conn *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.conn, c.repeats = conn, conn.repeats.Load()
+	c.conn, c.began, c.repeats = conn, time.Now(), conn.repeats.Load()
 }
 
 // sendKey returns the messages to send once more, record by record: the broker refuses a batch because of one record,
@@ -326,7 +317,7 @@ func (c *call) result(cause error) error {
 			err = &pendingError{cause: cause, unfinished: true}
 		case errors.Is(err, errUnderWay):
 			// A broker that is only slow causes no retries, unless it throttles this client for long.
-			isSlow := c.conn.repeats.Load() == c.repeats || c.conn.isThrottled()
+			isSlow := c.conn.repeats.Load() == c.repeats || c.conn.throttling.endsAfter(c.began)
 			err = &pendingError{cause: cause, sent: true, unfinished: isSlow}
 		}
 		failed[i] = err

@@ -40,11 +40,12 @@ type Consumer struct {
 	log    *slog.Logger
 	joins  joinPauses
 
-	mu     sync.Mutex
-	ctx    context.Context //nolint:containedctx // of Run
-	cancel context.CancelCauseFunc
-	topic  string
-	claims map[int32]*claim
+	mu       sync.Mutex
+	ctx      context.Context //nolint:containedctx // of Run
+	cancel   context.CancelCauseFunc
+	topic    string
+	assigned []int32 // partitions
+	claims   map[int32]*claim
 
 	member, wasMember bool
 
@@ -89,7 +90,7 @@ func (c *Consumer) Run(ctx context.Context, topic string) error {
 	c.mu.Unlock()
 	settings := c.cfg.Consumer()
 	strategies := settings.Consumer.Group.Rebalance.GroupStrategies
-	strategies[0] = watchedStrategy{strategies[0].(cooperative), c.assigned}
+	strategies[0] = watchedStrategy{strategies[0].(cooperative), c.assign}
 	subscriber, err := wkafka.NewSubscriber(wkafka.SubscriberConfig{
 		Brokers: c.cfg.Brokers, ConsumerGroup: c.cfg.Group, Unmarshaler: Marshaler{}, OverwriteSaramaConfig: settings,
 		ReconnectRetrySleep: c.cfg.Backoff, Tracer: claimHook{consumer: c},
@@ -224,6 +225,9 @@ func (h *groupHandler) ConsumeClaim(session sarama.ConsumerGroupSession, source 
 	p := newClaim(c, session, source)
 	c.mu.Lock()
 	c.claims[source.Partition()] = p
+	if !slices.Contains(c.assigned, source.Partition()) {
+		p.leave()
+	}
 	if offset, is := h.starts[source.Partition()]; is {
 		p.position.Store(offset)
 		p.isPlaced = source.InitialOffset() <= offset
@@ -244,7 +248,7 @@ func (h *groupHandler) ConsumeClaim(session sarama.ConsumerGroupSession, source 
 // for a busy claim.
 type watchedStrategy struct {
 	cooperative
-	assigned func(partitions map[string][]int32)
+	assign func(partitions map[string][]int32)
 }
 
 type cooperative interface {
@@ -256,14 +260,15 @@ type cooperative interface {
 // OnAssignment implements [sarama.OnAssignmentBalanceStrategy].
 func (s watchedStrategy) OnAssignment(assignment *sarama.ConsumerGroupMemberAssignment, generation int32) {
 	s.cooperative.OnAssignment(assignment, generation)
-	s.assigned(assignment.Topics)
+	s.assign(assignment.Topics)
 }
 
-func (c *Consumer) assigned(topics map[string][]int32) {
+func (c *Consumer) assign(topics map[string][]int32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.assigned = slices.Clone(topics[c.topic]) // sarama sorts its own
 	for partition, p := range c.claims {
-		if !slices.Contains(topics[c.topic], partition) {
+		if !slices.Contains(c.assigned, partition) {
 			p.leave()
 		}
 	}

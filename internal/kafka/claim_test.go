@@ -1,0 +1,55 @@
+package kafka
+
+import (
+	"context"
+	"testing"
+
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
+)
+
+type fakeSession struct{ sarama.ConsumerGroupSession }
+
+func (fakeSession) Context() context.Context                    { return context.Background() }
+func (fakeSession) MarkMessage(*sarama.ConsumerMessage, string) {}
+
+type fakeClaim struct {
+	sarama.ConsumerGroupClaim
+	records chan *sarama.ConsumerMessage
+}
+
+func (fakeClaim) Topic() string                              { return "topic" }
+func (fakeClaim) Partition() int32                           { return 3 }
+func (fakeClaim) InitialOffset() int64                       { return 0 }
+func (fakeClaim) HighWaterMarkOffset() int64                 { return 1 }
+func (c fakeClaim) Messages() <-chan *sarama.ConsumerMessage { return c.records }
+
+// sarama asks brokers for offsets between an assignment and the start of its claims: the next one may come first.
+func TestAPartitionThatMovesBeforeItsClaimStarts(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		assigned []int32
+		handled  int
+	}{
+		"kept": {[]int32{1, 3}, 1}, "moved": {[]int32{1}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			handled := 0
+			consumer, err := NewConsumer(ConsumerConfig{Config: Config{Brokers: []string{"none:1"}}, Group: "group"},
+				func(_ context.Context, batch []*message.Message) (int, error) {
+					handled += len(batch)
+					return len(batch), nil
+				}, nil)
+			require.NoError(t, err)
+			consumer.ctx, consumer.topic = t.Context(), "topic"
+			consumer.assign(map[string][]int32{"topic": c.assigned})
+			claim := fakeClaim{records: make(chan *sarama.ConsumerMessage, 1)}
+			claim.records <- &sarama.ConsumerMessage{Topic: "topic", Partition: 3}
+			close(claim.records)
+			require.NoError(t, (&groupHandler{consumer: consumer}).ConsumeClaim(fakeSession{}, claim))
+			require.Equal(t, c.handled, handled)
+		})
+	}
+}

@@ -84,8 +84,7 @@ func (p *claim) bound() {
 // isLost reports whether the group ended the session without waiting for this member.
 func (p *claim) isLost() bool {
 	cause, stop := context.Cause(p.session.Context()), context.Cause(p.consumer.ctx)
-	return (stop == nil || errors.Is(stop, ErrFenced)) && !errors.Is(cause, sarama.ErrRebalanceInProgress) &&
-		!errors.Is(cause, sarama.ErrSessionConsumeClaimExited) && !errors.Is(cause, sarama.ErrSessionPartitionCountChanged)
+	return (stop == nil || errors.Is(stop, ErrFenced)) && !errors.Is(cause, sarama.ErrSessionConsumeClaimExited)
 }
 
 func (p *claim) work() {

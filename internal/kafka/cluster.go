@@ -112,20 +112,11 @@ func (c Cluster) Partitions(topic string) ([]int32, error) {
 // Offsets returns one offset per partition: sarama.OffsetOldest, sarama.OffsetNewest, or the first of a time in
 // milliseconds since 1970, -1 without one. It waits up to RequestTimeout while a partition moves.
 func (c Cluster) Offsets(topic string, partitions []int32, which int64) ([]int64, error) {
-	wanted := make(map[int32]int64, len(partitions))
-	for _, partition := range partitions {
-		wanted[partition] = which
-	}
 	offsets := make([]int64, len(partitions))
 	err := c.settled(topic, func() error {
-		answer, err := c.admin.ListOffsets(map[string]map[int32]int64{topic: wanted}, nil)
-		if err != nil {
-			return err
-		}
-		for i, partition := range partitions {
-			found := answer[topic][partition]
-			if !errors.Is(found.Err, sarama.ErrNoError) {
-				return fmt.Errorf("of partition %d: %w", partition, found.Err)
+		for i, found := range c.listOffsets(topic, partitions, which) {
+			if found.Err != nil {
+				return fmt.Errorf("of partition %d: %w", partitions[i], found.Err)
 			}
 			offsets[i] = found.Offset
 		}
@@ -135,4 +126,24 @@ func (c Cluster) Offsets(topic string, partitions []int32, which int64) ([]int64
 		return nil, fmt.Errorf("list offsets of %s: %w", topic, err)
 	}
 	return offsets, nil
+}
+
+// listOffsets asks once. A broker that does not answer is an error of each of its partitions.
+func (c Cluster) listOffsets(topic string, partitions []int32, which int64) []sarama.OffsetResult {
+	wanted := make(map[int32]int64, len(partitions))
+	for _, partition := range partitions {
+		wanted[partition] = which
+	}
+	answer, err := c.admin.ListOffsets(map[string]map[int32]int64{topic: wanted}, nil)
+	found := make([]sarama.OffsetResult, len(partitions))
+	for i, partition := range partitions {
+		found[i].Err = err
+		if result := answer[topic][partition]; result != nil {
+			found[i] = *result
+		}
+		if errors.Is(found[i].Err, sarama.ErrNoError) {
+			found[i].Err = nil
+		}
+	}
+	return found
 }

@@ -1,8 +1,8 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -82,45 +82,20 @@ func (p *Publisher) EachEnd(
 	ctx context.Context, topics []string, each func(topic string, partition int32, start, end int64, err error),
 ) error {
 	return Ask(ctx, p.cfg, "read ends", func(c Cluster) error {
-		starts, ends := map[string]map[int32]int64{}, map[string]map[int32]int64{}
 		for _, topic := range topics {
 			partitions, err := c.Partitions(topic)
 			if err != nil {
 				each(topic, -1, 0, 0, classify(err))
 				continue
 			}
-			starts[topic], ends[topic] = map[int32]int64{}, map[int32]int64{}
-			for _, partition := range partitions {
-				starts[topic][partition], ends[topic][partition] = sarama.OffsetOldest, sarama.OffsetNewest
-			}
-		}
-		if len(ends) == 0 {
-			return nil
-		}
-		oldest, err := c.admin.ListOffsets(starts, nil)
-		newest, err2 := c.admin.ListOffsets(ends, nil)
-		if len(oldest) == 0 || len(newest) == 0 {
-			return errors.Join(err, err2)
-		}
-		for topic, partitions := range ends {
-			for partition := range partitions {
-				start, err := offsetOf(oldest[topic][partition])
-				end, err2 := offsetOf(newest[topic][partition])
-				each(topic, partition, start, end, classify(errors.Join(err, err2)))
+			starts := c.listOffsets(topic, partitions, sarama.OffsetOldest)
+			ends := c.listOffsets(topic, partitions, sarama.OffsetNewest)
+			for i, partition := range partitions {
+				each(topic, partition, starts[i].Offset, ends[i].Offset, classify(cmp.Or(starts[i].Err, ends[i].Err)))
 			}
 		}
 		return nil
 	})
-}
-
-func offsetOf(found *sarama.OffsetResult) (int64, error) {
-	switch {
-	case found == nil:
-		return 0, sarama.ErrIncompleteResponse
-	case !errors.Is(found.Err, sarama.ErrNoError) && found.Err != nil:
-		return 0, found.Err
-	}
-	return found.Offset, nil
 }
 
 // ReadLog returns the first records from one offset to before another. Each message's context has its record's place.

@@ -1,9 +1,13 @@
 package kafka_test
 
 import (
+	"errors"
+	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/kafka"
@@ -56,4 +60,24 @@ func TestAMissingTopicHasNoEnds(t *testing.T) {
 	require.NoError(t, p.EachEnd(t.Context(), []string{topic, "missing"}, note))
 	require.NoError(t, answers[topic])
 	require.Error(t, answers["missing"])
+}
+
+func TestABrokerThatGivesNoEndsHidesNoOther(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t, kfake.NumBrokers(2))
+	topic := kafkatest.Topic(t, brokers, 2)
+	for node := range int32(2) {
+		require.NoError(t, cluster.MoveTopicPartition(topic, node, node))
+	}
+	cluster.ControlKey(int16(kmsg.ListOffsets), func(kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		return nil, errors.New("cut"), cluster.CurrentNode() == 1
+	})
+	answers := map[int32]error{}
+	p := newPublisher(t, kafka.Config{Brokers: brokers})
+	require.NoError(t, p.EachEnd(t.Context(), []string{topic}, func(_ string, number int32, _, _ int64, err error) {
+		answers[number] = err
+	}))
+	require.NoError(t, answers[0])
+	require.ErrorIs(t, answers[1], io.EOF, "the broker closed the connection")
 }

@@ -78,14 +78,14 @@ func Ping(ctx context.Context, cfg Config) error {
 	return Ask(ctx, cfg, "ping brokers", func(Cluster) error { return nil })
 }
 
-// moving are the answers while a partition changes its broker or is new.
+// moving are the answers while a partition changes its broker or is new, and while a broker loads its groups.
 var moving = []error{
 	sarama.ErrUnknownTopicOrPartition, sarama.ErrLeaderNotAvailable, sarama.ErrNotLeaderForPartition,
 	sarama.ErrReplicaNotAvailable, sarama.ErrFencedLeaderEpoch, sarama.ErrUnknownLeaderEpoch,
-	sarama.ErrOffsetNotAvailable,
+	sarama.ErrOffsetNotAvailable, sarama.ErrOffsetsLoadInProgress,
 }
 
-// settled repeats ask, for RequestTimeout at most, while the partition moves.
+// settled repeats ask, for RequestTimeout at most, while the partition or group moves.
 func (c Cluster) settled(topic string, ask func() error) error {
 	pause := failure.Backoff{Min: 10 * time.Millisecond, Max: 250 * time.Millisecond}
 	for end := time.Now().Add(c.cfg.RequestTimeout); ; {

@@ -86,12 +86,16 @@ func (c Cluster) groupOffsets(group, topic string, partitions ...int32) (found [
 }
 
 // GroupsBehind returns the groups that have read from a topic but not to its end, with their waiting offsets.
-// Partitions without a committed offset count from the beginning. It returns by the deadline of ctx, or after a few
-// request timeouts.
+// Partitions without a committed offset count from the beginning. It waits up to RequestTimeout for brokers that load
+// their groups. It returns by the deadline of ctx, or after a few request timeouts.
 func GroupsBehind(ctx context.Context, cfg Config, topic string) (map[string]int64, error) {
 	behind := map[string]int64{}
 	err := Ask(ctx, cfg, "ask for groups behind", func(c Cluster) error {
-		groups, err := c.groups()
+		var groups []string
+		err := c.settled(topic, func() (err error) {
+			groups, err = c.groups()
+			return err
+		})
 		if err != nil {
 			return fmt.Errorf("list groups: %w", err)
 		}

@@ -1,7 +1,9 @@
 package kafka_test
 
 import (
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
@@ -42,15 +44,22 @@ func TestGroupsBehind(t *testing.T) {
 	require.EqualValues(t, 1+3, records)
 }
 
-func TestABrokerThatLoadsItsGroupsIsNotAnswered(t *testing.T) {
+func TestABrokerThatLoadsItsGroupsIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
 	topic := kafkatest.Topic(t, brokers, 1)
+	var loading atomic.Int64
 	cluster.ControlKey(int16(kmsg.ListGroups), func(asked kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
 		answer := asked.ResponseKind().(*kmsg.ListGroupsResponse)
 		answer.ErrorCode = kerr.CoordinatorLoadInProgress.Code
-		return answer, nil, true
+		return answer, nil, loading.Add(-1) >= 0
 	})
-	_, err := kafka.GroupsBehind(t.Context(), kafka.Config{Brokers: brokers}, topic)
+	cfg := kafka.Config{Brokers: brokers, RequestTimeout: time.Second}
+	loading.Store(3)
+	_, err := kafka.GroupsBehind(t.Context(), cfg, topic)
+	require.NoError(t, err)
+	loading.Store(1000)
+	_, err = kafka.GroupsBehind(t.Context(), cfg, topic)
 	require.ErrorIs(t, err, sarama.ErrOffsetsLoadInProgress)
 }

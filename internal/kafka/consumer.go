@@ -132,7 +132,7 @@ var errNotLeft = errors.New("the group has not answered; its session timeout fre
 // answer: that may take until all others have joined.
 func (c *Consumer) awaitLeft(ctx context.Context, left <-chan error) error {
 	for {
-		stopped := ctx.Err() != nil && !c.isOwner()
+		stopped := ctx.Err() != nil && c.memberSince().IsZero() // partitions are given back before [groupHandler.Cleanup]
 		select {
 		case err := <-left:
 			return err
@@ -142,13 +142,6 @@ func (c *Consumer) awaitLeft(ctx context.Context, left <-chan error) error {
 			}
 		}
 	}
-}
-
-// isOwner: partitions are given back before [groupHandler.Cleanup].
-func (c *Consumer) isOwner() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.member
 }
 
 // leaveGroup does for an instance id what sarama does only without one. Otherwise its partitions wait for the session's

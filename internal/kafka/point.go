@@ -204,10 +204,7 @@ func (c *Consumer) decideStart(
 	case !matches:
 		s.cause = CauseBroker
 		err = c.rewindPoint(ctx, partition, point, at.oldest)
-	case at.committed < 0:
-	case at.committed > at.newest:
-		s.offset, s.cause = point.Next, CauseBroker
-	case at.committed > point.Next && point.Time == event.ReadAgain:
+	case at.committed > at.newest, at.committed > point.Next && point.Time == event.ReadAgain:
 		s.offset, s.cause = point.Next, CauseBroker
 	case at.committed > point.Next:
 		s.offset, s.cause = point.Next, CauseDatabase

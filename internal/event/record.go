@@ -15,11 +15,11 @@ var Attributes = []string{
 // Causes are the attributes among an event's extensions.
 var Causes = Attributes[len(Attributes)-4:]
 
-// EachHeader calls write for each header: the id, the [Attributes], the others by name.
-func EachHeader(msg *message.Message, write func(name, value string)) {
+// MessageHeaders returns the headers of the message's record: the id, the [Attributes], the others by name.
+func MessageHeaders(msg *message.Message) []Header {
+	headers := make([]Header, 0, len(msg.Metadata)+2)
 	if msg.UUID != "" {
-		write(HeaderID, msg.UUID)
-		write(HeaderWatermillID, msg.UUID)
+		headers = append(headers, Header{HeaderID, []byte(msg.UUID)}, Header{HeaderWatermillID, []byte(msg.UUID)})
 	}
 	var others []string
 	for name := range msg.Metadata {
@@ -30,15 +30,9 @@ func EachHeader(msg *message.Message, write func(name, value string)) {
 	slices.Sort(others)
 	for _, name := range slices.Concat(Attributes, others) {
 		if value, ok := msg.Metadata[name]; ok {
-			write(name, value)
+			headers = append(headers, Header{name, []byte(value)})
 		}
 	}
-}
-
-// MessageHeaders returns the headers of the message's record.
-func MessageHeaders(msg *message.Message) []Header {
-	headers := make([]Header, 0, len(msg.Metadata)+2)
-	EachHeader(msg, func(name, value string) { headers = append(headers, Header{name, []byte(value)}) })
 	return headers
 }
 

@@ -181,7 +181,7 @@ func (p *claim) decodeRecords() []*message.Message {
 		if p.consumer.cfg.Points != nil {
 			from = new(position)
 		}
-		messages[i] = decodeFrom(p.ctx, p.consumer.cfg.Group, r, from)
+		messages[i] = decode(p.ctx, p.consumer.cfg.Group, r, from)
 		position = r.Offset + 1
 	}
 	return messages

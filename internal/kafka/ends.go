@@ -106,7 +106,7 @@ func (p *Publisher) ReadLog(
 		found, _, err := c.fetch(topic, partition, from, scanBytes)
 		for _, r := range found {
 			if r.Offset < to {
-				records = append(records, decode(ctx, "", r))
+				records = append(records, decode(ctx, "", r, nil))
 			}
 		}
 		return err

@@ -24,7 +24,7 @@ func (c Cluster) Scan(
 	topic string, partition int32, from, to int64, each func(*message.Message) error,
 ) (next int64, err error) {
 	return c.scan(topic, partition, from, to, scanBytes, func(r *sarama.ConsumerMessage) error {
-		return each(decode(c.ctx, "", r))
+		return each(decode(c.ctx, "", r, nil))
 	})
 }
 

@@ -21,19 +21,18 @@ type Marshaler struct{}
 
 // Marshal never fails.
 func (Marshaler) Marshal(topic string, msg *message.Message) (*sarama.ProducerMessage, error) {
+	headers := event.MessageHeaders(msg)
 	to := &sarama.ProducerMessage{
-		Topic:   topic,
-		Value:   sarama.ByteEncoder(msg.Payload),
-		Headers: make([]sarama.RecordHeader, 0, len(msg.Metadata)+1),
+		Topic:    topic,
+		Value:    sarama.ByteEncoder(msg.Payload),
+		Headers:  make([]sarama.RecordHeader, len(headers)),
+		Metadata: msg.Context().Value(placeKey{}),
 	}
-	event.EachHeader(msg, func(name, value string) {
-		to.Headers = append(to.Headers, sarama.RecordHeader{Key: []byte(name), Value: []byte(value)})
-	})
+	for i, h := range headers {
+		to.Headers[i] = sarama.RecordHeader{Key: []byte(h.Name), Value: h.Value}
+	}
 	if key := msg.Metadata[event.KeyMetadata]; key != "" {
 		to.Key = sarama.StringEncoder(key)
-	}
-	if place := msg.Context().Value(placeKey{}); place != nil {
-		to.Metadata = place
 	}
 	return to, nil
 }
@@ -41,15 +40,11 @@ func (Marshaler) Marshal(topic string, msg *message.Message) (*sarama.ProducerMe
 // Unmarshal never fails. If a header occurs twice, the metadata keeps the last; [event.Origin] keeps all. A missing key
 // or value becomes empty. A header named like [event.KeyMetadata] does not replace the record key.
 func (Marshaler) Unmarshal(from *sarama.ConsumerMessage) (*message.Message, error) {
-	return decode(context.Background(), "", from), nil
-}
-
-func decode(ctx context.Context, group string, r *sarama.ConsumerMessage) *message.Message {
-	return decodeFrom(ctx, group, r, nil)
+	return decode(context.Background(), "", from, nil), nil
 }
 
 // from is the owner's position, nil if unknown.
-func decodeFrom(ctx context.Context, group string, r *sarama.ConsumerMessage, from *int64) *message.Message {
+func decode(ctx context.Context, group string, r *sarama.ConsumerMessage, from *int64) *message.Message {
 	headers := make([]event.Header, len(r.Headers))
 	for i, h := range r.Headers {
 		headers[i] = event.Header{Name: string(h.Key), Value: h.Value}

@@ -3,7 +3,6 @@ package kafka
 import (
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,8 +21,8 @@ type claim struct {
 
 	ctx     context.Context //nolint:containedctx // parent of every message's
 	cancel  context.CancelCauseFunc
-	leaving chan struct{} // closed when the claim must hand over no more
-	leave   func()
+	leaving context.Context //nolint:containedctx // ends when the claim must hand over no more
+	leave   context.CancelFunc
 
 	records []*sarama.ConsumerMessage // taken and not handled, in order
 
@@ -34,15 +33,16 @@ type claim struct {
 
 func newClaim(c *Consumer, session sarama.ConsumerGroupSession, source sarama.ConsumerGroupClaim) *claim {
 	p := &claim{
-		consumer: c, session: session, source: source, leaving: make(chan struct{}),
+		consumer: c, session: session, source: source,
 		progress: &progress{state: Standing{Topic: source.Topic(), Partition: source.Partition()}},
 	}
-	p.leave = sync.OnceFunc(func() { close(p.leaving) })
+	p.leaving, p.leave = context.WithCancel(session.Context())
 	p.ctx, p.cancel = context.WithCancelCause(context.WithValue(context.WithoutCancel(c.ctx), progressKey{}, p.progress))
 	return p
 }
 
 func (p *claim) run() {
+	defer p.leave()
 	defer p.cancel(errPartitionLost)
 	go p.bound()
 	if p.awaitStart() {
@@ -59,14 +59,12 @@ func (p *claim) run() {
 // bound ends the claim when the partition moves. The running call gets DrainTimeout, or no time if the membership is
 // lost.
 func (p *claim) bound() {
-	session := p.session.Context().Done()
 	select {
-	case <-p.leaving:
-	case <-session:
-		p.leave()
+	case <-p.leaving.Done():
 	case <-p.ctx.Done():
 		return
 	}
+	session := p.session.Context().Done()
 	for drained := time.After(p.consumer.cfg.DrainTimeout); ; {
 		select {
 		case <-session:
@@ -102,29 +100,17 @@ func (p *claim) work() {
 			p.session.MarkMessage(p.records[handled-1], "")
 			fault.Here("kafka.after_mark")
 		}
-		if p.records = p.records[handled:]; len(p.records) == 0 || p.isLeaving() {
+		if p.records = p.records[handled:]; len(p.records) == 0 || p.leaving.Err() != nil {
 			continue
 		}
-		if c.checkPoints(p.ctx); p.isLeaving() {
+		if c.checkPoints(p.ctx); p.leaving.Err() != nil {
 			continue
 		}
 		if !pauses.Began() {
 			c.log.Warn("handle messages, trying again", "topic", p.source.Topic(), "partition", p.source.Partition(),
 				"offset", p.records[0].Offset, "error", err)
 		}
-		select {
-		case <-time.After(pauses.Next()):
-		case <-p.leaving:
-		}
-	}
-}
-
-func (p *claim) isLeaving() bool {
-	select {
-	case <-p.leaving:
-		return true
-	default:
-		return false
+		_ = failure.Sleep(p.leaving, pauses.Next())
 	}
 }
 
@@ -158,11 +144,11 @@ func (p *claim) gather() bool {
 			bytes += sizeOf(r)
 		case <-waited:
 			return true
-		case <-p.leaving:
+		case <-p.leaving.Done():
 			return false
 		}
 	}
-	return !p.isLeaving()
+	return p.leaving.Err() == nil
 }
 
 func sizeOf(r *sarama.ConsumerMessage) int {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/IBM/sarama"
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -98,9 +97,7 @@ func (p *claim) awaitStart() bool {
 			c.log.Error("partition is not read", "topic", topic, "partition", partition, "error", err)
 		}
 		p.progress.refused(err)
-		select {
-		case <-time.After(pauses.Next()):
-		case <-p.leaving:
+		if failure.Sleep(p.leaving, pauses.Next()) != nil {
 			return false
 		}
 	}

@@ -44,7 +44,9 @@ func TestAPartitionThatMovesBeforeItsClaimStarts(t *testing.T) {
 				}, nil)
 			require.NoError(t, err)
 			consumer.ctx, consumer.topic = t.Context(), "topic"
-			consumer.assign(map[string][]int32{"topic": c.assigned})
+			watched := watchedStrategy{sarama.NewBalanceStrategyCooperativeSticky().(cooperative), consumer}
+			topics := map[string][]int32{"topic": c.assigned}
+			watched.OnAssignment(&sarama.ConsumerGroupMemberAssignment{Topics: topics}, 1)
 			claim := fakeClaim{records: make(chan *sarama.ConsumerMessage, 1)}
 			claim.records <- &sarama.ConsumerMessage{Topic: "topic", Partition: 3}
 			close(claim.records)

@@ -90,7 +90,7 @@ func (c *Consumer) Run(ctx context.Context, topic string) error {
 	c.mu.Unlock()
 	settings := c.cfg.Consumer()
 	strategies := settings.Consumer.Group.Rebalance.GroupStrategies
-	strategies[0] = watchedStrategy{strategies[0].(cooperative), c.assign}
+	strategies[0] = watchedStrategy{strategies[0].(cooperative), c}
 	subscriber, err := wkafka.NewSubscriber(wkafka.SubscriberConfig{
 		Brokers: c.cfg.Brokers, ConsumerGroup: c.cfg.Group, Unmarshaler: Marshaler{}, OverwriteSaramaConfig: settings,
 		ReconnectRetrySleep: c.cfg.Backoff, Tracer: claimHook{consumer: c},
@@ -241,7 +241,7 @@ func (h *groupHandler) ConsumeClaim(session sarama.ConsumerGroupSession, source 
 // for a busy claim.
 type watchedStrategy struct {
 	cooperative
-	assign func(partitions map[string][]int32)
+	consumer *Consumer
 }
 
 type cooperative interface {
@@ -253,13 +253,10 @@ type cooperative interface {
 // OnAssignment implements [sarama.OnAssignmentBalanceStrategy].
 func (s watchedStrategy) OnAssignment(assignment *sarama.ConsumerGroupMemberAssignment, generation int32) {
 	s.cooperative.OnAssignment(assignment, generation)
-	s.assign(assignment.Topics)
-}
-
-func (c *Consumer) assign(topics map[string][]int32) {
+	c := s.consumer
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.assigned = slices.Clone(topics[c.topic]) // sarama sorts its own
+	c.assigned = slices.Clone(assignment.Topics[c.topic]) // sarama sorts its own
 	for partition, p := range c.claims {
 		if !slices.Contains(c.assigned, partition) {
 			p.leave()

@@ -37,10 +37,8 @@ type Reason func(ctx context.Context) ([]service.Cause, error)
 // Explain adds the service's own reasons. Call it before Run.
 func (n *Node) Explain(reasons ...Reason) { n.reasons = append(n.reasons, reasons...) }
 
-// Causes returns why events wait or may be lost, the worst first.
-func (n *Node) Causes(ctx context.Context) []service.Cause { return n.Admin.Causes(ctx) }
-
-// Followers must answer the same, so diagnose asks the database and the broker.
+// diagnose returns why events wait or may be lost, the worst first. Followers must answer the same, so it asks the
+// database and the broker.
 func (n *Node) diagnose(ctx context.Context) []service.Cause {
 	reasons := slices.Concat([]Reason{
 		n.serversDown, n.whyOutboxWaits, n.keysParked, n.partitionsStuck, n.consumersBehind, n.consumersPaused,

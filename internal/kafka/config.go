@@ -103,7 +103,8 @@ func (c Config) Producer() *sarama.Config {
 	for cfg.Producer.Retry.Max = 1; pause(cfg.Producer.Retry.Max+1) < c.RetryFor; cfg.Producer.Retry.Max++ {
 	}
 	// For the producer's id. A broker that starts has none for seconds.
-	cfg.Producer.Transaction.Retry.Max, cfg.Producer.Transaction.Retry.Backoff = cfg.Producer.Retry.Max, retryBackoff
+	cfg.Producer.Transaction.Retry.Max = cfg.Producer.Retry.Max
+	cfg.Producer.Transaction.Retry.BackoffFunc = cfg.Producer.Retry.BackoffFunc
 	cfg.Producer.Timeout = c.RequestTimeout * 3 / 4
 	cfg.Producer.Partitioner = sarama.NewMurmur2Partitioner
 	cfg.Producer.Compression = sarama.CompressionLZ4

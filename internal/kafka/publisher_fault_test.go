@@ -64,6 +64,20 @@ func TestFaultsThatARetryHides(t *testing.T) {
 	}
 }
 
+func TestABrokerThatHasNoProducerIDYet(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	began := time.Now()
+	cluster.ControlKey(int16(kmsg.InitProducerID), func(asked kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		answer := asked.ResponseKind().(*kmsg.InitProducerIDResponse)
+		answer.ErrorCode = kerr.CoordinatorLoadInProgress.Code
+		return answer, nil, time.Since(began) < time.Second
+	})
+	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, newEvent("a", 1)))
+}
+
 func TestAPartitionRefusedForEverHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)

@@ -78,10 +78,8 @@ func (c *cursor) lead(ctx context.Context, name string) error {
 	defer cancel()
 	var open *snapshot
 	var position int64
-	fault.Here("relay.lead.before")
 	err := c.conn.QueryRow(ctx, leadSQL, name).
 		Scan(&c.epoch, &c.done, &c.marks.xids, &c.marks.heads, &c.head, &open, &position)
-	fault.Here("relay.lead.after")
 	if err != nil {
 		return fmt.Errorf("load cursor: %w", err)
 	}
@@ -102,7 +100,6 @@ const adoptTimeout = 4 * time.Hour
 func (c *cursor) adoptCluster(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, adoptTimeout)
 	defer cancel()
-	fault.Here("relay.adopt.before")
 	var adopted bool
 	err := c.conn.QueryRow(ctx, isAdoptedSQL).Scan(&adopted)
 	if err == nil && !adopted {
@@ -111,7 +108,6 @@ func (c *cursor) adoptCluster(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("adopt the rows of another cluster: %w", err)
 	}
-	fault.Here("relay.adopt.after")
 	return nil
 }
 
@@ -132,10 +128,8 @@ from public.outbox_cursor`
 func (c *cursor) poll(ctx context.Context) (n now, err error) {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
-	fault.Here("relay.poll.before")
 	var pid uint32
 	err = c.conn.QueryRow(ctx, pollSQL).Scan(&n.snapshot, &n.head, &pid, &n.paused, &n.nextDue)
-	fault.Here("relay.poll.after")
 	if err == nil && pid != c.conn.PgConn().PID() {
 		err = errPooler
 	}
@@ -209,10 +203,7 @@ order by o.position
 limit $4`
 
 func (c *cursor) page(ctx context.Context, w *window) (page []record, more bool, err error) {
-	fault.Here("relay.page.before")
-	page, more, err = c.read(ctx, pageSQL, w.position, w.after.text, w.text)
-	fault.Here("relay.page.after")
-	return page, more, err
+	return c.read(ctx, pageSQL, w.position, w.after.text, w.text)
 }
 
 // pageBytes bounds the payloads of a page. One larger record is a page of its own.
@@ -323,9 +314,7 @@ func (c *cursor) change(
 			if err := tx.QueryRow(ctx, sql, args...).Scan(&xid, &paused); err != nil {
 				return err
 			}
-			err := tx.SendBatch(ctx, also).Close()
-			fault.Here("relay.change.in_tx")
-			return err
+			return tx.SendBatch(ctx, also).Close()
 		})
 	}
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -15,7 +15,6 @@ import (
 
 	"example.com/twinbox/internal/event"
 	"example.com/twinbox/internal/failure"
-	"example.com/twinbox/internal/fault"
 )
 
 // Log is a publisher whose log can be read. With one, the relay notices when the database or the log went back, and
@@ -342,11 +341,9 @@ func (l *leader) expect(ctx context.Context, records []record) error {
 	if covered {
 		return nil
 	}
-	fault.Here("relay.expect.before")
 	if _, _, err := l.change(ctx, nil, expectSQL, l.epoch, plan); err != nil {
 		return fmt.Errorf("store expected ends: %w", err)
 	}
-	fault.Here("relay.expect.after")
 	l.ends.apply(plan)
 	return nil
 }
@@ -453,11 +450,9 @@ func (l *leader) storePoint(ctx context.Context) error {
 	e.pointAt = time.Now().Add(l.cfg.pointEvery)
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
-	fault.Here("relay.point.before")
 	if _, err := l.conn.Exec(ctx, pointSQL, l.publishedTo(), point, l.epoch); err != nil {
 		return fmt.Errorf("store point: %w", err)
 	}
-	fault.Here("relay.point.after")
 	return nil
 }
 

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"example.com/twinbox/internal/fault"
 )
 
 // makeReady returns an error of the session, or errRefused. A partition that fails stays not ready.
@@ -109,10 +107,7 @@ func (l *leader) check(ctx context.Context, looked []*finding) (ill []*finding, 
 		}
 	}
 	if len(ill) > 0 || l.isNews(plan) {
-		fault.Here("relay.heal.before")
-		err = l.storeCheck(ctx, plan, lost, keys, lossAny, lowest)
-		fault.Here("relay.heal.after")
-		if err != nil {
+		if err := l.storeCheck(ctx, plan, lost, keys, lossAny, lowest); err != nil {
 			return nil, fmt.Errorf("store a look at the log: %w", err)
 		}
 	}

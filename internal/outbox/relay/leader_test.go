@@ -50,7 +50,6 @@ func TestStoppedLeaderChangesNothing(t *testing.T) {
 	require.True(t, fault.Enabled, "build with -tags faults")
 	for point, nth := range map[string]int{
 		"relay.publish.before": 1, "relay.publish.after": 1, "relay.store.before": 2, "relay.store.after": 2,
-		"relay.poll.before": 2,
 	} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()

@@ -15,7 +15,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/event"
-	"example.com/twinbox/internal/fault"
 )
 
 type finding struct {
@@ -107,7 +106,6 @@ func (l *leader) askEnds(ctx context.Context, topics []string) (found []*finding
 
 // A partition that does not answer keeps its error and is left out.
 func (l *leader) look(ctx context.Context, topics []string) (looked []*finding, err error) {
-	fault.Here("relay.look.before")
 	found, err := l.askEnds(ctx, topics)
 	if l.conn.IsClosed() {
 		return nil, err
@@ -131,7 +129,6 @@ func (l *leader) look(ctx context.Context, topics []string) (looked []*finding, 
 		}
 		looked = append(looked, f)
 	}
-	fault.Here("relay.look.after")
 	return looked, nil
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/failure"
-	"example.com/twinbox/internal/fault"
 )
 
 // The transaction that moves the cursor past held rows stores their positions: a parked key keeps no window open and
@@ -157,7 +156,6 @@ func (l *leader) flushParked(ctx context.Context) (outcome, error) {
 			return resting, err
 		}
 		l.settle(due, results, &settled, true) // their keys are parked, so what failed is held
-		fault.Here("relay.flush.before")
 	}
 	if err := l.releaseTaken(ctx, due, settled); err != nil {
 		return resting, err
@@ -218,9 +216,6 @@ func (l *leader) releaseTaken(ctx context.Context, due []record, settled settlem
 	})
 	plan := l.ends.plan(nil)
 	_, _, err := l.change(ctx, batch, expectSQL, l.epoch, plan)
-	if len(taken) > 0 {
-		fault.Here("relay.flush.after")
-	}
 	if err != nil {
 		return fmt.Errorf("release held rows: %w", err)
 	}

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"example.com/twinbox/internal/fault"
 )
 
 // Partitions selects the table partitions of the outbox, each with its range of positions, upper not included.
@@ -110,7 +108,6 @@ select public.outbox_create_partition($1, $2) from set_config('lock_timeout', '1
 // createPartition does not lock the outbox against its writers. The function has the right to it; the session has not.
 func (l *leader) createPartition(ctx context.Context, lower int64) error {
 	upper := lower + l.cfg.PartitionSize
-	fault.Here("relay.partition.before_create")
 	create := &pgx.Batch{}
 	create.Queue(createPartitionSQL, lower, upper)
 	if err := l.guarded(ctx, create); err != nil {
@@ -128,7 +125,6 @@ select public.outbox_drop_partition($1) from set_config('lock_timeout', '200ms',
 
 // dropPartition waits for writers only briefly: it locks the whole outbox, and other writers wait behind it.
 func (l *leader) dropPartition(ctx context.Context, name string) error {
-	fault.Here("relay.partition.before_drop")
 	drop := &pgx.Batch{}
 	drop.Queue(forgetPointsBelowSQL, name)
 	drop.Queue(dropPartitionSQL, name)

@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/event"
-	"example.com/twinbox/internal/fault"
 )
 
 // passSQL selects the rows that have been sent, and those of a key before its lost events: a database that went back
@@ -33,7 +32,6 @@ limit $6`
 // A pass is a partition's last one if the partition's end was high enough when it began: then it lies above every
 // offset that a consumer can have.
 func (l *leader) pass(ctx context.Context, ill []*finding) (clean bool, err error) {
-	fault.Here("relay.pass.before")
 	isLast := map[*end]bool{}
 	above, topics, of := *ill[0].stored.From, []string{}, map[*end]bool{}
 	for _, f := range ill {
@@ -84,7 +82,6 @@ func (l *leader) pass(ctx context.Context, ill []*finding) (clean bool, err erro
 			}
 		}
 	}
-	fault.Here("relay.pass.after")
 	return l.endPass(ctx, of, isLast, sent)
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/failure"
-	"example.com/twinbox/internal/fault"
 )
 
 // Relay publishes the outbox's events. Any number may run against one database; one of them leads.
@@ -110,7 +109,6 @@ func (r *Relay) awaitLock(ctx context.Context, conn *pgx.Conn) error {
 			return err
 		}
 		r.health.follow()
-		fault.Here("relay.follow")
 		if err := r.follow(ctx, conn, min(followEvery, r.cfg.Lease/3)); err != nil {
 			return err
 		}

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"example.com/twinbox/internal/fault"
 )
 
 const (
@@ -44,13 +42,10 @@ func (l *leader) addDue(ctx context.Context, nextDue *time.Duration) error {
 func (l *leader) moveDue(ctx context.Context) (added int, err error) {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
-	fault.Here("relay.scheduled.before")
 	err = pgx.BeginFunc(ctx, l.conn, func(tx pgx.Tx) error {
 		added, err = l.cfg.Scheduled.AddDue(ctx, tx, mostDue)
-		fault.Here("relay.scheduled.in_tx")
 		return err
 	})
-	fault.Here("relay.scheduled.after")
 	if err != nil {
 		return 0, fmt.Errorf("add scheduled events: %w", err)
 	}

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"example.com/twinbox/internal/fault"
 )
 
 // statementTimeout ends a statement on this side when the server does not answer. The session ends with it.
@@ -70,11 +68,9 @@ const lockSQL = `select pg_try_advisory_lock($1)`
 func tryLock(ctx context.Context, conn *pgx.Conn) (leads bool, err error) {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
-	fault.Here("relay.lock.before")
 	if err := conn.QueryRow(ctx, lockSQL, lockClass).Scan(&leads); err != nil {
 		return false, fmt.Errorf("try the leader's lock: %w", err)
 	}
-	fault.Here("relay.lock.after")
 	return leads, nil
 }
 

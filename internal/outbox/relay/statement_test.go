@@ -14,20 +14,18 @@ var statements = flag.Int("outbox.statements", 3, "deaths per story, around rand
 
 // Together the stories send every statement of a relay.
 var statementStories = map[string]struct {
-	prepare string
-	fail    []string
-	late    int
-
-	scheduled int
-
+	crashPoint
 	most int // statements in such a life, or a few more
 }{
-	"a backlog":          {most: 75},
-	"two windows":        {late: 2, most: 80},
-	"a parked key":       {fail: []string{"k3"}, most: 110},
-	"a restored cluster": {prepare: restored, most: 90},
-	"scheduled events":   {scheduled: 3, most: 90},
-	"old partitions":     {prepare: partitionsPublished, most: 110},
+	"a backlog":                {crashPoint{}, 75},
+	"two windows":              {crashPoint{late: 2}, 80},
+	"a parked key":             {crashPoint{fail: []string{"k3"}}, 110},
+	"a restored cluster":       {crashPoint{prepare: restored}, 90},
+	"scheduled events":         {crashPoint{scheduled: 3}, 90},
+	"old partitions":           {crashPoint{prepare: partitionsPublished, runOn: true}, 110},
+	"a follower":               {crashPoint{follows: true}, 8},
+	"a log":                    {crashPoint{log: true}, 60},
+	"a log's end is not known": {crashPoint{log: true, prepare: endUnsure}, 75},
 }
 
 func TestRelayDiesAroundAnyStatement(t *testing.T) {
@@ -41,11 +39,8 @@ func TestRelayDiesAroundAnyStatement(t *testing.T) {
 			deaths = deaths[:min(*statements, len(deaths))]
 		}
 		for _, n := range deaths {
-			p := crashPoint{
-				prepare: story.prepare, fail: story.fail, late: story.late,
-				scheduled: story.scheduled,
-				runOn:     story.prepare == partitionsPublished, statement: &crashtest.Statement{Nth: 1 + n/2, After: n%2 == 1},
-			}
+			p := story.crashPoint
+			p.statement = &crashtest.Statement{Nth: 1 + n/2, After: n%2 == 1}
 			t.Run(fmt.Sprintf("%s, %d, after %t", name, p.statement.Nth, p.statement.After), func(t *testing.T) {
 				t.Parallel()
 				crash(t, p)

@@ -146,15 +146,13 @@ func (c *cursor) poll(ctx context.Context) (n now, err error) {
 	return n, nil
 }
 
-const forgetMarksSQL = `
-update public.outbox_cursor set mark_x = '{0}', mark_h = '{0}' where epoch = $1
-returning pg_current_xact_id(), paused_at is not null`
+const setNoMarks = `mark_x = '{0}', mark_h = '{0}'`
 
 const repairSQL = `select public.outbox_repair_sequence($1)`
 
 // repairSequence forgets the landmarks first: without them a low sequence does no harm after a crash.
 func (c *cursor) repairSequence(ctx context.Context) (head int64, err error) {
-	if _, _, err := c.change(ctx, nil, forgetMarksSQL, c.epoch); err != nil {
+	if _, _, err := c.change(ctx, nil, setNoMarks); err != nil {
 		return 0, fmt.Errorf("forget landmarks: %w", err)
 	}
 	c.marks = landmarks{xids: []uint64{0}, heads: []int64{0}}
@@ -244,14 +242,11 @@ func readRecords(ctx context.Context, db DB, sql string, args ...any) (page []re
 	return page, bytes, nil
 }
 
-const storeSQL = `
-update public.outbox_cursor
-set done = $2::pg_snapshot, win = $3::pg_snapshot, win_pos = $4,
+const setWindow = `
+    done = $2::pg_snapshot, win = $3::pg_snapshot, win_pos = $4,
     mark_x = $5::xid8[] || case when $7 then array[pg_current_xact_id()] else '{}' end,
     mark_h = $6::bigint[] || case when $7 then array[$8::bigint] else '{}' end, head = $8,
-    up_to = $9, ends = coalesce($10::jsonb, ends)
-where epoch = $1
-returning pg_current_xact_id(), paused_at is not null`
+    up_to = $9, ends = coalesce($10::jsonb, ends)`
 
 // storePage makes w the open window, published up to its position; nil: none is open. It comes before the page is sent:
 // see the package's documentation. A former leader gets errDeposed and sends nothing.
@@ -271,15 +266,13 @@ func (c *cursor) storePage(
 	if makesMark {
 		next.marks = c.marks.kept(next.done)
 	}
-	args := []any{
-		c.epoch, next.done.text, nil, nil, next.marks.xids, next.marks.heads, makesMark, c.head, next.upTo, plan,
-	}
+	args := []any{next.done.text, nil, nil, next.marks.xids, next.marks.heads, makesMark, c.head, next.upTo, plan}
 	if w != nil {
-		args[2], args[3] = w.text, w.position
+		args[1], args[2] = w.text, w.position
 		next.stored = w.position
 	}
 	fault.Here("relay.store.before")
-	xid, paused, err := c.change(ctx, also, storeSQL, args...)
+	xid, paused, err := c.change(ctx, also, setWindow, args...)
 	fault.Here("relay.store.after")
 	if err != nil {
 		return false, fmt.Errorf("store cursor: %w", err)
@@ -292,21 +285,23 @@ func (c *cursor) storePage(
 	return paused, nil
 }
 
-const guardSQL = `
-update public.outbox_cursor set epoch = epoch where epoch = $1 returning pg_current_xact_id(), paused_at is not null`
-
 // guarded runs a transaction if this relay leads, and keeps a successor out until its end.
 func (c *cursor) guarded(ctx context.Context, statements *pgx.Batch) error {
-	_, _, err := c.change(ctx, statements, guardSQL, c.epoch)
+	_, _, err := c.change(ctx, statements, `epoch = epoch`)
 	return err
 }
 
-// change updates the cursor row, with other statements in one transaction, if there are any.
+const changeSQL = `
+update public.outbox_cursor set %s where epoch = $1 returning pg_current_xact_id(), paused_at is not null`
+
+// change sets columns of the cursor row, with other statements in one transaction, if there are any. The arguments
+// begin with $2.
 func (c *cursor) change(
-	ctx context.Context, also *pgx.Batch, sql string, args ...any,
+	ctx context.Context, also *pgx.Batch, set string, args ...any,
 ) (xid uint64, paused bool, err error) {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
+	sql, args := fmt.Sprintf(changeSQL, set), append([]any{c.epoch}, args...)
 	if also == nil || also.Len() == 0 {
 		err = c.conn.QueryRow(ctx, sql, args...).Scan(&xid, &paused)
 	} else {

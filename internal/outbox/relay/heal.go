@@ -79,13 +79,10 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) on conflict do nothing`
 
 const renumberSQL = `select public.outbox_renumber($1, $2, $3, $4, $5)`
 
-const checkedSQL = `
-update public.outbox_cursor
-set ends = $2, looked_at = $3, refused = null, confirmed = null,
+const setChecked = `
+    ends = $2, looked_at = $3, refused = null, confirmed = null,
     database_back_at = case when $4 then clock_timestamp() else database_back_at end,
-    broker_back_at = case when $5 then clock_timestamp() else broker_back_at end
-where epoch = $1
-returning pg_current_xact_id(), paused_at is not null`
+    broker_back_at = case when $5 then clock_timestamp() else broker_back_at end`
 
 const forgetPointsAboveSQL = `delete from public.outbox_point where position > $1`
 
@@ -182,7 +179,7 @@ func (l *leader) storeCheck(
 	if lowest >= 0 {
 		batch.Queue(forgetPointsAboveSQL, lowest)
 	}
-	_, _, err := l.change(ctx, batch, checkedSQL, l.epoch, plan, l.ends.server, len(keys) > 0, isLoss)
+	_, _, err := l.change(ctx, batch, setChecked, plan, l.ends.server, len(keys) > 0, isLoss)
 	return err
 }
 

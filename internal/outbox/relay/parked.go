@@ -215,7 +215,7 @@ func (l *leader) releaseTaken(ctx context.Context, due []record, settled settlem
 		return err
 	})
 	plan := l.ends.plan(nil)
-	_, _, err := l.change(ctx, batch, expectSQL, l.epoch, plan)
+	_, _, err := l.change(ctx, batch, setEnds, plan)
 	if err != nil {
 		return fmt.Errorf("release held rows: %w", err)
 	}

@@ -150,7 +150,7 @@ func (l *leader) endPass(ctx context.Context, of, isLast map[*end]bool, sent map
 	if healed == 0 {
 		return more, nil
 	}
-	if _, _, err := l.change(ctx, nil, expectSQL, l.epoch, plan); err != nil {
+	if _, _, err := l.change(ctx, nil, setEnds, plan); err != nil {
 		return false, fmt.Errorf("store the end of a heal: %w", err)
 	}
 	l.ends.apply(plan)

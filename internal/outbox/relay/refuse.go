@@ -13,57 +13,39 @@ import (
 // errRefused ends a page: nothing is published before an operator has confirmed.
 var errRefused = errors.New("outbox: publishing waits for a confirmation")
 
-const refuseSQL = `
-update public.outbox_cursor set refused = $2, confirmed = null where epoch = $1 and refused is distinct from $2
-returning pg_current_xact_id(), paused_at is not null`
+const setRefused = `refused = $2, confirmed = null`
 
-const confirmedSQL = `select coalesce(confirmed = refused, false), coalesce(refused, '') from public.outbox_cursor`
+const refusalSQL = `select coalesce(confirmed, ''), coalesce(refused, '') from public.outbox_cursor`
 
 func (l *leader) refuse(ctx context.Context, looked []*finding) error {
 	e := l.ends
 	refusals, err := l.refusals(ctx, looked)
-	if err != nil {
+	if err != nil || len(refusals) == 0 && (!e.isRefused || e.hasAllOf(looked)) {
 		return err
+	}
+	var confirmed, refused string
+	short, cancel := withStatementTimeout(ctx)
+	defer cancel()
+	if err := l.conn.QueryRow(short, refusalSQL).Scan(&confirmed, &refused); err != nil {
+		return fmt.Errorf("read confirmation: %w", err)
+	}
+	e.confirmed[confirmed] = true
+	if len(refusals) == 0 && !e.confirmed[refused] {
+		return errRefused // a partition without an answer may be the refused one
 	}
 	for _, refusal := range refusals {
 		if e.confirmed[refusal] {
 			continue
 		}
-		isConfirmed, refused, err := l.readConfirmation(ctx)
-		if err != nil {
-			return err
-		}
-		if isConfirmed && refused == refusal {
-			e.confirmed[refusal] = true
-			continue
-		}
-		e.isRefused = true
-		if refused == refusal {
-			return errRefused
-		}
-		l.cfg.Log.Error("publishing waits for a confirmation", "refusal", refusal)
-		if _, _, err := l.change(ctx, nil, refuseSQL, l.epoch, refusal); err != nil {
-			return fmt.Errorf("refuse: %w", err)
+		if e.isRefused = true; refused != refusal {
+			l.cfg.Log.Error("publishing waits for a confirmation", "refusal", refusal)
+			if _, _, err := l.change(ctx, nil, setRefused, refusal); err != nil {
+				return fmt.Errorf("refuse: %w", err)
+			}
 		}
 		return errRefused
 	}
-	if !e.isRefused || len(refusals) > 0 || e.hasAllOf(looked) {
-		return nil
-	}
-	isConfirmed, _, err := l.readConfirmation(ctx)
-	if err == nil && !isConfirmed {
-		err = errRefused // a partition without an answer may be the refused one
-	}
-	return err
-}
-
-func (l *leader) readConfirmation(ctx context.Context) (isConfirmed bool, refused string, err error) {
-	ctx, cancel := withStatementTimeout(ctx)
-	defer cancel()
-	if err := l.conn.QueryRow(ctx, confirmedSQL).Scan(&isConfirmed, &refused); err != nil {
-		return false, "", fmt.Errorf("read confirmation: %w", err)
-	}
-	return isConfirmed, refused, nil
+	return nil
 }
 
 func (e *ends) hasAllOf(looked []*finding) bool {

@@ -267,45 +267,38 @@ func (l *leader) readLast(ctx context.Context, f *finding) error {
 	return nil
 }
 
+// lookUpSQL finds a row by its position: "not exists" may read the whole outbox.
 const lookUpSQL = `
-select event_id::text, version, position from public.outbox where position = any ($1)
-union all select event_id, version, 0 from public.outbox_lost where event_id = any ($2)`
-
-// identity is an event as a row, or as a copy in outbox_lost at position 0.
-type identity struct {
-	ID       string
-	Version  int64
-	Position int64
-}
+select e.n
+from unnest($1::bigint[], $2::text[], $3::bigint[]) with ordinality as e (position, id, version, n)
+where (select 1 from public.outbox o
+        where o.position = e.position and o.event_id::text = e.id and o.version = e.version) is null
+    and (select 1 from public.outbox_lost l where l.event_id = e.id and l.version = e.version) is null`
 
 // lookUp asks after the reading: a record that is on the log was committed before.
 func (l *leader) lookUp(ctx context.Context, f *finding, records []*message.Message) error {
-	events, positions, ids := make([]lostEvent, 0, len(records)), make([]int64, len(records)), make([]string, len(records))
+	var events []lostEvent
+	var ids []string
+	var positions, versions []int64
 	for _, m := range records {
 		e, position, err := readSent(m)
 		if err != nil {
 			f.foreign++
 			continue
 		}
-		positions[len(events)], ids[len(events)] = position, e.ID
 		events = append(events, e)
+		positions, ids, versions = append(positions, position), append(ids, e.ID), append(versions, e.Version)
 	}
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
-	rows, _ := l.conn.Query(ctx, lookUpSQL, positions[:len(events)], ids[:len(events)])
-	known := map[identity]bool{}
-	var found identity
-	_, err := pgx.ForEachRow(rows, []any{&found.ID, &found.Version, &found.Position}, func() error {
-		known[found] = true
+	rows, _ := l.conn.Query(ctx, lookUpSQL, positions, ids, versions)
+	var n int
+	_, err := pgx.ForEachRow(rows, []any{&n}, func() error {
+		f.unknown = append(f.unknown, events[n-1])
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("look up records: %w", err)
-	}
-	for i, e := range events {
-		if !known[identity{e.ID, e.Version, positions[i]}] && !known[identity{e.ID, e.Version, 0}] {
-			f.unknown = append(f.unknown, e)
-		}
 	}
 	return nil
 }

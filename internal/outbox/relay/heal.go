@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -34,12 +33,6 @@ func (l *leader) makeReady(ctx context.Context, topics []string) error {
 	}
 }
 
-type lostKey struct {
-	key
-	low, high int64 // their versions
-	count     int64
-}
-
 // unknownOf returns the events that the database lost, the oldest first.
 func unknownOf(looked []*finding) (lost []lostEvent) {
 	for _, f := range looked {
@@ -49,27 +42,17 @@ func unknownOf(looked []*finding) (lost []lostEvent) {
 	return lost
 }
 
-func keysOf(lost []lostEvent) (keys []*lostKey) {
-	of := map[key]*lostKey{}
-	seen := map[key]map[int64]bool{}
-	for _, e := range lost {
-		name := key{e.Topic, e.Key}
-		k := of[name]
-		if k == nil {
-			k = &lostKey{key: name, low: e.Version}
-			of[name], seen[name] = k, map[int64]bool{}
-			keys = append(keys, k)
-		}
-		k.low, k.high = min(k.low, e.Version), max(k.high, e.Version)
-		if !seen[name][e.Version] {
-			seen[name][e.Version] = true
-			k.count++
-		}
+// lostKeys has the versions that each key has lost. Its arguments are those of versionsOf.
+const lostKeys = `
+(select topic, key, min(version) as low, max(version) as high, count(distinct version) as n
+from unnest($1::text[], $2::text[], $3::bigint[]) as e (topic, key, version) group by topic, key) l`
+
+func versionsOf(lost []lostEvent) []any {
+	topics, keys, versions := make([]string, len(lost)), make([]string, len(lost)), make([]int64, len(lost))
+	for i, e := range lost {
+		topics[i], keys[i], versions[i] = e.Topic, e.Key, e.Version
 	}
-	slices.SortFunc(keys, func(a, b *lostKey) int {
-		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Key, b.Key))
-	})
-	return keys
+	return []any{topics, keys, versions}
 }
 
 const insertLostSQL = `
@@ -77,7 +60,9 @@ insert into public.outbox_lost
     (topic, partition, "offset", event_id, event_type, key, version, headers, payload, appended_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) on conflict do nothing`
 
-const renumberSQL = `select public.outbox_renumber($1, $2, $3, $4, $5)`
+const renumberSQL = `
+select public.outbox_renumber(array_agg(topic), array_agg(key), array_agg(low), array_agg(high), $4)
+from ` + lostKeys
 
 const setChecked = `
     ends = $2, looked_at = $3, refused = null, confirmed = null,
@@ -89,7 +74,6 @@ const forgetPointsAboveSQL = `delete from public.outbox_point where position > $
 func (l *leader) check(ctx context.Context, looked []*finding) (ill []*finding, err error) {
 	e := l.ends
 	lost := unknownOf(looked)
-	keys := keysOf(lost)
 	plan := e.plan(nil)
 	lowest, lossAny := int64(-1), false
 	for _, f := range looked {
@@ -104,16 +88,16 @@ func (l *leader) check(ctx context.Context, looked []*finding) (ill []*finding, 
 		}
 	}
 	if len(ill) > 0 || l.isNews(plan) {
-		if err := l.storeCheck(ctx, plan, lost, keys, lossAny, lowest); err != nil {
+		if err := l.storeCheck(ctx, plan, lost, lossAny, lowest); err != nil {
 			return nil, fmt.Errorf("store a look at the log: %w", err)
 		}
 	}
-	if len(keys) > 0 {
+	if len(lost) > 0 {
 		e.renumbered++
 	}
 	clear(e.confirmed)
 	e.isRefused = false
-	l.report(looked, lost, len(keys), plan)
+	l.report(looked, lost, plan)
 	e.apply(plan)
 	e.lookedAt = &e.server
 	for _, f := range looked {
@@ -161,31 +145,24 @@ func (f *finding) diagnose() (next storedEnd, isLoss bool) {
 
 // storeCheck is one transaction in this order: the second statement waits for writers, the third sees their rows.
 func (l *leader) storeCheck(
-	ctx context.Context, plan map[topicPartition]storedEnd, lost []lostEvent, keys []*lostKey, isLoss bool, lowest int64,
+	ctx context.Context, plan map[topicPartition]storedEnd, lost []lostEvent, isLoss bool, lowest int64,
 ) error {
 	batch := &pgx.Batch{}
 	for _, e := range lost {
 		batch.Queue(insertLostSQL, e.Topic, e.origin.Partition, e.origin.Offset, e.ID, e.Type, e.Key, e.Version,
 			e.headers, e.Data, e.origin.Time)
 	}
-	if len(keys) > 0 {
-		topics, names := make([]string, len(keys)), make([]string, len(keys))
-		lows, highs := make([]int64, len(keys)), make([]int64, len(keys))
-		for i, k := range keys {
-			topics[i], names[i], lows[i], highs[i] = k.Topic, k.Key, k.low, k.high
-		}
-		batch.Queue(renumberSQL, topics, names, lows, highs, l.publishedTo())
+	if len(lost) > 0 {
+		batch.Queue(renumberSQL, append(versionsOf(lost), l.publishedTo())...)
 	}
 	if lowest >= 0 {
 		batch.Queue(forgetPointsAboveSQL, lowest)
 	}
-	_, _, err := l.change(ctx, batch, setChecked, plan, l.ends.server, len(keys) > 0, isLoss)
+	_, _, err := l.change(ctx, batch, setChecked, plan, l.ends.server, len(lost) > 0, isLoss)
 	return err
 }
 
-func (l *leader) report(
-	looked []*finding, lost []lostEvent, keys int, plan map[topicPartition]storedEnd,
-) {
+func (l *leader) report(looked []*finding, lost []lostEvent, plan map[topicPartition]storedEnd) {
 	for _, f := range looked {
 		next := plan[f.topicPartition]
 		if next.From == nil {
@@ -206,6 +183,6 @@ func (l *leader) report(
 	}
 	first, last := lost[0], lost[len(lost)-1]
 	l.metrics.lostEvents.Add(float64(len(lost)))
-	l.cfg.Log.Warn("the database went back", "events", len(lost), "keys", keys, "from", first.origin.Time,
-		"to", last.origin.Time, "event_id", first.ID, "topic", first.Topic, "version", first.Version)
+	l.cfg.Log.Warn("the database went back", "events", len(lost), "from", first.origin.Time, "to", last.origin.Time,
+		"event_id", first.ID, "topic", first.Topic, "version", first.Version)
 }

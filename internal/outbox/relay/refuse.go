@@ -57,10 +57,6 @@ func (e *ends) hasAllOf(looked []*finding) bool {
 	return len(e.failed) == 0
 }
 
-const keyVersionsSQL = `
-select l.n, coalesce(k.version, 0) from unnest($1::text[], $2::text[]) with ordinality as l (topic, key, n)
-left join public.outbox_key k on k.topic = l.topic and k.key = l.key`
-
 // refusals are the reasons not to heal, in a fixed order. Each begins with its code.
 func (l *leader) refusals(ctx context.Context, looked []*finding) (texts []string, err error) {
 	for _, f := range looked {
@@ -80,7 +76,7 @@ func (l *leader) refusals(ctx context.Context, looked []*finding) (texts []strin
 		return texts, nil
 	}
 	oldest := lost[0]
-	missing, err := l.missingVersion(ctx, keysOf(lost))
+	missing, err := l.missingVersion(ctx, lost)
 	if missing != "" {
 		texts = append(texts, missing)
 	}
@@ -94,32 +90,29 @@ func (l *leader) refusals(ctx context.Context, looked []*finding) (texts []strin
 	return texts, err
 }
 
+const missingSQL = `
+select topic, key, low, high, case when low > before + 1 then before + 1 else low + n end
+from ` + lostKeys + `
+left join public.outbox_key k using (topic, key)
+cross join lateral (select coalesce(k.version, 0) as before) b
+where low > before + 1 or n <= high - low
+order by topic, key limit 1`
+
 // missingVersion finds the first key with a version that is neither here nor on the log.
-func (l *leader) missingVersion(ctx context.Context, keys []*lostKey) (text string, err error) {
-	topics, names := make([]string, len(keys)), make([]string, len(keys))
-	for i, k := range keys {
-		topics[i], names[i] = k.Topic, k.Key
-	}
+func (l *leader) missingVersion(ctx context.Context, lost []lostEvent) (text string, err error) {
 	ctx, cancel := withStatementTimeout(ctx)
 	defer cancel()
-	rows, _ := l.conn.Query(ctx, keyVersionsSQL, topics, names)
-	var n, version int64
-	_, err = pgx.ForEachRow(rows, []any{&n, &version}, func() error {
-		k := keys[n-1]
-		missing := version + 1
-		if k.low <= missing {
-			missing = k.low + k.count
-		}
-		if text == "" && (k.low > version+1 || k.count <= k.high-k.low) {
-			text = fmt.Sprintf("versions_missing: the database went back and the broker lost records: key %s of %s has lost "+
-				"events of versions %d..%d, but version %d or a later one is neither here nor in the topic. Consumers in strict "+
-				"order that have not applied it will park the key. Confirm to go on, then skip it at them (they are listed as "+
-				"gaps).", k.Key, k.Topic, k.low, k.high, missing)
-		}
-		return nil
-	})
+	var topic, key string
+	var low, high, missing int64
+	err = l.conn.QueryRow(ctx, missingSQL, versionsOf(lost)...).Scan(&topic, &key, &low, &high, &missing)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", nil
+	}
 	if err != nil {
 		return "", fmt.Errorf("read versions of keys: %w", err)
 	}
-	return text, nil
+	return fmt.Sprintf("versions_missing: the database went back and the broker lost records: key %s of %s has lost "+
+		"events of versions %d..%d, but version %d or a later one is neither here nor in the topic. Consumers in strict "+
+		"order that have not applied it will park the key. Confirm to go on, then skip it at them (they are listed as "+
+		"gaps).", key, topic, low, high, missing), nil
 }

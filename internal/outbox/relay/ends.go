@@ -80,7 +80,6 @@ type ends struct {
 	failed map[string]error
 
 	server     string // the cluster and the timeline
-	lookedAt   *string
 	isBaseline bool
 	landed     time.Time // a former leader's records have landed by then
 	lookAt     time.Time
@@ -109,7 +108,8 @@ func (l *leader) loadEnds(ctx context.Context) error {
 		confirmed: map[string]bool{}, askAt: time.Now().Add(l.cfg.askEvery),
 	}
 	var stored map[topicPartition]storedEnd // nil: no leader has looked
-	err := l.conn.QueryRow(ctx, loadEndsSQL).Scan(&stored, &l.upTo, &e.lookedAt, &e.isRefused, &e.server)
+	var lookedAt *string
+	err := l.conn.QueryRow(ctx, loadEndsSQL).Scan(&stored, &l.upTo, &lookedAt, &e.isRefused, &e.server)
 	if err != nil {
 		return fmt.Errorf("load ends of the log: %w", err)
 	}
@@ -118,7 +118,7 @@ func (l *leader) loadEnds(ctx context.Context) error {
 		p := e.add(name)
 		p.stored, p.need = known, known.Expected
 	}
-	if e.isBaseline || e.lookedAt != nil && *e.lookedAt != e.server {
+	if e.isBaseline || lookedAt != nil && *lookedAt != e.server {
 		e.landed = time.Now().Add(l.cfg.landWithin)
 		l.cfg.Log.Info("relay waits for records that a former leader may have under way", "for", l.cfg.landWithin)
 	}

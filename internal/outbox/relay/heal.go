@@ -87,10 +87,8 @@ func (l *leader) check(ctx context.Context, looked []*finding) (ill []*finding, 
 			}
 		}
 	}
-	if len(ill) > 0 || l.isNews(plan) {
-		if err := l.storeCheck(ctx, plan, lost, lossAny, lowest); err != nil {
-			return nil, fmt.Errorf("store a look at the log: %w", err)
-		}
+	if err := l.storeCheck(ctx, plan, lost, lossAny, lowest); err != nil {
+		return nil, fmt.Errorf("store a look at the log: %w", err)
 	}
 	if len(lost) > 0 {
 		e.renumbered++
@@ -99,7 +97,6 @@ func (l *leader) check(ctx context.Context, looked []*finding) (ill []*finding, 
 	e.isRefused = false
 	l.report(looked, lost, plan)
 	e.apply(plan)
-	e.lookedAt = &e.server
 	for _, f := range looked {
 		f.known, f.time, f.looked, f.unread, f.lost = f.to, f.lastAt, true, false, false
 		f.ready = f.stored.From == nil
@@ -109,19 +106,6 @@ func (l *leader) check(ctx context.Context, looked []*finding) (ill []*finding, 
 		}
 	}
 	return ill, nil
-}
-
-func (l *leader) isNews(plan map[topicPartition]storedEnd) bool {
-	e := l.ends
-	if e.lookedAt == nil || *e.lookedAt != e.server || e.isRefused {
-		return true
-	}
-	for p, next := range plan {
-		if e.of[p].stored != next {
-			return true
-		}
-	}
-	return false
 }
 
 // diagnose reports isLoss for records whose loss no look has noted before.
